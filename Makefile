@@ -1,0 +1,132 @@
+# lumat: a GPU matrix calculator. `make help` lists what can be done here.
+#
+#   CUDA=0          build without the CUDA backend (chosen when nvcc is missing)
+#   SAN=address,undefined   build with sanitizers
+#   ARCHS="80 90a"  GPU architectures; the last one's PTX is kept for newer GPUs
+#   PREFIX DESTDIR  where `make install` puts things
+#   BUILD           where everything built goes
+
+VERSION  := $(shell sed -n 's/^\#define LUMAT_VERSION "\(.*\)"/\1/p' lua/lumat.h)
+PREFIX   ?= /usr/local
+BUILD    ?= build
+NVCC     ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
+CUDA     ?= $(if $(NVCC),1,0)
+ARCHS    ?= 80 86 89 90a 100 120
+SAN      ?=
+
+
+empty    :=
+space    := $(empty) $(empty)
+comma    := ,
+VARIANT  := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter 0,$(CUDA)),-cpu)
+OUT      := $(BUILD)/$(VARIANT)
+BIN      := $(OUT)/bin
+LUMAT    := $(BIN)/lumat
+PLUGIN   := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so)
+
+LUA_INC  := $(firstword $(wildcard /usr/include/lua5.4 /usr/local/include))
+LUA_LIB  := $(firstword $(wildcard /usr/lib/*/liblua5.4.a /usr/local/lib/liblua.a))
+WARN     := -Wall -Wextra -Wshadow -Wpointer-arith -Wno-unknown-pragmas
+CWARN    := $(WARN) -Wstrict-prototypes -Wmissing-prototypes
+SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+CFLAGS   ?= -O2 -g
+override CFLAGS += -std=c11 -D_GNU_SOURCE -fvisibility=hidden -MMD -MP $(CWARN) $(SANFLAGS)
+CXXFLAGS := -O2 -g -std=c++20 -fno-exceptions -fno-rtti -MMD -MP $(WARN) $(SANFLAGS)
+NVFLAGS  := -O3 -std=c++20 -Igpu -Igpu/cuda -t 2 --compiler-options -fPIC,-fvisibility=hidden \
+            -Wno-deprecated-gpu-targets \
+            $(foreach a,$(ARCHS),-gencode=arch=compute_$a$(comma)code=sm_$a) \
+            $(foreach a,$(lastword $(ARCHS)),$(if $(findstring a,$a),,-gencode=arch=compute_$a$(comma)code=compute_$a))
+LIBS     := -lreadline $(LUA_LIB) -llapacke -llapack -lblas -lsleef -fopenmp -lstdc++ -lpthread -ldl -lm
+
+# A folder's sources see only the headers below it: repl -> lua -> gpu.
+GPU_SRC  := $(wildcard gpu/*.c gpu/cpu/*.c)
+LUA_SRC  := $(wildcard lua/*.c lua/*.cpp)
+REPL_SRC := $(wildcard repl/*.c)
+STD_SRC  := $(wildcard lua/std/*.lua)
+CUDA_SRC := $(wildcard gpu/cuda/*.cu gpu/cuda/kernels/*.cu)
+object    = $(patsubst %,$(OUT)/%.o,$(1))
+GPU_OBJ  := $(call object,$(GPU_SRC))
+LIB_OBJ  := $(GPU_OBJ) $(call object,$(LUA_SRC)) $(OUT)/lua/std.c.o
+OBJ      := $(LIB_OBJ) $(call object,$(REPL_SRC))
+CUDA_OBJ := $(call object,$(CUDA_SRC))
+$(call object,$(wildcard gpu/*.c)):     FLAGS := -Igpu
+$(call object,$(wildcard gpu/cpu/*.c)): FLAGS := -Igpu -Igpu/cpu -O3 -fopenmp -fno-math-errno -fno-trapping-math -ffp-contract=off
+$(call object,$(LUA_SRC)) $(OUT)/lua/std.c.o: FLAGS := -Igpu -Ilua -I$(LUA_INC)
+$(call object,$(REPL_SRC)):             FLAGS := -Ilua -I$(LUA_INC)
+
+all: $(LUMAT) $(PLUGIN) ## build the program
+	@ln -sfn $(VARIANT)/bin/lumat $(BUILD)/lumat
+
+$(LUMAT): $(OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(SANFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(OBJ) $(LIBS)
+$(BIN)/liblumat-cuda.so: $(CUDA_OBJ)
+	@mkdir -p $(@D)
+	$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -o $@ $(CUDA_OBJ)
+$(OUT)/%.c.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(FLAGS) -c -o $@ $<
+$(OUT)/%.cpp.o: %.cpp
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(FLAGS) -c -o $@ $<
+$(OUT)/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(NVFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+# The library in Lua travels inside the program, as arrays of bytes.
+$(OUT)/lua/std.c.o: $(STD_SRC) lua/std/embed
+	@mkdir -p $(@D)
+	sh lua/std/embed $(STD_SRC) >$(OUT)/lua/std.c
+	$(CC) $(CFLAGS) $(FLAGS) -c -o $@ $(OUT)/lua/std.c
+
+# --- tests: programs in tests/gpu, scripts in tests/lua, sessions in tests/repl
+CTESTS   := $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/gpu/*.c))
+TESTS    := $(CTESTS) $(wildcard tests/lua/*.lua tests/repl/*.session tests/repl/*.t)
+GPUTESTS := $(CTESTS) $(wildcard tests/lua/*.lua)
+PROVE     = LUMAT=$(abspath $(LUMAT)) LUMAT_TEST_DEVICE=$(1) LUMAT_NO_CUDA=$(2) prove --timer --failures --exec tests/run $(3)
+$(OUT)/tests/%: tests/%.c $(GPU_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Igpu -Igpu/cpu -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $< $(GPU_OBJ) $(LIBS) -lcmocka
+
+run: packages all ## build and start the shell; without a terminal, the tour
+	@if [ -t 0 ]; then exec $(LUMAT); else exec $(LUMAT) scripts/tour.lua; fi
+test: packages all $(CTESTS) ## build and run every test
+	$(call PROVE,cpu,,$(TESTS))
+check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
+	$(call PROVE,cuda,,$(GPUTESTS))
+bench: all ## time the kernels and the language
+	$(LUMAT) scripts/bench.lua
+packages: $(BUILD)/.packages
+$(BUILD)/.packages: .ci/packages
+	@sh .ci/packages && mkdir -p $(BUILD) && touch $@
+
+# --- keeping house
+FORMATTED = $(wildcard $(addsuffix /*.[ch],repl lua gpu gpu/cpu tests/gpu tests/fuzz) gpu/cuda/*.h gpu/cuda/*.cu gpu/cuda/kernels/*.h gpu/cuda/kernels/*.cu)
+lint: compile_commands.json ## check format, headers, warnings and the house rules
+	@sh .ci/lint "$(FORMATTED)"
+format: ## let clang-format lay out the sources
+	clang-format -i $(FORMATTED)
+compile_commands.json: Makefile $(GPU_SRC) $(LUA_SRC) $(REPL_SRC) ## for editors and clang-tidy
+	@{ echo '['; for f in $(filter %.c,$(GPU_SRC) $(LUA_SRC) $(REPL_SRC)); do \
+	  case $$f in gpu/cpu/*) i='-Igpu -Igpu/cpu -fopenmp';; gpu/*) i=-Igpu;; lua/*) i='-Igpu -Ilua -I$(LUA_INC)';; *) i='-Ilua -I$(LUA_INC)';; esac; \
+	  printf '%s{"directory":"%s","file":"%s","command":"cc -std=c11 -D_GNU_SOURCE %s -c %s"}\n' "$$sep" "$(CURDIR)" $$f "$$i" $$f; sep=,; done; echo ']'; } >$@
+
+install: all ## install under $(DESTDIR)$(PREFIX)
+	install -Dm755 $(LUMAT) $(DESTDIR)$(PREFIX)/bin/lumat
+	$(if $(PLUGIN),install -Dm755 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/lumat/liblumat-cuda.so)
+	for f in scripts/*.lua; do install -Dm644 $$f $(DESTDIR)$(PREFIX)/share/lumat/$$f; done
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/lumat
+	rm -rf $(DESTDIR)$(PREFIX)/lib/lumat $(DESTDIR)$(PREFIX)/share/lumat
+dist: all $(CTESTS) ## make a folder that runs elsewhere: build/dist
+	sh .ci/dist $(OUT) $(BUILD)/dist
+
+clean: ## remove everything built
+	rm -rf $(BUILD) compile_commands.json
+help: ## this list
+	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s'|'
+	@sed -n '3,7s/^# */  /p' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: all run test check-gpu bench packages lint format install uninstall dist clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+-include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d)
