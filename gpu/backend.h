@@ -1,0 +1,138 @@
+/* What a device must be able to do: one struct of functions per backend.
+ *
+ * gpu/ checks shapes and types and allocates outputs before it calls a
+ * backend, so a backend never sees a user's mistake. An entry may be NULL
+ * where the comment says so; gpu/ then runs the CPU's entry on copies and
+ * counts the transfer. Outputs never overlap inputs in another geometry: an
+ * output is either disjoint from an input or the very same view.
+ *
+ * Entries may return before the work is done; it is done in the order of the
+ * calls. Those marked "waits" return after it. */
+#ifndef GPU_BACKEND_H
+#define GPU_BACKEND_H
+
+#include "gpu.h"
+
+enum { GPU_BACKEND_ABI = 1 };
+
+/* A matrix as a backend sees it: data points at element (0, 0). A vector has
+ * cols = 1. Strides are in elements and may be zero or negative. */
+typedef struct gpu_view {
+    void *data;
+    gpu_dtype dtype;
+    int64_t rows, cols;
+    int64_t row_stride, col_stride;
+} gpu_view;
+
+/* c = alpha a b + beta c; m, n, k >= 1; a, b and c of one type, f32 or f64. */
+typedef struct gpu_gemm {
+    gpu_view a, b, c; /* m x k, k x n, m x n */
+    double alpha, beta;
+    int tile; /* 0: the kernel's own choice */
+} gpu_gemm;
+
+/* One rung of the ladder. A kernel's file ends in its descriptor. */
+typedef struct gpu_kernel {
+    const char *operation; /* "dot" or "matmul" */
+    const char *name;
+    const char *idea;      /* one line */
+    const char *needs;     /* "any GPU", "sm_90", "BLAS" … */
+    const char *precision; /* "f32" keeps the operands' own; or "tf32" … */
+    int capability;        /* smallest compute capability, 90 for 9.0; or 0 */
+    unsigned dtypes;       /* bits 1 << gpu_dtype */
+    /* gamma for inner dimension k: see gpu_kernel_bound */
+    double (*bound)(gpu_dtype dtype, int64_t k);
+    /* One of the two, by operation. dot waits. */
+    gpu_status (*matmul)(void *device, const gpu_gemm *p);
+    gpu_status (*dot)(void *device, const gpu_view *x, const gpu_view *y,
+                      double *out);
+} gpu_kernel;
+
+typedef struct gpu_backend {
+    int abi;
+    const char *name; /* "cpu", "cuda" */
+
+    /* Devices. probe is called once; why gets the reason when there is none.
+     * open may be slow. Handles stay valid until the process ends. */
+    int (*probe)(char *why, size_t size);
+    gpu_status (*open)(int index, void **device);
+    void (*close)(void *device);
+    const char *(*describe)(void *device);
+    int (*capability)(void *device); /* 90 for 9.0; 0 on a CPU */
+    int (*is_lost)(void *device);
+
+    /* Memory. alloc returns GPU_MEMORY without a message. free is ordered
+     * after the work issued so far. upload may return early but has read
+     * `from`; download waits. trim gives cached memory back. */
+    gpu_status (*alloc)(void *device, size_t bytes, void **data);
+    void (*free)(void *device, void *data, size_t bytes);
+    gpu_status (*upload)(void *device, void *to, const void *from, size_t n);
+    gpu_status (*download)(void *device, void *to, const void *from, size_t n);
+    gpu_status (*memory)(void *device, size_t *free, size_t *total);
+    void (*trim)(void *device);
+
+    /* Time. sync waits and reports what went wrong before. */
+    gpu_status (*sync)(void *device);
+    gpu_status (*timer_start)(void *device);
+    gpu_status (*timer_stop)(void *device, double *seconds); /* waits */
+    gpu_status (*peak)(void *device, gpu_peak *out);         /* waits */
+
+    /* Elementwise. Every input view has out's rows and cols (a broadcast one
+     * has zero strides). */
+    gpu_status (*map)(void *device, const gpu_program *p, const gpu_view *in,
+                      const gpu_view *out);
+    /* p->reduction is primitive. All inputs have one shape, not empty along
+     * the reduced axis. axis 0: out is 1x1; 1: 1xn; 2: mx1. */
+    gpu_status (*reduce)(void *device, const gpu_program *p,
+                         const gpu_view *in, int axis, const gpu_view *out);
+
+    /* Moving elements. Index arrays are host memory, read before returning,
+     * and valid. gather and scatter convert between types. */
+    gpu_status (*gather)(void *device, const gpu_view *from,
+                         const int64_t *rows, const int64_t *cols,
+                         const gpu_view *to);
+    gpu_status (*scatter)(void *device, const gpu_view *from,
+                          const int64_t *rows, const int64_t *cols,
+                          const gpu_view *to);
+    /* to: contiguous vector, of mask's true count; same type as from. */
+    gpu_status (*compress)(void *device, const gpu_view *from,
+                           const gpu_view *mask, const gpu_view *to);
+    gpu_status (*expand)(void *device, const gpu_view *from,
+                         const gpu_view *mask, const gpu_view *to);
+
+    /* f32 or f64; axis 1 down, 2 across; to has from's shape and type. */
+    gpu_status (*scan)(void *device, gpu_scan_kind kind, int axis,
+                       const gpu_view *from, const gpu_view *to);
+    /* order may be NULL; f64. Stable, NaN last in both directions. */
+    gpu_status (*sort)(void *device, int axis, int descending,
+                       const gpu_view *from, const gpu_view *to,
+                       const gpu_view *order);
+    gpu_status (*random)(void *device, const gpu_random *r,
+                         const gpu_view *to);
+
+    /* The ladder, and the rung `auto` takes for a product or a dot. */
+    int (*kernels)(const gpu_kernel *const **list);
+    const gpu_kernel *(*choose_matmul)(void *device, const gpu_gemm *p);
+    const gpu_kernel *(*choose_dot)(void *device, const gpu_view *x,
+                                    const gpu_view *y);
+
+    /* Linear systems; any may be NULL. a (n x n) and b (n x m) are contiguous,
+     * f32 or f64, and overwritten: b with the solution. They wait. */
+    gpu_status (*solve)(void *device, const gpu_view *a, const gpu_view *b);
+    gpu_status (*determinant)(void *device, const gpu_view *a, double *out);
+} gpu_backend;
+
+/* What a backend gets from gpu/ when it is loaded. */
+typedef struct gpu_host {
+    int abi;
+    gpu_status (*fail)(gpu_status status, const char *format, ...);
+    const volatile int *interrupted; /* long CPU loops poll it */
+} gpu_host;
+
+/* The CPU is always there; others are shared objects exporting this symbol.
+ * Returns NULL when the abi is not the one it was built for. */
+const gpu_backend *gpu_cpu_backend(const gpu_host *host);
+typedef const gpu_backend *gpu_backend_entry(const gpu_host *host);
+#define GPU_BACKEND_SYMBOL "lumat_backend"
+
+#endif

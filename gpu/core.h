@@ -1,0 +1,64 @@
+/* What the files of gpu/ itself share: devices and storage from the inside,
+ * checks, and the trace. Not for backends, not for other folders. */
+#ifndef GPU_CORE_H
+#define GPU_CORE_H
+
+#include "backend.h"
+
+#define TRY(call) \
+    do { \
+        gpu_status try_status = (call); \
+        if (try_status != GPU_OK) \
+            return try_status; \
+    } while (0)
+
+struct gpu_device {
+    const gpu_backend *backend;
+    void *handle;
+    int index;
+    char name[24];
+    size_t live, peak_live; /* bytes of storage */
+    gpu_peak peak;          /* bytes = 0: not measured yet */
+};
+
+struct gpu_storage {
+    gpu_device *device;
+    void *data;
+    size_t bytes;
+    int references;
+};
+
+extern gpu_counters gpu_counted;
+
+gpu_view gpu_view_of(const gpu_matrix *m);
+/* "3x4" or "vector 5" in a ring of static buffers, for messages. */
+const char *gpu_shape_text(const gpu_matrix *m);
+/* "64.0 MiB", likewise. */
+const char *gpu_bytes_text(size_t bytes);
+
+/* GPU_OK when all n matrices are alive and on one device, which out gets. */
+gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
+                              int n, gpu_device **out);
+/* Do a and b address exactly the same elements in the same order? */
+int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b);
+/* The CPU device, which always opens. */
+gpu_device *gpu_cpu(void);
+
+/* Around an operation: start returns 1 when a trace is on. */
+int gpu_trace_start(gpu_device *d);
+gpu_status gpu_trace_stop(gpu_device *d, gpu_event *e);
+gpu_status gpu_traced(gpu_device *d, int tracing, gpu_status status,
+                      const char *operation, const char *kernel,
+                      const gpu_matrix *result, int64_t k, double flops,
+                      double bytes);
+
+/* For reductions: checks operands and shapes, and gives the views broadcast
+ * to the common shape and the program with its compute type. */
+gpu_status gpu_common_views(const char *name, const gpu_program *p,
+                            const gpu_matrix *const *in, gpu_device **d,
+                            gpu_program *typed, gpu_view *views, int *ndim);
+
+/* Asks the language for garbage, then the backend for its caches. */
+void gpu_relieve(gpu_device *d);
+
+#endif

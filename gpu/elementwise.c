@@ -1,0 +1,186 @@
+/* gpu_map: shapes, broadcasting, types and overlaps of elementwise programs,
+ * then the backend. */
+#include "core.h"
+
+typedef struct shape {
+    int ndim;
+    int64_t rows, cols;
+} shape;
+
+static gpu_status differ(const char *name, const gpu_matrix *a,
+                         const gpu_matrix *b)
+{
+    return gpu_fail(GPU_SHAPE, "%s: shapes differ (%s and %s)", name,
+                    gpu_shape_text(a), gpu_shape_text(b));
+}
+
+/* The larger of two sizes of which one may be 1; -1 when they do not fit. */
+static int64_t common(int64_t a, int64_t b)
+{
+    return a == b || b == 1 ? a : a == 1 ? b : -1;
+}
+
+static gpu_status common_shape(const char *name, const gpu_matrix *const *in,
+                               int n, shape *out)
+{
+    *out = (shape){in[0]->ndim, in[0]->rows, in[0]->cols};
+    for (int i = 1; i < n; i++) {
+        if (in[i]->ndim != out->ndim)
+            return gpu_fail(GPU_SHAPE,
+                            "%s: %s and %s: a vector goes only with vectors; "
+                            "v:row() and v:col() make matrices",
+                            name, gpu_shape_text(in[0]), gpu_shape_text(in[i]));
+        int64_t rows = common(out->rows, in[i]->rows);
+        int64_t cols = common(out->cols, in[i]->cols);
+        int same = out->ndim == 2 || in[i]->rows == out->rows;
+        if (rows < 0 || cols < 0 || !same)
+            return differ(name, in[0], in[i]);
+        out->rows = rows;
+        out->cols = cols;
+    }
+    return GPU_OK;
+}
+
+/* m's view with zero strides where it is broadcast to the shape. */
+static gpu_view stretched(const gpu_matrix *m, const shape *s)
+{
+    gpu_view v = gpu_view_of(m);
+    if (v.rows != s->rows)
+        v.row_stride = 0;
+    if (v.cols != s->cols)
+        v.col_stride = 0;
+    v.rows = s->rows;
+    v.cols = s->cols;
+    return v;
+}
+
+/* Places must be exact, so programs that use them compute in f64. */
+static int uses_index(const gpu_program *p)
+{
+    for (int i = 0; i < p->length; i++) {
+        if (p->code[i].op == GPU_OP_ROW || p->code[i].op == GPU_OP_COL)
+            return 1;
+    }
+    return 0;
+}
+
+static gpu_dtype compute_type(const gpu_program *p, const gpu_matrix *const *in)
+{
+    for (int i = 0; i < p->inputs; i++) {
+        if (in[i]->dtype == GPU_F64)
+            return GPU_F64;
+    }
+    return uses_index(p) ? GPU_F64 : GPU_F32;
+}
+
+static int is_test(const gpu_program *p, const gpu_matrix *const *in)
+{
+    if (p->length == 0)
+        return p->inputs > 0 && in[0]->dtype == GPU_BOOL;
+    return gpu_op_is_test((gpu_op)p->code[p->length - 1].op);
+}
+
+/* Fills views; inputs that overlap the output in another geometry are
+ * replaced by copies, which the caller releases. */
+static gpu_status take_inputs(const gpu_matrix *const *in, int n,
+                              const gpu_matrix *out, const shape *s,
+                              gpu_view *views, gpu_matrix *copies)
+{
+    for (int i = 0; i < n; i++) {
+        const gpu_matrix *m = in[i];
+        if (out->storage == m->storage && !gpu_same_view(out, m)) {
+            TRY(gpu_clone(m, m->dtype, NULL, &copies[i]));
+            m = &copies[i];
+        }
+        views[i] = stretched(m, s);
+    }
+    return GPU_OK;
+}
+
+static double bytes_moved(const gpu_program *p, const gpu_matrix *const *in,
+                          const gpu_matrix *out)
+{
+    double bytes = out ? (double)gpu_bytes(out) : 0;
+    for (int i = 0; i < p->inputs; i++)
+        bytes += (double)gpu_bytes(in[i]);
+    return bytes;
+}
+
+static gpu_status prepare_output(const char *name, const gpu_program *p,
+                                 const gpu_matrix *const *in, gpu_device *d,
+                                 shape *s, gpu_matrix *out)
+{
+    if (!out->storage) {
+        gpu_dtype type = is_test(p, in) ? GPU_BOOL : compute_type(p, in);
+        return gpu_create(out, d, type, s->ndim, s->rows, s->cols);
+    }
+    if (out->ndim == s->ndim && out->rows == s->rows && out->cols == s->cols)
+        return GPU_OK;
+    return gpu_fail(GPU_SHAPE, "%s: the result is %lldx%lld, out is %s", name,
+                    (long long)s->rows, (long long)s->cols,
+                    gpu_shape_text(out));
+}
+
+static gpu_status run(const char *name, gpu_program *p,
+                      const gpu_matrix *const *in, const shape *s,
+                      gpu_device *d, gpu_matrix *out)
+{
+    gpu_view views[GPU_MAX_INPUTS];
+    gpu_matrix copies[GPU_MAX_INPUTS];
+    for (int i = 0; i < p->inputs; i++)
+        copies[i].storage = NULL;
+    gpu_status status = take_inputs(in, p->inputs, out, s, views, copies);
+    if (status == GPU_OK && gpu_size(out) > 0) {
+        gpu_view to = gpu_view_of(out);
+        int tracing = gpu_trace_start(d);
+        status = d->backend->map(d->handle, p, views, &to);
+        status = gpu_traced(d, tracing, status, name, "map", out, 0,
+                            (double)gpu_size(out) * p->length,
+                            tracing ? bytes_moved(p, in, out) : 0);
+    }
+    for (int i = 0; i < p->inputs; i++)
+        gpu_release(&copies[i]);
+    return status;
+}
+
+gpu_status gpu_map(const char *name, const gpu_program *p,
+                   const gpu_matrix *const *in, gpu_matrix *out)
+{
+    const gpu_matrix *all[GPU_MAX_INPUTS + 1];
+    int n = p->inputs, created = !out->storage;
+    for (int i = 0; i < n; i++)
+        all[i] = in[i];
+    if (!created)
+        all[n++] = out;
+    gpu_device *d;
+    TRY(gpu_check_operands(name, all, n, &d));
+    shape s;
+    TRY(common_shape(name, p->inputs ? in : (const gpu_matrix *const[]){out},
+                     p->inputs ? p->inputs : 1, &s));
+    TRY(prepare_output(name, p, in, d, &s, out));
+    gpu_program typed = *p;
+    typed.compute = (uint8_t)compute_type(p, in);
+    if (out->dtype == GPU_F64)
+        typed.compute = GPU_F64;
+    gpu_status status = run(name, &typed, in, &s, d, out);
+    if (status != GPU_OK && created)
+        gpu_release(out);
+    return status;
+}
+
+/* --- reductions' inputs, for reduction.c ---------------------------------- */
+
+gpu_status gpu_common_views(const char *name, const gpu_program *p,
+                            const gpu_matrix *const *in, gpu_device **d,
+                            gpu_program *typed, gpu_view *views, int *ndim)
+{
+    shape s;
+    TRY(gpu_check_operands(name, in, p->inputs, d));
+    TRY(common_shape(name, in, p->inputs, &s));
+    for (int i = 0; i < p->inputs; i++)
+        views[i] = stretched(in[i], &s);
+    *typed = *p;
+    typed->compute = (uint8_t)compute_type(p, in);
+    *ndim = s.ndim;
+    return GPU_OK;
+}

@@ -1,0 +1,279 @@
+/* The arithmetic of lumat: matrices on a device and what can be done with
+ * them. The only header of gpu/ that other folders may include.
+ *
+ * Ownership: a gpu_matrix is a small value that holds one reference to its
+ * storage. Functions that fill a gpu_matrix *out give the caller a reference,
+ * to be ended with gpu_release. A view shares its parent's storage.
+ *
+ * Errors: every function that can fail returns a gpu_status; on anything but
+ * GPU_OK, gpu_message() says what was wrong with which values, and nothing
+ * was allocated or changed (an interrupted operation may have written part
+ * of its output).
+ *
+ * Time: operations on a GPU are issued and return at once. Whatever gives a
+ * number or bytes back waits for them; gpu_sync waits for all. */
+#ifndef GPU_H
+#define GPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "program.h"
+
+typedef enum gpu_status {
+    GPU_OK,
+    GPU_SHAPE,       /* shapes do not fit */
+    GPU_ARGUMENT,    /* a value no operation could accept */
+    GPU_TYPE,        /* this element type cannot */
+    GPU_RANGE,       /* an index outside the matrix */
+    GPU_MEMORY,      /* out of memory, or more than there ever will be */
+    GPU_DEVICE,      /* no such device, or operands on different ones */
+    GPU_LOST,        /* the device failed; its matrices are gone */
+    GPU_SINGULAR,    /* a singular system */
+    GPU_INTERRUPTED, /* gpu_interrupt was called */
+    GPU_UNSUPPORTED, /* this kernel or backend cannot do this case */
+    GPU_INTERNAL
+} gpu_status;
+
+const char *gpu_message(void);
+gpu_status gpu_fail(gpu_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Safe in a signal handler: running CPU loops stop with GPU_INTERRUPTED. The
+ * flag stays up until gpu_clear_interrupt. */
+void gpu_interrupt(void);
+void gpu_clear_interrupt(void);
+
+/* --- devices ------------------------------------------------------------ */
+
+typedef struct gpu_device gpu_device;
+
+/* Opens "cpu", "cuda" (the first GPU), "cuda:N", or "auto" (the first GPU if
+ * there is a usable one, else the CPU). The same device is opened once. */
+gpu_status gpu_open(const char *name, gpu_device **out);
+
+/* The device new matrices live on. The first call opens it: "auto" unless
+ * gpu_set_default named another. gpu_prepare opens it on a thread. */
+gpu_status gpu_default(gpu_device **out);
+gpu_status gpu_set_default(const char *name);
+void gpu_prepare(void);
+const char *gpu_default_name(void); /* as set: "auto", "cpu", "cuda:1" */
+
+const char *gpu_device_name(const gpu_device *d);        /* "cuda:0" */
+const char *gpu_device_description(const gpu_device *d); /* "NVIDIA H200…" */
+int gpu_device_is_cpu(const gpu_device *d);
+int gpu_device_count_opened(gpu_device *const **devices);
+
+typedef struct gpu_memory {
+    size_t live;        /* bytes of our matrices */
+    size_t peak;        /* the most there ever were */
+    size_t free, total; /* of the device, 0 when unknown */
+} gpu_memory;
+gpu_status gpu_device_memory(gpu_device *d, gpu_memory *out);
+size_t gpu_device_live(const gpu_device *d); /* bytes, without asking it */
+
+typedef struct gpu_peak { /* measured on first use, per second */
+    double f32_flops, f64_flops, bytes;
+} gpu_peak;
+gpu_status gpu_device_peak(gpu_device *d, gpu_peak *out);
+
+gpu_status gpu_sync(gpu_device *d);
+gpu_status gpu_sync_all(void);
+
+/* Times what is issued in between: device events on a GPU, the monotonic
+ * clock on the CPU. Seconds. */
+gpu_status gpu_timer_start(gpu_device *d);
+gpu_status gpu_timer_stop(gpu_device *d, double *seconds);
+
+/* --- matrices ----------------------------------------------------------- */
+
+typedef struct gpu_storage gpu_storage;
+
+typedef struct gpu_matrix {
+    gpu_storage *storage; /* NULL: released */
+    gpu_dtype dtype;
+    int ndim;                       /* 1: a vector; 2: a matrix */
+    int64_t rows, cols;             /* a vector has cols = 1 */
+    int64_t row_stride, col_stride; /* in elements; may be 0 or negative */
+    int64_t offset;                 /* of element (0, 0), in elements */
+} gpu_matrix;
+
+const char *gpu_dtype_name(gpu_dtype t); /* "f32" "f64" "bool" */
+int gpu_dtype_find(const char *name, gpu_dtype *out);
+size_t gpu_dtype_size(gpu_dtype t);
+
+/* A new matrix with unspecified elements. device NULL means the default.
+ * Sizes that overflow or exceed the device are refused before allocating.
+ * ndim 1 needs cols = 1. */
+gpu_status gpu_create(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
+                      int ndim, int64_t rows, int64_t cols);
+void gpu_retain(const gpu_matrix *m);
+void gpu_release(gpu_matrix *m); /* sets storage to NULL */
+
+int64_t gpu_size(const gpu_matrix *m);   /* elements */
+size_t gpu_bytes(const gpu_matrix *m);   /* elements times their size */
+gpu_device *gpu_matrix_device(const gpu_matrix *m);
+int gpu_is_lost(const gpu_matrix *m);
+int gpu_is_contiguous(const gpu_matrix *m); /* row-major without gaps */
+int gpu_shares_storage(const gpu_matrix *a, const gpu_matrix *b);
+int gpu_storage_references(const gpu_matrix *m);
+size_t gpu_storage_bytes(const gpu_matrix *m);
+const void *gpu_storage_id(const gpu_matrix *m);
+
+/* Called when an allocation finds no room: the language collects its garbage
+ * there and returns 1 if a retry may succeed. */
+void gpu_on_memory_short(int (*collect)(void *data), void *data);
+
+/* --- views: out shares m's storage, and gets a reference ------------------ */
+
+typedef struct gpu_slice { /* first + i * step for i in 0 .. count - 1 */
+    int64_t first, step, count;
+} gpu_slice;
+
+void gpu_view_transposed(const gpu_matrix *m, gpu_matrix *out);
+gpu_status gpu_view_block(const gpu_matrix *m, gpu_slice rows, gpu_slice cols,
+                          gpu_matrix *out);
+void gpu_view_row(const gpu_matrix *m, int64_t i, gpu_matrix *out);
+void gpu_view_column(const gpu_matrix *m, int64_t j, gpu_matrix *out);
+void gpu_view_diagonal(const gpu_matrix *m, int64_t k, gpu_matrix *out);
+/* A view when m's layout allows it, else a copy. Sizes must agree. */
+gpu_status gpu_reshape(const gpu_matrix *m, int ndim, int64_t rows,
+                       int64_t cols, gpu_matrix *out);
+
+/* --- moving data ---------------------------------------------------------- */
+
+/* host: row-major elements of m's own type, without gaps. */
+gpu_status gpu_upload(gpu_matrix *m, const void *host);
+gpu_status gpu_download(const gpu_matrix *m, void *host);
+gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out);
+gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value);
+gpu_status gpu_fill(gpu_matrix *m, double value);
+/* Converts types, crosses devices, broadcasts 1xn, mx1 and 1x1 sources. */
+gpu_status gpu_copy(const gpu_matrix *from, gpu_matrix *to);
+/* A contiguous copy of m as dtype on device (NULL: m's own). */
+gpu_status gpu_clone(const gpu_matrix *m, gpu_dtype dtype, gpu_device *device,
+                     gpu_matrix *out);
+
+/* out[i, j] = m[rows[i], cols[j]]; out is created. rows or cols NULL: all.
+ * Indices are 0-based. */
+gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
+                      const int64_t *cols, int64_t ncols, gpu_matrix *out);
+/* m[rows[i], cols[j]] = from[i, j]; with a repeated index the last wins. */
+gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
+                       int64_t nrows, const int64_t *cols, int64_t ncols,
+                       gpu_matrix *m);
+/* The elements of m where mask is true, in row-major order: a vector. */
+gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
+                        gpu_matrix *out);
+/* m[mask] = from, in row-major order; from has one element a true value. */
+gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
+                      gpu_matrix *m);
+
+/* --- computing ------------------------------------------------------------ */
+
+/* Runs a program for every element. Inputs have one common shape, or are
+ * broadcast: 1xn, mx1, 1x1. A vector goes only with vectors. When
+ * out->storage is NULL, out is created with out->dtype ignored: bool for a
+ * test, else f64 if any input is f64, else f32. Otherwise out is written,
+ * converted to its type; it may share storage with the inputs.
+ * With no inputs out must exist. name is what errors and the trace say. */
+gpu_status gpu_map(const char *name, const gpu_program *p,
+                   const gpu_matrix *const *in, gpu_matrix *out);
+
+/* p's results reduced with p->reduction: axis 1 gives 1xn (one value a
+ * column), axis 2 mx1 (one a row), a vector only its whole. out is created.
+ * Sums and products accumulate in f64. Places (argmin, argmax) are 0-based
+ * f64; any and all give bool. */
+gpu_status gpu_reduce(const char *name, const gpu_program *p,
+                      const gpu_matrix *const *in, int axis, gpu_matrix *out);
+/* The reduction of everything to one number; a place counts in row-major
+ * order. */
+gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
+                          const gpu_matrix *const *in, double *out);
+
+/* Running sums (or products) along axis 1 (down), 2 (across); a vector has
+ * axis 1. */
+typedef enum gpu_scan_kind { GPU_SCAN_SUM, GPU_SCAN_PROD } gpu_scan_kind;
+gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
+                    gpu_matrix *out);
+
+/* Sorted copies along axis, stable, NaN last. order, when not NULL, gets the
+ * 0-based places the elements came from, f64. */
+gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
+                    gpu_matrix *out, gpu_matrix *order);
+
+/* Philox4x32-10 indexed by element: element i of call `call` under `seed` is
+ * the same on every device (normals to a few units in the last place).
+ * Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011. */
+typedef enum gpu_random_kind {
+    GPU_UNIFORM, /* [low, high) */
+    GPU_NORMAL,  /* mean low, standard deviation high */
+    GPU_INTEGER  /* low .. high, both included */
+} gpu_random_kind;
+typedef struct gpu_random {
+    gpu_random_kind kind;
+    uint64_t seed, call;
+    double low, high;
+} gpu_random;
+gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r);
+
+/* --- products ------------------------------------------------------------- */
+
+/* kernel NULL or "auto" chooses; tile 0 takes the kernel's own. */
+gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y,
+                   const char *kernel, double *out);
+
+typedef struct gpu_product {
+    double alpha, beta;
+    const char *kernel;
+    int tile;
+    const char *precision; /* NULL or "f32": the operands' own; "tf32"… */
+} gpu_product;
+
+/* c = alpha a b + beta c. a is mxk, b kxn; vectors act as a row on the left
+ * and a column on the right, and the result is then a vector. c is created
+ * when c->storage is NULL. With beta = 0, c is not read. */
+gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
+                      const gpu_product *how, gpu_matrix *c);
+
+typedef struct gpu_kernel_info {
+    const char *operation, *name, *idea, *needs, *precision;
+    int available;
+} gpu_kernel_info;
+int gpu_kernel_count(gpu_device *d);
+void gpu_kernel_describe(gpu_device *d, int i, gpu_kernel_info *out);
+/* gamma: |result - exact| <= gamma |a||b| for every element. Source: Higham,
+ * Accuracy and Stability of Numerical Algorithms, section 3.5. */
+gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
+                            const char *kernel, gpu_dtype dtype, int64_t k,
+                            double *gamma);
+
+/* --- linear systems (LAPACK) ---------------------------------------------- */
+
+gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b,
+                     gpu_matrix *out);
+gpu_status gpu_inverse(const gpu_matrix *a, gpu_matrix *out);
+gpu_status gpu_determinant(const gpu_matrix *a, double *out);
+
+/* --- what happened -------------------------------------------------------- */
+
+typedef struct gpu_event {
+    const char *operation, *kernel;
+    const gpu_device *device;
+    int64_t m, n, k; /* shape of the result; k: inner dimension or 0 */
+    gpu_dtype dtype;
+    double seconds, flops, bytes; /* flops and bytes that had to be done */
+    int fallback;                 /* 1: ran on the CPU, data crossed the bus */
+} gpu_event;
+
+/* Called after every operation, which is then waited for. NULL: off. */
+void gpu_set_trace(void (*report)(const gpu_event *e, void *data), void *data);
+
+typedef struct gpu_counters {
+    uint64_t operations, allocations, uploaded, downloaded, fallbacks;
+} gpu_counters; /* uploaded and downloaded in bytes */
+const gpu_counters *gpu_counts(void);
+
+/* Stops threads and gives everything back; matrices must be released. */
+void gpu_shutdown(void);
+
+#endif

@@ -1,0 +1,287 @@
+/* dot and matmul: shapes, types and overlaps, and which kernel runs. */
+#include "core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- the ladder ----------------------------------------------------------- */
+
+static int usable(const gpu_device *d, const gpu_kernel *k)
+{
+    return k->capability <= d->backend->capability(d->handle);
+}
+
+int gpu_kernel_count(gpu_device *d)
+{
+    const gpu_kernel *const *list;
+    return d->backend->kernels(&list);
+}
+
+void gpu_kernel_describe(gpu_device *d, int i, gpu_kernel_info *out)
+{
+    const gpu_kernel *const *list;
+    d->backend->kernels(&list);
+    *out = (gpu_kernel_info){list[i]->operation, list[i]->name,
+                             list[i]->idea,      list[i]->needs,
+                             list[i]->precision, usable(d, list[i])};
+}
+
+static gpu_status unknown_kernel(gpu_device *d, const char *operation,
+                                 const char *name)
+{
+    char known[256] = "auto";
+    const gpu_kernel *const *list;
+    int n = d->backend->kernels(&list);
+    for (int i = 0; i < n; i++) {
+        size_t used = strlen(known);
+        if (strcmp(list[i]->operation, operation) == 0)
+            snprintf(known + used, sizeof known - used, ", %s", list[i]->name);
+    }
+    return gpu_fail(GPU_ARGUMENT, "%s: no kernel is called '%s' on %s; "
+                                  "there are %s",
+                    operation, name, d->name, known);
+}
+
+static gpu_status find_kernel(gpu_device *d, const char *operation,
+                              const char *name, const gpu_kernel **out)
+{
+    const gpu_kernel *const *list;
+    int n = d->backend->kernels(&list);
+    for (int i = 0; i < n; i++) {
+        *out = list[i];
+        if (strcmp(list[i]->operation, operation) == 0 &&
+            strcmp(list[i]->name, name) == 0)
+            return GPU_OK;
+    }
+    return unknown_kernel(d, operation, name);
+}
+
+static gpu_status check_kernel(const gpu_device *d, const gpu_kernel *k,
+                               gpu_dtype dtype)
+{
+    if (!usable(d, k))
+        return gpu_fail(GPU_UNSUPPORTED, "%s: kernel %s needs %s; %s is %s",
+                        k->operation, k->name, k->needs, d->name,
+                        gpu_device_description(d));
+    if (!(k->dtypes & 1u << dtype))
+        return gpu_fail(GPU_UNSUPPORTED, "%s: kernel %s cannot do %s",
+                        k->operation, k->name, gpu_dtype_name(dtype));
+    return GPU_OK;
+}
+
+gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
+                            const char *kernel, gpu_dtype dtype, int64_t k,
+                            double *gamma)
+{
+    const gpu_kernel *found;
+    TRY(find_kernel(d, operation, kernel, &found));
+    *gamma = found->bound(dtype, k);
+    return GPU_OK;
+}
+
+/* --- operands ------------------------------------------------------------- */
+
+/* f64 if either is, else f32: masks multiply as numbers. */
+static gpu_dtype product_type(const gpu_matrix *a, const gpu_matrix *b)
+{
+    return a->dtype == GPU_F64 || b->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
+}
+
+/* m itself when its type is right, so that views are never copied. */
+static gpu_status as_type(const gpu_matrix *m, gpu_dtype type, gpu_matrix *out)
+{
+    if (m->dtype != type)
+        return gpu_clone(m, type, NULL, out);
+    gpu_retain(m);
+    *out = *m;
+    return GPU_OK;
+}
+
+static gpu_status as_type_both(const gpu_matrix *a, const gpu_matrix *b,
+                               gpu_dtype type, gpu_matrix out[2])
+{
+    out[1].storage = NULL;
+    TRY(as_type(a, type, &out[0]));
+    gpu_status status = as_type(b, type, &out[1]);
+    if (status != GPU_OK)
+        gpu_release(&out[0]);
+    return status;
+}
+
+static void release_both(gpu_matrix both[2])
+{
+    gpu_release(&both[0]);
+    gpu_release(&both[1]);
+}
+
+/* --- dot ------------------------------------------------------------------ */
+
+static gpu_status run_dot(gpu_device *d, const gpu_matrix both[2],
+                          const char *kernel, double *out)
+{
+    gpu_view x = gpu_view_of(&both[0]), y = gpu_view_of(&both[1]);
+    const gpu_kernel *k = d->backend->choose_dot(d->handle, &x, &y);
+    if (kernel && strcmp(kernel, "auto") != 0)
+        TRY(find_kernel(d, "dot", kernel, &k));
+    TRY(check_kernel(d, k, x.dtype));
+    int tracing = gpu_trace_start(d);
+    gpu_status status = k->dot(d->handle, &x, &y, out);
+    gpu_matrix one = {.dtype = x.dtype, .rows = 1, .cols = 1};
+    return gpu_traced(d, tracing, status, "dot", k->name, &one, x.rows,
+                      2.0 * (double)x.rows, 2.0 * (double)gpu_bytes(&both[0]));
+}
+
+gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y,
+                   const char *kernel, double *out)
+{
+    gpu_device *d;
+    const gpu_matrix *in[] = {x, y};
+    TRY(gpu_check_operands("dot", in, 2, &d));
+    if (x->ndim != 1 || y->ndim != 1)
+        return gpu_fail(GPU_SHAPE, "dot: needs two vectors, not %s and %s",
+                        gpu_shape_text(x), gpu_shape_text(y));
+    if (x->rows != y->rows)
+        return gpu_fail(GPU_SHAPE, "dot: lengths differ (%lld and %lld)",
+                        (long long)x->rows, (long long)y->rows);
+    *out = 0;
+    gpu_matrix both[2];
+    TRY(as_type_both(x, y, product_type(x, y), both));
+    gpu_status status = GPU_OK;
+    if (x->rows > 0 || (kernel && strcmp(kernel, "auto") != 0))
+        status = run_dot(d, both, kernel, out);
+    release_both(both);
+    return status;
+}
+
+/* --- matmul --------------------------------------------------------------- */
+
+static gpu_status scale(gpu_matrix *c, double beta)
+{
+    if (beta == 0)
+        return gpu_fill(c, 0);
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    int factor = gpu_program_constant(&p, beta);
+    gpu_program_add(&p, GPU_OP_mul, 0, factor, 0);
+    const gpu_matrix *in[] = {c};
+    return gpu_map("matmul", &p, in, c);
+}
+
+static gpu_status check_precision(const gpu_product *how, const gpu_kernel *k)
+{
+    if (!how->precision || strcmp(how->precision, k->precision) == 0)
+        return GPU_OK;
+    return gpu_fail(GPU_UNSUPPORTED,
+                    "matmul: kernel %s gives precision \"%s\", not \"%s\"",
+                    k->name, k->precision, how->precision);
+}
+
+static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
+                             const gpu_product *how, gpu_matrix *c)
+{
+    gpu_gemm p = {.a = gpu_view_of(&both[0]),
+                  .b = gpu_view_of(&both[1]),
+                  .c = gpu_view_of(c),
+                  .alpha = how->alpha,
+                  .beta = how->beta,
+                  .tile = how->tile};
+    const gpu_kernel *k = d->backend->choose_matmul(d->handle, &p);
+    if (how->kernel && strcmp(how->kernel, "auto") != 0)
+        TRY(find_kernel(d, "matmul", how->kernel, &k));
+    TRY(check_kernel(d, k, p.a.dtype));
+    TRY(check_precision(how, k));
+    double size = (double)gpu_dtype_size(p.a.dtype), m = (double)p.a.rows;
+    double n = (double)p.b.cols, inner = (double)p.a.cols;
+    int tracing = gpu_trace_start(d);
+    gpu_status status = k->matmul(d->handle, &p);
+    return gpu_traced(d, tracing, status, "matmul", k->name, c, p.a.cols,
+                      2 * m * n * inner,
+                      size * (m * inner + inner * n + m * n));
+}
+
+/* Vectors become a row on the left, a column on the right. */
+static gpu_matrix as_factor(const gpu_matrix *m, int left)
+{
+    gpu_matrix f = *m;
+    if (m->ndim == 2)
+        return f;
+    f.ndim = 2;
+    if (left) {
+        f.cols = m->rows;
+        f.col_stride = m->row_stride;
+        f.rows = 1;
+        f.row_stride = f.cols * f.col_stride;
+    }
+    return f;
+}
+
+static gpu_status check_inner(const gpu_matrix *fa, const gpu_matrix *fb)
+{
+    if (fa->cols == fb->rows)
+        return GPU_OK;
+    return gpu_fail(GPU_SHAPE, "matmul: inner dimensions differ (%lld and "
+                               "%lld)",
+                    (long long)fa->cols, (long long)fb->rows);
+}
+
+/* c as the m x n matrix the kernels see, and checked. */
+static gpu_status as_result(const gpu_matrix *c, int ndim, int64_t m,
+                            int64_t n, int left_vector, gpu_matrix *out)
+{
+    int64_t rows = ndim == 2 ? m : m * n, cols = ndim == 2 ? n : 1;
+    if (c->ndim != ndim || c->rows != rows || c->cols != cols)
+        return gpu_fail(GPU_SHAPE, "matmul: the result is %lldx%lld, out is %s",
+                        (long long)m, (long long)n, gpu_shape_text(c));
+    *out = as_factor(c, left_vector);
+    return GPU_OK;
+}
+
+static gpu_status multiply_into(gpu_device *d, const gpu_matrix both[2],
+                                const gpu_product *how, gpu_matrix *c)
+{
+    if (gpu_size(c) == 0)
+        return GPU_OK;
+    if (both[0].cols == 0)
+        return scale(c, how->beta);
+    int overlaps = gpu_shares_storage(c, &both[0]) ||
+                   gpu_shares_storage(c, &both[1]);
+    if (!overlaps && c->dtype == both[0].dtype)
+        return run_matmul(d, both, how, c);
+    gpu_matrix apart;
+    if (how->beta != 0)
+        TRY(gpu_clone(c, both[0].dtype, NULL, &apart));
+    else
+        TRY(gpu_create(&apart, d, both[0].dtype, 2, c->rows, c->cols));
+    gpu_status status = run_matmul(d, both, how, &apart);
+    if (status == GPU_OK)
+        status = gpu_copy(&apart, c);
+    gpu_release(&apart);
+    return status;
+}
+
+gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
+                      const gpu_product *how, gpu_matrix *c)
+{
+    gpu_device *d;
+    const gpu_matrix *in[] = {a, b, c};
+    int created = !c->storage;
+    TRY(gpu_check_operands("matmul", in, created ? 2 : 3, &d));
+    gpu_matrix fa = as_factor(a, 1), fb = as_factor(b, 0), both[2], result;
+    TRY(check_inner(&fa, &fb));
+    int ndim = a->ndim == 1 || b->ndim == 1 ? 1 : 2;
+    gpu_dtype type = product_type(a, b);
+    if (created)
+        TRY(gpu_create(c, d, type, ndim, ndim == 2 ? fa.rows : fa.rows * fb.cols,
+                       ndim == 2 ? fb.cols : 1));
+    gpu_status status = as_result(c, ndim, fa.rows, fb.cols, a->ndim == 1,
+                                  &result);
+    if (status == GPU_OK)
+        status = as_type_both(&fa, &fb, type, both);
+    if (status == GPU_OK) {
+        status = multiply_into(d, both, how, &result);
+        release_both(both);
+    }
+    if (status != GPU_OK && created)
+        gpu_release(c);
+    return status;
+}

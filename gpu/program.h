@@ -1,0 +1,84 @@
+/* Elementwise programs: the one way to say "for every element, do this".
+ *
+ * A program is a short list of instructions over numbered values: first its
+ * inputs, then its constants, then one value for each instruction. The last
+ * value is the result; with no instruction at all it is value 0, so the empty
+ * program over one input copies and converts, and the empty program over no
+ * input and one constant fills. One operation is a program of
+ * one instruction; a fused chain is a longer one. Every backend runs every
+ * program. */
+#ifndef GPU_PROGRAM_H
+#define GPU_PROGRAM_H
+
+#include <stdint.h>
+
+typedef enum gpu_dtype {
+    GPU_F32,
+    GPU_F64,
+    GPU_BOOL, /* one byte, 0 or 1: a mask */
+    GPU_DTYPES
+} gpu_dtype;
+
+/* The operations of ops.def, in its order, then the two index values: the
+ * 0-based row and column of the element being computed. */
+typedef enum gpu_op {
+#define OP(name, arity, expression, vector, help, example, result) \
+    GPU_OP_##name,
+#define TEST(name, arity, expression, vector, help, example, result) \
+    GPU_OP_##name,
+#define REDUCTION(name, primitive, help, example, result)
+#include "ops.def"
+    GPU_OP_ROW,
+    GPU_OP_COL,
+    GPU_OPS
+} gpu_op;
+
+/* The reductions of ops.def, in its order. Backends see only the primitive
+ * ones: sum prod min max argmin argmax; gpu/ composes the others from them. */
+typedef enum gpu_reduction {
+    GPU_NO_REDUCTION,
+#define OP(name, arity, expression, vector, help, example, result)
+#define TEST(name, arity, expression, vector, help, example, result)
+#define REDUCTION(name, primitive, help, example, result) GPU_REDUCE_##name,
+#include "ops.def"
+    GPU_REDUCTIONS
+} gpu_reduction;
+
+enum { GPU_MAX_INPUTS = 8, GPU_MAX_CONSTANTS = 8, GPU_MAX_CODE = 32 };
+enum { GPU_MAX_VALUES = GPU_MAX_INPUTS + GPU_MAX_CONSTANTS + GPU_MAX_CODE };
+
+typedef struct gpu_instruction {
+    uint8_t op;      /* gpu_op */
+    uint8_t x, y, z; /* value numbers; those past the arity are ignored */
+} gpu_instruction;
+
+typedef struct gpu_program {
+    uint8_t inputs, constants, length;
+    uint8_t reduction; /* gpu_reduction over the results */
+    uint8_t compute;   /* GPU_F32 or GPU_F64: the type of every value; set
+                          when the program is dispatched */
+    gpu_instruction code[GPU_MAX_CODE];
+    double constant[GPU_MAX_CONSTANTS];
+} gpu_program;
+
+/* Starts a program of `inputs` inputs and no constant or instruction. */
+void gpu_program_start(gpu_program *p, int inputs);
+
+/* Adds a constant and returns its value number. All constants must be added
+ * before the first instruction. */
+int gpu_program_constant(gpu_program *p, double value);
+
+/* Adds an instruction over earlier values and returns its value number.
+ * Operands past the operation's arity are ignored. */
+int gpu_program_add(gpu_program *p, gpu_op op, int x, int y, int z);
+
+/* What an operation is called, how many operands it takes (0 to 3), and
+ * whether its result is a truth value. */
+const char *gpu_op_name(gpu_op op);
+int gpu_op_arity(gpu_op op);
+int gpu_op_is_test(gpu_op op);
+
+/* The operation on plain numbers, in double precision. */
+double gpu_op_evaluate(gpu_op op, double x, double y, double z);
+
+#endif

@@ -1,0 +1,322 @@
+/* Operations that move elements to other places: gather, scatter, masks,
+ * running sums, sorting, and random fills. */
+#include "core.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Backends' outputs may not overlap their inputs; a copy steps in. */
+static gpu_status apart(const gpu_matrix *in, const gpu_matrix *out,
+                        gpu_matrix *copy)
+{
+    copy->storage = NULL;
+    if (!gpu_shares_storage(in, out)) {
+        gpu_retain(in);
+        *copy = *in;
+        return GPU_OK;
+    }
+    return gpu_clone(in, in->dtype, NULL, copy);
+}
+
+static gpu_status check_indices(const char *name, const int64_t *index,
+                                int64_t n, int64_t size, const char *what)
+{
+    for (int64_t i = 0; index && i < n; i++) {
+        if (index[i] < 0 || index[i] >= size)
+            return gpu_fail(GPU_RANGE, "%s: %s %lld is outside 1..%lld", name,
+                            what, (long long)index[i] + 1, (long long)size);
+    }
+    return GPU_OK;
+}
+
+/* index itself, or 0 1 2 … in memory the caller frees. */
+static const int64_t *all_of(const int64_t *index, int64_t n, int64_t **made)
+{
+    *made = NULL;
+    if (index)
+        return index;
+    *made = malloc((size_t)(n ? n : 1) * sizeof **made);
+    for (int64_t i = 0; *made && i < n; i++)
+        (*made)[i] = i;
+    return *made;
+}
+
+typedef gpu_status move_fn(void *device, const gpu_view *from,
+                           const int64_t *rows, const int64_t *cols,
+                           const gpu_view *to);
+
+static gpu_status move(gpu_device *d, move_fn *fn, const char *name,
+                       const gpu_matrix *from, const int64_t *rows,
+                       const int64_t *cols, const gpu_matrix *to,
+                       const gpu_matrix *moved)
+{
+    int64_t *made_rows, *made_cols;
+    rows = all_of(rows, moved->rows, &made_rows);
+    cols = all_of(cols, moved->cols, &made_cols);
+    gpu_status status = gpu_fail(GPU_MEMORY, "out of memory");
+    if (rows && cols) {
+        gpu_view source = gpu_view_of(from), target = gpu_view_of(to);
+        int tracing = gpu_trace_start(d);
+        status = fn(d->handle, &source, rows, cols, &target);
+        status = gpu_traced(d, tracing, status, name, name, moved, 0, 0,
+                            2.0 * (double)gpu_bytes(moved));
+    }
+    free(made_rows);
+    free(made_cols);
+    return status;
+}
+
+gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
+                      const int64_t *cols, int64_t ncols, gpu_matrix *out)
+{
+    gpu_device *d;
+    const gpu_matrix *in[] = {m};
+    TRY(gpu_check_operands("gather", in, 1, &d));
+    TRY(check_indices("gather", rows, nrows, m->rows, "row"));
+    TRY(check_indices("gather", cols, ncols, m->cols, "column"));
+    TRY(gpu_create(out, d, m->dtype, m->ndim, rows ? nrows : m->rows,
+                   cols ? ncols : m->cols));
+    if (gpu_size(out) == 0)
+        return GPU_OK;
+    gpu_status status = move(d, d->backend->gather, "gather", m, rows, cols,
+                             out, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
+                       int64_t nrows, const int64_t *cols, int64_t ncols,
+                       gpu_matrix *m)
+{
+    gpu_device *d;
+    const gpu_matrix *in[] = {from, m};
+    TRY(gpu_check_operands("scatter", in, 2, &d));
+    TRY(check_indices("scatter", rows, nrows, m->rows, "row"));
+    TRY(check_indices("scatter", cols, ncols, m->cols, "column"));
+    nrows = rows ? nrows : m->rows;
+    ncols = cols ? ncols : m->cols;
+    if (from->rows != nrows || from->cols != ncols)
+        return gpu_fail(GPU_SHAPE, "scatter: %lldx%lld places, %s given",
+                        (long long)nrows, (long long)ncols,
+                        gpu_shape_text(from));
+    if (gpu_size(from) == 0)
+        return GPU_OK;
+    gpu_matrix source;
+    TRY(apart(from, m, &source));
+    gpu_status status = move(d, d->backend->scatter, "scatter", &source, rows,
+                             cols, m, &source);
+    gpu_release(&source);
+    return status;
+}
+
+/* --- masks ---------------------------------------------------------------- */
+
+static gpu_status check_mask(const char *name, const gpu_matrix *m,
+                             const gpu_matrix *mask, gpu_device **d,
+                             int64_t *count)
+{
+    const gpu_matrix *in[] = {m, mask};
+    TRY(gpu_check_operands(name, in, 2, d));
+    if (mask->dtype != GPU_BOOL)
+        return gpu_fail(GPU_TYPE, "%s: the mask is %s, not bool: make one "
+                                  "with A:gt(0) and the like",
+                        name, gpu_dtype_name(mask->dtype));
+    if (mask->ndim != m->ndim || mask->rows != m->rows ||
+        mask->cols != m->cols)
+        return gpu_fail(GPU_SHAPE, "%s: shapes differ (%s, mask %s)", name,
+                        gpu_shape_text(m), gpu_shape_text(mask));
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    p.reduction = GPU_REDUCE_sum;
+    double sum;
+    TRY(gpu_reduce_all(name, &p, &mask, &sum));
+    *count = (int64_t)sum;
+    return GPU_OK;
+}
+
+gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
+                        gpu_matrix *out)
+{
+    gpu_device *d;
+    int64_t count;
+    TRY(check_mask("mask", m, mask, &d, &count));
+    TRY(gpu_create(out, d, m->dtype, 1, count, 1));
+    if (count == 0)
+        return GPU_OK;
+    gpu_view from = gpu_view_of(m), where = gpu_view_of(mask);
+    gpu_view to = gpu_view_of(out);
+    int tracing = gpu_trace_start(d);
+    gpu_status status = d->backend->compress(d->handle, &from, &where, &to);
+    status = gpu_traced(d, tracing, status, "mask", "compress", out, 0, 0,
+                        (double)(gpu_bytes(m) + gpu_bytes(mask)));
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
+                      gpu_matrix *m)
+{
+    gpu_device *d;
+    int64_t count;
+    TRY(check_mask("mask", m, mask, &d, &count));
+    if (gpu_size(from) != count)
+        return gpu_fail(GPU_SHAPE,
+                        "mask: %lld elements are true, %lld values given",
+                        (long long)count, (long long)gpu_size(from));
+    if (count == 0)
+        return GPU_OK;
+    gpu_matrix flat; /* contiguous, of m's type, on its device, apart */
+    TRY(gpu_clone(from, m->dtype, d, &flat));
+    flat.rows = count;
+    flat.cols = flat.row_stride = flat.col_stride = 1;
+    gpu_matrix where;
+    gpu_status status = apart(mask, m, &where);
+    if (status == GPU_OK) {
+        gpu_view source = gpu_view_of(&flat), truth = gpu_view_of(&where);
+        gpu_view to = gpu_view_of(m);
+        int tracing = gpu_trace_start(d);
+        status = d->backend->expand(d->handle, &source, &truth, &to);
+        status = gpu_traced(d, tracing, status, "mask", "expand", m, 0, 0,
+                            (double)(gpu_bytes(m) + gpu_bytes(mask)));
+        gpu_release(&where);
+    }
+    gpu_release(&flat);
+    return status;
+}
+
+/* --- running sums, sorting ------------------------------------------------ */
+
+static gpu_status check_axis(const char *name, const gpu_matrix *m, int axis)
+{
+    if (axis == 1 || (axis == 2 && m->ndim == 2))
+        return GPU_OK;
+    return gpu_fail(GPU_ARGUMENT, "%s: %s has no axis %d", name,
+                    gpu_shape_text(m), axis);
+}
+
+/* A mask is counted and sorted as numbers. */
+static gpu_status as_number(const gpu_matrix *m, gpu_matrix *out)
+{
+    if (m->dtype == GPU_BOOL)
+        return gpu_clone(m, GPU_F32, NULL, out);
+    gpu_retain(m);
+    *out = *m;
+    return GPU_OK;
+}
+
+static gpu_status create_like(const gpu_matrix *m, gpu_dtype dtype,
+                              gpu_matrix *out)
+{
+    return gpu_create(out, m->storage->device, dtype, m->ndim, m->rows,
+                      m->cols);
+}
+
+gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
+                    gpu_matrix *out)
+{
+    const char *name = kind == GPU_SCAN_SUM ? "cumsum" : "cumprod";
+    gpu_device *d;
+    gpu_matrix from;
+    const gpu_matrix *in[] = {m};
+    TRY(gpu_check_operands(name, in, 1, &d));
+    TRY(check_axis(name, m, axis));
+    TRY(as_number(m, &from));
+    gpu_status status = create_like(&from, from.dtype, out);
+    if (status == GPU_OK && gpu_size(out) > 0) {
+        gpu_view source = gpu_view_of(&from), to = gpu_view_of(out);
+        int tracing = gpu_trace_start(d);
+        status = d->backend->scan(d->handle, kind, axis, &source, &to);
+        status = gpu_traced(d, tracing, status, name, "scan", out, 0,
+                            (double)gpu_size(out), 2.0 * (double)gpu_bytes(out));
+        if (status != GPU_OK)
+            gpu_release(out);
+    }
+    gpu_release(&from);
+    return status;
+}
+
+static gpu_status run_sort(gpu_device *d, const gpu_matrix *from, int axis,
+                           int descending, gpu_matrix *out, gpu_matrix *order)
+{
+    if (gpu_size(out) == 0)
+        return GPU_OK;
+    gpu_view source = gpu_view_of(from), to = gpu_view_of(out), places;
+    if (order)
+        places = gpu_view_of(order);
+    int tracing = gpu_trace_start(d);
+    gpu_status status =
+        d->backend->sort(d->handle, axis, descending, &source, &to,
+                         order ? &places : NULL);
+    return gpu_traced(d, tracing, status, "sort", "sort", out, 0, 0,
+                      2.0 * (double)gpu_bytes(out));
+}
+
+gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
+                    gpu_matrix *out, gpu_matrix *order)
+{
+    gpu_device *d;
+    gpu_matrix from;
+    const gpu_matrix *in[] = {m};
+    TRY(gpu_check_operands("sort", in, 1, &d));
+    TRY(check_axis("sort", m, axis));
+    TRY(as_number(m, &from));
+    gpu_status status = create_like(&from, from.dtype, out);
+    if (status == GPU_OK && order) {
+        status = create_like(&from, GPU_F64, order);
+        if (status != GPU_OK)
+            gpu_release(out);
+    }
+    if (status == GPU_OK) {
+        status = run_sort(d, &from, axis, descending, out, order);
+        if (status != GPU_OK) {
+            gpu_release(out);
+            if (order)
+                gpu_release(order);
+        }
+    }
+    gpu_release(&from);
+    return status;
+}
+
+/* --- random numbers ------------------------------------------------------- */
+
+static gpu_status check_random(const gpu_matrix *m, const gpu_random *r)
+{
+    if (!(r->low - r->low == 0) || !(r->high - r->high == 0))
+        return gpu_fail(GPU_ARGUMENT, "rand: the limits must be finite, not "
+                                      "%g and %g",
+                        r->low, r->high);
+    if (r->kind == GPU_NORMAL && r->high < 0)
+        return gpu_fail(GPU_ARGUMENT,
+                        "randn: the standard deviation %g is negative",
+                        r->high);
+    if (r->kind != GPU_NORMAL && r->high < r->low)
+        return gpu_fail(GPU_ARGUMENT, "rand: the upper limit %g is below the "
+                                      "lower one, %g",
+                        r->high, r->low);
+    double limit = m->dtype == GPU_F64 ? 0x1p53 : 0x1p24;
+    if (r->kind == GPU_INTEGER && m->dtype != GPU_BOOL &&
+        (fabs(r->low) > limit || fabs(r->high) > limit))
+        return gpu_fail(GPU_ARGUMENT,
+                        "randint: %.0f..%.0f is more than %s holds exactly%s",
+                        r->low, r->high, gpu_dtype_name(m->dtype),
+                        m->dtype == GPU_F32 ? "; add {dtype=\"f64\"}" : "");
+    return GPU_OK;
+}
+
+gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r)
+{
+    gpu_device *d;
+    const gpu_matrix *in[] = {m};
+    TRY(gpu_check_operands("rand", in, 1, &d));
+    TRY(check_random(m, r));
+    if (gpu_size(m) == 0)
+        return GPU_OK;
+    gpu_view to = gpu_view_of(m);
+    int tracing = gpu_trace_start(d);
+    gpu_status status = d->backend->random(d->handle, r, &to);
+    return gpu_traced(d, tracing, status, "rand", "philox", m, 0, 0,
+                      (double)gpu_bytes(m));
+}

@@ -1,0 +1,336 @@
+/* Reductions: the primitive ones go to the backend; any, all, mean, norm, var
+ * and std are composed from them here. */
+#include "core.h"
+
+#include <math.h>
+
+#define OP(name, arity, expression, vector, help, example, result)
+#define TEST(name, arity, expression, vector, help, example, result)
+#define REDUCTION(name, primitive, help, example, result) primitive,
+static const char is_primitive[GPU_REDUCTIONS] = {
+    0,
+#include "ops.def"
+};
+
+/* What is being reduced: the program, its inputs and their common shape.
+ * Vectors are columns here, so that they go together with their results. */
+typedef struct reduction {
+    const char *name;
+    gpu_matrix inputs[GPU_MAX_INPUTS]; /* borrowed */
+    gpu_program program;
+    gpu_view views[GPU_MAX_INPUTS];
+    gpu_device *device;
+    int ndim, axis;
+    int64_t rows, cols;
+} reduction;
+
+static gpu_status start(reduction *r, const char *name, const gpu_program *p,
+                        const gpu_matrix *const *in, int axis)
+{
+    r->name = name;
+    r->axis = axis;
+    TRY(gpu_common_views(name, p, in, &r->device, &r->program, r->views,
+                         &r->ndim));
+    r->rows = r->views[0].rows;
+    r->cols = r->views[0].cols;
+    for (int i = 0; i < p->inputs; i++) {
+        r->inputs[i] = *in[i];
+        r->inputs[i].ndim = 2;
+    }
+    if (axis < 0 || axis > 2)
+        return gpu_fail(GPU_ARGUMENT,
+                        "%s: axis %d: use 1 (down each column) or 2 (along "
+                        "each row)",
+                        name, axis);
+    if (r->ndim == 1 && axis == 2)
+        return gpu_fail(GPU_ARGUMENT, "%s: a vector has no axis 2", name);
+    return GPU_OK;
+}
+
+static int64_t count(const reduction *r)
+{
+    return r->axis == 0 ? r->rows * r->cols : r->axis == 1 ? r->rows : r->cols;
+}
+
+static int gives_place(int kind)
+{
+    return kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax;
+}
+
+static gpu_status create_result(const reduction *r, gpu_dtype type,
+                                gpu_matrix *out)
+{
+    int64_t rows = r->axis == 2 ? r->rows : 1;
+    int64_t cols = r->axis == 1 ? r->cols : 1;
+    return gpu_create(out, r->device, type, 2, rows, cols);
+}
+
+/* Reductions of nothing: sums are 0, products 1, the rest has no answer. */
+static gpu_status reduce_nothing(const reduction *r, int kind, gpu_matrix *out)
+{
+    if (kind != GPU_REDUCE_sum && kind != GPU_REDUCE_prod && gpu_size(out) > 0)
+        return gpu_fail(GPU_SHAPE, "%s: of no elements", r->name);
+    return gpu_fill(out, kind == GPU_REDUCE_prod);
+}
+
+static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
+{
+    if (count(r) == 0)
+        return reduce_nothing(r, kind, out);
+    if (gpu_size(out) == 0)
+        return GPU_OK;
+    gpu_program p = r->program;
+    p.reduction = (uint8_t)kind;
+    gpu_view to = gpu_view_of(out);
+    double bytes = 0;
+    for (int i = 0; i < p.inputs; i++)
+        bytes += (double)gpu_bytes(&r->inputs[i]);
+    gpu_device *d = r->device;
+    int tracing = gpu_trace_start(d);
+    gpu_status status = d->backend->reduce(d->handle, &p, r->views, r->axis,
+                                           &to);
+    return gpu_traced(d, tracing, status, r->name, "reduce", out, count(r),
+                      (double)r->rows * (double)r->cols, bytes);
+}
+
+static gpu_status primitive(const reduction *r, int kind, gpu_dtype type,
+                            gpu_matrix *out)
+{
+    TRY(create_result(r, type, out));
+    gpu_status status = run_primitive(r, kind, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+/* r with one more instruction over its result and a constant. */
+static reduction with(const reduction *r, gpu_op op, int constant, double value)
+{
+    reduction more = *r;
+    gpu_program *p = &more.program, old = r->program;
+    int shift = constant, first = old.inputs + old.constants;
+    int last = old.length ? first + old.length - 1 : 0;
+    gpu_program_start(p, old.inputs);
+    p->compute = old.compute;
+    for (int i = 0; i < old.constants; i++)
+        gpu_program_constant(p, old.constant[i]);
+    int extra = constant ? gpu_program_constant(p, value) : 0;
+    for (int i = 0; i < old.length; i++) {
+        gpu_instruction c = old.code[i];
+        gpu_program_add(p, (gpu_op)c.op, c.x + (c.x >= first ? shift : 0),
+                        c.y + (c.y >= first ? shift : 0),
+                        c.z + (c.z >= first ? shift : 0));
+    }
+    last += last >= first ? shift : 0;
+    gpu_program_add(p, op, last, constant ? extra : last, 0);
+    return more;
+}
+
+/* out = op(out, constant) for the small matrix of results. */
+static gpu_status finish(const char *name, gpu_op op, double value,
+                         gpu_matrix *out)
+{
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    int c = gpu_program_constant(&p, value);
+    gpu_program_add(&p, op, 0, c, 0);
+    const gpu_matrix *in[] = {out};
+    gpu_status status = gpu_map(name, &p, in, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+static gpu_dtype float_type(const reduction *r)
+{
+    return (gpu_dtype)r->program.compute;
+}
+
+static gpu_status truth(const reduction *r, int kind, gpu_matrix *out)
+{
+    int any = kind == GPU_REDUCE_any;
+    if (count(r) == 0) {
+        TRY(create_result(r, GPU_BOOL, out));
+        return gpu_fill(out, !any);
+    }
+    reduction nonzero = with(r, GPU_OP_ne, 1, 0.0);
+    return primitive(&nonzero, any ? GPU_REDUCE_max : GPU_REDUCE_min, GPU_BOOL,
+                     out);
+}
+
+static gpu_status convert(const reduction *r, gpu_matrix *wide, gpu_matrix *out)
+{
+    gpu_status status = gpu_clone(wide, float_type(r), NULL, out);
+    gpu_release(wide);
+    return status;
+}
+
+static gpu_status mean_wide(const reduction *r, gpu_matrix *out)
+{
+    if (count(r) == 0)
+        return gpu_fail(GPU_SHAPE, "%s: of no elements", r->name);
+    TRY(primitive(r, GPU_REDUCE_sum, GPU_F64, out));
+    return finish(r->name, GPU_OP_div, (double)count(r), out);
+}
+
+/* The elements being reduced as one matrix: the input, or a new one. */
+static gpu_status elements(const reduction *r, gpu_matrix *out)
+{
+    const gpu_matrix *in[GPU_MAX_INPUTS];
+    for (int i = 0; i < r->program.inputs; i++)
+        in[i] = &r->inputs[i];
+    out->storage = NULL;
+    if (r->program.length > 0)
+        return gpu_map(r->name, &r->program, in, out);
+    gpu_retain(in[0]);
+    *out = *in[0];
+    return GPU_OK;
+}
+
+/* The sum of the squares of first(x, y), y being broadcast. */
+static gpu_status sum_of_squares(const reduction *r, gpu_op first,
+                                 const gpu_matrix *x, const gpu_matrix *y,
+                                 gpu_matrix *out)
+{
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    int value = gpu_program_add(&p, first, 0, 1, 0);
+    gpu_program_add(&p, GPU_OP_square, value, 0, 0);
+    p.reduction = GPU_REDUCE_sum;
+    const gpu_matrix *in[] = {x, y};
+    return gpu_reduce(r->name, &p, in, r->axis, out);
+}
+
+/* The largest absolute values, kept away from 0 and infinity, so that
+ * dividing by them makes no NaN of zeros and infinities. */
+static gpu_status safe_scale(const reduction *r, gpu_matrix *out)
+{
+    reduction sizes = with(r, GPU_OP_abs, 0, 0);
+    TRY(primitive(&sizes, GPU_REDUCE_max, GPU_F64, out));
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    int low = gpu_program_constant(&p, 0x1p-1000);
+    int high = gpu_program_constant(&p, 0x1p1000);
+    gpu_program_add(&p, GPU_OP_clip, 0, low, high);
+    const gpu_matrix *in[] = {out};
+    gpu_status status = gpu_map(r->name, &p, in, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+/* scale * sqrt(sum of (x / scale)^2), for f64, whose squares may overflow. */
+static gpu_status scaled_norm(const reduction *r, gpu_matrix *scale,
+                              gpu_matrix *out)
+{
+    gpu_matrix values;
+    TRY(elements(r, &values));
+    gpu_status status = sum_of_squares(r, GPU_OP_div, &values, scale, out);
+    gpu_release(&values);
+    if (status != GPU_OK)
+        return status;
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    int root = gpu_program_add(&p, GPU_OP_sqrt, 0, 0, 0);
+    gpu_program_add(&p, GPU_OP_mul, root, 1, 0);
+    const gpu_matrix *in[] = {out, scale};
+    status = gpu_map(r->name, &p, in, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+static gpu_status norm_wide(const reduction *r, gpu_matrix *out)
+{
+    if (count(r) > 0 && float_type(r) == GPU_F64) {
+        gpu_matrix scale;
+        TRY(safe_scale(r, &scale));
+        gpu_status status = scaled_norm(r, &scale, out);
+        gpu_release(&scale);
+        return status;
+    }
+    reduction squares = *r; /* squares of f32 always fit f64 */
+    squares.program.compute = GPU_F64;
+    squares = with(&squares, GPU_OP_square, 0, 0);
+    TRY(primitive(&squares, GPU_REDUCE_sum, GPU_F64, out));
+    return finish(r->name, GPU_OP_sqrt, 0, out);
+}
+
+/* Two passes: squares of the distances from the mean. */
+static gpu_status variance_wide(const reduction *r, gpu_matrix *out)
+{
+    gpu_matrix mean, values;
+    TRY(mean_wide(r, &mean));
+    gpu_status status = elements(r, &values);
+    if (status == GPU_OK) {
+        status = sum_of_squares(r, GPU_OP_sub, &values, &mean, out);
+        gpu_release(&values);
+    }
+    gpu_release(&mean);
+    TRY(status);
+    return finish(r->name, GPU_OP_div, (double)(count(r) - 1), out);
+}
+
+static gpu_status composed(const reduction *r, int kind, gpu_matrix *out)
+{
+    gpu_matrix wide;
+    if (kind == GPU_REDUCE_any || kind == GPU_REDUCE_all)
+        return truth(r, kind, out);
+    if (kind == GPU_REDUCE_mean)
+        TRY(mean_wide(r, &wide));
+    else if (kind == GPU_REDUCE_norm)
+        TRY(norm_wide(r, &wide));
+    else
+        TRY(variance_wide(r, &wide));
+    if (kind == GPU_REDUCE_std)
+        TRY(finish(r->name, GPU_OP_sqrt, 0, &wide));
+    return convert(r, &wide, out);
+}
+
+gpu_status gpu_reduce(const char *name, const gpu_program *p,
+                      const gpu_matrix *const *in, int axis, gpu_matrix *out)
+{
+    reduction r;
+    out->storage = NULL;
+    TRY(start(&r, name, p, in, axis));
+    int kind = p->reduction;
+    if (is_primitive[kind])
+        TRY(primitive(&r, kind, gives_place(kind) ? GPU_F64 : float_type(&r),
+                      out));
+    else
+        TRY(composed(&r, kind, out));
+    out->ndim = r.ndim;
+    return GPU_OK;
+}
+
+/* To one f64 value, whatever the compute type. */
+static gpu_status reduce_wide(const reduction *r, int kind, gpu_matrix *out)
+{
+    if (is_primitive[kind])
+        return primitive(r, kind, GPU_F64, out);
+    switch (kind) {
+    case GPU_REDUCE_any:
+    case GPU_REDUCE_all:
+        return truth(r, kind, out);
+    case GPU_REDUCE_mean:
+        return mean_wide(r, out);
+    case GPU_REDUCE_norm:
+        return norm_wide(r, out);
+    default:
+        return variance_wide(r, out);
+    }
+}
+
+gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
+                          const gpu_matrix *const *in, double *out)
+{
+    reduction r;
+    gpu_matrix result;
+    TRY(start(&r, name, p, in, 0));
+    TRY(reduce_wide(&r, p->reduction, &result));
+    gpu_status status = gpu_get(&result, 0, 0, out);
+    if (p->reduction == GPU_REDUCE_std)
+        *out = sqrt(*out);
+    gpu_release(&result);
+    return status;
+}

@@ -1,0 +1,182 @@
+/* Elements in and out of matrices: host memory, other types, other devices. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static gpu_status check_alive(const char *name, const gpu_matrix *m)
+{
+    gpu_device *d;
+    const gpu_matrix *in[] = {m};
+    return gpu_check_operands(name, in, 1, &d);
+}
+
+static gpu_status upload_bytes(gpu_device *d, void *to, const void *from,
+                               size_t n)
+{
+    if (!gpu_device_is_cpu(d))
+        gpu_counted.uploaded += n;
+    return d->backend->upload(d->handle, to, from, n);
+}
+
+static gpu_status download_bytes(gpu_device *d, void *to, const void *from,
+                                 size_t n)
+{
+    if (!gpu_device_is_cpu(d))
+        gpu_counted.downloaded += n;
+    return d->backend->download(d->handle, to, from, n);
+}
+
+static gpu_status copy_here(const char *name, const gpu_matrix *from,
+                            gpu_matrix *to)
+{
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    const gpu_matrix *in[] = {from};
+    return gpu_map(name, &p, in, to);
+}
+
+gpu_status gpu_upload(gpu_matrix *m, const void *host)
+{
+    TRY(check_alive("upload", m));
+    if (gpu_size(m) == 0)
+        return GPU_OK;
+    gpu_device *d = m->storage->device;
+    if (gpu_is_contiguous(m))
+        return upload_bytes(d, gpu_view_of(m).data, host, gpu_bytes(m));
+    gpu_matrix packed;
+    TRY(gpu_create(&packed, d, m->dtype, m->ndim, m->rows, m->cols));
+    gpu_status status = gpu_upload(&packed, host);
+    if (status == GPU_OK)
+        status = copy_here("upload", &packed, m);
+    gpu_release(&packed);
+    return status;
+}
+
+gpu_status gpu_download(const gpu_matrix *m, void *host)
+{
+    TRY(check_alive("download", m));
+    if (gpu_size(m) == 0)
+        return GPU_OK;
+    gpu_device *d = m->storage->device;
+    if (gpu_is_contiguous(m))
+        return download_bytes(d, host, gpu_view_of(m).data, gpu_bytes(m));
+    gpu_matrix packed;
+    TRY(gpu_clone(m, m->dtype, NULL, &packed));
+    gpu_status status = gpu_download(&packed, host);
+    gpu_release(&packed);
+    return status;
+}
+
+/* --- single elements ------------------------------------------------------ */
+
+typedef union element {
+    float f32;
+    double f64;
+    uint8_t truth;
+} element;
+
+static void *place(const gpu_matrix *m, int64_t i, int64_t j)
+{
+    int64_t at = m->offset + i * m->row_stride + j * m->col_stride;
+    return (char *)m->storage->data + at * (int64_t)gpu_dtype_size(m->dtype);
+}
+
+static gpu_status check_place(const gpu_matrix *m, int64_t i, int64_t j)
+{
+    if (i >= 0 && i < m->rows && j >= 0 && j < m->cols)
+        return GPU_OK;
+    return gpu_fail(GPU_RANGE, "element (%lld, %lld) is outside %s",
+                    (long long)i + 1, (long long)j + 1, gpu_shape_text(m));
+}
+
+gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
+{
+    element e;
+    TRY(check_alive("read", m));
+    TRY(check_place(m, i, j));
+    TRY(download_bytes(m->storage->device, &e, place(m, i, j),
+                       gpu_dtype_size(m->dtype)));
+    *out = m->dtype == GPU_F32   ? (double)e.f32
+           : m->dtype == GPU_F64 ? e.f64
+                                 : (double)e.truth;
+    return GPU_OK;
+}
+
+gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value)
+{
+    element e;
+    TRY(check_alive("write", m));
+    TRY(check_place(m, i, j));
+    if (m->dtype == GPU_F32)
+        e.f32 = (float)value;
+    else if (m->dtype == GPU_F64)
+        e.f64 = value;
+    else
+        e.truth = value != 0;
+    return upload_bytes(m->storage->device, place(m, i, j), &e,
+                        gpu_dtype_size(m->dtype));
+}
+
+gpu_status gpu_fill(gpu_matrix *m, double value)
+{
+    gpu_program p;
+    gpu_program_start(&p, 0);
+    gpu_program_constant(&p, value);
+    return gpu_map("fill", &p, NULL, m);
+}
+
+/* --- copies --------------------------------------------------------------- */
+
+static gpu_status place_host(const gpu_matrix *from, const void *host,
+                             gpu_matrix *to)
+{
+    if (from->dtype == to->dtype && from->ndim == to->ndim &&
+        from->rows == to->rows && from->cols == to->cols)
+        return gpu_upload(to, host);
+    gpu_matrix there;
+    TRY(gpu_create(&there, to->storage->device, from->dtype, from->ndim,
+                   from->rows, from->cols));
+    gpu_status status = gpu_upload(&there, host);
+    if (status == GPU_OK)
+        status = copy_here("copy", &there, to);
+    gpu_release(&there);
+    return status;
+}
+
+/* Through host memory: the two devices know nothing of each other. */
+static gpu_status copy_across(const gpu_matrix *from, gpu_matrix *to)
+{
+    size_t bytes = gpu_bytes(from);
+    void *host = malloc(bytes ? bytes : 1);
+    if (!host)
+        return gpu_fail(GPU_MEMORY, "out of memory: %s to copy through",
+                        gpu_bytes_text(bytes));
+    gpu_status status = gpu_download(from, host);
+    if (status == GPU_OK)
+        status = place_host(from, host, to);
+    free(host);
+    return status;
+}
+
+gpu_status gpu_copy(const gpu_matrix *from, gpu_matrix *to)
+{
+    TRY(check_alive("copy", from));
+    TRY(check_alive("copy", to));
+    if (from->storage->device == to->storage->device)
+        return copy_here("copy", from, to);
+    return copy_across(from, to);
+}
+
+gpu_status gpu_clone(const gpu_matrix *m, gpu_dtype dtype, gpu_device *device,
+                     gpu_matrix *out)
+{
+    out->storage = NULL;
+    TRY(check_alive("clone", m));
+    TRY(gpu_create(out, device ? device : m->storage->device, dtype, m->ndim,
+                   m->rows, m->cols));
+    gpu_status status = gpu_copy(m, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
