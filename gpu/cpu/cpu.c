@@ -1,0 +1,238 @@
+/* The CPU backend: its table, and what a device must say about itself. */
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <omp.h>
+#include "cpu.h"
+#include "vector.h"
+
+const gpu_host *gpu_cpu_host;
+const gpu_cpu_vector *gpu_cpu_vectors = &gpu_cpu_vector_base;
+
+/* The one device. */
+static struct {
+    char description[160];
+    double started;
+} device_state;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int probe(char *why, size_t size)
+{
+    (void)why, (void)size;
+    return 1;
+}
+
+/* The first "model name" of /proc/cpuinfo, or what there is. */
+static void read_model(char *model, size_t size)
+{
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    snprintf(model, size, "CPU");
+    while (f && fgets(line, sizeof line, f)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) || !colon)
+            continue;
+        line[strcspn(line, "\n")] = 0;
+        colon++;
+        snprintf(model, size, "%s", colon + strspn(colon, " \t"));
+        break;
+    }
+    if (f)
+        fclose(f);
+}
+
+static gpu_status open_device(int index, void **device)
+{
+    char model[100];
+    if (index != 0)
+        return gpu_cpu_host->fail(GPU_DEVICE, "there is no cpu:%d", index);
+    if (!device_state.description[0]) {
+        int cores = omp_get_max_threads();
+        read_model(model, sizeof model);
+        snprintf(device_state.description, sizeof device_state.description,
+                 "%s, %d core%s, %s", model, cores, cores == 1 ? "" : "s",
+                 gpu_cpu_vectors->name);
+    }
+    *device = &device_state;
+    return GPU_OK;
+}
+
+static void close_device(void *device)
+{
+    gpu_cpu_trim(device);
+}
+
+static const char *describe(void *device)
+{
+    (void)device;
+    return device_state.description;
+}
+
+static int zero(void *device)
+{
+    (void)device;
+    return 0;
+}
+
+static gpu_status copy_bytes(void *device, void *to, const void *from,
+                             size_t n)
+{
+    (void)device;
+    memcpy(to, from, n);
+    return GPU_OK;
+}
+
+static gpu_status memory(void *device, size_t *available, size_t *total)
+{
+    (void)device;
+    gpu_cpu_memory_limits(available, total);
+    return GPU_OK;
+}
+
+static gpu_status nothing_to_wait_for(void *device)
+{
+    (void)device;
+    return GPU_OK;
+}
+
+static gpu_status timer_start(void *device)
+{
+    (void)device;
+    device_state.started = now();
+    return GPU_OK;
+}
+
+static gpu_status timer_stop(void *device, double *seconds)
+{
+    (void)device;
+    *seconds = now() - device_state.started;
+    return GPU_OK;
+}
+
+/* --- peak: the best of a few tries at what the machine does best ---------- */
+
+enum { SIDE = 1024, TRIES = 4, COPIED = 64 << 20 };
+static const double patience = 0.08; /* seconds a measurement may take */
+
+static double best_gemm(gpu_dtype t, void *a, void *c)
+{
+    double start = now(), best = 1e9;
+    for (int i = 0; i < TRIES && (i < 1 || now() - start < patience); i++) {
+        double began = now();
+        if (t == GPU_F64)
+            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE,
+                        SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
+        else
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE,
+                        SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
+        double took = now() - began;
+        best = took < best ? took : best;
+    }
+    return 2.0 * SIDE * SIDE * SIDE / best;
+}
+
+static double best_copy(void *a, void *b)
+{
+    int64_t n = COPIED / 4;
+    gpu_program p = {.inputs = 1, .compute = GPU_F32};
+    gpu_view from = {a, GPU_F32, 1, n, n, 1}, to = {b, GPU_F32, 1, n, n, 1};
+    double start = now(), best = 1e9;
+    for (int i = 0; i < TRIES && (i < 2 || now() - start < patience); i++) {
+        double began = now();
+        gpu_cpu_map(NULL, &p, &from, &to);
+        double took = now() - began;
+        best = took < best ? took : best;
+    }
+    return 2.0 * COPIED / best;
+}
+
+static gpu_status peak(void *device, gpu_peak *out)
+{
+    void *a, *b;
+    gpu_status status = gpu_cpu_alloc(device, COPIED, &a);
+    if (status != GPU_OK)
+        return gpu_cpu_stop(status);
+    status = gpu_cpu_alloc(device, COPIED, &b);
+    if (status == GPU_OK) {
+        memset(a, 0, COPIED);
+        out->f32_flops = best_gemm(GPU_F32, a, b);
+        out->f64_flops = best_gemm(GPU_F64, a, b);
+        out->bytes = best_copy(a, b);
+        gpu_cpu_free(device, b, COPIED);
+    }
+    gpu_cpu_free(device, a, COPIED);
+    return status == GPU_OK ? GPU_OK : gpu_cpu_stop(status);
+}
+
+static const gpu_backend table = {
+    .abi = GPU_BACKEND_ABI,
+    .name = "cpu",
+    .probe = probe,
+    .open = open_device,
+    .close = close_device,
+    .describe = describe,
+    .capability = zero,
+    .is_lost = zero,
+    .alloc = gpu_cpu_alloc,
+    .free = gpu_cpu_free,
+    .upload = copy_bytes,
+    .download = copy_bytes,
+    .memory = memory,
+    .trim = gpu_cpu_trim,
+    .sync = nothing_to_wait_for,
+    .timer_start = timer_start,
+    .timer_stop = timer_stop,
+    .peak = peak,
+    .map = gpu_cpu_map,
+    .reduce = gpu_cpu_reduce,
+    .gather = gpu_cpu_gather,
+    .scatter = gpu_cpu_scatter,
+    .compress = gpu_cpu_compress,
+    .expand = gpu_cpu_expand,
+    .scan = gpu_cpu_scan,
+    .sort = gpu_cpu_sort,
+    .random = gpu_cpu_random,
+    .kernels = gpu_cpu_kernels,
+    .choose_matmul = gpu_cpu_choose_matmul,
+    .choose_dot = gpu_cpu_choose_dot,
+    .solve = gpu_cpu_solve,
+    .determinant = gpu_cpu_determinant,
+};
+
+/* The best table of loops this processor runs; LUMAT_CPU=base or avx2 takes
+ * a lesser one, to compare them. */
+static const gpu_cpu_vector *best_vectors(void)
+{
+#if defined(__x86_64__)
+    const char *wish = getenv("LUMAT_CPU");
+    int below = !wish ? 3 : !strcmp(wish, "base") ? 1 : !strcmp(wish, "avx2") ? 2 : 3;
+    if (below > 2 && gpu_cpu_vector_avx512.name &&
+        __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512cd"))
+        return &gpu_cpu_vector_avx512;
+    if (below > 1 && gpu_cpu_vector_avx2.name &&
+        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &gpu_cpu_vector_avx2;
+#endif
+    return &gpu_cpu_vector_base;
+}
+
+const gpu_backend *gpu_cpu_backend(const gpu_host *host)
+{
+    if (host->abi != GPU_BACKEND_ABI)
+        return NULL;
+    gpu_cpu_host = host;
+    gpu_cpu_vectors = best_vectors();
+    return &table;
+}

@@ -1,0 +1,100 @@
+/* What the files of the CPU backend share; only they include it.
+ *
+ * Helpers that run on worker threads return a status and leave the message to
+ * gpu_cpu_parallel or gpu_cpu_stop, which run on the caller's thread. */
+#ifndef GPU_CPU_H
+#define GPU_CPU_H
+
+#include "backend.h"
+
+/* What gpu/ lends us: how to fail, and the flag of an interrupt. */
+extern const gpu_host *gpu_cpu_host;
+
+/* Has the user asked to stop? */
+int gpu_cpu_interrupted(void);
+/* Fails with the message of a status a helper returned; GPU_OK passes. */
+gpu_status gpu_cpu_stop(gpu_status status);
+
+size_t gpu_cpu_size(gpu_dtype t);
+/* Bytes this process may still take, and may have at all. */
+void gpu_cpu_memory_limits(size_t *available, size_t *total);
+
+/* Cuts 0 .. count - 1 into ranges and calls work for each, on all cores when
+ * there are many elements. work decides its results by its position alone, so
+ * that they do not depend on the cut. */
+typedef gpu_status gpu_cpu_work(void *context, int64_t first, int64_t last);
+gpu_status gpu_cpu_parallel(int64_t count, int64_t elements,
+                            gpu_cpu_work *work, void *context);
+
+/* One thread for a LAPACK call that threads would slow down, then as before. */
+int gpu_cpu_blas_single(int single);
+void gpu_cpu_blas_restore(int threads);
+
+/* --- views (strided.c) --------------------------------------------------- */
+
+gpu_view gpu_cpu_turned(gpu_view v); /* transposed */
+gpu_view gpu_cpu_part(const gpu_view *v, int64_t row, int64_t col,
+                      int64_t rows, int64_t cols);
+/* One row when its elements lie at one step, else the same view. */
+gpu_view gpu_cpu_flat(gpu_view v);
+/* Copies and converts; meant for pieces that fit a cache. */
+void gpu_cpu_convert(const gpu_view *from, const gpu_view *to);
+/* Elements first .. first + n - 1 in row-major order, to and from a buffer
+ * without gaps. */
+void gpu_cpu_load(const gpu_view *v, int64_t first, int64_t n, gpu_dtype t,
+                  void *buffer);
+void gpu_cpu_store(const gpu_view *v, int64_t first, int64_t n, gpu_dtype t,
+                   const void *buffer);
+void gpu_cpu_store_one(const gpu_view *v, int64_t row, int64_t col,
+                       double value);
+
+/* --- products of many factors that must not overflow on the way ----------- */
+
+typedef struct gpu_cpu_scaled { /* mantissa * 2^exponent */
+    double mantissa;
+    int64_t exponent;
+} gpu_cpu_scaled;
+void gpu_cpu_scale(gpu_cpu_scaled *product, double factor);
+double gpu_cpu_unscale(gpu_cpu_scaled product);
+
+/* --- the entries of the table --------------------------------------------- */
+
+gpu_status gpu_cpu_alloc(void *device, size_t bytes, void **data);
+void gpu_cpu_free(void *device, void *data, size_t bytes);
+void gpu_cpu_trim(void *device);
+gpu_status gpu_cpu_map(void *device, const gpu_program *p, const gpu_view *in,
+                       const gpu_view *out);
+gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
+                          const gpu_view *in, int axis, const gpu_view *out);
+gpu_status gpu_cpu_gather(void *device, const gpu_view *from,
+                          const int64_t *rows, const int64_t *cols,
+                          const gpu_view *to);
+gpu_status gpu_cpu_scatter(void *device, const gpu_view *from,
+                           const int64_t *rows, const int64_t *cols,
+                           const gpu_view *to);
+gpu_status gpu_cpu_compress(void *device, const gpu_view *from,
+                            const gpu_view *mask, const gpu_view *to);
+gpu_status gpu_cpu_expand(void *device, const gpu_view *from,
+                          const gpu_view *mask, const gpu_view *to);
+gpu_status gpu_cpu_scan(void *device, gpu_scan_kind kind, int axis,
+                        const gpu_view *from, const gpu_view *to);
+gpu_status gpu_cpu_sort(void *device, int axis, int descending,
+                        const gpu_view *from, const gpu_view *to,
+                        const gpu_view *order);
+gpu_status gpu_cpu_random(void *device, const gpu_random *r,
+                          const gpu_view *to);
+int gpu_cpu_kernels(const gpu_kernel *const **list);
+const gpu_kernel *gpu_cpu_choose_matmul(void *device, const gpu_gemm *p);
+const gpu_kernel *gpu_cpu_choose_dot(void *device, const gpu_view *x,
+                                     const gpu_view *y);
+gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b);
+gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);
+
+/* The rungs; kernels.c lists them. */
+extern const gpu_kernel gpu_cpu_matmul_reference, gpu_cpu_matmul_openblas;
+extern const gpu_kernel gpu_cpu_dot_reference, gpu_cpu_dot_vector,
+    gpu_cpu_dot_openblas;
+/* Higham's gamma_k = k u / (1 - k u), for the unit roundoff of t. */
+double gpu_cpu_gamma(gpu_dtype t, double k);
+
+#endif

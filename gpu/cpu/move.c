@@ -1,0 +1,230 @@
+/* Moving elements: by lists of rows and columns, and by masks. */
+#include "cpu.h"
+
+enum { PIECE = 1024 }; /* elements a thread holds at a time */
+
+typedef struct move {
+    const gpu_view *from, *to;
+    const int64_t *rows, *cols;
+    int scatter;
+} move;
+
+/* The view of the indexed side: from for gather, to for scatter. */
+static gpu_view indexed(const move *m, int64_t i, int64_t j)
+{
+    return gpu_cpu_part(m->scatter ? m->to : m->from,
+                        m->rows ? m->rows[i] : i, m->cols ? m->cols[j] : j, 1,
+                        1);
+}
+
+static void move_one(const gpu_view *from, const gpu_view *to)
+{
+    double value = from->dtype == GPU_F64   ? *(const double *)from->data
+                   : from->dtype == GPU_F32 ? *(const float *)from->data
+                                            : *(const uint8_t *)from->data;
+    if (to->dtype == GPU_F64)
+        *(double *)to->data = value;
+    else if (to->dtype == GPU_F32)
+        *(float *)to->data = (float)value;
+    else
+        *(uint8_t *)to->data = value != 0;
+}
+
+/* Rows first .. last - 1 of the list, columns c0 .. c1 - 1 of the list. */
+static gpu_status move_block(const move *m, int64_t first, int64_t last,
+                             int64_t c0, int64_t c1)
+{
+    const gpu_view *dense = m->scatter ? m->from : m->to;
+    for (int64_t i = first; i < last; i++) {
+        if ((i - first) % PIECE == 0 && gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        int64_t step = m->cols ? 1 : c1 - c0;
+        for (int64_t j = c0; j < c1; j += step) {
+            gpu_view a = gpu_cpu_part(dense, i, j, 1, step);
+            gpu_view b = indexed(m, i, j);
+            b.cols = step;
+            const gpu_view *from = m->scatter ? &a : &b;
+            const gpu_view *to = m->scatter ? &b : &a;
+            if (step == 1)
+                move_one(from, to);
+            else
+                gpu_cpu_convert(from, to);
+        }
+    }
+    return GPU_OK;
+}
+
+static gpu_status move_rows(void *context, int64_t first, int64_t last)
+{
+    const move *m = context;
+    const gpu_view *dense = m->scatter ? m->from : m->to;
+    return move_block(m, first, last, 0, dense->cols);
+}
+
+static gpu_status move_cols(void *context, int64_t first, int64_t last)
+{
+    const move *m = context;
+    const gpu_view *dense = m->scatter ? m->from : m->to;
+    return move_block(m, 0, dense->rows, first, last);
+}
+
+gpu_status gpu_cpu_gather(void *device, const gpu_view *from,
+                          const int64_t *rows, const int64_t *cols,
+                          const gpu_view *to)
+{
+    (void)device;
+    move m = {from, to, rows, cols, 0};
+    int64_t n = to->rows * to->cols;
+    return n ? gpu_cpu_parallel(to->rows, n, move_rows, &m) : GPU_OK;
+}
+
+/* With a repeated index the last wins: threads share out what is not
+ * repeated. */
+gpu_status gpu_cpu_scatter(void *device, const gpu_view *from,
+                           const int64_t *rows, const int64_t *cols,
+                           const gpu_view *to)
+{
+    (void)device;
+    move m = {from, to, rows, cols, 1};
+    int64_t n = from->rows * from->cols;
+    if (n == 0)
+        return GPU_OK;
+    if (!rows)
+        return gpu_cpu_parallel(from->rows, n, move_rows, &m);
+    if (!cols && from->cols >= PIECE)
+        return gpu_cpu_parallel(from->cols, n, move_cols, &m);
+    return gpu_cpu_stop(move_rows(&m, 0, from->rows));
+}
+
+/* --- masks ----------------------------------------------------------------
+ * The elements are cut into runs; one pass counts the true ones of each run,
+ * the next moves them to or from their places in the vector. */
+
+enum { RUN = 64 * PIECE };
+
+typedef struct masked {
+    const gpu_view *full, *mask, *packed;
+    int64_t *start; /* a run's first place in the vector */
+    int expand;
+} masked;
+
+static gpu_status count_runs(void *context, int64_t first, int64_t last)
+{
+    const masked *m = context;
+    int64_t n = m->mask->rows * m->mask->cols;
+    uint8_t truth[PIECE];
+    for (int64_t run = first; run < last; run++) {
+        int64_t count = 0, end = (run + 1) * RUN < n ? (run + 1) * RUN : n;
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        for (int64_t i = run * RUN; i < end; i += PIECE) {
+            int64_t size = end - i < PIECE ? end - i : PIECE;
+            gpu_cpu_load(m->mask, i, size, GPU_BOOL, truth);
+            for (int64_t k = 0; k < size; k++)
+                count += truth[k] != 0;
+        }
+        m->start[run] = count;
+    }
+    return GPU_OK;
+}
+
+#define PACK(type)                                                             \
+    for (int64_t k = 0; k < size; k++)                                         \
+        if (truth[k])                                                          \
+            ((type *)packed)[count++] = ((const type *)full)[k];
+#define UNPACK(type)                                                           \
+    for (int64_t k = 0; k < size; k++)                                         \
+        if (truth[k])                                                          \
+            ((type *)full)[k] = ((const type *)packed)[count++];
+
+/* Moves a piece and returns how many were true. */
+static int64_t move_piece(const masked *m, int64_t i, int64_t size,
+                          int64_t place)
+{
+    gpu_dtype t = m->full->dtype;
+    uint8_t truth[PIECE];
+    double full[PIECE], packed[PIECE];
+    int64_t count = 0;
+    gpu_cpu_load(m->mask, i, size, GPU_BOOL, truth);
+    for (int64_t k = 0; k < size; k++)
+        count += truth[k] != 0;
+    if (count == 0)
+        return 0;
+    gpu_cpu_load(m->full, i, size, t, full);
+    if (m->expand)
+        gpu_cpu_load(m->packed, place, count, t, packed);
+    count = 0;
+    if (m->expand && t == GPU_F64) {
+        UNPACK(double)
+    } else if (m->expand && t == GPU_F32) {
+        UNPACK(float)
+    } else if (m->expand) {
+        UNPACK(uint8_t)
+    } else if (t == GPU_F64) {
+        PACK(double)
+    } else if (t == GPU_F32) {
+        PACK(float)
+    } else {
+        PACK(uint8_t)
+    }
+    if (m->expand)
+        gpu_cpu_store(m->full, i, size, t, full);
+    else
+        gpu_cpu_store(m->packed, place, count, t, packed);
+    return count;
+}
+
+static gpu_status move_runs(void *context, int64_t first, int64_t last)
+{
+    const masked *m = context;
+    int64_t n = m->mask->rows * m->mask->cols;
+    for (int64_t run = first; run < last; run++) {
+        int64_t place = m->start[run];
+        int64_t end = (run + 1) * RUN < n ? (run + 1) * RUN : n;
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        for (int64_t i = run * RUN; i < end; i += PIECE) {
+            int64_t size = end - i < PIECE ? end - i : PIECE;
+            place += move_piece(m, i, size, place);
+        }
+    }
+    return GPU_OK;
+}
+
+static gpu_status move_masked(masked *m)
+{
+    int64_t n = m->mask->rows * m->mask->cols;
+    int64_t runs = (n + RUN - 1) / RUN, place = 0;
+    void *start;
+    if (n == 0)
+        return GPU_OK;
+    if (gpu_cpu_alloc(NULL, (size_t)runs * sizeof *m->start, &start))
+        return gpu_cpu_stop(GPU_MEMORY);
+    m->start = start;
+    gpu_status status = gpu_cpu_parallel(runs, n, count_runs, m);
+    for (int64_t run = 0; run < runs && status == GPU_OK; run++) {
+        int64_t count = m->start[run];
+        m->start[run] = place;
+        place += count;
+    }
+    if (status == GPU_OK)
+        status = gpu_cpu_parallel(runs, n, move_runs, m);
+    gpu_cpu_free(NULL, start, (size_t)runs * sizeof *m->start);
+    return status;
+}
+
+gpu_status gpu_cpu_compress(void *device, const gpu_view *from,
+                            const gpu_view *mask, const gpu_view *to)
+{
+    (void)device;
+    masked m = {from, mask, to, NULL, 0};
+    return move_masked(&m);
+}
+
+gpu_status gpu_cpu_expand(void *device, const gpu_view *from,
+                          const gpu_view *mask, const gpu_view *to)
+{
+    (void)device;
+    masked m = {to, mask, from, NULL, 1};
+    return move_masked(&m);
+}

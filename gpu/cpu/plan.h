@@ -1,0 +1,63 @@
+/* A program bound to its inputs over a grid of tiles, shared by map and
+ * reduce. A tile is computed instruction by instruction in blocks that stay
+ * in the first cache; what already lies right in memory is used in place. */
+#ifndef GPU_CPU_PLAN_H
+#define GPU_CPU_PLAN_H
+
+#include "cpu.h"
+#include "vector.h"
+
+enum {
+    GPU_CPU_BLOCK = 1024,      /* elements of a block: 4 or 8 KiB */
+    GPU_CPU_LONG_BLOCK = 8192, /* when no block is needed at all */
+    GPU_CPU_SQUARE = 32        /* side of a tile that crosses the layout */
+};
+
+typedef struct gpu_cpu_tile {
+    int64_t row, col, rows, cols;
+} gpu_cpu_tile;
+
+typedef struct gpu_cpu_plan {
+    const gpu_program *p;
+    gpu_dtype compute;
+    int inputs, constants, length;
+    gpu_view in[GPU_MAX_INPUTS], out; /* turned and flattened like the grid */
+    int64_t rows, cols;               /* of the grid */
+    int turned;                       /* the grid is the transpose */
+    int64_t tile_rows, tile_cols, tiles_across, tiles;
+    int64_t block; /* elements of the largest tile */
+    int slots;     /* blocks needed */
+    uint8_t slot[GPU_MAX_VALUES];
+    gpu_instruction code[GPU_MAX_CODE]; /* unused operands are 0 */
+    gpu_cpu_loop *loop[GPU_MAX_CODE];
+} gpu_cpu_plan;
+
+typedef enum gpu_cpu_order {
+    GPU_CPU_KEEP,      /* the grid has the views' shape */
+    GPU_CPU_TURN,      /* its transpose */
+    GPU_CPU_ROW_MAJOR, /* one long row if possible, in row-major order */
+    GPU_CPU_ANY        /* whatever is fastest */
+} gpu_cpu_order;
+
+/* out may be NULL. inputs all have rows x cols. */
+void gpu_cpu_plan_make(gpu_cpu_plan *plan, const gpu_program *p,
+                       const gpu_view *in, const gpu_view *out, int64_t rows,
+                       int64_t cols, gpu_cpu_order order);
+
+/* Scratch space for one thread, and what must be in it once. */
+size_t gpu_cpu_plan_scratch(const gpu_cpu_plan *plan);
+void gpu_cpu_plan_prepare(const gpu_cpu_plan *plan, char *scratch);
+
+gpu_cpu_tile gpu_cpu_plan_tile(const gpu_cpu_plan *plan, int64_t number);
+
+/* Computes a tile and returns its elements row by row without gaps: in
+ * target, unless that is NULL. */
+const void *gpu_cpu_plan_run(const gpu_cpu_plan *plan,
+                             const gpu_cpu_tile *tile, char *scratch,
+                             void *target);
+
+/* Does the tile of v lie without gaps, in the compute type? */
+int gpu_cpu_plan_in_place(const gpu_cpu_plan *plan, const gpu_view *v,
+                          const gpu_cpu_tile *tile);
+
+#endif

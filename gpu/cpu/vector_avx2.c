@@ -1,0 +1,26 @@
+/* The innermost loops for AVX2 with FMA (x86-64 from 2013 on). */
+#if defined(__x86_64__) && !defined(__clang__)
+#pragma GCC target("avx2,fma")
+#endif
+#include "vector.h"
+
+#if defined(__x86_64__) && defined(__AVX2__)
+#include <immintrin.h>
+#include <sleef.h>
+#define TABLE gpu_cpu_vector_avx2
+#define TABLE_NAME "AVX2"
+#define USE_SLEEF
+#define LANES_f32 8
+#define LOAD_f32(p) _mm256_loadu_ps(p)
+#define STORE_f32(p, v) _mm256_storeu_ps(p, v)
+#define SLEEF_f32(name, accuracy) Sleef_##name##f8_##accuracy##avx2
+#define LANES_f64 4
+#define LOAD_f64(p) _mm256_loadu_pd(p)
+#define STORE_f64(p, v) _mm256_storeu_pd(p, v)
+#define SLEEF_f64(name, accuracy) Sleef_##name##d4_##accuracy##avx2
+#define SINCOSPI Sleef_sincospid4_u05avx2
+#define SINCOSPI_PAIR Sleef___m256d_2
+#include "vector_body.h"
+#else
+const gpu_cpu_vector gpu_cpu_vector_avx2 = {0};
+#endif

@@ -1,0 +1,24 @@
+/* The innermost loops for any processor; on x86-64 with SLEEF's own dispatch
+ * over 16-byte registers. */
+#include "vector.h"
+
+#define TABLE gpu_cpu_vector_base
+#ifdef __x86_64__
+#include <emmintrin.h>
+#include <sleef.h>
+#define TABLE_NAME "SSE2"
+#define USE_SLEEF
+#define LANES_f32 4
+#define LOAD_f32(p) _mm_loadu_ps(p)
+#define STORE_f32(p, v) _mm_storeu_ps(p, v)
+#define SLEEF_f32(name, accuracy) Sleef_##name##f4_##accuracy
+#define LANES_f64 2
+#define LOAD_f64(p) _mm_loadu_pd(p)
+#define STORE_f64(p, v) _mm_storeu_pd(p, v)
+#define SLEEF_f64(name, accuracy) Sleef_##name##d2_##accuracy
+#define SINCOSPI Sleef_sincospid2_u05
+#define SINCOSPI_PAIR Sleef___m128d_2
+#else
+#define TABLE_NAME "plain C"
+#endif
+#include "vector_body.h"
