@@ -1,0 +1,167 @@
+/* Writes a file so that a reader sees the old content or the new, whole. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "atomic.h"
+
+enum { MOST_LINKS = 40, MOST_NAMES = 1000 };
+
+/* The length of the folder's part of path, with its slash. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+/* Writes folder (so many bytes of it) and name into out. */
+static int join(char out[PATH_MAX], const char *folder, size_t length,
+                const char *name)
+{
+    if (length + strlen(name) >= PATH_MAX)
+        return ENAMETOOLONG;
+    memmove(out, folder, length);
+    strcpy(out + length, name);
+    return 0;
+}
+
+/* The file that path names, behind any symbolic links; it need not exist. */
+static int resolve(const char *path, char out[PATH_MAX])
+{
+    char link[PATH_MAX];
+    int error = join(out, "", 0, path);
+    for (int i = 0; error == 0 && i < MOST_LINKS; i++) {
+        ssize_t length = readlink(out, link, sizeof link - 1);
+        if (length < 0)
+            return errno == EINVAL || errno == ENOENT ? 0 : errno;
+        link[length] = '\0';
+        size_t folder = link[0] == '/' ? 0 : folder_length(out);
+        error = join(out, out, folder, link);
+    }
+    return error != 0 ? error : ELOOP;
+}
+
+/* Checks that target may be replaced; mode gets its permission bits, or 0
+ * when there is none yet. */
+static int check_target(const char *target, mode_t *mode)
+{
+    struct stat info;
+    *mode = 0;
+    if (stat(target, &info) != 0)
+        return errno == ENOENT ? 0 : errno;
+    if (S_ISDIR(info.st_mode))
+        return EISDIR;
+    if (!S_ISREG(info.st_mode))
+        return EINVAL;
+    *mode = info.st_mode & 0777;
+    return access(target, W_OK) == 0 ? 0 : errno;
+}
+
+static int create_temporary(lumat_atomic *a, mode_t mode)
+{
+    char name[64];
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    for (int i = 0; i < MOST_NAMES; i++) {
+        snprintf(name, sizeof name, ".lumat-%ld-%d.tmp", (long)getpid(), i);
+        int error =
+            join(a->temporary, a->target, folder_length(a->target), name);
+        if (error != 0)
+            return error;
+        a->fd = open(a->temporary, flags, mode != 0 ? 0600 : 0666);
+        if (a->fd >= 0)
+            return mode != 0 && fchmod(a->fd, mode) != 0 ? errno : 0;
+        if (errno != EEXIST)
+            return errno;
+    }
+    return EEXIST;
+}
+
+static int write_all(int fd, const char *data, size_t length)
+{
+    while (length > 0) {
+        ssize_t n = write(fd, data, length);
+        if (n < 0 && errno != EINTR)
+            return errno;
+        if (n > 0) {
+            data += n;
+            length -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+static int flush(lumat_atomic *a)
+{
+    size_t used = a->used;
+    a->used = 0;
+    return write_all(a->fd, a->buffer, used);
+}
+
+/* Makes the rename last. Some file systems cannot sync a folder. */
+static int sync_folder(const char *target)
+{
+    char folder[PATH_MAX];
+    size_t length = folder_length(target);
+    int error = join(folder, target, length, length == 0 ? "." : "");
+    if (error != 0)
+        return error;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EACCES ? 0 : errno;
+    error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+    close(fd);
+    return error;
+}
+
+int lumat_atomic_open(lumat_atomic *a, const char *path)
+{
+    mode_t mode;
+    a->fd = -1;
+    a->used = 0;
+    int error = resolve(path, a->target);
+    if (error == 0)
+        error = check_target(a->target, &mode);
+    return error != 0 ? error : create_temporary(a, mode);
+}
+
+int lumat_atomic_write(lumat_atomic *a, const void *data, size_t length)
+{
+    if (length > sizeof a->buffer - a->used) {
+        int error = flush(a);
+        if (error != 0)
+            return error;
+    }
+    if (length >= sizeof a->buffer)
+        return write_all(a->fd, data, length);
+    memcpy(a->buffer + a->used, data, length);
+    a->used += length;
+    return 0;
+}
+
+int lumat_atomic_commit(lumat_atomic *a)
+{
+    int error = flush(a);
+    if (error != 0)
+        return error;
+    if (fsync(a->fd) != 0 && errno != EINVAL)
+        return errno;
+    int fd = a->fd;
+    a->fd = -1;
+    if (close(fd) != 0 || rename(a->temporary, a->target) != 0) {
+        error = errno;
+        unlink(a->temporary);
+        return error;
+    }
+    return sync_folder(a->target);
+}
+
+void lumat_atomic_abort(lumat_atomic *a)
+{
+    if (a->fd < 0)
+        return;
+    close(a->fd);
+    unlink(a->temporary);
+    a->fd = -1;
+}

@@ -1,0 +1,25 @@
+/* What load and save share. */
+#ifndef LUMAT_FILES_H
+#define LUMAT_FILES_H
+
+#include "lauxlib.h"
+#include "lua.h"
+
+typedef enum lumat_file_kind { LUMAT_FILE_CSV, LUMAT_FILE_NPY } lumat_file_kind;
+
+/* The path at arg, checked, and what its suffix says: the kind and, for
+ * text, the delimiter that goes with it (0: none does). */
+const char *lumat_check_path(lua_State *L, int arg, const char *who,
+                             lumat_file_kind *kind, char *delimiter);
+
+/* The option delimiter of the table at arg: one character; else otherwise. */
+char lumat_option_delimiter(lua_State *L, int arg, char otherwise);
+
+/* Pushes a userdata with all bytes of the file, at least one; raises when it
+ * cannot be read. */
+char *lumat_push_file(lua_State *L, const char *path, size_t *size);
+
+int lumat_file_save(lua_State *L); /* save(A, path [, options]) */
+void lumat_open_atomic(lua_State *L);
+
+#endif

@@ -1,0 +1,90 @@
+/* What the files that print values share. */
+#ifndef LUMAT_FORMAT_H
+#define LUMAT_FORMAT_H
+
+#include "gpu.h"
+#include "lauxlib.h"
+#include "lua.h"
+#include "lumat.h"
+
+/* --- one column of numbers: pure ------------------------------------------ */
+
+enum { LUMAT_CELL = 48 }; /* room for any cell's text */
+
+typedef struct lumat_column {
+    int integers;  /* every finite cell is a whole number */
+    int decimals;  /* of cells in plain notation */
+    int exponents; /* decimals of cells in e-notation */
+    int width;     /* of the widest cell */
+} lumat_column;
+
+/* Chooses the format for count values that lie stride apart: 5 significant
+ * digits for the largest magnitude below 1e6, whole numbers plain. */
+void lumat_column_fit(lumat_column *c, const double *values, int64_t count,
+                      int64_t stride);
+
+/* Writes x as a cell and returns its length; a zero brings the blanks that
+ * put it above the units. Only an exact zero prints as 0 or -0. */
+int lumat_column_cell(const lumat_column *c, double x, char out[LUMAT_CELL]);
+
+/* --- the elements shown --------------------------------------------------- */
+
+/* The first head and the last tail rows and columns of a matrix. */
+typedef struct lumat_corner {
+    int64_t head_rows, tail_rows, head_cols, tail_cols;
+    double *values; /* (head + tail rows) x (head + tail columns) */
+} lumat_corner;
+
+enum { LUMAT_SHOWN_BYTES = 65536 }; /* the most that crosses the bus */
+
+/* Fills c->values from the device and pushes the userdata that owns them. */
+void lumat_fetch_corner(lua_State *L, const gpu_matrix *m, lumat_corner *c);
+
+typedef struct lumat_hidden {
+    int64_t count, nan, inf;
+    int64_t row, col; /* 0-based place of the first NaN or Inf, or -1 */
+} lumat_hidden;
+
+/* Looks, on the device, at what the corners leave out. */
+void lumat_count_hidden(lua_State *L, const gpu_matrix *m,
+                        const lumat_corner *c, lumat_hidden *out);
+
+/* --- text ----------------------------------------------------------------- */
+
+/* A style without zeros. */
+lumat_style lumat_style_of(const lumat_style *style);
+/* The most lines of data an echo takes before it is cut. */
+int64_t lumat_line_limit(const lumat_style *style);
+int lumat_digits(int64_t n); /* decimal digits of n >= 0 */
+
+/* Adds ", 1 NaN, 2 Inf" without what is absent, after a lead. */
+void lumat_add_specials(luaL_Buffer *b, const char *lead, int64_t nan,
+                        int64_t inf);
+/* Adds n with its digits in threes. */
+void lumat_add_count(luaL_Buffer *b, int64_t n);
+/* Adds a line that says what is hidden. */
+void lumat_add_hidden(luaL_Buffer *b, const gpu_matrix *m,
+                      const lumat_hidden *h);
+
+enum lumat_paint { LUMAT_PLAIN, LUMAT_DIM };
+/* Adds text, right-aligned to width; columns is how wide it looks. */
+void lumat_add_padded(luaL_Buffer *b, const lumat_style *s, const char *text,
+                      int columns, int64_t width, enum lumat_paint paint);
+void lumat_add_number(luaL_Buffer *b, const lumat_style *s, int64_t n,
+                      int64_t width);
+/* Adds x as a cell of c, right-aligned to width, in its colour. */
+void lumat_add_cell(luaL_Buffer *b, const lumat_style *s, const lumat_column *c,
+                    double x, int64_t width);
+
+/* Each pushes one string, and may raise. The matrix is not released, lost or
+ * empty in the first two. */
+void lumat_push_matrix_text(lua_State *L, const gpu_matrix *m,
+                            const lumat_style *s);
+void lumat_push_vector_text(lua_State *L, const gpu_matrix *m,
+                            const lumat_style *s);
+void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m);
+/* A value that is no matrix: in full, or in at most about 40 columns. */
+void lumat_push_value_text(lua_State *L, int index, const lumat_style *s);
+void lumat_push_value_short(lua_State *L, int index);
+
+#endif

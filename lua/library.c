@@ -1,0 +1,115 @@
+/* Opening the language: the state, the library's tables and what is made of
+ * them, the part written in Lua. */
+#include "library.h"
+#include "lumat.h"
+#include "std.h"
+
+#include "lualib.h"
+#include <string.h>
+
+static const char *const tables[] = {"lumat.library", "lumat.methods",
+                                     "lumat.help", "lumat.session"};
+
+void lumat_open_library(lua_State *L)
+{
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        lua_newtable(L);
+        lua_setfield(L, LUA_REGISTRYINDEX, tables[i]);
+    }
+}
+
+static void set_text(lua_State *L, const char *key, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, key);
+}
+
+static void set_function(lua_State *L, const char *table,
+                         const lumat_function *f)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, table);
+    lua_pushcfunction(L, f->call);
+    lua_setfield(L, -2, f->name);
+    lua_pop(L, 1);
+}
+
+void lumat_register(lua_State *L, const lumat_function *f)
+{
+    for (; f->name; f++) {
+        set_function(L, "lumat.library", f);
+        if (f->method)
+            set_function(L, "lumat.methods", f);
+        lua_getfield(L, LUA_REGISTRYINDEX, "lumat.help");
+        lua_createtable(L, 0, 4);
+        set_text(L, "usage", f->usage);
+        set_text(L, "help", f->help);
+        set_text(L, "example", f->example);
+        set_text(L, "result", f->result);
+        lua_setfield(L, -2, f->name);
+        lua_pop(L, 1);
+    }
+}
+
+/* --- the part written in Lua ---------------------------------------------- */
+
+/* Each file of lua/std is called with the library, the methods and the help,
+ * which it adds to. */
+void lumat_open_std(lua_State *L)
+{
+    for (const lumat_std *s = lumat_std_files; s->name; s++) {
+        lua_pushfstring(L, "=%s", s->name);
+        if (luaL_loadbufferx(L, s->text, s->length, lua_tostring(L, -1), "t"))
+            lua_error(L);
+        for (int i = 0; i < 3; i++)
+            lua_getfield(L, LUA_REGISTRYINDEX, tables[i]);
+        lua_call(L, 3, 0);
+        lua_pop(L, 1);
+    }
+}
+
+/* "name name name" of a table's keys, for suggestions. */
+static void push_names(lua_State *L, const char *table)
+{
+    luaL_Buffer b;
+    lua_getfield(L, LUA_REGISTRYINDEX, table);
+    int t = lua_gettop(L);
+    lua_newtable(L);
+    int i = 0;
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, t + 1, ++i);
+    }
+    luaL_buffinit(L, &b);
+    for (int k = 1; k <= i; k++) {
+        lua_rawgeti(L, t + 1, k);
+        luaL_addvalue(&b);
+        luaL_addchar(&b, ' ');
+    }
+    luaL_pushresult(&b);
+    lua_replace(L, t);
+    lua_settop(L, t);
+}
+
+/* The library's names become globals; every name there now is lumat's. */
+void lumat_close_library(lua_State *L)
+{
+    push_names(L, "lumat.methods");
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.method_names");
+    lua_pushglobaltable(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.library");
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        lua_settable(L, -6);
+    }
+    lua_pop(L, 1);
+    lumat_join_load(L);
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_next(L, -3);) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_settable(L, -4);
+    }
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.base");
+    lua_pop(L, 1);
+}

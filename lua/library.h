@@ -1,0 +1,28 @@
+/* The tables that make up the library, kept in the registry:
+ *   lumat.library  name -> function, what `require "lumat"` gives
+ *   lumat.methods  name -> function, what A:name finds
+ *   lumat.help     name -> {usage, help, example, result}
+ *   lumat.session  the locals of the prompt
+ *   lumat.base     the globals that are not the user's own, by name */
+#ifndef LUMAT_LIBRARY_H
+#define LUMAT_LIBRARY_H
+
+#include "matrix.h"
+
+void lumat_open_library(lua_State *L);  /* first of all: empty tables */
+void lumat_open_session(lua_State *L);  /* the prompt's locals */
+void lumat_open_std(lua_State *L);      /* lua/std, text in Lua */
+void lumat_close_library(lua_State *L); /* last: names become globals */
+
+/* Precompiled chunks are refused everywhere. */
+void lumat_refuse_bytecode(lua_State *L);
+/* The global `load` takes chunks and data files. */
+void lumat_join_load(lua_State *L);
+/* Takes away what starts processes, loads C or looks inside. */
+void lumat_make_safe(lua_State *L);
+
+/* Pushes the name of the innermost construct that text leaves open: "for",
+ * "function", "(", "[[" …, or "" when none is. */
+void lumat_push_open_construct(lua_State *L, const char *text, size_t length);
+
+#endif

@@ -1,0 +1,171 @@
+/* How chunks and data come in: Lua's loaders with precompiled chunks refused,
+ * `load` for data files as well, and what --safe takes away. */
+#include "library.h"
+
+#include "lualib.h"
+#include <string.h>
+
+/* --- text only ------------------------------------------------------------ */
+
+/* The mode at index without its 'b'; nil becomes "t". */
+static void refuse_binary(lua_State *L, int index)
+{
+    const char *mode = luaL_optstring(L, index, "bt");
+    lua_pushstring(L, strchr(mode, 't') ? "t" : "");
+    lua_replace(L, index);
+}
+
+/* Calls the upvalue with the arguments, of which number `mode` is a mode. */
+static int call_with_mode(lua_State *L, int mode)
+{
+    if (lua_gettop(L) < mode)
+        lua_settop(L, mode);
+    refuse_binary(L, mode);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+static int load_text(lua_State *L)
+{
+    return call_with_mode(L, 3);
+}
+
+static int loadfile_text(lua_State *L)
+{
+    return call_with_mode(L, 2);
+}
+
+static int dofile_text(lua_State *L)
+{
+    const char *file = luaL_optstring(L, 1, NULL);
+    lua_settop(L, 1);
+    if (luaL_loadfilex(L, file, "t") != LUA_OK)
+        return lua_error(L);
+    lua_call(L, 0, LUA_MULTRET);
+    return lua_gettop(L) - 1;
+}
+
+/* package.searchers[2], for text only. */
+static int search_text(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "searchpath");
+    lua_pushvalue(L, 1);
+    lua_getfield(L, -3, "path");
+    lua_call(L, 2, 2);
+    if (lua_isnil(L, -2))
+        return 1; /* where it was looked for */
+    const char *file = lua_tostring(L, -2);
+    if (luaL_loadfilex(L, file, "t") != LUA_OK)
+        return luaL_error(L, "error loading module '%s' from file '%s':\n\t%s",
+                          name, file, lua_tostring(L, -1));
+    lua_pushstring(L, file);
+    return 2;
+}
+
+static void wrap_global(lua_State *L, const char *name, lua_CFunction f)
+{
+    lua_getglobal(L, name);
+    lua_pushcclosure(L, f, 1);
+    lua_setglobal(L, name);
+}
+
+void lumat_refuse_bytecode(lua_State *L)
+{
+    wrap_global(L, "load", load_text);
+    wrap_global(L, "loadfile", loadfile_text);
+    wrap_global(L, "dofile", dofile_text);
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "searchers");
+    lua_pushcfunction(L, search_text);
+    lua_rawseti(L, -2, 2);
+    lua_pop(L, 2);
+}
+
+/* --- data files ----------------------------------------------------------- */
+
+static int ends_with(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+    return n > m && strcmp(text + n - m, suffix) == 0;
+}
+
+/* A file name rather than a chunk: it ends as data files do, has one line,
+ * and is no Lua. */
+static int is_data_name(lua_State *L, int index)
+{
+    if (lua_type(L, index) != LUA_TSTRING)
+        return 0;
+    const char *text = lua_tostring(L, index);
+    if (strchr(text, '\n') || !(ends_with(text, ".csv") ||
+                                ends_with(text, ".tsv") ||
+                                ends_with(text, ".txt") ||
+                                ends_with(text, ".npy")))
+        return 0;
+    int status = luaL_loadbufferx(L, text, strlen(text), "=load", "t");
+    lua_pop(L, 1);
+    return status != LUA_OK;
+}
+
+/* Upvalues: load for chunks, load for data. */
+static int load_both(lua_State *L)
+{
+    int data = is_data_name(L, 1) && lua_gettop(L) <= 2 &&
+               (lua_isnoneornil(L, 2) || lua_istable(L, 2));
+    lua_pushvalue(L, lua_upvalueindex(data ? 2 : 1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+void lumat_join_load(lua_State *L)
+{
+    lua_getglobal(L, "load");
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.library");
+    lua_getfield(L, -1, "load");
+    lua_remove(L, -2);
+    lua_pushcclosure(L, load_both, 2);
+    lua_setglobal(L, "load");
+}
+
+/* --- --safe --------------------------------------------------------------- */
+
+static void remove_field(lua_State *L, const char *table, const char *field)
+{
+    if (lua_getglobal(L, table) == LUA_TTABLE) {
+        lua_pushnil(L);
+        lua_setfield(L, -2, field);
+    }
+    lua_pop(L, 1);
+}
+
+void lumat_make_safe(lua_State *L)
+{
+    remove_field(L, "os", "execute");
+    remove_field(L, "os", "exit");
+    remove_field(L, "os", "remove");
+    remove_field(L, "os", "rename");
+    remove_field(L, "os", "setlocale");
+    remove_field(L, "os", "tmpname");
+    remove_field(L, "io", "popen");
+    remove_field(L, "string", "dump");
+    remove_field(L, "package", "loadlib");
+    lua_getglobal(L, "package");
+    lua_pushliteral(L, "");
+    lua_setfield(L, -2, "cpath");
+    lua_getfield(L, -1, "searchers");
+    for (int i = 3; i <= 4; i++) { /* those that load C modules */
+        lua_pushnil(L);
+        lua_rawseti(L, -2, i);
+    }
+    lua_pop(L, 2);
+    lua_pushnil(L);
+    lua_setglobal(L, "debug");
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_pushnil(L);
+    lua_setfield(L, -2, "debug");
+    lua_pop(L, 1);
+}

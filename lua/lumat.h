@@ -1,0 +1,106 @@
+/* The language, as the terminal sees it: a Lua state that knows matrices, and
+ * what a prompt needs of it. The only header of lua/ that repl/ may include.
+ *
+ * Functions named push_… or said to push leave one string on the stack. None
+ * of them raises an error unless it says so. */
+#ifndef LUMAT_H
+#define LUMAT_H
+
+#include <stddef.h>
+#include "lua.h"
+
+#define LUMAT_VERSION "0.1.0"
+
+typedef struct lumat_options {
+    const char *device; /* NULL: chosen at the first matrix */
+    int safe;           /* no processes, no debug library, no C modules */
+    int bytecode;       /* `load` takes precompiled chunks (Lua's own tests) */
+} lumat_options;
+
+/* A state with the standard library and lumat's. NULL: out of memory. */
+lua_State *lumat_open(const lumat_options *options);
+void lumat_close(lua_State *L);
+
+/* Opens the chosen device now. Returns 1, or 0 and pushes why not. */
+int lumat_require_device(lua_State *L);
+/* Opens it on a thread, while the user types. */
+void lumat_prepare_device(void);
+
+/* --- entries typed at the prompt ----------------------------------------- */
+
+/* Messages about an entry begin with this, a line number and a colon. */
+#define LUMAT_CHUNK "lumat"
+
+enum { LUMAT_INCOMPLETE = 100 }; /* beside Lua's own status codes */
+
+/* Compiles an entry, first as an expression, then as statements; its locals
+ * will survive it. Pushes the function and returns LUA_OK; or pushes a
+ * message and returns LUA_ERRSYNTAX; or pushes the open construct's name
+ * ("for", "function", "(", "[[" …) and returns LUMAT_INCOMPLETE. */
+int lumat_load(lua_State *L, const char *text, size_t length);
+
+/* Calls the function under nargs arguments, waits for the devices, and
+ * leaves its results, or the error value, in place of function and
+ * arguments. Returns Lua's status. */
+int lumat_call(lua_State *L, int nargs);
+
+/* Sets `ans` to the value at index. */
+void lumat_set_ans(lua_State *L, int index);
+
+/* Reports every global and session local that the last lumat_call through
+ * lumat_load set to another value, in order of name. headline is one line. */
+typedef void lumat_name_fn(void *data, const char *name, const char *headline);
+void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
+
+/* --- showing values ------------------------------------------------------- */
+
+typedef struct lumat_style {
+    int width, height; /* of the screen; 0: 80 columns, 24 rows */
+    int colour;        /* 1: SGR colours */
+    int ascii;         /* 1: no … or ⋮ */
+} lumat_style;
+
+/* The style that print and tostring use, 80x24 without colour at first. */
+void lumat_set_style(lua_State *L, const lumat_style *style);
+
+/* Pushes the value at index as an echo shows it: a matrix in full, strings
+ * quoted, tables a level deep. May wait for a device; may fail: then pushes
+ * the message and returns 0. */
+int lumat_push_shown(lua_State *L, int index, const lumat_style *style);
+
+/* Pushes "f32 4096x4096  cuda:0  64.0 MiB", or a short form of any value. */
+void lumat_push_headline(lua_State *L, int index);
+
+/* --- what is there -------------------------------------------------------- */
+
+/* Pushes the help on a name, and returns 1; for an unknown one pushes what
+ * it may have meant and returns 0. NULL: the page of first things. */
+int lumat_push_help(lua_State *L, const char *topic);
+/* Pushes names whose help mentions the word. */
+void lumat_push_search(lua_State *L, const char *word);
+/* Pushes the table of the user's variables. */
+void lumat_push_who(lua_State *L);
+/* Pushes the device's state; with a name, makes it the default first. Returns
+ * 0 with the message pushed when there is no such device. */
+int lumat_push_device(lua_State *L, const char *name);
+void lumat_set_trace(lua_State *L, int on);
+/* The default device when it is open and not the one auto takes; else NULL.
+ * For the prompt. */
+const char *lumat_unusual_device(lua_State *L);
+
+/* Calls each(data, completion, note) for whatever may stand in place of the
+ * word that ends at point in line, and returns where that word starts. Never
+ * runs user code or touches a device. note may be "f32 4x4 cpu" or "". */
+size_t lumat_complete(lua_State *L, const char *line, size_t point,
+                      lumat_name_fn *each, void *data);
+
+/* --- stopping ------------------------------------------------------------- */
+
+/* Safe in a signal handler: what runs in L stops with "interrupted". */
+void lumat_interrupt(lua_State *L);
+
+/* The exit code for the error value at index: 1, or 3 (no usable GPU), 4
+ * (out of memory), 130 (interrupted). */
+int lumat_exit_code(lua_State *L, int index);
+
+#endif

@@ -1,0 +1,63 @@
+/* What the files of lua/ share: matrices as userdata, the bridge from gpu/'s
+ * status to Lua's errors, and how library functions are listed.
+ *
+ * A Lua error is a longjmp. So an output's userdata is pushed first, empty,
+ * and then filled: whatever raises later, the collector frees it. */
+#ifndef LUMAT_MATRIX_H
+#define LUMAT_MATRIX_H
+
+#include "gpu.h"
+#include "lauxlib.h"
+#include "lua.h"
+
+/* Pushes an empty matrix (storage NULL) that the collector will release. */
+gpu_matrix *lumat_new_matrix(lua_State *L);
+/* The matrix at index: NULL when it is none; an error naming the argument. */
+gpu_matrix *lumat_test_matrix(lua_State *L, int index);
+gpu_matrix *lumat_check_matrix(lua_State *L, int arg);
+/* After filling a new matrix: counts its bytes for the collector. */
+void lumat_account(lua_State *L, const gpu_matrix *m);
+
+/* Raises gpu_message() with the script's place, unless status is GPU_OK. */
+void lumat_try(lua_State *L, gpu_status status);
+/* Raises "place: message"; the message must not end in a full stop. */
+int lumat_raise(lua_State *L, const char *format, ...);
+
+/* "3x4", "vector 5" */
+void lumat_push_shape(lua_State *L, const gpu_matrix *m);
+
+/* A function of the library. method: A:name(…) works too. */
+typedef struct lumat_function {
+    const char *name;
+    lua_CFunction call;
+    int method;
+    const char *usage;           /* "linspace(first, last, count [, options])" */
+    const char *help;            /* one or two sentences */
+    const char *example, *result; /* Lua expressions; as in ops.def */
+} lumat_function;
+/* Adds the rows up to one without a name: to the library's table, the methods
+ * and the help. */
+void lumat_register(lua_State *L, const lumat_function *list);
+
+/* The options table at arg, or none. Unknown keys raise, with a suggestion
+ * from allowed (space separated). */
+void lumat_check_options(lua_State *L, int arg, const char *allowed);
+gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise);
+gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise);
+gpu_dtype lumat_default_dtype(lua_State *L);
+
+/* The name of list (space separated) nearest to word, or NULL. */
+const char *lumat_nearest(lua_State *L, const char *word, const char *list);
+
+/* One file each; all called by lumat_open. */
+void lumat_open_matrix(lua_State *L);  /* the metatable, properties */
+void lumat_open_make(lua_State *L);    /* constructors */
+void lumat_open_index(lua_State *L);   /* A[…] */
+void lumat_open_ops(lua_State *L);     /* ops.def */
+void lumat_open_product(lua_State *L); /* matmul dot kernels verify */
+void lumat_open_shape(lua_State *L);   /* reshape hcat sort cumsum … */
+void lumat_open_format(lua_State *L);  /* printing */
+void lumat_open_files(lua_State *L);   /* load save */
+void lumat_open_system(lua_State *L);  /* clock sync bench device seed … */
+
+#endif

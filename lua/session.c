@@ -1,0 +1,368 @@
+/* What a prompt needs: compiling entries whose locals survive, calling them
+ * so that they can be stopped, and telling what they changed. */
+#include "library.h"
+#include "lumat.h"
+
+#include "lualib.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define MARK "<eof>"
+
+static const char before_key; /* registry: values before the last entry */
+
+/* The function whose locals are to be kept, while it runs. */
+static const void *entry;
+
+/* The thread that runs, for the interrupt. */
+static lua_State *running;
+
+/* --- compiling ------------------------------------------------------------ */
+
+static int is_incomplete(lua_State *L, int status)
+{
+    size_t length;
+    if (status != LUA_ERRSYNTAX)
+        return 0;
+    const char *message = lua_tolstring(L, -1, &length);
+    size_t mark = sizeof MARK - 1;
+    return length >= mark && strcmp(message + length - mark, MARK) == 0;
+}
+
+static int compile(lua_State *L, const char *text, size_t length)
+{
+    return luaL_loadbufferx(L, text, length, "=" LUMAT_CHUNK, "t");
+}
+
+static int compile_expression(lua_State *L, const char *text, size_t length)
+{
+    lua_pushliteral(L, "return ");
+    lua_pushlstring(L, text, length);
+    lua_concat(L, 2);
+    size_t n;
+    const char *code = lua_tolstring(L, -1, &n);
+    int status = compile(L, code, n);
+    lua_remove(L, -2);
+    return status;
+}
+
+/* Globals of the entry go through the session's table. */
+static void enter_session(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
+    if (!lua_setupvalue(L, -2, 1))
+        lua_pop(L, 1);
+}
+
+int lumat_load(lua_State *L, const char *text, size_t length)
+{
+    int status = compile_expression(L, text, length);
+    if (status != LUA_OK) {
+        lua_pop(L, 1);
+        status = compile(L, text, length);
+    }
+    if (status == LUA_OK) {
+        enter_session(L);
+        return LUA_OK;
+    }
+    if (!is_incomplete(L, status))
+        return status;
+    lua_pop(L, 1);
+    lumat_push_open_construct(L, text, length);
+    return LUMAT_INCOMPLETE;
+}
+
+/* --- locals that survive -------------------------------------------------- */
+
+static void keep_locals(lua_State *L, lua_Debug *ar)
+{
+    const char *name;
+    lua_getinfo(L, "f", ar);
+    int is_entry = lua_topointer(L, -1) == entry;
+    lua_pop(L, 1);
+    if (!is_entry)
+        return;
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
+    for (int i = 1; (name = lua_getlocal(L, ar, i)); i++) {
+        if (*name == '(') {
+            lua_pop(L, 1);
+            continue;
+        }
+        lua_pushstring(L, name);
+        lua_insert(L, -2);
+        lua_rawset(L, -3);
+    }
+    lua_pop(L, 1);
+}
+
+/* --- what changed --------------------------------------------------------- */
+
+static void copy_into(lua_State *L, int from, int to)
+{
+    for (lua_pushnil(L); lua_next(L, from);) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, to);
+    }
+}
+
+/* Pushes the globals and, over them, the session's locals. */
+static int push_variables(lua_State *L)
+{
+    lua_newtable(L);
+    int all = lua_gettop(L);
+    lua_pushglobaltable(L);
+    copy_into(L, all + 1, all);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
+    copy_into(L, all + 2, all);
+    lua_settop(L, all);
+    return all;
+}
+
+static void remember_variables(lua_State *L)
+{
+    push_variables(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &before_key);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int is_shown(lua_State *L, int before)
+{
+    if (lua_type(L, -2) != LUA_TSTRING || lua_isfunction(L, -1))
+        return 0;
+    const char *name = lua_tostring(L, -2);
+    if (strcmp(name, "ans") == 0 || strcmp(name, "_ENV") == 0)
+        return 0;
+    lua_pushvalue(L, -2);
+    lua_rawget(L, before);
+    int same = lua_rawequal(L, -1, -2) && lua_type(L, -1) == lua_type(L, -2);
+    lua_pop(L, 1);
+    return !same;
+}
+
+void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data)
+{
+    int top = lua_gettop(L), all = push_variables(L);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &before_key) != LUA_TTABLE) {
+        lua_settop(L, top);
+        return;
+    }
+    lua_newtable(L);
+    int changed = all + 2, n = 0;
+    for (lua_pushnil(L); lua_next(L, all); lua_pop(L, 1)) {
+        if (!is_shown(L, all + 1))
+            continue;
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, changed, ++n);
+    }
+    const char **names = lua_newuserdatauv(L, (size_t)n * sizeof *names, 0);
+    for (int i = 0; i < n; i++) {
+        lua_rawgeti(L, changed, i + 1);
+        names[i] = lua_tostring(L, -1); /* the table keeps it alive */
+        lua_pop(L, 1);
+    }
+    if (n > 0)
+        qsort(names, (size_t)n, sizeof *names, by_name);
+    for (int i = 0; i < n; i++) {
+        lua_getfield(L, all, names[i]);
+        lumat_push_headline(L, -1);
+        each(data, names[i], lua_tostring(L, -1));
+        lua_pop(L, 2);
+    }
+    lua_settop(L, top);
+}
+
+/* --- calling -------------------------------------------------------------- */
+
+static int add_traceback(lua_State *L)
+{
+    const char *message = lua_tostring(L, 1);
+    if (!message) {
+        if (luaL_callmeta(L, 1, "__tostring") && lua_isstring(L, -1))
+            message = lua_tostring(L, -1);
+        else
+            message = lua_pushfstring(L, "(error object is a %s value)",
+                                      luaL_typename(L, 1));
+    }
+    luaL_traceback(L, L, message, 1);
+    lua_pushvalue(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.error");
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.traceback");
+    lua_pushvalue(L, 1);
+    return 1;
+}
+
+/* Errors of work issued earlier appear under the line that caused it. */
+static int wait_for_devices(lua_State *L)
+{
+    lumat_try(L, gpu_sync_all());
+    return 0;
+}
+
+static int is_session_entry(lua_State *L, int index)
+{
+    const char *upvalue = lua_getupvalue(L, index, 1);
+    if (!upvalue)
+        return 0;
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
+    int same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return same;
+}
+
+int lumat_call(lua_State *L, int nargs)
+{
+    int function = lua_gettop(L) - nargs;
+    int keeps = lua_isfunction(L, function) && !lua_iscfunction(L, function) &&
+                is_session_entry(L, function);
+    gpu_clear_interrupt();
+    running = L;
+    if (keeps) {
+        remember_variables(L);
+        entry = lua_topointer(L, function);
+        lua_sethook(L, keep_locals, LUA_MASKRET, 0);
+    }
+    lua_pushcfunction(L, add_traceback);
+    lua_insert(L, function);
+    int status = lua_pcall(L, nargs, LUA_MULTRET, function);
+    lua_sethook(L, NULL, 0, 0);
+    entry = NULL;
+    lua_remove(L, function);
+    if (status == LUA_OK) {
+        lua_pushcfunction(L, wait_for_devices);
+        status = lua_pcall(L, 0, 0, 0);
+        if (status != LUA_OK) {
+            lua_replace(L, function);
+            lua_settop(L, function);
+        }
+    }
+    gpu_clear_interrupt();
+    return status;
+}
+
+void lumat_set_ans(lua_State *L, int index)
+{
+    lua_pushvalue(L, index);
+    lua_setglobal(L, "ans");
+}
+
+/* --- stopping ------------------------------------------------------------- */
+
+static void stop(lua_State *L, lua_Debug *ar)
+{
+    (void)ar;
+    lua_sethook(L, NULL, 0, 0);
+    gpu_fail(GPU_INTERRUPTED, "interrupted");
+    luaL_error(L, "interrupted");
+}
+
+void lumat_interrupt(lua_State *L)
+{
+    int any = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT;
+    gpu_interrupt();
+    lua_sethook(L, stop, any, 1);
+    if (running && running != L)
+        lua_sethook(running, stop, any, 1);
+}
+
+/* Calls the function under the arguments with `inner` noted as running. */
+static int call_noted(lua_State *L, lua_State *inner)
+{
+    lua_State *outer = running;
+    running = inner;
+    int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+    running = outer;
+    return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
+/* coroutine.resume, noting which thread runs, so that a loop inside a
+ * coroutine can be stopped as well. Upvalue: Lua's own. */
+static int resume_noted(lua_State *L)
+{
+    lua_State *inner = lua_tothread(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    return call_noted(L, inner ? inner : running);
+}
+
+/* What coroutine.wrap returns. Upvalues: Lua's own, its thread. */
+static int call_wrapped(lua_State *L)
+{
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    return call_noted(L, lua_tothread(L, lua_upvalueindex(2)));
+}
+
+static int wrap_noted(lua_State *L)
+{
+    lua_settop(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, 1, 1);
+    if (!lua_getupvalue(L, 1, 1))
+        return 1;
+    lua_pushcclosure(L, call_wrapped, 2);
+    return 1;
+}
+
+static void note_coroutines(lua_State *L)
+{
+    lua_getglobal(L, "coroutine");
+    lua_getfield(L, -1, "resume");
+    lua_pushcclosure(L, resume_noted, 1);
+    lua_setfield(L, -2, "resume");
+    lua_getfield(L, -1, "wrap");
+    lua_pushcclosure(L, wrap_noted, 1);
+    lua_setfield(L, -2, "wrap");
+    lua_pop(L, 1);
+}
+
+void lumat_open_session(lua_State *L)
+{
+    note_coroutines(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
+    lua_createtable(L, 0, 2);
+    lua_pushglobaltable(L);
+    lua_setfield(L, -2, "__index");
+    lua_pushglobaltable(L);
+    lua_setfield(L, -2, "__newindex");
+    lua_setmetatable(L, -2);
+    lua_pop(L, 1);
+}
+
+/* --- exit codes ----------------------------------------------------------- */
+
+static int is_last_failure(lua_State *L, const char *text)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.message");
+    const char *message = lua_tostring(L, -1);
+    int same = message && *message && strstr(text, message);
+    lua_pop(L, 1);
+    return same;
+}
+
+int lumat_exit_code(lua_State *L, int index)
+{
+    const char *text = lua_tostring(L, index);
+    if (!text)
+        return 1;
+    size_t length = strlen(text), word = strlen("interrupted");
+    if (length >= word && strcmp(text + length - word, "interrupted") == 0)
+        return 130;
+    if (strstr(text, "not enough memory"))
+        return 4;
+    if (!is_last_failure(L, text))
+        return 1;
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.status");
+    int status = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return status == GPU_MEMORY        ? 4
+           : status == GPU_DEVICE      ? 3
+           : status == GPU_LOST        ? 3
+           : status == GPU_INTERRUPTED ? 130
+                                       : 1;
+}

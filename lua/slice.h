@@ -1,0 +1,33 @@
+/* Slice strings such as "1:3, end" as ranges of rows and columns. Pure: no
+ * Lua, no matrix. */
+#ifndef LUMAT_SLICE_H
+#define LUMAT_SLICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "gpu.h"
+
+/* One part of a slice: its places, and whether it was one index (which drops
+ * the dimension) rather than a range. */
+typedef struct lumat_part {
+    gpu_slice slice;
+    int is_index;
+} lumat_part;
+
+/* 0-based place of a 1-based or negative index, or -1 when it is outside. */
+int64_t lumat_place(int64_t index, int64_t size);
+
+/* first..last (inclusive, as 1-based or negative indices) by step. Returns 1,
+ * or 0 with a message in error. An empty range is legal. */
+int lumat_slice_range(int64_t first, int64_t last, int64_t step, int64_t size,
+                      gpu_slice *out, char *error, size_t error_size);
+
+/* Parses "part" (a vector, ndim 1) or "part, part" (ndim 2; a missing second
+ * part is everything). A part is empty or ":" (all), an index, first:last, or
+ * first:last:step, where an index is an integer, negative from the end, or
+ * end, end-1 … Returns 1, or 0 with a message in error. */
+int lumat_slice_parse(const char *text, size_t length, int ndim, int64_t rows,
+                      int64_t cols, lumat_part out[2], char *error,
+                      size_t error_size);
+
+#endif

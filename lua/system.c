@@ -1,0 +1,259 @@
+/* Functions about the machine and the program: clocks, devices, counters,
+ * help, defaults; and opening a whole state. */
+#include "library.h"
+#include "lumat.h"
+
+#include "lualib.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int get_clock(lua_State *L)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    lua_pushnumber(L, (double)t.tv_sec + 1e-9 * (double)t.tv_nsec);
+    return 1;
+}
+
+static int sync_all(lua_State *L)
+{
+    lumat_try(L, gpu_sync_all());
+    return 0;
+}
+
+static gpu_device *check_device(lua_State *L, int arg)
+{
+    gpu_device *d;
+    if (lua_isnoneornil(L, arg))
+        lumat_try(L, gpu_default(&d));
+    else
+        lumat_try(L, gpu_open(luaL_checkstring(L, arg), &d));
+    return d;
+}
+
+/* device([name]): the default device, after setting it. */
+static int device(lua_State *L)
+{
+    gpu_device *d;
+    if (!lua_isnoneornil(L, 1)) {
+        lumat_try(L, gpu_open(luaL_checkstring(L, 1), &d));
+        lumat_try(L, gpu_set_default(lua_tostring(L, 1)));
+    }
+    lumat_try(L, gpu_default(&d));
+    lua_pushstring(L, gpu_device_name(d));
+    lua_pushstring(L, gpu_device_description(d));
+    return 2;
+}
+
+static void set_number(lua_State *L, const char *key, double value)
+{
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, key);
+}
+
+static void set_count(lua_State *L, const char *key, uint64_t value)
+{
+    lua_pushinteger(L, (lua_Integer)value);
+    lua_setfield(L, -2, key);
+}
+
+static int memory(lua_State *L)
+{
+    gpu_memory m;
+    lumat_try(L, gpu_device_memory(check_device(L, 1), &m));
+    lua_newtable(L);
+    set_count(L, "live", m.live);
+    set_count(L, "peak", m.peak);
+    set_count(L, "free", m.free);
+    set_count(L, "total", m.total);
+    return 1;
+}
+
+static int peak(lua_State *L)
+{
+    gpu_peak p;
+    lumat_try(L, gpu_device_peak(check_device(L, 1), &p));
+    lua_newtable(L);
+    set_number(L, "f32_flops", p.f32_flops);
+    set_number(L, "f64_flops", p.f64_flops);
+    set_number(L, "bytes", p.bytes);
+    return 1;
+}
+
+static int stats(lua_State *L)
+{
+    const gpu_counters *c = gpu_counts();
+    lua_newtable(L);
+    set_count(L, "operations", c->operations);
+    set_count(L, "allocations", c->allocations);
+    set_count(L, "uploaded", c->uploaded);
+    set_count(L, "downloaded", c->downloaded);
+    set_count(L, "fallbacks", c->fallbacks);
+    return 1;
+}
+
+/* timed(f [, device]): seconds f took on the device, then its results. */
+static int timed(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    gpu_device *d = check_device(L, 2);
+    double seconds;
+    lua_settop(L, 1);
+    lumat_try(L, gpu_sync(d));
+    lumat_try(L, gpu_timer_start(d));
+    lua_call(L, 0, LUA_MULTRET);
+    lumat_try(L, gpu_timer_stop(d, &seconds));
+    lua_pushnumber(L, seconds);
+    lua_insert(L, 1);
+    return lua_gettop(L);
+}
+
+static int default_dtype(lua_State *L)
+{
+    gpu_dtype type = lumat_default_dtype(L);
+    if (!lua_isnoneornil(L, 1)) {
+        const char *name = luaL_checkstring(L, 1);
+        luaL_argcheck(L, gpu_dtype_find(name, &type) && type != GPU_BOOL, 1,
+                      "is \"f32\" or \"f64\"");
+        lua_pushinteger(L, type);
+        lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
+    }
+    lua_pushstring(L, gpu_dtype_name(type));
+    return 1;
+}
+
+static int trace(lua_State *L)
+{
+    lumat_set_trace(L, lua_toboolean(L, 1));
+    return 0;
+}
+
+static int print_text(lua_State *L)
+{
+    size_t n;
+    const char *text = lua_tolstring(L, -1, &n);
+    fwrite(text, 1, n, stdout);
+    fputc('\n', stdout);
+    return 0;
+}
+
+static int help(lua_State *L)
+{
+    lumat_push_help(L, luaL_optstring(L, 1, NULL));
+    return print_text(L);
+}
+
+static int who(lua_State *L)
+{
+    lumat_push_who(L);
+    return print_text(L);
+}
+
+static const lumat_function functions[] = {
+    {"clock", get_clock, 0, "clock()", "Seconds of a clock that never jumps.",
+     "clock() <= clock()", "true"},
+    {"sync", sync_all, 0, "sync()",
+     "Waits until all devices have done what they were given.",
+     "select('#', sync())", "0"},
+    {"device", device, 0, "device([name])",
+     "The device new matrices live on; with a name, chooses it. Second "
+     "result: a description.",
+     "device(\"cpu\")", "\"cpu\""},
+    {"memory", memory, 0, "memory([device])",
+     "Bytes on a device: live and peak of our matrices, free and total.",
+     "memory().live >= 0", "true"},
+    {"peak", peak, 0, "peak([device])",
+     "Measured peaks per second: f32_flops, f64_flops, bytes.",
+     "peak(\"cpu\").bytes > 1e8", "true"},
+    {"stats", stats, 0, "stats()",
+     "Counts since the start: operations, allocations, bytes uploaded and "
+     "downloaded, fallbacks to the CPU.",
+     "stats().operations >= 0", "true"},
+    {"timed", timed, 0, "timed(f [, device])",
+     "Seconds that f's work took on the device, then f's results.",
+     "select(2, timed(function() return 7 end))", "7"},
+    {"default_dtype", default_dtype, 0, "default_dtype([name])",
+     "The element type of new matrices; with \"f32\" or \"f64\", sets it.",
+     "default_dtype()", "\"f32\""},
+    {"trace", trace, 0, "trace(on)",
+     "With true, every operation reports kernel, time and rate on standard "
+     "error; also :trace on.",
+     "select('#', trace(false))", "0"},
+    {"help", help, 0, "help([name])", "Prints the help on a name; also ?name.",
+     "type(help)", "\"function\""},
+    {"who", who, 0, "who()", "Prints your variables; also :who.", "type(who)",
+     "\"function\""},
+    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+
+void lumat_open_system(lua_State *L)
+{
+    lumat_register(L, functions);
+}
+
+/* --- a whole state -------------------------------------------------------- */
+
+static int open_require(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.library");
+    return 1;
+}
+
+static int open_all(lua_State *L)
+{
+    const lumat_options *o = lua_touserdata(L, 1);
+    luaL_openlibs(L);
+    lua_pushinteger(L, GPU_F32);
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
+    lumat_open_library(L);
+    lumat_open_matrix(L);
+    lumat_open_format(L);
+    lumat_open_make(L);
+    lumat_open_index(L);
+    lumat_open_ops(L);
+    lumat_open_product(L);
+    lumat_open_shape(L);
+    lumat_open_files(L);
+    lumat_open_system(L);
+    lumat_open_std(L);
+    if (!o->bytecode)
+        lumat_refuse_bytecode(L);
+    if (o->safe)
+        lumat_make_safe(L);
+    lumat_close_library(L);
+    lumat_open_session(L);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    lua_pushcfunction(L, open_require);
+    lua_setfield(L, -2, "lumat");
+    return 0;
+}
+
+lua_State *lumat_open(const lumat_options *options)
+{
+    lua_State *L = luaL_newstate();
+    if (!L)
+        return NULL;
+    if (options->device)
+        gpu_set_default(options->device);
+    lua_pushcfunction(L, open_all);
+    lua_pushlightuserdata(L, (void *)options);
+    if (lua_pcall(L, 1, 0, 0) == LUA_OK)
+        return L;
+    fprintf(stderr, "lumat: %s\n", lua_tostring(L, -1));
+    lua_close(L);
+    return NULL;
+}
+
+void lumat_close(lua_State *L)
+{
+    lua_close(L);
+    gpu_on_memory_short(NULL, NULL);
+    gpu_shutdown();
+}
+
+const char *lumat_unusual_device(lua_State *L)
+{
+    (void)L;
+    const char *name = gpu_default_name();
+    return strcmp(name, "auto") == 0 ? NULL : name;
+}
