@@ -1,0 +1,35 @@
+/* The commands of the prompt: a colon and a name. */
+#ifndef COMMANDS_H
+#define COMMANDS_H
+
+#include "repl.h"
+
+typedef enum repl_argument {
+    REPL_NOTHING,
+    REPL_CHOICE, /* one of `choices`, words between blanks */
+    REPL_FILE,
+    REPL_EXPRESSION
+} repl_argument;
+
+typedef struct repl_command {
+    const char *name, *form, *help;
+    repl_argument argument;
+    const char *choices;
+    void (*run)(repl_session *session, const char *rest);
+} repl_command;
+
+/* The command of a number from 0, or NULL behind the last. */
+const repl_command *repl_command_at(int i);
+
+/* The command of that name, or the only one whose name begins so, or NULL. */
+const repl_command *repl_find_command(const char *name, size_t length);
+
+/* Runs what follows the colon. */
+void repl_run_command(repl_session *session, const char *text);
+
+/* ?name; an empty one: the page of first things. */
+void repl_print_help(repl_session *session, const char *topic);
+/* ??word */
+void repl_print_search(repl_session *session, const char *word);
+
+#endif

@@ -1,0 +1,25 @@
+/* What kind of entry was typed. Pure functions over its text. */
+#ifndef ENTRY_H
+#define ENTRY_H
+
+#include <stddef.h>
+
+typedef enum repl_entry_kind {
+    REPL_BLANK,
+    REPL_LUA,
+    REPL_COMMAND, /* :name arguments */
+    REPL_HELP,    /* ?name */
+    REPL_SEARCH   /* ??word */
+} repl_entry_kind;
+
+/* rest gets the text behind the mark, without blanks in front. */
+repl_entry_kind repl_entry_kind_of(const char *text, const char **rest);
+
+/* The length of the entry before a ';' that ends it, behind which at most
+ * comments stand; or 0 when there is none and the result is to be shown. */
+size_t repl_silenced(const char *text, size_t length);
+
+/* Skips spaces and tabs. */
+const char *repl_skip_blanks(const char *text);
+
+#endif

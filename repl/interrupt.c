@@ -1,0 +1,74 @@
+/* Ctrl-C: a mark while a line is typed, a stop for what runs. */
+#include "interrupt.h"
+
+#include <errno.h>
+#include <signal.h>
+
+static lua_State *volatile running;
+static volatile sig_atomic_t interrupted;
+static int kept;
+
+static void on_interrupt(int number)
+{
+    int saved = errno;
+    (void)number;
+    interrupted = 1;
+    if (running != NULL)
+        lumat_interrupt(running);
+    errno = saved;
+}
+
+/* Without SA_RESTART: a read of the terminal has to end, too. */
+static void catch_interrupts(int flags, struct sigaction *old)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = flags};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, old);
+}
+
+void repl_keep_interrupts(void)
+{
+    kept = 1;
+    catch_interrupts(0, NULL);
+}
+
+void repl_interrupts_stop(lua_State *L)
+{
+    running = L;
+}
+
+static int call(lua_State *L, int nargs)
+{
+    int status;
+    interrupted = 0;
+    running = L;
+    status = lumat_call(L, nargs);
+    running = NULL;
+    return status;
+}
+
+/* A program started with Ctrl-C ignored, as nohup does, stays so. */
+int repl_call(lua_State *L, int nargs)
+{
+    struct sigaction old;
+    int status;
+    if (kept)
+        return call(L, nargs);
+    sigaction(SIGINT, NULL, &old);
+    if (old.sa_handler == SIG_IGN)
+        return lumat_call(L, nargs);
+    catch_interrupts(SA_RESETHAND, NULL);
+    status = call(L, nargs);
+    sigaction(SIGINT, &old, NULL);
+    return status;
+}
+
+int repl_interrupted(void)
+{
+    return interrupted;
+}
+
+void repl_clear_interrupt(void)
+{
+    interrupted = 0;
+}

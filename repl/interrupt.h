@@ -1,0 +1,21 @@
+/* Ctrl-C: a mark while a line is typed, a stop for what runs. */
+#ifndef INTERRUPT_H
+#define INTERRUPT_H
+
+#include "lumat.h"
+
+/* At a prompt: from now on Ctrl-C never ends the program. */
+void repl_keep_interrupts(void);
+
+/* Calls as lumat_call does, and lets Ctrl-C stop it. In a script a second
+ * Ctrl-C ends the program. */
+int repl_call(lua_State *L, int nargs);
+
+/* For work that is not a call, such as showing a value; NULL ends it. */
+void repl_interrupts_stop(lua_State *L);
+
+/* Whether Ctrl-C came since the last clearing. */
+int repl_interrupted(void);
+void repl_clear_interrupt(void);
+
+#endif

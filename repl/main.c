@@ -1,0 +1,239 @@
+/* lumat, a GPU matrix calculator: the program, its options, its exit code. */
+#include "interrupt.h"
+#include "options.h"
+#include "repl.h"
+#include "report.h"
+#include "screen.h"
+#include "script.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NO_DEVICE = 3, OUT_OF_MEMORY = 4 };
+
+typedef struct program {
+    repl_options options;
+    char **argv;
+    int argc, code;
+} program;
+
+/* A script that opens a file must not get it as its standard output. */
+static void fill_standard_files(void)
+{
+    int file = open("/dev/null", O_RDWR);
+    while (file >= 0 && file <= STDERR_FILENO)
+        file = dup(file);
+    if (file > STDERR_FILENO)
+        close(file);
+}
+
+/* Strings as they are, other values as an echo shows them. */
+static void print_value(lua_State *L, int index, const lumat_style *style)
+{
+    if (lua_type(L, index) == LUA_TSTRING)
+        lua_pushvalue(L, index);
+    else if (!lumat_push_shown(L, index, style)) {
+        repl_report(L);
+        return;
+    }
+    fwrite(lua_tostring(L, -1), 1, lua_rawlen(L, -1), stdout);
+    fputc('\n', stdout);
+    lua_pop(L, 1);
+}
+
+/* Each value on lines of its own. */
+static void print_values(lua_State *L, int first)
+{
+    lumat_style style;
+    int last = lua_gettop(L);
+    repl_script_style(&style);
+    if (!lua_checkstack(L, LUA_MINSTACK))
+        repl_complain("too many values to print");
+    else
+        for (int i = first; i <= last; i++)
+            print_value(L, i, &style);
+}
+
+static int run_chunk(lua_State *L, const repl_chunk *chunk)
+{
+    int base = lua_gettop(L), code;
+    int status = repl_load_code(L, chunk->code, chunk->print);
+    if (status != LUA_OK)
+        return repl_load_failed(L, status);
+    code = repl_run(L, 0);
+    if (code == 0 && chunk->print)
+        print_values(L, base + 1);
+    lua_settop(L, base);
+    return code;
+}
+
+static int run_chunks(lua_State *L, const repl_options *options)
+{
+    int code = 0;
+    for (int i = 0; i < options->chunk_count && code == 0; i++)
+        code = run_chunk(L, &options->chunks[i]);
+    return code;
+}
+
+/* Runs a file, or standard input when path is NULL, with words as `...`. */
+static int run_script(lua_State *L, const char *path, char **words, int count)
+{
+    int base = lua_gettop(L), code, status = repl_load_file(L, path);
+    if (status != LUA_OK)
+        return repl_load_failed(L, status);
+    if (!lua_checkstack(L, count + LUA_MINSTACK)) {
+        repl_complain("too many arguments");
+        return REPL_USAGE;
+    }
+    for (int i = 0; i < count; i++)
+        lua_pushstring(L, words[i]);
+    code = repl_run(L, count);
+    lua_settop(L, base);
+    return code;
+}
+
+/* The script the command line names, or a piped-in one when it names nothing
+ * to do. */
+static int run_main_script(lua_State *L, const program *p)
+{
+    const repl_options *o = &p->options;
+    const char *path = NULL;
+    if (o->script < p->argc) {
+        if (!o->standard_input)
+            path = p->argv[o->script];
+        return run_script(L, path, p->argv + o->script + 1,
+                          p->argc - o->script - 1);
+    }
+    if (o->chunk_count > 0 || o->interactive || isatty(STDIN_FILENO))
+        return 0;
+    return run_script(L, NULL, NULL, 0);
+}
+
+static int wants_prompt(const program *p)
+{
+    const repl_options *o = &p->options;
+    if (o->interactive)
+        return 1;
+    return o->script == p->argc && o->chunk_count == 0 && isatty(STDIN_FILENO);
+}
+
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+/* A closed pipe must not end a session: the program behind it may be a helper
+ * of the user's. A handler, unlike SIG_IGN, does not pass on to helpers. */
+static void outlive_pipes(void)
+{
+    struct sigaction action = {.sa_handler = do_nothing};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+static void start_prompt(lua_State *L, const program *p)
+{
+    const repl_options *o = &p->options;
+    outlive_pipes();
+    if (!o->quiet)
+        puts("lumat " LUMAT_VERSION "  Lua " LUA_VERSION_MAJOR
+             "." LUA_VERSION_MINOR "  ? for help, :quit to leave");
+    fflush(stdout);
+    if (!o->no_init)
+        repl_run_init(L);
+    repl_loop(L);
+}
+
+static int has_device(lua_State *L, const char *device)
+{
+    if (device == NULL || strcmp(device, "cpu") == 0)
+        return 1;
+    if (lumat_require_device(L))
+        return 1;
+    repl_report(L);
+    return 0;
+}
+
+/* Everything, in protected mode. A script's failure does not keep the user
+ * from a prompt that was asked for. */
+static int run(lua_State *L)
+{
+    program *p = lua_touserdata(L, 1);
+    lumat_style style;
+    int prompt = wants_prompt(p);
+    repl_script_style(&style);
+    lumat_set_style(L, &style);
+    repl_set_arg(L, p->argv, p->argc, p->options.script);
+    if (!has_device(L, p->options.language.device)) {
+        p->code = NO_DEVICE;
+        return 0;
+    }
+    if (prompt && p->options.language.device == NULL)
+        lumat_prepare_device();
+    p->code = run_chunks(L, &p->options);
+    if (p->code == 0)
+        p->code = run_main_script(L, p);
+    if (prompt) {
+        start_prompt(L, p);
+        p->code = 0;
+    }
+    return 0;
+}
+
+static int run_program(program *p)
+{
+    lua_State *L = lumat_open(&p->options.language);
+    if (L == NULL) {
+        repl_complain("not enough memory");
+        return OUT_OF_MEMORY;
+    }
+    lua_pushcfunction(L, run);
+    lua_pushlightuserdata(L, p);
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
+        p->code = lumat_exit_code(L, -1);
+        repl_report(L);
+    }
+    lumat_close(L);
+    return p->code;
+}
+
+/* Output that was lost makes an exit code of 0 a lie. Nobody reads on behind
+ * a closed pipe, so that is not worth a word. */
+static int finish(int code)
+{
+    char message[128];
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    if (errno != EPIPE) {
+        snprintf(message, sizeof message, "cannot write the output: %s",
+                 strerror(errno != 0 ? errno : EIO));
+        repl_complain(message);
+    }
+    return code != 0 ? code : 1;
+}
+
+int main(int argc, char **argv)
+{
+    program p = {.argv = argv, .argc = argc};
+    fill_standard_files();
+    setlocale(LC_CTYPE, "");
+    p.code = repl_parse_options(argc, argv, &p.options);
+    repl_set_colour_mode(p.options.colour);
+    if (p.code != 0)
+        ;
+    else if (p.options.help)
+        repl_print_usage();
+    else if (p.options.version)
+        puts("lumat " LUMAT_VERSION "  " LUA_RELEASE);
+    else
+        p.code = run_program(&p);
+    free(p.options.chunks);
+    return finish(p.code);
+}

@@ -1,0 +1,31 @@
+/* The command line, as numbers and strings; main.c acts on it. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "lumat.h"
+#include "screen.h"
+
+/* What -e or -p gave. */
+typedef struct repl_chunk {
+    const char *code;
+    int print;
+} repl_chunk;
+
+typedef struct repl_options {
+    lumat_options language;
+    repl_colour_mode colour;
+    int interactive, quiet, no_init, help, version;
+    int script;         /* where argv names it; argc: nowhere */
+    int standard_input; /* it is - */
+    int chunk_count;
+    repl_chunk *chunks; /* in order; the caller frees them */
+} repl_options;
+
+enum { REPL_USAGE = 2 }; /* exit code of a wrong command line */
+
+/* Reads the command line up to its first word that is no option. Returns 0,
+ * or REPL_USAGE after saying on standard error what is wrong. */
+int repl_parse_options(int argc, char **argv, repl_options *options);
+void repl_print_usage(void);
+
+#endif

@@ -1,0 +1,25 @@
+/* The prompt: read, load, call, echo. */
+#ifndef REPL_H
+#define REPL_H
+
+#include "lumat.h"
+
+typedef struct repl_session {
+    lua_State *L;
+    lumat_style style; /* of the screen, as of the last prompt */
+    double seconds;    /* that the last call took */
+    int quit;          /* set to leave after this entry */
+    char prompt[64];
+    char *text; /* the entry being typed or run */
+} repl_session;
+
+/* Runs the user's init file; whatever is wrong with it is only reported. */
+void repl_run_init(lua_State *L);
+
+/* Prompts until the user leaves. */
+void repl_loop(lua_State *L);
+
+/* Loads, calls and echoes Lua text as an entry. Returns 1 when it ran. */
+int repl_evaluate(repl_session *session, const char *text);
+
+#endif

@@ -1,0 +1,88 @@
+/* The one place where errors are printed. */
+#include "report.h"
+
+#include "screen.h"
+
+#include "lauxlib.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *label = "lumat:";
+
+void repl_report_at_prompt(void)
+{
+    label = "error:";
+}
+
+void repl_complain(const char *message)
+{
+    int red = label[0] == 'e' && repl_colour(STDERR_FILENO);
+    fflush(stdout);
+    fprintf(stderr, "%s%s%s %s\n", red ? "\033[1;31m" : "", label,
+            red ? "\033[0m" : "", message);
+    fflush(stderr);
+}
+
+/* The error value as a string; its __tostring may raise another error. */
+static int describe(lua_State *L)
+{
+    if (lua_isstring(L, 1))
+        lua_tostring(L, 1);
+    else if (!luaL_callmeta(L, 1, "__tostring") || !lua_isstring(L, -1))
+        lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
+    return 1;
+}
+
+/* Puts text in place of the value on top. Never raises an error, but for the
+ * memory of a short string. */
+static const char *message_of_top(lua_State *L)
+{
+    const char *type = luaL_typename(L, -1);
+    lua_pushcfunction(L, describe);
+    lua_insert(L, -2);
+    if (lua_pcall(L, 1, 1, 0) != LUA_OK || !lua_isstring(L, -1)) {
+        lua_pop(L, 1);
+        lua_pushfstring(L, "(error object is a %s value)", type);
+    }
+    return lua_tostring(L, -1);
+}
+
+void repl_report(lua_State *L)
+{
+    repl_complain(message_of_top(L));
+    lua_pop(L, 1);
+}
+
+/* Where the message goes on behind "lumat:3: ", and the length of the "3"; 0
+ * when it does not begin so. */
+static const char *skip_position(const char *message, int *digits)
+{
+    static const char chunk[] = LUMAT_CHUNK ":";
+    const char *number = message + sizeof chunk - 1;
+    *digits = 0;
+    if (strncmp(message, chunk, sizeof chunk - 1) != 0)
+        return message;
+    *digits = (int)strspn(number, "0123456789");
+    if (strncmp(number + *digits, ": ", 2) == 0)
+        return number + *digits + 2;
+    *digits = 0;
+    return message;
+}
+
+void repl_report_entry(lua_State *L, int lines)
+{
+    const char *message = message_of_top(L), *text;
+    int digits;
+    text = skip_position(message, &digits);
+    if (digits > 0 && lines > 1) {
+        lua_pushlstring(L, text - digits - 2, (size_t)digits);
+        lua_pushfstring(L, "line %s: %s", lua_tostring(L, -1), text);
+        repl_complain(lua_tostring(L, -1));
+        lua_pop(L, 3);
+        return;
+    }
+    repl_complain(text);
+    lua_pop(L, 1);
+}

@@ -1,0 +1,67 @@
+/* What the screen can show: its size, colours, and characters. */
+#include "screen.h"
+
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static repl_colour_mode colour_mode;
+
+void repl_set_colour_mode(repl_colour_mode mode)
+{
+    colour_mode = mode;
+}
+
+/* no-color.org: present and not empty, whatever its value. */
+static int refuses_colour(void)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (no_color != NULL && no_color[0] != '\0')
+        return 1;
+    return term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0;
+}
+
+int repl_colour(int descriptor)
+{
+    if (colour_mode != REPL_COLOUR_AUTO)
+        return colour_mode == REPL_COLOUR_ALWAYS;
+    return isatty(descriptor) && !refuses_colour();
+}
+
+static int is_ascii(void)
+{
+    return strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+}
+
+/* A size from the environment, or otherwise. */
+static int from_environment(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    int size = text != NULL ? atoi(text) : 0;
+    return size >= 10 && size <= 10000 ? size : otherwise;
+}
+
+void repl_script_style(lumat_style *style)
+{
+    style->width = from_environment("COLUMNS", 80);
+    style->height = 24;
+    style->colour = colour_mode == REPL_COLOUR_ALWAYS;
+    style->ascii = is_ascii();
+}
+
+void repl_prompt_style(lumat_style *style)
+{
+    struct winsize size;
+    repl_script_style(style);
+    if (!isatty(STDOUT_FILENO))
+        return;
+    style->colour = repl_colour(STDOUT_FILENO);
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+        return;
+    if (size.ws_col > 0)
+        style->width = size.ws_col;
+    if (size.ws_row > 0)
+        style->height = size.ws_row;
+}

@@ -1,0 +1,25 @@
+/* What the screen can show: its size, colours, and characters. */
+#ifndef SCREEN_H
+#define SCREEN_H
+
+#include "lumat.h"
+
+typedef enum repl_colour_mode {
+    REPL_COLOUR_AUTO,
+    REPL_COLOUR_ALWAYS,
+    REPL_COLOUR_NEVER
+} repl_colour_mode;
+
+void repl_set_colour_mode(repl_colour_mode mode);
+
+/* Whether colours go to a file descriptor: with auto, only to a terminal that
+ * knows them, and never against NO_COLOR. */
+int repl_colour(int descriptor);
+
+/* The style of scripts: the same text wherever it goes, so 80 columns or
+ * $COLUMNS, and colour only when asked for. */
+void repl_script_style(lumat_style *style);
+/* The style of the prompt: the terminal as it is now. */
+void repl_prompt_style(lumat_style *style);
+
+#endif

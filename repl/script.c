@@ -1,0 +1,211 @@
+/* Running files and pieces of code that were not typed at the prompt. */
+#include "script.h"
+
+#include "interrupt.h"
+#include "report.h"
+
+#include "lauxlib.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { OUT_OF_MEMORY = 4, FIRST_READ = 1 << 16 };
+
+static const char traceback_key[] = "repl.traceback";
+
+static int refuse(lua_State *L, const char *name, const char *why)
+{
+    lua_pushfstring(L, "%s: %s", name, why);
+    return LUA_ERRFILE;
+}
+
+/* All of a file in one allocation, or NULL with errno set. */
+static char *read_all(FILE *file, size_t *length)
+{
+    size_t room = FIRST_READ;
+    char *text = malloc(room), *larger;
+    *length = 0;
+    while (text != NULL) {
+        *length += fread(text + *length, 1, room - *length, file);
+        if (ferror(file))
+            break;
+        if (*length < room)
+            return text;
+        larger = realloc(text, room *= 2);
+        if (larger == NULL)
+            break;
+        text = larger;
+    }
+    free(text);
+    return NULL;
+}
+
+/* fopen opens a directory; only reading it fails. */
+static char *read_path(const char *path, size_t *length)
+{
+    struct stat status;
+    char *text = NULL;
+    FILE *file = path != NULL ? fopen(path, "rb") : stdin;
+    int error;
+    if (file == NULL)
+        return NULL;
+    if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode))
+        errno = EISDIR;
+    else
+        text = read_all(file, length);
+    error = errno;
+    if (path != NULL)
+        fclose(file);
+    errno = error;
+    return text;
+}
+
+/* Where Lua begins: behind a byte order mark and the text of a first line
+ * that begins with '#'. Its newline stays, for the line numbers. */
+static size_t skip_opening(const char *text, size_t length)
+{
+    size_t at = 0;
+    if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
+        at = 3;
+    if (at < length && text[at] == '#')
+        while (at < length && text[at] != '\n')
+            at++;
+    return at;
+}
+
+static int load_text(lua_State *L, const char *name, const char *text,
+                     size_t length)
+{
+    size_t at = skip_opening(text, length);
+    const char *start = at < length ? text + at : "";
+    int status;
+    if (at < length && *start == LUA_SIGNATURE[0])
+        return refuse(L, name,
+                      "precompiled chunks are refused; give the source");
+    lua_pushfstring(L, strcmp(name, "stdin") == 0 ? "=%s" : "@%s", name);
+    status = luaL_loadbufferx(L, start, length - at, lua_tostring(L, -1), "t");
+    lua_remove(L, -2);
+    return status;
+}
+
+int repl_load_file(lua_State *L, const char *path)
+{
+    const char *name = path != NULL ? path : "stdin";
+    size_t length;
+    char *text = read_path(path, &length);
+    int status;
+    if (text == NULL)
+        return refuse(L, name, strerror(errno));
+    status = load_text(L, name, text, length);
+    free(text);
+    return status;
+}
+
+static int load_code(lua_State *L, const char *format, const char *code)
+{
+    int status;
+    code = lua_pushfstring(L, format, code);
+    status = luaL_loadbufferx(L, code, strlen(code), "=(command line)", "t");
+    lua_remove(L, -2);
+    return status;
+}
+
+int repl_load_code(lua_State *L, const char *code, int expression)
+{
+    int status = load_code(L, expression ? "return %s" : "%s", code);
+    if (expression || status != LUA_ERRSYNTAX)
+        return status;
+    if (load_code(L, "return %s", code) == LUA_OK) {
+        lua_remove(L, -2);
+        return LUA_OK;
+    }
+    lua_pop(L, 1);
+    return status;
+}
+
+/* Whether a function written in Lua called another one up to here. */
+static int is_deep(lua_State *L)
+{
+    lua_Debug frame;
+    int written = 0;
+    for (int level = 1; lua_getstack(L, level, &frame); level++) {
+        lua_getinfo(L, "S", &frame);
+        written += frame.what[0] != 'C';
+    }
+    return written > 1;
+}
+
+/* A message handler that keeps the traceback aside: the error value has to
+ * reach the caller as it is, for the exit code. */
+static int keep_traceback(lua_State *L)
+{
+    lua_settop(L, 1);
+    if (is_deep(L))
+        luaL_traceback(L, L, NULL, 1);
+    else
+        lua_pushnil(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, traceback_key);
+    return 1;
+}
+
+/* Calls its first argument with the others. */
+static int call_traced(lua_State *L)
+{
+    lua_pushcfunction(L, keep_traceback);
+    lua_insert(L, 1);
+    if (lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 1) != LUA_OK)
+        return lua_error(L);
+    return lua_gettop(L) - 1;
+}
+
+/* Prints the traceback down to the script's main chunk: what lies under it
+ * is this program. */
+static void print_traceback(lua_State *L)
+{
+    static const char bottom[] = "in main chunk";
+    if (lua_getfield(L, LUA_REGISTRYINDEX, traceback_key) == LUA_TSTRING) {
+        const char *text = lua_tostring(L, -1), *end = text, *next;
+        while ((next = strstr(end, bottom)) != NULL)
+            end = next + sizeof bottom - 1;
+        if (end == text)
+            end += strlen(text);
+        fprintf(stderr, "%.*s\n", (int)(end - text), text);
+    }
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, traceback_key);
+}
+
+int repl_load_failed(lua_State *L, int status)
+{
+    repl_report(L);
+    return status == LUA_ERRMEM ? OUT_OF_MEMORY : 1;
+}
+
+int repl_run(lua_State *L, int nargs)
+{
+    int status, code;
+    lua_pushcfunction(L, call_traced);
+    lua_insert(L, -nargs - 2);
+    status = repl_call(L, nargs + 1);
+    if (status == LUA_OK)
+        return 0;
+    code = status == LUA_ERRMEM ? OUT_OF_MEMORY : lumat_exit_code(L, -1);
+    repl_report(L);
+    print_traceback(L);
+    return code;
+}
+
+void repl_set_arg(lua_State *L, char **words, int count, int script)
+{
+    int zero = script < count ? script : 0;
+    lua_createtable(L, count - zero, zero + 1);
+    for (int i = 0; i < count; i++) {
+        lua_pushstring(L, words[i]);
+        lua_rawseti(L, -2, i - zero);
+    }
+    lua_setglobal(L, "arg");
+}
