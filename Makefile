@@ -4,7 +4,7 @@
 #   SAN=address,undefined   build with sanitizers
 #   ARCHS="80 90a"  GPU architectures; the last one's PTX is kept for newer GPUs
 #   PREFIX DESTDIR  where `make install` puts things
-#   BUILD           where everything built goes
+#   BUILD           where everything built goes;  V=1 shows the commands
 
 VERSION  := $(shell sed -n 's/^\#define LUMAT_VERSION "\(.*\)"/\1/p' lua/lumat.h)
 PREFIX   ?= /usr/local
@@ -15,6 +15,9 @@ ARCHS    ?= 80 86 89 90a 100 120
 SAN      ?=
 
 
+V        ?= 0
+Q        := $(if $(filter 0,$(V)),@)
+say      := @$(if $(filter 0,$(V)),echo,:)
 empty    :=
 space    := $(empty) $(empty)
 comma    := ,
@@ -59,24 +62,30 @@ all: $(LUMAT) $(PLUGIN) ## build the program
 
 $(LUMAT): $(OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(SANFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(OBJ) $(LIBS)
+	$(say) "  LINK  $@"
+	$(Q)$(CC) $(SANFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(OBJ) $(LIBS)
 $(BIN)/liblumat-cuda.so: $(CUDA_OBJ)
 	@mkdir -p $(@D)
-	$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -o $@ $(CUDA_OBJ)
+	$(say) "  LINK  $@"
+	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -o $@ $(CUDA_OBJ)
 $(OUT)/%.c.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(FLAGS) -c -o $@ $<
+	$(say) "  CC    $<"
+	$(Q)$(CC) $(CFLAGS) $(FLAGS) -c -o $@ $<
 $(OUT)/%.cpp.o: %.cpp
 	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS) $(FLAGS) -c -o $@ $<
+	$(say) "  CXX   $<"
+	$(Q)$(CXX) $(CXXFLAGS) $(FLAGS) -c -o $@ $<
 $(OUT)/%.cu.o: %.cu
 	@mkdir -p $(@D)
-	$(NVCC) $(NVFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+	$(say) "  NVCC  $<"
+	$(Q)$(NVCC) $(NVFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 # The library in Lua travels inside the program, as arrays of bytes.
 $(OUT)/lua/std.c.o: $(STD_SRC) lua/std/embed
 	@mkdir -p $(@D)
-	sh lua/std/embed $(STD_SRC) >$(OUT)/lua/std.c
-	$(CC) $(CFLAGS) $(FLAGS) -c -o $@ $(OUT)/lua/std.c
+	@sh lua/std/embed $(STD_SRC) >$(OUT)/lua/std.c
+	$(say) "  CC    $(OUT)/lua/std.c"
+	$(Q)$(CC) $(CFLAGS) $(FLAGS) -c -o $@ $(OUT)/lua/std.c
 
 # --- tests: programs in tests/gpu, scripts in tests/lua, sessions in tests/repl
 CTESTS   := $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/gpu/*.c))
@@ -85,7 +94,8 @@ GPUTESTS := $(CTESTS) $(wildcard tests/lua/*.lua)
 PROVE     = LUMAT=$(abspath $(LUMAT)) LUMAT_TEST_DEVICE=$(1) LUMAT_NO_CUDA=$(2) prove --timer --failures --exec tests/run $(3)
 $(OUT)/tests/%: tests/%.c $(GPU_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Igpu -Igpu/cpu -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $< $(GPU_OBJ) $(LIBS) -lcmocka
+	$(say) "  CC    $<"
+	$(Q)$(CC) $(CFLAGS) -Igpu -Igpu/cpu -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $< $(GPU_OBJ) $(LIBS) -lcmocka
 
 run: packages all ## build and start the shell; without a terminal, the tour
 	@if [ -t 0 ]; then exec $(LUMAT); else exec $(LUMAT) scripts/tour.lua; fi

@@ -83,8 +83,8 @@ typedef struct gpu_backend {
                       const gpu_view *out);
     /* p->reduction is primitive. All inputs have one shape, not empty along
      * the reduced axis. axis 0: out is 1x1; 1: 1xn; 2: mx1. */
-    gpu_status (*reduce)(void *device, const gpu_program *p,
-                         const gpu_view *in, int axis, const gpu_view *out);
+    gpu_status (*reduce)(void *device, const gpu_program *p, const gpu_view *in,
+                         int axis, const gpu_view *out);
 
     /* Moving elements. Index arrays are host memory, read before returning,
      * and valid. gather and scatter convert between types. */
@@ -107,8 +107,7 @@ typedef struct gpu_backend {
     gpu_status (*sort)(void *device, int axis, int descending,
                        const gpu_view *from, const gpu_view *to,
                        const gpu_view *order);
-    gpu_status (*random)(void *device, const gpu_random *r,
-                         const gpu_view *to);
+    gpu_status (*random)(void *device, const gpu_random *r, const gpu_view *to);
 
     /* The ladder, and the rung `auto` takes for a product or a dot. */
     int (*kernels)(const gpu_kernel *const **list);

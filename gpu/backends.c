@@ -49,7 +49,8 @@ static const gpu_backend *load_from(const char *folder)
     *(void **)&entry = dlsym(object, GPU_BACKEND_SYMBOL);
     const gpu_backend *b = entry ? entry(&host) : NULL;
     if (!b || b->abi != GPU_BACKEND_ABI) {
-        snprintf(cuda.why, sizeof cuda.why, "liblumat-cuda.so is of another version");
+        snprintf(cuda.why, sizeof cuda.why,
+                 "liblumat-cuda.so is of another version");
         return NULL;
     }
     return b;

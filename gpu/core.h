@@ -5,11 +5,11 @@
 
 #include "backend.h"
 
-#define TRY(call) \
-    do { \
+#define TRY(call)                       \
+    do {                                \
         gpu_status try_status = (call); \
-        if (try_status != GPU_OK) \
-            return try_status; \
+        if (try_status != GPU_OK)       \
+            return try_status;          \
     } while (0)
 
 struct gpu_device {

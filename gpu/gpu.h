@@ -109,8 +109,8 @@ gpu_status gpu_create(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
 void gpu_retain(const gpu_matrix *m);
 void gpu_release(gpu_matrix *m); /* sets storage to NULL */
 
-int64_t gpu_size(const gpu_matrix *m);   /* elements */
-size_t gpu_bytes(const gpu_matrix *m);   /* elements times their size */
+int64_t gpu_size(const gpu_matrix *m); /* elements */
+size_t gpu_bytes(const gpu_matrix *m); /* elements times their size */
 gpu_device *gpu_matrix_device(const gpu_matrix *m);
 int gpu_is_lost(const gpu_matrix *m);
 int gpu_is_contiguous(const gpu_matrix *m); /* row-major without gaps */
@@ -219,8 +219,8 @@ gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r);
 /* --- products ------------------------------------------------------------- */
 
 /* kernel NULL or "auto" chooses; tile 0 takes the kernel's own. */
-gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y,
-                   const char *kernel, double *out);
+gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y, const char *kernel,
+                   double *out);
 
 typedef struct gpu_product {
     double alpha, beta;
@@ -249,8 +249,7 @@ gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
 
 /* --- linear systems (LAPACK) ---------------------------------------------- */
 
-gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b,
-                     gpu_matrix *out);
+gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b, gpu_matrix *out);
 gpu_status gpu_inverse(const gpu_matrix *a, gpu_matrix *out);
 gpu_status gpu_determinant(const gpu_matrix *a, double *out);
 

@@ -37,8 +37,9 @@ static gpu_status unknown_kernel(gpu_device *d, const char *operation,
         if (strcmp(list[i]->operation, operation) == 0)
             snprintf(known + used, sizeof known - used, ", %s", list[i]->name);
     }
-    return gpu_fail(GPU_ARGUMENT, "%s: no kernel is called '%s' on %s; "
-                                  "there are %s",
+    return gpu_fail(GPU_ARGUMENT,
+                    "%s: no kernel is called '%s' on %s; "
+                    "there are %s",
                     operation, name, d->name, known);
 }
 
@@ -131,8 +132,8 @@ static gpu_status run_dot(gpu_device *d, const gpu_matrix both[2],
                       2.0 * (double)x.rows, 2.0 * (double)gpu_bytes(&both[0]));
 }
 
-gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y,
-                   const char *kernel, double *out)
+gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y, const char *kernel,
+                   double *out)
 {
     gpu_device *d;
     const gpu_matrix *in[] = {x, y};
@@ -219,14 +220,15 @@ static gpu_status check_inner(const gpu_matrix *fa, const gpu_matrix *fb)
 {
     if (fa->cols == fb->rows)
         return GPU_OK;
-    return gpu_fail(GPU_SHAPE, "matmul: inner dimensions differ (%lld and "
-                               "%lld)",
+    return gpu_fail(GPU_SHAPE,
+                    "matmul: inner dimensions differ (%lld and "
+                    "%lld)",
                     (long long)fa->cols, (long long)fb->rows);
 }
 
 /* c as the m x n matrix the kernels see, and checked. */
-static gpu_status as_result(const gpu_matrix *c, int ndim, int64_t m,
-                            int64_t n, int left_vector, gpu_matrix *out)
+static gpu_status as_result(const gpu_matrix *c, int ndim, int64_t m, int64_t n,
+                            int left_vector, gpu_matrix *out)
 {
     int64_t rows = ndim == 2 ? m : m * n, cols = ndim == 2 ? n : 1;
     if (c->ndim != ndim || c->rows != rows || c->cols != cols)
@@ -243,8 +245,8 @@ static gpu_status multiply_into(gpu_device *d, const gpu_matrix both[2],
         return GPU_OK;
     if (both[0].cols == 0)
         return scale(c, how->beta);
-    int overlaps = gpu_shares_storage(c, &both[0]) ||
-                   gpu_shares_storage(c, &both[1]);
+    int overlaps =
+        gpu_shares_storage(c, &both[0]) || gpu_shares_storage(c, &both[1]);
     if (!overlaps && c->dtype == both[0].dtype)
         return run_matmul(d, both, how, c);
     gpu_matrix apart;
@@ -271,10 +273,11 @@ gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
     int ndim = a->ndim == 1 || b->ndim == 1 ? 1 : 2;
     gpu_dtype type = product_type(a, b);
     if (created)
-        TRY(gpu_create(c, d, type, ndim, ndim == 2 ? fa.rows : fa.rows * fb.cols,
+        TRY(gpu_create(c, d, type, ndim,
+                       ndim == 2 ? fa.rows : fa.rows * fb.cols,
                        ndim == 2 ? fb.cols : 1));
-    gpu_status status = as_result(c, ndim, fa.rows, fb.cols, a->ndim == 1,
-                                  &result);
+    gpu_status status =
+        as_result(c, ndim, fa.rows, fb.cols, a->ndim == 1, &result);
     if (status == GPU_OK)
         status = as_type_both(&fa, &fb, type, both);
     if (status == GPU_OK) {

@@ -17,7 +17,7 @@
 #define OP_MODULO(r, y) ((r) != 0 && ((r) < 0) != ((y) < 0) ? (r) + (y) : (r))
 
 /* Equal operands go apart, so that two equal infinities do not give NaN. */
-#define LOGADDEXP(x, y) \
+#define LOGADDEXP(x, y)                           \
     ((x) == (y) ? (x) + (T)0.69314718055994530942 \
                 : LARGER(x, y) + M(log1p)(M(exp)(-M(fabs)((x) - (y)))))
 

@@ -78,8 +78,8 @@ gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
                    cols ? ncols : m->cols));
     if (gpu_size(out) == 0)
         return GPU_OK;
-    gpu_status status = move(d, d->backend->gather, "gather", m, rows, cols,
-                             out, out);
+    gpu_status status =
+        move(d, d->backend->gather, "gather", m, rows, cols, out, out);
     if (status != GPU_OK)
         gpu_release(out);
     return status;
@@ -119,11 +119,11 @@ static gpu_status check_mask(const char *name, const gpu_matrix *m,
     const gpu_matrix *in[] = {m, mask};
     TRY(gpu_check_operands(name, in, 2, d));
     if (mask->dtype != GPU_BOOL)
-        return gpu_fail(GPU_TYPE, "%s: the mask is %s, not bool: make one "
-                                  "with A:gt(0) and the like",
+        return gpu_fail(GPU_TYPE,
+                        "%s: the mask is %s, not bool: make one "
+                        "with A:gt(0) and the like",
                         name, gpu_dtype_name(mask->dtype));
-    if (mask->ndim != m->ndim || mask->rows != m->rows ||
-        mask->cols != m->cols)
+    if (mask->ndim != m->ndim || mask->rows != m->rows || mask->cols != m->cols)
         return gpu_fail(GPU_SHAPE, "%s: shapes differ (%s, mask %s)", name,
                         gpu_shape_text(m), gpu_shape_text(mask));
     gpu_program p;
@@ -228,8 +228,9 @@ gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
         gpu_view source = gpu_view_of(&from), to = gpu_view_of(out);
         int tracing = gpu_trace_start(d);
         status = d->backend->scan(d->handle, kind, axis, &source, &to);
-        status = gpu_traced(d, tracing, status, name, "scan", out, 0,
-                            (double)gpu_size(out), 2.0 * (double)gpu_bytes(out));
+        status =
+            gpu_traced(d, tracing, status, name, "scan", out, 0,
+                       (double)gpu_size(out), 2.0 * (double)gpu_bytes(out));
         if (status != GPU_OK)
             gpu_release(out);
     }
@@ -246,9 +247,8 @@ static gpu_status run_sort(gpu_device *d, const gpu_matrix *from, int axis,
     if (order)
         places = gpu_view_of(order);
     int tracing = gpu_trace_start(d);
-    gpu_status status =
-        d->backend->sort(d->handle, axis, descending, &source, &to,
-                         order ? &places : NULL);
+    gpu_status status = d->backend->sort(d->handle, axis, descending, &source,
+                                         &to, order ? &places : NULL);
     return gpu_traced(d, tracing, status, "sort", "sort", out, 0, 0,
                       2.0 * (double)gpu_bytes(out));
 }
@@ -285,16 +285,18 @@ gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
 static gpu_status check_random(const gpu_matrix *m, const gpu_random *r)
 {
     if (!(r->low - r->low == 0) || !(r->high - r->high == 0))
-        return gpu_fail(GPU_ARGUMENT, "rand: the limits must be finite, not "
-                                      "%g and %g",
+        return gpu_fail(GPU_ARGUMENT,
+                        "rand: the limits must be finite, not "
+                        "%g and %g",
                         r->low, r->high);
     if (r->kind == GPU_NORMAL && r->high < 0)
         return gpu_fail(GPU_ARGUMENT,
                         "randn: the standard deviation %g is negative",
                         r->high);
     if (r->kind != GPU_NORMAL && r->high < r->low)
-        return gpu_fail(GPU_ARGUMENT, "rand: the upper limit %g is below the "
-                                      "lower one, %g",
+        return gpu_fail(GPU_ARGUMENT,
+                        "rand: the upper limit %g is below the "
+                        "lower one, %g",
                         r->high, r->low);
     double limit = m->dtype == GPU_F64 ? 0x1p53 : 0x1p24;
     if (r->kind == GPU_INTEGER && m->dtype != GPU_BOOL &&

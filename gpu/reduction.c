@@ -87,8 +87,8 @@ static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
         bytes += (double)gpu_bytes(&r->inputs[i]);
     gpu_device *d = r->device;
     int tracing = gpu_trace_start(d);
-    gpu_status status = d->backend->reduce(d->handle, &p, r->views, r->axis,
-                                           &to);
+    gpu_status status =
+        d->backend->reduce(d->handle, &p, r->views, r->axis, &to);
     return gpu_traced(d, tracing, status, r->name, "reduce", out, count(r),
                       (double)r->rows * (double)r->cols, bytes);
 }

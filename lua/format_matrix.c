@@ -1,5 +1,6 @@
 /* A matrix as text: all of it when it fits the screen, else its corners with
  * row and column numbers. */
+#include <math.h>
 #include "format.h"
 
 enum { HEAD_ROWS = 4, TAIL_ROWS = 2, TAIL_COLS = 2, GAP = 2 };
@@ -125,13 +126,15 @@ static int hides_columns(const layout *l)
 /* mark "" leaves the ellipsis's place blank. */
 static void add_ellipsis(luaL_Buffer *b, const layout *l, const char *mark)
 {
-    int blank = *mark == '\0', ascii = l->style->ascii && !blank;
-    if (hides_columns(l))
-        lumat_add_padded(b, l->style, ascii ? "..." : mark,
-                         blank   ? 0
-                         : ascii ? 3
-                                 : 1,
-                         ellipsis_width(l), blank ? LUMAT_PLAIN : LUMAT_DIM);
+    int64_t width = ellipsis_width(l);
+    if (!hides_columns(l))
+        return;
+    if (*mark == '\0')
+        lumat_add_padded(b, l->style, "", 0, width, LUMAT_PLAIN);
+    else if (l->style->ascii)
+        lumat_add_padded(b, l->style, "...", 3, width, LUMAT_DIM);
+    else
+        lumat_add_padded(b, l->style, mark, 1, width, LUMAT_DIM);
 }
 
 /* Calls add for every shown column, with the ellipsis where some are left
@@ -201,19 +204,28 @@ static void add_row(luaL_Buffer *b, const layout *l, int64_t i)
 static void count_specials(const layout *l, lumat_hidden *out)
 {
     *out = (lumat_hidden){0};
-    int64_t size = l->cut ? 0 : gpu_size(l->m);
-    for (int64_t i = 0; i < size; i++) {
-        out->nan += l->fetched.values[i] != l->fetched.values[i];
-        out->inf += l->fetched.values[i] - l->fetched.values[i] != 0;
+    for (int64_t i = 0; i < gpu_size(l->m); i++) {
+        out->nan += isnan(l->fetched.values[i]) != 0;
+        out->inf += isinf(l->fetched.values[i]) != 0;
     }
-    out->inf -= out->nan;
+}
+
+static void add_rows(luaL_Buffer *b, const layout *l)
+{
+    if (l->cut)
+        add_column_numbers(b, l);
+    for (int64_t i = 0; i < l->shown.head_rows + l->shown.tail_rows; i++) {
+        if (i == l->shown.head_rows)
+            add_hidden_rows(b, l);
+        add_row(b, l, i);
+    }
 }
 
 void lumat_push_matrix_text(lua_State *L, const gpu_matrix *m,
                             const lumat_style *s)
 {
     layout l = {.m = m, .style = s};
-    lumat_hidden hidden, visible;
+    lumat_hidden special;
     luaL_Buffer b;
     int top = lua_gettop(L);
     plan_fetch(&l);
@@ -221,22 +233,17 @@ void lumat_push_matrix_text(lua_State *L, const gpu_matrix *m,
     fit_columns(L, &l);
     choose_columns(&l);
     if (l.cut)
-        lumat_count_hidden(L, m, &l.shown, &hidden);
-    count_specials(&l, &visible);
+        lumat_count_hidden(L, m, &l.shown, &special);
+    else
+        count_specials(&l, &special);
     lumat_push_matrix_headline(L, m);
     luaL_buffinit(L, &b);
-    lua_pushvalue(L, top + 3);
-    luaL_addvalue(&b);
-    lumat_add_specials(&b, "   ", visible.nan, visible.inf);
+    luaL_addstring(&b, lua_tostring(L, top + 3));
+    if (!l.cut)
+        lumat_add_specials(&b, "   ", special.nan, special.inf);
+    add_rows(&b, &l);
     if (l.cut)
-        add_column_numbers(&b, &l);
-    for (int64_t i = 0; i < l.shown.head_rows + l.shown.tail_rows; i++) {
-        if (i == l.shown.head_rows)
-            add_hidden_rows(&b, &l);
-        add_row(&b, &l, i);
-    }
-    if (l.cut)
-        lumat_add_hidden(&b, m, &hidden);
+        lumat_add_hidden(&b, m, &special);
     luaL_pushresult(&b);
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);

@@ -1,5 +1,6 @@
 /* A vector as text: across, with the index of the first item of each line
  * when there are several. */
+#include <math.h>
 #include "format.h"
 
 enum { GAP = 2, HEAD_LINES = 4, TAIL_LINES = 2, LEAST_COLUMN = GAP + 1 };
@@ -10,19 +11,31 @@ typedef struct lines {
     lumat_corner fetched;
     lumat_column column;
     int64_t label, per_line, count; /* count: of lines */
+    int cut;
 } lines;
+
+/* Elements that may cross the bus. */
+static int64_t budget(const lines *l)
+{
+    return LUMAT_SHOWN_BYTES / (int64_t)gpu_dtype_size(l->m->dtype);
+}
+
+/* As many as fit when every item has one digit. */
+static int64_t most_per_line(const lines *l)
+{
+    int64_t items = l->style->width / LEAST_COLUMN + 1;
+    int64_t most = budget(l) / (HEAD_LINES + TAIL_LINES);
+    return items < most ? items : most;
+}
 
 /* All of a vector that could fit the screen, else what its first and last
  * lines could hold. */
 static void plan_fetch(lines *l)
 {
     int64_t size = l->m->rows;
-    int64_t budget = LUMAT_SHOWN_BYTES / (int64_t)gpu_dtype_size(l->m->dtype);
-    int64_t per_line = l->style->width / LEAST_COLUMN + 1;
-    int64_t most = budget / (HEAD_LINES + TAIL_LINES);
-    per_line = per_line < most ? per_line : most;
+    int64_t per_line = most_per_line(l);
     l->fetched = (lumat_corner){.head_rows = size, .head_cols = 1};
-    if (size > budget || size / per_line > lumat_line_limit(l->style)) {
+    if (size > budget(l) || size / per_line > lumat_line_limit(l->style)) {
         l->fetched.head_rows = HEAD_LINES * per_line;
         l->fetched.tail_rows = TAIL_LINES * per_line;
     }
@@ -36,13 +49,12 @@ static void lay_out(lines *l)
     int64_t width = l->style->width, item = GAP + l->column.width;
     l->label = item * size > width ? GAP + lumat_digits(size) : 0;
     l->per_line = (width - l->label) / item;
-    int64_t most = LUMAT_SHOWN_BYTES / (HEAD_LINES + TAIL_LINES) /
-                   (int64_t)gpu_dtype_size(l->m->dtype);
-    if (l->fetched.tail_rows > 0 && l->per_line > most)
-        l->per_line = most;
+    if (l->per_line > most_per_line(l))
+        l->per_line = most_per_line(l);
     if (l->per_line < 1)
         l->per_line = 1;
     l->count = (size + l->per_line - 1) / l->per_line;
+    l->cut = l->count > lumat_line_limit(l->style) || l->fetched.tail_rows > 0;
 }
 
 static double item_at(const lines *l, int64_t i)
@@ -68,24 +80,25 @@ static void count_specials(const lines *l, lumat_hidden *out)
 {
     *out = (lumat_hidden){0};
     for (int64_t i = 0; i < l->m->rows; i++) {
-        double x = item_at(l, i);
-        out->nan += x != x;
-        out->inf += x == x && x - x != 0;
+        out->nan += isnan(item_at(l, i)) != 0;
+        out->inf += isinf(item_at(l, i)) != 0;
     }
 }
 
-static void add_cut_lines(luaL_Buffer *b, const lines *l)
+static void add_lines(luaL_Buffer *b, const lines *l)
 {
-    for (int64_t i = 0; i < HEAD_LINES; i++)
+    for (int64_t i = 0; i < l->count; i++) {
+        if (l->cut && i == HEAD_LINES) {
+            luaL_addchar(b, '\n');
+            lumat_add_padded(b, l->style, l->style->ascii ? ":" : "⋮", 1,
+                             l->label, LUMAT_DIM);
+            i = l->count - TAIL_LINES;
+        }
         add_items(b, l, i);
-    luaL_addchar(b, '\n');
-    lumat_add_padded(b, l->style, l->style->ascii ? ":" : "⋮", 1, l->label,
-                     LUMAT_DIM);
-    for (int64_t i = l->count - TAIL_LINES; i < l->count; i++)
-        add_items(b, l, i);
+    }
 }
 
-/* The corner that the cut lines show. */
+/* What the lines of a cut vector show. */
 static lumat_corner shown_part(const lines *l)
 {
     int64_t last = (l->m->rows - 1) % l->per_line + 1;
@@ -104,24 +117,19 @@ void lumat_push_vector_text(lua_State *L, const gpu_matrix *m,
     plan_fetch(&l);
     lumat_fetch_corner(L, m, &l.fetched);
     lay_out(&l);
-    int cut = l.count > lumat_line_limit(s) || l.fetched.tail_rows > 0;
     lumat_corner shown = shown_part(&l);
-    if (cut)
+    if (l.cut)
         lumat_count_hidden(L, m, &shown, &special);
     else
         count_specials(&l, &special);
     lumat_push_matrix_headline(L, m);
     luaL_buffinit(L, &b);
-    lua_pushvalue(L, top + 2);
-    luaL_addvalue(&b);
-    if (!cut)
+    luaL_addstring(&b, lua_tostring(L, top + 2));
+    if (!l.cut)
         lumat_add_specials(&b, "   ", special.nan, special.inf);
-    for (int64_t i = 0; i < l.count && !cut; i++)
-        add_items(&b, &l, i);
-    if (cut) {
-        add_cut_lines(&b, &l);
+    add_lines(&b, &l);
+    if (l.cut)
         lumat_add_hidden(&b, m, &special);
-    }
     luaL_pushresult(&b);
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);

@@ -74,9 +74,9 @@ static const struct property {
     const char *name;
     int (*get)(lua_State *L, const gpu_matrix *m);
 } properties[] = {
-    {"T", get_transposed},   {"rows", get_rows},   {"cols", get_cols},
-    {"shape", get_shape},    {"dtype", get_dtype}, {"device", get_device},
-    {"size", get_size},      {"ndim", get_ndim},   {"bytes", get_bytes},
+    {"T", get_transposed}, {"rows", get_rows},   {"cols", get_cols},
+    {"shape", get_shape},  {"dtype", get_dtype}, {"device", get_device},
+    {"size", get_size},    {"ndim", get_ndim},   {"bytes", get_bytes},
 };
 
 const char lumat_property_names[] =
@@ -109,15 +109,13 @@ static int outside(lua_State *L, const gpu_matrix *m, lua_Integer i, int axis)
     if (i == 0)
         return lumat_raise(L, "%s 0: indices start at 1 (%s is %s)", what, name,
                            shape);
-    const char *hint = axis == 1 && i == size + 1
-                           ? "; to visit all, use A:eachrow()"
-                           : "";
+    const char *hint =
+        axis == 1 && i == size + 1 ? "; to visit all, use A:eachrow()" : "";
     return lumat_raise(L, "%s %I is outside 1..%I (%s is %s)%s", what,
                        (LUAI_UACINT)i, (LUAI_UACINT)size, name, shape, hint);
 }
 
-static int64_t check_place(lua_State *L, const gpu_matrix *m, int arg,
-                           int axis)
+static int64_t check_place(lua_State *L, const gpu_matrix *m, int arg, int axis)
 {
     int exact;
     lua_Integer i = lua_tointegerx(L, arg, &exact);
@@ -402,8 +400,9 @@ static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
         return 0;
     }
     if (mask->dtype != GPU_BOOL)
-        return lumat_raise(L, "the mask is %s, not bool: make one with "
-                              "A:gt(0) and the like",
+        return lumat_raise(L,
+                           "the mask is %s, not bool: make one with "
+                           "A:gt(0) and the like",
                            gpu_dtype_name(mask->dtype));
     gpu_program p;
     gpu_program_start(&p, 2);

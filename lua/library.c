@@ -90,7 +90,14 @@ static void push_names(lua_State *L, const char *table)
     lua_settop(L, t);
 }
 
-/* The library's names become globals; every name there now is lumat's. */
+static int is_load(lua_State *L, int index)
+{
+    return lua_type(L, index) == LUA_TSTRING &&
+           strcmp(lua_tostring(L, index), "load") == 0;
+}
+
+/* The library's names become globals, but for `load`, which joins Lua's own;
+ * every name there now is lumat's. */
 void lumat_close_library(lua_State *L)
 {
     push_names(L, "lumat.methods");
@@ -98,6 +105,8 @@ void lumat_close_library(lua_State *L)
     lua_pushglobaltable(L);
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.library");
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        if (is_load(L, -2))
+            continue;
         lua_pushvalue(L, -2);
         lua_pushvalue(L, -2);
         lua_settable(L, -6);

@@ -100,10 +100,9 @@ static int is_data_name(lua_State *L, int index)
     if (lua_type(L, index) != LUA_TSTRING)
         return 0;
     const char *text = lua_tostring(L, index);
-    if (strchr(text, '\n') || !(ends_with(text, ".csv") ||
-                                ends_with(text, ".tsv") ||
-                                ends_with(text, ".txt") ||
-                                ends_with(text, ".npy")))
+    if (strchr(text, '\n') ||
+        !(ends_with(text, ".csv") || ends_with(text, ".tsv") ||
+          ends_with(text, ".txt") || ends_with(text, ".npy")))
         return 0;
     int status = luaL_loadbufferx(L, text, strlen(text), "=load", "t");
     lua_pop(L, 1);

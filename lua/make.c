@@ -76,8 +76,8 @@ static double check_element(lua_State *L, lua_Integer i, lua_Integer j)
     else if (type == LUA_TBOOLEAN)
         value = lua_toboolean(L, -1);
     else if (j > 0)
-        lumat_raise(L, "element {%I, %I} is a %s, not a number",
-                    (LUAI_UACINT)i, (LUAI_UACINT)j, luaL_typename(L, -1));
+        lumat_raise(L, "element {%I, %I} is a %s, not a number", (LUAI_UACINT)i,
+                    (LUAI_UACINT)j, luaL_typename(L, -1));
     else
         lumat_raise(L, "element %I is a %s, not a number", (LUAI_UACINT)i,
                     luaL_typename(L, -1));
@@ -174,8 +174,9 @@ static int from_table(lua_State *L, int ndim)
         lumat_raise(L, "vec: element 1 is a table; matrices are made with "
                        "mat{{1, 2}, {3, 4}}");
     if (ndim == 2 && r.ndim == 1 && r.rows > 0)
-        lumat_raise(L, "mat: row 1 is a %s; write mat{{1, 2}, {3, 4}}, or "
-                       "vec{1, 2} for a vector",
+        lumat_raise(L,
+                    "mat: row 1 is a %s; write mat{{1, 2}, {3, 4}}, or "
+                    "vec{1, 2} for a vector",
                     (lua_rawgeti(L, 1, 1), luaL_typename(L, -1)));
     if (ndim == 2 && r.rows == 0)
         r.cols = 0;
@@ -392,8 +393,7 @@ static int make_randperm(lua_State *L)
     request r = {.ndim = 1, .rows = lumat_check_size(L, 1), .cols = 1};
     lumat_check_options(L, 2, "dtype device seed");
     r.device = lumat_option_device(L, 2, NULL);
-    gpu_dtype natural =
-        r.rows > 1 << 24 ? GPU_F64 : lumat_default_dtype(L);
+    gpu_dtype natural = r.rows > 1 << 24 ? GPU_F64 : lumat_default_dtype(L);
     gpu_dtype dtype = lumat_option_dtype(L, 2, natural);
     r.dtype = GPU_F64;
     gpu_random g = next_random(L, 2, GPU_UNIFORM);
@@ -408,7 +408,8 @@ static int make_randperm(lua_State *L)
     int one = gpu_program_constant(&p, 1);
     gpu_program_add(&p, GPU_OP_add, 0, one, 0);
     const gpu_matrix *in[] = {order};
-    lumat_try(L, gpu_create(out, gpu_matrix_device(order), dtype, 1, r.rows, 1));
+    lumat_try(L,
+              gpu_create(out, gpu_matrix_device(order), dtype, 1, r.rows, 1));
     lumat_try(L, gpu_map("randperm", &p, in, out));
     lumat_account(L, out);
     return 1;
@@ -465,8 +466,8 @@ static const lumat_function functions[] = {
     {"ones", make_ones, 0, "ones(m, n [, options]) or ones(n)",
      "A matrix (or vector) of ones. " OPTIONS ".", "ones(2)", "{1, 1}"},
     {"full", make_full, 0, "full(m, n, x [, options]) or full(n, x)",
-     "A matrix (or vector) with every element x. " OPTIONS ".",
-     "full(2, 2, 7)", "{{7, 7}, {7, 7}}"},
+     "A matrix (or vector) with every element x. " OPTIONS ".", "full(2, 2, 7)",
+     "{{7, 7}, {7, 7}}"},
     {"eye", make_eye, 0, "eye(n [, options]) or eye(m, n)",
      "Ones on the diagonal, zeros elsewhere. " OPTIONS ".", "eye(2)",
      "{{1, 0}, {0, 1}}"},

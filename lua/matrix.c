@@ -149,8 +149,7 @@ void lumat_push_shape(lua_State *L, const gpu_matrix *m)
     if (m->ndim == 1)
         lua_pushfstring(L, "vector %I", (LUAI_UACINT)m->rows);
     else
-        lua_pushfstring(L, "%Ix%I", (LUAI_UACINT)m->rows,
-                        (LUAI_UACINT)m->cols);
+        lua_pushfstring(L, "%Ix%I", (LUAI_UACINT)m->rows, (LUAI_UACINT)m->cols);
 }
 
 /* Edits between two words (insert, delete, replace, swap neighbours); words

@@ -31,8 +31,8 @@ typedef struct lumat_function {
     const char *name;
     lua_CFunction call;
     int method;
-    const char *usage;           /* "linspace(first, last, count [, options])" */
-    const char *help;            /* one or two sentences */
+    const char *usage; /* "linspace(first, last, count [, options])" */
+    const char *help;  /* one or two sentences */
     const char *example, *result; /* Lua expressions; as in ops.def */
 } lumat_function;
 /* Adds the rows up to one without a name: to the library's table, the methods

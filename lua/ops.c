@@ -137,7 +137,7 @@ static int in_place(lua_State *L)
 }
 
 /* Operators pass a second operand even where there is one (__unm, __bnot). */
-static int operator(lua_State * L)
+static int operator(lua_State *L)
 {
     gpu_op op = (gpu_op)lua_tointeger(L, lua_upvalueindex(1));
     gpu_program p;
@@ -271,12 +271,14 @@ static int no_order(lua_State *L)
     const char *swapped = strcmp(word, "lt") == 0 ? "gt" : "ge";
     const char *sign = strcmp(word, "lt") == 0 ? "<" : "<=";
     if (left)
-        return lumat_raise(L, "A %s B gives a single true or false in Lua: "
-                              "write A:%s(B) for a mask (or A:%s(B) for %s)",
+        return lumat_raise(L,
+                           "A %s B gives a single true or false in Lua: "
+                           "write A:%s(B) for a mask (or A:%s(B) for %s)",
                            sign, word, swapped,
                            strcmp(word, "lt") == 0 ? ">" : ">=");
-    return lumat_raise(L, "x %s A gives a single true or false in Lua: "
-                          "write A:%s(x) for a mask",
+    return lumat_raise(L,
+                       "x %s A gives a single true or false in Lua: "
+                       "write A:%s(x) for a mask",
                        sign, swapped);
 }
 
@@ -326,8 +328,9 @@ static void add_operators(lua_State *L)
         const char *event;
         int op;
     } operators[] = {
-        {"__add", GPU_OP_add},   {"__sub", GPU_OP_sub}, {"__div", GPU_OP_div},
-        {"__idiv", GPU_OP_idiv}, {"__unm", GPU_OP_neg}, {"__band", GPU_OP_land},
+        {"__add", GPU_OP_add},   {"__sub", GPU_OP_sub},
+        {"__div", GPU_OP_div},   {"__idiv", GPU_OP_idiv},
+        {"__unm", GPU_OP_neg},   {"__band", GPU_OP_land},
         {"__bor", GPU_OP_lor},   {"__bxor", GPU_OP_lxor},
         {"__bnot", GPU_OP_lnot},
     };

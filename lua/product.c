@@ -42,8 +42,8 @@ static int push_product(lua_State *L, const gpu_product *how, gpu_matrix *out)
     int created = !out;
     if (created)
         out = lumat_new_matrix(L);
-    gpu_status status = gpu_matmul(lumat_test_matrix(L, 1),
-                                   lumat_test_matrix(L, 2), how, out);
+    gpu_status status =
+        gpu_matmul(lumat_test_matrix(L, 1), lumat_test_matrix(L, 2), how, out);
     if (status == GPU_SHAPE)
         return lumat_raise_shapes(L, 1, 2, 1);
     lumat_try(L, status);
@@ -92,8 +92,9 @@ static int matmul(lua_State *L)
     lua_settop(L, 3);
     lumat_check_matrix(L, 1);
     lumat_check_matrix(L, 2);
-    lumat_check_options(L, 3, "kernel tile transA transB alpha beta out "
-                              "precision");
+    lumat_check_options(L, 3,
+                        "kernel tile transA transB alpha beta out "
+                        "precision");
     if (!lua_istable(L, 3))
         return push_product(L, &how, NULL);
     how.kernel = option_string(L, 3, "kernel");
@@ -105,8 +106,9 @@ static int matmul(lua_State *L)
     option_transpose(L, 3, "transB", 2);
     gpu_matrix *out = option_out(L, 3);
     if (how.beta != 0 && !out)
-        return lumat_raise(L, "matmul: beta = %f needs out = C, the matrix it "
-                              "scales",
+        return lumat_raise(L,
+                           "matmul: beta = %f needs out = C, the matrix it "
+                           "scales",
                            how.beta);
     return push_product(L, &how, out);
 }
@@ -163,14 +165,16 @@ static lua_Integer check_power(lua_State *L)
         lumat_raise(L, "x ^ A: a power is a whole number; pow(x, A) is "
                        "element by element");
     if (!exact || lua_type(L, 2) != LUA_TNUMBER)
-        lumat_raise(L, "A ^ %s: a matrix power is a whole number; A:pow(p) is "
-                       "element by element",
+        lumat_raise(L,
+                    "A ^ %s: a matrix power is a whole number; A:pow(p) is "
+                    "element by element",
                     luaL_tolstring(L, 2, NULL));
     lumat_check_matrix(L, 1);
     if (m->ndim != 2 || m->rows != m->cols) {
         lumat_push_shape(L, m);
-        lumat_raise(L, "A ^ n: needs a square matrix, not %s; A:pow(n) is "
-                       "element by element",
+        lumat_raise(L,
+                    "A ^ n: needs a square matrix, not %s; A:pow(n) is "
+                    "element by element",
                     lua_tostring(L, -1));
     }
     return n;
@@ -180,8 +184,8 @@ static void push_identity(lua_State *L, const gpu_matrix *m)
 {
     gpu_matrix *out = lumat_new_matrix(L);
     gpu_dtype type = m->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
-    lumat_try(L, gpu_create(out, gpu_matrix_device(m), type, 2, m->rows,
-                            m->rows));
+    lumat_try(L,
+              gpu_create(out, gpu_matrix_device(m), type, 2, m->rows, m->rows));
     lumat_account(L, out);
     gpu_matrix diagonal;
     lumat_try(L, gpu_fill(out, 0));
@@ -208,8 +212,8 @@ static int matrix_power(lua_State *L)
         if (left & 1 && first) {
             gpu_matrix *copy = lumat_new_matrix(L);
             gpu_matrix *base = lumat_test_matrix(L, 1);
-            lumat_try(L, gpu_clone(base, lumat_test_matrix(L, 3)->dtype, NULL,
-                                   copy));
+            lumat_try(
+                L, gpu_clone(base, lumat_test_matrix(L, 3)->dtype, NULL, copy));
             lua_replace(L, 3);
             first = 0;
         } else if (left & 1) {

@@ -10,8 +10,8 @@ static gpu_matrix *create_like(lua_State *L, const gpu_matrix *m, int ndim,
                                int64_t rows, int64_t cols)
 {
     gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_create(out, gpu_matrix_device(m), m->dtype, ndim, rows,
-                            cols));
+    lumat_try(
+        L, gpu_create(out, gpu_matrix_device(m), m->dtype, ndim, rows, cols));
     lumat_account(L, out);
     return out;
 }
@@ -120,8 +120,8 @@ static int to_table(lua_State *L)
 
 static void store(void *data, gpu_dtype dtype, int64_t at, lua_State *L)
 {
-    double value = lua_isboolean(L, -1) ? lua_toboolean(L, -1)
-                                        : lua_tonumber(L, -1);
+    double value =
+        lua_isboolean(L, -1) ? lua_toboolean(L, -1) : lua_tonumber(L, -1);
     if (lua_type(L, -1) != LUA_TNUMBER && !lua_isboolean(L, -1))
         lumat_raise(L, "map: the function gave a %s, not a number",
                     luaL_typename(L, -1));
@@ -447,8 +447,8 @@ static gpu_matrix *push_repeated(lua_State *L, const gpu_matrix *m,
     const int64_t *rows = push_repeats(L, m->rows, down, each);
     const int64_t *cols = push_repeats(L, m->cols, across, each);
     gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_gather(m, rows, m->rows * down, cols, m->cols * across,
-                            out));
+    lumat_try(L,
+              gpu_gather(m, rows, m->rows * down, cols, m->cols * across, out));
     lumat_account(L, out);
     return out;
 }
@@ -491,19 +491,19 @@ static const int64_t *push_places(lua_State *L, int arg, int64_t size,
         lumat_push_from_table(L, arg, GPU_F64, NULL);
     } else {
         gpu_matrix *wide = lumat_new_matrix(L);
-        lumat_try(L, gpu_clone(lumat_check_matrix(L, arg), GPU_F64, NULL, wide));
+        lumat_try(L,
+                  gpu_clone(lumat_check_matrix(L, arg), GPU_F64, NULL, wide));
     }
     gpu_matrix *list = lumat_test_matrix(L, -1);
     luaL_argcheck(L, list->ndim == 1, arg, "needs a vector of places");
     *count = list->rows;
-    int64_t *places =
-        lua_newuserdatauv(L, (size_t)*count * sizeof *places, 0);
+    int64_t *places = lua_newuserdatauv(L, (size_t)*count * sizeof *places, 0);
     const double *values = push_host_copy(L, list);
     for (int64_t i = 0; i < *count; i++) {
         double v = values[i] < 0 ? values[i] + (double)size + 1 : values[i];
         if (!(v >= 1 && v <= (double)size) || v != (double)(int64_t)v)
-            lumat_raise(L, "place %f is not a whole number in 1..%I",
-                        values[i], (LUAI_UACINT)size);
+            lumat_raise(L, "place %f is not a whole number in 1..%I", values[i],
+                        (LUAI_UACINT)size);
         places[i] = (int64_t)v - 1;
     }
     lua_pop(L, 1);
@@ -620,9 +620,8 @@ static const lumat_function functions[] = {
      "Side by side; also A .. B. Vectors join end to end, or as columns "
      "beside matrices.",
      "hcat(mat{{1}, {2}}, mat{{3}, {4}})", "{{1, 3}, {2, 4}}"},
-    {"vcat", vcat, 1, "vcat(A, B, …)",
-     "One above the other; vectors are rows.", "vcat(vec{1, 2}, vec{3, 4})",
-     "{{1, 2}, {3, 4}}"},
+    {"vcat", vcat, 1, "vcat(A, B, …)", "One above the other; vectors are rows.",
+     "vcat(vec{1, 2}, vec{3, 4})", "{{1, 2}, {3, 4}}"},
     {"diag", diag, 1, "diag(v [, k]) or diag(A [, k])",
      "A matrix with v on its k-th diagonal, or the k-th diagonal of A.",
      "diag(vec{1, 2})", "{{1, 0}, {0, 2}}"},

@@ -106,9 +106,10 @@ static void push_lines(lua_State *L, int all)
         names[n++] = lua_tostring(L, -2);
     if (n > 0)
         qsort(names, (size_t)n, sizeof *names, by_name);
-    lua_pushstring(L, n ? "name         type    shape          where         "
-                          "bytes"
-                        : "no variables yet: A = mat{{1, 2}, {3, 4}} makes one");
+    lua_pushstring(L,
+                   n ? "name         type    shape          where         "
+                       "bytes"
+                     : "no variables yet: A = mat{{1, 2}, {3, 4}} makes one");
     for (int i = 0; i < n; i++) {
         lua_pushliteral(L, "\n");
         push_line(L, all, names[i]);
@@ -210,8 +211,8 @@ static void rate_text(char *text, size_t size, const gpu_event *e,
 {
     double peak_flops = e->dtype == GPU_F64 ? peak->f64_flops : peak->f32_flops;
     double bytes = e->bytes / e->seconds, flops = e->flops / e->seconds;
-    int by_flops = e->k > 0 && e->m * e->n > 1 &&
-                   flops / peak_flops > bytes / peak->bytes;
+    int by_flops =
+        e->k > 0 && e->m * e->n > 1 && flops / peak_flops > bytes / peak->bytes;
     if (by_flops)
         snprintf(text, size, "%.4g GFLOP/s  %.0f %% of peak", flops / 1e9,
                  100 * flops / peak_flops);
@@ -226,8 +227,7 @@ static void report(const gpu_event *e, void *data)
     gpu_peak peak;
     (void)data;
     snprintf(size, sizeof size, e->k ? "%lldx%lldx%lld" : "%lldx%lld",
-             (long long)e->m, (long long)(e->k ? e->k : e->n),
-             (long long)e->n);
+             (long long)e->m, (long long)(e->k ? e->k : e->n), (long long)e->n);
     if (e->seconds > 0 &&
         gpu_device_peak((gpu_device *)e->device, &peak) == GPU_OK)
         rate_text(rate, sizeof rate, e, &peak);

@@ -1,4 +1,5 @@
-/* The part of the library written in Lua: the files of lua/std, in the program. */
+/* The part of the library written in Lua: the files of lua/std, in the program.
+ */
 #ifndef LUMAT_STD_H
 #define LUMAT_STD_H
 

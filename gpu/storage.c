@@ -222,13 +222,12 @@ int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b)
 gpu_view gpu_view_of(const gpu_matrix *m)
 {
     char *base = m->storage->data;
-    return (gpu_view){
-        .data = base + m->offset * (int64_t)dtypes[m->dtype].size,
-        .dtype = m->dtype,
-        .rows = m->rows,
-        .cols = m->cols,
-        .row_stride = m->row_stride,
-        .col_stride = m->col_stride};
+    return (gpu_view){.data = base + m->offset * (int64_t)dtypes[m->dtype].size,
+                      .dtype = m->dtype,
+                      .rows = m->rows,
+                      .cols = m->cols,
+                      .row_stride = m->row_stride,
+                      .col_stride = m->col_stride};
 }
 
 static gpu_status check_operand(const char *name, const gpu_matrix *m,
@@ -350,11 +349,10 @@ gpu_status gpu_reshape(const gpu_matrix *m, int ndim, int64_t rows,
     size_t bytes;
     TRY(count_bytes(rows, cols, m->dtype, &bytes));
     if (rows * cols != gpu_size(m))
-        return gpu_fail(GPU_SHAPE,
-                        "reshape: %s has %lld elements, %lldx%lld has %lld",
-                        gpu_shape_text(m), (long long)gpu_size(m),
-                        (long long)rows, (long long)cols,
-                        (long long)(rows * cols));
+        return gpu_fail(
+            GPU_SHAPE, "reshape: %s has %lld elements, %lldx%lld has %lld",
+            gpu_shape_text(m), (long long)gpu_size(m), (long long)rows,
+            (long long)cols, (long long)(rows * cols));
     int64_t step;
     gpu_matrix flat = *m;
     if (!is_evenly_spaced(m, &step)) {
