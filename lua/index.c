@@ -1,96 +1,11 @@
-/* A[…] in all its forms, reading and writing, and the properties. */
+/* A[…] and A(…) in all their forms: keys as places, and reading. */
+#include "index.h"
 #include "hints.h"
-#include "make.h"
-#include "matrix.h"
-#include "slice.h"
 
 #include <math.h>
 #include <string.h>
 
-/* --- properties ----------------------------------------------------------- */
-
-static int get_rows(lua_State *L, const gpu_matrix *m)
-{
-    lua_pushinteger(L, m->rows);
-    return 1;
-}
-
-static int get_cols(lua_State *L, const gpu_matrix *m)
-{
-    lua_pushinteger(L, m->cols);
-    return 1;
-}
-
-static int get_size(lua_State *L, const gpu_matrix *m)
-{
-    lua_pushinteger(L, gpu_size(m));
-    return 1;
-}
-
-static int get_ndim(lua_State *L, const gpu_matrix *m)
-{
-    lua_pushinteger(L, m->ndim);
-    return 1;
-}
-
-static int get_bytes(lua_State *L, const gpu_matrix *m)
-{
-    lua_pushinteger(L, (lua_Integer)gpu_bytes(m));
-    return 1;
-}
-
-static int get_shape(lua_State *L, const gpu_matrix *m)
-{
-    lua_createtable(L, m->ndim, 0);
-    lua_pushinteger(L, m->rows);
-    lua_rawseti(L, -2, 1);
-    if (m->ndim == 2) {
-        lua_pushinteger(L, m->cols);
-        lua_rawseti(L, -2, 2);
-    }
-    return 1;
-}
-
-static int get_dtype(lua_State *L, const gpu_matrix *m)
-{
-    lua_pushstring(L, gpu_dtype_name(m->dtype));
-    return 1;
-}
-
-static int get_device(lua_State *L, const gpu_matrix *m)
-{
-    gpu_device *d = gpu_matrix_device(m);
-    lua_pushstring(L, d ? gpu_device_name(d) : "none");
-    return 1;
-}
-
-static int get_transposed(lua_State *L, const gpu_matrix *m)
-{
-    gpu_view_transposed(m, lumat_new_matrix(L));
-    return 1;
-}
-
-static const struct property {
-    const char *name;
-    int (*get)(lua_State *L, const gpu_matrix *m);
-} properties[] = {
-    {"T", get_transposed}, {"rows", get_rows},   {"cols", get_cols},
-    {"shape", get_shape},  {"dtype", get_dtype}, {"device", get_device},
-    {"size", get_size},    {"ndim", get_ndim},   {"bytes", get_bytes},
-};
-
-const char lumat_property_names[] =
-    "T rows cols shape dtype device size ndim bytes";
-
-static const struct property *find_property(const char *name)
-{
-    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
-        if (strcmp(name, properties[i].name) == 0)
-            return &properties[i];
-    return NULL;
-}
-
-static int is_slice(const char *key)
+int lumat_is_slice(const char *key)
 {
     if (strncmp(key, "end", 3) == 0)
         return key[3] == '\0' || strchr(" ,:+-", key[3]);
@@ -115,7 +30,7 @@ static int outside(lua_State *L, const gpu_matrix *m, lua_Integer i, int axis)
                        (LUAI_UACINT)i, (LUAI_UACINT)size, name, shape, hint);
 }
 
-static int64_t check_place(lua_State *L, const gpu_matrix *m, int arg, int axis)
+int64_t lumat_check_place(lua_State *L, const gpu_matrix *m, int arg, int axis)
 {
     int exact;
     lua_Integer i = lua_tointegerx(L, arg, &exact);
@@ -133,7 +48,8 @@ static void table_part(lua_State *L, const gpu_matrix *m, int axis,
     int64_t size = axis == 1 ? m->rows : m->cols;
     *out = (lumat_part){{0, 1, size}, 0};
     if (lua_type(L, -1) != LUA_TTABLE) {
-        *out = (lumat_part){{check_place(L, m, lua_gettop(L), axis), 1, 1}, 1};
+        *out = (lumat_part){
+            {lumat_check_place(L, m, lua_gettop(L), axis), 1, 1}, 1};
         return;
     }
     lua_Integer bound[3] = {1, size, 1};
@@ -158,8 +74,8 @@ static void table_part(lua_State *L, const gpu_matrix *m, int axis,
         lumat_raise(L, "%s", error);
 }
 
-static void table_parts(lua_State *L, const gpu_matrix *m, int key,
-                        lumat_part out[2])
+void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
+                       lumat_part out[2])
 {
     int n = (int)lua_rawlen(L, key);
     if (n < 1 || n > m->ndim)
@@ -172,8 +88,8 @@ static void table_parts(lua_State *L, const gpu_matrix *m, int key,
     }
 }
 
-static void string_parts(lua_State *L, const gpu_matrix *m, int key,
-                         lumat_part out[2])
+void lumat_string_parts(lua_State *L, const gpu_matrix *m, int key,
+                        lumat_part out[2])
 {
     size_t length;
     const char *text = lua_tolstring(L, key, &length);
@@ -188,12 +104,12 @@ static void string_parts(lua_State *L, const gpu_matrix *m, int key,
 }
 
 /* Is this the place of one element? */
-static int is_element(const gpu_matrix *m, const lumat_part part[2])
+int lumat_is_element(const gpu_matrix *m, const lumat_part part[2])
 {
     return part[0].is_index && (m->ndim == 1 || part[1].is_index);
 }
 
-static void push_view(lua_State *L, const gpu_matrix *m,
+void lumat_push_block(lua_State *L, const gpu_matrix *m,
                       const lumat_part part[2])
 {
     gpu_matrix block, *out = lumat_new_matrix(L);
@@ -222,10 +138,10 @@ static int push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j)
 static int push_place(lua_State *L, const gpu_matrix *m,
                       const lumat_part part[2])
 {
-    if (is_element(m, part))
+    if (lumat_is_element(m, part))
         return push_element(L, m, part[0].slice.first,
                             m->ndim == 1 ? 0 : part[1].slice.first);
-    push_view(L, m, part);
+    lumat_push_block(L, m, part);
     return 1;
 }
 
@@ -233,14 +149,14 @@ static int push_place(lua_State *L, const gpu_matrix *m,
 
 static int index_number(lua_State *L, const gpu_matrix *m, int key)
 {
-    int64_t i = check_place(L, m, key, 1);
+    int64_t i = lumat_check_place(L, m, key, 1);
     if (m->ndim == 1)
         return push_element(L, m, i, 0);
     gpu_view_row(m, i, lumat_new_matrix(L));
     return 1;
 }
 
-static int unknown_name(lua_State *L, const char *name)
+int lumat_unknown_name(lua_State *L, const char *name)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.method_names");
     const char *methods = lua_tostring(L, -1);
@@ -258,13 +174,12 @@ static int index_string(lua_State *L, const gpu_matrix *m)
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
         return 1;
     const char *name = lua_tostring(L, 2);
-    const struct property *p = find_property(name);
-    if (p)
-        return p->get(L, m);
-    if (!is_slice(name))
-        return unknown_name(L, name);
+    if (lumat_push_property(L, m, name))
+        return 1;
+    if (!lumat_is_slice(name))
+        return lumat_unknown_name(L, name);
     lumat_part part[2];
-    string_parts(L, m, 2, part);
+    lumat_string_parts(L, m, 2, part);
     return push_place(L, m, part);
 }
 
@@ -276,7 +191,7 @@ static int index_mask(lua_State *L, const gpu_matrix *m, const gpu_matrix *mask)
     return 1;
 }
 
-static int bad_key(lua_State *L, int key)
+int lumat_bad_key(lua_State *L, int key)
 {
     return lumat_raise(L,
                        "a matrix is indexed by a number, {i, j}, a slice such "
@@ -297,11 +212,11 @@ static int matrix_index(lua_State *L)
         return index_number(L, m, 2);
     if (type == LUA_TTABLE) {
         lumat_part part[2];
-        table_parts(L, m, 2, part);
+        lumat_table_parts(L, m, 2, part);
         return push_place(L, m, part);
     }
     gpu_matrix *mask = lumat_test_matrix(L, 2);
-    return mask ? index_mask(L, m, mask) : bad_key(L, 2);
+    return mask ? index_mask(L, m, mask) : lumat_bad_key(L, 2);
 }
 
 /* A(i, j) and A(i) */
@@ -313,7 +228,8 @@ static int matrix_call(lua_State *L)
     if (lua_gettop(L) != 3 || m->ndim != 2)
         return lumat_raise(L, "%d indices given, the matrix has %d",
                            lua_gettop(L) - 1, m->ndim);
-    int64_t i = check_place(L, m, 2, 1), j = check_place(L, m, 3, 2);
+    int64_t i = lumat_check_place(L, m, 2, 1),
+            j = lumat_check_place(L, m, 3, 2);
     return push_element(L, m, i, j);
 }
 
@@ -321,122 +237,6 @@ static int matrix_len(lua_State *L)
 {
     lua_pushinteger(L, lumat_check_matrix(L, 1)->rows);
     return 1;
-}
-
-/* --- writing -------------------------------------------------------------- */
-
-/* Numbers and booleans; 1 when the value at 3 is one. */
-static int scalar_value(lua_State *L, double *out)
-{
-    int type = lua_type(L, 3);
-    if (type == LUA_TBOOLEAN)
-        *out = lua_toboolean(L, 3);
-    else if (type == LUA_TNUMBER)
-        *out = lua_tonumber(L, 3);
-    return type == LUA_TBOOLEAN || type == LUA_TNUMBER;
-}
-
-/* The matrix to be written, at stack place 3; a table becomes one. */
-static gpu_matrix *matrix_value(lua_State *L, const gpu_matrix *like)
-{
-    if (lua_type(L, 3) == LUA_TTABLE) {
-        lumat_push_from_table(L, 3, like->dtype, gpu_matrix_device(like));
-        lua_replace(L, 3);
-    }
-    gpu_matrix *value = lumat_test_matrix(L, 3);
-    if (!value)
-        lumat_raise(L, "cannot put a %s into a matrix", luaL_typename(L, 3));
-    return value;
-}
-
-static int fits(const gpu_matrix *value, const gpu_matrix *target)
-{
-    if (value->ndim != target->ndim)
-        return 0;
-    if (value->ndim == 1)
-        return value->rows == target->rows;
-    return (value->rows == target->rows || value->rows == 1) &&
-           (value->cols == target->cols || value->cols == 1);
-}
-
-static int assign_view(lua_State *L, gpu_matrix *target)
-{
-    double number;
-    if (scalar_value(L, &number)) {
-        lumat_try(L, gpu_fill(target, number));
-        return 0;
-    }
-    gpu_matrix *value = matrix_value(L, target);
-    if (!fits(value, target)) {
-        lumat_push_shape(L, value);
-        lumat_push_shape(L, target);
-        return lumat_raise(L, "assignment: %s does not fit into %s",
-                           lua_tostring(L, -2), lua_tostring(L, -1));
-    }
-    lumat_try(L, gpu_copy(value, target));
-    return 0;
-}
-
-static int assign_place(lua_State *L, gpu_matrix *m, const lumat_part part[2])
-{
-    double number;
-    if (is_element(m, part)) {
-        if (!scalar_value(L, &number))
-            return lumat_raise(L, "an element is a number, not a %s",
-                               luaL_typename(L, 3));
-        lumat_try(L, gpu_set(m, part[0].slice.first,
-                             m->ndim == 1 ? 0 : part[1].slice.first, number));
-        return 0;
-    }
-    push_view(L, m, part);
-    return assign_view(L, lumat_test_matrix(L, -1));
-}
-
-static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
-{
-    double number;
-    if (!scalar_value(L, &number)) {
-        lumat_try(L, gpu_expand(matrix_value(L, m), mask, m));
-        return 0;
-    }
-    if (mask->dtype != GPU_BOOL)
-        return lumat_raise(L,
-                           "the mask is %s, not bool: make one with "
-                           "A:gt(0) and the like",
-                           gpu_dtype_name(mask->dtype));
-    gpu_program p;
-    gpu_program_start(&p, 2);
-    int value = gpu_program_constant(&p, number);
-    gpu_program_add(&p, GPU_OP_where, 0, value, 1);
-    const gpu_matrix *in[] = {mask, m};
-    lumat_try(L, gpu_map("mask", &p, in, m));
-    return 0;
-}
-
-static int matrix_newindex(lua_State *L)
-{
-    lumat_part part[2] = {{{0, 1, 1}, 1}, {{0, 1, 0}, 0}};
-    gpu_matrix *m = lumat_check_matrix(L, 1), *mask;
-    part[1].slice.count = m->cols;
-    switch (lua_type(L, 2)) {
-    case LUA_TNUMBER:
-        part[0].slice.first = check_place(L, m, 2, 1);
-        return assign_place(L, m, part);
-    case LUA_TTABLE:
-        table_parts(L, m, 2, part);
-        return assign_place(L, m, part);
-    case LUA_TSTRING:
-        if (find_property(lua_tostring(L, 2)))
-            return lumat_raise(L, "'%s' cannot be assigned",
-                               lua_tostring(L, 2));
-        if (!is_slice(lua_tostring(L, 2)))
-            return unknown_name(L, lua_tostring(L, 2));
-        string_parts(L, m, 2, part);
-        return assign_place(L, m, part);
-    default:
-        mask = lumat_test_matrix(L, 2);
-        return mask ? assign_mask(L, m, mask) : bad_key(L, 2);
-    }
 }
 
 /* --- visiting ------------------------------------------------------------- */
@@ -502,7 +302,7 @@ void lumat_open_index(lua_State *L)
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.methods");
     lua_pushcclosure(L, matrix_index, 1);
     lua_setfield(L, -2, "__index");
-    static const luaL_Reg metamethods[] = {{"__newindex", matrix_newindex},
+    static const luaL_Reg metamethods[] = {{"__newindex", lumat_newindex},
                                            {"__call", matrix_call},
                                            {"__len", matrix_len},
                                            {"__pairs", each_row},

@@ -1,13 +1,8 @@
-/* Constructors: matrices from Lua tables, constants, sequences and random
- * numbers. */
+/* Constructors: matrices from Lua tables, constants and functions. */
 #include "make.h"
 
 #include <math.h>
 #include <string.h>
-
-static struct {
-    uint64_t seed, call;
-} generator;
 
 /* --- sizes and options ---------------------------------------------------- */
 
@@ -31,18 +26,9 @@ int64_t lumat_check_size(lua_State *L, int arg)
     return n;
 }
 
-/* What a constructor is asked for: (m, n [, options]) or (n [, options]). */
-typedef struct request {
-    int ndim;
-    int64_t rows, cols;
-    gpu_dtype dtype;
-    gpu_device *device;
-    int options; /* stack index of the table, or of nothing */
-} request;
-
-static request check_request(lua_State *L, int arg, const char *allowed)
+lumat_request lumat_check_request(lua_State *L, int arg, const char *allowed)
 {
-    request r = {.ndim = 1, .cols = 1, .device = NULL};
+    lumat_request r = {.ndim = 1, .cols = 1, .device = NULL};
     r.rows = lumat_check_size(L, arg++);
     if (lua_type(L, arg) == LUA_TNUMBER) {
         r.ndim = 2;
@@ -57,7 +43,7 @@ static request check_request(lua_State *L, int arg, const char *allowed)
     return r;
 }
 
-static gpu_matrix *create(lua_State *L, const request *r)
+gpu_matrix *lumat_push_requested(lua_State *L, const lumat_request *r)
 {
     gpu_matrix *m = lumat_new_matrix(L);
     lumat_try(L, gpu_create(m, r->device, r->dtype, r->ndim, r->rows, r->cols));
@@ -96,7 +82,7 @@ static void put(void *data, gpu_dtype dtype, int64_t at, double value)
 }
 
 /* Row-major elements of the table, in memory the collector owns. */
-static void *push_elements(lua_State *L, int table, request *r)
+static void *push_elements(lua_State *L, int table, lumat_request *r)
 {
     size_t bytes = (size_t)(r->rows * r->cols) * gpu_dtype_size(r->dtype);
     void *data = lua_newuserdatauv(L, bytes, 0);
@@ -135,7 +121,7 @@ static int starts_with_boolean(lua_State *L, int table, int nested)
     return is_boolean;
 }
 
-static void measure_table(lua_State *L, int table, request *r)
+static void measure_table(lua_State *L, int table, lumat_request *r)
 {
     r->rows = (int64_t)lua_rawlen(L, table);
     r->cols = 1;
@@ -146,9 +132,9 @@ static void measure_table(lua_State *L, int table, request *r)
     lua_pop(L, 1);
 }
 
-static gpu_matrix *from_request(lua_State *L, int table, request *r)
+static gpu_matrix *from_request(lua_State *L, int table, lumat_request *r)
 {
-    gpu_matrix *m = create(L, r);
+    gpu_matrix *m = lumat_push_requested(L, r);
     const void *data = push_elements(L, table, r);
     lumat_try(L, gpu_upload(m, data));
     lua_pop(L, 1);
@@ -158,7 +144,7 @@ static gpu_matrix *from_request(lua_State *L, int table, request *r)
 gpu_matrix *lumat_push_from_table(lua_State *L, int index, gpu_dtype dtype,
                                   gpu_device *device)
 {
-    request r = {.dtype = dtype, .device = device};
+    lumat_request r = {.dtype = dtype, .device = device};
     index = lua_absindex(L, index);
     measure_table(L, index, &r);
     return from_request(L, index, &r);
@@ -168,7 +154,7 @@ static int from_table(lua_State *L, int ndim)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
     lumat_check_options(L, 2, "dtype device");
-    request r = {.device = lumat_option_device(L, 2, NULL)};
+    lumat_request r = {.device = lumat_option_device(L, 2, NULL)};
     measure_table(L, 1, &r);
     if (ndim == 1 && r.ndim == 2)
         lumat_raise(L, "vec: element 1 is a table; matrices are made with "
@@ -201,21 +187,21 @@ static int make_vec(lua_State *L)
 
 /* --- constants ------------------------------------------------------------ */
 
-static int filled(lua_State *L, double value, const request *r)
+static int filled(lua_State *L, double value, const lumat_request *r)
 {
-    lumat_try(L, gpu_fill(create(L, r), value));
+    lumat_try(L, gpu_fill(lumat_push_requested(L, r), value));
     return 1;
 }
 
 static int make_zeros(lua_State *L)
 {
-    request r = check_request(L, 1, "dtype device");
+    lumat_request r = lumat_check_request(L, 1, "dtype device");
     return filled(L, 0, &r);
 }
 
 static int make_ones(lua_State *L)
 {
-    request r = check_request(L, 1, "dtype device");
+    lumat_request r = lumat_check_request(L, 1, "dtype device");
     return filled(L, 1, &r);
 }
 
@@ -229,18 +215,18 @@ static int make_full(lua_State *L)
     double value =
         lua_isboolean(L, at) ? lua_toboolean(L, at) : lua_tonumber(L, at);
     lua_remove(L, at);
-    request r = check_request(L, 1, "dtype device");
+    lumat_request r = lumat_check_request(L, 1, "dtype device");
     return filled(L, value, &r);
 }
 
 /* Ones where column - row = k. */
 static int make_eye(lua_State *L)
 {
-    request r = check_request(L, 1, "dtype device");
+    lumat_request r = lumat_check_request(L, 1, "dtype device");
     if (r.ndim == 1)
         r.cols = r.rows;
     r.ndim = 2;
-    gpu_matrix *m = create(L, &r);
+    gpu_matrix *m = lumat_push_requested(L, &r);
     gpu_program p;
     gpu_program_start(&p, 0);
     int row = gpu_program_add(&p, GPU_OP_ROW, 0, 0, 0);
@@ -248,178 +234,6 @@ static int make_eye(lua_State *L)
     gpu_program_add(&p, GPU_OP_eq, row, col, 0);
     lumat_try(L, gpu_map("eye", &p, NULL, m));
     return 1;
-}
-
-/* --- sequences ------------------------------------------------------------ */
-
-/* first + i * step, or 10 to that power, computed in f64; the last element
- * is exactly `last`. */
-typedef struct sequence {
-    double first, step, last;
-    int64_t count;
-    int powers;
-} sequence;
-
-static int push_sequence(lua_State *L, const sequence *s, int options)
-{
-    lumat_check_options(L, options, "dtype device");
-    request r = {.ndim = 1, .rows = s->count, .cols = 1};
-    r.dtype = lumat_option_dtype(L, options, lumat_default_dtype(L));
-    r.device = lumat_option_device(L, options, NULL);
-    gpu_matrix *m = create(L, &r);
-    gpu_program p;
-    gpu_program_start(&p, 0);
-    int first = gpu_program_constant(&p, s->first);
-    int step = gpu_program_constant(&p, s->step);
-    int ten = gpu_program_constant(&p, 10);
-    int value = gpu_program_add(&p, GPU_OP_ROW, 0, 0, 0);
-    value = gpu_program_add(&p, GPU_OP_mul, value, step, 0);
-    value = gpu_program_add(&p, GPU_OP_add, first, value, 0);
-    if (s->powers)
-        gpu_program_add(&p, GPU_OP_pow, ten, value, 0);
-    lumat_try(L, gpu_map("linspace", &p, NULL, m));
-    if (s->count > 1)
-        lumat_try(L, gpu_set(m, s->count - 1, 0,
-                             s->powers ? pow(10, s->last) : s->last));
-    return 1;
-}
-
-static double check_finite(lua_State *L, int arg)
-{
-    double x = luaL_checknumber(L, arg);
-    luaL_argcheck(L, x - x == 0, arg, "must be finite");
-    return x;
-}
-
-static int make_range(lua_State *L)
-{
-    double first = check_finite(L, 1), last = check_finite(L, 2);
-    int has_step = lua_type(L, 3) == LUA_TNUMBER;
-    double step = has_step ? check_finite(L, 3) : 1;
-    luaL_argcheck(L, step != 0, 3, "a step cannot be 0");
-    /* so that range(0, 1, 0.1) has its 11 elements */
-    double count = floor((last - first) / step * (1 + 1e-15) + 1e-10) + 1;
-    luaL_argcheck(L, count < 0x1p53, 3, "the step is too small");
-    sequence s = {first, step, 0, count > 0 ? (int64_t)count : 0, 0};
-    s.last = first + (double)(s.count - 1) * step;
-    return push_sequence(L, &s, has_step ? 4 : 3);
-}
-
-static int spaced(lua_State *L, int powers)
-{
-    double first = check_finite(L, 1), last = check_finite(L, 2);
-    int64_t n = lumat_check_size(L, 3);
-    double step = n > 1 ? (last - first) / (double)(n - 1) : 0;
-    sequence s = {first, step, last, n, powers};
-    return push_sequence(L, &s, 4);
-}
-
-static int make_linspace(lua_State *L)
-{
-    return spaced(L, 0);
-}
-
-static int make_logspace(lua_State *L)
-{
-    return spaced(L, 1);
-}
-
-/* --- random numbers ------------------------------------------------------- */
-
-static gpu_random next_random(lua_State *L, int options, gpu_random_kind kind)
-{
-    gpu_random r = {.kind = kind, .seed = generator.seed};
-    if (lua_istable(L, options) &&
-        lua_getfield(L, options, "seed") != LUA_TNIL) {
-        int exact;
-        r.seed = (uint64_t)lua_tointegerx(L, -1, &exact);
-        if (!exact)
-            lumat_raise(L, "seed: needs a whole number, not %s",
-                        luaL_tolstring(L, -1, NULL));
-        lua_pop(L, 1);
-    } else {
-        r.call = generator.call++;
-    }
-    return r;
-}
-
-static double option_number(lua_State *L, int options, const char *key,
-                            double otherwise)
-{
-    if (!lua_istable(L, options) || lua_getfield(L, options, key) == LUA_TNIL)
-        return otherwise;
-    if (lua_type(L, -1) != LUA_TNUMBER)
-        lumat_raise(L, "%s: needs a number, not a %s", key,
-                    luaL_typename(L, -1));
-    double value = lua_tonumber(L, -1);
-    lua_pop(L, 1);
-    return value;
-}
-
-static int make_rand(lua_State *L)
-{
-    request r = check_request(L, 1, "dtype device seed low high");
-    gpu_random g = next_random(L, r.options, GPU_UNIFORM);
-    g.low = option_number(L, r.options, "low", 0);
-    g.high = option_number(L, r.options, "high", 1);
-    lumat_try(L, gpu_fill_random(create(L, &r), &g));
-    return 1;
-}
-
-static int make_randn(lua_State *L)
-{
-    request r = check_request(L, 1, "dtype device seed mean std");
-    gpu_random g = next_random(L, r.options, GPU_NORMAL);
-    g.low = option_number(L, r.options, "mean", 0);
-    g.high = option_number(L, r.options, "std", 1);
-    lumat_try(L, gpu_fill_random(create(L, &r), &g));
-    return 1;
-}
-
-static int make_randint(lua_State *L)
-{
-    lua_Integer low = luaL_checkinteger(L, 1), high = luaL_checkinteger(L, 2);
-    request r = check_request(L, 3, "dtype device seed");
-    gpu_random g = next_random(L, r.options, GPU_INTEGER);
-    g.low = (double)low;
-    g.high = (double)high;
-    lumat_try(L, gpu_fill_random(create(L, &r), &g));
-    return 1;
-}
-
-/* The order that sorts random numbers: the same on every device. */
-static int make_randperm(lua_State *L)
-{
-    request r = {.ndim = 1, .rows = lumat_check_size(L, 1), .cols = 1};
-    lumat_check_options(L, 2, "dtype device seed");
-    r.device = lumat_option_device(L, 2, NULL);
-    gpu_dtype natural = r.rows > 1 << 24 ? GPU_F64 : lumat_default_dtype(L);
-    gpu_dtype dtype = lumat_option_dtype(L, 2, natural);
-    r.dtype = GPU_F64;
-    gpu_random g = next_random(L, 2, GPU_UNIFORM);
-    g.high = 1;
-    gpu_matrix *keys = create(L, &r);
-    lumat_try(L, gpu_fill_random(keys, &g));
-    gpu_matrix *sorted = lumat_new_matrix(L), *order = lumat_new_matrix(L);
-    lumat_try(L, gpu_sort(keys, 1, 0, sorted, order));
-    gpu_matrix *out = lumat_new_matrix(L);
-    gpu_program p;
-    gpu_program_start(&p, 1);
-    int one = gpu_program_constant(&p, 1);
-    gpu_program_add(&p, GPU_OP_add, 0, one, 0);
-    const gpu_matrix *in[] = {order};
-    lumat_try(L,
-              gpu_create(out, gpu_matrix_device(order), dtype, 1, r.rows, 1));
-    lumat_try(L, gpu_map("randperm", &p, in, out));
-    lumat_account(L, out);
-    return 1;
-}
-
-static int set_seed(lua_State *L)
-{
-    generator.seed = (uint64_t)luaL_checkinteger(L, 1);
-    generator.call = 0;
-    return 0;
 }
 
 /* --- from a function ------------------------------------------------------ */
@@ -432,8 +246,8 @@ static int make_fromfn(lua_State *L)
     lua_pushvalue(L, function);
     lua_remove(L, function);
     lua_insert(L, 1); /* f, sizes, options */
-    request r = check_request(L, 2, "dtype device");
-    gpu_matrix *m = create(L, &r);
+    lumat_request r = lumat_check_request(L, 2, "dtype device");
+    gpu_matrix *m = lumat_push_requested(L, &r);
     size_t bytes = (size_t)(r.rows * r.cols) * gpu_dtype_size(r.dtype);
     void *data = lua_newuserdatauv(L, bytes, 0);
     for (int64_t i = 0; i < r.rows; i++) {
@@ -471,35 +285,6 @@ static const lumat_function functions[] = {
     {"eye", make_eye, 0, "eye(n [, options]) or eye(m, n)",
      "Ones on the diagonal, zeros elsewhere. " OPTIONS ".", "eye(2)",
      "{{1, 0}, {0, 1}}"},
-    {"range", make_range, 0, "range(first, last [, step [, options]])",
-     "first, first + step … up to and including last. " OPTIONS ".",
-     "range(1, 7, 2)", "{1, 3, 5, 7}"},
-    {"linspace", make_linspace, 0, "linspace(first, last, count [, options])",
-     "count evenly spaced numbers, both ends included. " OPTIONS ".",
-     "linspace(0, 1, 5)", "{0, 0.25, 0.5, 0.75, 1}"},
-    {"logspace", make_logspace, 0, "logspace(first, last, count [, options])",
-     "10^first … 10^last in count equal ratios. " OPTIONS ".",
-     "logspace(0, 2, 3)", "{1, 10, 100}"},
-    {"rand", make_rand, 0, "rand(m, n [, options]) or rand(n)",
-     "Uniform random numbers in [0, 1), or low..high. The same seed gives the "
-     "same numbers on every device (Philox4x32-10). Options: seed, low, high, "
-     "dtype, device.",
-     "rand(3, {seed=1}) == rand(3, {seed=1})", "true"},
-    {"randn", make_randn, 0, "randn(m, n [, options]) or randn(n)",
-     "Normal random numbers. Options: mean, std, seed, dtype, device.",
-     "math.abs(mean(randn(10000, {seed=1}))) < 0.05", "true"},
-    {"randint", make_randint, 0, "randint(low, high, m [, n] [, options])",
-     "Random integers from low to high, both included. Options: seed, dtype, "
-     "device.",
-     "max(randint(1, 6, 1000, {seed=1}))", "6"},
-    {"randperm", make_randperm, 0, "randperm(n [, options])",
-     "1 … n in random order. Options: seed, dtype, device.",
-     "sum(randperm(10))", "55"},
-    {"seed", set_seed, 0, "seed(n)",
-     "Starts the random numbers of rand, randn, randint and randperm anew.",
-     "(function() seed(5) local a = rand(2) seed(5) return a == rand(2) "
-     "end)()",
-     "true"},
     {"fromfn", make_fromfn, 0, "fromfn(m, n, f [, options]) or fromfn(n, f)",
      "Calls f(i, j) (or f(i)) for each place. " OPTIONS ".",
      "fromfn(2, 2, function(i, j) return 10 * i + j end)",

@@ -50,14 +50,16 @@ gpu_dtype lumat_default_dtype(lua_State *L);
 const char *lumat_nearest(lua_State *L, const char *word, const char *list);
 
 /* One file each; all called by lumat_open. */
-void lumat_open_matrix(lua_State *L);  /* the metatable, properties */
-void lumat_open_make(lua_State *L);    /* constructors */
-void lumat_open_index(lua_State *L);   /* A[…] */
-void lumat_open_ops(lua_State *L);     /* ops.def */
-void lumat_open_product(lua_State *L); /* matmul dot kernels verify */
-void lumat_open_shape(lua_State *L);   /* reshape hcat sort cumsum … */
-void lumat_open_format(lua_State *L);  /* printing */
-void lumat_open_files(lua_State *L);   /* load save */
-void lumat_open_system(lua_State *L);  /* clock sync bench device seed … */
+void lumat_open_matrix(lua_State *L);   /* the metatable, properties */
+void lumat_open_make(lua_State *L);     /* constructors */
+void lumat_open_generate(lua_State *L); /* range rand … */
+void lumat_open_index(lua_State *L);    /* A[…] */
+void lumat_open_ops(lua_State *L);      /* ops.def */
+void lumat_open_product(lua_State *L);  /* matmul dot kernels verify */
+void lumat_open_shape(lua_State *L);    /* f64 to reshape hcat map … */
+void lumat_open_arrange(lua_State *L);  /* diag kron take cumsum sort … */
+void lumat_open_format(lua_State *L);   /* printing */
+void lumat_open_files(lua_State *L);    /* load save */
+void lumat_open_system(lua_State *L);   /* clock sync bench device seed … */
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static gpu_matrix *create_like(lua_State *L, const gpu_matrix *m, int ndim,
-                               int64_t rows, int64_t cols)
+gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
+                            int64_t rows, int64_t cols)
 {
     gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(
@@ -89,7 +89,7 @@ static void push_value(lua_State *L, const void *data, gpu_dtype dtype,
         lua_pushboolean(L, ((const uint8_t *)data)[at]);
 }
 
-static void *push_host_copy(lua_State *L, const gpu_matrix *m)
+void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m)
 {
     void *data = lua_newuserdatauv(L, gpu_bytes(m), 0);
     lumat_try(L, gpu_download(m, data));
@@ -99,7 +99,7 @@ static void *push_host_copy(lua_State *L, const gpu_matrix *m)
 static int to_table(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    const void *data = push_host_copy(L, m);
+    const void *data = lumat_push_host_copy(L, m);
     lua_newtable(L);
     for (int64_t i = 0; i < m->rows; i++) {
         if (m->ndim == 1) {
@@ -139,8 +139,8 @@ static int map_function(lua_State *L)
     gpu_matrix *m = lumat_check_matrix(L, 1);
     luaL_checktype(L, 2, LUA_TFUNCTION);
     lua_settop(L, 2);
-    gpu_matrix *out = create_like(L, m, m->ndim, m->rows, m->cols);
-    void *data = push_host_copy(L, m);
+    gpu_matrix *out = lumat_push_like(L, m, m->ndim, m->rows, m->cols);
+    void *data = lumat_push_host_copy(L, m);
     for (int64_t i = 0; i < gpu_size(m); i++) {
         lua_pushvalue(L, 2);
         push_value(L, data, m->dtype, i);
@@ -340,243 +340,6 @@ static int concat(lua_State *L)
     return 1;
 }
 
-/* --- diagonals and triangles ---------------------------------------------- */
-
-/* diag(v [, k]) puts v on the k-th diagonal; diag(A [, k]) is that diagonal,
- * as a view. */
-static int diag(lua_State *L)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    int64_t k = luaL_optinteger(L, 2, 0);
-    luaL_argcheck(L, k > -(1ll << 31) && k < 1ll << 31, 2, "no such diagonal");
-    if (m->ndim == 2) {
-        gpu_view_diagonal(m, k, lumat_new_matrix(L));
-        return 1;
-    }
-    int64_t n = m->rows + llabs(k);
-    gpu_matrix *out = create_like(L, m, 2, n, n), *place;
-    lumat_try(L, gpu_fill(out, 0));
-    place = lumat_new_matrix(L);
-    gpu_view_diagonal(out, k, place);
-    lumat_try(L, gpu_copy(m, place));
-    lua_pop(L, 1);
-    return 1;
-}
-
-/* Keeps the elements with column - row <= k (lower) or >= k (upper). */
-static int triangle(lua_State *L, gpu_op keeps)
-{
-    const gpu_matrix *m = lumat_check_matrix(L, 1);
-    lua_Integer k = luaL_optinteger(L, 2, 0);
-    luaL_argcheck(L, m->ndim == 2, 1, "needs a matrix, not a vector");
-    gpu_matrix *out = create_like(L, m, 2, m->rows, m->cols);
-    gpu_program p;
-    gpu_program_start(&p, 1);
-    int limit = gpu_program_constant(&p, (double)k);
-    int zero = gpu_program_constant(&p, 0);
-    int row = gpu_program_add(&p, GPU_OP_ROW, 0, 0, 0);
-    int col = gpu_program_add(&p, GPU_OP_COL, 0, 0, 0);
-    int gap = gpu_program_add(&p, GPU_OP_sub, col, row, 0);
-    int kept = gpu_program_add(&p, keeps, gap, limit, 0);
-    gpu_program_add(&p, GPU_OP_where, kept, 0, zero);
-    lumat_try(L, gpu_map("tril", &p, &m, out));
-    return 1;
-}
-
-static int tril(lua_State *L)
-{
-    return triangle(L, GPU_OP_le);
-}
-
-static int triu(lua_State *L)
-{
-    return triangle(L, GPU_OP_ge);
-}
-
-static int trace(lua_State *L)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    luaL_argcheck(L, m->ndim == 2, 1, "needs a matrix, not a vector");
-    gpu_matrix *diagonal = lumat_new_matrix(L);
-    gpu_view_diagonal(m, 0, diagonal);
-    gpu_program p;
-    gpu_program_start(&p, 1);
-    p.reduction = GPU_REDUCE_sum;
-    const gpu_matrix *in[] = {diagonal};
-    double sum;
-    lumat_try(L, gpu_reduce_all("trace", &p, in, &sum));
-    lua_pushnumber(L, sum);
-    return 1;
-}
-
-/* --- products that repeat elements ---------------------------------------- */
-
-static int outer(lua_State *L)
-{
-    gpu_matrix *x = lumat_check_matrix(L, 1), *y = lumat_check_matrix(L, 2);
-    gpu_matrix *row = lumat_new_matrix(L), *column = lumat_new_matrix(L);
-    lumat_try(L, gpu_reshape(x, 2, gpu_size(x), 1, column));
-    lumat_try(L, gpu_reshape(y, 2, 1, gpu_size(y), row));
-    gpu_program p;
-    gpu_program_start(&p, 2);
-    gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
-    const gpu_matrix *in[] = {column, row};
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_map("outer", &p, in, out));
-    lumat_account(L, out);
-    return 1;
-}
-
-/* Places 0 0 0 1 1 1 … (each) or 0 1 2 0 1 2 … (whole), in a userdata. */
-static const int64_t *push_repeats(lua_State *L, int64_t n, int64_t times,
-                                   int each)
-{
-    int64_t total;
-    if (__builtin_mul_overflow(n, times, &total) ||
-        total > INT64_MAX / (int64_t)sizeof total)
-        lumat_raise(L, "the result would have too many elements");
-    int64_t *index = lua_newuserdatauv(L, (size_t)total * sizeof *index, 0);
-    for (int64_t i = 0; i < total; i++)
-        index[i] = each ? i / times : i % n;
-    return index;
-}
-
-static gpu_matrix *push_repeated(lua_State *L, const gpu_matrix *m,
-                                 int64_t down, int64_t across, int each)
-{
-    const int64_t *rows = push_repeats(L, m->rows, down, each);
-    const int64_t *cols = push_repeats(L, m->cols, across, each);
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L,
-              gpu_gather(m, rows, m->rows * down, cols, m->cols * across, out));
-    lumat_account(L, out);
-    return out;
-}
-
-static int kron(lua_State *L)
-{
-    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
-    luaL_argcheck(L, a->ndim == 2, 1, "needs a matrix; use A:row() or A:col()");
-    luaL_argcheck(L, b->ndim == 2, 2, "needs a matrix; use B:row() or B:col()");
-    const gpu_matrix *in[] = {push_repeated(L, a, b->rows, b->cols, 1),
-                              push_repeated(L, b, a->rows, a->cols, 0)};
-    gpu_program p;
-    gpu_program_start(&p, 2);
-    gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_map("kron", &p, in, out));
-    lumat_account(L, out);
-    return 1;
-}
-
-static int tile(lua_State *L)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    int64_t down = lumat_check_size(L, 2);
-    int64_t across = m->ndim == 2 ? lumat_check_size(L, 3) : 1;
-    push_repeated(L, m, down, across, 0);
-    return 1;
-}
-
-/* --- chosen rows and columns ---------------------------------------------- */
-
-/* 0-based places from a vector or table of 1-based ones; NULL: all. */
-static const int64_t *push_places(lua_State *L, int arg, int64_t size,
-                                  int64_t *count)
-{
-    *count = size;
-    if (lua_isnoneornil(L, arg))
-        return NULL;
-    if (lua_istable(L, arg)) {
-        lumat_push_from_table(L, arg, GPU_F64, NULL);
-    } else {
-        gpu_matrix *wide = lumat_new_matrix(L);
-        lumat_try(L,
-                  gpu_clone(lumat_check_matrix(L, arg), GPU_F64, NULL, wide));
-    }
-    gpu_matrix *list = lumat_test_matrix(L, -1);
-    luaL_argcheck(L, list->ndim == 1, arg, "needs a vector of places");
-    *count = list->rows;
-    int64_t *places = lua_newuserdatauv(L, (size_t)*count * sizeof *places, 0);
-    const double *values = push_host_copy(L, list);
-    for (int64_t i = 0; i < *count; i++) {
-        double v = values[i] < 0 ? values[i] + (double)size + 1 : values[i];
-        if (!(v >= 1 && v <= (double)size) || v != (double)(int64_t)v)
-            lumat_raise(L, "place %f is not a whole number in 1..%I", values[i],
-                        (LUAI_UACINT)size);
-        places[i] = (int64_t)v - 1;
-    }
-    lua_pop(L, 1);
-    return places;
-}
-
-static int take(lua_State *L)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    int64_t nrows, ncols;
-    const int64_t *rows = push_places(L, 2, m->rows, &nrows);
-    const int64_t *cols = push_places(L, 3, m->cols, &ncols);
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_gather(m, rows, nrows, cols, ncols, out));
-    lumat_account(L, out);
-    return 1;
-}
-
-static int put(lua_State *L)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    gpu_matrix *from = lumat_check_matrix(L, 2);
-    int64_t nrows, ncols;
-    const int64_t *rows = push_places(L, 3, m->rows, &nrows);
-    const int64_t *cols = push_places(L, 4, m->cols, &ncols);
-    lumat_try(L, gpu_scatter(from, rows, nrows, cols, ncols, m));
-    lua_settop(L, 1);
-    return 1;
-}
-
-/* --- order ---------------------------------------------------------------- */
-
-static int running(lua_State *L, gpu_scan_kind kind)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1), *out = lumat_new_matrix(L);
-    int axis = (int)luaL_optinteger(L, 2, 1);
-    lumat_try(L, gpu_scan(m, kind, axis, out));
-    lumat_account(L, out);
-    return 1;
-}
-
-static int cumsum(lua_State *L)
-{
-    return running(L, GPU_SCAN_SUM);
-}
-
-static int cumprod(lua_State *L)
-{
-    return running(L, GPU_SCAN_PROD);
-}
-
-static int sort(lua_State *L)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    int options = lua_istable(L, 2) ? 2 : 3, descending = 0;
-    int axis = options == 2 ? 1 : (int)luaL_optinteger(L, 2, 1);
-    lumat_check_options(L, options, "descending");
-    if (lua_istable(L, options)) {
-        lua_getfield(L, options, "descending");
-        descending = lua_toboolean(L, -1);
-    }
-    gpu_matrix *out = lumat_new_matrix(L), *order = lumat_new_matrix(L);
-    lumat_try(L, gpu_sort(m, axis, descending, out, order));
-    lumat_account(L, out);
-    gpu_program p;
-    gpu_program_start(&p, 1);
-    int one = gpu_program_constant(&p, 1);
-    gpu_program_add(&p, GPU_OP_add, 0, one, 0);
-    const gpu_matrix *in[] = {order};
-    lumat_try(L, gpu_map("sort", &p, in, order));
-    return 2;
-}
-
 static const lumat_function functions[] = {
     {"f32", to_f32, 1, "f32(A)", "A in single precision; A itself if it is.",
      "f32(vec({1}, {dtype=\"f64\"})).dtype", "\"f32\""},
@@ -622,41 +385,6 @@ static const lumat_function functions[] = {
      "hcat(mat{{1}, {2}}, mat{{3}, {4}})", "{{1, 3}, {2, 4}}"},
     {"vcat", vcat, 1, "vcat(A, B, …)", "One above the other; vectors are rows.",
      "vcat(vec{1, 2}, vec{3, 4})", "{{1, 2}, {3, 4}}"},
-    {"diag", diag, 1, "diag(v [, k]) or diag(A [, k])",
-     "A matrix with v on its k-th diagonal, or the k-th diagonal of A.",
-     "diag(vec{1, 2})", "{{1, 0}, {0, 2}}"},
-    {"tril", tril, 1, "tril(A [, k])",
-     "The lower triangle, up to the k-th diagonal.", "tril(ones(2, 2))",
-     "{{1, 0}, {1, 1}}"},
-    {"triu", triu, 1, "triu(A [, k])",
-     "The upper triangle, from the k-th diagonal.", "triu(ones(2, 2))",
-     "{{1, 1}, {0, 1}}"},
-    {"trace", trace, 1, "trace(A)", "Sum of the diagonal.",
-     "trace(mat{{1, 2}, {3, 4}})", "5"},
-    {"outer", outer, 1, "outer(x, y)", "Every x[i] times every y[j].",
-     "outer(vec{1, 2}, vec{3, 4})", "{{3, 4}, {6, 8}}"},
-    {"kron", kron, 1, "kron(A, B)",
-     "Kronecker product: B scaled by every element of A.",
-     "kron(mat{{1, 2}}, mat{{1}, {10}})", "{{1, 2}, {10, 20}}"},
-    {"tile", tile, 1, "tile(A, m [, n])", "A repeated m times down, n across.",
-     "tile(vec{1, 2}, 2)", "{1, 2, 1, 2}"},
-    {"take", take, 1, "take(A, rows [, columns])",
-     "The rows and columns at the places given (vectors or tables; nil for "
-     "all), as a copy.",
-     "take(mat{{1, 2}, {3, 4}}, {2, 1}, {1})", "{{3}, {1}}"},
-    {"put", put, 1, "put(A, B, rows [, columns])",
-     "Writes B into A at the places given, and returns A.",
-     "put(zeros(3), vec{7, 8}, {1, 3})", "{7, 0, 8}"},
-    {"cumsum", cumsum, 1, "cumsum(A [, axis])",
-     "Running sums down each column (axis 1) or along each row (2).",
-     "cumsum(vec{1, 2, 3})", "{1, 3, 6}"},
-    {"cumprod", cumprod, 1, "cumprod(A [, axis])",
-     "Running products down each column (axis 1) or along each row (2).",
-     "cumprod(vec{1, 2, 3})", "{1, 2, 6}"},
-    {"sort", sort, 1, "sort(A [, axis] [, {descending=true}])",
-     "Sorted down each column (axis 1) or along each row (2); NaN last. The "
-     "second result says where each element came from.",
-     "sort(vec{3, 1, 2})", "{1, 2, 3}"},
     {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
 
 void lumat_open_shape(lua_State *L)

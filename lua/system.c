@@ -209,10 +209,12 @@ static int open_all(lua_State *L)
     lumat_open_matrix(L);
     lumat_open_format(L);
     lumat_open_make(L);
+    lumat_open_generate(L);
     lumat_open_index(L);
     lumat_open_ops(L);
     lumat_open_product(L);
     lumat_open_shape(L);
+    lumat_open_arrange(L);
     lumat_open_files(L);
     lumat_open_system(L);
     lumat_open_std(L);

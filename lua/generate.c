@@ -1,0 +1,219 @@
+/* Constructors: sequences and random numbers. */
+#include "make.h"
+
+#include <math.h>
+
+static struct {
+    uint64_t seed, call;
+} generator;
+
+/* --- sequences ------------------------------------------------------------ */
+
+/* first + i * step, or 10 to that power, computed in f64; the last element
+ * is exactly `last`. */
+typedef struct sequence {
+    double first, step, last;
+    int64_t count;
+    int powers;
+} sequence;
+
+static int push_sequence(lua_State *L, const sequence *s, int options)
+{
+    lumat_check_options(L, options, "dtype device");
+    lumat_request r = {.ndim = 1, .rows = s->count, .cols = 1};
+    r.dtype = lumat_option_dtype(L, options, lumat_default_dtype(L));
+    r.device = lumat_option_device(L, options, NULL);
+    gpu_matrix *m = lumat_push_requested(L, &r);
+    gpu_program p;
+    gpu_program_start(&p, 0);
+    int first = gpu_program_constant(&p, s->first);
+    int step = gpu_program_constant(&p, s->step);
+    int ten = gpu_program_constant(&p, 10);
+    int value = gpu_program_add(&p, GPU_OP_ROW, 0, 0, 0);
+    value = gpu_program_add(&p, GPU_OP_mul, value, step, 0);
+    value = gpu_program_add(&p, GPU_OP_add, first, value, 0);
+    if (s->powers)
+        gpu_program_add(&p, GPU_OP_pow, ten, value, 0);
+    lumat_try(L, gpu_map("linspace", &p, NULL, m));
+    if (s->count > 1)
+        lumat_try(L, gpu_set(m, s->count - 1, 0,
+                             s->powers ? pow(10, s->last) : s->last));
+    return 1;
+}
+
+static double check_finite(lua_State *L, int arg)
+{
+    double x = luaL_checknumber(L, arg);
+    luaL_argcheck(L, x - x == 0, arg, "must be finite");
+    return x;
+}
+
+static int make_range(lua_State *L)
+{
+    double first = check_finite(L, 1), last = check_finite(L, 2);
+    int has_step = lua_type(L, 3) == LUA_TNUMBER;
+    double step = has_step ? check_finite(L, 3) : 1;
+    luaL_argcheck(L, step != 0, 3, "a step cannot be 0");
+    /* so that range(0, 1, 0.1) has its 11 elements */
+    double count = floor((last - first) / step * (1 + 1e-15) + 1e-10) + 1;
+    luaL_argcheck(L, count < 0x1p53, 3, "the step is too small");
+    sequence s = {first, step, 0, count > 0 ? (int64_t)count : 0, 0};
+    s.last = first + (double)(s.count - 1) * step;
+    return push_sequence(L, &s, has_step ? 4 : 3);
+}
+
+static int spaced(lua_State *L, int powers)
+{
+    double first = check_finite(L, 1), last = check_finite(L, 2);
+    int64_t n = lumat_check_size(L, 3);
+    double step = n > 1 ? (last - first) / (double)(n - 1) : 0;
+    sequence s = {first, step, last, n, powers};
+    return push_sequence(L, &s, 4);
+}
+
+static int make_linspace(lua_State *L)
+{
+    return spaced(L, 0);
+}
+
+static int make_logspace(lua_State *L)
+{
+    return spaced(L, 1);
+}
+
+/* --- random numbers ------------------------------------------------------- */
+
+static gpu_random next_random(lua_State *L, int options, gpu_random_kind kind)
+{
+    gpu_random r = {.kind = kind, .seed = generator.seed};
+    if (lua_istable(L, options) &&
+        lua_getfield(L, options, "seed") != LUA_TNIL) {
+        int exact;
+        r.seed = (uint64_t)lua_tointegerx(L, -1, &exact);
+        if (!exact)
+            lumat_raise(L, "seed: needs a whole number, not %s",
+                        luaL_tolstring(L, -1, NULL));
+        lua_pop(L, 1);
+    } else {
+        r.call = generator.call++;
+    }
+    return r;
+}
+
+static double option_number(lua_State *L, int options, const char *key,
+                            double otherwise)
+{
+    if (!lua_istable(L, options) || lua_getfield(L, options, key) == LUA_TNIL)
+        return otherwise;
+    if (lua_type(L, -1) != LUA_TNUMBER)
+        lumat_raise(L, "%s: needs a number, not a %s", key,
+                    luaL_typename(L, -1));
+    double value = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    return value;
+}
+
+static int make_rand(lua_State *L)
+{
+    lumat_request r = lumat_check_request(L, 1, "dtype device seed low high");
+    gpu_random g = next_random(L, r.options, GPU_UNIFORM);
+    g.low = option_number(L, r.options, "low", 0);
+    g.high = option_number(L, r.options, "high", 1);
+    lumat_try(L, gpu_fill_random(lumat_push_requested(L, &r), &g));
+    return 1;
+}
+
+static int make_randn(lua_State *L)
+{
+    lumat_request r = lumat_check_request(L, 1, "dtype device seed mean std");
+    gpu_random g = next_random(L, r.options, GPU_NORMAL);
+    g.low = option_number(L, r.options, "mean", 0);
+    g.high = option_number(L, r.options, "std", 1);
+    lumat_try(L, gpu_fill_random(lumat_push_requested(L, &r), &g));
+    return 1;
+}
+
+static int make_randint(lua_State *L)
+{
+    lua_Integer low = luaL_checkinteger(L, 1), high = luaL_checkinteger(L, 2);
+    lumat_request r = lumat_check_request(L, 3, "dtype device seed");
+    gpu_random g = next_random(L, r.options, GPU_INTEGER);
+    g.low = (double)low;
+    g.high = (double)high;
+    lumat_try(L, gpu_fill_random(lumat_push_requested(L, &r), &g));
+    return 1;
+}
+
+/* The order that sorts random numbers: the same on every device. */
+static int make_randperm(lua_State *L)
+{
+    lumat_request r = {.ndim = 1, .rows = lumat_check_size(L, 1), .cols = 1};
+    lumat_check_options(L, 2, "dtype device seed");
+    r.device = lumat_option_device(L, 2, NULL);
+    gpu_dtype natural = r.rows > 1 << 24 ? GPU_F64 : lumat_default_dtype(L);
+    gpu_dtype dtype = lumat_option_dtype(L, 2, natural);
+    r.dtype = GPU_F64;
+    gpu_random g = next_random(L, 2, GPU_UNIFORM);
+    g.high = 1;
+    gpu_matrix *keys = lumat_push_requested(L, &r);
+    lumat_try(L, gpu_fill_random(keys, &g));
+    gpu_matrix *sorted = lumat_new_matrix(L), *order = lumat_new_matrix(L);
+    lumat_try(L, gpu_sort(keys, 1, 0, sorted, order));
+    gpu_matrix *out = lumat_new_matrix(L);
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    int one = gpu_program_constant(&p, 1);
+    gpu_program_add(&p, GPU_OP_add, 0, one, 0);
+    const gpu_matrix *in[] = {order};
+    lumat_try(L,
+              gpu_create(out, gpu_matrix_device(order), dtype, 1, r.rows, 1));
+    lumat_try(L, gpu_map("randperm", &p, in, out));
+    lumat_account(L, out);
+    return 1;
+}
+
+static int set_seed(lua_State *L)
+{
+    generator.seed = (uint64_t)luaL_checkinteger(L, 1);
+    generator.call = 0;
+    return 0;
+}
+
+#define OPTIONS "Options: dtype (\"f32\", \"f64\", \"bool\"), device"
+
+static const lumat_function functions[] = {
+    {"range", make_range, 0, "range(first, last [, step [, options]])",
+     "first, first + step … up to and including last. " OPTIONS ".",
+     "range(1, 7, 2)", "{1, 3, 5, 7}"},
+    {"linspace", make_linspace, 0, "linspace(first, last, count [, options])",
+     "count evenly spaced numbers, both ends included. " OPTIONS ".",
+     "linspace(0, 1, 5)", "{0, 0.25, 0.5, 0.75, 1}"},
+    {"logspace", make_logspace, 0, "logspace(first, last, count [, options])",
+     "10^first … 10^last in count equal ratios. " OPTIONS ".",
+     "logspace(0, 2, 3)", "{1, 10, 100}"},
+    {"rand", make_rand, 0, "rand(m, n [, options]) or rand(n)",
+     "Uniform random numbers in [0, 1), or low..high. The same seed gives the "
+     "same numbers on every device (Philox4x32-10). Options: seed, low, high, "
+     "dtype, device.",
+     "rand(3, {seed=1}) == rand(3, {seed=1})", "true"},
+    {"randn", make_randn, 0, "randn(m, n [, options]) or randn(n)",
+     "Normal random numbers. Options: mean, std, seed, dtype, device.",
+     "math.abs(mean(randn(10000, {seed=1}))) < 0.05", "true"},
+    {"randint", make_randint, 0, "randint(low, high, m [, n] [, options])",
+     "Random integers from low to high, both included. Options: seed, dtype, "
+     "device.",
+     "max(randint(1, 6, 1000, {seed=1}))", "6"},
+    {"randperm", make_randperm, 0, "randperm(n [, options])",
+     "1 … n in random order. Options: seed, dtype, device.",
+     "sum(randperm(10))", "55"},
+    {"seed", set_seed, 0, "seed(n)",
+     "Starts the random numbers of rand, randn, randint and randperm anew.",
+     "(function() seed(5) local a = rand(2) seed(5) return a == rand(2) "
+     "end)()",
+     "true"},
+    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+
+void lumat_open_generate(lua_State *L)
+{
+    lumat_register(L, functions);
+}
