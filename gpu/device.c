@@ -6,6 +6,7 @@ gpu_counters gpu_counted;
 static struct {
     void (*report)(const gpu_event *e, void *data);
     void *data;
+    int paused;
 } trace;
 
 const char *gpu_device_name(const gpu_device *d)
@@ -80,10 +81,15 @@ void gpu_set_trace(void (*report)(const gpu_event *e, void *data), void *data)
     trace.data = data;
 }
 
+void gpu_pause_trace(int paused)
+{
+    trace.paused = paused;
+}
+
 int gpu_trace_start(gpu_device *d)
 {
     gpu_counted.operations++;
-    return trace.report && gpu_timer_start(d) == GPU_OK;
+    return trace.report && !trace.paused && gpu_timer_start(d) == GPU_OK;
 }
 
 gpu_status gpu_trace_stop(gpu_device *d, gpu_event *e)

@@ -114,11 +114,16 @@ static gpu_status prepare_output(const char *name, const gpu_program *p,
         gpu_dtype type = is_test(p, in) ? GPU_BOOL : compute_type(p, in);
         return gpu_create(out, d, type, s->ndim, s->rows, s->cols);
     }
-    if (out->ndim == s->ndim && out->rows == s->rows && out->cols == s->cols)
-        return GPU_OK;
-    return gpu_fail(GPU_SHAPE, "%s: the result is %lldx%lld, out is %s", name,
-                    (long long)s->rows, (long long)s->cols,
-                    gpu_shape_text(out));
+    int fits = out->ndim == s->ndim &&
+               common(out->rows, s->rows) == out->rows &&
+               common(out->cols, s->cols) == out->cols;
+    if (!fits || (s->ndim == 1 && out->rows != s->rows))
+        return gpu_fail(GPU_SHAPE, "%s: the result is %lldx%lld, out is %s",
+                        name, (long long)s->rows, (long long)s->cols,
+                        gpu_shape_text(out));
+    s->rows = out->rows; /* a smaller result is stretched */
+    s->cols = out->cols;
+    return GPU_OK;
 }
 
 static gpu_status run(const char *name, gpu_program *p,

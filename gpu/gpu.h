@@ -266,6 +266,8 @@ typedef struct gpu_event {
 
 /* Called after every operation, which is then waited for. NULL: off. */
 void gpu_set_trace(void (*report)(const gpu_event *e, void *data), void *data);
+/* Keeps quiet between 1 and 0: what printing itself does is not news. */
+void gpu_pause_trace(int paused);
 
 typedef struct gpu_counters {
     uint64_t operations, allocations, uploaded, downloaded, fallbacks;

@@ -116,9 +116,9 @@ static gpu_status count_bytes(int64_t rows, int64_t cols, gpu_dtype dtype,
     if (rows < 0 || cols < 0)
         return gpu_fail(GPU_ARGUMENT, "a size cannot be negative: %lldx%lld",
                         (long long)rows, (long long)cols);
-    int64_t elements;
-    if (__builtin_mul_overflow(rows, cols, &elements) ||
-        elements > INT64_MAX / 16)
+    int64_t elements, most = INT64_MAX / 16;
+    if (rows > most || cols > most ||
+        __builtin_mul_overflow(rows, cols, &elements) || elements > most)
         return gpu_fail(GPU_MEMORY,
                         "%lldx%lld is more elements than any memory holds",
                         (long long)rows, (long long)cols);

@@ -179,6 +179,7 @@ static int take(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
     int64_t nrows, ncols;
+    lua_settop(L, 3);
     const int64_t *rows = push_places(L, 2, m->rows, &nrows);
     const int64_t *cols = push_places(L, 3, m->cols, &ncols);
     gpu_matrix *out = lumat_new_matrix(L);
@@ -192,6 +193,7 @@ static int put(lua_State *L)
     gpu_matrix *m = lumat_check_matrix(L, 1);
     gpu_matrix *from = lumat_check_matrix(L, 2);
     int64_t nrows, ncols;
+    lua_settop(L, 4);
     const int64_t *rows = push_places(L, 3, m->rows, &nrows);
     const int64_t *cols = push_places(L, 4, m->cols, &ncols);
     lumat_try(L, gpu_scatter(from, rows, nrows, cols, ncols, m));

@@ -81,6 +81,13 @@ static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
                            "the mask is %s, not bool: make one with "
                            "A:gt(0) and the like",
                            gpu_dtype_name(mask->dtype));
+    if (mask->ndim != m->ndim || mask->rows != m->rows ||
+        mask->cols != m->cols) {
+        lumat_push_shape(L, m);
+        lumat_push_shape(L, mask);
+        return lumat_raise(L, "mask: shapes differ (%s, mask %s)",
+                           lua_tostring(L, -2), lua_tostring(L, -1));
+    }
     gpu_program p;
     gpu_program_start(&p, 2);
     int value = gpu_program_constant(&p, number);

@@ -41,14 +41,17 @@ void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m)
     lua_concat(L, 3);
 }
 
+/* What printing itself computes is kept out of the trace. */
 static void push_matrix(lua_State *L, const gpu_matrix *m, const lumat_style *s)
 {
+    gpu_pause_trace(1);
     if (m->storage == NULL || gpu_is_lost(m) || gpu_size(m) == 0)
         lumat_push_matrix_headline(L, m);
     else if (m->ndim == 1)
         lumat_push_vector_text(L, m, s);
     else
         lumat_push_matrix_text(L, m, s);
+    gpu_pause_trace(0);
 }
 
 /* Both are called protected, with the value at 1. */

@@ -27,6 +27,23 @@ static int push_local_name(lua_State *L, int index)
     return found != NULL;
 }
 
+/* An upvalue of the function that called us. */
+static int push_upvalue_name(lua_State *L, int index)
+{
+    lua_Debug caller;
+    if (!lua_getstack(L, 1, &caller) || !lua_getinfo(L, "f", &caller))
+        return 0;
+    int function = lua_gettop(L);
+    const char *name, *found = NULL;
+    for (int i = 1; (name = lua_getupvalue(L, function, i)); i++)
+        if (is_same(L, index) && *name != '\0')
+            found = name;
+    lua_settop(L, function - 1);
+    if (found)
+        lua_pushstring(L, found);
+    return found != NULL;
+}
+
 /* A key of the table on top; pops the table. */
 static int push_key(lua_State *L, int index)
 {
@@ -48,7 +65,7 @@ static int push_key(lua_State *L, int index)
 const char *lumat_name_of(lua_State *L, int index, const char *otherwise)
 {
     index = lua_absindex(L, index);
-    if (push_local_name(L, index))
+    if (push_local_name(L, index) || push_upvalue_name(L, index))
         return lua_tostring(L, -1);
     if (lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session") == LUA_TTABLE) {
         if (push_key(L, index))

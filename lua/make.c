@@ -208,7 +208,7 @@ static int make_ones(lua_State *L)
 /* full(n, x) or full(m, n, x) */
 static int make_full(lua_State *L)
 {
-    int matrix = lua_type(L, 3) == LUA_TNUMBER || lua_isboolean(L, 3);
+    int matrix = !lua_isnoneornil(L, 3) && !lua_istable(L, 3);
     int at = matrix ? 3 : 2;
     if (!lua_isboolean(L, at))
         luaL_checknumber(L, at);

@@ -36,6 +36,7 @@ int lumat_raise(lua_State *L, const char *format, ...)
 /* The last failure's kind and text, for the exit code. */
 static void remember(lua_State *L, gpu_status status)
 {
+    gpu_pause_trace(0);
     lua_pushinteger(L, status);
     lua_setfield(L, LUA_REGISTRYINDEX, "lumat.status");
     lua_pushstring(L, gpu_message());

@@ -264,22 +264,24 @@ static int equal(lua_State *L)
     return 1;
 }
 
+/* A < B and A <= B, and > and >=, which Lua turns round. */
 static int no_order(lua_State *L)
 {
-    const char *word = lua_tostring(L, lua_upvalueindex(1));
+    int strict = lua_toboolean(L, lua_upvalueindex(1));
     int left = lumat_test_matrix(L, 1) != NULL;
-    const char *swapped = strcmp(word, "lt") == 0 ? "gt" : "ge";
-    const char *sign = strcmp(word, "lt") == 0 ? "<" : "<=";
-    if (left)
+    int number = lua_type(L, left ? 2 : 1) == LUA_TNUMBER;
+    const char *other = number ? luaL_tolstring(L, left ? 2 : 1, NULL) : "B";
+    const char *method = left ? (strict ? "lt" : "le") : strict ? "gt" : "ge";
+    const char *turned = strict ? "gt" : "ge", *sign = strict ? "<" : "<=";
+    if (number)
         return lumat_raise(L,
-                           "A %s B gives a single true or false in Lua: "
-                           "write A:%s(B) for a mask (or A:%s(B) for %s)",
-                           sign, word, swapped,
-                           strcmp(word, "lt") == 0 ? ">" : ">=");
+                           "a comparison of a matrix with %s gives a single "
+                           "true or false in Lua: write A:%s(%s) for a mask",
+                           other, method, other);
     return lumat_raise(L,
-                       "x %s A gives a single true or false in Lua: "
-                       "write A:%s(x) for a mask",
-                       sign, swapped);
+                       "A %s B gives a single true or false in Lua: write "
+                       "A:%s(B) for a mask (or A:%s(B) for %s)",
+                       sign, method, turned, strict ? ">" : ">=");
 }
 
 /* --- opening -------------------------------------------------------------- */
@@ -344,10 +346,10 @@ static void add_operators(lua_State *L)
     lua_setfield(L, -2, "__mod");
     lua_pushcfunction(L, equal);
     lua_setfield(L, -2, "__eq");
-    lua_pushliteral(L, "lt");
+    lua_pushboolean(L, 1);
     lua_pushcclosure(L, no_order, 1);
     lua_setfield(L, -2, "__lt");
-    lua_pushliteral(L, "le");
+    lua_pushboolean(L, 0);
     lua_pushcclosure(L, no_order, 1);
     lua_setfield(L, -2, "__le");
     lua_pop(L, 1);

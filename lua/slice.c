@@ -52,6 +52,8 @@ static int edge(parser *s, int64_t index, int64_t *out)
 static int make_range(parser *s, int64_t first, int64_t last, int64_t step,
                       gpu_slice *out)
 {
+    if (s->size > INT64_MAX / 4)
+        return fail(s, "the dimension is too large to slice");
     if (step == 0)
         return fail(s, "a step cannot be 0");
     if (step == INT64_MIN)
@@ -144,6 +146,22 @@ static int read_index(parser *s, int64_t *out)
     return 1;
 }
 
+static int read_step(parser *s, int64_t *out)
+{
+    skip_blanks(s);
+    int minus = at(s, '-');
+    if (minus)
+        s->p++;
+    if (s->p == s->end || *s->p < '0' || *s->p > '9')
+        return fail(s, "a step is a whole number, not '%.*s'",
+                    (int)(s->end - s->p < 20 ? s->end - s->p : 20), s->p);
+    if (!read_digits(s, out))
+        return 0;
+    if (minus)
+        *out = -*out;
+    return 1;
+}
+
 static int ends_part(parser *s)
 {
     skip_blanks(s);
@@ -170,7 +188,7 @@ static int read_part(parser *s, lumat_part *out)
         return 0;
     if (at(s, ':')) {
         s->p++;
-        if (!read_index(s, &step))
+        if (!read_step(s, &step))
             return 0;
     }
     out->is_index = 0;

@@ -18,7 +18,8 @@ static void gather_names(lua_State *L, int all, int base)
 {
     int table = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-        if (lua_type(L, -2) != LUA_TSTRING)
+        if (lua_type(L, -2) != LUA_TSTRING ||
+            strcmp(lua_tostring(L, -2), "arg") == 0)
             continue;
         lua_pushvalue(L, -2);
         lua_rawget(L, base);

@@ -82,8 +82,7 @@ static int zero(void *device)
     return 0;
 }
 
-static gpu_status copy_bytes(void *device, void *to, const void *from,
-                             size_t n)
+static gpu_status copy_bytes(void *device, void *to, const void *from, size_t n)
 {
     (void)device;
     memcpy(to, from, n);
@@ -120,7 +119,7 @@ static gpu_status timer_stop(void *device, double *seconds)
 /* --- peak: the best of a few tries at what the machine does best ---------- */
 
 enum { SIDE = 1024, TRIES = 4, COPIED = 64 << 20 };
-static const double patience = 0.08; /* seconds a measurement may take */
+static const double patience = 0.05; /* seconds a measurement may take */
 
 static double best_gemm(gpu_dtype t, void *a, void *c)
 {
@@ -213,7 +212,10 @@ static const gpu_cpu_vector *best_vectors(void)
 {
 #if defined(__x86_64__)
     const char *wish = getenv("LUMAT_CPU");
-    int below = !wish ? 3 : !strcmp(wish, "base") ? 1 : !strcmp(wish, "avx2") ? 2 : 3;
+    int below = !wish                   ? 3
+                : !strcmp(wish, "base") ? 1
+                : !strcmp(wish, "avx2") ? 2
+                                        : 3;
     if (below > 2 && gpu_cpu_vector_avx512.name &&
         __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512vl") &&

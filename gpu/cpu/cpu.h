@@ -23,18 +23,14 @@ void gpu_cpu_memory_limits(size_t *available, size_t *total);
  * there are many elements. work decides its results by its position alone, so
  * that they do not depend on the cut. */
 typedef gpu_status gpu_cpu_work(void *context, int64_t first, int64_t last);
-gpu_status gpu_cpu_parallel(int64_t count, int64_t elements,
-                            gpu_cpu_work *work, void *context);
-
-/* One thread for a LAPACK call that threads would slow down, then as before. */
-int gpu_cpu_blas_single(int single);
-void gpu_cpu_blas_restore(int threads);
+gpu_status gpu_cpu_parallel(int64_t count, int64_t elements, gpu_cpu_work *work,
+                            void *context);
 
 /* --- views (strided.c) --------------------------------------------------- */
 
 gpu_view gpu_cpu_turned(gpu_view v); /* transposed */
-gpu_view gpu_cpu_part(const gpu_view *v, int64_t row, int64_t col,
-                      int64_t rows, int64_t cols);
+gpu_view gpu_cpu_part(const gpu_view *v, int64_t row, int64_t col, int64_t rows,
+                      int64_t cols);
 /* One row when its elements lie at one step, else the same view. */
 gpu_view gpu_cpu_flat(gpu_view v);
 /* Copies and converts; meant for pieces that fit a cache. */

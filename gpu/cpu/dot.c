@@ -11,7 +11,6 @@ enum {
     MANY_PARTS = 1024
 };
 
-
 static gpu_view as_row(const gpu_view *v)
 {
     return v->cols == 1 ? gpu_cpu_turned(*v) : *v;
@@ -125,8 +124,8 @@ static gpu_status fold_parts(void *context, int64_t first, int64_t last)
     return GPU_OK;
 }
 
-static gpu_status dot_vector(void *device, const gpu_view *x,
-                             const gpu_view *y, double *out)
+static gpu_status dot_vector(void *device, const gpu_view *x, const gpu_view *y,
+                             double *out)
 {
     (void)device;
     folding f = {as_row(x), as_row(y), PART, NULL};
@@ -168,7 +167,8 @@ const gpu_kernel gpu_cpu_dot_vector = {
     .dot = dot_vector,
 };
 
-/* --- openblas -------------------------------------------------------------- */
+/* --- openblas --------------------------------------------------------------
+ */
 
 static double blas_dot(const gpu_view *x, const gpu_view *y)
 {

@@ -10,8 +10,8 @@ double gpu_op_evaluate(gpu_op op, double x, double y, double z)
 {
     (void)y, (void)z;
     switch (op) {
-#define OP(name, arity, expression, vector, help, example, result)             \
-    case GPU_OP_##name:                                                        \
+#define OP(name, arity, expression, vector, help, example, result) \
+    case GPU_OP_##name:                                            \
         return (double)(expression);
 #define TEST OP
 #define REDUCTION(name, primitive, help, example, result)

@@ -3,9 +3,8 @@
 #include "cpu.h"
 
 static const gpu_kernel *const ladder[] = {
-    &gpu_cpu_dot_reference,    &gpu_cpu_dot_vector,
-    &gpu_cpu_dot_openblas,     &gpu_cpu_matmul_reference,
-    &gpu_cpu_matmul_openblas,
+    &gpu_cpu_dot_reference,    &gpu_cpu_dot_vector,      &gpu_cpu_dot_openblas,
+    &gpu_cpu_matmul_reference, &gpu_cpu_matmul_openblas,
 };
 
 int gpu_cpu_kernels(const gpu_kernel *const **list)

@@ -1,10 +1,36 @@
 /* Linear systems through LAPACK. A row-major matrix is, to LAPACK, its
  * transpose: that is factored, and the transposed system solved. */
+#include <dlfcn.h>
 #include <lapacke.h>
 #include <stdlib.h>
 #include "cpu.h"
 
 enum { WORTH_THREADS = 128 }; /* order from which threads help */
+
+/* OpenBLAS's threads slow small factorizations down: one for those. Other
+ * BLAS libraries do not have these functions. Returns what to restore. */
+static int limit_threads(int64_t n)
+{
+    int (*get)(void);
+    void (*set)(int);
+    if (n >= WORTH_THREADS)
+        return 0;
+    *(void **)&get = dlsym(RTLD_DEFAULT, "openblas_get_num_threads");
+    *(void **)&set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
+    if (!get || !set)
+        return 0;
+    int threads = get();
+    set(1);
+    return threads;
+}
+
+static void restore_threads(int threads)
+{
+    void (*set)(int);
+    *(void **)&set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
+    if (threads > 1 && set)
+        set(threads);
+}
 
 /* The rows of b as LAPACK's columns, and back. */
 static void transpose(gpu_dtype t, void *from, void *to, int64_t rows,
@@ -27,8 +53,7 @@ static lapack_int factor(const gpu_view *a, lapack_int *pivots)
 {
     lapack_int n = (lapack_int)a->rows;
     return a->dtype == GPU_F64
-               ? LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, a->data, n,
-                                     pivots)
+               ? LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, a->data, n, pivots)
                : LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, n, n, a->data, n,
                                      pivots);
 }
@@ -38,11 +63,11 @@ static void substitute(const gpu_view *a, const lapack_int *pivots, void *b,
 {
     lapack_int n = (lapack_int)a->rows, m = (lapack_int)columns;
     if (a->dtype == GPU_F64)
-        LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'T', n, m, a->data, n, pivots,
-                            b, n);
+        LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'T', n, m, a->data, n, pivots, b,
+                            n);
     else
-        LAPACKE_sgetrs_work(LAPACK_COL_MAJOR, 'T', n, m, a->data, n, pivots,
-                            b, n);
+        LAPACKE_sgetrs_work(LAPACK_COL_MAJOR, 'T', n, m, a->data, n, pivots, b,
+                            n);
 }
 
 static gpu_status solve(const gpu_view *a, const gpu_view *b,
@@ -56,9 +81,8 @@ static gpu_status solve(const gpu_view *a, const gpu_view *b,
             GPU_SINGULAR, "solve: the matrix is singular (pivot %d is zero)",
             (int)zero);
     if (zero < 0)
-        return gpu_cpu_host->fail(GPU_INTERNAL,
-                                  "solve: LAPACK refused argument %d",
-                                  (int)-zero);
+        return gpu_cpu_host->fail(
+            GPU_INTERNAL, "solve: LAPACK refused argument %d", (int)-zero);
     if (b->cols > 1 && gpu_cpu_alloc(NULL, bytes, &columns) != GPU_OK)
         return gpu_cpu_stop(GPU_MEMORY);
     if (b->cols > 1)
@@ -80,9 +104,9 @@ gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b)
         return GPU_OK;
     if (gpu_cpu_alloc(NULL, bytes, &pivots) != GPU_OK)
         return gpu_cpu_stop(GPU_MEMORY);
-    int threads = gpu_cpu_blas_single(a->rows < WORTH_THREADS);
+    int threads = limit_threads(a->rows);
     gpu_status status = solve(a, b, pivots);
-    gpu_cpu_blas_restore(threads);
+    restore_threads(threads);
     gpu_cpu_free(NULL, pivots, bytes);
     return status;
 }
@@ -111,9 +135,9 @@ gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out)
         return GPU_OK;
     if (gpu_cpu_alloc(NULL, bytes, &pivots) != GPU_OK)
         return gpu_cpu_stop(GPU_MEMORY);
-    int threads = gpu_cpu_blas_single(a->rows < WORTH_THREADS);
+    int threads = limit_threads(a->rows);
     lapack_int zero = factor(a, pivots);
-    gpu_cpu_blas_restore(threads);
+    restore_threads(threads);
     *out = zero > 0 ? 0 : diagonal_product(a, pivots);
     gpu_cpu_free(NULL, pivots, bytes);
     return GPU_OK;

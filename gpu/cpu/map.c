@@ -34,17 +34,17 @@ static int map_tiny(const gpu_program *p, const gpu_view *in,
     }
     const gpu_instruction *c = &p->code[0];
     int known = p->inputs + p->constants;
-    gpu_cpu_vectors->map[t][c->op](
-        out->data, value[c->x], c->y < known ? value[c->y] : 0,
-        c->z < known ? value[c->z] : 0, (size_t)n);
+    gpu_cpu_vectors->map[t][c->op](out->data, value[c->x],
+                                   c->y < known ? value[c->y] : 0,
+                                   c->z < known ? value[c->z] : 0, (size_t)n);
     return 1;
 }
 
 static void map_tile(const gpu_cpu_plan *plan, int64_t number, char *scratch)
 {
     gpu_cpu_tile tile = gpu_cpu_plan_tile(plan, number);
-    gpu_view to = gpu_cpu_part(&plan->out, tile.row, tile.col, tile.rows,
-                               tile.cols);
+    gpu_view to =
+        gpu_cpu_part(&plan->out, tile.row, tile.col, tile.rows, tile.cols);
     if (plan->length == 0 && plan->inputs > 0) {
         gpu_view from = gpu_cpu_part(&plan->in[0], tile.row, tile.col,
                                      tile.rows, tile.cols);
@@ -56,8 +56,12 @@ static void map_tile(const gpu_cpu_plan *plan, int64_t number, char *scratch)
         return;
     }
     const void *r = gpu_cpu_plan_run(plan, &tile, scratch, NULL);
-    gpu_view from = {(void *)(uintptr_t)r, plan->compute, tile.rows,
-                     tile.cols, tile.cols, 1};
+    gpu_view from = {(void *)(uintptr_t)r,
+                     plan->compute,
+                     tile.rows,
+                     tile.cols,
+                     tile.cols,
+                     1};
     gpu_cpu_convert(&from, &to);
 }
 

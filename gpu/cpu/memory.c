@@ -151,8 +151,7 @@ static void keep(void *data, size_t bytes)
     if (bytes > kept_limit()) {
         free(data);
     } else {
-        while (cache.count == KEPT_BLOCKS ||
-               cache.bytes + bytes > cache.limit)
+        while (cache.count == KEPT_BLOCKS || cache.bytes + bytes > cache.limit)
             drop_oldest();
         cache.block[cache.count++] = (kept_block){data, bytes};
         cache.bytes += bytes;

@@ -12,9 +12,8 @@ typedef struct move {
 /* The view of the indexed side: from for gather, to for scatter. */
 static gpu_view indexed(const move *m, int64_t i, int64_t j)
 {
-    return gpu_cpu_part(m->scatter ? m->to : m->from,
-                        m->rows ? m->rows[i] : i, m->cols ? m->cols[j] : j, 1,
-                        1);
+    return gpu_cpu_part(m->scatter ? m->to : m->from, m->rows ? m->rows[i] : i,
+                        m->cols ? m->cols[j] : j, 1, 1);
 }
 
 static void move_one(const gpu_view *from, const gpu_view *to)
@@ -128,13 +127,13 @@ static gpu_status count_runs(void *context, int64_t first, int64_t last)
     return GPU_OK;
 }
 
-#define PACK(type)                                                             \
-    for (int64_t k = 0; k < size; k++)                                         \
-        if (truth[k])                                                          \
+#define PACK(type)                     \
+    for (int64_t k = 0; k < size; k++) \
+        if (truth[k])                  \
             ((type *)packed)[count++] = ((const type *)full)[k];
-#define UNPACK(type)                                                           \
-    for (int64_t k = 0; k < size; k++)                                         \
-        if (truth[k])                                                          \
+#define UNPACK(type)                   \
+    for (int64_t k = 0; k < size; k++) \
+        if (truth[k])                  \
             ((type *)full)[k] = ((const type *)packed)[count++];
 
 /* Moves a piece and returns how many were true. */

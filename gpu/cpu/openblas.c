@@ -1,47 +1,19 @@
 /* matmul `openblas`: the system's BLAS on views, copying only operands whose
  * two steps are both other than 1. */
 #include <cblas.h>
-#include <dlfcn.h>
 #include <limits.h>
 #include <string.h>
 #include <omp.h>
 #include "cpu.h"
 
 enum {
-    TINY = 64,        /* m n k up to which plain loops beat a call */
-    SMALLEST = 512    /* side below which a product is not cut */
+    TINY = 64,     /* m n k up to which plain loops beat a call */
+    SMALLEST = 512 /* side below which a product is not cut */
 };
 
 /* Work between two looks at the interrupt flag, for each thread: about 20 ms
  * on a slow core. */
 static const double flops_a_thread = 1.1e9;
-
-int gpu_cpu_blas_single(int single)
-{
-    static int (*get)(void);
-    static void (*set)(int);
-    if (!single)
-        return 0;
-    if (!set) {
-        *(void **)&get = dlsym(RTLD_DEFAULT, "openblas_get_num_threads");
-        *(void **)&set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
-    }
-    if (!get || !set)
-        return 0;
-    int threads = get();
-    set(1);
-    return threads;
-}
-
-void gpu_cpu_blas_restore(int threads)
-{
-    static void (*set)(int);
-    if (threads <= 1)
-        return;
-    if (!set)
-        *(void **)&set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
-    set(threads);
-}
 
 /* --- a few elements ------------------------------------------------------- */
 
@@ -54,12 +26,10 @@ void gpu_cpu_blas_restore(int threads)
             for (int64_t j = 0; j < p->c.cols; j++) {                          \
                 double sum = 0;                                                \
                 for (int64_t k = 0; k < p->a.cols; k++)                        \
-                    sum += (double)a[i * p->a.row_stride +                     \
-                                     k * p->a.col_stride] *                    \
-                           (double)b[k * p->b.row_stride +                     \
-                                     j * p->b.col_stride];                     \
-                type *to =                                                     \
-                    &c[i * p->c.row_stride + j * p->c.col_stride];             \
+                    sum +=                                                     \
+                        (double)a[i * p->a.row_stride + k * p->a.col_stride] * \
+                        (double)b[k * p->b.row_stride + j * p->b.col_stride];  \
+                type *to = &c[i * p->c.row_stride + j * p->c.col_stride];      \
                 sum *= p->alpha;                                               \
                 *to = (type)(p->beta == 0 ? sum : sum + p->beta * *to);        \
             }                                                                  \
@@ -164,8 +134,8 @@ static void call_gemm(const product *p)
 /* BLAS takes the lowest address of a vector that runs backwards. */
 static void *lowest(const gpu_view *v)
 {
-    gpu_view end = gpu_cpu_part(v, v->row_stride < 0 ? v->rows - 1 : 0, 0, 1,
-                                1);
+    gpu_view end =
+        gpu_cpu_part(v, v->row_stride < 0 ? v->rows - 1 : 0, 0, 1, 1);
     return end.data;
 }
 
@@ -182,12 +152,12 @@ static void call_gemv(const product *p)
         for (int64_t i = 0; i < y->rows; i++)
             gpu_cpu_store_one(y, i, 0, 0);
     if (y->dtype == GPU_F64)
-        cblas_dgemv(CblasRowMajor, p->a.transposed, m, n, p->alpha,
-                    p->a.v.data, lda, lowest(x), ix, p->beta, lowest(y), iy);
+        cblas_dgemv(CblasRowMajor, p->a.transposed, m, n, p->alpha, p->a.v.data,
+                    lda, lowest(x), ix, p->beta, lowest(y), iy);
     else
         cblas_sgemv(CblasRowMajor, p->a.transposed, m, n, (float)p->alpha,
-                    p->a.v.data, lda, lowest(x), ix, (float)p->beta,
-                    lowest(y), iy);
+                    p->a.v.data, lda, lowest(x), ix, (float)p->beta, lowest(y),
+                    iy);
 }
 
 static gpu_view cut(const gpu_view *v, int64_t i, int64_t j, int64_t rows,
@@ -199,8 +169,7 @@ static gpu_view cut(const gpu_view *v, int64_t i, int64_t j, int64_t rows,
 }
 
 /* Sides of the blocks between two looks at the flag. */
-static void choose_blocks(const product *p, int64_t *m, int64_t *n,
-                          int64_t *k)
+static void choose_blocks(const product *p, int64_t *m, int64_t *n, int64_t *k)
 {
     double budget = flops_a_thread * omp_get_max_threads();
     *m = p->c.v.rows;

@@ -22,8 +22,8 @@ gpu_status gpu_cpu_stop(gpu_status status)
     return status;
 }
 
-static gpu_status run_threads(int64_t count, int64_t ranges,
-                              gpu_cpu_work *work, void *context)
+static gpu_status run_threads(int64_t count, int64_t ranges, gpu_cpu_work *work,
+                              void *context)
 {
     atomic_int worst = GPU_OK;
 #pragma omp parallel for schedule(dynamic, 1)
@@ -39,8 +39,8 @@ static gpu_status run_threads(int64_t count, int64_t ranges,
     return (gpu_status)worst;
 }
 
-gpu_status gpu_cpu_parallel(int64_t count, int64_t elements,
-                            gpu_cpu_work *work, void *context)
+gpu_status gpu_cpu_parallel(int64_t count, int64_t elements, gpu_cpu_work *work,
+                            void *context)
 {
     if (count <= 0)
         return GPU_OK;

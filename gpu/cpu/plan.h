@@ -39,6 +39,9 @@ typedef enum gpu_cpu_order {
     GPU_CPU_ANY        /* whatever is fastest */
 } gpu_cpu_order;
 
+/* One value for all elements: both steps are 0. */
+int gpu_cpu_is_uniform(const gpu_view *v);
+
 /* out may be NULL. inputs all have rows x cols. */
 void gpu_cpu_plan_make(gpu_cpu_plan *plan, const gpu_program *p,
                        const gpu_view *in, const gpu_view *out, int64_t rows,
@@ -52,9 +55,8 @@ gpu_cpu_tile gpu_cpu_plan_tile(const gpu_cpu_plan *plan, int64_t number);
 
 /* Computes a tile and returns its elements row by row without gaps: in
  * target, unless that is NULL. */
-const void *gpu_cpu_plan_run(const gpu_cpu_plan *plan,
-                             const gpu_cpu_tile *tile, char *scratch,
-                             void *target);
+const void *gpu_cpu_plan_run(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
+                             char *scratch, void *target);
 
 /* Does the tile of v lie without gaps, in the compute type? */
 int gpu_cpu_plan_in_place(const gpu_cpu_plan *plan, const gpu_view *v,

@@ -2,7 +2,6 @@
  * made anywhere and every device gives the same. Must not be compiled with
  * contraction to FMA (-ffp-contract=off, which -std=c11 implies). */
 #include <math.h>
-#include <Random123/philox.h>
 #include "cpu.h"
 #include "vector.h"
 
@@ -18,69 +17,68 @@ typedef union values {
     double d[PIECE];
 } values;
 
-static philox4x32_ctr_t block(const gpu_random *r, int64_t number)
+/* A block of Philox: four f32, or two f64. */
+typedef uint32_t words[4];
+
+static uint64_t wide(const words *w, int64_t i)
 {
-    uint64_t n = (uint64_t)number;
-    philox4x32_ctr_t counter = {{(uint32_t)n, (uint32_t)(n >> 32),
-                                 (uint32_t)r->call, (uint32_t)(r->call >> 32)}};
-    philox4x32_key_t key = {{(uint32_t)r->seed, (uint32_t)(r->seed >> 32)}};
-    return philox4x32(counter, key);
+    const uint32_t *pair = w[i / 2] + i % 2 * 2;
+    return pair[0] | (uint64_t)pair[1] << 32;
 }
 
-static uint64_t word(const philox4x32_ctr_t *c, int which)
+static void draw(const gpu_random *r, int64_t block, size_t n, words *to)
 {
-    return c->v[2 * which] | (uint64_t)c->v[2 * which + 1] << 32;
+    gpu_cpu_vectors->philox(to, (uint64_t)block, n, r->call, r->seed);
 }
 
 /* Rounding may reach high, which is outside. */
 static void uniform_f32(const gpu_random *r, int64_t first, float *to)
 {
+    words w[PIECE / 4];
     float low = (float)r->low, high = (float)r->high, span = high - low;
     float last = high > low ? nextafterf(high, low) : high;
-    for (int64_t i = 0; i < PIECE; i += 4) {
-        philox4x32_ctr_t c = block(r, (first + i) / 4);
-        for (int k = 0; k < 4; k++) {
-            float scaled = span * ((float)(c.v[k] >> 8) * 0x1p-24f);
-            float value = low + scaled;
-            to[i + k] = value >= high ? last : value;
-        }
+    draw(r, first / 4, PIECE / 4, w);
+    const uint32_t *word = w[0];
+    for (int64_t i = 0; i < PIECE; i++) {
+        float scaled = span * ((float)(int32_t)(word[i] >> 8) * 0x1p-24f);
+        float value = low + scaled;
+        to[i] = value >= high ? last : value;
     }
 }
 
 static void uniform_f64(const gpu_random *r, int64_t first, double *to)
 {
+    words w[PIECE / 2];
     double low = r->low, high = r->high, span = high - low;
     double last = high > low ? nextafter(high, low) : high;
-    for (int64_t i = 0; i < PIECE; i += 2) {
-        philox4x32_ctr_t c = block(r, (first + i) / 2);
-        for (int k = 0; k < 2; k++) {
-            double scaled = span * ((double)(word(&c, k) >> 11) * 0x1p-53);
-            double value = low + scaled;
-            to[i + k] = value >= high ? last : value;
-        }
+    draw(r, first / 2, PIECE / 2, w);
+    for (int64_t i = 0; i < PIECE; i++) {
+        double scaled = span * ((double)(int64_t)(wide(w, i) >> 11) * 0x1p-53);
+        double value = low + scaled;
+        to[i] = value >= high ? last : value;
     }
 }
 
 static void integers(const gpu_random *r, int64_t first, double *to)
 {
+    words w[PIECE / 2];
     int64_t low = (int64_t)r->low;
     uint64_t span = (uint64_t)((int64_t)r->high - low) + 1;
-    for (int64_t i = 0; i < PIECE; i += 2) {
-        philox4x32_ctr_t c = block(r, (first + i) / 2);
-        for (int k = 0; k < 2; k++) {
-            unsigned __int128 wide = (unsigned __int128)word(&c, k) * span;
-            to[i + k] = (double)(low + (int64_t)(wide >> 64));
-        }
+    draw(r, first / 2, PIECE / 2, w);
+    for (int64_t i = 0; i < PIECE; i++) {
+        unsigned __int128 product = (unsigned __int128)wide(w, i) * span;
+        to[i] = (double)(low + (int64_t)(product >> 64));
     }
 }
 
 static void normals(const gpu_random *r, int64_t first, double *to)
 {
+    words w[PIECE / 2];
     double a[PIECE / 2], b[PIECE / 2];
+    draw(r, first / 2, PIECE / 2, w);
     for (int64_t i = 0; i < PIECE / 2; i++) {
-        philox4x32_ctr_t c = block(r, first / 2 + i);
-        a[i] = (double)((word(&c, 0) >> 11) + 1) * 0x1p-53;
-        b[i] = (double)(word(&c, 1) >> 11) * 0x1p-53;
+        a[i] = (double)(int64_t)((wide(w, 2 * i) >> 11) + 1) * 0x1p-53;
+        b[i] = (double)(int64_t)(wide(w, 2 * i + 1) >> 11) * 0x1p-53;
     }
     gpu_cpu_vectors->normal(a, b, PIECE / 2);
     for (int64_t i = 0; i < PIECE / 2; i++) {
@@ -113,8 +111,7 @@ static gpu_status fill_range(void *context, int64_t from, int64_t to)
     return GPU_OK;
 }
 
-gpu_status gpu_cpu_random(void *device, const gpu_random *r,
-                          const gpu_view *to)
+gpu_status gpu_cpu_random(void *device, const gpu_random *r, const gpu_view *to)
 {
     (void)device;
     filling f = {r, to};

@@ -78,7 +78,7 @@ gpu_status gpu_cpu_scan(void *device, gpu_scan_kind kind, int axis,
         s.from = gpu_cpu_turned(*from);
         s.to = gpu_cpu_turned(*to);
     }
-    s.across = s.from.rows > 1 &&
-               length(s.to.row_stride) < length(s.to.col_stride);
+    s.across =
+        s.from.rows > 1 && length(s.to.row_stride) < length(s.to.col_stride);
     return gpu_cpu_parallel(s.from.rows, n, scan_range, &s);
 }

@@ -7,9 +7,9 @@
 enum {
     DIGIT_BITS = 11,
     DIGITS = 1 << DIGIT_BITS,
-    PASSES = 6,       /* of 11 bits make 64 */
+    PASSES = 6,        /* of 11 bits make 64 */
     SHORT_LINE = 2048, /* up to which merging is faster */
-    RUN = 16,         /* sorted by insertion */
+    RUN = 16,          /* sorted by insertion */
     PIECE = 1024,
     POLL = 1 << 18
 };

@@ -17,8 +17,8 @@ gpu_view gpu_cpu_turned(gpu_view v)
     return t;
 }
 
-gpu_view gpu_cpu_part(const gpu_view *v, int64_t row, int64_t col,
-                      int64_t rows, int64_t cols)
+gpu_view gpu_cpu_part(const gpu_view *v, int64_t row, int64_t col, int64_t rows,
+                      int64_t cols)
 {
     gpu_view part = *v;
     int64_t place = row * v->row_stride + col * v->col_stride;
@@ -45,14 +45,14 @@ gpu_view gpu_cpu_flat(gpu_view v)
 typedef void strided_copy(void *to, int64_t ts, const void *from, int64_t fs,
                           int64_t n);
 
-#define STRIDED(name, to_type, from_type, expression)                          \
-    static void name(void *to, int64_t ts, const void *from, int64_t fs,       \
-                     int64_t n)                                                \
-    {                                                                          \
-        to_type *r = to;                                                       \
-        const from_type *x = from;                                             \
-        for (int64_t i = 0; i < n; i++)                                        \
-            r[i * ts] = (to_type)(expression);                                 \
+#define STRIDED(name, to_type, from_type, expression)                    \
+    static void name(void *to, int64_t ts, const void *from, int64_t fs, \
+                     int64_t n)                                          \
+    {                                                                    \
+        to_type *r = to;                                                 \
+        const from_type *x = from;                                       \
+        for (int64_t i = 0; i < n; i++)                                  \
+            r[i * ts] = (to_type)(expression);                           \
     }
 STRIDED(strided_f32_f32, float, float, x[i * fs])
 STRIDED(strided_f32_f64, double, float, x[i * fs])

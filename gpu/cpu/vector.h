@@ -22,7 +22,15 @@ typedef struct gpu_cpu_vector {
     double (*prod[2])(const void *x, size_t n);
     double (*smallest[2])(const void *x, size_t n);
     double (*largest[2])(const void *x, size_t n);
+    /* The same for many columns at once: r[j] takes column j of x. */
+    void (*sum_rows[2])(double *r, const void *x, size_t rows, size_t cols);
+    void (*smallest_rows[2])(double *r, const void *x, size_t rows,
+                             size_t cols);
+    void (*largest_rows[2])(double *r, const void *x, size_t rows, size_t cols);
     double (*dot[2])(const void *x, const void *y, size_t n);
+    /* Philox4x32-10: the words of blocks first .. first + n - 1. */
+    void (*philox)(uint32_t (*to)[4], uint64_t first, size_t n, uint64_t call,
+                   uint64_t seed);
     /* Uniforms a in (0, 1] and b in [0, 1) become two normals each. */
     void (*normal)(double *a, double *b, size_t n);
 } gpu_cpu_vector;

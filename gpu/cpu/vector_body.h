@@ -3,6 +3,7 @@
  * SLEEF functions and registers it has. */
 #include <math.h>
 #include <string.h>
+#include <Random123/philox.h>
 #include "op_macros.h"
 
 /* The macro argument after a lookup: SECOND(LOOKUP_key, otherwise) gives what
@@ -60,13 +61,13 @@
 #include "vector_loops.h"
 #include "vector_folds.h"
 
-#define CONVERSION(name, to_type, from_type, expression)                       \
-    static void name(void *to, const void *from, size_t n)                     \
-    {                                                                          \
-        to_type *r = to;                                                       \
-        const from_type *x = from;                                             \
-        for (size_t i = 0; i < n; i++)                                         \
-            r[i] = (to_type)(expression);                                      \
+#define CONVERSION(name, to_type, from_type, expression)   \
+    static void name(void *to, const void *from, size_t n) \
+    {                                                      \
+        to_type *r = to;                                   \
+        const from_type *x = from;                         \
+        for (size_t i = 0; i < n; i++)                     \
+            r[i] = (to_type)(expression);                  \
     }
 CONVERSION(f32_to_f64, double, float, x[i])
 CONVERSION(f64_to_f32, float, double, x[i])
@@ -75,14 +76,32 @@ CONVERSION(f64_to_bool, uint8_t, double, x[i] != 0)
 CONVERSION(bool_to_f32, float, uint8_t, x[i] != 0)
 CONVERSION(bool_to_f64, double, uint8_t, x[i] != 0)
 
-#define PLAIN_COPY(name, type)                                                 \
-    static void name(void *to, const void *from, size_t n)                     \
-    {                                                                          \
-        memmove(to, from, n * sizeof(type));                                   \
+#define PLAIN_COPY(name, type)                             \
+    static void name(void *to, const void *from, size_t n) \
+    {                                                      \
+        memmove(to, from, n * sizeof(type));               \
     }
 PLAIN_COPY(f32_to_f32, float)
 PLAIN_COPY(f64_to_f64, double)
 PLAIN_COPY(bool_to_bool, uint8_t)
+
+static void philox(uint32_t (*to)[4], uint64_t first, size_t n, uint64_t call,
+                   uint64_t seed)
+{
+    philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    uint32_t call_low = (uint32_t)call, call_high = (uint32_t)(call >> 32);
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        uint64_t block = first + i;
+        philox4x32_ctr_t c = {
+            {(uint32_t)block, (uint32_t)(block >> 32), call_low, call_high}};
+        c = philox4x32(c, key);
+        to[i][0] = c.v[0];
+        to[i][1] = c.v[1];
+        to[i][2] = c.v[2];
+        to[i][3] = c.v[3];
+    }
+}
 
 /* Box and Muller, A note on the generation of random normal deviates, 1958. */
 #ifdef USE_SLEEF
@@ -134,14 +153,14 @@ const gpu_cpu_vector TABLE = {
     .map =
         {
             {
-#define OP(name, arity, expression, vector, help, example, result)             \
+#define OP(name, arity, expression, vector, help, example, result) \
     [GPU_OP_##name] = loop_##name##_f32,
 #define TEST OP
 #define REDUCTION(name, primitive, help, example, result)
 #include "ops.def"
             },
             {
-#define OP(name, arity, expression, vector, help, example, result)             \
+#define OP(name, arity, expression, vector, help, example, result) \
     [GPU_OP_##name] = loop_##name##_f64,
 #define TEST OP
 #define REDUCTION(name, primitive, help, example, result)
@@ -158,6 +177,10 @@ const gpu_cpu_vector TABLE = {
     .prod = {prod_f32, prod_f64},
     .smallest = {smallest_f32, smallest_f64},
     .largest = {largest_f32, largest_f64},
+    .sum_rows = {sum_rows_f32, sum_rows_f64},
+    .smallest_rows = {smallest_rows_f32, smallest_rows_f64},
+    .largest_rows = {largest_rows_f32, largest_rows_f64},
     .dot = {dot_f32, dot_f64},
+    .philox = philox,
     .normal = normal,
 };

@@ -76,27 +76,52 @@ static double TYPED(prod)(const void *xv, size_t n)
     return lane[0];
 }
 
-#define EXTREME(name, CHOOSE)                                                  \
-    static double TYPED(name)(const void *xv, size_t n)                        \
-    {                                                                          \
-        const T *x = xv;                                                       \
-        T lane[FOLD_LANES], best = x[0];                                       \
-        size_t i = 0;                                                          \
-        if (n >= FOLD_LANES) {                                                 \
-            for (int l = 0; l < FOLD_LANES; l++)                               \
-                lane[l] = best;                                                \
-            for (; i + FOLD_LANES <= n; i += FOLD_LANES)                       \
-                for (int l = 0; l < FOLD_LANES; l++)                           \
-                    lane[l] = CHOOSE(x[i + l], lane[l]);                       \
-            for (int l = 0; l < FOLD_LANES; l++)                               \
-                best = CHOOSE(lane[l], best);                                  \
-        }                                                                      \
-        for (; i < n; i++)                                                     \
-            best = CHOOSE(x[i], best);                                         \
-        return best;                                                           \
+#define EXTREME(name, CHOOSE)                            \
+    static double TYPED(name)(const void *xv, size_t n)  \
+    {                                                    \
+        const T *x = xv;                                 \
+        T lane[FOLD_LANES], best = x[0];                 \
+        size_t i = 0;                                    \
+        if (n >= FOLD_LANES) {                           \
+            for (int l = 0; l < FOLD_LANES; l++)         \
+                lane[l] = best;                          \
+            for (; i + FOLD_LANES <= n; i += FOLD_LANES) \
+                for (int l = 0; l < FOLD_LANES; l++)     \
+                    lane[l] = CHOOSE(x[i + l], lane[l]); \
+            for (int l = 0; l < FOLD_LANES; l++)         \
+                best = CHOOSE(lane[l], best);            \
+        }                                                \
+        for (; i < n; i++)                               \
+            best = CHOOSE(x[i], best);                   \
+        return best;                                     \
     }
 EXTREME(smallest, SMALLER)
 EXTREME(largest, LARGER)
 
+/* Folds `rows` rows of x, one after the other, into r element by element. */
+static void TYPED(sum_rows)(double *r, const void *xv, size_t rows, size_t cols)
+{
+    const T *x = xv;
+    for (size_t i = 0; i < rows; i++, x += cols)
+        for (size_t j = 0; j < cols; j++)
+            r[j] += (double)x[j];
+}
+
+#define EXTREME_ROWS(name, IS_BETTER)                               \
+    static void TYPED(name)(double *r, const void *xv, size_t rows, \
+                            size_t cols)                            \
+    {                                                               \
+        const T *x = xv;                                            \
+        for (size_t i = 0; i < rows; i++, x += cols)                \
+            for (size_t j = 0; j < cols; j++) {                     \
+                double value = (double)x[j], old = r[j];            \
+                double best = value IS_BETTER old ? value : old;    \
+                r[j] = ISNAN(value) ? value : best;                 \
+            }                                                       \
+    }
+EXTREME_ROWS(smallest_rows, <)
+EXTREME_ROWS(largest_rows, >)
+
 #undef EXTREME
+#undef EXTREME_ROWS
 #undef FOLD_LANES

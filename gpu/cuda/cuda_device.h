@@ -1,0 +1,112 @@
+/* What the files of the CUDA backend share: the device, its error rule and
+ * the functions behind the backend's table.
+ *
+ * Errors: a function returns a gpu_status with the message already set, and
+ * TRY passes it up. CHECK maps a CUDA error: one that ends the process's use
+ * of the GPU marks the device lost, every later call then says so at once. */
+#ifndef GPU_CUDA_DEVICE_H
+#define GPU_CUDA_DEVICE_H
+
+#include <cuda_runtime.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+#include "backend.h"
+}
+
+typedef struct cuda_device {
+    int ordinal;
+    int capability; /* 90 for 9.0 */
+    int sms;
+    int lost;
+    char description[384];
+    cudaStream_t stream;
+    cudaMemPool_t pool;
+    cudaEvent_t start, stop;
+    void *scratch; /* grows, never shrinks but in trim */
+    size_t scratch_bytes;
+    double *slot;      /* pinned: kernels write small results into it */
+    unsigned *tickets; /* device; zero between launches */
+} cuda_device;
+
+extern const gpu_host *gpu_cuda_host;
+#define FAIL(...) gpu_cuda_host->fail(__VA_ARGS__)
+
+#define TRY(call)                    \
+    do {                             \
+        gpu_status status_ = (call); \
+        if (status_ != GPU_OK)       \
+            return status_;          \
+    } while (0)
+#define CHECK(d, call) TRY(gpu_cuda_check(d, call))
+
+/* Every entry opens with this: it refuses a lost device and makes the device
+ * the calling thread's own. */
+#define ENTER(d, handle)                      \
+    cuda_device *d = (cuda_device *)(handle); \
+    TRY(gpu_cuda_enter(d))
+
+/* Ends a launch: passes on what the launch itself had to complain of. */
+#define LAUNCHED(d) TRY(gpu_cuda_check(d, cudaGetLastError()))
+
+gpu_status gpu_cuda_check(cuda_device *d, cudaError_t error);
+gpu_status gpu_cuda_enter(cuda_device *d);
+
+/* At least bytes of device memory, good until the next call of this. */
+gpu_status gpu_cuda_scratch(cuda_device *d, size_t bytes, void **data);
+/* Waits for the stream. */
+gpu_status gpu_cuda_wait(cuda_device *d);
+
+gpu_status gpu_cuda_alloc(void *device, size_t bytes, void **data);
+void gpu_cuda_free(void *device, void *data, size_t bytes);
+gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n);
+gpu_status gpu_cuda_download(void *device, void *to, const void *from,
+                             size_t n);
+gpu_status gpu_cuda_memory(void *device, size_t *free, size_t *total);
+void gpu_cuda_trim(void *device);
+
+gpu_status gpu_cuda_peak(void *device, gpu_peak *out);
+gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
+                        const gpu_view *out);
+gpu_status gpu_cuda_reduce(void *device, const gpu_program *p,
+                           const gpu_view *in, int axis, const gpu_view *out);
+gpu_status gpu_cuda_gather(void *device, const gpu_view *from,
+                           const int64_t *rows, const int64_t *cols,
+                           const gpu_view *to);
+gpu_status gpu_cuda_scatter(void *device, const gpu_view *from,
+                            const int64_t *rows, const int64_t *cols,
+                            const gpu_view *to);
+gpu_status gpu_cuda_compress(void *device, const gpu_view *from,
+                             const gpu_view *mask, const gpu_view *to);
+gpu_status gpu_cuda_expand(void *device, const gpu_view *from,
+                           const gpu_view *mask, const gpu_view *to);
+gpu_status gpu_cuda_scan(void *device, gpu_scan_kind kind, int axis,
+                         const gpu_view *from, const gpu_view *to);
+gpu_status gpu_cuda_sort(void *device, int axis, int descending,
+                         const gpu_view *from, const gpu_view *to,
+                         const gpu_view *order);
+gpu_status gpu_cuda_random(void *device, const gpu_random *r,
+                           const gpu_view *to);
+
+int gpu_cuda_kernels(const gpu_kernel *const **list);
+const gpu_kernel *gpu_cuda_choose_matmul(void *device, const gpu_gemm *p);
+const gpu_kernel *gpu_cuda_choose_dot(void *device, const gpu_view *x,
+                                      const gpu_view *y);
+
+static inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

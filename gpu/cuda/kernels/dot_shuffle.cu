@@ -1,0 +1,181 @@
+/* dot shuffle: 16-byte loads, sums folded by warp shuffles, and the block
+ * that finishes last folds the blocks' sums in a fixed order: one launch.
+ *
+ * f32 products are exact in f64 and are added there. Limited by bytes: four
+ * pairs of 16-byte loads are in flight for each thread. Wide loads need unit
+ * strides and vectors that lie alike in their 16 bytes; anything else goes
+ * element by element. Any GPU. */
+#include "kernel.h"
+
+enum { THREADS = 256, WARPS = THREADS / 32, BLOCKS_PER_SM = 4, UNROLL = 4 };
+
+/* The elements before the first wide one, the wide ones, and the rest. */
+typedef struct parts {
+    int64_t head, wide;
+} parts;
+
+template <class T> struct alignas(16) vector {
+    T at[16 / sizeof(T)];
+};
+
+template <class T>
+__device__ __forceinline__ double multiply(vector<T> x, vector<T> y)
+{
+    double sum = 0;
+#pragma unroll
+    for (int e = 0; e < (int)(16 / sizeof(T)); e++)
+        sum += (double)x.at[e] * (double)y.at[e];
+    return sum;
+}
+
+template <class T>
+__device__ double add_wide(const pair<T> &p, parts w, int64_t t, int64_t step)
+{
+    const vector<T> *x = (const vector<T> *)(p.x + w.head);
+    const vector<T> *y = (const vector<T> *)(p.y + w.head);
+    double sum[UNROLL] = {};
+    int64_t i = t;
+    for (; i + (UNROLL - 1) * step < w.wide; i += UNROLL * step) {
+        vector<T> a[UNROLL], b[UNROLL];
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++) {
+            a[u] = x[i + u * step];
+            b[u] = y[i + u * step];
+        }
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++)
+            sum[u] += multiply(a[u], b[u]);
+    }
+    for (; i < w.wide; i += step)
+        sum[0] += multiply(x[i], y[i]);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Elements from `first` on, one at a time. */
+template <class T>
+__device__ double add_narrow(const pair<T> &p, int64_t first, int64_t end,
+                             int64_t step)
+{
+    double sum = 0;
+#pragma unroll 4
+    for (int64_t i = first; i < end; i += step)
+        sum += (double)p.x[i * p.x_stride] * (double)p.y[i * p.y_stride];
+    return sum;
+}
+
+/* Thread 0 returns the sum over the block. */
+__device__ double fold_block(double sum, double *shared)
+{
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int apart = 16; apart > 0; apart /= 2)
+        sum += __shfl_down_sync(~0u, sum, apart);
+    __syncthreads(); /* shared is free */
+    if (lane == 0)
+        shared[warp] = sum;
+    __syncthreads(); /* the warps' sums are there */
+    sum = threadIdx.x < WARPS ? shared[threadIdx.x] : 0;
+    for (int apart = WARPS / 2; warp == 0 && apart > 0; apart /= 2)
+        sum += __shfl_down_sync(~0u, sum, apart);
+    return sum;
+}
+
+/* Writes the block's sum and says whether all others had written theirs. */
+__device__ bool is_last(double sum, double *partials, unsigned *ticket)
+{
+    __shared__ unsigned mine;
+    if (threadIdx.x == 0) {
+        partials[blockIdx.x] = sum;
+        __threadfence(); /* the sum is seen before the ticket is drawn */
+        mine = atomicAdd(ticket, 1);
+    }
+    __syncthreads(); /* the ticket is known */
+    return mine == gridDim.x - 1;
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    shuffle_kernel(const pair<T> p, parts w, double *partials, unsigned *ticket,
+                   double *out)
+{
+    __shared__ double shared[WARPS];
+    const int64_t per_load = 16 / sizeof(T);
+    int64_t step = (int64_t)gridDim.x * THREADS;
+    int64_t t = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    double sum = add_wide(p, w, t, step);
+    if (t < w.head)
+        sum += add_narrow(p, t, t + 1, 1);
+    sum += add_narrow(p, w.head + w.wide * per_load + t, p.n, step);
+    sum = fold_block(sum, shared);
+    if (!is_last(sum, partials, ticket))
+        return;
+    __threadfence(); /* the others' sums are seen after the ticket */
+    sum = 0;
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += THREADS)
+        sum += __ldcg(partials + i);
+    sum = fold_block(sum, shared);
+    if (threadIdx.x == 0) {
+        *out = sum;
+        *ticket = 0;
+    }
+}
+
+template <class T> static parts find_parts(const pair<T> *p)
+{
+    const int64_t per_load = 16 / sizeof(T);
+    uintptr_t x = (uintptr_t)p->x % 16, y = (uintptr_t)p->y % 16;
+    parts w = {0, 0};
+    if (p->x_stride != 1 || p->y_stride != 1 || x != y)
+        return w;
+    w.head = smaller((int64_t)((16 - x) % 16 / sizeof(T)), p->n);
+    w.wide = (p->n - w.head) / per_load;
+    return w;
+}
+
+template <class T>
+static gpu_status launch(cuda_device *d, const gpu_view *x, const gpu_view *y,
+                         double *out)
+{
+    pair<T> p = typed_pair<T>(x, y);
+    parts w = find_parts(&p);
+    int64_t loads = larger(w.wide, p.n - w.wide * (int64_t)(16 / sizeof(T)));
+    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
+    int64_t wanted = ceil_div(loads, THREADS * UNROLL);
+    unsigned blocks = (unsigned)smaller(larger(wanted, 1), most);
+    double *partials;
+    TRY(gpu_cuda_scratch(d, blocks * sizeof(double), (void **)&partials));
+    shuffle_kernel<T><<<blocks, THREADS, 0, d->stream>>>(p, w, partials,
+                                                         d->tickets, d->slot);
+    LAUNCHED(d);
+    TRY(gpu_cuda_wait(d));
+    *out = *d->slot;
+    return GPU_OK;
+}
+
+static gpu_status shuffle(void *device, const gpu_view *x, const gpu_view *y,
+                          double *out)
+{
+    ENTER(d, device);
+    TRY(gpu_cuda_begin_dot("shuffle", x, y));
+    return x->dtype == GPU_F64 ? launch<double>(d, x, y, out)
+                               : launch<float>(d, x, y, out);
+}
+
+/* Both types accumulate in f64. */
+static double bound(gpu_dtype dtype, int64_t k)
+{
+    (void)dtype;
+    return gpu_cuda_gamma(GPU_F64, k);
+}
+
+const gpu_kernel gpu_cuda_dot_shuffle = {
+    .operation = "dot",
+    .name = "shuffle",
+    .idea = "16-byte loads and warp shuffles, f64 sums, one launch",
+    .needs = "any GPU",
+    .precision = "f32",
+    .capability = 0,
+    .dtypes = FLOATS,
+    .bound = bound,
+    .matmul = NULL,
+    .dot = shuffle,
+};

@@ -1,0 +1,249 @@
+/* Elementwise work: one kernel for every program, and a tiled one for copies
+ * between row-major and column-major.
+ *
+ * Limited by bytes for all but the dearest functions, so the aim is 16-byte
+ * accesses and many of them in flight; the switch over the operation costs a
+ * few instructions for four elements. */
+#include "interpret.h"
+
+enum { MAP_THREADS = 256, PROGRAM_THREADS = 128, BLOCKS_PER_SM = 16 };
+enum { TILE = 32, TILE_ROWS = 8, MAX_GRID_Y = 65535 };
+
+/* How a thread's four elements lie: neighbours in a row (for wide accesses),
+ * one block's height apart in a column, or one block's width apart. */
+typedef enum layout { NEIGHBOURS, DOWN, ACROSS } layout;
+
+typedef struct map_job {
+    plan p;
+    gpu_view out;
+    layout how;
+    int wide_out; /* 0: element by element; else bytes of an element */
+} map_job;
+
+template <class T>
+__device__ __forceinline__ void put(const map_job &job, const spot &s,
+                                    const quad<T> &r)
+{
+    int64_t at = place(job.out, s.i, s.j);
+    if (job.wide_out == sizeof(T) && s.count == ITEMS) {
+        *(quad<T> *)((T *)job.out.data + at) = r;
+        return;
+    }
+    if (job.wide_out == 1 && s.count == ITEMS) {
+        *(uchar4 *)((uint8_t *)job.out.data + at) =
+            make_uchar4(r.at[0] != 0, r.at[1] != 0, r.at[2] != 0, r.at[3] != 0);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+        if (k < s.count)
+            store<T>(job.out, place(job.out, s.i + k * s.di, s.j + k * s.dj),
+                     r.at[k]);
+}
+
+/* How many of the four elements are inside. */
+__device__ __forceinline__ int count_inside(const map_job &job, const spot &s)
+{
+    int64_t left = job.how == DOWN ? job.p.rows - s.i : job.p.cols - s.j;
+    int64_t apart = job.how == DOWN ? s.di : s.dj;
+    return left >= ITEMS * apart ? ITEMS : (int)((left + apart - 1) / apart);
+}
+
+template <class T>
+__global__ void __launch_bounds__(MAP_THREADS)
+    map_kernel(const __grid_constant__ map_job job)
+{
+    extern __shared__ __align__(16) char shared[];
+    int threads = blockDim.x * blockDim.y;
+    T *file = (T *)shared + threadIdx.y * blockDim.x + threadIdx.x;
+    int64_t rows = (int64_t)blockDim.y * (job.how == DOWN ? ITEMS : 1);
+    int64_t cols = (int64_t)blockDim.x * (job.how == DOWN ? 1 : ITEMS);
+    spot s;
+    s.di = job.how == DOWN ? blockDim.y : 0;
+    s.dj = job.how == ACROSS ? blockDim.x : job.how == NEIGHBOURS;
+    int64_t j = (int64_t)threadIdx.x * (job.how == NEIGHBOURS ? ITEMS : 1);
+    for (s.i = blockIdx.y * rows + threadIdx.y; s.i < job.p.rows;
+         s.i += gridDim.y * rows)
+        for (s.j = blockIdx.x * cols + j; s.j < job.p.cols;
+             s.j += gridDim.x * cols) {
+            s.count = count_inside(job, s);
+            put<T>(job, s, evaluate<T>(job.p, s, file, threads));
+        }
+}
+
+/* out (rows x cols, row-major) from a column-major input: both sides move
+ * whole lines of 32 elements, and the turn happens in shared memory, whose
+ * padding keeps columns off a single bank. */
+template <class T>
+__global__ void __launch_bounds__(TILE *TILE_ROWS)
+    transpose_kernel(const __grid_constant__ gpu_view in,
+                     const __grid_constant__ gpu_view out)
+{
+    __shared__ T tile[TILE][TILE + 1];
+    int64_t across = (in.cols + TILE - 1) / TILE;
+    int64_t tiles = across * ((in.rows + TILE - 1) / TILE);
+    for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+        int64_t ti = divide(t, across);
+        int64_t i0 = ti * TILE, j0 = (t - ti * across) * TILE;
+        int64_t i = i0 + threadIdx.x, j = j0 + threadIdx.x;
+        for (int k = threadIdx.y; k < TILE; k += TILE_ROWS)
+            if (i < in.rows && j0 + k < in.cols)
+                tile[k][threadIdx.x] = load<T>(in, place(in, i, j0 + k));
+        __syncthreads(); /* the tile is filled */
+        for (int k = threadIdx.y; k < TILE; k += TILE_ROWS)
+            if (i0 + k < in.rows && j < in.cols)
+                store<T>(out, place(out, i0 + k, j), tile[threadIdx.x][k]);
+        __syncthreads(); /* the tile is read, the next may come */
+    }
+}
+
+static int is_flat(const gpu_view *v)
+{
+    return v->rows == 1 || v->row_stride == v->cols * v->col_stride;
+}
+
+static int reads_columns(const gpu_view *v)
+{
+    return v->rows > 1 && v->cols > 1 &&
+           stride_size(v->row_stride) < stride_size(v->col_stride) &&
+           v->row_stride != 0;
+}
+
+/* Turns the job so that out's columns are the nearer neighbours, and makes
+ * one long row of it where every view allows. */
+static void normalise(map_job *job, int inputs)
+{
+    gpu_view *out = &job->out;
+    int flat;
+    if (out->cols == 1 || (out->rows > 1 && stride_size(out->row_stride) <
+                                                stride_size(out->col_stride))) {
+        job->p.swapped = 1;
+        swap_axes(out);
+        for (int v = 0; v < inputs; v++)
+            swap_axes(&job->p.in[v]);
+    }
+    flat = is_flat(out) && !gpu_cuda_plan_has_places(&job->p);
+    for (int v = 0; v < inputs; v++)
+        flat = flat && is_flat(&job->p.in[v]);
+    if (flat) {
+        out->cols *= out->rows;
+        out->rows = 1;
+        for (int v = 0; v < inputs; v++)
+            job->p.in[v].rows = 1, job->p.in[v].cols = out->cols;
+    }
+    job->p.rows = out->rows;
+    job->p.cols = out->cols;
+}
+
+static int is_wide(const gpu_view *v, gpu_dtype type, int alignment)
+{
+    return v->dtype == type && v->col_stride == 1 &&
+           (uintptr_t)v->data % alignment == 0 &&
+           (v->rows == 1 || v->row_stride % 4 == 0);
+}
+
+static int find_wide(map_job *job, int inputs, gpu_dtype type)
+{
+    for (int v = 0; v < inputs; v++)
+        if (is_wide(&job->p.in[v], type, 16))
+            job->p.wide |= 1u << v;
+    if (is_wide(&job->out, type, 16))
+        job->wide_out = (int)dtype_bytes(type);
+    else if (is_wide(&job->out, GPU_BOOL, 4))
+        job->wide_out = 1;
+    return job->p.wide != 0 || job->wide_out != 0;
+}
+
+static int power_of_two(int64_t at_least, int low, int high)
+{
+    while (low < high && low < at_least)
+        low *= 2;
+    return low;
+}
+
+template <class T>
+static gpu_status launch(cuda_device *d, map_job *job, int inputs)
+{
+    gpu_dtype type = sizeof(T) == 8 ? GPU_F64 : GPU_F32;
+    int threads = job->p.length > 1 ? PROGRAM_THREADS : MAP_THREADS;
+    size_t shared = gpu_cuda_plan_bytes(&job->p, threads, sizeof(T));
+    int columns = 0;
+    for (int v = 0; v < inputs; v++)
+        columns |= reads_columns(&job->p.in[v]);
+    job->how = job->p.rows == 1 ? ACROSS : DOWN;
+    if (find_wide(job, inputs, type) && !columns)
+        job->how = NEIGHBOURS;
+    else
+        job->p.wide = 0, job->wide_out = 0;
+    int64_t unit = job->how == DOWN ? 1 : ITEMS;
+    int width =
+        columns ? TILE : power_of_two(ceil_div(job->p.cols, unit), 1, threads);
+    dim3 block(width, threads / width);
+    int64_t height = (int64_t)block.y * (job->how == DOWN ? ITEMS : 1);
+    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
+    int64_t x = smaller(ceil_div(job->p.cols, unit * width), most);
+    int64_t y = smaller(ceil_div(job->p.rows, height), ceil_div(most, x));
+    if (shared > 48 << 10)
+        CHECK(d, cudaFuncSetAttribute(
+                     map_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                     (int)shared));
+    map_kernel<T><<<dim3((unsigned)x, (unsigned)smaller(y, MAX_GRID_Y)), block,
+                    shared, d->stream>>>(*job);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+template <class T>
+static gpu_status transpose(cuda_device *d, const map_job *job)
+{
+    int64_t tiles = ceil_div(job->p.rows, TILE) * ceil_div(job->p.cols, TILE);
+    int64_t blocks = smaller(tiles, (int64_t)d->sms * BLOCKS_PER_SM);
+    transpose_kernel<T>
+        <<<(unsigned)blocks, dim3(TILE, TILE_ROWS), 0, d->stream>>>(
+            job->p.in[0], job->out);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+/* A copy between views of one type without gaps is the copy engine's. */
+static int is_plain_copy(const map_job *job)
+{
+    const gpu_view *in = &job->p.in[0], *out = &job->out;
+    return in->dtype == out->dtype && out->rows == 1 && in->col_stride == 1 &&
+           out->col_stride == 1;
+}
+
+static gpu_status copy(cuda_device *d, map_job *job, int as_f64)
+{
+    if (is_plain_copy(job) && job->p.in[0].data == job->out.data)
+        return GPU_OK;
+    if (is_plain_copy(job))
+        return gpu_cuda_check(
+            d,
+            cudaMemcpyAsync(job->out.data, job->p.in[0].data,
+                            (size_t)job->out.cols * dtype_bytes(job->out.dtype),
+                            cudaMemcpyDeviceToDevice, d->stream));
+    if (reads_columns(&job->p.in[0]))
+        return as_f64 ? transpose<double>(d, job) : transpose<float>(d, job);
+    return as_f64 ? launch<double>(d, job, 1) : launch<float>(d, job, 1);
+}
+
+gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
+                        const gpu_view *out)
+{
+    ENTER(d, device);
+    map_job job;
+    if (out->rows == 0 || out->cols == 0)
+        return GPU_OK;
+    gpu_cuda_plan(p, &job.p);
+    for (int v = 0; v < p->inputs; v++)
+        job.p.in[v] = in[v];
+    job.out = *out;
+    job.wide_out = 0;
+    normalise(&job, p->inputs);
+    int as_f64 = p->compute == GPU_F64;
+    if (p->length == 0 && p->inputs > 0)
+        return copy(d, &job, as_f64);
+    return as_f64 ? launch<double>(d, &job, p->inputs)
+                  : launch<float>(d, &job, p->inputs);
+}

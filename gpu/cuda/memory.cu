@@ -1,0 +1,99 @@
+/* Device memory: the stream-ordered pool, the scratch block, and the way to
+ * the host and back. */
+#include "cuda_device.h"
+
+gpu_status gpu_cuda_alloc(void *device, size_t bytes, void **data)
+{
+    ENTER(d, device);
+    *data = NULL;
+    if (bytes == 0)
+        bytes = 1;
+    cudaError_t error = cudaMallocAsync(data, bytes, d->stream);
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        return GPU_MEMORY;
+    }
+    return gpu_cuda_check(d, error);
+}
+
+void gpu_cuda_free(void *device, void *data, size_t bytes)
+{
+    cuda_device *d = (cuda_device *)device;
+    (void)bytes;
+    if (data == NULL || d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
+        return;
+    cudaFreeAsync(data, d->stream);
+    cudaGetLastError();
+}
+
+/* Pageable memory: the call returns when the source has been read, through
+ * the driver's own staging buffers. */
+gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n)
+{
+    ENTER(d, device);
+    if (n == 0)
+        return GPU_OK;
+    return gpu_cuda_check(
+        d, cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, d->stream));
+}
+
+gpu_status gpu_cuda_download(void *device, void *to, const void *from, size_t n)
+{
+    ENTER(d, device);
+    if (n > 0)
+        CHECK(d,
+              cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, d->stream));
+    return gpu_cuda_wait(d);
+}
+
+/* What the pool holds unused counts as free: trim or an allocation can have
+ * it. */
+gpu_status gpu_cuda_memory(void *device, size_t *free, size_t *total)
+{
+    ENTER(d, device);
+    uint64_t reserved = 0, used = 0;
+    CHECK(d, cudaMemGetInfo(free, total));
+    CHECK(d, cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrReservedMemCurrent,
+                                     &reserved));
+    CHECK(d, cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrUsedMemCurrent,
+                                     &used));
+    *free += reserved - used;
+    return GPU_OK;
+}
+
+static void drop_scratch(cuda_device *d)
+{
+    if (d->scratch != NULL)
+        cudaFreeAsync(d->scratch, d->stream);
+    d->scratch = NULL;
+    d->scratch_bytes = 0;
+}
+
+void gpu_cuda_trim(void *device)
+{
+    cuda_device *d = (cuda_device *)device;
+    if (d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
+        return;
+    drop_scratch(d);
+    if (gpu_cuda_wait(d) == GPU_OK)
+        cudaMemPoolTrimTo(d->pool, 0);
+    cudaGetLastError();
+}
+
+/* The old block goes first: the stream's order keeps it alive for the work
+ * already issued, and the pool can join it with its neighbours. */
+gpu_status gpu_cuda_scratch(cuda_device *d, size_t bytes, void **data)
+{
+    if (bytes > d->scratch_bytes) {
+        size_t rounded = (bytes + (1 << 20)) >> 20 << 20;
+        drop_scratch(d);
+        cudaError_t error = cudaMallocAsync(&d->scratch, rounded, d->stream);
+        if (error != cudaSuccess) {
+            d->scratch = NULL;
+            return gpu_cuda_check(d, error);
+        }
+        d->scratch_bytes = rounded;
+    }
+    *data = d->scratch;
+    return GPU_OK;
+}

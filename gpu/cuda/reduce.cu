@@ -1,0 +1,283 @@
+/* Reductions of a program's results: everything, one value a column, or one a
+ * row.
+ *
+ * A reduction has lines (what stays) and runs along them. A block's threads
+ * form a rectangle over both, laid so that neighbouring threads read
+ * neighbouring elements; a long line is cut into chunks for several blocks,
+ * whose partial results a second kernel folds. Partition and order depend
+ * only on the shape and the device, so results repeat bit for bit. Limited by
+ * bytes. Sums and products are f64 throughout. */
+#include "interpret.h"
+#include "partial.h"
+
+enum { THREADS = 128, FOLD_THREADS = 256, BLOCKS_PER_SM = 16 };
+enum { SHORT = 2048 }; /* elements of a line that are worth a block */
+enum { MAX_GRID_Y = 65535 };
+
+typedef struct reduce_job {
+    plan p;             /* rows x cols are lines x elements along one */
+    int64_t index_cols; /* whole: a row's length, for row-major places */
+    int64_t chunk;      /* elements of a line that a block takes */
+    int64_t chunks;
+    int kind; /* gpu_reduction */
+    int whole;
+    int along_threads; /* power of two; the others go over lines */
+    int along_first;   /* neighbouring threads run along the line */
+    int is_f64;
+    partial *partials; /* lines x chunks; whole: a block each */
+    gpu_view out;      /* column of lines */
+} reduce_job;
+
+__device__ __forceinline__ void finish(const reduce_job &job, int64_t line,
+                                       partial r)
+{
+    int64_t at = line * job.out.row_stride;
+    store<double>(job.out, at, is_place(job.kind) ? (double)r.index : r.value);
+}
+
+/* Four elements of a line from s on, folded into acc. */
+template <class T, bool PLACE>
+__device__ __forceinline__ partial fold_spot(const reduce_job &job,
+                                             const spot &s, partial acc,
+                                             T *file)
+{
+    quad<T> r = evaluate<T>(job.p, s, file, THREADS);
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++) {
+        int64_t at = s.j + k * s.dj;
+        if (PLACE && job.whole)
+            at = job.p.swapped ? at * job.index_cols + s.i
+                               : s.i * job.index_cols + at;
+        if (k < s.count)
+            acc = combine<PLACE>(job.kind, acc,
+                                 {(double)r.at[k], PLACE ? at : -1});
+    }
+    return acc;
+}
+
+template <class T, bool PLACE>
+__device__ __forceinline__ partial fold_chunk(const reduce_job &job,
+                                              int64_t line, int64_t along,
+                                              partial acc, T *file)
+{
+    int64_t begin = blockIdx.x * job.chunk;
+    int64_t end = min(begin + job.chunk, job.p.cols);
+    int64_t step = job.along_threads;
+    spot s = {line, 0, 0, step, 0};
+    if (line >= job.p.rows)
+        return acc;
+    for (s.j = begin + along; s.j < end; s.j += ITEMS * step) {
+        int64_t left = end - s.j;
+        s.count = left > (ITEMS - 1) * step
+                      ? ITEMS
+                      : (int)(((int)left + (int)step - 1) / (int)step);
+        acc = fold_spot<T, PLACE>(job, s, acc, file);
+    }
+    return acc;
+}
+
+template <class T, bool PLACE>
+__global__ void __launch_bounds__(THREADS)
+    reduce_kernel(const __grid_constant__ reduce_job job)
+{
+    extern __shared__ __align__(16) char slots[];
+    __shared__ partial shared[THREADS];
+    int kind = job.kind;
+    int a_threads = job.along_threads, lines = THREADS / a_threads;
+    int along = job.along_first ? threadIdx.x % a_threads : threadIdx.x / lines;
+    int line = job.along_first ? threadIdx.x / a_threads : threadIdx.x % lines;
+    T *file = (T *)slots + threadIdx.x;
+    partial acc = empty(kind);
+    for (int64_t first = (int64_t)blockIdx.y * lines; first < job.p.rows;
+         first += (int64_t)gridDim.y * lines) {
+        acc = fold_chunk<T, PLACE>(job, first + line, along,
+                                   job.whole ? acc : empty(kind), file);
+        if (job.whole)
+            continue;
+        acc =
+            fold_block<PLACE>(kind, acc, shared, line, lines, along, a_threads);
+        if (along > 0 || first + line >= job.p.rows)
+            continue;
+        if (job.chunks == 1)
+            finish(job, first + line, acc);
+        else
+            job.partials[(first + line) * job.chunks + blockIdx.x] = acc;
+    }
+    if (!job.whole)
+        return;
+    acc = fold_block<PLACE>(kind, acc, shared, 0, 1, threadIdx.x, THREADS);
+    if (threadIdx.x == 0)
+        job.partials[(int64_t)blockIdx.y * gridDim.x + blockIdx.x] = acc;
+}
+
+/* The second stage: a block folds one line's partials. */
+template <bool PLACE>
+__global__ void __launch_bounds__(FOLD_THREADS)
+    fold_kernel(const __grid_constant__ reduce_job job, int64_t lines,
+                int64_t count)
+{
+    __shared__ partial shared[FOLD_THREADS];
+    for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
+        partial acc = empty(job.kind);
+        for (int64_t n = threadIdx.x; n < count; n += FOLD_THREADS)
+            acc = combine<PLACE>(job.kind, acc, job.partials[line * count + n]);
+        acc = fold_block<PLACE>(job.kind, acc, shared, 0, 1, threadIdx.x,
+                                FOLD_THREADS);
+        if (threadIdx.x == 0)
+            finish(job, line, acc);
+    }
+}
+
+/* Which way neighbouring threads should go: along the lines, when most inputs
+ * have their nearer neighbours there. */
+static int runs_along(const plan *p, int inputs)
+{
+    int votes = 0;
+    for (int v = 0; v < inputs; v++) {
+        int64_t along = stride_size(p->in[v].col_stride);
+        int64_t across = stride_size(p->in[v].row_stride);
+        votes += p->cols == 1 ? -1 : p->rows == 1 ? 1 : 0;
+        votes += along < across ? 1 : along > across ? -1 : 0;
+    }
+    return votes >= 0;
+}
+
+/* Everything, where no view has gaps and no instruction asks for a place, is
+ * one line; otherwise its rows are the lines of one sum. */
+static void shape_whole(reduce_job *job, int inputs)
+{
+    plan *p = &job->p;
+    int flat = !gpu_cuda_plan_has_places(p);
+    int columns = 0;
+    for (int v = 0; v < inputs; v++) {
+        gpu_view *in = &p->in[v];
+        flat = flat && (in->cols == 1 || in->rows == 1 ||
+                        in->row_stride == in->cols * in->col_stride);
+        columns += stride_size(in->row_stride) < stride_size(in->col_stride);
+    }
+    if (flat) {
+        for (int v = 0; v < inputs; v++) {
+            flatten(&p->in[v]);
+            swap_axes(&p->in[v]);
+        }
+        p->cols *= p->rows;
+        p->rows = 1;
+        job->index_cols = p->cols;
+    } else if (p->cols == 1 || 2 * columns > inputs) {
+        p->swapped = 1;
+        for (int v = 0; v < inputs; v++)
+            swap_axes(&p->in[v]);
+        int64_t rows = p->rows;
+        p->rows = p->cols;
+        p->cols = rows;
+    }
+}
+
+static void shape_lines(reduce_job *job, int inputs, int axis)
+{
+    plan *p = &job->p;
+    if (axis != 1)
+        return;
+    p->swapped = 1;
+    int64_t rows = p->rows;
+    p->rows = p->cols;
+    p->cols = rows;
+    for (int v = 0; v < inputs; v++)
+        swap_axes(&p->in[v]);
+}
+
+static int power_of_two(int64_t at_least, int low, int high)
+{
+    while (low < high && low < at_least)
+        low *= 2;
+    return low;
+}
+
+/* How a block's threads share lines and elements, and how many blocks a line
+ * gets: enough for the device, but at least SHORT elements each. */
+static dim3 share_out(cuda_device *d, reduce_job *job, int inputs)
+{
+    const plan *p = &job->p;
+    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
+    job->along_first = runs_along(p, inputs);
+    if (job->along_first)
+        job->along_threads = power_of_two(ceil_div(p->cols, ITEMS), 1, THREADS);
+    else
+        job->along_threads = THREADS / power_of_two(p->rows, 1, 32);
+    int64_t lines = THREADS / job->along_threads;
+    int64_t groups = smaller(ceil_div(p->rows, lines), MAX_GRID_Y);
+    if (job->whole)
+        groups = smaller(groups, most);
+    int64_t wanted = ceil_div(most, groups);
+    int64_t least = larger(SHORT / lines, 64);
+    job->chunks = larger(smaller(wanted, p->cols / least), 1);
+    job->chunk = ceil_div(p->cols, job->chunks);
+    job->chunks = ceil_div(p->cols, job->chunk);
+    return dim3((unsigned)job->chunks, (unsigned)groups);
+}
+
+template <class T, bool PLACE>
+static gpu_status launch(cuda_device *d, const reduce_job *job, dim3 grid)
+{
+    size_t shared = gpu_cuda_plan_bytes(&job->p, THREADS, sizeof(T));
+    if (shared + THREADS * sizeof(partial) > 48 << 10)
+        CHECK(d, cudaFuncSetAttribute(
+                     reduce_kernel<T, PLACE>,
+                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
+    reduce_kernel<T, PLACE><<<grid, THREADS, shared, d->stream>>>(*job);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+static gpu_status run(cuda_device *d, reduce_job *job, dim3 grid)
+{
+    int64_t lines = job->whole ? 1 : job->p.rows;
+    int64_t count = job->whole ? (int64_t)grid.x * grid.y : job->chunks;
+    int needs_fold = job->whole || job->chunks > 1;
+    if (needs_fold)
+        TRY(gpu_cuda_scratch(d, (size_t)(lines * count) * sizeof(partial),
+                             (void **)&job->partials));
+    if (job->is_f64)
+        TRY((is_place(job->kind) ? launch<double, true>
+                                 : launch<double, false>)(d, job, grid));
+    else
+        TRY((is_place(job->kind) ? launch<float, true>
+                                 : launch<float, false>)(d, job, grid));
+    if (!needs_fold)
+        return GPU_OK;
+    unsigned blocks = (unsigned)smaller(lines, 1 << 20);
+    if (is_place(job->kind))
+        fold_kernel<true>
+            <<<blocks, FOLD_THREADS, 0, d->stream>>>(*job, lines, count);
+    else
+        fold_kernel<false>
+            <<<blocks, FOLD_THREADS, 0, d->stream>>>(*job, lines, count);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+gpu_status gpu_cuda_reduce(void *device, const gpu_program *p,
+                           const gpu_view *in, int axis, const gpu_view *out)
+{
+    ENTER(d, device);
+    reduce_job job = {};
+    if (out->rows == 0 || out->cols == 0)
+        return GPU_OK;
+    gpu_cuda_plan(p, &job.p);
+    for (int v = 0; v < p->inputs; v++)
+        job.p.in[v] = in[v];
+    job.p.rows = in[0].rows;
+    job.p.cols = in[0].cols;
+    job.index_cols = in[0].cols;
+    job.kind = p->reduction;
+    job.whole = axis == 0;
+    job.is_f64 = p->compute == GPU_F64;
+    job.out = *out;
+    if (axis == 1)
+        swap_axes(&job.out);
+    if (job.whole)
+        shape_whole(&job, p->inputs);
+    else
+        shape_lines(&job, p->inputs, axis);
+    return run(d, &job, share_out(d, &job, p->inputs));
+}

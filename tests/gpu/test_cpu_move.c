@@ -1,0 +1,307 @@
+/* gather, scatter, compress, expand, scan and sort on the CPU against naive
+ * versions, over random shapes, layouts and types. */
+#include "cpu_testing.h"
+
+static double element(gpu_dtype t, double v)
+{
+    return t == GPU_F64 ? v : t == GPU_F32 ? (double)(float)v : v != 0;
+}
+
+static gpu_dtype any_type(void)
+{
+    return (gpu_dtype)next_below(GPU_DTYPES);
+}
+
+static layout any_layout(void)
+{
+    return (layout)next_below(LAYOUTS);
+}
+
+static int64_t *any_indices(int64_t count, int64_t below)
+{
+    if (next_below(4) == 0)
+        return NULL;
+    int64_t *list = malloc((size_t)(count + 1) * sizeof *list);
+    for (int64_t i = 0; i < count; i++)
+        list[i] = next_below(below);
+    return list;
+}
+
+static void gathering(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        int64_t m = 1 + next_below(60), n = 1 + next_below(60);
+        int64_t p = 1 + next_below(60),
+                q = 1 + next_below(round == 9 ? 2000 : 9);
+        int64_t *rows = any_indices(p, m), *cols = any_indices(q, n);
+        p = rows ? p : m;
+        q = cols ? q : n;
+        block x = make(any_type(), m, n, any_layout());
+        block r = make(any_type(), p, q, any_layout());
+        fill_integers(&x.v, 90);
+        assert_int_equal(cpu->gather(device, &x.v, rows, cols, &r.v), GPU_OK);
+        for (int64_t i = 0; i < p; i++)
+            for (int64_t j = 0; j < q; j++)
+                assert_true(get(&r.v, i, j) ==
+                            element(r.v.dtype, get(&x.v, rows ? rows[i] : i,
+                                                   cols ? cols[j] : j)));
+        free(rows);
+        free(cols);
+        drop(&x);
+        drop(&r);
+    }
+}
+
+/* Repeated indices are frequent: the last must win. */
+static void scattering(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        int64_t m = 1 + next_below(20);
+        int64_t n = 1 + next_below(round % 50 == 3 ? 3000 : 20);
+        int64_t p = 1 + next_below(60), q = 1 + next_below(60);
+        int64_t *rows = any_indices(p, m), *cols = any_indices(q, n);
+        p = rows ? p : m;
+        q = cols ? q : n;
+        block x = make(any_type(), p, q, any_layout());
+        block r = make(any_type(), m, n, any_layout());
+        block want = make(GPU_F64, m, n, DENSE);
+        fill_integers(&x.v, 90);
+        fill_integers(&r.v, 90);
+        for (int64_t i = 0; i < m * n; i++)
+            set(&want.v, i / n, i % n, get(&r.v, i / n, i % n));
+        for (int64_t i = 0; i < p; i++)
+            for (int64_t j = 0; j < q; j++)
+                set(&want.v, rows ? rows[i] : i, cols ? cols[j] : j,
+                    element(r.v.dtype, get(&x.v, i, j)));
+        assert_int_equal(cpu->scatter(device, &x.v, rows, cols, &r.v), GPU_OK);
+        for (int64_t i = 0; i < m * n; i++)
+            assert_true(get(&r.v, i / n, i % n) == get(&want.v, i / n, i % n));
+        free(rows);
+        free(cols);
+        drop(&x);
+        drop(&r);
+        drop(&want);
+    }
+}
+
+/* Enough elements for threads, every row of the list the same: the last row
+ * must win all along. */
+static void last_row_wins(void **state)
+{
+    (void)state;
+    for (int64_t n = 50; n <= 2000; n += 1950) {
+        block x = make(GPU_F32, 2000, n, DENSE), r = make(GPU_F32, 3, n, 0);
+        int64_t rows[2000];
+        for (int64_t i = 0; i < 2000; i++) {
+            rows[i] = 1;
+            for (int64_t j = 0; j < n; j++)
+                set(&x.v, i, j, (double)i);
+        }
+        assert_int_equal(cpu->scatter(device, &x.v, rows, NULL, &r.v), GPU_OK);
+        for (int64_t j = 0; j < n; j++)
+            assert_true(get(&r.v, 1, j) == 1999 && get(&r.v, 0, j) == 0);
+        drop(&x);
+        drop(&r);
+    }
+}
+
+static void check_mask(int64_t m, int64_t n, int density)
+{
+    gpu_dtype t = any_type();
+    block x = make(t, m, n, any_layout());
+    block mask = make(GPU_BOOL, m, n, any_layout());
+    int64_t count = 0;
+    fill_integers(&x.v, 90);
+    for (int64_t i = 0; i < m * n; i++) {
+        set(&mask.v, i / n, i % n, next_below(100) < density);
+        count += get(&mask.v, i / n, i % n) != 0;
+    }
+    block packed = make(t, count, 1, DENSE);
+    assert_int_equal(cpu->compress(device, &x.v, &mask.v, &packed.v), GPU_OK);
+    int64_t k = 0;
+    for (int64_t i = 0; i < m * n; i++)
+        if (get(&mask.v, i / n, i % n) != 0)
+            assert_true(get(&packed.v, k++, 0) == get(&x.v, i / n, i % n));
+    block from = make(any_type(), count, 1, any_layout());
+    block before = make(GPU_F64, m, n, DENSE);
+    gpu_program copy = empty_program(GPU_F64);
+    fill_integers(&from.v, 9);
+    cpu->map(device, &copy, &x.v, &before.v);
+    assert_int_equal(cpu->expand(device, &from.v, &mask.v, &x.v), GPU_OK);
+    k = 0;
+    for (int64_t i = 0; i < m * n; i++) {
+        double want = get(&mask.v, i / n, i % n) != 0
+                          ? element(t, get(&from.v, k++, 0))
+                          : get(&before.v, i / n, i % n);
+        assert_true(get(&x.v, i / n, i % n) == want);
+    }
+    drop(&x);
+    drop(&mask);
+    drop(&packed);
+    drop(&from);
+    drop(&before);
+}
+
+static void masks(void **state)
+{
+    (void)state;
+    static const int densities[] = {0, 3, 50, 100};
+    for (int round = 0; round < 120; round++)
+        check_mask(1 + next_below(70), 1 + next_below(70),
+                   densities[round % 4]);
+    check_mask(200001, 1, 50);
+    check_mask(3, 90000, 20);
+    check_mask(90000, 3, 70);
+}
+
+static void check_scan(int64_t m, int64_t n, int axis, gpu_scan_kind kind,
+                       gpu_dtype t)
+{
+    block x = make(t, m, n, any_layout()), r = make(t, m, n, any_layout());
+    for (int64_t i = 0; i < m * n; i++)
+        set(&x.v, i / n, i % n,
+            kind == GPU_SCAN_SUM ? (double)next_below(7) - 3
+                                 : (next_below(2) ? 1 : -1));
+    assert_int_equal(cpu->scan(device, kind, axis, &x.v, &r.v), GPU_OK);
+    int64_t lines = axis == 1 ? n : m, length = axis == 1 ? m : n;
+    for (int64_t l = 0; l < lines; l++) {
+        double running = kind == GPU_SCAN_SUM ? 0 : 1;
+        for (int64_t k = 0; k < length; k++) {
+            int64_t i = axis == 1 ? k : l, j = axis == 1 ? l : k;
+            running = kind == GPU_SCAN_SUM ? running + get(&x.v, i, j)
+                                           : running * get(&x.v, i, j);
+            assert_true(get(&r.v, i, j) == running);
+        }
+    }
+    drop(&x);
+    drop(&r);
+}
+
+static void scans(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 200; round++)
+        check_scan(1 + next_below(150), 1 + next_below(150), 1 + round % 2,
+                   (gpu_scan_kind)(round / 2 % 2), (gpu_dtype)(round / 4 % 2));
+    check_scan(100000, 1, 1, GPU_SCAN_SUM, GPU_F32);
+    check_scan(3000, 130, 1, GPU_SCAN_SUM, GPU_F64);
+    check_scan(130, 3000, 2, GPU_SCAN_SUM, GPU_F64);
+}
+
+/* --- sorting: the result must be ordered, stable, and a permutation --------
+ */
+
+static int before(double a, double b, int descending)
+{
+    if (isnan(a) || isnan(b))
+        return !isnan(a) && isnan(b);
+    return descending ? a > b : a < b;
+}
+
+static void check_line(const gpu_view *x, const gpu_view *r,
+                       const gpu_view *order, int descending)
+{
+    int64_t n = x->cols;
+    char *seen = calloc((size_t)n, 1);
+    for (int64_t k = 0; k < n; k++) {
+        int64_t at = (int64_t)get(order, 0, k);
+        assert_true(at >= 0 && at < n && !seen[at]);
+        seen[at] = 1;
+        assert_true(same(get(r, 0, k), get(x, 0, at)));
+        if (k == 0)
+            continue;
+        int64_t last = (int64_t)get(order, 0, k - 1);
+        double a = get(r, 0, k - 1), b = get(r, 0, k);
+        assert_false(before(b, a, descending));
+        assert_true(before(a, b, descending) || last < at);
+    }
+    free(seen);
+}
+
+static gpu_view line_of(const gpu_view *v, int axis, int64_t l)
+{
+    gpu_view line = *v;
+    int64_t at = l * (axis == 1 ? v->col_stride : v->row_stride);
+    line.data = (char *)v->data + at * (int64_t)size_of(v->dtype);
+    line.rows = 1;
+    line.cols = axis == 1 ? v->rows : v->cols;
+    line.col_stride = axis == 1 ? v->row_stride : v->col_stride;
+    return line;
+}
+
+static void check_sort(int64_t m, int64_t n, int axis, int descending,
+                       gpu_dtype t, int64_t span)
+{
+    static const double odd[] = {0.0,
+                                 -0.0,
+                                 (double)NAN,
+                                 -(double)NAN,
+                                 (double)INFINITY,
+                                 -(double)INFINITY};
+    block x = make(t, m, n, any_layout()), r = make(t, m, n, any_layout());
+    block order = make(GPU_F64, m, n, any_layout());
+    for (int64_t i = 0; i < m * n; i++)
+        set(&x.v, i / n, i % n,
+            next_below(9) == 0 && t != GPU_BOOL ? odd[next_below(6)]
+            : span ? (double)(next_below(span) - span / 2)
+                   : (next_uniform() - 0.5) * 1e30);
+    assert_int_equal(cpu->sort(device, axis, descending, &x.v, &r.v, &order.v),
+                     GPU_OK);
+    for (int64_t l = 0; l < (axis == 1 ? n : m); l++) {
+        gpu_view a = line_of(&x.v, axis, l), b = line_of(&r.v, axis, l);
+        gpu_view c = line_of(&order.v, axis, l);
+        check_line(&a, &b, &c, descending);
+    }
+    block again = make(t, m, n, DENSE);
+    assert_int_equal(cpu->sort(device, axis, descending, &x.v, &again.v, NULL),
+                     GPU_OK);
+    for (int64_t i = 0; i < m * n; i++)
+        assert_true(same(get(&again.v, i / n, i % n), get(&r.v, i / n, i % n)));
+    drop(&x);
+    drop(&r);
+    drop(&order);
+    drop(&again);
+}
+
+static void sorting(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 300; round++)
+        check_sort(1 + next_below(120), 1 + next_below(120), 1 + round % 2,
+                   round / 2 % 2, (gpu_dtype)(round / 4 % 3),
+                   round % 3 ? 20 : 0);
+    for (int k = 0; k < 12; k++)
+        check_sort(k % 2 ? 1 : 5000 + k, k % 2 ? 2047 + k : 3, 1 + k % 2,
+                   k / 2 % 2, (gpu_dtype)(k % 3), k < 6 ? 100 : 0);
+    check_sort(300000, 1, 1, 0, GPU_F64, 0);
+    check_sort(300000, 1, 1, 1, GPU_F32, 0);
+}
+
+static void interruption(void **state)
+{
+    (void)state;
+    block x = make(GPU_F32, 100000, 1, DENSE);
+    interrupted = 1;
+    gpu_status sort = cpu->sort(device, 1, 0, &x.v, &x.v, NULL);
+    gpu_status scan = cpu->scan(device, GPU_SCAN_SUM, 1, &x.v, &x.v);
+    gpu_status gather = cpu->gather(device, &x.v, NULL, NULL, &x.v);
+    interrupted = 0;
+    assert_int_equal(sort, GPU_INTERRUPTED);
+    assert_int_equal(scan, GPU_INTERRUPTED);
+    assert_int_equal(gather, GPU_INTERRUPTED);
+    drop(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gathering),     cmocka_unit_test(scattering),
+        cmocka_unit_test(last_row_wins), cmocka_unit_test(masks),
+        cmocka_unit_test(scans),         cmocka_unit_test(sorting),
+        cmocka_unit_test(interruption),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, open_cpu, NULL);
+}

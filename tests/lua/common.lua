@@ -1,0 +1,131 @@
+-- What the language's tests share: the device they compute on, comparisons
+-- that tell NaN, infinities and the sign of zero apart, and the same work
+-- done on the GPU and on the CPU.
+local lu = require "luaunit"
+local common = {device = os.getenv("LUMAT_TEST_DEVICE") or "cpu"}
+common.on_gpu = common.device ~= "cpu"
+device(common.device) -- a device that is not there is a failure
+
+common.inf, common.nan = math.huge, 0 / 0
+common.unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52}
+common.smallest = {f32 = 2.0 ^ -149, f64 = 2.0 ^ -1074}
+
+-- Are x and y the same number? NaN is one value, 0 and -0 are two.
+function common.same(x, y)
+    if x ~= x then return y ~= y end
+    return x == y and (x ~= 0 or 1 / x == 1 / y)
+end
+
+-- Do x and y differ by at most so many units in y's last place?
+function common.within(x, y, ulps, dtype)
+    if ulps == 0 or x ~= x or y ~= y or type(y) ~= "number" or
+        math.abs(x) == math.huge or math.abs(y) == math.huge then
+        return common.same(x, y)
+    end
+    local spacing = math.max(math.abs(y) * common.unit[dtype],
+        common.smallest[dtype])
+    return math.abs(x - y) <= ulps * spacing
+end
+
+-- x as f32 holds it.
+function common.single(x)
+    return (string.unpack("f", string.pack("f", x)))
+end
+
+-- {{1, 2}, {3, 4}} and {1, 2} as lists of (value, name) with their shape.
+local function flattened(t)
+    local list, names = {}, {}
+    for i, row in ipairs(t) do
+        if type(row) == "table" then
+            for j, x in ipairs(row) do
+                list[#list + 1] = x
+                names[#list] = string.format("[%d, %d]", i, j)
+            end
+        else
+            list[#list + 1] = row
+            names[#list] = string.format("[%d]", i)
+        end
+    end
+    return list, names
+end
+
+local function show(x)
+    return type(x) == "number" and string.format("%.17g", x) or tostring(x)
+end
+
+-- A's elements are those of the (nested) table, within so many ulps (0).
+function common.equals(A, expected, what, ulps)
+    what = (what or "result") .. ": "
+    if type(A) ~= "userdata" then
+        lu.fail(what .. "a matrix expected, got " .. show(A))
+    end
+    local rows = #expected
+    local cols = rows > 0 and type(expected[1]) == "table" and #expected[1]
+    lu.assertEquals(A.rows, rows, what .. "rows")
+    if cols then lu.assertEquals(A.cols, cols, what .. "columns") end
+    if rows > 0 then lu.assertEquals(A.ndim, cols and 2 or 1, what .. "ndim") end
+    local got = flattened(A:totable())
+    local want, names = flattened(expected)
+    for i = 1, #want do
+        if not common.within(got[i], want[i], ulps or 0, A.dtype) then
+            lu.fail(what .. names[i] .. " is " .. show(got[i]) ..
+                ", expected " .. show(want[i]))
+        end
+    end
+end
+
+-- x and y are numbers that differ by at most tolerance, relative to y.
+function common.near(x, y, tolerance, what)
+    if not (math.abs(x - y) <= tolerance * math.max(math.abs(y), 1e-300)) and
+        not common.same(x, y) then
+        lu.fail((what or "result") .. " is " .. show(x) .. ", expected " ..
+            show(y))
+    end
+end
+
+-- f raises a message that holds each of the texts; gives it back.
+function common.raises(f, ...)
+    local ok, message = pcall(f)
+    if ok then lu.fail("no error, expected one with " .. table.concat({...}, ", ")) end
+    lu.assertEquals(type(message), "string")
+    for _, text in ipairs {...} do
+        lu.assertStrContains(message, text)
+    end
+    return message
+end
+
+local function compare(got, expected, ulps, what)
+    if type(expected) ~= "userdata" then
+        if not common.within(got, expected, ulps, "f32") then
+            lu.fail(what .. ": " .. show(got) .. " on the GPU, " ..
+                show(expected) .. " on the CPU")
+        end
+        return
+    end
+    lu.assertEquals(got.dtype, expected.dtype, what)
+    lu.assertEquals(got.shape, expected.shape, what)
+    lu.assertNotEquals(got.device, "cpu", what)
+    common.equals(got, expected:totable(), what, ulps)
+end
+
+-- What f gives on the GPU it gives on the CPU: bit for bit, or within so many
+-- units in the last place. Nothing to compare when the tests run on the CPU.
+function common.agrees(f, what, ulps)
+    if not common.on_gpu then return f() end
+    device("cpu")
+    local expected = table.pack(pcall(f))
+    device(common.device)
+    assert(expected[1], expected[2])
+    local got = table.pack(f())
+    lu.assertEquals(got.n, expected.n - 1, what)
+    for i = 1, got.n do compare(got[i], expected[i + 1], ulps or 0, what) end
+    return table.unpack(got, 1, got.n)
+end
+
+-- A matrix whose elements say where they are: 21 is row 2, column 1.
+function common.places(m, n, dtype)
+    return fromfn(m, n, function(i, j) return 10 * i + j end, {dtype = dtype})
+end
+
+
+return common

@@ -1,0 +1,191 @@
+#!/usr/bin/perl
+# The command line: every form of it, its exit codes, pipes and bad input.
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Temp qw(tempdir);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
+my $dir = tempdir('lumat-cli-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+chdir $dir or die "$dir: $!\n";
+delete @ENV{qw(COLUMNS NO_COLOR LUMAT_INIT XDG_STATE_HOME XDG_CONFIG_HOME)};
+@ENV{qw(HOME LUMAT_NO_CUDA LANG LC_ALL)} = ($dir, 1, 'C.UTF-8', 'C.UTF-8');
+
+sub write_file
+{
+    my ($name, $text) = @_;
+    open my $out, '>:raw', $name or die "$name: $!\n";
+    print $out $text;
+    close $out;
+}
+
+sub read_file
+{
+    open my $in, '<:raw', shift or return '';
+    local $/;
+    return <$in> // '';
+}
+
+# A shell command in which $lumat is the program: its code, output, errors.
+sub run
+{
+    my $command = shift;
+    local $ENV{lumat} = $lumat;
+    system 'sh', '-c', "{ $command\n} >out 2>err </dev/null";
+    return ($? >> 8, read_file('out'), read_file('err'));
+}
+
+# Runs it and compares; undef and patterns are allowed for what is wanted.
+sub gives
+{
+    my ($command, $code, $out, $err) = @_;
+    my @got = run($command);
+    my @wanted = ($code, $out, $err // '');
+    my $good = $got[0] == $code;
+    for my $i (1, 2) {
+        my $w = $wanted[$i];
+        $good &&= !defined $w || (ref $w ? $got[$i] =~ $w : $got[$i] eq $w);
+    }
+    ok($good, $command) or diag("code $got[0]\n$got[1]$got[2]");
+}
+
+write_file('args.lua', "print(arg[0], arg[1], arg[-1] ~= nil, #arg, ...)\n");
+write_file('fail.lua', "local x = 1\nerror('no good')\n");
+write_file('deep.lua', "local function f()\n  error('deep')\nend\nf()\n");
+write_file('bang.lua', "#!/usr/bin/env lumat\nprint(debug.getinfo(1,'l').currentline)\n");
+write_file('mark.lua', "\xEF\xBB\xBFprint('marked')\n");
+write_file('empty.lua', '');
+write_file('bad.lua', "x = = 1\n");
+write_file('-odd.lua', "print('odd')\n");
+mkdir 'folder';
+run(q($lumat -e 'io.open("x.luac","wb"):write(string.dump(function() end)):close()'));
+
+# --- what runs -----------------------------------------------------------------
+gives(q($lumat -e 'print(1)'), 0, "1\n");
+gives(q($lumat -e 1), 0, '');
+gives(q($lumat -e 'x = 2' -p 'x + 1' -e 'print(x)'), 0, "3\n2\n");
+gives(q($lumat -p '1, "a", {1}, nil'), 0, "1\na\n{1}\nnil\n");
+gives(q($lumat -p 'mat{{1,2},{3,4}}'), 0, "f32 2x2  cpu  16 B\n  1  2\n  3  4\n");
+gives(q($lumat -e 'x = 3' args.lua a -b --help), 0,
+      "args.lua\ta\ttrue\t3\ta\t-b\t--help\n");
+gives(q($lumat -- -odd.lua), 0, "odd\n");
+gives(q(echo 'print(arg[0], ...)' | $lumat - a b), 0, "-\ta\tb\n");
+gives(q(echo 'print("piped")' | $lumat), 0, "piped\n");
+gives(q(echo 'print("no")' | $lumat -e 1), 0, '');
+gives(q($lumat bang.lua), 0, "2\n");
+gives(q($lumat mark.lua), 0, "marked\n");
+gives(q($lumat empty.lua), 0, '');
+gives(q(printf '1 + 1\nx = 5\n' | $lumat -q -i), 0, "lumat> 2\nlumat> x = 5\nlumat> \n");
+gives(q(printf 'x\n' | $lumat -q -i -e 'x = 7'), 0, "lumat> 7\nlumat> \n");
+gives(q(printf 'y\n' | $lumat -q -i fail.lua), 0, "lumat> nil\nlumat> \n", qr/no good/);
+gives(q(printf ':quit\n' | $lumat -i), 0,
+      "lumat 0.1.0  Lua 5.4  ? for help, :quit to leave\nlumat> ");
+gives(q($lumat --version), 0, qr/^lumat \d+\.\d+\.\d+  Lua 5\.4\.\d+\n$/);
+gives(q($lumat --help), 0, qr/--device=name/);
+gives(q($lumat --device cpu -p 1), 0, "1\n");
+gives(q($lumat --device=cpu -p 1), 0, "1\n");
+gives(q($lumat --no-init -q -p 1), 0, "1\n");
+
+# --- exit codes ----------------------------------------------------------------
+gives(q($lumat fail.lua), 1, '', "lumat: fail.lua:2: no good\n");
+gives(q($lumat deep.lua), 1, '', qr/^lumat: deep.lua:2: deep\nstack traceback:\n.*in main chunk\n$/s);
+gives(q($lumat bad.lua), 1, '', "lumat: bad.lua:1: unexpected symbol near '='\n");
+gives(q($lumat -e 'error{}'), 1, '', "lumat: (error object is a table value)\n");
+gives(q($lumat -e 'error()'), 1, '', "lumat: (error object is a nil value)\n");
+gives(q($lumat -e 'error(setmetatable({}, {__tostring = function() return "told" end}))'),
+      1, '', "lumat: told\n");
+gives(q($lumat -e 'print(1) error("x", 0)' -e 'print(2)'), 1, "1\n", "lumat: x\n");
+gives(q(printf 'print(1)\nerror("x")\nprint(2)\n' | $lumat), 1, "1\n", "lumat: stdin:2: x\n");
+gives(q($lumat -e 'os.exit(7)'), 7, '');
+gives(q($lumat -e 'ones(2, 3) * ones(2, 3)'), 1, '', qr/2x3/);
+gives(q($lumat -p 'x ='), 1, '', qr/^lumat: \(command line\):1: /);
+gives(q($lumat --device cuda -e 1), 3, '', qr/GPU/);
+gives(q($lumat --device cuda:1 -e 1), 3, '', qr/GPU/);
+gives(q($lumat -e 'zeros(1e6, 1e7)'), 4, '', qr/memory/);
+
+# --- wrong command lines -------------------------------------------------------
+my $usage = qr/\n  lumat --help lists the options\n$/;
+gives(q($lumat -x), 2, '', qr/^lumat: unknown option '-x'$usage/);
+gives(q($lumat --devise cpu), 2, '', qr/did you mean --device\?$usage/);
+gives(q($lumat --device), 2, '', qr/^lumat: --device lacks its name.*$usage/);
+gives(q($lumat --device gpu), 2, '', qr/cpu, cuda or cuda:N, not 'gpu'$usage/);
+gives(q($lumat --device cuda:x), 2, '', qr/not 'cuda:x'$usage/);
+gives(q($lumat --color=red), 2, '', qr/auto, always or never, not 'red'$usage/);
+gives(q($lumat --quiet=1), 2, '', $usage);
+gives(q($lumat -e), 2, '', qr/^lumat: -e lacks its code$usage/);
+gives(q($lumat -q -e), 2, '', $usage);
+
+# --- files that cannot be run --------------------------------------------------
+gives(q($lumat missing.lua), 1, '', "lumat: missing.lua: No such file or directory\n");
+gives(q($lumat folder), 1, '', "lumat: folder: Is a directory\n");
+gives(q($lumat x.luac), 1, '',
+      "lumat: x.luac: precompiled chunks are refused; give the source\n");
+gives(q($lumat --bytecode x.luac), 1, '', qr/refused/);
+gives(q($lumat <x.luac), 1, '', qr/^lumat: stdin: precompiled/);
+gives(q($lumat <folder), 1, '', "lumat: stdin: Is a directory\n");
+gives(q($lumat -e 'print(load(string.dump(function() end)))'), 0, qr/^nil/);
+SKIP: {
+    skip 'root reads everything', 1 if $> == 0;
+    chmod 0, 'empty.lua';
+    gives(q($lumat empty.lua), 1, '', "lumat: empty.lua: Permission denied\n");
+}
+
+# --- where output goes ---------------------------------------------------------
+gives(q($lumat -e 'for i = 1, 1e6 do print(i) end' | head -1), 0, "1\n");
+gives(q((trap '' PIPE; $lumat -e 'for i = 1, 1e5 do print(i) end'; echo $? >&2) | head -1),
+      0, "1\n", "1\n");
+gives(q($lumat -p 1 >&-), 0, '');
+gives(q($lumat -e 'print(1)' <&- 2>&-), 0, "1\n");
+gives(q($lumat -p 1 >/dev/full), 1, '',
+      "lumat: cannot write the output: No space left on device\n");
+gives(q($lumat -e 'io.write("a") io.stderr:write("b")' 2>&1), 0, 'ba');
+gives(q($lumat -e 'io.write("a") error("b", 0)' 2>&1), 1, "alumat: b\n");
+my $escape = qr/\e\[/;
+gives(q($lumat -p 'mat{{0/0}}'), 0, qr/^(?!.*$escape)/s);
+gives(q($lumat --color=always -p 'mat{{0/0}}'), 0, $escape);
+gives(q(COLUMNS=40 $lumat -e 'print(ones(1, 60))'), 0, qr/^(?:.{0,40}\n)+$/);
+gives(q($lumat -e 'print(ones(1, 60))'), 0, qr/^(?:.{0,84}\n)+$/);
+
+# --- stopping ------------------------------------------------------------------
+
+# Starts the code, waits for its first output, sends signals; exit status.
+sub interrupted
+{
+    my ($code, @signals) = @_;
+    unlink 'out';
+    my $pid = fork // die "fork: $!\n";
+    if ($pid == 0) {
+        $SIG{INT} = 'DEFAULT';
+        open STDOUT, '>', 'out';
+        open STDERR, '>', 'err';
+        exec $lumat, '-e', "print(1) io.stdout:flush() $code";
+    }
+    my $end = time + 20;
+    sleep 0.01 until -s 'out' || time > $end;
+    for my $signal (@signals) {
+        kill $signal, $pid;
+        sleep 0.3 if @signals > 1;
+    }
+    waitpid $pid, 0;
+    return $?;
+}
+is(interrupted('while true do end', 'INT') >> 8, 130, 'Ctrl-C stops a script');
+like(read_file('err'), qr/interrupted/, 'and it says so');
+is(interrupted('while true do pcall(function() while true do end end) end',
+               'INT', 'INT') & 127, 2,
+   'a second Ctrl-C ends a script that catches errors');
+is(interrupted('coroutine.wrap(function() while true do end end)()', 'INT') >> 8,
+   130, 'Ctrl-C stops a coroutine');
+
+# --- time ----------------------------------------------------------------------
+my @times = sort { $a <=> $b } map {
+    my $start = time;
+    system $lumat, '-e', '1';
+    time - $start;
+} 1 .. 9;
+cmp_ok($times[0], '<', $ENV{LUMAT_SLOW} ? 5 : 0.03, 'lumat -e 1 starts quickly')
+    or diag("@times");
+
+done_testing();
