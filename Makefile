@@ -59,6 +59,7 @@ $(call object,$(REPL_SRC)):             FLAGS := -Ilua -I$(LUA_INC)
 
 all: $(LUMAT) $(PLUGIN) ## build the program
 	@ln -sfn $(VARIANT)/bin/lumat $(BUILD)/lumat
+	$(if $(NVCC),,@echo "no nvcc here: built for the CPU only")
 
 $(LUMAT): $(OBJ)
 	@mkdir -p $(@D)

@@ -205,8 +205,9 @@ static int put(lua_State *L)
 
 static int running(lua_State *L, gpu_scan_kind kind)
 {
-    gpu_matrix *m = lumat_check_matrix(L, 1), *out = lumat_new_matrix(L);
+    gpu_matrix *m = lumat_check_matrix(L, 1);
     int axis = (int)luaL_optinteger(L, 2, 1);
+    gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(L, gpu_scan(m, kind, axis, out));
     lumat_account(L, out);
     return 1;

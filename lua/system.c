@@ -123,7 +123,7 @@ static int default_dtype(lua_State *L)
     return 1;
 }
 
-static int trace(lua_State *L)
+static int tracing(lua_State *L)
 {
     lumat_set_trace(L, lua_toboolean(L, 1));
     return 0;
@@ -176,10 +176,10 @@ static const lumat_function functions[] = {
     {"default_dtype", default_dtype, 0, "default_dtype([name])",
      "The element type of new matrices; with \"f32\" or \"f64\", sets it.",
      "default_dtype()", "\"f32\""},
-    {"trace", trace, 0, "trace(on)",
+    {"tracing", tracing, 0, "tracing(on)",
      "With true, every operation reports kernel, time and rate on standard "
      "error; also :trace on.",
-     "select('#', trace(false))", "0"},
+     "select('#', tracing(false))", "0"},
     {"help", help, 0, "help([name])", "Prints the help on a name; also ?name.",
      "type(help)", "\"function\""},
     {"who", who, 0, "who()", "Prints your variables; also :who.", "type(who)",

@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "entry.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A line that begins with a command's name, up to point. */
@@ -35,13 +36,19 @@ int repl_completes_files(const char *line, size_t point)
            read.command != NULL && read.command->argument == REPL_FILE;
 }
 
+/* With a blank behind those that take an argument. */
 static void offer_commands(const char *typed, size_t length,
                            lumat_name_fn *each, void *data)
 {
     const repl_command *command;
-    for (int i = 0; (command = repl_command_at(i)) != NULL; i++)
-        if (strncmp(command->name, typed, length) == 0)
-            each(data, command->name, command->help);
+    char name[32];
+    for (int i = 0; (command = repl_command_at(i)) != NULL; i++) {
+        if (strncmp(command->name, typed, length) != 0)
+            continue;
+        snprintf(name, sizeof name, "%s%s", command->name,
+                 command->argument != REPL_NOTHING ? " " : "");
+        each(data, name, command->help);
+    }
 }
 
 /* Offers the words of a list, such as "on off", that begin as typed. */

@@ -26,6 +26,7 @@ static void wait_for_input(int file)
 {
     struct pollfd input = {.fd = file, .events = POLLIN};
     sigset_t watched, old;
+    int caught;
     sigemptyset(&watched);
     sigaddset(&watched, SIGINT);
     sigaddset(&watched, SIGTSTP);
@@ -36,7 +37,10 @@ static void wait_for_input(int file)
     if (!rl_pending_signal() && !repl_interrupted())
         ppoll(&input, 1, NULL, &old);
     sigprocmask(SIG_SETMASK, &old, NULL);
+    caught = rl_pending_signal();
     rl_check_signals();
+    if (caught == SIGTSTP) /* and back: the screen is another's now */
+        rl_forced_update_display();
 }
 
 /* Readline's source of keys. Its own handling of Ctrl-C would go on waiting

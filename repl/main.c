@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,15 +204,22 @@ static int run_program(program *p)
     return p->code;
 }
 
-/* Output that was lost makes an exit code of 0 a lie. Nobody reads on behind
- * a closed pipe, so that is not worth a word. */
+/* Whether nobody reads standard output, a pipe, any more. */
+static int is_closed_pipe(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+/* Output that was lost makes an exit code of 0 a lie. That nobody reads on
+ * behind a pipe is not worth a word. */
 static int finish(int code)
 {
     char message[128];
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    if (errno != EPIPE) {
+    if (!is_closed_pipe()) {
         snprintf(message, sizeof message, "cannot write the output: %s",
                  strerror(errno != 0 ? errno : EIO));
         repl_complain(message);

@@ -167,13 +167,14 @@ static void set_prompt(repl_session *session)
         strcpy(session->prompt, "lumat> ");
 }
 
-/* "for …> ", which ends where the first line's prompt does. The character …
- * takes three bytes and one column. */
+/* "for …> ", which ends where the first line's prompt does; "…> " when
+ * nothing has a name. The character … takes three bytes and one column. */
 static void continuation_prompt(const repl_session *session, const char *open,
                                 char *prompt, size_t room)
 {
-    const char *sign = session->style.ascii ? "> " : " …> ";
-    int columns = (int)strlen(open) + (session->style.ascii ? 2 : 4);
+    int ascii = session->style.ascii, named = open[0] != '\0';
+    const char *sign = ascii ? "> " : named ? " …> " : "…> ";
+    int columns = (int)strlen(open) + (int)strlen(sign) - (ascii ? 0 : 2);
     int blanks = (int)strlen(session->prompt) - columns;
     snprintf(prompt, room, "%*s%.40s%s", blanks > 0 ? blanks : 0, "", open,
              sign);

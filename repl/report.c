@@ -1,6 +1,7 @@
 /* The one place where errors are printed. */
 #include "report.h"
 
+#include "interrupt.h"
 #include "screen.h"
 
 #include "lauxlib.h"
@@ -20,6 +21,9 @@ void repl_complain(const char *message)
 {
     int red = label[0] == 'e' && repl_colour(STDERR_FILENO);
     fflush(stdout);
+    if (repl_interrupted() && isatty(STDERR_FILENO))
+        fputc('\n', stderr); /* behind the terminal's ^C */
+    repl_clear_interrupt();
     fprintf(stderr, "%s%s%s %s\n", red ? "\033[1;31m" : "", label,
             red ? "\033[0m" : "", message);
     fflush(stderr);

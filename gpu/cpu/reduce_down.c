@@ -94,6 +94,17 @@ static void finish_strip(const reduction *r, int64_t strip, int64_t part,
         gpu_cpu_store_lines(r->out, tile.col, tile.cols, done);
 }
 
+/* One tile holds the lines whole: what plain folding gives is the result. */
+static void fold_short(const reduction *r, int64_t strip, char *scratch,
+                       double *plain)
+{
+    gpu_cpu_tile tile = gpu_cpu_plan_tile(&r->plan, strip);
+    const void *x = gpu_cpu_plan_run(&r->plan, &tile, scratch, NULL);
+    start(r->kind, plain, tile.cols);
+    fold_rows(r, plain, x, tile.rows, tile.cols);
+    gpu_cpu_store_lines(r->out, tile.col, tile.cols, plain);
+}
+
 /* A unit of work is one part of the rows of one strip of columns. */
 static gpu_status fold_units(void *context, int64_t first, int64_t last)
 {
@@ -105,6 +116,12 @@ static gpu_status fold_units(void *context, int64_t first, int64_t last)
     gpu_cpu_plan_prepare(plan, scratch);
     for (int64_t unit = first; unit < last; unit++) {
         int64_t strip = unit / r->parts, part = unit - strip * r->parts;
+        if (plan->rows <= PLAIN_ROWS && plan->tile_rows == plan->rows) {
+            if (gpu_cpu_interrupted())
+                return GPU_INTERRUPTED;
+            fold_short(r, strip, scratch, plain);
+            continue;
+        }
         int64_t row = part * r->rows_a_part, end = row + r->rows_a_part;
         end = end < plan->rows ? end : plan->rows;
         gpu_status status =

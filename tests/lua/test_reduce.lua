@@ -278,7 +278,6 @@ function TestAccuracy:test_variance_of_large_numbers()
     local v = vec({1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16}, {dtype = "f64"})
     lu.assertEquals(var(v), 30)
     near(std(v), math.sqrt(30), 1e-15)
-    near(var(full(100000, 0.1)), 0, 1)
     lu.assertIsTrue(var(full(100000, 0.1)) < 1e-20)
 end
 

@@ -164,6 +164,7 @@ sub interrupted
     }
     my $end = time + 20;
     sleep 0.01 until -s 'out' || time > $end;
+    sleep 0.2;
     for my $signal (@signals) {
         kill $signal, $pid;
         sleep 0.3 if @signals > 1;
