@@ -2,6 +2,7 @@
  * one: help, completion and the guess at misspelt names come from it. */
 #include "commands.h"
 
+#include "echo.h"
 #include "guess.h"
 #include "line.h"
 #include "report.h"
@@ -33,8 +34,7 @@ static void print_or_complain(lua_State *L, int ok)
         repl_report(L);
 }
 
-/* --- help ------------------------------------------------------------------
- */
+/* --- help --------------------------------------------------------------- */
 
 static void print_command(const repl_command *command)
 {
@@ -64,11 +64,12 @@ static void help_on_command(const char *name)
 
 void repl_print_help(repl_session *session, const char *topic)
 {
-    if (topic[0] == ':')
+    if (topic[0] == ':') {
         help_on_command(topic + 1);
-    else
-        lumat_push_help(session->L, topic[0] != '\0' ? topic : NULL),
-            print_top(session->L);
+        return;
+    }
+    lumat_push_help(session->L, topic[0] != '\0' ? topic : NULL);
+    print_top(session->L);
 }
 
 void repl_print_search(repl_session *session, const char *word)
@@ -89,8 +90,7 @@ static void run_help(repl_session *session, const char *rest)
         repl_print_help(session, rest);
 }
 
-/* --- what is there ---------------------------------------------------------
- */
+/* --- what is there ------------------------------------------------------ */
 
 static void run_who(repl_session *session, const char *rest)
 {
@@ -113,8 +113,7 @@ static void run_trace(repl_session *session, const char *rest)
         repl_complain(":trace takes on or off");
 }
 
-/* --- history ---------------------------------------------------------------
- */
+/* --- history ------------------------------------------------------------ */
 
 /* The lines of an entry below each other. */
 static void print_entry(int number, const char *entry)
@@ -153,8 +152,7 @@ static void run_history(repl_session *session, const char *rest)
             print_entry(i + 1, entry);
 }
 
-/* --- running ---------------------------------------------------------------
- */
+/* --- running ------------------------------------------------------------ */
 
 /* Cuts the text into words, in place; quotes keep blanks inside one. */
 static int cut_words(char *text, char **words)

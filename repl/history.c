@@ -45,7 +45,7 @@ static int is_time(const char *line)
     return line[0] == '#' && isdigit((unsigned char)line[1]);
 }
 
-/* --- reading -------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 /* Adds a line of the file, without its newline, to the entry being read. */
 static void add_line(char *entry, size_t *length, const char *line)
@@ -116,7 +116,7 @@ static void read_file(int file)
     repl_forget_over(MOST_ENTRIES);
 }
 
-/* --- writing -------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------ */
 
 static int open_file(void)
 {
@@ -159,7 +159,7 @@ static void append(const char *entry)
         close(file);
 }
 
-/* --- the door ------------------------------------------------------------- */
+/* --- the door ----------------------------------------------------------- */
 
 void repl_history_open(void)
 {

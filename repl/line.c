@@ -17,8 +17,7 @@
 
 static char *typed; /* what Ctrl-C cut off */
 
-/* --- keys and signals ------------------------------------------------------
- */
+/* --- keys and signals --------------------------------------------------- */
 
 /* Waits for a key or a signal. Signals are held back while Readline's mark of
  * one is looked at: none can come between the look and the wait. */
@@ -72,8 +71,7 @@ static void restore_terminal(void)
     rl_deprep_terminal();
 }
 
-/* --- completion ------------------------------------------------------------
- */
+/* --- completion --------------------------------------------------------- */
 
 static lua_State *language;
 
@@ -216,8 +214,7 @@ static char *word_breaks(void)
     return files ? blanks : others;
 }
 
-/* --- reading ---------------------------------------------------------------
- */
+/* --- reading ------------------------------------------------------------ */
 
 /* Typed at a terminal, the prompt goes where the eyes are, also when the
  * results go to a file. */
@@ -290,8 +287,7 @@ char *repl_read_line(const char *prompt, repl_line_end *end)
                                 : plain_line(prompt, end);
 }
 
-/* --- what Up brings back ---------------------------------------------------
- */
+/* --- what Up brings back ------------------------------------------------ */
 
 void repl_remember(const char *entry)
 {

@@ -18,8 +18,7 @@ void repl_line_open(lua_State *L);
  * frees it. */
 char *repl_read_line(const char *prompt, repl_line_end *end);
 
-/* --- what Up brings back ---------------------------------------------------
- */
+/* --- what Up brings back ------------------------------------------------ */
 
 void repl_remember(const char *entry);
 /* The newest entry, or NULL. */

@@ -35,30 +35,33 @@ static void fill_standard_files(void)
 }
 
 /* Strings as they are, other values as an echo shows them. */
-static void print_value(lua_State *L, int index, const lumat_style *style)
+static int print_value(lua_State *L, int index, const lumat_style *style)
 {
     if (lua_type(L, index) == LUA_TSTRING)
         lua_pushvalue(L, index);
     else if (!lumat_push_shown(L, index, style)) {
         repl_report(L);
-        return;
+        return 1;
     }
     fwrite(lua_tostring(L, -1), 1, lua_rawlen(L, -1), stdout);
     fputc('\n', stdout);
     lua_pop(L, 1);
+    return 0;
 }
 
-/* Each value on lines of its own. */
-static void print_values(lua_State *L, int first)
+/* Each value on lines of its own. Returns the exit code. */
+static int print_values(lua_State *L, int first)
 {
     lumat_style style;
-    int last = lua_gettop(L);
+    int last = lua_gettop(L), code = 0;
     repl_script_style(&style);
-    if (!lua_checkstack(L, LUA_MINSTACK))
+    if (!lua_checkstack(L, LUA_MINSTACK)) {
         repl_complain("too many values to print");
-    else
-        for (int i = first; i <= last; i++)
-            print_value(L, i, &style);
+        return 1;
+    }
+    for (int i = first; i <= last && code == 0; i++)
+        code = print_value(L, i, &style);
+    return code;
 }
 
 static int run_chunk(lua_State *L, const repl_chunk *chunk)
@@ -69,7 +72,7 @@ static int run_chunk(lua_State *L, const repl_chunk *chunk)
         return repl_load_failed(L, status);
     code = repl_run(L, 0);
     if (code == 0 && chunk->print)
-        print_values(L, base + 1);
+        code = print_values(L, base + 1);
     lua_settop(L, base);
     return code;
 }
@@ -227,6 +230,17 @@ static int finish(int code)
     return code != 0 ? code : 1;
 }
 
+static int act(program *p)
+{
+    if (!p->options.help && !p->options.version)
+        return run_program(p);
+    if (p->options.help)
+        repl_print_usage();
+    else
+        puts("lumat " LUMAT_VERSION "  " LUA_RELEASE);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     program p = {.argv = argv, .argc = argc};
@@ -234,14 +248,8 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     p.code = repl_parse_options(argc, argv, &p.options);
     repl_set_colour_mode(p.options.colour);
-    if (p.code != 0)
-        ;
-    else if (p.options.help)
-        repl_print_usage();
-    else if (p.options.version)
-        puts("lumat " LUMAT_VERSION "  " LUA_RELEASE);
-    else
-        p.code = run_program(&p);
+    if (p.code == 0)
+        p.code = act(&p);
     free(p.options.chunks);
     return finish(p.code);
 }

@@ -1,161 +1,23 @@
-/* The prompt: read, load, call, echo. */
+/* The prompt: reading entries until the user leaves. */
 #include "repl.h"
 
 #include "commands.h"
 #include "entry.h"
+#include "echo.h"
 #include "history.h"
 #include "interrupt.h"
 #include "line.h"
-#include "paths.h"
 #include "report.h"
 #include "screen.h"
-#include "script.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { MOST_CHANGES = 8, DROPPED = -1 };
+enum { DROPPED = -1 };
 
-/* --- echo ------------------------------------------------------------------
- */
-
-/* Prints the result at index, under a number when it is one of several. */
-static void print_result(repl_session *session, int index, int number)
-{
-    lua_State *L = session->L;
-    int ok = lumat_push_shown(L, index, &session->style);
-    if (!ok) {
-        repl_report(L);
-        return;
-    }
-    if (number > 0)
-        printf("%d: ", number);
-    fwrite(lua_tostring(L, -1), 1, lua_rawlen(L, -1), stdout);
-    fputc('\n', stdout);
-    lua_pop(L, 1);
-}
-
-static void print_results(repl_session *session, int first)
-{
-    int last = lua_gettop(session->L);
-    if (!lua_checkstack(session->L, LUA_MINSTACK)) {
-        repl_complain("too many results to print");
-        return;
-    }
-    for (int i = first; i <= last && !repl_interrupted(); i++)
-        print_result(session, i, last > first ? i - first + 1 : 0);
-}
-
-static void print_change(void *data, const char *name, const char *headline)
-{
-    int *count = data;
-    if (++*count <= MOST_CHANGES)
-        printf("%s = %s\n", name, headline);
-}
-
-static void print_changes(repl_session *session)
-{
-    int count = 0;
-    lumat_each_change(session->L, print_change, &count);
-    if (count > MOST_CHANGES)
-        printf("%s %d more\n", session->style.ascii ? "..." : "…",
-               count - MOST_CHANGES);
-}
-
-/* Results stay reachable as `ans`; showing them may be stopped, too. */
-static void echo(repl_session *session, int first, int shown)
-{
-    lua_State *L = session->L;
-    int has_results = lua_gettop(L) >= first;
-    if (has_results && !lua_isnil(L, first))
-        lumat_set_ans(L, first);
-    if (!shown)
-        return;
-    repl_interrupts_stop(L);
-    if (has_results)
-        print_results(session, first);
-    else
-        print_changes(session);
-    repl_interrupts_stop(NULL);
-}
-
-/* --- call ------------------------------------------------------------------
- */
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static int count_lines(const char *text)
-{
-    int lines = 1;
-    while ((text = strchr(text, '\n')) != NULL)
-        text++, lines++;
-    return lines;
-}
-
-/* Calls the loaded entry on top of the stack, and takes it and what it left
- * away. */
-static int run_loaded(repl_session *session, const char *text, int shown)
-{
-    lua_State *L = session->L;
-    int first = lua_gettop(L);
-    double start = now();
-    int status = repl_call(L, 0);
-    session->seconds = now() - start;
-    if (status == LUA_OK)
-        echo(session, first, shown);
-    else
-        repl_report_entry(L, count_lines(text));
-    lua_settop(L, first - 1);
-    return status == LUA_OK;
-}
-
-/* --- load ------------------------------------------------------------------
- */
-
-/* Compiles an entry. A ';' at its end is taken away, so that an expression
- * stays one; '=' in front makes it one, as in Lua 5.2. */
-static int load_text(lua_State *L, const char *text, int *shown)
-{
-    size_t length = strlen(text), silenced;
-    int status;
-    if (*repl_skip_blanks(text) == '=')
-        text = lua_pushfstring(L, "return %s", repl_skip_blanks(text) + 1);
-    else
-        text = lua_pushlstring(L, text, length);
-    length = lua_rawlen(L, -1);
-    silenced = repl_silenced(text, length);
-    *shown = silenced == 0;
-    status = lumat_load(L, text, silenced > 0 ? silenced : length);
-    lua_remove(L, -2);
-    return status;
-}
-
-int repl_evaluate(repl_session *session, const char *text)
-{
-    lua_State *L = session->L;
-    int shown, status = load_text(L, text, &shown);
-    if (status == LUA_OK)
-        return run_loaded(session, text, shown);
-    if (status == LUMAT_INCOMPLETE) {
-        lua_pushfstring(L, "unfinished '%s'", lua_tostring(L, -1));
-        lua_remove(L, -2);
-    }
-    repl_report_entry(L, count_lines(text));
-    return 0;
-}
-
-/* --- read ------------------------------------------------------------------
- */
+/* --- read --------------------------------------------------------------- */
 
 static void set_prompt(repl_session *session)
 {
@@ -223,7 +85,8 @@ static int load_entry(repl_session *session, int *shown)
 {
     lua_State *L = session->L;
     int status;
-    while ((status = load_text(L, session->text, shown)) == LUMAT_INCOMPLETE) {
+    while ((status = repl_load_entry(L, session->text, shown)) ==
+           LUMAT_INCOMPLETE) {
         repl_line_end end = read_more(session, lua_tostring(L, -1));
         lua_pop(L, 1);
         if (end != REPL_LINE_READ)
@@ -240,9 +103,9 @@ static void run_lua(repl_session *session)
     cut_newlines(session->text);
     repl_history_add(session->text);
     if (status == LUA_OK)
-        run_loaded(session, session->text, shown);
+        repl_call_loaded(session, session->text, shown);
     else
-        repl_report_entry(session->L, count_lines(session->text));
+        repl_report_unloaded(session->L, session->text);
 }
 
 static void run_entry(repl_session *session)
@@ -279,8 +142,7 @@ static int read_first(repl_session *session)
     return 0;
 }
 
-/* --- the loop --------------------------------------------------------------
- */
+/* --- the loop ----------------------------------------------------------- */
 
 /* One entry, in protected mode: running out of memory ends it alone. */
 static int step(lua_State *L)
@@ -311,34 +173,4 @@ void repl_loop(lua_State *L)
         session.text = NULL;
         fflush(stdout);
     }
-}
-
-/* --- the init file ---------------------------------------------------------
- */
-
-/* The file $LUMAT_INIT names has to be there; the one in its usual place may
- * be missing. */
-static const char *init_path(char *path, size_t room)
-{
-    const char *named = getenv("LUMAT_INIT");
-    if (named != NULL)
-        return named[0] != '\0' ? named : NULL;
-    if (!repl_user_path(path, room, "XDG_CONFIG_HOME", ".config", "init.lua"))
-        return NULL;
-    return access(path, F_OK) == 0 || errno != ENOENT ? path : NULL;
-}
-
-void repl_run_init(lua_State *L)
-{
-    char room[PATH_MAX];
-    const char *path = init_path(room, sizeof room);
-    int base = lua_gettop(L), status;
-    if (path == NULL)
-        return;
-    status = repl_load_file(L, path);
-    if (status == LUA_OK)
-        repl_run(L, 0);
-    else
-        repl_load_failed(L, status);
-    lua_settop(L, base);
 }

@@ -1,4 +1,4 @@
-/* The prompt: read, load, call, echo. */
+/* The prompt, and what its parts share. */
 #ifndef REPL_H
 #define REPL_H
 
@@ -18,8 +18,5 @@ void repl_run_init(lua_State *L);
 
 /* Prompts until the user leaves. */
 void repl_loop(lua_State *L);
-
-/* Loads, calls and echoes Lua text as an entry. Returns 1 when it ran. */
-int repl_evaluate(repl_session *session, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* Dot products: one by one, in vector lanes, and by BLAS. */
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
+#include "blas.h"
 #include "cpu.h"
 #include "vector.h"
 
@@ -179,8 +179,8 @@ static double blas_dot(const gpu_view *x, const gpu_view *y)
         a = gpu_cpu_part(&a, 0, n - 1, 1, 1);
     if (ib < 0)
         b = gpu_cpu_part(&b, 0, n - 1, 1, 1);
-    return x->dtype == GPU_F64 ? cblas_ddot(n, a.data, ia, b.data, ib)
-                               : cblas_sdot(n, a.data, ia, b.data, ib);
+    return x->dtype == GPU_F64 ? gpu_cpu_blas.ddot(n, a.data, ia, b.data, ib)
+                               : gpu_cpu_blas.sdot(n, a.data, ia, b.data, ib);
 }
 
 static int fits_int(int64_t v)
@@ -196,6 +196,9 @@ static gpu_status dot_openblas(void *device, const gpu_view *x,
     double sum = 0;
     if (!fits_int(a.col_stride) || !fits_int(b.col_stride))
         return dot_vector(device, x, y, out);
+    gpu_status status = gpu_cpu_load_blas();
+    if (status != GPU_OK)
+        return status;
     for (int64_t first = 0; first < a.cols; first += CHUNK) {
         int64_t n = a.cols - first < CHUNK ? a.cols - first : CHUNK;
         gpu_view pa = gpu_cpu_part(&a, 0, first, 1, n);

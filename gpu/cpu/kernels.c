@@ -1,5 +1,6 @@
 /* The CPU's rungs of the ladder, and which one `auto` takes. */
 #include <math.h>
+#include "blas.h"
 #include "cpu.h"
 
 static const gpu_kernel *const ladder[] = {
@@ -17,7 +18,8 @@ int gpu_cpu_kernels(const gpu_kernel *const **list)
 const gpu_kernel *gpu_cpu_choose_matmul(void *device, const gpu_gemm *p)
 {
     (void)device, (void)p;
-    return &gpu_cpu_matmul_openblas;
+    return gpu_cpu_has_blas() ? &gpu_cpu_matmul_openblas
+                              : &gpu_cpu_matmul_reference;
 }
 
 /* As fast as BLAS where memory sets the pace, closer to the exact value, and

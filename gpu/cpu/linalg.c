@@ -1,8 +1,7 @@
 /* Linear systems through LAPACK. A row-major matrix is, to LAPACK, its
  * transpose: that is factored, and the transposed system solved. */
-#include <dlfcn.h>
-#include <lapacke.h>
 #include <stdlib.h>
+#include "blas.h"
 #include "cpu.h"
 
 enum { WORTH_THREADS = 128 }; /* order from which threads help */
@@ -11,25 +10,18 @@ enum { WORTH_THREADS = 128 }; /* order from which threads help */
  * BLAS libraries do not have these functions. Returns what to restore. */
 static int limit_threads(int64_t n)
 {
-    int (*get)(void);
-    void (*set)(int);
-    if (n >= WORTH_THREADS)
+    if (n >= WORTH_THREADS || !gpu_cpu_blas.get_num_threads ||
+        !gpu_cpu_blas.set_num_threads)
         return 0;
-    *(void **)&get = dlsym(RTLD_DEFAULT, "openblas_get_num_threads");
-    *(void **)&set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
-    if (!get || !set)
-        return 0;
-    int threads = get();
-    set(1);
+    int threads = gpu_cpu_blas.get_num_threads();
+    gpu_cpu_blas.set_num_threads(1);
     return threads;
 }
 
 static void restore_threads(int threads)
 {
-    void (*set)(int);
-    *(void **)&set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
-    if (threads > 1 && set)
-        set(threads);
+    if (threads > 1)
+        gpu_cpu_blas.set_num_threads(threads);
 }
 
 /* The rows of b as LAPACK's columns, and back. */
@@ -49,33 +41,32 @@ static void transpose(gpu_dtype t, void *from, void *to, int64_t rows,
         }
 }
 
-static lapack_int factor(const gpu_view *a, lapack_int *pivots)
+/* Returns LAPACK's info: 0, or the first pivot that is zero. */
+static int factor(const gpu_view *a, int *pivots)
 {
-    lapack_int n = (lapack_int)a->rows;
-    return a->dtype == GPU_F64
-               ? LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, a->data, n, pivots)
-               : LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, n, n, a->data, n,
-                                     pivots);
+    int n = (int)a->rows, info;
+    if (a->dtype == GPU_F64)
+        gpu_cpu_blas.dgetrf(&n, &n, a->data, &n, pivots, &info);
+    else
+        gpu_cpu_blas.sgetrf(&n, &n, a->data, &n, pivots, &info);
+    return info;
 }
 
-static void substitute(const gpu_view *a, const lapack_int *pivots, void *b,
+static void substitute(const gpu_view *a, const int *pivots, void *b,
                        int64_t columns)
 {
-    lapack_int n = (lapack_int)a->rows, m = (lapack_int)columns;
+    int n = (int)a->rows, m = (int)columns, info;
     if (a->dtype == GPU_F64)
-        LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'T', n, m, a->data, n, pivots, b,
-                            n);
+        gpu_cpu_blas.dgetrs("T", &n, &m, a->data, &n, pivots, b, &n, &info, 1);
     else
-        LAPACKE_sgetrs_work(LAPACK_COL_MAJOR, 'T', n, m, a->data, n, pivots, b,
-                            n);
+        gpu_cpu_blas.sgetrs("T", &n, &m, a->data, &n, pivots, b, &n, &info, 1);
 }
 
-static gpu_status solve(const gpu_view *a, const gpu_view *b,
-                        lapack_int *pivots)
+static gpu_status solve(const gpu_view *a, const gpu_view *b, int *pivots)
 {
     size_t bytes = (size_t)(b->rows * b->cols) * gpu_cpu_size(b->dtype);
     void *columns = b->data;
-    lapack_int zero = factor(a, pivots);
+    int zero = factor(a, pivots);
     if (zero > 0)
         return gpu_cpu_host->fail(
             GPU_SINGULAR, "solve: the matrix is singular (pivot %d is zero)",
@@ -99,19 +90,22 @@ gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b)
 {
     (void)device;
     void *pivots;
-    size_t bytes = (size_t)a->rows * sizeof(lapack_int);
+    size_t bytes = (size_t)a->rows * sizeof(int);
     if (a->rows == 0 || b->cols == 0)
         return GPU_OK;
+    gpu_status status = gpu_cpu_load_blas();
+    if (status != GPU_OK)
+        return status;
     if (gpu_cpu_alloc(NULL, bytes, &pivots) != GPU_OK)
         return gpu_cpu_stop(GPU_MEMORY);
     int threads = limit_threads(a->rows);
-    gpu_status status = solve(a, b, pivots);
+    status = solve(a, b, pivots);
     restore_threads(threads);
     gpu_cpu_free(NULL, pivots, bytes);
     return status;
 }
 
-static double diagonal_product(const gpu_view *a, const lapack_int *pivots)
+static double diagonal_product(const gpu_view *a, const int *pivots)
 {
     gpu_cpu_scaled product = {1, 0};
     for (int64_t i = 0; i < a->rows; i++) {
@@ -129,14 +123,17 @@ gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out)
 {
     (void)device;
     void *pivots;
-    size_t bytes = (size_t)a->rows * sizeof(lapack_int);
+    size_t bytes = (size_t)a->rows * sizeof(int);
     *out = 1;
     if (a->rows == 0)
         return GPU_OK;
+    gpu_status status = gpu_cpu_load_blas();
+    if (status != GPU_OK)
+        return status;
     if (gpu_cpu_alloc(NULL, bytes, &pivots) != GPU_OK)
         return gpu_cpu_stop(GPU_MEMORY);
     int threads = limit_threads(a->rows);
-    lapack_int zero = factor(a, pivots);
+    int zero = factor(a, pivots);
     restore_threads(threads);
     *out = zero > 0 ? 0 : diagonal_product(a, pivots);
     gpu_cpu_free(NULL, pivots, bytes);

@@ -1,9 +1,9 @@
 /* matmul `openblas`: the system's BLAS on views, copying only operands whose
  * two steps are both other than 1. */
-#include <cblas.h>
 #include <limits.h>
 #include <string.h>
 #include <omp.h>
+#include "blas.h"
 #include "cpu.h"
 
 enum {
@@ -122,13 +122,13 @@ static void call_gemm(const product *p)
     int m = (int)p->c.v.rows, n = (int)p->c.v.cols, k = (int)p->a.v.cols;
     int lda = (int)p->a.ld, ldb = (int)p->b.ld, ldc = (int)p->c.ld;
     if (p->c.v.dtype == GPU_F64)
-        cblas_dgemm(CblasRowMajor, p->a.transposed, p->b.transposed, m, n, k,
-                    p->alpha, p->a.v.data, lda, p->b.v.data, ldb, p->beta,
-                    p->c.v.data, ldc);
+        gpu_cpu_blas.dgemm(CblasRowMajor, p->a.transposed, p->b.transposed, m,
+                           n, k, p->alpha, p->a.v.data, lda, p->b.v.data, ldb,
+                           p->beta, p->c.v.data, ldc);
     else
-        cblas_sgemm(CblasRowMajor, p->a.transposed, p->b.transposed, m, n, k,
-                    (float)p->alpha, p->a.v.data, lda, p->b.v.data, ldb,
-                    (float)p->beta, p->c.v.data, ldc);
+        gpu_cpu_blas.sgemm(CblasRowMajor, p->a.transposed, p->b.transposed, m,
+                           n, k, (float)p->alpha, p->a.v.data, lda, p->b.v.data,
+                           ldb, (float)p->beta, p->c.v.data, ldc);
 }
 
 /* BLAS takes the lowest address of a vector that runs backwards. */
@@ -152,12 +152,13 @@ static void call_gemv(const product *p)
         for (int64_t i = 0; i < y->rows; i++)
             gpu_cpu_store_one(y, i, 0, 0);
     if (y->dtype == GPU_F64)
-        cblas_dgemv(CblasRowMajor, p->a.transposed, m, n, p->alpha, p->a.v.data,
-                    lda, lowest(x), ix, p->beta, lowest(y), iy);
+        gpu_cpu_blas.dgemv(CblasRowMajor, p->a.transposed, m, n, p->alpha,
+                           p->a.v.data, lda, lowest(x), ix, p->beta, lowest(y),
+                           iy);
     else
-        cblas_sgemv(CblasRowMajor, p->a.transposed, m, n, (float)p->alpha,
-                    p->a.v.data, lda, lowest(x), ix, (float)p->beta, lowest(y),
-                    iy);
+        gpu_cpu_blas.sgemv(CblasRowMajor, p->a.transposed, m, n,
+                           (float)p->alpha, p->a.v.data, lda, lowest(x), ix,
+                           (float)p->beta, lowest(y), iy);
 }
 
 static gpu_view cut(const gpu_view *v, int64_t i, int64_t j, int64_t rows,
@@ -239,7 +240,9 @@ static gpu_status matmul(void *device, const gpu_gemm *g)
         (g->c.dtype == GPU_F64 ? tiny_f64 : tiny_f32)(g);
         return GPU_OK;
     }
-    gpu_status status = pack(&g->a, 1, &p.a, &rooms[0]);
+    gpu_status status = gpu_cpu_load_blas();
+    if (status == GPU_OK)
+        status = pack(&g->a, 1, &p.a, &rooms[0]);
     if (status == GPU_OK)
         status = pack(&g->b, 1, &p.b, &rooms[1]);
     if (status == GPU_OK)

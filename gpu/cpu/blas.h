@@ -1,0 +1,37 @@
+/* The system's BLAS and LAPACK, loaded when first needed. */
+#ifndef GPU_CPU_BLAS_H
+#define GPU_CPU_BLAS_H
+
+#include <cblas.h>
+#include "backend.h"
+
+/* Loads the library once. Afterwards the functions of gpu_cpu_blas may be
+ * called; before, or when this failed, they are NULL. */
+gpu_status gpu_cpu_load_blas(void);
+int gpu_cpu_has_blas(void);
+
+typedef struct gpu_cpu_blas_functions {
+    __typeof__(&cblas_sgemm) sgemm;
+    __typeof__(&cblas_dgemm) dgemm;
+    __typeof__(&cblas_sgemv) sgemv;
+    __typeof__(&cblas_dgemv) dgemv;
+    __typeof__(&cblas_sdot) sdot;
+    __typeof__(&cblas_ddot) ddot;
+    /* LAPACK: factors a (n x n, column-major) with pivots; info as there. */
+    void (*sgetrf)(const int *m, const int *n, float *a, const int *lda,
+                   int *pivots, int *info);
+    void (*dgetrf)(const int *m, const int *n, double *a, const int *lda,
+                   int *pivots, int *info);
+    void (*sgetrs)(const char *trans, const int *n, const int *columns,
+                   const float *a, const int *lda, const int *pivots, float *b,
+                   const int *ldb, int *info, size_t trans_length);
+    void (*dgetrs)(const char *trans, const int *n, const int *columns,
+                   const double *a, const int *lda, const int *pivots,
+                   double *b, const int *ldb, int *info, size_t trans_length);
+    /* OpenBLAS only, else NULL */
+    int (*get_num_threads)(void);
+    void (*set_num_threads)(int threads);
+} gpu_cpu_blas_functions;
+extern gpu_cpu_blas_functions gpu_cpu_blas;
+
+#endif
