@@ -56,8 +56,9 @@ static void enter_session(lua_State *L)
 
 int lumat_load(lua_State *L, const char *text, size_t length)
 {
-    int status = compile_expression(L, text, length);
+    int status = compile_expression(L, text, length), goes_on = 0;
     if (status != LUA_OK) {
+        goes_on = is_incomplete(L, status);
         lua_pop(L, 1);
         status = compile(L, text, length);
     }
@@ -65,7 +66,7 @@ int lumat_load(lua_State *L, const char *text, size_t length)
         enter_session(L);
         return LUA_OK;
     }
-    if (!is_incomplete(L, status))
+    if (!goes_on && !is_incomplete(L, status))
         return status;
     lua_pop(L, 1);
     lumat_push_open_construct(L, text, length);

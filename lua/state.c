@@ -173,13 +173,11 @@ static void push_peak(lua_State *L, gpu_device *d)
 int lumat_push_device(lua_State *L, const char *name)
 {
     gpu_device *d;
-    if (name && *name && gpu_set_default(name) != GPU_OK) {
+    gpu_status status = name && *name ? gpu_open(name, &d) : gpu_default(&d);
+    if (status == GPU_OK && name && *name)
+        status = gpu_set_default(name);
+    if (status != GPU_OK) {
         lua_pushstring(L, gpu_message());
-        return 0;
-    }
-    if (gpu_default(&d) != GPU_OK) {
-        lua_pushstring(L, gpu_message());
-        gpu_set_default("auto");
         return 0;
     }
     lua_pushfstring(L, "%s  %s", gpu_device_name(d), gpu_device_description(d));
