@@ -90,20 +90,24 @@ $(OUT)/lua/std.c.o: $(STD_SRC) lua/std/embed
 
 # --- tests: programs in tests/gpu, scripts in tests/lua, sessions in tests/repl
 CTESTS   := $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/gpu/*.c))
-TESTS    := $(CTESTS) $(wildcard tests/lua/*.lua tests/repl/*.session tests/repl/*.t)
-GPUTESTS := $(CTESTS) $(wildcard tests/lua/*.lua)
+TESTS    := $(CTESTS) $(wildcard tests/lua/test_*.lua tests/lua/*.t tests/repl/*.session tests/repl/*.t)
+GPUTESTS := $(CTESTS) $(wildcard tests/lua/test_*.lua)
 PROVE     = LUMAT=$(abspath $(LUMAT)) LUMAT_TEST_DEVICE=$(1) LUMAT_NO_CUDA=$(2) prove --timer --failures --exec tests/run $(3)
 $(OUT)/tests/%: tests/%.c $(GPU_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
 	$(Q)$(CC) $(CFLAGS) -Igpu -Igpu/cpu -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $< $(GPU_OBJ) $(LIBS) -lcmocka
 
-run: packages all ## build and start the shell; without a terminal, the tour
+# A sub-make, because what was missing when this one started is there now.
+run: packages ## build and start the shell; without a terminal, the tour
+	@$(MAKE) --no-print-directory all
 	@if [ -t 0 ]; then exec $(LUMAT); else exec $(LUMAT) scripts/tour.lua; fi
-test: packages all $(CTESTS) ## build and run every test
-	$(call PROVE,cpu,,$(TESTS))
+test: packages ## build and run every test
+	@$(MAKE) --no-print-directory all test-programs
+	@$(call PROVE,cpu,1,$(TESTS))
+test-programs: $(CTESTS)
 check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
-	$(call PROVE,cuda,,$(GPUTESTS))
+	@$(call PROVE,cuda,,$(GPUTESTS))
 bench: all ## time the kernels and the language
 	$(LUMAT) scripts/bench.lua
 packages: $(BUILD)/.packages
@@ -137,7 +141,7 @@ help: ## this list
 	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s'|'
 	@sed -n '3,7s/^# */  /p' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: all run test check-gpu bench packages lint format install uninstall dist clean help
+.PHONY: all run test test-programs check-gpu bench packages lint format install uninstall dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d)

@@ -25,7 +25,7 @@ void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m)
 {
     char bytes[32];
     if (m->storage == NULL) {
-        lua_pushliteral(L, "released matrix");
+        lua_pushliteral(L, "freed matrix");
         return;
     }
     const char *device = gpu_device_name(gpu_matrix_device(m));

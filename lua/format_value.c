@@ -94,7 +94,7 @@ static void push_element(lua_State *L, int index)
         lua_pushstring(L, m->ndim == 2 ? " matrix" : "");
         lua_concat(L, 3);
     } else if (m != NULL) {
-        lua_pushliteral(L, "released matrix");
+        lua_pushliteral(L, "freed matrix");
     } else if (lua_type(L, index) == LUA_TSTRING) {
         push_quoted(L, index, SHORT_COLUMNS);
     } else if (lua_type(L, index) == LUA_TTABLE) {

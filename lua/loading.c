@@ -112,6 +112,8 @@ static int is_data_name(lua_State *L, int index)
 /* Upvalues: load for chunks, load for data. */
 static int load_both(lua_State *L)
 {
+    if (!lua_isstring(L, 1) && !lua_isfunction(L, 1))
+        return luaL_typeerror(L, 1, "chunk, function or file name");
     int data = is_data_name(L, 1) && lua_gettop(L) <= 2 &&
                (lua_isnoneornil(L, 2) || lua_istable(L, 2));
     lua_pushvalue(L, lua_upvalueindex(data ? 2 : 1));

@@ -137,9 +137,8 @@ void lumat_account(lua_State *L, const gpu_matrix *m)
     memory.debt += gpu_storage_bytes(m) + STORAGE_OVERHEAD;
     if (memory.debt < DEBT)
         return;
-    int kib = (int)(memory.debt >> 20);
     memory.debt = 0;
-    lua_gc(L, LUA_GCSTEP, kib);
+    lua_gc(L, LUA_GCSTEP, 0); /* one young collection, whatever Lua owes */
     keep_below_limit(L, gpu_matrix_device(m));
 }
 

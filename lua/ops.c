@@ -89,8 +89,9 @@ static gpu_matrix *output_option(lua_State *L, int arg)
     if (lua_getfield(L, arg, "out") == LUA_TNIL)
         return NULL;
     gpu_matrix *out = lumat_test_matrix(L, -1);
-    if (!out)
-        lumat_raise(L, "out: needs a matrix, not a %s", luaL_typename(L, -1));
+    if (!out || !out->storage)
+        lumat_raise(L, "out: needs a matrix, not a %s",
+                    out ? "freed one" : luaL_typename(L, -1));
     return out;
 }
 

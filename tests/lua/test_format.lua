@@ -110,7 +110,7 @@ end
 function TestMatrix:test_released()
     local A = ones(2, 2)
     A:free()
-    lu.assertEquals(tostring(A), "released matrix")
+    lu.assertEquals(tostring(A), "freed matrix")
 end
 
 function TestMatrix:test_bytes()

@@ -108,10 +108,12 @@ local function after(write, expected)
 end
 
 function TestWrite:test_elements()
-    after(function(A) A[{2, 3}] = 0 end, {{11, 12, 13}, {21, 22, 0}, {31, 32, 33}})
+    after(function(A) A[{2, 3}] = 0 end, {{11, 12, 13}, {21, 22, 0}, {31, 32,
+        33}})
     after(function(A) A["end,1"] = nan end,
         {{11, 12, 13}, {21, 22, 23}, {nan, 32, 33}})
-    after(function(A) A[1][2] = 7 end, {{11, 7, 13}, {21, 22, 23}, {31, 32, 33}})
+    after(function(A) A[1][2] = 7 end, {{11, 7, 13}, {21, 22, 23}, {31, 32,
+        33}})
     local v = vec{1, 2, 3}
     v[2], v[-1], v["1"] = 8, 9, 7
     equals(v, {7, 8, 9})
@@ -126,7 +128,8 @@ function TestWrite:test_rows_and_columns()
     after(function(A) A["2,:"] = 0 end, {{11, 12, 13}, {0, 0, 0}, {31, 32, 33}})
     after(function(A) A[":,2"] = vec{1, 2, 3} end,
         {{11, 1, 13}, {21, 2, 23}, {31, 3, 33}})
-    after(function(A) A[{{}, 3}] = 5 end, {{11, 12, 5}, {21, 22, 5}, {31, 32, 5}})
+    after(function(A) A[{{}, 3}] = 5 end, {{11, 12, 5}, {21, 22, 5}, {31, 32,
+        5}})
 end
 
 function TestWrite:test_blocks_broadcast_rows_and_columns()
@@ -144,7 +147,8 @@ function TestWrite:test_blocks_broadcast_rows_and_columns()
 end
 
 function TestWrite:test_masks()
-    after(function(A) A[A:gt(22)] = 0 end, {{11, 12, 13}, {21, 22, 0}, {0, 0, 0}})
+    after(function(A) A[A:gt(22)] = 0 end, {{11, 12, 13}, {21, 22, 0}, {0, 0,
+        0}})
     after(function(A) A[A:lt(13)] = vec{1, 2} end,
         {{1, 2, 13}, {21, 22, 23}, {31, 32, 33}})
     after(function(A) A[A:lt(13)] = {8, 9} end,
@@ -278,7 +282,8 @@ end
 
 function TestErrors:test_one_past_the_end_mentions_eachrow()
     local A = places(3, 2)
-    raises(function() for _, row in ipairs(A) do lu.assertEquals(#row, 2) end end,
+    raises(function() for _, row in ipairs(A) do lu.assertEquals(#row,
+        2) end end,
         "row 4", "1..3", "eachrow")
     raises(function() for _ in ipairs(vec{1, 2}) do end end, "index 3", "eachrow")
 end
@@ -383,7 +388,8 @@ function TestDevices:test_views_and_masks_agree()
             B["::-1, 1:end:2"] = A[":, end:1:-2"]
             B[A:gt(0.5)] = A[A:gt(0.5)]["::-1"]
             B.T[A.T:lt(0.1)] = -1
-            return B, A[A:gt(0.7)], A.T["::3, :"]:clone(), A:take({n, 1}, {127, 2})
+            return B, A[A:gt(0.7)], A.T["::3, :"]:clone(), A:take({n, 1}, {127,
+                2})
         end, "rows " .. n)
     end
 end

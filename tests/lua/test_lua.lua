@@ -28,7 +28,7 @@ function TestChunks:test_load_reports_errors_as_values()
     f, message = load("A(1, 2) = 3")
     lu.assertNil(f)
     lu.assertStrContains(message, "syntax error")
-    raises(function() load({}) end, "load")
+    raises(function() load({}) end, "#1", "table")
     raises(function() load() end, "load")
 end
 
@@ -116,7 +116,8 @@ function TestValues:test_strings()
 end
 
 function TestValues:test_numbers()
-    lu.assertEquals({7 // 2, 7 % -3, 7 / 2, 1 << 4, 7 & 5, ~0}, {3, -2, 3.5, 16, 5, -1})
+    lu.assertEquals({7 // 2, 7 % -3, 7 / 2, 1 << 4, 7 & 5, ~0}, {3, -2, 3.5,
+        16, 5, -1})
     lu.assertEquals(math.type(1), "integer")
     lu.assertEquals(math.max(1, 5), 5)
     lu.assertEquals(tostring(1e15), "1e+15")
@@ -172,7 +173,8 @@ end
 function TestControl:test_close()
     local order = {}
     local function closing(name)
-        return setmetatable({}, {__close = function() table.insert(order, name) end})
+        return setmetatable({}, {__close = function() table.insert(order,
+            name) end})
     end
     do
         local a <close> = closing("a")

@@ -163,7 +163,8 @@ function TestMoments:test_uniform()
         v = rand(100000, {seed = 1, dtype = dtype, low = -2, high = 3})
         lu.assertIsTrue(min(v) >= -2 and max(v) < 3)
         lu.assertAlmostEquals(mean(v), 0.5, 2e-2)
-        v = rand(100000, {seed = 1, dtype = dtype, low = 1, high = 1 + 2.0 ^ -22})
+        v = rand(100000, {seed = 1, dtype = dtype, low = 1,
+            high = 1 + 2.0 ^ -22})
         lu.assertIsTrue(min(v) >= 1 and max(v) < 1 + 2.0 ^ -22)
         equals(rand(2, {low = 4, high = 4, dtype = dtype}), {4, 4})
     end

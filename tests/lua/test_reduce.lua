@@ -290,12 +290,14 @@ TestDevices = {}
 function TestDevices:test_every_reduction_agrees_over_odd_shapes()
     if not t.on_gpu then lu.skip("needs a GPU") end
     for name in pairs(plain) do
-        for _, shape in ipairs{{1, 1}, {3, 5}, {31, 127}, {1000, 65}, {3, 4099}} do
+        for _, shape in ipairs{{1, 1}, {3, 5}, {31, 127}, {1000, 65}, {3,
+            4099}} do
             for _, dtype in ipairs{"f32", "f64"} do
                 t.agrees(function()
                     local f = _G[name]
                     local A = sample(shape[1], shape[2], dtype, name)
-                    if name == "var" or name == "std" then A = vcat(A, A + 1) end
+                    if name == "var" or name == "std" then A = vcat(A,
+                        A + 1) end
                     if A.cols < 2 then return f(A, 1) end
                     local down, along = f(A, 1), f(A, 2)
                     return down, along, f(A["::-1,::2"], 1), f(A.T, 1)

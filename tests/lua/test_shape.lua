@@ -71,7 +71,8 @@ function TestJoin:test_vectors()
     equals(hcat(mat{{1}, {2}}, vec{3, 4}), {{1, 3}, {2, 4}})
     equals(hcat(vec{3, 4}, mat{{1}, {2}}), {{3, 1}, {4, 2}})
     equals(vcat(mat{{1, 2}}, vec{3, 4}), {{1, 2}, {3, 4}})
-    equals(vcat(range(1, 6)["1:6:2"], range(1, 6)["::-2"]), {{1, 3, 5}, {6, 4, 2}})
+    equals(vcat(range(1, 6)["1:6:2"], range(1, 6)["::-2"]), {{1, 3, 5}, {6, 4,
+        2}})
 end
 
 function TestJoin:test_the_wider_type_wins()
@@ -243,7 +244,8 @@ function TestOrder:test_sort()
         for _, n in ipairs{1, 2, 3, 31, 65, 1000} do
             for _, descending in ipairs{false, true} do
                 local A = randint(-20, 20, n, 4, {seed = n, dtype = dtype}) / 4
-                if n > 2 then A[{2, 3}] = nan A[{3, 3}] = -inf A[{1, 3}] = inf end
+                if n > 2 then A[{2, 3}] = nan A[{3, 3}] = -inf A[{1,
+                    3}] = inf end
                 local how = {descending = descending}
                 local S, order = sort(A, how)
                 for j = 1, 4 do
@@ -279,7 +281,8 @@ function TestValues:test_conversion()
     lu.assertEquals(D.dtype, "f64")
     equals(D, {{t.single(0.1), 2}, {nan, inf}})
     equals(D:f32(), A:totable())
-    equals(vec({1e300, 1e-300, 16777217}, {dtype = "f64"}):f32(), {inf, 0, 16777216})
+    equals(vec({1e300, 1e-300, 16777217}, {dtype = "f64"}):f32(), {inf, 0,
+        16777216})
     equals(vec{0, -0.0, 2, nan}:bool(), {false, false, true, true})
     equals(vec{true, false}:f64(), {1, 0})
     equals(A.T:f64(), {{t.single(0.1), nan}, {2, inf}})
@@ -297,7 +300,8 @@ function TestValues:test_totable()
 end
 
 function TestValues:test_map_calls_a_function_with_the_places()
-    equals(map(places(2, 3).T, function(x, i, j) return x + 100 * i + 1000 * j end),
+    equals(map(places(2, 3).T, function(x, i,
+        j) return x + 100 * i + 1000 * j end),
         {{1111, 2121}, {1212, 2222}, {1313, 2323}})
     equals(vec{1, 2}:map(function(x, i) return x * i end), {1, 4})
     equals(vec{true}:map(function(x) return not x end), {false})
