@@ -39,7 +39,7 @@ NVFLAGS  := -O3 -std=c++20 -Igpu -Igpu/cuda -t 2 --compiler-options -fPIC,-fvisi
             -Wno-deprecated-gpu-targets \
             $(foreach a,$(ARCHS),-gencode=arch=compute_$a$(comma)code=sm_$a) \
             $(foreach a,$(lastword $(ARCHS)),$(if $(findstring a,$a),,-gencode=arch=compute_$a$(comma)code=compute_$a))
-LIBS     := -lreadline $(LUA_LIB) -lsleef -fopenmp -lstdc++ -lpthread -ldl -lm
+LIBS     := -lreadline $(LUA_LIB) -lsleef -lstdc++ -lpthread -ldl -lm
 
 # A folder's sources see only the headers below it: repl -> lua -> gpu.
 GPU_SRC  := $(wildcard gpu/*.c gpu/cpu/*.c)
@@ -53,7 +53,7 @@ LIB_OBJ  := $(GPU_OBJ) $(call object,$(LUA_SRC)) $(OUT)/lua/std.c.o
 OBJ      := $(LIB_OBJ) $(call object,$(REPL_SRC))
 CUDA_OBJ := $(call object,$(CUDA_SRC))
 $(call object,$(wildcard gpu/*.c)):     FLAGS := -Igpu
-$(call object,$(wildcard gpu/cpu/*.c)): FLAGS := -Igpu -Igpu/cpu -O3 -fopenmp -fno-math-errno -fno-trapping-math -ffp-contract=off
+$(call object,$(wildcard gpu/cpu/*.c)): FLAGS := -Igpu -Igpu/cpu -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
 $(call object,$(LUA_SRC)) $(OUT)/lua/std.c.o: FLAGS := -Igpu -Ilua -I$(LUA_INC)
 $(call object,$(REPL_SRC)):             FLAGS := -Ilua -I$(LUA_INC)
 
@@ -122,7 +122,7 @@ format: ## let clang-format lay out the sources
 	clang-format -i $(FORMATTED)
 compile_commands.json: Makefile $(GPU_SRC) $(LUA_SRC) $(REPL_SRC) ## for editors and clang-tidy
 	@{ echo '['; for f in $(filter %.c,$(GPU_SRC) $(LUA_SRC) $(REPL_SRC)); do \
-	  case $$f in gpu/cpu/*) i='-Igpu -Igpu/cpu -fopenmp';; gpu/*) i=-Igpu;; lua/*) i='-Igpu -Ilua -I$(LUA_INC)';; *) i='-Ilua -I$(LUA_INC)';; esac; \
+	  case $$f in gpu/cpu/*) i='-Igpu -Igpu/cpu';; gpu/*) i=-Igpu;; lua/*) i='-Igpu -Ilua -I$(LUA_INC)';; *) i='-Ilua -I$(LUA_INC)';; esac; \
 	  printf '%s{"directory":"%s","file":"%s","command":"cc -std=c11 -D_GNU_SOURCE %s -c %s"}\n' "$$sep" "$(CURDIR)" $$f "$$i" $$f; sep=,; done; echo ']'; } >$@
 
 install: all ## install under $(DESTDIR)$(PREFIX)

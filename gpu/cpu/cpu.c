@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <omp.h>
 #include "blas.h"
 #include "cpu.h"
 #include "vector.h"
@@ -55,7 +54,7 @@ static gpu_status open_device(int index, void **device)
     if (index != 0)
         return gpu_cpu_host->fail(GPU_DEVICE, "there is no cpu:%d", index);
     if (!device_state.description[0]) {
-        int cores = omp_get_max_threads();
+        int cores = gpu_cpu_threads();
         read_model(model, sizeof model);
         snprintf(device_state.description, sizeof device_state.description,
                  "%s, %d core%s, %s", model, cores, cores == 1 ? "" : "s",

@@ -25,6 +25,9 @@ void gpu_cpu_memory_limits(size_t *available, size_t *total);
 typedef gpu_status gpu_cpu_work(void *context, int64_t first, int64_t last);
 gpu_status gpu_cpu_parallel(int64_t count, int64_t elements, gpu_cpu_work *work,
                             void *context);
+int gpu_cpu_threads(void); /* how many work at once */
+/* Cuts work as for n threads from now on; 0: as many as there are. */
+void gpu_cpu_set_threads(int n);
 
 /* --- views (strided.c) --------------------------------------------------- */
 

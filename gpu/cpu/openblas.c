@@ -2,7 +2,6 @@
  * two steps are both other than 1. */
 #include <limits.h>
 #include <string.h>
-#include <omp.h>
 #include "blas.h"
 #include "cpu.h"
 
@@ -172,7 +171,7 @@ static gpu_view cut(const gpu_view *v, int64_t i, int64_t j, int64_t rows,
 /* Sides of the blocks between two looks at the flag. */
 static void choose_blocks(const product *p, int64_t *m, int64_t *n, int64_t *k)
 {
-    double budget = flops_a_thread * omp_get_max_threads();
+    double budget = flops_a_thread * gpu_cpu_threads();
     *m = p->c.v.rows;
     *n = p->c.v.cols;
     *k = p->a.v.cols;

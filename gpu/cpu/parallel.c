@@ -1,12 +1,42 @@
-/* Spreading work over the cores, and stopping it. */
-#include <omp.h>
+/* Spreading work over the cores, and stopping it.
+ *
+ * Threads of our own rather than OpenMP's: those wait for each other at the
+ * end of every loop by spinning, which on a machine with other work costs
+ * milliseconds. Here whoever is there takes the next range, a thread that
+ * comes late finds nothing left, and idle ones sleep. */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include "cpu.h"
 
 enum {
-    WORTH_THREADS = 32768, /* elements: starting threads costs about 5 us */
-    RANGES_A_THREAD = 4    /* evens out threads that get less of a core */
+    WORTH_THREADS = 65536, /* elements: waking threads costs about 10 us */
+    RANGES_A_THREAD = 4,   /* evens out threads that get less of a core */
+    MOST_THREADS = 256,
+    SPINS = 500 /* looks for new work before sleeping: about 20 us */
 };
+
+typedef struct job {
+    int64_t count, ranges;
+    gpu_cpu_work *work;
+    void *context;
+    atomic_llong next;
+    atomic_int worst;
+} job;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
+    atomic_uint generation; /* of the job */
+    job *current;           /* NULL: none that may still be joined */
+    int inside;             /* workers that joined it */
+    int threads;            /* 0: not started; else with the caller */
+    int limit;              /* 0: none; else what gpu_cpu_set_threads said */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .wake = PTHREAD_COND_INITIALIZER,
+          .done = PTHREAD_COND_INITIALIZER};
 
 int gpu_cpu_interrupted(void)
 {
@@ -22,21 +52,120 @@ gpu_status gpu_cpu_stop(gpu_status status)
     return status;
 }
 
+/* --- the pool ------------------------------------------------------------- */
+
+static void take_ranges(job *j)
+{
+    int64_t r;
+    while ((r = atomic_fetch_add(&j->next, 1)) < j->ranges) {
+        int64_t first = (int64_t)((__int128)j->count * r / j->ranges);
+        int64_t last = (int64_t)((__int128)j->count * (r + 1) / j->ranges);
+        if (first == last || j->worst != GPU_OK)
+            continue;
+        gpu_status status = j->work(j->context, first, last);
+        if (status != GPU_OK)
+            j->worst = (int)status;
+    }
+}
+
+static void pause_core(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Returns with the lock held and a generation other than `seen`. */
+static void wait_for_job(unsigned seen)
+{
+    for (int i = 0; i < SPINS && atomic_load(&pool.generation) == seen; i++)
+        pause_core();
+    pthread_mutex_lock(&pool.lock);
+    while (atomic_load(&pool.generation) == seen)
+        pthread_cond_wait(&pool.wake, &pool.lock);
+}
+
+static void *serve(void *unused)
+{
+    (void)unused;
+    for (unsigned seen = 0;;) {
+        wait_for_job(seen);
+        seen = atomic_load(&pool.generation);
+        job *j = pool.current;
+        pool.inside += j != NULL;
+        pthread_mutex_unlock(&pool.lock);
+        if (!j)
+            continue;
+        take_ranges(j);
+        pthread_mutex_lock(&pool.lock);
+        if (--pool.inside == 0)
+            pthread_cond_signal(&pool.done);
+        pthread_mutex_unlock(&pool.lock);
+    }
+    return NULL;
+}
+
+static int wanted_threads(void)
+{
+    cpu_set_t set;
+    const char *text = getenv("OMP_NUM_THREADS");
+    int n = text ? atoi(text) : 0;
+    if (n <= 0)
+        n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < MOST_THREADS ? n : MOST_THREADS;
+}
+
+/* Workers leave signals to the main thread. */
+static void start_threads(void)
+{
+    sigset_t all, old;
+    pthread_t thread;
+    int wanted = wanted_threads();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pool.threads = 1;
+    while (pool.threads < wanted &&
+           pthread_create(&thread, NULL, serve, NULL) == 0) {
+        pthread_detach(thread);
+        pool.threads++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+int gpu_cpu_threads(void)
+{
+    if (pool.limit)
+        return pool.limit;
+    return pool.threads ? pool.threads : wanted_threads();
+}
+
+void gpu_cpu_set_threads(int n)
+{
+    pool.limit = n;
+}
+
+/* Nobody may join any more; those who did are waited for. */
+static void close_job(void)
+{
+    pthread_mutex_lock(&pool.lock);
+    pool.current = NULL;
+    while (pool.inside > 0)
+        pthread_cond_wait(&pool.done, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+
 static gpu_status run_threads(int64_t count, int64_t ranges, gpu_cpu_work *work,
                               void *context)
 {
-    atomic_int worst = GPU_OK;
-#pragma omp parallel for schedule(dynamic, 1)
-    for (int64_t r = 0; r < ranges; r++) {
-        int64_t first = (int64_t)((__int128)count * r / ranges);
-        int64_t last = (int64_t)((__int128)count * (r + 1) / ranges);
-        if (first == last || worst != GPU_OK)
-            continue;
-        gpu_status status = work(context, first, last);
-        if (status != GPU_OK)
-            worst = (int)status;
-    }
-    return (gpu_status)worst;
+    job j = {count, ranges, work, context, 0, GPU_OK};
+    pthread_mutex_lock(&pool.lock);
+    pool.current = &j;
+    atomic_fetch_add(&pool.generation, 1);
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+    take_ranges(&j);
+    close_job();
+    return (gpu_status)j.worst;
 }
 
 gpu_status gpu_cpu_parallel(int64_t count, int64_t elements, gpu_cpu_work *work,
@@ -44,7 +173,9 @@ gpu_status gpu_cpu_parallel(int64_t count, int64_t elements, gpu_cpu_work *work,
 {
     if (count <= 0)
         return GPU_OK;
-    int threads = elements > WORTH_THREADS ? omp_get_max_threads() : 1;
+    if (elements > WORTH_THREADS && pool.threads == 0)
+        start_threads();
+    int threads = elements > WORTH_THREADS ? gpu_cpu_threads() : 1;
     gpu_status status;
     if (threads == 1 || count == 1)
         status = work(context, 0, count);

@@ -1,6 +1,6 @@
 /* Random fills on the CPU: the published vector of Philox, the definition of
  * every kind written out again, ranges and moments. */
-#include <omp.h>
+#include "cpu.h"
 #include "cpu_testing.h"
 
 /* Philox4x32-10 written from the paper (Salmon et al., 2011). */

@@ -29,7 +29,7 @@ function TestChunks:test_load_reports_errors_as_values()
     lu.assertNil(f)
     lu.assertStrContains(message, "syntax error")
     raises(function() load({}) end, "#1", "table")
-    raises(function() load() end, "load")
+    raises(function() load() end, "#1")
 end
 
 function TestChunks:test_precompiled_chunks_are_refused()
