@@ -92,14 +92,34 @@ static int outer(lua_State *L)
     return 1;
 }
 
+/* Refuses a result that no memory holds before its places are listed. */
+static void check_repeats(lua_State *L, const gpu_matrix *m, int64_t down,
+                          int64_t across)
+{
+    int64_t rows = 0, cols = 0, elements = 0;
+    gpu_memory memory;
+    lumat_try(L, gpu_device_memory(gpu_matrix_device(m), &memory));
+    if (__builtin_mul_overflow(m->rows, down, &rows) ||
+        __builtin_mul_overflow(m->cols, across, &cols) ||
+        __builtin_mul_overflow(rows, cols, &elements))
+        lumat_raise(L,
+                    "%Ix%I times %Ix%I are more elements than any memory "
+                    "holds",
+                    (LUAI_UACINT)m->rows, (LUAI_UACINT)m->cols,
+                    (LUAI_UACINT)down, (LUAI_UACINT)across);
+    if (memory.total && (uint64_t)elements > memory.total)
+        lumat_raise(L,
+                    "out of memory: the result, %Ix%I, is more than %s "
+                    "holds",
+                    (LUAI_UACINT)rows, (LUAI_UACINT)cols,
+                    gpu_device_name(gpu_matrix_device(m)));
+}
+
 /* Places 0 0 0 1 1 1 … (each) or 0 1 2 0 1 2 … (whole), in a userdata. */
 static const int64_t *push_repeats(lua_State *L, int64_t n, int64_t times,
                                    int each)
 {
-    int64_t total;
-    if (__builtin_mul_overflow(n, times, &total) ||
-        total > INT64_MAX / (int64_t)sizeof total)
-        lumat_raise(L, "the result would have too many elements");
+    int64_t total = n * times;
     int64_t *index = lua_newuserdatauv(L, (size_t)total * sizeof *index, 0);
     for (int64_t i = 0; i < total; i++)
         index[i] = each ? i / times : i % n;
@@ -109,6 +129,7 @@ static const int64_t *push_repeats(lua_State *L, int64_t n, int64_t times,
 static gpu_matrix *push_repeated(lua_State *L, const gpu_matrix *m,
                                  int64_t down, int64_t across, int each)
 {
+    check_repeats(L, m, down, across);
     const int64_t *rows = push_repeats(L, m->rows, down, each);
     const int64_t *cols = push_repeats(L, m->cols, across, each);
     gpu_matrix *out = lumat_new_matrix(L);

@@ -73,8 +73,9 @@ __device__ __forceinline__ double normal(const gpu_random &r,
 __device__ __forceinline__ double integer(const gpu_random &r,
                                           const philox4x32_ctr_t &c, int k)
 {
-    uint64_t span = (uint64_t)((int64_t)r.high - (int64_t)r.low) + 1;
-    return r.low + (double)__umul64hi(word(c, k), span);
+    int64_t low = (int64_t)r.low;
+    uint64_t span = (uint64_t)((int64_t)r.high - low) + 1;
+    return (double)(low + (int64_t)__umul64hi(word(c, k), span));
 }
 
 /* 32-bit uniforms: four elements a block of words. */

@@ -2,16 +2,21 @@
  * and b in shared memory, one element a thread; tiles of 8, 16 or 32.
  *
  * Each element fetched from global memory is used TILE times. Limited by
- * shared memory: two reads for every multiply-add. Edges are tested at every
+ * shared memory: a read of b for every multiply-add, and a 16-byte read of a
+ * for every few. Edges are tested at every
  * load, so any shape goes; loads run along whichever side of an operand has
  * the nearer neighbours. Any GPU, any strides. */
 #include "kernel.h"
 
+/* Rows of a tile stay 16-byte aligned, so that several elements of a row are
+ * read at once, and a column's elements are spread over eight banks. */
+template <class T> constexpr int pad = 16 / sizeof(T);
+
 /* rows x cols elements of `from`, as far as they are inside the tile; zeros
- * elsewhere. The odd row length keeps both directions off a single bank. */
+ * elsewhere. */
 template <class T, int TILE>
 __device__ __forceinline__ void
-load_tile(T (*tile)[TILE + 1], const T *from, int64_t row_stride,
+load_tile(T (*tile)[TILE + pad<T>], const T *from, int64_t row_stride,
           int64_t col_stride, int64_t rows, int64_t cols)
 {
     bool along_row = llabs(col_stride) <= llabs(row_stride);
@@ -24,7 +29,7 @@ load_tile(T (*tile)[TILE + 1], const T *from, int64_t row_stride,
 template <class T, int TILE>
 __global__ void __launch_bounds__(TILE *TILE) tiled_kernel(const product<T> p)
 {
-    __shared__ T a[TILE][TILE + 1], b[TILE][TILE + 1];
+    __shared__ __align__(16) T a[TILE][TILE + pad<T>], b[TILE][TILE + pad<T>];
     int64_t down = (p.m + TILE - 1) / TILE, across = (p.n + TILE - 1) / TILE;
     for (int64_t t = blockIdx.x; t < down * across; t += gridDim.x) {
         int64_t row, col;
