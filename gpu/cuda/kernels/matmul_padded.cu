@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(TILE *TILE)
     padded_kernel(const T *a, const T *b, T *c, int64_t down, int64_t across,
                   int64_t k)
 {
-    __shared__ T a_tile[TILE][TILE + 1], b_tile[TILE][TILE + 1];
+    __shared__ __align__(16) T a_tile[TILE][TILE], b_tile[TILE][TILE];
     int64_t n = across * TILE;
     for (int64_t t = blockIdx.x; t < down * across; t += gridDim.x) {
         int64_t row, col;
