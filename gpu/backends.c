@@ -111,7 +111,8 @@ static gpu_status open_device(const gpu_backend *b, int index, gpu_device **out)
     d->backend = b;
     d->handle = handle;
     d->index = index;
-    if (b->capability(handle) == 0)
+    d->is_cpu = b->capability(handle) == 0;
+    if (d->is_cpu)
         snprintf(d->name, sizeof d->name, "%s", b->name);
     else
         snprintf(d->name, sizeof d->name, "%s:%d", b->name, index);

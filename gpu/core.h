@@ -15,7 +15,7 @@
 struct gpu_device {
     const gpu_backend *backend;
     void *handle;
-    int index;
+    int index, is_cpu;
     char name[24];
     size_t live, peak_live; /* bytes of storage */
     gpu_peak peak;          /* bytes = 0: not measured yet */

@@ -21,7 +21,7 @@ const char *gpu_device_description(const gpu_device *d)
 
 int gpu_device_is_cpu(const gpu_device *d)
 {
-    return d->backend->capability(d->handle) == 0;
+    return d->is_cpu;
 }
 
 gpu_status gpu_device_memory(gpu_device *d, gpu_memory *out)

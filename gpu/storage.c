@@ -6,6 +6,7 @@
 
 /* From here on a size is first compared with the memory there is. */
 enum { LARGE = 64 << 20 };
+enum { WITHIN = 64 }; /* bytes kept in the storage itself, on the CPU */
 
 static struct {
     int (*collect)(void *data);
@@ -89,12 +90,17 @@ static gpu_status allocate(gpu_device *d, size_t bytes, void **data)
     return GPU_OK;
 }
 
+/* A few elements on the CPU live right behind their storage: one call of
+ * malloc less for the matrices of two or three rows people type. */
 static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
 {
-    gpu_storage *s = malloc(sizeof *s);
+    int within = bytes <= WITHIN && d->is_cpu;
+    gpu_storage *s = malloc(sizeof *s + (within ? WITHIN : 0));
     if (!s)
         return out_of_memory(d, bytes);
-    gpu_status status = allocate(d, bytes ? bytes : 1, &s->data);
+    s->data = s + 1;
+    gpu_status status =
+        within ? GPU_OK : allocate(d, bytes ? bytes : 1, &s->data);
     if (status != GPU_OK) {
         free(s);
         return status;
@@ -158,7 +164,8 @@ void gpu_release(gpu_matrix *m)
     if (!s || --s->references > 0)
         return;
     s->device->live -= s->bytes;
-    s->device->backend->free(s->device->handle, s->data, s->bytes);
+    if (s->data != s + 1)
+        s->device->backend->free(s->device->handle, s->data, s->bytes);
     free(s);
 }
 

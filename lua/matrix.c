@@ -13,7 +13,11 @@
 #define SOFT_LIMIT ((size_t)1 << 30)
 #define STORAGE_OVERHEAD 64
 
-static const char metatable_key;
+/* The metatable, twice: its place in the registry's array, which is found
+ * fastest, and its address, to compare with. There is one state. */
+static int metatable_place;
+static const void *metatable_address;
+
 static struct {
     size_t debt, limit;
     double collecting; /* seconds spent in full collections */
@@ -53,16 +57,11 @@ void lumat_try(lua_State *L, gpu_status status)
 
 /* --- the userdata --------------------------------------------------------- */
 
-static void push_metatable(lua_State *L)
-{
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &metatable_key);
-}
-
 gpu_matrix *lumat_new_matrix(lua_State *L)
 {
     gpu_matrix *m = lua_newuserdatauv(L, sizeof *m, 0);
     m->storage = NULL;
-    push_metatable(L);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, metatable_place);
     lua_setmetatable(L, -2);
     return m;
 }
@@ -72,9 +71,8 @@ gpu_matrix *lumat_test_matrix(lua_State *L, int index)
     void *m = lua_touserdata(L, index);
     if (!m || !lua_getmetatable(L, index))
         return NULL;
-    push_metatable(L);
-    int same = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
+    int same = lua_topointer(L, -1) == metatable_address;
+    lua_pop(L, 1);
     return same ? m : NULL;
 }
 
@@ -273,7 +271,8 @@ void lumat_open_matrix(lua_State *L)
 {
     luaL_newmetatable(L, "lumat.matrix");
     lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &metatable_key);
+    metatable_place = luaL_ref(L, LUA_REGISTRYINDEX);
+    metatable_address = lua_topointer(L, -1);
     lua_pushcfunction(L, release);
     lua_setfield(L, -2, "__gc");
     lua_pushcfunction(L, release);
