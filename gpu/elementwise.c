@@ -158,6 +158,8 @@ gpu_status gpu_map(const char *name, const gpu_program *p,
     if (!created)
         all[n++] = out;
     gpu_device *d;
+    if (n == 0)
+        return gpu_fail(GPU_ARGUMENT, "%s: no operand and no output", name);
     TRY(gpu_check_operands(name, all, n, &d));
     shape s;
     TRY(common_shape(name, p->inputs ? in : (const gpu_matrix *const[]){out},

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static char message[512];
+static _Thread_local char message[512];
 volatile int gpu_interrupt_flag;
 
 const char *gpu_message(void)

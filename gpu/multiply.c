@@ -1,6 +1,7 @@
 /* dot and matmul: shapes, types and overlaps, and which kernel runs. */
 #include "core.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,6 +128,8 @@ static gpu_status run_dot(gpu_device *d, const gpu_matrix both[2],
     TRY(check_kernel(d, k, x.dtype));
     int tracing = gpu_trace_start(d);
     gpu_status status = k->dot(d->handle, &x, &y, out);
+    if (*out != *out)
+        *out = NAN; /* without a sign */
     gpu_matrix one = {.dtype = x.dtype, .rows = 1, .cols = 1};
     return gpu_traced(d, tracing, status, "dot", k->name, &one, x.rows,
                       2.0 * (double)x.rows, 2.0 * (double)gpu_bytes(&both[0]));

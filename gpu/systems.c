@@ -2,6 +2,8 @@
  * the CPU do it, on copies. */
 #include "core.h"
 
+#include <math.h>
+
 static gpu_status check_square(const char *name, const gpu_matrix *a)
 {
     if (a->ndim == 2 && a->rows == a->cols)
@@ -111,6 +113,8 @@ gpu_status gpu_determinant(const gpu_matrix *a, double *out)
     TRY(gpu_clone(a, system_type(a, a), there, &factors));
     gpu_view view = gpu_view_of(&factors);
     gpu_status status = there->backend->determinant(there->handle, &view, out);
+    if (*out != *out)
+        *out = NAN; /* without a sign */
     gpu_release(&factors);
     return status;
 }

@@ -1,6 +1,7 @@
 /* Elements in and out of matrices: host memory, other types, other devices. */
 #include "core.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,8 @@ gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
     *out = m->dtype == GPU_F32   ? (double)e.f32
            : m->dtype == GPU_F64 ? e.f64
                                  : (double)e.truth;
+    if (*out != *out)
+        *out = NAN; /* whatever its sign bit: it is printed as nan, not -nan */
     return GPU_OK;
 }
 

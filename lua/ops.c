@@ -95,6 +95,15 @@ static gpu_matrix *output_option(lua_State *L, int arg)
     return out;
 }
 
+/* Names the first operand and the one that does not go with it. */
+static int raise_mismatch(lua_State *L, const operands *o)
+{
+    const gpu_matrix *a = o->matrix[0], *b = o->matrix[1];
+    int same = a->ndim == b->ndim && a->rows == b->rows && a->cols == b->cols;
+    int other = o->count == 3 && same ? 2 : 1;
+    return lumat_raise_shapes(L, o->argument[0], o->argument[other], 0);
+}
+
 static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
                gpu_matrix *out)
 {
@@ -102,8 +111,8 @@ static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
     if (created)
         out = lumat_new_matrix(L);
     gpu_status status = gpu_map(gpu_op_name(op), p, o->matrix, out);
-    if (status == GPU_SHAPE && o->count >= 2)
-        return lumat_raise_shapes(L, o->argument[0], o->argument[1], 0);
+    if (status == GPU_SHAPE && o->count >= 2 && created)
+        return raise_mismatch(L, o);
     lumat_try(L, status);
     if (created)
         lumat_account(L, out);
@@ -144,7 +153,7 @@ static int operator(lua_State *L)
     gpu_program p;
     operands o;
     make_program(L, op, gpu_op_arity(op), &p, &o);
-    return run(L, op, &p, &o, NULL);
+    return o.count ? run(L, op, &p, &o, NULL) : push_number(L, op, &p);
 }
 
 /* A % B is the product element by element, A % 3 and 3 % A the remainder. */
@@ -155,7 +164,7 @@ static int percent(lua_State *L)
     int both = lumat_test_matrix(L, 1) && lumat_test_matrix(L, 2);
     gpu_op op = both ? GPU_OP_mul : GPU_OP_mod;
     make_program(L, op, 2, &p, &o);
-    return run(L, op, &p, &o, NULL);
+    return o.count ? run(L, op, &p, &o, NULL) : push_number(L, op, &p);
 }
 
 /* --- reductions ----------------------------------------------------------- */
@@ -229,11 +238,11 @@ static int reduction(lua_State *L)
         return is_place ? push_place(L, m, value)
                         : push_reduced(L, kind, value);
     }
-    int axis = (int)luaL_checkinteger(L, 2);
+    lua_Integer axis = luaL_checkinteger(L, 2);
     luaL_argcheck(L, axis == 1 || axis == 2, 2,
                   "an axis is 1 (down each column) or 2 (along each row)");
     gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_reduce(reductions[kind].name, &p, &m, axis, out));
+    lumat_try(L, gpu_reduce(reductions[kind].name, &p, &m, (int)axis, out));
     lumat_account(L, out);
     if (is_place)
         count_from_one(L, out);

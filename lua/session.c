@@ -4,6 +4,7 @@
 #include "lumat.h"
 
 #include "lualib.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +15,10 @@ static const char before_key; /* registry: values before the last entry */
 /* The function whose locals are to be kept, while it runs. */
 static const void *entry;
 
-/* The thread that runs, for the interrupt. */
+/* The thread that runs, for the interrupt; whether it is being stopped, and
+ * whether the last call was. */
 static lua_State *running;
+static volatile sig_atomic_t stopping, was_stopped;
 
 /* --- compiling ------------------------------------------------------------ */
 
@@ -120,9 +123,14 @@ static int push_variables(lua_State *L)
     return all;
 }
 
+/* Weakly: what an entry lets go must not be kept alive by this. */
 static void remember_variables(lua_State *L)
 {
     push_variables(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &before_key);
 }
 
@@ -221,6 +229,7 @@ int lumat_call(lua_State *L, int nargs)
     int keeps = lua_isfunction(L, function) && !lua_iscfunction(L, function) &&
                 is_session_entry(L, function);
     gpu_clear_interrupt();
+    stopping = was_stopped = 0;
     running = L;
     if (keeps) {
         remember_variables(L);
@@ -230,6 +239,7 @@ int lumat_call(lua_State *L, int nargs)
     lua_pushcfunction(L, add_traceback);
     lua_insert(L, function);
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);
+    stopping = 0;
     lua_sethook(L, NULL, 0, 0);
     entry = NULL;
     lua_remove(L, function);
@@ -253,10 +263,15 @@ void lumat_set_ans(lua_State *L, int index)
 
 /* --- stopping ------------------------------------------------------------- */
 
+/* Stays in place until the call that is being stopped ends, so that code
+ * which catches errors does not go on. */
 static void stop(lua_State *L, lua_Debug *ar)
 {
     (void)ar;
-    lua_sethook(L, NULL, 0, 0);
+    if (!stopping) { /* a coroutine that outlived its call */
+        lua_sethook(L, NULL, 0, 0);
+        return;
+    }
     gpu_fail(GPU_INTERRUPTED, "interrupted");
     luaL_error(L, "interrupted");
 }
@@ -264,6 +279,7 @@ static void stop(lua_State *L, lua_Debug *ar)
 void lumat_interrupt(lua_State *L)
 {
     int any = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT;
+    stopping = was_stopped = 1;
     gpu_interrupt();
     lua_sethook(L, stop, any, 1);
     if (running && running != L)
@@ -351,10 +367,9 @@ int lumat_exit_code(lua_State *L, int index)
     const char *text = lua_tostring(L, index);
     if (!text)
         return 1;
-    size_t length = strlen(text), word = strlen("interrupted");
-    if (length >= word && strcmp(text + length - word, "interrupted") == 0)
+    if (was_stopped && strstr(text, "interrupted"))
         return 130;
-    if (strstr(text, "not enough memory"))
+    if (strcmp(text, "not enough memory") == 0) /* Lua's own */
         return 4;
     if (!is_last_failure(L, text))
         return 1;

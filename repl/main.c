@@ -224,7 +224,7 @@ static int finish(int code)
         return code;
     if (!is_closed_pipe()) {
         snprintf(message, sizeof message, "cannot write the output: %s",
-                 strerror(errno != 0 ? errno : EIO));
+                 errno != 0 ? strerror(errno) : "an earlier write failed");
         repl_complain(message);
     }
     return code != 0 ? code : 1;

@@ -131,7 +131,8 @@ static int is_deep(lua_State *L)
 {
     lua_Debug frame;
     int written = 0;
-    for (int level = 1; lua_getstack(L, level, &frame); level++) {
+    for (int level = 1; written < 2 && lua_getstack(L, level, &frame);
+         level++) {
         lua_getinfo(L, "S", &frame);
         written += frame.what[0] != 'C';
     }

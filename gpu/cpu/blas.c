@@ -2,6 +2,7 @@
  * and only here can OpenBLAS still be told what the processor can do. */
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include "blas.h"
 #include "cpu.h"
 
@@ -22,6 +23,16 @@ static void name_processor(void)
     else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         setenv("OPENBLAS_CORETYPE", "Haswell", 0);
 #endif
+}
+
+/* OpenBLAS takes a block of memory for each thread when it is loaded, and
+ * tries for ever where a limit forbids it. */
+static int has_room(void)
+{
+    struct rlimit limit;
+    double wanted = 256e6 + 96e6 * gpu_cpu_threads();
+    return getrlimit(RLIMIT_AS, &limit) != 0 ||
+           limit.rlim_cur == RLIM_INFINITY || (double)limit.rlim_cur > wanted;
 }
 
 /* OpenBLAS has both; other libraries come as a pair. */
@@ -68,7 +79,7 @@ int gpu_cpu_has_blas(void)
         void *library[2];
         tried = 1;
         name_processor();
-        is_loaded = open_libraries(library) && find_all(library);
+        is_loaded = has_room() && open_libraries(library) && find_all(library);
     }
     return is_loaded;
 }
@@ -77,6 +88,10 @@ gpu_status gpu_cpu_load_blas(void)
 {
     if (gpu_cpu_has_blas())
         return GPU_OK;
+    if (!has_room())
+        return gpu_cpu_host->fail(GPU_MEMORY,
+                                  "out of memory: the limit on this process "
+                                  "leaves no room for BLAS");
     return gpu_cpu_host->fail(GPU_UNSUPPORTED,
                               "there is no BLAS library here: install "
                               "libopenblas0");

@@ -133,9 +133,9 @@ gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out)
     if (gpu_cpu_alloc(NULL, bytes, &pivots) != GPU_OK)
         return gpu_cpu_stop(GPU_MEMORY);
     int threads = limit_threads(a->rows);
-    int zero = factor(a, pivots);
+    factor(a, pivots);
     restore_threads(threads);
-    *out = zero > 0 ? 0 : diagonal_product(a, pivots);
+    *out = diagonal_product(a, pivots);
     gpu_cpu_free(NULL, pivots, bytes);
     return GPU_OK;
 }

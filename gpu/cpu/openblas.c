@@ -175,7 +175,8 @@ static void choose_blocks(const product *p, int64_t *m, int64_t *n, int64_t *k)
     *m = p->c.v.rows;
     *n = p->c.v.cols;
     *k = p->a.v.cols;
-    while (2.0 * (double)*m * (double)*n * (double)*k > budget) {
+    while (2.0 * (double)*m * (double)*n * (double)*k > budget ||
+           *m > INT_MAX || *n > INT_MAX || *k > INT_MAX) {
         int64_t *side = *m > *n ? m : n;
         if (*side < 2 * SMALLEST && *k >= 2 * SMALLEST)
             side = k;

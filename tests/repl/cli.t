@@ -175,8 +175,11 @@ sub interrupted
 is(interrupted('while true do end', 'INT') >> 8, 130, 'Ctrl-C stops a script');
 like(read_file('err'), qr/interrupted/, 'and it says so');
 is(interrupted('while true do pcall(function() while true do end end) end',
+               'INT') >> 8, 130,
+   'Ctrl-C stops a script that catches errors');
+is(interrupted('while true do string.rep("a", 1 << 24):find(".-.-.-b") end',
                'INT', 'INT') & 127, 2,
-   'a second Ctrl-C ends a script that catches errors');
+   'a second Ctrl-C ends a script that is inside a C function');
 is(interrupted('coroutine.wrap(function() while true do end end)()', 'INT') >> 8,
    130, 'Ctrl-C stops a coroutine');
 
