@@ -39,6 +39,10 @@ enum { LUMAT_INCOMPLETE = 100 }; /* beside Lua's own status codes */
  * ("for", "function", "(", "[[" …) and returns LUMAT_INCOMPLETE. */
 int lumat_load(lua_State *L, const char *text, size_t length);
 
+/* With a syntax error's message on top, adds what to write where the line in
+ * text shows a habit of another language: A(1,2) = 3, !=, +=, .*, A'. */
+void lumat_explain_syntax(lua_State *L, const char *text, size_t length);
+
 /* Calls the function under nargs arguments, waits for the devices, and
  * leaves its results, or the error value, in place of function and
  * arguments. Returns Lua's status. */

@@ -22,13 +22,17 @@ static volatile sig_atomic_t stopping, was_stopped;
 
 /* --- compiling ------------------------------------------------------------ */
 
-static int is_incomplete(lua_State *L, int status)
+/* A quoted string cannot go on in the next line, unless its last character
+ * says so. */
+static int is_incomplete(lua_State *L, int status, char last)
 {
     size_t length;
     if (status != LUA_ERRSYNTAX)
         return 0;
     const char *message = lua_tolstring(L, -1, &length);
     size_t mark = sizeof MARK - 1;
+    if (strstr(message, "unfinished string") && last != '\\')
+        return 0;
     return length >= mark && strcmp(message + length - mark, MARK) == 0;
 }
 
@@ -60,8 +64,9 @@ static void enter_session(lua_State *L)
 int lumat_load(lua_State *L, const char *text, size_t length)
 {
     int status = compile_expression(L, text, length), goes_on = 0;
+    char last = length > 0 ? text[length - 1] : '\0';
     if (status != LUA_OK) {
-        goes_on = is_incomplete(L, status);
+        goes_on = is_incomplete(L, status, last);
         lua_pop(L, 1);
         status = compile(L, text, length);
     }
@@ -69,8 +74,10 @@ int lumat_load(lua_State *L, const char *text, size_t length)
         enter_session(L);
         return LUA_OK;
     }
-    if (!goes_on && !is_incomplete(L, status))
+    if (!goes_on && !is_incomplete(L, status, last)) {
+        lumat_explain_syntax(L, text, length);
         return status;
+    }
     lua_pop(L, 1);
     lumat_push_open_construct(L, text, length);
     return LUMAT_INCOMPLETE;

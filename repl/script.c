@@ -2,6 +2,7 @@
 #include "script.h"
 
 #include "interrupt.h"
+#include "lumat.h"
 #include "report.h"
 
 #include "lauxlib.h"
@@ -87,6 +88,8 @@ static int load_text(lua_State *L, const char *name, const char *text,
                       "precompiled chunks are refused; give the source");
     lua_pushfstring(L, strcmp(name, "stdin") == 0 ? "=%s" : "@%s", name);
     status = luaL_loadbufferx(L, start, length - at, lua_tostring(L, -1), "t");
+    if (status == LUA_ERRSYNTAX)
+        lumat_explain_syntax(L, start, length - at);
     lua_remove(L, -2);
     return status;
 }
@@ -109,6 +112,8 @@ static int load_code(lua_State *L, const char *format, const char *code)
     int status;
     code = lua_pushfstring(L, format, code);
     status = luaL_loadbufferx(L, code, strlen(code), "=(command line)", "t");
+    if (status == LUA_ERRSYNTAX)
+        lumat_explain_syntax(L, code, strlen(code));
     lua_remove(L, -2);
     return status;
 }

@@ -183,6 +183,10 @@ is(interrupted('while true do string.rep("a", 1 << 24):find(".-.-.-b") end',
 is(interrupted('coroutine.wrap(function() while true do end end)()', 'INT') >> 8,
    130, 'Ctrl-C stops a coroutine');
 
+# --- habits ---------------------------------------------------------------------
+write_file('habit.lua', "local A = ones(2, 2)\nA(1, 2) = 3\n");
+gives(q($lumat habit.lua), 1, '',
+      qr/habit.lua:2: syntax error near '='\n  an element is assigned with A\[/);
 # --- time ----------------------------------------------------------------------
 my @times = sort { $a <=> $b } map {
     my $start = time;

@@ -1,0 +1,111 @@
+/* Habits from other languages that are no Lua, recognised in the line of a
+ * syntax error, and what to write instead. */
+#include "lumat.h"
+
+#include "lauxlib.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct line {
+    const char *start, *end;
+} line;
+
+/* The number between the last ":" pair before the message's text, as in
+ * "exp.lua:12: unexpected symbol"; 0 when there is none. */
+static int line_number(const char *message)
+{
+    for (const char *p = strchr(message, ':'); p; p = strchr(p + 1, ':')) {
+        char *end;
+        long n = strtol(p + 1, &end, 10);
+        if (end > p + 1 && *end == ':')
+            return (int)n;
+    }
+    return 0;
+}
+
+static line find_line(const char *text, size_t length, int number)
+{
+    line l = {text, text + length};
+    while (--number > 0) {
+        const char *next = memchr(l.start, '\n', (size_t)(l.end - l.start));
+        if (!next)
+            break;
+        l.start = next + 1;
+    }
+    const char *end = memchr(l.start, '\n', (size_t)(l.end - l.start));
+    if (end)
+        l.end = end;
+    return l;
+}
+
+static char last_before(const line *l, const char *p)
+{
+    while (p > l->start && isspace((unsigned char)p[-1]))
+        p--;
+    return p > l->start ? p[-1] : '\0';
+}
+
+static int is_operand_end(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == ')' || c == ']';
+}
+
+/* A(1, 2) = 3: a "=" alone, right behind a ")". */
+static int assigns_to_call(const line *l)
+{
+    for (const char *p = l->start; p < l->end; p++) {
+        int alone = *p == '=' && (p + 1 == l->end || p[1] != '=') &&
+                    (p == l->start || !strchr("=~<>", p[-1]));
+        if (alone)
+            return last_before(l, p) == ')';
+    }
+    return 0;
+}
+
+static int contains(const line *l, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = l->start; p + n <= l->end; p++)
+        if (memcmp(p, word, n) == 0)
+            return 1;
+    return 0;
+}
+
+/* A' and (A + B)' */
+static int has_prime(const line *l)
+{
+    for (const char *p = l->start + 1; p < l->end; p++)
+        if (*p == '\'' && is_operand_end(p[-1]))
+            return 1;
+    return 0;
+}
+
+static const char *advice(const char *message, const line *l)
+{
+    if (strstr(message, "near '='") && assigns_to_call(l))
+        return "an element is assigned with A[{1, 2}] = 3, a row with A[1] = 0";
+    if (contains(l, "!=") && strstr(message, "near '!'"))
+        return "\"not equal\" is ~= in Lua; A:ne(B) gives a mask";
+    if (contains(l, "+=") || contains(l, "-=") || contains(l, "*=") ||
+        contains(l, "/="))
+        return "Lua has no +=: write A = A + B, or A:add_(B) in place";
+    if (contains(l, ".*") || contains(l, "./") || contains(l, ".^"))
+        return "element by element is A % B, A / B and A:pow(p)";
+    if (strstr(message, "unfinished string") && has_prime(l))
+        return "the transpose of A is A.T";
+    return NULL;
+}
+
+void lumat_explain_syntax(lua_State *L, const char *text, size_t length)
+{
+    const char *message = lua_tostring(L, -1);
+    if (!message)
+        return;
+    line l = find_line(text, length, line_number(message));
+    const char *hint = l.start < l.end ? advice(message, &l) : NULL;
+    if (!hint)
+        return;
+    lua_pushfstring(L, "%s\n  %s", message, hint);
+    lua_remove(L, -2);
+}
