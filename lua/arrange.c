@@ -1,8 +1,9 @@
 /* Functions that put elements in other places: diagonals and triangles,
- * repetition, chosen rows and columns, running sums, sorting. */
+ * chosen rows and columns, running sums, sorting. */
+#include "hints.h"
 #include "make.h"
-#include "matrix.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* --- diagonals and triangles ---------------------------------------------- */
@@ -74,107 +75,35 @@ static int trace(lua_State *L)
     return 1;
 }
 
-/* --- products that repeat elements ---------------------------------------- */
-
-static int outer(lua_State *L)
-{
-    gpu_matrix *x = lumat_check_matrix(L, 1), *y = lumat_check_matrix(L, 2);
-    gpu_matrix *row = lumat_new_matrix(L), *column = lumat_new_matrix(L);
-    lumat_try(L, gpu_reshape(x, 2, gpu_size(x), 1, column));
-    lumat_try(L, gpu_reshape(y, 2, 1, gpu_size(y), row));
-    gpu_program p;
-    gpu_program_start(&p, 2);
-    gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
-    const gpu_matrix *in[] = {column, row};
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_map("outer", &p, in, out));
-    lumat_account(L, out);
-    return 1;
-}
-
-/* Refuses a result that no memory holds before its places are listed. */
-static void check_repeats(lua_State *L, const gpu_matrix *m, int64_t down,
-                          int64_t across)
-{
-    int64_t rows = 0, cols = 0, elements = 0;
-    gpu_memory memory;
-    lumat_try(L, gpu_device_memory(gpu_matrix_device(m), &memory));
-    if (__builtin_mul_overflow(m->rows, down, &rows) ||
-        __builtin_mul_overflow(m->cols, across, &cols) ||
-        __builtin_mul_overflow(rows, cols, &elements))
-        lumat_raise(L,
-                    "%Ix%I times %Ix%I are more elements than any memory "
-                    "holds",
-                    (LUAI_UACINT)m->rows, (LUAI_UACINT)m->cols,
-                    (LUAI_UACINT)down, (LUAI_UACINT)across);
-    if (memory.total && (uint64_t)elements > memory.total)
-        lumat_raise(L,
-                    "out of memory: the result, %Ix%I, is more than %s "
-                    "holds",
-                    (LUAI_UACINT)rows, (LUAI_UACINT)cols,
-                    gpu_device_name(gpu_matrix_device(m)));
-}
-
-/* Places 0 0 0 1 1 1 … (each) or 0 1 2 0 1 2 … (whole), in a userdata. */
-static const int64_t *push_repeats(lua_State *L, int64_t n, int64_t times,
-                                   int each)
-{
-    int64_t total = n * times;
-    int64_t *index = lua_newuserdatauv(L, (size_t)total * sizeof *index, 0);
-    for (int64_t i = 0; i < total; i++)
-        index[i] = each ? i / times : i % n;
-    return index;
-}
-
-static gpu_matrix *push_repeated(lua_State *L, const gpu_matrix *m,
-                                 int64_t down, int64_t across, int each)
-{
-    check_repeats(L, m, down, across);
-    const int64_t *rows = push_repeats(L, m->rows, down, each);
-    const int64_t *cols = push_repeats(L, m->cols, across, each);
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L,
-              gpu_gather(m, rows, m->rows * down, cols, m->cols * across, out));
-    lumat_account(L, out);
-    return out;
-}
-
-static int kron(lua_State *L)
-{
-    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
-    luaL_argcheck(L, a->ndim == 2, 1, "needs a matrix; use A:row() or A:col()");
-    luaL_argcheck(L, b->ndim == 2, 2, "needs a matrix; use B:row() or B:col()");
-    const gpu_matrix *in[] = {push_repeated(L, a, b->rows, b->cols, 1),
-                              push_repeated(L, b, a->rows, a->cols, 0)};
-    gpu_program p;
-    gpu_program_start(&p, 2);
-    gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_map("kron", &p, in, out));
-    lumat_account(L, out);
-    return 1;
-}
-
-static int tile(lua_State *L)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    int64_t down = lumat_check_size(L, 2);
-    int64_t across = m->ndim == 2 ? lumat_check_size(L, 3) : 1;
-    push_repeated(L, m, down, across, 0);
-    return 1;
-}
-
 /* --- chosen rows and columns ---------------------------------------------- */
 
+/* The 0-based place that v names among `size`, negative ones from the end. */
+static int64_t check_listed(lua_State *L, const char *name, double v,
+                            int64_t size)
+{
+    double place = v < 0 ? v + (double)size + 1 : v;
+    if (place >= 1 && place <= (double)size && v == floor(v))
+        return (int64_t)place - 1;
+    lua_pushnumber(L, v);
+    if (v != floor(v))
+        lumat_raise(L, "%s: place %s is not a whole number", name,
+                    lumat_push_brief(L, -1));
+    if (fabs(v) < 0x1p63)
+        lua_pushinteger(L, (lua_Integer)v);
+    lumat_raise(L, "%s: place %s is outside 1..%I", name,
+                lumat_push_brief(L, -1), (LUAI_UACINT)size);
+    return 0;
+}
+
 /* 0-based places from a vector or table of 1-based ones; NULL: all. */
-static const int64_t *push_places(lua_State *L, int arg, int64_t size,
-                                  int64_t *count)
+static const int64_t *push_places(lua_State *L, const char *name, int arg,
+                                  int64_t size, int64_t *count)
 {
     *count = size;
     if (lua_isnoneornil(L, arg))
         return NULL;
     if (lua_istable(L, arg)) {
-        lumat_push_from_table(L, arg, GPU_F64, NULL);
+        lumat_push_from_table(L, arg, name, GPU_F64, NULL);
     } else {
         gpu_matrix *wide = lumat_new_matrix(L);
         lumat_try(L,
@@ -185,13 +114,8 @@ static const int64_t *push_places(lua_State *L, int arg, int64_t size,
     *count = list->rows;
     int64_t *places = lua_newuserdatauv(L, (size_t)*count * sizeof *places, 0);
     const double *values = lumat_push_host_copy(L, list);
-    for (int64_t i = 0; i < *count; i++) {
-        double v = values[i] < 0 ? values[i] + (double)size + 1 : values[i];
-        if (!(v >= 1 && v <= (double)size) || v != (double)(int64_t)v)
-            lumat_raise(L, "place %f is not a whole number in 1..%I", values[i],
-                        (LUAI_UACINT)size);
-        places[i] = (int64_t)v - 1;
-    }
+    for (int64_t i = 0; i < *count; i++)
+        places[i] = check_listed(L, name, values[i], size);
     lua_pop(L, 1);
     return places;
 }
@@ -201,8 +125,8 @@ static int take(lua_State *L)
     gpu_matrix *m = lumat_check_matrix(L, 1);
     int64_t nrows, ncols;
     lua_settop(L, 3);
-    const int64_t *rows = push_places(L, 2, m->rows, &nrows);
-    const int64_t *cols = push_places(L, 3, m->cols, &ncols);
+    const int64_t *rows = push_places(L, "take", 2, m->rows, &nrows);
+    const int64_t *cols = push_places(L, "take", 3, m->cols, &ncols);
     gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(L, gpu_gather(m, rows, nrows, cols, ncols, out));
     lumat_account(L, out);
@@ -215,8 +139,8 @@ static int put(lua_State *L)
     gpu_matrix *from = lumat_check_matrix(L, 2);
     int64_t nrows, ncols;
     lua_settop(L, 4);
-    const int64_t *rows = push_places(L, 3, m->rows, &nrows);
-    const int64_t *cols = push_places(L, 4, m->cols, &ncols);
+    const int64_t *rows = push_places(L, "put", 3, m->rows, &nrows);
+    const int64_t *cols = push_places(L, "put", 4, m->cols, &ncols);
     lumat_try(L, gpu_scatter(from, rows, nrows, cols, ncols, m));
     lua_settop(L, 1);
     return 1;
@@ -227,7 +151,7 @@ static int put(lua_State *L)
 static int running(lua_State *L, gpu_scan_kind kind)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    int axis = (int)luaL_optinteger(L, 2, 1);
+    int axis = lumat_check_axis(L, 2, m);
     gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(L, gpu_scan(m, kind, axis, out));
     lumat_account(L, out);
@@ -248,7 +172,7 @@ static int sort(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
     int options = lua_istable(L, 2) ? 2 : 3, descending = 0;
-    int axis = options == 2 ? 1 : (int)luaL_optinteger(L, 2, 1);
+    int axis = options == 2 ? 1 : lumat_check_axis(L, 2, m);
     lumat_check_options(L, options, "descending");
     if (lua_istable(L, options)) {
         lua_getfield(L, options, "descending");
@@ -257,12 +181,7 @@ static int sort(lua_State *L)
     gpu_matrix *out = lumat_new_matrix(L), *order = lumat_new_matrix(L);
     lumat_try(L, gpu_sort(m, axis, descending, out, order));
     lumat_account(L, out);
-    gpu_program p;
-    gpu_program_start(&p, 1);
-    int one = gpu_program_constant(&p, 1);
-    gpu_program_add(&p, GPU_OP_add, 0, one, 0);
-    const gpu_matrix *in[] = {order};
-    lumat_try(L, gpu_map("sort", &p, in, order));
+    lumat_count_from_one(L, "sort", order, order);
     return 2;
 }
 
@@ -278,13 +197,6 @@ static const lumat_function functions[] = {
      "{{1, 1}, {0, 1}}"},
     {"trace", trace, 1, "trace(A)", "Sum of the diagonal.",
      "trace(mat{{1, 2}, {3, 4}})", "5"},
-    {"outer", outer, 1, "outer(x, y)", "Every x[i] times every y[j].",
-     "outer(vec{1, 2}, vec{3, 4})", "{{3, 4}, {6, 8}}"},
-    {"kron", kron, 1, "kron(A, B)",
-     "Kronecker product: B scaled by every element of A.",
-     "kron(mat{{1, 2}}, mat{{1}, {10}})", "{{1, 2}, {10, 20}}"},
-    {"tile", tile, 1, "tile(A, m [, n])", "A repeated m times down, n across.",
-     "tile(vec{1, 2}, 2)", "{1, 2, 1, 2}"},
     {"take", take, 1, "take(A, rows [, columns])",
      "The rows and columns at the places given (vectors or tables; nil for "
      "all), as a copy.",
@@ -307,4 +219,5 @@ static const lumat_function functions[] = {
 void lumat_open_arrange(lua_State *L)
 {
     lumat_register(L, functions);
+    lumat_open_repeat(L);
 }

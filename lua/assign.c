@@ -17,12 +17,14 @@ static int scalar_value(lua_State *L, double *out)
 static gpu_matrix *matrix_value(lua_State *L, const gpu_matrix *like)
 {
     if (lua_type(L, 3) == LUA_TTABLE) {
-        lumat_push_from_table(L, 3, like->dtype, gpu_matrix_device(like));
+        lumat_push_from_table(L, 3, "assignment", like->dtype,
+                              gpu_matrix_device(like));
         lua_replace(L, 3);
     }
     gpu_matrix *value = lumat_test_matrix(L, 3);
     if (!value)
-        lumat_raise(L, "cannot put a %s into a matrix", luaL_typename(L, 3));
+        lumat_raise(L, "assignment: cannot put a %s into a matrix",
+                    luaL_typename(L, 3));
     return value;
 }
 
@@ -59,7 +61,8 @@ static int assign_place(lua_State *L, gpu_matrix *m, const lumat_part part[2])
     double number;
     if (lumat_is_element(m, part)) {
         if (!scalar_value(L, &number))
-            return lumat_raise(L, "an element is a number, not a %s",
+            return lumat_raise(L,
+                               "assignment: an element is a number, not a %s",
                                luaL_typename(L, 3));
         lumat_try(L, gpu_set(m, part[0].slice.first,
                              m->ndim == 1 ? 0 : part[1].slice.first, number));
@@ -77,15 +80,16 @@ static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
         return 0;
     }
     if (mask->dtype != GPU_BOOL)
-        return lumat_raise(L,
-                           "the mask is %s, not bool: make one with "
-                           "A:gt(0) and the like",
-                           gpu_dtype_name(mask->dtype));
+        return lumat_raise(
+            L,
+            "assignment: the mask is %s, not bool: make one with "
+            "A:gt(0) and the like",
+            gpu_dtype_name(mask->dtype));
     if (mask->ndim != m->ndim || mask->rows != m->rows ||
         mask->cols != m->cols) {
         lumat_push_shape(L, m);
         lumat_push_shape(L, mask);
-        return lumat_raise(L, "mask: shapes differ (%s, mask %s)",
+        return lumat_raise(L, "assignment: shapes differ (%s, mask %s)",
                            lua_tostring(L, -2), lua_tostring(L, -1));
     }
     gpu_program p;
@@ -100,7 +104,7 @@ static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
 int lumat_newindex(lua_State *L)
 {
     lumat_part part[2] = {{{0, 1, 1}, 1}, {{0, 1, 0}, 0}};
-    gpu_matrix *m = lumat_check_matrix(L, 1), *mask;
+    gpu_matrix *m = lumat_check_indexed(L, "assignment"), *mask;
     part[1].slice.count = m->cols;
     switch (lua_type(L, 2)) {
     case LUA_TNUMBER:
@@ -111,7 +115,7 @@ int lumat_newindex(lua_State *L)
         return assign_place(L, m, part);
     case LUA_TSTRING:
         if (lumat_is_property(lua_tostring(L, 2)))
-            return lumat_raise(L, "'%s' cannot be assigned",
+            return lumat_raise(L, "assignment: '%s' cannot be assigned",
                                lua_tostring(L, 2));
         if (!lumat_is_slice(lua_tostring(L, 2)))
             return lumat_unknown_name(L, lua_tostring(L, 2));

@@ -1,4 +1,5 @@
 /* Constructors: sequences and random numbers. */
+#include "hints.h"
 #include "make.h"
 
 #include <math.h>
@@ -51,7 +52,8 @@ static double check_finite(lua_State *L, int arg)
 static int make_range(lua_State *L)
 {
     double first = check_finite(L, 1), last = check_finite(L, 2);
-    int has_step = lua_type(L, 3) == LUA_TNUMBER;
+    int options = lua_istable(L, 3) ? 3 : 4;
+    int has_step = options == 4 && !lua_isnoneornil(L, 3);
     double step = has_step ? check_finite(L, 3) : 1;
     luaL_argcheck(L, step != 0, 3, "a step cannot be 0");
     /* so that range(0, 1, 0.1) has its 11 elements */
@@ -59,7 +61,7 @@ static int make_range(lua_State *L)
     luaL_argcheck(L, count < 0x1p53, 3, "the step is too small");
     sequence s = {first, step, 0, count > 0 ? (int64_t)count : 0, 0};
     s.last = first + (double)(s.count - 1) * step;
-    return push_sequence(L, &s, has_step ? 4 : 3);
+    return push_sequence(L, &s, options);
 }
 
 static int spaced(lua_State *L, int powers)
@@ -92,7 +94,7 @@ static gpu_random next_random(lua_State *L, int options, gpu_random_kind kind)
         r.seed = (uint64_t)lua_tointegerx(L, -1, &exact);
         if (!exact)
             lumat_raise(L, "seed: needs a whole number, not %s",
-                        luaL_tolstring(L, -1, NULL));
+                        lumat_push_brief(L, -1));
         lua_pop(L, 1);
     } else {
         r.call = generator.call++;
@@ -100,25 +102,12 @@ static gpu_random next_random(lua_State *L, int options, gpu_random_kind kind)
     return r;
 }
 
-static double option_number(lua_State *L, int options, const char *key,
-                            double otherwise)
-{
-    if (!lua_istable(L, options) || lua_getfield(L, options, key) == LUA_TNIL)
-        return otherwise;
-    if (lua_type(L, -1) != LUA_TNUMBER)
-        lumat_raise(L, "%s: needs a number, not a %s", key,
-                    luaL_typename(L, -1));
-    double value = lua_tonumber(L, -1);
-    lua_pop(L, 1);
-    return value;
-}
-
 static int make_rand(lua_State *L)
 {
     lumat_request r = lumat_check_request(L, 1, "dtype device seed low high");
     gpu_random g = next_random(L, r.options, GPU_UNIFORM);
-    g.low = option_number(L, r.options, "low", 0);
-    g.high = option_number(L, r.options, "high", 1);
+    g.low = lumat_option_number(L, r.options, "low", 0);
+    g.high = lumat_option_number(L, r.options, "high", 1);
     lumat_try(L, gpu_fill_random(lumat_push_requested(L, &r), &g));
     return 1;
 }
@@ -127,8 +116,8 @@ static int make_randn(lua_State *L)
 {
     lumat_request r = lumat_check_request(L, 1, "dtype device seed mean std");
     gpu_random g = next_random(L, r.options, GPU_NORMAL);
-    g.low = option_number(L, r.options, "mean", 0);
-    g.high = option_number(L, r.options, "std", 1);
+    g.low = lumat_option_number(L, r.options, "mean", 0);
+    g.high = lumat_option_number(L, r.options, "std", 1);
     lumat_try(L, gpu_fill_random(lumat_push_requested(L, &r), &g));
     return 1;
 }
@@ -137,6 +126,9 @@ static int make_randint(lua_State *L)
 {
     lua_Integer low = luaL_checkinteger(L, 1), high = luaL_checkinteger(L, 2);
     lumat_request r = lumat_check_request(L, 3, "dtype device seed");
+    if (r.dtype == GPU_BOOL && (low < 0 || high > 1))
+        lumat_raise(L, "randint: a bool is 0 or 1, not %I..%I",
+                    (LUAI_UACINT)low, (LUAI_UACINT)high);
     gpu_random g = next_random(L, r.options, GPU_INTEGER);
     g.low = (double)low;
     g.high = (double)high;
@@ -160,14 +152,9 @@ static int make_randperm(lua_State *L)
     gpu_matrix *sorted = lumat_new_matrix(L), *order = lumat_new_matrix(L);
     lumat_try(L, gpu_sort(keys, 1, 0, sorted, order));
     gpu_matrix *out = lumat_new_matrix(L);
-    gpu_program p;
-    gpu_program_start(&p, 1);
-    int one = gpu_program_constant(&p, 1);
-    gpu_program_add(&p, GPU_OP_add, 0, one, 0);
-    const gpu_matrix *in[] = {order};
     lumat_try(L,
               gpu_create(out, gpu_matrix_device(order), dtype, 1, r.rows, 1));
-    lumat_try(L, gpu_map("randperm", &p, in, out));
+    lumat_count_from_one(L, "randperm", order, out);
     lumat_account(L, out);
     return 1;
 }

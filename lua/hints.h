@@ -1,4 +1,4 @@
-/* What a shape error adds to its message. */
+/* What error messages say of operands: names, shapes, what would fit. */
 #ifndef LUMAT_HINTS_H
 #define LUMAT_HINTS_H
 
@@ -8,8 +8,24 @@
  * session, or a global that holds the very value at index; else otherwise. */
 const char *lumat_name_of(lua_State *L, int index, const char *otherwise);
 
+/* Pushes and returns how a message names the value at index: a number or a
+ * short string as written, anything else by its kind. */
+const char *lumat_push_brief(lua_State *L, int index);
+
+/* What two operands have to agree in. */
+typedef enum lumat_fit {
+    LUMAT_FIT_ELEMENTS, /* one shape, or broadcast */
+    LUMAT_FIT_PRODUCT,  /* inner sizes */
+    LUMAT_FIT_ROWS,
+    LUMAT_FIT_COLUMNS,
+    LUMAT_FIT_LENGTHS /* of two vectors */
+} lumat_fit;
+
 /* Raises gpu_message() followed by names and shapes of the two matrices and
- * what would fit. */
-int lumat_raise_shapes(lua_State *L, int left, int right, int is_product);
+ * what would fit; the message alone when they agree and so are not to blame. */
+int lumat_raise_shapes(lua_State *L, int left, int right, lumat_fit fit);
+
+/* Raises gpu_message() followed by name and shape of the matrix at index. */
+int lumat_raise_shape(lua_State *L, int index);
 
 #endif

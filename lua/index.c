@@ -2,7 +2,6 @@
 #include "index.h"
 #include "hints.h"
 
-#include <math.h>
 #include <string.h>
 
 int lumat_is_slice(const char *key)
@@ -10,6 +9,16 @@ int lumat_is_slice(const char *key)
     if (strncmp(key, "end", 3) == 0)
         return key[3] == '\0' || strchr(" ,:+-", key[3]);
     return *key == '\0' || strchr("0123456789:-, ", *key);
+}
+
+gpu_matrix *lumat_check_indexed(lua_State *L, const char *name)
+{
+    gpu_matrix *m = lumat_test_matrix(L, 1);
+    if (!m)
+        luaL_typeerror(L, 1, "matrix");
+    else if (!m->storage)
+        lumat_raise(L, "%s: the matrix has been freed", name);
+    return m;
 }
 
 /* --- keys as places ------------------------------------------------------- */
@@ -35,10 +44,16 @@ int64_t lumat_check_place(lua_State *L, const gpu_matrix *m, int arg, int axis)
     int exact;
     lua_Integer i = lua_tointegerx(L, arg, &exact);
     if (!exact || lua_type(L, arg) != LUA_TNUMBER)
-        lumat_raise(L, "an index must be a whole number, not %s",
-                    luaL_tolstring(L, arg, NULL));
+        lumat_raise(L, "index: must be a whole number, not %s",
+                    lumat_push_brief(L, arg));
     int64_t place = lumat_place(i, axis == 1 ? m->rows : m->cols);
     return place >= 0 ? place : outside(L, m, i, axis);
+}
+
+static int wrong_count(lua_State *L, const gpu_matrix *m, int given)
+{
+    return lumat_raise(L, "index: %d %s given, the matrix has %d", given,
+                       given == 1 ? "index" : "indices", m->ndim);
 }
 
 /* One entry of A[{…}]: i, {}, {a, b} or {a, b, step}. */
@@ -57,21 +72,21 @@ static void table_part(lua_State *L, const gpu_matrix *m, int axis,
     if (n == 0)
         return;
     if (n > 3 || n == 1)
-        lumat_raise(L, "a range is {first, last} or {first, last, step}, or {} "
-                       "for all");
+        lumat_raise(L, "index: a range is {first, last} or {first, last, "
+                       "step}, or {} for all");
     for (int k = 0; k < n; k++) {
         int exact;
         lua_rawgeti(L, -1, k + 1);
         bound[k] = lua_tointegerx(L, -1, &exact);
-        if (!exact)
-            lumat_raise(L, "a range needs whole numbers, not %s",
-                        luaL_tolstring(L, -1, NULL));
+        if (!exact || lua_type(L, -1) != LUA_TNUMBER)
+            lumat_raise(L, "index: a range needs whole numbers, not %s",
+                        lumat_push_brief(L, -1));
         lua_pop(L, 1);
     }
     char error[128];
     if (!lumat_slice_range(bound[0], bound[1], bound[2], size, &out->slice,
                            error, sizeof error))
-        lumat_raise(L, "%s", error);
+        lumat_raise(L, "index: %s", error);
 }
 
 void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
@@ -79,7 +94,7 @@ void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
 {
     int n = (int)lua_rawlen(L, key);
     if (n < 1 || n > m->ndim)
-        lumat_raise(L, "%d indices given, the matrix has %d", n, m->ndim);
+        wrong_count(L, m, n);
     out[1] = (lumat_part){{0, 1, m->cols}, 0};
     for (int k = 0; k < n; k++) {
         lua_rawgeti(L, key, k + 1);
@@ -94,12 +109,14 @@ void lumat_string_parts(lua_State *L, const gpu_matrix *m, int key,
     size_t length;
     const char *text = lua_tolstring(L, key, &length);
     char error[128];
+    key = lua_absindex(L, key);
     if (lumat_slice_parse(text, length, m->ndim, m->rows, m->cols, out, error,
                           sizeof error))
         return;
     const char *name = lumat_name_of(L, 1, "A");
+    const char *brief = lumat_push_brief(L, key);
     lumat_push_shape(L, m);
-    lumat_raise(L, "%s[\"%s\"]: %s (%s is %s)", name, text, error, name,
+    lumat_raise(L, "%s[%s]: %s (%s is %s)", name, brief, error, name,
                 lua_tostring(L, -1));
 }
 
@@ -124,7 +141,7 @@ void lumat_push_block(lua_State *L, const gpu_matrix *m,
     gpu_release(&block);
 }
 
-static int push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j)
+int lumat_push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j)
 {
     double value;
     lumat_try(L, gpu_get(m, i, j, &value));
@@ -139,8 +156,8 @@ static int push_place(lua_State *L, const gpu_matrix *m,
                       const lumat_part part[2])
 {
     if (lumat_is_element(m, part))
-        return push_element(L, m, part[0].slice.first,
-                            m->ndim == 1 ? 0 : part[1].slice.first);
+        return lumat_push_element(L, m, part[0].slice.first,
+                                  m->ndim == 1 ? 0 : part[1].slice.first);
     lumat_push_block(L, m, part);
     return 1;
 }
@@ -151,17 +168,28 @@ static int index_number(lua_State *L, const gpu_matrix *m, int key)
 {
     int64_t i = lumat_check_place(L, m, key, 1);
     if (m->ndim == 1)
-        return push_element(L, m, i, 0);
+        return lumat_push_element(L, m, i, 0);
     gpu_view_row(m, i, lumat_new_matrix(L));
     return 1;
 }
 
+/* A word of one letter, or without a letter in common, is no misspelling. */
+static const char *nearest_name(lua_State *L, const char *name,
+                                const char *list)
+{
+    const char *near = strlen(name) > 1 ? lumat_nearest(L, name, list) : NULL;
+    return near && strpbrk(name, near) ? near : NULL;
+}
+
 int lumat_unknown_name(lua_State *L, const char *name)
 {
+    if (strlen(name) > 40)
+        return lumat_raise(L, "a matrix has no name of %I characters",
+                           (LUAI_UACINT)strlen(name));
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.method_names");
     const char *methods = lua_tostring(L, -1);
     lua_pushfstring(L, "%s %s", lumat_property_names, methods ? methods : "");
-    const char *near = lumat_nearest(L, name, lua_tostring(L, -1));
+    const char *near = nearest_name(L, name, lua_tostring(L, -1));
     if (near)
         return lumat_raise(L, "a matrix has no '%s': did you mean '%s'?", name,
                            near);
@@ -178,6 +206,7 @@ static int index_string(lua_State *L, const gpu_matrix *m)
         return 1;
     if (!lumat_is_slice(name))
         return lumat_unknown_name(L, name);
+    lumat_check_indexed(L, "index");
     lumat_part part[2];
     lumat_string_parts(L, m, 2, part);
     return push_place(L, m, part);
@@ -193,10 +222,11 @@ static int index_mask(lua_State *L, const gpu_matrix *m, const gpu_matrix *mask)
 
 int lumat_bad_key(lua_State *L, int key)
 {
-    return lumat_raise(L,
-                       "a matrix is indexed by a number, {i, j}, a slice such "
-                       "as \"1:3, end\", or a mask, not a %s",
-                       luaL_typename(L, key));
+    return lumat_raise(
+        L,
+        "index: a matrix is indexed by a number, {i, j}, a slice such "
+        "as \"1:3, end\", or a mask, not a %s",
+        luaL_typename(L, key));
 }
 
 static int matrix_index(lua_State *L)
@@ -207,7 +237,7 @@ static int matrix_index(lua_State *L)
     int type = lua_type(L, 2);
     if (type == LUA_TSTRING)
         return index_string(L, m);
-    m = lumat_check_matrix(L, 1);
+    lumat_check_indexed(L, "index");
     if (type == LUA_TNUMBER)
         return index_number(L, m, 2);
     if (type == LUA_TTABLE) {
@@ -222,15 +252,14 @@ static int matrix_index(lua_State *L)
 /* A(i, j) and A(i) */
 static int matrix_call(lua_State *L)
 {
-    gpu_matrix *m = lumat_check_matrix(L, 1);
+    gpu_matrix *m = lumat_check_indexed(L, "index");
     if (lua_gettop(L) == 2)
         return index_number(L, m, 2);
     if (lua_gettop(L) != 3 || m->ndim != 2)
-        return lumat_raise(L, "%d indices given, the matrix has %d",
-                           lua_gettop(L) - 1, m->ndim);
+        return wrong_count(L, m, lua_gettop(L) - 1);
     int64_t i = lumat_check_place(L, m, 2, 1),
             j = lumat_check_place(L, m, 3, 2);
-    return push_element(L, m, i, j);
+    return lumat_push_element(L, m, i, j);
 }
 
 static int matrix_len(lua_State *L)
@@ -238,63 +267,6 @@ static int matrix_len(lua_State *L)
     lua_pushinteger(L, lumat_check_matrix(L, 1)->rows);
     return 1;
 }
-
-/* --- visiting ------------------------------------------------------------- */
-
-static int next_row(lua_State *L)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    lua_Integer i = luaL_optinteger(L, 2, 0);
-    if (i < 0 || i >= m->rows)
-        return 0;
-    lua_pushinteger(L, i + 1);
-    if (m->ndim == 1)
-        return 1 + push_element(L, m, i, 0);
-    gpu_view_row(m, i, lumat_new_matrix(L));
-    return 2;
-}
-
-static int next_column(lua_State *L)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    lua_Integer j = luaL_optinteger(L, 2, 0);
-    if (j < 0 || j >= m->cols)
-        return 0;
-    lua_pushinteger(L, j + 1);
-    gpu_view_column(m, j, lumat_new_matrix(L));
-    return 2;
-}
-
-static int each_row(lua_State *L)
-{
-    lumat_check_matrix(L, 1);
-    lua_pushcfunction(L, next_row);
-    lua_pushvalue(L, 1);
-    lua_pushinteger(L, 0);
-    return 3;
-}
-
-static int each_column(lua_State *L)
-{
-    lumat_check_matrix(L, 1);
-    lua_pushcfunction(L, next_column);
-    lua_pushvalue(L, 1);
-    lua_pushinteger(L, 0);
-    return 3;
-}
-
-static const lumat_function functions[] = {
-    {"eachrow", each_row, 1, "for i, row in A:eachrow() do … end",
-     "Visits the rows in order, as views; of a vector, the elements.",
-     "(function() local s = 0 for i, r in mat{{1, 2}, {3, 4}}:eachrow() do "
-     "s = s + i * r:sum() end return s end)()",
-     "17"},
-    {"eachcol", each_column, 1, "for j, column in A:eachcol() do … end",
-     "Visits the columns in order, as views.",
-     "(function() local s = 0 for j, c in mat{{1, 2}, {3, 4}}:eachcol() do "
-     "s = s + j * c:sum() end return s end)()",
-     "16"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
 
 void lumat_open_index(lua_State *L)
 {
@@ -305,9 +277,8 @@ void lumat_open_index(lua_State *L)
     static const luaL_Reg metamethods[] = {{"__newindex", lumat_newindex},
                                            {"__call", matrix_call},
                                            {"__len", matrix_len},
-                                           {"__pairs", each_row},
                                            {NULL, NULL}};
     luaL_setfuncs(L, metamethods, 0);
     lua_pop(L, 1);
-    lumat_register(L, functions);
+    lumat_open_visit(L);
 }

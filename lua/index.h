@@ -6,6 +6,8 @@
 #include "matrix.h"
 #include "slice.h"
 
+/* The matrix at 1 that is indexed; raises "name: …" when it has been freed. */
+gpu_matrix *lumat_check_indexed(lua_State *L, const char *name);
 /* The 0-based place of the index at arg along axis 1 or 2; raises outside. */
 int64_t lumat_check_place(lua_State *L, const gpu_matrix *m, int arg, int axis);
 /* A[{…}] and A["…"]: the parts named by the table or string at key. */
@@ -18,6 +20,8 @@ int lumat_is_slice(const char *key);
 
 /* Is this the place of one element? */
 int lumat_is_element(const gpu_matrix *m, const lumat_part part[2]);
+/* Pushes the element, a number or a boolean; returns 1. */
+int lumat_push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j);
 /* Pushes the view; single indices drop their dimension. */
 void lumat_push_block(lua_State *L, const gpu_matrix *m,
                       const lumat_part part[2]);
@@ -31,6 +35,7 @@ extern const char lumat_property_names[];
 int lumat_unknown_name(lua_State *L, const char *name);
 int lumat_bad_key(lua_State *L, int key);
 
-int lumat_newindex(lua_State *L); /* __newindex */
+int lumat_newindex(lua_State *L);    /* __newindex */
+void lumat_open_visit(lua_State *L); /* eachrow eachcol pairs */
 
 #endif

@@ -4,45 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* --- sizes and options ---------------------------------------------------- */
-
-int64_t lumat_check_size(lua_State *L, int arg)
-{
-    lua_Integer n = 0;
-    int exact = 0;
-    if (lua_type(L, arg) == LUA_TNUMBER)
-        n = lua_tointegerx(L, arg, &exact);
-    else
-        luaL_typeerror(L, arg, "size");
-    if (!exact) {
-        lua_pushfstring(L, "a size must be a whole number, not %s",
-                        luaL_tolstring(L, arg, NULL));
-        luaL_argerror(L, arg, lua_tostring(L, -1));
-    }
-    if (n < 0) {
-        lua_pushfstring(L, "a size cannot be negative: %I", (LUAI_UACINT)n);
-        luaL_argerror(L, arg, lua_tostring(L, -1));
-    }
-    return n;
-}
-
-lumat_request lumat_check_request(lua_State *L, int arg, const char *allowed)
-{
-    lumat_request r = {.ndim = 1, .cols = 1, .device = NULL};
-    r.rows = lumat_check_size(L, arg++);
-    if (lua_type(L, arg) == LUA_TNUMBER) {
-        r.ndim = 2;
-        r.cols = lumat_check_size(L, arg++);
-    }
-    if (!lua_isnoneornil(L, arg) && !lua_istable(L, arg))
-        luaL_argerror(L, arg, "expected a size or a table of options");
-    r.options = arg;
-    lumat_check_options(L, arg, allowed);
-    r.dtype = lumat_option_dtype(L, arg, lumat_default_dtype(L));
-    r.device = lumat_option_device(L, arg, NULL);
-    return r;
-}
-
 gpu_matrix *lumat_push_requested(lua_State *L, const lumat_request *r)
 {
     gpu_matrix *m = lumat_new_matrix(L);
@@ -53,7 +14,8 @@ gpu_matrix *lumat_push_requested(lua_State *L, const lumat_request *r)
 
 /* --- from tables ---------------------------------------------------------- */
 
-static double check_element(lua_State *L, lua_Integer i, lua_Integer j)
+static double check_element(lua_State *L, const char *name, lua_Integer i,
+                            lua_Integer j)
 {
     int type = lua_type(L, -1);
     double value = 0;
@@ -62,11 +24,11 @@ static double check_element(lua_State *L, lua_Integer i, lua_Integer j)
     else if (type == LUA_TBOOLEAN)
         value = lua_toboolean(L, -1);
     else if (j > 0)
-        lumat_raise(L, "element {%I, %I} is a %s, not a number", (LUAI_UACINT)i,
-                    (LUAI_UACINT)j, luaL_typename(L, -1));
+        lumat_raise(L, "%s: element {%I, %I} is a %s, not a number", name,
+                    (LUAI_UACINT)i, (LUAI_UACINT)j, luaL_typename(L, -1));
     else
-        lumat_raise(L, "element %I is a %s, not a number", (LUAI_UACINT)i,
-                    luaL_typename(L, -1));
+        lumat_raise(L, "%s: element %I is a %s, not a number", name,
+                    (LUAI_UACINT)i, luaL_typename(L, -1));
     lua_pop(L, 1);
     return value;
 }
@@ -89,20 +51,21 @@ static void *push_elements(lua_State *L, int table, lumat_request *r)
     for (int64_t i = 0; i < r->rows; i++) {
         lua_rawgeti(L, table, i + 1);
         if (r->ndim == 1) {
-            put(data, r->dtype, i, check_element(L, i + 1, 0));
+            put(data, r->dtype, i, check_element(L, r->name, i + 1, 0));
             continue;
         }
         if (!lua_istable(L, -1))
-            lumat_raise(L, "row %I is a %s, not a table", (LUAI_UACINT)i + 1,
-                        luaL_typename(L, -1));
+            lumat_raise(L, "%s: row %I is a %s, not a table", r->name,
+                        (LUAI_UACINT)i + 1, luaL_typename(L, -1));
         if ((int64_t)lua_rawlen(L, -1) != r->cols)
-            lumat_raise(L, "ragged rows: row 1 has %I elements, row %I has %I",
-                        (LUAI_UACINT)r->cols, (LUAI_UACINT)i + 1,
+            lumat_raise(L,
+                        "%s: ragged rows: row 1 has %I elements, row %I has %I",
+                        r->name, (LUAI_UACINT)r->cols, (LUAI_UACINT)i + 1,
                         (LUAI_UACINT)lua_rawlen(L, -1));
         for (int64_t j = 0; j < r->cols; j++) {
             lua_rawgeti(L, -1, j + 1);
             put(data, r->dtype, i * r->cols + j,
-                check_element(L, i + 1, j + 1));
+                check_element(L, r->name, i + 1, j + 1));
         }
         lua_pop(L, 1);
     }
@@ -141,10 +104,10 @@ static gpu_matrix *from_request(lua_State *L, int table, lumat_request *r)
     return m;
 }
 
-gpu_matrix *lumat_push_from_table(lua_State *L, int index, gpu_dtype dtype,
-                                  gpu_device *device)
+gpu_matrix *lumat_push_from_table(lua_State *L, int index, const char *name,
+                                  gpu_dtype dtype, gpu_device *device)
 {
-    lumat_request r = {.dtype = dtype, .device = device};
+    lumat_request r = {.name = name, .dtype = dtype, .device = device};
     index = lua_absindex(L, index);
     measure_table(L, index, &r);
     return from_request(L, index, &r);
@@ -154,7 +117,8 @@ static int from_table(lua_State *L, int ndim)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
     lumat_check_options(L, 2, "dtype device");
-    lumat_request r = {.device = lumat_option_device(L, 2, NULL)};
+    lumat_request r = {.name = ndim == 2 ? "mat" : "vec",
+                       .device = lumat_option_device(L, 2, NULL)};
     measure_table(L, 1, &r);
     if (ndim == 1 && r.ndim == 2)
         lumat_raise(L, "vec: element 1 is a table; matrices are made with "
@@ -208,8 +172,7 @@ static int make_ones(lua_State *L)
 /* full(n, x) or full(m, n, x) */
 static int make_full(lua_State *L)
 {
-    int matrix = !lua_isnoneornil(L, 3) && !lua_istable(L, 3);
-    int at = matrix ? 3 : 2;
+    int at = lua_gettop(L) >= 3 && !lua_istable(L, 3) ? 3 : 2;
     if (!lua_isboolean(L, at))
         luaL_checknumber(L, at);
     double value =
@@ -243,6 +206,8 @@ static int make_fromfn(lua_State *L)
     int matrix = lua_type(L, 2) == LUA_TNUMBER;
     int function = matrix ? 3 : 2;
     luaL_checktype(L, function, LUA_TFUNCTION);
+    if (lua_isnil(L, function + 1))
+        lua_settop(L, function); /* no options */
     lua_pushvalue(L, function);
     lua_remove(L, function);
     lua_insert(L, 1); /* f, sizes, options */
@@ -258,7 +223,7 @@ static int make_fromfn(lua_State *L)
                 lua_pushinteger(L, j + 1);
             lua_call(L, matrix ? 2 : 1, 1);
             put(data, r.dtype, i * r.cols + j,
-                check_element(L, i + 1, matrix ? j + 1 : 0));
+                check_element(L, "fromfn", i + 1, matrix ? j + 1 : 0));
         }
     }
     lumat_try(L, gpu_upload(m, data));

@@ -5,12 +5,13 @@
 #include "matrix.h"
 
 /* Pushes a matrix (of nested tables) or a vector (of a plain one) made of the
- * table at index. Raises for ragged rows and what is no number. */
-gpu_matrix *lumat_push_from_table(lua_State *L, int index, gpu_dtype dtype,
-                                  gpu_device *device);
+ * table at index. Raises "name: …" for ragged rows and what is no number. */
+gpu_matrix *lumat_push_from_table(lua_State *L, int index, const char *name,
+                                  gpu_dtype dtype, gpu_device *device);
 
 /* What a constructor is asked for: (m, n [, options]) or (n [, options]). */
 typedef struct lumat_request {
+    const char *name; /* of the constructor, for messages about elements */
     int ndim;
     int64_t rows, cols;
     gpu_dtype dtype;
@@ -25,6 +26,20 @@ gpu_matrix *lumat_push_requested(lua_State *L, const lumat_request *r);
 
 /* A size argument: a whole number, not negative. */
 int64_t lumat_check_size(lua_State *L, int arg);
+/* An axis of m, which is 1 when there is no argument. */
+int lumat_check_axis(lua_State *L, int arg, const gpu_matrix *m);
+
+/* The number under key of the options at arg. */
+double lumat_option_number(lua_State *L, int arg, const char *key,
+                           double otherwise);
+/* The matrix under `out` of the options at arg, left on the stack; NULL when
+ * there is none. */
+gpu_matrix *lumat_option_out(lua_State *L, int arg);
+
+/* out (made when empty) = 0-based places as 1-based ones; may be in place.
+ * name is what errors and the trace say. */
+void lumat_count_from_one(lua_State *L, const char *name,
+                          const gpu_matrix *places, gpu_matrix *out);
 
 /* Pushes a new matrix of m's type on m's device. */
 gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
@@ -32,5 +47,10 @@ gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
 
 /* Pushes a userdata with m's elements, row-major, in m's own type. */
 void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m);
+
+/* What arrange.c, shape.c and product.c open beside their own functions. */
+void lumat_open_repeat(lua_State *L); /* outer kron tile */
+void lumat_open_join(lua_State *L);   /* hcat vcat A .. B */
+void lumat_open_linear(lua_State *L); /* A ^ n, solve inv det */
 
 #endif

@@ -1,6 +1,6 @@
 /* Matrices as Lua values: the userdata, its bytes and the collector, and the
  * bridge from gpu/'s status to Lua's errors. */
-#include "matrix.h"
+#include "hints.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -238,8 +238,8 @@ gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise)
         return type;
     const char *name = lua_tostring(L, -1);
     if (!name || !gpu_dtype_find(name, &type))
-        lumat_raise(L, "dtype: '%s' is not one of f32, f64, bool",
-                    luaL_tolstring(L, -1, NULL));
+        lumat_raise(L, "dtype: %s is not one of f32, f64, bool",
+                    lumat_push_brief(L, -1));
     lua_pop(L, 1);
     return type;
 }

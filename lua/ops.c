@@ -1,5 +1,6 @@
 /* ops.def as Lua functions, methods and operators: one closure a row. */
 #include "hints.h"
+#include "make.h"
 #include "matrix.h"
 
 #include <math.h>
@@ -86,13 +87,7 @@ static gpu_matrix *output_option(lua_State *L, int arg)
     if (lua_isnoneornil(L, arg))
         return NULL;
     lumat_check_options(L, arg, "out");
-    if (lua_getfield(L, arg, "out") == LUA_TNIL)
-        return NULL;
-    gpu_matrix *out = lumat_test_matrix(L, -1);
-    if (!out || !out->storage)
-        lumat_raise(L, "out: needs a matrix, not a %s",
-                    out ? "freed one" : luaL_typename(L, -1));
-    return out;
+    return lumat_option_out(L, arg);
 }
 
 /* Names the first operand and the one that does not go with it. */
@@ -211,17 +206,6 @@ static int reduce_number(lua_State *L, int kind)
     }
 }
 
-/* 0-based places become 1-based ones. */
-static void count_from_one(lua_State *L, gpu_matrix *m)
-{
-    gpu_program p;
-    gpu_program_start(&p, 1);
-    int one = gpu_program_constant(&p, 1);
-    gpu_program_add(&p, GPU_OP_add, 0, one, 0);
-    const gpu_matrix *in[] = {m};
-    lumat_try(L, gpu_map("argmax", &p, in, m));
-}
-
 static int reduction(lua_State *L)
 {
     int kind = (int)lua_tointeger(L, lua_upvalueindex(1));
@@ -245,7 +229,7 @@ static int reduction(lua_State *L)
     lumat_try(L, gpu_reduce(reductions[kind].name, &p, &m, (int)axis, out));
     lumat_account(L, out);
     if (is_place)
-        count_from_one(L, out);
+        lumat_count_from_one(L, "argmax", out, out);
     return 1;
 }
 

@@ -1,9 +1,8 @@
-/* Products: the operator *, matmul, dot, powers, linear systems, and the list
- * of kernels. */
+/* Products: the operator *, matmul, dot, and the list of kernels. */
 #include "hints.h"
-#include "matrix.h"
+#include "make.h"
 
-#include <string.h>
+#include <limits.h>
 
 /* --- dot ------------------------------------------------------------------ */
 
@@ -13,7 +12,7 @@ static int push_dot(lua_State *L, const char *kernel)
     gpu_status status = gpu_dot(lumat_check_matrix(L, 1),
                                 lumat_check_matrix(L, 2), kernel, &value);
     if (status == GPU_SHAPE)
-        return lumat_raise_shapes(L, 1, 2, 0);
+        return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_LENGTHS);
     lumat_try(L, status);
     lua_pushnumber(L, value);
     return 1;
@@ -45,22 +44,11 @@ static int push_product(lua_State *L, const gpu_product *how, gpu_matrix *out)
     gpu_status status =
         gpu_matmul(lumat_test_matrix(L, 1), lumat_test_matrix(L, 2), how, out);
     if (status == GPU_SHAPE)
-        return lumat_raise_shapes(L, 1, 2, 1);
+        return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_PRODUCT);
     lumat_try(L, status);
     if (created)
         lumat_account(L, out);
     return 1;
-}
-
-static double option_number(lua_State *L, int arg, const char *key,
-                            double otherwise)
-{
-    if (lua_getfield(L, arg, key) == LUA_TNIL)
-        return otherwise;
-    if (lua_type(L, -1) != LUA_TNUMBER)
-        lumat_raise(L, "%s: needs a number, not a %s", key,
-                    luaL_typename(L, -1));
-    return lua_tonumber(L, -1);
 }
 
 /* transA and transB: the operand is replaced by its transposed view. */
@@ -75,15 +63,17 @@ static void option_transpose(lua_State *L, int arg, const char *key,
     lua_pop(L, 1);
 }
 
-static gpu_matrix *option_out(lua_State *L, int arg)
+/* 0 where there is none: the kernel's own. */
+static int option_tile(lua_State *L, int arg)
 {
-    if (lua_getfield(L, arg, "out") == LUA_TNIL)
-        return NULL;
-    gpu_matrix *out = lumat_test_matrix(L, -1);
-    if (!out || !out->storage)
-        lumat_raise(L, "out: needs a matrix, not %s",
-                    out ? "a freed one" : luaL_typename(L, -1));
-    return out;
+    int exact, type = lua_getfield(L, arg, "tile");
+    lua_Integer tile = lua_tointegerx(L, -1, &exact);
+    if (type != LUA_TNIL &&
+        (type != LUA_TNUMBER || !exact || tile < 1 || tile > INT_MAX))
+        lumat_raise(L, "matmul: tile must be a positive whole number, not %s",
+                    lumat_push_brief(L, -1));
+    lua_pop(L, 1);
+    return (int)tile;
 }
 
 static int matmul(lua_State *L)
@@ -99,12 +89,12 @@ static int matmul(lua_State *L)
         return push_product(L, &how, NULL);
     how.kernel = option_string(L, 3, "kernel");
     how.precision = option_string(L, 3, "precision");
-    how.tile = (int)option_number(L, 3, "tile", 0);
-    how.alpha = option_number(L, 3, "alpha", 1);
-    how.beta = option_number(L, 3, "beta", 0);
+    how.tile = option_tile(L, 3);
+    how.alpha = lumat_option_number(L, 3, "alpha", 1);
+    how.beta = lumat_option_number(L, 3, "beta", 0);
     option_transpose(L, 3, "transA", 1);
     option_transpose(L, 3, "transB", 2);
-    gpu_matrix *out = option_out(L, 3);
+    gpu_matrix *out = lumat_option_out(L, 3);
     if (how.beta != 0 && !out)
         return lumat_raise(L,
                            "matmul: beta = %f needs out = C, the matrix it "
@@ -141,119 +131,6 @@ static int multiply(lua_State *L)
     lumat_check_matrix(L, 2);
     gpu_product how = {.alpha = 1};
     return push_product(L, &how, NULL);
-}
-
-/* --- powers --------------------------------------------------------------- */
-
-/* The matrix on top and the one at index become their product. */
-static void replace_by_product(lua_State *L, int a, int b, int target)
-{
-    gpu_product how = {.alpha = 1};
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_matmul(lumat_test_matrix(L, a), lumat_test_matrix(L, b),
-                            &how, out));
-    lumat_account(L, out);
-    lua_replace(L, target);
-}
-
-static lua_Integer check_power(lua_State *L)
-{
-    gpu_matrix *m = lumat_test_matrix(L, 1);
-    int exact;
-    lua_Integer n = lua_tointegerx(L, 2, &exact);
-    if (!m)
-        lumat_raise(L, "x ^ A: a power is a whole number; pow(x, A) is "
-                       "element by element");
-    if (!exact || lua_type(L, 2) != LUA_TNUMBER)
-        lumat_raise(L,
-                    "A ^ %s: a matrix power is a whole number; A:pow(p) is "
-                    "element by element",
-                    luaL_tolstring(L, 2, NULL));
-    lumat_check_matrix(L, 1);
-    if (m->ndim != 2 || m->rows != m->cols) {
-        lumat_push_shape(L, m);
-        lumat_raise(L,
-                    "A ^ n: needs a square matrix, not %s; A:pow(n) is "
-                    "element by element",
-                    lua_tostring(L, -1));
-    }
-    return n;
-}
-
-static void push_identity(lua_State *L, const gpu_matrix *m)
-{
-    gpu_matrix *out = lumat_new_matrix(L);
-    gpu_dtype type = m->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
-    lumat_try(L,
-              gpu_create(out, gpu_matrix_device(m), type, 2, m->rows, m->rows));
-    lumat_account(L, out);
-    gpu_matrix diagonal;
-    lumat_try(L, gpu_fill(out, 0));
-    gpu_view_diagonal(out, 0, &diagonal);
-    gpu_status status = gpu_fill(&diagonal, 1);
-    gpu_release(&diagonal);
-    lumat_try(L, status);
-}
-
-/* By squaring: base at 1, result at 3. */
-static int matrix_power(lua_State *L)
-{
-    lua_Integer n = check_power(L);
-    lua_settop(L, 2);
-    lua_Unsigned left = n < 0 ? 0u - (lua_Unsigned)n : (lua_Unsigned)n;
-    if (n < 0) {
-        gpu_matrix *inverse = lumat_new_matrix(L);
-        lumat_try(L, gpu_inverse(lumat_test_matrix(L, 1), inverse));
-        lumat_account(L, inverse);
-        lua_replace(L, 1);
-    }
-    push_identity(L, lumat_test_matrix(L, 1));
-    for (int first = 1; left > 0; left >>= 1) {
-        if (left & 1 && first) {
-            gpu_matrix *copy = lumat_new_matrix(L);
-            gpu_matrix *base = lumat_test_matrix(L, 1);
-            lumat_try(
-                L, gpu_clone(base, lumat_test_matrix(L, 3)->dtype, NULL, copy));
-            lua_replace(L, 3);
-            first = 0;
-        } else if (left & 1) {
-            replace_by_product(L, 3, 1, 3);
-        }
-        if (left > 1)
-            replace_by_product(L, 1, 1, 1);
-    }
-    lua_settop(L, 3);
-    return 1;
-}
-
-/* --- linear systems ------------------------------------------------------- */
-
-static int solve(lua_State *L)
-{
-    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
-    gpu_matrix *out = lumat_new_matrix(L);
-    gpu_status status = gpu_solve(a, b, out);
-    if (status == GPU_SHAPE)
-        return lumat_raise_shapes(L, 1, 2, 0);
-    lumat_try(L, status);
-    lumat_account(L, out);
-    return 1;
-}
-
-static int inverse(lua_State *L)
-{
-    gpu_matrix *a = lumat_check_matrix(L, 1), *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_inverse(a, out));
-    lumat_account(L, out);
-    return 1;
-}
-
-static int determinant(lua_State *L)
-{
-    double value;
-    lumat_try(L, gpu_determinant(lumat_check_matrix(L, 1), &value));
-    lua_pushnumber(L, value);
-    return 1;
 }
 
 /* --- the ladder ----------------------------------------------------------- */
@@ -319,15 +196,6 @@ static const lumat_function functions[] = {
     {"dot", dot, 1, "dot(x, y [, {kernel=}])",
      "Sum of the products of two vectors' elements; also x * y.",
      "dot(vec{1, 2, 3}, vec{4, 5, 6})", "32"},
-    {"solve", solve, 1, "solve(A, B)",
-     "The X with A X = B, for a square A (LU with partial pivoting).",
-     "solve(mat{{2, 0}, {0, 4}}, vec{2, 8})", "{1, 2}"},
-    {"inv", inverse, 1, "inv(A)",
-     "Inverse of a square matrix; also A ^ -1. To solve a system use "
-     "solve(A, b): it is faster and more exact.",
-     "inv(mat{{2, 0}, {0, 4}})", "{{0.5, 0}, {0, 0.25}}"},
-    {"det", determinant, 1, "det(A)", "Determinant of a square matrix.",
-     "det(mat{{1, 2}, {3, 4}})", "-2"},
     {"kernel_list", kernel_list, 0, "kernel_list([device])",
      "The kernels of a device as a table; kernels() shows it.",
      "kernel_list(\"cpu\")[1].operation", "\"dot\""},
@@ -343,8 +211,7 @@ void lumat_open_product(lua_State *L)
     luaL_getmetatable(L, "lumat.matrix");
     lua_pushcfunction(L, multiply);
     lua_setfield(L, -2, "__mul");
-    lua_pushcfunction(L, matrix_power);
-    lua_setfield(L, -2, "__pow");
     lua_pop(L, 1);
     lumat_register(L, functions);
+    lumat_open_linear(L);
 }

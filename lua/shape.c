@@ -1,10 +1,5 @@
 /* Functions that change shape, order, type or place rather than values. */
-#include "hints.h"
 #include "make.h"
-#include "matrix.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
                             int64_t rows, int64_t cols)
@@ -159,7 +154,7 @@ static int map_function(lua_State *L)
 static int reshape(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    int ndim = lua_isnoneornil(L, 3) ? 1 : 2;
+    int ndim = lua_gettop(L) < 3 ? 1 : 2;
     int64_t rows = lumat_check_size(L, 2);
     int64_t cols = ndim == 2 ? lumat_check_size(L, 3) : 1;
     lumat_try(L, gpu_reshape(m, ndim, rows, cols, lumat_new_matrix(L)));
@@ -198,145 +193,12 @@ static int transposed(lua_State *L)
 static int flip(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    int axis = (int)luaL_optinteger(L, 2, 1);
-    luaL_argcheck(L, axis == 1 || (axis == 2 && m->ndim == 2), 2,
-                  "no such axis");
+    int axis = lumat_check_axis(L, 2, m);
     gpu_slice rows = {0, 1, m->rows}, cols = {0, 1, m->cols};
     gpu_slice *turned = axis == 1 ? &rows : &cols;
     if (turned->count > 0)
         *turned = (gpu_slice){turned->count - 1, -1, turned->count};
     lumat_try(L, gpu_view_block(m, rows, cols, lumat_new_matrix(L)));
-    return 1;
-}
-
-/* --- joining -------------------------------------------------------------- */
-
-static gpu_dtype wider(gpu_dtype a, gpu_dtype b)
-{
-    if (a == b)
-        return a;
-    return a == GPU_F64 || b == GPU_F64 ? GPU_F64 : GPU_F32;
-}
-
-static int join_mismatch(lua_State *L, const char *name, int a, int b)
-{
-    gpu_fail(GPU_SHAPE, "%s: %s differ", name,
-             strcmp(name, "hcat") == 0 ? "numbers of rows"
-                                       : "numbers of columns");
-    return lumat_raise_shapes(L, a, b, 0);
-}
-
-/* Sums of the sizes along the joined axis; a vector is a row for vcat and a
- * column for hcat, and all vectors join end to end in hcat. */
-typedef struct join {
-    const char *name;
-    int across, count, all_vectors;
-    int64_t rows, cols;
-    gpu_dtype dtype;
-} join;
-
-static gpu_matrix piece_of(const gpu_matrix *m, const join *j)
-{
-    gpu_matrix piece = *m;
-    if (m->ndim == 2 || j->all_vectors)
-        return piece;
-    piece.ndim = 2;
-    if (!j->across) {
-        piece.rows = 1;
-        piece.cols = m->rows;
-        piece.col_stride = m->row_stride;
-        piece.row_stride = piece.cols * piece.col_stride;
-    }
-    return piece;
-}
-
-static void plan_join(lua_State *L, join *j)
-{
-    j->count = lua_gettop(L);
-    j->all_vectors = j->across;
-    for (int i = 1; i <= j->count; i++)
-        if (lumat_check_matrix(L, i)->ndim == 2)
-            j->all_vectors = 0;
-    for (int i = 1; i <= j->count; i++) {
-        gpu_matrix *m = lumat_check_matrix(L, i);
-        gpu_matrix p = piece_of(m, j);
-        j->dtype = i == 1 ? m->dtype : wider(j->dtype, m->dtype);
-        if (i == 1) {
-            j->rows = p.rows;
-            j->cols = p.cols;
-        } else if (j->all_vectors || !j->across) {
-            if (p.cols != j->cols)
-                join_mismatch(L, j->name, 1, i);
-            j->rows += p.rows;
-        } else {
-            if (p.rows != j->rows)
-                join_mismatch(L, j->name, 1, i);
-            j->cols += p.cols;
-        }
-    }
-}
-
-static int join_all(lua_State *L, join *j)
-{
-    luaL_checkany(L, 1);
-    plan_join(L, j);
-    gpu_matrix *first = lumat_check_matrix(L, 1), *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_create(out, gpu_matrix_device(first), j->dtype,
-                            j->all_vectors ? 1 : 2, j->rows, j->cols));
-    lumat_account(L, out);
-    int down = j->all_vectors || !j->across;
-    int64_t at = 0;
-    for (int i = 1; i <= j->count; i++) {
-        gpu_matrix p = piece_of(lumat_check_matrix(L, i), j), block;
-        gpu_slice all_rows = {0, 1, j->rows}, all_cols = {0, 1, j->cols};
-        gpu_slice part = {at, 1, down ? p.rows : p.cols};
-        lumat_try(L, gpu_view_block(out, down ? part : all_rows,
-                                    down ? all_cols : part, &block));
-        gpu_status status = gpu_copy(&p, &block);
-        gpu_release(&block);
-        lumat_try(L, status);
-        at += part.count;
-    }
-    return 1;
-}
-
-static int hcat(lua_State *L)
-{
-    join j = {.name = "hcat", .across = 1};
-    return join_all(L, &j);
-}
-
-static int vcat(lua_State *L)
-{
-    join j = {.name = "vcat", .across = 0};
-    return join_all(L, &j);
-}
-
-static void push_text(lua_State *L, int index)
-{
-    if (!lumat_test_matrix(L, index)) {
-        luaL_tolstring(L, index, NULL);
-        return;
-    }
-    gpu_matrix *m = lumat_test_matrix(L, index);
-    lua_pushfstring(L, "%s ", gpu_dtype_name(m->dtype));
-    lumat_push_shape(L, m);
-    lua_concat(L, 2);
-}
-
-/* A .. B joins side by side; with a string it is text. */
-static int concat(lua_State *L)
-{
-    if (lumat_test_matrix(L, 1) && lumat_test_matrix(L, 2))
-        return hcat(L);
-    int other = lumat_test_matrix(L, 1) ? 2 : 1;
-    int type = lua_type(L, other);
-    if (type != LUA_TSTRING && type != LUA_TNUMBER)
-        return lumat_raise(L, "cannot join a matrix and a %s",
-                           luaL_typename(L, other));
-    push_text(L, 1);
-    push_text(L, 2);
-    lua_concat(L, 2);
     return 1;
 }
 
@@ -379,19 +241,10 @@ static const lumat_function functions[] = {
     {"flip", flip, 1, "flip(A [, axis])",
      "A view with rows (axis 1) or columns (axis 2) in reverse.",
      "flip(vec{1, 2, 3})", "{3, 2, 1}"},
-    {"hcat", hcat, 1, "hcat(A, B, …)",
-     "Side by side; also A .. B. Vectors join end to end, or as columns "
-     "beside matrices.",
-     "hcat(mat{{1}, {2}}, mat{{3}, {4}})", "{{1, 3}, {2, 4}}"},
-    {"vcat", vcat, 1, "vcat(A, B, …)", "One above the other; vectors are rows.",
-     "vcat(vec{1, 2}, vec{3, 4})", "{{1, 2}, {3, 4}}"},
     {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
 
 void lumat_open_shape(lua_State *L)
 {
-    luaL_getmetatable(L, "lumat.matrix");
-    lua_pushcfunction(L, concat);
-    lua_setfield(L, -2, "__concat");
-    lua_pop(L, 1);
     lumat_register(L, functions);
+    lumat_open_join(L);
 }

@@ -23,6 +23,7 @@ typedef struct reduce_job {
     int whole;
     int along_threads; /* power of two; the others go over lines */
     int along_first;   /* neighbouring threads run along the line */
+    int neighbours;    /* a thread's four elements lie side by side */
     int is_f64;
     partial *partials; /* lines x chunks; whole: a block each */
     gpu_view out;      /* column of lines */
@@ -35,6 +36,33 @@ __device__ __forceinline__ void finish(const reduce_job &job, int64_t line,
     store<double>(job.out, at, is_place(job.kind) ? (double)r.index : r.value);
 }
 
+/* Four values folded into acc, the switch outside the loop: there are few
+ * instructions to spend on an element. */
+template <class T>
+__device__ __forceinline__ partial fold_values(int kind, partial acc,
+                                               const quad<T> &r, int count)
+{
+#define FOLD(expression)                              \
+    _Pragma("unroll") for (int k = 0; k < ITEMS; k++) \
+    {                                                 \
+        double x = (double)r.at[k], a = acc.value;    \
+        if (k < count)                                \
+            acc.value = (expression);                 \
+    }                                                 \
+    return acc
+    switch (kind) {
+    case GPU_REDUCE_sum:
+        FOLD(a + x);
+    case GPU_REDUCE_prod:
+        FOLD(a * x);
+    case GPU_REDUCE_min:
+        FOLD(x < a || x != x ? x : a);
+    default:
+        FOLD(x > a || x != x ? x : a);
+    }
+#undef FOLD
+}
+
 /* Four elements of a line from s on, folded into acc. */
 template <class T, bool PLACE>
 __device__ __forceinline__ partial fold_spot(const reduce_job &job,
@@ -42,15 +70,16 @@ __device__ __forceinline__ partial fold_spot(const reduce_job &job,
                                              T *file)
 {
     quad<T> r = evaluate<T>(job.p, s, file, THREADS);
+    if (!PLACE)
+        return fold_values<T>(job.kind, acc, r, s.count);
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
         int64_t at = s.j + k * s.dj;
-        if (PLACE && job.whole)
+        if (job.whole)
             at = job.p.swapped ? at * job.index_cols + s.i
                                : s.i * job.index_cols + at;
         if (k < s.count)
-            acc = combine<PLACE>(job.kind, acc,
-                                 {(double)r.at[k], PLACE ? at : -1});
+            acc = combine<PLACE>(job.kind, acc, {(double)r.at[k], at});
     }
     return acc;
 }
@@ -62,15 +91,16 @@ __device__ __forceinline__ partial fold_chunk(const reduce_job &job,
 {
     int64_t begin = blockIdx.x * job.chunk;
     int64_t end = min(begin + job.chunk, job.p.cols);
-    int64_t step = job.along_threads;
-    spot s = {line, 0, 0, step, 0};
+    int64_t step = job.along_threads, apart = job.neighbours ? 1 : step;
+    spot s = {line, 0, 0, apart, 0};
     if (line >= job.p.rows)
         return acc;
-    for (s.j = begin + along; s.j < end; s.j += ITEMS * step) {
+    for (s.j = begin + along * (job.neighbours ? ITEMS : 1); s.j < end;
+         s.j += ITEMS * step) {
         int64_t left = end - s.j;
-        s.count = left > (ITEMS - 1) * step
+        s.count = left > (ITEMS - 1) * apart
                       ? ITEMS
-                      : (int)(((int)left + (int)step - 1) / (int)step);
+                      : (int)(((int)left + (int)apart - 1) / (int)apart);
         acc = fold_spot<T, PLACE>(job, s, acc, file);
     }
     return acc;
@@ -186,6 +216,25 @@ static void shape_lines(reduce_job *job, int inputs, int axis)
         swap_axes(&p->in[v]);
 }
 
+/* Inputs of the compute type without gaps are read 16 bytes at a time; then
+ * every thread takes four neighbours. Chunks begin at multiples of four. */
+static void use_wide_reads(reduce_job *job, int inputs)
+{
+    plan *p = &job->p;
+    gpu_dtype type = job->is_f64 ? GPU_F64 : GPU_F32;
+    int64_t bytes = (int64_t)dtype_bytes(type);
+    p->wide = 0;
+    if (!job->along_first)
+        return;
+    for (int v = 0; v < inputs; v++) {
+        const gpu_view *in = &p->in[v];
+        if (in->dtype == type && in->col_stride == 1 && is_aligned(in->data) &&
+            (p->rows == 1 || in->row_stride * bytes % 16 == 0))
+            p->wide |= 1u << v;
+    }
+    job->neighbours = p->wide != 0;
+}
+
 static int power_of_two(int64_t at_least, int low, int high)
 {
     while (low < high && low < at_least)
@@ -200,6 +249,7 @@ static dim3 share_out(cuda_device *d, reduce_job *job, int inputs)
     const plan *p = &job->p;
     int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
     job->along_first = runs_along(p, inputs);
+    use_wide_reads(job, inputs);
     if (job->along_first)
         job->along_threads = power_of_two(ceil_div(p->cols, ITEMS), 1, THREADS);
     else
@@ -211,7 +261,7 @@ static dim3 share_out(cuda_device *d, reduce_job *job, int inputs)
     int64_t wanted = ceil_div(most, groups);
     int64_t least = larger(SHORT / lines, 64);
     job->chunks = larger(smaller(wanted, p->cols / least), 1);
-    job->chunk = ceil_div(p->cols, job->chunks);
+    job->chunk = ceil_div(ceil_div(p->cols, job->chunks), ITEMS) * ITEMS;
     job->chunks = ceil_div(p->cols, job->chunk);
     return dim3((unsigned)job->chunks, (unsigned)groups);
 }

@@ -295,7 +295,7 @@ function TestErrors:test_keys_that_are_none()
     raises(function() return A[1e30] end, "1e+30")
     raises(function() return A[true] end, "boolean", "mask")
     raises(function() return A[print] end, "function")
-    raises(function() return A[{1, 2, 3}] end, "3 indices", "2")
+    raises(function() return A[{1, 2, 3}] end, "index: 3 indices", "2")
     raises(function() return v[{1, 2}] end, "2 indices", "1")
     raises(function() return A[{}] end, "0 indices")
     raises(function() return A(1, 2, 3) end, "3 indices")
@@ -305,6 +305,37 @@ function TestErrors:test_keys_that_are_none()
     raises(function() return A[{{1, 2.5}, 2}] end, "2.5")
     raises(function() return A[{"x", 1}] end, "x")
     raises(function() return A[{{1, 3, 0}}] end, "step", "0")
+    raises(function() return A("1") end, 'whole number, not "1"')
+    raises(function() return A[{{"1", 2}}] end, 'whole numbers, not "1"')
+end
+
+-- What is printed of a wrong value is short, whatever it is.
+function TestErrors:test_large_values_are_named_by_their_kind()
+    local A, long = places(3, 3), ("1"):rep(100000)
+    local function short(f, ...)
+        lu.assertIsTrue(#raises(f, ...) < 200)
+    end
+    short(function() return A[{1, A}] end, "not a matrix")
+    short(function() return A[{{1, A}}] end, "not a matrix")
+    short(function() return A ^ A end, "not a matrix")
+    short(function() return A ^ long end, "not a string of 100000 characters")
+    short(function() return A(long) end, "a string of 100000 characters")
+    short(function() return A[long] end, "a string of 100000 characters")
+    short(function() return A[("x"):rep(100000)] end, "100000 characters")
+    short(function() rand(2, {seed = A}) end, "seed", "a matrix")
+end
+
+function TestErrors:test_a_freed_matrix_is_named_by_the_operation()
+    local A, v = places(3, 4), vec{1, 2}
+    A:free()
+    for _, key in ipairs{1, {1, 1}, "1, 1", {{1, 2}, 1}} do
+        raises(function() return A[key] end, "index: the matrix has been freed")
+        raises(function() A[key] = 1 end,
+            "assignment: the matrix has been freed")
+    end
+    raises(function() return A(1, 1) end, "index: the matrix has been freed")
+    raises(function() for _ in v:eachrow() do v:free() end end,
+        "eachrow: the matrix has been freed")
 end
 
 function TestErrors:test_slice_strings_that_are_none()
@@ -326,6 +357,8 @@ function TestErrors:test_unknown_names_get_a_suggestion()
     raises(function() return A.row_count end, "row_count")
     raises(function() return A.colls end, "colls", "cols")
     raises(function() A:summ() end, "summ", "sum")
+    lu.assertNil(raises(function() return A.a end, "'a'"):find("did you mean"))
+    lu.assertNil(raises(function() return A.qz end, "'qz'"):find("did you"))
     raises(function() A.rows = 3 end, "rows", "assigned")
     raises(function() A.sum = 3 end, "sum")
     raises(function() A.colour = 3 end, "colour")
@@ -351,10 +384,12 @@ function TestErrors:test_values_that_do_not_fit()
     raises(function() A[1] = mat{{1, 2, 3, 4}} end, "1x4", "vector 4")
     raises(function() A[{1, 1}] = vec{1} end, "number")
     raises(function() A[{1, 1}] = "x" end, "string")
-    raises(function() A[{1, 1}] = nil end, "nil")
+    raises(function() A[{1, 1}] = nil end, "assignment: ", "nil")
+    raises(function() A[1] = nil end, "assignment: cannot put a nil")
     raises(function() A[1] = print end, "function")
-    raises(function() A[1] = {1, 2, 3, "x"} end, "string")
-    raises(function() A["1:2,1:2"] = {{1, 2}, {3}} end, "ragged")
+    raises(function() A[1] = {1, 2, 3, "x"} end, "assignment: element 4",
+        "string")
+    raises(function() A["1:2,1:2"] = {{1, 2}, {3}} end, "assignment: ragged")
     equals(A, places(3, 4):totable())
 end
 

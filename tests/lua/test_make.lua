@@ -47,15 +47,15 @@ function TestTables:test_empty_tables()
 end
 
 function TestTables:test_ragged_rows_are_refused_with_both_lengths()
-    raises(function() mat{{1, 2}, {3}} end, "row 1 has 2", "row 2 has 1")
+    raises(function() mat{{1, 2}, {3}} end, "mat: ragged rows", "row 1 has 2", "row 2 has 1")
     raises(function() mat{{1}, {2, 3}} end, "row 1 has 1", "row 2 has 2")
     raises(function() mat{{}, {1}} end, "row 1 has 0", "row 2 has 1")
 end
 
 function TestTables:test_wrong_elements_are_named()
-    raises(function() mat{{1, 2}, {3, "x"}} end, "{2, 2}", "string")
-    raises(function() mat{{1, 2}, 3} end, "row 2", "number")
-    raises(function() vec{1, {}, 3} end, "2", "table")
+    raises(function() mat{{1, 2}, {3, "x"}} end, "mat: element {2, 2}", "string")
+    raises(function() mat{{1, 2}, 3} end, "mat: row 2", "number")
+    raises(function() vec{1, {}, 3} end, "vec: element 2", "table")
     raises(function() vec{1, print} end, "2", "function")
     raises(function() mat{1, 2} end, "row 1", "number", "vec{1, 2}")
     raises(function() vec{{1}, {2}} end, "mat{{1, 2}")
@@ -108,7 +108,7 @@ function TestFilled:test_fromfn_passes_errors_on_and_names_wrong_values()
     raises(function() fromfn(2, 2, function() error("mine", 0) end) end, "mine")
     raises(function() fromfn(2, 2, function(i, j)
         if i + j < 4 then return 0 end
-    end) end, "{2, 2}", "nil")
+    end) end, "fromfn: element {2, 2}", "nil")
     raises(function() fromfn(2, 2) end, "function expected")
 end
 
@@ -166,12 +166,27 @@ function TestOptions:test_unknown_options_get_a_suggestion()
     raises(function() rand(2, {sead = 1}) end, "'sead'", "'seed'")
     raises(function() zeros(2, {colour = 1}) end, "'colour'", "dtype device")
     raises(function() zeros(2, {"f64"}) end, "named")
-    raises(function() zeros(2, {dtype = "f16"}) end, "'f16'", "f32, f64, bool")
+    raises(function() zeros(2, {dtype = "f16"}) end, '"f16"', "f32, f64, bool")
     raises(function() zeros(2, {dtype = 64}) end, "64", "f32, f64, bool")
     raises(function() zeros(2, "f64") end, "options")
 end
 
 TestRefused = {}
+
+-- A variable that was never set is no argument left out.
+function TestRefused:test_nil_is_no_size()
+    raises(function() zeros(2, nil) end, "#2", "size expected, got nil")
+    raises(function() rand(nil, 2) end, "#1", "got nil")
+    raises(function() randint(1, 6, 2, nil) end, "#4", "got nil")
+    raises(function() full(2, 2, nil) end, "#3", "number expected, got nil")
+    raises(function() full(2, nil, 3) end, "#2", "got nil")
+    raises(function() range(1, 4):reshape(4, nil) end, "size expected, got nil")
+    lu.assertEquals(fromfn(2, math.abs, nil).shape, {2})
+    lu.assertEquals(zeros(2, 2, nil).shape, {2, 2})
+    local v = range(1, 3, nil, {dtype = "f64"})
+    lu.assertEquals(v.dtype, "f64")
+    equals(v, {1, 2, 3})
+end
 
 local makers = {zeros = zeros, ones = ones, rand = rand, randn = randn,
     eye = eye}
@@ -221,6 +236,9 @@ function TestRefused:test_sequences_without_an_end()
 end
 
 function TestRefused:test_values_that_are_none()
+    raises(function() randint(0, 2, 3, {dtype = "bool"}) end, "randint", "0..2")
+    raises(function() randint(-1, 1, 3, {dtype = "bool"}) end, "-1..1")
+    lu.assertEquals(randint(0, 1, 9, {dtype = "bool"}).dtype, "bool")
     raises(function() full(2) end, "number")
     raises(function() full(2, 2, "x") end, "full")
 end

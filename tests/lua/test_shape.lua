@@ -48,7 +48,10 @@ function TestShape:test_rows_columns_flatten_transpose_flip()
     lu.assertEquals(v.T.ndim, v.ndim)
     lu.assertEquals(zeros(0, 2):flip().shape, {0, 2})
     raises(function() v:flip(2) end, "axis")
-    raises(function() A:flip(3) end, "axis")
+    raises(function() A:flip(3) end, "axis 3")
+    raises(function() A:flip(2 ^ 32 + 1) end, "axis 4294967297")
+    raises(function() A:cumsum(2 ^ 32 + 1) end, "axis 4294967297")
+    raises(function() A:sort(2 ^ 32 + 2) end, "axis 4294967298")
 end
 
 TestJoin = {}
@@ -83,8 +86,11 @@ end
 
 function TestJoin:test_what_does_not_fit()
     raises(function() local P, Q = ones(2, 3), ones(3, 3) hcat(P, Q) end,
-        "hcat", "rows", "P is 2x3", "Q is 3x3")
-    raises(function() vcat(ones(2, 3), ones(3, 2)) end, "vcat", "columns", "2x3")
+        "hcat: numbers of rows differ (2 and 3)", "P is 2x3", "Q is 3x3",
+        "P.T would fit")
+    raises(function() vcat(ones(2, 3), ones(3, 2)) end,
+        "vcat: numbers of columns differ (3 and 2)", "2x3", "right.T would fit")
+    raises(function() return ones(2, 2) .. nil end, "..: cannot join", "nil")
     raises(function() vcat(vec{1, 2}, vec{1}) end, "vcat", "vector 2")
     raises(function() hcat() end, "value expected")
     raises(function() hcat(ones(2), 3) end, "#2", "matrix expected")
@@ -141,10 +147,30 @@ function TestRepeats:test_outer_kron_tile()
     equals(tile(A, 2, 3), fromfn(4, 6, function(i, j)
         return A((i - 1) % 2 + 1, (j - 1) % 2 + 1)
     end):totable())
+    equals(kron(A.T, B["::-1, :"]), fromfn(6, 4, function(i, j)
+        return A((j - 1) // 2 + 1, (i - 1) // 3 + 1) *
+            B(3 - (i - 1) % 3, (j - 1) % 2 + 1)
+    end):totable())
+    equals(kron(B, A), fromfn(6, 4, function(i, j)
+        return B((i - 1) // 2 + 1, (j - 1) // 2 + 1) *
+            A((i - 1) % 2 + 1, (j - 1) % 2 + 1)
+    end):totable())
+    lu.assertEquals(kron(A, A:f64()).dtype, "f64")
+    lu.assertEquals(kron(zeros(0, 2), A).shape, {0, 4})
+    equals(kron(mat{{true, false}}, mat{{true}}), {{1, 0}})
+    equals(tile(vec{true, false}, 2), {true, false, true, false})
+    for n = 1, 9 do
+        equals(tile(A["::-1, :"], n, 10 - n), fromfn(2 * n, 20 - 2 * n,
+            function(i, j) return A(2 - (i - 1) % 2, (j - 1) % 2 + 1) end)
+            :totable())
+    end
     lu.assertEquals(tile(A, 0, 2).shape, {0, 4})
     raises(function() kron(vec{1}, A) end, "matrix")
     raises(function() tile(A, -1, 2) end, "-1")
-    raises(function() tile(A, 2 ^ 40, 2 ^ 40) end)
+    raises(function() tile(A, 2 ^ 40, 2 ^ 40) end, "2199023255552x")
+    raises(function() tile(A, 2 ^ 62, 1) end, "memory", "4611686018427387904")
+    local tall = zeros(1, 0):reshape(0, 1)["1:0, :"]
+    lu.assertEquals(kron(tall, A).shape, {0, 2})
 end
 
 TestPlaces = {}
@@ -172,7 +198,7 @@ end
 
 function TestPlaces:test_places_outside_are_named()
     local A = places(3, 4)
-    raises(function() A:take({4}) end, "4", "1..3")
+    raises(function() A:take({4}) end, "take: place 4 is outside 1..3")
     raises(function() A:take({0}) end, "0", "1..3")
     raises(function() A:take({1.5}) end, "1.5")
     raises(function() A:take({nan}) end, "nan")
@@ -180,7 +206,8 @@ function TestPlaces:test_places_outside_are_named()
     raises(function() A:take({"x"}) end, "string")
     raises(function() A:take(3) end, "number")
     raises(function() A:put(ones(2, 2), {1}, {1}) end, "1x1", "2x2")
-    raises(function() A:put(ones(1, 1), {9}, {1}) end, "9", "1..3")
+    raises(function() A:put(ones(1, 1), {9}, {1}) end,
+        "put: place 9 is outside 1..3")
     equals(A, places(3, 4):totable())
 end
 

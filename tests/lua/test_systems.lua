@@ -31,7 +31,8 @@ function TestPowers:test_what_is_no_power()
     raises(function() return 2 ^ ones(2, 2) end, "pow")
     raises(function() return ones(2, 2) ^ ones(2, 2) end, "whole")
     raises(function() return vec{1, 2} ^ 2 end, "square", "vector 2")
-    raises(function() return ones(2, 2) ^ -1 end, "singular")
+    raises(function() return ones(2, 2) ^ -1 end,
+        "inv: the matrix is singular (pivot 2 is zero)")
 end
 
 TestSystems = {}
@@ -68,12 +69,17 @@ function TestSystems:test_operands_are_not_changed()
 end
 
 function TestSystems:test_what_has_no_solution()
-    raises(function() solve(ones(2, 2), vec{1, 2}) end, "singular")
-    raises(function() inv(zeros(3, 3)) end, "singular")
-    raises(function() inv(ones(2, 3)) end, "square", "2x3")
+    raises(function() solve(ones(2, 2), vec{1, 2}) end,
+        "solve: the matrix is singular (pivot 2 is zero)")
+    raises(function() inv(zeros(3, 3)) end,
+        "inv: the matrix is singular (pivot 1 is zero)")
+    raises(function() local P = ones(2, 3) inv(P) end, "inv: needs a square",
+        "P is 2x3")
     raises(function() det(ones(2, 3)) end, "square", "2x3")
     raises(function() solve(ones(2, 3), ones(2)) end, "square", "2x3")
     raises(function() solve(eye(2), ones(3)) end, "2x2", "vector 3")
+    raises(function() local P = ones(1, 2) solve(eye(2), P) end,
+        "P.T would fit")
     raises(function() solve(eye(2), 3) end, "matrix expected", "number")
 end
 

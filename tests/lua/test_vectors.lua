@@ -143,7 +143,64 @@ function TestVerify:test_wrong_products_fail_with_the_place()
 end
 
 function TestVerify:test_a_result_of_another_shape_is_an_error()
-    raises(function() verify(ones(2, 2), ones(2, 3), ones(3, 4)) end, "2x2")
+    raises(function() verify(ones(2, 2), ones(2, 3), ones(3, 4)) end,
+        "verify: C is 2x2, but A * B is 2x4 (A is 2x3, B is 3x4)")
+    raises(function() verify(ones(3, 3), ones(2, 2), ones(2, 2)) end,
+        "C is 3x3, but A * B is 2x2")
+    raises(function() verify(1, ones(2, 2), ones(2)) end, "C is a number",
+        "vector 2")
+    raises(function() verify(ones(2), ones(2), ones(2)) end, "C is vector 2",
+        "A * B is a number")
+end
+
+-- Every message opens with the place of the caller, here this file.
+local function raises_here(f, ...)
+    local message = raises(f, ...)
+    lu.assertStrMatches(message, "^[^:]*test_vectors%.lua:%d+: .*")
+end
+
+function TestVerify:test_wrong_arguments_are_named_with_the_callers_place()
+    local A, freed = ones(2, 2), ones(2, 2)
+    freed:free()
+    raises_here(function() verify(A, 2, 3) end, "verify: A is 2",
+        "expected a matrix")
+    raises_here(function() verify(A) end, "verify: A is nil")
+    raises_here(function() verify("x", A, A) end, 'C is "x"')
+    raises_here(function() verify(A, A, ones(3, 2)) end, "2 and 3", "3x2")
+    raises_here(function() verify(A, freed, A) end, "A has been freed")
+    raises_here(function() race(A) end, "race: B is nil")
+    raises_here(function() race(A, ones(3, 3)) end, "2x2", "3x3")
+    raises_here(function() race(A, A, {second = 1}) end, "second", "seconds")
+    raises_here(function() bench(1) end, "bench: f is 1")
+    raises_here(function() bench(print, 3) end, "options are 3")
+    raises_here(function() bench(print, {seconds = -1}) end, "seconds", "-1")
+    raises_here(function() bench(print, {device = "abacus"}) end, "abacus")
+    raises_here(function() bench(function() error("mine") end) end, "mine")
+    raises_here(function() kernels("abacus") end, "abacus")
+    raises_here(function() kernels({}) end, "device is a table")
+    raises_here(function() close(A) end, "close: B is a nil")
+    raises_here(function() close(freed, A) end, "A has been freed")
+    raises_here(function() close(A, A, "x") end, "tolerance", "string")
+    raises_here(function() close(A, A, -1) end, "tolerance", "-1")
+end
+
+function TestVerify:test_what_the_user_makes_of_globals_is_no_matter()
+    local code = [[
+        local A = ones(2, 2)
+        math, table, string, setmetatable, ipairs, pcall, type = nil
+        error, tostring, getmetatable, next = nil
+        return verify(A * A, A, A).accept and close(A, A) and
+            race(A, A, {seconds = 1e-3})[1].accept and
+            bench(function() end, {seconds = 1e-3}).runs > 0 and
+            kernels().count > 0]]
+    local names = {"math", "table", "string", "setmetatable", "ipairs",
+        "pcall", "type", "error", "tostring", "getmetatable", "next"}
+    local kept = {}
+    for _, name in ipairs(names) do kept[name] = _G[name] end
+    local ok, result = pcall(load(code))
+    for name, value in kept.next, kept do _G[name] = value end
+    lu.assertIsTrue(result)
+    lu.assertIsTrue(ok)
 end
 
 function TestVerify:test_race_ranks_every_kernel()
@@ -178,7 +235,33 @@ function TestErrors:test_shapes_names_and_the_transposes_that_fit()
         "P is 2x3", "v is vector 2", "P.T * v is")
     raises(function() local v, w = ones(2), ones(3) return v * w end,
         "dot", "v is vector 2", "w is vector 3")
+    raises(function() local P, v = ones(2, 3), vec{1, 2} return P * v end,
+        "P.T * v is vector 3")
+    raises(function() local P, v = ones(2, 3), vec{1, 2, 3} return v * P end,
+        "v * P.T is vector 2")
     raises(function() return ones(2, 3) * ones(5, 7) end, "2x3", "5x7")
+end
+
+-- The message without its second line, which only blames the operands.
+local function blames_nobody(f, ...)
+    lu.assertNil(raises(f, ...):find("\n"))
+end
+
+function TestErrors:test_hints_are_given_only_where_they_help()
+    local message = raises(function() return vec{1, 2} * vec{1, 2, 3} end,
+        "2 and 3")
+    lu.assertNil(message:find("would fit"))
+    local A, B = ones(2, 2), ones(3, 3)
+    blames_nobody(function() matmul(A, A, {out = B}) end, "2x2", "out is 3x3")
+    blames_nobody(function() add(A, A, {out = B}) end, "2x2", "out is 3x3")
+    message = raises(function() return ones(2, 3) + ones(4, 2) end, "2x3")
+    lu.assertNil(message:find("would fit"))
+    raises(function() local P, Q = ones(2, 3), ones(3, 2) return P + Q end,
+        "Q.T would fit")
+    raises(function() local P, v = ones(2, 3), ones(3) return P + v end,
+        "v:row() would fit")
+    raises(function() local P, v = ones(2, 3), ones(2) return P + v end,
+        "v:col() would fit")
 end
 
 function TestErrors:test_wrong_arguments()
@@ -199,6 +282,12 @@ function TestErrors:test_wrong_arguments()
     raises(function() matmul(A, A, {out = ones(4)}) end, "2x2", "vector 4")
     raises(function() matmul(A, A, {out = 4}) end, "out", "number")
     raises(function() matmul(A, A, {precision = "f8"}) end, "f8")
+    for tile, shown in pairs{[-5] = "-5", [0] = "0", [1.5] = "1.5",
+        [1e300] = "1e+300", ["8"] = '"8"', [inf] = "inf"} do
+        raises(function() matmul(A, A, {tile = tile}) end,
+            "matmul: tile must be a positive whole number, not " .. shown)
+    end
+    raises(function() matmul(A, A, {tile = nan}) end, "not nan")
     raises(function() kernel_bound("matmul", "x", "f32", 3) end, "'x'")
     raises(function() kernel_list("abacus") end, "abacus")
 end
