@@ -70,18 +70,20 @@ __device__ __forceinline__ partial fold_spot(const reduce_job &job,
                                              T *file)
 {
     quad<T> r = evaluate<T>(job.p, s, file, THREADS);
-    if (!PLACE)
+    if constexpr (!PLACE)
         return fold_values<T>(job.kind, acc, r, s.count);
+    else {
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        int64_t at = s.j + k * s.dj;
-        if (job.whole)
-            at = job.p.swapped ? at * job.index_cols + s.i
-                               : s.i * job.index_cols + at;
-        if (k < s.count)
-            acc = combine<PLACE>(job.kind, acc, {(double)r.at[k], at});
+        for (int k = 0; k < ITEMS; k++) {
+            int64_t at = s.j + k * s.dj;
+            if (job.whole)
+                at = job.p.swapped ? at * job.index_cols + s.i
+                                   : s.i * job.index_cols + at;
+            if (k < s.count)
+                acc = combine<PLACE>(job.kind, acc, {(double)r.at[k], at});
+        }
+        return acc;
     }
-    return acc;
 }
 
 template <class T, bool PLACE>
