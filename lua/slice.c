@@ -21,6 +21,13 @@ static int fail(parser *s, const char *format, ...)
     return 0;
 }
 
+/* No matrix is larger, and so sums of sizes and steps cannot overflow. */
+static int is_sliceable(parser *s)
+{
+    return s->size <= INT64_MAX / 4 ||
+           fail(s, "the dimension is too large to slice");
+}
+
 int64_t lumat_place(int64_t index, int64_t size)
 {
     if (index >= 1 && index <= size)
@@ -52,8 +59,6 @@ static int edge(parser *s, int64_t index, int64_t *out)
 static int make_range(parser *s, int64_t first, int64_t last, int64_t step,
                       gpu_slice *out)
 {
-    if (s->size > INT64_MAX / 4)
-        return fail(s, "the dimension is too large to slice");
     if (step == 0)
         return fail(s, "a step cannot be 0");
     if (step == INT64_MIN)
@@ -81,7 +86,7 @@ int lumat_slice_range(int64_t first, int64_t last, int64_t step, int64_t size,
                       gpu_slice *out, char *error, size_t error_size)
 {
     parser s = {NULL, NULL, size, error, error_size};
-    return make_range(&s, first, last, step, out);
+    return is_sliceable(&s) && make_range(&s, first, last, step, out);
 }
 
 static void skip_blanks(parser *s)
@@ -170,6 +175,8 @@ static int ends_part(parser *s)
 
 static int read_part(parser *s, lumat_part *out)
 {
+    if (!is_sliceable(s))
+        return 0;
     int64_t first = 0, last = 0, step = 1;
     int has_first = !ends_part(s), has_last = 0;
     if (has_first && !read_index(s, &first))
