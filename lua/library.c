@@ -7,7 +7,7 @@
 #include "lualib.h"
 #include <string.h>
 
-static const char *const tables[] = {"lumat.library", "lumat.methods",
+static const char *const tables[] = {"lumat.functions", "lumat.methods",
                                      "lumat.help", "lumat.session"};
 
 void lumat_open_library(lua_State *L)
@@ -36,7 +36,7 @@ static void set_function(lua_State *L, const char *table,
 void lumat_register(lua_State *L, const lumat_function *f)
 {
     for (; f->name; f++) {
-        set_function(L, "lumat.library", f);
+        set_function(L, "lumat.functions", f);
         if (f->method)
             set_function(L, "lumat.methods", f);
         lua_getfield(L, LUA_REGISTRYINDEX, "lumat.help");
@@ -103,7 +103,7 @@ void lumat_close_library(lua_State *L)
     push_names(L, "lumat.methods");
     lua_setfield(L, LUA_REGISTRYINDEX, "lumat.method_names");
     lua_pushglobaltable(L);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.library");
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         if (is_load(L, -2))
             continue;

@@ -1,5 +1,5 @@
 /* The tables that make up the library, kept in the registry:
- *   lumat.library  name -> function, what `require "lumat"` gives
+ *   lumat.functions  name -> function, what `require "lumat"` gives
  *   lumat.methods  name -> function, what A:name finds
  *   lumat.help     name -> {usage, help, example, result}
  *   lumat.session  the locals of the prompt

@@ -125,7 +125,7 @@ static int load_both(lua_State *L)
 void lumat_join_load(lua_State *L)
 {
     lua_getglobal(L, "load");
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.library");
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
     lua_getfield(L, -1, "load");
     lua_remove(L, -2);
     lua_pushcclosure(L, load_both, 2);

@@ -307,7 +307,7 @@ static void add_row(lua_State *L, const row *r, lua_CFunction f, int value,
         {r->name, f, 1, usage, r->help, r->example, r->result},
         {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
     lumat_register(L, list);
-    static const char *const tables[] = {"lumat.library", "lumat.methods"};
+    static const char *const tables[] = {"lumat.functions", "lumat.methods"};
     for (int t = 0; t < 2; t++) {
         lua_getfield(L, LUA_REGISTRYINDEX, tables[t]);
         lua_pushinteger(L, value);

@@ -195,7 +195,7 @@ void lumat_open_system(lua_State *L)
 
 static int open_require(lua_State *L)
 {
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.library");
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
     return 1;
 }
 
