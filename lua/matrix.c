@@ -223,6 +223,9 @@ void lumat_check_options(lua_State *L, int arg, const char *allowed)
             luaL_argerror(L, arg, "options are named, as in {dtype=\"f64\"}");
         if (is_listed(key, allowed))
             continue;
+        if (strlen(key) > 40)
+            lumat_raise(L, "unknown option, of %I characters: there are %s",
+                        (LUAI_UACINT)strlen(key), allowed);
         const char *near = lumat_nearest(L, key, allowed);
         if (near)
             lumat_raise(L, "unknown option '%s': did you mean '%s'?", key,
