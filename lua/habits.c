@@ -51,14 +51,14 @@ static int is_operand_end(char c)
     return isalnum((unsigned char)c) || c == '_' || c == ')' || c == ']';
 }
 
-/* A(1, 2) = 3: a "=" alone, right behind a ")". */
+/* A(1, 2) = 3: a "=" alone, right behind a ")", anywhere in the line. */
 static int assigns_to_call(const line *l)
 {
     for (const char *p = l->start; p < l->end; p++) {
         int alone = *p == '=' && (p + 1 == l->end || p[1] != '=') &&
                     (p == l->start || !strchr("=~<>", p[-1]));
-        if (alone)
-            return last_before(l, p) == ')';
+        if (alone && last_before(l, p) == ')')
+            return 1;
     }
     return 0;
 }

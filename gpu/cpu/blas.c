@@ -1,8 +1,10 @@
 /* Loading BLAS and LAPACK: at start it would cost more time than all the rest,
  * and only here can OpenBLAS still be told what the processor can do. */
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include "blas.h"
 #include "cpu.h"
 
@@ -25,12 +27,25 @@ static void name_processor(void)
 #endif
 }
 
+/* Address space this process has taken. */
+static double bytes_in_use(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%lu", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
 /* OpenBLAS takes a block of memory for each thread when it is loaded, and
  * tries for ever where a limit forbids it. */
 static int has_room(void)
 {
     struct rlimit limit;
-    double wanted = 256e6 + 96e6 * gpu_cpu_threads();
+    double wanted = bytes_in_use() + 256e6 + 96e6 * gpu_cpu_threads();
     return getrlimit(RLIMIT_AS, &limit) != 0 ||
            limit.rlim_cur == RLIM_INFINITY || (double)limit.rlim_cur > wanted;
 }
