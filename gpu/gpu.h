@@ -115,9 +115,7 @@ gpu_device *gpu_matrix_device(const gpu_matrix *m);
 int gpu_is_lost(const gpu_matrix *m);
 int gpu_is_contiguous(const gpu_matrix *m); /* row-major without gaps */
 int gpu_shares_storage(const gpu_matrix *a, const gpu_matrix *b);
-int gpu_storage_references(const gpu_matrix *m);
 size_t gpu_storage_bytes(const gpu_matrix *m);
-const void *gpu_storage_id(const gpu_matrix *m);
 
 /* Called when an allocation finds no room: the language collects its garbage
  * there and returns 1 if a retry may succeed. */

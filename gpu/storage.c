@@ -203,19 +203,9 @@ int gpu_shares_storage(const gpu_matrix *a, const gpu_matrix *b)
     return a->storage && a->storage == b->storage;
 }
 
-int gpu_storage_references(const gpu_matrix *m)
-{
-    return m->storage ? m->storage->references : 0;
-}
-
 size_t gpu_storage_bytes(const gpu_matrix *m)
 {
     return m->storage ? m->storage->bytes : 0;
-}
-
-const void *gpu_storage_id(const gpu_matrix *m)
-{
-    return m->storage;
 }
 
 int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b)

@@ -127,5 +127,31 @@ function common.places(m, n, dtype)
     return fromfn(m, n, function(i, j) return 10 * i + j end, {dtype = dtype})
 end
 
+-- The names of an operation's kernels on the device under test.
+function common.rungs(operation)
+    local names = {}
+    for _, k in ipairs(kernel_list()) do
+        if k.operation == operation and k.available then
+            names[#names + 1] = k.name
+        end
+    end
+    return names
+end
+
+-- f(kernel, tile) for every kernel of matmul, and every tile it may have.
+function common.each_kernel(f)
+    for _, name in ipairs(common.rungs("matmul")) do
+        local tiles = name == "tiled" and {8, 16, 32} or {0}
+        for _, tile in ipairs(tiles) do f(name, tile > 0 and tile or nil) end
+    end
+end
+
+function common.whole(m, n, dtype, seed)
+    return randint(-4, 4, m, n, {seed = seed, dtype = dtype})
+end
+
+function common.uniform(m, n, dtype, seed)
+    return rand(m, n, {seed = seed, dtype = dtype, low = -1, high = 1})
+end
 
 return common

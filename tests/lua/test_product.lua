@@ -4,32 +4,8 @@ local lu = require "luaunit"
 local t = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
 local equals, inf, nan = t.equals, t.inf, t.nan
 
--- The names of an operation's kernels on the device under test.
-local function rungs(operation)
-    local names = {}
-    for _, k in ipairs(kernel_list()) do
-        if k.operation == operation and k.available then
-            names[#names + 1] = k.name
-        end
-    end
-    return names
-end
-
--- f(kernel, tile) for every kernel of matmul, and every tile it may have.
-local function each_kernel(f)
-    for _, name in ipairs(rungs("matmul")) do
-        local tiles = name == "tiled" and {8, 16, 32} or {0}
-        for _, tile in ipairs(tiles) do f(name, tile > 0 and tile or nil) end
-    end
-end
-
-local function whole(m, n, dtype, seed)
-    return randint(-4, 4, m, n, {seed = seed, dtype = dtype})
-end
-
-local function uniform(m, n, dtype, seed)
-    return rand(m, n, {seed = seed, dtype = dtype, low = -1, high = 1})
-end
+local each_kernel, whole, uniform = t.each_kernel,
+    t.whole, t.uniform
 
 -- The product by three loops in Lua, in double precision.
 local function by_loops(A, B)
