@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 1 };
+enum { GPU_BACKEND_ABI = 2 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -24,12 +24,25 @@ typedef struct gpu_view {
     int64_t row_stride, col_stride;
 } gpu_view;
 
-/* c = alpha a b + beta c; m, n, k >= 1; a, b and c of one type, f32 or f64. */
+/* c = alpha a b + beta c; m, n, k >= 1; a, b and c of one type, f32 or f64.
+ * The storages are handles for keeping things about a and b. */
 typedef struct gpu_gemm {
-    gpu_view a, b, c; /* m x k, k x n, m x n */
+    gpu_view a, b, c;                   /* m x k, k x n, m x n */
+    gpu_storage *a_storage, *b_storage; /* NULL: keep nothing */
     double alpha, beta;
     int tile; /* 0: the kernel's own choice */
 } gpu_gemm;
+
+/* A sparse matrix in compressed rows: row i has the elements starts[i] ..
+ * starts[i + 1] - 1 of columns and values, columns ascending, 0-based. All
+ * three arrays lie on the device and are contiguous. */
+typedef struct gpu_csr {
+    int64_t rows, cols, count;
+    const int32_t *starts;  /* rows + 1; count < 2^31 */
+    const int32_t *columns; /* count */
+    const void *values;     /* count of dtype */
+    gpu_dtype dtype;        /* f32 or f64 */
+} gpu_csr;
 
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
 typedef struct gpu_kernel {
@@ -115,17 +128,37 @@ typedef struct gpu_backend {
     const gpu_kernel *(*choose_dot)(void *device, const gpu_view *x,
                                     const gpu_view *y);
 
+    /* c = alpha s d + beta c, d and c of s's type; d and c are m x n with any
+     * strides (a vector has one column). beta = 0: c is not read. */
+    gpu_status (*sparse_product)(void *device, const gpu_csr *s,
+                                 const gpu_view *d, const gpu_view *c,
+                                 double alpha, double beta);
+
     /* Linear systems; any may be NULL. a (n x n) and b (n x m) are contiguous,
      * f32 or f64, and overwritten: b with the solution. They wait. */
     gpu_status (*solve)(void *device, const gpu_view *a, const gpu_view *b);
     gpu_status (*determinant)(void *device, const gpu_view *a, double *out);
 } gpu_backend;
 
+/* Names something kept: a number of the backend's own and the view it was
+ * worked out from. */
+typedef struct gpu_keep_key {
+    int kind;
+    gpu_view view;
+} gpu_keep_key;
+
 /* What a backend gets from gpu/ when it is loaded. */
 typedef struct gpu_host {
     int abi;
     gpu_status (*fail)(gpu_status status, const char *format, ...);
     const volatile int *interrupted; /* long CPU loops poll it */
+
+    /* Things kept about an operand until it is written to, in device memory.
+     * recall finds what was kept under the same key, or NULL; keep gives new
+     * memory to fill, or NULL where there is no room: scratch must do then.
+     * What they give stays until the product at hand is issued. */
+    void *(*recall)(gpu_storage *s, const gpu_keep_key *key);
+    void *(*keep)(gpu_storage *s, const gpu_keep_key *key, size_t bytes);
 } gpu_host;
 
 /* The CPU is always there; others are shared objects exporting this symbol.

@@ -17,7 +17,8 @@ enum { MAX_DEVICES = 17 };
 
 extern volatile int gpu_interrupt_flag;
 
-static const gpu_host host = {GPU_BACKEND_ABI, gpu_fail, &gpu_interrupt_flag};
+static const gpu_host host = {GPU_BACKEND_ABI, gpu_fail, &gpu_interrupt_flag,
+                              gpu_recall, gpu_keep};
 static gpu_device *opened[MAX_DEVICES];
 static int opened_count;
 
@@ -247,6 +248,7 @@ void gpu_shutdown(void)
 {
     wait_for_preparation();
     for (int i = 0; i < opened_count; i++) {
+        gpu_drop_all_kept(opened[i]);
         if (opened[i]->backend->close)
             opened[i]->backend->close(opened[i]->handle);
         free(opened[i]);

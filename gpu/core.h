@@ -12,6 +12,8 @@
             return try_status;          \
     } while (0)
 
+typedef struct gpu_kept gpu_kept;
+
 struct gpu_device {
     const gpu_backend *backend;
     void *handle;
@@ -19,6 +21,10 @@ struct gpu_device {
     char name[24];
     size_t live, peak_live; /* bytes of storage */
     gpu_peak peak;          /* bytes = 0: not measured yet */
+    gpu_kept *kept;         /* what kernels keep about operands */
+    size_t kept_bytes, keep_limit;
+    int kept_count, keep_limit_known;
+    uint64_t keep_round; /* counts products */
 };
 
 struct gpu_storage {
@@ -26,11 +32,14 @@ struct gpu_storage {
     void *data;
     size_t bytes;
     int references;
+    int kept; /* how many things are kept about it */
 };
 
 extern gpu_counters gpu_counted;
 
 gpu_view gpu_view_of(const gpu_matrix *m);
+/* The same for writing: what was kept about the storage is dropped. */
+gpu_view gpu_target_of(const gpu_matrix *m);
 /* "3x4" or "vector 5" in a ring of static buffers, for messages. */
 const char *gpu_shape_text(const gpu_matrix *m);
 /* "64.0 MiB", likewise. */
@@ -58,7 +67,14 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
                             const gpu_matrix *const *in, gpu_device **d,
                             gpu_program *typed, gpu_view *views, int *ndim);
 
-/* Asks the language for garbage, then the backend for its caches. */
+/* See backend.h. */
+void *gpu_recall(gpu_storage *s, const gpu_keep_key *key);
+void *gpu_keep(gpu_storage *s, const gpu_keep_key *key, size_t bytes);
+void gpu_drop_kept(gpu_storage *s);
+void gpu_drop_all_kept(gpu_device *d);
+
+/* Drops what is kept, then asks the language for garbage, then the backend for
+ * its caches. */
 void gpu_relieve(gpu_device *d);
 
 #endif

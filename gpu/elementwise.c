@@ -136,7 +136,7 @@ static gpu_status run(const char *name, gpu_program *p,
         copies[i].storage = NULL;
     gpu_status status = take_inputs(in, p->inputs, out, s, views, copies);
     if (status == GPU_OK && gpu_size(out) > 0) {
-        gpu_view to = gpu_view_of(out);
+        gpu_view to = gpu_target_of(out);
         int tracing = gpu_trace_start(d);
         status = d->backend->map(d->handle, p, views, &to);
         status = gpu_traced(d, tracing, status, name, "map", out, 0,

@@ -66,6 +66,7 @@ int gpu_device_count_opened(gpu_device *const **devices);
 typedef struct gpu_memory {
     size_t live;        /* bytes of our matrices */
     size_t peak;        /* the most there ever were */
+    size_t kept;        /* what kernels keep about operands */
     size_t free, total; /* of the device, 0 when unknown */
 } gpu_memory;
 gpu_status gpu_device_memory(gpu_device *d, gpu_memory *out);
@@ -226,6 +227,12 @@ typedef struct gpu_product {
     int tile;
     const char *precision; /* NULL or "f32": the operands' own; "tf32"… */
 } gpu_product;
+
+/* Kernels may keep in device memory what they worked out about an operand (a
+ * quarter of it at most, unless the limit is set), until it is written to.
+ * forget drops what is kept about m's storage. */
+void gpu_forget(const gpu_matrix *m);
+void gpu_set_keep_limit(gpu_device *d, size_t bytes);
 
 /* c = alpha a b + beta c. a is mxk, b kxn; vectors act as a row on the left
  * and a column on the right, and the result is then a vector. c is created

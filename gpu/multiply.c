@@ -185,10 +185,13 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
 {
     gpu_gemm p = {.a = gpu_view_of(&both[0]),
                   .b = gpu_view_of(&both[1]),
-                  .c = gpu_view_of(c),
+                  .c = gpu_target_of(c),
+                  .a_storage = both[0].storage,
+                  .b_storage = both[1].storage,
                   .alpha = how->alpha,
                   .beta = how->beta,
                   .tile = how->tile};
+    d->keep_round++;
     const gpu_kernel *k = d->backend->choose_matmul(d->handle, &p);
     if (how->kernel && strcmp(how->kernel, "auto") != 0)
         TRY(find_kernel(d, "matmul", how->kernel, &k));

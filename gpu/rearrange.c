@@ -55,7 +55,7 @@ static gpu_status move(gpu_device *d, move_fn *fn, const char *name,
     cols = all_of(cols, moved->cols, &made_cols);
     gpu_status status = gpu_fail(GPU_MEMORY, "out of memory");
     if (rows && cols) {
-        gpu_view source = gpu_view_of(from), target = gpu_view_of(to);
+        gpu_view source = gpu_view_of(from), target = gpu_target_of(to);
         int tracing = gpu_trace_start(d);
         status = fn(d->handle, &source, rows, cols, &target);
         status = gpu_traced(d, tracing, status, name, name, moved, 0, 0,
@@ -145,7 +145,7 @@ gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
     if (count == 0)
         return GPU_OK;
     gpu_view from = gpu_view_of(m), where = gpu_view_of(mask);
-    gpu_view to = gpu_view_of(out);
+    gpu_view to = gpu_target_of(out);
     int tracing = gpu_trace_start(d);
     gpu_status status = d->backend->compress(d->handle, &from, &where, &to);
     status = gpu_traced(d, tracing, status, "mask", "compress", out, 0, 0,
@@ -175,7 +175,7 @@ gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
     gpu_status status = apart(mask, m, &where);
     if (status == GPU_OK) {
         gpu_view source = gpu_view_of(&flat), truth = gpu_view_of(&where);
-        gpu_view to = gpu_view_of(m);
+        gpu_view to = gpu_target_of(m);
         int tracing = gpu_trace_start(d);
         status = d->backend->expand(d->handle, &source, &truth, &to);
         status = gpu_traced(d, tracing, status, "mask", "expand", m, 0, 0,
@@ -225,7 +225,7 @@ gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
     TRY(as_number(m, &from));
     gpu_status status = create_like(&from, from.dtype, out);
     if (status == GPU_OK && gpu_size(out) > 0) {
-        gpu_view source = gpu_view_of(&from), to = gpu_view_of(out);
+        gpu_view source = gpu_view_of(&from), to = gpu_target_of(out);
         int tracing = gpu_trace_start(d);
         status = d->backend->scan(d->handle, kind, axis, &source, &to);
         status =
@@ -243,9 +243,9 @@ static gpu_status run_sort(gpu_device *d, const gpu_matrix *from, int axis,
 {
     if (gpu_size(out) == 0)
         return GPU_OK;
-    gpu_view source = gpu_view_of(from), to = gpu_view_of(out), places;
+    gpu_view source = gpu_view_of(from), to = gpu_target_of(out), places;
     if (order)
-        places = gpu_view_of(order);
+        places = gpu_target_of(order);
     int tracing = gpu_trace_start(d);
     gpu_status status = d->backend->sort(d->handle, axis, descending, &source,
                                          &to, order ? &places : NULL);
@@ -316,7 +316,7 @@ gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r)
     TRY(check_random(m, r));
     if (gpu_size(m) == 0)
         return GPU_OK;
-    gpu_view to = gpu_view_of(m);
+    gpu_view to = gpu_target_of(m);
     int tracing = gpu_trace_start(d);
     gpu_status status = d->backend->random(d->handle, r, &to);
     return gpu_traced(d, tracing, status, "rand", "philox", m, 0, 0,

@@ -81,7 +81,7 @@ static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
         return GPU_OK;
     gpu_program p = r->program;
     p.reduction = (uint8_t)kind;
-    gpu_view to = gpu_view_of(out);
+    gpu_view to = gpu_target_of(out);
     double bytes = 0;
     for (int i = 0; i < p.inputs; i++)
         bytes += (double)gpu_bytes(&r->inputs[i]);

@@ -49,6 +49,7 @@ void gpu_on_memory_short(int (*collect)(void *data), void *data)
 
 void gpu_relieve(gpu_device *d)
 {
+    gpu_drop_all_kept(d);
     d->backend->sync(d->handle);
     if (garbage.collect)
         garbage.collect(garbage.data);
@@ -108,6 +109,7 @@ static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
     s->device = d;
     s->bytes = bytes ? bytes : 1;
     s->references = 1;
+    s->kept = 0;
     d->live += s->bytes;
     if (d->live > d->peak_live)
         d->peak_live = d->live;
@@ -163,6 +165,8 @@ void gpu_release(gpu_matrix *m)
     m->storage = NULL;
     if (!s || --s->references > 0)
         return;
+    if (s->kept > 0)
+        gpu_drop_kept(s);
     s->device->live -= s->bytes;
     if (s->data != s + 1)
         s->device->backend->free(s->device->handle, s->data, s->bytes);
@@ -225,6 +229,12 @@ gpu_view gpu_view_of(const gpu_matrix *m)
                       .cols = m->cols,
                       .row_stride = m->row_stride,
                       .col_stride = m->col_stride};
+}
+
+gpu_view gpu_target_of(const gpu_matrix *m)
+{
+    gpu_forget(m);
+    return gpu_view_of(m);
 }
 
 static gpu_status check_operand(const char *name, const gpu_matrix *m,

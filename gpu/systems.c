@@ -31,7 +31,7 @@ static gpu_status run_solve(gpu_device *d, const gpu_matrix *a,
 {
     if (gpu_size(b) == 0)
         return GPU_OK;
-    gpu_view left = gpu_view_of(a), right = gpu_view_of(b);
+    gpu_view left = gpu_target_of(a), right = gpu_target_of(b);
     double n = (double)a->rows;
     int tracing = gpu_trace_start(d);
     gpu_status status = d->backend->solve(d->handle, &left, &right);
@@ -111,7 +111,7 @@ gpu_status gpu_determinant(const gpu_matrix *a, double *out)
     gpu_device *there = solver(d, d->backend->determinant != NULL);
     gpu_matrix factors;
     TRY(gpu_clone(a, system_type(a, a), there, &factors));
-    gpu_view view = gpu_view_of(&factors);
+    gpu_view view = gpu_target_of(&factors);
     gpu_status status = there->backend->determinant(there->handle, &view, out);
     if (*out != *out)
         *out = NAN; /* without a sign */

@@ -44,7 +44,7 @@ gpu_status gpu_upload(gpu_matrix *m, const void *host)
         return GPU_OK;
     gpu_device *d = m->storage->device;
     if (gpu_is_contiguous(m))
-        return upload_bytes(d, gpu_view_of(m).data, host, gpu_bytes(m));
+        return upload_bytes(d, gpu_target_of(m).data, host, gpu_bytes(m));
     gpu_matrix packed;
     TRY(gpu_create(&packed, d, m->dtype, m->ndim, m->rows, m->cols));
     gpu_status status = gpu_upload(&packed, host);
@@ -117,6 +117,7 @@ gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value)
         e.f64 = value;
     else
         e.truth = value != 0;
+    gpu_forget(m);
     return upload_bytes(m->storage->device, place(m, i, j), &e,
                         gpu_dtype_size(m->dtype));
 }

@@ -20,6 +20,9 @@ static void swap_operands(gpu_gemm *p)
     gpu_view a = p->a;
     p->a = p->b;
     p->b = a;
+    gpu_storage *storage = p->a_storage;
+    p->a_storage = p->b_storage;
+    p->b_storage = storage;
     swap_axes(&p->a);
     swap_axes(&p->b);
     swap_axes(&p->c);
