@@ -25,7 +25,9 @@ VARIANT  := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter 0,$
 OUT      := $(BUILD)/$(VARIANT)
 BIN      := $(OUT)/bin
 LUMAT    := $(BIN)/lumat
-PLUGIN   := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so)
+TOOLKIT  := $(patsubst %/bin/nvcc,%,$(NVCC))
+CUBLAS   := $(and $(filter 1,$(CUDA)),$(wildcard $(TOOLKIT)/include/cublas_v2.h),$(wildcard $(TOOLKIT)/lib64/libcublas.so),$(wildcard $(TOOLKIT)/lib64/libcusparse.so))
+PLUGINS  := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so) $(if $(CUBLAS),$(BIN)/liblumat-cuda-la.so)
 
 LUA_INC  := $(firstword $(wildcard /usr/include/lua5.4 /usr/local/include))
 LUA_LIB  := $(firstword $(wildcard /usr/lib/*/liblua5.4.a /usr/local/lib/liblua.a))
@@ -47,19 +49,23 @@ LUA_SRC  := $(wildcard lua/*.c lua/*.cpp)
 REPL_SRC := $(wildcard repl/*.c)
 STD_SRC  := $(wildcard lua/std/*.lua)
 CUDA_SRC := $(wildcard gpu/cuda/*.cu gpu/cuda/kernels/*.cu)
+LA_SRC   := $(wildcard gpu/cuda/la/*.c)
 object    = $(patsubst %,$(OUT)/%.o,$(1))
 GPU_OBJ  := $(call object,$(GPU_SRC))
 LIB_OBJ  := $(GPU_OBJ) $(call object,$(LUA_SRC)) $(OUT)/lua/std.c.o
 OBJ      := $(LIB_OBJ) $(call object,$(REPL_SRC))
 CUDA_OBJ := $(call object,$(CUDA_SRC))
+LA_OBJ   := $(call object,$(LA_SRC))
 $(call object,$(wildcard gpu/*.c)):     FLAGS := -Igpu
 $(call object,$(wildcard gpu/cpu/*.c)): FLAGS := -Igpu -Igpu/cpu -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
+$(LA_OBJ):                              FLAGS := -Igpu -Igpu/cuda/la -isystem $(TOOLKIT)/include -fPIC
 $(call object,$(LUA_SRC)) $(OUT)/lua/std.c.o: FLAGS := -Igpu -Ilua -I$(LUA_INC)
 $(call object,$(REPL_SRC)):             FLAGS := -Ilua -I$(LUA_INC)
 
-all: $(LUMAT) $(PLUGIN) ## build the program
+all: $(LUMAT) $(PLUGINS) ## build the program
 	@ln -sfn $(VARIANT)/bin/lumat $(BUILD)/lumat
 	$(if $(NVCC),,@echo "no nvcc here: built for the CPU only")
+	$(if $(CUBLAS)$(filter 0,$(CUDA)),,@echo "no cuBLAS here: built without its kernels")
 
 $(LUMAT): $(OBJ)
 	@mkdir -p $(@D)
@@ -69,6 +75,11 @@ $(BIN)/liblumat-cuda.so: $(CUDA_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
 	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -o $@ $(CUDA_OBJ)
+# cuBLAS and cuSPARSE, in an object of their own: loading them takes long.
+$(BIN)/liblumat-cuda-la.so: $(LA_OBJ)
+	@mkdir -p $(@D)
+	$(say) "  LINK  $@"
+	$(Q)$(CC) $(SANFLAGS) -shared -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib:/usr/local/cuda/lib64' -o $@ $(LA_OBJ) -L$(TOOLKIT)/lib64 -lcublas -lcusparse
 $(OUT)/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
@@ -110,12 +121,14 @@ check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
 	@$(call PROVE,cuda,,$(GPUTESTS))
 bench: all ## time the kernels and the language
 	$(LUMAT) scripts/bench.lua
+	$(LUMAT) scripts/bench_dot.lua
+	$(LUMAT) scripts/bench_matmul.lua
 packages: $(BUILD)/.packages
 $(BUILD)/.packages: .ci/packages
 	@sh .ci/packages && mkdir -p $(BUILD) && touch $@
 
 # --- keeping house
-FORMATTED = $(wildcard $(addsuffix /*.[ch],repl lua gpu gpu/cpu tests/gpu tests/fuzz) gpu/cuda/*.h gpu/cuda/*.cu gpu/cuda/kernels/*.h gpu/cuda/kernels/*.cu)
+FORMATTED = $(wildcard $(addsuffix /*.[ch],repl lua gpu gpu/cpu gpu/cuda/la tests/gpu tests/fuzz) gpu/cuda/*.h gpu/cuda/*.cu gpu/cuda/kernels/*.h gpu/cuda/kernels/*.cu)
 lint: compile_commands.json ## check format, headers, warnings and the house rules
 	@sh .ci/lint "$(FORMATTED)"
 format: ## let clang-format lay out the sources
@@ -127,7 +140,7 @@ compile_commands.json: Makefile $(GPU_SRC) $(LUA_SRC) $(REPL_SRC) ## for editors
 
 install: all ## install under $(DESTDIR)$(PREFIX)
 	install -Dm755 $(LUMAT) $(DESTDIR)$(PREFIX)/bin/lumat
-	$(if $(PLUGIN),install -Dm755 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/lumat/liblumat-cuda.so)
+	for f in $(PLUGINS); do install -Dm755 $$f $(DESTDIR)$(PREFIX)/lib/lumat/$$(basename $$f); done
 	for f in scripts/*.lua; do install -Dm644 $$f $(DESTDIR)$(PREFIX)/share/lumat/$$f; done
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/lumat
@@ -144,4 +157,4 @@ help: ## this list
 .PHONY: all run test test-programs check-gpu bench packages lint format install uninstall dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d)

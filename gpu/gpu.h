@@ -246,6 +246,9 @@ typedef struct gpu_kernel_info {
 } gpu_kernel_info;
 int gpu_kernel_count(gpu_device *d);
 void gpu_kernel_describe(gpu_device *d, int i, gpu_kernel_info *out);
+/* The kernel that auto takes for a b, or for the dot of two vectors. */
+gpu_status gpu_kernel_choice(const gpu_matrix *a, const gpu_matrix *b,
+                             const char **name);
 /* gamma: |result - exact| <= gamma |a||b| for every element. Source: Higham,
  * Accuracy and Stability of Numerical Algorithms, section 3.5. */
 gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
@@ -257,6 +260,57 @@ gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
 gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b, gpu_matrix *out);
 gpu_status gpu_inverse(const gpu_matrix *a, gpu_matrix *out);
 gpu_status gpu_determinant(const gpu_matrix *a, double *out);
+
+/* --- sparse matrices ------------------------------------------------------ */
+
+/* Compressed rows: row i has the entries starts[i] .. starts[i + 1] - 1 of
+ * columns and values, columns ascending. Sizes and the number of entries are
+ * below 2^31. Nothing is written once it is made, so copies share arrays.
+ * Entries may be zero; a place without one is skipped in products, so what
+ * NaN or Inf would meet there does not show. */
+typedef struct gpu_sparse {
+    gpu_matrix starts, columns; /* vectors called f32 with int32 bits in them */
+    gpu_matrix values;          /* a vector, f32 or f64 */
+    int64_t rows, cols, count;
+} gpu_sparse;
+
+typedef struct gpu_triplets { /* value[k] at (row[k], col[k]), 0-based */
+    int64_t rows, cols, count;
+    const int64_t *row, *col;
+    const double *value;
+} gpu_triplets;
+
+void gpu_sparse_release(gpu_sparse *s);
+size_t gpu_sparse_bytes(const gpu_sparse *s);
+
+/* Making and unmaking run on the CPU: of matrices on a GPU all bytes cross
+ * the bus. Triplets in one place are added up in the order given. Of a dense
+ * matrix all elements but zeros are kept; NaN is. */
+gpu_status gpu_sparse_create(gpu_sparse *out, gpu_device *device,
+                             gpu_dtype dtype, const gpu_triplets *from);
+gpu_status gpu_sparse_from_dense(const gpu_matrix *m, gpu_dtype dtype,
+                                 gpu_device *device, gpu_sparse *out);
+gpu_status gpu_sparse_to_dense(const gpu_sparse *s, gpu_matrix *out);
+gpu_status gpu_sparse_transposed(const gpu_sparse *s, gpu_sparse *out);
+/* As dtype on device (NULL: s's own). */
+gpu_status gpu_sparse_clone(const gpu_sparse *s, gpu_dtype dtype,
+                            gpu_device *device, gpu_sparse *out);
+gpu_status gpu_sparse_scaled(const gpu_sparse *s, double factor,
+                             gpu_sparse *out);
+
+/* out = s d, out is created. A vector is a column and gives a vector. */
+gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
+                               gpu_matrix *out);
+
+gpu_status gpu_sparse_get(const gpu_sparse *s, int64_t i, int64_t j,
+                          double *out);
+/* Same shape and same elements, whatever is stored. */
+gpu_status gpu_sparse_equal(const gpu_sparse *a, const gpu_sparse *b,
+                            int *equal);
+/* Places (0-based) and values of count entries from the first-th on, in
+ * row-major order. Only these cross the bus. */
+gpu_status gpu_sparse_entries(const gpu_sparse *s, int64_t first, int64_t count,
+                              int64_t *rows, int64_t *cols, double *values);
 
 /* --- what happened -------------------------------------------------------- */
 

@@ -294,3 +294,37 @@ gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
         gpu_release(c);
     return status;
 }
+
+/* --- what auto takes ------------------------------------------------------ */
+
+static gpu_view view_as(const gpu_matrix *m, gpu_dtype type)
+{
+    gpu_view v = gpu_view_of(m);
+    v.dtype = type;
+    return v;
+}
+
+static const gpu_kernel *choice_for(gpu_device *d, const gpu_matrix *a,
+                                    const gpu_matrix *b)
+{
+    gpu_dtype type = product_type(a, b);
+    gpu_view x = view_as(a, type), y = view_as(b, type);
+    if (a->ndim == 1 && b->ndim == 1)
+        return d->backend->choose_dot(d->handle, &x, &y);
+    gpu_matrix fa = as_factor(a, 1), fb = as_factor(b, 0);
+    gpu_gemm p = {.a = view_as(&fa, type), .b = view_as(&fb, type), .alpha = 1};
+    p.c = (gpu_view){p.a.data, type, p.a.rows, p.b.cols, p.b.cols, 1};
+    return d->backend->choose_matmul(d->handle, &p);
+}
+
+gpu_status gpu_kernel_choice(const gpu_matrix *a, const gpu_matrix *b,
+                             const char **name)
+{
+    gpu_device *d;
+    const gpu_matrix *in[] = {a, b};
+    TRY(gpu_check_operands("matmul", in, 2, &d));
+    gpu_matrix fa = as_factor(a, 1), fb = as_factor(b, 0);
+    TRY(check_inner(&fa, &fb));
+    *name = choice_for(d, a, b)->name;
+    return GPU_OK;
+}

@@ -2,10 +2,11 @@
 #include <stdio.h>
 #include "format.h"
 #include "matrix.h"
+#include "sparse_matrix.h"
 
 static const char STYLE_KEY; /* its address is the key in the registry */
 
-static const char *bytes_text(size_t bytes, char *text, size_t size)
+const char *lumat_bytes_text(size_t bytes, char *text, size_t size)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
     double amount = (double)bytes / 1024;
@@ -37,7 +38,7 @@ void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m)
         lua_pushliteral(L, "  (empty)");
     else
         lua_pushfstring(L, "  %s  %s", device,
-                        bytes_text(gpu_bytes(m), bytes, sizeof bytes));
+                        lumat_bytes_text(gpu_bytes(m), bytes, sizeof bytes));
     lua_concat(L, 3);
 }
 
@@ -54,13 +55,24 @@ static void push_matrix(lua_State *L, const gpu_matrix *m, const lumat_style *s)
     gpu_pause_trace(0);
 }
 
+static void push_sparse(lua_State *L, const gpu_sparse *s,
+                        const lumat_style *style)
+{
+    gpu_pause_trace(1);
+    lumat_push_sparse_text(L, s, style);
+    gpu_pause_trace(0);
+}
+
 /* Both are called protected, with the value at 1. */
 static int show(lua_State *L)
 {
     lumat_style style = lumat_style_of(lua_touserdata(L, 2));
     const gpu_matrix *m = lumat_test_matrix(L, 1);
+    const gpu_sparse *s = lumat_test_sparse(L, 1);
     if (m != NULL)
         push_matrix(L, m, &style);
+    else if (s != NULL)
+        push_sparse(L, s, &style);
     else
         lumat_push_value_text(L, 1, &style);
     return 1;
@@ -69,8 +81,11 @@ static int show(lua_State *L)
 static int show_headline(lua_State *L)
 {
     const gpu_matrix *m = lumat_test_matrix(L, 1);
+    const gpu_sparse *s = lumat_test_sparse(L, 1);
     if (m != NULL)
         lumat_push_matrix_headline(L, m);
+    else if (s != NULL)
+        lumat_push_sparse_headline(L, s);
     else
         lumat_push_value_short(L, 1);
     return 1;
@@ -113,15 +128,19 @@ void lumat_set_style(lua_State *L, const lumat_style *style)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &STYLE_KEY);
 }
 
-static int matrix_tostring(lua_State *L)
+int lumat_tostring(lua_State *L)
 {
     const gpu_matrix *m = lumat_test_matrix(L, 1);
-    if (m == NULL)
+    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    if (m == NULL && s == NULL)
         return luaL_typeerror(L, 1, "matrix");
     lua_settop(L, 1);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &STYLE_KEY);
     lumat_style style = lumat_style_of(lua_touserdata(L, 2));
-    push_matrix(L, m, &style);
+    if (s != NULL)
+        push_sparse(L, s, &style);
+    else
+        push_matrix(L, m, &style);
     return 1;
 }
 
@@ -130,7 +149,7 @@ void lumat_open_format(lua_State *L)
     lumat_style plain = {0};
     lumat_set_style(L, &plain);
     luaL_getmetatable(L, "lumat.matrix");
-    lua_pushcfunction(L, matrix_tostring);
+    lua_pushcfunction(L, lumat_tostring);
     lua_setfield(L, -2, "__tostring");
     lua_pop(L, 1);
 }

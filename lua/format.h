@@ -56,6 +56,8 @@ lumat_style lumat_style_of(const lumat_style *style);
 /* The most lines of data an echo takes before it is cut. */
 int64_t lumat_line_limit(const lumat_style *style);
 int lumat_digits(int64_t n); /* decimal digits of n >= 0 */
+/* Writes "64.0 MiB" into text and returns it. */
+const char *lumat_bytes_text(size_t bytes, char *text, size_t size);
 
 /* Adds ", 1 NaN, 2 Inf" without what is absent, after a lead. */
 void lumat_add_specials(luaL_Buffer *b, const char *lead, int64_t nan,
@@ -83,6 +85,8 @@ void lumat_push_matrix_text(lua_State *L, const gpu_matrix *m,
 void lumat_push_vector_text(lua_State *L, const gpu_matrix *m,
                             const lumat_style *s);
 void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m);
+/* The metamethod __tostring of matrices of both kinds. */
+int lumat_tostring(lua_State *L);
 /* A value that is no matrix: in full, or in at most about 40 columns. */
 void lumat_push_value_text(lua_State *L, int index, const lumat_style *s);
 void lumat_push_value_short(lua_State *L, int index);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "format.h"
 #include "matrix.h"
+#include "sparse_matrix.h"
 
 enum { SHORT_COLUMNS = 40, STACK_NEEDED = 20 };
 
@@ -95,6 +96,11 @@ static void push_element(lua_State *L, int index)
         lua_concat(L, 3);
     } else if (m != NULL) {
         lua_pushliteral(L, "freed matrix");
+    } else if (lumat_test_sparse(L, index) != NULL) {
+        const gpu_sparse *s = lumat_test_sparse(L, index);
+        lua_pushfstring(L, "%s %Ix%I sparse matrix",
+                        gpu_dtype_name(s->values.dtype), (LUAI_UACINT)s->rows,
+                        (LUAI_UACINT)s->cols);
     } else if (lua_type(L, index) == LUA_TSTRING) {
         push_quoted(L, index, SHORT_COLUMNS);
     } else if (lua_type(L, index) == LUA_TTABLE) {

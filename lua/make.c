@@ -1,5 +1,6 @@
 /* Constructors: matrices from Lua tables, constants and functions. */
 #include "make.h"
+#include "sparse_matrix.h"
 
 #include <math.h>
 #include <string.h>
@@ -169,9 +170,11 @@ static int make_ones(lua_State *L)
     return filled(L, 1, &r);
 }
 
-/* full(n, x) or full(m, n, x) */
+/* full(n, x) or full(m, n, x); full(S) is a sparse matrix made dense */
 static int make_full(lua_State *L)
 {
+    if (lumat_test_sparse(L, 1))
+        return lumat_push_dense(L, 1);
     int at = lua_gettop(L) >= 3 && !lua_istable(L, 3) ? 3 : 2;
     if (!lua_isboolean(L, at))
         luaL_checknumber(L, at);
@@ -244,9 +247,10 @@ static const lumat_function functions[] = {
      "{{0, 0, 0}, {0, 0, 0}}"},
     {"ones", make_ones, 0, "ones(m, n [, options]) or ones(n)",
      "A matrix (or vector) of ones. " OPTIONS ".", "ones(2)", "{1, 1}"},
-    {"full", make_full, 0, "full(m, n, x [, options]) or full(n, x)",
-     "A matrix (or vector) with every element x. " OPTIONS ".", "full(2, 2, 7)",
-     "{{7, 7}, {7, 7}}"},
+    {"full", make_full, 0, "full(m, n, x [, options]), full(n, x) or full(S)",
+     "A matrix (or vector) with every element x; or the sparse matrix S made "
+     "dense. " OPTIONS ".",
+     "full(2, 2, 7)", "{{7, 7}, {7, 7}}"},
     {"eye", make_eye, 0, "eye(n [, options]) or eye(m, n)",
      "Ones on the diagonal, zeros elsewhere. " OPTIONS ".", "eye(2)",
      "{{1, 0}, {0, 1}}"},

@@ -1,6 +1,7 @@
 /* Matrices as Lua values: the userdata, its bytes and the collector, and the
  * bridge from gpu/'s status to Lua's errors. */
 #include "hints.h"
+#include "sparse_matrix.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -79,6 +80,10 @@ gpu_matrix *lumat_test_matrix(lua_State *L, int index)
 gpu_matrix *lumat_check_matrix(lua_State *L, int arg)
 {
     gpu_matrix *m = lumat_test_matrix(L, arg);
+    if (!m && lumat_test_sparse(L, arg))
+        luaL_argerror(L, arg,
+                      "a sparse matrix cannot be used here: full(S) "
+                      "is dense");
     if (!m)
         luaL_typeerror(L, arg, "matrix");
     else if (!m->storage)

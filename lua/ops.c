@@ -1,4 +1,5 @@
 /* ops.def as Lua functions, methods and operators: one closure a row. */
+#include "sparse_matrix.h"
 #include "hints.h"
 #include "make.h"
 #include "matrix.h"
@@ -41,6 +42,8 @@ static double check_scalar(lua_State *L, int arg)
 {
     if (lua_isboolean(L, arg))
         return lua_toboolean(L, arg);
+    if (lumat_test_sparse(L, arg))
+        lumat_check_matrix(L, arg); /* raises: full(S) is dense */
     if (lua_type(L, arg) != LUA_TNUMBER)
         luaL_typeerror(L, arg, "matrix or number");
     return lua_tonumber(L, arg);

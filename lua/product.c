@@ -1,6 +1,7 @@
 /* Products: the operator *, matmul, dot, and the list of kernels. */
 #include "hints.h"
 #include "make.h"
+#include "sparse_matrix.h"
 
 #include <limits.h>
 
@@ -123,6 +124,8 @@ static int scale(lua_State *L, int matrix, int number)
 static int multiply(lua_State *L)
 {
     gpu_matrix *a = lumat_test_matrix(L, 1), *b = lumat_test_matrix(L, 2);
+    if ((!a || !b) && lumat_test_sparse(L, a ? 2 : 1))
+        return lumat_multiply_sparse(L);
     if (!a || !b)
         return a ? scale(L, 1, 2) : scale(L, 2, 1);
     if (a->ndim == 1 && b->ndim == 1)
@@ -187,6 +190,19 @@ static int kernel_bound(lua_State *L)
     return 1;
 }
 
+/* kernel_choice(A, B) */
+static int kernel_choice(lua_State *L)
+{
+    const char *name;
+    gpu_status status = gpu_kernel_choice(lumat_check_matrix(L, 1),
+                                          lumat_check_matrix(L, 2), &name);
+    if (status == GPU_SHAPE)
+        return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_PRODUCT);
+    lumat_try(L, status);
+    lua_pushstring(L, name);
+    return 1;
+}
+
 static const lumat_function functions[] = {
     {"matmul", matmul, 1, "matmul(A, B [, options])",
      "Matrix product alpha A B + beta C; also A * B. Options: kernel, tile, "
@@ -199,6 +215,10 @@ static const lumat_function functions[] = {
     {"kernel_list", kernel_list, 0, "kernel_list([device])",
      "The kernels of a device as a table; kernels() shows it.",
      "kernel_list(\"cpu\")[1].operation", "\"dot\""},
+    {"kernel_choice", kernel_choice, 0, "kernel_choice(A, B)",
+     "The kernel that auto takes for A * B, or for the dot of two vectors.",
+     "kernel_choice(ones(2, 2):to(\"cpu\"), ones(2, 2):to(\"cpu\"))",
+     "\"openblas\""},
     {"kernel_bound", kernel_bound, 0,
      "kernel_bound(operation, kernel, dtype, k [, device])",
      "gamma such that |result - exact| <= gamma |A||B| for inner dimension k.",
@@ -214,4 +234,5 @@ void lumat_open_product(lua_State *L)
     lua_pop(L, 1);
     lumat_register(L, functions);
     lumat_open_linear(L);
+    lumat_open_sparse(L);
 }

@@ -1,6 +1,8 @@
 /* The state as a person asks for it: variables, devices, memory, the trace. */
 #include "library.h"
 #include "lumat.h"
+#include "rate.h"
+#include "sparse_matrix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,12 +81,30 @@ static void push_matrix_line(lua_State *L, int all, const char *name,
     lua_pushlstring(L, line, n);
 }
 
+static void push_sparse_line(lua_State *L, const char *name,
+                             const gpu_sparse *s)
+{
+    char line[256], shape[64], bytes[32];
+    gpu_device *d = gpu_matrix_device(&s->values);
+    snprintf(shape, sizeof shape, "%lldx%lld", (long long)s->rows,
+             (long long)s->cols);
+    snprintf(line, sizeof line, "%-12s %-7s %-14s %-8s %10s  sparse, nnz %lld",
+             name, gpu_dtype_name(s->values.dtype), shape,
+             d ? gpu_device_name(d) : "freed",
+             bytes_text((double)gpu_sparse_bytes(s), bytes, sizeof bytes),
+             (long long)s->count);
+    lua_pushstring(L, line);
+}
+
 static void push_line(lua_State *L, int all, const char *name)
 {
     lua_getfield(L, all, name);
     gpu_matrix *m = lumat_test_matrix(L, -1);
+    gpu_sparse *s = lumat_test_sparse(L, -1);
     if (m) {
         push_matrix_line(L, all, name, m);
+    } else if (s) {
+        push_sparse_line(L, name, s);
     } else {
         char line[160];
         lumat_push_headline(L, -1);
@@ -205,31 +225,27 @@ void lumat_prepare_device(void)
 
 /* --- the trace ------------------------------------------------------------ */
 
-static void rate_text(char *text, size_t size, const gpu_event *e,
-                      const gpu_peak *peak)
+/* A dot is not a product here: bytes alone set its pace. */
+static void rate_text(char *text, size_t size, const gpu_event *e)
 {
-    double peak_flops = e->dtype == GPU_F64 ? peak->f64_flops : peak->f32_flops;
-    double bytes = e->bytes / e->seconds, flops = e->flops / e->seconds;
-    int by_flops =
-        e->k > 0 && e->m * e->n > 1 && flops / peak_flops > bytes / peak->bytes;
-    if (by_flops)
-        snprintf(text, size, "%.4g GFLOP/s  %.0f %% of peak", flops / 1e9,
-                 100 * flops / peak_flops);
-    else
-        snprintf(text, size, "%.4g GB/s  %.0f %% of peak", bytes / 1e9,
-                 100 * bytes / peak->bytes);
+    gpu_peak peak;
+    text[0] = '\0';
+    if (e->seconds <= 0 ||
+        gpu_device_peak((gpu_device *)e->device, &peak) != GPU_OK)
+        return;
+    double flops = e->k > 0 && e->m * e->n > 1 ? e->flops : 0;
+    lumat_rate r = lumat_rate_of(flops, e->bytes, e->seconds, e->dtype, &peak);
+    snprintf(text, size, "%.4g %s  %.0f %% of %s peak", r.value, r.unit,
+             100 * r.share, r.peak);
 }
 
 static void report(const gpu_event *e, void *data)
 {
-    char size[80], rate[64] = "";
-    gpu_peak peak;
+    char size[80], rate[64];
     (void)data;
     snprintf(size, sizeof size, e->k ? "%lldx%lldx%lld" : "%lldx%lld",
              (long long)e->m, (long long)(e->k ? e->k : e->n), (long long)e->n);
-    if (e->seconds > 0 &&
-        gpu_device_peak((gpu_device *)e->device, &peak) == GPU_OK)
-        rate_text(rate, sizeof rate, e, &peak);
+    rate_text(rate, sizeof rate, e);
     fprintf(stderr, "  %s  %s  %s  %s %s  %.4g us  %s%s\n", e->operation,
             e->kernel, size, gpu_dtype_name(e->dtype),
             gpu_device_name(e->device), e->seconds * 1e6, rate,

@@ -2,6 +2,7 @@
  * help, defaults; and opening a whole state. */
 #include "library.h"
 #include "lumat.h"
+#include "rate.h"
 
 #include "lualib.h"
 #include <stdio.h>
@@ -65,6 +66,7 @@ static int memory(lua_State *L)
     lua_newtable(L);
     set_count(L, "live", m.live);
     set_count(L, "peak", m.peak);
+    set_count(L, "kept", m.kept);
     set_count(L, "free", m.free);
     set_count(L, "total", m.total);
     return 1;
@@ -150,7 +152,31 @@ static int who(lua_State *L)
     return print_text(L);
 }
 
+static int forget(lua_State *L)
+{
+    gpu_forget(lumat_check_matrix(L, 1));
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* keep_limit(bytes [, device]) */
+static int keep_limit(lua_State *L)
+{
+    lua_Number bytes = luaL_checknumber(L, 1);
+    luaL_argcheck(L, bytes >= 0 && bytes < 0x1p63, 1, "is a number of bytes");
+    gpu_set_keep_limit(check_device(L, 2), (size_t)bytes);
+    return 0;
+}
+
 static const lumat_function functions[] = {
+    {"forget", forget, 1, "forget(A)",
+     "Drops what products keep about A to be faster the next time, and gives "
+     "A back. A write to A does the same.",
+     "forget(mat{{1, 2}})", "{{1, 2}}"},
+    {"keep_limit", keep_limit, 0, "keep_limit(bytes [, device])",
+     "How many bytes products may keep about their operands; a quarter of "
+     "the device's memory unless set.",
+     "select('#', keep_limit(2 ^ 30, \"cpu\"))", "0"},
     {"clock", get_clock, 0, "clock()", "Seconds of a clock that never jumps.",
      "clock() <= clock()", "true"},
     {"sync", sync_all, 0, "sync()",
@@ -161,7 +187,8 @@ static const lumat_function functions[] = {
      "result: a description.",
      "device(\"cpu\")", "\"cpu\""},
     {"memory", memory, 0, "memory([device])",
-     "Bytes on a device: live and peak of our matrices, free and total.",
+     "Bytes on a device: live and peak of our matrices, kept about operands "
+     "by products, free and total.",
      "memory().live >= 0", "true"},
     {"peak", peak, 0, "peak([device])",
      "Measured peaks per second: f32_flops, f64_flops, bytes.",
@@ -217,6 +244,7 @@ static int open_all(lua_State *L)
     lumat_open_arrange(L);
     lumat_open_files(L);
     lumat_open_system(L);
+    lumat_open_rate(L);
     lumat_open_std(L);
     if (!o->bytecode)
         lumat_refuse_bytecode(L);

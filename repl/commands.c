@@ -220,6 +220,32 @@ static void run_time(repl_session *session, const char *rest)
     printf("  %.3g %s\n", session->seconds / unit->size, unit->name);
 }
 
+/* --- the ladder --------------------------------------------------------- */
+
+/* Evaluates the library's function of that name, whatever the user's own
+ * variable of the name may be, and shows what it gives. */
+static void show_call(repl_session *session, const char *function,
+                      const char *arguments)
+{
+    const char *text = lua_pushfstring(session->L, "require 'lumat'.%s(%s)",
+                                       function, arguments);
+    repl_evaluate(session, text);
+    lua_pop(session->L, 1);
+}
+
+static void run_kernel(repl_session *session, const char *rest)
+{
+    show_call(session, "kernels", rest);
+}
+
+static void run_race(repl_session *session, const char *rest)
+{
+    if (rest[0] == '\0')
+        repl_complain(":race needs two matrices or vectors: :race A, B");
+    else
+        show_call(session, "race", rest);
+}
+
 static void run_quit(repl_session *session, const char *rest)
 {
     (void)rest;
@@ -236,6 +262,10 @@ static const repl_command commands[] = {
      "on off", run_trace},
     {"time", "expr", "run it and print how long it took", REPL_EXPRESSION, NULL,
      run_time},
+    {"kernel", "[A, B]", "the kernels; with operands, which one they get",
+     REPL_EXPRESSION, NULL, run_kernel},
+    {"race", "A, B", "every kernel on A * B: time, rate, error",
+     REPL_EXPRESSION, NULL, run_race},
     {"run", "file [args]", "run a script in this session", REPL_FILE, NULL,
      run_file},
     {"history", "[n|text]", "the last entries, or those with the text",

@@ -28,7 +28,8 @@ local function race_on(where, A, B, base)
         else
             local b = bench(run, {seconds = 0.2, least = 1, device = where})
             base = base or b.median
-            row(where, rung.label, b.median, base, lessons.verify(C, A, B))
+            row(where, rung.label, b.median, base,
+                lessons.verify(C, A, B, rung.kernel))
         end
     end
     return base

@@ -217,6 +217,7 @@ static const gpu_backend table = {
     .kernels = gpu_cpu_kernels,
     .choose_matmul = gpu_cpu_choose_matmul,
     .choose_dot = gpu_cpu_choose_dot,
+    .sparse_product = gpu_cpu_sparse_product,
     .solve = gpu_cpu_solve,
     .determinant = gpu_cpu_determinant,
 };

@@ -86,6 +86,9 @@ int gpu_cpu_kernels(const gpu_kernel *const **list);
 const gpu_kernel *gpu_cpu_choose_matmul(void *device, const gpu_gemm *p);
 const gpu_kernel *gpu_cpu_choose_dot(void *device, const gpu_view *x,
                                      const gpu_view *y);
+gpu_status gpu_cpu_sparse_product(void *device, const gpu_csr *s,
+                                  const gpu_view *d, const gpu_view *c,
+                                  double alpha, double beta);
 gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b);
 gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);
 

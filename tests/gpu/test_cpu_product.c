@@ -38,7 +38,7 @@ static void check_integers(const gpu_kernel *k, const int64_t s[3], gpu_dtype t,
     block a = make(t, s[0], s[2], how[0]), b = make(t, s[2], s[1], how[1]);
     block c = make(t, s[0], s[1], how[2]);
     block old = make(GPU_F64, s[0], s[1], DENSE);
-    gpu_gemm g = {a.v, b.v, c.v, alpha, beta, 0};
+    gpu_gemm g = {.a = a.v, .b = b.v, .c = c.v, .alpha = alpha, .beta = beta};
     fill_integers(&a.v, 8);
     fill_integers(&b.v, 8);
     fill_integers(&c.v, 8);
@@ -109,7 +109,7 @@ static void odd_strides(void **state)
                 vb.data = (float *)a.memory + 11;
                 vb.rows = 70;
                 vb.cols = vc.cols = n;
-                gpu_gemm g = {va, vb, vc, 1, 0, 0};
+                gpu_gemm g = {.a = va, .b = vb, .c = vc, .alpha = 1, .beta = 0};
                 assert_int_equal(k->matmul(device, &g), GPU_OK);
                 double size;
                 for (int64_t e = 0; e < 90 * n; e++)
@@ -133,7 +133,7 @@ static void bounds_hold(void **state)
         gpu_dtype t = (gpu_dtype)(round / 2 % 2);
         block a = make(t, s[0], s[2], DENSE), b = make(t, s[2], s[1], TURNED);
         block c = make(t, s[0], s[1], DENSE);
-        gpu_gemm g = {a.v, b.v, c.v, 1, 0, 0};
+        gpu_gemm g = {.a = a.v, .b = b.v, .c = c.v, .alpha = 1, .beta = 0};
         double gamma = k->bound(t, s[2]), size, worst = 0;
         fill_uniform(&a.v, -1, 1);
         fill_uniform(&b.v, 0, 1);
@@ -164,7 +164,7 @@ static void large_products(void **state)
         block a = make(GPU_F32, s[0], s[2], DENSE);
         block b = make(GPU_F32, s[2], s[1], DENSE);
         block c = make(GPU_F32, s[0], s[1], TURNED);
-        gpu_gemm g = {a.v, b.v, c.v, 1, 1, 0};
+        gpu_gemm g = {.a = a.v, .b = b.v, .c = c.v, .alpha = 1, .beta = 1};
         double size;
         fill_integers(&a.v, 2);
         fill_integers(&b.v, 2);
@@ -196,7 +196,7 @@ static void interruption(void **state)
     (void)state;
     static const char *const names[] = {"reference", "openblas"};
     block a = make(GPU_F32, 100, 100, DENSE), c = make(GPU_F32, 100, 100, 0);
-    gpu_gemm g = {a.v, a.v, c.v, 1, 0, 0};
+    gpu_gemm g = {.a = a.v, .b = a.v, .c = c.v, .alpha = 1, .beta = 0};
     for (int i = 0; i < 2; i++) {
         interrupted = 1;
         gpu_status status = kernel("matmul", names[i])->matmul(device, &g);
@@ -300,7 +300,7 @@ static void auto_choices(void **state)
 {
     (void)state;
     block x = make(GPU_F32, 4, 4, DENSE);
-    gpu_gemm g = {x.v, x.v, x.v, 1, 0, 0};
+    gpu_gemm g = {.a = x.v, .b = x.v, .c = x.v, .alpha = 1, .beta = 0};
     assert_string_equal(cpu->choose_matmul(device, &g)->name, "openblas");
     assert_string_equal(cpu->choose_dot(device, &x.v, &x.v)->name, "vector");
     drop(&x);

@@ -142,7 +142,14 @@ end
 function common.each_kernel(f)
     for _, name in ipairs(common.rungs("matmul")) do
         local tiles = name == "tiled" and {8, 16, 32} or {0}
-        for _, tile in ipairs(tiles) do f(name, tile > 0 and tile or nil) end
+        for _, tile in ipairs(tiles) do
+            local ok, problem = pcall(f, name, tile > 0 and tile or nil)
+            -- a kernel may refuse a type, saying so
+            if not ok and not tostring(problem):find("kernel " .. name ..
+                " cannot", 1, true) then
+                error(problem, 0)
+            end
+        end
     end
 end
 

@@ -64,6 +64,19 @@ function TestTour:test_shows_errors_and_the_trace()
     lu.assertNotNil(text:match("lumat> C = A %* A%.T;\n  matmul  %S+  128x"))
 end
 
+-- A product's share is of the peak of its type or of the memory, whichever is
+-- nearer; a dot's always of the memory.
+function TestTour:test_the_trace_names_the_peak()
+    local text = run("-e", [[
+        local A = rand(300, 300)
+        tracing(true)
+        local C, s = A * A, A[1] * A[2] ]])
+    lu.assertNotNil(text:match("  matmul  %S+  300x300x300  f32 %S+  "
+        .. "[%d.e+]+ us  [%d.e+]+ [GT]FLOP/s  %d+ %% of f32 peak\n"), text)
+    lu.assertNotNil(text:match("  dot  %S+  1x300x1  f32 %S+  [%d.e+]+ us  "
+        .. "[%d.e+]+ GB/s  %d+ %% of memory peak\n"), text)
+end
+
 function TestTour:test_leaves_no_files()
     local name = run(scripts .. "tour.lua"):match('name = "([^"]*)"')
     lu.assertNotNil(name)
@@ -73,6 +86,13 @@ function TestTour:test_leaves_no_files()
 end
 
 TestLessons = {}
+
+function TestLessons:test_sparse()
+    local text = succeeds("sparse.lua", 300, 4)
+    lu.assertStrContains(text, "4·2 + 5·4 + 6·6 = 64\n")
+    lu.assertStrContains(text, "cpu S * D: Accept\n")
+    lu.assertStrContains(text, "A * B: Accept\n")
+end
 
 function TestLessons:test_dot_meets_the_closed_form()
     local text = succeeds "lesson_dot.lua"
@@ -146,58 +166,113 @@ end
 
 TestBench = {}
 
-local function bench_csv()
+-- What a benchmark prints, and its CSV file as lists of fields by the names
+-- in the first line.
+local function bench(script, ...)
     local path = os.tmpname()
-    local text = succeeds("bench.lua", "--quick", "--seconds", "0.002",
-        "--csv", path)
-    local file = assert(io.open(path))
-    local csv = file:read("a")
-    file:close()
-    os.remove(path)
-    return csv, text
-end
-
-function TestBench:test_every_kernel_and_figure()
-    local csv, text = bench_csv()
-    lu.assertStrContains(text, "measured peaks f32")
-    lu.assertStrContains(csv, "what,device,kernel,dtype,size,seconds,")
-    for _, what in ipairs{"A + B", "A * B", "add", "sin", "sqrt", "sum",
-        "expression", "dot", "matmul"} do
-        lu.assertStrContains(csv, '\n"' .. what .. '",' .. device())
-    end
-    for _, k in ipairs(kernel_list()) do
-        if k.available then
-            lu.assertStrContains(csv, ('"%s",%s,"%s'):format(k.operation,
-                device(), k.name))
-        end
-    end
-end
-
--- what,device,kernel,dtype,size,seconds,low,high,rate,unit,share,verdict
-function TestBench:test_rates_have_units()
-    local rows = 0
-    for line in bench_csv():gmatch("\n([^\n]+)") do
+    local text = succeeds(script, "--quick", "--seconds", "0.002", "--csv",
+        path, ...)
+    local rows, names = {}
+    for line in io.lines(path) do
         local fields = {}
         for field in (line .. ","):gmatch("([^,]*),") do
-            fields[#fields + 1] = field
+            fields[#fields + 1] = field:gsub('"', "")
         end
-        local median, low = tonumber(fields[6]), tonumber(fields[7])
-        lu.assertTrue(low > 0 and low <= median, line)
-        if fields[9] ~= "" then
-            rows = rows + 1
-            lu.assertTrue(tonumber(fields[9]) > 0, line)
-            lu.assertTableContains({"GB/s", "GFLOP/s", "TFLOP/s"}, fields[10])
+        if names then
+            rows[#rows + 1] = {}
+            for i, name in ipairs(names) do rows[#rows][name] = fields[i] end
+        end
+        names = names or fields
+    end
+    os.remove(path)
+    return rows, text
+end
+
+function TestBench:test_every_figure_of_the_language()
+    local rows, text = bench "bench.lua"
+    lu.assertStrContains(text, "measured peaks f32")
+    local found = {}
+    for _, row in ipairs(rows) do
+        found[row.what] = true
+        local median, low = tonumber(row.seconds), tonumber(row.low)
+        lu.assertTrue(low > 0 and low <= median, row.what)
+        if row.rate ~= "" then lu.assertTrue(tonumber(row.rate) > 0) end
+    end
+    for _, what in ipairs{"A + B", "A * B", "add", "sin", "sqrt", "sum",
+        "expression"} do
+        lu.assertTrue(found[what], what)
+    end
+end
+
+-- Every kernel has a row with a rate, its share and its errors.
+local function has_every_kernel(script, operation)
+    local rows, text = bench(script)
+    lu.assertStrContains(text, "measured peaks: f32")
+    local found = {}
+    for _, row in ipairs(rows) do
+        if tonumber(row.error) then
+            found[row.kernel] = true
+            lu.assertTrue(tonumber(row.rate) > 0, row.kernel)
+            lu.assertTrue(tonumber(row.share) > 0, row.kernel)
+            lu.assertTableContains({"GB/s", "GFLOP/s", "TFLOP/s"}, row.unit)
         end
     end
-    lu.assertTrue(rows >= 20, rows)
+    for _, k in ipairs(kernel_list()) do
+        if k.available and k.operation == operation then
+            lu.assertTrue(found[k.name], k.name .. "\n" .. text)
+        end
+    end
+    lu.assertEquals(text:find("no GPU here", 1, true) ~= nil,
+        device() == "cpu")
+    for line in text:gmatch("[^\n]+") do lu.assertTrue(#line <= 100, line) end
+end
+
+function TestBench:test_every_kernel_of_matmul()
+    has_every_kernel("bench_matmul.lua", "matmul")
+end
+
+function TestBench:test_every_kernel_of_dot()
+    has_every_kernel("bench_dot.lua", "dot")
+end
+
+function TestBench:test_only_some()
+    local rows = bench("bench_matmul.lua", "--only", "f64 64 auto")
+    for _, row in ipairs(rows) do
+        lu.assertEquals(row.dtype .. row.size, "f6464")
+    end
+    lu.assertTrue(#rows > 0)
 end
 
 function TestBench:test_wrong_arguments()
-    for _, words in ipairs{{"--fast"}, {"--seconds"}, {"--seconds", "no"},
-        {"--seconds", "0"}} do
-        local text, code = run(scripts .. "bench.lua", table.unpack(words))
-        lu.assertEquals(code, 2, text)
-        lu.assertStrContains(text, "usage: lumat bench.lua")
+    for _, script in ipairs{"bench", "bench_dot", "bench_matmul"} do
+        for _, words in ipairs{{"--fast"}, {"--seconds"}, {"--seconds", "no"},
+            {"--seconds", "0"}} do
+            local text, code = run(scripts .. script .. ".lua",
+                table.unpack(words))
+            lu.assertEquals(code, 2, text)
+            lu.assertStrContains(text, "usage: lumat " .. script .. ".lua")
+        end
+    end
+end
+
+-- A target says by how much it is missed, whichever way it counts.
+function TestBench:test_verdicts_of_targets()
+    local text = run("-e", ("package.path = %q\n"):format(scripts ..
+        "?.lua") .. [[
+        local figures = require "figures"
+        figures.options = {on_gpu = true}
+        figures.target{what = "a", value = 4.4, must = 4, goal = 4.3}
+        figures.target{what = "b", value = 4.1, must = 4, goal = 4.3}
+        figures.target{what = "c", value = 3, must = 4, goal = 4.3}
+        figures.target{what = "d", value = 1.5, must = 1, most = true}
+        figures.target{what = "e", value = 0.4, goal = 0.5, most = true}
+        figures.target{what = "f", must = 1}
+        figures.show_targets()]])
+    for _, line in ipairs{"\na +4.4 +4 +4.3  met goal\n", "met must\n",
+        "missed by 25.0 %%\n", "missed by 50.0 %%\n",
+        "\ne +0.4 +%- +0.5  met goal\n", "not measured\n",
+        "3 of 5 measured targets met"} do
+        lu.assertNotNil(text:find(line), line .. text)
     end
 end
 

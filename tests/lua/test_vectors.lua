@@ -91,7 +91,8 @@ function TestVerify:test_right_products_are_accepted()
     for _, dtype in ipairs{"f32", "f64"} do
         local A, B = uniform(65, 127, dtype, 1), uniform(127, 33, dtype, 2)
         each_kernel(function(kernel, tile)
-            local v = verify(matmul(A, B, {kernel = kernel, tile = tile}), A, B)
+            local v = verify(matmul(A, B, {kernel = kernel, tile = tile}), A,
+                B, {kernel = kernel})
             lu.assertIsTrue(v.accept, kernel)
             lu.assertIsTrue(v.ratio <= 1)
             lu.assertStrContains(tostring(v), "Accept")
@@ -116,6 +117,20 @@ function TestVerify:test_wrong_products_fail_with_the_place()
     lu.assertIsFalse(verify(zeros(33, 31), A, B).accept)
     lu.assertIsFalse(verify(C * 1.001, A, B).accept)
     lu.assertIsFalse(verify(12, vec{1, 2}, vec{3, 4}).accept)
+end
+
+function TestVerify:test_the_bound_may_be_a_kernels_or_given()
+    local A, B = uniform(33, 65, "f32", 1), uniform(65, 31, "f32", 2)
+    local C = A * B + 1e-3 * (abs(A) * abs(B))
+    lu.assertIsFalse(verify(C, A, B).accept)
+    lu.assertIsFalse(verify(C, A, B, {kernel = rungs("matmul")[1]}).accept)
+    local v = verify(C, A, B, {bound = 2e-3})
+    lu.assertIsTrue(v.accept)
+    t.near(v.ratio, 0.5, 1e-2)
+    t.near(v.worst, 1e-3, 1e-2)
+    raises(function() verify(C, A, B, {kernel = "fast"}) end, "'fast'")
+    raises(function() verify(C, A, B, {bound = -1}) end, "bound", "-1")
+    raises(function() verify(C, A, B, {bond = 1}) end, "bond", "bound kernel")
 end
 
 function TestVerify:test_a_result_of_another_shape_is_an_error()
@@ -188,10 +203,49 @@ function TestVerify:test_race_ranks_every_kernel()
         for i, row in ipairs(ranked) do
             lu.assertIsTrue(row.accept, row.name)
             lu.assertIsTrue(row.time > 0 and row.gflops > 0)
+            lu.assertIsTrue(row.rate > 0 and row.share > 0)
+            lu.assertIsTrue(row.error >= 0 and row.worst >= 0)
             lu.assertIsTrue(i == 1 or ranked[i - 1].time <= row.time)
             lu.assertStrContains(tostring(ranked), row.name)
         end
     end
+end
+
+-- "cannot" and which limit, in place of a time.
+function TestVerify:test_race_says_which_kernels_cannot()
+    local ranked = race(uniform(5, 4, "f64", 1), uniform(4, 3, "f64", 2),
+        {seconds = 0.001})
+    for _, row in ipairs(ranked) do
+        lu.assertIsTrue(row.accept or row.why:find(row.name, 1, true) ~= nil)
+    end
+end
+
+-- The device's peak is that of multiply-adds: 3.4 of it is 340 %.
+function TestVerify:test_rates_and_shares()
+    local limit = peak()
+    local value, unit, share, whose = rate(3.4 * limit.f32_flops, 0, 1)
+    t.near(share, 3.4, 1e-12)
+    lu.assertEquals(whose, "f32")
+    t.near(value * (unit == "TFLOP/s" and 1e12 or 1e9), 3.4 * limit.f32_flops,
+        1e-12)
+    value, unit, share, whose = rate(1, limit.bytes, 2, "f64")
+    lu.assertEquals({unit, share, whose}, {"GB/s", 0.5, "memory"})
+    t.near(value, limit.bytes / 2e9, 1e-12)
+    raises(function() rate(1, 1, 0) end, "above 0")
+    raises(function() rate(1, 1, 1, "f8") end, "f32 or f64")
+end
+
+function TestVerify:test_the_ladder_for_a_product()
+    local A, v = uniform(5, 4, "f32", 1), uniform(4, 1, "f32", 2)[":,1"]
+    for _, list in ipairs{kernels(A, A.T), kernels(A, v), kernels(v, v)} do
+        lu.assertEquals(list.count, #list)
+        lu.assertStrContains(tostring(list), "auto takes " .. list.choice)
+        lu.assertStrContains(tostring(list), "* " .. list.choice)
+    end
+    lu.assertEquals(kernels(A, v)[1].operation, "matmul")
+    lu.assertEquals(kernels(v, v)[1].operation, "dot")
+    raises(function() kernels(A, A) end, "5x4")
+    raises(function() kernels(A) end, "B is nil")
 end
 
 TestErrors = {}

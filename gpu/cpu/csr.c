@@ -1,0 +1,197 @@
+/* Sparse times dense: each row of the result is a sum of rows of d, taken in
+ * the order of the entries and kept in f64. */
+#include <stdlib.h>
+#include "cpu.h"
+
+enum {
+    STRIP = 64,  /* columns of c whose sums are kept at a time */
+    TOGETHER = 4 /* entries added at a time */
+};
+
+typedef struct job {
+    const gpu_csr *s;
+    gpu_view d, c;
+    double alpha, beta;
+} job;
+
+/* Inlined where the type is known, so that loops over it are plain. */
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE double load(const void *data, gpu_dtype t, int64_t at)
+{
+    return t == GPU_F64 ? ((const double *)data)[at]
+                        : (double)((const float *)data)[at];
+}
+
+/* c[i, j0 + j] = alpha sums[j] + beta c[i, j0 + j] */
+INLINE void put_row(const job *p, gpu_dtype t, int64_t i, int64_t j0, int64_t n,
+                    const double *sums)
+{
+    int64_t step = p->c.col_stride;
+    int64_t at = i * p->c.row_stride + j0 * step;
+    for (int64_t j = 0; j < n; j++, at += step) {
+        double x = p->alpha * sums[j];
+        if (p->beta != 0)
+            x += p->beta * load(p->c.data, t, at);
+        if (t == GPU_F64)
+            ((double *)p->c.data)[at] = x;
+        else
+            ((float *)p->c.data)[at] = (float)x;
+    }
+}
+
+/* sums[j] += the products of `many` entries from e on with columns j0 + j of
+ * d, one after the other; taken together, the sums are loaded and stored once
+ * for all of them. */
+INLINE void add_entries(const job *p, gpu_dtype t, int32_t e, int many,
+                        int64_t j0, int64_t n, double *sums)
+{
+    double factor[TOGETHER];
+    int64_t at[TOGETHER];
+    for (int k = 0; k < many; k++) {
+        factor[k] = load(p->s->values, t, e + k);
+        at[k] = p->s->columns[e + k] * p->d.row_stride + j0;
+    }
+    for (int64_t j = 0; j < n; j++) {
+        double sum = sums[j];
+        for (int k = 0; k < many; k++)
+            sum += factor[k] * load(p->d.data, t, at[k] + j);
+        sums[j] = sum;
+    }
+}
+
+/* Rows first .. last - 1, columns j0 .. j0 + n - 1 of c. d has its columns
+ * next to each other. */
+INLINE gpu_status add_rows(const job *p, gpu_dtype t, int64_t first,
+                           int64_t last, int64_t j0, int64_t n)
+{
+    const gpu_csr *s = p->s;
+    double sums[STRIP];
+    for (int64_t i = first; i < last; i++) {
+        int32_t e = s->starts[i], end = s->starts[i + 1];
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        for (int64_t j = 0; j < n; j++)
+            sums[j] = 0;
+        for (; e <= end - TOGETHER; e += TOGETHER)
+            add_entries(p, t, e, TOGETHER, j0, n, sums);
+        for (; e < end; e++)
+            add_entries(p, t, e, 1, j0, n, sums);
+        put_row(p, t, i, j0, n, sums);
+    }
+    return GPU_OK;
+}
+
+/* The same for one column: four sums that do not wait for each other. */
+INLINE gpu_status dot_rows(const job *p, gpu_dtype t, int64_t first,
+                           int64_t last)
+{
+    const gpu_csr *s = p->s;
+    const int32_t *columns = s->columns;
+    int64_t step = p->d.row_stride;
+    for (int64_t i = first; i < last; i++) {
+        double sums[4] = {0, 0, 0, 0};
+        int32_t e = s->starts[i], end = s->starts[i + 1];
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        for (; e <= end - 4; e += 4)
+            for (int k = 0; k < 4; k++)
+                sums[k] += load(s->values, t, e + k) *
+                           load(p->d.data, t, columns[e + k] * step);
+        for (; e < end; e++)
+            sums[0] +=
+                load(s->values, t, e) * load(p->d.data, t, columns[e] * step);
+        sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        put_row(p, t, i, 0, 1, sums);
+    }
+    return GPU_OK;
+}
+
+/* --- spreading it --------------------------------------------------------- */
+
+/* A row weighs its entries and one; a strip of columns weighs all rows. */
+static int64_t weight_of_strip(const gpu_csr *s)
+{
+    return s->count + s->rows;
+}
+
+/* The first row that begins at weight w or later. */
+static int64_t row_at(const gpu_csr *s, int64_t w)
+{
+    int64_t low = 0, high = s->rows;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (s->starts[middle] + middle >= w)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static gpu_status multiply_strip(const job *p, int64_t strip, int64_t first,
+                                 int64_t last)
+{
+    int64_t j0 = strip * STRIP, left = p->c.cols - j0;
+    int is_f64 = p->s->dtype == GPU_F64;
+    if (p->c.cols == 1)
+        return is_f64 ? dot_rows(p, GPU_F64, first, last)
+                      : dot_rows(p, GPU_F32, first, last);
+    if (left < STRIP)
+        return is_f64 ? add_rows(p, GPU_F64, first, last, j0, left)
+                      : add_rows(p, GPU_F32, first, last, j0, left);
+    return is_f64 ? add_rows(p, GPU_F64, first, last, j0, STRIP)
+                  : add_rows(p, GPU_F32, first, last, j0, STRIP);
+}
+
+/* Weights first .. last - 1, counted through strip after strip. */
+static gpu_status multiply_part(void *context, int64_t first, int64_t last)
+{
+    const job *p = context;
+    int64_t weight = weight_of_strip(p->s);
+    gpu_status status = GPU_OK;
+    while (first < last && status == GPU_OK) {
+        int64_t strip = first / weight, start = strip * weight;
+        int64_t end = last < start + weight ? last : start + weight;
+        status = multiply_strip(p, strip, row_at(p->s, first - start),
+                                row_at(p->s, end - start));
+        first = end;
+    }
+    return status;
+}
+
+/* --- operands ------------------------------------------------------------- */
+
+/* d with its columns next to each other: a copy in memory to be freed. */
+static gpu_status pack(void *device, gpu_view *d, void **memory)
+{
+    gpu_program p = {.inputs = 1, .compute = d->dtype};
+    gpu_view packed = *d;
+    packed.row_stride = d->cols;
+    packed.col_stride = 1;
+    size_t bytes = (size_t)(d->rows * d->cols) * gpu_cpu_size(d->dtype);
+    *memory = packed.data = malloc(bytes);
+    if (!packed.data)
+        return GPU_MEMORY;
+    gpu_status status = gpu_cpu_map(device, &p, d, &packed);
+    *d = packed;
+    return status;
+}
+
+gpu_status gpu_cpu_sparse_product(void *device, const gpu_csr *s,
+                                  const gpu_view *d, const gpu_view *c,
+                                  double alpha, double beta)
+{
+    job j = {s, *d, *c, alpha, beta};
+    void *memory = NULL;
+    int64_t strips = (c->cols + STRIP - 1) / STRIP;
+    gpu_status status = GPU_OK;
+    if (d->cols > 1 && d->col_stride != 1)
+        status = pack(device, &j.d, &memory);
+    if (status == GPU_OK)
+        status =
+            gpu_cpu_parallel(strips * weight_of_strip(s),
+                             s->count * c->cols + s->rows, multiply_part, &j);
+    free(memory);
+    return status == GPU_MEMORY ? gpu_cpu_stop(status) : status;
+}

@@ -1,0 +1,266 @@
+/* Sparse matrices: their arrays on a device, made from triplets and dense
+ * matrices and turned back. What takes sorting or counting is done in host
+ * memory (triplets.c), so a GPU's matrices travel there and back. */
+#include "sparse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+gpu_status gpu_sparse_check(const char *name, const gpu_sparse *s,
+                            gpu_device **d)
+{
+    const gpu_matrix *in[] = {&s->values};
+    return gpu_check_operands(name, in, 1, d);
+}
+
+void gpu_sparse_release(gpu_sparse *s)
+{
+    gpu_release(&s->starts);
+    gpu_release(&s->columns);
+    gpu_release(&s->values);
+}
+
+size_t gpu_sparse_bytes(const gpu_sparse *s)
+{
+    return gpu_bytes(&s->starts) + gpu_bytes(&s->columns) +
+           gpu_bytes(&s->values);
+}
+
+/* --- between host and device ---------------------------------------------- */
+
+static gpu_status upload_vector(gpu_device *d, gpu_dtype dtype, int64_t n,
+                                const void *host, gpu_matrix *out)
+{
+    TRY(gpu_create(out, d, dtype, 1, n, 1));
+    gpu_status status = gpu_upload(out, host);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+/* Makes f64 values f32 in place: what is written was read before. */
+static void narrow(double *values, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        float single = (float)values[k];
+        memcpy((char *)values + k * (int64_t)sizeof single, &single,
+               sizeof single);
+    }
+}
+
+void gpu_widen_f32(double *values, int64_t count)
+{
+    for (int64_t k = count - 1; k >= 0; k--) {
+        float single;
+        memcpy(&single, (char *)values + k * (int64_t)sizeof single,
+               sizeof single);
+        values[k] = single;
+    }
+}
+
+/* Uploads h, whose values it spoils. */
+static gpu_status upload_rows(gpu_host_rows *h, gpu_dtype dtype, gpu_device *d,
+                              gpu_sparse *out)
+{
+    *out = (gpu_sparse){.rows = h->rows, .cols = h->cols, .count = h->count};
+    if (!d)
+        TRY(gpu_default(&d));
+    if (dtype == GPU_F32)
+        narrow(h->values, h->count);
+    gpu_status status =
+        upload_vector(d, GPU_F32, h->rows + 1, h->starts, &out->starts);
+    if (status == GPU_OK)
+        status = upload_vector(d, GPU_F32, h->count, h->columns, &out->columns);
+    if (status == GPU_OK)
+        status = upload_vector(d, dtype, h->count, h->values, &out->values);
+    if (status != GPU_OK)
+        gpu_sparse_release(out);
+    return status;
+}
+
+gpu_status gpu_host_rows_download(const gpu_sparse *s, gpu_host_rows *h)
+{
+    TRY(gpu_host_rows_create(h, s->rows, s->cols, s->count));
+    TRY(gpu_download(&s->starts, h->starts));
+    TRY(gpu_download(&s->columns, h->columns));
+    TRY(gpu_download(&s->values, h->values));
+    if (s->values.dtype == GPU_F32)
+        gpu_widen_f32(h->values, h->count);
+    return GPU_OK;
+}
+
+gpu_status gpu_sparse_create(gpu_sparse *out, gpu_device *device,
+                             gpu_dtype dtype, const gpu_triplets *from)
+{
+    gpu_host_rows h;
+    *out = (gpu_sparse){0};
+    gpu_status status = gpu_host_rows_from_triplets(from, &h);
+    if (status == GPU_OK)
+        status = upload_rows(&h, dtype, device, out);
+    gpu_host_rows_free(&h);
+    return status;
+}
+
+/* --- dense matrices ------------------------------------------------------- */
+
+static double element(const void *host, gpu_dtype dtype, int64_t at)
+{
+    return dtype == GPU_F64   ? ((const double *)host)[at]
+           : dtype == GPU_F32 ? (double)((const float *)host)[at]
+                              : (double)((const uint8_t *)host)[at];
+}
+
+static int64_t count_entries(const void *host, gpu_dtype dtype, int64_t size)
+{
+    int64_t count = 0;
+    for (int64_t at = 0; at < size; at++)
+        count += element(host, dtype, at) != 0;
+    return count;
+}
+
+/* host: m's elements, row-major. Creates h. */
+static gpu_status collect_entries(const gpu_matrix *m, const void *host,
+                                  gpu_host_rows *h)
+{
+    int64_t n = 0;
+    TRY(gpu_host_rows_create(h, m->rows, m->cols,
+                             count_entries(host, m->dtype, gpu_size(m))));
+    for (int64_t i = 0; i < m->rows; i++) {
+        for (int64_t j = 0; j < m->cols; j++) {
+            double x = element(host, m->dtype, i * m->cols + j);
+            if (x == 0)
+                continue;
+            h->columns[n] = (int32_t)j;
+            h->values[n++] = x;
+        }
+        h->starts[i + 1] = (int32_t)n;
+    }
+    return GPU_OK;
+}
+
+static gpu_status no_room(size_t bytes)
+{
+    return gpu_fail(GPU_MEMORY, "out of memory: %s for a dense copy",
+                    gpu_bytes_text(bytes));
+}
+
+gpu_status gpu_sparse_from_dense(const gpu_matrix *m, gpu_dtype dtype,
+                                 gpu_device *device, gpu_sparse *out)
+{
+    gpu_device *d;
+    gpu_host_rows h = {0};
+    const gpu_matrix *in[] = {m};
+    *out = (gpu_sparse){0};
+    TRY(gpu_check_operands("sparse", in, 1, &d));
+    void *host = malloc(gpu_bytes(m) + 1);
+    if (!host)
+        return no_room(gpu_bytes(m));
+    gpu_status status = gpu_download(m, host);
+    if (status == GPU_OK)
+        status = collect_entries(m, host, &h);
+    free(host);
+    if (status == GPU_OK)
+        status = upload_rows(&h, dtype, device ? device : d, out);
+    gpu_host_rows_free(&h);
+    return status;
+}
+
+static void place(void *host, gpu_dtype dtype, int64_t at, double x)
+{
+    if (dtype == GPU_F64)
+        ((double *)host)[at] = x;
+    else
+        ((float *)host)[at] = (float)x;
+}
+
+/* out exists; its elements are put together in host. */
+static gpu_status fill_dense(const gpu_host_rows *h, gpu_matrix *out)
+{
+    void *host = calloc(gpu_bytes(out) + 1, 1);
+    if (!host)
+        return no_room(gpu_bytes(out));
+    for (int64_t i = 0; i < h->rows; i++)
+        for (int32_t e = h->starts[i]; e < h->starts[i + 1]; e++)
+            place(host, out->dtype, i * h->cols + h->columns[e], h->values[e]);
+    gpu_status status = gpu_upload(out, host);
+    free(host);
+    return status;
+}
+
+gpu_status gpu_sparse_to_dense(const gpu_sparse *s, gpu_matrix *out)
+{
+    gpu_device *d;
+    gpu_host_rows h;
+    out->storage = NULL;
+    TRY(gpu_sparse_check("full", s, &d));
+    TRY(gpu_create(out, d, s->values.dtype, 2, s->rows, s->cols));
+    gpu_status status = gpu_host_rows_download(s, &h);
+    if (status == GPU_OK)
+        status = fill_dense(&h, out);
+    gpu_host_rows_free(&h);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+/* --- other sparse matrices ------------------------------------------------ */
+
+gpu_status gpu_sparse_transposed(const gpu_sparse *s, gpu_sparse *out)
+{
+    gpu_device *d;
+    gpu_host_rows from, turned = {0};
+    *out = (gpu_sparse){0};
+    TRY(gpu_sparse_check("transpose", s, &d));
+    gpu_status status = gpu_host_rows_download(s, &from);
+    if (status == GPU_OK)
+        status = gpu_host_rows_transposed(&from, &turned);
+    if (status == GPU_OK)
+        status = upload_rows(&turned, s->values.dtype, d, out);
+    gpu_host_rows_free(&from);
+    gpu_host_rows_free(&turned);
+    return status;
+}
+
+/* A part of out that is the same as s's, or a copy on another device. */
+static gpu_status share(const gpu_matrix *from, gpu_dtype dtype, gpu_device *d,
+                        gpu_matrix *out)
+{
+    if (from->dtype != dtype || gpu_matrix_device(from) != d)
+        return gpu_clone(from, dtype, d, out);
+    gpu_retain(from);
+    *out = *from;
+    return GPU_OK;
+}
+
+gpu_status gpu_sparse_clone(const gpu_sparse *s, gpu_dtype dtype,
+                            gpu_device *device, gpu_sparse *out)
+{
+    gpu_device *own;
+    *out = (gpu_sparse){.rows = s->rows, .cols = s->cols, .count = s->count};
+    TRY(gpu_sparse_check("clone", s, &own));
+    gpu_device *d = device ? device : own;
+    gpu_status status = share(&s->starts, GPU_F32, d, &out->starts);
+    if (status == GPU_OK)
+        status = share(&s->columns, GPU_F32, d, &out->columns);
+    if (status == GPU_OK)
+        status = share(&s->values, dtype, d, &out->values);
+    if (status != GPU_OK)
+        gpu_sparse_release(out);
+    return status;
+}
+
+gpu_status gpu_sparse_scaled(const gpu_sparse *s, double factor,
+                             gpu_sparse *out)
+{
+    gpu_program p;
+    const gpu_matrix *in[] = {&s->values};
+    TRY(gpu_sparse_clone(s, s->values.dtype, NULL, out));
+    gpu_release(&out->values);
+    gpu_program_start(&p, 1);
+    int by = gpu_program_constant(&p, factor);
+    gpu_program_add(&p, GPU_OP_mul, 0, by, 0);
+    gpu_status status = gpu_map("mul", &p, in, &out->values);
+    if (status != GPU_OK)
+        gpu_sparse_release(out);
+    return status;
+}

@@ -1,0 +1,113 @@
+-- What the library's functions in Lua share: errors with the caller's place,
+-- checked arguments, tables that show themselves.
+local library, _, help = ...
+local checks = {}
+local error, getmetatable, next, pcall = error, getmetatable, next, pcall
+local setmetatable, tostring, type = setmetatable, tostring, type
+local concat, sort = table.concat, table.sort
+local format, huge, match = string.format, math.huge, string.match
+
+-- f as its callers see it: an error raised in a file of the library, or by a
+-- function called from there, has the place of f's caller.
+local files = {checks = true, products = true, rungs = true, timing = true}
+local function placed(f)
+    local function finish(ok, ...)
+        if ok then return ... end
+        local message = ...
+        if type(message) == "string" then
+            local file, text = match(message, "^(%a+):%d+: (.*)$")
+            if files[file] then error(text, 2) end
+        end
+        error(message, 0)
+    end
+    return function(...)
+        return finish(pcall(f, ...))
+    end
+end
+
+-- Makes f the library's function `name`, with its help.
+function checks.add(name, usage, text, example, result, f)
+    library[name] = placed(f)
+    help[name] = {usage = usage, help = text, example = example,
+                  result = result}
+end
+
+-- Raises "what: format" with the values.
+local function fail(what, text, ...)
+    error(what .. ": " .. format(text, ...))
+end
+checks.fail = fail
+
+-- How a message names a wrong value.
+local function brief(x)
+    if type(x) == "number" or x == nil then return tostring(x) end
+    if type(x) == "string" and #x <= 40 then return format("%q", x) end
+    return "a " .. (getmetatable(x) == "matrix" and "matrix" or type(x))
+end
+checks.brief = brief
+
+function checks.shape_of(A)
+    if type(A) == "number" then return "a number" end
+    return A.ndim == 1 and format("vector %d", A.rows) or
+        format("%dx%d", A.rows, A.cols)
+end
+
+function checks.matrix(what, name, A)
+    if type(A) ~= "userdata" or getmetatable(A) ~= "matrix" then
+        fail(what, "%s is %s, expected a matrix", name, brief(A))
+    end
+    if A.device == "none" then fail(what, "%s has been freed", name) end
+end
+
+-- Rows, columns and inner dimension of A * B; vectors act as a row on the
+-- left and a column on the right.
+function checks.sizes(A, B)
+    return A.ndim == 1 and 1 or A.rows, B.ndim == 1 and 1 or B.cols,
+        A.ndim == 1 and A.rows or A.cols
+end
+
+-- A and B are operands of a product; returns the shape of A * B.
+function checks.product(what, A, B)
+    checks.matrix(what, "A", A)
+    checks.matrix(what, "B", B)
+    local rows, cols, inner = checks.sizes(A, B)
+    if inner ~= B.rows then
+        fail(what, "inner dimensions differ (%d and %d): A is %s, B is %s",
+            inner, B.rows, checks.shape_of(A), checks.shape_of(B))
+    end
+    if A.ndim == 1 and B.ndim == 1 then return "a number" end
+    return (A.ndim == 1 or B.ndim == 1) and
+        format("vector %d", rows * cols) or format("%dx%d", rows, cols)
+end
+
+-- The options table: its keys are those of `kinds`, their values of the kind
+-- given there; numbers are positive.
+function checks.options(what, options, kinds)
+    if options == nil then return {} end
+    if type(options) ~= "table" then
+        fail(what, "the options are %s, expected a table", brief(options))
+    end
+    for key, value in next, options do
+        local kind = kinds[key]
+        if not kind then
+            local names = {}
+            for name in next, kinds do names[#names + 1] = name end
+            sort(names)
+            fail(what, "unknown option %s: there are %s", brief(key),
+                concat(names, " "))
+        elseif type(value) ~= kind then
+            fail(what, "%s is %s, expected a %s", key, brief(value), kind)
+        elseif kind == "number" and not (value > 0 and value < huge) then
+            fail(what, "%s must be above 0 and finite, not %s", key,
+                brief(value))
+        end
+    end
+    return options
+end
+
+-- A table that shows itself as text.
+function checks.shown(fields, text)
+    return setmetatable(fields, {__tostring = function() return text end})
+end
+
+package.loaded["lumat.checks"] = checks

@@ -1,0 +1,204 @@
+-- The ladder: its rungs listed, and raced on a product.
+local library = ...
+local checks, products = require "lumat.checks", require "lumat.products"
+local fail, brief = checks.fail, checks.brief
+local ipairs, pcall, tostring, type = ipairs, pcall, tostring, type
+local concat, sort = table.concat, table.sort
+local format, gsub, huge = string.format, string.gsub, math.huge
+
+-- --- the list ------------------------------------------------------------
+
+-- Those an operand's type rules out are found by trying, in a race.
+local function rungs_of(operation, device)
+    local rungs = {}
+    for _, k in ipairs(library.kernel_list(device)) do
+        if k.operation == operation then rungs[#rungs + 1] = k end
+    end
+    return rungs
+end
+
+-- What the kernel keeps of its operands' own precision.
+local function precision_of(k)
+    return k.precision == "f32" and "full" or k.precision
+end
+
+local function rung_line(k, chosen)
+    return format("%s %-11s %-5s %s%s", k.name == chosen and "*" or " ",
+        k.name, precision_of(k), k.idea,
+        k.available and "" or format(" (not here: needs %s)", k.needs))
+end
+
+-- "matmul 4x5 by 5x6, f32 on cpu; auto takes openblas", and that name.
+local function product_title(operation, A, B)
+    local chosen = library.kernel_choice and library.kernel_choice(A, B)
+    local dtype = (A.dtype == "f64" or B.dtype == "f64") and "f64" or "f32"
+    return format("%s %s by %s, %s on %s%s", operation, checks.shape_of(A),
+        checks.shape_of(B), dtype, A.device,
+        chosen and "; auto takes " .. chosen or ""), chosen, dtype
+end
+
+-- Adds an operation's rungs to the list and to the lines that show it.
+local function list_operation(list, lines, title, rungs, chosen)
+    lines[#lines + 1] = title
+    for _, k in ipairs(rungs) do
+        list[#list + 1] = k
+        lines[#lines + 1] = rung_line(k, chosen)
+    end
+end
+
+local function list_ladder(device)
+    local list, lines = {}, {}
+    for _, operation in ipairs{"dot", "matmul"} do
+        list_operation(list, lines, operation .. " on " ..
+            (device or library.device()), rungs_of(operation, device))
+    end
+    return list, lines
+end
+
+local function list_for(A, B)
+    checks.product("kernels", A, B)
+    local operation, list, lines = products.operation_on(A, B), {}, {}
+    local title, chosen = product_title(operation, A, B)
+    list_operation(list, lines, title, rungs_of(operation, A.device), chosen)
+    list.choice = chosen
+    return list, lines
+end
+
+checks.add("kernels", "kernels([device]) or kernels(A, B)",
+    "The ladder: every kernel of dot and matmul, with its precision, idea " ..
+    "and needs; or those for A * B, with the one that auto takes. " ..
+    "Also :kernel.",
+    'kernels("cpu").count > 2', "true",
+    function(A, B)
+        local list, lines
+        if type(A) == "userdata" then
+            list, lines = list_for(A, B)
+        elseif A == nil or type(A) == "string" then
+            list, lines = list_ladder(A)
+        else
+            fail("kernels", "the device is %s, expected a name", brief(A))
+        end
+        list.count = #list
+        return checks.shown(list, concat(lines, "\n"))
+    end)
+
+-- --- the race ------------------------------------------------------------
+
+-- Does f run? The message if not, without its place and operation.
+local function attempt(f)
+    local ok, result = pcall(f)
+    if ok then return result end
+    local text = gsub(tostring(result), "^[^:]*:%d+: ", "")
+    return nil, (gsub(text, "^%l+: ", ""))
+end
+
+-- One call of a kernel, writing to the same result each time.
+local function runner(operation, A, B, name)
+    local how = {kernel = name}
+    if operation == "dot" then
+        return function() return library.dot(A, B, how) end
+    end
+    local C, why = attempt(function() return library.matmul(A, B, how) end)
+    if not C then return nil, why end
+    how.out = library.mul(C, 0 / 0, {out = C}) -- what is not written shows
+    return function() return library.matmul(A, B, how) end
+end
+
+-- The flops and bytes that A * B cannot do without.
+local function work_of(A, B, dtype)
+    local rows, cols, inner = checks.sizes(A, B)
+    local is_dot = products.operation_on(A, B) == "dot"
+    local elements = rows * inner + inner * cols +
+        (is_dot and 0 or rows * cols)
+    return is_dot and 0 or 2.0 * rows * cols * inner,
+        elements * (dtype == "f64" and 8.0 or 4.0)
+end
+
+-- A kernel's row: time, rate and errors, or `why` there are none.
+local function race_one(row, A, B, known, options)
+    local run, why = runner(row.operation, A, B, row.name)
+    local result
+    if run then result, why = attempt(run) end
+    if not result then
+        row.why = why
+        return
+    end
+    local v = products.judge(result, A, B, known, {kernel = row.name})
+    row.accept, row.error, row.worst, row.verdict = v.accept, v.error,
+        v.worst, tostring(v)
+    row.time = library.bench(run, {seconds = options.seconds or 0.2,
+        least = 3, device = A.device}).median
+    local rows, cols, inner = checks.sizes(A, B)
+    row.gflops = 2.0 * rows * cols * inner / row.time / 1e9
+end
+
+local function add_rate(row, A, B, dtype)
+    local flops, bytes = work_of(A, B, dtype)
+    if library.rate then
+        row.rate, row.unit, row.share, row.peak =
+            library.rate(flops, bytes, row.time, dtype, A.device)
+    end
+end
+
+local peers = {cublas = true, openblas = true}
+
+local function row_text(r)
+    if r.accept == nil then
+        return format("%-11s cannot: %s", r.name, r.why)
+    end
+    local rate = r.rate and format("%9.4g %-7s %6.0f %%", r.rate, r.unit,
+        100 * r.share) or format("%26s", "")
+    return format("%-11s %8.4g us %s %8.1e %8.1e %8s  %s", r.name,
+        r.time * 1e6, rate, r.error, r.worst,
+        r.ratio and format("%.2f", r.ratio) or "-",
+        (gsub(gsub(r.verdict, "^Accept.*", "Accept"), ", relative.*", "")))
+end
+
+-- The time of the vendor's kernel, and its name.
+local function find_peer(rows)
+    for _, r in ipairs(rows) do
+        if peers[r.name] and r.accept ~= nil then return r end
+    end
+    return {name = "peer"}
+end
+
+local function heading(rows, peer)
+    local peak = rows[1] and rows[1].peak
+    return format("%-11s %8s    %9s %16s %8s %8s %9s", "kernel", "time",
+        "rate",
+        peak == "memory" and "of memory" or peak and peak .. " peak" or "",
+        "error", "worst", "x " .. peer.name)
+end
+
+checks.add("race", "race(A, B [, {seconds=}])",
+    "Runs every kernel on A * B (or on the dot of two vectors), checks each " ..
+    "against the bound it promises and ranks them by time: rate, share of " ..
+    "the measured peak, error (Frobenius), worst (largest |e| / |A||B|), and " ..
+    "how many times as fast as the vendor's. Also :race.",
+    "race(ones(3, 3), ones(3, 3), {seconds = 0.01})[1].accept", "true",
+    function(A, B, options)
+        checks.product("race", A, B)
+        options = checks.options("race", options, {seconds = "number"})
+        local operation, rows = products.operation_on(A, B), {}
+        local title, _, dtype = product_title(operation, A, B)
+        local known = products.reference(A, B)
+        for _, k in ipairs(rungs_of(operation, A.device)) do
+            if k.available then
+                local row = {operation = operation, name = k.name,
+                             precision = k.precision, time = huge}
+                race_one(row, A, B, known, options)
+                if row.accept ~= nil then add_rate(row, A, B, dtype) end
+                rows[#rows + 1] = row
+            end
+        end
+        sort(rows, function(a, b) return a.time < b.time end)
+        local peer = find_peer(rows)
+        local lines = {title, heading(rows, peer)}
+        for _, row in ipairs(rows) do
+            if row.accept ~= nil and peer.time then
+                row.ratio = peer.time / row.time
+            end
+            lines[#lines + 1] = row_text(row)
+        end
+        return checks.shown(rows, concat(lines, "\n"))
+    end)

@@ -1,0 +1,235 @@
+-- What the benchmarks of dot and matmul share: options, medians and held
+-- times, the table and the CSV file, targets and their verdicts.
+local figures = {failures = 0, targets = {}}
+
+-- --- options -------------------------------------------------------------
+
+local takes_value = {seconds = true, device = true, csv = true, only = true}
+
+local function usage(name, problem)
+    io.stderr:write(name, ": ", problem, "\nusage: lumat ", name, ".lua ",
+        "[--quick] [--device D] [--only PATTERN] [--seconds S] [--csv FILE]\n")
+    os.exit(2)
+end
+
+local function read_words(name)
+    local options, i = {}, 1
+    while arg[i] do
+        local word = arg[i]:match("^%-%-(%a+)$")
+        if word == "quick" then
+            options.quick = true
+        elseif takes_value[word] then
+            i = i + 1
+            options[word] = arg[i] or usage(name, "--" .. word ..
+                " needs a value")
+        else
+            usage(name, "what is " .. arg[i] .. "?")
+        end
+        i = i + 1
+    end
+    return options
+end
+
+-- The options of a benchmark, with `seconds` for each held figure and a tenth
+-- of it for each median; opens the CSV file.
+function figures.start(name)
+    local options = read_words(name)
+    local seconds = tonumber(options.seconds or (options.quick and 0.05 or 0.8))
+    if not seconds or seconds <= 0 or seconds == math.huge then
+        usage(name, "--seconds needs a positive number")
+    end
+    if options.only and not pcall(string.find, "", options.only) then
+        usage(name, "--only needs a Lua pattern, not " .. options.only)
+    end
+    if options.device then device(options.device) end
+    options.seconds, options.device = seconds, device()
+    options.on_gpu = options.device ~= "cpu"
+    figures.options, figures.started = options, clock()
+    if options.csv then figures.csv = assert(io.open(options.csv, "w")) end
+    local limit, _, what = peak(options.device), device()
+    print(("%s: %s"):format(options.device, what))
+    print(("measured peaks: f32 %.4g TFLOP/s, f64 %.4g TFLOP/s, memory %.4g "
+        .. "GB/s"):format(limit.f32_flops / 1e12, limit.f64_flops / 1e12,
+        limit.bytes / 1e9))
+    if not forget and options.on_gpu then
+        print("there is no forget(): what is kept about operands stays")
+    end
+    return options
+end
+
+-- Is this one asked for?
+function figures.wanted(...)
+    local only = figures.options.only
+    return not only or table.concat({...}, " "):find(only) ~= nil
+end
+
+-- --- time ----------------------------------------------------------------
+
+-- The median seconds of f, with low and high.
+function figures.median(f)
+    local options = figures.options
+    return bench(f, {seconds = options.seconds / 10, least = 3,
+        device = options.device})
+end
+
+local function timed_calls(f, count)
+    return (timed(function()
+        for _ = 1, count do f() end
+    end, figures.options.device))
+end
+
+-- Seconds a call of each of the functions when it is repeated without pause,
+-- as long as the power limit needs to show; one after the other, twice, so
+-- that ratios are of one time and one temperature.
+function figures.held(list)
+    local half, sums = figures.options.seconds / 2, {}
+    for round = 1, 2 do
+        for i, f in ipairs(list) do
+            f()
+            local few = timed_calls(f, 3) / 3
+            timed_calls(f, math.ceil(half / 4 / few))
+            local count = math.max(2, math.ceil(half / few))
+            sums[i] = (sums[i] or 0) + timed_calls(f, count) / count
+        end
+    end
+    for i = 1, #sums do sums[i] = sums[i] / 2 end
+    return sums
+end
+
+-- Takes the next of the sets at each call, so that no cache holds them all.
+function figures.rotating(sets, f)
+    local i = 0
+    return function()
+        i = i % #sets + 1
+        return f(sets[i])
+    end
+end
+
+-- --- the table -----------------------------------------------------------
+
+local columns = {"what", "kernel", "dtype", "size", "seconds", "low", "high",
+    "held", "rate", "unit", "share", "peak", "error", "worst", "ratio",
+    "must", "goal", "verdict"}
+
+local function quoted(value)
+    if type(value) ~= "string" then return tostring(value or "") end
+    return '"' .. value:gsub('"', '""') .. '"'
+end
+
+-- A line of the CSV file, its first one being the names of the columns.
+function figures.record(row)
+    if not figures.csv then return end
+    if not figures.headed then
+        figures.csv:write(table.concat(columns, ","), "\n")
+        figures.headed = true
+    end
+    local fields = {}
+    for i, name in ipairs(columns) do fields[i] = quoted(row[name]) end
+    figures.csv:write(table.concat(fields, ","), "\n")
+end
+
+function figures.heading(title)
+    print(("\n%s\n  %-14s %11s %11s %16s %9s %8s %8s %6s"):format(title,
+        "kernel", "median", "held", "rate", "of peak", "error", "worst",
+        "x peer"))
+end
+
+local function time_text(seconds)
+    if not seconds then return ("%11s"):format("") end
+    if seconds < 1e-3 then return ("%8.4g us"):format(seconds * 1e6) end
+    if seconds < 1 then return ("%8.4g ms"):format(seconds * 1e3) end
+    return ("%8.4g s "):format(seconds)
+end
+
+-- A figure: kernel, dtype, size, time (a bench), held, flops, bytes, error,
+-- worst, peer (seconds of the vendor's). Held times count where there are
+-- any. The share of a kernel of tensor cores may exceed 100 %: the peak is
+-- that of plain multiply-adds.
+function figures.show(f)
+    local seconds = f.held or f.time.median
+    f.seconds, f.low, f.high = f.time.median, f.time.low, f.time.high
+    if rate then
+        f.rate, f.unit, f.share, f.peak = rate(f.flops, f.bytes, seconds,
+            f.dtype, figures.options.device)
+    end
+    f.ratio = f.peer and f.peer / seconds
+    print(("  %-14s %s %s %8.4g %-7s %5s %% %s %8s %8s %6s"):format(f.kernel,
+        time_text(f.seconds), time_text(f.held), f.rate or 0, f.unit or "",
+        ("%.0f"):format(100 * (f.share or 0)), (f.peak or ""):sub(1, 3),
+        f.error and ("%.1e"):format(f.error) or "",
+        f.worst and ("%.1e"):format(f.worst) or "",
+        f.ratio and ("%.2f"):format(f.ratio) or ""))
+    figures.record(f)
+end
+
+-- why is a reason, or an error's message with its place and operation.
+function figures.left_out(kernel, why)
+    why = why:gsub("^[^:]*:%d+: ", ""):gsub("^%l+: ", "")
+    print(("  %-14s %s"):format(kernel, why:sub(1, 82)))
+end
+
+-- A result that is wrong is never timed.
+function figures.fails(kernel, what)
+    figures.failures = figures.failures + 1
+    print(("  %-14s FAILS: %s"):format(kernel, what))
+end
+
+-- --- targets -------------------------------------------------------------
+
+-- value against `must` and `goal`, either of which may be absent; `most`: they
+-- are not to be exceeded. A missing value says what is missing.
+local function verdict(t)
+    local function reaches(limit)
+        if t.most then return t.value <= limit end
+        return t.value >= limit
+    end
+    if not t.value then return "not measured" end
+    if t.goal and reaches(t.goal) then return "met goal" end
+    if t.must and reaches(t.must) then return "met must" end
+    local limit = t.must or t.goal
+    local off = t.most and t.value / limit - 1 or 1 - t.value / limit
+    return ("missed by %.1f %%"):format(100 * off)
+end
+
+function figures.target(t)
+    figures.targets[#figures.targets + 1] = t
+end
+
+local function number(x)
+    return x and ("%.4g"):format(x) or "-"
+end
+
+function figures.show_targets()
+    if not figures.options.on_gpu then
+        print("\nno GPU here: the targets of the ladder are for one")
+        return
+    end
+    print(("\n%-58s %8s %6s %6s  %s"):format("target", "is", "must", "goal",
+        "verdict"))
+    local met, count = 0, 0
+    for _, t in ipairs(figures.targets) do
+        local v = verdict(t)
+        if t.value then
+            count = count + 1
+            met = met + (v:find("met ", 1, true) == 1 and 1 or 0)
+        end
+        print(("%-58s %8s %6s %6s  %s"):format(t.what, number(t.value),
+            number(t.must), number(t.goal), v))
+        figures.record{what = "target: " .. t.what, ratio = t.value,
+            must = t.must, goal = t.goal, verdict = v}
+    end
+    print(("%d of %d measured targets met"):format(met, count))
+end
+
+-- Ends the benchmark: exit code 1 when a result was wrong.
+function figures.finish()
+    print(("\n%.0f s in all, %g s a held figure"):format(
+        clock() - figures.started, figures.options.seconds))
+    if figures.csv then assert(figures.csv:close()) end
+    if figures.failures > 0 then
+        print(("%d results were wrong"):format(figures.failures))
+        os.exit(1)
+    end
+end
+
+return figures
