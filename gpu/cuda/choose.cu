@@ -1,30 +1,30 @@
 /* Which rung `auto` takes. Policy only: no kernel is launched here. */
 #include "kernels/kernel.h"
 
-/* A block of `register` computes 128 columns of c, or rows, whatever c's
- * size, and one multiprocessor with one block reaches about five times the
- * rate it has with `tiled`. So `register` pays as soon as a fifth of the
- * device has a tile, unless most of each tile lies outside c: `tiled` then
- * wastes less, and as it has more blocks it wins already at half the gain. */
-enum { REGISTER_TILE = 128, TILED_TILE = 32, GAIN = 5 };
+/* Up to so many rows or columns of c, a product is a matter of reading the
+ * other operand once. */
+enum { FEW = 4 };
 
-static double used_share(const gpu_gemm *p, int64_t tile)
+/* f64 tensor cores are fast on the large processors alone: 8.0, 9.0, 10.0. On
+ * the others FP16's are not faster than three times FP32 either. */
+static bool is_large_processor(const cuda_device *d)
 {
-    double inside = (double)p->c.rows * (double)p->c.cols;
-    double tiles =
-        (double)ceil_div(p->c.rows, tile) * (double)ceil_div(p->c.cols, tile);
-    return inside / (tiles * (double)tile * (double)tile);
+    return d->capability >= 80 && d->capability % 10 == 0 &&
+           d->capability < 120;
 }
 
 const gpu_kernel *gpu_cuda_choose_matmul(void *device, const gpu_gemm *p)
 {
     const cuda_device *d = (const cuda_device *)device;
-    int64_t tiles =
-        ceil_div(p->c.rows, REGISTER_TILE) * ceil_div(p->c.cols, REGISTER_TILE);
-    double gain = (double)GAIN / 2 * used_share(p, REGISTER_TILE);
-    if (tiles * GAIN >= d->sms && gain > used_share(p, TILED_TILE))
-        return &gpu_cuda_matmul_register;
-    return &gpu_cuda_matmul_tiled;
+    if (smaller(p->c.rows, p->c.cols) <= FEW)
+        return &gpu_cuda_matmul_vector;
+    if (p->c.dtype == GPU_F64)
+        return is_large_processor(d) ? &gpu_cuda_matmul_dmma
+                                     : &gpu_cuda_matmul_register;
+    if (!is_large_processor(d) || p->a.cols < 32)
+        return d->capability >= 80 ? &gpu_cuda_matmul_simt
+                                   : &gpu_cuda_matmul_register;
+    return &gpu_cuda_matmul_split16;
 }
 
 /* One launch, the exactest sums and the widest loads: nothing is better at
@@ -35,5 +35,5 @@ const gpu_kernel *gpu_cuda_choose_dot(void *device, const gpu_view *x,
     (void)device;
     (void)x;
     (void)y;
-    return &gpu_cuda_dot_shuffle;
+    return &gpu_cuda_dot_stream;
 }

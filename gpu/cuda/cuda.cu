@@ -1,13 +1,14 @@
 /* The CUDA backend's table: finding and opening devices, timing, and the one
  * place where CUDA errors become statuses. */
 #include "cuda_device.h"
+#include "la.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 const gpu_host *gpu_cuda_host;
 
-enum { SLOT_BYTES = 4096, TICKETS = 64, OLDEST = 80 };
+enum { SLOT_BYTES = 4096, TICKETS = 256, OLDEST = 80 };
 
 /* Errors after which the process's context is of no use any more. The first
  * group says so in CUDA 13.0's header; the last line is hardware and unknown
@@ -145,8 +146,10 @@ static void close_device(void *device)
 {
     cuda_device *d = (cuda_device *)device;
     if (!d->lost && cudaSetDevice(d->ordinal) == cudaSuccess) {
-        if (d->stream)
+        if (d->stream) {
             cudaStreamSynchronize(d->stream);
+            gpu_cuda_la_close(d);
+        }
         if (d->scratch)
             cudaFree(d->scratch);
         if (d->tickets)
@@ -247,6 +250,7 @@ static const gpu_backend backend = {
     .kernels = gpu_cuda_kernels,
     .choose_matmul = gpu_cuda_choose_matmul,
     .choose_dot = gpu_cuda_choose_dot,
+    .sparse_product = gpu_cuda_sparse_product,
     .solve = NULL,
     .determinant = NULL,
 };

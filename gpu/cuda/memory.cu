@@ -2,12 +2,14 @@
  * the host and back. */
 #include "cuda_device.h"
 
+/* Kernels read 16 bytes at a time where an element lies anywhere in them. */
+enum { GROUP = 16 };
+
 gpu_status gpu_cuda_alloc(void *device, size_t bytes, void **data)
 {
     ENTER(d, device);
     *data = NULL;
-    if (bytes == 0)
-        bytes = 1;
+    bytes = (bytes + GROUP) / GROUP * GROUP;
     cudaError_t error = cudaMallocAsync(data, bytes, d->stream);
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();

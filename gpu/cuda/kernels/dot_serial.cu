@@ -4,7 +4,7 @@
  * The textbook's first way. Limited by one thread's chain of additions: a
  * shared-memory read and an addition for every element, while 255 threads
  * wait. Any GPU, any strides. */
-#include "kernel.h"
+#include "dot.h"
 
 enum { THREADS = 256, BLOCKS_PER_SM = 8 };
 
@@ -18,9 +18,11 @@ __device__ T add_one_by_one(const T *products, int64_t count, T sum)
 
 template <class T>
 __global__ void __launch_bounds__(THREADS)
-    serial_kernel(const pair<T> p, int64_t chunk, T *partials)
+    serial_kernel(const pair<T> p, T *partials)
 {
     __shared__ T products[THREADS];
+    int64_t rounds = (p.n + THREADS - 1) / THREADS;
+    int64_t chunk = (rounds + gridDim.x - 1) / gridDim.x * THREADS;
     int64_t begin = blockIdx.x * chunk, end = min(begin + chunk, p.n);
     T sum = 0;
     for (int64_t first = begin; first < end; first += THREADS) {
@@ -59,21 +61,8 @@ template <class T>
 static gpu_status launch(cuda_device *d, const gpu_view *x, const gpu_view *y,
                          double *out)
 {
-    pair<T> p = typed_pair<T>(x, y);
-    int64_t rounds = larger(ceil_div(p.n, THREADS), 1);
-    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
-    int64_t chunk = ceil_div(rounds, most) * THREADS;
-    int blocks = (int)larger(ceil_div(p.n, chunk), 1);
-    T *partials;
-    TRY(gpu_cuda_scratch(d, blocks * sizeof(T), (void **)&partials));
-    serial_kernel<T><<<blocks, THREADS, 0, d->stream>>>(p, chunk, partials);
-    LAUNCHED(d);
-    serial_fold_kernel<T>
-        <<<1, THREADS, 0, d->stream>>>(partials, blocks, d->slot);
-    LAUNCHED(d);
-    TRY(gpu_cuda_wait(d));
-    *out = *d->slot;
-    return GPU_OK;
+    return run_stages<T>(d, typed_pair<T>(x, y), THREADS, BLOCKS_PER_SM,
+                         serial_kernel<T>, serial_fold_kernel<T>, out);
 }
 
 static gpu_status serial(void *device, const gpu_view *x, const gpu_view *y,

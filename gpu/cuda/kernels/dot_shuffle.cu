@@ -5,28 +5,9 @@
  * pairs of 16-byte loads are in flight for each thread. Wide loads need unit
  * strides and vectors that lie alike in their 16 bytes; anything else goes
  * element by element. Any GPU. */
-#include "kernel.h"
+#include "dot.h"
 
 enum { THREADS = 256, WARPS = THREADS / 32, BLOCKS_PER_SM = 4, UNROLL = 4 };
-
-/* The elements before the first wide one, the wide ones, and the rest. */
-typedef struct parts {
-    int64_t head, wide;
-} parts;
-
-template <class T> struct alignas(16) vector {
-    T at[16 / sizeof(T)];
-};
-
-template <class T>
-__device__ __forceinline__ double multiply(vector<T> x, vector<T> y)
-{
-    double sum = 0;
-#pragma unroll
-    for (int e = 0; e < (int)(16 / sizeof(T)); e++)
-        sum += (double)x.at[e] * (double)y.at[e];
-    return sum;
-}
 
 template <class T>
 __device__ double add_wide(const pair<T> &p, parts w, int64_t t, int64_t step)
@@ -63,22 +44,6 @@ __device__ double add_narrow(const pair<T> &p, int64_t first, int64_t end,
     return sum;
 }
 
-/* Thread 0 returns the sum over the block. */
-__device__ double fold_block(double sum, double *shared)
-{
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int apart = 16; apart > 0; apart /= 2)
-        sum += __shfl_down_sync(~0u, sum, apart);
-    __syncthreads(); /* shared is free */
-    if (lane == 0)
-        shared[warp] = sum;
-    __syncthreads(); /* the warps' sums are there */
-    sum = threadIdx.x < WARPS ? shared[threadIdx.x] : 0;
-    for (int apart = WARPS / 2; warp == 0 && apart > 0; apart /= 2)
-        sum += __shfl_down_sync(~0u, sum, apart);
-    return sum;
-}
-
 /* Writes the block's sum and says whether all others had written theirs. */
 __device__ bool is_last(double sum, double *partials, unsigned *ticket)
 {
@@ -98,37 +63,24 @@ __global__ void __launch_bounds__(THREADS)
                    double *out)
 {
     __shared__ double shared[WARPS];
-    const int64_t per_load = 16 / sizeof(T);
     int64_t step = (int64_t)gridDim.x * THREADS;
     int64_t t = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     double sum = add_wide(p, w, t, step);
     if (t < w.head)
         sum += add_narrow(p, t, t + 1, 1);
-    sum += add_narrow(p, w.head + w.wide * per_load + t, p.n, step);
-    sum = fold_block(sum, shared);
+    sum += add_narrow(p, w.head + w.wide * WIDTH<T> + t, p.n, step);
+    sum = fold_block<WARPS>(sum, shared);
     if (!is_last(sum, partials, ticket))
         return;
     __threadfence(); /* the others' sums are seen after the ticket */
     sum = 0;
     for (unsigned i = threadIdx.x; i < gridDim.x; i += THREADS)
         sum += __ldcg(partials + i);
-    sum = fold_block(sum, shared);
+    sum = fold_block<WARPS>(sum, shared);
     if (threadIdx.x == 0) {
         *out = sum;
         *ticket = 0;
     }
-}
-
-template <class T> static parts find_parts(const pair<T> *p)
-{
-    const int64_t per_load = 16 / sizeof(T);
-    uintptr_t x = (uintptr_t)p->x % 16, y = (uintptr_t)p->y % 16;
-    parts w = {0, 0};
-    if (p->x_stride != 1 || p->y_stride != 1 || x != y)
-        return w;
-    w.head = smaller((int64_t)((16 - x) % 16 / sizeof(T)), p->n);
-    w.wide = (p->n - w.head) / per_load;
-    return w;
 }
 
 template <class T>
@@ -136,8 +88,8 @@ static gpu_status launch(cuda_device *d, const gpu_view *x, const gpu_view *y,
                          double *out)
 {
     pair<T> p = typed_pair<T>(x, y);
-    parts w = find_parts(&p);
-    int64_t loads = larger(w.wide, p.n - w.wide * (int64_t)(16 / sizeof(T)));
+    parts w = find_parts(p);
+    int64_t loads = larger(w.wide, p.n - w.wide * WIDTH<T>);
     int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
     int64_t wanted = ceil_div(loads, THREADS * UNROLL);
     unsigned blocks = (unsigned)smaller(larger(wanted, 1), most);
@@ -160,13 +112,6 @@ static gpu_status shuffle(void *device, const gpu_view *x, const gpu_view *y,
                                : launch<float>(d, x, y, out);
 }
 
-/* Both types accumulate in f64. */
-static double bound(gpu_dtype dtype, int64_t k)
-{
-    (void)dtype;
-    return gpu_cuda_gamma(GPU_F64, k);
-}
-
 const gpu_kernel gpu_cuda_dot_shuffle = {
     .operation = "dot",
     .name = "shuffle",
@@ -175,7 +120,7 @@ const gpu_kernel gpu_cuda_dot_shuffle = {
     .precision = "f32",
     .capability = 0,
     .dtypes = FLOATS,
-    .bound = bound,
+    .bound = dot_bound_f64,
     .matmul = NULL,
     .dot = shuffle,
 };

@@ -4,7 +4,7 @@
  * The textbook's second way. Limited by bytes once the vectors are long, and
  * by eight barriers and two launches when they are short. Any GPU, any
  * strides. */
-#include "kernel.h"
+#include "dot.h"
 
 enum { THREADS = 256, BLOCKS_PER_SM = 8 };
 
@@ -52,19 +52,8 @@ template <class T>
 static gpu_status launch(cuda_device *d, const gpu_view *x, const gpu_view *y,
                          double *out)
 {
-    pair<T> p = typed_pair<T>(x, y);
-    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
-    int blocks = (int)smaller(larger(ceil_div(p.n, THREADS), 1), most);
-    T *partials;
-    TRY(gpu_cuda_scratch(d, blocks * sizeof(T), (void **)&partials));
-    tree_kernel<T><<<blocks, THREADS, 0, d->stream>>>(p, partials);
-    LAUNCHED(d);
-    tree_fold_kernel<T>
-        <<<1, THREADS, 0, d->stream>>>(partials, blocks, d->slot);
-    LAUNCHED(d);
-    TRY(gpu_cuda_wait(d));
-    *out = *d->slot;
-    return GPU_OK;
+    return run_stages<T>(d, typed_pair<T>(x, y), THREADS, BLOCKS_PER_SM,
+                         tree_kernel<T>, tree_fold_kernel<T>, out);
 }
 
 static gpu_status tree(void *device, const gpu_view *x, const gpu_view *y,

@@ -44,10 +44,11 @@ gpu_status gpu_cuda_begin_matmul(const char *name, const gpu_gemm *p,
     gpu_dtype t = p->c.dtype;
     if (t > GPU_F64 || p->a.dtype != t || p->b.dtype != t)
         return FAIL(GPU_UNSUPPORTED,
-                    "matmul: %s needs operands of one type, f32 or f64", name);
+                    "matmul: kernel %s needs operands of one type, f32 or f64",
+                    name);
     if (p->c.data == p->a.data || p->c.data == p->b.data)
         return FAIL(GPU_UNSUPPORTED,
-                    "matmul: %s cannot write over its own operand", name);
+                    "matmul: kernel %s cannot write over its own operand", name);
     *oriented = *p;
     settle_strides(&oriented->a);
     settle_strides(&oriented->b);
@@ -63,9 +64,9 @@ gpu_status gpu_cuda_begin_dot(const char *name, const gpu_view *x,
 {
     if (x->dtype > GPU_F64 || x->dtype != y->dtype)
         return FAIL(GPU_UNSUPPORTED,
-                    "dot: %s needs operands of one type, f32 or f64", name);
+                    "dot: kernel %s needs operands of one type, f32 or f64", name);
     if ((x->rows != 1 && x->cols != 1) || (y->rows != 1 && y->cols != 1))
-        return FAIL(GPU_UNSUPPORTED, "dot: %s needs vectors", name);
+        return FAIL(GPU_UNSUPPORTED, "dot: kernel %s needs vectors", name);
     return GPU_OK;
 }
 

@@ -1,0 +1,88 @@
+/* What the rungs of dot share: the two launches of the textbook's ways, and
+ * the wide loads, exact products and folds of the others. */
+#ifndef GPU_CUDA_DOT_H
+#define GPU_CUDA_DOT_H
+
+#include "kernel.h"
+
+/* A block's sums of its part of the vectors; then one block's of those. */
+template <class T> using dot_stage = void (*)(const pair<T> p, T *partials);
+template <class T>
+using dot_fold = void (*)(const T *partials, int count, double *out);
+
+/* Runs one after the other, and waits for the answer. */
+template <class T>
+static gpu_status run_stages(cuda_device *d, const pair<T> &p, int threads,
+                             int blocks_per_sm, dot_stage<T> stage,
+                             dot_fold<T> fold, double *out)
+{
+    int64_t most = (int64_t)d->sms * blocks_per_sm;
+    int blocks = (int)smaller(larger(ceil_div(p.n, threads), 1), most);
+    T *partials;
+    TRY(gpu_cuda_scratch(d, blocks * sizeof(T), (void **)&partials));
+    stage<<<blocks, threads, 0, d->stream>>>(p, partials);
+    LAUNCHED(d);
+    fold<<<1, threads, 0, d->stream>>>(partials, blocks, d->slot);
+    LAUNCHED(d);
+    TRY(gpu_cuda_wait(d));
+    *out = *d->slot;
+    return GPU_OK;
+}
+
+template <class T> struct alignas(16) vector {
+    T at[16 / sizeof(T)];
+};
+template <class T> constexpr int WIDTH = 16 / sizeof(T);
+
+/* The elements before the first wide load, and the wide loads. Both vectors
+ * must lie alike in their 16 bytes, element after element; else none is. */
+typedef struct parts {
+    int64_t head, wide;
+} parts;
+
+template <class T> static parts find_parts(const pair<T> &p)
+{
+    uintptr_t x = (uintptr_t)p.x % 16, y = (uintptr_t)p.y % 16;
+    parts w = {0, 0};
+    if (p.x_stride != 1 || p.y_stride != 1 || x != y)
+        return w;
+    w.head = smaller((int64_t)((16 - x) % 16 / sizeof(T)), p.n);
+    w.wide = (p.n - w.head) / WIDTH<T>;
+    return w;
+}
+
+/* Products of two f32 are exact in f64. */
+template <class T>
+__device__ __forceinline__ double multiply(vector<T> x, vector<T> y)
+{
+    double sum = 0;
+#pragma unroll
+    for (int e = 0; e < WIDTH<T>; e++)
+        sum += (double)x.at[e] * (double)y.at[e];
+    return sum;
+}
+
+/* Thread 0 returns the sum over the block. */
+template <int WARPS>
+__device__ double fold_block(double sum, double *shared /* WARPS */)
+{
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int apart = 16; apart > 0; apart /= 2)
+        sum += __shfl_down_sync(~0u, sum, apart);
+    __syncthreads(); /* shared is free */
+    if (lane == 0)
+        shared[warp] = sum;
+    __syncthreads(); /* the warps' sums are there */
+    sum = threadIdx.x < WARPS ? shared[threadIdx.x] : 0;
+    for (int apart = WARPS / 2; warp == 0 && apart > 0; apart /= 2)
+        sum += __shfl_down_sync(~0u, sum, apart);
+    return sum;
+}
+
+/* Of the rungs that accumulate both types in f64. */
+static double dot_bound_f64(gpu_dtype, int64_t k)
+{
+    return gpu_cuda_gamma(GPU_F64, k);
+}
+
+#endif

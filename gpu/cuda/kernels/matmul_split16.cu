@@ -1,0 +1,186 @@
+/* matmul split16: f32 products on the tensor cores with FP32's accuracy.
+ *
+ * Each operand is scaled and cut into two FP16 planes (split_planes.cu); c is
+ * the sum of lo hi, hi lo and hi hi, accumulated in FP32 in short chunks
+ * (split16_hopper.cu on Hopper, split16_ampere.cu elsewhere); what the planes
+ * do not make certain is done again (split_repair.cu). Planes stay with their
+ * operand until it is written to. Limited by the tensor cores' power: three
+ * FP16 products for one. Needs sm_80; any strides. */
+#include "simt.h"
+#include "split16.h"
+
+#include <math.h>
+
+constexpr int64_t ALIGN = 256, LEAST_LISTED = 1024, MOST_SIZE = 0x7fffff00;
+/* Tickets of the device that count: the matrix kernels use those before. */
+constexpr int COUNT_TICKET = 250;
+
+/* Scratch memory, handed out piece by piece; with no memory behind it, the
+ * pieces are only counted. */
+typedef struct pieces {
+    char *memory;
+    size_t used;
+} pieces;
+
+static void *take_piece(pieces *s, size_t bytes)
+{
+    void *piece = s->memory ? s->memory + s->used : NULL;
+    s->used += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    return piece;
+}
+
+/* Planes kept about the operand, memory to keep them in, or nothing. */
+static void *find_planes(gpu_storage *storage, const gpu_view *v, int along_k,
+                         size_t bytes, int *is_kept)
+{
+    gpu_keep_key key = {along_k ? 1 : 2, *v};
+    void *found = gpu_cuda_host->recall(storage, &key);
+    *is_kept = found != NULL;
+    return found ? found : gpu_cuda_host->keep(storage, &key, bytes);
+}
+
+typedef struct operand_block {
+    void *kept; /* or NULL: in scratch */
+    size_t bytes;
+    int is_kept;
+} operand_block;
+
+static operand_block find_block(gpu_storage *storage, const gpu_view *v,
+                                int along_k)
+{
+    int64_t span = along_k ? v->rows : v->cols;
+    int64_t depth = along_k ? v->cols : v->rows;
+    operand_block b = {};
+    b.bytes = gpu_cuda_planes_bytes(span, depth, along_k);
+    b.kept = find_planes(storage, v, along_k, b.bytes, &b.is_kept);
+    return b;
+}
+
+static split_planes place_planes(const operand_block *b, const gpu_view *v,
+                                 int along_k, pieces *s)
+{
+    void *block = b->kept ? b->kept : take_piece(s, b->bytes);
+    split_planes p = gpu_cuda_planes_at(block, along_k ? v->rows : v->cols,
+                                        along_k ? v->cols : v->rows, along_k);
+    p.is_kept = b->is_kept;
+    return p;
+}
+
+static unsigned list_capacity(int64_t m, int64_t n)
+{
+    return (unsigned)smaller(larger(LEAST_LISTED, m * n / 10000), 1 << 24);
+}
+
+/* Everything of the product but what is in the planes; the same twice, to
+ * count the bytes and to place them. */
+static void *place_product(cuda_device *d, const gpu_gemm *g,
+                           const operand_block *a, const operand_block *b,
+                           split_product *p, pieces *s)
+{
+    *p = {};
+    p->a = place_planes(a, &g->a, 1, s);
+    p->b = place_planes(b, &g->b, 0, s);
+    p->c = (float *)g->c.data;
+    p->m = g->c.rows;
+    p->n = g->c.cols;
+    p->k = g->a.cols;
+    p->c_row = g->c.row_stride;
+    p->c_col = g->c.col_stride;
+    p->alpha = (float)g->alpha;
+    /* each lost part is at most 2^-25 and meets a factor below 2^15 of the
+     * other operand: the error so bounded is sqrt(k) 2^-24 of the result */
+    p->unit = (float)((1 << 14) / sqrt((double)p->k));
+    p->capacity = list_capacity(p->m, p->n);
+    p->uncertain = (int64_t *)take_piece(s, p->capacity * sizeof(int64_t));
+    p->count = d->tickets + COUNT_TICKET;
+    p->gate = (int *)take_piece(s, sizeof(int));
+    p->partial = (float *)take_piece(
+        s, d->capability == 90 ? gpu_cuda_split16_hopper_workspace(d, p)
+                               : gpu_cuda_split16_ampere_workspace(d, p));
+    return take_piece(s, gpu_cuda_split_scratch(d, g));
+}
+
+/* c = alpha a b, in at most five launches. */
+static gpu_status multiply(cuda_device *d, const gpu_gemm *g)
+{
+    operand_block a = find_block(g->a_storage, &g->a, 1);
+    operand_block b = find_block(g->b_storage, &g->b, 0);
+    split_product p;
+    pieces counted = {}, placed = {};
+    place_product(d, g, &a, &b, &p, &counted);
+    TRY(gpu_cuda_scratch(d, counted.used, (void **)&placed.memory));
+    void *measures = place_product(d, g, &a, &b, &p, &placed);
+    TRY(gpu_cuda_split(d, g, &p.a, &p.b, measures));
+    TRY(d->capability == 90 ? gpu_cuda_split16_hopper(d, &p)
+                            : gpu_cuda_split16_ampere(d, &p));
+    TRY(gpu_cuda_split_repair(d, &p, g));
+    return gpu_cuda_simt_matmul(d, g, p.gate);
+}
+
+template <class T> __global__ void add_scaled(const product<T> p, const T *sum)
+{
+    int64_t j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+    for (int64_t i = blockIdx.y; j < p.n && i < p.m; i += gridDim.y) {
+        T *c = p.c + i * p.c_row + j * p.c_col;
+        *c = sum[i * p.n + j] + p.beta * *c;
+    }
+}
+
+/* With beta, the product goes to memory of its own first: c's old values
+ * must outlive a second attempt. */
+static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
+{
+    gpu_gemm apart = *g;
+    int64_t m = g->c.rows, n = g->c.cols;
+    apart.beta = 0;
+    apart.c.row_stride = n;
+    apart.c.col_stride = 1;
+    CHECK(d, cudaMallocAsync(&apart.c.data, (size_t)(m * n) * sizeof(float),
+                             d->stream));
+    gpu_status status = multiply(d, &apart);
+    if (status == GPU_OK) {
+        dim3 grid((unsigned)ceil_div(n, 256), (unsigned)smaller(m, 65535));
+        add_scaled<<<grid, 256, 0, d->stream>>>(typed_product<float>(g),
+                                                (const float *)apart.c.data);
+        status = gpu_cuda_check(d, cudaGetLastError());
+    }
+    cudaFreeAsync(apart.c.data, d->stream);
+    return status;
+}
+
+static gpu_status split16(void *device, const gpu_gemm *p)
+{
+    ENTER(d, device);
+    gpu_gemm g;
+    TRY(gpu_cuda_begin_matmul("split16", p, &g));
+    if (g.c.rows > MOST_SIZE || g.c.cols > MOST_SIZE || g.a.cols > MOST_DEPTH)
+        return FAIL(GPU_UNSUPPORTED,
+                    "matmul: kernel split16 cannot do %lldx%lld times "
+                    "%lldx%lld: it takes an inner dimension below 2^22",
+                    (long long)g.a.rows, (long long)g.a.cols,
+                    (long long)g.b.rows, (long long)g.b.cols);
+    return g.beta == 0 ? multiply(d, &g) : multiply_and_add(d, &g);
+}
+
+/* Three roundings of 2^-22 and less an element pair (hi, lo and the product
+ * left out), a truncating sum of 25 bits inside a chunk of 64, and one
+ * rounding a chunk; at most a plain FP32 sum's bound from k = 8 on. Source:
+ * Ootomo and Yokota, arXiv 2203.03341; Khattak and Mikaitis, arXiv
+ * 2512.07004, for the truncation. */
+static double bound(gpu_dtype dtype, int64_t k)
+{
+    return gpu_cuda_gamma(dtype, k + 10);
+}
+
+const gpu_kernel gpu_cuda_matmul_split16 = {
+    .operation = "matmul",
+    .name = "split16",
+    .idea = "FP32 accuracy on tensor cores: three FP16 products",
+    .needs = "sm_80",
+    .precision = "f32",
+    .capability = 80,
+    .dtypes = 1u << GPU_F32,
+    .bound = bound,
+    .matmul = split16,
+    .dot = NULL,
+};

@@ -1,0 +1,164 @@
+/* What split16's kernels for Hopper share: the products of one chunk, and how
+ * a tile of 128 x 128 results leaves the registers of two warpgroups.
+ *
+ * A thread's 64 results of 64 x 128: element 4 j + e of thread t lies in row
+ * 16 (t / 32) + t % 32 / 4 + 8 (e / 2), column 8 j + 2 (t % 4) + e % 2. */
+#ifndef GPU_CUDA_SPLIT16_TILE_H
+#define GPU_CUDA_SPLIT16_TILE_H
+
+#include "hopper.h"
+#include "split16.h"
+
+constexpr int SIDE = 128, DEPTH = 64;     /* of a tile, of a step along k */
+constexpr int PLANE = SIDE * DEPTH * 2;   /* bytes: one operand's, one plane */
+constexpr int CONSUMERS = 256, WARPS = 8; /* two warpgroups */
+/* A warp stages 16 x 32 results, rows 40 floats apart. */
+constexpr int STAGE_ROW = 160, STAGE = 16 * STAGE_ROW; /* bytes */
+
+/* Where results go: c = x + beta c, x being scaled already. */
+typedef struct result {
+    float *c;
+    int64_t m, n, c_row, c_col;
+    float beta;
+} result;
+
+#ifdef WGMMA
+/* One chunk: the products of steps FROM .. TO - 1 of 16, small ones first. A
+ * and B say how the operands lie in shared memory. */
+template <int PRODUCTS, int A, int B, int FROM, int TO>
+__device__ __forceinline__ void multiply_chunk(float (&chunk)[64], uint32_t a,
+                                               uint32_t b)
+{
+    const int low = PLANE / 16; /* from hi to lo, in 16 bytes */
+    const int along_a = A == ALONG_K ? 2 : 128,
+              along_b = B == ALONG_K ? 2 : 128;
+    if (PRODUCTS == 4) {
+#pragma unroll
+        for (int k = FROM; k < TO; k++)
+            wgmma_f16<A, B>(chunk, a + low + along_a * k, b + low + along_b * k,
+                            k > FROM);
+    }
+    if (PRODUCTS >= 3) {
+#pragma unroll
+        for (int k = FROM; k < TO; k++)
+            wgmma_f16<A, B>(chunk, a + low + along_a * k, b + along_b * k,
+                            PRODUCTS == 4 || k > FROM);
+#pragma unroll
+        for (int k = FROM; k < TO; k++)
+            wgmma_f16<A, B>(chunk, a + along_a * k, b + low + along_b * k, 1);
+    }
+#pragma unroll
+    for (int k = FROM; k < TO; k++)
+        wgmma_f16<A, B>(chunk, a + along_a * k, b + along_b * k,
+                        PRODUCTS > 1 || k > FROM);
+}
+#endif
+
+/* Does c take 16-byte writes? */
+__device__ __forceinline__ bool is_wide(const result &r)
+{
+    return r.c_col == 1 && r.c_row % 4 == 0 && (uintptr_t)r.c % 16 == 0;
+}
+
+__device__ __forceinline__ void write_one(const result &r, int64_t i, int64_t j,
+                                          float x)
+{
+    float *c = r.c + i * r.c_row + j * r.c_col;
+    *c = r.beta == 0 ? x : x + r.beta * *c;
+}
+
+__device__ __forceinline__ void write_four(const result &r, int64_t i,
+                                           int64_t j, float4 x)
+{
+    float4 *c = (float4 *)(r.c + i * r.c_row + j);
+    if (r.beta != 0) {
+        float4 old = *c;
+        x = make_float4(x.x + r.beta * old.x, x.y + r.beta * old.y,
+                        x.z + r.beta * old.z, x.w + r.beta * old.w);
+    }
+    *c = x;
+}
+
+__device__ __forceinline__ void stage_pair(uint32_t at, float x, float y)
+{
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(x), "f"(y)
+                 : "memory");
+}
+
+/* A warp writes the 16 x 32 results it has staged, whole lines at a time. */
+__device__ __forceinline__ void write_stage(const result &to, uint32_t stage,
+                                            int row, int col, int lane)
+{
+    if (is_wide(to) && col + 32 <= to.n) {
+#pragma unroll
+        for (int r = lane / 8; r < 16; r += 4) {
+            float4 v;
+            asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                         : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                         : "r"(stage + r * STAGE_ROW + lane % 8 * 16)
+                         : "memory");
+            if (row + r < to.m)
+                write_four(to, row + r, col + lane % 8 * 4, v);
+        }
+        return;
+    }
+#pragma unroll
+    for (int r = 0; r < 16; r++) {
+        float v;
+        asm volatile("ld.shared.f32 %0, [%1];"
+                     : "=f"(v)
+                     : "r"(stage + r * STAGE_ROW + lane * 4)
+                     : "memory");
+        if (row + r < to.m && col + lane < to.n)
+            write_one(to, row + r, col + lane, v);
+    }
+}
+
+/* --- slices of k: several blocks share a tile --------------------------- */
+
+/* The consumers of all blocks of a tile have come this far. The blocks run at
+ * the same time, as the grid is no larger than the device. The last to leave
+ * clears the ticket. */
+__device__ __forceinline__ void meet(unsigned *ticket, unsigned blocks,
+                                     int thread)
+{
+    __threadfence();
+    asm volatile("bar.sync 1, 256;" ::: "memory"); /* all parts are written */
+    if (thread == 0) {
+        atomicAdd(ticket, 1);
+        while (atomicAdd(ticket, 0) < blocks)
+            continue;
+        __threadfence();
+        if (atomicAdd(ticket, 1) == 2 * blocks - 1)
+            *ticket = 0;
+    }
+    asm volatile("bar.sync 1, 256;" ::: "memory"); /* the others' are seen */
+}
+
+/* Keeps 16 rows of a warp's sums in a tile of partial ones, row by row. */
+__device__ __forceinline__ void
+keep_partial(float *tile, const float (&sum)[64], int row, int lane)
+{
+    float *to = tile + (row + lane / 4) * SIDE + lane % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < 16; j++) {
+        __stcg((float2 *)(to + 8 * j), make_float2(sum[4 * j], sum[4 * j + 1]));
+        __stcg((float2 *)(to + 8 * SIDE + 8 * j),
+               make_float2(sum[4 * j + 2], sum[4 * j + 3]));
+    }
+}
+
+/* Four columns of one row of a tile, all slices added in their order; from
+ * points at the first slice's. */
+__device__ __forceinline__ float4 add_slices(const float *from, int slices)
+{
+    float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 4
+    for (int s = 0; s < slices; s++) {
+        float4 x = __ldcg((const float4 *)(from + (int64_t)s * SIDE * SIDE));
+        sum = make_float4(sum.x + x.x, sum.y + x.y, sum.z + x.z, sum.w + x.w);
+    }
+    return sum;
+}
+
+#endif

@@ -1,0 +1,274 @@
+/* Loads liblumat-cuda-la.so and calls it; sparse products are laid out here
+ * the way cuSPARSE reads them. */
+#include "la.h"
+#include "view.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef LUMAT_LIBDIR
+#define LUMAT_LIBDIR "/usr/local/lib/lumat"
+#endif
+
+enum { MOST_DEVICES = 64, PATH_BYTES = 4200 };
+
+static struct {
+    const la_table *table; /* NULL: not there, and why */
+    bool looked;
+    char why[512];
+} library;
+
+static la_device *opened[MOST_DEVICES]; /* by ordinal */
+
+/* --- finding it ----------------------------------------------------------- */
+
+/* Tells whether to look no further. */
+static bool load_from(const char *folder)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/liblumat-cuda-la.so", folder);
+    if (access(path, R_OK) != 0)
+        return false;
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (object == NULL) {
+        snprintf(library.why, sizeof library.why, "%s", dlerror());
+        return true;
+    }
+    la_entry *entry = (la_entry *)dlsym(object, LA_SYMBOL);
+    library.table = entry != NULL ? entry(LA_ABI) : NULL;
+    if (library.table == NULL)
+        snprintf(library.why, sizeof library.why,
+                 "liblumat-cuda-la.so is of another version");
+    return true;
+}
+
+/* The folder of an absolute path, and what `more` adds to it. */
+static bool load_beside(const char *file, const char *more)
+{
+    char folder[PATH_BYTES];
+    const char *slash = strrchr(file, '/');
+    if (file[0] != '/')
+        return false;
+    snprintf(folder, sizeof folder, "%.*s%s", (int)(slash - file), file, more);
+    return load_from(folder);
+}
+
+/* Beside this object, beside the program, then where `make install` puts it;
+ * never where the user happens to stand. */
+static void look_for_library()
+{
+    Dl_info self = {};
+    char program[4096] = "";
+    if (library.looked)
+        return;
+    library.looked = true;
+    snprintf(library.why, sizeof library.why,
+             "liblumat-cuda-la.so is not installed");
+    if (dladdr((void *)gpu_cuda_la_close, &self) && self.dli_fname &&
+        load_beside(self.dli_fname, ""))
+        return;
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[n > 0 ? n : 0] = '\0';
+    if (load_beside(program, "") || load_beside(program, "/../lib/lumat"))
+        return;
+    load_from(LUMAT_LIBDIR);
+}
+
+/* What a call is for, in words: the operation, what does it, and the part of
+ * the CUDA toolkit it needs. */
+typedef struct purpose {
+    const char *operation, *by, *toolkit;
+} purpose;
+
+static gpu_status open_library(cuda_device *d, purpose p, la_device **out)
+{
+    look_for_library();
+    if (library.table == NULL)
+        return FAIL(GPU_UNSUPPORTED,
+                    "%s: %s needs liblumat-cuda-la.so and the CUDA toolkit's "
+                    "%s: %s",
+                    p.operation, p.by, p.toolkit, library.why);
+    if (d->ordinal >= MOST_DEVICES)
+        return FAIL(GPU_UNSUPPORTED, "%s: %s serves no device above cuda:%d",
+                    p.operation, p.by, MOST_DEVICES - 1);
+    la_setup setup = {gpu_cuda_host->fail, gpu_cuda_alloc, gpu_cuda_free, d,
+                      d->stream};
+    if (opened[d->ordinal] == NULL)
+        TRY(library.table->open(&setup, &opened[d->ordinal]));
+    *out = opened[d->ordinal];
+    return GPU_OK;
+}
+
+void gpu_cuda_la_close(cuda_device *d)
+{
+    if (d->ordinal >= MOST_DEVICES || opened[d->ordinal] == NULL)
+        return;
+    library.table->close(opened[d->ordinal]);
+    opened[d->ordinal] = NULL;
+}
+
+/* The libraries do not say that the device is lost; the stream does. */
+static gpu_status finish(cuda_device *d, gpu_status status)
+{
+    if (status == GPU_INTERNAL)
+        TRY(gpu_cuda_wait(d));
+    return status;
+}
+
+/* --- dense products ------------------------------------------------------- */
+
+bool gpu_cuda_is_columns(const gpu_view *v, la_operand *out)
+{
+    bool near = v->rows == 1 || v->row_stride == 1;
+    bool apart = v->cols == 1 || v->col_stride >= v->rows;
+    *out = {v->data, v->cols == 1 ? v->rows : v->col_stride, 0};
+    return near && apart;
+}
+
+gpu_status gpu_cuda_la_matmul(cuda_device *d, const char *rung,
+                              const la_product *p)
+{
+    la_device *la = NULL;
+    TRY(open_library(d, {"matmul", rung, "cuBLAS"}, &la));
+    return finish(d, library.table->matmul(la, p));
+}
+
+gpu_status gpu_cuda_la_dot(cuda_device *d, const char *rung, const la_dot *p)
+{
+    la_device *la = NULL;
+    TRY(open_library(d, {"dot", rung, "cuBLAS"}, &la));
+    return finish(d, library.table->dot(la, p));
+}
+
+/* --- sparse products ------------------------------------------------------ */
+
+static bool lies_in(const gpu_view *v, bool columns, la_operand *out)
+{
+    gpu_view turned = *v;
+    if (columns)
+        return gpu_cuda_is_columns(v, out);
+    swap_axes(&turned);
+    bool does = gpu_cuda_is_columns(&turned, out);
+    out->transposed = 1;
+    return does;
+}
+
+/* v's shape in memory of its own, without gaps. */
+static gpu_view without_gaps(const gpu_view *v, void *data, bool columns)
+{
+    gpu_view own = *v;
+    own.data = data;
+    own.row_stride = columns ? 1 : v->cols;
+    own.col_stride = columns ? v->rows : 1;
+    return own;
+}
+
+static gpu_status copy(cuda_device *d, const gpu_view *from, const gpu_view *to)
+{
+    gpu_program p = {};
+    p.inputs = 1;
+    p.compute = (uint8_t)to->dtype;
+    return gpu_cuda_map(d, &p, from, to);
+}
+
+/* c = beta c, without reading c when beta is 0. */
+static gpu_status scale(cuda_device *d, const gpu_view *c, double beta)
+{
+    gpu_program p = {};
+    p.inputs = p.length = beta != 0;
+    p.constants = 1;
+    p.compute = (uint8_t)c->dtype;
+    p.constant[0] = beta;
+    p.code[0] = {GPU_OP_mul, 0, 1, 0};
+    return gpu_cuda_map(d, &p, c, c);
+}
+
+/* c = product + beta c. */
+static gpu_status add(cuda_device *d, const gpu_view *product,
+                      const gpu_view *c, double beta)
+{
+    gpu_view in[2] = {*product, *c};
+    gpu_program p = {};
+    if (beta == 0)
+        return copy(d, product, c);
+    p.inputs = p.length = 2;
+    p.constants = 1;
+    p.compute = (uint8_t)c->dtype;
+    p.constant[0] = beta;
+    p.code[0] = {GPU_OP_mul, 1, 2, 0}; /* value 3 */
+    p.code[1] = {GPU_OP_add, 0, 3, 0};
+    return gpu_cuda_map(d, &p, in, c);
+}
+
+/* Where x and the product lie: as they are, or in scratch. */
+typedef struct layout {
+    bool columns; /* neighbours are of one column; else of one row */
+    bool x_apart, c_apart;
+    gpu_view x, c;
+} layout;
+
+/* A vector's product has to be contiguous, and so is one column of them. A
+ * product that has to go through scratch lies there as x does. */
+static void choose_layout(layout *l, const gpu_view *x, const gpu_view *c,
+                          double beta)
+{
+    la_operand ignored;
+    bool direct = beta == 0 && c->data != x->data;
+    bool c_columns = lies_in(c, true, &ignored);
+    direct =
+        direct && (c_columns || (c->cols > 1 && lies_in(c, false, &ignored)));
+    l->columns =
+        c->cols == 1 || (direct ? c_columns : lies_in(x, true, &ignored));
+    l->x_apart = !lies_in(x, l->columns, &ignored);
+    l->c_apart = !direct;
+    l->x = *x;
+    l->c = *c;
+}
+
+static gpu_status take_scratch(cuda_device *d, layout *l)
+{
+    size_t size = l->c.dtype == GPU_F64 ? 8 : 4;
+    size_t x_bytes = l->x_apart ? (size_t)(l->x.rows * l->x.cols) * size : 0;
+    size_t c_bytes = l->c_apart ? (size_t)(l->c.rows * l->c.cols) * size : 0;
+    char *data = NULL;
+    x_bytes = (x_bytes + 255) / 256 * 256;
+    if (x_bytes + c_bytes > 0)
+        TRY(gpu_cuda_scratch(d, x_bytes + c_bytes, (void **)&data));
+    if (l->x_apart)
+        l->x = without_gaps(&l->x, data, l->columns);
+    if (l->c_apart)
+        l->c = without_gaps(&l->c, data + x_bytes, l->columns);
+    return GPU_OK;
+}
+
+static gpu_status multiply(cuda_device *d, la_device *la, const gpu_csr *s,
+                           const layout *l, double alpha)
+{
+    la_sparse p = {*s, l->c.cols, {}, {}, alpha};
+    lies_in(&l->x, l->columns, &p.d);
+    lies_in(&l->c, l->columns, &p.c);
+    return finish(d, library.table->sparse_product(la, &p));
+}
+
+/* beta stays here: la_sparse.c says why. */
+gpu_status gpu_cuda_sparse_product(void *device, const gpu_csr *s,
+                                   const gpu_view *x, const gpu_view *c,
+                                   double alpha, double beta)
+{
+    ENTER(d, device);
+    la_device *la = NULL;
+    layout l;
+    if (c->rows == 0 || c->cols == 0)
+        return GPU_OK;
+    if (s->count == 0 || s->cols == 0)
+        return scale(d, c, beta);
+    TRY(open_library(d, {"matmul", "a sparse product", "cuSPARSE"}, &la));
+    choose_layout(&l, x, c, beta);
+    TRY(take_scratch(d, &l));
+    if (l.x_apart)
+        TRY(copy(d, x, &l.x));
+    TRY(multiply(d, la, s, &l, alpha));
+    return l.c_apart ? add(d, &l.c, c, beta) : GPU_OK;
+}

@@ -1,0 +1,27 @@
+/* The way to liblumat-cuda-la.so, which stands beside this backend where it
+ * was built, and is loaded by the first product that needs it. */
+#ifndef GPU_CUDA_LA_H
+#define GPU_CUDA_LA_H
+
+#include "cuda_device.h"
+
+extern "C" {
+#include "la/la_table.h"
+}
+
+/* v as a cuBLAS operand that is not transposed, if it is one. */
+bool gpu_cuda_is_columns(const gpu_view *v, la_operand *out);
+
+/* `rung` is the kernel's name, for the message where there is no library. */
+gpu_status gpu_cuda_la_matmul(cuda_device *d, const char *rung,
+                              const la_product *p);
+gpu_status gpu_cuda_la_dot(cuda_device *d, const char *rung, const la_dot *p);
+
+gpu_status gpu_cuda_sparse_product(void *device, const gpu_csr *s,
+                                   const gpu_view *x, const gpu_view *c,
+                                   double alpha, double beta);
+
+/* Before the device's stream and memory go. */
+void gpu_cuda_la_close(cuda_device *d);
+
+#endif
