@@ -1,16 +1,81 @@
-/* Which rung `auto` takes. Policy only: no kernel is launched here. */
+/* Which rung `auto` takes. Policy only: no kernel is launched here.
+ *
+ * Where the answer depends on sizes, times are estimated from what an H200
+ * was measured to need (scripts/bench_matmul.lua), and the shortest wins;
+ * what counts is their ratio, which other large processors share roughly. */
 #include "kernels/kernel.h"
+#include "kernels/split16.h"
 
 /* Up to so many rows or columns of c, a product is a matter of reading the
- * other operand once. */
-enum { FEW = 4 };
+ * other operand once. Below this k, a chunk of split16 is mostly padding. */
+enum { FEW = 4, LEAST_DEPTH = 32, TILE = 128, STEP = 64 };
+
+/* Microseconds, and bytes or operations a microsecond. */
+static const double STEP_TIME = 0.9;     /* of a tile's 64 of k in split16 */
+static const double LAUNCHES = 9;        /* split16's product and repair */
+static const double SPLIT_LAUNCHES = 14; /* and its splitting */
+static const double SPLIT_RATE = 3.4e6, WRITE_RATE = 3e6;
+static const double SPLIT16_RATE = 225e6, SIMT_RATE = 47e6, SIMT_LAUNCH = 6;
 
 /* f64 tensor cores are fast on the large processors alone: 8.0, 9.0, 10.0. On
- * the others FP16's are not faster than three times FP32 either. */
+ * the others FP16's are not three times faster than FP32 either. */
 static bool is_large_processor(const cuda_device *d)
 {
     return d->capability >= 80 && d->capability % 10 == 0 &&
            d->capability < 120;
+}
+
+static double padded(int64_t size)
+{
+    return (double)(ceil_div(size, TILE) * TILE);
+}
+
+/* Are the operand's planes there already? See matmul_split16.cu. */
+static bool is_split(gpu_storage *storage, const gpu_view *v, int along_k)
+{
+    gpu_keep_key key = {along_k ? KEPT_A : KEPT_B, *v};
+    return gpu_cuda_host->recall(storage, &key) != NULL;
+}
+
+static double split_time(const gpu_gemm *p)
+{
+    double bytes = 0;
+    if (!is_split(p->a_storage, &p->a, 1))
+        bytes += 8.0 * (double)p->a.rows * (double)p->a.cols;
+    if (!is_split(p->b_storage, &p->b, 0))
+        bytes += 12.0 * (double)p->b.rows * (double)p->b.cols;
+    return bytes > 0 ? SPLIT_LAUNCHES + bytes / SPLIT_RATE : 0;
+}
+
+static double split16_time(const cuda_device *d, const gpu_gemm *p)
+{
+    double m = (double)p->c.rows, n = (double)p->c.cols;
+    int64_t tiles = ceil_div(p->c.rows, TILE) * ceil_div(p->c.cols, TILE);
+    int64_t steps = ceil_div(p->a.cols, STEP);
+    double rounds = (double)ceil_div(tiles, d->sms) * (double)steps;
+    if (tiles * 2 <= d->sms) /* blocks share tiles */
+        rounds = (double)ceil_div(tiles * steps, d->sms);
+    double compute = rounds * STEP_TIME;
+    double power = 2 * m * n * (double)p->a.cols / SPLIT16_RATE;
+    return LAUNCHES + split_time(p) + (compute > power ? compute : power) +
+           4 * m * n / WRITE_RATE;
+}
+
+static double simt_time(const gpu_gemm *p)
+{
+    return SIMT_LAUNCH + 2 * padded(p->c.rows) * padded(p->c.cols) *
+                             (double)p->a.cols / SIMT_RATE;
+}
+
+static const gpu_kernel *choose_f32(const cuda_device *d, const gpu_gemm *p)
+{
+    if (d->capability < 80)
+        return &gpu_cuda_matmul_register;
+    if (!is_large_processor(d) || p->a.cols < LEAST_DEPTH ||
+        p->a.cols > MOST_DEPTH)
+        return &gpu_cuda_matmul_simt;
+    return split16_time(d, p) < simt_time(p) ? &gpu_cuda_matmul_split16
+                                             : &gpu_cuda_matmul_simt;
 }
 
 const gpu_kernel *gpu_cuda_choose_matmul(void *device, const gpu_gemm *p)
@@ -18,13 +83,10 @@ const gpu_kernel *gpu_cuda_choose_matmul(void *device, const gpu_gemm *p)
     const cuda_device *d = (const cuda_device *)device;
     if (smaller(p->c.rows, p->c.cols) <= FEW)
         return &gpu_cuda_matmul_vector;
-    if (p->c.dtype == GPU_F64)
-        return is_large_processor(d) ? &gpu_cuda_matmul_dmma
-                                     : &gpu_cuda_matmul_register;
-    if (!is_large_processor(d) || p->a.cols < 32)
-        return d->capability >= 80 ? &gpu_cuda_matmul_simt
-                                   : &gpu_cuda_matmul_register;
-    return &gpu_cuda_matmul_split16;
+    if (p->c.dtype == GPU_F32)
+        return choose_f32(d, p);
+    return is_large_processor(d) ? &gpu_cuda_matmul_dmma
+                                 : &gpu_cuda_matmul_register;
 }
 
 /* One launch, the exactest sums and the widest loads: nothing is better at

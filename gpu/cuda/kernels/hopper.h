@@ -36,10 +36,10 @@ __device__ __forceinline__ void barriers_ready()
 /* Arrives and announces so many bytes that the copy engine will bring. */
 __device__ __forceinline__ void barrier_expect(uint32_t barrier, uint32_t bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                     barrier),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+        "r"(bytes)
+        : "memory");
 }
 
 __device__ __forceinline__ void barrier_arrive(uint32_t barrier)
@@ -54,12 +54,12 @@ __device__ __forceinline__ void barrier_arrive(uint32_t barrier)
 __device__ __forceinline__ void barrier_arrive_at(uint32_t barrier,
                                                   uint32_t rank)
 {
-    asm volatile("{.reg .b32 there;\n"
-                 "mapa.shared::cluster.u32 there, %0, %1;\n"
-                 "mbarrier.arrive.shared::cluster.b64 _, [there];}" ::"r"(
-                     barrier),
-                 "r"(rank)
-                 : "memory");
+    asm volatile(
+        "{.reg .b32 there;\n"
+        "mapa.shared::cluster.u32 there, %0, %1;\n"
+        "mbarrier.arrive.shared::cluster.b64 _, [there];}" ::"r"(barrier),
+        "r"(rank)
+        : "memory");
 }
 
 __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t phase)
@@ -180,40 +180,44 @@ template <int A, int B>
 __device__ __forceinline__ void wgmma_f16(float (&d)[64], uint32_t a,
                                           uint32_t b, int keep)
 {
-    asm volatile("{.reg .pred p; .reg .b64 x, y; setp.ne.b32 p, %66, 0;\n"
-                 "mov.b64 x, {%64, %67}; mov.b64 y, {%65, %67};\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-                 GPU_REGISTERS64 ", x, y, p, 1, 1, %68, %69;}"
-                 : GPU_ACC64(d)
-                 : "r"(a), "r"(b), "r"(keep), "n"(ROWS_HIGH), "n"(A), "n"(B));
+    asm volatile(
+        "{.reg .pred p; .reg .b64 x, y; setp.ne.b32 p, %66, 0;\n"
+        "mov.b64 x, {%64, %67}; mov.b64 y, {%65, %67};\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 " GPU_REGISTERS64
+        ", x, y, p, 1, 1, %68, %69;}"
+        : GPU_ACC64(d)
+        : "r"(a), "r"(b), "r"(keep), "n"(ROWS_HIGH), "n"(A), "n"(B));
 }
 
 __device__ __forceinline__ void wgmma_bf16(float (&d)[64], uint32_t a,
                                            uint32_t b, int keep)
 {
-    asm volatile("{.reg .pred p; .reg .b64 x, y; setp.ne.b32 p, %66, 0;\n"
-                 "mov.b64 x, {%64, %67}; mov.b64 y, {%65, %67};\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-                 GPU_REGISTERS64 ", x, y, p, 1, 1, 0, 1;}"
-                 : GPU_ACC64(d)
-                 : "r"(a), "r"(b), "r"(keep), "n"(ROWS_HIGH));
+    asm volatile(
+        "{.reg .pred p; .reg .b64 x, y; setp.ne.b32 p, %66, 0;\n"
+        "mov.b64 x, {%64, %67}; mov.b64 y, {%65, %67};\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 " GPU_REGISTERS64
+        ", x, y, p, 1, 1, 0, 1;}"
+        : GPU_ACC64(d)
+        : "r"(a), "r"(b), "r"(keep), "n"(ROWS_HIGH));
 }
 
 /* Both along k; 8 of k at once. */
 __device__ __forceinline__ void wgmma_tf32(float (&d)[64], uint32_t a,
                                            uint32_t b, int keep)
 {
-    asm volatile("{.reg .pred p; .reg .b64 x, y; setp.ne.b32 p, %66, 0;\n"
-                 "mov.b64 x, {%64, %67}; mov.b64 y, {%65, %67};\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 "
-                 GPU_REGISTERS64 ", x, y, p, 1, 1;}"
-                 : GPU_ACC64(d)
-                 : "r"(a), "r"(b), "r"(keep), "n"(ROWS_HIGH));
+    asm volatile(
+        "{.reg .pred p; .reg .b64 x, y; setp.ne.b32 p, %66, 0;\n"
+        "mov.b64 x, {%64, %67}; mov.b64 y, {%65, %67};\n"
+        "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 " GPU_REGISTERS64
+        ", x, y, p, 1, 1;}"
+        : GPU_ACC64(d)
+        : "r"(a), "r"(b), "r"(keep), "n"(ROWS_HIGH));
 }
 
 /* Waits until at most PENDING groups are running. d is tied to the wait, so
  * that no read of it moves above. */
-template <int PENDING> __device__ __forceinline__ void wgmma_wait(float (&d)[64])
+template <int PENDING>
+__device__ __forceinline__ void wgmma_wait(float (&d)[64])
 {
     asm volatile("wgmma.wait_group.sync.aligned %64;"
                  : GPU_ACC64(d)

@@ -14,6 +14,8 @@
 constexpr int64_t ALIGN = 256, LEAST_LISTED = 1024, MOST_SIZE = 0x7fffff00;
 /* Tickets of the device that count: the matrix kernels use those before. */
 constexpr int COUNT_TICKET = 250;
+/* Multiplications up to which a second attempt needs no launch of its own. */
+constexpr double SMALL = 3072.0 * 3072 * 3072;
 
 /* Scratch memory, handed out piece by piece; with no memory behind it, the
  * pieces are only counted. */
@@ -33,7 +35,7 @@ static void *take_piece(pieces *s, size_t bytes)
 static void *find_planes(gpu_storage *storage, const gpu_view *v, int along_k,
                          size_t bytes, int *is_kept)
 {
-    gpu_keep_key key = {along_k ? 1 : 2, *v};
+    gpu_keep_key key = {along_k ? KEPT_A : KEPT_B, *v};
     void *found = gpu_cuda_host->recall(storage, &key);
     *is_kept = found != NULL;
     return found ? found : gpu_cuda_host->keep(storage, &key, bytes);
@@ -94,6 +96,7 @@ static void *place_product(cuda_device *d, const gpu_gemm *g,
     p->uncertain = (int64_t *)take_piece(s, p->capacity * sizeof(int64_t));
     p->count = d->tickets + COUNT_TICKET;
     p->gate = (int *)take_piece(s, sizeof(int));
+    p->is_small = (double)p->m * (double)p->n * (double)p->k <= SMALL;
     p->partial = (float *)take_piece(
         s, d->capability == 90 ? gpu_cuda_split16_hopper_workspace(d, p)
                                : gpu_cuda_split16_ampere_workspace(d, p));
@@ -114,7 +117,7 @@ static gpu_status multiply(cuda_device *d, const gpu_gemm *g)
     TRY(d->capability == 90 ? gpu_cuda_split16_hopper(d, &p)
                             : gpu_cuda_split16_ampere(d, &p));
     TRY(gpu_cuda_split_repair(d, &p, g));
-    return gpu_cuda_simt_matmul(d, g, p.gate);
+    return p.is_small ? GPU_OK : gpu_cuda_simt_matmul(d, g, p.gate);
 }
 
 template <class T> __global__ void add_scaled(const product<T> p, const T *sum)

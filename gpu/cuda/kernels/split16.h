@@ -21,6 +21,9 @@ enum {
     FACT_FRACTIONAL = 4 /* there are elements that are not integers */
 };
 
+/* What is kept about an operand: its planes as a, or as b. */
+enum { KEPT_A = 1, KEPT_B = 2 };
+
 /* An operand's planes. a: m lines of k, b: k lines of n. Its span is the
  * dimension with scales: rows of a, columns of b. Behind the end of a line
  * there are zeros up to the pitch. */
@@ -60,6 +63,7 @@ typedef struct split_product {
                          * it: both zero between products */
     unsigned capacity;
     int *gate;      /* not zero: the whole product is to be done again */
+    int is_small;   /* then repair does it */
     float *partial; /* workspace, of as many bytes as was asked for */
 } split_product;
 
@@ -69,9 +73,6 @@ gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p);
 size_t gpu_cuda_split16_ampere_workspace(const cuda_device *d,
                                          const split_product *p);
 gpu_status gpu_cuda_split16_ampere(cuda_device *d, const split_product *p);
-
-/* The whole product in one launch, for few tiles; sm_90 only. */
-gpu_status gpu_cuda_split16_fused(cuda_device *d, const gpu_gemm *g);
 
 /* Computes the uncertain results again, in f64; or opens the gate when there
  * are too many of them, or NaN or Inf in an operand. */
@@ -133,6 +134,20 @@ __device__ __forceinline__ float half_power(int e)
 __device__ __forceinline__ float rest_power(int e)
 {
     return __int_as_float((e - e / 2 + 127) << 23);
+}
+
+/* Kernels that run one behind the other ask for the same division of a
+ * multiprocessor's memory, as much shared memory as there is: changing it
+ * costs microseconds. Once for each kernel and device. */
+static inline gpu_status keep_division(cuda_device *d, const void *kernel,
+                                       int *prepared)
+{
+    if (*prepared == d->ordinal + 1)
+        return GPU_OK;
+    CHECK(d, cudaFuncSetAttribute(
+                 kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
+    *prepared = d->ordinal + 1;
+    return GPU_OK;
 }
 
 /* Launches a kernel that may start before the one before it is done. */

@@ -188,8 +188,8 @@ __device__ __forceinline__ source aim_copies(const split_product &p,
 /* The lanes' rows and cells for ldmatrix. Warps are dealt so that the four
  * schedulers have equal work also where only a half of the rows or of the
  * columns exists. */
-__device__ __forceinline__ reader aim_reads(const split_product &p,
-                                            int64_t row, int64_t col)
+__device__ __forceinline__ reader aim_reads(const split_product &p, int64_t row,
+                                            int64_t col)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     reader r;
@@ -203,9 +203,8 @@ __device__ __forceinline__ reader aim_reads(const split_product &p,
     return r;
 }
 
-__device__ __forceinline__ void copy_a(const split_product &p,
-                                       const source &s, plane which, int chunk,
-                                       uint32_t slot)
+__device__ __forceinline__ void copy_a(const split_product &p, const source &s,
+                                       plane which, int chunk, uint32_t slot)
 {
     const __half *from =
         s.a + (which == LO ? p.a.plane : 0) + (int64_t)chunk * CHUNK;
@@ -219,9 +218,8 @@ __device__ __forceinline__ void copy_a(const split_product &p,
     }
 }
 
-__device__ __forceinline__ void copy_b(const split_product &p,
-                                       const source &s, plane which, int chunk,
-                                       uint32_t slot)
+__device__ __forceinline__ void copy_b(const split_product &p, const source &s,
+                                       plane which, int chunk, uint32_t slot)
 {
     int64_t row = (int64_t)chunk * CHUNK, pitch = afresh(p.b.pitch);
     const __half *from = s.b + (which == LO ? p.b.plane : 0) + row * pitch;
@@ -377,8 +375,8 @@ multiply_planes(const split_product &p, const source &s, const reader &w,
 }
 
 /* Both hi planes in slots 2 stage and 2 stage + 1 of three stages. */
-__device__ __forceinline__ void
-copy_hi(const split_product &p, const source &s, const range &r, int chunk)
+__device__ __forceinline__ void copy_hi(const split_product &p, const source &s,
+                                        const range &r, int chunk)
 {
     int stage = chunk % 3;
     if (chunk < r.last) {
@@ -493,9 +491,8 @@ __device__ __forceinline__ void stage_outputs(float *tile, const outputs &sum,
 
 /* Columns' scales are read before the first store: the compiler must take
  * every store for one that may change them. */
-__device__ __forceinline__ void write_tile(const split_product &p,
-                                           const float *tile, int64_t row,
-                                           int64_t col)
+__device__ __forceinline__ void
+write_tile(const split_product &p, const float *tile, int64_t row, int64_t col)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     line column[SIDE / 32];
@@ -577,8 +574,8 @@ __global__ void __launch_bounds__(FOLD_THREADS)
     for (; s < slices; s++)
         sum[0] += from[s * apart];
     float whole = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    p.c[i * p.c_row + j * p.c_col] =
-        finish(p, i, j, whole, line_of(p.a, i, p.unit), line_of(p.b, j, p.unit));
+    p.c[i * p.c_row + j * p.c_col] = finish(
+        p, i, j, whole, line_of(p.a, i, p.unit), line_of(p.b, j, p.unit));
 }
 
 static int64_t count_tiles(const split_product *p)

@@ -69,7 +69,8 @@ __device__ __forceinline__ void tile_corner(const plan &p, const block &b,
 /* --- feeding ------------------------------------------------------------ */
 
 typedef struct maps {
-    CUtensorMap a; /* k, rows, planes: boxes of 64 x 128 x 1 */
+    CUtensorMap a;    /* k, rows, planes: boxes of 64 x 128 x 2 */
+    CUtensorMap a_hi; /* the same, boxes of one plane */
     CUtensorMap b; /* 64 columns, k, groups of them, planes: 64 x 64 x 2 x 1 */
 } maps;
 
@@ -109,9 +110,8 @@ __device__ __forceinline__ void feed(const maps &m, const plan &p,
                     feed_b<G>(m, b, to, full, step * DEPTH,
                               col + (part ? SIDE : 0), planes);
                 } else {
-                    copy_box3(to, &m.a, full, step * DEPTH, row, 0);
-                    if (planes == 2)
-                        copy_box3(to + PLANE, &m.a, full, step * DEPTH, row, 1);
+                    copy_box3(to, planes == 2 ? &m.a : &m.a_hi, full,
+                              step * DEPTH, row, 0);
                 }
                 advance(&c);
             }
@@ -373,47 +373,76 @@ __device__ __forceinline__ void write_half(const split_product &p,
 
 /* --- slices of k -------------------------------------------------------- */
 
-/* A row of 128 sums, four a lane, is scaled back and written. */
-__device__ __forceinline__ void write_row(const split_product &p, float4 sum,
-                                          int i, int j)
+/* What a lane knows of its four columns of a tile. */
+typedef struct four_columns {
+    int first;
+    float least[4]; /* sums below are uncertain, for the column's part */
+    undo scale[4];
+} four_columns;
+
+__device__ __forceinline__ four_columns find_columns(const split_product &p,
+                                                     int col)
 {
-    float x[4] = {sum.x, sum.y, sum.z, sum.w};
-    unsigned mark = load_row_mark(p, i);
-    undo row = undo_scale(mark);
-    float lost = mark_losses(mark) * p.unit;
+    four_columns c;
+    c.first = col;
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-        if (j + e >= p.n)
-            break;
-        mark = __ldg(p.b.marks + j + e);
-        if (fabsf(x[e]) < lost + mark_losses(mark) * p.unit)
-            note_uncertain(p, i, j + e);
-        undo col = undo_scale(mark);
-        x[e] = p.alpha * undone(x[e], row, col);
+        unsigned mark = __ldg(p.b.marks + min(col + e, (int)p.n - 1));
+        c.least[e] = mark_losses(mark) * p.unit;
+        c.scale[e] = undo_scale(mark);
+    }
+    return c;
+}
+
+/* Four sums of row i are scaled back and written. */
+__device__ __forceinline__ void write_row(const split_product &p, float4 sum,
+                                          int i, unsigned mark,
+                                          const four_columns &c)
+{
+    float x[4] = {sum.x, sum.y, sum.z, sum.w};
+    float least = mark_losses(mark) * p.unit;
+    undo row = undo_scale(mark);
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+        if (fabsf(x[e]) < least + c.least[e])
+            note_uncertain(p, i, c.first + e);
+        x[e] = p.alpha * undone(x[e], row, c.scale[e]);
     }
     result to = result_of(p);
-    if (is_wide(to) && j + 4 <= p.n) {
-        write_four(to, i, j, make_float4(x[0], x[1], x[2], x[3]));
+    if (is_wide(to) && c.first + 4 <= p.n) {
+        write_four(to, i, c.first, make_float4(x[0], x[1], x[2], x[3]));
         return;
     }
 #pragma unroll
     for (int e = 0; e < 4; e++)
-        if (j + e < p.n)
-            write_one(to, i, j + e, x[e]);
+        if (c.first + e < p.n)
+            write_one(to, i, c.first + e, x[e]);
 }
 
-/* Adds the slices of this block's share of the tile's rows. */
+/* Adds the slices of this block's share of the tile's rows, four at once a
+ * warp: their loads must not wait for each other. */
 __device__ __forceinline__ void join_slices(const split_product &p,
                                             const plan &q, int tile, int slice,
-                                            int row, int col, int thread)
+                                            int row, const four_columns &c,
+                                            int thread)
 {
+    const int many = 4;
     const float *partial =
         p.partial + (int64_t)tile * q.slices * SIDE * SIDE + thread % 32 * 4;
-    int end = (slice + 1) * SIDE / q.slices;
-    for (int r = slice * SIDE / q.slices + thread / 32; r < end; r += WARPS)
-        if (row + r < p.m)
-            write_row(p, add_slices(partial + r * SIDE, q.slices), row + r,
-                      col + thread % 32 * 4);
+    int first = slice * SIDE / q.slices, end = (slice + 1) * SIDE / q.slices;
+    for (int r = first + thread / 32; r < end; r += many * WARPS) {
+        float4 sum[many];
+        unsigned mark[many];
+#pragma unroll
+        for (int n = 0; n < many; n++)
+            mark[n] = load_row_mark(p, row + r + n * WARPS);
+        add_slices(partial + r * SIDE, q.slices, min(end - r, many * WARPS),
+                   sum);
+#pragma unroll
+        for (int n = 0; n < many; n++)
+            if (r + n * WARPS < end && row + r + n * WARPS < p.m)
+                write_row(p, sum[n], row + r + n * WARPS, mark[n], c);
+    }
 }
 
 /* --- the kernel --------------------------------------------------------- */
@@ -473,11 +502,12 @@ __device__ __forceinline__ void consume(const split_product &p, const plan &q,
             multiply_tile<G, 4>(sum, w, &c, b.last - b.first);
         if (G::HALVES == 1 && q.slices > 1) {
             int slice = (int)blockIdx.x % q.slices;
+            four_columns c = find_columns(p, col + lane * 4);
             keep_partial(p.partial +
                              ((int64_t)t * q.slices + slice) * SIDE * SIDE,
                          sum[0], warp * 16, lane);
             meet(q.tickets + t, (unsigned)q.slices, thread);
-            join_slices(p, q, t, slice, row, col, thread);
+            join_slices(p, q, t, slice, row, c, thread);
             continue;
         }
 #pragma unroll
@@ -569,8 +599,9 @@ static gpu_status make_maps(cuda_device *d, const split_product *p, maps *out)
     const cuuint64_t a_size[] = {(cuuint64_t)p->k, (cuuint64_t)p->m, 2};
     const cuuint64_t a_bytes[] = {(cuuint64_t)a->pitch * 2,
                                   (cuuint64_t)a->plane * 2};
-    const cuuint32_t a_box[] = {DEPTH, SIDE, 1};
+    const cuuint32_t a_box[] = {DEPTH, SIDE, 2}, hi_box[] = {DEPTH, SIDE, 1};
     TRY(encode(fn, &out->a, a->planes, 3, a_size, a_bytes, a_box));
+    TRY(encode(fn, &out->a_hi, a->planes, 3, a_size, a_bytes, hi_box));
     const cuuint64_t b_size[] = {64, (cuuint64_t)p->k,
                                  (cuuint64_t)b->pitch / 64, 2};
     const cuuint64_t b_bytes[] = {(cuuint64_t)b->pitch * 2, 128,
@@ -612,9 +643,12 @@ static gpu_status launch(cuda_device *d, const split_product *p, int slices)
     q.slice_steps = (int)ceil_div(q.steps, slices);
     q.slices = (int)ceil_div(q.steps, q.slice_steps);
     q.tickets = d->tickets;
-    CHECK(d, cudaFuncSetAttribute(multiply_planes<G>,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  SHARED));
+    static int prepared;
+    if (prepared != d->ordinal + 1)
+        CHECK(d, cudaFuncSetAttribute(
+                     multiply_planes<G>,
+                     cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
+    TRY(keep_division(d, (const void *)multiply_planes<G>, &prepared));
     int64_t tiles = (int64_t)q.down * q.across;
     int64_t most = d->sms / (G::PAIR * q.slices);
     int64_t blocks = smaller(tiles, most) * G::PAIR * q.slices;

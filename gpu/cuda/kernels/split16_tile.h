@@ -148,17 +148,28 @@ keep_partial(float *tile, const float (&sum)[64], int row, int lane)
     }
 }
 
-/* Four columns of one row of a tile, all slices added in their order; from
- * points at the first slice's. */
-__device__ __forceinline__ float4 add_slices(const float *from, int slices)
+/* Four columns of `many` rows of a tile, WARPS rows apart, as far as they
+ * begin before `end`: all slices added in their order. from points at the
+ * first row in the first slice. */
+template <int many>
+__device__ __forceinline__ void add_slices(const float *from, int slices,
+                                           int end, float4 (&sum)[many])
 {
-    float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (int n = 0; n < many; n++)
+        sum[n] = make_float4(0, 0, 0, 0);
 #pragma unroll 4
     for (int s = 0; s < slices; s++) {
-        float4 x = __ldcg((const float4 *)(from + (int64_t)s * SIDE * SIDE));
-        sum = make_float4(sum.x + x.x, sum.y + x.y, sum.z + x.z, sum.w + x.w);
+        const float *slice = from + (int64_t)s * SIDE * SIDE;
+#pragma unroll
+        for (int n = 0; n < many; n++) {
+            float4 x = make_float4(0, 0, 0, 0);
+            if (n * WARPS < end)
+                x = __ldcg((const float4 *)(slice + n * WARPS * SIDE));
+            sum[n] = make_float4(sum[n].x + x.x, sum[n].y + x.y, sum[n].z + x.z,
+                                 sum[n].w + x.w);
+        }
     }
-    return sum;
 }
 
 #endif

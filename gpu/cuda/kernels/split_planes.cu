@@ -6,156 +6,12 @@
  * launches do both operands: `measure` takes maxima and splits rows, `cut`
  * splits what had to be measured before, turning it where planes lie the
  * other way. Any GPU, any strides. */
-#include "split16.h"
+#include "split_cut.h"
 
-enum { THREADS = 256, WARPS = THREADS / 32 };
 enum { MEASURED = 128, MOST_SLICES = 64, LEAST_DEPTH = 64 };
-enum { CUT_SPAN = 256, TURN = 64, ALIGN = 256 };
+enum { CUT_SPAN = 256 };
 
-/* How four neighbours are loaded: as an aligned group, out of the two groups
- * that hold them, or one by one. */
-typedef enum reach { ALIGNED, ACROSS, APART } reach;
-
-/* An operand as its splitting sees it: element (s, k) of span and depth. */
-typedef struct source {
-    const float *data;
-    int64_t span_stride, depth_stride;
-    reach how; /* along the direction taken */
-} source;
-
-/* How an operand is split. */
-typedef enum method {
-    READY,   /* kept */
-    ROWS,    /* measure splits it */
-    COLUMNS, /* cut, straight */
-    TURNED   /* cut, turned */
-} method;
-
-typedef struct job {
-    source from;
-    split_planes to;
-    unsigned *maxima; /* slices x span: bits of magnitudes */
-    method how;
-    int measure_rows;       /* maxima are taken a warp a row */
-    int slices, slice_rows; /* of the depth, for maxima */
-    int cut_rows;           /* of the depth, a block of cut */
-    unsigned measure_blocks, cut_blocks;
-} job;
-
-/* --- scaling and cutting one element ------------------------------------ */
-
-typedef struct scale {
-    float first, second;
-} scale;
-
-__device__ __forceinline__ unsigned magnitude(float x)
-{
-    return __float_as_uint(x) & 0x7fffffffu;
-}
-
-/* The power of two that brings this largest magnitude to [2^14, 2^15). */
-__device__ __forceinline__ int exponent_for(unsigned largest)
-{
-    if (largest == 0 || largest >= 0x7f800000u)
-        return 0;
-    int e = (int)(largest >> 23);
-    return 14 - (e ? e - 127 : -118 - __clz((int)largest));
-}
-
-__device__ __forceinline__ scale scale_by(int exponent)
-{
-    return {half_power(exponent), rest_power(exponent)};
-}
-
-/* What the elements seen so far have shown. */
-typedef struct tally {
-    unsigned low; /* bits of all lo parts */
-    int fractional;
-} tally;
-
-/* Cuts x; returns 1 when hi + lo misses x by more than 2^-22 of it, which
- * only happens far below the row's largest element. */
-__device__ __forceinline__ int cut(float x, scale f, __half *hi, __half *lo,
-                                   tally *seen)
-{
-    float y = x * f.first * f.second;
-    *hi = __float2half_rn(y);
-    float rest = y - __half2float(*hi);
-    *lo = __float2half_rn(rest);
-    seen->low |= __half_as_ushort(*lo) & 0x7fffu;
-    seen->fractional |= x != rintf(x);
-    return fabsf(rest - __half2float(*lo)) > fabsf(y) * 0x1p-22f;
-}
-
-__device__ __forceinline__ unsigned facts_of(tally seen, unsigned largest)
-{
-    return (largest >= 0x7f800000u ? FACT_SPECIAL : 0) |
-           (seen.low ? FACT_LOW : 0) | (seen.fractional ? FACT_FRACTIONAL : 0);
-}
-
-__device__ __forceinline__ float4 load_group(const float4 *p, bool wanted)
-{
-    return wanted ? *p : make_float4(0, 0, 0, 0);
-}
-
-/* Four neighbours out of the two aligned groups that hold them. Groups are
- * read whole: see gpu_cuda_alloc. */
-__device__ __forceinline__ float4 load_across(const float *p, int64_t left)
-{
-    int shift = (int)((uintptr_t)p >> 2 & 3); /* the same in a whole warp */
-    const float4 *group = (const float4 *)(p - shift);
-    float4 a = load_group(group, left > 0);
-    float4 b = load_group(group + 1, shift + left > 4);
-    float x = shift & 2 ? a.z : a.x, y = shift & 2 ? a.w : a.y;
-    float z = shift & 2 ? b.x : a.z, w = shift & 2 ? b.y : a.w;
-    float next = shift & 2 ? b.z : b.x;
-    x = shift & 1 ? y : x;
-    y = shift & 1 ? z : y;
-    z = shift & 1 ? w : z;
-    w = shift & 1 ? next : w;
-    return make_float4(left > 0 ? x : 0, left > 1 ? y : 0, left > 2 ? z : 0,
-                       left > 3 ? w : 0);
-}
-
-/* The next four elements of a line, zeros where fewer are left. Without
- * branches, so that many loads run at once. */
-template <reach HOW>
-__device__ __forceinline__ float4 load4(const float *p, int64_t stride,
-                                        int64_t left)
-{
-    if (HOW == ALIGNED)
-        return load_group((const float4 *)p, left > 0);
-    if (HOW == ACROSS)
-        return load_across(p, left);
-    return make_float4(left > 0 ? p[0] : 0, left > 1 ? p[stride] : 0,
-                       left > 2 ? p[2 * stride] : 0,
-                       left > 3 ? p[3 * stride] : 0);
-}
-
-__device__ __forceinline__ unsigned magnitude4(float4 v)
-{
-    return max(max(magnitude(v.x), magnitude(v.y)),
-               max(magnitude(v.z), magnitude(v.w)));
-}
-
-typedef struct alignas(8) half4 {
-    __half at[4];
-} half4;
-
-/* Marks are read two at a time, so one behind the last is written too: the
- * even index that s is read with. */
-__device__ __forceinline__ int64_t read_with(int64_t s)
-{
-    return s & ~1LL;
-}
-
-/* What measure folds over a block's warps: maxima of columns, or what a row
- * has shown. */
-typedef struct row_fold {
-    unsigned largest[WARPS], facts[WARPS];
-    int losses[WARPS];
-} row_fold;
-
+/* What measure folds over a block's warps: maxima of columns, or rows. */
 typedef union measure_memory {
     unsigned columns[WARPS][MEASURED];
     row_fold row;
@@ -221,111 +77,6 @@ __device__ __forceinline__ void measure_rows(const job &j, unsigned block)
     largest = __reduce_max_sync(~0u, largest);
     if (lane == 0)
         j.maxima[s] = largest;
-}
-
-/* Over the LANES threads that share a row: all of them get the result. */
-
-template <int LANES>
-__device__ __forceinline__ unsigned row_largest(unsigned x, row_fold *fold)
-{
-    x = __reduce_max_sync(~0u, x);
-    if (LANES == 32)
-        return x;
-    if (threadIdx.x % 32 == 0)
-        fold->largest[threadIdx.x / 32] = x;
-    __syncthreads(); /* all warps' maxima are there */
-#pragma unroll
-    for (int i = 0; i < LANES / 32; i++)
-        x = max(x, fold->largest[i]);
-    return x;
-}
-
-/* The first lane notes what the row has shown. */
-template <int LANES>
-__device__ __forceinline__ void note_row(const job &j, int64_t s, int lane,
-                                         int exponent, int lost, unsigned facts,
-                                         row_fold *fold)
-{
-    lost = __reduce_add_sync(~0u, lost);
-    facts = __reduce_or_sync(~0u, facts);
-    if (LANES > 32) {
-        if (threadIdx.x % 32 == 0) {
-            fold->losses[threadIdx.x / 32] = lost;
-            fold->facts[threadIdx.x / 32] = facts;
-        }
-        __syncthreads(); /* all warps' findings are there */
-        for (int i = 1; lane == 0 && i < LANES / 32; i++) {
-            lost += fold->losses[i];
-            facts |= fold->facts[i];
-        }
-    }
-    if (lane != 0)
-        return;
-    j.to.marks[s] = (unsigned)(lost * MARK_LOSS + exponent + MARK_ZERO);
-    j.to.flags[s] = (unsigned char)facts;
-}
-
-__device__ __forceinline__ int cut_into(const split_planes &to, int64_t at,
-                                        float4 v, scale f, tally *seen)
-{
-    half4 hi, lo;
-    float x[4] = {v.x, v.y, v.z, v.w};
-    int lost = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        lost += cut(x[i], f, &hi.at[i], &lo.at[i], seen);
-    *(half4 *)(to.planes + at) = hi;
-    *(half4 *)(to.planes + at + to.plane) = lo;
-    return lost;
-}
-
-/* Splits rows whose elements LANES threads hold in registers, VECTORS times
- * four each; with VECTORS = 0 a row of any length is read twice. */
-template <int LANES, int VECTORS, reach HOW>
-__device__ __forceinline__ void split_rows(const job &j, unsigned block,
-                                           row_fold *fold)
-{
-    const int held = VECTORS ? VECTORS : 1;
-    int lane = threadIdx.x % LANES;
-    int64_t s = (int64_t)block * (THREADS / LANES) + threadIdx.x / LANES;
-    if (s >= j.to.span)
-        return; /* whole warps: LANES is a warp, or the block one row */
-    const float *row = j.from.data + s * j.from.span_stride;
-    int64_t stride = j.from.depth_stride, depth = j.to.depth;
-    auto load = [&](int64_t k) {
-        return load4<HOW>(row + k * stride, stride, depth - k);
-    };
-    float4 v[held];
-    unsigned largest = 0;
-    if (VECTORS) {
-#pragma unroll
-        for (int i = 0; i < held; i++)
-            v[i] = load((i * LANES + lane) * 4);
-#pragma unroll
-        for (int i = 0; i < held; i++)
-            largest = max(largest, magnitude4(v[i]));
-    } else {
-#pragma unroll 8
-        for (int64_t k = lane * 4; k < depth; k += LANES * 4)
-            largest = max(largest, magnitude4(load(k)));
-    }
-    largest = row_largest<LANES>(largest, fold);
-    int exponent = exponent_for(largest), lost = 0;
-    scale f = scale_by(exponent);
-    tally seen = {0, 0};
-    int64_t line = s * j.to.pitch;
-    if (VECTORS) {
-#pragma unroll
-        for (int i = 0; i < held; i++)
-            if ((i * LANES + lane) * 4 < j.to.pitch)
-                lost += cut_into(j.to, line + (i * LANES + lane) * 4, v[i], f,
-                                 &seen);
-    } else {
-#pragma unroll 4
-        for (int64_t k = lane * 4; k < j.to.pitch; k += LANES * 4)
-            lost += cut_into(j.to, line + k, load(k), f, &seen);
-    }
-    note_row<LANES>(j, s, lane, exponent, lost, facts_of(seen, largest), fold);
 }
 
 /* An operand's own part of measure. The two operands have code of their own,
@@ -421,7 +172,42 @@ __device__ __forceinline__ void note_facts(const job &j, tally seen,
         atomicOr(j.to.facts, facts);
 }
 
-/* Splits 256 columns over cut_rows rows: b as it lies. */
+/* Eight neighbours of a row, and where they are cut to. */
+typedef struct eight {
+    float4 left, right;
+} eight;
+
+template <reach HOW>
+__device__ __forceinline__ eight load_eight(const job &j, int64_t s, int64_t k,
+                                            int64_t end)
+{
+    int64_t stride = j.from.span_stride, left = k < end ? j.to.span - s : 0;
+    const float *p = j.from.data + s * stride + k * j.from.depth_stride;
+    return {load4<HOW>(p, stride, left),
+            load4<HOW>(p + 4 * stride, stride, left - 4)};
+}
+
+__device__ __forceinline__ void cut_eight(const job &j, const eight &v,
+                                          const scale (&f)[8], int64_t at,
+                                          int (&lost)[8], tally *seen)
+{
+    float x[8] = {v.left.x,  v.left.y,  v.left.z,  v.left.w,
+                  v.right.x, v.right.y, v.right.z, v.right.w};
+    half8 hi, lo;
+#pragma unroll
+    for (int i = 0; i < 8; i += 2) {
+        cut_pair c = cut(x[i], x[i + 1], f[i], f[i + 1], seen);
+        hi.at[i / 2] = c.hi;
+        lo.at[i / 2] = c.lo;
+        lost[i] += c.lost_x;
+        lost[i + 1] += c.lost_y;
+    }
+    *(half8 *)(j.to.planes + at) = hi;
+    *(half8 *)(j.to.planes + at + j.to.plane) = lo;
+}
+
+/* Splits 256 columns over cut_rows rows: b as it lies. The first rows are
+ * asked for before the maxima are there. */
 template <reach HOW>
 __device__ __forceinline__ void cut_columns(const job &j, unsigned block,
                                             cut_memory &shared)
@@ -431,9 +217,14 @@ __device__ __forceinline__ void cut_columns(const job &j, unsigned block,
     unsigned across = (unsigned)((j.to.span + CUT_SPAN - 1) / CUT_SPAN);
     int64_t first = (int64_t)(block % across) * CUT_SPAN;
     int64_t slice = block / across, s = first + lane * 8;
+    int64_t k = slice * j.cut_rows + warp;
+    int64_t end = min(j.to.depth, (slice + 1) * j.cut_rows);
+    eight next[2] = {load_eight<HOW>(j, s, k, end),
+                     load_eight<HOW>(j, s, k + WARPS, end)};
     losses[threadIdx.x] = 0;
     if (threadIdx.x == 0)
         shared.special = 0;
+    wait_for_previous();
     __syncthreads(); /* special is zero */
     find_scales<CUT_SPAN>(j, first, slice == 0, exponents, &shared.special);
     __syncthreads(); /* exponents are there */
@@ -441,25 +232,17 @@ __device__ __forceinline__ void cut_columns(const job &j, unsigned block,
 #pragma unroll
     for (int i = 0; i < 8; i++)
         f[i] = scale_by(exponents[lane * 8 + i]);
-    int64_t end = min(j.to.depth, (slice + 1) * j.cut_rows);
-    int64_t stride = j.from.span_stride, left = j.to.span - s;
-    const float *column = j.from.data + s * stride;
     tally seen = {0, 0};
     int lost[8] = {};
-#pragma unroll 4
-    for (int64_t k = slice * j.cut_rows + warp; k < end && s < j.to.pitch;
-         k += WARPS) {
-        const float *p = column + k * j.from.depth_stride;
-        float4 u = load4<HOW>(p, stride, left);
-        float4 v = load4<HOW>(p + 4 * stride, stride, left - 4);
-        float x[8] = {u.x, u.y, u.z, u.w, v.x, v.y, v.z, v.w};
-        alignas(16) __half hi[8], lo[8];
+    for (; k < end; k += 2 * WARPS) {
+        eight now[2] = {next[0], next[1]};
 #pragma unroll
-        for (int i = 0; i < 8; i++)
-            lost[i] += cut(x[i], f[i], &hi[i], &lo[i], &seen);
-        __half *to = j.to.planes + k * j.to.pitch + s;
-        *(uint4 *)to = *(uint4 *)hi;
-        *(uint4 *)(to + j.to.plane) = *(uint4 *)lo;
+        for (int n = 0; n < 2; n++) {
+            int64_t row = k + n * WARPS;
+            next[n] = load_eight<HOW>(j, s, row + 2 * WARPS, end);
+            if (row < end && s < j.to.pitch)
+                cut_eight(j, now[n], f, row * j.to.pitch + s, lost, &seen);
+        }
     }
 #pragma unroll
     for (int i = 0; i < 8; i++)
@@ -510,17 +293,25 @@ __device__ __forceinline__ void write_tile(const job &j, int64_t s0, int64_t k0,
         int64_t along = (j.to.along_k ? k0 : s0) + fast;
         if (at >= j.to.lines || along >= j.to.pitch)
             continue;
-        alignas(16) __half hi[8], lo[8];
+        half8 hi, lo;
 #pragma unroll
-        for (int i = 0; i < 8; i++) {
-            int s = j.to.along_k ? line : fast + i;
-            int k = j.to.along_k ? fast + i : line;
-            if (cut(tile[k][s], scale_by(exponents[s]), &hi[i], &lo[i], seen))
-                atomicAdd(&losses[s], 1);
+        for (int i = 0; i < 8; i += 2) {
+            int s0 = j.to.along_k ? line : fast + i;
+            int s1 = j.to.along_k ? line : fast + i + 1;
+            int k = j.to.along_k ? fast + i : line, next = j.to.along_k;
+            cut_pair c =
+                cut(tile[k][s0], tile[k + next][s1], scale_by(exponents[s0]),
+                    scale_by(exponents[s1]), seen);
+            hi.at[i / 2] = c.hi;
+            lo.at[i / 2] = c.lo;
+            if (c.lost_x)
+                atomicAdd(&losses[s0], 1);
+            if (c.lost_y)
+                atomicAdd(&losses[s1], 1);
         }
         __half *to = j.to.planes + at * j.to.pitch + along;
-        *(uint4 *)to = *(uint4 *)hi;
-        *(uint4 *)(to + j.to.plane) = *(uint4 *)lo;
+        *(half8 *)to = hi;
+        *(half8 *)(to + j.to.plane) = lo;
     }
 }
 
@@ -534,6 +325,7 @@ __device__ __forceinline__ void cut_turned(const job &j, unsigned block,
     unsigned across = (unsigned)((j.to.span + TURN - 1) / TURN);
     int64_t s0 = (int64_t)(block % across) * TURN, slice = block / across;
     int64_t end = min(j.to.depth, (slice + 1) * j.cut_rows);
+    wait_for_previous();
     if (threadIdx.x < TURN)
         losses[threadIdx.x] = 0;
     if (threadIdx.x == 0)
@@ -557,6 +349,7 @@ __device__ __forceinline__ void cut_turned(const job &j, unsigned block,
 /* What rows have shown, together. */
 __device__ void gather_facts(const job &j)
 {
+    wait_for_previous();
     unsigned facts = 0;
     for (int64_t s = threadIdx.x; s < j.to.span; s += THREADS)
         facts |= j.to.flags[s];
@@ -580,7 +373,6 @@ __global__ void __launch_bounds__(THREADS)
 {
     __shared__ cut_memory shared;
     let_next_start();
-    wait_for_previous();
     unsigned block = blockIdx.x - a.cut_blocks;
     if (blockIdx.x >= a.cut_blocks) {
         if (b.from.how == ALIGNED)
@@ -634,7 +426,7 @@ size_t gpu_cuda_planes_bytes(int64_t span, int64_t depth, int along_k)
 
 static int slices_for(const cuda_device *d, int64_t span, int64_t depth)
 {
-    int64_t wanted = (int64_t)d->sms * 8 / ceil_div(span, MEASURED);
+    int64_t wanted = ceil_div((int64_t)d->sms * 3, ceil_div(span, MEASURED));
     int64_t most = ceil_div(depth, LEAST_DEPTH);
     return (int)larger(1, smaller(smaller(wanted, most), MOST_SLICES));
 }
@@ -655,12 +447,14 @@ static method choose_method(const split_planes *to, int from_along_k)
     return to->along_k ? ROWS : COLUMNS;
 }
 
-/* Blocks of cut: enough of them to fill the device several times. */
+/* Blocks of cut: enough of them to fill the device, with a row of the depth
+ * for each warp and load on its way, or whole tiles where they are turned. */
 static void plan_cut(const cuda_device *d, job *j, int64_t width)
 {
     int64_t across = ceil_div(j->to.span, width);
-    int64_t wanted = larger(1, (int64_t)d->sms * 16 / across);
-    int64_t rows = round_up(ceil_div(j->to.depth, wanted), TURN);
+    int64_t wanted = ceil_div((int64_t)d->sms * 6, across);
+    int64_t unit = j->how == TURNED ? TURN : 2 * WARPS;
+    int64_t rows = round_up(ceil_div(j->to.depth, wanted), unit);
     j->cut_rows = (int)smaller(rows, 1024);
     j->cut_blocks = (unsigned)(across * ceil_div(j->to.depth, j->cut_rows));
 }
@@ -693,7 +487,7 @@ static job plan_job(const cuda_device *d, const gpu_view *v,
     if (j.how == ROWS)
         j.cut_blocks = 1;
     else
-        plan_cut(d, &j, j.how == COLUMNS ? CUT_SPAN : TURN);
+        plan_cut(d, &j, j.how == COLUMNS ? (int)CUT_SPAN : (int)TURN);
     return j;
 }
 
@@ -704,6 +498,8 @@ static gpu_status launch_measure(cuda_device *d, const job *a, const job *b)
     if (a->how == ROWS)
         rows.measure_blocks = (unsigned)ceil_div(a->to.span, THREADS / LANES);
     unsigned blocks = rows.measure_blocks + b->measure_blocks;
+    static int prepared;
+    TRY(keep_division(d, (const void *)measure<LANES, VECTORS>, &prepared));
     measure<LANES, VECTORS><<<blocks, THREADS, 0, d->stream>>>(rows, *b);
     LAUNCHED(d);
     return GPU_OK;
@@ -737,6 +533,8 @@ gpu_status gpu_cuda_split(cuda_device *d, const gpu_gemm *p,
     if (x.how == READY && y.how == READY)
         return GPU_OK;
     TRY(launch_for_depth(d, &x, &y));
+    static int prepared;
+    TRY(keep_division(d, (const void *)cut_measured, &prepared));
     return launch_behind(d, cut_measured, dim3(x.cut_blocks + y.cut_blocks),
                          THREADS, 0, 1, x, y);
 }
