@@ -7,12 +7,13 @@
  * in f64 and are added there; at 4.5 TB/s that takes a third of an H200's
  * conversions and a tenth of its f64 arithmetic. Limited by the way to the GPU
  * and back when they are short: the host watches the sums arrive instead of
- * asking for the end of the launch. Vectors that lie differently in their 16
- * bytes, or with gaps, are read element by element, more loads at a time. Any
- * GPU. */
+ * asking for the end of the launch. Where the vectors lie differently in their
+ * 16 bytes, y's four neighbours come out of the two loads that hold them, one
+ * from the first-level cache; vectors with gaps are read element by element,
+ * more loads at a time. Any GPU. */
 #include "dot.h"
 
-enum { THREADS = 512, WARPS = THREADS / 32, BLOCKS_PER_SM = 2 };
+enum { THREADS = 1024, WARPS = THREADS / 32, BLOCKS_PER_SM = 1 };
 enum { UNROLL = 4, NARROW_UNROLL = 8 };
 enum { SLOTS = 512 };               /* sums that the pinned memory holds */
 enum { POLLS_PER_QUERY = 1 << 14 }; /* about ten microseconds */
@@ -29,11 +30,44 @@ __device__ __forceinline__ vector<T> load_once(const vector<T> *from)
     return *(vector<T> *)&bits;
 }
 
-template <class T>
+/* How x and y lie. */
+typedef enum reach {
+    ALIKE,  /* in their 16 bytes, without gaps */
+    ACROSS, /* without gaps */
+    APART
+} reach;
+
+/* WIDTH neighbours out of two loads, from the shift-th on: at least 1, and the
+ * same in all threads. */
+__device__ __forceinline__ vector<float> join(vector<float> a, vector<float> b,
+                                              int shift)
+{
+    float x = shift & 2 ? a.at[2] : a.at[0], y = shift & 2 ? a.at[3] : a.at[1];
+    float z = shift & 2 ? b.at[0] : a.at[2], w = shift & 2 ? b.at[1] : a.at[3];
+    float next = shift & 2 ? b.at[2] : b.at[0];
+    if (shift & 1)
+        return {{y, z, w, next}};
+    return {{x, y, z, w}};
+}
+
+__device__ __forceinline__ vector<double> join(vector<double> a,
+                                               vector<double> b, int)
+{
+    return {{a.at[1], b.at[0]}};
+}
+
+template <class T, reach HOW>
+__device__ __forceinline__ vector<T> load_beside(const vector<T> *y, int shift)
+{
+    return HOW == ALIKE ? load_once(y) : join(y[0], y[1], shift);
+}
+
+template <class T, reach HOW>
 __device__ double add_wide(const pair<T> &p, parts w, int64_t t, int step)
 {
+    int shift = (int)((uintptr_t)(p.y + w.head) / sizeof(T) % WIDTH<T>);
     const vector<T> *x = (const vector<T> *)(p.x + w.head) + t;
-    const vector<T> *y = (const vector<T> *)(p.y + w.head) + t;
+    const vector<T> *y = (const vector<T> *)(p.y + w.head - shift) + t;
     double sum[UNROLL] = {};
     for (int64_t left = w.wide - t; left > 0; left -= UNROLL * step) {
         vector<T> a[UNROLL] = {}, b[UNROLL] = {};
@@ -41,7 +75,7 @@ __device__ double add_wide(const pair<T> &p, parts w, int64_t t, int step)
         for (int u = 0; u < UNROLL; u++)
             if (u * step < left) {
                 a[u] = load_once(x + u * step);
-                b[u] = load_once(y + u * step);
+                b[u] = load_beside<T, HOW>(y + u * step, shift);
             }
 #pragma unroll
         for (int u = 0; u < UNROLL; u++)
@@ -84,15 +118,16 @@ __device__ double add_narrow(const pair<T> &p, int64_t t, int64_t step)
     return sum;
 }
 
-template <class T, bool WIDE>
+template <class T, reach HOW>
 __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     stream_kernel(const pair<T> p, parts w, volatile double *sums)
 {
     __shared__ double shared[WARPS];
     int step = gridDim.x * THREADS;
     int64_t t = blockIdx.x * (int64_t)THREADS + threadIdx.x;
-    double sum = WIDE ? add_wide(p, w, t, step) + add_edges(p, w, t)
-                      : add_narrow(p, t, step);
+    double sum = HOW == APART
+                     ? add_narrow(p, t, step)
+                     : add_wide<T, HOW>(p, w, t, step) + add_edges(p, w, t);
     sum = fold_block<WARPS>(sum, shared);
     if (threadIdx.x == 0) /* any NaN is the quiet one: never `missing` */
         sums[blockIdx.x] =
@@ -129,26 +164,39 @@ static gpu_status collect(cuda_device *d, unsigned blocks, double *out)
     return GPU_OK;
 }
 
-template <class T>
-static gpu_status launch(cuda_device *d, const gpu_view *x, const gpu_view *y,
-                         double *out)
+/* Wide loads of x; y need not lie alike. */
+template <class T> static parts find_parts_across(const pair<T> &p)
 {
-    pair<T> p = typed_pair<T>(x, y);
-    parts w = find_parts(p);
+    if (p.y_stride != 1)
+        return {0, 0};
+    return find_parts<T>({p.x, p.x, p.n, p.x_stride, 1});
+}
+
+template <class T, reach HOW>
+static gpu_status launch(cuda_device *d, const pair<T> &p, parts w, double *out)
+{
     int64_t most = smaller((int64_t)d->sms * BLOCKS_PER_SM, SLOTS);
-    int64_t loads = w.wide > 0 ? w.wide : p.n;
+    int64_t loads = HOW == APART ? p.n : w.wide;
     int64_t wanted = larger(ceil_div(loads, THREADS), 1);
     unsigned blocks = (unsigned)smaller(wanted, most);
     for (unsigned b = 0; b < blocks; b++)
         ((volatile uint64_t *)d->slot)[b] = missing;
-    if (w.wide > 0)
-        stream_kernel<T, true>
-            <<<blocks, THREADS, 0, d->stream>>>(p, w, d->slot);
-    else
-        stream_kernel<T, false>
-            <<<blocks, THREADS, 0, d->stream>>>(p, w, d->slot);
+    stream_kernel<T, HOW><<<blocks, THREADS, 0, d->stream>>>(p, w, d->slot);
     LAUNCHED(d);
     return collect(d, blocks, out);
+}
+
+template <class T>
+static gpu_status launch_reach(cuda_device *d, const gpu_view *x,
+                               const gpu_view *y, double *out)
+{
+    pair<T> p = typed_pair<T>(x, y);
+    parts alike = find_parts(p), across = find_parts_across(p);
+    if (alike.wide > 0)
+        return launch<T, ALIKE>(d, p, alike, out);
+    if (across.wide > 0)
+        return launch<T, ACROSS>(d, p, across, out);
+    return launch<T, APART>(d, p, alike, out);
 }
 
 static gpu_status stream(void *device, const gpu_view *x, const gpu_view *y,
@@ -156,8 +204,8 @@ static gpu_status stream(void *device, const gpu_view *x, const gpu_view *y,
 {
     ENTER(d, device);
     TRY(gpu_cuda_begin_dot("stream", x, y));
-    return x->dtype == GPU_F64 ? launch<double>(d, x, y, out)
-                               : launch<float>(d, x, y, out);
+    return x->dtype == GPU_F64 ? launch_reach<double>(d, x, y, out)
+                               : launch_reach<float>(d, x, y, out);
 }
 
 const gpu_kernel gpu_cuda_dot_stream = {
