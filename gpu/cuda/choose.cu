@@ -8,7 +8,7 @@
 
 /* Up to so many rows or columns of c, a product is a matter of reading the
  * other operand once. Below this k, a chunk of split16 is mostly padding. */
-enum { FEW = 4, LEAST_DEPTH = 32, TILE = 128, STEP = 64 };
+enum { FEW = 4, LEAST_DEPTH = 32, TILE = 128, STEP = 64, MOST_SLICES = 32 };
 
 /* Microseconds, and bytes or operations a microsecond. */
 static const double STEP_TIME = 0.9;     /* of a tile's 64 of k in split16 */
@@ -37,11 +37,12 @@ static bool is_split(gpu_storage *storage, const gpu_view *v, int along_k)
     return gpu_cuda_host->recall(storage, &key) != NULL;
 }
 
-static double split_time(const gpu_gemm *p)
+/* A row of a is split by one block: few rows leave the device half idle. */
+static double split_time(const cuda_device *d, const gpu_gemm *p)
 {
-    double bytes = 0;
+    double bytes = 0, rows = (double)p->a.rows, blocks = 2.0 * d->sms;
     if (!is_split(p->a_storage, &p->a, 1))
-        bytes += 8.0 * (double)p->a.rows * (double)p->a.cols;
+        bytes += 8.0 * (rows < blocks ? blocks : rows) * (double)p->a.cols;
     if (!is_split(p->b_storage, &p->b, 0))
         bytes += 12.0 * (double)p->b.rows * (double)p->b.cols;
     return bytes > 0 ? SPLIT_LAUNCHES + bytes / SPLIT_RATE : 0;
@@ -54,10 +55,10 @@ static double split16_time(const cuda_device *d, const gpu_gemm *p)
     int64_t steps = ceil_div(p->a.cols, STEP);
     double rounds = (double)ceil_div(tiles, d->sms) * (double)steps;
     if (tiles * 2 <= d->sms) /* blocks share tiles */
-        rounds = (double)ceil_div(tiles * steps, d->sms);
+        rounds = (double)ceil_div(steps, smaller(d->sms / tiles, MOST_SLICES));
     double compute = rounds * STEP_TIME;
     double power = 2 * m * n * (double)p->a.cols / SPLIT16_RATE;
-    return LAUNCHES + split_time(p) + (compute > power ? compute : power) +
+    return LAUNCHES + split_time(d, p) + (compute > power ? compute : power) +
            4 * m * n / WRITE_RATE;
 }
 

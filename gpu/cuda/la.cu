@@ -87,7 +87,8 @@ static gpu_status open_library(cuda_device *d, purpose p, la_device **out)
     look_for_library();
     if (library.table == NULL)
         return FAIL(GPU_UNSUPPORTED,
-                    "%s: %s needs liblumat-cuda-la.so and the CUDA toolkit's "
+                    "%s: kernel %s cannot run: it needs liblumat-cuda-la.so "
+                    "and the CUDA toolkit's "
                     "%s: %s",
                     p.operation, p.by, p.toolkit, library.why);
     if (d->ordinal >= MOST_DEVICES)

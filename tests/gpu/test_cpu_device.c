@@ -8,7 +8,9 @@ enum { MIB = 1 << 20 };
 static void table_is_complete(void **state)
 {
     (void)state;
-    const gpu_host wrong = {GPU_BACKEND_ABI + 1, remember, &interrupted};
+    const gpu_host wrong = {.abi = GPU_BACKEND_ABI + 1,
+                            .fail = remember,
+                            .interrupted = &interrupted};
     char why[80];
     assert_null(gpu_cpu_backend(&wrong));
     assert_int_equal(cpu->abi, GPU_BACKEND_ABI);

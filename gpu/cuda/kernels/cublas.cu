@@ -26,8 +26,9 @@ static void turn(gpu_gemm *g)
 static gpu_status refuse(const char *rung, const char *which, const gpu_view *v)
 {
     return FAIL(GPU_UNSUPPORTED,
-                "matmul: %s needs %s in rows or columns of neighbours that "
-                "do not overlap, not %lldx%lld with strides %lld and %lld",
+                "matmul: kernel %s cannot read %s: it needs rows or columns of "
+                "neighbours that do not overlap, not %lldx%lld with strides "
+                "%lld and %lld",
                 rung, which, (long long)v->rows, (long long)v->cols,
                 (long long)v->row_stride, (long long)v->col_stride);
 }
@@ -193,7 +194,7 @@ static gpu_status multiply_vectors(void *device, const gpu_view *x,
         p.x_stride = p.y_stride = 1;
     if (p.x_stride == 0 || p.y_stride == 0)
         return FAIL(GPU_UNSUPPORTED,
-                    "dot: cublas cannot read a vector of stride 0");
+                    "dot: kernel cublas cannot read a vector of stride 0");
     TRY(gpu_cuda_la_dot(d, "cublas", &p));
     TRY(gpu_cuda_wait(d));
     *out = is_f64 ? *d->slot : (double)*(const float *)d->slot;

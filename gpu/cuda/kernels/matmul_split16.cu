@@ -12,6 +12,8 @@
 #include <math.h>
 
 constexpr int64_t ALIGN = 256, LEAST_LISTED = 1024, MOST_SIZE = 0x7fffff00;
+/* See few_beyond. */
+constexpr int64_t TILE = 128, LEAST_PEELED = 2048, MOST_BEYOND = 4;
 /* Tickets of the device that count: the matrix kernels use those before. */
 constexpr int COUNT_TICKET = 250;
 /* Multiplications up to which a second attempt needs no launch of its own. */
@@ -151,6 +153,47 @@ static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
     return status;
 }
 
+/* Rows or columns beyond the last whole tile, when so few that they are done
+ * apart: tiles of them would cost a round of the whole device. */
+static int64_t few_beyond(int64_t size)
+{
+    int64_t rest = size % TILE;
+    return size > LEAST_PEELED && rest <= MOST_BEYOND ? rest : 0;
+}
+
+static void *element(const gpu_view *v, int64_t i, int64_t j)
+{
+    return (float *)v->data + i * v->row_stride + j * v->col_stride;
+}
+
+/* The last rows of c as a product of their own, by the vector kernel, and g
+ * without them. */
+static gpu_status peel_rows(cuda_device *d, gpu_gemm *g)
+{
+    gpu_gemm edge = *g;
+    int64_t few = few_beyond(g->c.rows), whole = g->c.rows - few;
+    if (few == 0)
+        return GPU_OK;
+    edge.a.data = element(&g->a, whole, 0);
+    edge.c.data = element(&g->c, whole, 0);
+    edge.a.rows = edge.c.rows = few;
+    g->a.rows = g->c.rows = whole;
+    return gpu_cuda_matmul_vector.matmul(d, &edge);
+}
+
+static gpu_status peel_columns(cuda_device *d, gpu_gemm *g)
+{
+    gpu_gemm edge = *g;
+    int64_t few = few_beyond(g->c.cols), whole = g->c.cols - few;
+    if (few == 0)
+        return GPU_OK;
+    edge.b.data = element(&g->b, 0, whole);
+    edge.c.data = element(&g->c, 0, whole);
+    edge.b.cols = edge.c.cols = few;
+    g->b.cols = g->c.cols = whole;
+    return gpu_cuda_matmul_vector.matmul(d, &edge);
+}
+
 static gpu_status split16(void *device, const gpu_gemm *p)
 {
     ENTER(d, device);
@@ -162,6 +205,8 @@ static gpu_status split16(void *device, const gpu_gemm *p)
                     "%lldx%lld: it takes an inner dimension below 2^22",
                     (long long)g.a.rows, (long long)g.a.cols,
                     (long long)g.b.rows, (long long)g.b.cols);
+    TRY(peel_rows(d, &g));
+    TRY(peel_columns(d, &g));
     return g.beta == 0 ? multiply(d, &g) : multiply_and_add(d, &g);
 }
 

@@ -909,10 +909,11 @@ static gpu_status vector_product(void *device, const gpu_gemm *p)
     gpu_gemm g;
     TRY(gpu_cuda_begin_matmul("vector", p, &g));
     if (p->c.rows > MOST && p->c.cols > MOST)
-        return FAIL(GPU_UNSUPPORTED,
-                    "matmul: vector needs m or n at most %d; here they are "
-                    "%lld and %lld",
-                    MOST, (long long)p->c.rows, (long long)p->c.cols);
+        return FAIL(
+            GPU_UNSUPPORTED,
+            "matmul: kernel vector cannot do %lldx%lld: it needs one of "
+            "them to be at most %d",
+            (long long)p->c.rows, (long long)p->c.cols, MOST);
     return g.c.dtype == GPU_F64 ? launch_vectors<double>(d, &g)
                                 : launch_vectors<float>(d, &g);
 }

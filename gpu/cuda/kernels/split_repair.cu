@@ -4,9 +4,9 @@
  * they are cut; the matrix kernel notes every result for which that may show
  * (see split_product). A block computes each of them again, in f64. When
  * there are more of them than the list holds, or NaN or Inf in an operand,
- * the whole product is done again in plain FP32: a small one right here, as
- * each further launch costs a microsecond or two; for a larger one the gate
- * of the simt kernel behind this one opens. Any GPU. */
+ * the whole product is done again in FP32: a small one right here, 16 of k at
+ * a time, as each further launch costs a microsecond or two; for a larger one
+ * the gate of the simt kernel behind this one opens. Any GPU. */
 #include "split16.h"
 
 constexpr int THREADS = 256, WARPS = THREADS / 32;
@@ -53,21 +53,23 @@ __device__ __forceinline__ void load_slice(float (*to)[TILE + 4],
     }
 }
 
-/* c = alpha a b for one tile of 64 x 64, a thread 4 x 4 of it. */
+/* c = alpha a b for one tile of 64 x 64, a thread 4 x 4 of it; slices are
+ * added in f64, so that a long k costs no accuracy. */
 __device__ __forceinline__ void multiply_plainly(const split_product &p,
                                                  const product<float> &g,
                                                  int64_t row, int64_t col,
                                                  tile_memory &tile)
 {
     int i = threadIdx.x / 16 * PATCH, j = threadIdx.x % 16 * PATCH;
-    float sum[PATCH][PATCH] = {};
+    double total[PATCH][PATCH] = {};
     for (int64_t k = 0; k < g.k; k += SLICE) {
         __syncthreads(); /* the tile is free */
         load_slice(tile.a, g.a + row * g.a_row + k * g.a_col, g.a_row, g.a_col,
                    g.m - row, g.k - k);
         load_slice(tile.b, g.b + col * g.b_col + k * g.b_row, g.b_col, g.b_row,
                    g.n - col, g.k - k);
-        __syncthreads();                               /* the tile is filled */
+        __syncthreads(); /* the tile is filled */
+        float sum[PATCH][PATCH] = {};
         int depth = (int)min((int64_t)SLICE, g.k - k); /* 0 x Inf is NaN */
         for (int q = 0; q < depth; q++)
 #pragma unroll
@@ -75,6 +77,11 @@ __device__ __forceinline__ void multiply_plainly(const split_product &p,
 #pragma unroll
                 for (int c = 0; c < PATCH; c++)
                     sum[r][c] += tile.a[q][i + r] * tile.b[q][j + c];
+#pragma unroll
+        for (int r = 0; r < PATCH; r++)
+#pragma unroll
+            for (int c = 0; c < PATCH; c++)
+                total[r][c] += (double)sum[r][c];
     }
 #pragma unroll
     for (int r = 0; r < PATCH; r++)
@@ -82,7 +89,7 @@ __device__ __forceinline__ void multiply_plainly(const split_product &p,
         for (int c = 0; c < PATCH; c++)
             if (row + i + r < g.m && col + j + c < g.n)
                 p.c[(row + i + r) * p.c_row + (col + j + c) * p.c_col] =
-                    p.alpha * sum[r][c];
+                    (float)((double)p.alpha * total[r][c]);
 }
 
 /* The last block to have read the count zeroes it for the next product. */
