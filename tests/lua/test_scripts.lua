@@ -34,12 +34,14 @@ local function count(text, word)
     return n
 end
 
--- Every available kernel of an operation stands in a line that says Accept.
+-- Every available kernel of an operation stands in a line that says Accept, or
+-- says that it is not made for the shape.
 local function accepts_kernels(text, operation, device)
     for _, k in ipairs(kernel_list(device)) do
         if k.operation == operation and k.available then
             local line = text:match("\n%s*" .. device .. " +" .. k.name ..
-                "[^\n]*Accept")
+                "[^\n]*Accept") or
+                text:find("kernel " .. k.name .. " cannot", 1, true)
             lu.assertNotNil(line, k.name .. " on " .. device .. "\n" .. text)
         end
     end
@@ -219,7 +221,9 @@ local function has_every_kernel(script, operation)
     end
     for _, k in ipairs(kernel_list()) do
         if k.available and k.operation == operation then
-            lu.assertTrue(found[k.name], k.name .. "\n" .. text)
+            lu.assertTrue(found[k.name] or
+                text:find("kernel " .. k.name .. " cannot", 1, true) ~= nil,
+                k.name .. "\n" .. text)
         end
     end
     lu.assertEquals(text:find("no GPU here", 1, true) ~= nil,
@@ -238,7 +242,9 @@ end
 function TestBench:test_only_some()
     local rows = bench("bench_matmul.lua", "--only", "f64 64 auto")
     for _, row in ipairs(rows) do
-        lu.assertEquals(row.dtype .. row.size, "f6464")
+        if not row.what:find("target") then
+            lu.assertEquals(row.dtype .. row.size, "f6464")
+        end
     end
     lu.assertTrue(#rows > 0)
 end

@@ -1,8 +1,8 @@
-/* Sparse products by cuSPARSE, with the algorithms its documentation promises
- * the same bits from in every run: CSR_ALG2 for a vector, CSR_ALG3 for a
- * matrix. They have their limits: the former forgets beta where only the last
- * row has elements (before cuSPARSE 13), the latter reads no transposed
- * operand; so beta is always 0 here, and d and c lie alike. */
+/* Sparse products by cuSPARSE: CSR_ALG2 for a vector and, as it is the one for
+ * operands that lie in rows, for a matrix (CSR_ALG3 multiplies zeros that are
+ * no entries, which NaN and Inf in d show). For a vector it forgets beta where
+ * only the last row has elements (before cuSPARSE 13), so beta is always 0
+ * here; d and c lie alike. */
 #include "la_device.h"
 
 typedef union scalar {
@@ -125,11 +125,11 @@ static gpu_status multiply_matrix(const la_device *d, const la_sparse *p,
     TRY(check(d, cusparseSpMM_bufferSize(
                      call->handle, as_it_is, as_it_is, &call->alpha, call->s,
                      call->d, &call->beta, call->c, call->type,
-                     CUSPARSE_SPMM_CSR_ALG3, &call->bytes)));
+                     CUSPARSE_SPMM_CSR_ALG2, &call->bytes)));
     TRY(take_buffer(d, call));
     return check(d, cusparseSpMM(call->handle, as_it_is, as_it_is, &call->alpha,
                                  call->s, call->d, &call->beta, call->c,
-                                 call->type, CUSPARSE_SPMM_CSR_ALG3,
+                                 call->type, CUSPARSE_SPMM_CSR_ALG2,
                                  call->buffer));
 }
 
