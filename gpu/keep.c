@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MOST = 64, SHARE = 4 }; /* entries; of the device's memory, 1 / SHARE */
+enum { MOST = 256, SHARE = 4 }; /* entries; of the device's memory, 1 / SHARE */
 
 struct gpu_kept {
     gpu_kept *next; /* the device's list, latest use first */

@@ -514,6 +514,8 @@ static gpu_status launch_for_depth(cuda_device *d, const job *a, const job *b)
         return launch_measure<256, 2>(d, a, b);
     if (depth <= 4096)
         return launch_measure<256, 4>(d, a, b);
+    if (depth <= 5120)
+        return launch_measure<256, 5>(d, a, b);
     if (depth <= 8192)
         return launch_measure<256, 8>(d, a, b);
     if (depth <= 16384)
