@@ -88,10 +88,13 @@ $(OUT)/%.cpp.o: %.cpp
 	@mkdir -p $(@D)
 	$(say) "  CXX   $<"
 	$(Q)$(CXX) $(CXXFLAGS) $(FLAGS) -c -o $@ $<
+# What ptxas says of registers and spills is kept for `make lint`.
 $(OUT)/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(say) "  NVCC  $<"
-	$(Q)$(NVCC) $(NVFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+	$(Q)$(NVCC) $(NVFLAGS) -Xptxas -v -MMD -MP -MF $(@:.o=.d) -c -o $@ $< 2>$(@:.o=.ptxas) || \
+	  { cat $(@:.o=.ptxas); exit 1; }
+	@grep -i warning $(@:.o=.ptxas) || true
 # The library in Lua travels inside the program, as arrays of bytes.
 $(OUT)/lua/std.c.o: $(STD_SRC) lua/std/embed
 	@mkdir -p $(@D)

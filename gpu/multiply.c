@@ -304,17 +304,19 @@ static gpu_view view_as(const gpu_matrix *m, gpu_dtype type)
     return v;
 }
 
-static const gpu_kernel *choice_for(gpu_device *d, const gpu_matrix *a,
-                                    const gpu_matrix *b)
+static void choose(gpu_device *d, const gpu_matrix *a, const gpu_matrix *b,
+                   const char **name)
 {
     gpu_dtype type = product_type(a, b);
     gpu_view x = view_as(a, type), y = view_as(b, type);
-    if (a->ndim == 1 && b->ndim == 1)
-        return d->backend->choose_dot(d->handle, &x, &y);
+    if (a->ndim == 1 && b->ndim == 1) {
+        *name = d->backend->choose_dot(d->handle, &x, &y)->name;
+        return;
+    }
     gpu_matrix fa = as_factor(a, 1), fb = as_factor(b, 0);
     gpu_gemm p = {.a = view_as(&fa, type), .b = view_as(&fb, type), .alpha = 1};
     p.c = (gpu_view){p.a.data, type, p.a.rows, p.b.cols, p.b.cols, 1};
-    return d->backend->choose_matmul(d->handle, &p);
+    *name = d->backend->choose_matmul(d->handle, &p)->name;
 }
 
 gpu_status gpu_kernel_choice(const gpu_matrix *a, const gpu_matrix *b,
@@ -325,6 +327,6 @@ gpu_status gpu_kernel_choice(const gpu_matrix *a, const gpu_matrix *b,
     TRY(gpu_check_operands("matmul", in, 2, &d));
     gpu_matrix fa = as_factor(a, 1), fb = as_factor(b, 0);
     TRY(check_inner(&fa, &fb));
-    *name = choice_for(d, a, b)->name;
+    choose(d, a, b, name);
     return GPU_OK;
 }
