@@ -48,7 +48,8 @@ gpu_status gpu_cuda_begin_matmul(const char *name, const gpu_gemm *p,
                     name);
     if (p->c.data == p->a.data || p->c.data == p->b.data)
         return FAIL(GPU_UNSUPPORTED,
-                    "matmul: kernel %s cannot write over its own operand", name);
+                    "matmul: kernel %s cannot write over its own operand",
+                    name);
     *oriented = *p;
     settle_strides(&oriented->a);
     settle_strides(&oriented->b);
@@ -64,7 +65,8 @@ gpu_status gpu_cuda_begin_dot(const char *name, const gpu_view *x,
 {
     if (x->dtype > GPU_F64 || x->dtype != y->dtype)
         return FAIL(GPU_UNSUPPORTED,
-                    "dot: kernel %s needs operands of one type, f32 or f64", name);
+                    "dot: kernel %s needs operands of one type, f32 or f64",
+                    name);
     if ((x->rows != 1 && x->cols != 1) || (y->rows != 1 && y->cols != 1))
         return FAIL(GPU_UNSUPPORTED, "dot: kernel %s needs vectors", name);
     return GPU_OK;
