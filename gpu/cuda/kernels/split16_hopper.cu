@@ -14,10 +14,11 @@
 #include "split16_tile.h"
 
 constexpr int SLOT = 2 * PLANE, SLOTS = 6; /* bytes */
-constexpr int FEED = 128, THREADS = 384;
-constexpr int FEED_REGISTERS = 40, MULTIPLY_REGISTERS = 232;
+[[maybe_unused]] constexpr int FEED = 128, THREADS = 384;
+[[maybe_unused]] constexpr int FEED_REGISTERS = 40, MULTIPLY_REGISTERS = 232;
 constexpr int SHARED = SLOTS * SLOT + 16 * SLOTS + WARPS * STAGE + 1024;
-constexpr int GROUP = 8; /* rows of tiles that go column by column */
+[[maybe_unused]] constexpr int GROUP =
+    8; /* rows of tiles that go column by column */
 
 /* HALVES: 128 columns each of a block's tile. CHUNK: of k, added to the
  * master at once. PAIR: blocks of a cluster, one above the other, share b. */

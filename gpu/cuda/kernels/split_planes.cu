@@ -9,7 +9,7 @@
 #include "split_cut.h"
 
 enum { MEASURED = 128, MOST_SLICES = 64, LEAST_DEPTH = 64 };
-enum { CUT_SPAN = 256 };
+enum { CUT_SPAN = 128, ROWS_AT_ONCE = 4 };
 
 /* What measure folds over a block's warps: maxima of columns, or rows. */
 typedef union measure_memory {
@@ -172,41 +172,45 @@ __device__ __forceinline__ void note_facts(const job &j, tally seen,
         atomicOr(j.to.facts, facts);
 }
 
-/* Eight neighbours of a row, and where they are cut to. */
-typedef struct eight {
-    float4 left, right;
-} eight;
+/* A lane's four columns of ROWS_AT_ONCE rows, WARPS rows apart. */
+typedef struct batch {
+    float4 rows[ROWS_AT_ONCE];
+} batch;
 
 template <reach HOW>
-__device__ __forceinline__ eight load_eight(const job &j, int64_t s, int64_t k,
+__device__ __forceinline__ batch load_batch(const job &j, int64_t s, int64_t k,
                                             int64_t end)
 {
-    int64_t stride = j.from.span_stride, left = k < end ? j.to.span - s : 0;
+    batch b;
+    int64_t stride = j.from.span_stride, step = WARPS * j.from.depth_stride;
     const float *p = j.from.data + s * stride + k * j.from.depth_stride;
-    return {load4<HOW>(p, stride, left),
-            load4<HOW>(p + 4 * stride, stride, left - 4)};
-}
-
-__device__ __forceinline__ void cut_eight(const job &j, const eight &v,
-                                          const scale (&f)[8], int64_t at,
-                                          int (&lost)[8], tally *seen)
-{
-    float x[8] = {v.left.x,  v.left.y,  v.left.z,  v.left.w,
-                  v.right.x, v.right.y, v.right.z, v.right.w};
-    half8 hi, lo;
 #pragma unroll
-    for (int i = 0; i < 8; i += 2) {
-        cut_pair c = cut(x[i], x[i + 1], f[i], f[i + 1], seen);
-        hi.at[i / 2] = c.hi;
-        lo.at[i / 2] = c.lo;
-        lost[i] += c.lost_x;
-        lost[i + 1] += c.lost_y;
-    }
-    *(half8 *)(j.to.planes + at) = hi;
-    *(half8 *)(j.to.planes + at + j.to.plane) = lo;
+    for (int n = 0; n < ROWS_AT_ONCE; n++)
+        b.rows[n] = load4<HOW>(p + n * step, stride,
+                               k + n * WARPS < end ? j.to.span - s : 0);
+    return b;
 }
 
-/* Splits 256 columns over cut_rows rows: b as it lies. The first rows are
+__device__ __forceinline__ void cut_four(const job &j, float4 v,
+                                         const scale (&f)[4], int64_t at,
+                                         int (&lost)[4], tally *seen)
+{
+    half4 hi, lo;
+    cut_pair left = cut(v.x, v.y, f[0], f[1], seen);
+    cut_pair right = cut(v.z, v.w, f[2], f[3], seen);
+    hi.at[0] = left.hi;
+    hi.at[1] = right.hi;
+    lo.at[0] = left.lo;
+    lo.at[1] = right.lo;
+    lost[0] += left.lost_x;
+    lost[1] += left.lost_y;
+    lost[2] += right.lost_x;
+    lost[3] += right.lost_y;
+    *(half4 *)(j.to.planes + at) = hi;
+    *(half4 *)(j.to.planes + at + j.to.plane) = lo;
+}
+
+/* Splits 128 columns over cut_rows rows: b as it lies. The first rows are
  * asked for before the maxima are there. */
 template <reach HOW>
 __device__ __forceinline__ void cut_columns(const job &j, unsigned block,
@@ -216,41 +220,41 @@ __device__ __forceinline__ void cut_columns(const job &j, unsigned block,
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     unsigned across = (unsigned)((j.to.span + CUT_SPAN - 1) / CUT_SPAN);
     int64_t first = (int64_t)(block % across) * CUT_SPAN;
-    int64_t slice = block / across, s = first + lane * 8;
+    int64_t slice = block / across, s = first + lane * 4;
     int64_t k = slice * j.cut_rows + warp;
     int64_t end = min(j.to.depth, (slice + 1) * j.cut_rows);
-    eight next[2] = {load_eight<HOW>(j, s, k, end),
-                     load_eight<HOW>(j, s, k + WARPS, end)};
-    losses[threadIdx.x] = 0;
+    batch now = load_batch<HOW>(j, s, k, end);
+    if (threadIdx.x < CUT_SPAN)
+        losses[threadIdx.x] = 0;
     if (threadIdx.x == 0)
         shared.special = 0;
     wait_for_previous();
     __syncthreads(); /* special is zero */
     find_scales<CUT_SPAN>(j, first, slice == 0, exponents, &shared.special);
     __syncthreads(); /* exponents are there */
-    scale f[8];
+    scale f[4];
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-        f[i] = scale_by(exponents[lane * 8 + i]);
+    for (int i = 0; i < 4; i++)
+        f[i] = scale_by(exponents[lane * 4 + i]);
     tally seen = {0, 0};
-    int lost[8] = {};
-    for (; k < end; k += 2 * WARPS) {
-        eight now[2] = {next[0], next[1]};
+    int lost[4] = {};
+    while (k < end) {
 #pragma unroll
-        for (int n = 0; n < 2; n++) {
-            int64_t row = k + n * WARPS;
-            next[n] = load_eight<HOW>(j, s, row + 2 * WARPS, end);
-            if (row < end && s < j.to.pitch)
-                cut_eight(j, now[n], f, row * j.to.pitch + s, lost, &seen);
-        }
+        for (int n = 0; n < ROWS_AT_ONCE; n++)
+            if (k + n * WARPS < end && s < j.to.pitch)
+                cut_four(j, now.rows[n], f, (k + n * WARPS) * j.to.pitch + s,
+                         lost, &seen);
+        k += ROWS_AT_ONCE * WARPS;
+        if (k < end)
+            now = load_batch<HOW>(j, s, k, end);
     }
 #pragma unroll
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 4; i++)
         if (lost[i])
-            atomicAdd(&losses[lane * 8 + i], lost[i]);
+            atomicAdd(&losses[lane * 4 + i], lost[i]);
     __syncthreads(); /* the block's losses are counted */
     s = first + threadIdx.x;
-    if (s < j.to.span && losses[threadIdx.x])
+    if (threadIdx.x < CUT_SPAN && s < j.to.span && losses[threadIdx.x])
         atomicAdd(&j.to.marks[s], losses[threadIdx.x] * MARK_LOSS);
     note_facts(j, seen, &shared.special);
 }
@@ -358,17 +362,20 @@ __device__ void gather_facts(const job &j)
         atomicOr(j.to.facts, facts);
 }
 
-template <reach HOW>
+template <bool TURNS, reach HOW>
 __device__ __forceinline__ void cut_b(const job &j, unsigned block,
                                       cut_memory &shared)
 {
-    if (j.how == COLUMNS)
+    if (!TURNS || j.how == COLUMNS)
         cut_columns<HOW>(j, block, shared);
     else
         cut_turned<HOW>(j, block, shared);
 }
 
-__global__ void __launch_bounds__(THREADS)
+/* Without TURNS, for operands that lie as their planes do and have neighbours
+ * in memory: the usual case, in fewer registers. */
+template <bool TURNS>
+__global__ void __launch_bounds__(THREADS, TURNS ? 2 : 3)
     cut_measured(const __grid_constant__ job a, const __grid_constant__ job b)
 {
     __shared__ cut_memory shared;
@@ -376,12 +383,12 @@ __global__ void __launch_bounds__(THREADS)
     unsigned block = blockIdx.x - a.cut_blocks;
     if (blockIdx.x >= a.cut_blocks) {
         if (b.from.how == ALIGNED)
-            cut_b<ALIGNED>(b, block, shared);
-        else if (b.from.how == ACROSS)
-            cut_b<ACROSS>(b, block, shared);
+            cut_b<TURNS, ALIGNED>(b, block, shared);
+        else if (!TURNS || b.from.how == ACROSS)
+            cut_b<TURNS, ACROSS>(b, block, shared);
         else
-            cut_b<APART>(b, block, shared);
-    } else if (a.how == ROWS) {
+            cut_b<TURNS, APART>(b, block, shared);
+    } else if (!TURNS || a.how == ROWS) {
         gather_facts(a);
     } else if (a.from.how == ALIGNED) {
         cut_turned<ALIGNED>(a, blockIdx.x, shared);
@@ -452,8 +459,8 @@ static method choose_method(const split_planes *to, int from_along_k)
 static void plan_cut(const cuda_device *d, job *j, int64_t width)
 {
     int64_t across = ceil_div(j->to.span, width);
-    int64_t wanted = ceil_div((int64_t)d->sms * 6, across);
-    int64_t unit = j->how == TURNED ? TURN : 2 * WARPS;
+    int64_t wanted = ceil_div((int64_t)d->sms * 4, across);
+    int64_t unit = j->how == TURNED ? (int)TURN : ROWS_AT_ONCE * (int)WARPS;
     int64_t rows = round_up(ceil_div(j->to.depth, wanted), unit);
     j->cut_rows = (int)smaller(rows, 1024);
     j->cut_blocks = (unsigned)(across * ceil_div(j->to.depth, j->cut_rows));
@@ -523,6 +530,16 @@ static gpu_status launch_for_depth(cuda_device *d, const job *a, const job *b)
     return launch_measure<256, 0>(d, a, b);
 }
 
+template <bool TURNS>
+static gpu_status launch_cut(cuda_device *d, const job &a, const job &b)
+{
+    static int prepared;
+    TRY(keep_division(d, (const void *)cut_measured<TURNS>, &prepared));
+    return launch_behind(d, cut_measured<TURNS>,
+                         dim3(a.cut_blocks + b.cut_blocks), THREADS, 0, 1, a,
+                         b);
+}
+
 gpu_status gpu_cuda_split(cuda_device *d, const gpu_gemm *p,
                           const split_planes *a, const split_planes *b,
                           void *scratch)
@@ -535,8 +552,7 @@ gpu_status gpu_cuda_split(cuda_device *d, const gpu_gemm *p,
     if (x.how == READY && y.how == READY)
         return GPU_OK;
     TRY(launch_for_depth(d, &x, &y));
-    static int prepared;
-    TRY(keep_division(d, (const void *)cut_measured, &prepared));
-    return launch_behind(d, cut_measured, dim3(x.cut_blocks + y.cut_blocks),
-                         THREADS, 0, 1, x, y);
+    if (x.how == TURNED || y.how == TURNED || y.from.how == APART)
+        return launch_cut<true>(d, x, y);
+    return launch_cut<false>(d, x, y);
 }
