@@ -30,9 +30,8 @@ static inline gpu_status remember(gpu_status status, const char *format, ...)
 
 static inline int open_cpu(void **state)
 {
-    static const gpu_host host = {.abi = GPU_BACKEND_ABI,
-                                  .fail = remember,
-                                  .interrupted = &interrupted};
+    static const gpu_host host = {
+        .abi = GPU_BACKEND_ABI, .fail = remember, .interrupted = &interrupted};
     (void)state;
     cpu = gpu_cpu_backend(&host);
     return cpu == NULL || cpu->open(0, &device) != GPU_OK;
