@@ -1,6 +1,7 @@
 /* Loads liblumat-cuda-la.so and calls it; sparse products are laid out here
  * the way cuSPARSE reads them. */
 #include "la.h"
+#include "spmm.h"
 #include "view.h"
 
 #include <dlfcn.h>
@@ -265,6 +266,8 @@ gpu_status gpu_cuda_sparse_product(void *device, const gpu_csr *s,
         return GPU_OK;
     if (s->count == 0 || s->cols == 0)
         return scale(d, c, beta);
+    if (c->cols > 1)
+        return gpu_cuda_spmm(d, s, x, c, alpha, beta);
     TRY(open_library(d, {"matmul", "a sparse product", "cuSPARSE"}, &la));
     choose_layout(&l, x, c, beta);
     TRY(take_scratch(d, &l));

@@ -16,11 +16,12 @@
 /* A launch that may start while the kernel before it ends, where the GPU can:
  * the kernel itself waits for what it needs. */
 static cudaLaunchConfig_t configure(const cuda_device *d, unsigned grid,
-                                    int bytes, cudaLaunchAttribute *early)
+                                    int threads, int bytes,
+                                    cudaLaunchAttribute *early)
 {
     cudaLaunchConfig_t config = {};
     config.gridDim = grid;
-    config.blockDim = THREADS;
+    config.blockDim = (unsigned)threads;
     config.dynamicSmemBytes = (size_t)bytes;
     config.stream = d->stream;
     early->id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -39,7 +40,7 @@ static gpu_status launch(cuda_device *d, const product<float> *p, const job *j)
     int64_t most = j->gate ? d->sms * S.blocks : INT32_MAX;
     unsigned grid = (unsigned)smaller(j->units, most);
     cudaLaunchAttribute early;
-    cudaLaunchConfig_t config = configure(d, grid, bytes, &early);
+    cudaLaunchConfig_t config = configure(d, grid, THREADS<S>, bytes, &early);
     if (bytes > 48 << 10)
         CHECK(d, cudaFuncSetAttribute(
                      simt_kernel<S>,
@@ -48,38 +49,44 @@ static gpu_status launch(cuda_device *d, const product<float> *p, const job *j)
                           cudaLaunchKernelEx(&config, simt_kernel<S>, *p, *j));
 }
 
-/* A shape as the choice sees it, in clocks of a multiprocessor. weight: against
- * one multiply-add a lane and clock; edge: what a unit needs to begin and end,
+/* A shape as the choice sees it. weight: the clocks of a multiprocessor full of
+ * such blocks, against one multiply-add a lane and clock; lone: what blocks
+ * that run alone take besides; edge: clocks a unit needs to begin and end,
  * which only other blocks on the same multiprocessor can hide. */
 typedef struct tiling {
-    int rows, cols;
-    double weight, edge;
+    int rows, cols, blocks;
+    double weight, lone, edge;
     gpu_status (*launch)(cuda_device *d, const product<float> *p, const job *j);
 } tiling;
 
-template <shape S> constexpr tiling tiling_of(double weight)
+template <shape S> constexpr tiling tiling_of(double weight, double lone)
 {
-    return {S.rows, S.cols, weight, S.blocks == 1 ? 3400.0 : 550.0, launch<S>};
+    const double edge = S.blocks == 1 ? 6930 : 1260;
+    return {S.rows, S.cols, S.blocks, weight, lone, edge, launch<S>};
 }
 
 constexpr shape BIG = {128, 256, 16, 8, 4, 1};
 constexpr shape SQUARE = {128, 128, 8, 8, 3, 2};
-constexpr shape TALL = {256, 64, 8, 8, 3, 2};
 constexpr shape FLAT = {64, 256, 8, 8, 3, 2};
-constexpr shape HALF = {64, 128, 4, 8, 4, 3};
+constexpr shape LOW = {64, 128, 8, 8, 3, 4};
+constexpr shape HIGH = {128, 64, 8, 8, 3, 4};
+constexpr shape HALF = {64, 128, 4, 8, 4, 2};
+constexpr shape QUARTER = {64, 64, 8, 4, 4, 5};
 constexpr shape SMALL = {64, 64, 4, 4, 4, 3};
 
 static const tiling tilings[] = {
-    tiling_of<BIG>(1.29),  tiling_of<SQUARE>(1.53), tiling_of<TALL>(1.67),
-    tiling_of<FLAT>(1.32), tiling_of<HALF>(1.63),   tiling_of<SMALL>(1.93),
+    tiling_of<BIG>(1.25, 0.19),     tiling_of<SQUARE>(1.34, 0.50),
+    tiling_of<FLAT>(1.27, 0.57),    tiling_of<LOW>(1.27, 1.01),
+    tiling_of<HIGH>(1.31, 1.32),    tiling_of<HALF>(1.51, 0.22),
+    tiling_of<QUARTER>(1.55, 1.20), tiling_of<SMALL>(1.72, 0.77),
 };
 
 /* What the choice reckons with, as measured on an H200. Cut finer than
  * LEAST_PART, or into more than MOST_PART_BYTES, a product would do little but
  * write and fold parts. */
 constexpr double LANES = 128; /* multiply-adds a clock, multiprocessor */
-constexpr double FOLD_CLOCKS = 7000;
-constexpr double FOLD_BYTES = 17; /* of parts, a clock and multiprocessor */
+constexpr double FOLD_CLOCKS = 2930;
+constexpr double FOLD_BYTES = 21.4; /* of parts, a clock and multiprocessor */
 constexpr double MOST_PART_BYTES = 1 << 28;
 constexpr int64_t LEAST_PART = 4 * DEPTH;
 
@@ -99,20 +106,29 @@ static int64_t part_pitch(const product<float> *p)
     return ceil_div(p->n, WIDTH) * WIDTH;
 }
 
-/* Predicts the clocks for k cut in so many parts: whole rounds of units on the
- * multiprocessors, what a unit costs to begin and end, and the folding. */
+/* Predicts the clocks for units of so many multiply-adds: as many for each
+ * multiprocessor as the fullest gets, in rounds of what it holds at once. */
+static double predict_units(const cuda_device *d, const tiling *t,
+                            int64_t units, double work)
+{
+    int64_t queue = ceil_div(units, d->sms);
+    double busy = (double)queue * t->weight;
+    double lone = (double)ceil_div(queue, t->blocks) * t->lone;
+    return work / LANES * hypot(busy, lone) + (double)queue * t->edge;
+}
+
+/* The same for k cut in so many parts, and what folding them takes. */
 static plan predict(const cuda_device *d, const product<float> *p,
                     const tiling *t, int64_t parts)
 {
     int64_t part_k = ceil_div(ceil_div(p->k, DEPTH), parts) * DEPTH;
     parts = ceil_div(p->k, part_k);
-    double rounds = (double)ceil_div(count_tiles(p, t) * parts, d->sms);
-    double unit = (double)part_k * t->rows * t->cols / LANES * t->weight;
+    double work = (double)part_k * t->rows * t->cols;
+    double clocks = predict_units(d, t, count_tiles(p, t) * parts, work);
     double bytes = 2.0 * sizeof(float) * (double)parts * (double)p->m *
                    (double)part_pitch(p);
     double fold = FOLD_CLOCKS + bytes / (FOLD_BYTES * (double)d->sms);
     bool fits = bytes / 2 <= MOST_PART_BYTES && part_k >= LEAST_PART;
-    double clocks = rounds * (unit + t->edge);
     if (parts > 1)
         clocks = fits ? clocks + fold : (double)INFINITY;
     return {t, part_k, clocks};
@@ -140,7 +156,9 @@ static access choose_access(const float *data, int64_t span, int64_t depth)
 {
     if (span == 1 && is_aligned(data) && depth % WIDTH == 0)
         return WIDE;
-    return stride_size(depth) <= stride_size(span) ? ALONG : ACROSS;
+    if (depth == 1)
+        return ALONG;
+    return stride_size(depth) <= stride_size(span) ? ANY : ACROSS;
 }
 
 static bool has_wide_c(const product<float> *p)
@@ -152,9 +170,10 @@ static gpu_status fold(cuda_device *d, const product<float> *p,
                        const float *parts, int64_t part_floats, int count)
 {
     int groups = count >= 2 * MAX_GROUPS ? MAX_GROUPS : 1;
-    int64_t blocks = ceil_div(part_floats / WIDTH, THREADS / groups);
+    int64_t blocks = ceil_div(part_floats / WIDTH, FOLD_THREADS / groups);
     cudaLaunchAttribute early;
-    cudaLaunchConfig_t config = configure(d, (unsigned)blocks, 0, &early);
+    cudaLaunchConfig_t config =
+        configure(d, (unsigned)blocks, FOLD_THREADS, 0, &early);
     return gpu_cuda_check(d, cudaLaunchKernelEx(&config, fold_kernel, *p, parts,
                                                 part_floats, part_pitch(p),
                                                 count, groups, has_wide_c(p)));

@@ -6,13 +6,12 @@
 #include "kernel.h"
 
 enum {
-    THREADS = 256,
     DEPTH = 16, /* of k in a slice */
     WIDTH = 4,  /* floats in 16 bytes */
     LANE_ROWS = 4,
     LANE_COLS = 8,
-    NARROW_SPAN = 32, /* what the block's 4-byte copies cover at a time */
-    NARROW_DEPTH = 8,
+    NARROW_DEPTH = 8, /* of k the block's 4-byte copies cover at a time */
+    FOLD_THREADS = 256,
     MAX_GROUPS = 8
 };
 
@@ -21,6 +20,17 @@ enum {
 typedef struct shape {
     int rows, cols, patch_rows, patch_cols, stages, blocks;
 } shape;
+
+/* Blocks of four warps wait for each other less than blocks of eight. */
+template <shape S>
+constexpr int THREADS = S.rows *S.cols / (S.patch_rows * S.patch_cols);
+
+/* sm_80 needs a few more registers than four blocks leave. */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
+template <shape S> constexpr int BLOCKS = S.blocks < 3 ? S.blocks : 3;
+#else
+template <shape S> constexpr int BLOCKS = S.blocks;
+#endif
 
 /* WIDTH floats of padding: neighbours along k are four banks apart, so the
  * turning copies of a warp (8 of k x 4) meet no bank twice. */
@@ -31,8 +41,8 @@ template <shape S>
 constexpr int SHARED_BYTES = S.stages *SLICE<S> *(int)sizeof(float);
 
 /* How an operand is copied: 16 bytes at a time, or 4 with neighbouring lanes
- * across k or along it. */
-typedef enum access { WIDE, ACROSS, ALONG } access;
+ * across k or along it, where that stride is 1, or in any case. */
+typedef enum access { WIDE, ACROSS, ALONG, ANY } access;
 
 /* What the blocks do besides p: tile and part of k come from a unit's number.
  * Parts of k are written one behind the other, part_floats apart. */
@@ -97,19 +107,19 @@ typedef struct source {
 } source;
 
 /* span and depth are the strides across k and along it. */
-template <int SPAN>
+template <shape S, int SPAN>
 __device__ __forceinline__ source aim(const float *slice, const float *data,
                                       int64_t span, int64_t depth,
                                       int64_t first, int64_t count, access mode)
 {
-    const int chunks = SPAN / WIDTH;
+    const int chunks = SPAN / WIDTH, narrow = THREADS<S> / NARROW_DEPTH;
     int t = threadIdx.x, s, k;
     if (mode == WIDE) {
         s = t % chunks * WIDTH;
         k = t / chunks;
     } else if (mode == ACROSS) {
-        s = t % NARROW_SPAN;
-        k = t / NARROW_SPAN;
+        s = t % narrow;
+        k = t / narrow;
     } else {
         s = t / NARROW_DEPTH;
         k = t % NARROW_DEPTH;
@@ -129,11 +139,11 @@ __device__ __forceinline__ void advance(const float **data, int64_t stride)
     asm("" : "+l"(*data));
 }
 
-template <int SPAN, bool SHORT>
+template <shape S, int SPAN, bool SHORT>
 __device__ __forceinline__ void fetch_wide(const source &x, int64_t depth,
                                            int length)
 {
-    const int step = THREADS * WIDTH / SPAN;
+    const int step = THREADS<S> * WIDTH / SPAN;
     const float *from = x.data;
 #pragma unroll
     for (int k = 0; k < DEPTH; k += step) {
@@ -144,34 +154,61 @@ __device__ __forceinline__ void fetch_wide(const source &x, int64_t depth,
 }
 
 /* Rows beyond the edge keep what was there: they end in nothing written. */
-template <int SPAN, bool SHORT>
+template <shape S, int SPAN, bool SHORT>
 __device__ __forceinline__ void fetch_narrow(const source &x, int64_t span,
                                              int64_t depth, int length)
 {
+    const int narrow = THREADS<S> / NARROW_DEPTH;
 #pragma unroll
     for (int k = 0; k < DEPTH; k += NARROW_DEPTH) {
         int bytes = !SHORT || x.k + k < length ? (int)sizeof(float) : 0;
         const float *from = x.data + k * depth;
 #pragma unroll
-        for (int s = 0; s < SPAN; s += NARROW_SPAN) {
+        for (int s = 0; s < SPAN; s += narrow) {
             if (s < x.left)
                 copy_4(x.to + (k * PITCH<SPAN> + s) * (int)sizeof(float), from,
                        bytes);
-            advance(&from, NARROW_SPAN * span);
+            advance(&from, narrow * span);
         }
     }
 }
 
+/* The same where k is contiguous, with fewer pointers to move. */
+template <shape S, int SPAN, bool SHORT>
+__device__ __forceinline__ void fetch_along(const source &x, int64_t span,
+                                            int length)
+{
+    const int narrow = THREADS<S> / NARROW_DEPTH;
+    const float *from = x.data;
+#pragma unroll
+    for (int s = 0; s < SPAN; s += narrow) {
+#pragma unroll
+        for (int k = 0; k < DEPTH; k += NARROW_DEPTH) {
+            int bytes = !SHORT || x.k + k < length ? (int)sizeof(float) : 0;
+            if (s < x.left)
+                copy_4(x.to + (k * PITCH<SPAN> + s) * (int)sizeof(float),
+                       from + k, bytes);
+        }
+        advance(&from, narrow * span);
+    }
+}
+
+/* Worth its code where a is most of what is copied; elsewhere the multiply-adds
+ * come out in a worse order. */
+template <shape S> constexpr bool HAS_ALONG = S.rows > S.cols;
+
 /* Issues the copies of this thread's part of a slice and moves on along k. A
  * short slice has only `length` of k, and zeros behind. */
-template <int SPAN, bool SHORT>
+template <shape S, int SPAN, bool SHORT>
 __device__ __forceinline__ void fetch(source *x, int64_t span, int64_t depth,
                                       access mode, int length)
 {
     if (mode == WIDE)
-        fetch_wide<SPAN, SHORT>(*x, depth, length);
+        fetch_wide<S, SPAN, SHORT>(*x, depth, length);
+    else if (HAS_ALONG<S> && mode == ALONG)
+        fetch_along<S, SPAN, SHORT>(*x, span, length);
     else
-        fetch_narrow<SPAN, SHORT>(*x, span, depth, length);
+        fetch_narrow<S, SPAN, SHORT>(*x, span, depth, length);
     x->data += length * depth;
 }
 
@@ -180,8 +217,8 @@ __device__ __forceinline__ void fetch_slices(source *x, source *y,
                                              const product<float> &p,
                                              const job &j, int length)
 {
-    fetch<S.rows, SHORT>(x, p.a_row, p.a_col, j.a, length);
-    fetch<S.cols, SHORT>(y, p.b_col, p.b_row, j.b, length);
+    fetch<S, S.rows, SHORT>(x, p.a_row, p.a_col, j.a, length);
+    fetch<S, S.cols, SHORT>(y, p.b_col, p.b_row, j.b, length);
 }
 
 /* Lanes 0 1 2 3 lie two down, then two across: then every lane shares its part
@@ -448,11 +485,11 @@ __device__ __forceinline__ void multiply_unit(const product<float> &p,
 {
     int64_t row, col;
     int64_t first = find_unit<S>(p, j, unit, &row, &col) * j.part_k;
-    source x = aim<S.rows>(shared, p.a + first * p.a_col, p.a_row, p.a_col, row,
-                           p.m, j.a);
+    source x = aim<S, S.rows>(shared, p.a + first * p.a_col, p.a_row, p.a_col,
+                              row, p.m, j.a);
     source y =
-        aim<S.cols>(shared + DEPTH * PITCH<S.rows>, p.b + first * p.b_row,
-                    p.b_col, p.b_row, col, p.n, j.b);
+        aim<S, S.cols>(shared + DEPTH * PITCH<S.rows>, p.b + first * p.b_row,
+                       p.b_col, p.b_row, col, p.n, j.b);
     float sum[S.patch_rows][S.patch_cols] = {};
     accumulate<S>(sum, shared, x, y, p, j, min(p.k - first, j.part_k));
     product<float> part = p;
@@ -462,7 +499,7 @@ __device__ __forceinline__ void multiply_unit(const product<float> &p,
 }
 
 template <shape S>
-__global__ void __launch_bounds__(THREADS, S.blocks)
+__global__ void __launch_bounds__(THREADS<S>, BLOCKS<S>)
     simt_kernel(const __grid_constant__ product<float> p,
                 const __grid_constant__ job j)
 {
@@ -478,13 +515,13 @@ __global__ void __launch_bounds__(THREADS, S.blocks)
 
 /* Adds the parts of k and finishes c: a thread takes WIDTH neighbours of every
  * groups-th part, thread group 0 adds the groups' sums in their order. */
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(FOLD_THREADS)
     fold_kernel(const __grid_constant__ product<float> p, const float *parts,
                 int64_t part_floats, int64_t pitch, int count, int groups,
                 bool wide)
 {
-    __shared__ vector shared[THREADS];
-    int per_group = THREADS / groups, group = threadIdx.x / per_group;
+    __shared__ vector shared[FOLD_THREADS];
+    int per_group = FOLD_THREADS / groups, group = threadIdx.x / per_group;
     int64_t v = blockIdx.x * (int64_t)per_group + threadIdx.x % per_group;
     int64_t row = divide(v, pitch / WIDTH);
     int64_t col = (v - row * (pitch / WIDTH)) * WIDTH;

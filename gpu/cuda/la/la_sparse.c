@@ -1,8 +1,7 @@
-/* Sparse products by cuSPARSE: CSR_ALG2 for a vector and, as it is the one for
- * operands that lie in rows, for a matrix (CSR_ALG3 multiplies zeros that are
- * no entries, which NaN and Inf in d show). For a vector it forgets beta where
- * only the last row has elements (before cuSPARSE 13), so beta is always 0
- * here; d and c lie alike. */
+/* Sparse matrix times vector by cuSPARSE, with the algorithm that gives the
+ * same bits in every run. It forgets beta where only the last row has elements
+ * (before cuSPARSE 13), so beta is always 0 here. Several columns are done by
+ * spmm.cu, which says why. */
 #include "la_device.h"
 
 typedef union scalar {
@@ -18,8 +17,6 @@ typedef struct sparse_call {
     cusparseConstSpMatDescr_t s;
     cusparseConstDnVecDescr_t x; /* n = 1: y = alpha s x */
     cusparseDnVecDescr_t y;
-    cusparseConstDnMatDescr_t d; /* else c = alpha s d */
-    cusparseDnMatDescr_t c;
     void *buffer;
     size_t bytes;
 } sparse_call;
@@ -77,17 +74,6 @@ static gpu_status describe_vectors(const la_device *d, const la_sparse *p,
         d, cusparseCreateDnVec(&call->y, p->s.rows, p->c.data, call->type));
 }
 
-static gpu_status describe_matrices(const la_device *d, const la_sparse *p,
-                                    sparse_call *call)
-{
-    cusparseOrder_t order =
-        p->c.transposed ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL;
-    TRY(check(d, cusparseCreateConstDnMat(&call->d, p->s.cols, p->n, p->d.ld,
-                                          p->d.data, call->type, order)));
-    return check(d, cusparseCreateDnMat(&call->c, p->s.rows, p->n, p->c.ld,
-                                        p->c.data, call->type, order));
-}
-
 static gpu_status take_buffer(const la_device *d, sparse_call *call)
 {
     if (call->bytes == 0)
@@ -117,22 +103,6 @@ static gpu_status multiply_vector(const la_device *d, const la_sparse *p,
                                  call->buffer));
 }
 
-static gpu_status multiply_matrix(const la_device *d, const la_sparse *p,
-                                  sparse_call *call)
-{
-    const cusparseOperation_t as_it_is = CUSPARSE_OPERATION_NON_TRANSPOSE;
-    TRY(describe_matrices(d, p, call));
-    TRY(check(d, cusparseSpMM_bufferSize(
-                     call->handle, as_it_is, as_it_is, &call->alpha, call->s,
-                     call->d, &call->beta, call->c, call->type,
-                     CUSPARSE_SPMM_CSR_ALG2, &call->bytes)));
-    TRY(take_buffer(d, call));
-    return check(d, cusparseSpMM(call->handle, as_it_is, as_it_is, &call->alpha,
-                                 call->s, call->d, &call->beta, call->c,
-                                 call->type, CUSPARSE_SPMM_CSR_ALG2,
-                                 call->buffer));
-}
-
 static void release(const la_device *d, sparse_call *call)
 {
     if (call->buffer)
@@ -143,10 +113,6 @@ static void release(const la_device *d, sparse_call *call)
         cusparseDestroyDnVec(call->x);
     if (call->y)
         cusparseDestroyDnVec(call->y);
-    if (call->d)
-        cusparseDestroyDnMat(call->d);
-    if (call->c)
-        cusparseDestroyDnMat(call->c);
 }
 
 gpu_status la_sparse_product(la_device *d, const la_sparse *p)
@@ -160,10 +126,8 @@ gpu_status la_sparse_product(la_device *d, const la_sparse *p)
     else
         call.alpha.f32 = (float)p->alpha;
     gpu_status status = describe_sparse(d, &p->s, &call);
-    if (status == GPU_OK && p->n == 1)
+    if (status == GPU_OK)
         status = multiply_vector(d, p, &call);
-    else if (status == GPU_OK)
-        status = multiply_matrix(d, p, &call);
     release(d, &call);
     return status;
 }
