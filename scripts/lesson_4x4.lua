@@ -47,7 +47,8 @@ for _, where in ipairs(lessons.devices()) do
             lessons.check(("%s %s"):format(where, rung.label),
                 C == hand:to(where), tostring(C))
         else -- a rung for other shapes or types says so
-            print(("%s %s: %s"):format(where, rung.label, C))
+            print(("%s %s: %s"):format(where, rung.label,
+                (C:gsub("^.-:%d+: ", ""))))
         end
     end
 end

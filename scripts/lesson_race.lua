@@ -24,7 +24,8 @@ local function race_on(where, A, B, base)
         local function run() return matmul(A, B, rung.options) end
         local ok, C = pcall(run)
         if not ok then
-            print(("%-7s %-12s cannot: %s"):format(where, rung.label, C))
+            print(("%-7s %-12s %s"):format(where, rung.label,
+                (C:gsub("^.-:%d+: ", ""))))
         else
             local b = bench(run, {seconds = 0.2, least = 1, device = where})
             base = base or b.median

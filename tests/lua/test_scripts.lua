@@ -39,7 +39,8 @@ end
 local function accepts_kernels(text, operation, device)
     for _, k in ipairs(kernel_list(device)) do
         if k.operation == operation and k.available then
-            local line = text:match("\n%s*" .. device .. " +" .. k.name ..
+            local name = k.name:gsub("%-", "%%-")
+            local line = text:match("\n%s*" .. device .. " +" .. name ..
                 "[^\n]*Accept") or
                 text:find("kernel " .. k.name .. " cannot", 1, true)
             lu.assertNotNil(line, k.name .. " on " .. device .. "\n" .. text)
