@@ -173,10 +173,10 @@ __device__ __forceinline__ void fetch_narrow(const source &x, int64_t span,
     }
 }
 
-/* The same where k is contiguous, with fewer pointers to move. */
+/* The same with fewer pointers to move, above all for a depth of 1. */
 template <shape S, int SPAN, bool SHORT>
 __device__ __forceinline__ void fetch_along(const source &x, int64_t span,
-                                            int length)
+                                            int64_t depth, int length)
 {
     const int narrow = THREADS<S> / NARROW_DEPTH;
     const float *from = x.data;
@@ -187,14 +187,14 @@ __device__ __forceinline__ void fetch_along(const source &x, int64_t span,
             int bytes = !SHORT || x.k + k < length ? (int)sizeof(float) : 0;
             if (s < x.left)
                 copy_4(x.to + (k * PITCH<SPAN> + s) * (int)sizeof(float),
-                       from + k, bytes);
+                       from + k * depth, bytes);
         }
         advance(&from, narrow * span);
     }
 }
 
-/* Worth its code where a is most of what is copied; elsewhere the multiply-adds
- * come out in a worse order. */
+/* Where a is most of what is copied; elsewhere the multiply-adds come out in a
+ * worse order. */
 template <shape S> constexpr bool HAS_ALONG = S.rows > S.cols;
 
 /* Issues the copies of this thread's part of a slice and moves on along k. A
@@ -205,10 +205,12 @@ __device__ __forceinline__ void fetch(source *x, int64_t span, int64_t depth,
 {
     if (mode == WIDE)
         fetch_wide<S, SPAN, SHORT>(*x, depth, length);
-    else if (HAS_ALONG<S> && mode == ALONG)
-        fetch_along<S, SPAN, SHORT>(*x, span, length);
-    else
+    else if (!HAS_ALONG<S>)
         fetch_narrow<S, SPAN, SHORT>(*x, span, depth, length);
+    else if (mode == ALONG)
+        fetch_along<S, SPAN, SHORT>(*x, span, 1, length);
+    else
+        fetch_along<S, SPAN, SHORT>(*x, span, depth, length);
     x->data += length * depth;
 }
 
