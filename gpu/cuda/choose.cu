@@ -7,8 +7,8 @@
 #include "kernels/split16.h"
 
 /* Up to so many rows or columns of c, a product is a matter of reading the
- * other operand once. Below this k, a chunk of split16 is mostly padding. */
-enum { FEW = 4, LEAST_DEPTH = 32, TILE = 128, STEP = 64, MOST_SLICES = 32 };
+ * other operand once. */
+enum { FEW = 4, TILE = 128, STEP = 64, MOST_SLICES = 32 };
 
 /* Microseconds, and bytes or operations a microsecond. */
 static const double STEP_TIME = 0.9;     /* of a tile's 64 of k in split16 */
@@ -25,9 +25,10 @@ static bool is_large_processor(const cuda_device *d)
            d->capability < 120;
 }
 
+/* simt has tiles of 64 for either side. */
 static double padded(int64_t size)
 {
-    return (double)(ceil_div(size, TILE) * TILE);
+    return (double)(ceil_div(size, TILE / 2) * (TILE / 2));
 }
 
 /* Are the operand's planes there already? See matmul_split16.cu. */

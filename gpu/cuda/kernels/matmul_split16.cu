@@ -205,6 +205,8 @@ static gpu_status split16(void *device, const gpu_gemm *p)
                     "%lldx%lld: it takes an inner dimension below 2^22",
                     (long long)g.a.rows, (long long)g.a.cols,
                     (long long)g.b.rows, (long long)g.b.cols);
+    if (g.a.cols < LEAST_DEPTH)
+        return gpu_cuda_simt_matmul(d, &g, NULL);
     TRY(peel_rows(d, &g));
     TRY(peel_columns(d, &g));
     return g.beta == 0 ? multiply(d, &g) : multiply_and_add(d, &g);

@@ -21,6 +21,10 @@ enum {
     FACT_FRACTIONAL = 4 /* there are elements that are not integers */
 };
 
+/* A k below this goes to simt: a chunk would mostly be padding, and the errors
+ * of the products themselves are not averaged away yet. */
+enum { LEAST_DEPTH = 64 };
+
 /* What is kept about an operand: its planes as a, or as b. */
 enum { KEPT_A = 1, KEPT_B = 2 };
 

@@ -8,7 +8,7 @@
  * other way. Any GPU, any strides. */
 #include "split_cut.h"
 
-enum { MEASURED = 128, MOST_SLICES = 64, LEAST_DEPTH = 64 };
+enum { MEASURED = 128, MOST_SLICES = 64, LEAST_SLICE = 64 };
 enum { CUT_SPAN = 128, ROWS_AT_ONCE = 4 };
 
 /* What measure folds over a block's warps: maxima of columns, or rows. */
@@ -434,7 +434,7 @@ size_t gpu_cuda_planes_bytes(int64_t span, int64_t depth, int along_k)
 static int slices_for(const cuda_device *d, int64_t span, int64_t depth)
 {
     int64_t wanted = ceil_div((int64_t)d->sms * 3, ceil_div(span, MEASURED));
-    int64_t most = ceil_div(depth, LEAST_DEPTH);
+    int64_t most = ceil_div(depth, LEAST_SLICE);
     return (int)larger(1, smaller(smaller(wanted, most), MOST_SLICES));
 }
 
