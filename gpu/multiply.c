@@ -180,6 +180,24 @@ static gpu_status check_precision(const gpu_product *how, const gpu_kernel *k)
                     k->name, k->precision, how->precision);
 }
 
+/* Runs the kernel. What it kept about its operands before it failed may never
+ * have been filled, so it goes; kept things may also be what memory was short
+ * of, so a product that does not depend on c's old values is tried again. */
+static gpu_status run_kernel(gpu_device *d, const gpu_kernel *k,
+                             const gpu_matrix both[2], const gpu_gemm *p)
+{
+    gpu_status status = k->matmul(d->handle, p);
+    if (status == GPU_MEMORY && p->beta == 0) {
+        gpu_relieve(d);
+        status = k->matmul(d->handle, p);
+    }
+    if (status != GPU_OK) {
+        gpu_forget(&both[0]);
+        gpu_forget(&both[1]);
+    }
+    return status;
+}
+
 static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
                              const gpu_product *how, gpu_matrix *c)
 {
@@ -200,7 +218,7 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
     double size = (double)gpu_dtype_size(p.a.dtype), m = (double)p.a.rows;
     double n = (double)p.b.cols, inner = (double)p.a.cols;
     int tracing = gpu_trace_start(d);
-    gpu_status status = k->matmul(d->handle, &p);
+    gpu_status status = run_kernel(d, k, both, &p);
     return gpu_traced(d, tracing, status, "matmul", k->name, c, p.a.cols,
                       2 * m * n * inner,
                       size * (m * inner + inner * n + m * n));
@@ -314,7 +332,11 @@ static void choose(gpu_device *d, const gpu_matrix *a, const gpu_matrix *b,
         return;
     }
     gpu_matrix fa = as_factor(a, 1), fb = as_factor(b, 0);
-    gpu_gemm p = {.a = view_as(&fa, type), .b = view_as(&fb, type), .alpha = 1};
+    gpu_gemm p = {.a = view_as(&fa, type),
+                  .b = view_as(&fb, type),
+                  .a_storage = a->storage,
+                  .b_storage = b->storage,
+                  .alpha = 1};
     p.c = (gpu_view){p.a.data, type, p.a.rows, p.b.cols, p.b.cols, 1};
     *name = d->backend->choose_matmul(d->handle, &p)->name;
 }

@@ -36,7 +36,7 @@ end
 local function bound_of(case, rung, set)
     local name = rung.name
     if rung.is_auto then
-        name = kernel_choice and kernel_choice(set.A, set.B) or peer_name
+        name = kernel_choice(set.A, set.B)
     end
     return {name = name, precision = rung.precision}
 end

@@ -16,7 +16,6 @@ local cases, figures = require "cases", require "figures"
 
 local options = figures.start("bench_matmul")
 local where = options.device
-local forget = forget or function() end
 local peer_name = options.on_gpu and "cublas" or "openblas"
 
 -- A single call that would take longer is left out.
@@ -115,7 +114,7 @@ end
 
 -- The bound of `auto` is that of the rung it takes.
 local function rung_of(row, set)
-    if row.kernel ~= "auto" or not kernel_choice then return row.rung end
+    if row.kernel ~= "auto" then return row.rung end
     local name = kernel_choice(set.A, set.B)
     for _, k in ipairs(kernel_list(where)) do
         if k.operation == "matmul" and k.name == name then return k end

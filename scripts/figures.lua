@@ -51,9 +51,6 @@ function figures.start(name)
     print(("measured peaks: f32 %.4g TFLOP/s, f64 %.4g TFLOP/s, memory %.4g "
         .. "GB/s"):format(limit.f32_flops / 1e12, limit.f64_flops / 1e12,
         limit.bytes / 1e9))
-    if not forget and options.on_gpu then
-        print("there is no forget(): what is kept about operands stays")
-    end
     return options
 end
 
@@ -148,10 +145,8 @@ end
 function figures.show(f)
     local seconds = f.held or f.time.median
     f.seconds, f.low, f.high = f.time.median, f.time.low, f.time.high
-    if rate then
-        f.rate, f.unit, f.share, f.peak = rate(f.flops, f.bytes, seconds,
-            f.dtype, figures.options.device)
-    end
+    f.rate, f.unit, f.share, f.peak = rate(f.flops, f.bytes, seconds,
+        f.dtype, figures.options.device)
     f.ratio = f.peer and f.peer / seconds
     print(("  %-14s %s %s %8.4g %-7s %5s %% %s %8s %8s %6s"):format(f.kernel,
         time_text(f.seconds), time_text(f.held), f.rate or 0, f.unit or "",

@@ -30,7 +30,7 @@ end
 
 -- "matmul 4x5 by 5x6, f32 on cpu; auto takes openblas", and that name.
 local function product_title(operation, A, B)
-    local chosen = library.kernel_choice and library.kernel_choice(A, B)
+    local chosen = library.kernel_choice(A, B)
     local dtype = (A.dtype == "f64" or B.dtype == "f64") and "f64" or "f32"
     return format("%s %s by %s, %s on %s%s", operation, checks.shape_of(A),
         checks.shape_of(B), dtype, A.device,
@@ -134,10 +134,8 @@ end
 
 local function add_rate(row, A, B, dtype)
     local flops, bytes = work_of(A, B, dtype)
-    if library.rate then
-        row.rate, row.unit, row.share, row.peak =
-            library.rate(flops, bytes, row.time, dtype, A.device)
-    end
+    row.rate, row.unit, row.share, row.peak =
+        library.rate(flops, bytes, row.time, dtype, A.device)
 end
 
 local peers = {cublas = true, openblas = true}
