@@ -135,13 +135,6 @@ __device__ __forceinline__ void wgmma_fence()
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/* Ordinary writes of this thread to shared memory come before what wgmma and
- * the copy engine do there after the next barrier. */
-__device__ __forceinline__ void publish_shared()
-{
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
 __device__ __forceinline__ void wgmma_commit()
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
