@@ -225,4 +225,48 @@ function TestKernels:test_empty_products()
     lu.assertEquals((zeros(0, 2) * zeros(2)).shape, {0})
 end
 
+-- Kernels may keep what they worked out about an operand, until any write.
+TestKept = {}
+
+local writes = {
+    function(A) A[{1, 1}] = 7 end,
+    function(A) A[2] = 3 end,
+    function(A) A["3:9, 2:5"] = -2 end,
+    function(A) A[A:gt(4)] = 0 end,
+    function(A) A:add_(1) end,
+    function(A) add(A, A, {out = A}) end,
+    function(A) A.T[{2, 1}] = 9 end,
+    function(A) matmul(A:clone(), eye(#A), {out = A, alpha = -1}) end}
+
+function TestKept:test_a_write_is_seen_by_the_next_product()
+    each_kernel(function(kernel)
+        local A, B = whole(128, 128, "f32", 1), whole(128, 128, "f32", 2)
+        local how = {kernel = kernel}
+        for i, write in ipairs(writes) do
+            for _, operand in ipairs{A, B} do
+                matmul(A, B, how)
+                matmul(A, B, how) -- from what is kept, if anything is
+                write(operand)
+                lu.assertIsTrue(matmul(A, B, how) ==
+                    matmul(A:clone(), B:clone(), how), kernel .. " " .. i)
+            end
+        end
+    end)
+end
+
+function TestKept:test_what_is_kept_stays_in_its_limit_and_can_be_dropped()
+    local A, B = whole(512, 512, "f32", 1), whole(512, 512, "f32", 2)
+    local C = A * B
+    keep_limit(0)
+    lu.assertEquals(memory().kept, 0)
+    lu.assertIsTrue(A * B == C)
+    lu.assertEquals(memory().kept, 0)
+    keep_limit(2 ^ 30)
+    for _ = 1, 3 do lu.assertIsTrue(A * B == C) end
+    lu.assertIsTrue(memory().kept <= 2 ^ 30)
+    forget(A)
+    forget(B)
+    lu.assertEquals(memory().kept, 0)
+end
+
 os.exit(lu.LuaUnit.run("-o", "tap"))
