@@ -1,5 +1,5 @@
-/* Loads liblumat-cuda-la.so and calls it; sparse products are laid out here
- * the way cuSPARSE reads them. */
+/* Loads liblumat-cuda-la.so and calls it; sparse products go there for one
+ * column, to spmm.cu for more. */
 #include "la.h"
 #include "spmm.h"
 #include "view.h"
@@ -146,27 +146,6 @@ gpu_status gpu_cuda_la_dot(cuda_device *d, const char *rung, const la_dot *p)
 
 /* --- sparse products ------------------------------------------------------ */
 
-static bool lies_in(const gpu_view *v, bool columns, la_operand *out)
-{
-    gpu_view turned = *v;
-    if (columns)
-        return gpu_cuda_is_columns(v, out);
-    swap_axes(&turned);
-    bool does = gpu_cuda_is_columns(&turned, out);
-    out->transposed = 1;
-    return does;
-}
-
-/* v's shape in memory of its own, without gaps. */
-static gpu_view without_gaps(const gpu_view *v, void *data, bool columns)
-{
-    gpu_view own = *v;
-    own.data = data;
-    own.row_stride = columns ? 1 : v->cols;
-    own.col_stride = columns ? v->rows : 1;
-    return own;
-}
-
 static gpu_status copy(cuda_device *d, const gpu_view *from, const gpu_view *to)
 {
     gpu_program p = {};
@@ -204,75 +183,59 @@ static gpu_status add(cuda_device *d, const gpu_view *product,
     return gpu_cuda_map(d, &p, in, c);
 }
 
-/* Where x and the product lie: as they are, or in scratch. */
-typedef struct layout {
-    bool columns; /* neighbours are of one column; else of one row */
-    bool x_apart, c_apart;
-    gpu_view x, c;
-} layout;
-
-/* A vector's product has to be contiguous, and so is one column of them. A
- * product that has to go through scratch lies there as x does. */
-static void choose_layout(layout *l, const gpu_view *x, const gpu_view *c,
-                          double beta)
+static bool has_gaps(const gpu_view *column)
 {
-    la_operand ignored;
-    bool direct = beta == 0 && c->data != x->data;
-    bool c_columns = lies_in(c, true, &ignored);
-    direct =
-        direct && (c_columns || (c->cols > 1 && lies_in(c, false, &ignored)));
-    l->columns =
-        c->cols == 1 || (direct ? c_columns : lies_in(x, true, &ignored));
-    l->x_apart = !lies_in(x, l->columns, &ignored);
-    l->c_apart = !direct;
-    l->x = *x;
-    l->c = *c;
+    return column->rows > 1 && column->row_stride != 1;
 }
 
-static gpu_status take_scratch(cuda_device *d, layout *l)
+/* Of a column without gaps, rounded up for what lies behind it. */
+static size_t column_bytes(const gpu_view *column)
 {
-    size_t size = l->c.dtype == GPU_F64 ? 8 : 4;
-    size_t x_bytes = l->x_apart ? (size_t)(l->x.rows * l->x.cols) * size : 0;
-    size_t c_bytes = l->c_apart ? (size_t)(l->c.rows * l->c.cols) * size : 0;
-    char *data = NULL;
-    x_bytes = (x_bytes + 255) / 256 * 256;
+    size_t bytes = (size_t)column->rows * dtype_bytes(column->dtype);
+    return (bytes + 255) / 256 * 256;
+}
+
+/* c = alpha s x + beta c for columns, through scratch memory where they have
+ * gaps, or where c takes more than the product. beta stays here: la_sparse.c
+ * says why. */
+static gpu_status multiply_column(cuda_device *d, const gpu_csr *s,
+                                  const gpu_view *x, const gpu_view *c,
+                                  double alpha, double beta)
+{
+    la_device *la = NULL;
+    bool x_apart = has_gaps(x);
+    bool c_apart = has_gaps(c) || beta != 0 || c->data == x->data;
+    size_t x_bytes = x_apart ? column_bytes(x) : 0;
+    size_t c_bytes = c_apart ? column_bytes(c) : 0;
+    gpu_view own_x = *x, own_c = *c;
+    char *scratch = NULL;
+    TRY(open_library(d, {"matmul", "a sparse product", "cuSPARSE"}, &la));
     if (x_bytes + c_bytes > 0)
-        TRY(gpu_cuda_scratch(d, x_bytes + c_bytes, (void **)&data));
-    if (l->x_apart)
-        l->x = without_gaps(&l->x, data, l->columns);
-    if (l->c_apart)
-        l->c = without_gaps(&l->c, data + x_bytes, l->columns);
-    return GPU_OK;
+        TRY(gpu_cuda_scratch(d, x_bytes + c_bytes, (void **)&scratch));
+    if (x_apart) {
+        own_x.data = scratch;
+        own_x.row_stride = 1;
+        TRY(copy(d, x, &own_x));
+    }
+    if (c_apart) {
+        own_c.data = scratch + x_bytes;
+        own_c.row_stride = 1;
+    }
+    la_sparse p = {*s, own_x.data, own_c.data, alpha};
+    TRY(finish(d, library.table->sparse_product(la, &p)));
+    return c_apart ? add(d, &own_c, c, beta) : GPU_OK;
 }
 
-static gpu_status multiply(cuda_device *d, la_device *la, const gpu_csr *s,
-                           const layout *l, double alpha)
-{
-    la_sparse p = {*s, l->c.cols, {}, {}, alpha};
-    lies_in(&l->x, l->columns, &p.d);
-    lies_in(&l->c, l->columns, &p.c);
-    return finish(d, library.table->sparse_product(la, &p));
-}
-
-/* beta stays here: la_sparse.c says why. */
 gpu_status gpu_cuda_sparse_product(void *device, const gpu_csr *s,
                                    const gpu_view *x, const gpu_view *c,
                                    double alpha, double beta)
 {
     ENTER(d, device);
-    la_device *la = NULL;
-    layout l;
     if (c->rows == 0 || c->cols == 0)
         return GPU_OK;
     if (s->count == 0 || s->cols == 0)
         return scale(d, c, beta);
     if (c->cols > 1)
         return gpu_cuda_spmm(d, s, x, c, alpha, beta);
-    TRY(open_library(d, {"matmul", "a sparse product", "cuSPARSE"}, &la));
-    choose_layout(&l, x, c, beta);
-    TRY(take_scratch(d, &l));
-    if (l.x_apart)
-        TRY(copy(d, x, &l.x));
-    TRY(multiply(d, la, s, &l, alpha));
-    return l.c_apart ? add(d, &l.c, c, beta) : GPU_OK;
+    return multiply_column(d, s, x, c, alpha, beta);
 }

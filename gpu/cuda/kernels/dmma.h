@@ -1,5 +1,5 @@
-/* What a warp does in matmul dmma: its part of a tile of c, in f64 mma
- * instructions, from slices of a and b in shared memory. For matmul_dmma.cu.
+/* What a block of matmul dmma does with slices of a and b in shared memory: its
+ * warps' parts of a tile of c, in f64 mma instructions. For matmul_dmma.cu.
  *
  * An mma takes its operands from consecutive registers. Where reads leave them
  * in others they have to be moved, and these moves, for which the mma waits,
@@ -332,6 +332,40 @@ __device__ __forceinline__ void write_sums(const job &j, const warp_work<T> &w,
             if (i < j.p.m)
                 write_row<T>(j, w, c + i * j.p.c_row, col, down, odd);
         }
+}
+
+/* --- a block's tile ----------------------------------------------------- */
+
+/* The first row and column of this block's tile, and its part of k. */
+template <tiling T>
+__device__ __forceinline__ void find_tile(const job &j, int64_t *row,
+                                          int64_t *col, int64_t *part)
+{
+    int64_t down = (j.p.m + T.rows - 1) / T.rows;
+    int64_t across = (j.p.n + T.cols - 1) / T.cols;
+    *part = divide(blockIdx.x, down * across);
+    tile_of(blockIdx.x - *part * down * across, down, across, row, col);
+    *row *= T.rows;
+    *col *= T.cols;
+}
+
+/* Blocks of the fold may be launched; they wait for the results themselves. */
+__device__ __forceinline__ void let_fold_start(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+/* Writes this block's tile: finding it again is cheaper than registers kept. */
+template <tiling T>
+__device__ __forceinline__ void write_tile(const job &j, const warp_work<T> &w)
+{
+    int64_t row, col, part;
+    if (j.part_stride > 0)
+        let_fold_start();
+    find_tile<T>(j, &row, &col, &part);
+    write_sums(j, w, j.p.c + part * j.part_stride, row, col);
 }
 
 #endif

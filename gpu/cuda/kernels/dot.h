@@ -4,6 +4,7 @@
 #define GPU_CUDA_DOT_H
 
 #include "kernel.h"
+#include "wide.h"
 
 /* A block's sums of its part of the vectors; then one block's of those. */
 template <class T> using dot_stage = void (*)(const pair<T> p, T *partials);
@@ -29,11 +30,6 @@ static gpu_status run_stages(cuda_device *d, const pair<T> &p, int threads,
     return GPU_OK;
 }
 
-template <class T> struct alignas(16) vector {
-    T at[16 / sizeof(T)];
-};
-template <class T> constexpr int WIDTH = 16 / sizeof(T);
-
 /* The elements before the first wide load, and the wide loads. Both vectors
  * must lie alike in their 16 bytes, element after element; else none is. */
 typedef struct parts {
@@ -51,6 +47,22 @@ template <class T> static parts find_parts(const pair<T> &p)
     return w;
 }
 
+/* The wide loads from the t-th on: x's, and the aligned ones of y, whose
+ * elements begin `shift` further on; 0 where both lie alike. */
+template <class T> struct wide_loads {
+    const vector<T> *x, *y;
+    int shift;
+};
+
+template <class T>
+__device__ __forceinline__ wide_loads<T> find_wide(const pair<T> &p, parts w,
+                                                   int64_t t)
+{
+    int shift = shift_of(p.y + w.head);
+    return {(const vector<T> *)(p.x + w.head) + t,
+            (const vector<T> *)(p.y + w.head - shift) + t, shift};
+}
+
 /* Products of two f32 are exact in f64. */
 template <class T>
 __device__ __forceinline__ double multiply(vector<T> x, vector<T> y)
@@ -60,6 +72,25 @@ __device__ __forceinline__ double multiply(vector<T> x, vector<T> y)
     for (int e = 0; e < WIDTH<T>; e++)
         sum += (double)x.at[e] * (double)y.at[e];
     return sum;
+}
+
+/* A thread has UNROLL pairs of wide loads on their way, and for each a sum of
+ * its own, so that no addition waits for the one before. */
+constexpr int UNROLL = 4;
+
+template <class T>
+__device__ __forceinline__ void add_products(double (&sum)[UNROLL],
+                                             const vector<T> (&x)[UNROLL],
+                                             const vector<T> (&y)[UNROLL])
+{
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++)
+        sum[u] += multiply(x[u], y[u]);
+}
+
+__device__ __forceinline__ double add_up(const double (&sum)[UNROLL])
+{
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 /* Thread 0 returns the sum over the block. */

@@ -7,29 +7,26 @@
  * element by element. Any GPU. */
 #include "dot.h"
 
-enum { THREADS = 256, WARPS = THREADS / 32, BLOCKS_PER_SM = 4, UNROLL = 4 };
+enum { THREADS = 256, WARPS = THREADS / 32, BLOCKS_PER_SM = 4 };
 
 template <class T>
 __device__ double add_wide(const pair<T> &p, parts w, int64_t t, int64_t step)
 {
-    const vector<T> *x = (const vector<T> *)(p.x + w.head);
-    const vector<T> *y = (const vector<T> *)(p.y + w.head);
+    wide_loads<T> at = find_wide(p, w, 0);
     double sum[UNROLL] = {};
     int64_t i = t;
     for (; i + (UNROLL - 1) * step < w.wide; i += UNROLL * step) {
         vector<T> a[UNROLL], b[UNROLL];
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
-            a[u] = x[i + u * step];
-            b[u] = y[i + u * step];
+            a[u] = at.x[i + u * step];
+            b[u] = at.y[i + u * step];
         }
-#pragma unroll
-        for (int u = 0; u < UNROLL; u++)
-            sum[u] += multiply(a[u], b[u]);
+        add_products(sum, a, b);
     }
     for (; i < w.wide; i += step)
-        sum[0] += multiply(x[i], y[i]);
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        sum[0] += multiply(at.x[i], at.y[i]);
+    return add_up(sum);
 }
 
 /* Elements from `first` on, one at a time. */

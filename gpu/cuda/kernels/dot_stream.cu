@@ -14,7 +14,7 @@
 #include "dot.h"
 
 enum { THREADS = 1024, WARPS = THREADS / 32, BLOCKS_PER_SM = 1 };
-enum { UNROLL = 4, NARROW_UNROLL = 8 };
+enum { NARROW_UNROLL = 8 };
 enum { SLOTS = 512 };               /* sums that the pinned memory holds */
 enum { POLLS_PER_QUERY = 1 << 14 }; /* about ten microseconds */
 
@@ -22,68 +22,30 @@ enum { POLLS_PER_QUERY = 1 << 14 }; /* about ten microseconds */
  * gives. */
 static const uint64_t missing = 0x7ff0000000000001;
 
-/* Every element is read once: the first-level cache is left alone. */
-template <class T>
-__device__ __forceinline__ vector<T> load_once(const vector<T> *from)
-{
-    uint4 bits = __ldcg((const uint4 *)from);
-    return *(vector<T> *)&bits;
-}
-
-/* How x and y lie. */
-typedef enum reach {
-    ALIKE,  /* in their 16 bytes, without gaps */
-    ACROSS, /* without gaps */
-    APART
-} reach;
-
-/* WIDTH neighbours out of two loads, from the shift-th on: at least 1, and the
- * same in all threads. */
-__device__ __forceinline__ vector<float> join(vector<float> a, vector<float> b,
-                                              int shift)
-{
-    float x = shift & 2 ? a.at[2] : a.at[0], y = shift & 2 ? a.at[3] : a.at[1];
-    float z = shift & 2 ? b.at[0] : a.at[2], w = shift & 2 ? b.at[1] : a.at[3];
-    float next = shift & 2 ? b.at[2] : b.at[0];
-    if (shift & 1)
-        return {{y, z, w, next}};
-    return {{x, y, z, w}};
-}
-
-__device__ __forceinline__ vector<double> join(vector<double> a,
-                                               vector<double> b, int)
-{
-    return {{a.at[1], b.at[0]}};
-}
-
 template <class T, reach HOW>
 __device__ __forceinline__ vector<T> load_beside(const vector<T> *y, int shift)
 {
-    return HOW == ALIKE ? load_once(y) : join(y[0], y[1], shift);
+    return HOW == ALIGNED ? load_once(y) : join(y[0], y[1], shift);
 }
 
 template <class T, reach HOW>
 __device__ double add_wide(const pair<T> &p, parts w, int64_t t, int step)
 {
-    int shift = (int)((uintptr_t)(p.y + w.head) / sizeof(T) % WIDTH<T>);
-    const vector<T> *x = (const vector<T> *)(p.x + w.head) + t;
-    const vector<T> *y = (const vector<T> *)(p.y + w.head - shift) + t;
+    wide_loads<T> at = find_wide(p, w, t);
     double sum[UNROLL] = {};
     for (int64_t left = w.wide - t; left > 0; left -= UNROLL * step) {
         vector<T> a[UNROLL] = {}, b[UNROLL] = {};
 #pragma unroll
         for (int u = 0; u < UNROLL; u++)
             if (u * step < left) {
-                a[u] = load_once(x + u * step);
-                b[u] = load_beside<T, HOW>(y + u * step, shift);
+                a[u] = load_once(at.x + u * step);
+                b[u] = load_beside<T, HOW>(at.y + u * step, at.shift);
             }
-#pragma unroll
-        for (int u = 0; u < UNROLL; u++)
-            sum[u] += multiply(a[u], b[u]);
-        x += UNROLL * step;
-        y += UNROLL * step;
+        add_products(sum, a, b);
+        at.x += UNROLL * step;
+        at.y += UNROLL * step;
     }
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    return add_up(sum);
 }
 
 /* The elements before and after the wide loads: one for each of the first
@@ -118,6 +80,7 @@ __device__ double add_narrow(const pair<T> &p, int64_t t, int64_t step)
     return sum;
 }
 
+/* HOW: ALIGNED where x and y lie alike in their 16 bytes. */
 template <class T, reach HOW>
 __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     stream_kernel(const pair<T> p, parts w, volatile double *sums)
@@ -193,7 +156,7 @@ static gpu_status launch_reach(cuda_device *d, const gpu_view *x,
     pair<T> p = typed_pair<T>(x, y);
     parts alike = find_parts(p), across = find_parts_across(p);
     if (alike.wide > 0)
-        return launch<T, ALIKE>(d, p, alike, out);
+        return launch<T, ALIGNED>(d, p, alike, out);
     if (across.wide > 0)
         return launch<T, ACROSS>(d, p, across, out);
     return launch<T, APART>(d, p, alike, out);

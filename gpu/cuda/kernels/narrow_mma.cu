@@ -4,6 +4,7 @@
  * a ring of three slots by cp.async. A step is 64 bytes of each line of an
  * operand along k, or as many lines of one along n. Fragments of both types
  * are the same bytes. Limited by shared memory reads. Needs sm_80. */
+#include "copies.h"
 #include "narrow.h"
 
 enum { THREADS = 256, SIDE = 128, SLOTS = 3 };
@@ -31,32 +32,6 @@ __device__ __forceinline__ uint32_t along_n_at(int line, int chunk)
     return line * 256 + (chunk ^ (line & 7)) * 16;
 }
 
-/* Copies 16 bytes of which so many are wanted; the others become zero. */
-__device__ __forceinline__ void copy_chunk(uint32_t to, const void *from,
-                                           int bytes)
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
-                 "l"(from), "r"(bytes)
-                 : "memory");
-#endif
-}
-
-__device__ __forceinline__ void end_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-/* All but the newest SLOTS - 2 groups of copies are here. */
-__device__ __forceinline__ void wait_for_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(SLOTS - 2) : "memory");
-#endif
-}
-
 /* A part of a plane: 128 lines by 64 bytes, or a step of lines by 256. */
 template <int ELEMENT>
 __device__ __forceinline__ void copy_operand(const narrow_plane &p,
@@ -72,7 +47,7 @@ __device__ __forceinline__ void copy_operand(const narrow_plane &p,
         int64_t left = line + l < p.lines ? (p.length - x) * ELEMENT : 0;
         int bytes = (int)max((int64_t)0, min((int64_t)16, left));
         int64_t from = bytes ? (line + l) * p.pitch + x : 0;
-        copy_chunk(
+        copy_async<16>(
             slot + (is_along_k ? along_k_at(l, chunk) : along_n_at(l, chunk)),
             (const char *)p.data + from * ELEMENT, bytes);
     }
@@ -212,7 +187,7 @@ __device__ __forceinline__ void multiply_tile(const narrow_product &p,
     for (int s = 0; s < SLOTS - 1; s++)
         copy(s);
     for (int64_t s = 0; s < steps; s++) {
-        wait_for_copies();
+        wait_for_copies<SLOTS - 2>();
         __syncthreads(); /* slot s is full, the one before it is free */
         copy(s + SLOTS - 1);
         multiply_slot<KIND>(sum, slots + (uint32_t)(s % SLOTS) * SLOT,

@@ -6,14 +6,11 @@
  * by bytes: 6 an element for bf16, 8 for tf32. Any strides. */
 #include "narrow.h"
 #include "split16.h"
+#include "wide.h"
 
 #include <cuda_bf16.h>
 
 enum { THREADS = 256, TURN = 64, MANY = 4 };
-
-/* How neighbours are loaded: 16 bytes at once, out of the two groups of 16
- * bytes that hold them, or one by one. */
-typedef enum reach { ALIGNED, ACROSS, APART } reach;
 
 /* An operand and where it goes: element x of line l. */
 typedef struct job {
@@ -33,17 +30,14 @@ typedef struct job {
  * element is not looked at by anybody. */
 __device__ __forceinline__ float4 load_across(const float *p, int64_t left)
 {
-    int shift = (int)((uintptr_t)p >> 2 & 3);
+    int shift = shift_of(p);
     const float4 *group = (const float4 *)(p - shift);
     float4 none = make_float4(0, 0, 0, 0);
     float4 a = left > 0 ? group[0] : none;
     float4 b = shift + left > 4 ? group[1] : none;
-    float x = shift & 2 ? a.z : a.x, y = shift & 2 ? a.w : a.y;
-    float z = shift & 2 ? b.x : a.z, w = shift & 2 ? b.y : a.w;
-    float next = shift & 2 ? b.z : b.x;
-    if (!(shift & 1))
-        return make_float4(x, y, z, w);
-    return make_float4(y, z, w, next);
+    vector<float> v =
+        join({{a.x, a.y, a.z, a.w}}, {{b.x, b.y, b.z, b.w}}, shift);
+    return make_float4(v.at[0], v.at[1], v.at[2], v.at[3]);
 }
 
 template <reach HOW>

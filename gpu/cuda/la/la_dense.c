@@ -79,13 +79,10 @@ static cublasStatus_t multiply_f32(cublasHandle_t blas, const la_product *p)
 static cublasStatus_t multiply_bf16(cublasHandle_t blas, const la_product *p)
 {
     float alpha = (float)p->alpha, beta = (float)p->beta;
-    int rounded = p->mode == LA_BF16;
-    cudaDataType type = rounded ? CUDA_R_16BF : CUDA_R_32F;
     return cublasGemmEx_64(blas, operation(&p->a), operation(&p->b), p->m, p->n,
-                           p->k, &alpha, p->a.data, type, p->a.ld, p->b.data,
-                           type, p->b.ld, &beta, p->c.data, CUDA_R_32F, p->c.ld,
-                           rounded ? CUBLAS_COMPUTE_32F
-                                   : CUBLAS_COMPUTE_32F_FAST_16BF,
+                           p->k, &alpha, p->a.data, CUDA_R_16BF, p->a.ld,
+                           p->b.data, CUDA_R_16BF, p->b.ld, &beta, p->c.data,
+                           CUDA_R_32F, p->c.ld, CUBLAS_COMPUTE_32F,
                            CUBLAS_GEMM_DEFAULT);
 }
 
@@ -97,9 +94,10 @@ static cublasStatus_t multiply(cublasHandle_t blas, const la_product *p)
     case LA_F32:
     case LA_TF32:
         return multiply_f32(blas, p);
-    default:
+    case LA_BF16:
         return multiply_bf16(blas, p);
     }
+    return CUBLAS_STATUS_INVALID_VALUE;
 }
 
 gpu_status la_matmul(la_device *d, const la_product *p)

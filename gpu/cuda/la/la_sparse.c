@@ -15,7 +15,7 @@ typedef struct sparse_call {
     cudaDataType type;
     scalar alpha, beta;
     cusparseConstSpMatDescr_t s;
-    cusparseConstDnVecDescr_t x; /* n = 1: y = alpha s x */
+    cusparseConstDnVecDescr_t x; /* y = alpha s x */
     cusparseDnVecDescr_t y;
     void *buffer;
     size_t bytes;
@@ -68,10 +68,9 @@ static gpu_status describe_sparse(const la_device *d, const gpu_csr *s,
 static gpu_status describe_vectors(const la_device *d, const la_sparse *p,
                                    sparse_call *call)
 {
-    TRY(check(d, cusparseCreateConstDnVec(&call->x, p->s.cols, p->d.data,
-                                          call->type)));
-    return check(
-        d, cusparseCreateDnVec(&call->y, p->s.rows, p->c.data, call->type));
+    TRY(check(d,
+              cusparseCreateConstDnVec(&call->x, p->s.cols, p->x, call->type)));
+    return check(d, cusparseCreateDnVec(&call->y, p->s.rows, p->y, call->type));
 }
 
 static gpu_status take_buffer(const la_device *d, sparse_call *call)

@@ -12,7 +12,7 @@
 
 #include "backend.h"
 
-enum { LA_ABI = 1 };
+enum { LA_ABI = 2 };
 
 /* What a device is opened with. alloc and free are ordered with the stream. */
 typedef struct la_setup {
@@ -31,8 +31,7 @@ typedef struct la_device la_device;
 typedef enum la_mode {
     LA_F64,
     LA_F32,
-    LA_TF32,     /* f32, multiplied in TF32 */
-    LA_F32_BF16, /* f32, multiplied in bf16 */
+    LA_TF32, /* f32, multiplied in TF32 */
     LA_BF16
 } la_mode;
 
@@ -60,12 +59,11 @@ typedef struct la_dot {
     void *out; /* the sum, of dtype; written by the GPU */
 } la_dot;
 
-/* c = alpha s d. d and c are transposed both or neither; with n = 1 they are
- * contiguous and not transposed. */
+/* y = alpha s x. */
 typedef struct la_sparse {
     gpu_csr s; /* m x k, at least one element */
-    int64_t n;
-    la_operand d, c; /* k x n, m x n */
+    const void *x;
+    void *y; /* k and m elements without gaps, of s's dtype */
     double alpha;
 } la_sparse;
 
