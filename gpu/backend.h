@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 2 };
+enum { GPU_BACKEND_ABI = 3 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -156,9 +156,14 @@ typedef struct gpu_host {
     /* Things kept about an operand until it is written to, in device memory.
      * recall finds what was kept under the same key, or NULL; keep gives new
      * memory to fill, or NULL where there is no room: scratch must do then.
-     * What they give stays until the product at hand is issued. */
+     * What they give stays until the product's kernel returns. */
     void *(*recall)(gpu_storage *s, const gpu_keep_key *key);
     void *(*keep)(gpu_storage *s, const gpu_keep_key *key, size_t bytes);
+
+    /* For a backend that lacks memory: frees, in the stream's order, what is
+     * kept on the device, but not what recall and keep gave to the running
+     * product. Returns whether there was any. */
+    int (*make_room)(void *device);
 } gpu_host;
 
 /* The CPU is always there; others are shared objects exporting this symbol.

@@ -18,7 +18,7 @@ enum { MAX_DEVICES = 17 };
 extern volatile int gpu_interrupt_flag;
 
 static const gpu_host host = {GPU_BACKEND_ABI, gpu_fail, &gpu_interrupt_flag,
-                              gpu_recall, gpu_keep};
+                              gpu_recall,      gpu_keep, gpu_make_room};
 static gpu_device *opened[MAX_DEVICES];
 static int opened_count;
 

@@ -24,7 +24,8 @@ struct gpu_device {
     gpu_kept *kept;         /* what kernels keep about operands */
     size_t kept_bytes, keep_limit;
     int kept_count, keep_limit_known;
-    uint64_t keep_round; /* counts products */
+    uint64_t keep_round; /* counts products that ended */
+    int is_multiplying;  /* a product's kernel is running */
 };
 
 struct gpu_storage {
@@ -70,6 +71,11 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
 /* See backend.h. */
 void *gpu_recall(gpu_storage *s, const gpu_keep_key *key);
 void *gpu_keep(gpu_storage *s, const gpu_keep_key *key, size_t bytes);
+int gpu_make_room(void *handle);
+/* Around a kernel. What one that failed kept is dropped: it may never have
+ * been filled. */
+void gpu_begin_product(gpu_device *d);
+void gpu_end_product(gpu_device *d, gpu_status status);
 void gpu_drop_kept(gpu_storage *s);
 void gpu_drop_all_kept(gpu_device *d);
 

@@ -1,7 +1,8 @@
 /* What kernels keep about an operand, so as not to work it out again: found
  * by what was worked out from which view, dropped when the operand is
  * written to or released, when memory is short, and oldest first when there
- * is too much of it. */
+ * is too much of it. What the running product uses stays, at the head of the
+ * list, until its kernel returns. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ struct gpu_kept {
     gpu_keep_key key;
     void *data;
     size_t bytes;
-    uint64_t round; /* the product that used it last */
+    uint64_t made, used; /* the first product and the last */
 };
 
 static int is_same(const gpu_keep_key *x, const gpu_keep_key *y)
@@ -38,20 +39,30 @@ static void drop(gpu_kept **link)
     free(k);
 }
 
-/* Drops what was used longest ago, but nothing the running product uses. */
-static int drop_last(gpu_device *d)
+/* Drops what was used longest ago. */
+static void drop_last(gpu_device *d)
 {
     gpu_kept **link = &d->kept;
-    if (!d->kept)
-        return 0;
     while ((*link)->next)
         link = &(*link)->next;
-    if ((*link)->round == d->keep_round)
-        return 0;
     drop(link);
-    return 1;
 }
 
+static int is_in_use(const gpu_device *d, const gpu_kept *k)
+{
+    return k->used == d->keep_round;
+}
+
+static void use(gpu_device *d, gpu_kept **link)
+{
+    gpu_kept *k = *link;
+    *link = k->next;
+    k->next = d->kept;
+    d->kept = k;
+    k->used = d->keep_round;
+}
+
+/* Between products, to look is not to use. */
 void *gpu_recall(gpu_storage *s, const gpu_keep_key *key)
 {
     if (!s || s->kept == 0)
@@ -61,10 +72,8 @@ void *gpu_recall(gpu_storage *s, const gpu_keep_key *key)
         gpu_kept *k = *link;
         if (k->storage != s || !is_same(&k->key, key))
             continue;
-        *link = k->next;
-        k->next = d->kept;
-        d->kept = k;
-        k->round = d->keep_round;
+        if (d->is_multiplying)
+            use(d, link);
         return k->data;
     }
     return NULL;
@@ -81,20 +90,32 @@ static size_t limit_of(gpu_device *d)
     return d->keep_limit;
 }
 
+/* Can so many bytes be kept beside what the running product uses? */
+static int fits(gpu_device *d, size_t bytes)
+{
+    int count = 0;
+    for (const gpu_kept *k = d->kept; k && is_in_use(d, k); k = k->next) {
+        bytes += k->bytes;
+        count++;
+    }
+    return count < MOST && bytes <= limit_of(d);
+}
+
 void *gpu_keep(gpu_storage *s, const gpu_keep_key *key, size_t bytes)
 {
-    if (!s || bytes > limit_of(s->device))
+    if (!s || !fits(s->device, bytes))
         return NULL;
     gpu_device *d = s->device;
-    while (d->kept_count >= MOST || d->kept_bytes + bytes > limit_of(d)) {
-        if (!drop_last(d))
-            return NULL;
-    }
     gpu_kept *k = malloc(sizeof *k);
     if (!k)
         return NULL;
-    *k = (gpu_kept){
-        .storage = s, .key = *key, .bytes = bytes, .round = d->keep_round};
+    while (d->kept_count >= MOST || d->kept_bytes + bytes > limit_of(d))
+        drop_last(d);
+    *k = (gpu_kept){.storage = s,
+                    .key = *key,
+                    .bytes = bytes,
+                    .made = d->keep_round,
+                    .used = d->keep_round};
     if (d->backend->alloc(d->handle, bytes, &k->data) != GPU_OK) {
         free(k);
         return NULL;
@@ -124,6 +145,52 @@ void gpu_drop_all_kept(gpu_device *d)
         drop(&d->kept);
 }
 
+static int drop_unused(gpu_device *d)
+{
+    gpu_kept **link = &d->kept;
+    while (*link && is_in_use(d, *link))
+        link = &(*link)->next;
+    int went = *link != NULL;
+    while (*link)
+        drop(link);
+    return went;
+}
+
+int gpu_make_room(void *handle)
+{
+    gpu_device *const *devices;
+    int n = gpu_device_count_opened(&devices);
+    for (int i = 0; i < n; i++) {
+        if (devices[i]->handle == handle)
+            return drop_unused(devices[i]);
+    }
+    return 0;
+}
+
+void gpu_begin_product(gpu_device *d)
+{
+    d->is_multiplying = 1;
+}
+
+static void drop_made(gpu_device *d)
+{
+    gpu_kept **link = &d->kept;
+    while (*link) {
+        if ((*link)->made == d->keep_round)
+            drop(link);
+        else
+            link = &(*link)->next;
+    }
+}
+
+void gpu_end_product(gpu_device *d, gpu_status status)
+{
+    if (status != GPU_OK)
+        drop_made(d);
+    d->is_multiplying = 0;
+    d->keep_round++;
+}
+
 void gpu_forget(const gpu_matrix *m)
 {
     if (m->storage && m->storage->kept)
@@ -134,7 +201,6 @@ void gpu_set_keep_limit(gpu_device *d, size_t bytes)
 {
     d->keep_limit = bytes;
     d->keep_limit_known = 1;
-    d->keep_round++; /* no product is running */
-    while (d->kept_bytes > bytes && drop_last(d))
-        continue;
+    while (d->kept_bytes > bytes)
+        drop_last(d);
 }

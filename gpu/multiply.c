@@ -180,22 +180,31 @@ static gpu_status check_precision(const gpu_product *how, const gpu_kernel *k)
                     k->name, k->precision, how->precision);
 }
 
-/* Runs the kernel. What it kept about its operands before it failed may never
- * have been filled, so it goes; kept things may also be what memory was short
- * of, so a product that does not depend on c's old values is tried again. */
-static gpu_status run_kernel(gpu_device *d, const gpu_kernel *k,
-                             const gpu_matrix both[2], const gpu_gemm *p)
+static gpu_status run_once(gpu_device *d, const gpu_kernel *k,
+                           const gpu_gemm *p)
 {
+    gpu_begin_product(d);
     gpu_status status = k->matmul(d->handle, p);
-    if (status == GPU_MEMORY && p->beta == 0) {
-        gpu_relieve(d);
-        status = k->matmul(d->handle, p);
-    }
-    if (status != GPU_OK) {
-        gpu_forget(&both[0]);
-        gpu_forget(&both[1]);
-    }
+    gpu_end_product(d, status);
     return status;
+}
+
+/* When memory is short, makes room; a product that does not depend on c's old
+ * values, of which the first attempt may have left nothing, is tried again. */
+static gpu_status run_kernel(gpu_device *d, const gpu_kernel *k,
+                             const gpu_gemm *p)
+{
+    gpu_status status = run_once(d, k, p);
+    if (status != GPU_MEMORY)
+        return status;
+    gpu_relieve(d);
+    return p->beta == 0 ? run_once(d, k, p) : status;
+}
+
+/* Nothing is kept about a copy that goes when the product is done. */
+static gpu_storage *lasting_storage(const gpu_matrix *m)
+{
+    return m->storage->references > 1 ? m->storage : NULL;
 }
 
 static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
@@ -204,12 +213,11 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
     gpu_gemm p = {.a = gpu_view_of(&both[0]),
                   .b = gpu_view_of(&both[1]),
                   .c = gpu_target_of(c),
-                  .a_storage = both[0].storage,
-                  .b_storage = both[1].storage,
+                  .a_storage = lasting_storage(&both[0]),
+                  .b_storage = lasting_storage(&both[1]),
                   .alpha = how->alpha,
                   .beta = how->beta,
                   .tile = how->tile};
-    d->keep_round++;
     const gpu_kernel *k = d->backend->choose_matmul(d->handle, &p);
     if (how->kernel && strcmp(how->kernel, "auto") != 0)
         TRY(find_kernel(d, "matmul", how->kernel, &k));
@@ -218,7 +226,7 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
     double size = (double)gpu_dtype_size(p.a.dtype), m = (double)p.a.rows;
     double n = (double)p.b.cols, inner = (double)p.a.cols;
     int tracing = gpu_trace_start(d);
-    gpu_status status = run_kernel(d, k, both, &p);
+    gpu_status status = run_kernel(d, k, &p);
     return gpu_traced(d, tracing, status, "matmul", k->name, c, p.a.cols,
                       2 * m * n * inner,
                       size * (m * inner + inner * n + m * n));
@@ -262,6 +270,33 @@ static gpu_status as_result(const gpu_matrix *c, int ndim, int64_t m, int64_t n,
     return GPU_OK;
 }
 
+static gpu_status copy_apart(gpu_device *d, gpu_dtype type, double beta,
+                             const gpu_matrix *c, gpu_matrix *apart)
+{
+    if (beta != 0)
+        return gpu_clone(c, type, NULL, apart);
+    return gpu_create(apart, d, type, 2, c->rows, c->cols);
+}
+
+/* Through memory of its own, where c is an operand or of another type. When
+ * memory was short there is room now, and c still has its old values. */
+static gpu_status multiply_apart(gpu_device *d, const gpu_matrix both[2],
+                                 const gpu_product *how, gpu_matrix *c)
+{
+    gpu_matrix apart;
+    TRY(copy_apart(d, both[0].dtype, how->beta, c, &apart));
+    gpu_status status = run_matmul(d, both, how, &apart);
+    if (status == GPU_MEMORY && how->beta != 0) {
+        status = gpu_copy(c, &apart);
+        if (status == GPU_OK)
+            status = run_matmul(d, both, how, &apart);
+    }
+    if (status == GPU_OK)
+        status = gpu_copy(&apart, c);
+    gpu_release(&apart);
+    return status;
+}
+
 static gpu_status multiply_into(gpu_device *d, const gpu_matrix both[2],
                                 const gpu_product *how, gpu_matrix *c)
 {
@@ -273,16 +308,7 @@ static gpu_status multiply_into(gpu_device *d, const gpu_matrix both[2],
         gpu_shares_storage(c, &both[0]) || gpu_shares_storage(c, &both[1]);
     if (!overlaps && c->dtype == both[0].dtype)
         return run_matmul(d, both, how, c);
-    gpu_matrix apart;
-    if (how->beta != 0)
-        TRY(gpu_clone(c, both[0].dtype, NULL, &apart));
-    else
-        TRY(gpu_create(&apart, d, both[0].dtype, 2, c->rows, c->cols));
-    gpu_status status = run_matmul(d, both, how, &apart);
-    if (status == GPU_OK)
-        status = gpu_copy(&apart, c);
-    gpu_release(&apart);
-    return status;
+    return multiply_apart(d, both, how, c);
 }
 
 gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,

@@ -5,12 +5,32 @@
 /* Kernels read 16 bytes at a time where an element lies anywhere in them. */
 enum { GROUP = 16 };
 
+static void trim_pool(cuda_device *d)
+{
+    if (gpu_cuda_wait(d) == GPU_OK)
+        cudaMemPoolTrimTo(d->pool, 0);
+    cudaGetLastError();
+}
+
+/* What is kept about operands makes room; trimming joins its pieces. */
+static cudaError_t take(cuda_device *d, size_t bytes, void **data)
+{
+    *data = NULL;
+    cudaError_t error = cudaMallocAsync(data, bytes, d->stream);
+    if (error == cudaErrorMemoryAllocation && gpu_cuda_host->make_room(d)) {
+        trim_pool(d);
+        error = cudaMallocAsync(data, bytes, d->stream);
+    }
+    if (error != cudaSuccess)
+        *data = NULL;
+    return error;
+}
+
 gpu_status gpu_cuda_alloc(void *device, size_t bytes, void **data)
 {
     ENTER(d, device);
-    *data = NULL;
     bytes = (bytes + GROUP) / GROUP * GROUP;
-    cudaError_t error = cudaMallocAsync(data, bytes, d->stream);
+    cudaError_t error = take(d, bytes, data);
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
         return GPU_MEMORY;
@@ -77,9 +97,7 @@ void gpu_cuda_trim(void *device)
     if (d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
         return;
     drop_scratch(d);
-    if (gpu_cuda_wait(d) == GPU_OK)
-        cudaMemPoolTrimTo(d->pool, 0);
-    cudaGetLastError();
+    trim_pool(d);
 }
 
 /* The old block goes first: the stream's order keeps it alive for the work
@@ -89,11 +107,7 @@ gpu_status gpu_cuda_scratch(cuda_device *d, size_t bytes, void **data)
     if (bytes > d->scratch_bytes) {
         size_t rounded = (bytes + (1 << 20)) >> 20 << 20;
         drop_scratch(d);
-        cudaError_t error = cudaMallocAsync(&d->scratch, rounded, d->stream);
-        if (error != cudaSuccess) {
-            d->scratch = NULL;
-            return gpu_cuda_check(d, error);
-        }
+        CHECK(d, take(d, rounded, &d->scratch));
         d->scratch_bytes = rounded;
     }
     *data = d->scratch;
