@@ -14,9 +14,11 @@
 constexpr int64_t ALIGN = 256, LEAST_LISTED = 1024, MOST_SIZE = 0x7fffff00;
 /* See few_beyond. */
 constexpr int64_t TILE = 128, LEAST_PEELED = 2048, MOST_BEYOND = 4;
-/* Tickets of the device that count: the matrix kernels use those before. */
+/* Tickets of the device that count, and behind them the one that splitting
+ * waits at: the matrix kernels use those before. */
 constexpr int COUNT_TICKET = 250;
-/* Multiplications up to which a second attempt needs no launch of its own. */
+/* Multiplications up to which repair does a second attempt itself where f64 is
+ * slow: its plain loop has no launch of its own. */
 constexpr double SMALL = 3072.0 * 3072 * 3072;
 
 /* Scratch memory, handed out piece by piece; with no memory behind it, the
@@ -75,11 +77,17 @@ static unsigned list_capacity(int64_t m, int64_t n)
     return (unsigned)smaller(larger(LEAST_LISTED, m * n / 10000), 1 << 24);
 }
 
+/* Are its tensor cores as fast at f64 as others at f32? */
+static bool has_fast_f64(const cuda_device *d)
+{
+    return d->capability == 80 || d->capability == 90 || d->capability == 100;
+}
+
 /* Everything of the product but what is in the planes; the same twice, to
- * count the bytes and to place them. */
+ * count the bytes and to place them. Returns what splitting gets. */
 static void *place_product(cuda_device *d, const gpu_gemm *g,
                            const operand_block *a, const operand_block *b,
-                           split_product *p, pieces *s)
+                           size_t splitting, split_product *p, pieces *s)
 {
     *p = {};
     p->a = place_planes(a, &g->a, 1, s);
@@ -98,11 +106,12 @@ static void *place_product(cuda_device *d, const gpu_gemm *g,
     p->uncertain = (int64_t *)take_piece(s, p->capacity * sizeof(int64_t));
     p->count = d->tickets + COUNT_TICKET;
     p->gate = (int *)take_piece(s, sizeof(int));
-    p->is_small = (double)p->m * (double)p->n * (double)p->k <= SMALL;
+    p->redoes = has_fast_f64(d) ||
+                  (double)p->m * (double)p->n * (double)p->k <= SMALL;
     p->partial = (float *)take_piece(
         s, d->capability == 90 ? gpu_cuda_split16_hopper_workspace(d, p)
                                : gpu_cuda_split16_ampere_workspace(d, p));
-    return take_piece(s, gpu_cuda_split_scratch(d, g));
+    return take_piece(s, splitting);
 }
 
 /* c = alpha a b, in at most five launches. */
@@ -112,14 +121,16 @@ static gpu_status multiply(cuda_device *d, const gpu_gemm *g)
     operand_block b = find_block(g->b_storage, &g->b, 0);
     split_product p;
     pieces counted = {}, placed = {};
-    place_product(d, g, &a, &b, &p, &counted);
+    size_t splitting;
+    TRY(gpu_cuda_split_scratch(d, g, &splitting));
+    place_product(d, g, &a, &b, splitting, &p, &counted);
     TRY(gpu_cuda_scratch(d, counted.used, (void **)&placed.memory));
-    void *measures = place_product(d, g, &a, &b, &p, &placed);
-    TRY(gpu_cuda_split(d, g, &p.a, &p.b, measures));
+    void *measures = place_product(d, g, &a, &b, splitting, &p, &placed);
+    TRY(gpu_cuda_split(d, g, &p.a, &p.b, measures, p.count + 2));
     TRY(d->capability == 90 ? gpu_cuda_split16_hopper(d, &p)
                             : gpu_cuda_split16_ampere(d, &p));
     TRY(gpu_cuda_split_repair(d, &p, g));
-    return p.is_small ? GPU_OK : gpu_cuda_simt_matmul(d, g, p.gate);
+    return p.redoes ? GPU_OK : gpu_cuda_simt_matmul(d, g, p.gate);
 }
 
 template <class T> __global__ void add_scaled(const product<T> p, const T *sum)

@@ -49,11 +49,13 @@ split_planes gpu_cuda_planes_at(void *block, int64_t span, int64_t depth,
                                 int along_k);
 
 /* Bytes of scratch that splitting needs. */
-size_t gpu_cuda_split_scratch(const cuda_device *d, const gpu_gemm *p);
-/* Fills the planes that are not kept: two launches, or none. */
+gpu_status gpu_cuda_split_scratch(cuda_device *d, const gpu_gemm *p,
+                                  size_t *bytes);
+/* Fills the planes that are not kept, in at most two launches. Four tickets,
+ * zero at first and only for this. */
 gpu_status gpu_cuda_split(cuda_device *d, const gpu_gemm *p,
                           const split_planes *a, const split_planes *b,
-                          void *scratch);
+                          void *scratch, unsigned *tickets);
 
 /* A product of planes: c = alpha a b. */
 typedef struct split_product {
@@ -67,7 +69,7 @@ typedef struct split_product {
                          * it: both zero between products */
     unsigned capacity;
     int *gate;      /* not zero: the whole product is to be done again */
-    int is_small;   /* then repair does it */
+    int redoes;     /* then repair does it, not the simt kernel */
     float *partial; /* workspace, of as many bytes as was asked for */
 } split_product;
 

@@ -5,7 +5,6 @@
 
 #include "split16.h"
 
-enum { THREADS = 256, WARPS = THREADS / 32 };
 enum { ALIGN = 256, TURN = 64 };
 
 /* How four neighbours are loaded: as an aligned group, out of the two groups
@@ -37,6 +36,13 @@ typedef struct job {
     int cut_rows;           /* of the depth, a block of cut */
     unsigned measure_blocks, cut_blocks;
 } job;
+
+/* Splits what is not ready in one launch, where it can: see split_together.cu.
+ * b's maxima need that many bytes. */
+gpu_status gpu_cuda_together_bytes(cuda_device *d, int64_t span, int64_t depth,
+                                   size_t *bytes);
+gpu_status gpu_cuda_split_together(cuda_device *d, const job *a, const job *b,
+                                   unsigned *tickets, int *done);
 
 /* --- scaling and cutting one element ------------------------------------ */
 
@@ -76,35 +82,60 @@ __device__ __forceinline__ int is_fractional(float x)
     return x + shift - shift != x;
 }
 
-/* Does hi + lo miss y by more than 2^-22 of it? Only far below the row's
- * largest element. */
+/* Below this in magnitude, hi + lo may miss a scaled element by more than 2^-22
+ * of it: lo is then a multiple of 2^-24. */
+constexpr float SAFE = 0x1p-3f;
+
+/* Does it? */
 __device__ __forceinline__ int is_lost(float y, float rest, float lo)
 {
     return fabsf(rest - lo) > fabsf(y) * 0x1p-22f;
 }
 
-/* Two halves of each plane. */
+/* Two elements scaled, what hi leaves of them, and two halves of each plane:
+ * their bits, as groups of them must be stored at once. */
 typedef struct cut_pair {
-    __half2 hi, lo;
-    int lost_x, lost_y; /* 1 where hi + lo misses the element by 2^-22 of it */
+    float x, y, x_rest, y_rest;
+    unsigned hi, lo;
 } cut_pair;
+
+__device__ __forceinline__ unsigned two_halves(float x, float y)
+{
+    __half2 both = __floats2half2_rn(x, y);
+    return *(unsigned *)&both;
+}
+
+__device__ __forceinline__ float2 two_floats(unsigned halves)
+{
+    return __half22float2(*(__half2 *)&halves);
+}
 
 __device__ __forceinline__ cut_pair cut(float x, float y, scale f, scale g,
                                         tally *seen)
 {
     cut_pair c;
-    seen->fractional |= is_fractional(x) | is_fractional(y);
-    x = x * f.first * f.second;
-    y = y * g.first * g.second;
-    c.hi = __floats2half2_rn(x, y);
-    float2 back = __half22float2(c.hi);
-    float x_rest = x - back.x, y_rest = y - back.y;
-    c.lo = __floats2half2_rn(x_rest, y_rest);
-    back = __half22float2(c.lo);
-    c.lost_x = is_lost(x, x_rest, back.x);
-    c.lost_y = is_lost(y, y_rest, back.y);
-    seen->low |= *(unsigned *)&c.lo & 0x7fff7fffu;
+    c.x = x * f.first * f.second;
+    c.y = y * g.first * g.second;
+    c.hi = two_halves(c.x, c.y);
+    float2 back = two_floats(c.hi);
+    c.x_rest = c.x - back.x;
+    c.y_rest = c.y - back.y;
+    c.lo = two_halves(c.x_rest, c.y_rest);
+    seen->low |= c.lo & 0x7fff7fffu;
     return c;
+}
+
+/* May one of the pair have lost bits? */
+__device__ __forceinline__ int is_small(const cut_pair &c)
+{
+    return fminf(fabsf(c.x), fabsf(c.y)) < SAFE;
+}
+
+__device__ __forceinline__ void count_lost(const cut_pair &c, int *x, int *y)
+{
+    float2 back = two_floats(c.lo);
+    *x += is_lost(c.x, c.x_rest, back.x);
+    *y += is_lost(c.y, c.y_rest, back.y);
 }
 
 __device__ __forceinline__ unsigned facts_of(tally seen, unsigned largest)
@@ -125,7 +156,7 @@ __device__ __forceinline__ float4 load_across(const float *p, int64_t left)
     int shift = (int)((uintptr_t)p >> 2 & 3); /* the same in a whole warp */
     const float4 *group = (const float4 *)(p - shift);
     float4 a = load_group(group, left > 0);
-    float4 b = load_group(group + 1, shift + left > 4);
+    float4 b = load_group(group + 1, shift > 0 && shift + left > 4);
     float x = shift & 2 ? a.z : a.x, y = shift & 2 ? a.w : a.y;
     float z = shift & 2 ? b.x : a.z, w = shift & 2 ? b.y : a.w;
     float next = shift & 2 ? b.z : b.x;
@@ -158,134 +189,30 @@ __device__ __forceinline__ unsigned magnitude4(float4 v)
                max(magnitude(v.z), magnitude(v.w)));
 }
 
-typedef struct alignas(8) half4 {
-    __half2 at[2];
-} half4;
-
-typedef struct alignas(16) half8 {
-    __half2 at[4];
-} half8;
+/* Cuts four neighbours that go to place `at` of both planes. A plain store of
+ * two words would become two stores. */
+__device__ __forceinline__ void cut_four(const split_planes &to, float4 v,
+                                         const scale (&f)[4], int64_t at,
+                                         int (&lost)[4], tally *seen)
+{
+    if (!seen->fractional)
+        seen->fractional = is_fractional(v.x) | is_fractional(v.y) |
+                           is_fractional(v.z) | is_fractional(v.w);
+    cut_pair left = cut(v.x, v.y, f[0], f[1], seen);
+    cut_pair right = cut(v.z, v.w, f[2], f[3], seen);
+    __stcg((uint2 *)(to.planes + at), make_uint2(left.hi, right.hi));
+    __stcg((uint2 *)(to.planes + at + to.plane), make_uint2(left.lo, right.lo));
+    if (is_small(left) || is_small(right)) {
+        count_lost(left, &lost[0], &lost[1]);
+        count_lost(right, &lost[2], &lost[3]);
+    }
+}
 
 /* Marks are read two at a time, so one behind the last is written too: the
  * even index that s is read with. */
 __device__ __forceinline__ int64_t read_with(int64_t s)
 {
     return s & ~1LL;
-}
-
-/* What a row has shown to the warps of a block. */
-typedef struct row_fold {
-    unsigned largest[WARPS], facts[WARPS];
-    int losses[WARPS];
-} row_fold;
-
-/* --- whole rows --------------------------------------------------------- */
-
-/* Over the LANES threads that share a row: all of them get the result. */
-
-template <int LANES>
-__device__ __forceinline__ unsigned row_largest(unsigned x, row_fold *fold)
-{
-    x = __reduce_max_sync(~0u, x);
-    if (LANES == 32)
-        return x;
-    if (threadIdx.x % 32 == 0)
-        fold->largest[threadIdx.x / 32] = x;
-    __syncthreads(); /* all warps' maxima are there */
-#pragma unroll
-    for (int i = 0; i < LANES / 32; i++)
-        x = max(x, fold->largest[i]);
-    return x;
-}
-
-/* The first lane notes what the row has shown. */
-template <int LANES>
-__device__ __forceinline__ void note_row(const job &j, int64_t s, int lane,
-                                         int exponent, int lost, unsigned facts,
-                                         row_fold *fold)
-{
-    lost = __reduce_add_sync(~0u, lost);
-    facts = __reduce_or_sync(~0u, facts);
-    if (LANES > 32) {
-        if (threadIdx.x % 32 == 0) {
-            fold->losses[threadIdx.x / 32] = lost;
-            fold->facts[threadIdx.x / 32] = facts;
-        }
-        __syncthreads(); /* all warps' findings are there */
-        for (int i = 1; lane == 0 && i < LANES / 32; i++) {
-            lost += fold->losses[i];
-            facts |= fold->facts[i];
-        }
-    }
-    if (lane != 0)
-        return;
-    j.to.marks[s] = (unsigned)(lost * MARK_LOSS + exponent + MARK_ZERO);
-    j.to.flags[s] = (unsigned char)facts;
-}
-
-__device__ __forceinline__ int cut_into(const split_planes &to, int64_t at,
-                                        float4 v, scale f, tally *seen)
-{
-    half4 hi, lo;
-    cut_pair left = cut(v.x, v.y, f, f, seen),
-             right = cut(v.z, v.w, f, f, seen);
-    hi.at[0] = left.hi;
-    hi.at[1] = right.hi;
-    lo.at[0] = left.lo;
-    lo.at[1] = right.lo;
-    *(half4 *)(to.planes + at) = hi;
-    *(half4 *)(to.planes + at + to.plane) = lo;
-    int lost = left.lost_x + left.lost_y + right.lost_x + right.lost_y;
-    return lost;
-}
-
-/* Splits rows whose elements LANES threads hold in registers, VECTORS times
- * four each; with VECTORS = 0 a row of any length is read twice. */
-template <int LANES, int VECTORS, reach HOW>
-__device__ __forceinline__ void split_rows(const job &j, unsigned block,
-                                           row_fold *fold)
-{
-    const int held = VECTORS ? VECTORS : 1;
-    int lane = threadIdx.x % LANES;
-    int64_t s = (int64_t)block * (THREADS / LANES) + threadIdx.x / LANES;
-    if (s >= j.to.span)
-        return; /* whole warps: LANES is a warp, or the block one row */
-    const float *row = j.from.data + s * j.from.span_stride;
-    int64_t stride = j.from.depth_stride, depth = j.to.depth;
-    auto load = [&](int64_t k) {
-        return load4<HOW>(row + k * stride, stride, depth - k);
-    };
-    float4 v[held];
-    unsigned largest = 0;
-    if (VECTORS) {
-#pragma unroll
-        for (int i = 0; i < held; i++)
-            v[i] = load((i * LANES + lane) * 4);
-#pragma unroll
-        for (int i = 0; i < held; i++)
-            largest = max(largest, magnitude4(v[i]));
-    } else {
-#pragma unroll 8
-        for (int64_t k = lane * 4; k < depth; k += LANES * 4)
-            largest = max(largest, magnitude4(load(k)));
-    }
-    largest = row_largest<LANES>(largest, fold);
-    int exponent = exponent_for(largest), lost = 0;
-    scale f = scale_by(exponent);
-    tally seen = {0, 0};
-    int64_t line = s * j.to.pitch;
-    if (VECTORS) {
-#pragma unroll
-        for (int i = 0; i < held; i++)
-            if ((i * LANES + lane) * 4 < j.to.pitch)
-                lost += cut_into(j.to, line + (i * LANES + lane) * 4, v[i], f,
-                                 &seen);
-    } else {
-#pragma unroll 4
-        for (int64_t k = lane * 4; k < j.to.pitch; k += LANES * 4)
-            lost += cut_into(j.to, line + k, load(k), f, &seen);
-    }
-    note_row<LANES>(j, s, lane, exponent, lost, facts_of(seen, largest), fold);
 }
 
 #endif

@@ -6,7 +6,7 @@
  * launches do both operands: `measure` takes maxima and splits rows, `cut`
  * splits what had to be measured before, turning it where planes lie the
  * other way. Any GPU, any strides. */
-#include "split_cut.h"
+#include "split_rows.h"
 
 enum { MEASURED = 128, MOST_SLICES = 64, LEAST_SLICE = 64 };
 enum { CUT_SPAN = 128, ROWS_AT_ONCE = 4 };
@@ -191,25 +191,6 @@ __device__ __forceinline__ batch load_batch(const job &j, int64_t s, int64_t k,
     return b;
 }
 
-__device__ __forceinline__ void cut_four(const job &j, float4 v,
-                                         const scale (&f)[4], int64_t at,
-                                         int (&lost)[4], tally *seen)
-{
-    half4 hi, lo;
-    cut_pair left = cut(v.x, v.y, f[0], f[1], seen);
-    cut_pair right = cut(v.z, v.w, f[2], f[3], seen);
-    hi.at[0] = left.hi;
-    hi.at[1] = right.hi;
-    lo.at[0] = left.lo;
-    lo.at[1] = right.lo;
-    lost[0] += left.lost_x;
-    lost[1] += left.lost_y;
-    lost[2] += right.lost_x;
-    lost[3] += right.lost_y;
-    *(half4 *)(j.to.planes + at) = hi;
-    *(half4 *)(j.to.planes + at + j.to.plane) = lo;
-}
-
 /* Splits 128 columns over cut_rows rows: b as it lies. The first rows are
  * asked for before the maxima are there. */
 template <reach HOW>
@@ -242,7 +223,7 @@ __device__ __forceinline__ void cut_columns(const job &j, unsigned block,
 #pragma unroll
         for (int n = 0; n < ROWS_AT_ONCE; n++)
             if (k + n * WARPS < end && s < j.to.pitch)
-                cut_four(j, now.rows[n], f, (k + n * WARPS) * j.to.pitch + s,
+                cut_four(j.to, now.rows[n], f, (k + n * WARPS) * j.to.pitch + s,
                          lost, &seen);
         k += ROWS_AT_ONCE * WARPS;
         if (k < end)
@@ -297,7 +278,7 @@ __device__ __forceinline__ void write_tile(const job &j, int64_t s0, int64_t k0,
         int64_t along = (j.to.along_k ? k0 : s0) + fast;
         if (at >= j.to.lines || along >= j.to.pitch)
             continue;
-        half8 hi, lo;
+        unsigned hi[4], lo[4];
 #pragma unroll
         for (int i = 0; i < 8; i += 2) {
             int s0 = j.to.along_k ? line : fast + i;
@@ -306,16 +287,22 @@ __device__ __forceinline__ void write_tile(const job &j, int64_t s0, int64_t k0,
             cut_pair c =
                 cut(tile[k][s0], tile[k + next][s1], scale_by(exponents[s0]),
                     scale_by(exponents[s1]), seen);
-            hi.at[i / 2] = c.hi;
-            lo.at[i / 2] = c.lo;
-            if (c.lost_x)
+            hi[i / 2] = c.hi;
+            lo[i / 2] = c.lo;
+            int x = 0, y = 0;
+            if (is_small(c))
+                count_lost(c, &x, &y);
+            if (x)
                 atomicAdd(&losses[s0], 1);
-            if (c.lost_y)
+            if (y)
                 atomicAdd(&losses[s1], 1);
+            seen->fractional |=
+                is_fractional(tile[k][s0]) | is_fractional(tile[k + next][s1]);
         }
         __half *to = j.to.planes + at * j.to.pitch + along;
-        *(half8 *)to = hi;
-        *(half8 *)(to + j.to.plane) = lo;
+        __stcg((uint4 *)to, make_uint4(hi[0], hi[1], hi[2], hi[3]));
+        __stcg((uint4 *)(to + j.to.plane),
+               make_uint4(lo[0], lo[1], lo[2], lo[3]));
     }
 }
 
@@ -438,11 +425,15 @@ static int slices_for(const cuda_device *d, int64_t span, int64_t depth)
     return (int)larger(1, smaller(smaller(wanted, most), MOST_SLICES));
 }
 
-size_t gpu_cuda_split_scratch(const cuda_device *d, const gpu_gemm *p)
+gpu_status gpu_cuda_split_scratch(cuda_device *d, const gpu_gemm *p,
+                                  size_t *bytes)
 {
     int64_t m = p->c.rows, n = p->c.cols, k = p->a.cols;
-    return (size_t)round_up(slices_for(d, m, k) * m * 4, ALIGN) +
-           (size_t)round_up(slices_for(d, n, k) * n * 4, ALIGN);
+    size_t together;
+    TRY(gpu_cuda_together_bytes(d, n, k, &together));
+    *bytes = (size_t)round_up(slices_for(d, m, k) * m * 4, ALIGN) +
+             (size_t)round_up(slices_for(d, n, k) * n * 4, ALIGN) + together;
+    return GPU_OK;
 }
 
 static method choose_method(const split_planes *to, int from_along_k)
@@ -542,7 +533,7 @@ static gpu_status launch_cut(cuda_device *d, const job &a, const job &b)
 
 gpu_status gpu_cuda_split(cuda_device *d, const gpu_gemm *p,
                           const split_planes *a, const split_planes *b,
-                          void *scratch)
+                          void *scratch, unsigned *tickets)
 {
     unsigned *a_maxima = (unsigned *)scratch;
     unsigned *b_maxima =
@@ -550,6 +541,10 @@ gpu_status gpu_cuda_split(cuda_device *d, const gpu_gemm *p,
     job x = plan_job(d, &p->a, a, a_maxima);
     job y = plan_job(d, &p->b, b, b_maxima);
     if (x.how == READY && y.how == READY)
+        return GPU_OK;
+    int done;
+    TRY(gpu_cuda_split_together(d, &x, &y, tickets, &done));
+    if (done)
         return GPU_OK;
     TRY(launch_for_depth(d, &x, &y));
     if (x.how == TURNED || y.how == TURNED || y.from.how == APART)
