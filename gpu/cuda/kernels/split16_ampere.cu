@@ -1,22 +1,26 @@
 /* split16 on mma.sync: FP32-accurate products from halves, a block of eight
  * warps a tile of 128 x 128, a warp 64 x 32 of it.
  *
- * The tensor core adds with truncation, so it adds up only 64 of k from zero;
- * that part then goes into an FP32 sum in registers, rounded to nearest. In a
- * chunk of 64 the small products come first: all of lo hi, then hi lo, then
- * hi hi, so that only the last four steps truncate at full size. a's hi
- * fragments stay in registers from the second pass to the third: two thirds of
- * the reads that this order adds are spared.
+ * The tensor core adds with truncation, so it adds up only 32 of k from zero;
+ * that part then goes into an FP32 sum in registers, rounded to nearest. With
+ * 64, sm_80, which truncates after every 8 of k, would lose 4.4e-7 of a sum of
+ * positive numbers, twice what plain FP32 loses at k = 256 (a model by bits;
+ * 1.8e-7 with 32). In a chunk of 32 the small products come first: all of
+ * lo hi, then hi lo, then hi hi, so that only the last two steps truncate at
+ * full size. What hi hi needs is in registers by then: so the chunk's slot is
+ * free before that pass, and during it the slot is refilled and the next
+ * chunk's first fragments are loaded. A chunk has one barrier, before that
+ * pass.
  *
- * Limited by the tensor cores: a chunk is 1536 m16n8k16 (8 cycles each on
- * sm_80, four at a time: 3072 cycles) against 224 KiB read from shared memory
- * and 64 KiB written (2304 cycles). Any GPU from sm_80; 96 KiB of shared
- * memory, 112 KiB where there are so many. */
+ * Limited by the tensor cores: a chunk is 768 m16n8k16 (8 cycles each on
+ * sm_80, four at a time: 1536 cycles) against 96 KiB read from shared memory
+ * and 32 KiB written (1024 cycles). A copy has two chunks' time to arrive.
+ * Any GPU from sm_80; 96 KiB of shared memory, which all of them have. */
 #include "split16.h"
 
 enum {
     SIDE = 128, /* of a tile */
-    CHUNK = 64, /* of k */
+    CHUNK = 32, /* of k */
     STEPS = CHUNK / 16,
     THREADS = 256,
     WARPS = THREADS / 32,
@@ -28,94 +32,87 @@ enum {
     FOLD_THREADS = 128
 };
 
-/* A piece is one plane of one operand: 128 x 64 halves. Its 16-byte cells are
- * permuted within each 128 bytes by the row's last three bits, so that eight
- * rows' cells of one column lie in different banks.
- *
- * Slots for pieces. Each is refilled as soon as all warps are done with it;
- * b's hi plane is used from a chunk's first pass to its last and so has three.
- * a's lo plane gets a second where there is room: else it has one pass of
- * time to arrive, which is enough where tensor cores are slower. */
+/* A slot holds a chunk: both planes of a (128 x 32 halves each), then both of
+ * b (32 x 128). 16-byte cells are permuted so that eight rows' cells of one
+ * column lie in different banks: within b's 128 bytes by the row's last three
+ * bits; within a's 64 bytes, two rows to 128, by the two bits above the last.
+ * A thread copies two cells of each plane. */
 enum {
+    SLOTS = 3,
+    PLANE_BYTES = SIDE * CHUNK * 2,
     A_HI = 0,
-    B_LO = 1,
-    B_HI = 2,
-    A_LO = 5,
-    SLOTS = 6,
-    SLOTS_DEEP = 7,
-    PIECE_BYTES = SIDE * CHUNK * 2,
+    A_LO = PLANE_BYTES,
+    B_HI = 2 * PLANE_BYTES,
+    B_LO = 3 * PLANE_BYTES,
+    SLOT_BYTES = 4 * PLANE_BYTES,
+    POOL_BYTES = SLOTS * SLOT_BYTES,
     A_ROW_BYTES = CHUNK * 2,
     B_ROW_BYTES = SIDE * 2,
-    COPIES = PIECE_BYTES / 16 / THREADS,
-    A_ROWS_APART = THREADS / (A_ROW_BYTES / 16),
-    B_ROWS_APART = THREADS / (B_ROW_BYTES / 16),
-    COPY_BYTES = THREADS * 16
+    A_CELLS = A_ROW_BYTES / 16,
+    B_CELLS = B_ROW_BYTES / 16,
+    A_APART = THREADS / A_CELLS, /* rows between a thread's two cells */
+    B_APART = THREADS / B_CELLS,
+    COPIES = 8
 };
-
-enum plane { HI = 0, LO = 1 };
 
 /* A thread's part of its warp's outputs. */
 typedef struct outputs {
     float at[TALL][WIDE][4];
 } outputs;
 
-/* a's hi fragments of a chunk. */
+/* What a thread holds of a chunk: all of the hi planes' fragments and, step
+ * by step, a's low ones. */
 typedef struct fragments {
-    uint32_t at[STEPS][TALL][4];
+    uint32_t a[STEPS][TALL][4], b[STEPS][WIDE][2], low[TALL][4];
 } fragments;
 
-/* What a thread copies: 16 bytes of every 32nd row of a's piece and of every
- * 16th of b's. The pointers are to the first in chunk 0 of the hi planes; the
- * lefts count the rows from there on, 0 for b beyond its last column. */
+/* What a thread copies of the next chunk. a's rows beyond the last repeat it,
+ * b's columns beyond the pitch repeat others: nobody looks at what comes of
+ * them. Beyond the end of k, a has zeros and b gets them. */
 typedef struct source {
-    const __half *a, *b;
-    int a_left;
-    int64_t b_left;
-    uint32_t a_to, b_to; /* places in a piece */
+    const char *a, *b;   /* its first cells, in the hi planes */
+    uint32_t a_second;   /* bytes from its first cell of a to the second */
+    int b_left;          /* rows of b from its first cell's on */
+    uint32_t a_to, b_to; /* places in a slot */
 } source;
 
-/* A warp's place: where its lanes read in a piece of a and of b, and whether
- * any of its outputs exist. */
+/* Where a warp's lanes read in a slot's hi planes, and whether outputs exist of
+ * this warp, and of all warps. */
 typedef struct reader {
     uint32_t a, b;
-    int row, col;
-    bool busy;
+    bool busy, whole;
 } reader;
 
-/* The chunks a block multiplies, in shared memory at `pool`. */
-typedef struct range {
-    int first, last;
-    uint32_t pool;
-    bool deep;
-} range;
+/* How many chunks a block takes, and ways in the planes in bytes, ready to be
+ * added: from hi to lo, from a thread's first cell of b to its second, and
+ * from one chunk of b to the next. */
+typedef struct plan {
+    int chunks;
+    int64_t a_low, b_low, b_second, b_chunk;
+} plan;
 
 __device__ __forceinline__ uint32_t shared_address(const void *p)
 {
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* x, in a way that what follows from it is worked out again each time: what
- * the loops have in common would not fit into the registers left. */
-__device__ __forceinline__ uint32_t afresh(uint32_t x)
+/* x, in a way that what follows from it is worked out, or decided, again. */
+__device__ __forceinline__ int afresh(int x)
 {
     asm volatile("" : "+r"(x));
     return x;
 }
 
-__device__ __forceinline__ int64_t afresh(int64_t x)
-{
-    asm volatile("" : "+l"(x));
-    return x;
-}
-
-/* 16 bytes from global to shared memory, or 16 zeros. */
+/* 16 bytes from global to shared memory, or 16 zeros; or nothing. */
 __device__ __forceinline__ void copy_16(uint32_t to, const void *from,
-                                        bool inside)
+                                        bool inside, bool wanted)
 {
-    asm volatile(
-        "cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to),
-        "l"(from), "r"(inside ? 16 : 0)
-        : "memory");
+    asm volatile("{ .reg .pred wanted;\n"
+                 "setp.ne.b32 wanted, %3, 0;\n"
+                 "@wanted cp.async.cg.shared.global.L2::128B "
+                 "[%0], [%1], 16, %2; }" ::"r"(to),
+                 "l"(from), "r"(inside ? 16 : 0), "r"((int)wanted)
+                 : "memory");
 }
 
 __device__ __forceinline__ void end_group()
@@ -129,24 +126,14 @@ template <int newer> __device__ __forceinline__ void wait_groups()
     asm volatile("cp.async.wait_group %0;" ::"n"(newer) : "memory");
 }
 
-__device__ __forceinline__ void wait_copies()
-{
-    asm volatile("cp.async.wait_all;" ::: "memory");
-}
-
-/* A barrier for all warps, wherever in the code they come to it. */
-__device__ __forceinline__ void meet()
-{
-    asm volatile("bar.sync 0;" ::: "memory");
-}
-
 /* Four 8 x 8 matrices of halves; lane l names row l % 8 of matrix l / 8. */
 __device__ __forceinline__ void load_matrices(uint32_t *to, uint32_t at)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 "
                  "{%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(at));
+                 : "r"(at)
+                 : "memory");
 }
 
 __device__ __forceinline__ void load_turned(uint32_t *to, uint32_t at)
@@ -154,7 +141,8 @@ __device__ __forceinline__ void load_turned(uint32_t *to, uint32_t at)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 "
                  "{%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(at));
+                 : "r"(at)
+                 : "memory");
 }
 
 /* d (16 x 8) += a (16 x 16) b (16 x 8) */
@@ -169,68 +157,137 @@ __device__ __forceinline__ void multiply_add(float *d, const uint32_t *a,
                    "r"(b[1]));
 }
 
+/* --- copying ------------------------------------------------------------ */
+
 __device__ __forceinline__ source aim_copies(const split_product &p,
-                                             int64_t row, int64_t col)
+                                             int64_t row, int64_t col,
+                                             int64_t k)
 {
     int t = threadIdx.x;
-    int a_cell = t % (A_ROW_BYTES / 16), a_row = t / (A_ROW_BYTES / 16);
-    int b_cell = t % (B_ROW_BYTES / 16), b_row = t / (B_ROW_BYTES / 16);
+    int a_cell = t % A_CELLS, a_row = t / A_CELLS;
+    int b_cell = t % B_CELLS, b_row = t / B_CELLS;
+    int64_t first = min(row + a_row, p.m - 1);
+    int64_t second = min(row + a_row + A_APART, p.m - 1);
     source s;
-    s.a = p.a.planes + (row + a_row) * p.a.pitch + a_cell * 8;
-    s.b = p.b.planes + b_row * p.b.pitch + col + b_cell * 8;
-    s.a_left = (int)min(p.m - row - a_row, (int64_t)SIDE);
-    s.b_left = col + b_cell * 8 < p.b.pitch ? p.k - b_row : 0;
-    s.a_to = a_row * A_ROW_BYTES + (a_cell ^ (a_row & 7)) * 16;
+    s.a = (const char *)(p.a.planes + first * p.a.pitch + k + a_cell * 8);
+    s.a_second = (uint32_t)((second - first) * p.a.pitch * 2);
+    s.b = (const char *)(p.b.planes + (k + b_row) * p.b.pitch +
+                         min(col + b_cell * 8, p.b.pitch - 8));
+    s.b_left = (int)(p.k - k) - b_row;
+    s.a_to = a_row * A_ROW_BYTES + (a_cell ^ (a_row / 2 & 3)) * 16;
     s.b_to = b_row * B_ROW_BYTES + (b_cell ^ (b_row & 7)) * 16;
     return s;
 }
 
-/* The lanes' rows and cells for ldmatrix. Warps are dealt so that the four
+/* The same in the lo planes. */
+__device__ __forceinline__ source lower(const plan &q, source s)
+{
+    s.a += q.a_low;
+    s.b += q.b_low;
+    return s;
+}
+
+/* The n-th of a thread's eight copies: hi and lo of a, then of b, its first
+ * cell and its second. */
+__device__ __forceinline__ void copy_cell(const plan &q, const source &s,
+                                          uint32_t slot, int n, bool wanted)
+{
+    bool second = n % 2, low = n / 2 % 2;
+    uint32_t to = slot + n / 2 * PLANE_BYTES + second * (PLANE_BYTES / 2);
+    if (n < COPIES / 2) {
+        const char *from = s.a + (low ? q.a_low : 0);
+        copy_16(to + s.a_to, from + (second ? s.a_second : 0), true, wanted);
+    } else {
+        const char *from = s.b + (low ? q.b_low : 0);
+        copy_16(to + s.b_to, from + (second ? q.b_second : 0),
+                s.b_left > second * B_APART, wanted);
+    }
+}
+
+/* The n-th copy of those that so many products need. */
+template <int PRODUCTS>
+__device__ __forceinline__ void copy_needed(const plan &q, const source &s,
+                                            uint32_t slot, int n, bool wanted)
+{
+    if (PRODUCTS > 1)
+        copy_cell(q, s, slot, n, wanted);
+    else if (n < COPIES / 2)
+        copy_cell(q, s, slot, n / 2 * 4 + n % 2, wanted);
+}
+
+template <int PRODUCTS>
+__device__ __forceinline__ void copy_chunk(const plan &q, const source &s,
+                                           uint32_t slot, bool wanted)
+{
+#pragma unroll
+    for (int n = 0; n < COPIES; n++)
+        copy_needed<PRODUCTS>(q, s, slot, n, wanted);
+}
+
+/* A chunk's copies are under way: the next chunk's come next. */
+__device__ __forceinline__ void end_copies(const plan &q, source *s)
+{
+    end_group();
+    s->a += CHUNK * 2;
+    s->b += q.b_chunk;
+    s->b_left -= CHUNK;
+}
+
+/* Fills the slots, and waits for the first chunk of so many. */
+template <int PRODUCTS>
+__device__ __forceinline__ void begin_copies(const plan &q, uint32_t pool,
+                                             int chunks, source *s)
+{
+    __syncthreads(); /* nobody reads the slots any more */
+    for (int n = 0; n < SLOTS; n++) {
+        copy_chunk<PRODUCTS>(q, *s, pool + n * SLOT_BYTES, n < chunks);
+        end_copies(q, s);
+    }
+    wait_groups<SLOTS - 1>();
+    __syncthreads(); /* the first chunk is there */
+}
+
+/* The next chunk is there, and this one's slot is read by nobody any more. */
+__device__ __forceinline__ void change_slots()
+{
+    wait_groups<SLOTS - 2>();
+    __syncthreads();
+}
+
+__device__ __forceinline__ uint32_t slot_after(uint32_t pool, uint32_t slot)
+{
+    return slot == pool + (SLOTS - 1) * SLOT_BYTES ? pool : slot + SLOT_BYTES;
+}
+
+/* --- multiplying -------------------------------------------------------- */
+
+/* A warp's first row and column in the tile. Warps are dealt so that the four
  * schedulers have equal work also where only a half of the rows or of the
  * columns exists. */
+__device__ __forceinline__ int row_of_warp(int warp)
+{
+    return (warp + warp / 4) % 2 * WARP_ROWS;
+}
+
+__device__ __forceinline__ int col_of_warp(int warp)
+{
+    return warp / 2 * WARP_COLS;
+}
+
+/* The lanes' rows and cells for ldmatrix. */
 __device__ __forceinline__ reader aim_reads(const split_product &p, int64_t row,
                                             int64_t col)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int first_row = row_of_warp(warp), first_col = col_of_warp(warp);
+    int a_row = first_row + lane % 16, a_cell = lane / 16;
+    int b_row = lane % 16, b_cell = first_col / 8 + lane / 16;
     reader r;
-    r.row = (warp + warp / 4) % 2 * WARP_ROWS;
-    r.col = warp / 2 * WARP_COLS;
-    r.busy = row + r.row < p.m && col + r.col < p.n;
-    int a_row = r.row + lane % 16, a_cell = lane / 16;
-    int b_row = lane % 16, b_cell = r.col / 8 + lane / 16;
-    r.a = a_row * A_ROW_BYTES + (a_cell ^ (lane & 7)) * 16;
-    r.b = b_row * B_ROW_BYTES + (b_cell ^ (lane & 7)) * 16;
+    r.a = A_HI + a_row * A_ROW_BYTES + (a_cell ^ (a_row / 2 & 3)) * 16;
+    r.b = B_HI + b_row * B_ROW_BYTES + (b_cell ^ (b_row & 7)) * 16;
+    r.busy = row + first_row < p.m && col + first_col < p.n;
+    r.whole = row + SIDE - WARP_ROWS < p.m && col + SIDE - WARP_COLS < p.n;
     return r;
-}
-
-__device__ __forceinline__ void copy_a(const split_product &p, const source &s,
-                                       plane which, int chunk, uint32_t slot)
-{
-    const __half *from =
-        s.a + (which == LO ? p.a.plane : 0) + (int64_t)chunk * CHUNK;
-    int64_t apart = A_ROWS_APART * afresh(p.a.pitch);
-    uint32_t to = slot + afresh(s.a_to);
-#pragma unroll
-    for (int n = 0; n < COPIES; n++) {
-        bool inside = n * A_ROWS_APART < s.a_left;
-        copy_16(to + n * COPY_BYTES, inside ? from : p.a.planes, inside);
-        from += apart;
-    }
-}
-
-__device__ __forceinline__ void copy_b(const split_product &p, const source &s,
-                                       plane which, int chunk, uint32_t slot)
-{
-    int64_t row = (int64_t)chunk * CHUNK, pitch = afresh(p.b.pitch);
-    const __half *from = s.b + (which == LO ? p.b.plane : 0) + row * pitch;
-    int left = (int)min(s.b_left - row, (int64_t)CHUNK);
-    uint32_t to = slot + afresh(s.b_to);
-#pragma unroll
-    for (int n = 0; n < COPIES; n++) {
-        bool inside = n * B_ROWS_APART < left;
-        copy_16(to + n * COPY_BYTES, inside ? from : p.b.planes, inside);
-        from += B_ROWS_APART * pitch;
-    }
 }
 
 /* b's fragments of 16 of k and the warp's 32 columns. */
@@ -248,42 +305,89 @@ __device__ __forceinline__ void load_a(uint32_t *a, uint32_t at, int step,
     load_matrices(a, (at ^ step * 32) + i * 16 * A_ROW_BYTES);
 }
 
-/* part += a b over one chunk. */
-__device__ __forceinline__ void pass(outputs &part, uint32_t a_at,
-                                     uint32_t b_at)
+/* What a chunk begins with. */
+template <int PRODUCTS>
+__device__ __forceinline__ void begin_chunk(fragments &f, uint32_t a,
+                                            uint32_t b)
 {
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
-        uint32_t b[WIDE][2];
-        load_b(b, b_at, step);
+        load_b(f.b[step], b, step);
 #pragma unroll
         for (int i = 0; i < TALL; i++) {
-            uint32_t a[4];
-            load_a(a, a_at, step, i);
-#pragma unroll
-            for (int j = 0; j < WIDE; j++)
-                multiply_add(part.at[i][j], a, b[j]);
+            if (PRODUCTS == 1)
+                load_a(f.a[step][i], a, step, i);
+            else if (step == 0)
+                load_a(f.low[i], a + A_LO, 0, i);
         }
     }
 }
 
-/* part += a b over one chunk; a's fragments are kept, or taken from there. */
-template <bool KEEP>
-__device__ __forceinline__ void pass_kept(outputs &part, fragments &kept,
-                                          uint32_t a_at, uint32_t b_at)
+/* part += lo hi */
+__device__ __forceinline__ void multiply_low(outputs &part, fragments &f,
+                                             uint32_t a)
+{
+#pragma unroll
+    for (int step = 0; step < STEPS; step++)
+#pragma unroll
+        for (int i = 0; i < TALL; i++) {
+            if (step > 0)
+                load_a(f.low[i], a + A_LO, step, i);
+#pragma unroll
+            for (int j = 0; j < WIDE; j++)
+                multiply_add(part.at[i][j], f.low[i], f.b[step][j]);
+        }
+}
+
+/* part += hi lo; a's fragments are kept. */
+__device__ __forceinline__ void multiply_high(outputs &part, fragments &f,
+                                              uint32_t a, uint32_t b)
 {
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
-        uint32_t b[WIDE][2];
-        load_b(b, b_at, step);
+        uint32_t low[WIDE][2];
+        load_b(low, b + B_LO - B_HI, step);
 #pragma unroll
-        for (int i = 0; i < TALL; i++) {
-            if (KEEP)
-                load_a(kept.at[step][i], a_at, step, i);
+        for (int i = 0; i < TALL; i++)
+            load_a(f.a[step][i], a, step, i);
+#pragma unroll
+        for (int i = 0; i < TALL; i++)
 #pragma unroll
             for (int j = 0; j < WIDE; j++)
-                multiply_add(part.at[i][j], kept.at[step][i], b[j]);
+                multiply_add(part.at[i][j], f.a[step][i], low[j]);
+    }
+}
+
+/* part += hi hi, all in registers. */
+__device__ __forceinline__ void multiply_kept(outputs &part, const fragments &f,
+                                              int step, int i)
+{
+#pragma unroll
+    for (int j = 0; j < WIDE; j++)
+        multiply_add(part.at[i][j], f.a[step][i], f.b[step][j]);
+}
+
+/* The same; between the products, the next chunk at a and b is begun in
+ * registers that are needed no more and, if the tile is WHOLE, the slot is
+ * refilled. */
+template <int PRODUCTS, bool WHOLE>
+__device__ __forceinline__ void
+multiply_and_go_on(outputs &part, fragments &f, uint32_t a, uint32_t b,
+                   const plan &q, const source &s, uint32_t slot, bool wanted)
+{
+#pragma unroll
+    for (int step = 0; step < STEPS; step++) {
+#pragma unroll
+        for (int i = 0; i < TALL; i++) {
+            multiply_kept(part, f, step, i);
+            if (WHOLE)
+                copy_needed<PRODUCTS>(q, s, slot, step * TALL + i, wanted);
+            if (PRODUCTS == 1)
+                load_a(f.a[step][i], a, step, i);
+            else if (step == 0)
+                load_a(f.low[i], a + A_LO, 0, i);
         }
+        load_b(f.b[step], b, step);
     }
 }
 
@@ -299,124 +403,68 @@ __device__ __forceinline__ void promote(outputs &sum, const outputs &part)
                 sum.at[i][j][e] += part.at[i][j][e];
 }
 
-__device__ __forceinline__ uint32_t slot_of(const range &r, int slot)
+/* A chunk's small products. */
+template <int PRODUCTS, bool WHOLE>
+__device__ __forceinline__ void begin_part(outputs &part, fragments &f,
+                                           const reader &w, uint32_t slot)
 {
-    return r.pool + slot * PIECE_BYTES;
-}
-
-__device__ __forceinline__ uint32_t a_lo_slot(const range &r, int chunk)
-{
-    return slot_of(r, r.deep ? A_LO + chunk % 2 : A_LO);
-}
-
-__device__ __forceinline__ uint32_t b_hi_slot(const range &r, int chunk)
-{
-    return slot_of(r, B_HI + chunk % 3);
-}
-
-/* Three products, or four. A warp without outputs copies and waits: a loop of
- * its own, since branches in the other would cost registers. */
-template <bool BUSY>
-__device__ __forceinline__ void
-multiply_planes(const split_product &p, const source &s, const reader &w,
-                const range &r, bool four, outputs &sum)
-{
-    copy_a(p, s, LO, r.first, a_lo_slot(r, r.first));
-    copy_b(p, s, HI, r.first, b_hi_slot(r, r.first));
-    end_group();
-    copy_a(p, s, HI, r.first, slot_of(r, A_HI));
-    copy_b(p, s, LO, r.first, slot_of(r, B_LO));
-    if (r.first + 1 < r.last) {
-        copy_b(p, s, HI, r.first + 1, b_hi_slot(r, r.first + 1));
-        if (r.deep)
-            copy_a(p, s, LO, r.first + 1, a_lo_slot(r, r.first + 1));
-    }
-    end_group();
-    wait_groups<1>();
-    meet(); /* the first two pieces are there */
-    for (int chunk = r.first; chunk < r.last; chunk++) {
-        uint32_t a_hi = slot_of(r, A_HI) + afresh(w.a);
-        uint32_t a_lo = a_lo_slot(r, chunk) + afresh(w.a);
-        uint32_t b_hi = b_hi_slot(r, chunk) + afresh(w.b);
-        uint32_t b_lo = slot_of(r, B_LO) + afresh(w.b);
-        fragments kept;
-        outputs part = {};
-        if (four) {
-            wait_copies();
-            meet(); /* b_lo is there */
-            if (BUSY) {
-                pass(part, a_lo, b_lo);
-                pass(part, a_lo, b_hi);
-            }
-        } else if (BUSY) {
-            pass(part, a_lo, b_hi);
-        }
-        wait_copies();
-        meet(); /* a_hi, b_lo are there; a_lo, the last b_hi free */
-        if (chunk + 1 + r.deep < r.last)
-            copy_a(p, s, LO, chunk + 1 + r.deep,
-                   a_lo_slot(r, chunk + 1 + r.deep));
-        if (chunk + 2 < r.last)
-            copy_b(p, s, HI, chunk + 2, b_hi_slot(r, chunk + 2));
-        if (BUSY)
-            pass_kept<true>(part, kept, a_hi, b_lo);
-        if (!r.deep)
-            wait_copies();
-        meet(); /* the next a_lo, b_hi are there; a_hi, b_lo free */
-        if (chunk + 1 < r.last) {
-            copy_a(p, s, HI, chunk + 1, slot_of(r, A_HI));
-            copy_b(p, s, LO, chunk + 1, slot_of(r, B_LO));
-        }
-        if (BUSY) {
-            pass_kept<false>(part, kept, 0, b_hi);
-            promote(sum, part);
-        }
+    part = {};
+    if (PRODUCTS > 1 && (WHOLE || afresh(w.busy))) {
+        multiply_low(part, f, slot + w.a);
+        multiply_high(part, f, slot + w.a, slot + w.b);
     }
 }
 
-/* Both hi planes in slots 2 stage and 2 stage + 1 of three stages. */
-__device__ __forceinline__ void copy_hi(const split_product &p, const source &s,
-                                        const range &r, int chunk)
+/* WHOLE: all warps have outputs. Where some have none, they only copy; since
+ * they must come to the same barriers, one loop does both, and the compiler
+ * must not make two of it. Barriers stand at the end of the loop: the
+ * compiler would move the products of hi hi before one in the middle. */
+template <int PRODUCTS, bool WHOLE>
+__device__ __forceinline__ void multiply_chunks(const plan &q, source s,
+                                                const reader &w, uint32_t pool,
+                                                int chunks, outputs &sum)
 {
-    int stage = chunk % 3;
-    if (chunk < r.last) {
-        copy_a(p, s, HI, chunk, slot_of(r, 2 * stage));
-        copy_b(p, s, HI, chunk, slot_of(r, 2 * stage + 1));
+    fragments f;
+    outputs part;
+    uint32_t slot = pool;
+    begin_copies<PRODUCTS>(q, pool, chunks, &s);
+    begin_chunk<PRODUCTS>(f, slot + w.a, slot + w.b);
+    begin_part<PRODUCTS, WHOLE>(part, f, w, slot);
+    change_slots();
+    for (int left = chunks - 1; left > 0; left--) {
+        uint32_t next = slot_after(pool, slot);
+        bool wanted = left >= SLOTS;
+        if (!WHOLE)
+            copy_chunk<PRODUCTS>(q, s, slot, wanted);
+        if (WHOLE || afresh(w.busy))
+            multiply_and_go_on<PRODUCTS, WHOLE>(part, f, next + w.a, next + w.b,
+                                                q, s, slot, wanted);
+        end_copies(q, &s);
+        promote(sum, part);
+        slot = next;
+        begin_part<PRODUCTS, WHOLE>(part, f, w, slot);
+        change_slots();
     }
-    end_group();
+#pragma unroll
+    for (int step = 0; step < STEPS; step++)
+#pragma unroll
+        for (int i = 0; i < TALL; i++)
+            multiply_kept(part, f, step, i);
+    promote(sum, part);
 }
 
-/* hi hi alone. */
-template <bool BUSY>
-__device__ __forceinline__ void multiply_hi(const split_product &p,
-                                            const source &s, const reader &w,
-                                            const range &r, outputs &sum)
+template <int PRODUCTS>
+__device__ __forceinline__ void multiply(const plan &q, const source &s,
+                                         const reader &w, uint32_t pool,
+                                         int chunks, outputs &sum)
 {
-    copy_hi(p, s, r, r.first);
-    copy_hi(p, s, r, r.first + 1);
-    for (int chunk = r.first; chunk < r.last; chunk++) {
-        wait_groups<1>();
-        meet(); /* this chunk is there, the last one's slots free */
-        copy_hi(p, s, r, chunk + 2);
-        uint32_t stage = slot_of(r, 2 * (chunk % 3));
-        outputs part = {};
-        if (BUSY) {
-            pass(part, stage + w.a, stage + PIECE_BYTES + w.b);
-            promote(sum, part);
-        }
-    }
-}
-
-template <bool BUSY>
-__device__ __forceinline__ void
-multiply(const split_product &p, const source &s, const reader &w,
-         const range &r, int products, outputs &sum)
-{
-    if (products == 1)
-        multiply_hi<BUSY>(p, s, w, r, sum);
+    if (w.whole)
+        multiply_chunks<PRODUCTS, true>(q, s, w, pool, chunks, sum);
     else
-        multiply_planes<BUSY>(p, s, w, r, products == 4, sum);
+        multiply_chunks<PRODUCTS, false>(q, s, w, pool, chunks, sum);
 }
+
+/* --- results ------------------------------------------------------------ */
 
 /* 2^e x, rounded once. 2^126 twice is more than what can matter: x is 0 or
  * of 2^-48 .. 2^100. */
@@ -461,22 +509,23 @@ __host__ __device__ __forceinline__ int64_t workspace_pitch(int64_t n)
 }
 
 /* The first row and column of this block's tile. */
-__device__ __forceinline__ void find_corner(const split_product &p,
+__device__ __forceinline__ void find_corner(const split_product &p, int tile,
                                             int64_t *row, int64_t *col)
 {
     int64_t down = (p.m + SIDE - 1) / SIDE, across = (p.n + SIDE - 1) / SIDE;
-    tile_of(blockIdx.x, down, across, row, col);
+    tile_of(tile, down, across, row, col);
     *row *= SIDE;
     *col *= SIDE;
 }
 
 /* The tile goes into shared memory, so that a warp can write whole rows. */
-__device__ __forceinline__ void stage_outputs(float *tile, const outputs &sum,
-                                              const reader &w)
+__device__ __forceinline__ void stage_outputs(float *tile, const outputs &sum)
 {
-    int lane = threadIdx.x % 32;
-    float *to = tile + (w.row + lane / 4) * TILE_PITCH + w.col + lane % 4 * 2;
-    __syncthreads(); /* nobody reads pieces any more */
+    int t = afresh((int)threadIdx.x), lane = t % 32;
+    int row = row_of_warp(t / 32) + lane / 4;
+    int col = col_of_warp(t / 32) + lane % 4 * 2;
+    float *to = tile + row * TILE_PITCH + col;
+    __syncthreads(); /* nobody reads the slots any more */
 #pragma unroll
     for (int i = 0; i < TALL; i++)
 #pragma unroll
@@ -526,29 +575,33 @@ __device__ __forceinline__ void write_partial(const split_product &p,
             to[(row + r) * pitch + col + j] = tile[r * TILE_PITCH + j];
 }
 
+/* --- the kernel --------------------------------------------------------- */
+
 /* Block (t, s) multiplies the s-th `chunks` chunks of tile t. */
 __global__ void __launch_bounds__(THREADS, 1)
-    ampere_kernel(const __grid_constant__ split_product p, int chunks,
-                  bool deep)
+    ampere_kernel(const __grid_constant__ split_product p,
+                  const __grid_constant__ plan q)
 {
     extern __shared__ __align__(1024) unsigned char pool[];
+    wait_for_previous();
     int products = products_for(*p.a.facts, *p.b.facts);
     if (products == 0)
         return;
     int64_t row, col;
-    find_corner(p, &row, &col);
-    source s = aim_copies(p, row, col);
-    reader w = aim_reads(p, row, col);
+    find_corner(p, (int)blockIdx.x, &row, &col);
     int all = (int)((p.k + CHUNK - 1) / CHUNK);
-    int first = (int)blockIdx.y * chunks;
-    range r = {first, min(all, first + chunks), shared_address(pool), deep};
+    int first = (int)blockIdx.y * q.chunks, chunks = min(q.chunks, all - first);
+    source s = aim_copies(p, row, col, (int64_t)first * CHUNK);
+    reader w = aim_reads(p, row, col);
+    uint32_t slots = shared_address(pool);
     outputs sum = {};
-    if (w.busy)
-        multiply<true>(p, s, w, r, products, sum);
-    else
-        multiply<false>(p, s, w, r, products, sum);
-    stage_outputs((float *)pool, sum, w);
-    find_corner(p, &row, &col); /* again: cheaper than registers kept */
+    if (products != 3)
+        multiply<1>(q, products == 4 ? lower(q, s) : s, w, slots, chunks, sum);
+    if (products != 1)
+        multiply<3>(q, s, w, slots, chunks, sum);
+    stage_outputs((float *)pool, sum);
+    /* again: cheaper than registers kept */
+    find_corner(p, afresh((int)blockIdx.x), &row, &col);
     if (gridDim.y > 1)
         write_partial(p, (const float *)pool, row, col);
     else
@@ -559,6 +612,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 __global__ void __launch_bounds__(FOLD_THREADS)
     fold_kernel(const __grid_constant__ split_product p, int slices)
 {
+    wait_for_previous();
     int64_t e = blockIdx.x * (int64_t)FOLD_THREADS + threadIdx.x;
     if (products_for(*p.a.facts, *p.b.facts) == 0 || e >= p.m * p.n)
         return;
@@ -578,27 +632,29 @@ __global__ void __launch_bounds__(FOLD_THREADS)
         p, i, j, whole, line_of(p.a, i, p.unit), line_of(p.b, j, p.unit));
 }
 
+/* --- the host's side ---------------------------------------------------- */
+
 static int64_t count_tiles(const split_product *p)
 {
     return ceil_div(p->m, SIDE) * ceil_div(p->n, SIDE);
 }
 
 /* The time of a product cut into slices, in chunks: rounds of blocks, each
- * with a start and an end worth two chunks; folding is a launch and the way
+ * with a start and an end worth four chunks; folding is a launch and the way
  * of the sums through memory. */
 static int64_t estimate_time(int64_t tiles, int64_t chunks, int64_t slices,
                              int sms)
 {
     int64_t rounds = ceil_div(tiles * slices, sms);
-    int64_t time = rounds * (ceil_div(chunks, slices) + 2);
-    return slices == 1 ? time : time + 3 + ceil_div(4 * tiles * slices, sms);
+    int64_t time = rounds * (ceil_div(chunks, slices) + 4);
+    return slices == 1 ? time : time + 6 + ceil_div(8 * tiles * slices, sms);
 }
 
 /* How many chunks of k a block takes: all but for few tiles. */
 static int choose_chunks(const split_product *p, int sms)
 {
     int64_t chunks = ceil_div(p->k, CHUNK), tiles = count_tiles(p);
-    int64_t most = smaller(chunks / 2, 2 * sms / tiles), best = 1;
+    int64_t most = smaller(chunks / 4, 2 * sms / tiles), best = 1;
     for (int64_t s = 2; s <= most; s++)
         if (estimate_time(tiles, chunks, s, sms) <
             estimate_time(tiles, chunks, best, sms))
@@ -620,29 +676,29 @@ size_t gpu_cuda_split16_ampere_workspace(const cuda_device *d,
     return (size_t)slices * p->m * workspace_pitch(p->n) * sizeof(float);
 }
 
-static gpu_status fold_slices(cuda_device *d, const split_product *p,
-                              int slices)
+static plan make_plan(const cuda_device *d, const split_product *p)
 {
-    unsigned blocks = grid_for(ceil_div(p->m * p->n, FOLD_THREADS));
-    fold_kernel<<<blocks, FOLD_THREADS, 0, d->stream>>>(*p, slices);
-    LAUNCHED(d);
-    return GPU_OK;
+    int64_t row = p->b.pitch * 2;
+    return {choose_chunks(p, d->sms), p->a.plane * 2, p->b.plane * 2,
+            B_APART * row, CHUNK * row};
 }
 
 gpu_status gpu_cuda_split16_ampere(cuda_device *d, const split_product *p)
 {
-    int room = 0;
-    CHECK(d, cudaDeviceGetAttribute(
-                 &room, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->ordinal));
-    bool deep = room >= SLOTS_DEEP * PIECE_BYTES;
-    int bytes = (deep ? SLOTS_DEEP : SLOTS) * PIECE_BYTES;
-    CHECK(d, cudaFuncSetAttribute(ampere_kernel,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  bytes));
-    int chunks = choose_chunks(p, d->sms);
-    int slices = count_slices(p, chunks);
+    static int prepared, fold_prepared;
+    if (prepared != d->ordinal + 1)
+        CHECK(d, cudaFuncSetAttribute(
+                     ampere_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                     POOL_BYTES));
+    TRY(keep_division(d, (const void *)ampere_kernel, &prepared));
+    plan q = make_plan(d, p);
+    int slices = count_slices(p, q.chunks);
     dim3 grid(grid_for(count_tiles(p)), slices);
-    ampere_kernel<<<grid, THREADS, bytes, d->stream>>>(*p, chunks, deep);
-    LAUNCHED(d);
-    return slices == 1 ? GPU_OK : fold_slices(d, p, slices);
+    TRY(launch_behind(d, ampere_kernel, grid, THREADS, POOL_BYTES, 1, *p, q));
+    if (slices == 1)
+        return GPU_OK;
+    TRY(keep_division(d, (const void *)fold_kernel, &fold_prepared));
+    unsigned blocks = grid_for(ceil_div(p->m * p->n, FOLD_THREADS));
+    return launch_behind(d, fold_kernel, dim3(blocks), FOLD_THREADS, 0, 1, *p,
+                         slices);
 }
