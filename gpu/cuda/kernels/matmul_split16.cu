@@ -14,9 +14,8 @@
 constexpr int64_t ALIGN = 256, LEAST_LISTED = 1024, MOST_SIZE = 0x7fffff00;
 /* See few_beyond. */
 constexpr int64_t TILE = 128, LEAST_PEELED = 2048, MOST_BEYOND = 4;
-/* Tickets of the device that count, and behind them the one that splitting
- * waits at: the matrix kernels use those before. */
-constexpr int COUNT_TICKET = 250;
+/* Of the device's tickets; the matrix kernels' tiles have those before. */
+constexpr int FIRST_TICKET = 248;
 /* Multiplications up to which repair does a second attempt itself where f64 is
  * slow: its plain loop has no launch of its own. */
 constexpr double SMALL = 3072.0 * 3072 * 3072;
@@ -104,17 +103,17 @@ static void *place_product(cuda_device *d, const gpu_gemm *g,
     p->unit = (float)((1 << 14) / sqrt((double)p->k));
     p->capacity = list_capacity(p->m, p->n);
     p->uncertain = (int64_t *)take_piece(s, p->capacity * sizeof(int64_t));
-    p->count = d->tickets + COUNT_TICKET;
+    p->tickets = d->tickets + FIRST_TICKET;
     p->gate = (int *)take_piece(s, sizeof(int));
-    p->redoes = has_fast_f64(d) ||
-                  (double)p->m * (double)p->n * (double)p->k <= SMALL;
+    p->redoes =
+        has_fast_f64(d) || (double)p->m * (double)p->n * (double)p->k <= SMALL;
     p->partial = (float *)take_piece(
         s, d->capability == 90 ? gpu_cuda_split16_hopper_workspace(d, p)
                                : gpu_cuda_split16_ampere_workspace(d, p));
     return take_piece(s, splitting);
 }
 
-/* c = alpha a b, in at most five launches. */
+/* c = alpha a b, in two launches on Hopper, else in at most six. */
 static gpu_status multiply(cuda_device *d, const gpu_gemm *g)
 {
     operand_block a = find_block(g->a_storage, &g->a, 1);
@@ -126,9 +125,10 @@ static gpu_status multiply(cuda_device *d, const gpu_gemm *g)
     place_product(d, g, &a, &b, splitting, &p, &counted);
     TRY(gpu_cuda_scratch(d, counted.used, (void **)&placed.memory));
     void *measures = place_product(d, g, &a, &b, splitting, &p, &placed);
-    TRY(gpu_cuda_split(d, g, &p.a, &p.b, measures, p.count + 2));
-    TRY(d->capability == 90 ? gpu_cuda_split16_hopper(d, &p)
-                            : gpu_cuda_split16_ampere(d, &p));
+    TRY(gpu_cuda_split(d, g, &p.a, &p.b, measures, p.tickets + SPLIT_STRIPS));
+    if (d->capability == 90)
+        return gpu_cuda_split16_hopper(d, &p, g);
+    TRY(gpu_cuda_split16_ampere(d, &p));
     TRY(gpu_cuda_split_repair(d, &p, g));
     return p.redoes ? GPU_OK : gpu_cuda_simt_matmul(d, g, p.gate);
 }
@@ -142,28 +142,6 @@ template <class T> __global__ void add_scaled(const product<T> p, const T *sum)
     }
 }
 
-/* With beta, the product goes to memory of its own first: c's old values
- * must outlive a second attempt. */
-static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
-{
-    gpu_gemm apart = *g;
-    int64_t m = g->c.rows, n = g->c.cols;
-    apart.beta = 0;
-    apart.c.row_stride = n;
-    apart.c.col_stride = 1;
-    CHECK(d, cudaMallocAsync(&apart.c.data, (size_t)(m * n) * sizeof(float),
-                             d->stream));
-    gpu_status status = multiply(d, &apart);
-    if (status == GPU_OK) {
-        dim3 grid((unsigned)ceil_div(n, 256), (unsigned)smaller(m, 65535));
-        add_scaled<<<grid, 256, 0, d->stream>>>(typed_product<float>(g),
-                                                (const float *)apart.c.data);
-        status = gpu_cuda_check(d, cudaGetLastError());
-    }
-    cudaFreeAsync(apart.c.data, d->stream);
-    return status;
-}
-
 /* Rows or columns beyond the last whole tile, when so few that they are done
  * apart: tiles of them would cost a round of the whole device. */
 static int64_t few_beyond(int64_t size)
@@ -172,37 +150,67 @@ static int64_t few_beyond(int64_t size)
     return size > LEAST_PEELED && rest <= MOST_BEYOND ? rest : 0;
 }
 
+static gpu_gemm without_edges(const gpu_gemm *g)
+{
+    gpu_gemm whole = *g;
+    whole.a.rows = whole.c.rows -= few_beyond(g->c.rows);
+    whole.b.cols = whole.c.cols -= few_beyond(g->c.cols);
+    return whole;
+}
+
 static void *element(const gpu_view *v, int64_t i, int64_t j)
 {
     return (float *)v->data + i * v->row_stride + j * v->col_stride;
 }
 
-/* The last rows of c as a product of their own, by the vector kernel, and g
- * without them. */
-static gpu_status peel_rows(cuda_device *d, gpu_gemm *g)
+/* The last rows and columns of c, by the vector kernel. */
+static gpu_status multiply_edges(cuda_device *d, const gpu_gemm *g)
 {
-    gpu_gemm edge = *g;
-    int64_t few = few_beyond(g->c.rows), whole = g->c.rows - few;
-    if (few == 0)
-        return GPU_OK;
-    edge.a.data = element(&g->a, whole, 0);
-    edge.c.data = element(&g->c, whole, 0);
-    edge.a.rows = edge.c.rows = few;
-    g->a.rows = g->c.rows = whole;
-    return gpu_cuda_matmul_vector.matmul(d, &edge);
+    gpu_gemm rows = *g, cols = *g, whole = without_edges(g);
+    rows.a.rows = rows.c.rows = g->c.rows - whole.c.rows;
+    rows.a.data = element(&g->a, whole.c.rows, 0);
+    rows.c.data = element(&g->c, whole.c.rows, 0);
+    cols.a.rows = cols.c.rows = whole.c.rows;
+    cols.b.cols = cols.c.cols = g->c.cols - whole.c.cols;
+    cols.b.data = element(&g->b, 0, whole.c.cols);
+    cols.c.data = element(&g->c, 0, whole.c.cols);
+    if (rows.c.rows > 0)
+        TRY(gpu_cuda_matmul_vector.matmul(d, &rows));
+    return cols.c.cols > 0 ? gpu_cuda_matmul_vector.matmul(d, &cols) : GPU_OK;
 }
 
-static gpu_status peel_columns(cuda_device *d, gpu_gemm *g)
+static gpu_status add_product(cuda_device *d, const gpu_gemm *g,
+                              const void *sum)
 {
-    gpu_gemm edge = *g;
-    int64_t few = few_beyond(g->c.cols), whole = g->c.cols - few;
-    if (few == 0)
-        return GPU_OK;
-    edge.b.data = element(&g->b, 0, whole);
-    edge.c.data = element(&g->c, 0, whole);
-    edge.b.cols = edge.c.cols = few;
-    g->b.cols = g->c.cols = whole;
-    return gpu_cuda_matmul_vector.matmul(d, &edge);
+    int64_t m = g->c.rows, n = g->c.cols;
+    dim3 grid((unsigned)ceil_div(n, 256), (unsigned)smaller(m, 65535));
+    add_scaled<<<grid, 256, 0, d->stream>>>(typed_product<float>(g),
+                                            (const float *)sum);
+    return gpu_cuda_check(d, cudaGetLastError());
+}
+
+/* With beta, the product goes to memory of its own first: c's old values
+ * must outlive a second attempt, and a failure. */
+static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
+{
+    gpu_gemm whole = without_edges(g), apart = whole;
+    size_t bytes = (size_t)(whole.c.rows * whole.c.cols) * sizeof(float);
+    apart.beta = 0;
+    apart.c.row_stride = whole.c.cols;
+    apart.c.col_stride = 1;
+    gpu_status status = gpu_cuda_alloc(d, bytes, &apart.c.data);
+    if (status == GPU_MEMORY)
+        return FAIL(status,
+                    "matmul: out of memory: adding to c needs %lld MiB more",
+                    (long long)(bytes >> 20) + 1);
+    TRY(status);
+    status = multiply(d, &apart);
+    if (status == GPU_OK)
+        status = multiply_edges(d, g);
+    if (status == GPU_OK)
+        status = add_product(d, &whole, apart.c.data);
+    gpu_cuda_free(d, apart.c.data, bytes);
+    return status;
 }
 
 static gpu_status split16(void *device, const gpu_gemm *p)
@@ -218,9 +226,11 @@ static gpu_status split16(void *device, const gpu_gemm *p)
                     (long long)g.b.rows, (long long)g.b.cols);
     if (g.a.cols < LEAST_DEPTH)
         return gpu_cuda_simt_matmul(d, &g, NULL);
-    TRY(peel_rows(d, &g));
-    TRY(peel_columns(d, &g));
-    return g.beta == 0 ? multiply(d, &g) : multiply_and_add(d, &g);
+    if (g.beta != 0)
+        return multiply_and_add(d, &g);
+    gpu_gemm whole = without_edges(&g);
+    TRY(multiply_edges(d, &g));
+    return multiply(d, &whole);
 }
 
 /* Three roundings of 2^-22 and less an element pair (hi, lo and the product

@@ -57,6 +57,12 @@ gpu_status gpu_cuda_split(cuda_device *d, const gpu_gemm *p,
                           const split_planes *a, const split_planes *b,
                           void *scratch, unsigned *tickets);
 
+/* Words of the device that kernels count in, zero between products: uncertain
+ * results; blocks that have read their number; blocks that have written their
+ * results (of this the high bit may be set). Behind them those for splitting.
+ */
+enum { SPLIT_COUNT, SPLIT_READ, SPLIT_WRITTEN, SPLIT_STRIPS };
+
 /* A product of planes: c = alpha a b. */
 typedef struct split_product {
     split_planes a, b;
@@ -65,8 +71,7 @@ typedef struct split_product {
     float alpha;
     float unit; /* a result is certain when |scaled sum| >= losses x unit */
     int64_t *uncertain; /* places i n + j of results to be computed again */
-    unsigned *count;    /* how many there are, and a ticket for clearing
-                         * it: both zero between products */
+    unsigned *tickets;  /* see below; zero at first */
     unsigned capacity;
     int *gate;      /* not zero: the whole product is to be done again */
     int redoes;     /* then repair does it, not the simt kernel */
@@ -75,13 +80,16 @@ typedef struct split_product {
 
 size_t gpu_cuda_split16_hopper_workspace(const cuda_device *d,
                                          const split_product *p);
-gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p);
+/* Multiplies and certifies; g is for what is not certain. */
+gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
+                                   const gpu_gemm *g);
 size_t gpu_cuda_split16_ampere_workspace(const cuda_device *d,
                                          const split_product *p);
+/* Only multiplies: gpu_cuda_split_repair comes behind it. */
 gpu_status gpu_cuda_split16_ampere(cuda_device *d, const split_product *p);
 
-/* Computes the uncertain results again, in f64; or opens the gate when there
- * are too many of them, or NaN or Inf in an operand. */
+/* Computes what is not certain again; or, when that is too much for it, opens
+ * the gate of the simt kernel. */
 gpu_status gpu_cuda_split_repair(cuda_device *d, const split_product *p,
                                  const gpu_gemm *g);
 
@@ -112,6 +120,15 @@ __device__ __forceinline__ int products_for(unsigned a, unsigned b)
     if (!((a | b) & FACT_LOW))
         return 1;
     return a & b & FACT_LOW && !((a | b) & FACT_FRACTIONAL) ? 4 : 3;
+}
+
+/* Puts c's element (i, j) on the list of uncertain results. */
+__device__ __forceinline__ void note_uncertain(const split_product &p,
+                                               int64_t i, int64_t j)
+{
+    unsigned place = atomicAdd(p.tickets + SPLIT_COUNT, 1);
+    if (place < p.capacity)
+        p.uncertain[place] = i * p.n + j;
 }
 
 /* Until the kernel before this one is done and its writes are seen. */

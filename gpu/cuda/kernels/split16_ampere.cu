@@ -494,11 +494,8 @@ __device__ __forceinline__ float finish(const split_product &p, int64_t i,
                                         int64_t j, float sum, line row,
                                         line column)
 {
-    if (fabsf(sum) < row.loss + column.loss) {
-        unsigned place = atomicAdd(p.count, 1);
-        if (place < p.capacity)
-            p.uncertain[place] = i * p.n + j;
-    }
+    if (fabsf(sum) < row.loss + column.loss)
+        note_uncertain(p, i, j);
     return p.alpha * scale(sum, -(row.exponent + column.exponent));
 }
 

@@ -12,6 +12,7 @@
  * Limited by power first (the tensor cores reach 95 % of their cycles), then
  * by bytes: a pair moves 32 KiB from L2 for each 2.1 MFLOP. Needs sm_90a. */
 #include "split16_tile.h"
+#include "split_certify.h"
 
 constexpr int SLOT = 2 * PLANE, SLOTS = 6; /* bytes */
 [[maybe_unused]] constexpr int FEED = 128, THREADS = 384;
@@ -281,16 +282,6 @@ __device__ __forceinline__ float undone(float x, undo row, undo col)
     return x * row.first * col.first * row.second * col.second;
 }
 
-__device__ __forceinline__ void note_uncertain(const split_product &p, int i,
-                                               int j)
-{
-    if (i >= p.m || j >= p.n)
-        return;
-    unsigned at = atomicAdd(p.count, 1);
-    if (at < p.capacity)
-        p.uncertain[at] = (int64_t)i * p.n + j;
-}
-
 __device__ __forceinline__ result result_of(const split_product &p)
 {
     return {p.c, p.m, p.n, p.c_row, p.c_col, 0};
@@ -350,7 +341,9 @@ __device__ __forceinline__ void write_half(const split_product &p,
     uint64_t uncertain = find_uncertain(sum, marks, upper, lower, p.unit);
     for (; uncertain; uncertain &= uncertain - 1) {
         int e = __ffsll((long long)uncertain) - 1;
-        note_uncertain(p, i + (e & 2 ? 8 : 0), j0 + e / 4 * 8 + e % 2);
+        int down = i + (e & 2 ? 8 : 0), across = j0 + e / 4 * 8 + e % 2;
+        if (down < p.m && across < p.n)
+            note_uncertain(p, down, across);
     }
     undo above = undo_scale(upper), below = undo_scale(lower);
     result to = result_of(p);
@@ -405,7 +398,7 @@ __device__ __forceinline__ void write_row(const split_product &p, float4 sum,
     undo row = undo_scale(mark);
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-        if (fabsf(x[e]) < least + c.least[e])
+        if (c.first + e < p.n && fabsf(x[e]) < least + c.least[e])
             note_uncertain(p, i, c.first + e);
         x[e] = p.alpha * undone(x[e], row, c.scale[e]);
     }
@@ -523,7 +516,8 @@ template <class G>
 __global__ void __launch_bounds__(THREADS, 1)
     multiply_planes(const __grid_constant__ maps m,
                     const __grid_constant__ split_product p,
-                    const __grid_constant__ plan q)
+                    const __grid_constant__ plan q,
+                    const __grid_constant__ product<float> g)
 {
 #ifdef WGMMA
     extern __shared__ uint8_t raw[];
@@ -540,6 +534,8 @@ __global__ void __launch_bounds__(THREADS, 1)
         take_registers<MULTIPLY_REGISTERS>();
         if (products > 0)
             consume<G>(p, q, b, products, first, stride);
+        certify<1>(p, g, (int)threadIdx.x - FEED,
+                   (double *)__cvta_shared_to_generic(b.slots));
     }
     if (G::PAIR > 1)
         cluster_sync(); /* the other block may still write here */
@@ -633,7 +629,8 @@ size_t gpu_cuda_split16_hopper_workspace(const cuda_device *d,
 }
 
 template <class G>
-static gpu_status launch(cuda_device *d, const split_product *p, int slices)
+static gpu_status launch(cuda_device *d, const split_product *p,
+                         const gpu_gemm *g, int slices)
 {
     maps m;
     TRY(make_maps(d, p, &m));
@@ -654,7 +651,7 @@ static gpu_status launch(cuda_device *d, const split_product *p, int slices)
     int64_t most = d->sms / (G::PAIR * q.slices);
     int64_t blocks = smaller(tiles, most) * G::PAIR * q.slices;
     return launch_behind(d, multiply_planes<G>, dim3((unsigned)blocks), THREADS,
-                         SHARED, G::PAIR, m, *p, q);
+                         SHARED, G::PAIR, m, *p, q, typed_product<float>(g));
 }
 
 /* Rounds of tiles times the time of one: a pair's tile takes twice as long as
@@ -670,13 +667,16 @@ static bool is_wide_better(const cuda_device *d, const split_product *p)
 
 /* Additions into the master every 64 of k; every 32 where k is short or cut
  * into slices, as there the error of the products themselves shows more. */
-gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p)
+gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
+                                   const gpu_gemm *g)
 {
     int slices = slices_for(d, p);
     int is_short = p->k < 512;
     if (slices > 1)
-        return launch<narrow32>(d, p, slices);
+        return launch<narrow32>(d, p, g, slices);
     if (is_wide_better(d, p))
-        return is_short ? launch<wide32>(d, p, 1) : launch<wide64>(d, p, 1);
-    return is_short ? launch<narrow32>(d, p, 1) : launch<narrow64>(d, p, 1);
+        return is_short ? launch<wide32>(d, p, g, 1)
+                        : launch<wide64>(d, p, g, 1);
+    return is_short ? launch<narrow32>(d, p, g, 1)
+                    : launch<narrow64>(d, p, g, 1);
 }

@@ -9,6 +9,7 @@
  * their registers; so one half computes while the other waits for memory.
  *
  * Limited by bytes: 4 read and 4 written an element. Any GPU. */
+#include "grid.h"
 #include "split_cut.h"
 
 constexpr int CREW = 512, CREW_WARPS = CREW / 32; /* half of a block */
@@ -39,30 +40,6 @@ typedef struct crew_memory {
 template <int NAME> __device__ __forceinline__ void crew_sync()
 {
     asm volatile("bar.sync %0, %1;" ::"n"(NAME), "n"(CREW) : "memory");
-}
-
-/* --- all blocks together ------------------------------------------------ */
-
-/* One thread says that its block has come this far. The first block's step
- * completes those of the others to 2^31: whenever all have come, the ticket's
- * high bit changes, and the rest is what it was. */
-__device__ __forceinline__ unsigned grid_arrive(unsigned *ticket)
-{
-    unsigned step = blockIdx.x == 0 ? 0x80000001u - gridDim.x : 1;
-    __threadfence();
-    return atomicAdd(ticket, step);
-}
-
-/* And waits for the others. */
-__device__ __forceinline__ void grid_wait(unsigned *ticket, unsigned arrived)
-{
-    unsigned now;
-    do
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                     : "=r"(now)
-                     : "l"(ticket)
-                     : "memory");
-    while (!((now ^ arrived) >> 31));
 }
 
 /* --- b: strips ---------------------------------------------------------- */
