@@ -91,6 +91,38 @@ __device__ __forceinline__ uint32_t cluster_rank()
     return rank;
 }
 
+/* cluster_sync in two halves, by whole warps: what lies between need not wait.
+ * The first orders no writes but a barrier's initialisation. */
+__device__ __forceinline__ void cluster_arrive()
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void cluster_wait()
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/* Where another block of the cluster has what lies at an address here. */
+__device__ __forceinline__ uint32_t address_at(uint32_t address, uint32_t rank)
+{
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(there)
+        : "r"(address), "r"(rank));
+    return there;
+}
+
+/* Writes into another block; its barrier counts the 16 bytes as they come. */
+__device__ __forceinline__ void send_to(uint32_t there, uint32_t barrier,
+                                        float4 x)
+{
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 "
+                 "[%0], {%1, %2, %3, %4}, [%5];" ::"r"(there),
+                 "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "r"(barrier)
+                 : "memory");
+}
+
 /* --- the tensor copy engine: boxes from global to shared memory --------- */
 
 __device__ __forceinline__ void copy_box3(uint32_t to, const CUtensorMap *map,
@@ -115,6 +147,18 @@ __device__ __forceinline__ void copy_box4(uint32_t to, const CUtensorMap *map,
 }
 
 /* To the same place in every block of the cluster that mask names. */
+__device__ __forceinline__ void multicast_box3(uint32_t to,
+                                               const CUtensorMap *map,
+                                               uint32_t barrier, int x, int y,
+                                               int z, uint16_t mask)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global"
+                 ".mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+                 "[%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(mask)
+                 : "memory");
+}
+
 __device__ __forceinline__ void multicast_box4(uint32_t to,
                                                const CUtensorMap *map,
                                                uint32_t barrier, int x, int y,
@@ -128,7 +172,7 @@ __device__ __forceinline__ void multicast_box4(uint32_t to,
                  : "memory");
 }
 
-/* --- wgmma: 64 x 128 += 64 x 16 times 16 x 128, by 128 threads ---------- */
+/* --- wgmma: 64 x 128 or 64 x 64 += 64 x 16 times that, by 128 threads ---- */
 
 __device__ __forceinline__ void wgmma_fence()
 {
@@ -147,6 +191,11 @@ __device__ __forceinline__ void wgmma_commit()
 #define GPU_ACC64(d) GPU_ACC8(d, 0), GPU_ACC8(d, 8), GPU_ACC8(d, 16), \
     GPU_ACC8(d, 24), GPU_ACC8(d, 32), GPU_ACC8(d, 40), GPU_ACC8(d, 48), \
     GPU_ACC8(d, 56)
+#define GPU_ACC32(d) GPU_ACC8(d, 0), GPU_ACC8(d, 8), GPU_ACC8(d, 16), \
+    GPU_ACC8(d, 24)
+#define GPU_REGISTERS32 \
+    "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
+    "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}"
 #define GPU_REGISTERS64 \
     "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
     "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
@@ -182,6 +231,19 @@ __device__ __forceinline__ void wgmma_f16(float (&d)[64], uint32_t a,
         : "r"(a), "r"(b), "r"(keep), "n"(ROWS_HIGH), "n"(A), "n"(B));
 }
 
+template <int A, int B>
+__device__ __forceinline__ void wgmma_f16(float (&d)[32], uint32_t a,
+                                          uint32_t b, int keep)
+{
+    asm volatile(
+        "{.reg .pred p; .reg .b64 x, y; setp.ne.b32 p, %34, 0;\n"
+        "mov.b64 x, {%32, %35}; mov.b64 y, {%33, %35};\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 " GPU_REGISTERS32
+        ", x, y, p, 1, 1, %36, %37;}"
+        : GPU_ACC32(d)
+        : "r"(a), "r"(b), "r"(keep), "n"(ROWS_HIGH), "n"(A), "n"(B));
+}
+
 __device__ __forceinline__ void wgmma_bf16(float (&d)[64], uint32_t a,
                                            uint32_t b, int keep)
 {
@@ -214,6 +276,15 @@ __device__ __forceinline__ void wgmma_wait(float (&d)[64])
 {
     asm volatile("wgmma.wait_group.sync.aligned %64;"
                  : GPU_ACC64(d)
+                 : "n"(PENDING)
+                 : "memory");
+}
+
+template <int PENDING>
+__device__ __forceinline__ void wgmma_wait(float (&d)[32])
+{
+    asm volatile("wgmma.wait_group.sync.aligned %32;"
+                 : GPU_ACC32(d)
                  : "n"(PENDING)
                  : "memory");
 }

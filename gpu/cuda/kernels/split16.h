@@ -80,6 +80,9 @@ typedef struct split_product {
 
 size_t gpu_cuda_split16_hopper_workspace(const cuda_device *d,
                                          const split_product *p);
+/* How long the kernel takes by the model that chooses its tiles: us. */
+double gpu_cuda_split16_hopper_time(const cuda_device *d, int64_t m, int64_t n,
+                                    int64_t k);
 /* Multiplies and certifies; g is for what is not certain. */
 gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
                                    const gpu_gemm *g);
@@ -122,10 +125,13 @@ __device__ __forceinline__ int products_for(unsigned a, unsigned b)
     return a & b & FACT_LOW && !((a | b) & FACT_FRACTIONAL) ? 4 : 3;
 }
 
-/* Puts c's element (i, j) on the list of uncertain results. */
+/* Puts c's element (i, j) on the list of uncertain results. Once it is full
+ * nobody counts on, so that the count cannot come round to zero. */
 __device__ __forceinline__ void note_uncertain(const split_product &p,
                                                int64_t i, int64_t j)
 {
+    if (__ldcg(p.tickets + SPLIT_COUNT) > p.capacity)
+        return;
     unsigned place = atomicAdd(p.tickets + SPLIT_COUNT, 1);
     if (place < p.capacity)
         p.uncertain[place] = i * p.n + j;

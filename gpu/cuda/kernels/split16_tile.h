@@ -24,33 +24,45 @@ typedef struct result {
 
 #ifdef WGMMA
 /* One chunk: the products of steps FROM .. TO - 1 of 16, small ones first. A
- * and B say how the operands lie in shared memory. */
-template <int PRODUCTS, int A, int B, int FROM, int TO>
-__device__ __forceinline__ void multiply_chunk(float (&chunk)[64], uint32_t a,
-                                               uint32_t b)
+ * and B say how the operands lie in shared memory, LOW_A and LOW_B how many
+ * bytes the lo planes are behind the hi ones. */
+template <int PRODUCTS, int A, int B, int FROM, int TO, int LOW_A = PLANE,
+          int LOW_B = LOW_A, int COUNT>
+__device__ __forceinline__ void multiply_chunk(float (&chunk)[COUNT],
+                                               uint32_t a, uint32_t b)
 {
-    const int low = PLANE / 16; /* from hi to lo, in 16 bytes */
+    const int low_a = LOW_A / 16, low_b = LOW_B / 16; /* as descriptors count */
     const int along_a = A == ALONG_K ? 2 : 128,
               along_b = B == ALONG_K ? 2 : 128;
     if (PRODUCTS == 4) {
 #pragma unroll
         for (int k = FROM; k < TO; k++)
-            wgmma_f16<A, B>(chunk, a + low + along_a * k, b + low + along_b * k,
-                            k > FROM);
+            wgmma_f16<A, B>(chunk, a + low_a + along_a * k,
+                            b + low_b + along_b * k, k > FROM);
     }
     if (PRODUCTS >= 3) {
 #pragma unroll
         for (int k = FROM; k < TO; k++)
-            wgmma_f16<A, B>(chunk, a + low + along_a * k, b + along_b * k,
+            wgmma_f16<A, B>(chunk, a + low_a + along_a * k, b + along_b * k,
                             PRODUCTS == 4 || k > FROM);
 #pragma unroll
         for (int k = FROM; k < TO; k++)
-            wgmma_f16<A, B>(chunk, a + along_a * k, b + low + along_b * k, 1);
+            wgmma_f16<A, B>(chunk, a + along_a * k, b + low_b + along_b * k, 1);
     }
 #pragma unroll
     for (int k = FROM; k < TO; k++)
         wgmma_f16<A, B>(chunk, a + along_a * k, b + along_b * k,
                         PRODUCTS > 1 || k > FROM);
+}
+
+/* A chunk joins the sums, rounded to nearest. */
+template <int COUNT>
+__device__ __forceinline__ void add_chunk(float (&sum)[COUNT],
+                                          const float (&chunk)[COUNT])
+{
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        sum[i] += chunk[i];
 }
 #endif
 
@@ -60,23 +72,43 @@ __device__ __forceinline__ bool is_wide(const result &r)
     return r.c_col == 1 && r.c_row % 4 == 0 && (uintptr_t)r.c % 16 == 0;
 }
 
+__device__ __forceinline__ void write_at(const result &r, float *c, float x)
+{
+    *c = r.beta == 0 ? x : x + r.beta * *c;
+}
+
+__device__ __forceinline__ void write_at(const result &r, float *c, float4 x)
+{
+    if (r.beta != 0) {
+        float4 old = *(float4 *)c;
+        x = make_float4(x.x + r.beta * old.x, x.y + r.beta * old.y,
+                        x.z + r.beta * old.z, x.w + r.beta * old.w);
+    }
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(c), "f"(x.x),
+                 "f"(x.y), "f"(x.z), "f"(x.w)
+                 : "memory");
+}
+
 __device__ __forceinline__ void write_one(const result &r, int64_t i, int64_t j,
                                           float x)
 {
-    float *c = r.c + i * r.c_row + j * r.c_col;
-    *c = r.beta == 0 ? x : x + r.beta * *c;
+    write_at(r, r.c + i * r.c_row + j * r.c_col, x);
 }
 
 __device__ __forceinline__ void write_four(const result &r, int64_t i,
                                            int64_t j, float4 x)
 {
-    float4 *c = (float4 *)(r.c + i * r.c_row + j);
-    if (r.beta != 0) {
-        float4 old = *c;
-        x = make_float4(x.x + r.beta * old.x, x.y + r.beta * old.y,
-                        x.z + r.beta * old.z, x.w + r.beta * old.w);
-    }
-    *c = x;
+    write_at(r, r.c + i * r.c_row + j, x);
+}
+
+__device__ __forceinline__ float4 load_four(uint32_t from)
+{
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "r"(from)
+                 : "memory");
+    return x;
 }
 
 __device__ __forceinline__ void stage_pair(uint32_t at, float x, float y)
@@ -89,28 +121,27 @@ __device__ __forceinline__ void stage_pair(uint32_t at, float x, float y)
 __device__ __forceinline__ void write_stage(const result &to, uint32_t stage,
                                             int row, int col, int lane)
 {
+    int64_t rows = to.m - row;
     if (is_wide(to) && col + 32 <= to.n) {
+        int r = lane / 8;
+        float *c = to.c + (row + r) * to.c_row + col + lane % 8 * 4;
+        uint32_t from = stage + r * STAGE_ROW + lane % 8 * 16;
 #pragma unroll
-        for (int r = lane / 8; r < 16; r += 4) {
-            float4 v;
-            asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                         : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                         : "r"(stage + r * STAGE_ROW + lane % 8 * 16)
-                         : "memory");
-            if (row + r < to.m)
-                write_four(to, row + r, col + lane % 8 * 4, v);
-        }
+        for (int n = 0; n < 16; n += 4, c += 4 * to.c_row)
+            if (r + n < rows)
+                write_at(to, c, load_four(from + n * STAGE_ROW));
         return;
     }
+    float *c = to.c + row * to.c_row + (col + lane) * to.c_col;
 #pragma unroll
-    for (int r = 0; r < 16; r++) {
-        float v;
+    for (int r = 0; r < 16; r++, c += to.c_row) {
+        float x;
         asm volatile("ld.shared.f32 %0, [%1];"
-                     : "=f"(v)
+                     : "=f"(x)
                      : "r"(stage + r * STAGE_ROW + lane * 4)
                      : "memory");
-        if (row + r < to.m && col + lane < to.n)
-            write_one(to, row + r, col + lane, v);
+        if (r < rows && col + lane < to.n)
+            write_at(to, c, x);
     }
 }
 
