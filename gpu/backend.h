@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 3 };
+enum { GPU_BACKEND_ABI = 4 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -31,6 +31,9 @@ typedef struct gpu_gemm {
     gpu_storage *a_storage, *b_storage; /* NULL: keep nothing */
     double alpha, beta;
     int tile; /* 0: the kernel's own choice */
+    /* Another kernel lacked memory: choose_matmul takes one that needs none,
+     * or little. */
+    int is_short_of_memory;
 } gpu_gemm;
 
 /* A sparse matrix in compressed rows: row i has the elements starts[i] ..
@@ -55,7 +58,8 @@ typedef struct gpu_kernel {
     unsigned dtypes;       /* bits 1 << gpu_dtype */
     /* gamma for inner dimension k: see gpu_kernel_bound */
     double (*bound)(gpu_dtype dtype, int64_t k);
-    /* One of the two, by operation. dot waits. */
+    /* One of the two, by operation. dot waits. A matmul that returns
+     * GPU_MEMORY has not touched c: it is called again when there is room. */
     gpu_status (*matmul)(void *device, const gpu_gemm *p);
     gpu_status (*dot)(void *device, const gpu_view *x, const gpu_view *y,
                       double *out);

@@ -225,7 +225,9 @@ typedef struct gpu_product {
     double alpha, beta;
     const char *kernel;
     int tile;
-    const char *precision; /* NULL or "f32": the operands' own; "tf32"… */
+    /* NULL or the operands' own type: whatever the kernel, all of it counts.
+     * "tf32" or "bf16" without a kernel takes the first that has it. */
+    const char *precision;
 } gpu_product;
 
 /* Kernels may keep in device memory what they worked out about an operand (a
@@ -236,7 +238,8 @@ void gpu_set_keep_limit(gpu_device *d, size_t bytes);
 
 /* c = alpha a b + beta c. a is mxk, b kxn; vectors act as a row on the left
  * and a column on the right, and the result is then a vector. c is created
- * when c->storage is NULL. With beta = 0, c is not read. */
+ * when c->storage is NULL. With beta = 0, c is not read; with alpha = 0, a and
+ * b are not, so that c = beta c whatever they hold. */
 gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
                       const gpu_product *how, gpu_matrix *c);
 
@@ -249,7 +252,8 @@ void gpu_kernel_describe(gpu_device *d, int i, gpu_kernel_info *out);
 /* The kernel that auto takes for a b, or for the dot of two vectors. */
 gpu_status gpu_kernel_choice(const gpu_matrix *a, const gpu_matrix *b,
                              const char **name);
-/* gamma: |result - exact| <= gamma |a||b| for every element. Source: Higham,
+/* Of a kernel by its name, which auto is not.
+ * gamma: |result - exact| <= gamma |a||b| for every element. Source: Higham,
  * Accuracy and Stability of Numerical Algorithms, section 3.5. */
 gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
                             const char *kernel, gpu_dtype dtype, int64_t k,

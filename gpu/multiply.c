@@ -27,35 +27,45 @@ void gpu_kernel_describe(gpu_device *d, int i, gpu_kernel_info *out)
                              list[i]->precision, usable(d, list[i])};
 }
 
-static gpu_status unknown_kernel(gpu_device *d, const char *operation,
-                                 const char *name)
+static int is_auto(const char *kernel)
 {
-    char known[256] = "auto";
+    return !kernel || strcmp(kernel, "auto") == 0;
+}
+
+static gpu_status unknown_kernel(gpu_device *d, const char *operation,
+                                 const char *name, const char *first)
+{
+    char known[256];
     const gpu_kernel *const *list;
     int n = d->backend->kernels(&list);
+    snprintf(known, sizeof known, "%s", first);
     for (int i = 0; i < n; i++) {
         size_t used = strlen(known);
         if (strcmp(list[i]->operation, operation) == 0)
-            snprintf(known + used, sizeof known - used, ", %s", list[i]->name);
+            snprintf(known + used, sizeof known - used, "%s%s",
+                     used ? ", " : "", list[i]->name);
     }
+    if (!known[0])
+        return gpu_fail(GPU_ARGUMENT, "%s: has no kernels on %s", operation,
+                        d->name);
     return gpu_fail(GPU_ARGUMENT,
                     "%s: no kernel is called '%s' on %s; "
                     "there are %s",
                     operation, name, d->name, known);
 }
 
-static gpu_status find_kernel(gpu_device *d, const char *operation,
-                              const char *name, const gpu_kernel **out)
+/* NULL where there is none. */
+static const gpu_kernel *kernel_called(gpu_device *d, const char *operation,
+                                       const char *name)
 {
     const gpu_kernel *const *list;
     int n = d->backend->kernels(&list);
     for (int i = 0; i < n; i++) {
-        *out = list[i];
         if (strcmp(list[i]->operation, operation) == 0 &&
             strcmp(list[i]->name, name) == 0)
-            return GPU_OK;
+            return list[i];
     }
-    return unknown_kernel(d, operation, name);
+    return NULL;
 }
 
 static gpu_status check_kernel(const gpu_device *d, const gpu_kernel *k,
@@ -71,12 +81,24 @@ static gpu_status check_kernel(const gpu_device *d, const gpu_kernel *k,
     return GPU_OK;
 }
 
+/* The kernel of that name, if it can do the type. */
+static gpu_status find_kernel(gpu_device *d, const char *operation,
+                              const char *name, gpu_dtype dtype,
+                              const gpu_kernel **out)
+{
+    *out = kernel_called(d, operation, name);
+    if (!*out)
+        return unknown_kernel(d, operation, name, "auto");
+    return check_kernel(d, *out, dtype);
+}
+
 gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
                             const char *kernel, gpu_dtype dtype, int64_t k,
                             double *gamma)
 {
-    const gpu_kernel *found;
-    TRY(find_kernel(d, operation, kernel, &found));
+    const gpu_kernel *found = kernel_called(d, operation, kernel);
+    if (!found)
+        return unknown_kernel(d, operation, kernel, "");
     *gamma = found->bound(dtype, k);
     return GPU_OK;
 }
@@ -123,9 +145,8 @@ static gpu_status run_dot(gpu_device *d, const gpu_matrix both[2],
 {
     gpu_view x = gpu_view_of(&both[0]), y = gpu_view_of(&both[1]);
     const gpu_kernel *k = d->backend->choose_dot(d->handle, &x, &y);
-    if (kernel && strcmp(kernel, "auto") != 0)
-        TRY(find_kernel(d, "dot", kernel, &k));
-    TRY(check_kernel(d, k, x.dtype));
+    if (!is_auto(kernel))
+        TRY(find_kernel(d, "dot", kernel, x.dtype, &k));
     int tracing = gpu_trace_start(d);
     gpu_status status = k->dot(d->handle, &x, &y, out);
     if (*out != *out)
@@ -151,7 +172,7 @@ gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y, const char *kernel,
     gpu_matrix both[2];
     TRY(as_type_both(x, y, product_type(x, y), both));
     gpu_status status = GPU_OK;
-    if (x->rows > 0 || (kernel && strcmp(kernel, "auto") != 0))
+    if (x->rows > 0 || !is_auto(kernel))
         status = run_dot(d, both, kernel, out);
     release_both(both);
     return status;
@@ -171,13 +192,62 @@ static gpu_status scale(gpu_matrix *c, double beta)
     return gpu_map("matmul", &p, in, c);
 }
 
-static gpu_status check_precision(const gpu_product *how, const gpu_kernel *k)
+static const char *precision_of(const gpu_kernel *k, gpu_dtype type)
 {
-    if (!how->precision || strcmp(how->precision, k->precision) == 0)
+    int is_own = strcmp(k->precision, "f32") == 0;
+    return is_own ? gpu_dtype_name(type) : k->precision;
+}
+
+static gpu_status check_precision_name(const char *name)
+{
+    static const char *const known[] = {"f32", "f64", "tf32", "bf16"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i], name) == 0)
+            return GPU_OK;
+    return gpu_fail(GPU_ARGUMENT,
+                    "matmul: no precision is called '%s'; there are f32, f64, "
+                    "tf32, bf16",
+                    name);
+}
+
+/* The first rung of that precision: the list has ours before a vendor's. */
+static gpu_status find_precise(gpu_device *d, const char *precision,
+                               gpu_dtype type, const gpu_kernel **out)
+{
+    const gpu_kernel *const *list;
+    int n = d->backend->kernels(&list);
+    for (int i = 0; i < n; i++) {
+        *out = list[i];
+        if (strcmp(list[i]->operation, "matmul") == 0 && usable(d, list[i]) &&
+            list[i]->dtypes & 1u << type &&
+            strcmp(precision_of(list[i], type), precision) == 0)
+            return GPU_OK;
+    }
+    return gpu_fail(GPU_UNSUPPORTED,
+                    "matmul: no kernel on %s multiplies %s in precision \"%s\"",
+                    d->name, gpu_dtype_name(type), precision);
+}
+
+/* The rung asked for by name or precision; NULL: whichever auto takes. */
+static gpu_status find_asked(gpu_device *d, const gpu_product *how,
+                             gpu_dtype type, const gpu_kernel **out)
+{
+    const char *precision = how->precision ? how->precision : "";
+    *out = NULL;
+    if (how->precision)
+        TRY(check_precision_name(precision));
+    int is_own = strcmp(precision, gpu_dtype_name(type)) == 0;
+    if (is_auto(how->kernel) && (!how->precision || is_own))
+        return GPU_OK;
+    if (is_auto(how->kernel))
+        return find_precise(d, precision, type, out);
+    TRY(find_kernel(d, "matmul", how->kernel, type, out));
+    const char *given = precision_of(*out, type);
+    if (!how->precision || strcmp(precision, given) == 0)
         return GPU_OK;
     return gpu_fail(GPU_UNSUPPORTED,
                     "matmul: kernel %s gives precision \"%s\", not \"%s\"",
-                    k->name, k->precision, how->precision);
+                    how->kernel, given, precision);
 }
 
 static gpu_status run_once(gpu_device *d, const gpu_kernel *k,
@@ -189,16 +259,24 @@ static gpu_status run_once(gpu_device *d, const gpu_kernel *k,
     return status;
 }
 
-/* When memory is short, makes room; a product that does not depend on c's old
- * values, of which the first attempt may have left nothing, is tried again. */
-static gpu_status run_kernel(gpu_device *d, const gpu_kernel *k,
-                             const gpu_gemm *p)
+/* When memory is short, makes room and tries again; where that is not enough,
+ * auto's kernel, which *k becomes, is one that needs little. */
+static gpu_status run_kernel(gpu_device *d, gpu_gemm *p, int is_chosen,
+                             const gpu_kernel **k)
 {
-    gpu_status status = run_once(d, k, p);
+    gpu_status status = run_once(d, *k, p);
     if (status != GPU_MEMORY)
         return status;
     gpu_relieve(d);
-    return p->beta == 0 ? run_once(d, k, p) : status;
+    status = run_once(d, *k, p);
+    if (status != GPU_MEMORY || !is_chosen)
+        return status;
+    p->is_short_of_memory = 1;
+    const gpu_kernel *small = d->backend->choose_matmul(d->handle, p);
+    if (small == *k)
+        return status;
+    *k = small;
+    return run_once(d, small, p);
 }
 
 /* Nothing is kept about a copy that goes when the product is done. */
@@ -207,8 +285,10 @@ static gpu_storage *lasting_storage(const gpu_matrix *m)
     return m->storage->references > 1 ? m->storage : NULL;
 }
 
+/* asked: NULL where auto chooses. */
 static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
-                             const gpu_product *how, gpu_matrix *c)
+                             const gpu_product *how, const gpu_kernel *asked,
+                             gpu_matrix *c)
 {
     gpu_gemm p = {.a = gpu_view_of(&both[0]),
                   .b = gpu_view_of(&both[1]),
@@ -218,15 +298,12 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
                   .alpha = how->alpha,
                   .beta = how->beta,
                   .tile = how->tile};
-    const gpu_kernel *k = d->backend->choose_matmul(d->handle, &p);
-    if (how->kernel && strcmp(how->kernel, "auto") != 0)
-        TRY(find_kernel(d, "matmul", how->kernel, &k));
-    TRY(check_kernel(d, k, p.a.dtype));
-    TRY(check_precision(how, k));
+    const gpu_kernel *k =
+        asked ? asked : d->backend->choose_matmul(d->handle, &p);
     double size = (double)gpu_dtype_size(p.a.dtype), m = (double)p.a.rows;
     double n = (double)p.b.cols, inner = (double)p.a.cols;
     int tracing = gpu_trace_start(d);
-    gpu_status status = run_kernel(d, k, &p);
+    gpu_status status = run_kernel(d, &p, !asked, &k);
     return gpu_traced(d, tracing, status, "matmul", k->name, c, p.a.cols,
                       2 * m * n * inner,
                       size * (m * inner + inner * n + m * n));
@@ -278,19 +355,14 @@ static gpu_status copy_apart(gpu_device *d, gpu_dtype type, double beta,
     return gpu_create(apart, d, type, 2, c->rows, c->cols);
 }
 
-/* Through memory of its own, where c is an operand or of another type. When
- * memory was short there is room now, and c still has its old values. */
+/* Through memory of its own, where c is an operand or of another type. */
 static gpu_status multiply_apart(gpu_device *d, const gpu_matrix both[2],
-                                 const gpu_product *how, gpu_matrix *c)
+                                 const gpu_product *how,
+                                 const gpu_kernel *asked, gpu_matrix *c)
 {
     gpu_matrix apart;
     TRY(copy_apart(d, both[0].dtype, how->beta, c, &apart));
-    gpu_status status = run_matmul(d, both, how, &apart);
-    if (status == GPU_MEMORY && how->beta != 0) {
-        status = gpu_copy(c, &apart);
-        if (status == GPU_OK)
-            status = run_matmul(d, both, how, &apart);
-    }
+    gpu_status status = run_matmul(d, both, how, asked, &apart);
     if (status == GPU_OK)
         status = gpu_copy(&apart, c);
     gpu_release(&apart);
@@ -298,42 +370,52 @@ static gpu_status multiply_apart(gpu_device *d, const gpu_matrix both[2],
 }
 
 static gpu_status multiply_into(gpu_device *d, const gpu_matrix both[2],
-                                const gpu_product *how, gpu_matrix *c)
+                                const gpu_product *how, const gpu_kernel *asked,
+                                gpu_matrix *c)
 {
-    if (gpu_size(c) == 0)
-        return GPU_OK;
-    if (both[0].cols == 0)
-        return scale(c, how->beta);
     int overlaps =
         gpu_shares_storage(c, &both[0]) || gpu_shares_storage(c, &both[1]);
     if (!overlaps && c->dtype == both[0].dtype)
-        return run_matmul(d, both, how, c);
-    return multiply_apart(d, both, how, c);
+        return run_matmul(d, both, how, asked, c);
+    return multiply_apart(d, both, how, asked, c);
+}
+
+/* Where nothing is added to beta c, no kernel runs and nothing is read. */
+static gpu_status multiply(gpu_device *d, const gpu_matrix factors[2],
+                           const gpu_product *how, const gpu_kernel *asked,
+                           gpu_matrix *c)
+{
+    gpu_matrix both[2];
+    if (gpu_size(c) == 0)
+        return GPU_OK;
+    if (factors[0].cols == 0 || how->alpha == 0)
+        return scale(c, how->beta);
+    gpu_dtype type = product_type(&factors[0], &factors[1]);
+    TRY(as_type_both(&factors[0], &factors[1], type, both));
+    gpu_status status = multiply_into(d, both, how, asked, c);
+    release_both(both);
+    return status;
 }
 
 gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
                       const gpu_product *how, gpu_matrix *c)
 {
     gpu_device *d;
+    const gpu_kernel *asked;
     const gpu_matrix *in[] = {a, b, c};
     int created = !c->storage;
     TRY(gpu_check_operands("matmul", in, created ? 2 : 3, &d));
-    gpu_matrix fa = as_factor(a, 1), fb = as_factor(b, 0), both[2], result;
-    TRY(check_inner(&fa, &fb));
+    gpu_matrix factors[] = {as_factor(a, 1), as_factor(b, 0)}, result;
+    TRY(check_inner(&factors[0], &factors[1]));
+    TRY(find_asked(d, how, product_type(a, b), &asked));
+    int64_t m = factors[0].rows, n = factors[1].cols;
     int ndim = a->ndim == 1 || b->ndim == 1 ? 1 : 2;
-    gpu_dtype type = product_type(a, b);
     if (created)
-        TRY(gpu_create(c, d, type, ndim,
-                       ndim == 2 ? fa.rows : fa.rows * fb.cols,
-                       ndim == 2 ? fb.cols : 1));
-    gpu_status status =
-        as_result(c, ndim, fa.rows, fb.cols, a->ndim == 1, &result);
+        TRY(gpu_create(c, d, product_type(a, b), ndim, ndim == 2 ? m : m * n,
+                       ndim == 2 ? n : 1));
+    gpu_status status = as_result(c, ndim, m, n, a->ndim == 1, &result);
     if (status == GPU_OK)
-        status = as_type_both(&fa, &fb, type, both);
-    if (status == GPU_OK) {
-        status = multiply_into(d, both, how, &result);
-        release_both(both);
-    }
+        status = multiply(d, factors, how, asked, &result);
     if (status != GPU_OK && created)
         gpu_release(c);
     return status;

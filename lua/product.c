@@ -56,7 +56,10 @@ static int push_product(lua_State *L, const gpu_product *how, gpu_matrix *out)
 static void option_transpose(lua_State *L, int arg, const char *key,
                              int operand)
 {
-    lua_getfield(L, arg, key);
+    int type = lua_getfield(L, arg, key);
+    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+        lumat_raise(L, "matmul: %s must be true or false, not %s", key,
+                    lumat_push_brief(L, -1));
     if (lua_toboolean(L, -1)) {
         gpu_view_transposed(lumat_test_matrix(L, operand), lumat_new_matrix(L));
         lua_replace(L, operand);
@@ -206,7 +209,9 @@ static int kernel_choice(lua_State *L)
 static const lumat_function functions[] = {
     {"matmul", matmul, 1, "matmul(A, B [, options])",
      "Matrix product alpha A B + beta C; also A * B. Options: kernel, tile, "
-     "transA, transB, alpha, beta, out, precision.",
+     "transA, transB, alpha, beta, out, precision (\"f32\", \"f64\": the "
+     "operands' own; \"tf32\", \"bf16\": the first kernel that has it). With "
+     "alpha = 0, A and B are not read: the result is beta C.",
      "matmul(mat{{1, 2}, {3, 4}}, mat{{5, 6}, {7, 8}})",
      "{{19, 22}, {43, 50}}"},
     {"dot", dot, 1, "dot(x, y [, {kernel=}])",

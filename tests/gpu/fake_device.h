@@ -2,7 +2,8 @@
  * CPU with other entries in front of it. Its memory is as small as a test
  * wants, knows every block, and makes NaN of what is new or given back. Its
  * matmul kernel keeps the elements of its operands as f64 and multiplies what
- * it kept, so that a product shows what it was made of. */
+ * it kept, so that a product shows what it was made of; others need nothing,
+ * and are chosen when memory is short or for their precision. */
 #ifndef FAKE_DEVICE_H
 #define FAKE_DEVICE_H
 
@@ -102,8 +103,10 @@ static struct {
     int calls, found, made; /* calls of it, operands it found and kept */
     int failures;           /* so many calls from now on fail */
     gpu_status failure;     /* like this, with nothing filled yet */
-    int spoils;             /* c, where it fails, with beta too */
-    size_t scratch;         /* bytes it needs besides */
+    int spoils;         /* c, where it fails for other reasons than memory */
+    size_t scratch;     /* bytes it needs besides */
+    int has_substitute; /* small, where memory is short */
+    int others;         /* calls of the kernels that need nothing */
 } keeper;
 
 typedef struct plane {
@@ -151,13 +154,20 @@ static inline void multiply_planes(const gpu_gemm *p, const double *a,
         }
 }
 
-/* An attempt may have written anything before it fails. */
-static inline void begin_writing(const gpu_gemm *p)
+static inline void spoil_result(const gpu_gemm *p)
 {
-    int is_lost = keeper.spoils && keeper.failures > 0;
-    for (int64_t i = 0; i < p->c.rows && (p->beta == 0 || is_lost); i++)
+    for (int64_t i = 0; i < p->c.rows; i++)
         for (int64_t j = 0; j < p->c.cols; j++)
             set(&p->c, i, j, NAN);
+}
+
+/* An attempt may have written anything before it fails, but for memory. */
+static inline gpu_status fail_as_told(const gpu_gemm *p)
+{
+    keeper.failures--;
+    if (keeper.spoils && keeper.failure != GPU_MEMORY)
+        spoil_result(p);
+    return gpu_fail(keeper.failure, "matmul: kernel keeper was told to");
 }
 
 static inline gpu_status keep_and_multiply(void *handle, const gpu_gemm *p)
@@ -168,19 +178,32 @@ static inline gpu_status keep_and_multiply(void *handle, const gpu_gemm *p)
     bytes += b.data ? 0 : b.bytes;
     void *scratch = NULL;
     keeper.calls++;
-    begin_writing(p);
-    if (keeper.failures > 0) {
-        keeper.failures--;
-        return gpu_fail(keeper.failure, "matmul: kernel keeper was told to");
-    }
+    if (keeper.failures > 0)
+        return fail_as_told(p);
     if (bytes > 0 && fake_alloc(handle, bytes, &scratch) != GPU_OK)
         return gpu_fail(GPU_MEMORY, "matmul: no room for keeper's scratch");
+    if (p->beta == 0)
+        spoil_result(p);
     char *place = scratch;
     fill_plane(&a, &p->a, &place);
     fill_plane(&b, &p->b, &place);
     multiply_planes(p, a.data, b.data);
     if (scratch)
         fake_free(handle, scratch, bytes);
+    return GPU_OK;
+}
+
+static inline gpu_status multiply_in_place(void *handle, const gpu_gemm *p)
+{
+    (void)handle;
+    keeper.others++;
+    for (int64_t i = 0; i < p->c.rows; i++)
+        for (int64_t j = 0; j < p->c.cols; j++) {
+            double sum = p->beta == 0 ? 0 : p->beta * get(&p->c, i, j);
+            for (int64_t k = 0; k < p->a.cols; k++)
+                sum += p->alpha * get(&p->a, i, k) * get(&p->b, k, j);
+            set(&p->c, i, j, sum);
+        }
     return GPU_OK;
 }
 
@@ -201,11 +224,32 @@ static const gpu_kernel keeper_kernel = {
     .matmul = keep_and_multiply,
 };
 
+enum { CAPABILITY = 10 };
+
+#define IN_PLACE(id, its_precision, its_capability) \
+    static const gpu_kernel id##_kernel = {         \
+        .operation = "matmul",                      \
+        .name = #id,                                \
+        .idea = "multiplies what is there",         \
+        .needs = "a test",                          \
+        .precision = its_precision,                 \
+        .capability = its_capability,               \
+        .dtypes = 1u << GPU_F32,                    \
+        .bound = exactly,                           \
+        .matmul = multiply_in_place,                \
+    }
+IN_PLACE(small, "f32", 0);
+IN_PLACE(later, "tf32", CAPABILITY + 1);
+IN_PLACE(rough, "tf32", CAPABILITY);
+IN_PLACE(peer, "tf32", 0);
+
 static inline int fake_kernels(const gpu_kernel *const **list)
 {
-    static const gpu_kernel *const all[] = {&keeper_kernel};
+    static const gpu_kernel *const all[] = {&keeper_kernel, &small_kernel,
+                                            &later_kernel, &rough_kernel,
+                                            &peer_kernel};
     *list = all;
-    return 1;
+    return sizeof all / sizeof *all;
 }
 
 /* Asks what is there before it chooses, as CUDA does. */
@@ -215,6 +259,8 @@ static inline const gpu_kernel *fake_choice(void *handle, const gpu_gemm *p)
     (void)handle;
     gpu_cpu_host->recall(p->a_storage, &a);
     gpu_cpu_host->recall(p->b_storage, &b);
+    if (p->is_short_of_memory && keeper.has_substitute)
+        return &small_kernel;
     return &keeper_kernel;
 }
 
@@ -229,7 +275,7 @@ static inline int fake_is_lost(void *handle)
 static inline int fake_capability(void *handle)
 {
     (void)handle;
-    return 10;
+    return CAPABILITY;
 }
 
 /* Before each test. The CPU's device gets the other table after it is opened:

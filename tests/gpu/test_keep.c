@@ -1210,7 +1210,7 @@ static void scratch_makes_too_little_room(void **state)
 }
 
 /* The next attempt finds the room that the lost one lacked. */
-static void an_added_product_makes_room(void **state)
+static void an_added_product_finds_room(void **state)
 {
     (void)state;
     lay_out();
@@ -1218,28 +1218,72 @@ static void an_added_product_makes_room(void **state)
     assert_int_equal(gpu_fill(&scene.c, 0), GPU_OK);
     keeper.scratch = kept();
     ram.total = ram.used + plane_bytes(&scene.a) + plane_bytes(&scene.b) + 8;
-    assert_int_equal(product(&scene.a, &scene.b, 1, &scene.c), GPU_MEMORY);
-    assert_int_equal(keeper.calls, 1);
-    assert_int_equal(collector.calls, 1);
-    assert_int_equal(kept(), 0);
     assert_int_equal(product(&scene.a, &scene.b, 1, &scene.c), GPU_OK);
     assert_product(&scene.a, &scene.b, &scene.c);
+    assert_int_equal(keeper.calls, 2);
+    assert_int_equal(collector.calls, 1);
+    assert_int_equal(kept_about_operands(), 2);
     put_away();
 }
 
-/* What a lost attempt left of c cannot be taken back. */
-static void no_second_attempt(void **state)
+/* --- what auto does when memory stays short ------------------------------- */
+
+static const char *traced;
+
+static void note_kernel(const gpu_event *e, void *data)
 {
+    (void)data;
+    if (strcmp(e->operation, "matmul") == 0)
+        traced = e->kernel;
+}
+
+static gpu_status traced_product(const gpu_product *how, gpu_matrix *c)
+{
+    traced = NULL;
+    keeper.calls = keeper.others = 0;
+    gpu_set_trace(note_kernel, NULL);
+    gpu_status status = gpu_matmul(&scene.a, &scene.b, how, c);
+    gpu_set_trace(NULL, NULL);
+    return status;
+}
+
+/* After two attempts another kernel runs, and is what the trace names. */
+static void another_kernel(void **state)
+{
+    gpu_product how = {.alpha = 1};
     (void)state;
     lay_out();
-    EXPECT_PRODUCT(&scene.a, &scene.b, 0, 2);
-    keeper.failures = 1;
-    keeper.failure = GPU_MEMORY;
-    assert_int_equal(product(&scene.a, &scene.b, 1, &scene.c), GPU_MEMORY);
-    assert_int_equal(keeper.calls, 1);
-    assert_int_equal(kept_about_operands(), 0);
-    assert_int_equal(product(&scene.a, &scene.b, 1, &scene.c), GPU_OK);
-    assert_int_equal(keeper.made, 2);
+    keeper.has_substitute = 1;
+    keeper.scratch = ram.total;
+    for (int beta = 0; beta < 2; beta++) {
+        how.beta = beta;
+        how.kernel = beta ? "auto" : NULL;
+        assert_int_equal(gpu_fill(&scene.c, 0), GPU_OK);
+        assert_int_equal(traced_product(&how, &scene.c), GPU_OK);
+        assert_product(&scene.a, &scene.b, &scene.c);
+        assert_int_equal(keeper.calls, 2);
+        assert_int_equal(keeper.others, 1);
+        assert_string_equal(traced, "small");
+    }
+    keeper.scratch = 0;
+    assert_int_equal(traced_product(&how, &scene.c), GPU_OK);
+    assert_string_equal(traced, "keeper");
+    assert_int_equal(keeper.others, 0);
+    put_away();
+}
+
+/* Who names a kernel gets that or none. */
+static void no_other_kernel(void **state)
+{
+    gpu_product how = {.alpha = 1, .kernel = "keeper"};
+    (void)state;
+    lay_out();
+    keeper.has_substitute = 1;
+    keeper.scratch = ram.total;
+    assert_int_equal(traced_product(&how, &scene.c), GPU_MEMORY);
+    assert_int_equal(keeper.calls, 2);
+    assert_int_equal(keeper.others, 0);
+    assert_null(traced);
     put_away();
 }
 
@@ -1293,6 +1337,110 @@ static void failures_keep_nothing(void **state)
     }
     put_away();
 }
+
+/* --- kernels chosen by name or precision ---------------------------------- */
+
+static void expect_refusal(const gpu_product *how, const char *words)
+{
+    gpu_matrix none = {.storage = NULL};
+    assert_int_not_equal(traced_product(how, &none), GPU_OK);
+    assert_string_equal(gpu_message(), words);
+    assert_null(none.storage);
+    assert_int_equal(keeper.calls + keeper.others, 0);
+}
+
+static void expect_kernel(const char *kernel, const char *precision,
+                          const char *expected_kernel)
+{
+    gpu_product how = {.alpha = 1, .kernel = kernel, .precision = precision};
+    assert_int_equal(traced_product(&how, &scene.c), GPU_OK);
+    assert_string_equal(traced, expected_kernel);
+}
+
+/* The first of a precision that this device has. */
+static void precisions(void **state)
+{
+    gpu_product how = {.alpha = 1, .precision = "bf16"};
+    (void)state;
+    lay_out();
+    expect_kernel(NULL, "f32", "keeper");
+    expect_kernel("auto", "f32", "keeper");
+    expect_kernel(NULL, "tf32", "rough");
+    expect_kernel("auto", "tf32", "rough");
+    expect_kernel("peer", "tf32", "peer");
+    expect_kernel("small", "f32", "small");
+    expect_refusal(&how, "matmul: no kernel on fake:0 multiplies f32 in "
+                         "precision \"bf16\"");
+    how.precision = "f64";
+    expect_refusal(&how, "matmul: no kernel on fake:0 multiplies f32 in "
+                         "precision \"f64\"");
+    how.precision = "f8";
+    expect_refusal(&how, "matmul: no precision is called 'f8'; there are f32, "
+                         "f64, tf32, bf16");
+    how = (gpu_product){.alpha = 1, .kernel = "small", .precision = "tf32"};
+    expect_refusal(&how, "matmul: kernel small gives precision \"f32\", not "
+                         "\"tf32\"");
+    gpu_release(&scene.a);
+    gpu_release(&scene.c);
+    scene.a = matrix_of(GPU_F64, 2, 3, 4);
+    scene.c = matrix_of(GPU_F64, 2, 3, 2);
+    expect_kernel(NULL, "f64", "keeper");
+    expect_kernel("keeper", "f64", "keeper");
+    how = (gpu_product){.alpha = 1, .precision = "tf32"};
+    expect_refusal(&how, "matmul: no kernel on fake:0 multiplies f64 in "
+                         "precision \"tf32\"");
+    how.precision = "f32";
+    expect_refusal(&how, "matmul: no kernel on fake:0 multiplies f64 in "
+                         "precision \"f32\"");
+    put_away();
+}
+
+/* In an empty product, too; and a bound has no auto. */
+static void wrong_names(void **state)
+{
+    gpu_product how = {.alpha = 1, .kernel = "fast"};
+    double gamma;
+    (void)state;
+    lay_out();
+    expect_refusal(&how, "matmul: no kernel is called 'fast' on fake:0; there "
+                         "are auto, keeper, small, later, rough, peer");
+    gpu_release(&scene.a);
+    scene.a = matrix(0, 4);
+    expect_refusal(&how, "matmul: no kernel is called 'fast' on fake:0; there "
+                         "are auto, keeper, small, later, rough, peer");
+    assert_int_equal(
+        gpu_kernel_bound(fake, "matmul", "auto", GPU_F32, 1, &gamma),
+        GPU_ARGUMENT);
+    assert_string_equal(gpu_message(),
+                        "matmul: no kernel is called 'auto' on fake:0; there "
+                        "are keeper, small, later, rough, peer");
+    assert_int_equal(
+        gpu_kernel_bound(fake, "solve", "keeper", GPU_F32, 1, &gamma),
+        GPU_ARGUMENT);
+    assert_string_equal(gpu_message(), "solve: has no kernels on fake:0");
+    put_away();
+}
+
+/* No kernel runs: c = beta c, whatever a and b hold. */
+static void alpha_of_nothing(void **state)
+{
+    gpu_product how = {.alpha = 0};
+    (void)state;
+    lay_out();
+    assert_int_equal(gpu_fill(&scene.a, NAN), GPU_OK);
+    assert_int_equal(gpu_fill(&scene.c, 5), GPU_OK);
+    for (int beta = 2; beta >= 0; beta -= 2) {
+        how.beta = beta;
+        assert_int_equal(traced_product(&how, &scene.c), GPU_OK);
+        gpu_view v = gpu_view_of(&scene.c);
+        for (int i = 0; i < 6; i++)
+            assert_true(get(&v, i / 2, i % 2) == 5 * beta);
+        assert_int_equal(keeper.calls + keeper.others, 0);
+    }
+    put_away();
+}
+
+/* --- failures of other sorts ---------------------------------------------- */
 
 /* With c among its operands the product goes to memory of its own, and c
  * stays as it was. */
@@ -1433,6 +1581,7 @@ static void any_trouble(void)
         ram.refusals = (int)next_below(6);
     if (next_below(8) == 0)
         keeper.failures = (int)next_below(3);
+    keeper.has_substitute = (int)next_below(2);
     keeper.failure = statuses[next_below(3)];
     keeper.spoils = 1;
     keeper.scratch = next_below(3) ? 0 : (size_t)next_below(500);
@@ -1562,10 +1711,14 @@ int main(void)
         ON_FAKE(scratch_finds_room),
         ON_FAKE(scratch_makes_room),
         ON_FAKE(scratch_makes_too_little_room),
-        ON_FAKE(an_added_product_makes_room),
-        ON_FAKE(no_second_attempt),
+        ON_FAKE(an_added_product_finds_room),
+        ON_FAKE(another_kernel),
+        ON_FAKE(no_other_kernel),
         ON_FAKE(two_lost_attempts),
         ON_FAKE(failures_keep_nothing),
+        ON_FAKE(precisions),
+        ON_FAKE(wrong_names),
+        ON_FAKE(alpha_of_nothing),
         ON_FAKE(failures_beside_c),
         ON_FAKE(a_second_attempt_beside_c),
         ON_FAKE(failures_of_copies),

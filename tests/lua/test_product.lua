@@ -225,6 +225,87 @@ function TestKernels:test_empty_products()
     lu.assertEquals((zeros(0, 2) * zeros(2)).shape, {0})
 end
 
+function TestKernels:test_with_alpha_0_the_operands_are_not_read()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, s in ipairs{{2, 3, 2}, {65, 33, 31}, {128, 128, 128}} do
+            local A = full(s[1], s[2], nan, {dtype = dtype})
+            local B = full(s[2], s[3], inf, {dtype = dtype})
+            each_kernel(function(kernel, tile)
+                local out = ones(s[1], s[3], {dtype = dtype})
+                local how = {kernel = kernel, tile = tile, alpha = 0,
+                    beta = 3, out = out}
+                matmul(A, B, how)
+                lu.assertIsTrue(out:eq(3):all(), kernel)
+                how.beta = 0
+                matmul(A, B, how)
+                lu.assertIsTrue(out:eq(0):all(), kernel)
+            end)
+        end
+    end
+    lu.assertIsTrue(matmul(full(2, 2, nan), ones(2, 2),
+        {alpha = 0}):eq(0):all())
+    lu.assertErrorMsgContains("inner dimensions", matmul, ones(2, 3),
+        ones(2, 3), {alpha = 0})
+end
+
+function TestKernels:test_empty_products_know_their_kernels()
+    local empty = {zeros(0, 3), zeros(3, 4)}
+    lu.assertErrorMsgContains("'fast'", matmul, empty[1], empty[2],
+        {kernel = "fast"})
+    lu.assertErrorMsgContains("'fast'", dot, zeros(0), zeros(0),
+        {kernel = "fast"})
+    lu.assertErrorMsgContains("'f8'", matmul, empty[1], empty[2],
+        {precision = "f8"})
+end
+
+function TestKernels:test_a_bound_is_that_of_a_named_kernel()
+    local ok, message = pcall(kernel_bound, "matmul", "auto", "f32", 3)
+    lu.assertIsFalse(ok)
+    lu.assertStrContains(message, "there are ")
+    lu.assertNotStrContains(message, "are auto")
+end
+
+TestPrecision = {}
+
+local function rung_of(precision)
+    for _, k in ipairs(kernel_list()) do
+        if k.operation == "matmul" and k.available and
+            k.precision == precision then
+            return k.name
+        end
+    end
+end
+
+function TestPrecision:test_the_operands_own_is_what_auto_takes()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local A, B = uniform(65, 33, dtype, 1), uniform(33, 31, dtype, 2)
+        lu.assertIsTrue(matmul(A, B, {precision = dtype}) == A * B, dtype)
+        lu.assertIsTrue(matmul(A, B, {precision = dtype, kernel = "auto"}) ==
+            A * B, dtype)
+        local other = dtype == "f32" and "f64" or "f32"
+        lu.assertErrorMsgContains("multiplies " .. dtype ..
+            ' in precision "' .. other .. '"', matmul, A, B,
+            {precision = other})
+    end
+end
+
+function TestPrecision:test_another_takes_the_first_kernel_that_has_it()
+    local A, B = uniform(128, 64, "f32", 1), uniform(64, 96, "f32", 2)
+    for _, precision in ipairs{"tf32", "bf16"} do
+        local name, how = rung_of(precision), {precision = precision}
+        if name then
+            lu.assertIsTrue(matmul(A, B, how) ==
+                matmul(A, B, {kernel = name}), precision)
+        else
+            lu.assertErrorMsgContains('no kernel on', matmul, A, B, how)
+        end
+        lu.assertErrorMsgContains('multiplies f64', matmul, A:f64(), B:f64(),
+            how)
+    end
+    lu.assertErrorMsgContains("there are f32, f64, tf32, bf16", matmul, A, B,
+        {precision = "half"})
+end
+
 -- Kernels may keep what they worked out about an operand, until any write.
 TestKept = {}
 
