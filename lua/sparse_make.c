@@ -64,8 +64,11 @@ static int64_t count_entries(lua_State *L, const list *l)
 
 static int64_t check_place(lua_State *L, const list *l, int64_t k, double x)
 {
-    if (x == floor(x) && fabs(x) < 0x1p53)
+    if (x == floor(x) && x >= 1 && x < 0x1p53)
         return (int64_t)x - 1;
+    if (x == floor(x) && fabs(x) < 0x1p53)
+        lumat_raise(L, "sparse: %s of entry %I is %I: indices start at 1",
+                    l->name, (LUAI_UACINT)k + 1, (LUAI_UACINT)x);
     lua_pushnumber(L, x);
     lumat_raise(L, "sparse: %s of entry %I must be a whole number, not %s",
                 l->name, (LUAI_UACINT)k + 1, lumat_push_brief(L, -1));

@@ -8,6 +8,7 @@
 #include "report.h"
 #include "script.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,17 +234,86 @@ static void show_call(repl_session *session, const char *function,
     lua_pop(session->L, 1);
 }
 
+/* Behind the name, number or bracketed text that starts at p. */
+static const char *skip_operand(const char *p)
+{
+    int depth = 0;
+    for (; *p != '\0'; p++) {
+        if (*p == '"' || *p == '\'') {
+            const char *end = strchr(p + 1, *p);
+            p = end != NULL ? end : p;
+        } else if (strchr("([{", *p) != NULL)
+            depth++;
+        else if (strchr(")]}", *p) != NULL)
+            depth--;
+        else if (depth == 0 && !isalnum((unsigned char)*p) &&
+                 strchr("_.: \t", *p) == NULL)
+            break;
+    }
+    return p;
+}
+
+/* Where the '*' of "A * B" or "A * B, {options}" is, or NULL in any other
+ * text: of an expression with more in it, what are the operands? */
+static const char *find_product(const char *text)
+{
+    const char *star = skip_operand(text), *end;
+    if (*star != '*')
+        return NULL;
+    end = skip_operand(star + 1);
+    if (*end == ',')
+        end += 1 + strspn(end + 1, " \t");
+    return *end == '\0' || *end == '{' ? star : NULL;
+}
+
+/* Shows what the function gives for two operands, however they are written. */
+static void show_product(repl_session *session, const char *function,
+                         const char *text)
+{
+    const char *star = find_product(text);
+    if (star == NULL) {
+        show_call(session, function, text);
+        return;
+    }
+    lua_pushlstring(session->L, text, (size_t)(star - text));
+    text = lua_pushfstring(session->L, "%s,%s", lua_tostring(session->L, -1),
+                           star + 1);
+    show_call(session, function, text);
+    lua_pop(session->L, 2);
+}
+
+/* A word is a kernel or a device, unless a variable is called so. */
+static void show_named(repl_session *session, const char *word)
+{
+    const char *form = strchr(word, '-') != NULL ? "'%s'" : "%s or '%s'";
+    const char *text = lua_pushfstring(session->L, form, word, word);
+    show_call(session, "kernels", text);
+    lua_pop(session->L, 1);
+}
+
+static int is_word(const char *text)
+{
+    if (!isalpha((unsigned char)*text))
+        return 0;
+    while (isalnum((unsigned char)*text) || *text == '-' || *text == '_')
+        text++;
+    return *text == '\0';
+}
+
 static void run_kernel(repl_session *session, const char *rest)
 {
-    show_call(session, "kernels", rest);
+    if (is_word(rest))
+        show_named(session, rest);
+    else
+        show_product(session, "kernels", rest);
 }
 
 static void run_race(repl_session *session, const char *rest)
 {
-    if (rest[0] == '\0')
+    if (find_product(rest) == NULL && strchr(rest, ',') == NULL)
         repl_complain(":race needs two matrices or vectors: :race A, B");
     else
-        show_call(session, "race", rest);
+        show_product(session, "race", rest);
 }
 
 static void run_quit(repl_session *session, const char *rest)

@@ -7,7 +7,7 @@
 --     --device    only this one; else the CPU, and the GPU if there is one
 --     --csv       also write the figures to FILE
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
-local lessons = require "lessons"
+local figures, lessons = require "figures", require "lessons"
 
 local function usage(problem)
     io.stderr:write("bench: ", problem, "\nusage: lumat bench.lua ",
@@ -45,7 +45,8 @@ local least = 3 -- runs of a figure, besides those to warm up
 
 -- --- figures -------------------------------------------------------------
 
-local csv = options.csv and assert(io.open(options.csv, "w"))
+if options.device then figures.use_device("bench", options.device) end
+local csv = options.csv and figures.create("bench", options.csv)
 if csv then
     csv:write("what,device,dtype,size,seconds,low,high,rate,unit,",
         "share_of_peak,verdict\n")
@@ -180,7 +181,6 @@ local function everything_on(where)
     elementwise(where, "f64", n)
 end
 
-if options.device then device(options.device) end
 local start = clock()
 start_up()
 for _, where in ipairs(options.device and {(device())} or lessons.devices()) do

@@ -12,6 +12,24 @@ local function usage(name, problem)
     os.exit(2)
 end
 
+-- What was asked for cannot be had.
+local function refuse(name, problem)
+    io.stderr:write(name, ": ", problem, "\n")
+    os.exit(2)
+end
+
+-- Makes the device the default one, or says why not.
+function figures.use_device(name, where)
+    local ok, why = pcall(device, where)
+    if not ok then refuse(name, why:gsub("^[^:]*:%d+: ", "")) end
+end
+
+-- The file, open for writing.
+function figures.create(name, path)
+    local file, why = io.open(path, "w")
+    return file or refuse(name, why)
+end
+
 local function read_words(name)
     local options, i = {}, 1
     while arg[i] do
@@ -41,11 +59,11 @@ function figures.start(name)
     if options.only and not pcall(string.find, "", options.only) then
         usage(name, "--only needs a Lua pattern, not " .. options.only)
     end
-    if options.device then device(options.device) end
+    if options.device then figures.use_device(name, options.device) end
     options.seconds, options.device = seconds, device()
     options.on_gpu = options.device ~= "cpu"
     figures.options, figures.started = options, clock()
-    if options.csv then figures.csv = assert(io.open(options.csv, "w")) end
+    if options.csv then figures.csv = figures.create(name, options.csv) end
     local limit, _, what = peak(options.device), device()
     print(("%s: %s"):format(options.device, what))
     print(("measured peaks: f32 %.4g TFLOP/s, f64 %.4g TFLOP/s, memory %.4g "
@@ -57,7 +75,9 @@ end
 -- Is this one asked for?
 function figures.wanted(...)
     local only = figures.options.only
-    return not only or table.concat({...}, " "):find(only) ~= nil
+    local is_wanted = not only or table.concat({...}, " "):find(only) ~= nil
+    figures.matched = figures.matched or is_wanted
+    return is_wanted
 end
 
 -- --- time ----------------------------------------------------------------
@@ -216,11 +236,16 @@ function figures.show_targets()
     print(("%d of %d measured targets met"):format(met, count))
 end
 
--- Ends the benchmark: exit code 1 when a result was wrong.
+-- Ends the benchmark: exit code 1 when a result was wrong, or nothing is
+-- what was asked for.
 function figures.finish()
     print(("\n%.0f s in all, %g s a held figure"):format(
         clock() - figures.started, figures.options.seconds))
     if figures.csv then assert(figures.csv:close()) end
+    if not figures.matched then
+        io.stderr:write("nothing matches --only ", figures.options.only, "\n")
+        os.exit(1)
+    end
     if figures.failures > 0 then
         print(("%d results were wrong"):format(figures.failures))
         os.exit(1)

@@ -25,6 +25,8 @@ local function placed(f)
     end
 end
 
+checks.placed = placed
+
 -- Makes f the library's function `name`, with its help.
 function checks.add(name, usage, text, example, result, f)
     library[name] = placed(f)
@@ -53,6 +55,9 @@ function checks.shape_of(A)
 end
 
 function checks.matrix(what, name, A)
+    if type(A) == "userdata" and getmetatable(A) == "sparse matrix" then
+        fail(what, "%s is a sparse matrix; write full(S)", name)
+    end
     if type(A) ~= "userdata" or getmetatable(A) ~= "matrix" then
         fail(what, "%s is %s, expected a matrix", name, brief(A))
     end

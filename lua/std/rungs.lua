@@ -4,7 +4,8 @@ local checks, products = require "lumat.checks", require "lumat.products"
 local fail, brief = checks.fail, checks.brief
 local ipairs, pcall, tostring, type = ipairs, pcall, tostring, type
 local concat, sort = table.concat, table.sort
-local format, gsub, huge = string.format, string.gsub, math.huge
+local format, gsub, match = string.format, string.gsub, string.match
+local huge = math.huge
 
 -- --- the list ------------------------------------------------------------
 
@@ -55,6 +56,28 @@ local function list_ladder(device)
     return list, lines
 end
 
+-- The rungs of that name, with what they need; nothing if there is none.
+local function list_named(name)
+    local list, lines, device = {}, {}, library.device()
+    for _, k in ipairs(library.kernel_list()) do
+        if k.name == name then
+            list_operation(list, lines, k.operation .. " on " .. device, {k})
+            lines[#lines + 1] = "  needs: " .. k.needs
+        end
+    end
+    return list, lines
+end
+
+-- The ladder of a device, or a rung of the default one, whichever is called
+-- so.
+local function list_called(name)
+    local list, lines = list_named(name)
+    if #list > 0 then return list, lines end
+    if name == "cpu" or match(name, "^cuda") then return list_ladder(name) end
+    fail("kernels", "no kernel or device %s on %s: see kernels(), " ..
+        'kernels("cpu") or kernels(A, B)', brief(name), (library.device()))
+end
+
 local function list_for(A, B)
     checks.product("kernels", A, B)
     local operation, list, lines = products.operation_on(A, B), {}, {}
@@ -64,17 +87,20 @@ local function list_for(A, B)
     return list, lines
 end
 
-checks.add("kernels", "kernels([device]) or kernels(A, B)",
+checks.add("kernels", "kernels([device]), kernels(name) or kernels(A, B)",
     "The ladder: every kernel of dot and matmul, with its precision, idea " ..
-    "and needs; or those for A * B, with the one that auto takes. " ..
+    "and needs; of a kernel's name, that one; or those for A * B, with the " ..
+    "one that auto takes. " ..
     "Also :kernel.",
     'kernels("cpu").count > 2', "true",
     function(A, B)
         local list, lines
-        if type(A) == "userdata" then
+        if type(A) == "userdata" or B ~= nil then
             list, lines = list_for(A, B)
-        elseif A == nil or type(A) == "string" then
-            list, lines = list_ladder(A)
+        elseif A == nil then
+            list, lines = list_ladder()
+        elseif type(A) == "string" then
+            list, lines = list_called(A)
         else
             fail("kernels", "the device is %s, expected a name", brief(A))
         end

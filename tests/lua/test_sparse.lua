@@ -418,8 +418,10 @@ function TestErrors:test_entries()
     end
     says("sparse: entry 3 is at (4, 1), outside 3x3", {1, 2, 4}, {1, 2, 1},
         1, 3, 3)
-    says("sparse: entry 1 is at (0, 1), outside 3x3", {0}, {1}, 1, 3, 3)
-    says("sparse: entry 2 is at (2, -1), outside 2x2", {1, 2}, {2, -1}, 1)
+    says("sparse: entry 2 is at (2, 3), outside 2x2", {1, 2}, {1, 3}, 1, 2, 2)
+    says("sparse: i of entry 1 is 0: indices start at 1", {0}, {1}, {5})
+    says("sparse: i of entry 1 is 0: indices start at 1", {0}, {1}, 1, 3, 3)
+    says("sparse: j of entry 2 is -1: indices start at 1", {1, 2}, {2, -1}, 1)
     says("sparse: i of entry 2 must be a whole number, not 1.5", {1, 1.5},
         {1, 1}, 1)
     says("sparse: j of entry 1 must be a whole number, not nan", {1, 1},

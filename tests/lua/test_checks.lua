@@ -1,0 +1,120 @@
+-- What checks say: verify, race and kernels of unusual operands, options of
+-- products, and the benchmarks' own arguments.
+local lu = require "luaunit"
+local here = arg[0]:match("^.*/") or "./"
+local t = dofile(here .. "common.lua")
+local raises, inf, nan = t.raises, t.inf, t.nan
+
+TestOverflow = {}
+
+function TestOverflow:test_inf_is_right_beyond_the_type()
+    local A, B = full(4, 4, 1e25), full(4, 4, -1e25)
+    lu.assertTrue(verify(full(4, 4, -inf), A, B).accept)
+    lu.assertFalse(verify(full(4, 4, inf), A, B).accept)
+    lu.assertFalse(verify(full(4, 4, nan), A, B).accept)
+    lu.assertFalse(verify(zeros(4, 4), A, B).accept)
+    lu.assertFalse(verify(full(4, 4, inf), A * 1e-20, A).accept)
+    lu.assertFalse(verify(full(4, 4, -inf, {dtype = "f64"}), A:f64(),
+        B:f64()).accept)
+    lu.assertTrue(verify(inf, A[1], A[2]).accept)
+end
+
+-- Where rounding decides, both are right.
+function TestOverflow:test_at_the_edge_of_the_type()
+    local largest = (2 - 2.0 ^ -23) * 2.0 ^ 127
+    local A, B = mat{{largest}}, mat{{1}}
+    lu.assertTrue(verify(mat{{largest}}, A, B).accept)
+    lu.assertTrue(verify(mat{{inf}}, A, B).accept)
+    lu.assertFalse(verify(mat{{inf}}, A * 0.999, B).accept)
+end
+
+function TestOverflow:test_kernels_that_overflow_are_accepted()
+    for _, operands in ipairs{{full(5, 4, 1e25), full(4, 3, 1e25)},
+        {full(9, 1e25), full(9, 1e25)}} do
+        local ranked = race(operands[1], operands[2], {seconds = 1e-3})
+        for _, row in ipairs(ranked) do
+            if row.name == "reference" or row.name == "openblas" then
+                lu.assertTrue(row.accept, row.verdict)
+            end
+        end
+    end
+end
+
+TestRefusals = {}
+
+function TestRefusals:test_sparse_matrices()
+    local S, D = sparse(eye(2)), eye(2)
+    for _, f in ipairs{race, kernels} do
+        raises(function() f(S, D) end, "A is a sparse matrix; write full(S)")
+        raises(function() f(D, S) end, "B is a sparse matrix; write full(S)")
+    end
+    raises(function() verify(S, D, D) end,
+        "verify: C is a sparse matrix; write full(S)")
+end
+
+function TestRefusals:test_names_of_kernels()
+    local name = kernel_list()[1].name
+    local list = kernels(name)
+    lu.assertEquals(list[1].name, name)
+    lu.assertStrContains(tostring(list), "needs: ")
+    raises(function() kernels("abacus") end, 'no kernel or device "abacus"',
+        "kernels(A, B)")
+    raises(function() kernels(nil, eye(2)) end, "A is nil")
+end
+
+function TestRefusals:test_transpositions()
+    local A = eye(2)
+    for _, key in ipairs{"transA", "transB"} do
+        raises(function() matmul(A, A, {[key] = "no"}) end,
+            "matmul: " .. key .. ' must be true or false, not "no"')
+        raises(function() matmul(A, A, {[key] = 1}) end, "not 1")
+        matmul(A, A, {[key] = false})
+    end
+end
+
+function TestRefusals:test_bounds()
+    local first = t.rungs("matmul")[1]
+    raises(function() kernel_bound("matmul", first, "f32", -5) end,
+        "test_checks.lua", "cannot be negative: -5")
+    raises(function() kernel_bound("matmul", first, "bool", 5) end,
+        "f32 or f64, not bool")
+    raises(function() kernel_bound("matmul", first, "f16", 5) end,
+        "'kernel_bound'", "f32 or f64")
+    lu.assertTrue(kernel_bound("matmul", first, "f32", 0) >= 0)
+end
+
+TestBench = {}
+
+local lumat = assert(os.getenv("LUMAT"), "LUMAT must name the program")
+
+-- What the benchmark prints to its streams, and its exit code.
+local function bench(script, words)
+    local pipe = assert(io.popen(("'%s' --device %s '%s' --quick --seconds " ..
+        "0.001 %s 2>&1"):format(lumat, t.device, here .. "../../scripts/" ..
+        script .. ".lua", words)))
+    local text = pipe:read("a")
+    return text, select(3, pipe:close())
+end
+
+function TestBench:test_what_cannot_be_had_takes_one_line()
+    for _, script in ipairs{"bench", "bench_dot", "bench_matmul"} do
+        local text, code = bench(script, "--device gpu")
+        lu.assertEquals(text, script .. ": no device is called 'gpu': use " ..
+            "cpu, cuda or cuda:N\n")
+        lu.assertEquals(code, 2)
+        text, code = bench(script, "--csv /no/where")
+        lu.assertEquals(text, script .. ": /no/where: No such file or " ..
+            "directory\n")
+        lu.assertEquals(code, 2)
+    end
+end
+
+function TestBench:test_a_pattern_that_matches_nothing()
+    for _, script in ipairs{"bench_dot", "bench_matmul"} do
+        local text, code = bench(script, "--only abacus")
+        lu.assertStrContains(text, "nothing matches --only abacus\n")
+        lu.assertEquals(code, 1)
+    end
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))
