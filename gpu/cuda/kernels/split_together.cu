@@ -306,7 +306,8 @@ __device__ __forceinline__ unsigned split_rows(const job &j, int thread,
 {
     int64_t apart = (int64_t)gridDim.x * (CREW / LANES);
     int64_t s = (int64_t)(thread / LANES) * gridDim.x + blockIdx.x;
-    const bool ahead = COUNT * VECTORS <= 4; /* else registers are short */
+    /* where there are registers for it */
+    const bool ahead = COUNT * VECTORS <= (HOW == ALIGNED ? 4 : 2);
     float4 now[COUNT][VECTORS], next[COUNT][VECTORS];
     unsigned most = 0;
     tally seen = {0, 0};
@@ -374,7 +375,7 @@ __device__ __forceinline__ unsigned split_a(const job &j, int thread,
         return split_rows<HOW, CREW, many, 1>(j, thread, memory);
     if (j.to.pitch <= 4096)
         return split_rows<HOW, CREW, many / 2, 2>(j, thread, memory);
-    if (HOW == ALIGNED && j.to.pitch <= 8192)
+    if (j.to.pitch <= 8192)
         return split_rows<HOW, CREW, 1, 4>(j, thread, memory);
     for (int64_t s = blockIdx.x; s < j.to.span; s += gridDim.x)
         facts |= cut_long_row<HOW>(j, s, thread, memory);
