@@ -187,7 +187,14 @@ static int kernel_bound(lua_State *L)
         lumat_try(L, gpu_default(&d));
     else
         lumat_try(L, gpu_open(luaL_checkstring(L, 5), &d));
-    luaL_argcheck(L, gpu_dtype_find(type, &dtype), 3, "is f32 or f64");
+    if (!gpu_dtype_find(type, &dtype) || dtype == GPU_BOOL)
+        return luaL_argerror(L, 3,
+                             lua_pushfstring(L, "is f32 or f64, not %s", type));
+    if (k < 0)
+        return luaL_argerror(
+            L, 4,
+            lua_pushfstring(
+                L, "the inner dimension cannot be negative, as %I is", k));
     lumat_try(L, gpu_kernel_bound(d, operation, kernel, dtype, k, &gamma));
     lua_pushnumber(L, gamma);
     return 1;

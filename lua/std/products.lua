@@ -20,18 +20,6 @@ local function gamma(dtype, k)
     return 6 * sqrt(k + 1) * u
 end
 
--- The one in C takes any depth and type.
-local kernel_bound = library.kernel_bound
-library.kernel_bound = checks.placed(function(operation, kernel, dtype, k, ...)
-    if type(k) == "number" and k < 0 then
-        fail("kernel_bound", "the inner dimension cannot be negative: %s",
-            tostring(k))
-    elseif dtype == "bool" then
-        fail("kernel_bound", "the type is f32 or f64, not bool")
-    end
-    return kernel_bound(operation, kernel, dtype, k, ...)
-end)
-
 local function operation_on(A, B)
     return A.ndim == 1 and B.ndim == 1 and "dot" or "matmul"
 end
@@ -47,9 +35,11 @@ end
 local function bound_of(options, A, B, dtype)
     local _, _, inner = checks.sizes(A, B)
     if options.bound then return options.bound end
-    if not options.kernel then return gamma(dtype, inner) end
-    return library.kernel_bound(operation_on(A, B), options.kernel, dtype,
-        inner, A.device)
+    local kernel = options.kernel
+    if not kernel then return gamma(dtype, inner) end
+    if kernel == "auto" then kernel = library.kernel_choice(A, B) end
+    return library.kernel_bound(operation_on(A, B), kernel, dtype, inner,
+        A.device)
 end
 
 -- A B in double precision, by another way than the one being checked: three

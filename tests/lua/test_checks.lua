@@ -75,12 +75,19 @@ end
 function TestRefusals:test_bounds()
     local first = t.rungs("matmul")[1]
     raises(function() kernel_bound("matmul", first, "f32", -5) end,
-        "test_checks.lua", "cannot be negative: -5")
+        "'kernel_bound'", "cannot be negative, as -5 is")
     raises(function() kernel_bound("matmul", first, "bool", 5) end,
-        "f32 or f64, not bool")
+        "'kernel_bound'", "is f32 or f64, not bool")
     raises(function() kernel_bound("matmul", first, "f16", 5) end,
         "'kernel_bound'", "f32 or f64")
     lu.assertTrue(kernel_bound("matmul", first, "f32", 0) >= 0)
+end
+
+function TestRefusals:test_the_bound_of_what_auto_takes()
+    local A = rand(5, 5)
+    lu.assertTrue(verify(A * A, A, A, {kernel = "auto"}).accept)
+    local x = rand(7)
+    lu.assertTrue(verify(dot(x, x), x, x, {kernel = "auto"}).accept)
 end
 
 TestBench = {}
