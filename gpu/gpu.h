@@ -246,6 +246,7 @@ gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
 typedef struct gpu_kernel_info {
     const char *operation, *name, *idea, *needs, *precision;
     int available;
+    unsigned dtypes; /* a bit 1 << dtype for each it does */
 } gpu_kernel_info;
 int gpu_kernel_count(gpu_device *d);
 void gpu_kernel_describe(gpu_device *d, int i, gpu_kernel_info *out);

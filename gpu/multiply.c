@@ -22,9 +22,9 @@ void gpu_kernel_describe(gpu_device *d, int i, gpu_kernel_info *out)
 {
     const gpu_kernel *const *list;
     d->backend->kernels(&list);
-    *out = (gpu_kernel_info){list[i]->operation, list[i]->name,
-                             list[i]->idea,      list[i]->needs,
-                             list[i]->precision, usable(d, list[i])};
+    *out = (gpu_kernel_info){
+        list[i]->operation, list[i]->name,      list[i]->idea,  list[i]->needs,
+        list[i]->precision, usable(d, list[i]), list[i]->dtypes};
 }
 
 static int is_auto(const char *kernel)

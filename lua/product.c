@@ -147,7 +147,8 @@ static void push_field(lua_State *L, const char *key, const char *value)
     lua_setfield(L, -2, key);
 }
 
-/* An array of {operation, name, idea, needs, precision, available}. */
+/* An array of {operation, name, idea, needs, precision, available, f32, f64}.
+ */
 static int kernel_list(lua_State *L)
 {
     gpu_device *d;
@@ -160,7 +161,7 @@ static int kernel_list(lua_State *L)
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) {
         gpu_kernel_describe(d, i, &k);
-        lua_createtable(L, 0, 6);
+        lua_createtable(L, 0, 8);
         push_field(L, "operation", k.operation);
         push_field(L, "name", k.name);
         push_field(L, "idea", k.idea);
@@ -168,6 +169,10 @@ static int kernel_list(lua_State *L)
         push_field(L, "precision", k.precision);
         lua_pushboolean(L, k.available);
         lua_setfield(L, -2, "available");
+        lua_pushboolean(L, k.dtypes >> GPU_F32 & 1);
+        lua_setfield(L, -2, "f32");
+        lua_pushboolean(L, k.dtypes >> GPU_F64 & 1);
+        lua_setfield(L, -2, "f64");
         lua_rawseti(L, -2, i + 1);
     }
     return 1;

@@ -23,10 +23,12 @@ local function precision_of(k)
     return k.precision == "f32" and "full" or k.precision
 end
 
-local function rung_line(k, chosen)
+-- dtype: of the product at hand, if there is one.
+local function rung_line(k, chosen, dtype)
+    local but = not k.available and format(" (not here: needs %s)", k.needs) or
+        dtype and not k[dtype] and format(" (not %s)", dtype) or ""
     return format("%s %-11s %-5s %s%s", k.name == chosen and "*" or " ",
-        k.name, precision_of(k), k.idea,
-        k.available and "" or format(" (not here: needs %s)", k.needs))
+        k.name, precision_of(k), k.idea, but)
 end
 
 -- "matmul 4x5 by 5x6, f32 on cpu; auto takes openblas", and that name.
@@ -39,11 +41,11 @@ local function product_title(operation, A, B)
 end
 
 -- Adds an operation's rungs to the list and to the lines that show it.
-local function list_operation(list, lines, title, rungs, chosen)
+local function list_operation(list, lines, title, rungs, chosen, dtype)
     lines[#lines + 1] = title
     for _, k in ipairs(rungs) do
         list[#list + 1] = k
-        lines[#lines + 1] = rung_line(k, chosen)
+        lines[#lines + 1] = rung_line(k, chosen, dtype)
     end
 end
 
@@ -81,8 +83,9 @@ end
 local function list_for(A, B)
     checks.product("kernels", A, B)
     local operation, list, lines = products.operation_on(A, B), {}, {}
-    local title, chosen = product_title(operation, A, B)
-    list_operation(list, lines, title, rungs_of(operation, A.device), chosen)
+    local title, chosen, dtype = product_title(operation, A, B)
+    list_operation(list, lines, title, rungs_of(operation, A.device), chosen,
+        dtype)
     list.choice = chosen
     return list, lines
 end

@@ -72,6 +72,19 @@ function TestRefusals:test_transpositions()
     end
 end
 
+-- A rung that cannot do the type says so, where there is one.
+function TestRefusals:test_types_of_kernels()
+    local A = eye(3, {dtype = "f64"})
+    local text = tostring(kernels(A, A))
+    for _, k in ipairs(kernel_list()) do
+        lu.assertTrue(k.f32 or k.f64, k.name)
+        if k.operation == "matmul" and k.available and not k.f64 then
+            lu.assertStrContains(text, k.idea .. " (not f64)")
+        end
+    end
+    lu.assertNotStrContains(tostring(kernels()), "(not f64)")
+end
+
 function TestRefusals:test_bounds()
     local first = t.rungs("matmul")[1]
     raises(function() kernel_bound("matmul", first, "f32", -5) end,
