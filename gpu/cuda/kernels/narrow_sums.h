@@ -37,16 +37,6 @@ send_sums(const block &b, const float (&sum)[64], int warp, int lane)
                      : "memory");
 }
 
-__device__ __forceinline__ float4 load_sums(uint32_t from)
-{
-    float4 x;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-                 : "r"(from)
-                 : "memory");
-    return x;
-}
-
 __device__ __forceinline__ float4 add(float4 x, float4 y)
 {
     return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
@@ -111,7 +101,7 @@ __device__ __forceinline__ void join_team(const narrow_product &p,
         float4 x = make_float4(0, 0, 0, 0);
 #pragma unroll
         for (int s = 0; s < G::TEAM; s++)
-            x = add(x, load_sums(exchange_at<per>(b, s, rows, lane) +
+            x = add(x, load_four(exchange_at<per>(b, s, rows, lane) +
                                  (first + n) * 512));
         int j = col + (first + n) * 8 + lane % 4 * 2;
         write_two(p, i, j, x.x, x.y);

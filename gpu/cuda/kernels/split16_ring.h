@@ -30,16 +30,6 @@ typedef struct block {
     int first, last; /* steps of k */
 } block;
 
-/* The first row and column of tile t. */
-template <class G>
-__device__ __forceinline__ void tile_corner(const plan &p, const block &b,
-                                            int t, int *row, int *col)
-{
-    grouped_tile(t, p.down, p.across, row, col);
-    *row = (*row * G::PAIR + (int)b.rank) * SIDE;
-    *col *= SIDE * G::HALVES;
-}
-
 /* --- feeding ------------------------------------------------------------ */
 
 typedef struct maps {

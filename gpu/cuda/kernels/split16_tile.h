@@ -7,6 +7,7 @@
 #define GPU_CUDA_SPLIT16_TILE_H
 
 #include "hopper.h"
+#include "ring.h"
 #include "split16.h"
 
 constexpr int SIDE = 128, DEPTH = 64;     /* of a tile, of a step along k */
@@ -14,6 +15,17 @@ constexpr int PLANE = SIDE * DEPTH * 2;   /* bytes: one operand's, one plane */
 constexpr int CONSUMERS = 256, WARPS = 8; /* two warpgroups */
 /* A warp stages 16 x 32 results, rows 40 floats apart. */
 constexpr int STAGE_ROW = 160, STAGE = 16 * STAGE_ROW; /* bytes */
+
+/* The first row and column of tile t of a kernel's plan for block b. G::PAIR
+ * blocks lie one above the other, each G::HALVES times SIDE wide. */
+template <class G, class PLAN, class BLOCK>
+__device__ __forceinline__ void tile_corner(const PLAN &p, const BLOCK &b,
+                                            int t, int *row, int *col)
+{
+    grouped_tile(t, p.down, p.across, row, col);
+    *row = (*row * G::PAIR + (int)b.rank) * SIDE;
+    *col *= SIDE * G::HALVES;
+}
 
 /* Where results go: c = x + beta c, x being scaled already. */
 typedef struct result {
