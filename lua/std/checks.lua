@@ -25,8 +25,6 @@ local function placed(f)
     end
 end
 
-checks.placed = placed
-
 -- Makes f the library's function `name`, with its help.
 function checks.add(name, usage, text, example, result, f)
     library[name] = placed(f)

@@ -1,4 +1,6 @@
-/* split16's first part: an operand is measured, scaled and cut into planes.
+/* split16's first part where split_together.cu cannot do it, as an operand lies
+ * the other way than its planes or is too deep: each is measured, scaled and
+ * cut. Which of the two it is, is decided here.
  *
  * Limited by bytes: 4 read and 4 written an element where the scaled
  * dimension's lines are contiguous (one pass, a row stays in registers), 8
