@@ -15,6 +15,7 @@ typedef struct repl_command {
     const char *name, *form, *help;
     repl_argument argument;
     const char *choices;
+    /* NULL: the library has a function of the same name */
     void (*run)(repl_session *session, const char *rest);
 } repl_command;
 

@@ -1,0 +1,122 @@
+/* Commands about the session: its variables, device, entries and scripts. */
+#include "command_list.h"
+
+#include "line.h"
+#include "report.h"
+#include "script.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_WORDS = 64, HISTORY_SHOWN = 20 };
+
+/* --- what is there ------------------------------------------------------ */
+
+void repl_run_who(repl_session *session, const char *rest)
+{
+    (void)rest;
+    lumat_push_who(session->L);
+    repl_print_top(session->L);
+}
+
+void repl_run_device(repl_session *session, const char *rest)
+{
+    const char *name = rest[0] != '\0' ? rest : NULL;
+    repl_print_or_complain(session->L, lumat_push_device(session->L, name));
+}
+
+/* --- history ------------------------------------------------------------ */
+
+/* The lines of an entry below each other. */
+static void print_entry(int number, const char *entry)
+{
+    printf("%5d  ", number);
+    for (; *entry != '\0'; entry++) {
+        putchar(*entry);
+        if (*entry == '\n')
+            printf("       ");
+    }
+    putchar('\n');
+}
+
+/* Where the last `most` entries begin. */
+static int first_of_last(int most)
+{
+    int count = 0;
+    while (repl_remembered(count) != NULL)
+        count++;
+    return count > most ? count - most : 0;
+}
+
+/* A number: that many of the last entries; other text: those that have it. */
+void repl_run_history(repl_session *session, const char *rest)
+{
+    char *end;
+    long most = strtol(rest, &end, 10);
+    int is_number = end != rest && *end == '\0';
+    int first = 0;
+    const char *entry;
+    (void)session;
+    if (is_number || rest[0] == '\0')
+        first = first_of_last(is_number ? (int)most : HISTORY_SHOWN);
+    for (int i = first; (entry = repl_remembered(i)) != NULL; i++)
+        if (is_number || strstr(entry, rest) != NULL)
+            print_entry(i + 1, entry);
+}
+
+/* --- running ------------------------------------------------------------ */
+
+/* Cuts the text into words, in place; quotes keep blanks inside one. */
+static int cut_words(char *text, char **words)
+{
+    int count = 0;
+    while (count < MOST_WORDS) {
+        const char *stop = " \t";
+        text += strspn(text, " \t");
+        if (*text == '\0')
+            break;
+        if (*text == '"' || *text == '\'')
+            stop = *text++ == '"' ? "\"" : "'";
+        words[count++] = text;
+        text += strcspn(text, stop);
+        if (*text != '\0')
+            *text++ = '\0';
+    }
+    return count;
+}
+
+static void run_words(lua_State *L, char **words, int count)
+{
+    int base = lua_gettop(L), status = repl_load_file(L, words[0]);
+    if (status != LUA_OK) {
+        repl_load_failed(L, status);
+        return;
+    }
+    repl_set_arg(L, words, count, 0);
+    for (int i = 1; i < count; i++)
+        lua_pushstring(L, words[i]);
+    repl_run(L, count - 1);
+    lua_settop(L, base);
+}
+
+void repl_run_file(repl_session *session, const char *rest)
+{
+    char *words[MOST_WORDS], *text;
+    int count;
+    text = lua_newuserdata(session->L, strlen(rest) + 1);
+    count = cut_words(strcpy(text, rest), words);
+    if (!lua_checkstack(session->L, MOST_WORDS + LUA_MINSTACK))
+        repl_complain(":run: not enough memory");
+    else if (count == 0)
+        repl_complain(":run needs a file");
+    else
+        run_words(session->L, words, count);
+    lua_pop(session->L, 1);
+}
+
+void repl_run_quit(repl_session *session, const char *rest)
+{
+    (void)rest;
+    session->quit = 1;
+}
