@@ -1,5 +1,6 @@
 /* Values that are no matrix, as text: strings quoted, tables a level deep. */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,15 @@ static lua_Integer count_entries(lua_State *L, int index)
     return count;
 }
 
+/* As print does, but that NaN has no sign. */
+static void push_other(lua_State *L, int index)
+{
+    if (lua_type(L, index) == LUA_TNUMBER && isnan(lua_tonumber(L, index)))
+        lua_pushliteral(L, "nan");
+    else
+        luaL_tolstring(L, index, NULL);
+}
+
 /* A value inside a table. */
 static void push_element(lua_State *L, int index)
 {
@@ -108,7 +118,7 @@ static void push_element(lua_State *L, int index)
     } else if (lua_type(L, index) == LUA_TFUNCTION) {
         lua_pushliteral(L, "function");
     } else {
-        luaL_tolstring(L, index, NULL);
+        push_other(L, index);
     }
 }
 
@@ -298,7 +308,7 @@ void lumat_push_value_text(lua_State *L, int index, const lumat_style *s)
     else if (type == LUA_TTABLE && !speaks_for_itself(L, index))
         push_table(L, index, s);
     else
-        luaL_tolstring(L, index, NULL);
+        push_other(L, index);
 }
 
 void lumat_push_value_short(lua_State *L, int index)

@@ -4,6 +4,7 @@
 #include "lumat.h"
 
 #include "lualib.h"
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,11 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static int is_nan(lua_State *L, int index)
+{
+    return lua_type(L, index) == LUA_TNUMBER && isnan(lua_tonumber(L, index));
+}
+
 static int is_shown(lua_State *L, int before)
 {
     if (lua_type(L, -2) != LUA_TSTRING || lua_isfunction(L, -1))
@@ -155,7 +161,7 @@ static int is_shown(lua_State *L, int before)
         return 0;
     lua_pushvalue(L, -2);
     lua_rawget(L, before);
-    int same = lua_rawequal(L, -1, -2) && lua_type(L, -1) == lua_type(L, -2);
+    int same = lua_rawequal(L, -1, -2) || (is_nan(L, -1) && is_nan(L, -2));
     lua_pop(L, 1);
     return !same;
 }

@@ -5,6 +5,8 @@
 #include "report.h"
 #include "script.h"
 
+#include "lauxlib.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +115,58 @@ void repl_run_file(repl_session *session, const char *rest)
     else
         run_words(session->L, words, count);
     lua_pop(session->L, 1);
+}
+
+/* --- saving ------------------------------------------------------------- */
+
+/* Adds the word to b as Lua writes a string. */
+static void add_quoted(luaL_Buffer *b, const char *word)
+{
+    luaL_addchar(b, '"');
+    for (; *word != '\0'; word++) {
+        if (strchr("\"\\\r\n", *word) != NULL)
+            luaL_addchar(b, '\\');
+        luaL_addchar(b, *word);
+    }
+    luaL_addchar(b, '"');
+}
+
+/* Shows what the library's function gives for the words: the first alone, the
+ * others, if any, in a table. */
+static void show_words(repl_session *session, const char *function,
+                       const char *rest)
+{
+    char *words[MOST_WORDS], *text;
+    lua_State *L = session->L;
+    luaL_Buffer b;
+    text = lua_newuserdata(L, strlen(rest) + 1);
+    int count = cut_words(strcpy(text, rest), words);
+    luaL_buffinit(L, &b);
+    for (int i = 0; i < count; i++) {
+        if (i > 0)
+            luaL_addstring(&b, i == 1 ? ", {" : ", ");
+        add_quoted(&b, words[i]);
+    }
+    luaL_addstring(&b, count > 1 ? "}" : "");
+    luaL_pushresult(&b);
+    repl_show_call(session, function, lua_tostring(L, -1));
+    lua_pop(L, 2);
+}
+
+void repl_run_save(repl_session *session, const char *rest)
+{
+    if (rest[0] == '\0')
+        repl_complain(":save needs a file: :save work.lum");
+    else
+        show_words(session, "save_session", rest);
+}
+
+void repl_run_load(repl_session *session, const char *rest)
+{
+    if (rest[0] == '\0')
+        repl_complain(":load needs a file: :load work.lum");
+    else
+        show_words(session, "load_session", rest);
 }
 
 void repl_run_quit(repl_session *session, const char *rest)

@@ -34,7 +34,9 @@ void repl_show_call(repl_session *session, const char *function,
 {
     const char *text = lua_pushfstring(session->L, "require 'lumat'.%s(%s)",
                                        function, arguments);
+    session->keeps_ans = 1;
     repl_evaluate(session, text);
+    session->keeps_ans = 0;
     lua_pop(session->L, 1);
 }
 

@@ -61,7 +61,7 @@ static void echo(repl_session *session, int first, int shown)
 {
     lua_State *L = session->L;
     int has_results = lua_gettop(L) >= first;
-    if (has_results && !lua_isnil(L, first))
+    if (has_results && !lua_isnil(L, first) && !session->keeps_ans)
         lumat_set_ans(L, first);
     if (!shown)
         return;

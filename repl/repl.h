@@ -9,6 +9,7 @@ typedef struct repl_session {
     lumat_style style; /* of the screen, as of the last prompt */
     double seconds;    /* that the last call took */
     int quit;          /* set to leave after this entry */
+    int keeps_ans;     /* what a command shows is no result of the user's */
     char prompt[64];
     char *text; /* the entry being typed or run */
 } repl_session;

@@ -9,7 +9,8 @@ local format, huge, match = string.format, math.huge, string.match
 
 -- f as its callers see it: an error raised in a file of the library, or by a
 -- function called from there, has the place of f's caller.
-local files = {checks = true, products = true, rungs = true, timing = true}
+local files = {checks = true, products = true, rungs = true, sessions = true,
+    timing = true}
 local function placed(f)
     local function finish(ok, ...)
         if ok then return ... end

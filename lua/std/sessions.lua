@@ -1,0 +1,452 @@
+-- Saving a session's variables and bringing them back. A session file is a zip
+-- archive: each matrix is a part NAME.npy, and "session.txt" tells, one record
+-- a line, which parts, views and tables there are and what names have them.
+local library = ...
+local checks = require "lumat.checks"
+local parts = require "lumat.parts"
+local fail = checks.fail
+local getmetatable, ipairs, next, pairs, rawset = getmetatable, ipairs, next,
+    pairs, rawset
+local setmetatable, tonumber, tostring, type = setmetatable, tonumber, tostring,
+    type
+local concat, sort, unpack = table.concat, table.sort, table.unpack
+local byte, char, find, format, gmatch, gsub, match, sub = string.byte,
+    string.char, string.find, string.format, string.gmatch, string.gsub,
+    string.match, string.sub
+local to_integer, math_type, huge = math.tointeger, math.type, math.huge
+local HEADER = "lumat session 1"
+local LISTED = 8
+
+-- --- values as words ---------------------------------------------------------
+
+-- A string without blanks or control characters in it.
+local function escape(text)
+    return (gsub(text, "[%c \\\x7f]", function(c)
+        return format("\\%03d", byte(c))
+    end))
+end
+
+local function unescape(text)
+    return (gsub(text, "\\(%d%d%d)", function(digits)
+        return char(tonumber(digits) % 256)
+    end))
+end
+
+local function number_word(x)
+    if math_type(x) == "integer" then return format("i%d", x) end
+    if x ~= x then return "dnan" end
+    if x == huge or x == -huge then return x > 0 and "dinf" or "d-inf" end
+    return format("d%a", x)
+end
+
+local special = {nan = 0 / 0, inf = huge, ["-inf"] = -huge}
+
+-- --- what can be saved -------------------------------------------------------
+
+-- A saver goes through values, numbering each matrix and table once.
+local saver = {}
+saver.__index = saver
+
+local function new_saver()
+    return setmetatable({ids = {}, tables = {}, owners = {}, others = {},
+        taken = {["session.txt"] = true}, records = {}, skipped = {}, count = 0,
+        modules = {}}, saver)
+end
+
+function saver:record(...)
+    self.records[#self.records + 1] = concat({...}, " ")
+end
+
+function saver:skip(place, what)
+    self.skipped[#self.skipped + 1] = format("%s (%s)", place, what)
+end
+
+function saver:number(value)
+    self.count = self.count + 1
+    self.ids[value] = self.count
+    return self.count
+end
+
+-- A part's name after the place of its value: "A.npy", "net.weights.npy".
+function saver:part_name(place, ending)
+    local base = gsub(sub(place, 1, 100), "[^%w_.-]", "_")
+    local name, n = base .. ending, 1
+    while self.taken[name] do
+        n = n + 1
+        name = format("%s-%d%s", base, n, ending)
+    end
+    self.taken[name] = true
+    return name
+end
+
+-- Is value one that an entry or a name can have? Matrices are noted for
+-- later: which of them are views is known when all are.
+function saver:accepts(value, place)
+    local kind = type(value)
+    if kind == "boolean" or kind == "number" or kind == "string" then
+        return true
+    elseif self.ids[value] then
+        return true
+    elseif kind == "table" and not self.modules[value] then
+        self.tables[#self.tables + 1] = {value, place}
+        self:number(value)
+        return true
+    end
+    local matrix, alive = parts.kind(value)
+    if matrix and alive then
+        local list = matrix == "matrix" and self.owners or self.others
+        list[#list + 1] = {value, place}
+        self:number(value)
+        return true
+    end
+    self:skip(place, matrix and "a matrix that is gone" or
+        kind == "table" and "a module" or
+        (kind == "userdata" and "a value of a library" or "a " .. kind))
+    return false
+end
+
+function saver:word(value)
+    local kind = type(value)
+    if kind == "boolean" then return tostring(value) end
+    if kind == "number" then return number_word(value) end
+    if kind == "string" then return "s" .. escape(value) end
+    return "v" .. self.ids[value]
+end
+
+-- What a table's entries add to the place of the table.
+local function place_of(place, key)
+    if type(key) == "string" and find(key, "^[%a_][%w_]*$") then
+        return place .. "." .. key
+    end
+    return format("%s[%s]", place,
+        type(key) == "string" and format("%q", key) or tostring(key))
+end
+
+-- Goes through the tables found; more may come to light on the way.
+function saver:walk()
+    local entries, i = {}, 1
+    while self.tables[i] do
+        local t, place = self.tables[i][1], self.tables[i][2]
+        local id = self.ids[t]
+        entries[#entries + 1] = {"t", id}
+        if getmetatable(t) ~= nil then
+            self:skip(place .. "'s metatable", "the entries are saved")
+        end
+        for key, value in next, t do
+            local where = place_of(place, key)
+            if self:accepts(key, where) and self:accepts(value, where) then
+                entries[#entries + 1] = {"e", id, key, value}
+            end
+        end
+        i = i + 1
+    end
+    for _, e in ipairs(entries) do
+        if e[1] == "t" then
+            self:record("t", e[2])
+        else
+            self:record("e", e[2], self:word(e[3]), self:word(e[4]))
+        end
+    end
+end
+
+-- --- writing -----------------------------------------------------------------
+
+-- Matrices without gaps first, the largest before its parts, so that a view
+-- finds its owner written.
+local function by_size(a, b)
+    local x, y = a[1], b[1]
+    if x.rows * x.cols ~= y.rows * y.cols then
+        return x.rows * x.cols > y.rows * y.cols
+    end
+    return a[2] < b[2]
+end
+
+function saver:write_view(A, owners)
+    for _, owner in ipairs(owners) do
+        local numbers = {parts.view_of(owner, A)}
+        if #numbers > 0 then
+            self:record("w", self.ids[A], self.ids[owner], unpack(numbers))
+            return true
+        end
+    end
+end
+
+function saver:write_matrices(archive)
+    local written = {}
+    sort(self.owners, by_size)
+    for _, item in ipairs(self.owners) do
+        local A, place = item[1], item[2]
+        if not self:write_view(A, written) then
+            local name = self:part_name(place, ".npy")
+            parts.write_matrix(archive, name, A)
+            self:record("m", self.ids[A], name, A.device)
+            written[#written + 1] = A
+        end
+    end
+    for _, item in ipairs(self.others) do
+        local S = item[1]
+        local name = self:part_name(item[2], ".entries")
+        parts.write_sparse(archive, name, S)
+        self:record("p", self.ids[S], name, S.device, S.dtype, S.rows, S.cols)
+    end
+end
+
+-- The user's variables: names and values, sorted, locals under "l".
+local function gather(wanted)
+    local session, base = parts.variables()
+    local list, found = {}, {}
+    local function add(kind, source, name, value)
+        if type(name) == "string" and (not wanted or wanted[name]) then
+            list[#list + 1] = {kind, name, value}
+            found[name] = true
+        end
+    end
+    for name, value in next, session do add("l", session, name, value) end
+    for name, value in next, _G do
+        if base[name] ~= value and name ~= "arg" then
+            add("g", _G, name, value)
+        end
+    end
+    for name in pairs(wanted or {}) do
+        if not found[name] then
+            fail("save_session", "there is no variable %s", name)
+        end
+    end
+    sort(list, function(a, b)
+        if a[2] ~= b[2] then return a[2] < b[2] end
+        return a[1] < b[1]
+    end)
+    return list
+end
+
+local function listed(names)
+    local text = concat(names, ", ", 1, #names < LISTED and #names or LISTED)
+    return #names <= LISTED and text or
+        format("%s and %d more", text, #names - LISTED)
+end
+
+local function plural(n, what)
+    return format("%d %s%s", n, what, n == 1 and "" or "s")
+end
+
+-- The file's name, with the ending of sessions when it has none.
+local function session_path(who, path)
+    if type(path) ~= "string" or path == "" then
+        fail(who, "needs a file's name, such as \"work.lum\"")
+    elseif find(path, "\0", 1, true) then
+        fail(who, "the path has a zero byte in it")
+    end
+    local ending = match(path, "%.(%w+)$")
+    if ending and ending ~= "lum" then
+        fail(who, "'%s' does not end in .lum; %s", path,
+            who == "save_session" and
+            "save(A, \"f.npy\") is for one matrix" or
+            "load \"f.npy\" reads one matrix")
+    end
+    return ending and path or path .. ".lum"
+end
+
+local function wanted_names(names)
+    if names == nil then return nil end
+    if type(names) == "string" then names = {names} end
+    if type(names) ~= "table" then
+        fail("save_session", "the names are %s, expected a table of strings",
+            checks.brief(names))
+    end
+    local wanted = {}
+    for _, name in ipairs(names) do
+        if type(name) ~= "string" then
+            fail("save_session", "a name is %s, expected a string",
+                checks.brief(name))
+        end
+        wanted[name] = true
+    end
+    return wanted
+end
+
+-- Tables were walked before the matrices were written, since they hold some;
+-- what was noted of them follows here.
+function saver:walk_records(variables)
+    for _, line in ipairs(self.late) do
+        self.records[#self.records + 1] = line
+    end
+    for _, v in ipairs(variables) do
+        self:record(v[1], self:word(v[2]), self:word(v[3]))
+    end
+end
+
+local function write(path, s, variables)
+    local archive <close> = parts.create(path)
+    s:write_matrices(archive)
+    s:walk_records(variables)
+    parts.write_text(archive, "session.txt",
+        HEADER .. "\n" .. concat(s.records, "\n") .. "\n")
+    parts.commit(archive)
+end
+
+checks.add("save_session", "save_session(path [, names])",
+    "Saves your variables (or those named in a table): matrices of every " ..
+    "kind, numbers, strings, booleans, and tables of these, also such as " ..
+    "share or contain each other; views stay views. Functions are left out " ..
+    "and named. The file is replaced whole or, when stopped, stays as it " ..
+    "was. At the prompt :save work.lum; numpy.load opens it too.",
+    "type(save_session)", "function",
+    function(path, names)
+        path = session_path("save_session", path)
+        local s, kept = new_saver(), {}
+        for name, module in pairs(package.loaded) do
+            s.modules[module] = true
+        end
+        s.modules[_G] = true
+        for _, v in ipairs(gather(wanted_names(names))) do
+            if s:accepts(v[3], v[2]) then kept[#kept + 1] = v end
+        end
+        s:walk()
+        s.late, s.records = s.records, {}
+        write(path, s, kept)
+        local text = format("saved %s in %s", plural(#kept, "variable"), path)
+        if #s.skipped > 0 then
+            text = text .. "; left out: " .. listed(s.skipped)
+        end
+        return checks.shown({variables = #kept, path = path,
+            skipped = s.skipped}, text)
+    end)
+
+-- --- reading -----------------------------------------------------------------
+
+local readers = {}
+
+local function damaged(path, line, what)
+    fail("load_session", "'%s' is no session file of this version: record %d%s",
+        path, line, what and ": " .. what or "")
+end
+
+-- The value a word stands for; values holds matrices and tables by number.
+local function read_word(word, values)
+    word = word or ""
+    local kind, rest = sub(word, 1, 1), sub(word, 2)
+    if word == "true" or word == "false" then return word == "true" end
+    if kind == "s" then return unescape(rest) end
+    if kind == "i" then return to_integer(tonumber(rest)) end
+    if kind == "d" then return special[rest] or tonumber(rest) end
+    if kind == "v" then return values[to_integer(tonumber(rest))] end
+end
+
+local function integers(words, first)
+    local list = {}
+    for i = first, #words do list[#list + 1] = to_integer(tonumber(words[i])) end
+    return list
+end
+
+-- m number part device
+function readers.m(s, words)
+    if #words ~= 4 then return false end
+    local device = s:device(words[4])
+    s.values[tonumber(words[2])] = parts.read_matrix(s.archive, words[3],
+        device)
+end
+
+-- w number owner ndim rows cols row_stride col_stride offset
+function readers.w(s, words)
+    local numbers = integers(words, 2)
+    local owner = s.values[numbers[2]]
+    if #numbers ~= 8 or type(owner) ~= "userdata" then return false end
+    local view = parts.view(owner, unpack(numbers, 3))
+    s.values[numbers[1]] = view
+    return view ~= nil
+end
+
+-- p number part device dtype rows cols
+function readers.p(s, words)
+    local sizes = integers(words, 6)
+    if #words ~= 7 or #sizes ~= 2 then return false end
+    s.values[tonumber(words[2])] = parts.read_sparse(s.archive, words[3],
+        s:device(words[4]), words[5], sizes[1], sizes[2])
+end
+
+-- t number
+function readers.t(s, words)
+    s.values[tonumber(words[2])] = s:table(tonumber(words[2]))
+end
+
+-- e table key value: a key or value may be a table that comes later.
+function readers.e(s, words)
+    s.entries[#s.entries + 1] = words
+end
+
+function readers.g(s, words) s.names[#s.names + 1] = words end
+readers.l = readers.g
+
+local session = {}
+session.__index = session
+
+function session:table(id)
+    local t = self.values[id] or {}
+    self.values[id] = t
+    return t
+end
+
+function session:device(name)
+    local there = parts.usable_device(name)
+    if there ~= name then self.moved = there end
+    return there
+end
+
+function session:fill_tables(path)
+    for _, words in ipairs(self.entries) do
+        local t = self.values[tonumber(words[2])]
+        local key = read_word(words[3], self.values)
+        local value = read_word(words[4], self.values)
+        if type(t) ~= "table" or key == nil or key ~= key or value == nil then
+            damaged(path, words.line)
+        end
+        t[key] = value
+    end
+end
+
+local function read(path)
+    local archive <close> = parts.open(path)
+    local s = setmetatable({archive = archive, values = {}, entries = {},
+        names = {}}, session)
+    local text, line = parts.read_text(archive, "session.txt"), 0
+    for record in gmatch(text, "[^\n]+") do
+        line = line + 1
+        local words = {line = line}
+        for word in gmatch(record, "[^ ]+") do words[#words + 1] = word end
+        if line == 1 then
+            if record ~= HEADER then damaged(path, 1, record) end
+        else
+            local reader = readers[words[1]]
+            if not reader or #words < 2 or reader(s, words) == false then
+                damaged(path, line)
+            end
+        end
+    end
+    s:fill_tables(path)
+    return s
+end
+
+checks.add("load_session", "load_session(path)",
+    "Brings back what save_session wrote: each variable under its name, on " ..
+    "the device it was on where there is one. Variables of other names stay. " ..
+    "Nothing is changed when the file cannot be read whole.",
+    "type(load_session)", "function",
+    function(path)
+        path = session_path("load_session", path)
+        local s, locals = read(path), (parts.variables())
+        local values = {}
+        for i, words in ipairs(s.names) do
+            values[i] = read_word(words[3], s.values)
+            if values[i] == nil or sub(words[2], 1, 1) ~= "s" then
+                damaged(path, words.line)
+            end
+        end
+        for i, words in ipairs(s.names) do
+            rawset(words[1] == "l" and locals or _G,
+                read_word(words[2], s.values), values[i])
+        end
+        if s.moved then
+            io.stderr:write(format("note: a device of '%s' is not here; its " ..
+                "matrices are on %s\n", path, s.moved))
+        end
+    end)

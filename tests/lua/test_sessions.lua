@@ -1,0 +1,303 @@
+-- save_session and load_session: what comes back, and what bad files do.
+local lu = require "luaunit"
+local common = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
+local parts = require "lumat.parts"
+local inf, nan = math.huge, 0 / 0
+local program = os.getenv("LUMAT")
+local folder = os.tmpname()
+os.remove(folder)
+local names = {}
+
+local function path(name)
+    local p = folder .. "-" .. name .. ".lum"
+    names[#names + 1] = p
+    return p
+end
+
+local function content(name)
+    local f = io.open(name, "rb")
+    local text = f and f:read("a")
+    if f then f:close() end
+    return text
+end
+
+local function write(name, text)
+    local f = assert(io.open(name, "wb"))
+    f:write(text)
+    f:close()
+end
+
+-- Saves the variables, forgets them, and brings them back as globals.
+local function round_trip(variables, name)
+    local list, p = {}, path(name or "round")
+    for key, value in pairs(variables) do
+        _G[key] = value
+        list[#list + 1] = key
+    end
+    local report = save_session(p, list)
+    for key in pairs(variables) do _G[key] = nil end
+    load_session(p)
+    local back = {}
+    for key in pairs(variables) do
+        back[key] = _G[key]
+        _G[key] = nil
+    end
+    return back, report
+end
+
+-- A session file with these records in place of what save_session writes.
+local function forge(records, write_more)
+    local p = path("forged")
+    local archive <close> = parts.create(p)
+    parts.write_matrix(archive, "A.npy", mat{{1, 2, 3}, {4, 5, 6}})
+    parts.write_text(archive, "session.txt", records)
+    if write_more then write_more(archive) end
+    parts.commit(archive)
+    return p
+end
+
+TestSessions = {}
+
+function TestSessions:tearDown()
+    for _, name in ipairs(names) do os.remove(name) end
+    names = {}
+end
+
+function TestSessions:test_plain_values()
+    local odd = {}
+    for c = 0, 255 do odd[#odd + 1] = string.char(c) end
+    local x = {a1 = 1, a2 = 1.0, a3 = -0.0, a4 = inf, a5 = -inf,
+        a6 = math.mininteger, a7 = math.maxinteger, a8 = 2.0 ^ -1074,
+        a9 = 0.1, b1 = true, b2 = false, b3 = "", b4 = table.concat(odd),
+        b5 = "t1 \\032 \n"}
+    local y = round_trip(x)
+    for key, value in pairs(x) do
+        lu.assertTrue(y[key] == value, key)
+        lu.assertEquals(math.type(y[key]), math.type(value), key)
+    end
+    lu.assertEquals(1 / y.a3, -inf)
+    y = round_trip({q = nan})
+    lu.assertTrue(y.q ~= y.q)
+end
+
+function TestSessions:test_tables()
+    local shared = {7}
+    local t = {1, nil, 3, shared, again = shared, [2.5] = "x", [true] = false,
+        [shared] = "by table", [-1] = "below"}
+    t.self = t
+    local y = round_trip({t = t, u = shared})
+    lu.assertEquals(y.t[1], 1)
+    lu.assertNil(y.t[2])
+    lu.assertTrue(y.t[4] == y.t.again and y.t[4] == y.u)
+    lu.assertTrue(y.t.self == y.t)
+    lu.assertEquals(y.t[2.5], "x")
+    lu.assertIsFalse(y.t[true])
+    lu.assertEquals(y.t[y.u], "by table")
+    lu.assertEquals(y.t[-1], "below")
+    local deep, list = {}, {}
+    deep.last = list
+    for i = 1, 20000 do deep = {deep, i} end
+    y = round_trip({deep = deep}).deep
+    for i = 20000, 1, -1 do
+        assert(y[2] == i)
+        y = y[1]
+    end
+    lu.assertEquals(y.last, {})
+end
+
+function TestSessions:test_matrices()
+    local special = mat({{nan, inf, -inf}, {-0.0, 2.0 ^ -149, 1}})
+    local x = {A = special, B = rand(5, 7, {dtype = "f64"}), v = vec{1, 2, 3},
+        m = special:isnan(), e = zeros(0, 3), w = zeros(0),
+        large = rand(1500, 1111), wide = rand(2, 1200000)}
+    local y = round_trip(x)
+    for key, value in pairs(x) do
+        lu.assertEquals(y[key].dtype, value.dtype, key)
+        lu.assertEquals(y[key].shape, value.shape, key)
+        lu.assertEquals(y[key].device, value.device, key)
+    end
+    lu.assertTrue(y.B == x.B and y.v == x.v and y.m == x.m and
+        y.large == x.large and y.wide == x.wide)
+    for i = 1, 2 do
+        for j = 1, 3 do
+            lu.assertTrue(common.same(y.A(i, j), special(i, j)))
+        end
+    end
+end
+
+function TestSessions:test_views_stay_views()
+    local A = mat{{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}}
+    local y = round_trip({A = A, At = A.T, row = A[2], block = A["2:3, ::2"],
+        twice = {A, A[3]}, back = A["::-1, :"]})
+    y.A[{2, 3}] = 70
+    lu.assertEquals(y.At(3, 2), 70)
+    lu.assertEquals(y.row(3), 70)
+    lu.assertEquals(y.block(1, 2), 70)
+    lu.assertEquals(y.back(2, 3), 70)
+    lu.assertTrue(y.twice[1] == y.A)
+    y.twice[2][1] = -9
+    lu.assertEquals(y.A(3, 1), -9)
+    -- without their owner, views are matrices of their own
+    y = round_trip({At = A.T, row = A[1]})
+    lu.assertTrue(y.At == A.T and y.row == A[1])
+end
+
+function TestSessions:test_sparse()
+    local S = sparse(vec{1, 3, 3}, vec{2, 1, 4}, vec{5, -1, 0.1}, 3, 4)
+    local D = sparse(vec{1, 2}, vec{1, 2}, vec({0.1, 0.2}, {dtype = "f64"}), 2,
+        2)
+    local n = 70000
+    local many = sparse(range(1, n), range(1, n), rand(n), n, n)
+    local y = round_trip({S = S, D = D, none = sparse(zeros(2, 2)), many = many})
+    lu.assertTrue(y.S == S and y.D == D and y.many == many)
+    lu.assertEquals(y.D.dtype, D.dtype)
+    lu.assertEquals(y.none.nnz, 0)
+    lu.assertEquals(y.none.shape, {2, 2})
+end
+
+function TestSessions:test_what_is_left_out()
+    local freed = ones(2, 2)
+    freed:free()
+    local _, report = round_trip({f = print, co = coroutine.create(print),
+        file = io.stdout, lib = string, freed = freed,
+        t = setmetatable({1, f = print}, {__index = {}})})
+    lu.assertEquals(report.variables, 1)
+    local text = tostring(report)
+    for _, part in ipairs{"f (a function)", "co (a thread)",
+        "file (a value of a library)", "lib (a module)",
+        "freed (a matrix that is gone)", "t.f (a function)",
+        "t's metatable (the entries are saved)"} do
+        lu.assertStrContains(text, part)
+    end
+end
+
+function TestSessions:test_names_of_parts()
+    local p = path("parts")
+    _G.A, _G.net = ones(1), {w = ones(2), ["a/../b"] = ones(3), [1] = ones(4)}
+    _G["odd name"] = ones(5)
+    save_session(p, {"A", "net", "odd name"})
+    local A, net = _G.A, _G.net
+    _G.A, _G.net, _G["odd name"] = nil, nil, nil
+    local archive <close> = parts.open(p)
+    for _, name in ipairs{"A.npy", "net.w.npy", "odd_name.npy"} do
+        lu.assertTrue(parts.read_matrix(archive, name, common.device).rows > 0)
+    end
+    load_session(p)
+    lu.assertTrue(_G.net["a/../b"] == ones(3) and _G.net[1] == ones(4))
+    lu.assertTrue(_G["odd name"] == ones(5))
+    _G.A, _G.net, _G["odd name"] = nil, nil, nil
+end
+
+function TestSessions:test_wrong_arguments()
+    local function fails(text, f, ...)
+        lu.assertErrorMsgContains(text, f, ...)
+    end
+    fails("needs a file's name", save_session)
+    fails("zero byte", save_session, "a\0b")
+    fails("'x.csv' does not end in .lum; save(A", save_session, "x.csv")
+    fails("load \"f.npy\" reads one", load_session, "x.npy")
+    fails("no variable nothing_so_called", save_session, path("none"),
+        {"nothing_so_called"})
+    fails("a name is 3", save_session, path("none"), {3})
+    fails("the names are 3", save_session, path("none"), 3)
+    fails("No such file", load_session, folder .. "-none")
+    fails("No such file", save_session, folder .. "/none/x")
+    fails("test_sessions.lua:", function()
+        load_session(folder .. "-none")
+    end)
+    write(path("text"), "no archive")
+    fails("is no archive", load_session, folder .. "-text")
+    write(path("empty"), "")
+    fails("is no archive", load_session, folder .. "-empty")
+end
+
+-- Whatever the bytes are, loading gives an error or values, and an error
+-- changes no variable.
+function TestSessions:test_damaged_files()
+    local p = path("damaged")
+    _G.sessions_A, _G.sessions_t = mat{{1, 2}, {3, 4}}, {1, "x", {2}}
+    _G.sessions_S = sparse(eye(3))
+    save_session(p, {"sessions_A", "sessions_t", "sessions_S"})
+    local good, failures = content(p), 0
+    _G.sessions_A, _G.sessions_t, _G.sessions_S = nil, nil, nil
+    for i = 1, #good do
+        local byte = (good:byte(i) + 1 + i * 37 % 255) % 256
+        write(p, good:sub(1, i - 1) .. string.char(byte) .. good:sub(i + 1))
+        if not pcall(load_session, p) then
+            failures = failures + 1
+            lu.assertNil(_G.sessions_A)
+        end
+        _G.sessions_A, _G.sessions_t, _G.sessions_S = nil, nil, nil
+    end
+    lu.assertTrue(failures > #good / 2)
+    for i = 0, #good - 1, 7 do
+        write(p, good:sub(1, i))
+        if pcall(load_session, p) then -- the archive's empty comment is cut
+            lu.assertTrue(i >= #good - 3)
+            lu.assertTrue(_G.sessions_A == mat{{1, 2}, {3, 4}})
+        end
+    end
+    _G.sessions_A, _G.sessions_t, _G.sessions_S = nil, nil, nil
+end
+
+function TestSessions:test_forged_records()
+    local head = "lumat session 1\nm 1 A.npy " .. common.device .. "\n"
+    local function load(records)
+        local ok, message = pcall(load_session, forge(head .. records))
+        _G.forged = nil
+        return ok, message
+    end
+    lu.assertTrue(load("w 2 1 2 3 2 1 3 0\ng sforged v2\n"))
+    for _, records in ipairs{"w 2 1 2 3 2 1 3 1", "w 2 1 2 3 2 1 3 -1",
+        "w 2 1 2 4 2 1 3 0", "w 2 1 3 2 2 1 1 0", "w 2 1 1 2 2 1 1 0",
+        "w 2 1 2 9223372036854775807 9223372036854775807 1 1 0",
+        "w 2 1 2 4611686018427387904 2 4 1 0", "w 2 1 2 2 2 -1 1 0",
+        "w 2 9 2 2 2 1 1 0", "w 2 1 2 2 2 x 1 0", "w 2 1 2 2 2", "w",
+        "t 2\ne 2 dnan i1", "t 2\ne 2 v7 i1", "t 2\ne 2 i1 v7", "e 2 i1 i1",
+        "t 2\ne 2 i1", "t 2\ne 2 ix i1", "g sforged v9", "g sforged",
+        "g i3 i4", "z 1 2", "p 2 A.npy cpu f32 2 2", "p 2 none cpu f32 2 2",
+        "m 2 none cpu", "m 2 session.txt cpu"} do
+        local ok, message = load(records .. "\n")
+        lu.assertFalse(ok, records)
+        lu.assertStrContains(message, "load_session: ", records)
+    end
+    local ok, message = pcall(load_session, forge("lumat session 2\n"))
+    lu.assertFalse(ok)
+    lu.assertStrContains(message, "record 1: lumat session 2")
+    -- entries of a sparse matrix that lie outside of it
+    lu.assertFalse((pcall(load_session, forge(head ..
+        "p 2 S cpu f32 2 2\ng sforged v2\n", function(archive)
+            parts.write_text(archive, "S", string.pack("<i8i8d", 5, 0, 1))
+        end))))
+end
+
+-- A device that is not here: the default one, and a note.
+function TestSessions:test_other_device()
+    local p = forge("lumat session 1\nm 1 A.npy cuda:77\ng sforged v1\n")
+    local old, said = io.stderr, ""
+    io.stderr = {write = function(_, text) said = said .. text end}
+    local ok, message = pcall(load_session, p)
+    io.stderr = old
+    lu.assertTrue(ok, message)
+    lu.assertStrContains(said, "its matrices are on " .. common.device)
+    lu.assertEquals(_G.forged(2, 3), 6)
+    _G.forged = nil
+end
+
+-- A full disk, here a limit on a file's size, leaves the old file.
+function TestSessions:test_full_disk()
+    local p = path("full")
+    write(p, "old")
+    local log = path("log")
+    os.execute(("(trap '' XFSZ; ulimit -f 64; exec '%s' --device cpu -e " ..
+        "'A = rand(1000, 1000) save_session(\"%s\", {\"A\"})') 2>'%s'")
+        :format(program, p, log))
+    lu.assertEquals(content(p), "old")
+    lu.assertStrContains(content(log), "File too large")
+    local left = io.popen("ls -A '" .. p:match("^(.*)/") ..
+        "' | grep -c '^[.]lumat-.*tmp$'")
+    lu.assertEquals(left:read("n"), 0)
+    left:close()
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))
