@@ -290,7 +290,7 @@ checks.add("save_session", "save_session(path [, names])",
     "share or contain each other; views stay views. Functions are left out " ..
     "and named. The file is replaced whole or, when stopped, stays as it " ..
     "was. At the prompt :save work.lum; numpy.load opens it too.",
-    "type(save_session)", "function",
+    "type(save_session)", "'function'",
     function(path, names)
         path = session_path("save_session", path)
         local s, kept = new_saver(), {}
@@ -430,7 +430,7 @@ checks.add("load_session", "load_session(path)",
     "Brings back what save_session wrote: each variable under its name, on " ..
     "the device it was on where there is one. Variables of other names stay. " ..
     "Nothing is changed when the file cannot be read whole.",
-    "type(load_session)", "function",
+    "type(load_session)", "'function'",
     function(path)
         path = session_path("load_session", path)
         local s, locals = read(path), (parts.variables())
