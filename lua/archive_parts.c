@@ -1,6 +1,6 @@
 /* What sessions are saved with: matrices and texts as parts of an archive,
  * views described against their owner, and the prompt's variables. For
- * lua/std/sessions.lua, as package.loaded["lumat.parts"]. */
+ * lua/std/session_*.lua, as package.loaded["lumat.parts"]. */
 #include "archive.h"
 #include "library.h"
 #include "npy.h"

@@ -9,14 +9,15 @@ local format, huge, match = string.format, math.huge, string.match
 
 -- f as its callers see it: an error raised in a file of the library, or by a
 -- function called from there, has the place of f's caller.
-local files = {checks = true, products = true, rungs = true, sessions = true,
+local files = {checks = true, products = true, rungs = true,
+    session_load = true, session_save = true, saved_words = true,
     timing = true}
 local function placed(f)
     local function finish(ok, ...)
         if ok then return ... end
         local message = ...
         if type(message) == "string" then
-            local file, text = match(message, "^(%a+):%d+: (.*)$")
+            local file, text = match(message, "^([%a_]+):%d+: (.*)$")
             if files[file] then error(text, 2) end
         end
         error(message, 0)

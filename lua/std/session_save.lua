@@ -1,47 +1,15 @@
--- Saving a session's variables and bringing them back. A session file is a zip
--- archive: each matrix is a part NAME.npy, and "session.txt" tells, one record
--- a line, which parts, views and tables there are and what names have them.
+-- save_session: variables to a file, see saved_words.lua.
 local library = ...
 local checks = require "lumat.checks"
 local parts = require "lumat.parts"
+local words = require "lumat.saved_words"
 local fail = checks.fail
-local getmetatable, ipairs, next, pairs, rawset = getmetatable, ipairs, next,
-    pairs, rawset
-local setmetatable, tonumber, tostring, type = setmetatable, tonumber, tostring,
-    type
+local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
+local setmetatable, tostring, type = setmetatable, tostring, type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
-local byte, char, find, format, gmatch, gsub, match, sub = string.byte,
-    string.char, string.find, string.format, string.gmatch, string.gsub,
-    string.match, string.sub
-local to_integer, math_type, huge = math.tointeger, math.type, math.huge
-local HEADER = "lumat session 1"
+local find, format, gsub, sub = string.find, string.format, string.gsub,
+    string.sub
 local LISTED = 8
-
--- --- values as words ---------------------------------------------------------
-
--- A string without blanks or control characters in it.
-local function escape(text)
-    return (gsub(text, "[%c \\\x7f]", function(c)
-        return format("\\%03d", byte(c))
-    end))
-end
-
-local function unescape(text)
-    return (gsub(text, "\\(%d%d%d)", function(digits)
-        return char(tonumber(digits) % 256)
-    end))
-end
-
-local function number_word(x)
-    if math_type(x) == "integer" then return format("i%d", x) end
-    if x ~= x then return "dnan" end
-    if x == huge or x == -huge then return x > 0 and "dinf" or "d-inf" end
-    return format("d%a", x)
-end
-
-local special = {nan = 0 / 0, inf = huge, ["-inf"] = -huge}
-
--- --- what can be saved -------------------------------------------------------
 
 -- A saver goes through values, numbering each matrix and table once.
 local saver = {}
@@ -108,8 +76,8 @@ end
 function saver:word(value)
     local kind = type(value)
     if kind == "boolean" then return tostring(value) end
-    if kind == "number" then return number_word(value) end
-    if kind == "string" then return "s" .. escape(value) end
+    if kind == "number" then return words.number(value) end
+    if kind == "string" then return "s" .. words.escape(value) end
     return "v" .. self.ids[value]
 end
 
@@ -229,23 +197,6 @@ local function plural(n, what)
     return format("%d %s%s", n, what, n == 1 and "" or "s")
 end
 
--- The file's name, with the ending of sessions when it has none.
-local function session_path(who, path)
-    if type(path) ~= "string" or path == "" then
-        fail(who, "needs a file's name, such as \"work.lum\"")
-    elseif find(path, "\0", 1, true) then
-        fail(who, "the path has a zero byte in it")
-    end
-    local ending = match(path, "%.(%w+)$")
-    if ending and ending ~= "lum" then
-        fail(who, "'%s' does not end in .lum; %s", path,
-            who == "save_session" and
-            "save(A, \"f.npy\") is for one matrix" or
-            "load \"f.npy\" reads one matrix")
-    end
-    return ending and path or path .. ".lum"
-end
-
 local function wanted_names(names)
     if names == nil then return nil end
     if type(names) == "string" then names = {names} end
@@ -280,7 +231,7 @@ local function write(path, s, variables)
     s:write_matrices(archive)
     s:walk_records(variables)
     parts.write_text(archive, "session.txt",
-        HEADER .. "\n" .. concat(s.records, "\n") .. "\n")
+        words.header .. "\n" .. concat(s.records, "\n") .. "\n")
     parts.commit(archive)
 end
 
@@ -292,7 +243,7 @@ checks.add("save_session", "save_session(path [, names])",
     "was. At the prompt :save work.lum; numpy.load opens it too.",
     "type(save_session)", "'function'",
     function(path, names)
-        path = session_path("save_session", path)
+        path = words.path("save_session", path)
         local s, kept = new_saver(), {}
         for name, module in pairs(package.loaded) do
             s.modules[module] = true
@@ -310,143 +261,4 @@ checks.add("save_session", "save_session(path [, names])",
         end
         return checks.shown({variables = #kept, path = path,
             skipped = s.skipped}, text)
-    end)
-
--- --- reading -----------------------------------------------------------------
-
-local readers = {}
-
-local function damaged(path, line, what)
-    fail("load_session", "'%s' is no session file of this version: record %d%s",
-        path, line, what and ": " .. what or "")
-end
-
--- The value a word stands for; values holds matrices and tables by number.
-local function read_word(word, values)
-    word = word or ""
-    local kind, rest = sub(word, 1, 1), sub(word, 2)
-    if word == "true" or word == "false" then return word == "true" end
-    if kind == "s" then return unescape(rest) end
-    if kind == "i" then return to_integer(tonumber(rest)) end
-    if kind == "d" then return special[rest] or tonumber(rest) end
-    if kind == "v" then return values[to_integer(tonumber(rest))] end
-end
-
-local function integers(words, first)
-    local list = {}
-    for i = first, #words do list[#list + 1] = to_integer(tonumber(words[i])) end
-    return list
-end
-
--- m number part device
-function readers.m(s, words)
-    if #words ~= 4 then return false end
-    local device = s:device(words[4])
-    s.values[tonumber(words[2])] = parts.read_matrix(s.archive, words[3],
-        device)
-end
-
--- w number owner ndim rows cols row_stride col_stride offset
-function readers.w(s, words)
-    local numbers = integers(words, 2)
-    local owner = s.values[numbers[2]]
-    if #numbers ~= 8 or type(owner) ~= "userdata" then return false end
-    local view = parts.view(owner, unpack(numbers, 3))
-    s.values[numbers[1]] = view
-    return view ~= nil
-end
-
--- p number part device dtype rows cols
-function readers.p(s, words)
-    local sizes = integers(words, 6)
-    if #words ~= 7 or #sizes ~= 2 then return false end
-    s.values[tonumber(words[2])] = parts.read_sparse(s.archive, words[3],
-        s:device(words[4]), words[5], sizes[1], sizes[2])
-end
-
--- t number
-function readers.t(s, words)
-    s.values[tonumber(words[2])] = s:table(tonumber(words[2]))
-end
-
--- e table key value: a key or value may be a table that comes later.
-function readers.e(s, words)
-    s.entries[#s.entries + 1] = words
-end
-
-function readers.g(s, words) s.names[#s.names + 1] = words end
-readers.l = readers.g
-
-local session = {}
-session.__index = session
-
-function session:table(id)
-    local t = self.values[id] or {}
-    self.values[id] = t
-    return t
-end
-
-function session:device(name)
-    local there = parts.usable_device(name)
-    if there ~= name then self.moved = there end
-    return there
-end
-
-function session:fill_tables(path)
-    for _, words in ipairs(self.entries) do
-        local t = self.values[tonumber(words[2])]
-        local key = read_word(words[3], self.values)
-        local value = read_word(words[4], self.values)
-        if type(t) ~= "table" or key == nil or key ~= key or value == nil then
-            damaged(path, words.line)
-        end
-        t[key] = value
-    end
-end
-
-local function read(path)
-    local archive <close> = parts.open(path)
-    local s = setmetatable({archive = archive, values = {}, entries = {},
-        names = {}}, session)
-    local text, line = parts.read_text(archive, "session.txt"), 0
-    for record in gmatch(text, "[^\n]+") do
-        line = line + 1
-        local words = {line = line}
-        for word in gmatch(record, "[^ ]+") do words[#words + 1] = word end
-        if line == 1 then
-            if record ~= HEADER then damaged(path, 1, record) end
-        else
-            local reader = readers[words[1]]
-            if not reader or #words < 2 or reader(s, words) == false then
-                damaged(path, line)
-            end
-        end
-    end
-    s:fill_tables(path)
-    return s
-end
-
-checks.add("load_session", "load_session(path)",
-    "Brings back what save_session wrote: each variable under its name, on " ..
-    "the device it was on where there is one. Variables of other names stay. " ..
-    "Nothing is changed when the file cannot be read whole.",
-    "type(load_session)", "'function'",
-    function(path)
-        path = session_path("load_session", path)
-        local s, locals = read(path), (parts.variables())
-        local values = {}
-        for i, words in ipairs(s.names) do
-            values[i] = read_word(words[3], s.values)
-            if values[i] == nil or sub(words[2], 1, 1) ~= "s" then
-                damaged(path, words.line)
-            end
-        end
-        for i, words in ipairs(s.names) do
-            rawset(words[1] == "l" and locals or _G,
-                read_word(words[2], s.values), values[i])
-        end
-        if s.moved then
-            io.stderr:write(format("note: a device of '%s' is not here; its " ..
-                "matrices are on %s\n", path, s.moved))
-        end
     end)

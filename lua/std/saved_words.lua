@@ -1,0 +1,62 @@
+-- What files of saved sessions are made of: a file is a zip archive; each
+-- matrix is a part NAME.npy, and "session.txt" tells, one record a line, which
+-- parts, views and tables there are and what names have them. Here: values as
+-- words of a record, and file names.
+local checks = require "lumat.checks"
+local words = {header = "lumat session 1"}
+local tonumber, tostring, type = tonumber, tostring, type
+local byte, char, find, format, gsub, match, sub = string.byte, string.char,
+    string.find, string.format, string.gsub, string.match, string.sub
+local to_integer, math_type, huge = math.tointeger, math.type, math.huge
+
+-- A string without blanks or control characters in it.
+function words.escape(text)
+    return (gsub(text, "[%c \\\x7f]", function(c)
+        return format("\\%03d", byte(c))
+    end))
+end
+
+local function unescape(text)
+    return (gsub(text, "\\(%d%d%d)", function(digits)
+        return char(tonumber(digits) % 256)
+    end))
+end
+
+function words.number(x)
+    if math_type(x) == "integer" then return format("i%d", x) end
+    if x ~= x then return "dnan" end
+    if x == huge or x == -huge then return x > 0 and "dinf" or "d-inf" end
+    return format("d%a", x)
+end
+
+local special = {nan = 0 / 0, inf = huge, ["-inf"] = -huge}
+
+-- The value a word stands for; values holds matrices and tables by number.
+function words.read(word, values)
+    word = word or ""
+    local kind, rest = sub(word, 1, 1), sub(word, 2)
+    if word == "true" or word == "false" then return word == "true" end
+    if kind == "s" then return unescape(rest) end
+    if kind == "i" then return to_integer(tonumber(rest)) end
+    if kind == "d" then return special[rest] or tonumber(rest) end
+    if kind == "v" then return values[to_integer(tonumber(rest))] end
+end
+
+-- The file's name, with the ending of sessions when it has none.
+function words.path(who, path)
+    if type(path) ~= "string" or path == "" then
+        checks.fail(who, "needs a file's name, such as \"work.lum\"")
+    elseif find(path, "\0", 1, true) then
+        checks.fail(who, "the path has a zero byte in it")
+    end
+    local ending = match(path, "%.(%w+)$")
+    if ending and ending ~= "lum" then
+        checks.fail(who, "'%s' does not end in .lum; %s", path,
+            who == "save_session" and
+            "save(A, \"f.npy\") is for one matrix" or
+            "load \"f.npy\" reads one matrix")
+    end
+    return ending and path or path .. ".lum"
+end
+
+package.loaded["lumat.saved_words"] = words
