@@ -1,6 +1,7 @@
 /* A[…] and A(…) in all their forms: keys as places, and reading. */
 #include "index.h"
 #include "hints.h"
+#include "strict.h"
 
 #include <string.h>
 
@@ -144,6 +145,7 @@ void lumat_push_block(lua_State *L, const gpu_matrix *m,
 int lumat_push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j)
 {
     double value;
+    lumat_count_read(L, m);
     lumat_try(L, gpu_get(m, i, j, &value));
     if (m->dtype == GPU_BOOL)
         lua_pushboolean(L, value != 0);

@@ -14,6 +14,7 @@
 typedef struct lumat_options {
     const char *device; /* NULL: chosen at the first matrix */
     int safe;           /* no processes, no debug library, no C modules */
+    int strict;         /* globals that were never set are errors */
     int bytecode;       /* `load` takes precompiled chunks (Lua's own tests) */
 } lumat_options;
 

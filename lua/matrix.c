@@ -185,7 +185,7 @@ static int distance(const char *a, size_t n, const char *b, size_t m)
 const char *lumat_nearest(lua_State *L, const char *word, const char *list)
 {
     size_t length = strlen(word), found = 0;
-    int best = length <= 3 ? 2 : 3; /* edits at which words stop being alike */
+    int best = length <= 4 ? 2 : 3; /* edits at which words stop being alike */
     const char *nearest = NULL;
     for (const char *p = list; *p;) {
         size_t n = strcspn(p, " ");

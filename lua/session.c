@@ -1,7 +1,9 @@
 /* What a prompt needs: compiling entries whose locals survive, calling them
  * so that they can be stopped, and telling what they changed. */
 #include "library.h"
+#include "locals.h"
 #include "lumat.h"
+#include "undefined.h"
 
 #include "lualib.h"
 #include <math.h>
@@ -13,7 +15,7 @@
 
 static const char before_key; /* registry: values before the last entry */
 
-/* The function whose locals are to be kept, while it runs. */
+/* The function that lumat_load gave last. */
 static const void *entry;
 
 /* The thread that runs, for the interrupt; whether it is being stopped, and
@@ -37,44 +39,45 @@ static int is_incomplete(lua_State *L, int status, char last)
     return length >= mark && strcmp(message + length - mark, MARK) == 0;
 }
 
-static int compile(lua_State *L, const char *text, size_t length)
+/* Pushes the code behind a lead, and the function it makes or the message. */
+static int compile(lua_State *L, const char *lead, const char *text,
+                   size_t length)
 {
-    return luaL_loadbufferx(L, text, length, "=" LUMAT_CHUNK, "t");
-}
-
-static int compile_expression(lua_State *L, const char *text, size_t length)
-{
-    lua_pushliteral(L, "return ");
+    lua_pushstring(L, lead);
     lua_pushlstring(L, text, length);
     lua_concat(L, 2);
-    size_t n;
-    const char *code = lua_tolstring(L, -1, &n);
-    int status = compile(L, code, n);
+    const char *code = lua_tolstring(L, -1, &length);
+    return luaL_loadbufferx(L, code, length, "=" LUMAT_CHUNK, "t");
+}
+
+/* Makes the function on top, compiled from the code under it, one of the
+ * session, unless names in it have no value; takes the code away. */
+static int prepare(lua_State *L)
+{
+    size_t length;
+    const char *code = lua_tolstring(L, -2, &length);
+    int status = lumat_check_names(L, code, length);
+    if (status == LUA_OK)
+        status = lumat_join_locals(L, code, length);
+    entry = status == LUA_OK ? lua_topointer(L, -1) : NULL;
     lua_remove(L, -2);
     return status;
 }
 
-/* Globals of the entry go through the session's table. */
-static void enter_session(lua_State *L)
-{
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    if (!lua_setupvalue(L, -2, 1))
-        lua_pop(L, 1);
-}
-
 int lumat_load(lua_State *L, const char *text, size_t length)
 {
-    int status = compile_expression(L, text, length), goes_on = 0;
+    luaL_checkstack(L, 2 * LUA_MINSTACK, NULL);
+    lumat_adopt_locals(L);
+    int status = compile(L, "return ", text, length), goes_on = 0;
     char last = length > 0 ? text[length - 1] : '\0';
     if (status != LUA_OK) {
         goes_on = is_incomplete(L, status, last);
-        lua_pop(L, 1);
-        status = compile(L, text, length);
+        lua_pop(L, 2);
+        status = compile(L, "", text, length);
     }
-    if (status == LUA_OK) {
-        enter_session(L);
-        return LUA_OK;
-    }
+    if (status == LUA_OK)
+        return prepare(L);
+    lua_remove(L, -2);
     if (!goes_on && !is_incomplete(L, status, last)) {
         lumat_explain_syntax(L, text, length);
         return status;
@@ -82,29 +85,6 @@ int lumat_load(lua_State *L, const char *text, size_t length)
     lua_pop(L, 1);
     lumat_push_open_construct(L, text, length);
     return LUMAT_INCOMPLETE;
-}
-
-/* --- locals that survive -------------------------------------------------- */
-
-static void keep_locals(lua_State *L, lua_Debug *ar)
-{
-    const char *name;
-    lua_getinfo(L, "f", ar);
-    int is_entry = lua_topointer(L, -1) == entry;
-    lua_pop(L, 1);
-    if (!is_entry)
-        return;
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    for (int i = 1; (name = lua_getlocal(L, ar, i)); i++) {
-        if (*name == '(') {
-            lua_pop(L, 1);
-            continue;
-        }
-        lua_pushstring(L, name);
-        lua_insert(L, -2);
-        lua_rawset(L, -3);
-    }
-    lua_pop(L, 1);
 }
 
 /* --- what changed --------------------------------------------------------- */
@@ -225,37 +205,24 @@ static int wait_for_devices(lua_State *L)
     return 0;
 }
 
-static int is_session_entry(lua_State *L, int index)
-{
-    const char *upvalue = lua_getupvalue(L, index, 1);
-    if (!upvalue)
-        return 0;
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    int same = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
-    return same;
-}
-
 int lumat_call(lua_State *L, int nargs)
 {
     int function = lua_gettop(L) - nargs;
-    int keeps = lua_isfunction(L, function) && !lua_iscfunction(L, function) &&
-                is_session_entry(L, function);
+    int is_entry = entry && lua_topointer(L, function) == entry;
     gpu_clear_interrupt();
     stopping = was_stopped = 0;
     running = L;
-    if (keeps) {
+    if (is_entry)
         remember_variables(L);
-        entry = lua_topointer(L, function);
-        lua_sethook(L, keep_locals, LUA_MASKRET, 0);
-    }
+    lumat_loosen_locals(L);
     lua_pushcfunction(L, add_traceback);
     lua_insert(L, function);
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);
     stopping = 0;
     lua_sethook(L, NULL, 0, 0);
-    entry = NULL;
     lua_remove(L, function);
+    if (status == LUA_ERRRUN)
+        lumat_explain_nil(L, is_entry);
     if (status == LUA_OK) {
         lua_pushcfunction(L, wait_for_devices);
         status = lua_pcall(L, 0, 0, 0);
@@ -264,6 +231,8 @@ int lumat_call(lua_State *L, int nargs)
             lua_settop(L, function);
         }
     }
+    if (lua_checkstack(L, LUA_MINSTACK))
+        lumat_refresh_locals(L);
     gpu_clear_interrupt();
     return status;
 }
@@ -354,14 +323,7 @@ static void note_coroutines(lua_State *L)
 void lumat_open_session(lua_State *L)
 {
     note_coroutines(L);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    lua_createtable(L, 0, 2);
-    lua_pushglobaltable(L);
-    lua_setfield(L, -2, "__index");
-    lua_pushglobaltable(L);
-    lua_setfield(L, -2, "__newindex");
-    lua_setmetatable(L, -2);
-    lua_pop(L, 1);
+    lumat_open_locals(L);
 }
 
 /* --- exit codes ----------------------------------------------------------- */

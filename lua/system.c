@@ -3,6 +3,7 @@
 #include "library.h"
 #include "lumat.h"
 #include "rate.h"
+#include "strict.h"
 
 #include "lualib.h"
 #include <stdio.h>
@@ -253,6 +254,9 @@ static int open_all(lua_State *L)
         lumat_make_safe(L);
     lumat_close_library(L);
     lumat_open_session(L);
+    lumat_open_reads(L, o->strict);
+    if (o->strict)
+        lumat_make_strict(L);
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     lua_pushcfunction(L, open_require);
     lua_setfield(L, -2, "lumat");

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Options without a letter get a number past every character. */
-enum { DEVICE = 256, COLOUR, NO_INIT, SAFE, BYTECODE };
+enum { DEVICE = 256, COLOUR, NO_INIT, SAFE, STRICT, BYTECODE, MANUAL };
 
 static const struct row {
     int key;
@@ -27,6 +27,7 @@ static const struct row {
     {COLOUR, "color", "when", "auto, always or never"},
     {NO_INIT, "no-init", NULL, "leave the init file alone"},
     {SAFE, "safe", NULL, "no processes, no debug library, no C modules"},
+    {STRICT, "strict", NULL, "a global that was never set is an error"},
     {BYTECODE, "bytecode", NULL, "let load take precompiled chunks"},
     {'v', "version", NULL, "print the version"},
     {'h', "help", NULL, "print this"},
@@ -145,6 +146,8 @@ static int *flag_of(repl_options *options, int key)
         return &options->no_init;
     case SAFE:
         return &options->language.safe;
+    case STRICT:
+        return &options->language.strict;
     case BYTECODE:
         return &options->language.bytecode;
     default:

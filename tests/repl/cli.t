@@ -187,6 +187,30 @@ is(interrupted('coroutine.wrap(function() while true do end end)()', 'INT') >> 8
 write_file('habit.lua', "local A = ones(2, 2)\nA(1, 2) = 3\n");
 gives(q($lumat habit.lua), 1, '',
       qr/habit.lua:2: syntax error near '='\n  an element is assigned with A\[/);
+
+# --- names and slips -----------------------------------------------------------
+write_file('slip.lua', "local function f()\n  made = 1\nend\nf()\nprint(made)\n"
+    . "if rawget(_G, 'other') then print(other) end\nmatmull(1)\n");
+gives(q($lumat slip.lua), 1, "1\n",
+      "lumat: slip.lua:7: attempt to call a nil value (global 'matmull'): did you mean matmul?\n");
+gives(q($lumat --strict slip.lua), 1, "1\n",
+      "note: slip.lua:2: a function sets the new global 'made'; 'local made' would keep it to"
+      . " itself\nlumat: slip.lua:7: 'matmull' is not defined: did you mean matmul?\n");
+gives(q($lumat --strict -e 'x = nil print(x)' -e 'function f() x = 2 end f() print(x)'), 0,
+      "nil\n2\n");
+gives(q($lumat --strict -e 'print(y)'), 1, '', qr/:1: 'y' is not defined\n$/);
+gives(q($lumat -e 'print(y)'), 0, "nil\n");
+write_file('reads.lua', "local A, s = rand(40, 40), 0\nfor k = 1, 2 do\n"
+    . "  for i = 1, 40 do\n    for j = 1, 40 do s = s + A(i, j) * A[{j, i}] end\n"
+    . "  end\nend\n");
+gives(q($lumat reads.lua), 0, '');
+my $reads = 'reads.lua:4:? read 1000 elements of A one by one, each a copy from cpu; '
+    . 'A:totable\(\) or A:to\("cpu"\) copies them at once\n';
+gives(q(LUMAT_COUNT_READS=cpu $lumat reads.lua), 0, '', qr/^note: $reads$/);
+gives(q(LUMAT_COUNT_READS=cpu $lumat --strict reads.lua), 1, '', qr/^lumat: $reads$/);
+gives(q(printf 'A = rand(9, 999); s = 0; for i = 1, 999 do s = s + A(1, i) * A(2, i) end;'
+        | LUMAT_COUNT_READS=cpu $lumat -q -i), 0, "lumat> lumat> \n");
+
 # --- time ----------------------------------------------------------------------
 my @times = sort { $a <=> $b } map {
     my $start = time;

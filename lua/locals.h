@@ -1,0 +1,38 @@
+/* The locals of the prompt: a session reads like one chunk, so a local of an
+ * entry's top level is seen by the entries behind it, by the very variable a
+ * closure of the entry sees.
+ *
+ * Each is kept as a closure over it, its cell; entries that name it are
+ * compiled inside a function that declares it and joined to the cell. The
+ * table lumat.session mirrors their values between calls. What is written
+ * there becomes the local's value, or a new local, at the next entry. */
+#ifndef LUMAT_LOCALS_H
+#define LUMAT_LOCALS_H
+
+#include "lua.h"
+#include <stddef.h>
+
+void lumat_open_locals(lua_State *L);
+
+/* Takes over what was written to lumat.session. Before an entry is compiled.
+ */
+void lumat_adopt_locals(lua_State *L);
+/* Pushes the cell of a local of the session, or nil. Returns whether there is
+ * one. */
+int lumat_push_local(lua_State *L, const char *name, size_t length);
+int lumat_is_constant(lua_State *L, const char *name);
+/* The C function lumat_keep(name, function() return <name> end [, constant]),
+ * called behind declarations. */
+int lumat_keep_local(lua_State *L);
+
+/* With an entry's function, compiled from text, on top: puts the function
+ * that sees and keeps the session's locals in its place. Returns Lua's status;
+ * if it is not LUA_OK, the message is on top instead. */
+int lumat_join_locals(lua_State *L, const char *text, size_t length);
+
+/* While entries run, what they let go must not be kept alive by the mirror;
+ * afterwards it is brought up to date. */
+void lumat_loosen_locals(lua_State *L);
+void lumat_refresh_locals(lua_State *L);
+
+#endif

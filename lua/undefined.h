@@ -1,0 +1,28 @@
+/* Names that have no value: told before an entry runs where it is sure to
+ * fail, and with what they may have meant wherever Lua stumbles on one. */
+#ifndef LUMAT_UNDEFINED_H
+#define LUMAT_UNDEFINED_H
+
+#include "lua.h"
+#include <stddef.h>
+
+/* With an entry's function, compiled from text, on top: LUA_OK, or, when the
+ * entry calls, indexes or computes with a global that has no value and that
+ * nothing in it can have set, LUA_ERRSYNTAX with the message in its place. */
+int lumat_check_names(lua_State *L, const char *text, size_t length);
+
+/* With the error value on top: where Lua says that a global is nil, adds what
+ * may have been meant; in an entry says it in the prompt's words. */
+void lumat_explain_nil(lua_State *L, int is_entry);
+
+/* Pushes "'matmull' is not defined: did you mean matmul?" */
+void lumat_push_undefined(lua_State *L, const char *name);
+
+/* What is written here for what other languages call so, or NULL. */
+const char *lumat_habit(const char *name);
+
+/* Pushes and returns a variable's name that may have been meant, or pushes
+ * and returns NULL. */
+const char *lumat_push_meant(lua_State *L, const char *name);
+
+#endif
