@@ -43,7 +43,10 @@ static int set_new(lua_State *L)
 {
     lua_Debug caller;
     lua_settop(L, 3);
-    if (is_slip(L, &caller)) {
+    lua_pushvalue(L, 2);
+    int is_new = lua_rawget(L, lua_upvalueindex(1)) == LUA_TNIL;
+    lua_settop(L, 3);
+    if (is_new && is_slip(L, &caller)) {
         const char *name = lua_tostring(L, 2);
         fflush(stdout);
         fprintf(stderr,

@@ -208,8 +208,7 @@ my $reads = 'reads.lua:4:? read 1000 elements of A one by one, each a copy from 
     . 'A:totable\(\) or A:to\("cpu"\) copies them at once\n';
 gives(q(LUMAT_COUNT_READS=cpu $lumat reads.lua), 0, '', qr/^note: $reads$/);
 gives(q(LUMAT_COUNT_READS=cpu $lumat --strict reads.lua), 1, '', qr/^lumat: $reads$/);
-gives(q(printf 'A = rand(9, 999); s = 0; for i = 1, 999 do s = s + A(1, i) * A(2, i) end;'
-        | LUMAT_COUNT_READS=cpu $lumat -q -i), 0, "lumat> lumat> \n");
+gives(q(printf 'A = rand(9, 999); s = 0; for i = 1, 999 do s = s + A(1, i) * A(2, i) end;' | LUMAT_COUNT_READS=cpu $lumat -q -i), 0, "lumat> lumat> \n");
 
 # --- time ----------------------------------------------------------------------
 my @times = sort { $a <=> $b } map {
