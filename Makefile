@@ -47,7 +47,7 @@ LIBS     := -lreadline $(LUA_LIB) -l:libminizip.a -l:libz.a -lsleef -lstdc++ -lp
 GPU_SRC  := $(wildcard gpu/*.c gpu/cpu/*.c)
 LUA_SRC  := $(wildcard lua/*.c lua/*.cpp)
 REPL_SRC := $(wildcard repl/*.c)
-STD_SRC  := $(wildcard lua/std/*.lua)
+STD_SRC  := $(wildcard lua/std/*.lua lua/manual/*.lua)
 CUDA_SRC := $(wildcard gpu/cuda/*.cu gpu/cuda/kernels/*.cu)
 LA_SRC   := $(wildcard gpu/cuda/la/*.c)
 object    = $(patsubst %,$(OUT)/%.o,$(1))
@@ -62,7 +62,7 @@ $(LA_OBJ):                              FLAGS := -Igpu -Igpu/cuda/la -isystem $(
 $(call object,$(LUA_SRC)) $(OUT)/lua/std.c.o: FLAGS := -Igpu -Ilua -I$(LUA_INC)
 $(call object,$(REPL_SRC)):             FLAGS := -Ilua -I$(LUA_INC)
 
-all: $(LUMAT) $(PLUGINS) ## build the program
+all: $(LUMAT) $(PLUGINS) $(OUT)/lumat.1 ## build the program
 	@ln -sfn $(VARIANT)/bin/lumat $(BUILD)/lumat
 	$(if $(NVCC),,@echo "no nvcc here: built for the CPU only")
 	$(if $(CUBLAS)$(filter 0,$(CUDA)),,@echo "no cuBLAS here: built without its kernels")
@@ -71,6 +71,12 @@ $(LUMAT): $(OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
 	$(Q)$(CC) $(SANFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(OBJ) $(LIBS)
+# The program knows its manual; a page that is half written is none.
+$(OUT)/lumat.1: $(LUMAT)
+	$(say) "  MAN   $@"
+	$(Q)LUMAT_NO_CUDA=1 $(LUMAT) --manual=roff >$@
+man: $(OUT)/lumat.1 ## show the manual page
+	@man -l $(OUT)/lumat.1
 $(BIN)/liblumat-cuda.so: $(CUDA_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
@@ -144,9 +150,10 @@ compile_commands.json: Makefile $(GPU_SRC) $(LUA_SRC) $(REPL_SRC) ## for editors
 install: all ## install under $(DESTDIR)$(PREFIX)
 	install -Dm755 $(LUMAT) $(DESTDIR)$(PREFIX)/bin/lumat
 	for f in $(PLUGINS); do install -Dm755 $$f $(DESTDIR)$(PREFIX)/lib/lumat/$$(basename $$f); done
+	install -Dm644 $(OUT)/lumat.1 $(DESTDIR)$(PREFIX)/share/man/man1/lumat.1
 	for f in scripts/*.lua; do install -Dm644 $$f $(DESTDIR)$(PREFIX)/share/lumat/$$f; done
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/lumat
+	rm -f $(DESTDIR)$(PREFIX)/bin/lumat $(DESTDIR)$(PREFIX)/share/man/man1/lumat.1
 	rm -rf $(DESTDIR)$(PREFIX)/lib/lumat $(DESTDIR)$(PREFIX)/share/lumat
 dist: all $(CTESTS) ## make a folder that runs elsewhere: build/dist
 	sh .ci/dist $(OUT) $(BUILD)/dist
@@ -157,7 +164,7 @@ help: ## this list
 	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s'|'
 	@sed -n '3,7s/^# */  /p' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: all run test test-programs check-gpu bench packages lint format install uninstall dist clean help
+.PHONY: all man run test test-programs check-gpu bench packages lint format install uninstall dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d)

@@ -128,6 +128,14 @@ void lumat_set_style(lua_State *L, const lumat_style *style)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &STYLE_KEY);
 }
 
+lumat_style lumat_style_now(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &STYLE_KEY);
+    lumat_style style = lumat_style_of(lua_touserdata(L, -1));
+    lua_pop(L, 1);
+    return style;
+}
+
 int lumat_tostring(lua_State *L)
 {
     const gpu_matrix *m = lumat_test_matrix(L, 1);
@@ -135,8 +143,7 @@ int lumat_tostring(lua_State *L)
     if (m == NULL && s == NULL)
         return luaL_typeerror(L, 1, "matrix");
     lua_settop(L, 1);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &STYLE_KEY);
-    lumat_style style = lumat_style_of(lua_touserdata(L, 2));
+    lumat_style style = lumat_style_now(L);
     if (s != NULL)
         push_sparse(L, s, &style);
     else

@@ -18,7 +18,7 @@ typedef struct lumat_column {
     int width;     /* of the widest cell */
 } lumat_column;
 
-/* Chooses the format for count values that lie stride apart: 5 significant
+/* Chooses the format for count values that lie stride apart: as many
  * digits for the largest magnitude below 1e6, whole numbers plain. */
 void lumat_column_fit(lumat_column *c, const double *values, int64_t count,
                       int64_t stride);
@@ -53,8 +53,13 @@ void lumat_count_hidden(lua_State *L, const gpu_matrix *m,
 
 /* A style without zeros. */
 lumat_style lumat_style_of(const lumat_style *style);
+/* That of print, complete. */
+lumat_style lumat_style_now(lua_State *L);
 /* The most lines of data an echo takes before it is cut. */
 int64_t lumat_line_limit(const lumat_style *style);
+/* How many first and last ones of more than `limit` lines are shown; together
+ * not more than the limit. */
+void lumat_line_edges(int64_t limit, int64_t *head, int64_t *tail);
 int lumat_digits(int64_t n); /* decimal digits of n >= 0 */
 /* Writes "64.0 MiB" into text and returns it. */
 const char *lumat_bytes_text(size_t bytes, char *text, size_t size);

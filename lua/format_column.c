@@ -4,11 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format.h"
+#include "settings.h"
 
 static const double PLAIN_BELOW = 1e6;    /* beyond it: e-notation */
 static const double INTEGER_BELOW = 1e15; /* the same, whole numbers */
 static const double LOSS_ALLOWED = 0.05;
-enum { DIGITS = 5, SHORT_EXPONENTS = 2 };
+enum { SHORT_EXPONENTS = 2 };
+
+static int digits(void)
+{
+    return lumat_print_limits()->digits;
+}
 
 static int is_integer(double x)
 {
@@ -18,11 +24,11 @@ static int is_integer(double x)
 static int exponent_of(double x)
 {
     char text[LUMAT_CELL];
-    snprintf(text, sizeof text, "%.*e", DIGITS - 1, x);
+    snprintf(text, sizeof text, "%.*e", digits() - 1, x);
     return atoi(strchr(text, 'e') + 1);
 }
 
-/* Decimals that show 5 significant digits of a column's largest magnitude; a
+/* Decimals that show the significant digits of a column's largest magnitude; a
  * zero before the point counts as one of them when no zero follows it. 1 when
  * plain notation would be no shorter than e-notation: no cell then keeps its
  * value in plain notation. */
@@ -34,8 +40,8 @@ static int decimals_for(double largest)
     if (e < -4)
         return 1;
     if (e < 0)
-        return e == -1 ? DIGITS - 1 : DIGITS - 1 - e;
-    return e < DIGITS - 1 ? DIGITS - 1 - e : 1;
+        return e == -1 ? digits() - 1 : digits() - 1 - e;
+    return e < digits() - 1 ? digits() - 1 - e : 1;
 }
 
 static int trailing_zeros(const char *text, size_t length)
@@ -77,13 +83,13 @@ static void trim_decimals(lumat_column *c, const double *values, int64_t count,
     c->decimals -= common;
 }
 
-/* A few cells in e-notation take 3 digits; a column of nothing else takes 5,
+/* A few cells in e-notation take 3 digits; a column of nothing else takes all,
  * less the zeros they share. */
 static void fit_exponents(lumat_column *c, const double *values, int64_t count,
                           int64_t stride)
 {
     char text[LUMAT_CELL];
-    int common = DIGITS - 1 - SHORT_EXPONENTS;
+    int common = digits() - 1 - SHORT_EXPONENTS;
     c->exponents = SHORT_EXPONENTS;
     for (int64_t i = 0; i < count; i++) {
         double x = values[i * stride];
@@ -91,11 +97,11 @@ static void fit_exponents(lumat_column *c, const double *values, int64_t count,
             continue;
         if (is_plain(c, x))
             return;
-        snprintf(text, sizeof text, "%.*e", DIGITS - 1, x);
+        snprintf(text, sizeof text, "%.*e", digits() - 1, x);
         int zeros = trailing_zeros(text, (size_t)(strchr(text, 'e') - text));
         common = zeros < common ? zeros : common;
     }
-    c->exponents = DIGITS - 1 - common;
+    c->exponents = digits() - 1 - common;
 }
 
 void lumat_column_fit(lumat_column *c, const double *values, int64_t count,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include "format.h"
 
-enum { HEAD_ROWS = 4, TAIL_ROWS = 2, TAIL_COLS = 2, GAP = 2 };
+enum { TAIL_COLS = 2, GAP = 2 };
 enum { LEAST_COLUMN = GAP + 1, LEAST_COLS = 8 };
 
 /* What is laid out: values and formats of the columns fetched, and how many
@@ -31,10 +31,8 @@ static void plan_fetch(layout *l)
     int64_t budget = LUMAT_SHOWN_BYTES / (int64_t)gpu_dtype_size(l->m->dtype);
     int64_t limit = smaller(lumat_line_limit(l->style), budget / LEAST_COLS);
     *c = (lumat_corner){.head_rows = rows, .head_cols = cols};
-    if (rows > limit) {
-        c->head_rows = HEAD_ROWS;
-        c->tail_rows = TAIL_ROWS;
-    }
+    if (rows > limit)
+        lumat_line_edges(limit, &c->head_rows, &c->tail_rows);
     int64_t room = smaller(l->style->width / LEAST_COLUMN + TAIL_COLS,
                            budget / (c->head_rows + c->tail_rows));
     room = room < LEAST_COLS ? LEAST_COLS : room;

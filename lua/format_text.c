@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "format.h"
+#include "settings.h"
 
 enum { SCREEN_WIDTH = 80, SCREEN_HEIGHT = 24 };
 enum { PROMPT_LINES = 6, LEAST_LINES = 7 };
@@ -25,7 +26,16 @@ lumat_style lumat_style_of(const lumat_style *style)
 int64_t lumat_line_limit(const lumat_style *style)
 {
     int64_t lines = (int64_t)style->height - PROMPT_LINES;
+    if (lumat_print_limits()->rows > 0)
+        return lumat_print_limits()->rows;
     return lines > LEAST_LINES ? lines : LEAST_LINES;
+}
+
+void lumat_line_edges(int64_t limit, int64_t *head, int64_t *tail)
+{
+    int64_t edge = lumat_print_limits()->edge, most = 2 * limit / 3;
+    *head = edge < most ? edge : most;
+    *tail = (*head + 1) / 2;
 }
 
 int lumat_digits(int64_t n)

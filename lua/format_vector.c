@@ -3,7 +3,7 @@
 #include <math.h>
 #include "format.h"
 
-enum { GAP = 2, HEAD_LINES = 4, TAIL_LINES = 2, LEAST_COLUMN = GAP + 1 };
+enum { GAP = 2, LEAST_COLUMN = GAP + 1 };
 
 typedef struct lines {
     const gpu_matrix *m;
@@ -11,6 +11,7 @@ typedef struct lines {
     lumat_corner fetched;
     lumat_column column;
     int64_t label, per_line, count; /* count: of lines */
+    int64_t head, tail;             /* lines shown of a cut one */
     int cut;
 } lines;
 
@@ -24,7 +25,7 @@ static int64_t budget(const lines *l)
 static int64_t most_per_line(const lines *l)
 {
     int64_t items = l->style->width / LEAST_COLUMN + 1;
-    int64_t most = budget(l) / (HEAD_LINES + TAIL_LINES);
+    int64_t most = budget(l) / (l->head + l->tail);
     return items < most ? items : most;
 }
 
@@ -36,8 +37,8 @@ static void plan_fetch(lines *l)
     int64_t per_line = most_per_line(l);
     l->fetched = (lumat_corner){.head_rows = size, .head_cols = 1};
     if (size > budget(l) || size / per_line > lumat_line_limit(l->style)) {
-        l->fetched.head_rows = HEAD_LINES * per_line;
-        l->fetched.tail_rows = TAIL_LINES * per_line;
+        l->fetched.head_rows = l->head * per_line;
+        l->fetched.tail_rows = l->tail * per_line;
     }
 }
 
@@ -88,11 +89,11 @@ static void count_specials(const lines *l, lumat_hidden *out)
 static void add_lines(luaL_Buffer *b, const lines *l)
 {
     for (int64_t i = 0; i < l->count; i++) {
-        if (l->cut && i == HEAD_LINES) {
+        if (l->cut && i == l->head) {
             luaL_addchar(b, '\n');
             lumat_add_padded(b, l->style, l->style->ascii ? ":" : "⋮", 1,
                              l->label, LUMAT_DIM);
-            i = l->count - TAIL_LINES;
+            i = l->count - l->tail;
         }
         add_items(b, l, i);
     }
@@ -102,8 +103,8 @@ static void add_lines(luaL_Buffer *b, const lines *l)
 static lumat_corner shown_part(const lines *l)
 {
     int64_t last = (l->m->rows - 1) % l->per_line + 1;
-    return (lumat_corner){.head_rows = HEAD_LINES * l->per_line,
-                          .tail_rows = (TAIL_LINES - 1) * l->per_line + last,
+    return (lumat_corner){.head_rows = l->head * l->per_line,
+                          .tail_rows = (l->tail - 1) * l->per_line + last,
                           .head_cols = 1};
 }
 
@@ -111,6 +112,7 @@ void lumat_push_vector_text(lua_State *L, const gpu_matrix *m,
                             const lumat_style *s)
 {
     lines l = {.m = m, .style = s};
+    lumat_line_edges(lumat_line_limit(s), &l.head, &l.tail);
     lumat_hidden special;
     luaL_Buffer b;
     int top = lua_gettop(L);

@@ -57,6 +57,8 @@ void lumat_register(lua_State *L, const lumat_function *f)
 void lumat_open_std(lua_State *L)
 {
     for (const lumat_std *s = lumat_std_files; s->name; s++) {
+        if (s->late)
+            continue;
         lua_pushfstring(L, "=%s", s->name);
         if (luaL_loadbufferx(L, s->text, s->length, lua_tostring(L, -1), "t"))
             lua_error(L);

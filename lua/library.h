@@ -2,7 +2,9 @@
  *   lumat.functions  name -> function, what `require "lumat"` gives
  *   lumat.methods  name -> function, what A:name finds
  *   lumat.help     name -> {usage, help, example, result}
- *   lumat.session  the locals of the prompt
+ *   lumat.session  the locals of the prompt, as they were when it was last
+ *                  asked for an entry
+ *   lumat.manual   what lua/manual is, once help was asked for
  *   lumat.base     the globals that are not the user's own, by name */
 #ifndef LUMAT_LIBRARY_H
 #define LUMAT_LIBRARY_H

@@ -3,7 +3,7 @@
  * declaration that hands a closure over the new variable to the session. */
 #include "locals.h"
 #include "lumat.h"
-#include "tokens.h"
+#include "reader.h"
 
 #include "lauxlib.h"
 #include <string.h>
@@ -17,9 +17,9 @@ enum { MOST_USED = 190, MOST_NAMES = 200 };
 
 /* Is the token a local of the session that the table at `seen` lacks? Adds
  * it there and pushes its name. */
-static int push_new_name(lua_State *L, const lumat_token *t, int seen)
+static int push_new_name(lua_State *L, const lumat_word *t, int seen)
 {
-    if (t->kind != LUMAT_TOKEN_NAME)
+    if (t->kind != LUMAT_WORD_NAME)
         return 0;
     int is_local = lumat_push_local(L, t->start, t->length);
     lua_pop(L, 1);
@@ -42,13 +42,13 @@ static int push_new_name(lua_State *L, const lumat_token *t, int seen)
  * among the words of text. Returns how many they are. */
 static int push_declarations(lua_State *L, const char *text, size_t length)
 {
-    lumat_reader r = lumat_read_tokens(text, length);
+    lumat_reader r = lumat_read_words(text, length);
     int count = 0;
     lua_newtable(L);
     int seen = lua_gettop(L);
     lua_pushliteral(L, "local " KEEP);
-    for (; r.token.kind != LUMAT_TOKEN_END; lumat_next_token(&r)) {
-        if (!push_new_name(L, &r.token, seen))
+    for (; r.word.kind != LUMAT_WORD_END; lumat_next_word(&r)) {
+        if (!push_new_name(L, &r.word, seen))
             continue;
         const char *name = lua_tostring(L, -1);
         lua_pushfstring(L, " local %s%s", name,
@@ -63,7 +63,7 @@ static int push_declarations(lua_State *L, const char *text, size_t length)
 
 /* --- what is declared ----------------------------------------------------- */
 /* Adds the call that keeps a name. */
-static void add_keep(luaL_Buffer *b, const lumat_token *name, int constant)
+static void add_keep(luaL_Buffer *b, const lumat_word *name, int constant)
 {
     luaL_addstring(b, ";" KEEP "(\"");
     luaL_addlstring(b, name->start, name->length);
@@ -75,7 +75,7 @@ static void add_keep(luaL_Buffer *b, const lumat_token *name, int constant)
 /* The names of a declaration, from the first one on. */
 typedef struct names {
     struct {
-        lumat_token name;
+        lumat_word name;
         int constant, closes;
     } list[MOST_NAMES];
     int count;
@@ -85,37 +85,37 @@ static void read_names(lumat_reader *r, names *n)
 {
     for (n->count = 0;;) {
         int i = n->count++;
-        n->list[i].name = r->token;
+        n->list[i].name = r->word;
         n->list[i].constant = n->list[i].closes = 0;
-        lumat_next_token(r);
+        lumat_next_word(r);
         if (lumat_at(r, "<")) {
-            lumat_next_token(r);
+            lumat_next_word(r);
             n->list[i].closes =
-                r->token.length == 5 && memcmp(r->token.start, "close", 5) == 0;
+                r->word.length == 5 && memcmp(r->word.start, "close", 5) == 0;
             n->list[i].constant = !n->list[i].closes;
-            lumat_next_token(r);
-            lumat_next_token(r);
+            lumat_next_word(r);
+            lumat_next_word(r);
         }
         if (!lumat_at(r, ",") || n->count == MOST_NAMES)
             return;
-        lumat_next_token(r);
+        lumat_next_word(r);
     }
 }
 
 /* At `local`: past the declaration, whose names it gives. */
 static void read_declaration(lumat_reader *r, names *n)
 {
-    lumat_next_token(r);
+    lumat_next_word(r);
     if (lumat_at(r, "function")) {
         lumat_reader at_name = *r;
-        lumat_next_token(&at_name);
+        lumat_next_word(&at_name);
         read_names(&at_name, n);
         lumat_skip_operand(r);
         return;
     }
     read_names(r, n);
     if (lumat_at(r, "=")) {
-        lumat_next_token(r);
+        lumat_next_word(r);
         lumat_skip_expressions(r);
     }
 }
@@ -124,7 +124,7 @@ static void read_declaration(lumat_reader *r, names *n)
  * closes has ended with its entry. */
 static int is_kept(const names *n, int i)
 {
-    const lumat_token *name = &n->list[i].name;
+    const lumat_word *name = &n->list[i].name;
     int is_env = name->length == 4 && memcmp(name->start, "_ENV", 4) == 0;
     return !is_env && !n->list[i].closes;
 }
@@ -133,15 +133,15 @@ static int is_kept(const names *n, int i)
  * their declarations; returns how many there are. */
 static int push_keeping(lua_State *L, const char *text, size_t length)
 {
-    lumat_reader r = lumat_read_tokens(text, length);
+    lumat_reader r = lumat_read_words(text, length);
     names *n = lua_newuserdatauv(L, sizeof *n, 0);
     luaL_Buffer b;
     int depth = 0, count = 0;
     luaL_buffinit(L, &b);
-    while (r.token.kind != LUMAT_TOKEN_END) {
+    while (r.word.kind != LUMAT_WORD_END) {
         if (depth > 0 || !lumat_at(&r, "local")) {
-            depth += lumat_block_step(&r.token);
-            lumat_next_token(&r);
+            depth += lumat_block_step(&r.word);
+            lumat_next_word(&r);
             continue;
         }
         read_declaration(&r, n);

@@ -65,6 +65,16 @@ typedef struct lumat_style {
     int ascii;         /* 1: no … or ⋮ */
 } lumat_style;
 
+typedef enum lumat_colour {
+    LUMAT_COLOUR_AUTO, /* as the terminal and NO_COLOR say */
+    LUMAT_COLOUR_ALWAYS,
+    LUMAT_COLOUR_NEVER
+} lumat_colour;
+
+/* When there are colours: a setting, for the terminal to follow. */
+void lumat_set_colour(lumat_colour when);
+lumat_colour lumat_get_colour(void);
+
 /* The style that print and tostring use, 80x24 without colour at first. */
 void lumat_set_style(lua_State *L, const lumat_style *style);
 
@@ -78,17 +88,36 @@ void lumat_push_headline(lua_State *L, int index);
 
 /* --- what is there -------------------------------------------------------- */
 
-/* Pushes the help on a name, and returns 1; for an unknown one pushes what
- * it may have meant and returns 0. NULL: the page of first things. */
+/* A line of what the terminal has to tell: "race", "A, B", "every kernel …".
+ * One without a form is the heading of those below it; one without a name
+ * ends the list. */
+typedef struct lumat_row {
+    const char *name, *form, *help;
+} lumat_row;
+
+/* The commands and the options of the command line, for help, search and the
+ * manual. The lists stay the caller's. */
+void lumat_describe(const lumat_row *commands, const lumat_row *options);
+
+/* Pushes the help on a function, a topic or a :command, and returns 1; for
+ * an unknown one pushes what it may have meant and returns 0. NULL: the page
+ * of first things; ":": the list of commands. */
 int lumat_push_help(lua_State *L, const char *topic);
-/* Pushes names whose help mentions the word. */
-void lumat_push_search(lua_State *L, const char *word);
+/* Pushes names whose help mentions the words, or words like them. */
+void lumat_push_search(lua_State *L, const char *words);
+/* Pushes the whole manual as "text", "markdown" or "roff" (a manual page);
+ * returns 0 with a message pushed for any other form. */
+int lumat_push_manual(lua_State *L, const char *form);
 /* Pushes the table of the user's variables. */
 void lumat_push_who(lua_State *L);
 /* Pushes the device's state; with a name, makes it the default first. Returns
  * 0 with the message pushed when there is no such device. */
 int lumat_push_device(lua_State *L, const char *name);
 void lumat_set_trace(lua_State *L, int on);
+/* Sets what :set sets and pushes its new value; with "" for the value pushes
+ * the old one; with "" for the name all. Returns 0 with a message pushed when
+ * there is no such setting or value. */
+int lumat_push_setting(lua_State *L, const char *name, const char *value);
 /* The default device when it is open and not the one auto takes; else NULL.
  * For the prompt. */
 const char *lumat_unusual_device(lua_State *L);

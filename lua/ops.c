@@ -285,7 +285,8 @@ static int no_order(lua_State *L)
 
 static const char *usage_of(lua_State *L, const row *r, int is_reduction)
 {
-    static const char *const operand[] = {"", "(A)", "(A, B)", "(A, B, C)"};
+    static const char *const operand[] = {
+        "", "(A [, {out=}])", "(A, B [, {out=}])", "(A, B, C [, {out=}])"};
     if (is_reduction)
         return lua_pushfstring(L, "%s(A [, axis])", r->name);
     return lua_pushfstring(L, "%s%s", r->name, operand[r->arity]);

@@ -1,5 +1,5 @@
-/* The part of the library written in Lua: the files of lua/std, in the program.
- */
+/* What is written in Lua and travels in the program: the files of lua/std, run
+ * at every start, and those of lua/manual, run when help is asked for. */
 #ifndef LUMAT_STD_H
 #define LUMAT_STD_H
 
@@ -9,6 +9,7 @@ typedef struct lumat_std {
     const char *name; /* file name without .lua; NULL ends the list */
     const char *text;
     size_t length;
+    int late; /* of lua/manual */
 } lumat_std;
 
 extern const lumat_std lumat_std_files[];

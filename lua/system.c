@@ -3,6 +3,7 @@
 #include "library.h"
 #include "lumat.h"
 #include "rate.h"
+#include "settings.h"
 #include "strict.h"
 
 #include "lualib.h"
@@ -246,6 +247,7 @@ static int open_all(lua_State *L)
     lumat_open_files(L);
     lumat_open_system(L);
     lumat_open_rate(L);
+    lumat_open_settings(L);
     lumat_open_parts(L);
     lumat_open_std(L);
     if (!o->bytecode)

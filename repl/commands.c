@@ -86,6 +86,20 @@ const repl_command *repl_find_command(const char *name, size_t length)
     return count_matches(name, length, &found) == 1 ? found : NULL;
 }
 
+/* Pushes ":h may be :help or :history". */
+static void push_candidates(lua_State *L, const char *word, size_t length)
+{
+    int count = 0;
+    lua_pushfstring(L, ":%s may be ", word);
+    for (int i = 0; i < COMMANDS; i++) {
+        if (strncmp(commands[i].name, word, length) != 0)
+            continue;
+        lua_pushfstring(L, "%s:%s", count++ > 0 ? " or " : "",
+                        commands[i].name);
+        lua_concat(L, 2);
+    }
+}
+
 static void complain_unknown(lua_State *L, const char *name, size_t length)
 {
     const repl_command *found;
@@ -94,7 +108,7 @@ static void complain_unknown(lua_State *L, const char *name, size_t length)
     if (length == 0)
         lua_pushliteral(L, "a command's name belongs behind ':'; see :help");
     else if (count_matches(name, length, &found) > 1)
-        lua_pushfstring(L, ":%s may be several commands; see :help", word);
+        push_candidates(L, word, length);
     else if (near != NULL)
         lua_pushfstring(L, "no command :%s; did you mean :%s?", word, near);
     else
@@ -133,39 +147,18 @@ void repl_run_command(repl_session *session, const char *text)
 
 /* --- help --------------------------------------------------------------- */
 
-static void print_command(const repl_command *command)
-{
-    char form[32];
-    snprintf(form, sizeof form, ":%s %s", command->name, command->form);
-    printf("  %-18s %s\n", form, command->help);
-}
-
-static void print_commands(void)
-{
-    const repl_command *command;
-    puts("  ?name              help on a name; ? alone: the first things");
-    puts("  ??word             names whose help has the word");
-    for (int i = 0; (command = repl_command_at(i)) != NULL; i++)
-        print_command(command);
-    puts("  A command's name may be cut short while it is the only such one.");
-}
-
-static void help_on_command(const char *name)
-{
-    const repl_command *command = repl_find_command(name, strlen(name));
-    if (command != NULL)
-        print_command(command);
-    else
-        print_commands();
-}
+const lumat_row repl_command_rows[] = {
+#define GROUP(title) {title, NULL, NULL},
+#define COMMAND(name, form, help, argument, choices, run) {#name, form, help},
+#define TWIN(name, form, help, argument) {#name, form, help},
+#include "commands.def"
+#undef COMMAND
+#undef TWIN
+    {NULL, NULL, NULL}};
 
 void repl_print_help(repl_session *session, const char *topic)
 {
-    if (topic[0] == ':') {
-        help_on_command(topic + 1);
-        return;
-    }
-    lumat_push_help(session->L, topic[0] != '\0' ? topic : NULL);
+    lumat_push_help(session->L, topic);
     repl_print_top(session->L);
 }
 
@@ -181,8 +174,5 @@ void repl_print_search(repl_session *session, const char *word)
 
 void repl_run_help(repl_session *session, const char *rest)
 {
-    if (rest[0] == '\0')
-        print_commands();
-    else
-        repl_print_help(session, rest);
+    repl_print_help(session, rest[0] != '\0' ? rest : ":");
 }

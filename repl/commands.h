@@ -19,6 +19,9 @@ typedef struct repl_command {
     void (*run)(repl_session *session, const char *rest);
 } repl_command;
 
+/* The commands and their groups, for help. */
+extern const lumat_row repl_command_rows[];
+
 /* The command of a number from 0, or NULL behind the last. */
 const repl_command *repl_command_at(int i);
 

@@ -1,4 +1,6 @@
 /* lumat, a GPU matrix calculator: the program, its options, its exit code. */
+#include "banner.h"
+#include "commands.h"
 #include "interrupt.h"
 #include "options.h"
 #include "repl.h"
@@ -146,8 +148,7 @@ static void start_prompt(lua_State *L, const program *p)
     const repl_options *o = &p->options;
     outlive_pipes();
     if (!o->quiet)
-        puts("lumat " LUMAT_VERSION "  Lua " LUA_VERSION_MAJOR
-             "." LUA_VERSION_MINOR "  ? for help, :quit to leave");
+        repl_print_banner();
     fflush(stdout);
     if (!o->no_init)
         repl_run_init(L);
@@ -164,6 +165,15 @@ static int has_device(lua_State *L, const char *device)
     return 0;
 }
 
+static void print_manual(lua_State *L, program *p)
+{
+    p->code = lumat_push_manual(L, p->options.manual) ? 0 : 1;
+    if (p->code != 0)
+        repl_report(L);
+    else
+        fwrite(lua_tostring(L, -1), 1, lua_rawlen(L, -1), stdout);
+}
+
 /* Everything, in protected mode. A script's failure does not keep the user
  * from a prompt that was asked for. */
 static int run(lua_State *L)
@@ -174,6 +184,10 @@ static int run(lua_State *L)
     repl_script_style(&style);
     lumat_set_style(L, &style);
     repl_set_arg(L, p->argv, p->argc, p->options.script);
+    if (p->options.manual != NULL) {
+        print_manual(L, p);
+        return 0;
+    }
     if (!has_device(L, p->options.language.device)) {
         p->code = NO_DEVICE;
         return 0;
@@ -197,6 +211,7 @@ static int run_program(program *p)
         repl_complain("not enough memory");
         return OUT_OF_MEMORY;
     }
+    lumat_describe(repl_command_rows, repl_option_rows());
     lua_pushcfunction(L, run);
     lua_pushlightuserdata(L, p);
     if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
@@ -247,7 +262,7 @@ int main(int argc, char **argv)
     fill_standard_files();
     setlocale(LC_CTYPE, "");
     p.code = repl_parse_options(argc, argv, &p.options);
-    repl_set_colour_mode(p.options.colour);
+    lumat_set_colour(p.options.colour);
     if (p.code == 0)
         p.code = act(&p);
     free(p.options.chunks);

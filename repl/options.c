@@ -29,6 +29,7 @@ static const struct row {
     {SAFE, "safe", NULL, "no processes, no debug library, no C modules"},
     {STRICT, "strict", NULL, "a global that was never set is an error"},
     {BYTECODE, "bytecode", NULL, "let load take precompiled chunks"},
+    {MANUAL, "manual", "form", "print the manual: text, markdown or roff"},
     {'v', "version", NULL, "print the version"},
     {'h', "help", NULL, "print this"},
     {0, NULL, NULL, NULL},
@@ -98,13 +99,22 @@ static int set_device(repl_options *options, const char *name)
 static int set_colour(repl_options *options, const char *when)
 {
     if (strcmp(when, "auto") == 0)
-        options->colour = REPL_COLOUR_AUTO;
+        options->colour = LUMAT_COLOUR_AUTO;
     else if (strcmp(when, "always") == 0)
-        options->colour = REPL_COLOUR_ALWAYS;
+        options->colour = LUMAT_COLOUR_ALWAYS;
     else if (strcmp(when, "never") == 0)
-        options->colour = REPL_COLOUR_NEVER;
+        options->colour = LUMAT_COLOUR_NEVER;
     else
         return wrong("--color takes auto, always or never, not '%s'", when);
+    return 0;
+}
+
+static int set_manual(repl_options *options, const char *form)
+{
+    if (strcmp(form, "text") != 0 && strcmp(form, "markdown") != 0 &&
+        strcmp(form, "roff") != 0)
+        return wrong("--manual takes text, markdown or roff, not '%s'", form);
+    options->manual = form;
     return 0;
 }
 
@@ -126,6 +136,8 @@ static int take(repl_options *options, int key, int *flag)
         return set_device(options, optarg);
     case COLOUR:
         return set_colour(options, optarg);
+    case MANUAL:
+        return set_manual(options, optarg);
     default:
         *flag = 1;
         return 0;
@@ -217,28 +229,41 @@ int repl_parse_options(int argc, char **argv, repl_options *options)
     return failed;
 }
 
-static void print_row(const struct row *row)
+enum { FORM = 32 };
+
+/* "-q, --quiet", "--device=name" */
+static void write_form(const struct row *row, char form[FORM])
 {
-    char left[32] = "  ", *end = left + 2;
+    char *end = form;
     if (row->key < DEVICE)
         end += sprintf(end, "-%c", row->key);
     if (row->name != NULL)
         end += sprintf(end, "%s--%s", row->key < DEVICE ? ", " : "", row->name);
     if (row->argument != NULL)
         sprintf(end, "%c%s", row->name != NULL ? '=' : ' ', row->argument);
-    printf("%-20s%s\n", left, row->help);
+}
+
+const lumat_row *repl_option_rows(void)
+{
+    static char forms[ROWS][FORM];
+    static lumat_row lines[ROWS + 2];
+    lumat_row *line = lines;
+    for (int i = 0; rows[i].key != 0; i++) {
+        write_form(&rows[i], forms[i]);
+        *line++ = (lumat_row){forms[i], "", rows[i].help};
+    }
+    *line++ = (lumat_row){"-", "", "run standard input as a script"};
+    *line++ = (lumat_row){"--", "", "what follows is a file"};
+    return lines;
 }
 
 void repl_print_usage(void)
 {
     puts("usage: lumat [options] [file.lua [arguments]]\n"
          "A GPU matrix calculator. Without a file or code: a prompt.\n");
-    for (const struct row *row = rows; row->key != 0; row++)
-        print_row(row);
-    puts("  -                 run standard input as a script\n"
-         "  --                what follows is a file\n"
-         "\n"
-         "exit codes: 0 done, 1 script error, 2 wrong command line, 3 no usable"
-         " GPU\n"
+    for (const lumat_row *line = repl_option_rows(); line->name != NULL; line++)
+        printf("  %-18s%s\n", line->name, line->help);
+    puts("\nexit codes: 0 done, 1 script error, 2 wrong command line, 3 no "
+         "usable GPU\n"
          "though asked for, 4 out of memory, 130 interrupted");
 }

@@ -13,7 +13,8 @@ typedef struct repl_chunk {
 
 typedef struct repl_options {
     lumat_options language;
-    repl_colour_mode colour;
+    lumat_colour colour;
+    const char *manual; /* the form it is wanted in, or NULL */
     int interactive, quiet, no_init, help, version;
     int script;         /* where argv names it; argc: nowhere */
     int standard_input; /* it is - */
@@ -27,5 +28,8 @@ enum { REPL_USAGE = 2 }; /* exit code of a wrong command line */
  * or REPL_USAGE after saying on standard error what is wrong. */
 int repl_parse_options(int argc, char **argv, repl_options *options);
 void repl_print_usage(void);
+
+/* The options as lines of help. */
+const lumat_row *repl_option_rows(void);
 
 #endif

@@ -7,13 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static repl_colour_mode colour_mode;
-
-void repl_set_colour_mode(repl_colour_mode mode)
-{
-    colour_mode = mode;
-}
-
 /* no-color.org: present and not empty, whatever its value. */
 static int refuses_colour(void)
 {
@@ -25,8 +18,8 @@ static int refuses_colour(void)
 
 int repl_colour(int descriptor)
 {
-    if (colour_mode != REPL_COLOUR_AUTO)
-        return colour_mode == REPL_COLOUR_ALWAYS;
+    if (lumat_get_colour() != LUMAT_COLOUR_AUTO)
+        return lumat_get_colour() == LUMAT_COLOUR_ALWAYS;
     return isatty(descriptor) && !refuses_colour();
 }
 
@@ -47,7 +40,7 @@ void repl_script_style(lumat_style *style)
 {
     style->width = from_environment("COLUMNS", 80);
     style->height = 24;
-    style->colour = colour_mode == REPL_COLOUR_ALWAYS;
+    style->colour = lumat_get_colour() == LUMAT_COLOUR_ALWAYS;
     style->ascii = is_ascii();
 }
 

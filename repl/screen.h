@@ -4,14 +4,6 @@
 
 #include "lumat.h"
 
-typedef enum repl_colour_mode {
-    REPL_COLOUR_AUTO,
-    REPL_COLOUR_ALWAYS,
-    REPL_COLOUR_NEVER
-} repl_colour_mode;
-
-void repl_set_colour_mode(repl_colour_mode mode);
-
 /* Whether colours go to a file descriptor: with auto, only to a terminal that
  * knows them, and never against NO_COLOR. */
 int repl_colour(int descriptor);

@@ -124,7 +124,8 @@ end
 function TestEvery:test_no_operation_is_left_out()
     local help = debug.getregistry()["lumat.help"]
     for name, entry in pairs(help) do
-        local operands = entry.usage:match("^" .. name .. "(%b())$")
+        local usage = entry.usage:gsub(" %[, {out=}%]", "")
+        local operands = usage:match("^" .. name .. "(%b())$")
         if operands == "(A)" or operands == "(A, B)" or operands == "(A, B, C)" then
             local methods = debug.getregistry()["lumat.methods"]
             if methods[name .. "_"] then

@@ -1,22 +1,22 @@
 /* The words and signs of Lua text, and the extent of its expressions. */
-#include "tokens.h"
+#include "reader.h"
 
 #include <ctype.h>
 #include <string.h>
 
-int lumat_token_is(const lumat_token *t, const char *word)
+int lumat_word_is(const lumat_word *t, const char *word)
 {
-    return (t->kind == LUMAT_TOKEN_KEYWORD || t->kind == LUMAT_TOKEN_SIGN) &&
+    return (t->kind == LUMAT_WORD_KEYWORD || t->kind == LUMAT_WORD_SIGN) &&
            strlen(word) == t->length && memcmp(t->start, word, t->length) == 0;
 }
 
 int lumat_at(const lumat_reader *r, const char *word)
 {
-    return lumat_token_is(&r->token, word);
+    return lumat_word_is(&r->word, word);
 }
 
 /* Is the token one of the words, between blanks? */
-int lumat_token_among(const lumat_token *t, const char *words)
+int lumat_word_among(const lumat_word *t, const char *words)
 {
     for (const char *p = words; *p; p += strspn(p, " ")) {
         size_t n = strcspn(p, " ");
@@ -117,32 +117,31 @@ static const char *skip_blanks(const char *p, const char *end)
     }
 }
 
-static lumat_token_kind kind_of_word(const lumat_token *t)
+static lumat_word_kind kind_of_word(const lumat_word *t)
 {
     static const char keywords[] =
         "and break do else elseif end false for function goto if in local nil "
         "not or repeat return then true until while";
-    return lumat_token_among(t, keywords) ? LUMAT_TOKEN_KEYWORD
-                                          : LUMAT_TOKEN_NAME;
+    return lumat_word_among(t, keywords) ? LUMAT_WORD_KEYWORD : LUMAT_WORD_NAME;
 }
 
 /* The end of the token at p, whose kind it sets; words are told later. */
-static const char *measure(lumat_token *t, const char *p, const char *end)
+static const char *measure(lumat_word *t, const char *p, const char *end)
 {
     int level = long_bracket(p, end);
-    t->kind = LUMAT_TOKEN_SIGN;
+    t->kind = LUMAT_WORD_SIGN;
     if (isalpha((unsigned char)*p) || *p == '_') {
-        t->kind = LUMAT_TOKEN_NAME;
+        t->kind = LUMAT_WORD_NAME;
         return skip_word(p, end);
     }
     if (isdigit((unsigned char)*p) ||
         (*p == '.' && p + 1 < end && isdigit((unsigned char)p[1]))) {
-        t->kind = LUMAT_TOKEN_NUMBER;
+        t->kind = LUMAT_WORD_NUMBER;
         return skip_number(p, end);
     }
     if (level < 0 && *p != '"' && *p != '\'')
         return skip_sign(p, end);
-    t->kind = LUMAT_TOKEN_STRING;
+    t->kind = LUMAT_WORD_STRING;
     return level >= 0 ? skip_long(p, end, level) : skip_quoted(p, end);
 }
 
@@ -154,15 +153,15 @@ static int count_lines(const char *from, const char *to)
     return lines;
 }
 
-void lumat_next_token(lumat_reader *r)
+void lumat_next_word(lumat_reader *r)
 {
-    lumat_token *t = &r->token;
+    lumat_word *t = &r->word;
     r->behind = r->p;
     t->start = skip_blanks(r->p, r->end);
     r->line += count_lines(r->p, t->start);
     t->line = r->line;
     if (t->start == r->end) {
-        t->kind = LUMAT_TOKEN_END;
+        t->kind = LUMAT_WORD_END;
         t->length = 0;
         r->p = r->end;
         return;
@@ -170,31 +169,31 @@ void lumat_next_token(lumat_reader *r)
     r->p = measure(t, t->start, r->end);
     r->line += count_lines(t->start, r->p);
     t->length = (size_t)(r->p - t->start);
-    if (t->kind == LUMAT_TOKEN_NAME)
+    if (t->kind == LUMAT_WORD_NAME)
         t->kind = kind_of_word(t);
 }
 
-lumat_reader lumat_read_tokens(const char *text, size_t length)
+lumat_reader lumat_read_words(const char *text, size_t length)
 {
     lumat_reader r = {.p = text, .end = text + length, .line = 1};
-    lumat_next_token(&r);
+    lumat_next_word(&r);
     return r;
 }
 
 /* --- extents -------------------------------------------------------------- */
 
-int lumat_block_step(const lumat_token *t)
+int lumat_block_step(const lumat_word *t)
 {
-    if (t->kind != LUMAT_TOKEN_KEYWORD)
+    if (t->kind != LUMAT_WORD_KEYWORD)
         return 0;
-    return lumat_token_among(t, "function do if repeat") ? 1
-           : lumat_token_among(t, "end until")           ? -1
-                                                         : 0;
+    return lumat_word_among(t, "function do if repeat") ? 1
+           : lumat_word_among(t, "end until")           ? -1
+                                                        : 0;
 }
 
-static int bracket_step(const lumat_token *t)
+static int bracket_step(const lumat_word *t)
 {
-    if (t->kind != LUMAT_TOKEN_SIGN || t->length != 1)
+    if (t->kind != LUMAT_WORD_SIGN || t->length != 1)
         return 0;
     return strchr("([{", *t->start) ? 1 : strchr(")]}", *t->start) ? -1 : 0;
 }
@@ -203,43 +202,42 @@ void lumat_skip_operand(lumat_reader *r)
 {
     int in_block = lumat_at(r, "function"), depth = 0;
     do {
-        depth +=
-            in_block ? lumat_block_step(&r->token) : bracket_step(&r->token);
-        lumat_next_token(r);
-    } while (depth > 0 && r->token.kind != LUMAT_TOKEN_END);
+        depth += in_block ? lumat_block_step(&r->word) : bracket_step(&r->word);
+        lumat_next_word(r);
+    } while (depth > 0 && r->word.kind != LUMAT_WORD_END);
 }
 
 /* A field's dot and a method's colon join as operators do. */
-static int joins(const lumat_token *t)
+static int joins(const lumat_word *t)
 {
-    return (t->kind == LUMAT_TOKEN_SIGN || t->kind == LUMAT_TOKEN_KEYWORD) &&
-           lumat_token_among(
+    return (t->kind == LUMAT_WORD_SIGN || t->kind == LUMAT_WORD_KEYWORD) &&
+           lumat_word_among(
                t, ", . : + - * / // % ^ .. == ~= < > <= >= & | ~ << >> "
                   "and or");
 }
 
-static int is_unary(const lumat_token *t)
+static int is_unary(const lumat_word *t)
 {
-    return (t->kind == LUMAT_TOKEN_SIGN || t->kind == LUMAT_TOKEN_KEYWORD) &&
-           lumat_token_among(t, "not - # ~");
+    return (t->kind == LUMAT_WORD_SIGN || t->kind == LUMAT_WORD_KEYWORD) &&
+           lumat_word_among(t, "not - # ~");
 }
 
-static int is_suffix(const lumat_token *t)
+static int is_suffix(const lumat_word *t)
 {
-    return t->kind == LUMAT_TOKEN_STRING || lumat_token_is(t, "(") ||
-           lumat_token_is(t, "[") || lumat_token_is(t, "{");
+    return t->kind == LUMAT_WORD_STRING || lumat_word_is(t, "(") ||
+           lumat_word_is(t, "[") || lumat_word_is(t, "{");
 }
 
 void lumat_skip_expressions(lumat_reader *r)
 {
     for (;;) {
-        while (is_unary(&r->token))
-            lumat_next_token(r);
+        while (is_unary(&r->word))
+            lumat_next_word(r);
         lumat_skip_operand(r);
-        while (is_suffix(&r->token))
+        while (is_suffix(&r->word))
             lumat_skip_operand(r);
-        if (!joins(&r->token))
+        if (!joins(&r->word))
             return;
-        lumat_next_token(r);
+        lumat_next_word(r);
     }
 }

@@ -5,7 +5,7 @@
 #include "locals.h"
 #include "lumat.h"
 #include "strict.h"
-#include "tokens.h"
+#include "reader.h"
 #include "undefined.h"
 
 #include "lauxlib.h"
@@ -14,7 +14,7 @@
 typedef struct checker {
     lua_State *L;
     lumat_reader r;
-    lumat_token before;
+    lumat_word before;
     int depth;       /* of blocks */
     int unsure;      /* behind `and` or `or`, up to the statement's end */
     int functions;   /* the text makes some */
@@ -24,48 +24,48 @@ typedef struct checker {
 
 /* --- tokens --------------------------------------------------------------- */
 
-static int is_word(const lumat_token *t, const char *words)
+static int is_word(const lumat_word *t, const char *words)
 {
-    return t->kind != LUMAT_TOKEN_STRING && lumat_token_among(t, words);
+    return t->kind != LUMAT_WORD_STRING && lumat_word_among(t, words);
 }
 
-static int is_suffix(const lumat_token *t)
+static int is_suffix(const lumat_word *t)
 {
-    return t->kind == LUMAT_TOKEN_STRING || is_word(t, "( { [ . :");
+    return t->kind == LUMAT_WORD_STRING || is_word(t, "( { [ . :");
 }
 
-static int is_arithmetic(const lumat_token *t)
+static int is_arithmetic(const lumat_word *t)
 {
     return is_word(t, "+ - * / // % ^ .. & | ~ << >> #");
 }
 
 /* Does an expression that may go on end with the token? */
-static int ends_operand(const lumat_token *t)
+static int ends_operand(const lumat_word *t)
 {
-    return t->kind == LUMAT_TOKEN_NAME || t->kind == LUMAT_TOKEN_NUMBER ||
-           t->kind == LUMAT_TOKEN_STRING ||
+    return t->kind == LUMAT_WORD_NAME || t->kind == LUMAT_WORD_NUMBER ||
+           t->kind == LUMAT_WORD_STRING ||
            is_word(t, ") ] } end nil true false ...");
 }
 
 /* A name right behind an operand, or a keyword that starts statements. */
-static int starts_statement(const lumat_token *before, const lumat_token *t)
+static int starts_statement(const lumat_word *before, const lumat_word *t)
 {
-    if (t->kind == LUMAT_TOKEN_NAME)
+    if (t->kind == LUMAT_WORD_NAME)
         return !before->start || ends_operand(before) ||
                is_word(before, "; do then else repeat ::");
     return is_word(t, "; local if while for repeat return do goto break ::");
 }
 
-static lumat_token next_of(const lumat_reader *r)
+static lumat_word next_of(const lumat_reader *r)
 {
     lumat_reader copy = *r;
-    lumat_next_token(&copy);
-    return copy.token;
+    lumat_next_word(&copy);
+    return copy.word;
 }
 
 /* --- names the text gives a value ----------------------------------------- */
 
-static void give(checker *c, const lumat_token *name)
+static void give(checker *c, const lumat_word *name)
 {
     lua_pushlstring(c->L, name->start, name->length);
     lua_pushboolean(c->L, 1);
@@ -75,20 +75,20 @@ static void give(checker *c, const lumat_token *name)
 /* The names up to one of the words that ends them. */
 static void give_until(checker *c, lumat_reader r, const char *ends)
 {
-    for (; r.token.kind != LUMAT_TOKEN_END && !is_word(&r.token, ends);
-         lumat_next_token(&r))
-        if (r.token.kind == LUMAT_TOKEN_NAME)
-            give(c, &r.token);
+    for (; r.word.kind != LUMAT_WORD_END && !is_word(&r.word, ends);
+         lumat_next_word(&r))
+        if (r.word.kind == LUMAT_WORD_NAME)
+            give(c, &r.word);
 }
 
 /* Past a.b[i], (…) and so on; whether it is a name alone. */
 static int skip_target(lumat_reader *r)
 {
     int alone = 1;
-    lumat_next_token(r);
-    for (; is_suffix(&r->token); alone = 0)
-        if (is_word(&r->token, ". :"))
-            lumat_next_token(r), lumat_next_token(r);
+    lumat_next_word(r);
+    for (; is_suffix(&r->word); alone = 0)
+        if (is_word(&r->word, ". :"))
+            lumat_next_word(r), lumat_next_word(r);
         else
             lumat_skip_operand(r);
     return alone;
@@ -98,15 +98,15 @@ static int skip_target(lumat_reader *r)
 static void give_targets(checker *c, lumat_reader r)
 {
     lumat_reader again = r;
-    for (; r.token.kind == LUMAT_TOKEN_NAME; lumat_next_token(&r)) {
+    for (; r.word.kind == LUMAT_WORD_NAME; lumat_next_word(&r)) {
         skip_target(&r);
         if (!lumat_at(&r, ","))
             break;
     }
     if (!lumat_at(&r, "="))
         return;
-    for (; again.token.kind == LUMAT_TOKEN_NAME; lumat_next_token(&again)) {
-        lumat_token name = again.token;
+    for (; again.word.kind == LUMAT_WORD_NAME; lumat_next_word(&again)) {
+        lumat_word name = again.word;
         if (skip_target(&again))
             give(c, &name);
         if (!lumat_at(&again, ","))
@@ -116,23 +116,23 @@ static void give_targets(checker *c, lumat_reader r)
 
 static void gather_given(checker *c)
 {
-    lumat_token before = {0};
+    lumat_word before = {0};
     lumat_reader r = c->r;
-    for (; r.token.kind != LUMAT_TOKEN_END;
-         before = r.token, lumat_next_token(&r)) {
-        lumat_token next = next_of(&r);
-        c->functions |= is_word(&r.token, "function");
-        if (is_word(&r.token, "function"))
+    for (; r.word.kind != LUMAT_WORD_END;
+         before = r.word, lumat_next_word(&r)) {
+        lumat_word next = next_of(&r);
+        c->functions |= is_word(&r.word, "function");
+        if (is_word(&r.word, "function"))
             give_until(c, r, ")");
-        else if (is_word(&r.token, "for"))
+        else if (is_word(&r.word, "for"))
             give_until(c, r, "= in");
         else if (is_word(&before, "local"))
-            give(c, &r.token);
-        else if (r.token.kind == LUMAT_TOKEN_NAME && is_word(&before, ",") &&
+            give(c, &r.word);
+        else if (r.word.kind == LUMAT_WORD_NAME && is_word(&before, ",") &&
                  is_word(&next, "< = ,"))
-            give(c, &r.token); /* of a local's list, or to be simple */
-        else if (r.token.kind == LUMAT_TOKEN_NAME &&
-                 starts_statement(&before, &r.token))
+            give(c, &r.word); /* of a local's list, or to be simple */
+        else if (r.word.kind == LUMAT_WORD_NAME &&
+                 starts_statement(&before, &r.word))
             give_targets(c, r);
     }
 }
@@ -141,7 +141,7 @@ static void gather_given(checker *c)
 
 static int is_given(checker *c)
 {
-    lua_pushlstring(c->L, c->r.token.start, c->r.token.length);
+    lua_pushlstring(c->L, c->r.word.start, c->r.word.length);
     int found = lua_rawget(c->L, c->given) != LUA_TNIL;
     lua_pop(c->L, 1);
     return found;
@@ -151,11 +151,11 @@ static int is_given(checker *c)
 static void push_value(checker *c)
 {
     lua_State *L = c->L;
-    if (lumat_push_local(L, c->r.token.start, c->r.token.length)) {
+    if (lumat_push_local(L, c->r.word.start, c->r.word.length)) {
         lua_getupvalue(L, -1, 1);
     } else {
         lua_pushglobaltable(L);
-        lua_pushlstring(L, c->r.token.start, c->r.token.length);
+        lua_pushlstring(L, c->r.word.start, c->r.word.length);
         lua_rawget(L, -2);
         lua_remove(L, -2);
     }
@@ -165,7 +165,7 @@ static void push_value(checker *c)
 /* Is the value on top, of the name at hand, what the library put there? */
 static int is_base(checker *c)
 {
-    lua_pushlstring(c->L, c->r.token.start, c->r.token.length);
+    lua_pushlstring(c->L, c->r.word.start, c->r.word.length);
     lua_rawget(c->L, c->base);
     int same = lua_rawequal(c->L, -1, -2);
     lua_pop(c->L, 1);
@@ -179,8 +179,8 @@ static int is_risky(checker *c)
     static const char words[] = "_G _ENV require dofile load loadfile pcall "
                                 "xpcall setmetatable rawset debug coroutine "
                                 "package";
-    lumat_token next = next_of(&c->r);
-    if (is_word(&c->r.token, words))
+    lumat_word next = next_of(&c->r);
+    if (is_word(&c->r.word, words))
         return 1;
     if (is_given(c))
         return c->functions && (is_suffix(&next) || is_word(&next, ", )"));
@@ -200,7 +200,7 @@ static int has_value(checker *c)
     push_value(c);
     int is_nil = lua_isnil(c->L, -1);
     lua_pop(c->L, 1);
-    lumat_token t = c->r.token;
+    lumat_word t = c->r.word;
     int is_local = lumat_push_local(c->L, t.start, t.length);
     lua_pop(c->L, 1);
     return !is_nil || is_local;
@@ -211,24 +211,24 @@ static int has_value(checker *c)
 /* Called, indexed, or computed with. */
 static int is_used(const checker *c)
 {
-    lumat_token next = next_of(&c->r);
+    lumat_word next = next_of(&c->r);
     return is_suffix(&next) || is_arithmetic(&next) ||
            is_arithmetic(&c->before);
 }
 
 static int is_variable(const checker *c)
 {
-    return c->r.token.kind == LUMAT_TOKEN_NAME &&
+    return c->r.word.kind == LUMAT_WORD_NAME &&
            !is_word(&c->before, ". : :: goto");
 }
 
 /* Does the walk end here: who knows what runs behind this? */
 static int is_end(const checker *c)
 {
-    const lumat_token *t = &c->r.token;
+    const lumat_word *t = &c->r.word;
     int calls_result = is_word(&c->before, ") ]") &&
-                       (t->kind == LUMAT_TOKEN_STRING || is_word(t, "( {"));
-    return t->kind == LUMAT_TOKEN_END || is_word(t, "goto break") ||
+                       (t->kind == LUMAT_WORD_STRING || is_word(t, "( {"));
+    return t->kind == LUMAT_WORD_END || is_word(t, "goto break") ||
            (c->depth > 0 && is_word(t, "return")) || calls_result;
 }
 
@@ -236,7 +236,7 @@ static int is_end(const checker *c)
 static int find_undefined(checker *c)
 {
     while (!is_end(c)) {
-        if (starts_statement(&c->before, &c->r.token))
+        if (starts_statement(&c->before, &c->r.word))
             c->unsure = 0;
         if (lumat_at(&c->r, "and") || lumat_at(&c->r, "or"))
             c->unsure = 1;
@@ -246,14 +246,14 @@ static int find_undefined(checker *c)
             if (is_risky(c))
                 return 0;
         }
-        c->before = c->r.token;
+        c->before = c->r.word;
         if (lumat_at(&c->r, "function")) {
             lumat_skip_operand(&c->r);
-            c->before = (lumat_token){LUMAT_TOKEN_KEYWORD, "end", 3, 0};
+            c->before = (lumat_word){LUMAT_WORD_KEYWORD, "end", 3, 0};
             continue;
         }
-        c->depth += lumat_block_step(&c->r.token);
-        lumat_next_token(&c->r);
+        c->depth += lumat_block_step(&c->r.word);
+        lumat_next_word(&c->r);
     }
     return 0;
 }
@@ -273,7 +273,7 @@ static int is_plain(lua_State *L)
 int lumat_check_names(lua_State *L, const char *text, size_t length)
 {
     int top = lua_gettop(L);
-    checker c = {.L = L, .r = lumat_read_tokens(text, length)};
+    checker c = {.L = L, .r = lumat_read_words(text, length)};
     if (!is_plain(L))
         return LUA_OK;
     lua_newtable(L);
@@ -285,8 +285,8 @@ int lumat_check_names(lua_State *L, const char *text, size_t length)
         lua_settop(L, top);
         return LUA_OK;
     }
-    lua_pushlstring(L, c.r.token.start, c.r.token.length);
-    lua_pushfstring(L, LUMAT_CHUNK ":%d: ", c.r.token.line);
+    lua_pushlstring(L, c.r.word.start, c.r.word.length);
+    lua_pushfstring(L, LUMAT_CHUNK ":%d: ", c.r.word.line);
     lumat_push_undefined(L, lua_tostring(L, -2));
     lua_concat(L, 2);
     lua_replace(L, top);

@@ -1,0 +1,186 @@
+-- What is no function and no command: short chapters. A part is a paragraph,
+-- or rows of two columns; rows marked `code` have Lua on the left, pieces
+-- between two blanks, that a test runs with A, B (2x2) and v, w (vectors).
+local manual = ...
+
+manual.topics = {}
+local topics = manual.topics
+
+topics.first = {title = "First things", {
+    {"A = mat{{1, 2}, {3, 4}}", "a matrix; v = vec{1, 2, 3} is a vector"},
+    {"zeros ones eye rand randn", "filled ones, as in rand(3, 4)"},
+    {"A * B   A % B   A / B", "matrix product; element by element"},
+    {"A + B   2 * A   A ^ -1", "and so on; A.T is transposed"},
+    {"solve(A, b)", "a linear system; also inv det norm"},
+    {"A[1]   A[{2, 1}]   A(2, 1)", "a row; an element, to assign and to read"},
+    {'A["1:2, end"]', "a block, as a view"},
+    {"A[A:gt(2)] = 0", "masks: eq ne lt le gt ge"},
+    {"A:sum()   A:sum(1)", "of everything; one value a column; also mean max …"},
+    {'load "f.csv"', 'a file; save(A, "f.npy") writes one'},
+    {"A = …   A = …;", "shows one line; with a semicolon nothing"},
+    {"ans", "the last value shown"},
+    {"local x = 1", "lasts to the next lines, as in one script"},
+    {"?matmul   ??inverse", "help on a name; search"},
+    {":help   :who   :quit", "the commands; your variables; leave (or Ctrl-D)"},
+}}
+
+topics.operators = {title = "Operators", see = "matmul ?indexing ?lua",
+    "Plain Lua 5.4: numbers, vectors and matrices mix.",
+    {code = true,
+        {"A * B  A * v  v * w", "matrix product; of two vectors the dot product, a number"},
+        {"2 * A  A / 2  A + 1", "with a number: every element"},
+        {"A % B  A / B  A // B", "element by element; A % 3 is the remainder"},
+        {"A + B  A - B  -A", "of one shape, or a 1xn or mx1 matrix stretched; a vector " ..
+            "is, as v:row() or v:col()"},
+        {"A ^ 2  A ^ -1  A:pow(2)", "matrix power; the inverse; element by element"},
+        {"A .. B  vcat(A, B)", "side by side; one above the other"},
+        {'"A = " .. A', "with a string: text"},
+        {"A == B  A ~= B", "one boolean: same shape, all equal. A:eq(B) is a mask, " ..
+            "A:close(B) allows for rounding"},
+        {"A:lt(B)  A:ge(0)  A:ne(1)", "masks; A < 1 raises, since Lua makes one boolean of it"},
+        {"A:gt(1) & B:lt(2)  ~A:eq(1)", "masks combined: & and, | or, ~ not"},
+        {"A.T  A:t()", "transposed, as a view"},
+        {"#A", "rows; of a vector its length"},
+        {"A:add_(B)", "in place: a function's name with _ behind it"},
+    },
+    "Lua has no +=, no A(i, j) = x and no A'; where one of them is met, the " ..
+    "message says what to write."}
+
+topics.indexing = {title = "Indexing", see = "take put where ?operators ?properties",
+    "Indices start at 1; negative ones count from the end; what is outside " ..
+    "raises. Rows, columns and blocks are views: they share their elements " ..
+    "with the matrix they are of; A:clone() copies.",
+    {code = true,
+        {"A[1]  A[-1]  v[2]", "a row as a vector, the last one; an element of a vector"},
+        {"A[{1, 2}]  A(1, 2)", "an element"},
+        {"A[{1, 2}] = 5  A[2] = 0  v[1] = 7", "assigned: an element, a row"},
+        {"A[{{1, 2}, {}}]  A[{{}, 2}]", "rows 1 to 2; column 2; {} is all"},
+        {"A[{{1, 2, 1}, 1}]", "first, last, step"},
+        {'A["1:2, end"]  A["::-1, :"]', "the same as text: first:last or " ..
+            "first:step:last; also end-1"},
+        {'A["2, :"] = 0  A[{{}, 1}] = v', "blocks are assigned as well"},
+        {"A[A:gt(2)]  A[A:gt(2)] = 0", "the elements a mask chooses, as a vector; assigned"},
+        {"take(v, vec{2, 1})", "elements by a vector of indices"},
+        {"for i, row in A:eachrow() do end", "all rows; also eachcol"},
+    }}
+
+topics.properties = {title = "Properties of a matrix", see = "who ?indexing", {code = true,
+    {"A.rows  A.cols  #A", "sizes; a vector has its length as rows"},
+    {"A.shape  A.ndim  A.size", "{rows, cols}; 2, or 1 for a vector; how many elements"},
+    {"A.dtype", '"f32", "f64" or "bool"'},
+    {"A.device", '"cpu", "cuda:0"; "none" once it has been freed'},
+    {"A.T", "transposed, as a view"}}}
+
+topics.printing = {title = "Printing", see = "settings ?keys",
+    "An expression shows its value and becomes ans; an assignment shows one " ..
+    "line for each name that changed, and no data; a semicolon at the end " ..
+    "silences both. print shows the same text.",
+    "A matrix has a line of type, shape, device and bytes above it. Each " ..
+    "column is laid out by itself, to 5 significant digits, decimals " ..
+    "aligned; there is no common factor. A number that would lose more than " ..
+    "5 % of its value so goes to e-notation alone, as does one from 1e6 on. " ..
+    "What is printed as 0 is exactly 0.",
+    "What does not fit the screen is cut: the first and last rows and " ..
+    "columns stay, with their numbers, and a last line tells how many " ..
+    "elements are hidden and whether NaN or Inf is among them. Only what is " ..
+    "shown comes from a GPU.",
+    {{":set digits 7", "significant digits"},
+     {":set rows 40", "a matrix of more rows is cut; auto: as the screen has room"},
+     {":set edge 6", "rows shown of the beginning of one that is cut"},
+     {":set", "all settings, with their values"}}}
+
+topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
+    "New matrices live on the default device: a GPU where there is one, " ..
+    "opened at the first matrix, else the CPU. Every operation runs where " ..
+    "its operands are; operands on different devices are an error that says " ..
+    "what to write. The same functions give the same results on both, but " ..
+    "for the last digits.",
+    {{":device", "the default device, its memory and measured peaks"},
+     {":device cpu", "choose one: cpu, cuda, cuda:1; at the start --device=cpu"},
+     {'A:to("cpu")  A:to("cuda")', "a copy there; the matrix itself if it is there already"},
+     {'rand(3, 3, {device = "cpu"})', "made there"},
+     {":trace on", "what each operation did: kernel, time, rate, share of the peak"}},
+    "Operations on a GPU return at once and run in order; printing, reading " ..
+    "an element, saving and the end of each line wait. sync() waits for " ..
+    "everything; bench and :time measure rightly."}
+
+topics.memory = {title = "Memory", see = "free forget keep_limit stats ?devices",
+    "A matrix is freed when nothing refers to it any more; the collector " ..
+    "knows how many bytes it holds. Views keep the matrix they are of. " ..
+    "Where a loop should free at once: A:free(), or local A <close> = … .",
+    "Before \"out of memory\" is raised everything unused is collected and " ..
+    "the kept pools are returned; the message says what was needed and what " ..
+    "was free. ans keeps the last value shown alive.",
+    {{":who", "your variables and their bytes"},
+     {"memory()", "bytes alive, at most, kept, free and in all"},
+     {"add(A, B, {out = C})", "no new matrix; also A:add_(B)"},
+     {"forget(A)", "drops what products keep about A to be faster"}}}
+
+topics.errors = {title = "Errors", see = "?operators ?startup",
+    "A message names the operation, the values and what would fit; at the " ..
+    "prompt nothing is lost by one: variables and what ran before stay.",
+    "A name without a value is told before a line runs, if the line is sure " ..
+    "to fail by it. Looking is legal: x == nil, if x then. In scripts " ..
+    "Lua's own rule holds; lumat --strict makes reading a global that " ..
+    "was never set an error (rawget(_G, \"x\") looks), tells of functions that " ..
+    "set new globals, and refuses to read a matrix on a GPU element by " ..
+    "element a thousand times.",
+    {{"pcall(f, …)", "catches: false and the message"},
+     {'error("text")', "raises one of your own"},
+     {"lumat: exp.lua:12: …", "a script's error: file, line, message; exit code 1"}}}
+
+topics.keys = {title = "Keys", see = "?printing ?commands",
+    "Lines are edited by GNU Readline; its keys and your ~/.inputrc hold, " ..
+    "with $if lumat for what is meant for here alone.",
+    {{"RETURN", "runs the line; while the Lua is unfinished it goes on, and the " ..
+        "prompt names what is open"},
+     {"TAB", "completes names, fields, methods, commands, files; twice: lists them"},
+     {"↑ ↓", "earlier entries; Ctrl-R searches in them"},
+     {"Ctrl-C", "at the prompt: drops the line, ↑ brings it back; else stops what runs"},
+     {"Ctrl-D", "on an empty line: leaves, as does :quit"},
+     {"Ctrl-A Ctrl-E", "to the beginning, to the end"},
+     {"Ctrl-W Ctrl-U Ctrl-Y", "cut a word, cut the line, put it back"},
+     {"Ctrl-L", "clears the screen"}},
+    "Entries are kept in the history, whole, when they are run; a blank in " ..
+    "front keeps one out. A pasted block runs as one entry."}
+
+topics.commands = {title = "Commands", see = "?keys ?startup",
+    "A colon and a name, which may be cut short while it is the only such " ..
+    "one. Most have a function in Lua that does the same.", {names = true}}
+
+topics.startup = {title = "Starting", see = "settings ?scripts ?keys",
+    "lumat alone prompts; lumat file.lua runs a script; lumat --help lists " ..
+    "the options.",
+    {{"~/.config/lumat/init.lua", "Lua that runs before the first prompt, for settings " ..
+        "and functions of your own; in $XDG_CONFIG_HOME if that is set"},
+     {"LUMAT_INIT", "another file in its place; empty: none, as --no-init"},
+     {"~/.local/state/lumat/history", "the entries of all sessions; in $XDG_STATE_HOME " ..
+        "if that is set"},
+     {"NO_COLOR", "not empty: no colour, as --color=never"},
+     {"COLUMNS", "the width of what scripts print, else 80"},
+     {"LUMAT_NO_CUDA", "not empty: as if there were no GPU"}}}
+
+topics.scripts = {title = "Scripts", see = "load bench ?startup ?errors",
+    "A script is Lua; the library's names are globals, and local lm = " ..
+    'require "lumat" gives them as a table. Its arguments are ... and arg.',
+    {{"lumat exp.lua 10 fast", "runs it; :run exp.lua 10 fast at the prompt"},
+     {"lumat -e code -p expr", "runs code; prints a value"},
+     {"lumat -i exp.lua", "prompts afterwards, whatever happened"},
+     {"… | lumat", "standard input as a script; lumat - with arguments"}},
+    "Nothing but what the script prints goes to standard output; messages go " ..
+    "to standard error. Reading elements one by one from a GPU is slow, and " ..
+    "told once a line of the script does it a thousand times."}
+
+topics.lua = {title = "Lua in a few lines", see = "?operators ?errors",
+    {{"x, y = 1, 2", "assigns; a name without a value is nil"},
+     {"local x = 1", "a variable of the block it is in; at the prompt, of the " ..
+        "session from there on"},
+     {"if x > 1 then … else … end", "only nil and false count as false; x ~= y is \"not equal\""},
+     {"for i = 1, 10 do … end", "counts; for k, v in pairs(t) do … end goes through a table"},
+     {"while x do … end", "also repeat … until x; break leaves"},
+     {"function f(a, b) … end", "with return a + b in it; several values can be returned"},
+     {'t = {1, 2, key = "value"}', "a table: t[1], t.key, #t"},
+     {'"text" .. 1', "joins; [[ … ]] spans lines; (\"%d\"):format(3)"},
+     {"-- to the end of the line", "a comment; --[[ … ]] over lines"},
+     {"2^10  7 // 2  7 % 2  1e-3", "a power, whole division, remainder, a number"}},
+    "The language is described in www.lua.org/manual/5.4."}
