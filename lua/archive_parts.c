@@ -3,6 +3,7 @@
  * lua/std/session_*.lua, as package.loaded["lumat.parts"]. */
 #include "archive.h"
 #include "library.h"
+#include "locals.h"
 #include "npy.h"
 #include "sparse_make.h"
 #include "sparse_matrix.h"
@@ -337,6 +338,7 @@ static int usable_device(lua_State *L)
 /* The prompt's locals, and the globals that are not the user's own. */
 static int variables(lua_State *L)
 {
+    lumat_refresh_locals(L);
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
     return 2;

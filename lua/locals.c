@@ -4,9 +4,9 @@
 #include "lauxlib.h"
 #include <string.h>
 
-/* Keys in the registry: cells by name, which of them are constant, what the
- * mirror showed last, and the metatable that makes it weak. */
-static const char cells_key, constants_key, shadow_key, weak_key;
+/* Keys in the registry: cells by name, which of them are constant, and what
+ * the mirror showed last. */
+static const char cells_key, constants_key, shadow_key;
 
 static void push_table(lua_State *L, const char *key)
 {
@@ -139,70 +139,58 @@ void lumat_adopt_locals(lua_State *L)
     lua_settop(L, top - 2);
 }
 
-/* Takes names without a cell out of the table at index. */
-static void clean(lua_State *L, int index, int cells)
+/* Empties the table on top, and pops it. */
+static void empty(lua_State *L)
 {
-    for (lua_pushnil(L); lua_next(L, index);) {
+    for (lua_pushnil(L); lua_next(L, -2);) {
         lua_pop(L, 1);
         lua_pushvalue(L, -1);
-        if (lua_rawget(L, cells) == LUA_TNIL) {
-            lua_pushvalue(L, -2);
-            lua_pushnil(L);
-            lua_rawset(L, index);
-        }
-        lua_pop(L, 1);
+        lua_pushnil(L);
+        lua_rawset(L, -4);
     }
+    lua_pop(L, 1);
 }
 
+void lumat_hide_locals(lua_State *L)
+{
+    lumat_adopt_locals(L);
+    push_mirror(L);
+    empty(L);
+    push_table(L, &shadow_key);
+    empty(L);
+}
+
+/* The mirror first: should memory run out between the two, the value is
+ * taken for a new one, not for a local that was dropped. */
 void lumat_refresh_locals(lua_State *L)
 {
+    lumat_adopt_locals(L);
     push_table(L, &cells_key);
     push_mirror(L);
     push_table(L, &shadow_key);
     int cells = lua_gettop(L) - 2, mirror = cells + 1, shadow = cells + 2;
-    lua_pushnil(L);
-    lua_setmetatable(L, mirror);
     for (lua_pushnil(L); lua_next(L, cells); lua_pop(L, 2)) {
         lua_getupvalue(L, -1, 1);
-        lua_pushvalue(L, -3);
-        lua_pushvalue(L, -2);
-        lua_rawset(L, mirror);
-        lua_pushvalue(L, -3);
-        lua_pushvalue(L, -2);
-        lua_rawset(L, shadow);
+        for (int table = mirror; table <= shadow; table++) {
+            lua_pushvalue(L, -3);
+            lua_pushvalue(L, -2);
+            lua_rawset(L, table);
+        }
     }
-    clean(L, mirror, cells);
-    clean(L, shadow, cells);
     lua_settop(L, cells - 1);
-}
-
-void lumat_loosen_locals(lua_State *L)
-{
-    push_mirror(L);
-    push_table(L, &weak_key);
-    lua_setmetatable(L, -2);
-    lua_pop(L, 1);
 }
 
 /* --- opening -------------------------------------------------------------- */
 
-static void set_table(lua_State *L, const char *key, int is_weak)
+static void set_table(lua_State *L, const char *key)
 {
     lua_newtable(L);
-    if (is_weak) {
-        push_table(L, &weak_key);
-        lua_setmetatable(L, -2);
-    }
     lua_rawsetp(L, LUA_REGISTRYINDEX, key);
 }
 
 void lumat_open_locals(lua_State *L)
 {
-    lua_createtable(L, 0, 1);
-    lua_pushliteral(L, "v");
-    lua_setfield(L, -2, "__mode");
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &weak_key);
-    set_table(L, &cells_key, 0);
-    set_table(L, &constants_key, 0);
-    set_table(L, &shadow_key, 1);
+    set_table(L, &cells_key);
+    set_table(L, &constants_key);
+    set_table(L, &shadow_key);
 }

@@ -5,7 +5,7 @@
  * Each is kept as a closure over it, its cell; entries that name it are
  * compiled inside a function that declares it and joined to the cell. The
  * table lumat.session mirrors their values between calls. What is written
- * there becomes the local's value, or a new local, at the next entry. */
+ * there becomes the local's value, or a new local. */
 #ifndef LUMAT_LOCALS_H
 #define LUMAT_LOCALS_H
 
@@ -30,9 +30,9 @@ int lumat_keep_local(lua_State *L);
  * if it is not LUA_OK, the message is on top instead. */
 int lumat_join_locals(lua_State *L, const char *text, size_t length);
 
-/* While entries run, what they let go must not be kept alive by the mirror;
- * afterwards it is brought up to date. */
-void lumat_loosen_locals(lua_State *L);
+/* While entries run the mirror is empty, or it would keep alive what they let
+ * go; afterwards, or for whoever wants to look meanwhile, it is filled. */
+void lumat_hide_locals(lua_State *L);
 void lumat_refresh_locals(lua_State *L);
 
 #endif

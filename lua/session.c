@@ -214,7 +214,7 @@ int lumat_call(lua_State *L, int nargs)
     running = L;
     if (is_entry)
         remember_variables(L);
-    lumat_loosen_locals(L);
+    lumat_hide_locals(L);
     lua_pushcfunction(L, add_traceback);
     lua_insert(L, function);
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);

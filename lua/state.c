@@ -1,5 +1,6 @@
 /* The state as a person asks for it: variables, devices, memory, the trace. */
 #include "library.h"
+#include "locals.h"
 #include "lumat.h"
 #include "rate.h"
 #include "sparse_matrix.h"
@@ -160,6 +161,7 @@ static void push_devices_line(lua_State *L)
 void lumat_push_who(lua_State *L)
 {
     int top = lua_gettop(L);
+    lumat_refresh_locals(L);
     lua_newtable(L);
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
     lua_pushglobaltable(L);
