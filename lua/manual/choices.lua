@@ -27,7 +27,8 @@ local special = {
         alpha = "factor of the product (1)",
         beta = "factor of what out holds before (0)",
         out = "C: gets alpha A B + beta C",
-        precision = '"f32", "f64": the operands\' own; "tf32", "bf16": the first kernel that has it'},
+        precision = '"f32", "f64": the operands\' own; "tf32", "bf16": the ' ..
+            "first kernel that has it"},
     rand = {low = "the least number (0)", high = "the bound above, not reached (1)"},
     randn = {mean = "the mean (0)", std = "the standard deviation (1)"},
     sort = {descending = "true: the largest first"},

@@ -175,7 +175,8 @@ topics.lua = {title = "Lua in a few lines", see = "?operators ?errors",
     {{"x, y = 1, 2", "assigns; a name without a value is nil"},
      {"local x = 1", "a variable of the block it is in; at the prompt, of the " ..
         "session from there on"},
-     {"if x > 1 then … else … end", "only nil and false count as false; x ~= y is \"not equal\""},
+     {"if x > 1 then … else … end", "only nil and false count as false; x ~= y is " ..
+        "\"not equal\""},
      {"for i = 1, 10 do … end", "counts; for k, v in pairs(t) do … end goes through a table"},
      {"while x do … end", "also repeat … until x; break leaves"},
      {"function f(a, b) … end", "with return a + b in it; several values can be returned"},
