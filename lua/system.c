@@ -102,12 +102,13 @@ static int timed(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TFUNCTION);
     gpu_device *d = check_device(L, 2);
+    gpu_timer timer;
     double seconds;
     lua_settop(L, 1);
     lumat_try(L, gpu_sync(d));
-    lumat_try(L, gpu_timer_start(d));
+    lumat_try(L, gpu_timer_start(d, &timer));
     lua_call(L, 0, LUA_MULTRET);
-    lumat_try(L, gpu_timer_stop(d, &seconds));
+    lumat_try(L, gpu_timer_stop(d, &timer, &seconds));
     lua_pushnumber(L, seconds);
     lua_insert(L, 1);
     return lua_gettop(L);
