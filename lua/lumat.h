@@ -49,6 +49,17 @@ void lumat_explain_syntax(lua_State *L, const char *text, size_t length);
  * arguments. Returns Lua's status. */
 int lumat_call(lua_State *L, int nargs);
 
+/* Around what is typed at the prompt, Lua or a :command: its number is counted,
+ * what it changed is noted for how() and made_by(), and a transcript gets it
+ * with its output. A pair within another, without a prompt, notes changes
+ * under its own text. */
+void lumat_begin_entry(lua_State *L, const char *prompt, const char *text);
+void lumat_end_entry(lua_State *L, int ok, double seconds);
+/* Around what takes the whole screen: a transcript gets nothing of it, and
+ * stdout is the terminal's own stream. */
+void lumat_pause_transcript(void);
+void lumat_resume_transcript(void);
+
 /* Sets `ans` to the value at index. */
 void lumat_set_ans(lua_State *L, int index);
 
@@ -118,6 +129,10 @@ void lumat_set_trace(lua_State *L, int on);
  * the old one; with "" for the name all. Returns 0 with a message pushed when
  * there is no such setting or value. */
 int lumat_push_setting(lua_State *L, const char *name, const char *value);
+/* Starts a stopwatch that the next lumat_call stops; then pushes "2.9 ms" of
+ * the time given and what else there is to say of the call. */
+void lumat_start_watch(lua_State *L);
+void lumat_push_watch(lua_State *L, double seconds);
 /* The default device when it is open and not the one auto takes; else NULL.
  * For the prompt. */
 const char *lumat_unusual_device(lua_State *L);

@@ -33,6 +33,7 @@ local special = {
     randn = {mean = "the mean (0)", std = "the standard deviation (1)"},
     sort = {descending = "true: the largest first"},
     bench = {seconds = "how long to repeat f (0.3)", least = "at least so many runs (5)",
+             runs = "so many runs, whatever time they take",
              device = "the one whose work is timed; else the default device"},
     race = {seconds = "how long to time each kernel (0.2)"},
     verify = {kernel = "the kernel whose bound is meant",

@@ -18,7 +18,9 @@ local function placed(f)
         local message = ...
         if type(message) == "string" then
             local file, text = match(message, "^([%a_]+):%d+: (.*)$")
-            if files[file] then error(text, 2) end
+            if file and (files[file] or match(file, "^later_")) then
+                error(text, 2)
+            end
         end
         error(message, 0)
     end
