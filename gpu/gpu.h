@@ -226,6 +226,52 @@ typedef struct gpu_random {
 } gpu_random;
 gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r);
 
+/* --- looking --------------------------------------------------------------
+ * Passes over a matrix of any layout for people to see. They wait, and are
+ * not traced: what showing itself does is not news. */
+
+typedef struct gpu_survey {
+    int64_t finite, zeros, nan, inf, subnormal; /* how many */
+    double min, max, mean; /* of the finite elements; NaN: there are none */
+    double std, norm;      /* Frobenius; std as gpu_reduce has it */
+    double squares;        /* of the distances from the mean, summed */
+    /* Row-major places, 0-based, the first of equals: of the extremes, and of
+     * the first NaN or Inf; -1: none. */
+    int64_t min_at, max_at, odd_at;
+    /* The largest i - j and j - i of an element (i, j) that is not zero:
+     * 0, 0 is a diagonal matrix. GPU_NO_BAND: all are zero. */
+    int64_t lower, upper;
+    /* max |a_ij - a_ji| of a square matrix, in its own type; infinite where
+     * only one of them is NaN. */
+    double asymmetry;
+} gpu_survey;
+#define GPU_NO_BAND (-INT64_MAX)
+
+/* All of it in one pass; m is not empty. (f64 whose squares leave the range
+ * of f64 takes another for mean, std and norm.) */
+gpu_status gpu_take_survey(const gpu_matrix *m, gpu_survey *out);
+
+/* How many finite elements fall into each of `bins` equal parts of low ..
+ * high, both included; low <= high are finite. */
+enum { GPU_MOST_BINS = 4096 };
+gpu_status gpu_count_bins(const gpu_matrix *m, double low, double high,
+                          int bins, int64_t *counts);
+
+/* m cut into rows x cols blocks as equal as can be (none empty, at most
+ * GPU_MOST_BLOCKS in all), each made one f64 number. Its mean, or the largest
+ * |x|, are NaN where an element is; min and max are of what is not NaN. out is
+ * created. */
+typedef enum gpu_block_kind {
+    GPU_BLOCK_MEAN,
+    GPU_BLOCK_LARGEST,
+    GPU_BLOCK_MIN,
+    GPU_BLOCK_MAX,
+    GPU_BLOCK_KINDS
+} gpu_block_kind;
+enum { GPU_MOST_BLOCKS = 1 << 24 };
+gpu_status gpu_blocks(const gpu_matrix *m, gpu_block_kind kind, int64_t rows,
+                      int64_t cols, gpu_matrix *out);
+
 /* --- products ------------------------------------------------------------- */
 
 /* kernel NULL or "auto" chooses; tile 0 takes the kernel's own. */
@@ -326,6 +372,19 @@ gpu_status gpu_sparse_get(const gpu_sparse *s, int64_t i, int64_t j,
 /* Same shape and same elements, whatever is stored. */
 gpu_status gpu_sparse_equal(const gpu_sparse *a, const gpu_sparse *b,
                             int *equal);
+/* What the pattern of entries, zeros among them, is like. */
+typedef struct gpu_sparse_pattern {
+    int64_t empty_rows, longest_row; /* entries of the fullest row */
+    int64_t lower, upper;            /* as in gpu_survey */
+    int is_symmetric, has_symmetric_values;
+} gpu_sparse_pattern;
+gpu_status gpu_sparse_survey(const gpu_sparse *s, gpu_sparse_pattern *out);
+/* How many entries lie in each of rows x cols blocks, cut as in gpu_blocks;
+ * with means not NULL, also the sum of a block's entries over its size. Only
+ * entries cross the bus. */
+gpu_status gpu_sparse_blocks(const gpu_sparse *s, int64_t rows, int64_t cols,
+                             int64_t *counts, double *means);
+
 /* Places (0-based) and values of count entries from the first-th on, in
  * row-major order. Only these cross the bus. */
 gpu_status gpu_sparse_entries(const gpu_sparse *s, int64_t first, int64_t count,
