@@ -70,9 +70,11 @@ void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
 
 /* --- showing values ------------------------------------------------------- */
 
+enum { LUMAT_ALL_COLOURS = 2 };
+
 typedef struct lumat_style {
     int width, height; /* of the screen; 0: 80 columns, 24 rows */
-    int colour;        /* 1: SGR colours */
+    int colour;        /* 1: SGR colours; LUMAT_ALL_COLOURS: of 24 bits, too */
     int ascii;         /* 1: no … or ⋮ */
 } lumat_style;
 
@@ -142,6 +144,15 @@ const char *lumat_unusual_device(lua_State *L);
  * runs user code or touches a device. note may be "f32 4x4 cpu" or "". */
 size_t lumat_complete(lua_State *L, const char *line, size_t point,
                       lumat_name_fn *each, void *data);
+
+/* --- watching ------------------------------------------------------------- */
+
+/* Between the two, draw gets a picture of what watch(A) named, about 8 times a
+ * second, lines between newlines. start raises nothing. */
+typedef void lumat_draw_fn(void *data, const char *picture);
+void lumat_watch_start(lua_State *L, const lumat_style *style,
+                       lumat_draw_fn *draw, void *data);
+void lumat_watch_end(void);
 
 /* --- stopping ------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "held.h"
 #include "lineage.h"
 #include "profile.h"
+#include "picture.h"
 #include "rate.h"
 #include "settings.h"
 #include "strict.h"
@@ -255,6 +256,11 @@ static int open_all(lua_State *L)
     lumat_open_transcript(L);
     lumat_open_held(L);
     lumat_open_cost(L);
+    lumat_open_heat(L);
+    lumat_open_histogram(L);
+    lumat_open_inspect(L);
+    lumat_open_plot(L);
+    lumat_open_watch(L);
     lumat_open_std(L);
     if (!o->bytecode)
         lumat_refuse_bytecode(L);

@@ -9,7 +9,7 @@ local format, huge, match = string.format, math.huge, string.match
 
 -- f as its callers see it: an error raised in a file of the library, or by a
 -- function called from there, has the place of f's caller.
-local files = {checks = true, products = true, rungs = true,
+local files = {checks = true, plotfile = true, products = true, rungs = true,
     session_load = true, session_save = true, saved_words = true,
     timing = true}
 local function placed(f)
