@@ -9,6 +9,7 @@
 #include "line.h"
 #include "report.h"
 #include "screen.h"
+#include "watch_screen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,7 @@ void repl_loop(lua_State *L)
     repl_session session = {.L = L};
     repl_report_at_prompt();
     repl_keep_interrupts();
+    repl_watch_at_prompt();
     repl_line_open(L);
     if (isatty(STDIN_FILENO))
         repl_history_open();
