@@ -307,7 +307,8 @@ static int hist(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"hist", hist, 1, "hist(A [, bins] [, {width=, low=, high=, file=}])",
+    {"hist", hist, 1,
+     "hist(A [, bins] [, {bins=, width=, height=, low=, high=, file=}])",
      "How many elements lie where, as bars; fields counts and edges. NaN and "
      "Inf are left out; of a sparse matrix, entries are counted. Also :hist A.",
      "vec(hist(vec{1, 2, 2, 3}).counts)", "{1, 2, 1}"},
