@@ -132,7 +132,24 @@ void lumat_report_aliases(lumat_report *r, const gpu_matrix *m, const char *own)
 
 /* --- name and origin ------------------------------------------------------ */
 
-/* What made the matrix, where the library knows. */
+/* A line for the description of an entry at index: its text, and behind two
+ * blanks when it ran. */
+static void add_entry(lumat_report *r, const char *lead, int index)
+{
+    const char *text = lua_tostring(r->L, index), *when = NULL;
+    for (const char *p = text; p && (p = strstr(p, "  ")); p++)
+        when = p;
+    if (!text)
+        return;
+    int length = when ? (int)(when - text) : (int)strlen(text);
+    lumat_report_line(r);
+    lumat_report_add(r, "%s  %.*s", lead,
+                     length < PIECE / 2 ? length : PIECE / 2, text);
+    if (when)
+        lumat_report_add(r, "%.200s", when + strspn(when, " "));
+}
+
+/* What made the matrix, and what changed it last, where the library knows. */
 void lumat_report_origin(lumat_report *r, int index)
 {
     lua_State *L = r->L;
@@ -140,10 +157,9 @@ void lumat_report_origin(lumat_report *r, int index)
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
     lua_getfield(L, -1, "made_by");
     lua_pushvalue(L, index);
-    if (lua_isfunction(L, -2) && lua_pcall(L, 1, 1, 0) == LUA_OK &&
-        lua_isstring(L, -1)) {
-        lumat_report_line(r);
-        lumat_report_add(r, "made by  %.400s", lua_tostring(L, -1));
+    if (lua_isfunction(L, -2) && lua_pcall(L, 1, 2, 0) == LUA_OK) {
+        add_entry(r, "made by", -2);
+        add_entry(r, "changed by", -1);
     }
     lua_settop(L, top);
 }
