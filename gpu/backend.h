@@ -152,6 +152,17 @@ typedef struct gpu_backend {
     const gpu_kernel *(*choose_dot)(void *device, const gpu_view *x,
                                     const gpu_view *y);
 
+    /* Both NULL where operations can be stopped while they run. What a GPU has
+     * begun cannot: so it gets little at a time. panel cuts what takes k long
+     * into panels of c, by shapes alone, so that results repeat; their sizes
+     * are those of c at first. pace is called after each of k's, or of another
+     * operation (k and p NULL) that moved so many bytes, and waits until
+     * little is left to do, or an interrupt comes. */
+    void (*panel)(void *device, const gpu_kernel *k, const gpu_gemm *p,
+                  int64_t *rows, int64_t *cols);
+    void (*pace)(void *device, const gpu_kernel *k, const gpu_gemm *p,
+                 double bytes);
+
     /* c = alpha s d + beta c, d and c of s's type; d and c are m x n with any
      * strides (a vector has one column). beta = 0: c is not read. */
     gpu_status (*sparse_product)(void *device, const gpu_csr *s,
@@ -176,6 +187,10 @@ typedef struct gpu_host {
     int abi;
     gpu_status (*fail)(gpu_status status, const char *format, ...);
     const volatile int *interrupted; /* long CPU loops poll it */
+    /* How far the work is: see progress.h. */
+    int (*begin_stage)(int64_t total);
+    void (*advance)(int64_t units);
+    void (*end_stage)(int began);
 
     /* Things kept about an operand until it is written to, in device memory.
      * recall finds what was kept under the same key, or NULL; keep gives new

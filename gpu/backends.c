@@ -17,8 +17,15 @@ enum { MAX_DEVICES = 17 };
 
 extern volatile int gpu_interrupt_flag;
 
-static const gpu_host host = {GPU_BACKEND_ABI, gpu_fail, &gpu_interrupt_flag,
-                              gpu_recall,      gpu_keep, gpu_make_room};
+static const gpu_host host = {.abi = GPU_BACKEND_ABI,
+                              .fail = gpu_fail,
+                              .interrupted = &gpu_interrupt_flag,
+                              .begin_stage = gpu_begin_stage,
+                              .advance = gpu_advance,
+                              .end_stage = gpu_end_stage,
+                              .recall = gpu_recall,
+                              .keep = gpu_keep,
+                              .make_room = gpu_make_room};
 static gpu_device *opened[MAX_DEVICES];
 static int opened_count;
 
@@ -242,6 +249,15 @@ int gpu_device_count_opened(gpu_device *const **devices)
     wait_for_preparation();
     *devices = opened;
     return opened_count;
+}
+
+gpu_device *gpu_device_of(void *handle)
+{
+    for (int i = 0; i < opened_count; i++) {
+        if (opened[i]->handle == handle)
+            return opened[i];
+    }
+    return NULL;
 }
 
 void gpu_shutdown(void)

@@ -35,26 +35,44 @@ struct gpu_storage {
     size_t bytes;
     int references;
     int kept;               /* how many things are kept about it */
+    int incomplete;         /* what wrote it was interrupted */
     uint32_t made, written; /* epochs */
 };
+
+/* In loops of gpu/ itself, every so many rounds. */
+enum { GPU_POLL = 1 << 18 };
+#define POLL_AT(i)               \
+    do {                         \
+        if ((i) % GPU_POLL == 0) \
+            TRY(gpu_poll());     \
+    } while (0)
 
 extern gpu_counters gpu_counted;
 
 gpu_view gpu_view_of(const gpu_matrix *m);
 /* The same for writing: what was kept about the storage is dropped. */
 gpu_view gpu_target_of(const gpu_matrix *m);
+/* What wrote m was stopped; or all of m has been written, which makes it whole
+ * again if that is the whole storage. */
+void gpu_leave_incomplete(const gpu_matrix *m);
+void gpu_make_whole(const gpu_matrix *m);
 /* "3x4" or "vector 5" in a ring of static buffers, for messages. */
 const char *gpu_shape_text(const gpu_matrix *m);
 /* "64.0 MiB", likewise. */
 const char *gpu_bytes_text(size_t bytes);
 
-/* GPU_OK when all n matrices are alive and on one device, which out gets. */
+/* GPU_OK when all n matrices are alive, complete and on one device, which out
+ * gets. For one that is only written to: also when it is incomplete. */
 gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
                               int n, gpu_device **out);
+gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
+                            gpu_device **device);
 /* Do a and b address exactly the same elements in the same order? */
 int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b);
 /* The CPU device, which always opens. */
 gpu_device *gpu_cpu(void);
+/* The device of a backend's handle. */
+gpu_device *gpu_device_of(void *handle);
 
 /* Around an operation: start returns 1 when a trace is on, stop waits and
  * notes the time, report tells; each passes the status on. traced is stop and
@@ -96,11 +114,21 @@ void gpu_check_end(gpu_check *c);
 gpu_status gpu_check_dot(const gpu_matrix both[2], const gpu_kernel *k,
                          double value, double *ratio);
 
+/* Around the backend's part of an operation, whose shape is m's, k being the
+ * inner dimension or 0. gpu_traced ends it. */
+void gpu_begin_operation(gpu_device *d, const char *name, const gpu_matrix *m,
+                         int64_t k);
+void gpu_end_operation(void);
 /* For reductions: checks operands and shapes, and gives the views broadcast
  * to the common shape and the program with its compute type. */
 gpu_status gpu_common_views(const char *name, const gpu_program *p,
                             const gpu_matrix *const *in, gpu_device **d,
                             gpu_program *typed, gpu_view *views, int *ndim);
+
+/* Runs a product's kernel, which becomes another where memory is short and it
+ * was not asked for. What an interrupt leaves is part of c. */
+gpu_status gpu_run_product(gpu_device *d, gpu_gemm *p, int is_chosen,
+                           const gpu_kernel **k);
 
 /* See backend.h. */
 void *gpu_recall(gpu_storage *s, const gpu_keep_key *key);

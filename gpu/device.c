@@ -62,7 +62,10 @@ gpu_status gpu_device_peak(gpu_device *d, gpu_peak *out)
 
 gpu_status gpu_sync(gpu_device *d)
 {
-    return d->backend->sync(d->handle);
+    int began = !d->is_cpu && gpu_begin_work("waiting for %s", d->name);
+    gpu_status status = d->backend->sync(d->handle);
+    gpu_end_work(began);
+    return status;
 }
 
 gpu_status gpu_sync_all(void)
@@ -175,6 +178,11 @@ gpu_status gpu_traced(gpu_device *d, int tracing, gpu_status status,
                       const gpu_matrix *result, int64_t k, double flops,
                       double bytes)
 {
+    gpu_end_operation();
+    if (status == GPU_OK && d->backend->pace)
+        d->backend->pace(d->handle, NULL, NULL, bytes);
+    if (status == GPU_INTERRUPTED)
+        gpu_leave_incomplete(result);
     if (!tracing) {
         trace.fallback = 0;
         return status;

@@ -137,11 +137,16 @@ static gpu_status run(const char *name, gpu_program *p,
     gpu_status status = take_inputs(in, p->inputs, out, s, views, copies);
     if (status == GPU_OK && gpu_size(out) > 0) {
         gpu_view to = gpu_target_of(out);
+        if (gpu_size(out) > GPU_POLL)
+            gpu_begin_operation(d, name, out, 0);
         int tracing = gpu_trace_start(d);
         status = d->backend->map(d->handle, p, views, &to);
-        status = gpu_traced(d, tracing, status, name, "map", out, 0,
-                            (double)gpu_size(out) * p->length,
-                            tracing ? bytes_moved(p, in, out) : 0);
+        status =
+            gpu_traced(d, tracing, status, name, "map", out, 0,
+                       (double)gpu_size(out) * p->length,
+                       tracing || !d->is_cpu ? bytes_moved(p, in, out) : 0);
+        if (status == GPU_OK && out->storage->incomplete)
+            gpu_make_whole(out);
     }
     for (int i = 0; i < p->inputs; i++)
         gpu_release(&copies[i]);
@@ -151,16 +156,13 @@ static gpu_status run(const char *name, gpu_program *p,
 gpu_status gpu_map(const char *name, const gpu_program *p,
                    const gpu_matrix *const *in, gpu_matrix *out)
 {
-    const gpu_matrix *all[GPU_MAX_INPUTS + 1];
-    int n = p->inputs, created = !out->storage;
-    for (int i = 0; i < n; i++)
-        all[i] = in[i];
-    if (!created)
-        all[n++] = out;
+    int created = !out->storage;
     gpu_device *d;
-    if (n == 0)
+    if (p->inputs == 0 && created)
         return gpu_fail(GPU_ARGUMENT, "%s: no operand and no output", name);
-    TRY(gpu_check_operands(name, all, n, &d));
+    TRY(gpu_check_operands(name, in, p->inputs, &d));
+    if (!created)
+        TRY(gpu_check_target(name, out, &d));
     shape s;
     TRY(common_shape(name, p->inputs ? in : (const gpu_matrix *const[]){out},
                      p->inputs ? p->inputs : 1, &s));

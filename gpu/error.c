@@ -31,6 +31,18 @@ void gpu_clear_interrupt(void)
     gpu_interrupt_flag = 0;
 }
 
+int gpu_is_interrupted(void)
+{
+    return gpu_interrupt_flag != 0;
+}
+
+gpu_status gpu_poll(void)
+{
+    if (gpu_interrupt_flag)
+        return gpu_fail(GPU_INTERRUPTED, "interrupted");
+    return GPU_OK;
+}
+
 const char *gpu_shape_text(const gpu_matrix *m)
 {
     static char ring[4][48];

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "program.h"
+#include "progress.h"
 
 typedef enum gpu_status {
     GPU_OK,
@@ -29,6 +30,7 @@ typedef enum gpu_status {
     GPU_DEVICE,      /* no such device, or operands on different ones */
     GPU_LOST,        /* the device failed; its matrices are gone */
     GPU_SINGULAR,    /* a singular system */
+    GPU_INCOMPLETE,  /* what wrote an operand was interrupted */
     GPU_INTERRUPTED, /* gpu_interrupt was called */
     GPU_UNSUPPORTED, /* this kernel or backend cannot do this case */
     GPU_INTERNAL
@@ -38,10 +40,14 @@ const char *gpu_message(void);
 gpu_status gpu_fail(gpu_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Safe in a signal handler: running CPU loops stop with GPU_INTERRUPTED. The
- * flag stays up until gpu_clear_interrupt. */
+/* Safe in a signal handler: what runs stops with GPU_INTERRUPTED. A GPU, which
+ * has never much work ahead of it, is waited for no longer. The flag stays up
+ * until gpu_clear_interrupt. */
 void gpu_interrupt(void);
 void gpu_clear_interrupt(void);
+int gpu_is_interrupted(void);
+/* GPU_INTERRUPTED, with its message, or GPU_OK. */
+gpu_status gpu_poll(void);
 
 /* --- devices ------------------------------------------------------------ */
 
@@ -120,6 +126,9 @@ int64_t gpu_size(const gpu_matrix *m); /* elements */
 size_t gpu_bytes(const gpu_matrix *m); /* elements times their size */
 gpu_device *gpu_matrix_device(const gpu_matrix *m);
 int gpu_is_lost(const gpu_matrix *m);
+/* Was what wrote it interrupted? Then it can only be written to, and is whole
+ * again when all of it has been. Its views are incomplete as well. */
+int gpu_is_incomplete(const gpu_matrix *m);
 int gpu_is_contiguous(const gpu_matrix *m); /* row-major without gaps */
 int gpu_shares_storage(const gpu_matrix *a, const gpu_matrix *b);
 size_t gpu_storage_bytes(const gpu_matrix *m);

@@ -158,13 +158,8 @@ static int drop_unused(gpu_device *d)
 
 int gpu_make_room(void *handle)
 {
-    gpu_device *const *devices;
-    int n = gpu_device_count_opened(&devices);
-    for (int i = 0; i < n; i++) {
-        if (devices[i]->handle == handle)
-            return drop_unused(devices[i]);
-    }
-    return 0;
+    gpu_device *d = gpu_device_of(handle);
+    return d ? drop_unused(d) : 0;
 }
 
 void gpu_begin_product(gpu_device *d)

@@ -164,8 +164,10 @@ static gpu_status run_dot(gpu_device *d, const gpu_matrix both[2],
                    .dtype = x.dtype,
                    .flops = 2.0 * (double)x.rows,
                    .bytes = 2.0 * (double)gpu_bytes(&both[0])};
+    gpu_begin_operation(d, "dot", &both[0], 0);
     int tracing = gpu_trace_start(d);
     gpu_status status = call_dot(d, k, &x, &y, out);
+    gpu_end_operation();
     status = gpu_trace_stop(d, tracing, status, &e);
     if (status == GPU_OK && gpu_is_watched() && gpu_is_checking())
         status = gpu_check_dot(both, k, *out, &e.checked);
@@ -266,39 +268,26 @@ static gpu_status find_asked(gpu_device *d, const gpu_product *how,
                     how->kernel, given, precision);
 }
 
-static gpu_status run_once(gpu_device *d, const gpu_kernel *k,
-                           const gpu_gemm *p)
-{
-    gpu_begin_product(d);
-    gpu_status status = k->matmul(d->handle, p);
-    gpu_end_product(d, status);
-    return status;
-}
-
-/* When memory is short, makes room and tries again; where that is not enough,
- * auto's kernel, which *k becomes, is one that needs little. */
-static gpu_status run_kernel(gpu_device *d, gpu_gemm *p, int is_chosen,
-                             const gpu_kernel **k)
-{
-    gpu_status status = run_once(d, *k, p);
-    if (status != GPU_MEMORY)
-        return status;
-    gpu_relieve(d);
-    status = run_once(d, *k, p);
-    if (status != GPU_MEMORY || !is_chosen)
-        return status;
-    p->is_short_of_memory = 1;
-    const gpu_kernel *small = d->backend->choose_matmul(d->handle, p);
-    if (small == *k)
-        return status;
-    *k = small;
-    return run_once(d, small, p);
-}
-
 /* Nothing is kept about a copy that goes when the product is done. */
 static gpu_storage *lasting_storage(const gpu_matrix *m)
 {
     return m->storage->references > 1 ? m->storage : NULL;
+}
+
+/* c, of which p's is the view, is told of. */
+static gpu_status run_product(gpu_device *d, const gpu_matrix *c, gpu_gemm *p,
+                              int is_chosen, const gpu_kernel **k)
+{
+    double size = (double)p->c.rows * (double)p->c.cols * (double)p->a.cols;
+    if (size > GPU_POLL)
+        gpu_begin_operation(d, "matmul", c, p->a.cols);
+    gpu_status status = gpu_run_product(d, p, is_chosen, k);
+    gpu_end_operation();
+    if (status == GPU_INTERRUPTED)
+        gpu_leave_incomplete(c);
+    else if (status == GPU_OK && c->storage->incomplete)
+        gpu_make_whole(c);
+    return status;
 }
 
 static gpu_event product_event(const gpu_gemm *p)
@@ -325,7 +314,7 @@ static gpu_status run_watched(gpu_device *d, const gpu_matrix both[2],
     gpu_event e = product_event(p);
     TRY(gpu_check_start(&check, how, c));
     int tracing = gpu_trace_start(d);
-    gpu_status status = run_kernel(d, p, !asked, &k);
+    gpu_status status = run_product(d, c, p, !asked, &k);
     e.kernel = k->name;
     status = gpu_trace_stop(d, tracing, status, &e);
     if (status == GPU_OK)
@@ -352,7 +341,7 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
     const gpu_kernel *k =
         asked ? asked : d->backend->choose_matmul(d->handle, &p);
     gpu_counted.operations++;
-    return run_kernel(d, &p, !asked, &k);
+    return run_product(d, c, &p, !asked, &k);
 }
 
 /* Vectors become a row on the left, a column on the right. */
@@ -450,7 +439,10 @@ gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
     const gpu_kernel *asked;
     const gpu_matrix *in[] = {a, b, c};
     int created = !c->storage;
-    TRY(gpu_check_operands("matmul", in, created ? 2 : 3, &d));
+    TRY(gpu_check_operands("matmul", in, created || how->beta == 0 ? 2 : 3,
+                           &d));
+    if (!created)
+        TRY(gpu_check_target("matmul", c, &d));
     gpu_matrix factors[] = {as_factor(a, 1), as_factor(b, 0)}, result;
     TRY(check_inner(&factors[0], &factors[1]));
     TRY(find_asked(d, how, product_type(a, b), &asked));

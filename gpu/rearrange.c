@@ -56,10 +56,15 @@ static gpu_status move(gpu_device *d, move_fn *fn, const char *name,
     gpu_status status = gpu_fail(GPU_MEMORY, "out of memory");
     if (rows && cols) {
         gpu_view source = gpu_view_of(from), target = gpu_target_of(to);
+        gpu_matrix shape = *moved;
+        shape.storage = NULL; /* of scatter, it is what is read */
+        gpu_begin_operation(d, name, &shape, 0);
         int tracing = gpu_trace_start(d);
         status = fn(d->handle, &source, rows, cols, &target);
-        status = gpu_traced(d, tracing, status, name, name, moved, 0, 0,
+        status = gpu_traced(d, tracing, status, name, name, &shape, 0, 0,
                             2.0 * (double)gpu_bytes(moved));
+        if (status == GPU_INTERRUPTED)
+            gpu_leave_incomplete(to);
     }
     free(made_rows);
     free(made_cols);
@@ -90,8 +95,8 @@ gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
                        gpu_matrix *m)
 {
     gpu_device *d;
-    const gpu_matrix *in[] = {from, m};
-    TRY(gpu_check_operands("scatter", in, 2, &d));
+    TRY(gpu_check_operands("scatter", &from, 1, &d));
+    TRY(gpu_check_target("scatter", m, &d));
     TRY(check_indices("scatter", rows, nrows, m->rows, "row"));
     TRY(check_indices("scatter", cols, ncols, m->cols, "column"));
     nrows = rows ? nrows : m->rows;
@@ -146,6 +151,7 @@ gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
         return GPU_OK;
     gpu_view from = gpu_view_of(m), where = gpu_view_of(mask);
     gpu_view to = gpu_target_of(out);
+    gpu_begin_operation(d, "mask", m, 0);
     int tracing = gpu_trace_start(d);
     gpu_status status = d->backend->compress(d->handle, &from, &where, &to);
     status = gpu_traced(d, tracing, status, "mask", "compress", out, 0, 0,
@@ -176,6 +182,7 @@ gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
     if (status == GPU_OK) {
         gpu_view source = gpu_view_of(&flat), truth = gpu_view_of(&where);
         gpu_view to = gpu_target_of(m);
+        gpu_begin_operation(d, "mask", m, 0);
         int tracing = gpu_trace_start(d);
         status = d->backend->expand(d->handle, &source, &truth, &to);
         status = gpu_traced(d, tracing, status, "mask", "expand", m, 0, 0,
@@ -226,6 +233,7 @@ gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
     gpu_status status = create_like(&from, from.dtype, out);
     if (status == GPU_OK && gpu_size(out) > 0) {
         gpu_view source = gpu_view_of(&from), to = gpu_target_of(out);
+        gpu_begin_operation(d, name, out, 0);
         int tracing = gpu_trace_start(d);
         status = d->backend->scan(d->handle, kind, axis, &source, &to);
         status =
@@ -246,6 +254,7 @@ static gpu_status run_sort(gpu_device *d, const gpu_matrix *from, int axis,
     gpu_view source = gpu_view_of(from), to = gpu_target_of(out), places;
     if (order)
         places = gpu_target_of(order);
+    gpu_begin_operation(d, "sort", out, 0);
     int tracing = gpu_trace_start(d);
     gpu_status status = d->backend->sort(d->handle, axis, descending, &source,
                                          &to, order ? &places : NULL);
@@ -310,15 +319,18 @@ static gpu_status check_random(const gpu_matrix *m, const gpu_random *r)
 
 gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r)
 {
-    gpu_device *d;
-    const gpu_matrix *in[] = {m};
-    TRY(gpu_check_operands("rand", in, 1, &d));
+    gpu_device *d = NULL;
+    TRY(gpu_check_target("rand", m, &d));
     TRY(check_random(m, r));
     if (gpu_size(m) == 0)
         return GPU_OK;
     gpu_view to = gpu_target_of(m);
+    gpu_begin_operation(d, "rand", m, 0);
     int tracing = gpu_trace_start(d);
     gpu_status status = d->backend->random(d->handle, r, &to);
-    return gpu_traced(d, tracing, status, "rand", "philox", m, 0, 0,
-                      (double)gpu_bytes(m));
+    status = gpu_traced(d, tracing, status, "rand", "philox", m, 0, 0,
+                        (double)gpu_bytes(m));
+    if (status == GPU_OK)
+        gpu_make_whole(m);
+    return status;
 }

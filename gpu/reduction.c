@@ -86,6 +86,8 @@ static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
     for (int i = 0; i < p.inputs; i++)
         bytes += (double)gpu_bytes(&r->inputs[i]);
     gpu_device *d = r->device;
+    gpu_matrix shape = {.ndim = r->ndim, .rows = r->rows, .cols = r->cols};
+    gpu_begin_operation(d, r->name, &shape, 0);
     int tracing = gpu_trace_start(d);
     gpu_status status =
         d->backend->reduce(d->handle, &p, r->views, r->axis, &to);

@@ -110,23 +110,27 @@ static double element(const void *host, gpu_dtype dtype, int64_t at)
                               : (double)((const uint8_t *)host)[at];
 }
 
-static int64_t count_entries(const void *host, gpu_dtype dtype, int64_t size)
+static gpu_status count_entries(const void *host, gpu_dtype dtype, int64_t size,
+                                int64_t *count)
 {
-    int64_t count = 0;
-    for (int64_t at = 0; at < size; at++)
-        count += element(host, dtype, at) != 0;
-    return count;
+    *count = 0;
+    for (int64_t at = 0; at < size; at++) {
+        POLL_AT(at);
+        *count += element(host, dtype, at) != 0;
+    }
+    return GPU_OK;
 }
 
 /* host: m's elements, row-major. Creates h. */
 static gpu_status collect_entries(const gpu_matrix *m, const void *host,
                                   gpu_host_rows *h)
 {
-    int64_t n = 0;
-    TRY(gpu_host_rows_create(h, m->rows, m->cols,
-                             count_entries(host, m->dtype, gpu_size(m))));
+    int64_t n = 0, count;
+    TRY(count_entries(host, m->dtype, gpu_size(m), &count));
+    TRY(gpu_host_rows_create(h, m->rows, m->cols, count));
     for (int64_t i = 0; i < m->rows; i++) {
         for (int64_t j = 0; j < m->cols; j++) {
+            POLL_AT(i * m->cols + j);
             double x = element(host, m->dtype, i * m->cols + j);
             if (x == 0)
                 continue;
@@ -173,16 +177,25 @@ static void place(void *host, gpu_dtype dtype, int64_t at, double x)
         ((float *)host)[at] = (float)x;
 }
 
+static gpu_status place_all(const gpu_host_rows *h, gpu_dtype dtype, void *host)
+{
+    for (int64_t i = 0; i < h->rows; i++)
+        for (int32_t e = h->starts[i]; e < h->starts[i + 1]; e++) {
+            POLL_AT(e);
+            place(host, dtype, i * h->cols + h->columns[e], h->values[e]);
+        }
+    return GPU_OK;
+}
+
 /* out exists; its elements are put together in host. */
 static gpu_status fill_dense(const gpu_host_rows *h, gpu_matrix *out)
 {
     void *host = calloc(gpu_bytes(out) + 1, 1);
     if (!host)
         return no_room(gpu_bytes(out));
-    for (int64_t i = 0; i < h->rows; i++)
-        for (int32_t e = h->starts[i]; e < h->starts[i + 1]; e++)
-            place(host, out->dtype, i * h->cols + h->columns[e], h->values[e]);
-    gpu_status status = gpu_upload(out, host);
+    gpu_status status = place_all(h, out->dtype, host);
+    if (status == GPU_OK)
+        status = gpu_upload(out, host);
     free(host);
     return status;
 }

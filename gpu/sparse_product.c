@@ -1,6 +1,8 @@
 /* Sparse times dense. A backend without it has the CPU do it, on copies. */
 #include "sparse.h"
 
+enum { LASTING = 1 << 20 }; /* entries of a product that may last */
+
 static gpu_csr csr_of(const gpu_sparse *s)
 {
     return (gpu_csr){.rows = s->rows,
@@ -21,6 +23,9 @@ static gpu_status run(gpu_device *d, const gpu_sparse *s, const gpu_matrix *m,
         return gpu_fill(out, 0);
     gpu_csr csr = csr_of(s);
     gpu_view from = gpu_view_of(m), to = gpu_target_of(out);
+    gpu_matrix size = {.rows = s->rows, .cols = m->cols};
+    if (s->count > LASTING)
+        gpu_begin_operation(d, "matmul", &size, s->cols);
     int tracing = gpu_trace_start(d);
     gpu_status status =
         d->backend->sparse_product(d->handle, &csr, &from, &to, 1, 0);

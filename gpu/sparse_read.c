@@ -129,8 +129,11 @@ gpu_status gpu_sparse_equal(const gpu_sparse *a, const gpu_sparse *b,
     if (status == GPU_OK)
         status = gpu_host_rows_download(b, &y);
     *equal = status == GPU_OK;
-    for (int64_t i = 0; *equal && i < a->rows; i++)
+    for (int64_t i = 0; *equal && status == GPU_OK && i < a->rows; i++) {
         *equal = rows_are_equal(&x, &y, i);
+        if (i % GPU_POLL == 0 && gpu_poll() != GPU_OK)
+            status = GPU_INTERRUPTED;
+    }
     gpu_host_rows_free(&x);
     gpu_host_rows_free(&y);
     return status;

@@ -112,6 +112,7 @@ static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
     s->bytes = bytes ? bytes : 1;
     s->references = 1;
     s->kept = 0;
+    s->incomplete = 0;
     s->made = s->written = epoch;
     d->live += s->bytes;
     if (d->live > d->peak_live)
@@ -255,35 +256,6 @@ gpu_view gpu_target_of(const gpu_matrix *m)
     gpu_forget(m);
     m->storage->written = epoch;
     return gpu_view_of(m);
-}
-
-static gpu_status check_operand(const char *name, const gpu_matrix *m,
-                                gpu_device **device)
-{
-    if (!m->storage)
-        return gpu_fail(GPU_ARGUMENT, "%s: the matrix has been freed", name);
-    gpu_device *d = m->storage->device;
-    if (gpu_is_lost(m))
-        return gpu_fail(GPU_LOST,
-                        "%s: the matrix was lost when %s failed; "
-                        "restart lumat to use the GPU again",
-                        name, d->name);
-    if (*device && d != *device)
-        return gpu_fail(GPU_DEVICE,
-                        "%s: operands are on different devices (%s and %s); "
-                        "move one, as in A:to(\"%s\")",
-                        name, (*device)->name, d->name, (*device)->name);
-    *device = d;
-    return GPU_OK;
-}
-
-gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
-                              int n, gpu_device **out)
-{
-    *out = NULL;
-    for (int i = 0; i < n; i++)
-        TRY(check_operand(name, in[i], out));
-    return GPU_OK;
 }
 
 /* --- views ---------------------------------------------------------------- */

@@ -30,6 +30,7 @@ static gpu_status run_solve(gpu_device *d, const gpu_matrix *a,
         return GPU_OK;
     gpu_view left = gpu_target_of(a), right = gpu_target_of(b);
     double n = (double)a->rows;
+    gpu_begin_operation(d, "solve", b, a->rows);
     int tracing = gpu_trace_start(d);
     gpu_status status = d->backend->solve(d->handle, &left, &right);
     return gpu_traced(d, tracing, status, "solve", "lapack", b, a->rows,
@@ -103,6 +104,7 @@ static gpu_status run_determinant(gpu_device *d, const gpu_matrix *factors,
 {
     gpu_view view = gpu_target_of(factors);
     double n = (double)factors->rows;
+    gpu_begin_operation(d, "det", factors, factors->rows);
     int tracing = gpu_trace_start(d);
     gpu_status status = d->backend->determinant(d->handle, &view, out);
     if (*out != *out)

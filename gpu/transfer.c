@@ -5,11 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LASTING = 1 << 28 }; /* bytes that may take long to copy */
+
 static gpu_status check_alive(const char *name, const gpu_matrix *m)
 {
     gpu_device *d;
     const gpu_matrix *in[] = {m};
     return gpu_check_operands(name, in, 1, &d);
+}
+
+static gpu_status check_target(const char *name, const gpu_matrix *m)
+{
+    gpu_device *d = NULL;
+    return gpu_check_target(name, m, &d);
+}
+
+/* "copy 3.2 GiB to cuda:0" */
+static int begin_copy(const gpu_device *d, size_t n, const char *where)
+{
+    if (n < LASTING)
+        return 0;
+    return gpu_begin_work("copy %s %s %s", gpu_bytes_text(n), where, d->name);
 }
 
 /* shape: of what is moved, for the trace. */
@@ -19,8 +35,9 @@ static gpu_status upload_bytes(const gpu_matrix *shape, void *to,
     gpu_device *d = shape->storage->device;
     if (!gpu_device_is_cpu(d))
         gpu_counted.uploaded += n;
-    int tracing = gpu_transfer_start(d);
+    int began = begin_copy(d, n, "to"), tracing = gpu_transfer_start(d);
     gpu_status status = d->backend->upload(d->handle, to, from, n);
+    gpu_end_work(began);
     return gpu_transferred(d, tracing, status, "upload", shape, n);
 }
 
@@ -30,8 +47,9 @@ static gpu_status download_bytes(const gpu_matrix *shape, void *to,
     gpu_device *d = shape->storage->device;
     if (!gpu_device_is_cpu(d))
         gpu_counted.downloaded += n;
-    int tracing = gpu_transfer_start(d);
+    int began = begin_copy(d, n, "from"), tracing = gpu_transfer_start(d);
     gpu_status status = d->backend->download(d->handle, to, from, n);
+    gpu_end_work(began);
     return gpu_transferred(d, tracing, status, "download", shape, n);
 }
 
@@ -54,13 +72,24 @@ static gpu_status copy_here(const char *name, const gpu_matrix *from,
     return gpu_map(name, &p, in, to);
 }
 
+static gpu_status upload_whole(const gpu_matrix *m, const void *host)
+{
+    gpu_status status =
+        upload_bytes(m, gpu_target_of(m).data, host, gpu_bytes(m));
+    if (status == GPU_OK)
+        gpu_make_whole(m);
+    else
+        gpu_leave_incomplete(m);
+    return status;
+}
+
 gpu_status gpu_upload(gpu_matrix *m, const void *host)
 {
-    TRY(check_alive("upload", m));
+    TRY(check_target("upload", m));
     if (gpu_size(m) == 0)
         return GPU_OK;
     if (gpu_is_contiguous(m))
-        return upload_bytes(m, gpu_target_of(m).data, host, gpu_bytes(m));
+        return upload_whole(m, host);
     gpu_matrix packed;
     TRY(gpu_create(&packed, m->storage->device, m->dtype, m->ndim, m->rows,
                    m->cols));
@@ -125,7 +154,7 @@ gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
 gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value)
 {
     element e;
-    TRY(check_alive("write", m));
+    TRY(check_target("write", m));
     TRY(check_place(m, i, j));
     if (m->dtype == GPU_F32)
         e.f32 = (float)value;
@@ -182,7 +211,7 @@ static gpu_status copy_across(const gpu_matrix *from, gpu_matrix *to)
 gpu_status gpu_copy(const gpu_matrix *from, gpu_matrix *to)
 {
     TRY(check_alive("copy", from));
-    TRY(check_alive("copy", to));
+    TRY(check_target("copy", to));
     if (from->storage->device == to->storage->device)
         return copy_here("copy", from, to);
     return copy_across(from, to);

@@ -60,6 +60,7 @@ static gpu_status read_entries(const gpu_triplets *t, entry *out)
 {
     for (int64_t k = 0; k < t->count; k++) {
         int64_t i = t->row[k], j = t->col[k];
+        POLL_AT(k);
         if (i < 0 || i >= t->rows || j < 0 || j >= t->cols)
             return gpu_fail(GPU_RANGE,
                             "sparse: entry %lld is at (%lld, %lld), outside "
@@ -87,44 +88,52 @@ static int digit(const entry *e, int by_row, int shift)
 }
 
 /* Stable: entries with one digit stay in their order. */
-static void sort_by_digit(const entry *from, entry *to, int64_t count,
-                          int by_row, int shift)
+static gpu_status sort_by_digit(const entry *from, entry *to, int64_t count,
+                                int by_row, int shift)
 {
     int64_t place[DIGITS] = {0}, sum = 0;
-    for (int64_t k = 0; k < count; k++)
+    for (int64_t k = 0; k < count; k++) {
+        POLL_AT(k);
         place[digit(&from[k], by_row, shift)]++;
+    }
     for (int d = 0; d < DIGITS; d++) {
         int64_t n = place[d];
         place[d] = sum;
         sum += n;
     }
-    for (int64_t k = 0; k < count; k++)
+    for (int64_t k = 0; k < count; k++) {
+        POLL_AT(k);
         to[place[digit(&from[k], by_row, shift)]++] = from[k];
+    }
+    return GPU_OK;
 }
 
 /* By row, then column, then the order given: a radix sort from the last digit
- * of the column to the first of the row. The result is in e or in spare. */
-static entry *sort_entries(entry *e, entry *spare, const gpu_triplets *t)
+ * of the column to the first of the row. *sorted is e or spare. */
+static gpu_status sort_entries(entry *e, entry *spare, const gpu_triplets *t,
+                               entry **sorted)
 {
     int64_t size[2] = {t->cols, t->rows};
+    *sorted = e;
     if (is_sorted(e, t->count))
-        return e;
+        return GPU_OK;
     for (int by_row = 0; by_row < 2; by_row++)
         for (int shift = 0; (size[by_row] - 1) >> shift > 0;
              shift += DIGIT_BITS) {
-            sort_by_digit(e, spare, t->count, by_row, shift);
-            entry *sorted = spare;
+            TRY(sort_by_digit(e, spare, t->count, by_row, shift));
+            *sorted = spare;
             spare = e;
-            e = sorted;
+            e = *sorted;
         }
-    return e;
+    return GPU_OK;
 }
 
 /* Adds up entries in one place, in f64 and in their order. */
-static void merge_entries(const entry *e, int64_t count, gpu_host_rows *h)
+static gpu_status merge_entries(const entry *e, int64_t count, gpu_host_rows *h)
 {
     int64_t n = 0;
     for (int64_t k = 0; k < count; k++) {
+        POLL_AT(k);
         if (k > 0 && e[k].row == e[k - 1].row && e[k].col == e[k - 1].col) {
             h->values[n - 1] += e[k].value;
             continue;
@@ -136,6 +145,7 @@ static void merge_entries(const entry *e, int64_t count, gpu_host_rows *h)
     for (int64_t i = 0; i < h->rows; i++)
         h->starts[i + 1] += h->starts[i];
     h->count = n;
+    return GPU_OK;
 }
 
 gpu_status gpu_host_rows_from_triplets(const gpu_triplets *t, gpu_host_rows *h)
@@ -144,8 +154,11 @@ gpu_status gpu_host_rows_from_triplets(const gpu_triplets *t, gpu_host_rows *h)
     size_t bytes = ((size_t)t->count + 1) * sizeof(entry);
     entry *e = malloc(bytes), *spare = malloc(bytes);
     gpu_status status = e && spare ? read_entries(t, e) : no_room(2 * bytes);
+    entry *sorted = e;
     if (status == GPU_OK)
-        merge_entries(sort_entries(e, spare, t), t->count, h);
+        status = sort_entries(e, spare, t, &sorted);
+    if (status == GPU_OK)
+        status = merge_entries(sorted, t->count, h);
     free(e);
     free(spare);
     return status;
@@ -159,8 +172,10 @@ gpu_status gpu_host_rows_from_triplets(const gpu_triplets *t, gpu_host_rows *h)
 gpu_status gpu_host_rows_transposed(const gpu_host_rows *from, gpu_host_rows *h)
 {
     TRY(gpu_host_rows_create(h, from->cols, from->rows, from->count));
-    for (int64_t e = 0; e < from->count; e++)
+    for (int64_t e = 0; e < from->count; e++) {
+        POLL_AT(e);
         h->starts[from->columns[e]]++;
+    }
     int32_t sum = 0;
     for (int64_t i = 0; i <= h->rows; i++) {
         int32_t n = h->starts[i];
@@ -169,6 +184,7 @@ gpu_status gpu_host_rows_transposed(const gpu_host_rows *from, gpu_host_rows *h)
     }
     for (int64_t i = 0; i < from->rows; i++)
         for (int32_t e = from->starts[i]; e < from->starts[i + 1]; e++) {
+            POLL_AT(e);
             int32_t at = h->starts[from->columns[e]]++;
             h->columns[at] = (int32_t)i;
             h->values[at] = from->values[e];

@@ -77,14 +77,14 @@ static int find_all(void *library[2])
     find(library, "cblas_dgemv", &f->dgemv);
     find(library, "cblas_sdot", &f->sdot);
     find(library, "cblas_ddot", &f->ddot);
+    find(library, "cblas_strsm", &f->strsm);
+    find(library, "cblas_dtrsm", &f->dtrsm);
     find(library, "sgetrf_", &f->sgetrf);
     find(library, "dgetrf_", &f->dgetrf);
-    find(library, "sgetrs_", &f->sgetrs);
-    find(library, "dgetrs_", &f->dgetrs);
     find(library, "openblas_get_num_threads", &f->get_num_threads);
     find(library, "openblas_set_num_threads", &f->set_num_threads);
     return f->sgemm && f->dgemm && f->sgemv && f->dgemv && f->sdot && f->ddot &&
-           f->sgetrf && f->dgetrf && f->sgetrs && f->dgetrs;
+           f->strsm && f->dtrsm && f->sgetrf && f->dgetrf;
 }
 
 int gpu_cpu_has_blas(void)

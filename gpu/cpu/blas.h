@@ -17,17 +17,13 @@ typedef struct gpu_cpu_blas_functions {
     __typeof__(&cblas_dgemv) dgemv;
     __typeof__(&cblas_sdot) sdot;
     __typeof__(&cblas_ddot) ddot;
-    /* LAPACK: factors a (n x n, column-major) with pivots; info as there. */
+    __typeof__(&cblas_strsm) strsm;
+    __typeof__(&cblas_dtrsm) dtrsm;
+    /* LAPACK: factors a (m x n, column-major) with pivots; info as there. */
     void (*sgetrf)(const int *m, const int *n, float *a, const int *lda,
                    int *pivots, int *info);
     void (*dgetrf)(const int *m, const int *n, double *a, const int *lda,
                    int *pivots, int *info);
-    void (*sgetrs)(const char *trans, const int *n, const int *columns,
-                   const float *a, const int *lda, const int *pivots, float *b,
-                   const int *ldb, int *info, size_t trans_length);
-    void (*dgetrs)(const char *trans, const int *n, const int *columns,
-                   const double *a, const int *lda, const int *pivots,
-                   double *b, const int *ldb, int *info, size_t trans_length);
     /* OpenBLAS only, else NULL */
     int (*get_num_threads)(void);
     void (*set_num_threads)(int threads);

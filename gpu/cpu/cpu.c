@@ -10,6 +10,8 @@
 const gpu_host *gpu_cpu_host;
 const gpu_cpu_vector *gpu_cpu_vectors = &gpu_cpu_vector_base;
 
+enum { CHUNK = 1 << 20 }; /* bytes copied between two looks at the flag */
+
 /* The one device. */
 static struct {
     char description[160];
@@ -81,9 +83,31 @@ static int zero(void *device)
     return 0;
 }
 
+typedef struct copying {
+    char *to;
+    const char *from;
+    size_t bytes;
+} copying;
+
+static gpu_status copy_chunks(void *context, int64_t first, int64_t last)
+{
+    const copying *c = context;
+    for (int64_t i = first; i < last; i++) {
+        size_t at = (size_t)i * CHUNK, left = c->bytes - at;
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        memcpy(c->to + at, c->from + at, left < CHUNK ? left : CHUNK);
+    }
+    return GPU_OK;
+}
+
 static gpu_status copy_bytes(void *device, void *to, const void *from, size_t n)
 {
     (void)device;
+    copying c = {to, from, n};
+    if (n > CHUNK)
+        return gpu_cpu_parallel((int64_t)((n + CHUNK - 1) / CHUNK),
+                                (int64_t)n / 8, copy_chunks, &c);
     memcpy(to, from, n);
     return GPU_OK;
 }

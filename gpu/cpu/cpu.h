@@ -12,6 +12,12 @@ extern const gpu_host *gpu_cpu_host;
 
 /* Has the user asked to stop? */
 int gpu_cpu_interrupted(void);
+/* The progress of work that lasts; gpu_cpu_parallel counts its own. A stage
+ * is begun and ended on the caller's thread, and advances where begin gave 1;
+ * see progress.h. */
+int gpu_cpu_begin_stage(int64_t total);
+void gpu_cpu_advance(int64_t units);
+void gpu_cpu_end_stage(int began);
 /* Fails with the message of a status a helper returned; GPU_OK passes. */
 gpu_status gpu_cpu_stop(gpu_status status);
 
@@ -95,6 +101,12 @@ const gpu_kernel *gpu_cpu_choose_dot(void *device, const gpu_view *x,
 gpu_status gpu_cpu_sparse_product(void *device, const gpu_csr *s,
                                   const gpu_view *d, const gpu_view *c,
                                   double alpha, double beta);
+/* Factors what LAPACK sees as columns in row-major a, n x n, in place: see
+ * lu.c. zero gets the number of the first pivot that is zero, or 0. */
+gpu_status gpu_cpu_factor(const gpu_view *a, int *pivots, int *zero);
+/* b becomes the solution of a x = b, a being factored; both contiguous. */
+gpu_status gpu_cpu_substitute(const gpu_view *a, const int *pivots,
+                              const gpu_view *b);
 gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b);
 gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);
 

@@ -4,8 +4,9 @@
 #include "cpu.h"
 
 enum {
-    STRIP = 64,  /* columns of c whose sums are kept at a time */
-    TOGETHER = 4 /* entries added at a time */
+    STRIP = 64,    /* columns of c whose sums are kept at a time */
+    TOGETHER = 4,  /* entries added at a time */
+    POLL = 1 << 16 /* entries of a row between two looks at the flag */
 };
 
 typedef struct job {
@@ -69,14 +70,17 @@ INLINE gpu_status add_rows(const job *p, gpu_dtype t, int64_t first,
     double sums[STRIP];
     for (int64_t i = first; i < last; i++) {
         int32_t e = s->starts[i], end = s->starts[i + 1];
-        if (gpu_cpu_interrupted())
-            return GPU_INTERRUPTED;
         for (int64_t j = 0; j < n; j++)
             sums[j] = 0;
-        for (; e <= end - TOGETHER; e += TOGETHER)
-            add_entries(p, t, e, TOGETHER, j0, n, sums);
-        for (; e < end; e++)
-            add_entries(p, t, e, 1, j0, n, sums);
+        do {
+            int32_t stop = end - e > POLL ? e + POLL : end;
+            if (gpu_cpu_interrupted())
+                return GPU_INTERRUPTED;
+            for (; e <= stop - TOGETHER; e += TOGETHER)
+                add_entries(p, t, e, TOGETHER, j0, n, sums);
+            for (; e < stop; e++)
+                add_entries(p, t, e, 1, j0, n, sums);
+        } while (e < end);
         put_row(p, t, i, j0, n, sums);
     }
     return GPU_OK;
@@ -92,15 +96,18 @@ INLINE gpu_status dot_rows(const job *p, gpu_dtype t, int64_t first,
     for (int64_t i = first; i < last; i++) {
         double sums[4] = {0, 0, 0, 0};
         int32_t e = s->starts[i], end = s->starts[i + 1];
-        if (gpu_cpu_interrupted())
-            return GPU_INTERRUPTED;
-        for (; e <= end - 4; e += 4)
-            for (int k = 0; k < 4; k++)
-                sums[k] += load(s->values, t, e + k) *
-                           load(p->d.data, t, columns[e + k] * step);
-        for (; e < end; e++)
-            sums[0] +=
-                load(s->values, t, e) * load(p->d.data, t, columns[e] * step);
+        do {
+            int32_t stop = end - e > POLL ? e + POLL : end;
+            if (gpu_cpu_interrupted())
+                return GPU_INTERRUPTED;
+            for (; e <= stop - 4; e += 4)
+                for (int k = 0; k < 4; k++)
+                    sums[k] += load(s->values, t, e + k) *
+                               load(p->d.data, t, columns[e + k] * step);
+            for (; e < stop; e++)
+                sums[0] += load(s->values, t, e) *
+                           load(p->d.data, t, columns[e] * step);
+        } while (e < end);
         sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
         put_row(p, t, i, 0, 1, sums);
     }

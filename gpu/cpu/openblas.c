@@ -11,8 +11,9 @@ enum {
 };
 
 /* Work between two looks at the interrupt flag, for each thread: about 20 ms
- * on a slow core. */
-static const double flops_a_thread = 1.1e9;
+ * on a slow core, to which an element brought from memory is as long as so
+ * many multiplications. */
+static const double steps_a_thread = 5.5e8, steps_an_element = 8;
 
 /* --- a few elements ------------------------------------------------------- */
 
@@ -168,14 +169,24 @@ static gpu_view cut(const gpu_view *v, int64_t i, int64_t j, int64_t rows,
     return gpu_cpu_part(v, i, j, m, n);
 }
 
+/* BLAS works in blocks of registers: a thin side counts as one. */
+static double steps_of(double m, double n, double k)
+{
+    double block = 16;
+    m = m < block ? block : m;
+    n = n < block ? block : n;
+    k = k < block ? block : k;
+    return m * n * k + steps_an_element * (m * n + m * k + n * k);
+}
+
 /* Sides of the blocks between two looks at the flag. */
 static void choose_blocks(const product *p, int64_t *m, int64_t *n, int64_t *k)
 {
-    double budget = flops_a_thread * gpu_cpu_threads();
+    double budget = steps_a_thread * gpu_cpu_threads();
     *m = p->c.v.rows;
     *n = p->c.v.cols;
     *k = p->a.v.cols;
-    while (2.0 * (double)*m * (double)*n * (double)*k > budget ||
+    while (steps_of((double)*m, (double)*n, (double)*k) > budget ||
            *m > INT_MAX || *n > INT_MAX || *k > INT_MAX) {
         int64_t *side = *m > *n ? m : n;
         if (*side < 2 * SMALLEST && *k >= 2 * SMALLEST)
@@ -188,8 +199,11 @@ static void choose_blocks(const product *p, int64_t *m, int64_t *n, int64_t *k)
 
 static gpu_status multiply(const product *p, void (*call)(const product *p))
 {
-    int64_t m, n, k;
+    int64_t m, n, k, rows = p->c.v.rows, cols = p->c.v.cols;
+    gpu_status status = GPU_OK;
     choose_blocks(p, &m, &n, &k);
+    int is_one = m == rows && n == cols && k == p->a.v.cols;
+    int counted = !is_one && gpu_cpu_begin_stage(rows * cols * p->a.v.cols);
     for (int64_t i = 0; i < p->c.v.rows; i += m)
         for (int64_t j = 0; j < p->c.v.cols; j += n)
             for (int64_t l = 0; l < p->a.v.cols; l += k) {
@@ -198,11 +212,17 @@ static gpu_status multiply(const product *p, void (*call)(const product *p))
                 block.b.v = cut(&p->b.v, l, j, k, n);
                 block.c.v = cut(&p->c.v, i, j, m, n);
                 block.beta = l == 0 ? p->beta : 1;
-                if (gpu_cpu_interrupted())
-                    return gpu_cpu_stop(GPU_INTERRUPTED);
+                if (status != GPU_OK || gpu_cpu_interrupted()) {
+                    status = GPU_INTERRUPTED;
+                    continue;
+                }
                 call(&block);
+                if (counted)
+                    gpu_cpu_advance(block.c.v.rows * block.c.v.cols *
+                                    block.a.v.cols);
             }
-    return GPU_OK;
+    gpu_cpu_end_stage(counted);
+    return gpu_cpu_stop(status);
 }
 
 static int is_step(int64_t stride)

@@ -14,6 +14,9 @@
 enum {
     WORTH_THREADS = 65536, /* elements: waking threads costs about 10 us */
     RANGES_A_THREAD = 4,   /* evens out threads that get less of a core */
+    LASTING = 1 << 24,     /* elements from which progress is counted */
+    RANGE = 1 << 22,       /* elements of a range then, about; */
+    MOST_RANGES = 1024,    /* but there are no more than so many */
     MOST_THREADS = 256,
     SPINS = 500 /* looks for new work before sleeping: about 20 us */
 };
@@ -22,6 +25,7 @@ typedef struct job {
     int64_t count, ranges;
     gpu_cpu_work *work;
     void *context;
+    int is_counted; /* progress */
     atomic_llong next;
     atomic_int worst;
 } job;
@@ -52,6 +56,23 @@ gpu_status gpu_cpu_stop(gpu_status status)
     return status;
 }
 
+int gpu_cpu_begin_stage(int64_t total)
+{
+    return gpu_cpu_host->begin_stage && gpu_cpu_host->begin_stage(total);
+}
+
+void gpu_cpu_advance(int64_t units)
+{
+    if (gpu_cpu_host->advance)
+        gpu_cpu_host->advance(units);
+}
+
+void gpu_cpu_end_stage(int began)
+{
+    if (began)
+        gpu_cpu_host->end_stage(began);
+}
+
 /* --- the pool ------------------------------------------------------------- */
 
 static void take_ranges(job *j)
@@ -65,6 +86,8 @@ static void take_ranges(job *j)
         gpu_status status = j->work(j->context, first, last);
         if (status != GPU_OK)
             j->worst = (int)status;
+        if (j->is_counted)
+            gpu_cpu_advance(last - first);
     }
 }
 
@@ -154,17 +177,39 @@ static void close_job(void)
     pthread_mutex_unlock(&pool.lock);
 }
 
-static gpu_status run_threads(int64_t count, int64_t ranges, gpu_cpu_work *work,
-                              void *context)
+static void run_threads(job *j)
 {
-    job j = {count, ranges, work, context, 0, GPU_OK};
     pthread_mutex_lock(&pool.lock);
-    pool.current = &j;
+    pool.current = j;
     atomic_fetch_add(&pool.generation, 1);
     pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);
-    take_ranges(&j);
+    take_ranges(j);
     close_job();
+}
+
+static int64_t count_ranges(int threads, int64_t elements)
+{
+    int64_t few = (int64_t)threads * RANGES_A_THREAD, many = elements / RANGE;
+    many = many < MOST_RANGES ? many : MOST_RANGES;
+    return many > few ? many : few;
+}
+
+static gpu_status run_ranges(int threads, int64_t count, int64_t elements,
+                             gpu_cpu_work *work, void *context)
+{
+    job j = {.count = count,
+             .ranges = count_ranges(threads, elements),
+             .work = work,
+             .context = context,
+             .worst = GPU_OK};
+    if (elements >= LASTING)
+        j.is_counted = gpu_cpu_begin_stage(count);
+    if (threads > 1)
+        run_threads(&j);
+    else
+        take_ranges(&j);
+    gpu_cpu_end_stage(j.is_counted);
     return (gpu_status)j.worst;
 }
 
@@ -177,10 +222,9 @@ gpu_status gpu_cpu_parallel(int64_t count, int64_t elements, gpu_cpu_work *work,
         start_threads();
     int threads = elements > WORTH_THREADS ? gpu_cpu_threads() : 1;
     gpu_status status;
-    if (threads == 1 || count == 1)
+    if (count == 1 || (threads == 1 && elements < LASTING))
         status = work(context, 0, count);
     else
-        status = run_threads(count, (int64_t)threads * RANGES_A_THREAD, work,
-                             context);
+        status = run_ranges(threads, count, elements, work, context);
     return status == GPU_OK ? GPU_OK : gpu_cpu_stop(status);
 }

@@ -2,16 +2,21 @@
  * is what every other rung is compared with. */
 #include "cpu.h"
 
-enum { STRIP = 256 }; /* columns of c whose sums are kept at a time */
+enum {
+    STRIP = 256, /* columns of c whose sums are kept at a time */
+    POLL = 4096  /* rows of b between two looks at the flag */
+};
 
 /* sums[j] = sum over p of a[i, p] b[p, j0 + j]. */
-static void row_strip(const gpu_gemm *g, int64_t i, int64_t j0, int64_t n,
-                      double *sums)
+static gpu_status row_strip(const gpu_gemm *g, int64_t i, int64_t j0, int64_t n,
+                            double *sums)
 {
     double a, b[STRIP];
     for (int64_t j = 0; j < n; j++)
         sums[j] = 0;
     for (int64_t p = 0; p < g->a.cols; p++) {
+        if (p % POLL == 0 && gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
         gpu_view one = gpu_cpu_part(&g->a, i, p, 1, 1);
         gpu_view row = gpu_cpu_part(&g->b, p, j0, 1, n);
         gpu_cpu_load(&one, 0, 1, GPU_F64, &a);
@@ -19,6 +24,7 @@ static void row_strip(const gpu_gemm *g, int64_t i, int64_t j0, int64_t n,
         for (int64_t j = 0; j < n; j++)
             sums[j] += a * b[j];
     }
+    return GPU_OK;
 }
 
 static gpu_status multiply_rows(void *context, int64_t first, int64_t last)
@@ -29,9 +35,8 @@ static gpu_status multiply_rows(void *context, int64_t first, int64_t last)
         for (int64_t j0 = 0; j0 < g->c.cols; j0 += STRIP) {
             int64_t left = g->c.cols - j0, n = left < STRIP ? left : STRIP;
             gpu_view c = gpu_cpu_part(&g->c, i, j0, 1, n);
-            if (gpu_cpu_interrupted())
+            if (row_strip(g, i, j0, n, sums) != GPU_OK)
                 return GPU_INTERRUPTED;
-            row_strip(g, i, j0, n, sums);
             if (g->beta != 0)
                 gpu_cpu_load(&c, 0, n, GPU_F64, old);
             for (int64_t j = 0; j < n; j++) {

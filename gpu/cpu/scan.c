@@ -10,6 +10,7 @@ typedef struct scanning {
     gpu_scan_kind kind;
     gpu_view from, to; /* lines are rows */
     int across;        /* memory runs across the lines */
+    int is_counted;    /* progress, of the only line */
 } scanning;
 
 static void step(gpu_scan_kind kind, double *running, double *value)
@@ -47,6 +48,8 @@ static gpu_status scan_band(const scanning *s, int64_t line, int64_t lines)
         gpu_cpu_convert(&from, &block);
         scan_block(s->kind, running, value, n, lines);
         gpu_cpu_convert(&block, &to);
+        if (s->is_counted)
+            gpu_cpu_advance(n);
     }
     return GPU_OK;
 }
@@ -70,7 +73,7 @@ gpu_status gpu_cpu_scan(void *device, gpu_scan_kind kind, int axis,
                         const gpu_view *from, const gpu_view *to)
 {
     (void)device;
-    scanning s = {kind, *from, *to, 0};
+    scanning s = {kind, *from, *to, 0, 0};
     int64_t n = from->rows * from->cols;
     if (n == 0)
         return GPU_OK;
@@ -80,5 +83,9 @@ gpu_status gpu_cpu_scan(void *device, gpu_scan_kind kind, int axis,
     }
     s.across =
         s.from.rows > 1 && length(s.to.row_stride) < length(s.to.col_stride);
-    return gpu_cpu_parallel(s.from.rows, n, scan_range, &s);
+    if (s.from.rows == 1)
+        s.is_counted = gpu_cpu_begin_stage(n);
+    gpu_status status = gpu_cpu_parallel(s.from.rows, n, scan_range, &s);
+    gpu_cpu_end_stage(s.is_counted);
+    return status;
 }

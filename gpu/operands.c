@@ -1,0 +1,63 @@
+/* What an operation asks of its operands before it runs, and what is left of
+ * them when it is stopped. */
+#include "core.h"
+
+gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
+                            gpu_device **device)
+{
+    if (!m->storage)
+        return gpu_fail(GPU_ARGUMENT, "%s: the matrix has been freed", name);
+    gpu_device *d = m->storage->device;
+    if (gpu_is_lost(m))
+        return gpu_fail(GPU_LOST,
+                        "%s: the matrix was lost when %s failed; "
+                        "restart lumat to use the GPU again",
+                        name, d->name);
+    if (*device && d != *device)
+        return gpu_fail(GPU_DEVICE,
+                        "%s: operands are on different devices (%s and %s); "
+                        "move one, as in A:to(\"%s\")",
+                        name, (*device)->name, d->name, (*device)->name);
+    *device = d;
+    return GPU_OK;
+}
+
+gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
+                              int n, gpu_device **out)
+{
+    *out = NULL;
+    for (int i = 0; i < n; i++) {
+        TRY(gpu_check_target(name, in[i], out));
+        if (in[i]->storage->incomplete)
+            return gpu_fail(GPU_INCOMPLETE,
+                            "%s: the matrix is incomplete: the operation that "
+                            "wrote it was interrupted",
+                            name);
+    }
+    return GPU_OK;
+}
+
+int gpu_is_incomplete(const gpu_matrix *m)
+{
+    return m->storage && m->storage->incomplete;
+}
+
+void gpu_leave_incomplete(const gpu_matrix *m)
+{
+    if (m->storage)
+        m->storage->incomplete = 1;
+}
+
+/* A view as large as its storage, none of whose elements lie on another. */
+static int is_all(const gpu_matrix *m)
+{
+    return gpu_bytes(m) == m->storage->bytes &&
+           (m->rows <= 1 || m->row_stride != 0) &&
+           (m->cols <= 1 || m->col_stride != 0);
+}
+
+void gpu_make_whole(const gpu_matrix *m)
+{
+    if (is_all(m))
+        m->storage->incomplete = 0;
+}

@@ -1,0 +1,103 @@
+/* Running the kernel of a product: again when memory is short, and panel by
+ * panel where a device takes long, as what it has begun cannot be stopped. */
+#include "core.h"
+
+static gpu_status run_once(gpu_device *d, const gpu_kernel *k,
+                           const gpu_gemm *p)
+{
+    gpu_begin_product(d);
+    gpu_status status = k->matmul(d->handle, p);
+    gpu_end_product(d, status);
+    return status;
+}
+
+/* When memory is short, makes room and tries again; where that is not enough,
+ * auto's kernel, which *k becomes, is one that needs little. */
+static gpu_status run_kernel(gpu_device *d, gpu_gemm *p, int is_chosen,
+                             const gpu_kernel **k)
+{
+    gpu_status status = run_once(d, *k, p);
+    if (status != GPU_MEMORY)
+        return status;
+    gpu_relieve(d);
+    status = run_once(d, *k, p);
+    if (status != GPU_MEMORY || !is_chosen)
+        return status;
+    p->is_short_of_memory = 1;
+    const gpu_kernel *small = d->backend->choose_matmul(d->handle, p);
+    if (small == *k)
+        return status;
+    *k = small;
+    return run_once(d, small, p);
+}
+
+/* --- panels --------------------------------------------------------------- */
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void *element(const gpu_view *v, int64_t i, int64_t j)
+{
+    int64_t at = i * v->row_stride + j * v->col_stride;
+    return (char *)v->data + at * (int64_t)gpu_dtype_size(v->dtype);
+}
+
+/* The product that gives rows x cols of c, from (i, j) on. */
+static gpu_gemm panel_of(const gpu_gemm *p, int64_t i, int64_t j, int64_t rows,
+                         int64_t cols)
+{
+    gpu_gemm part = *p;
+    part.a.data = element(&p->a, i, 0);
+    part.b.data = element(&p->b, 0, j);
+    part.c.data = element(&p->c, i, j);
+    part.a.rows = part.c.rows = rows;
+    part.b.cols = part.c.cols = cols;
+    return part;
+}
+
+static gpu_status run_panel(gpu_device *d, gpu_gemm *p, int is_chosen,
+                            const gpu_kernel **k)
+{
+    gpu_status status = run_kernel(d, p, is_chosen, k);
+    if (status == GPU_OK && d->backend->pace)
+        d->backend->pace(d->handle, *k, p, 0);
+    return status;
+}
+
+static gpu_status run_panels(gpu_device *d, const gpu_gemm *p, int64_t rows,
+                             int64_t cols, int is_chosen, const gpu_kernel **k)
+{
+    int is_short = p->is_short_of_memory;
+    for (int64_t i = 0; i < p->c.rows; i += rows)
+        for (int64_t j = 0; j < p->c.cols; j += cols) {
+            int64_t m = smaller(rows, p->c.rows - i);
+            int64_t n = smaller(cols, p->c.cols - j);
+            gpu_gemm part = panel_of(p, i, j, m, n);
+            part.is_short_of_memory = is_short;
+            TRY(gpu_poll());
+            TRY(run_panel(d, &part, is_chosen, k));
+            is_short = part.is_short_of_memory;
+            gpu_advance(m * n);
+        }
+    return GPU_OK;
+}
+
+gpu_status gpu_run_product(gpu_device *d, gpu_gemm *p, int is_chosen,
+                           const gpu_kernel **k)
+{
+    int64_t rows = p->c.rows, cols = p->c.cols;
+    if (!d->backend->panel)
+        return run_kernel(d, p, is_chosen, k);
+    d->backend->panel(d->handle, *k, p, &rows, &cols);
+    if (rows == p->c.rows && cols == p->c.cols)
+        return run_panel(d, p, is_chosen, k);
+    int work = gpu_begin_work("matmul %lldx%lldx%lld", (long long)p->c.rows,
+                              (long long)p->a.cols, (long long)p->c.cols);
+    int stage = gpu_begin_stage(p->c.rows * p->c.cols);
+    gpu_status status = run_panels(d, p, rows, cols, is_chosen, k);
+    gpu_end_stage(stage);
+    gpu_end_work(work);
+    return status;
+}
