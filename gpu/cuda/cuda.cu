@@ -61,11 +61,6 @@ gpu_status gpu_cuda_enter(cuda_device *d)
     return gpu_cuda_check(d, cudaSetDevice(d->ordinal));
 }
 
-gpu_status gpu_cuda_wait(cuda_device *d)
-{
-    return gpu_cuda_check(d, cudaStreamSynchronize(d->stream));
-}
-
 static int probe(char *why, size_t size)
 {
     int count = 0;
@@ -155,6 +150,7 @@ static void close_device(void *device)
         if (d->tickets)
             cudaFree(d->tickets);
         cudaFreeHost(d->slot);
+        gpu_cuda_forget_pace(d);
         if (d->start)
             cudaEventDestroy(d->start);
         if (d->stop)
@@ -213,7 +209,7 @@ static gpu_status timer_stop(void *device, double *seconds)
     ENTER(d, device);
     float milliseconds = 0;
     CHECK(d, cudaEventRecord(d->stop, d->stream));
-    CHECK(d, cudaEventSynchronize(d->stop));
+    TRY(gpu_cuda_wait_for(d, d->stop));
     CHECK(d, cudaEventElapsedTime(&milliseconds, d->start, d->stop));
     *seconds = milliseconds * 1e-3;
     return GPU_OK;
@@ -253,6 +249,8 @@ static const gpu_backend backend = {
     .kernels = gpu_cuda_kernels,
     .choose_matmul = gpu_cuda_choose_matmul,
     .choose_dot = gpu_cuda_choose_dot,
+    .panel = gpu_cuda_panel,
+    .pace = gpu_cuda_pace,
     .sparse_product = gpu_cuda_sparse_product,
     .solve = NULL,
     .determinant = NULL,

@@ -15,6 +15,15 @@ extern "C" {
 #include "backend.h"
 }
 
+/* What is issued and may not be done: see pace.cu. */
+enum { MOST_MARKS = 32 };
+typedef struct cuda_pace {
+    cudaEvent_t event[MOST_MARKS]; /* a ring; NULL: not made yet */
+    double seconds[MOST_MARKS];    /* predicted, up to each from the last */
+    int first, count;
+    double issued, outstanding; /* since the last event, and before it */
+} cuda_pace;
+
 typedef struct cuda_device {
     int ordinal;
     int capability; /* 90 for 9.0 */
@@ -28,6 +37,7 @@ typedef struct cuda_device {
     size_t scratch_bytes;
     double *slot;      /* pinned: kernels write small results into it */
     unsigned *tickets; /* device; zero between launches */
+    cuda_pace pace;
 } cuda_device;
 
 extern const gpu_host *gpu_cuda_host;
@@ -55,8 +65,16 @@ gpu_status gpu_cuda_enter(cuda_device *d);
 
 /* At least bytes of device memory, good until the next call of this. */
 gpu_status gpu_cuda_scratch(cuda_device *d, size_t bytes, void **data);
-/* Waits for the stream. */
+/* Waits for the stream, or for what came before an event. GPU_INTERRUPTED:
+ * what was issued goes on. */
 gpu_status gpu_cuda_wait(cuda_device *d);
+gpu_status gpu_cuda_wait_for(cuda_device *d, cudaEvent_t event);
+
+void gpu_cuda_panel(void *device, const gpu_kernel *k, const gpu_gemm *p,
+                    int64_t *rows, int64_t *cols);
+void gpu_cuda_pace(void *device, const gpu_kernel *k, const gpu_gemm *p,
+                   double bytes);
+void gpu_cuda_forget_pace(cuda_device *d); /* its events */
 
 gpu_status gpu_cuda_alloc(void *device, size_t bytes, void **data);
 void gpu_cuda_free(void *device, void *data, size_t bytes);

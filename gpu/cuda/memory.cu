@@ -4,6 +4,7 @@
 
 /* Kernels read 16 bytes at a time where an element lies anywhere in them. */
 enum { GROUP = 16 };
+enum { PART = 64 << 20 }; /* bytes copied at a time */
 
 static void trim_pool(cuda_device *d)
 {
@@ -48,23 +49,40 @@ void gpu_cuda_free(void *device, void *data, size_t bytes)
     cudaGetLastError();
 }
 
-/* Pageable memory: the call returns when the source has been read, through
- * the driver's own staging buffers. */
+/* Part by part, between which an interrupt is answered. Pageable memory: a
+ * copy returns when the source has been read, through the driver's own staging
+ * buffers, or what was copied is there. */
+static gpu_status copy(cuda_device *d, void *to, const void *from, size_t n,
+                       cudaMemcpyKind way)
+{
+    int stage = n > PART && gpu_cuda_host->begin_stage((int64_t)n);
+    gpu_status status = GPU_OK;
+    for (size_t at = 0; at < n && status == GPU_OK; at += PART) {
+        size_t part = n - at < PART ? n - at : PART;
+        status = gpu_cuda_check(d, cudaMemcpyAsync((char *)to + at,
+                                                   (const char *)from + at,
+                                                   part, way, d->stream));
+        if (n <= PART)
+            break;
+        if (stage)
+            gpu_cuda_host->advance((int64_t)part);
+        if (status == GPU_OK && *gpu_cuda_host->interrupted)
+            status = FAIL(GPU_INTERRUPTED, "interrupted");
+    }
+    gpu_cuda_host->end_stage(stage);
+    return status;
+}
+
 gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n)
 {
     ENTER(d, device);
-    if (n == 0)
-        return GPU_OK;
-    return gpu_cuda_check(
-        d, cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, d->stream));
+    return copy(d, to, from, n, cudaMemcpyHostToDevice);
 }
 
 gpu_status gpu_cuda_download(void *device, void *to, const void *from, size_t n)
 {
     ENTER(d, device);
-    if (n > 0)
-        CHECK(d,
-              cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, d->stream));
+    TRY(copy(d, to, from, n, cudaMemcpyDeviceToHost));
     return gpu_cuda_wait(d);
 }
 

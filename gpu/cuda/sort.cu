@@ -123,12 +123,24 @@ static gpu_status radix_sort(cuda_device *d, sort_job *job, sort_room *room,
     return GPU_OK;
 }
 
+/* Between two sorts of all elements, each of which takes long: what is issued
+ * cannot be stopped. */
+static gpu_status go_on(cuda_device *d, int64_t size)
+{
+    const double bytes_an_element = 128; /* some passes over keys and places */
+    gpu_cuda_pace(d, NULL, NULL, bytes_an_element * (double)size);
+    if (*gpu_cuda_host->interrupted)
+        return FAIL(GPU_INTERRUPTED, "interrupted");
+    return GPU_OK;
+}
+
 static gpu_status sort_places(cuda_device *d, sort_job *job, unsigned blocks)
 {
     sort_room room = {};
     int line_bits = bits_for(job->from.rows);
     TRY(make_room(d, job->size, &room));
     TRY(radix_sort(d, job, &room, 0));
+    TRY(go_on(d, job->size));
     key_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
     LAUNCHED(d);
     if (!job->is_f64)
@@ -136,6 +148,7 @@ static gpu_status sort_places(cuda_device *d, sort_job *job, unsigned blocks)
     TRY(radix_sort(d, job, &room, 64));
     if (line_bits == 0)
         return GPU_OK;
+    TRY(go_on(d, job->size));
     line_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
     LAUNCHED(d);
     return radix_sort(d, job, &room, line_bits);
