@@ -2,6 +2,7 @@
 #include "archive.h"
 #include "atomic.h"
 #include "matrix.h"
+#include "stopping.h"
 
 #include <errno.h>
 #include <minizip/unzip.h>
@@ -20,6 +21,7 @@ struct lumat_archive {
     unzFile reads;
     int error; /* what errno said when a write failed */
     lumat_atomic file;
+    int progress; /* begun: see progress.h */
     char path[];
 };
 
@@ -121,6 +123,8 @@ static int close_archive(lua_State *L)
     if (a->reads != NULL)
         unzClose(a->reads);
     a->writes = a->reads = NULL;
+    gpu_end_work(a->progress);
+    a->progress = 0;
     lumat_atomic_abort(&a->file);
     return 0;
 }
@@ -146,6 +150,12 @@ static void check(lua_State *L, const lumat_archive *a, const char *verb,
                                       : strerror(error));
 }
 
+static int begin_progress(const char *verb, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return gpu_begin_work("%s %s", verb, slash != NULL ? slash + 1 : path);
+}
+
 lumat_archive *lumat_archive_create(lua_State *L, const char *who,
                                     const char *path)
 {
@@ -161,6 +171,7 @@ lumat_archive *lumat_archive_create(lua_State *L, const char *who,
     check(L, a, "write", lumat_atomic_open(&a->file, path));
     a->writes = zipOpen2_64(path, APPEND_STATUS_CREATE, NULL, &calls);
     check(L, a, "write", a->writes != NULL ? 0 : ENOMEM);
+    a->progress = begin_progress("save", path);
     return a;
 }
 
@@ -178,6 +189,7 @@ lumat_archive *lumat_archive_open(lua_State *L, const char *who,
     a->reads = unzOpen64(path);
     if (a->reads == NULL)
         lumat_archive_fail(L, a, "is no archive, or is cut off");
+    a->progress = begin_progress("load", path);
     return a;
 }
 
@@ -205,6 +217,7 @@ void lumat_archive_write(lua_State *L, lumat_archive *a, const void *data,
 {
     enum { MOST = 1 << 30 };
     const char *bytes = data;
+    lumat_poll(L, 0);
     while (length > 0) {
         unsigned n = length < MOST ? (unsigned)length : MOST;
         check_written(L, a, zipWriteInFileInZip(a->writes, bytes, n));
@@ -244,6 +257,7 @@ void lumat_archive_read(lua_State *L, lumat_archive *a, void *data,
 {
     enum { MOST = 1 << 30 };
     char *bytes = data;
+    lumat_poll(L, 0);
     while (length > 0) {
         unsigned n = length < MOST ? (unsigned)length : MOST;
         int got = unzReadCurrentFile(a->reads, bytes, n);

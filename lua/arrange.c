@@ -2,6 +2,7 @@
  * chosen rows and columns, running sums, sorting. */
 #include "hints.h"
 #include "make.h"
+#include "stopping.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -114,8 +115,10 @@ static const int64_t *push_places(lua_State *L, const char *name, int arg,
     *count = list->rows;
     int64_t *places = lua_newuserdatauv(L, (size_t)*count * sizeof *places, 0);
     const double *values = lumat_push_host_copy(L, list);
-    for (int64_t i = 0; i < *count; i++)
+    for (int64_t i = 0; i < *count; i++) {
+        lumat_poll(L, i);
         places[i] = check_listed(L, name, values[i], size);
+    }
     lua_pop(L, 1);
     return places;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "atomic.h"
 
-enum { MOST_LINKS = 40, MOST_NAMES = 1000 };
+enum { MOST_LINKS = 40, MOST_NAMES = 1000, WINDOW = 8 << 20 };
 
 /* The length of the folder's part of path, with its slash. */
 static size_t folder_length(const char *path)
@@ -92,11 +92,33 @@ static int write_all(int fd, const char *data, size_t length)
     return 0;
 }
 
+/* What is written goes to disk at once, and little more is taken before it is
+ * there: the last fsync, which nothing can interrupt, finds little to do. */
+static void push_out(lumat_atomic *a)
+{
+    unsigned wait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                    SYNC_FILE_RANGE_WAIT_AFTER;
+    while (a->written - a->started >= WINDOW) {
+        sync_file_range(a->fd, a->started, WINDOW, SYNC_FILE_RANGE_WRITE);
+        if (a->started >= WINDOW)
+            sync_file_range(a->fd, a->started - WINDOW, WINDOW, wait);
+        a->started += WINDOW;
+    }
+}
+
+static int write_out(lumat_atomic *a, const void *data, size_t length)
+{
+    int error = write_all(a->fd, data, length);
+    a->written += (off_t)length;
+    push_out(a);
+    return error;
+}
+
 static int flush(lumat_atomic *a)
 {
     size_t used = a->used;
     a->used = 0;
-    return write_all(a->fd, a->buffer, used);
+    return write_out(a, a->buffer, used);
 }
 
 /* Makes the rename last. Some file systems cannot sync a folder. */
@@ -120,6 +142,7 @@ int lumat_atomic_open(lumat_atomic *a, const char *path)
     mode_t mode;
     a->fd = -1;
     a->used = 0;
+    a->written = a->started = 0;
     int error = resolve(path, a->target);
     if (error == 0)
         error = check_target(a->target, &mode);
@@ -134,7 +157,7 @@ int lumat_atomic_write(lumat_atomic *a, const void *data, size_t length)
             return error;
     }
     if (length >= sizeof a->buffer)
-        return write_all(a->fd, data, length);
+        return write_out(a, data, length);
     memcpy(a->buffer + a->used, data, length);
     a->used += length;
     return 0;

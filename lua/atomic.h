@@ -5,12 +5,14 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum { LUMAT_ATOMIC_BUFFER = 65536 };
 
 typedef struct lumat_atomic {
-    int fd;      /* -1: not open */
-    size_t used; /* bytes in the buffer */
+    int fd;                 /* -1: not open */
+    size_t used;            /* bytes in the buffer */
+    off_t written, started; /* bytes of the file; those on their way to disk */
     char target[PATH_MAX], temporary[PATH_MAX];
     char buffer[LUMAT_ATOMIC_BUFFER];
 } lumat_atomic;

@@ -14,6 +14,8 @@ typedef struct lumat_csv {
     size_t length;
     char delimiter; /* 0: look for one; ' ': runs of blanks */
     enum lumat_csv_header header;
+    int (*goes_on)(size_t bytes); /* or NULL; called when so many more are
+                                   * read; 0 stops with no message */
     /* set by lumat_csv_open */
     int64_t cols;
     int64_t most_rows; /* most_rows * cols <= length + cols */

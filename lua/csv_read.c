@@ -3,17 +3,31 @@
 #include "csv_cell.h"
 #include "number.h"
 
-enum { SHOWN = 40 }; /* characters of a bad cell in errors */
+enum {
+    SHOWN = 40,    /* characters of a bad cell in errors */
+    PART = 1 << 18 /* bytes between two calls of goes_on */
+};
 
 typedef struct reader {
     const lumat_csv *csv;
     const char *p, *end;
     float *singles;
     double *doubles;
+    const char *told; /* up to where goes_on knows of it */
     int64_t line;
     char *error;
     size_t size;
 } reader;
+
+/* In the middle of rows too: one may be the whole file. */
+static int goes_on(reader *r, const char *p)
+{
+    size_t part = (size_t)(p - r->told);
+    if (part < PART || r->csv->goes_on == NULL)
+        return 1;
+    r->told = p;
+    return r->csv->goes_on(part);
+}
 
 static int fail_cell(const reader *r, int64_t col, const lumat_cell *c)
 {
@@ -90,6 +104,8 @@ static int read_row(reader *r, int64_t at)
         const char *after = take_number(r, at + col);
         if (after == NULL && (after = take_other(r, at + col, col)) == NULL)
             return 0;
+        if (!goes_on(r, after))
+            return 0;
         r->p = lumat_csv_next_cell(after, r->end, r->csv->delimiter);
         if (r->p != NULL)
             continue;
@@ -106,6 +122,7 @@ int64_t lumat_csv_read(const lumat_csv *c, float *singles, double *doubles,
                 .end = c->text + c->length,
                 .singles = singles,
                 .doubles = doubles,
+                .told = c->text + c->data,
                 .line = c->line,
                 .error = error,
                 .size = size};

@@ -6,6 +6,7 @@
 #include "files.h"
 #include "matrix.h"
 #include "npy.h"
+#include "stopping.h"
 
 enum { MESSAGE = 256 };
 
@@ -145,15 +146,20 @@ static int load_csv(lua_State *L, const char *path, char delimiter)
                    .header = option_header(L, 2)};
     gpu_dtype dtype = lumat_option_dtype(L, 2, lumat_default_dtype(L));
     c.text = lumat_push_file(L, path, &c.length);
+    c.goes_on = lumat_file_goes_on;
     if (!lumat_csv_open(&c, message, sizeof message))
         return lumat_raise(L, "load: '%s' %s", path, message);
     int doubled = dtype == GPU_F64;
     size_t size = doubled ? sizeof(double) : sizeof(float);
     size_t count = (size_t)(c.most_rows * c.cols);
     void *host = lua_newuserdatauv(L, size * count, 0);
+    int began = lumat_begin_file("load", path, c.length);
     int64_t rows =
         lumat_csv_read(&c, doubled ? NULL : host, doubled ? host : NULL,
                        message, sizeof message);
+    lumat_end_file(began);
+    if (rows < 0)
+        lumat_poll(L, 0);
     if (rows < 0)
         return lumat_raise(L, "load: %s:%s", path, message);
     if (dtype == GPU_BOOL)
@@ -178,7 +184,13 @@ static const void *convert(lua_State *L, const char *path, const lumat_npy *n,
     size_t count = (size_t)(n->rows * n->cols);
     void *host = lua_newuserdatauv(L, gpu_dtype_size(dtype) * count, 0);
     int chosen = lua_istable(L, 2) && lua_getfield(L, 2, "dtype") != LUA_TNIL;
-    if (!lumat_npy_read(n, file, dtype, host, !chosen, message, sizeof message))
+    int began = lumat_begin_file("load", path, count * (size_t)n->bytes);
+    int done =
+        lumat_npy_read(n, file, dtype, host, !chosen, message, sizeof message);
+    lumat_end_file(began);
+    if (!done)
+        lumat_poll(L, 0);
+    if (!done)
         lumat_raise(L, "load: '%s': %s", path, message);
     return host;
 }
@@ -192,6 +204,7 @@ static int load_npy(lua_State *L, const char *path)
     char *file = lumat_push_file(L, path, &length);
     if (!lumat_npy_open(&n, file, length, message, sizeof message))
         return lumat_raise(L, "load: '%s' %s", path, message);
+    n.goes_on = lumat_file_goes_on;
     gpu_dtype dtype = lumat_option_dtype(L, 2, lumat_npy_dtype(&n));
     const void *host = convert(L, path, &n, file, dtype);
     if (n.ndim < 2) {

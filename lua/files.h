@@ -16,8 +16,15 @@ const char *lumat_check_path(lua_State *L, int arg, const char *who,
 char lumat_option_delimiter(lua_State *L, int arg, char otherwise);
 
 /* Pushes a userdata with all bytes of the file, at least one; raises when it
- * cannot be read. */
+ * cannot be read, or is interrupted. */
 char *lumat_push_file(lua_State *L, const char *path, size_t *size);
+
+/* Begins "load name.csv" or "save …" for whoever watches the progress of so
+ * many bytes, if any; ended with the same value, before anything raises.
+ * goes_on counts bytes, and returns 0 when the user wants it to stop. */
+int lumat_begin_file(const char *what, const char *path, size_t bytes);
+void lumat_end_file(int began);
+int lumat_file_goes_on(size_t bytes);
 
 int lumat_file_save(lua_State *L); /* save(A, path [, options]) */
 void lumat_open_atomic(lua_State *L);

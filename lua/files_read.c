@@ -6,6 +6,33 @@
 #include <unistd.h>
 #include "files.h"
 #include "matrix.h"
+#include "stopping.h"
+
+enum { PART = 1 << 22 }; /* bytes read at a time */
+
+/* --- progress ------------------------------------------------------------ */
+
+int lumat_begin_file(const char *what, const char *path, size_t bytes)
+{
+    const char *slash = strrchr(path, '/');
+    if (bytes < PART ||
+        !gpu_begin_work("%s %s", what, slash != NULL ? slash + 1 : path))
+        return 0;
+    return gpu_begin_stage((int64_t)bytes);
+}
+
+void lumat_end_file(int began)
+{
+    gpu_end_work(began);
+}
+
+int lumat_file_goes_on(size_t bytes)
+{
+    gpu_advance((int64_t)bytes);
+    return !gpu_is_interrupted();
+}
+
+/* --- reading ------------------------------------------------------------- */
 
 /* Opens path for reading when it is a regular file. Returns 0, or what errno
  * said; *what gets a better word when there is one. */
@@ -44,8 +71,10 @@ static int read_whole(const char *path, char *buffer, size_t *size,
     int fd, error = open_regular(path, &fd, &now, what);
     if (error != 0)
         return error;
+    int began = lumat_begin_file("load", path, *size);
     while (got < *size) {
-        ssize_t n = read(fd, buffer + got, *size - got);
+        size_t part = *size - got < PART ? *size - got : PART;
+        ssize_t n = read(fd, buffer + got, part);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -53,7 +82,12 @@ static int read_whole(const char *path, char *buffer, size_t *size,
         if (n <= 0)
             break;
         got += (size_t)n;
+        if (!lumat_file_goes_on((size_t)n)) {
+            error = EINTR;
+            break;
+        }
     }
+    lumat_end_file(began);
     close(fd);
     *size = got;
     return error;
@@ -70,6 +104,8 @@ char *lumat_push_file(lua_State *L, const char *path, size_t *size)
         buffer = lua_newuserdatauv(L, *size + 1, 0);
         error = read_whole(path, buffer, size, &what);
     }
+    if (error == EINTR)
+        lumat_poll(L, 0);
     if (error != 0)
         lumat_raise(L, "load: cannot read '%s': %s", path,
                     what != NULL ? what : strerror(error));

@@ -9,12 +9,18 @@
 #include "matrix.h"
 #include "npy.h"
 #include "number.h"
+#include "stopping.h"
 
-enum { BLOCK_BYTES = 1 << 22 };
+enum { BLOCK_BYTES = 1 << 20 };
 
 static const char *const METATABLE = "lumat.atomic";
 
 /* What is being saved, and to where. */
+typedef struct open_file {
+    lumat_atomic file; /* first: what is closed */
+    int began;         /* the progress */
+} open_file;
+
 typedef struct saving {
     const gpu_matrix *m;
     const char *path;
@@ -26,7 +32,10 @@ typedef struct saving {
 
 static int collect_atomic(lua_State *L)
 {
-    lumat_atomic_abort(luaL_checkudata(L, 1, METATABLE));
+    open_file *f = luaL_checkudata(L, 1, METATABLE);
+    lumat_end_file(f->began);
+    f->began = 0;
+    lumat_atomic_abort(&f->file);
     return 0;
 }
 
@@ -150,6 +159,9 @@ static void put_block(lua_State *L, const saving *s, void *host,
             gpu_dtype_size(s->m->dtype) * (size_t)(rows.count * cols.count));
     else
         put_text(L, s, host, cols.first, rows.count, cols.count);
+    if (!lumat_file_goes_on(gpu_dtype_size(s->m->dtype) *
+                            (size_t)(rows.count * cols.count)))
+        lumat_poll(L, 0);
 }
 
 /* Elements in row-major order: several rows at a time, or parts of one. */
@@ -191,13 +203,16 @@ static void check_text_options(lua_State *L, saving *s)
     s->digits = (int)digits;
 }
 
-static void open_file(lua_State *L, saving *s)
+static void open_target(lua_State *L, saving *s)
 {
-    s->file = lua_newuserdatauv(L, sizeof *s->file, 0);
+    open_file *f = lua_newuserdatauv(L, sizeof *f, 0);
+    s->file = &f->file;
     s->file->fd = -1;
+    f->began = 0;
     luaL_setmetatable(L, METATABLE);
     lua_toclose(L, -1);
     check(L, s, lumat_atomic_open(s->file, s->path));
+    f->began = lumat_begin_file("save", s->path, gpu_bytes(s->m));
 }
 
 /* Whatever raises, the unfinished file is a value to be closed, and goes. */
@@ -215,7 +230,7 @@ int lumat_file_save(lua_State *L)
         check_text_options(L, &s);
         named = has_names(L, s.m);
     }
-    open_file(L, &s);
+    open_target(L, &s);
     if (s.kind == LUMAT_FILE_NPY)
         put(L, &s, header,
             lumat_npy_header(header, s.m->dtype, s.m->ndim, s.m->rows,

@@ -37,8 +37,9 @@ void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m)
     else if (gpu_size(m) == 0)
         lua_pushliteral(L, "  (empty)");
     else
-        lua_pushfstring(L, "  %s  %s", device,
-                        lumat_bytes_text(gpu_bytes(m), bytes, sizeof bytes));
+        lua_pushfstring(L, "  %s  %s%s", device,
+                        lumat_bytes_text(gpu_bytes(m), bytes, sizeof bytes),
+                        gpu_is_incomplete(m) ? "  incomplete" : "");
     lua_concat(L, 3);
 }
 

@@ -156,8 +156,23 @@ void lumat_watch_end(void);
 
 /* --- stopping ------------------------------------------------------------- */
 
-/* Safe in a signal handler: what runs in L stops with "interrupted". */
+/* Safe in a signal handler: what runs in L stops with "interrupted at
+ * f.lua:31". */
 void lumat_interrupt(lua_State *L);
+/* Outside lumat_call, which does it: what was to stop has come to its end. */
+void lumat_end_interrupt(lua_State *L);
+
+/* How far the running operation is, if it may last. Called around it, on the
+ * language's own thread, are the two functions; look may be called from any
+ * other, and returns 0 when none runs. */
+typedef struct lumat_progress {
+    char what[96];  /* "matmul 8000x8000x8000" */
+    double seconds; /* since it began */
+    double share;   /* done of what is to do; negative: unknown */
+    double left;    /* seconds; negative: unknown */
+} lumat_progress;
+void lumat_watch_progress(void (*began)(void), void (*ended)(void));
+int lumat_look_at_progress(lumat_progress *out);
 
 /* The exit code for the error value at index: 1, or 3 (no usable GPU), 4
  * (out of memory), 130 (interrupted). */

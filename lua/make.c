@@ -1,6 +1,7 @@
 /* Constructors: matrices from Lua tables, constants and functions. */
 #include "make.h"
 #include "sparse_matrix.h"
+#include "stopping.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,6 +51,7 @@ static void *push_elements(lua_State *L, int table, lumat_request *r)
     size_t bytes = (size_t)(r->rows * r->cols) * gpu_dtype_size(r->dtype);
     void *data = lua_newuserdatauv(L, bytes, 0);
     for (int64_t i = 0; i < r->rows; i++) {
+        lumat_poll(L, i);
         lua_rawgeti(L, table, i + 1);
         if (r->ndim == 1) {
             put(data, r->dtype, i, check_element(L, r->name, i + 1, 0));
@@ -64,6 +66,7 @@ static void *push_elements(lua_State *L, int table, lumat_request *r)
                         r->name, (LUAI_UACINT)r->cols, (LUAI_UACINT)i + 1,
                         (LUAI_UACINT)lua_rawlen(L, -1));
         for (int64_t j = 0; j < r->cols; j++) {
+            lumat_poll(L, j);
             lua_rawgeti(L, -1, j + 1);
             put(data, r->dtype, i * r->cols + j,
                 check_element(L, r->name, i + 1, j + 1));

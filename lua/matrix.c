@@ -2,6 +2,7 @@
  * bridge from gpu/'s status to Lua's errors. */
 #include "hints.h"
 #include "sparse_matrix.h"
+#include "stopping.h"
 #include "watch.h"
 
 #include <stdarg.h>
@@ -57,6 +58,10 @@ void lumat_try(lua_State *L, gpu_status status)
         return;
     }
     remember(L, status);
+    if (status == GPU_INTERRUPTED)
+        lumat_raise_interrupted(L);
+    if (status == GPU_INCOMPLETE)
+        lumat_raise_incomplete(L);
     lumat_raise(L, "%s", gpu_message());
 }
 

@@ -16,6 +16,7 @@ typedef struct lumat_npy {
     int ndim;           /* 0 to 2 */
     int64_t rows, cols; /* 1 where there is no such dimension */
     size_t data;        /* where the elements start */
+    int (*goes_on)(size_t bytes); /* as of lumat_csv; set after opening */
 } lumat_npy;
 
 /* Reads the header and compares the size it claims with what is there.

@@ -6,6 +6,8 @@
 
 static const int64_t EXACT_INTEGERS = (int64_t)1 << 53;
 
+enum { PART = 1 << 16 }; /* elements between two calls of goes_on */
+
 /* An element's bits, in the low bytes. */
 static uint64_t bits_at(const lumat_npy *n, const unsigned char *p)
 {
@@ -106,6 +108,9 @@ int lumat_npy_read(const lumat_npy *n, const void *file, gpu_dtype dtype,
     double *doubles = to;
     unsigned char *truths = to;
     for (int64_t i = 0; i < count; i++, p += n->bytes) {
+        if (i % PART == 0 && n->goes_on != NULL &&
+            !n->goes_on((size_t)(PART * n->bytes)))
+            return 0;
         uint64_t bits = bits_at(n, p);
         double x = value_of(n, bits);
         if (exact && is_rounded(n, bits))

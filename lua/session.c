@@ -3,12 +3,12 @@
 #include "library.h"
 #include "locals.h"
 #include "lumat.h"
+#include "stopping.h"
 #include "stopwatch.h"
 #include "undefined.h"
 
 #include "lualib.h"
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,16 +18,6 @@ static const char before_key; /* registry: values before the last entry */
 
 /* The function that lumat_load gave last. */
 static const void *entry;
-
-/* The thread that runs, for the interrupt; whether it is being stopped, and
- * whether the last call was. */
-static lua_State *running;
-static volatile sig_atomic_t stopping, was_stopped;
-
-lua_State *lumat_running(void)
-{
-    return running;
-}
 
 /* --- compiling ------------------------------------------------------------ */
 
@@ -215,17 +205,14 @@ int lumat_call(lua_State *L, int nargs)
 {
     int function = lua_gettop(L) - nargs;
     int is_entry = entry && lua_topointer(L, function) == entry;
-    gpu_clear_interrupt();
-    stopping = was_stopped = 0;
-    running = L;
+    lumat_begin_stoppable(L);
     if (is_entry)
         remember_variables(L);
     lumat_hide_locals(L);
     lua_pushcfunction(L, add_traceback);
     lua_insert(L, function);
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);
-    stopping = 0;
-    lua_sethook(L, NULL, 0, 0);
+    lumat_end_stoppable(L);
     lumat_stop_watch();
     lua_remove(L, function);
     if (status == LUA_ERRRUN)
@@ -250,86 +237,11 @@ void lumat_set_ans(lua_State *L, int index)
     lua_setglobal(L, "ans");
 }
 
-/* --- stopping ------------------------------------------------------------- */
-
-/* Stays in place until the call that is being stopped ends, so that code
- * which catches errors does not go on. */
-static void stop(lua_State *L, lua_Debug *ar)
-{
-    (void)ar;
-    if (!stopping) { /* a coroutine that outlived its call */
-        lua_sethook(L, NULL, 0, 0);
-        return;
-    }
-    gpu_fail(GPU_INTERRUPTED, "interrupted");
-    luaL_error(L, "interrupted");
-}
-
-void lumat_interrupt(lua_State *L)
-{
-    int any = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT;
-    stopping = was_stopped = 1;
-    gpu_interrupt();
-    lua_sethook(L, stop, any, 1);
-    if (running && running != L)
-        lua_sethook(running, stop, any, 1);
-}
-
-/* Calls the function under the arguments with `inner` noted as running. */
-static int call_noted(lua_State *L, lua_State *inner)
-{
-    lua_State *outer = running;
-    running = inner;
-    int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
-    running = outer;
-    return status == LUA_OK ? lua_gettop(L) : lua_error(L);
-}
-
-/* coroutine.resume, noting which thread runs, so that a loop inside a
- * coroutine can be stopped as well. Upvalue: Lua's own. */
-static int resume_noted(lua_State *L)
-{
-    lua_State *inner = lua_tothread(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    return call_noted(L, inner ? inner : running);
-}
-
-/* What coroutine.wrap returns. Upvalues: Lua's own, its thread. */
-static int call_wrapped(lua_State *L)
-{
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    return call_noted(L, lua_tothread(L, lua_upvalueindex(2)));
-}
-
-static int wrap_noted(lua_State *L)
-{
-    lua_settop(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, 1, 1);
-    if (!lua_getupvalue(L, 1, 1))
-        return 1;
-    lua_pushcclosure(L, call_wrapped, 2);
-    return 1;
-}
-
-static void note_coroutines(lua_State *L)
-{
-    lua_getglobal(L, "coroutine");
-    lua_getfield(L, -1, "resume");
-    lua_pushcclosure(L, resume_noted, 1);
-    lua_setfield(L, -2, "resume");
-    lua_getfield(L, -1, "wrap");
-    lua_pushcclosure(L, wrap_noted, 1);
-    lua_setfield(L, -2, "wrap");
-    lua_pop(L, 1);
-}
+/* --- opening -------------------------------------------------------------- */
 
 void lumat_open_session(lua_State *L)
 {
-    note_coroutines(L);
+    lumat_note_coroutines(L);
     lumat_open_locals(L);
 }
 
@@ -349,7 +261,7 @@ int lumat_exit_code(lua_State *L, int index)
     const char *text = lua_tostring(L, index);
     if (!text)
         return 1;
-    if (was_stopped && strstr(text, "interrupted"))
+    if (lumat_was_stopped() && strstr(text, "interrupted"))
         return 130;
     if (strcmp(text, "not enough memory") == 0) /* Lua's own */
         return 4;

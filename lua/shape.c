@@ -1,5 +1,6 @@
 /* Functions that change shape, order, type or place rather than values. */
 #include "make.h"
+#include "stopping.h"
 
 gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
                             int64_t rows, int64_t cols)
@@ -97,11 +98,13 @@ static int to_table(lua_State *L)
     const void *data = lumat_push_host_copy(L, m);
     lua_newtable(L);
     for (int64_t i = 0; i < m->rows; i++) {
+        lumat_poll(L, i);
         if (m->ndim == 1) {
             push_value(L, data, m->dtype, i);
         } else {
             lua_newtable(L);
             for (int64_t j = 0; j < m->cols; j++) {
+                lumat_poll(L, i * m->cols + j);
                 push_value(L, data, m->dtype, i * m->cols + j);
                 lua_rawseti(L, -2, j + 1);
             }

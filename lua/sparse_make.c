@@ -3,6 +3,7 @@
 #include "hints.h"
 #include "make.h"
 #include "sparse_matrix.h"
+#include "stopping.h"
 
 #include <math.h>
 #include <string.h>
@@ -95,6 +96,7 @@ static const int64_t *push_places(lua_State *L, const list *l, int64_t n,
     double *values = spread(L, l, n);
     int64_t *places = (void *)values, largest = 0;
     for (int64_t k = 0; k < n; k++) {
+        lumat_poll(L, k);
         places[k] = check_place(L, l, k, values[k]);
         largest = places[k] >= largest ? places[k] + 1 : largest;
     }
