@@ -36,7 +36,10 @@ void repl_keep_interrupts(void)
 
 void repl_interrupts_stop(lua_State *L)
 {
+    lua_State *last = running;
     running = L;
+    if (L == NULL && last != NULL)
+        lumat_end_interrupt(last);
 }
 
 static int call(lua_State *L, int nargs)

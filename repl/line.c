@@ -268,7 +268,10 @@ static char *plain_line(const char *prompt, repl_line_end *end)
     ssize_t length;
     fputs(prompt, stdout);
     fflush(stdout);
-    length = getline(&line, &room, stdin);
+    do { /* Ctrl-C does not end the session here either */
+        clearerr(stdin);
+        length = getline(&line, &room, stdin);
+    } while (length < 0 && ferror(stdin) && errno == EINTR);
     *end = length >= 0 ? REPL_LINE_READ : REPL_LINE_END;
     if (length < 0) {
         free(line);

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "options.h"
+#include "progress_line.h"
 #include "repl.h"
 #include "report.h"
 #include "screen.h"
@@ -207,6 +208,7 @@ static int run(lua_State *L)
 static int run_program(program *p)
 {
     lua_State *L = lumat_open(&p->options.language);
+    repl_show_progress();
     if (L == NULL) {
         repl_complain("not enough memory");
         return OUT_OF_MEMORY;

@@ -75,10 +75,28 @@ static const char *skip_position(const char *message, int *digits)
     return message;
 }
 
+/* "interrupted at lumat:3" as "interrupted at line 3", or without the place
+ * when there is one line. Returns 0 for any other message. */
+static int complain_of_interrupt(lua_State *L, const char *message, int lines)
+{
+    static const char start[] = "interrupted at " LUMAT_CHUNK ":";
+    const char *number = message + sizeof start - 1;
+    if (strncmp(message, start, sizeof start - 1) != 0)
+        return 0;
+    repl_complain(lines > 1
+                      ? lua_pushfstring(L, "interrupted at line %s", number)
+                      : "interrupted");
+    return 1;
+}
+
 void repl_report_entry(lua_State *L, int lines)
 {
     const char *message = message_of_top(L), *text;
     int digits;
+    if (complain_of_interrupt(L, message, lines)) {
+        lua_pop(L, lines > 1 ? 2 : 1);
+        return;
+    }
     text = skip_position(message, &digits);
     if (digits > 0 && lines > 1) {
         lua_pushlstring(L, text - digits - 2, (size_t)digits);

@@ -1,0 +1,170 @@
+#!/usr/bin/perl
+# Ctrl-C at random moments of whatever may take long: each time the prompt has
+# to be back within 300 ms, and the session to work as before.
+#
+#   LUMAT_MOMENTS=100 tests/repl/stopping.t    so many moments; else one a case
+#   LUMAT_STOP_DEVICE=cuda …                   on a GPU, within 500 ms
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Temp qw(tempdir);
+use IPC::Open2;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
+my $device = $ENV{LUMAT_STOP_DEVICE} || 'cpu';
+my $limit = $device eq 'cpu' ? 0.3 : 0.5;
+my $moments = $ENV{LUMAT_MOMENTS};
+my $dir = tempdir('lumat-stopping-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+chdir $dir or die "$dir: $!\n";
+@ENV{qw(HOME LC_ALL)} = ($dir, 'C.UTF-8');
+$ENV{LUMAT_NO_CUDA} = 1 if $device eq 'cpu';
+srand($ENV{LUMAT_SEED} // 1);
+
+# Name, what it needs, what is to be stopped: each takes a second or more, or
+# goes on for ever.
+my @cases = (
+    ['lua', '', 'while true do end'],
+    ['pcall', '', 'while true do pcall(function() while true do end end) end'],
+    ['coroutine', '', 'coroutine.wrap(function() while true do end end)()'],
+    ['product', 'A = rand(6000, 6000)', 'C = A * A'],
+    ['product of doubles', 'A = rand(4500, 4500, {dtype="f64"})', 'C = A * A'],
+    ['thin product', 'A = rand(9000000, 3)', 'while true do C = A * A["1:3,:"].T end'],
+    ['matrix and vector', 'A = rand(8000, 8000); x = rand(8000)', 'while true do y = A * x end'],
+    ['reference', 'A = rand(1500, 1500)', 'C = matmul(A, A, {kernel="reference"})'],
+    ['elementwise', 'A = rand(5000, 5000)', 'while true do B = (A:sin() % A + 2):sqrt() end'],
+    ['in place', 'A = rand(5000, 5000)', 'while true do A:add_(1) end'],
+    ['transposed', 'A = rand(7000, 7000)', 'while true do B = A.T:clone() end'],
+    ['sum', 'A = rand(5000, 5000)', 'while true do s = A:sum(1); s = A:std(2) end'],
+    ['random', '', 'while true do A = randn(6000, 6000) end'],
+    ['sort', 'x = rand(40000000)', 'y = sort(x)'],
+    ['sort of rows', 'A = rand(5000, 5000)', 'while true do B = A:sort(2) end'],
+    ['running sum', 'x = rand(100000000)', 'while true do y = x:cumsum() end'],
+    ['mask', 'A = rand(5000, 5000); m = A:gt(0.5)', 'while true do y = A[m] end'],
+    ['solve', 'A = rand(6000, 6000, {dtype="f64"}); b = rand(6000)', 'x = solve(A, b)'],
+    ['inverse', 'A = rand(4500, 4500)', 'X = inv(A)'],
+    ['determinant', 'A = rand(6000, 6000, {dtype="f64"})', 'd = det(A)'],
+    ['sparse', 'S = sparse(rand(3000, 3000)); A = rand(3000, 800)', 'while true do B = S * A end'],
+    ['making sparse', 'i = randint(1, 5000, 3000000)', 'while true do S = sparse(i, i, 1) end'],
+    ['table', 'x = rand(3000000)', 'while true do t = x:totable() end'],
+    ['saving text', 'A = rand(3000, 3000)', 'save(A, "a.csv")'],
+    ['loading text', 'save(rand(2000, 2000), "b.csv")', 'while true do A = load("b.csv") end'],
+    ['saving', 'A = rand(10000, 10000)', 'while true do save(A, "a.npy") end'],
+    ['loading', 'save(rand(8000, 8000), "b.npy")', 'while true do A = load("b.npy") end'],
+);
+my @gpu_cases = map { my $kernel = $_;
+    ["product, $kernel", 'if not A then A = rand(40000, 40000) end',
+     "C = matmul(A, A, {kernel=\"$kernel\"})"] } split ' ', $ENV{LUMAT_KERNELS} || 'auto';
+@cases = @gpu_cases if $device ne 'cpu';
+
+# --- a session behind pipes ----------------------------------------------------
+
+my ($out, $in, $pid, $text);
+
+sub begin
+{
+    $pid = open2($out, $in, "exec '$lumat' -q -i --no-init --device $device 2>&1");
+    $text = '';
+}
+
+# Reads on until a prompt ends what there is; returns what came before it.
+sub wait_for_prompt
+{
+    my $end = time + shift;
+    while ($text !~ /(?:^|\n)lumat(?:\[\w+(?::\d+)?\])?> $/) {
+        my $bits = '';
+        vec($bits, fileno($out), 1) = 1;
+        return undef unless select($bits, undef, undef, $end - time > 0 ? $end - time : 0);
+        sysread($out, $text, 65536, length $text) or return undef;
+    }
+    my $before = $text;
+    $text = '';
+    return $before;
+}
+
+sub enter
+{
+    my $entry = shift;
+    syswrite $in, "$entry\n";
+}
+
+# How long the machine itself takes to answer: others may be using it.
+sub answer_time
+{
+    my $start = time;
+    enter('1 + 1');
+    wait_for_prompt(60);
+    return time - $start;
+}
+
+# Stops one case once; returns how long that took and what was said.
+sub stop_once
+{
+    my ($name, $setup, $entry) = @{$_[0]};
+    enter($setup);
+    defined wait_for_prompt(120) or return (999, "no prompt after: $setup");
+    enter($entry);
+    sleep 0.03 + rand($moments ? 0.6 : 0.3);
+    my $start = time;
+    kill 'INT', $pid;
+    my $said = wait_for_prompt(30);
+    return (time - $start, $said // 'no prompt');
+}
+
+# --- moments -------------------------------------------------------------------
+
+my @order = @cases;
+if ($moments) {
+    push @order, @cases while @order < $moments;
+    splice @order, $moments;
+}
+begin();
+wait_for_prompt(30);
+my (@times, %worst);
+for my $case (@order) {
+    my ($took, $said) = stop_once($case);
+    # once more where the machine was busy with something else
+    ($took, $said) = stop_once($case) if $took > $limit && $said =~ /interrupted/;
+    my $fine = $took <= $limit + answer_time() && $said =~ /error: interrupted\n/;
+    ok($fine, sprintf '%s: %.0f ms', $case->[0], 1000 * $took) or diag $said;
+    push @times, $took;
+    $worst{$case->[0]} = $took if $took > ($worst{$case->[0]} // 0);
+    enter('A, B, C, X, S, x, y, t, i, m = nil');
+    wait_for_prompt(30);
+    last unless $said =~ /interrupted/;
+}
+@times = sort { $a <=> $b } @times;
+note sprintf '%d moments: median %.0f ms, 90 %% below %.0f ms, longest %.0f ms',
+    scalar @times, map { 1000 * $times[int($_ * $#times)] } 0.5, 0.9, 1;
+
+# --- scripts -------------------------------------------------------------------
+
+# Stopped, a script says where it was, and ends with 130; catching errors does
+# not keep it going.
+sub stop_script
+{
+    my ($code, $place) = @_;
+    open my $file, '>', 'f.lua' or die "f.lua: $!\n";
+    print $file $code;
+    close $file;
+    my $script = open2(my $said, my $unused, "exec '$lumat' --device $device f.lua 2>&1");
+    sleep 0.4;
+    kill 'INT', $script;
+    my @lines = <$said>;
+    waitpid $script, 0;
+    is($? >> 8, 130, 'a stopped script ends with 130');
+    is($lines[0], "lumat: interrupted at f.lua:$place\n", 'and says where it was');
+}
+stop_script("local i = 0\n\nwhile true do i = i + 1 end\n", 3);
+stop_script("A = rand(3000, 3000)\nwhile true do\n"
+            . "  pcall(matmul, A, A, {kernel='reference'})\nend\n", 3) if $device eq 'cpu';
+
+# --- afterwards ----------------------------------------------------------------
+kill 'INT', $pid; # while nothing runs
+enter('A = mat{{1, 2}, {3, 4}}; print(A * A == mat{{7, 10}, {15, 22}}, #A)');
+like(wait_for_prompt(30), qr/^true\t2\n/, 'products are right after all that');
+enter(':quit');
+waitpid $pid, 0;
+is($? >> 8, 0, 'the session ends as it should');
+done_testing;
