@@ -96,6 +96,7 @@ typedef struct gpu_backend {
     gpu_status (*download)(void *device, void *to, const void *from, size_t n);
     gpu_status (*memory)(void *device, size_t *free, size_t *total);
     void (*trim)(void *device);
+    size_t (*unused)(void *device); /* cached bytes; NULL: there is no cache */
 
     /* Time. sync waits and reports what went wrong before. */
     gpu_status (*sync)(void *device);

@@ -39,6 +39,7 @@ gpu_status gpu_device_memory(gpu_device *d, gpu_memory *out)
     out->live = d->live;
     out->peak = d->peak_live;
     out->kept = d->kept_bytes;
+    out->unused = d->backend->unused ? d->backend->unused(d->handle) : 0;
     return d->backend->memory(d->handle, &out->free, &out->total);
 }
 

@@ -74,6 +74,7 @@ typedef struct gpu_memory {
     size_t peak;        /* the most there ever were */
     size_t kept;        /* what kernels keep about operands */
     size_t free, total; /* of the device, 0 when unknown */
+    size_t unused;      /* part of free that trimming would give back */
 } gpu_memory;
 gpu_status gpu_device_memory(gpu_device *d, gpu_memory *out);
 size_t gpu_device_live(const gpu_device *d); /* bytes, without asking it */
@@ -132,6 +133,7 @@ int gpu_is_incomplete(const gpu_matrix *m);
 int gpu_is_contiguous(const gpu_matrix *m); /* row-major without gaps */
 int gpu_shares_storage(const gpu_matrix *a, const gpu_matrix *b);
 size_t gpu_storage_bytes(const gpu_matrix *m);
+size_t gpu_kept_bytes(const gpu_matrix *m); /* by kernels, about it */
 /* Storage remembers in which epoch it was made and written to last; a new one
  * begins when the language says so, and is given back. */
 uint32_t gpu_begin_epoch(void);
@@ -398,6 +400,13 @@ gpu_status gpu_sparse_blocks(const gpu_sparse *s, int64_t rows, int64_t cols,
  * row-major order. Only these cross the bus. */
 gpu_status gpu_sparse_entries(const gpu_sparse *s, int64_t first, int64_t count,
                               int64_t *rows, int64_t *cols, double *values);
+/* The block's values, row-major, zero where nothing is stored, and whether
+ * something is. Only its entries, and what finds them, cross the bus. */
+gpu_status gpu_sparse_block(const gpu_sparse *s, gpu_slice rows, gpu_slice cols,
+                            double *values, uint8_t *stored);
+/* How many entries come before the place (i, j), in row-major order. */
+gpu_status gpu_sparse_rank(const gpu_sparse *s, int64_t i, int64_t j,
+                           int64_t *out);
 
 /* --- what happened -------------------------------------------------------- */
 

@@ -192,6 +192,16 @@ void gpu_forget(const gpu_matrix *m)
         gpu_drop_kept(m->storage);
 }
 
+size_t gpu_kept_bytes(const gpu_matrix *m)
+{
+    size_t bytes = 0;
+    if (!m->storage || !m->storage->kept)
+        return 0;
+    for (const gpu_kept *k = m->storage->device->kept; k; k = k->next)
+        bytes += k->storage == m->storage ? k->bytes : 0;
+    return bytes;
+}
+
 void gpu_set_keep_limit(gpu_device *d, size_t bytes)
 {
     d->keep_limit = bytes;

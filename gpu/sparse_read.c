@@ -53,21 +53,43 @@ gpu_status gpu_sparse_get(const gpu_sparse *s, int64_t i, int64_t j,
     return found == j ? gpu_get(&s->values, at, 0, out) : GPU_OK;
 }
 
-/* Rows of the entries: each row's end is read once. */
+gpu_status gpu_sparse_rank(const gpu_sparse *s, int64_t i, int64_t j,
+                           int64_t *out)
+{
+    gpu_device *d;
+    int32_t ends[2];
+    TRY(gpu_sparse_check("read", s, &d));
+    TRY(download_part(&s->starts, i, 2, ends));
+    return find_above(&s->columns, ends[0], ends[1], j - 1, out);
+}
+
+/* Ends of rows, some at a time. */
+typedef struct row_ends {
+    int32_t end[1024];
+    int64_t row, first, count; /* the row looked at, and those that are here */
+} row_ends;
+
+/* Moves on to the row of an entry: it is among the next ones, or far away. */
+static gpu_status find_row(const gpu_sparse *s, int64_t entry, row_ends *r)
+{
+    int64_t above, most = sizeof r->end / sizeof *r->end;
+    while (r->row < r->first + r->count && r->end[r->row - r->first] <= entry)
+        r->row++;
+    if (r->row < r->first + r->count)
+        return GPU_OK;
+    TRY(find_above(&s->starts, r->row + 1, s->rows + 1, entry, &above));
+    r->row = r->first = above - 1;
+    r->count = s->rows - r->first < most ? s->rows - r->first : most;
+    return download_part(&s->starts, above, r->count, r->end);
+}
+
 static gpu_status find_rows(const gpu_sparse *s, int64_t first, int64_t count,
                             int64_t *rows)
 {
-    int64_t row = -1;
-    int32_t end = 0;
+    row_ends ends = {.row = 0};
     for (int64_t k = 0; k < count; k++) {
-        if (row < 0 || first + k >= end) {
-            int64_t above;
-            TRY(find_above(&s->starts, row + 1, s->rows + 1, first + k,
-                           &above));
-            row = above - 1;
-            TRY(download_part(&s->starts, above, 1, &end));
-        }
-        rows[k] = row;
+        TRY(find_row(s, first + k, &ends));
+        rows[k] = ends.row;
     }
     return GPU_OK;
 }

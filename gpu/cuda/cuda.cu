@@ -230,6 +230,7 @@ static const gpu_backend backend = {
     .download = gpu_cuda_download,
     .memory = gpu_cuda_memory,
     .trim = gpu_cuda_trim,
+    .unused = gpu_cuda_unused,
     .sync = sync_device,
     .timer_start = timer_start,
     .timer_stop = timer_stop,

@@ -82,6 +82,7 @@ gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n);
 gpu_status gpu_cuda_download(void *device, void *to, const void *from,
                              size_t n);
 gpu_status gpu_cuda_memory(void *device, size_t *free, size_t *total);
+size_t gpu_cuda_unused(void *device);
 void gpu_cuda_trim(void *device);
 
 gpu_status gpu_cuda_peak(void *device, gpu_peak *out);

@@ -86,18 +86,27 @@ gpu_status gpu_cuda_download(void *device, void *to, const void *from, size_t n)
     return gpu_cuda_wait(d);
 }
 
+/* What the pool holds unused; 0 when it cannot be asked. */
+size_t gpu_cuda_unused(void *device)
+{
+    cuda_device *d = (cuda_device *)device;
+    uint64_t reserved = 0, used = 0;
+    if (d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
+        return 0;
+    cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrReservedMemCurrent,
+                            &reserved);
+    cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrUsedMemCurrent, &used);
+    cudaGetLastError();
+    return reserved > used ? reserved - used : 0;
+}
+
 /* What the pool holds unused counts as free: trim or an allocation can have
  * it. */
 gpu_status gpu_cuda_memory(void *device, size_t *free, size_t *total)
 {
     ENTER(d, device);
-    uint64_t reserved = 0, used = 0;
     CHECK(d, cudaMemGetInfo(free, total));
-    CHECK(d, cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrReservedMemCurrent,
-                                     &reserved));
-    CHECK(d, cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrUsedMemCurrent,
-                                     &used));
-    *free += reserved - used;
+    *free += gpu_cuda_unused(d);
     return GPU_OK;
 }
 
