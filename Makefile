@@ -41,7 +41,7 @@ NVFLAGS  := -O3 -std=c++20 -Igpu -Igpu/cuda -t 2 --compiler-options -fPIC,-fvisi
             -Wno-deprecated-gpu-targets \
             $(foreach a,$(ARCHS),-gencode=arch=compute_$a$(comma)code=sm_$a) \
             $(foreach a,$(lastword $(ARCHS)),$(if $(findstring a,$a),,-gencode=arch=compute_$a$(comma)code=compute_$a))
-LIBS     := -lreadline $(LUA_LIB) -l:libminizip.a -l:libz.a -lsleef -lstdc++ -lpthread -ldl -lm
+LIBS     := -lreadline -lncursesw -ltinfo $(LUA_LIB) -l:libminizip.a -l:libz.a -lsleef -lstdc++ -lpthread -ldl -lm
 
 # A folder's sources see only the headers below it: repl -> lua -> gpu.
 GPU_SRC  := $(wildcard gpu/*.c gpu/cpu/*.c)

@@ -64,18 +64,23 @@ static void push_sparse(lua_State *L, const gpu_sparse *s,
     gpu_pause_trace(0);
 }
 
+void lumat_push_text(lua_State *L, int index, const lumat_style *style)
+{
+    const gpu_matrix *m = lumat_test_matrix(L, index);
+    const gpu_sparse *s = lumat_test_sparse(L, index);
+    if (m != NULL)
+        push_matrix(L, m, style);
+    else if (s != NULL)
+        push_sparse(L, s, style);
+    else
+        lumat_push_value_text(L, index, style);
+}
+
 /* Both are called protected, with the value at 1. */
 static int show(lua_State *L)
 {
     lumat_style style = lumat_style_of(lua_touserdata(L, 2));
-    const gpu_matrix *m = lumat_test_matrix(L, 1);
-    const gpu_sparse *s = lumat_test_sparse(L, 1);
-    if (m != NULL)
-        push_matrix(L, m, &style);
-    else if (s != NULL)
-        push_sparse(L, s, &style);
-    else
-        lumat_push_value_text(L, 1, &style);
+    lumat_push_text(L, 1, &style);
     return 1;
 }
 

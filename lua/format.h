@@ -12,6 +12,8 @@
 enum { LUMAT_CELL = 48 }; /* room for any cell's text */
 
 typedef struct lumat_column {
+    int digits;    /* significant, of the largest cell below 1e6 */
+    int always_e;  /* no cell in plain notation */
     int integers;  /* every finite cell is a whole number */
     int decimals;  /* of cells in plain notation */
     int exponents; /* decimals of cells in e-notation */
@@ -19,9 +21,13 @@ typedef struct lumat_column {
 } lumat_column;
 
 /* Chooses the format for count values that lie stride apart: as many
- * digits for the largest magnitude below 1e6, whole numbers plain. */
+ * significant digits as are set for the largest magnitude below 1e6, whole
+ * numbers plain. */
 void lumat_column_fit(lumat_column *c, const double *values, int64_t count,
                       int64_t stride);
+/* The same with c->digits, and c->always_e, as they are. */
+void lumat_column_fit_as(lumat_column *c, const double *values, int64_t count,
+                         int64_t stride);
 
 /* Writes x as a cell and returns its length; a zero brings the blanks that
  * put it above the units. Only an exact zero prints as 0 or -0. */
@@ -39,6 +45,10 @@ enum { LUMAT_SHOWN_BYTES = 65536 }; /* the most that crosses the bus */
 
 /* Fills c->values from the device and pushes the userdata that owns them. */
 void lumat_fetch_corner(lua_State *L, const gpu_matrix *m, lumat_corner *c);
+
+/* Turns count elements of type dtype at the start of data into doubles, in
+ * place. */
+void lumat_widen(double *data, gpu_dtype dtype, int64_t count);
 
 typedef struct lumat_hidden {
     int64_t count, nan, inf;
@@ -90,6 +100,8 @@ void lumat_push_matrix_text(lua_State *L, const gpu_matrix *m,
 void lumat_push_vector_text(lua_State *L, const gpu_matrix *m,
                             const lumat_style *s);
 void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m);
+/* Any value, as an echo shows it. */
+void lumat_push_text(lua_State *L, int index, const lumat_style *style);
 /* The metamethod __tostring of matrices of both kinds. */
 int lumat_tostring(lua_State *L);
 /* A value that is no matrix: in full, or in at most about 40 columns. */

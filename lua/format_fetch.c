@@ -22,9 +22,8 @@ static int64_t *push_indices(lua_State *L, int64_t count, int64_t head,
     return list;
 }
 
-/* Turns count elements of type dtype at the start of data into doubles, in
- * place: from the last one, as doubles are never smaller. */
-static void widen(double *data, gpu_dtype dtype, int64_t count)
+/* From the last one, as doubles are never smaller. */
+void lumat_widen(double *data, gpu_dtype dtype, int64_t count)
 {
     const unsigned char *bytes = (const void *)data;
     float single;
@@ -54,7 +53,7 @@ void lumat_fetch_corner(lua_State *L, const gpu_matrix *m, lumat_corner *c)
         gpu_release(part);
         lua_pop(L, 3);
     }
-    widen(c->values, m->dtype, nrows * ncols);
+    lumat_widen(c->values, m->dtype, nrows * ncols);
 }
 
 /* One number for a block: its elements tested, then reduced. */

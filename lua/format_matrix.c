@@ -31,6 +31,8 @@ static void plan_fetch(layout *l)
     int64_t budget = LUMAT_SHOWN_BYTES / (int64_t)gpu_dtype_size(l->m->dtype);
     int64_t limit = smaller(lumat_line_limit(l->style), budget / LEAST_COLS);
     *c = (lumat_corner){.head_rows = rows, .head_cols = cols};
+    if (l->style->full)
+        return;
     if (rows > limit)
         lumat_line_edges(limit, &c->head_rows, &c->tail_rows);
     int64_t room = smaller(l->style->width / LEAST_COLUMN + TAIL_COLS,
@@ -62,7 +64,7 @@ static int64_t fetched_col(const layout *l, int64_t j)
 static int64_t column_width(const layout *l, int64_t j)
 {
     int width = l->columns[fetched_col(l, j)].width;
-    int number = l->cut ? lumat_digits(j + 1) : 0;
+    int number = l->label > 0 ? lumat_digits(j + 1) : 0;
     return number > width ? number : width;
 }
 
@@ -99,10 +101,22 @@ static int all_columns_fit(const layout *l)
     return room >= 0 || l->m->cols == 1;
 }
 
+/* All of them, with numbers where it is more than a screen. */
+static void take_all_columns(layout *l)
+{
+    l->label = 0;
+    if (l->m->rows > l->style->height || !all_columns_fit(l))
+        l->label = GAP + lumat_digits(l->m->rows);
+}
+
 /* Fewer last columns when not even one first fits beside them; always one. */
 static void choose_columns(layout *l)
 {
     l->shown = l->fetched;
+    if (l->style->full) {
+        take_all_columns(l);
+        return;
+    }
     l->cut = l->fetched.tail_rows > 0;
     l->label = l->cut ? GAP + lumat_digits(l->m->rows) : 0;
     if (all_columns_fit(l))
@@ -194,7 +208,7 @@ static void add_row(luaL_Buffer *b, const layout *l, int64_t i)
     int64_t head = l->shown.head_rows;
     int64_t number = i < head ? i : l->m->rows - l->shown.tail_rows + i - head;
     luaL_addchar(b, '\n');
-    if (l->cut)
+    if (l->label > 0)
         lumat_add_number(b, l->style, number + 1, l->label);
     add_line(b, l, add_element, i, "…");
 }
@@ -210,7 +224,7 @@ static void count_specials(const layout *l, lumat_hidden *out)
 
 static void add_rows(luaL_Buffer *b, const layout *l)
 {
-    if (l->cut)
+    if (l->label > 0)
         add_column_numbers(b, l);
     for (int64_t i = 0; i < l->shown.head_rows + l->shown.tail_rows; i++) {
         if (i == l->shown.head_rows)

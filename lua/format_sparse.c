@@ -78,7 +78,9 @@ static void add_specials(luaL_Buffer *b, const entries *e)
 /* Could all columns fit the screen if they were narrow? */
 static int may_be_pattern(const gpu_sparse *s, const lumat_style *style)
 {
-    return s->rows <= lumat_line_limit(style) &&
+    lumat_style usual = *style;
+    usual.full = 0;
+    return s->rows <= lumat_line_limit(&usual) &&
            s->cols <= style->width / LEAST_COLUMN && s->count <= MOST_ENTRIES;
 }
 
@@ -218,7 +220,7 @@ static const char *push_more(lua_State *L, const entries *e, int64_t shown,
 static int64_t most_entries(const entries *e, int64_t lines)
 {
     int64_t most = lines * (e->style->width / LEAST_ITEM + 1);
-    return most < MOST_ENTRIES ? most : MOST_ENTRIES;
+    return most < MOST_ENTRIES || e->style->full ? most : MOST_ENTRIES;
 }
 
 static void push_triplets(lua_State *L, entries *e)

@@ -6,7 +6,7 @@
 #include "settings.h"
 
 enum { SCREEN_WIDTH = 80, SCREEN_HEIGHT = 24 };
-enum { PROMPT_LINES = 6, LEAST_LINES = 7 };
+enum { PROMPT_LINES = 6, LEAST_LINES = 7, NO_LIMIT = INT32_MAX };
 
 #define DIM "\033[2m"
 #define RED_BOLD "\033[1;31m"
@@ -26,6 +26,8 @@ lumat_style lumat_style_of(const lumat_style *style)
 int64_t lumat_line_limit(const lumat_style *style)
 {
     int64_t lines = (int64_t)style->height - PROMPT_LINES;
+    if (style->full)
+        return NO_LIMIT;
     if (lumat_print_limits()->rows > 0)
         return lumat_print_limits()->rows;
     return lines > LEAST_LINES ? lines : LEAST_LINES;

@@ -36,6 +36,8 @@ static void plan_fetch(lines *l)
     int64_t size = l->m->rows;
     int64_t per_line = most_per_line(l);
     l->fetched = (lumat_corner){.head_rows = size, .head_cols = 1};
+    if (l->style->full)
+        return;
     if (size > budget(l) || size / per_line > lumat_line_limit(l->style)) {
         l->fetched.head_rows = l->head * per_line;
         l->fetched.tail_rows = l->tail * per_line;

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include "lua.h"
+#include "window.h"
 
 #define LUMAT_VERSION "0.1.0"
 
@@ -76,6 +77,7 @@ typedef struct lumat_style {
     int width, height; /* of the screen; 0: 80 columns, 24 rows */
     int colour;        /* 1: SGR colours; LUMAT_ALL_COLOURS: of 24 bits, too */
     int ascii;         /* 1: no … or ⋮ */
+    int full;          /* 1: nothing is left out */
 } lumat_style;
 
 typedef enum lumat_colour {
@@ -99,6 +101,9 @@ int lumat_push_shown(lua_State *L, int index, const lumat_style *style);
 /* Pushes "f32 4096x4096  cuda:0  64.0 MiB", or a short form of any value. */
 void lumat_push_headline(lua_State *L, int index);
 
+/* What view(A) calls with the matrix and its name, and last() with a text. */
+void lumat_set_screens(lua_State *L, lua_CFunction view, lua_CFunction page);
+
 /* --- what is there -------------------------------------------------------- */
 
 /* A line of what the terminal has to tell: "race", "A, B", "every kernel …".
@@ -121,8 +126,9 @@ void lumat_push_search(lua_State *L, const char *words);
 /* Pushes the whole manual as "text", "markdown" or "roff" (a manual page);
  * returns 0 with a message pushed for any other form. */
 int lumat_push_manual(lua_State *L, const char *form);
-/* Pushes the table of the user's variables. */
-void lumat_push_who(lua_State *L);
+/* Pushes the table of the user's variables, or of those whose names match a
+ * pattern such as "tmp*" (NULL: all); by name, or the largest first. */
+void lumat_push_who(lua_State *L, const char *pattern, int by_size);
 /* Pushes the device's state; with a name, makes it the default first. Returns
  * 0 with the message pushed when there is no such device. */
 int lumat_push_device(lua_State *L, const char *name);

@@ -60,6 +60,7 @@ void lumat_open_shape(lua_State *L);    /* f64 to reshape hcat map … */
 void lumat_open_arrange(lua_State *L);  /* diag kron take cumsum sort … */
 void lumat_open_format(lua_State *L);   /* printing */
 void lumat_open_files(lua_State *L);    /* load save */
+void lumat_open_screens(lua_State *L);  /* view last */
 void lumat_open_system(lua_State *L);   /* clock sync bench device seed … */
 
 #endif

@@ -79,6 +79,7 @@ static int memory(lua_State *L)
     set_count(L, "kept", m.kept);
     set_count(L, "free", m.free);
     set_count(L, "total", m.total);
+    set_count(L, "unused", m.unused);
     return 1;
 }
 
@@ -152,12 +153,6 @@ static int help(lua_State *L)
     return print_text(L);
 }
 
-static int who(lua_State *L)
-{
-    lumat_push_who(L);
-    return print_text(L);
-}
-
 static int forget(lua_State *L)
 {
     gpu_forget(lumat_check_matrix(L, 1));
@@ -194,7 +189,8 @@ static const lumat_function functions[] = {
      "device(\"cpu\")", "\"cpu\""},
     {"memory", memory, 0, "memory([device])",
      "Bytes on a device: live and peak of our matrices, kept about operands "
-     "by products, free and total.",
+     "by products, free and total; unused is the part of free that waits for "
+     "the next allocation.",
      "memory().live >= 0", "true"},
     {"peak", peak, 0, "peak([device])",
      "Measured peaks per second: f32_flops, f64_flops, bytes.",
@@ -211,8 +207,6 @@ static const lumat_function functions[] = {
      "default_dtype()", "\"f32\""},
     {"help", help, 0, "help([name])", "Prints the help on a name; also ?name.",
      "type(help)", "\"function\""},
-    {"who", who, 0, "who()", "Prints your variables; also :who.", "type(who)",
-     "\"function\""},
     {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
 
 void lumat_open_system(lua_State *L)
@@ -248,6 +242,8 @@ static int open_all(lua_State *L)
     lumat_open_system(L);
     lumat_open_rate(L);
     lumat_open_settings(L);
+    lumat_open_who(L);
+    lumat_open_screens(L);
     lumat_open_parts(L);
     lumat_open_trace(L);
     lumat_open_stopwatch(L);

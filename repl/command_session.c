@@ -15,13 +15,6 @@ enum { MOST_WORDS = 64, HISTORY_SHOWN = 20 };
 
 /* --- what is there ------------------------------------------------------ */
 
-void repl_run_who(repl_session *session, const char *rest)
-{
-    (void)rest;
-    lumat_push_who(session->L);
-    repl_print_top(session->L);
-}
-
 void repl_run_device(repl_session *session, const char *rest)
 {
     const char *name = rest[0] != '\0' ? rest : NULL;

@@ -3,11 +3,13 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "options.h"
+#include "pager.h"
 #include "progress_line.h"
 #include "repl.h"
 #include "report.h"
 #include "screen.h"
 #include "script.h"
+#include "viewer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -184,6 +186,8 @@ static int run(lua_State *L)
     int prompt = wants_prompt(p);
     repl_script_style(&style);
     lumat_set_style(L, &style);
+    lumat_set_screens(L, repl_view,
+                      p->options.language.safe ? repl_page_safely : repl_page);
     repl_set_arg(L, p->argv, p->argc, p->options.script);
     if (p->options.manual != NULL) {
         print_manual(L, p);

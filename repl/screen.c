@@ -56,6 +56,7 @@ void repl_script_style(lumat_style *style)
     style->height = 24;
     style->colour = lumat_get_colour() == LUMAT_COLOUR_ALWAYS;
     style->ascii = is_ascii();
+    style->full = 0;
 }
 
 void repl_prompt_style(lumat_style *style)

@@ -64,7 +64,7 @@ manual.chapters = {
         "stats tracing profile",
         "how made_by transcript"},
     {"The session",
-        "help who settings",
+        "help who view last settings",
         "default_dtype settings"},
 }
 

@@ -1,5 +1,6 @@
-/* Blocks and ranks of sparse matrices against their dense form, on the CPU or
- * on the device LUMAT_TEST_DEVICE names. */
+/* Blocks and ranks of sparse matrices against their dense form, on the device
+ * LUMAT_TEST_DEVICE names where its backend lies beside this program, else on
+ * the CPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,9 @@ static int open_device(void **state)
 {
     const char *name = getenv("LUMAT_TEST_DEVICE");
     (void)state;
-    return gpu_open(name != NULL ? name : "cpu", &device) != GPU_OK;
+    if (name != NULL && gpu_open(name, &device) == GPU_OK)
+        return 0;
+    return gpu_open("cpu", &device) != GPU_OK;
 }
 
 static int below(int limit)

@@ -210,6 +210,14 @@ gives(q(LUMAT_COUNT_READS=cpu $lumat reads.lua), 0, '', qr/^note: $reads$/);
 gives(q(LUMAT_COUNT_READS=cpu $lumat --strict reads.lua), 1, '', qr/^lumat: $reads$/);
 gives(q(printf 'A = rand(9, 999); s = 0; for i = 1, 999 do s = s + A(1, i) * A(2, i) end;' | LUMAT_COUNT_READS=cpu $lumat -q -i), 0, "lumat> lumat> \n");
 
+# --- screens where there is none -------------------------------------------------
+gives(q($lumat -e 'A = ones(3, 9) view(A)'), 1, '',
+      qr/^lumat: :view needs a terminal .*; A\["1:3, 1:8"\] prints a part\n$/);
+gives(q(echo ':view ones(9)' | $lumat -i -q), 0, qr/^lumat> /,
+      qr/^error: :view needs a terminal .*; ans\["1:9"\] prints a part\n$/);
+gives(q($lumat -e 'last(ones(1, 60))'), 0, qr/^f32 1x60.*\n +1 +2 .* 60\n(?: +1){61}\n$/);
+gives(q(PAGER=false $lumat -e 'last(range(1, 900))' | tail -1), 0, qr/ 900$/);
+
 # --- time ----------------------------------------------------------------------
 my @times = sort { $a <=> $b } map {
     my $start = time;
