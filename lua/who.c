@@ -186,6 +186,29 @@ static void push_items(lua_State *L, lumat_listing *l)
             describe(L, &l->items[i]);
 }
 
+/* The number of the entry that made the matrix of that name, or 0. */
+static int entry_of(lua_State *L, const lumat_listing *l, const char *name)
+{
+    lua_getfield(L, -1, "entry_number");
+    lua_getfield(L, l->names, name);
+    int known = lua_pcall(L, 1, 1, 0) == LUA_OK;
+    int number = known ? (int)lua_tointeger(L, -1) : 0;
+    lua_pop(L, 1);
+    return number;
+}
+
+/* later_lineage.lua is there when the prompt has had an entry. */
+static void find_entries(lua_State *L, const lumat_listing *l)
+{
+    int top = lua_gettop(L);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    if (lua_getfield(L, -1, "lumat.later_lineage") == LUA_TTABLE)
+        for (int i = 0; i < l->shown; i++)
+            if (l->items[i].parts_owned > 0)
+                l->items[i].entry = entry_of(L, l, l->items[i].name);
+    lua_settop(L, top);
+}
+
 /* Moves those that match to the front, in their order. */
 static void choose(lumat_listing *l, const char *pattern)
 {
@@ -206,6 +229,7 @@ void lumat_push_who(lua_State *L, const char *pattern, int largest_first)
     push_names(L);
     push_items(L, &l);
     choose(&l, pattern);
+    find_entries(L, &l);
     if (largest_first)
         qsort(l.items, (size_t)l.shown, sizeof *l.items, by_size);
     lumat_push_listing(L, &l, pattern);

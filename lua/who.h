@@ -14,6 +14,7 @@ typedef struct lumat_variable {
     size_t owned, kept;       /* bytes of these, and kept about them */
     const char *sharing;      /* who owns the others; NULL: there are none */
     const gpu_matrix *shared; /* its matrix, when dense */
+    int entry; /* at the prompt, that made what it owns; 0: not known */
     char shape[64], bytes[24];
 } lumat_variable;
 

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GAP = 2, LONGEST_NAME = 100 };
+enum { GAP = 2, LONGEST_NAME = 100, ENTRY = 5 };
 
 typedef struct widths {
     int name, type, shape, where, bytes;
+    int entry; /* 0: there is no such column */
 } widths;
 
 static void grow(int *width, const char *text)
@@ -27,7 +28,7 @@ static const char *where_is(const lumat_variable *v)
 
 static widths measure(const lumat_listing *l)
 {
-    widths w = {4, 4, 5, 5, 5}; /* the words above the columns */
+    widths w = {4, 4, 5, 5, 5, 0}; /* the words above the columns */
     for (int i = 0; i < l->shown; i++) {
         const lumat_variable *v = &l->items[i];
         grow(&w.name, v->name);
@@ -37,6 +38,8 @@ static widths measure(const lumat_listing *l)
         grow(&w.shape, v->shape);
         grow(&w.where, where_is(v));
         grow(&w.bytes, v->bytes);
+        if (v->entry > 0)
+            w.entry = ENTRY;
     }
     return w;
 }
@@ -61,6 +64,11 @@ static const char *relation(const lumat_variable *v)
 static int is_orphan(const lumat_variable *v)
 {
     return v->dense && gpu_size(v->dense) > 0 && v->owned > gpu_bytes(v->dense);
+}
+
+static int has_note(const lumat_variable *v)
+{
+    return v->sparse || v->sharing || v->kept > 0 || is_orphan(v);
 }
 
 /* Adds text behind a blank or a comma. */
@@ -91,6 +99,15 @@ static void add_note(luaL_Buffer *b, const lumat_variable *v)
     }
 }
 
+static void add_entry(luaL_Buffer *b, const lumat_variable *v, const widths *w,
+                      const lumat_style *style)
+{
+    if (v->entry > 0)
+        lumat_add_number(b, style, v->entry, GAP + w->entry);
+    else if (has_note(v))
+        lumat_add_padded(b, style, "", 0, GAP + w->entry, LUMAT_PLAIN);
+}
+
 static void add_matrix(luaL_Buffer *b, const lumat_variable *v, const widths *w,
                        const lumat_style *style)
 {
@@ -107,6 +124,8 @@ static void add_matrix(luaL_Buffer *b, const lumat_variable *v, const widths *w,
     lumat_add_padded(b, style, owns ? v->bytes : none,
                      owns ? (int)strlen(v->bytes) : 1, GAP + w->bytes,
                      LUMAT_PLAIN);
+    if (w->entry > 0)
+        add_entry(b, v, w, style);
     add_note(b, v);
 }
 
@@ -195,6 +214,8 @@ static void add_heading(luaL_Buffer *b, const lumat_listing *l, const widths *w,
     else
         strcpy(text, "no variables yet: A = mat{{1, 2}, {3, 4}} makes one");
     luaL_addstring(b, text);
+    if (w->entry > 0)
+        luaL_addstring(b, "  entry");
 }
 
 void lumat_push_listing(lua_State *L, const lumat_listing *l,

@@ -362,4 +362,10 @@ function later.made_by(A)
     return made and described(made)
 end
 
+-- Which entry that was, for :who.
+function later.entry_number(A)
+    local made = entry_of((own.epochs(A)))
+    return made and made.number
+end
+
 return later
