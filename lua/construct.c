@@ -1,134 +1,138 @@
-/* Which construct an unfinished chunk leaves open, for the prompt. */
+/* Which constructs an entry has open, for the prompt, indentation, and the
+ * brackets that belong together. */
 #include "library.h"
+#include "lumat.h"
 
-#include <ctype.h>
 #include <string.h>
 
-enum { DEEPEST = 64 };
-
-typedef struct scanner {
-    const char *p, *end;
-    const char *open[DEEPEST]; /* names of open constructs, innermost last */
-    int depth;
-    int awaits_do; /* the innermost for or while has not seen its do */
-} scanner;
-
-static void push(scanner *s, const char *name)
+static int is_word(const char *text, const lumat_token *token, const char *word)
 {
-    if (s->depth < DEEPEST)
-        s->open[s->depth] = name;
-    s->depth++;
+    size_t length = token->end - token->start;
+    return strlen(word) == length &&
+           memcmp(text + token->start, word, length) == 0;
 }
 
-static void pop(scanner *s)
+static void open_construct(lumat_nesting *nesting, const char *name,
+                           size_t place)
 {
-    if (s->depth > 0)
-        s->depth--;
-}
-
-/* At "[": the number of = in a long bracket's start, or -1 if it is none. */
-static int long_bracket(const scanner *s)
-{
-    const char *p = s->p + 1;
-    while (p < s->end && *p == '=')
-        p++;
-    return p < s->end && *p == '[' ? (int)(p - s->p - 1) : -1;
-}
-
-/* Past a long bracket of `level`; it stays open when text ends within. */
-static void skip_long(scanner *s, int level, const char *name)
-{
-    for (s->p += level + 2; s->p < s->end; s->p++) {
-        if (*s->p != ']')
-            continue;
-        const char *p = s->p + 1;
-        while (p < s->end && *p == '=')
-            p++;
-        if (p < s->end && *p == ']' && p - s->p - 1 == level) {
-            s->p = p + 1;
-            return;
-        }
+    if (nesting->depth < LUMAT_DEEPEST) {
+        lumat_construct *top = &nesting->open[nesting->depth];
+        top->name = name;
+        top->place = place;
+        top->awaits_do = strcmp(name, "for") == 0 || strcmp(name, "while") == 0;
     }
-    push(s, name);
+    nesting->depth++;
 }
 
-static void skip_string(scanner *s)
+static lumat_construct *innermost(lumat_nesting *nesting)
 {
-    char quote = *s->p++;
-    for (; s->p < s->end && *s->p != quote && *s->p != '\n'; s->p++)
-        if (*s->p == '\\' && s->p + 1 < s->end)
-            s->p++;
-    if (s->p < s->end)
-        s->p++;
+    if (nesting->depth == 0 || nesting->depth > LUMAT_DEEPEST)
+        return NULL;
+    return &nesting->open[nesting->depth - 1];
 }
 
-static void skip_comment(scanner *s)
+/* Whether a closing word or bracket belongs to what is open. */
+static int closes(const char *name, const char *word)
 {
-    s->p += 2;
-    int level = s->p < s->end && *s->p == '[' ? long_bracket(s) : -1;
-    if (level >= 0) {
-        skip_long(s, level, "--[[");
-        return;
+    int is_block = name[0] >= 'a' && name[0] <= 'z';
+    switch (word[0]) {
+    case ')':
+        return name[0] == '(';
+    case ']':
+        return name[0] == '[';
+    case '}':
+        return name[0] == '{';
+    case 'u':
+        return strcmp(name, "repeat") == 0;
+    default:
+        return is_block && strcmp(name, "repeat") != 0;
     }
-    while (s->p < s->end && *s->p != '\n')
-        s->p++;
 }
 
-static int is_word(const char *start, size_t n, const char *word)
+static size_t close_construct(lumat_nesting *nesting, const char *word)
 {
-    return strlen(word) == n && memcmp(start, word, n) == 0;
+    const lumat_construct *top = innermost(nesting);
+    if (nesting->depth > LUMAT_DEEPEST)
+        nesting->depth--;
+    if (top == NULL || !closes(top->name, word))
+        return LUMAT_NOWHERE;
+    nesting->depth--;
+    return top->place;
 }
 
-static void read_word(scanner *s)
+/* The do of a for or while opens nothing of its own. */
+static void take_do(lumat_nesting *nesting, size_t place)
+{
+    lumat_construct *top = innermost(nesting);
+    if (top != NULL && top->awaits_do)
+        top->awaits_do = 0;
+    else
+        open_construct(nesting, "do", place);
+}
+
+static size_t take_keyword(lumat_nesting *nesting, const char *text,
+                           const lumat_token *token)
 {
     static const char *const openers[] = {"function", "if", "for", "while",
                                           "repeat"};
-    const char *start = s->p;
-    while (s->p < s->end && (isalnum((unsigned char)*s->p) || *s->p == '_'))
-        s->p++;
-    size_t n = (size_t)(s->p - start);
-    for (size_t i = 0; i < sizeof openers / sizeof *openers; i++) {
-        if (is_word(start, n, openers[i])) {
-            push(s, openers[i]);
-            s->awaits_do = i == 2 || i == 3;
-        }
-    }
-    if (is_word(start, n, "do")) {
-        if (!s->awaits_do)
-            push(s, "do");
-        s->awaits_do = 0;
-    } else if (is_word(start, n, "end") || is_word(start, n, "until")) {
-        pop(s);
-    }
+    for (size_t i = 0; i < sizeof openers / sizeof *openers; i++)
+        if (is_word(text, token, openers[i]))
+            open_construct(nesting, openers[i], token->start);
+    if (is_word(text, token, "do"))
+        take_do(nesting, token->start);
+    if (is_word(text, token, "end"))
+        return close_construct(nesting, "end");
+    if (is_word(text, token, "until"))
+        return close_construct(nesting, "until");
+    return LUMAT_NOWHERE;
 }
 
-static void read_sign(scanner *s)
+static size_t take_sign(lumat_nesting *nesting, char sign, size_t place)
 {
-    char c = *s->p;
-    if (c == '[' && long_bracket(s) >= 0) {
-        skip_long(s, long_bracket(s), "[[");
-        return;
-    }
-    if (c == '(' || c == '{' || c == '[')
-        push(s, c == '(' ? "(" : c == '{' ? "{" : "[");
-    else if (c == ')' || c == '}' || c == ']')
-        pop(s);
-    s->p++;
+    static const char *const openers[] = {"(", "[", "{"};
+    for (size_t i = 0; i < sizeof openers / sizeof *openers; i++)
+        if (sign == openers[i][0])
+            open_construct(nesting, openers[i], place);
+    if (sign == ')' || sign == ']' || sign == '}')
+        return close_construct(nesting, (char[]){sign, '\0'});
+    return LUMAT_NOWHERE;
+}
+
+size_t lumat_nest(lumat_nesting *nesting, const char *text,
+                  const lumat_token *token)
+{
+    if (token->kind == LUMAT_KEYWORD)
+        return take_keyword(nesting, text, token);
+    if (token->kind == LUMAT_SIGN)
+        return take_sign(nesting, text[token->start], token->start);
+    return LUMAT_NOWHERE;
+}
+
+const char *lumat_innermost(const lumat_nesting *nesting)
+{
+    int depth = nesting->depth;
+    if (depth > LUMAT_DEEPEST)
+        depth = LUMAT_DEEPEST;
+    return depth > 0 ? nesting->open[depth - 1].name : "";
+}
+
+const char *lumat_open_token(const char *text, const lumat_token *token)
+{
+    if (token->kind == LUMAT_COMMENT && token->end - token->start > 2)
+        return text[token->start + 2] == '[' ? "--[[" : "";
+    if (token->kind == LUMAT_STRING && text[token->start] == '[')
+        return "[[";
+    return "";
 }
 
 void lumat_push_open_construct(lua_State *L, const char *text, size_t length)
 {
-    scanner s = {.p = text, .end = text + length};
-    while (s.p < s.end) {
-        if (isalpha((unsigned char)*s.p) || *s.p == '_')
-            read_word(&s);
-        else if (*s.p == '"' || *s.p == '\'')
-            skip_string(&s);
-        else if (*s.p == '-' && s.p + 1 < s.end && s.p[1] == '-')
-            skip_comment(&s);
-        else
-            read_sign(&s);
-    }
-    int innermost = s.depth > DEEPEST ? DEEPEST : s.depth;
-    lua_pushstring(L, innermost > 0 ? s.open[innermost - 1] : "");
+    lumat_nesting nesting = {0};
+    lumat_token token = {0};
+    const char *name = "";
+    while (lumat_next_token(text, length, &token))
+        lumat_nest(&nesting, text, &token);
+    if (token.open)
+        name = lumat_open_token(text, &token);
+    lua_pushstring(L, name[0] != '\0' ? name : lumat_innermost(&nesting));
 }

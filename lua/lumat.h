@@ -69,6 +69,54 @@ void lumat_set_ans(lua_State *L, int index);
 typedef void lumat_name_fn(void *data, const char *name, const char *headline);
 void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
 
+/* --- the text of an entry --------------------------------------------------
+ */
+
+typedef enum lumat_token_kind {
+    LUMAT_BLANK,
+    LUMAT_NAME,
+    LUMAT_KEYWORD,
+    LUMAT_NUMBER,
+    LUMAT_STRING,
+    LUMAT_COMMENT,
+    LUMAT_SIGN /* one character, also one that Lua does not know */
+} lumat_token_kind;
+
+typedef struct lumat_token {
+    lumat_token_kind kind;
+    size_t start, end;
+    int open; /* a string or comment that the text ends in */
+} lumat_token;
+
+/* Reads the token behind the last one; all zero in front of the first. Every
+ * character belongs to a token. Returns 0 at the end. */
+int lumat_next_token(const char *text, size_t length, lumat_token *token);
+
+enum { LUMAT_DEEPEST = 64 }; /* constructs in each other that have a name */
+#define LUMAT_NOWHERE ((size_t)-1)
+
+typedef struct lumat_construct {
+    const char *name; /* "for", "function", "(" … */
+    size_t place;
+    int awaits_do;
+} lumat_construct;
+
+/* What is open behind the tokens it was given; all zero at first. */
+typedef struct lumat_nesting {
+    lumat_construct open[LUMAT_DEEPEST]; /* innermost last */
+    int depth;
+} lumat_nesting;
+
+/* Takes the next token. Returns where the construct began that it closes, or
+ * LUMAT_NOWHERE. */
+size_t lumat_nest(lumat_nesting *nesting, const char *text,
+                  const lumat_token *token);
+/* The name of the innermost open construct, or "". */
+const char *lumat_innermost(const lumat_nesting *nesting);
+/* The mark with which a string or comment of several lines begins: "[[" or
+ * "--[["; "" for other tokens. */
+const char *lumat_open_token(const char *text, const lumat_token *token);
+
 /* --- showing values ------------------------------------------------------- */
 
 enum { LUMAT_ALL_COLOURS = 2 };
