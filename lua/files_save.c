@@ -68,7 +68,7 @@ static void put(lua_State *L, const saving *s, const void *data, size_t n)
 /* --- text ---------------------------------------------------------------- */
 
 static size_t print_element(const saving *s, const void *host, int64_t i,
-                            char out[LUMAT_NUMBER])
+                            char out[LUMAT_NUMBER_ROOM])
 {
     const float *singles = host;
     const double *doubles = host;
@@ -90,7 +90,7 @@ static size_t print_element(const saving *s, const void *host, int64_t i,
 static void put_text(lua_State *L, const saving *s, const void *host,
                      int64_t first, int64_t rows, int64_t cols)
 {
-    char text[LUMAT_NUMBER + 1];
+    char text[LUMAT_NUMBER_ROOM + 1];
     for (int64_t i = 0; i < rows * cols; i++) {
         size_t n = print_element(s, host, i, text);
         int ends = first + i % cols + 1 == s->m->cols;

@@ -59,7 +59,7 @@ template <typename T> size_t parse(const char *text, size_t length, T *out)
 
 template <typename T> size_t print(T x, int digits, char *out)
 {
-    char *last = out + LUMAT_NUMBER;
+    char *last = out + LUMAT_NUMBER_ROOM;
     if (digits > LUMAT_MOST_DIGITS)
         digits = LUMAT_MOST_DIGITS;
     auto end = digits > 0 ? std::to_chars(out, last, x,
@@ -80,12 +80,12 @@ size_t lumat_parse_f32(const char *text, size_t length, float *out)
     return parse(text, length, out);
 }
 
-size_t lumat_print_f64(double x, int digits, char out[LUMAT_NUMBER])
+size_t lumat_print_f64(double x, int digits, char out[LUMAT_NUMBER_ROOM])
 {
     return print(x, digits, out);
 }
 
-size_t lumat_print_f32(float x, int digits, char out[LUMAT_NUMBER])
+size_t lumat_print_f32(float x, int digits, char out[LUMAT_NUMBER_ROOM])
 {
     return print(x, digits, out);
 }

@@ -14,12 +14,12 @@ extern "C" {
 size_t lumat_parse_f64(const char *text, size_t length, double *out);
 size_t lumat_parse_f32(const char *text, size_t length, float *out);
 
-enum { LUMAT_NUMBER = 32, LUMAT_MOST_DIGITS = 17 };
+enum { LUMAT_NUMBER_ROOM = 32, LUMAT_MOST_DIGITS = 17 };
 
 /* Writes x and returns the length, without a zero byte. digits 0: the fewest
  * that read back as x; else so many significant digits. */
-size_t lumat_print_f64(double x, int digits, char out[LUMAT_NUMBER]);
-size_t lumat_print_f32(float x, int digits, char out[LUMAT_NUMBER]);
+size_t lumat_print_f64(double x, int digits, char out[LUMAT_NUMBER_ROOM]);
+size_t lumat_print_f32(float x, int digits, char out[LUMAT_NUMBER_ROOM]);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* Commands about the session: its variables, device, entries and scripts. */
 #include "command_list.h"
 
-#include "line.h"
+#include "recall.h"
 #include "report.h"
 #include "script.h"
 
@@ -38,9 +38,7 @@ static void print_entry(int number, const char *entry)
 /* Where the last `most` entries begin. */
 static int first_of_last(int most)
 {
-    int count = 0;
-    while (repl_remembered(count) != NULL)
-        count++;
+    int count = repl_remembered_count();
     return count > most ? count - most : 0;
 }
 

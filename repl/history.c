@@ -1,15 +1,12 @@
-/* The history file: entries of one or more lines, each behind a line with '#'
- * and the time, the form that Readline and bash use. A line of an entry that
- * looks like such a line has a backslash before it.
- *
- * Sessions only ever append, each entry with one write under a lock, so two at
- * a time lose nothing and a killed one loses at most what was being typed. */
+/* The history file. Sessions only ever append, each entry at once and under a
+ * lock, so two at a time lose nothing and a killed one loses at most what was
+ * being typed. Whoever starts cuts off what is over the cap. */
 #include "history.h"
 
-#include "line.h"
+#include "history_form.h"
 #include "paths.h"
+#include "recall.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,73 +15,68 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_ENTRIES = 20000 };
 
 static char path[PATH_MAX];
 static int is_kept;
+static int unread = -1;  /* the open file, until it is read */
+static char *unsaved;    /* what could not be written yet, as the file has it */
+static char *last_saved; /* the newest entry in the file */
 
-static void give_up(const char *why)
+/* Says once why entries are not kept; each next one is tried again. */
+static void complain(const char *why)
 {
-    is_kept = 0;
-    fprintf(stderr, "note: the history is not kept: %s%s%s\n", path,
-            path[0] != '\0' ? ": " : "", why);
+    static int has_complained;
+    if (!has_complained)
+        fprintf(stderr, "note: the history is not kept: %s%s%s\n", path,
+                path[0] != '\0' ? ": " : "", why);
+    has_complained = 1;
 }
 
-/* Whether a line reads "#<digit>…" behind any number of backslashes. */
-static int looks_like_time(const char *line)
+/* --- the file ----------------------------------------------------------- */
+
+static int open_file(void)
 {
-    const char *mark = line + strspn(line, "\\");
-    return mark[0] == '#' && isdigit((unsigned char)mark[1]);
+    return open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 }
 
-static int is_time(const char *line)
+static int is_still_there(int file)
 {
-    return line[0] == '#' && isdigit((unsigned char)line[1]);
+    struct stat opened, named;
+    return fstat(file, &opened) == 0 && stat(path, &named) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* --- reading ------------------------------------------------------------ */
-
-/* Adds a line of the file, without its newline, to the entry being read. */
-static void add_line(char *entry, size_t *length, const char *line)
+/* Opens and locks it; another session may have put a shorter one in its place
+ * in the meantime. */
+static int open_locked(void)
 {
-    size_t count;
-    if (looks_like_time(line))
-        line++;
-    count = strlen(line);
-    if (*length > 0)
-        entry[(*length)++] = '\n';
-    memcpy(entry + *length, line, count);
-    *length += count;
-}
-
-static void end_entry(char *entry, size_t *length)
-{
-    entry[*length] = '\0';
-    if (*length > 0)
-        repl_remember(entry);
-    *length = 0;
-}
-
-/* Lines before the first time are entries of their own. */
-static void read_entries(char *text, char *entry)
-{
-    size_t length = 0;
-    int timed = 0;
-    for (char *line = text, *next; *line != '\0'; line = next) {
-        char *end = line + strcspn(line, "\n");
-        next = *end != '\0' ? end + 1 : end;
-        *end = '\0';
-        if (is_time(line) || !timed)
-            end_entry(entry, &length);
-        if (is_time(line))
-            timed = 1;
-        else
-            add_line(entry, &length, line);
+    for (;;) {
+        int file = open_file();
+        if (file < 0)
+            return -1;
+        if (flock(file, LOCK_EX) == 0 && is_still_there(file))
+            return file;
+        close(file);
+        if (access(path, F_OK) != 0)
+            return -1;
     }
-    end_entry(entry, &length);
+}
+
+static int write_all(int file, const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t done = write(file, text, length);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return -1;
+        text += done;
+        length -= (size_t)done;
+    }
+    return 0;
 }
 
 /* Everything in an open file as one string, or NULL. */
@@ -105,61 +97,129 @@ static char *read_text(int file)
     return text;
 }
 
+/* --- reading ------------------------------------------------------------ */
+
+/* Puts a file with the newest entries in the place of the one that is locked,
+ * which is named by a link perhaps. Where that fails, it stays as it was. */
+static void replace_file(const repl_entries *entries, int first)
+{
+    char real[PATH_MAX], other[PATH_MAX + 8];
+    size_t start = entries->starts[first];
+    int file, failed;
+    if (realpath(path, real) == NULL)
+        return;
+    snprintf(other, sizeof other, "%s.new", real);
+    file = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                0600);
+    if (file < 0)
+        return;
+    failed = write_all(file, entries->text + start,
+                       entries->starts[entries->count] - start) != 0;
+    failed |= close(file) != 0;
+    if (failed || rename(other, real) != 0)
+        unlink(other);
+}
+
+static void cut_file(void)
+{
+    int file = open_locked();
+    char *text = file >= 0 ? read_text(file) : NULL;
+    repl_entries entries = {0};
+    if (text != NULL && repl_find_entries(&entries, text) &&
+        entries.count > MOST_ENTRIES)
+        replace_file(&entries, entries.count - MOST_ENTRIES);
+    repl_free_entries(&entries);
+    if (file >= 0)
+        close(file);
+}
+
+static void remember(const repl_entries *entries, int i)
+{
+    char *entry = repl_entry_typed(entries, i);
+    const char *last = repl_last_remembered();
+    if (entry != NULL && entry[0] != '\0' &&
+        (last == NULL || strcmp(last, entry) != 0))
+        repl_remember(entry);
+    free(last_saved);
+    last_saved = entry;
+}
+
 static void read_file(int file)
 {
     char *text = read_text(file);
-    char *entry = text != NULL ? malloc(strlen(text) + 1) : NULL;
-    if (entry != NULL)
-        read_entries(text, entry);
-    free(entry);
-    free(text);
+    repl_entries entries = {0};
+    int first = 0;
     repl_forget_over(MOST_ENTRIES);
+    if (text != NULL && repl_find_entries(&entries, text)) {
+        if (entries.count > MOST_ENTRIES)
+            first = entries.count - MOST_ENTRIES;
+        for (int i = first; i < entries.count; i++)
+            remember(&entries, i);
+    }
+    repl_free_entries(&entries);
+    if (first > 0)
+        cut_file();
 }
 
 /* --- writing ------------------------------------------------------------ */
 
-static int open_file(void)
+/* Adds text to what is to be written. */
+static int queue(char *text)
 {
-    return open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    char *both = NULL;
+    if (text == NULL)
+        return 0;
+    if (unsaved == NULL) {
+        unsaved = text;
+        return 1;
+    }
+    if (asprintf(&both, "%s%s", unsaved, text) < 0)
+        both = NULL;
+    free(text);
+    if (both == NULL)
+        return 0;
+    free(unsaved);
+    unsaved = both;
+    return 1;
 }
 
-/* The entry as the file has it. */
-static char *file_form(const char *entry, size_t *length)
+/* Part of an entry, on a full disk, is taken back. */
+static int append(int file, const char *text)
 {
-    FILE *out;
-    char *form = NULL;
-    if ((out = open_memstream(&form, length)) == NULL)
-        return NULL;
-    fprintf(out, "#%lld\n", (long long)time(NULL));
-    for (const char *line = entry; *line != '\0';) {
-        size_t count = strcspn(line, "\n");
-        if (looks_like_time(line))
-            fputc('\\', out);
-        fprintf(out, "%.*s\n", (int)count, line);
-        line += count + (line[count] != '\0');
-    }
-    if (fclose(out) != 0) {
-        free(form);
-        return NULL;
-    }
-    return form;
+    off_t end = lseek(file, 0, SEEK_END);
+    int saved;
+    if (write_all(file, text, strlen(text)) == 0)
+        return 0;
+    saved = errno;
+    if (end >= 0 && ftruncate(file, end) != 0)
+        end = -1;
+    errno = saved;
+    return -1;
 }
 
-static void append(const char *entry)
+/* Writes what was not written yet. */
+static void save(void)
 {
-    size_t length;
-    int file = open_file();
-    char *form = file >= 0 ? file_form(entry, &length) : NULL;
-    errno = file >= 0 ? ENOMEM : errno;
-    if (form == NULL || flock(file, LOCK_EX) != 0 ||
-        write(file, form, length) != (ssize_t)length)
-        give_up(strerror(errno));
-    free(form);
+    int file = open_locked();
+    if (file < 0 || append(file, unsaved) != 0) {
+        complain(strerror(errno));
+    } else {
+        free(unsaved);
+        unsaved = NULL;
+    }
     if (file >= 0)
         close(file);
 }
 
 /* --- the door ----------------------------------------------------------- */
+
+static void make_private(int file)
+{
+    struct stat status;
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+        (status.st_mode & 077) != 0 && fchmod(file, 0600) != 0)
+        complain(strerror(errno));
+}
 
 void repl_history_open(void)
 {
@@ -167,26 +227,39 @@ void repl_history_open(void)
     if (!repl_user_path(path, sizeof path, "XDG_STATE_HOME", ".local/state",
                         "history")) {
         path[0] = '\0';
-        give_up("neither HOME nor XDG_STATE_HOME names a folder");
-        return;
-    }
-    if (repl_make_folders(path) != 0 || (file = open_file()) < 0) {
-        give_up(strerror(errno));
+        complain("neither HOME nor XDG_STATE_HOME names a folder");
         return;
     }
     is_kept = 1;
-    if (fchmod(file, 0600) != 0)
-        give_up(strerror(errno));
-    read_file(file);
-    close(file);
+    if (repl_make_folders(path) != 0 || (file = open_file()) < 0) {
+        complain(strerror(errno));
+        return;
+    }
+    make_private(file);
+    unread = file;
 }
 
+void repl_history_read(void)
+{
+    if (unread < 0)
+        return;
+    read_file(unread);
+    close(unread);
+    unread = -1;
+}
+
+/* A line that Ctrl-C dropped is remembered, but not in the file. */
 void repl_history_add(const char *entry)
 {
     const char *last = repl_last_remembered();
-    if (entry[0] == ' ' || (last != NULL && strcmp(last, entry) == 0))
+    if (entry[0] == ' ')
         return;
-    repl_remember(entry);
-    if (is_kept)
-        append(entry);
+    if (last == NULL || strcmp(last, entry) != 0)
+        repl_remember(entry);
+    else if (last_saved != NULL && strcmp(last_saved, entry) == 0)
+        return;
+    free(last_saved);
+    last_saved = strdup(entry);
+    if (is_kept && queue(repl_entry_filed(entry)))
+        save();
 }

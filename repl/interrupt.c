@@ -7,7 +7,7 @@
 #include <signal.h>
 
 static lua_State *volatile running;
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, count;
 static int kept;
 
 static void on_interrupt(int number)
@@ -15,6 +15,7 @@ static void on_interrupt(int number)
     int saved = errno;
     (void)number;
     interrupted = 1;
+    count++;
     if (running != NULL)
         lumat_interrupt(running);
     errno = saved;
@@ -78,4 +79,9 @@ int repl_interrupted(void)
 void repl_clear_interrupt(void)
 {
     interrupted = 0;
+}
+
+unsigned repl_interrupt_count(void)
+{
+    return (unsigned)count;
 }

@@ -17,5 +17,7 @@ void repl_interrupts_stop(lua_State *L);
 /* Whether Ctrl-C came since the last clearing. */
 int repl_interrupted(void);
 void repl_clear_interrupt(void);
+/* How often it came since the start. */
+unsigned repl_interrupt_count(void);
 
 #endif

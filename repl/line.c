@@ -1,9 +1,15 @@
-/* The only user of GNU Readline: reading lines, and what Up brings back. */
+/* Reading lines: keys and signals on their way to Readline, and what becomes
+ * of a line. */
 #include "line.h"
 
+#include "edit.h"
+#include "history.h"
 #include "interrupt.h"
+#include "keys.h"
 #include "offers.h"
-#include "screen.h"
+#include "paint.h"
+#include "paste.h"
+#include "recall.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,51 +22,96 @@
 #include <readline/history.h>
 
 static char *typed; /* what Ctrl-C cut off */
+static volatile sig_atomic_t resized;
 
-/* --- keys and signals --------------------------------------------------- */
+/* --- signals -------------------------------------------------------------- */
+
+static void on_resize(int number)
+{
+    (void)number;
+    resized = 1;
+}
+
+/* Readline's mark of a signal is about to be acted upon. What is typed when
+ * the terminal goes away is kept. */
+static void prepare_for(int number)
+{
+    if (number == SIGINT)
+        repl_paint_leave();
+    else
+        repl_paint_clear_ghost();
+    if ((number == SIGHUP || number == SIGTERM) &&
+        rl_line_buffer[strspn(rl_line_buffer, " \t\n")] != '\0')
+        repl_history_add(rl_line_buffer);
+}
+
+static void act_on_signals(void)
+{
+    int caught = rl_pending_signal();
+    if (caught != 0)
+        prepare_for(caught);
+    rl_check_signals();
+    if (caught == SIGTSTP) { /* and back: the screen is another's now */
+        resized = 0;
+        rl_reset_screen_size();
+        rl_forced_update_display();
+    } else if (resized) {
+        resized = 0;
+        repl_paint_resized();
+    }
+}
 
 /* Waits for a key or a signal. Signals are held back while Readline's mark of
  * one is looked at: none can come between the look and the wait. */
 static void wait_for_input(int file)
 {
+    static const int watched[] = {SIGINT, SIGTSTP, SIGWINCH, SIGTERM, SIGHUP};
     struct pollfd input = {.fd = file, .events = POLLIN};
-    sigset_t watched, old;
-    int caught;
-    sigemptyset(&watched);
-    sigaddset(&watched, SIGINT);
-    sigaddset(&watched, SIGTSTP);
-    sigaddset(&watched, SIGWINCH);
-    sigaddset(&watched, SIGTERM);
-    sigaddset(&watched, SIGHUP);
-    sigprocmask(SIG_BLOCK, &watched, &old);
-    if (!rl_pending_signal() && !repl_interrupted())
+    sigset_t set, old;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof watched / sizeof *watched; i++)
+        sigaddset(&set, watched[i]);
+    sigprocmask(SIG_BLOCK, &set, &old);
+    if (!rl_pending_signal() && !repl_interrupted() && !resized)
         ppoll(&input, 1, NULL, &old);
     sigprocmask(SIG_SETMASK, &old, NULL);
-    caught = rl_pending_signal();
-    rl_check_signals();
-    if (caught == SIGTSTP) /* and back: the screen is another's now */
-        rl_forced_update_display();
+    act_on_signals();
+}
+
+/* --- keys ----------------------------------------------------------------- */
+
+/* Bytes that were read and not asked for yet. */
+static struct {
+    char bytes[256]; /* fewer than Readline's own queue has room for */
+    ssize_t next, count, most;
+} ahead = {.most = 1};
+
+void repl_read_ahead(int on)
+{
+    ahead.most = on ? (ssize_t)sizeof ahead.bytes : 1;
+    while (!on && ahead.next < ahead.count)
+        rl_stuff_char((unsigned char)ahead.bytes[ahead.next++]);
 }
 
 /* Readline's source of keys. Its own handling of Ctrl-C would go on waiting
  * for a key; READERR instead ends the line in every state it can be in. */
 static int get_key(FILE *stream)
 {
-    unsigned char key;
-    for (;;) {
-        ssize_t got;
+    while (ahead.next >= ahead.count) {
         wait_for_input(fileno(stream));
         if (repl_interrupted()) {
             if (typed == NULL)
                 typed = strdup(rl_line_buffer);
             return READERR;
         }
-        got = read(fileno(stream), &key, 1);
-        if (got == 1)
-            return key;
-        if (got == 0 || (errno != EINTR && errno != EAGAIN))
+        ahead.next = 0;
+        ahead.count = read(fileno(stream), ahead.bytes, (size_t)ahead.most);
+        if (ahead.count == 0 ||
+            (ahead.count < 0 && errno != EINTR && errno != EAGAIN))
             return EOF;
     }
+    repl_paint_clear_ghost();
+    return (unsigned char)ahead.bytes[ahead.next++];
 }
 
 /* With bracketed paste, and only then, Readline ends a line that Ctrl-D or
@@ -71,7 +122,7 @@ static void restore_terminal(void)
     rl_deprep_terminal();
 }
 
-/* --- reading ------------------------------------------------------------ */
+/* --- beginning ------------------------------------------------------------ */
 
 /* Typed at a terminal, the prompt goes where the eyes are, also when the
  * results go to a file. */
@@ -79,6 +130,40 @@ static FILE *prompt_stream(void)
 {
     int elsewhere = !isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
     return elsewhere ? stderr : stdout;
+}
+
+/* Once Readline has prepared the terminal for a line. */
+static int begin_line(void)
+{
+    repl_keys_begin();
+    repl_paint_clear_echo();
+    if (repl_take_queued())
+        rl_stuff_char('\r');
+    return 0;
+}
+
+/* Once the first prompt is on the screen. */
+static int read_past(void)
+{
+    repl_history_read();
+    using_history();
+    rl_pre_input_hook = NULL;
+    return 0;
+}
+
+/* An edited entry that is not run stays as it was: bound before the user's
+ * inputrc is read. */
+static void prefer(void)
+{
+    rl_variable_bind("revert-all-at-newline", "on");
+    rl_change_environment = 0;
+}
+
+static void watch_size(void)
+{
+    struct sigaction action = {.sa_handler = on_resize};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGWINCH, &action, NULL);
 }
 
 void repl_line_open(lua_State *L)
@@ -90,18 +175,32 @@ void repl_line_open(lua_State *L)
     rl_outstream = prompt_stream();
     rl_getc_function = get_key;
     rl_deprep_term_function = restore_terminal;
+    rl_startup_hook = begin_line;
+    rl_pre_input_hook = read_past;
     repl_offers_open(L);
+    repl_edit_open(L);
+    repl_keys_open();
+    prefer();
+    rl_initialize();
+    repl_paint_open();
+    watch_size();
     using_history();
 }
 
+int repl_line_has_rows(void)
+{
+    return repl_paint_has_rows();
+}
+
+/* --- reading -------------------------------------------------------------- */
+
 static char *edit_line(const char *prompt, repl_line_end *end)
 {
-    char shown[128], *line;
-    int bold = repl_colour(fileno(rl_outstream));
-    snprintf(shown, sizeof shown, "%s%s%s", bold ? "\001\033[1m\002" : "",
-             prompt, bold ? "\001\033[0m\002" : "");
+    char *line;
     using_history();
-    line = readline(shown);
+    repl_recall_begin();
+    repl_paint_begin();
+    line = readline(prompt);
     *end = line != NULL ? REPL_LINE_READ : REPL_LINE_END;
     if (line != NULL)
         return line;
@@ -137,33 +236,14 @@ static char *plain_line(const char *prompt, repl_line_end *end)
     return line;
 }
 
+/* Ctrl-C, at a line or at what it ran, also drops the lines behind it. */
 char *repl_read_line(const char *prompt, repl_line_end *end)
 {
+    static unsigned interrupts;
+    if (interrupts != repl_interrupt_count())
+        repl_forget_queued();
+    interrupts = repl_interrupt_count();
     repl_clear_interrupt();
     return isatty(STDIN_FILENO) ? edit_line(prompt, end)
                                 : plain_line(prompt, end);
-}
-
-/* --- what Up brings back ------------------------------------------------ */
-
-void repl_remember(const char *entry)
-{
-    add_history(entry);
-}
-
-const char *repl_last_remembered(void)
-{
-    return repl_remembered(history_length - 1);
-}
-
-const char *repl_remembered(int i)
-{
-    HIST_ENTRY *entry =
-        i >= 0 && i < history_length ? history_get(history_base + i) : NULL;
-    return entry != NULL ? entry->line : NULL;
-}
-
-void repl_forget_over(int most)
-{
-    stifle_history(most);
 }

@@ -1,5 +1,5 @@
-/* Reading a line from the terminal. Behind it stands GNU Readline, which only
- * line.c knows; where the input is no terminal, plain reading. */
+/* Reading a line from the terminal. Behind it stands GNU Readline; where the
+ * input is no terminal, plain reading. */
 #ifndef LINE_H
 #define LINE_H
 
@@ -11,21 +11,17 @@ typedef enum repl_line_end {
     REPL_LINE_END          /* of the input, or Ctrl-D: NULL */
 } repl_line_end;
 
-/* Offers completions from L's variables from now on. */
+/* Judges lines and offers completions by L from now on. */
 void repl_line_open(lua_State *L);
 
-/* Reads a line, or several that were pasted or recalled together. The caller
- * frees it. */
+/* Reads a line, or several rows of one. The caller frees it. */
 char *repl_read_line(const char *prompt, repl_line_end *end);
 
-/* --- what Up brings back ------------------------------------------------ */
+/* Whether a line can have rows: then it is read whole, not row by row. */
+int repl_line_has_rows(void);
 
-void repl_remember(const char *entry);
-/* The newest entry, or NULL. */
-const char *repl_last_remembered(void);
-/* The entry i places from the oldest one, or NULL. */
-const char *repl_remembered(int i);
-/* Forgets the oldest entries over a number. */
-void repl_forget_over(int most);
+/* While a paste is read, keys come in blocks; whatever is left behind it is
+ * given back to Readline. */
+void repl_read_ahead(int on);
 
 #endif

@@ -7,6 +7,9 @@
 #include "history.h"
 #include "interrupt.h"
 #include "line.h"
+#include "paste.h"
+#include "prompt.h"
+#include "recall.h"
 #include "report.h"
 #include "screen.h"
 #include "watch_screen.h"
@@ -28,19 +31,6 @@ static void set_prompt(repl_session *session)
                  device);
     else
         strcpy(session->prompt, "lumat> ");
-}
-
-/* "for …> ", which ends where the first line's prompt does; "…> " when
- * nothing has a name. The character … takes three bytes and one column. */
-static void continuation_prompt(const repl_session *session, const char *open,
-                                char *prompt, size_t room)
-{
-    int ascii = session->style.ascii, named = open[0] != '\0';
-    const char *sign = ascii ? "> " : named ? " …> " : "…> ";
-    int columns = (int)strlen(open) + (int)strlen(sign) - (ascii ? 0 : 2);
-    int blanks = (int)strlen(session->prompt) - columns;
-    snprintf(prompt, room, "%*s%.40s%s", blanks > 0 ? blanks : 0, "", open,
-             sign);
 }
 
 /* A pasted block ends with a newline more than a typed one. */
@@ -70,7 +60,8 @@ static repl_line_end read_more(repl_session *session, const char *open)
 {
     char prompt[128], *line;
     repl_line_end end;
-    continuation_prompt(session, open, prompt, sizeof prompt);
+    repl_continuation_prompt(session->prompt, open, session->style.ascii,
+                             prompt, sizeof prompt);
     line = repl_read_line(prompt, &end);
     if (line != NULL)
         add_line(session, line);
@@ -80,7 +71,8 @@ static repl_line_end read_more(repl_session *session, const char *open)
     return end;
 }
 
-/* Loads the entry, reading on until it is complete. Leaves the function or a
+/* Loads the entry, reading on until it is complete; where a line has rows, it
+ * comes back to the prompt for that. Leaves the function or a
  * message on the stack, or nothing for a dropped entry. */
 static int load_entry(repl_session *session, int *shown)
 {
@@ -88,7 +80,11 @@ static int load_entry(repl_session *session, int *shown)
     int status;
     while ((status = repl_load_entry(L, session->text, shown)) ==
            LUMAT_INCOMPLETE) {
-        repl_line_end end = read_more(session, lua_tostring(L, -1));
+        repl_line_end end = REPL_LINE_INTERRUPTED;
+        if (repl_line_has_rows())
+            repl_queue_line(session->text, 0);
+        else
+            end = read_more(session, lua_tostring(L, -1));
         lua_pop(L, 1);
         if (end != REPL_LINE_READ)
             return DROPPED;
@@ -139,6 +135,7 @@ static void run_entry(repl_session *session)
 /* Reads the first line; the session ends with the input. */
 static int read_first(repl_session *session)
 {
+    static int was_interrupted; /* at the prompt before */
     repl_line_end end;
     session->text = repl_read_line(session->prompt, &end);
     if (session->text == NULL) {
@@ -146,11 +143,15 @@ static int read_first(repl_session *session)
         return 0;
     }
     if (end == REPL_LINE_READ) {
+        was_interrupted = 0;
         cut_newlines(session->text);
         return 1;
     }
     if (session->text[0] != '\0')
         repl_remember(session->text);
+    else if (was_interrupted)
+        puts("Ctrl-D or :quit leaves");
+    was_interrupted = 1;
     return 0;
 }
 
@@ -184,6 +185,6 @@ void repl_loop(lua_State *L)
             repl_report(L);
         free(session.text);
         session.text = NULL;
-        fflush(stdout);
+        repl_end_output();
     }
 }

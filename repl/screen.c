@@ -2,6 +2,8 @@
 #include "screen.h"
 
 #include <langinfo.h>
+#include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -37,7 +39,7 @@ static int has_all_colours(void)
            (strcmp(text, "truecolor") == 0 || strcmp(text, "24bit") == 0);
 }
 
-static int is_ascii(void)
+int repl_ascii(void)
 {
     return strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 }
@@ -55,7 +57,7 @@ void repl_script_style(lumat_style *style)
     style->width = from_environment("COLUMNS", 80);
     style->height = 24;
     style->colour = lumat_get_colour() == LUMAT_COLOUR_ALWAYS;
-    style->ascii = is_ascii();
+    style->ascii = repl_ascii();
     style->full = 0;
 }
 
@@ -74,4 +76,11 @@ void repl_prompt_style(lumat_style *style)
         style->width = size.ws_col;
     if (size.ws_row > 0)
         style->height = size.ws_row;
+}
+
+void repl_end_output(void)
+{
+    if (isatty(STDOUT_FILENO) && __fpending(stdout) > 0)
+        putchar('\n');
+    fflush(stdout);
 }

@@ -11,10 +11,17 @@ int repl_colour(int descriptor);
 /* Is the terminal one that knows more than to print? */
 int repl_can_move_cursor(void);
 
+/* Whether … and the like cannot be shown. */
+int repl_ascii(void);
+
 /* The style of scripts: the same text wherever it goes, so 80 columns or
  * $COLUMNS, and colour only when asked for. */
 void repl_script_style(lumat_style *style);
 /* The style of the prompt: the terminal as it is now. */
 void repl_prompt_style(lumat_style *style);
+
+/* On a terminal, ends a line that output has begun, so that what follows has
+ * its own. */
+void repl_end_output(void);
 
 #endif

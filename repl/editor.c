@@ -1,0 +1,138 @@
+/* The user's own editor on a text, by way of a file that only they can
+ * read. */
+#include "editor.h"
+
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST_NAMES = 100 };
+
+extern char **environ;
+
+static char *fail(const char *what, const char *why)
+{
+    char message[512];
+    snprintf(message, sizeof message, ":edit: %s: %s", what, why);
+    repl_complain(message);
+    return NULL;
+}
+
+static const char *editor(void)
+{
+    const char *name = getenv("VISUAL");
+    if (name == NULL || name[0] == '\0')
+        name = getenv("EDITOR");
+    return name != NULL && name[0] != '\0' ? name : "vi";
+}
+
+static int write_text(int file, const char *text)
+{
+    size_t length = strlen(text);
+    while (length > 0) {
+        ssize_t done = write(file, text, length);
+        if (done < 0)
+            return -1;
+        text += done;
+        length -= (size_t)done;
+    }
+    return write(file, "\n", 1) == 1 ? 0 : -1;
+}
+
+/* The file's text without newlines at its end. */
+static char *read_text(const char *path)
+{
+    FILE *in = fopen(path, "r");
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t length = in != NULL ? getdelim(&text, &room, '\0', in) : -1;
+    int failed = in == NULL || ferror(in);
+    if (in != NULL)
+        fclose(in);
+    if (failed) {
+        free(text);
+        return NULL;
+    }
+    while (length > 0 && strchr("\r\n", text[length - 1]) != NULL)
+        text[--length] = '\0';
+    if (length <= 0) {
+        free(text);
+        text = strdup("");
+    }
+    return text;
+}
+
+/* The editor's name may bring arguments of its own, as "code -w" does. */
+static int run_editor(const char *path)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
+    char command[512];
+    int status = -1;
+    pid_t child;
+    snprintf(command, sizeof command, "%s \"$1\"", editor());
+    sigaction(SIGINT, &ignore, &interrupt);
+    sigaction(SIGQUIT, &ignore, &quit);
+    child = fork();
+    if (child == 0) {
+        signal(SIGINT, SIG_DFL);
+        signal(SIGQUIT, SIG_DFL);
+        execle("/bin/sh", "sh", "-c", command, "sh", path, (char *)NULL,
+               environ);
+        _exit(127);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGQUIT, &quit, NULL);
+    return child < 0 ? -1 : status;
+}
+
+static char *edit_file(const char *path)
+{
+    char *text;
+    int status = run_editor(path);
+    if (status == -1)
+        return fail("cannot start a process", strerror(errno));
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return fail(editor(), "it failed, so nothing was taken over");
+    text = read_text(path);
+    return text != NULL ? text : fail(path, strerror(errno));
+}
+
+/* A new file in the folder for such, whose name goes into path, or -1. */
+static int create_file(char *path, size_t room)
+{
+    const char *folder = getenv("TMPDIR");
+    int file = -1;
+    if (folder == NULL || folder[0] != '/')
+        folder = "/tmp";
+    for (int i = 0; i < MOST_NAMES && file < 0; i++) {
+        snprintf(path, room, "%.200s/lumat-%ld-%d.lua", folder, (long)getpid(),
+                 i);
+        file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file < 0 && errno != EEXIST)
+            break;
+    }
+    return file;
+}
+
+char *repl_edit_text(const char *text)
+{
+    char path[256], *edited;
+    int file = create_file(path, sizeof path);
+    if (file < 0)
+        return fail(path, strerror(errno));
+    if (write_text(file, text) != 0 || close(file) != 0)
+        edited = fail(path, strerror(errno));
+    else
+        edited = edit_file(path);
+    unlink(path);
+    return edited;
+}

@@ -1,0 +1,252 @@
+#!/usr/bin/perl
+# The terminal around the prompt: signals and what they leave behind, colours,
+# output without an end, a megabyte pasted, and a history file that is in use
+# or cannot be written.
+use strict;
+use warnings;
+use utf8;
+use Cwd qw(abs_path);
+use File::Temp qw(tempdir);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+binmode Test::More->builder->$_, ':utf8' for qw(output failure_output todo_output);
+my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
+die "terminal.t: no program\n" unless $lumat && -x $lumat;
+my $patience = $ENV{LUMAT_PATIENCE} || 20;
+my $dir = tempdir('lumat-terminal-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $state = "$dir/.local/state/lumat";
+my $socket = "lumat-terminal-$$";
+$ENV{TMUX_TMPDIR} = $dir;
+delete $ENV{TMUX};
+
+# --- a terminal with a shell in which jobs can be stopped ----------------------
+
+sub tmux
+{
+    open my $pipe, '-|:utf8', 'tmux', '-u', '-L', $socket, @_ or die "tmux: $!\n";
+    my @lines = <$pipe>;
+    close $pipe or die "tmux @_ failed\n";
+    chomp @lines;
+    return @lines;
+}
+
+END { my $code = $?; system 'tmux', '-L', $socket, 'kill-server'; $? = $code; }
+$SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
+
+my $variables = "TERM=screen-256color LANG=C.UTF-8 HOME=$dir LUMAT_NO_CUDA=1 LUMAT_SUGGESTIONS=off";
+
+sub open_shell
+{
+    my $name = shift;
+    tmux('-f', '/dev/null', 'new-session', '-d', '-s', $name, '-x', 80, '-y', 24,
+         "cd $dir; env -i $variables PATH=\$PATH PS1='sh: ' lumat=$lumat sh -i");
+    tmux('set-option', '-g', 'status', 'off');
+    tmux('set-option', '-g', 'escape-time', '0');
+}
+
+sub screen
+{
+    my ($name, @options) = @_;
+    my @lines = tmux('capture-pane', '-p', @options, '-t', $name);
+    s/\s+$// for @lines;
+    pop @lines while @lines && $lines[-1] eq '';
+    return join "\n", @lines;
+}
+
+sub type
+{
+    my ($name, @keys) = @_;
+    for my $key (@keys) {
+        if ($key =~ /^<(.*)>$/) {
+            tmux('send-keys', '-t', $name, $1);
+        } else {
+            tmux('send-keys', '-t', $name, '-l', '--', $key);
+        }
+    }
+}
+
+# Whether the screen comes to match.
+sub shows
+{
+    my ($name, $wanted) = @_;
+    my $end = time + $patience;
+    until (screen($name) =~ $wanted) {
+        if (time > $end) {
+            diag("wanted $wanted, the screen:\n" . screen($name));
+            return 0;
+        }
+        sleep 0.02;
+    }
+    return 1;
+}
+
+# Starts lumat on a clear screen.
+sub start
+{
+    my ($name, $args) = @_;
+    type($name, 'clear; $lumat -q --no-init ' . ($args // ''), '<Enter>');
+    shows($name, qr/^lumat>$/m);
+}
+
+sub signal_lumat
+{
+    my ($number, $name) = @_;
+    my ($shell) = tmux('display-message', '-p', '-t', $name, '#{pane_pid}');
+    for my $file (glob '/proc/[0-9]*/stat') {
+        open my $in, '<', $file or next;
+        my ($pid, $parent) = <$in> =~ /^(\d+) \(lumat.*\) \S (\d+)/ or next;
+        kill $number, $pid if $parent == $shell;
+    }
+}
+
+sub read_file
+{
+    open my $in, '<:utf8', shift or return '';
+    local $/;
+    return <$in> // '';
+}
+
+sub write_file
+{
+    my ($path, $text) = @_;
+    open my $out, '>:utf8', $path or die "$path: $!\n";
+    print $out $text;
+    close $out;
+}
+
+write_file("$dir/part.lua", 'io.write("no end")');
+open_shell('a');
+
+# --- signals -------------------------------------------------------------------
+
+start('a');
+type('a', 'for i = 1, 2 do', '<Enter>', 'print(i)');
+shows('a', qr/print\(i\)/);
+type('a', '<C-z>');
+ok(shows('a', qr/Stopped.*\nsh:$/s), 'Ctrl-Z stops it');
+type('a', 'echo "it $((1 + 1)) works"', '<Enter>');
+ok(shows('a', qr/^it 2 works$/m), 'and the shell is as it was');
+type('a', 'clear; fg', '<Enter>');
+ok(shows('a', qr/lumat> for i = 1, 2 do\nfor …>   print\(i\)$/), 'it comes back with its rows');
+type('a', '<Enter>', 'end', '<Enter>');
+ok(shows('a', qr/for …> end\n1\n2\nlumat>$/), 'and goes on');
+
+for my $signal ('HUP', 'TERM') {
+    type('a', "typed$signal = {", '<Enter>', '1');
+    shows('a', qr/\{ …>   1$/);
+    signal_lumat($signal, 'a');
+    ok(shows('a', qr/sh:$/), "SIG$signal ends it");
+    type('a', 'clear; stty -a | grep -c " icanon.* echo "', '<Enter>');
+    ok(shows('a', qr/^1\nsh:$/m), 'the terminal is as it was');
+    like(read_file("$state/history"), qr/typed$signal = \{\n  1\n$/, 'what was typed is kept');
+    start('a');
+}
+
+# --- what is on the screen -----------------------------------------------------
+
+type('a', 'io.write("no end") x = 1', '<Enter>');
+ok(shows('a', qr/\nno end\nx = 1\nlumat>$/), 'a result begins its line');
+type('a', ':run part.lua', '<Enter>');
+ok(shows('a', qr/\nno end\nlumat>$/), 'and so does the prompt');
+type('a', '<C-l>', 'local s = "a" .. 1 -- (x)');
+shows('a', qr/^lumat> local s = "a" \.\. 1 -- \(x\)$/);
+sub colours_of
+{
+    my $line = (split /\n/, screen('a', '-e'))[0];
+    my $colours = '';
+    my $now = '.';
+    while ($line =~ /\e\[([\d;]*)m|(.)/g) {
+        if (defined $2) {
+            $colours .= $now;
+            next;
+        }
+        for my $code (split /;/, $1 eq '' ? 0 : $1) {
+            $now = $code == 35 ? 'k' : $code == 32 ? 's' : $code == 36 ? 'n' : $code == 33 ? 'b'
+                : $code == 1 ? 'B' : $code == 2 ? 'c' : $code == 49 ? $now : '.';
+        }
+    }
+    return $colours;
+}
+is(colours_of(), 'BBBBBBB' . 'kkkkk.....sss....n.cccccc', 'tokens have colours');
+type('a', '<C-a>', '<C-k>', 'f(g(1))');
+shows('a', qr/^lumat> f\(g\(1\)\)$/);
+is(colours_of(), 'BBBBBBB' . '.b..n.b', 'brackets that belong together stand out');
+type('a', '<C-a>', '<C-k>', ':who x');
+shows('a', qr/^lumat> :who x$/);
+is(colours_of(), 'BBBBBBB' . 'BBBB..', 'a command that is known stands out');
+type('a', '<C-u>', ':quit', '<Enter>');
+for my $plain ('NO_COLOR=1 $lumat', '$lumat --color=never') {
+    type('a', "clear; $plain -q --no-init", '<Enter>');
+    shows('a', qr/^lumat>$/m);
+    type('a', 'for i = 1, "x"');
+    shows('a', qr/^lumat> for i = 1, "x"$/);
+    unlike(screen('a', '-e'), qr/\e/, "$plain: no colours");
+    type('a', '<C-u>', ':quit', '<Enter>');
+    shows('a', qr/sh:$/);
+}
+
+# --- a megabyte in one line ----------------------------------------------------
+
+start('a');
+write_file("$dir/big", 'x = "' . 'é日' x 200_000 . "\"\n");
+tmux('load-buffer', "$dir/big");
+my $began = time;
+tmux('paste-buffer', '-p', '-t', 'a');
+ok(shows('a', qr/\(1000000 bytes\)\nlumat>$/), 'a megabyte is pasted');
+cmp_ok(time - $began, '<', 10, 'within seconds');
+type('a', '#x', '<Enter>');
+ok(shows('a', qr/lumat> #x\n1000000\nlumat>$/), 'nothing of it is lost');
+type('a', ':quit', '<Enter>');
+shows('a', qr/sh:$/);
+
+# --- history -------------------------------------------------------------------
+
+write_file("$state/history", join '', map { "#1700000000\nn = $_\n" } 1 .. 20_003);
+start('a');
+type('a', '<Up>');
+ok(shows('a', qr/lumat> n = 20003$/), 'the newest entry is there');
+my @times = read_file("$state/history") =~ /^#1/mg;
+is(scalar @times, 20_000, 'the file is cut to 20,000 entries');
+like(read_file("$state/history"), qr/^#1700000000\nn = 4\n/, 'the oldest ones go');
+type('a', '<C-u>');
+
+open_shell('b');
+write_file("$state/history", '');
+start('b');
+for my $i (1 .. 10) {
+    type('a', "a = $i", '<Enter>');
+    type('b', "b = $i", '<Enter>');
+}
+ok(shows('a', qr/\na = 10\nlumat>$/) && shows('b', qr/\nb = 10\nlumat>$/), 'two sessions at a time');
+my $kept = read_file("$state/history");
+is(join(' ', $kept =~ /^a = (\d+)$/mg), join(' ', 1 .. 10), 'lose nothing');
+is(join(' ', $kept =~ /^b = (\d+)$/mg), join(' ', 1 .. 10), 'of either');
+type('b', '<Up>');
+ok(shows('b', qr/lumat> b = 10$/), 'and have their own entries first');
+type('b', '<C-u>', ':quit', '<Enter>');
+shows('b', qr/sh:$/);
+
+# A file that was cut by a third session in the meantime is found again.
+rename "$state/history", "$state/old";
+write_file("$state/history", '');
+type('a', 'late = 1', '<Enter>');
+shows('a', qr/\nlate = 1\nlumat>$/);
+like(read_file("$state/history"), qr/^#\d+\nlate = 1\n$/, 'entries go where the name is');
+type('a', ':quit', '<Enter>');
+shows('a', qr/sh:$/);
+
+unlink "$state/history";
+symlink '/dev/full', "$state/history" or die "symlink: $!\n";
+start('a');
+type('a', 'x = 1', '<Enter>', 'y = 2', '<Enter>');
+ok(shows('a', qr/note: the history is not kept: .*left on device\nx = 1\nlumat> y = 2\ny = 2\nlumat>$/s),
+   'a full disk is told once');
+unlink "$state/history";
+type('a', 'z = 3', '<Enter>');
+shows('a', qr/\nz = 3\nlumat>$/);
+is(join(' ', read_file("$state/history") =~ /^([^#].*)$/mg), 'x = 1 y = 2 z = 3',
+   'what could not be written is written later');
+type('a', ':quit', '<Enter>');
+
+done_testing();
