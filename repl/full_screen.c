@@ -1,14 +1,15 @@
 /* Opening the whole screen and giving it back, keys, and signals meanwhile. */
 #include "full_screen.h"
 
+#include "progress_line.h"
 #include "screen.h"
+#include "watch_screen.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <term.h>
-#include <termios.h>
 #include <unistd.h>
 
 enum { ESCAPE_WAIT = 25 }; /* milliseconds in which a key's bytes come */
@@ -133,18 +134,13 @@ static void close_screen(SCREEN *screen)
     delscreen(screen);
 }
 
-/* What the function that is called raises leaves the terminal in order. */
-int repl_with_full_screen(lua_State *L, int nargs)
+/* The screen itself. What the function raises leaves the terminal in order. */
+static int call_on_screen(lua_State *L, int nargs)
 {
     TERMINAL *others = cur_term;
-    struct termios terminal;
-    int knows = tcgetattr(STDIN_FILENO, &terminal) == 0, status = LUA_ERRRUN;
-    FILE *output;
-    SCREEN *screen;
-    fflush(stdout);
-    catch_signals();
-    output = terminal_stream();
-    screen = open_screen(output);
+    FILE *output = terminal_stream();
+    SCREEN *screen = open_screen(output);
+    int status = LUA_ERRRUN;
     if (screen != NULL) {
         status = lua_pcall(L, nargs, 0, 0);
         close_screen(screen);
@@ -153,9 +149,34 @@ int repl_with_full_screen(lua_State *L, int nargs)
     set_curterm(others);
     if (output != NULL)
         fclose(output);
-    if (knows)
-        tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal);
+    return status;
+}
+
+void repl_take_terminal(repl_terminal *t)
+{
+    fflush(stdout);
+    t->is_known = tcgetattr(STDIN_FILENO, &t->modes) == 0;
+    repl_watch_end();
+    repl_pause_progress(1);
+}
+
+void repl_return_terminal(lua_State *L, const repl_terminal *t)
+{
+    if (t->is_known)
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &t->modes);
+    repl_pause_progress(0);
+    repl_watch_start(L);
+}
+
+int repl_with_full_screen(lua_State *L, int nargs)
+{
+    repl_terminal terminal;
+    int status;
+    repl_take_terminal(&terminal);
+    catch_signals();
+    status = call_on_screen(L, nargs);
     release_signals();
+    repl_return_terminal(L, &terminal);
     if (ending != 0)
         raise(ending);
     return status;

@@ -8,6 +8,8 @@
 #define NCURSES_NOMACROS 1
 #include <curses.h>
 
+#include <termios.h>
+
 #include "lumat.h"
 
 /* Keys beside those of curses.h. */
@@ -22,6 +24,15 @@ enum {
     REPL_KEY_FIRST, /* Ctrl-Home */
     REPL_KEY_LAST   /* Ctrl-End */
 };
+
+/* Around whatever has the terminal for a while: it is as it was afterwards, and
+ * nothing else is drawn on it meanwhile. */
+typedef struct repl_terminal {
+    struct termios modes;
+    int is_known;
+} repl_terminal;
+void repl_take_terminal(repl_terminal *t);
+void repl_return_terminal(lua_State *L, const repl_terminal *t);
 
 /* Whether standard input and output are a terminal that can move its cursor. */
 int repl_has_full_screen(void);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -142,30 +141,31 @@ static int run(const char *command, const char *text, size_t length)
 
 /* Ctrl-C is the pager's meanwhile, a closed pipe is no reason to end, and a
  * pager that was killed leaves the terminal as it was before. */
-static int run_guarded(const char *command, const char *text, size_t length)
+static int run_guarded(lua_State *L, const char *command, const char *text,
+                       size_t length)
 {
     struct sigaction nothing = {.sa_handler = SIG_IGN}, interrupt, broken;
-    struct termios terminal;
-    int knows = tcgetattr(STDIN_FILENO, &terminal) == 0, ran;
+    repl_terminal terminal;
+    int ran;
     sigemptyset(&nothing.sa_mask);
-    fflush(stdout);
+    repl_take_terminal(&terminal);
     sigaction(SIGINT, &nothing, &interrupt);
     sigaction(SIGPIPE, &nothing, &broken);
     ran = run(command, text, length);
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGPIPE, &broken, NULL);
-    if (knows)
-        tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal);
+    repl_return_terminal(L, &terminal);
     return ran;
 }
 
 /* Tells less to show colours, unless the user tells it something. */
-static int run_pager(const char *command, const char *text, size_t length)
+static int run_pager(lua_State *L, const char *command, const char *text,
+                     size_t length)
 {
     int tells = getenv("LESS") == NULL, ran;
     if (tells)
         setenv("LESS", "R", 1);
-    ran = run_guarded(command, text, length);
+    ran = run_guarded(L, command, text, length);
     if (tells)
         unsetenv("LESS");
     return ran;
@@ -204,5 +204,5 @@ int repl_page(lua_State *L)
         text = strcpy(copy, text);
         length = repl_strip_colours(copy);
     }
-    return run_pager(command, text, length) ? 0 : repl_page_safely(L);
+    return run_pager(L, command, text, length) ? 0 : repl_page_safely(L);
 }

@@ -30,7 +30,7 @@ static const double FIRST = 1, NEXT = 0.2; /* seconds until it is drawn */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    int has_thread, is_idle;
+    int has_thread, is_idle, is_paused;
     int runs;        /* an operation that may last */
     unsigned number; /* of the operation */
     double began;
@@ -112,7 +112,7 @@ static void draw(void)
 {
     lumat_progress p;
     char text[sizeof line.drawn], all[sizeof text + 40];
-    if (!lumat_look_at_progress(&p) || !is_foreground())
+    if (line.is_paused || !lumat_look_at_progress(&p) || !is_foreground())
         return;
     line_text(text, sizeof text, &p);
     if (strcmp(text, line.drawn) == 0)
@@ -194,6 +194,16 @@ static void on_end(void)
     if (line.drawn[0] != '\0')
         put(ERASE);
     line.drawn[0] = '\0';
+    pthread_mutex_unlock(&line.lock);
+}
+
+void repl_pause_progress(int paused)
+{
+    pthread_mutex_lock(&line.lock);
+    if (line.drawn[0] != '\0')
+        put(ERASE);
+    line.drawn[0] = '\0';
+    line.is_paused = paused;
     pthread_mutex_unlock(&line.lock);
 }
 

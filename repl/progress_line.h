@@ -7,4 +7,7 @@
  * can take them back and standard output is no pipe. */
 void repl_show_progress(void);
 
+/* While the whole screen is another's: keeps quiet from 1 to 0. */
+void repl_pause_progress(int paused);
+
 #endif
