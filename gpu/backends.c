@@ -260,6 +260,26 @@ gpu_device *gpu_device_of(void *handle)
     return NULL;
 }
 
+/* The lock is held as long as a device is being opened. */
+int gpu_device_count_ready(gpu_device *const **devices)
+{
+    if (pthread_mutex_trylock(&lock) != 0)
+        return 0;
+    int count = opened_count;
+    pthread_mutex_unlock(&lock);
+    *devices = opened;
+    return count;
+}
+
+int gpu_count_known(void)
+{
+    if (pthread_mutex_trylock(&lock) != 0)
+        return 0;
+    int count = cuda.count;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
 void gpu_shutdown(void)
 {
     wait_for_preparation();

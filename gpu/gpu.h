@@ -68,6 +68,10 @@ const char *gpu_device_name(const gpu_device *d);        /* "cuda:0" */
 const char *gpu_device_description(const gpu_device *d); /* "NVIDIA H200…" */
 int gpu_device_is_cpu(const gpu_device *d);
 int gpu_device_count_opened(gpu_device *const **devices);
+/* What is known without waiting for a device that is being opened: the open
+ * ones, and how many GPUs were found. */
+int gpu_device_count_ready(gpu_device *const **devices);
+int gpu_count_known(void);
 
 typedef struct gpu_memory {
     size_t live;        /* bytes of our matrices */
