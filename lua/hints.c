@@ -149,6 +149,13 @@ static int fits(operand x, operand y, lumat_fit fit)
     }
 }
 
+int lumat_fits(const gpu_matrix *left, const gpu_matrix *right, lumat_fit fit)
+{
+    int is_row = fit == LUMAT_FIT_COLUMNS;
+    operand x = operand_of(left, "", is_row || fit == LUMAT_FIT_PRODUCT);
+    return fits(x, operand_of(right, "", is_row), fit);
+}
+
 static operand turned(operand x)
 {
     return (operand){x.name, x.ndim, x.cols, x.rows};

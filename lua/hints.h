@@ -21,6 +21,8 @@ typedef enum lumat_fit {
     LUMAT_FIT_LENGTHS /* of two vectors */
 } lumat_fit;
 
+int lumat_fits(const gpu_matrix *left, const gpu_matrix *right, lumat_fit fit);
+
 /* Raises gpu_message() followed by names and shapes of the two matrices and
  * what would fit; the message alone when they agree and so are not to blame. */
 int lumat_raise_shapes(lua_State *L, int left, int right, lumat_fit fit);
