@@ -152,8 +152,11 @@ install: all ## install under $(DESTDIR)$(PREFIX)
 	for f in $(PLUGINS); do install -Dm755 $$f $(DESTDIR)$(PREFIX)/lib/lumat/$$(basename $$f); done
 	install -Dm644 $(OUT)/lumat.1 $(DESTDIR)$(PREFIX)/share/man/man1/lumat.1
 	for f in scripts/*.lua; do install -Dm644 $$f $(DESTDIR)$(PREFIX)/share/lumat/$$f; done
+	install -Dm644 repl/completions/lumat.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/lumat
+	install -Dm644 repl/completions/_lumat $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_lumat
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/lumat $(DESTDIR)$(PREFIX)/share/man/man1/lumat.1
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/lumat $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_lumat
 	rm -rf $(DESTDIR)$(PREFIX)/lib/lumat $(DESTDIR)$(PREFIX)/share/lumat
 dist: all $(CTESTS) ## make a folder that runs elsewhere: build/dist
 	sh .ci/dist $(OUT) $(BUILD)/dist
