@@ -221,9 +221,10 @@ static int kernel_choice(lua_State *L)
 static const lumat_function functions[] = {
     {"matmul", matmul, 1, "matmul(A, B [, options])",
      "Matrix product alpha A B + beta C; also A * B. Options: kernel, tile, "
-     "transA, transB, alpha, beta, out, precision (\"f32\", \"f64\": the "
-     "operands' own; \"tf32\", \"bf16\": the first kernel that has it). With "
-     "alpha = 0, A and B are not read: the result is beta C.",
+     "transA (true, false), transB (true, false), alpha, beta, out, precision "
+     "(\"f32\", \"f64\": the operands' own; \"tf32\", \"bf16\": the first "
+     "kernel that has it). With alpha = 0, A and B are not read: the result is "
+     "beta C.",
      "matmul(mat{{1, 2}, {3, 4}}, mat{{5, 6}, {7, 8}})",
      "{{19, 22}, {43, 50}}"},
     {"dot", dot, 1, "dot(x, y [, {kernel=}])",
