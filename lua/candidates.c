@@ -1,184 +1,151 @@
-/* What may stand in place of the word before the cursor. Raw access only: no
- * metamethod runs, no device is touched. */
+/* What may stand in place of the word before the cursor, by what stands
+ * before that. No user code runs, no device is touched. */
+#include "candidates.h"
 #include "library.h"
-#include "lumat.h"
 
-#include <ctype.h>
 #include <string.h>
 
-extern const char lumat_property_names[];
+/* --- where the cursor is ----------------------------------------------------
+ */
 
-static const char keywords[] =
-    "and break do else elseif end false for function goto if in local nil not "
-    "or repeat return then true until while";
-
-typedef struct query {
-    lua_State *L;
-    const char *prefix;
-    size_t length;
-    lumat_name_fn *each;
-    void *data;
-} query;
-
-static int is_name_char(char c)
+/* A call in whose brackets the cursor directly is. */
+static int find_call(lumat_query *q, lumat_calling *call)
 {
-    return isalnum((unsigned char)c) || c == '_';
+    const lumat_lexemes *t = &q->tokens;
+    return t->innermost >= 0 && t->list[t->innermost].kind == '(' &&
+           lumat_find_call(q->L, t, t->innermost, q->at, call);
 }
 
-static size_t start_of_name(const char *line, size_t point)
+static lumat_partner find_partner(lumat_query *q, int has_call,
+                                  const lumat_calling *call)
 {
-    while (point > 0 && is_name_char(line[point - 1]))
-        point--;
-    return point;
+    int before = lumat_lexeme_kind(&q->tokens, q->at - 1);
+    if ((before == ',' || before == '(') && has_call)
+        return lumat_partner_in_call(q->L, &q->tokens, call);
+    return lumat_partner_of_sign(q->L, &q->tokens, q->at - 1);
 }
 
-static int starts(const query *q, const char *name)
-{
-    return strncmp(name, q->prefix, q->length) == 0;
-}
-
-/* Shape and place of a matrix, without asking the device. */
-static void offer(const query *q, const char *name, int value)
-{
-    gpu_matrix *m = value ? lumat_test_matrix(q->L, value) : NULL;
-    if (!starts(q, name))
-        return;
-    if (!m || !m->storage) {
-        q->each(q->data, name, "");
-        return;
-    }
-    lumat_push_shape(q->L, m);
-    lua_pushfstring(q->L, "%s %s %s", gpu_dtype_name(m->dtype),
-                    lua_tostring(q->L, -1),
-                    gpu_device_name(gpu_matrix_device(m)));
-    q->each(q->data, name, lua_tostring(q->L, -1));
-    lua_pop(q->L, 2);
-}
-
-/* Names in the table on top; pops it. */
-static void offer_keys(const query *q)
+/* f( and f(x, without a word yet: how f is used. */
+static int offer_signature(lumat_query *q, const lumat_calling *call)
 {
     lua_State *L = q->L;
-    int table = lua_gettop(L);
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1))
-        if (lua_type(L, -2) == LUA_TSTRING)
-            offer(q, lua_tostring(L, -2), lua_gettop(L));
-    lua_settop(L, table - 1);
-}
-
-static void offer_words(const query *q, const char *list)
-{
-    char word[32];
-    for (const char *p = list; *p;) {
-        size_t n = strcspn(p, " ");
-        if (n < sizeof word) {
-            memcpy(word, p, n);
-            word[n] = '\0';
-            offer(q, word, 0);
-        }
-        p += n + strspn(p + n, " ");
-    }
-}
-
-/* Names that are valid after a dot. */
-static void offer_fields(const query *q)
-{
-    lua_State *L = q->L;
-    if (lumat_test_matrix(L, -1)) {
-        lua_pop(L, 1);
-        offer_words(q, lumat_property_names);
-    } else if (lua_istable(L, -1)) {
-        offer_keys(q);
-    } else {
-        lua_pop(L, 1);
-    }
-}
-
-static void offer_methods(const query *q)
-{
-    lua_State *L = q->L;
-    const char *table = NULL;
-    if (lumat_test_matrix(L, -1))
-        table = "lumat.methods";
-    int is_string = lua_type(L, -1) == LUA_TSTRING;
-    lua_pop(L, 1);
-    if (table)
-        lua_getfield(L, LUA_REGISTRYINDEX, table);
-    else if (is_string)
-        lua_getglobal(L, "string");
-    else
-        return;
-    if (lua_istable(L, -1))
-        offer_keys(q);
-    else
-        lua_pop(L, 1);
-}
-
-/* Pushes a variable by raw access: session local or global. */
-static void push_variable(lua_State *L, const char *name, size_t length)
-{
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    lua_pushlstring(L, name, length);
-    lua_rawget(L, -2);
-    if (lua_isnil(L, -1)) {
-        lua_pop(L, 1);
-        lua_pushglobaltable(L);
-        lua_pushlstring(L, name, length);
-        lua_rawget(L, -2);
-        lua_remove(L, -2);
-    }
-    lua_remove(L, -2);
-}
-
-/* Pushes what "a.b.c" names, ending at `end`; 0 when it is no such chain. */
-static int push_chain(lua_State *L, const char *line, size_t end)
-{
-    size_t start = start_of_name(line, end);
-    if (start == end || isdigit((unsigned char)line[start]))
+    int before = lumat_lexeme_kind(&q->tokens, q->at - 1);
+    if (q->gather.length > 0 || q->wanted != LUMAT_ANYTHING ||
+        (before != '(' && before != ',') ||
+        !lumat_push_signature(L, &q->tokens, call))
         return 0;
-    if (start == 0 || line[start - 1] != '.') {
-        push_variable(L, line + start, end - start);
-        return 1;
-    }
-    if (!push_chain(L, line, start - 1))
-        return 0;
-    if (!lua_istable(L, -1)) {
-        lua_pop(L, 1);
-        return 0;
-    }
-    lua_pushlstring(L, line + start, end - start);
-    lua_rawget(L, -2);
-    lua_remove(L, -2);
+    const char *help = lumat_keep(&q->gather), *usage = lumat_keep(&q->gather);
+    lumat_gather_name(&q->gather, usage, help);
+    q->place.is_note = 1;
     return 1;
 }
 
-static void offer_variables(const query *q)
+static void offer_word(lumat_query *q)
 {
-    lua_State *L = q->L;
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    offer_keys(q);
-    lua_pushglobaltable(L);
-    offer_keys(q);
-    offer_words(q, keywords);
+    lumat_calling call;
+    int has_call = find_call(q, &call);
+    lumat_partner partner = find_partner(q, has_call, &call);
+    if (partner.fit < 0 && has_call && offer_signature(q, &call))
+        return;
+    lumat_offer_variables(q, &partner);
 }
 
-size_t lumat_complete(lua_State *L, const char *line, size_t point,
-                      lumat_name_fn *each, void *data)
+/* The word of a command that is no Lua. */
+static int offer_wanted(lumat_query *q)
 {
-    int top = lua_gettop(L);
-    size_t start = start_of_name(line, point);
-    char prefix[128];
-    size_t length = point - start;
-    if (length >= sizeof prefix || !lua_checkstack(L, 64))
-        return start;
-    memcpy(prefix, line + start, length);
-    prefix[length] = '\0';
-    query q = {L, prefix, length, each, data};
-    char before = start > 0 ? line[start - 1] : ' ';
-    if (before != '.' && before != ':')
-        offer_variables(&q);
-    else if (push_chain(L, line, start - 1))
-        (before == '.' ? offer_fields : offer_methods)(&q);
+    lumat_values v = {&q->gather, "", NULL, ""};
+    int before = lumat_lexeme_kind(&q->tokens, q->at - 1);
+    if (q->wanted == LUMAT_DEVICES)
+        return lumat_gather_kind(&v, "device", 6);
+    if (q->wanted == LUMAT_TOPICS)
+        return lumat_gather_kind(&v, "topic", 5);
+    if (q->wanted == LUMAT_KERNELS && before == '(')
+        lumat_gather_kind(&v, "kernel", 6);
+    return 0;
+}
+
+static void offer(lumat_query *q)
+{
+    int before = lumat_lexeme_kind(&q->tokens, q->at - 1);
+    if (q->place.quote)
+        lumat_offer_in_string(q);
+    else if (before == '.')
+        lumat_offer_fields(q);
+    else if (before == ':')
+        lumat_offer_methods(q);
+    else if (!offer_wanted(q) && !lumat_offer_options(q))
+        offer_word(q);
+}
+
+/* --- the word ---------------------------------------------------------------
+ */
+
+/* Takes the word that ends at the cursor off the tokens. Returns 0 where no
+ * word can be: in a comment or a number. */
+static int take_word(lumat_query *q, const char *line, size_t point)
+{
+    lumat_lexemes *t = &q->tokens;
+    const lumat_lexeme *last = t->count > 0 ? &t->list[t->count - 1] : NULL;
+    q->place.start = point;
+    q->at = t->count;
+    if (t->in_comment)
+        return 0;
+    if (!last || last->end != point)
+        return 1;
+    if (last->kind == TOKEN_NUMBER)
+        return 0;
+    if (last->kind == TOKEN_OPEN_STRING) {
+        q->place.quote = line[last->start] == '[' ? ']' : line[last->start];
+        q->place.start = last->content;
+    } else if (last->kind == TOKEN_NAME || last->kind == TOKEN_WORD) {
+        q->place.start = last->start;
+    } else {
+        return 1;
+    }
+    q->at = --t->count;
+    return 1;
+}
+
+typedef struct request {
+    const char *line;
+    size_t point;
+    lumat_wanted wanted;
+    lumat_name_fn *each;
+    void *data;
+    lumat_completion place;
+} request;
+
+static int complete(lua_State *L)
+{
+    request *r = lua_touserdata(L, 1);
+    lumat_query q = {.L = L, .wanted = r->wanted};
+    lumat_push_lexemes(L, r->line, r->point, &q.tokens);
+    if (!take_word(&q, r->line, r->point))
+        return 0;
+    lumat_open_gather(&q.gather, L, r->line + q.place.start,
+                      r->point - q.place.start);
+    offer(&q);
+    q.place.fitting = lumat_end_gather(&q.gather, r->each, r->data);
+    r->place = q.place;
+    return 0;
+}
+
+/* The collector stands still: it would run finalizers, and names found in
+ * tables are held by nothing else. Without memory there are no offers. */
+lumat_completion lumat_complete(lua_State *L, const char *line, size_t point,
+                                lumat_wanted wanted, lumat_name_fn *each,
+                                void *data)
+{
+    request r = {line, point, wanted, each, data, {.start = point}};
+    int top = lua_gettop(L), collects = lua_gc(L, LUA_GCISRUNNING);
+    if (!lua_checkstack(L, 8))
+        return r.place;
+    lua_gc(L, LUA_GCSTOP);
+    lua_pushcfunction(L, complete);
+    lua_pushlightuserdata(L, &r);
+    lua_pcall(L, 1, 0, 0);
     lua_settop(L, top);
-    return start;
+    if (collects)
+        lua_gc(L, LUA_GCRESTART);
+    return r.place;
 }

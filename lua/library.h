@@ -17,6 +17,7 @@ void lumat_open_parts(lua_State *L);    /* what saved sessions need */
 void lumat_open_who(lua_State *L);      /* who */
 void lumat_open_std(lua_State *L);      /* lua/std, text in Lua */
 void lumat_close_library(lua_State *L); /* last: names become globals */
+void lumat_open_completions(lua_State *L);
 
 /* The thread that runs, or ran last; NULL before the first. */
 lua_State *lumat_running(void);

@@ -69,8 +69,9 @@ static const struct property {
     {"nnz", push_nnz},      {"ndim", push_ndim},   {"bytes", push_bytes},
 };
 
-static const char names[] =
-    "T rows cols shape dtype device nnz ndim bytes full f32 f64 to free";
+#define PROPERTIES "T rows cols shape dtype device nnz ndim bytes"
+const char lumat_sparse_property_names[] = PROPERTIES;
+static const char names[] = PROPERTIES " full f32 f64 to free";
 
 static int push_property(lua_State *L, const gpu_sparse *s, const char *name)
 {

@@ -14,6 +14,7 @@ void lumat_account_sparse(lua_State *L, const gpu_sparse *s);
 gpu_sparse *lumat_check_sparse(lua_State *L);
 
 extern const luaL_Reg lumat_sparse_methods[];
+extern const char lumat_sparse_property_names[];
 
 void lumat_open_sparse_index(lua_State *L); /* into the metatable on top */
 void lumat_open_sparse_make(lua_State *L);  /* sparse(…) */

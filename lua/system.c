@@ -257,6 +257,7 @@ static int open_all(lua_State *L)
     lumat_open_inspect(L);
     lumat_open_plot(L);
     lumat_open_watch(L);
+    lumat_open_completions(L);
     lumat_open_std(L);
     if (!o->bytecode)
         lumat_refuse_bytecode(L);

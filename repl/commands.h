@@ -4,11 +4,20 @@
 
 #include "repl.h"
 
+/* What belongs behind a command, for completion. */
 typedef enum repl_argument {
     REPL_NOTHING,
-    REPL_CHOICE, /* one of `choices`, words between blanks */
-    REPL_FILE,
-    REPL_EXPRESSION
+    REPL_CHOICE,     /* one of `choices`, words between blanks */
+    REPL_FILE,       /* choices: the kinds wanted first, ".lua"; or NULL: any */
+    REPL_FILE_NAMES, /* the same, and names of variables behind it */
+    REPL_VARIABLE,   /* the user's own; several */
+    REPL_TOPIC,
+    REPL_DEVICE,
+    /* Lua; in these, choices: the function that takes it as its arguments;
+     * NULL: none, or that of the same name */
+    REPL_EXPRESSION,
+    REPL_MATRIX, /* that begins with a variable that holds one */
+    REPL_KERNEL  /* that, or a kernel's name */
 } repl_argument;
 
 typedef struct repl_command {

@@ -5,6 +5,7 @@
 #include "entry.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A line that begins with a command's name, up to point. */
@@ -29,20 +30,24 @@ static int read_command(const char *line, size_t point, command_line *read)
     return point >= read->name;
 }
 
-int repl_completes_files(const char *line, size_t point)
+/* The first command by name behind `last`, or NULL. */
+static const repl_command *command_behind(const char *last)
 {
-    command_line read;
-    return read_command(line, point, &read) && read.rest <= point &&
-           read.command != NULL && read.command->argument == REPL_FILE;
+    const repl_command *command, *next = NULL;
+    for (int i = 0; (command = repl_command_at(i)) != NULL; i++)
+        if (strcmp(command->name, last) > 0 &&
+            (next == NULL || strcmp(command->name, next->name) < 0))
+            next = command;
+    return next;
 }
 
-/* With a blank behind those that take an argument. */
+/* In order of name, with a blank behind those that take an argument. */
 static void offer_commands(const char *typed, size_t length,
                            lumat_name_fn *each, void *data)
 {
-    const repl_command *command;
+    const repl_command *command = command_behind("");
     char name[32];
-    for (int i = 0; (command = repl_command_at(i)) != NULL; i++) {
+    for (; command != NULL; command = command_behind(command->name)) {
         if (strncmp(command->name, typed, length) != 0)
             continue;
         snprintf(name, sizeof name, "%s%s", command->name,
@@ -64,42 +69,144 @@ static void offer_words(const char *words, const char *typed, size_t length,
     }
 }
 
+/* --- arguments ---------------------------------------------------------- */
+
+typedef struct request {
+    lua_State *L;
+    const char *line;
+    size_t point;
+    lumat_name_fn *each;
+    void *data;
+} request;
+
 /* Completes what follows a mark as if the line began there. */
-static size_t complete_behind(lua_State *L, const char *line, size_t mark,
-                              size_t point, lumat_name_fn *each, void *data)
+static lumat_completion complete_behind(const request *r, size_t mark,
+                                        lumat_wanted wanted)
 {
-    return mark + lumat_complete(L, line + mark, point - mark, each, data);
+    lumat_completion place = lumat_complete(
+        r->L, r->line + mark, r->point - mark, wanted, r->each, r->data);
+    place.start += mark;
+    return place;
 }
 
-static size_t complete_command(lua_State *L, const char *line, size_t point,
-                               const command_line *read, lumat_name_fn *each,
-                               void *data)
+/* The same, as the arguments of a function. */
+static lumat_completion complete_arguments(const request *r, size_t mark,
+                                           const char *function,
+                                           lumat_wanted wanted)
+{
+    size_t length = strlen(function) + 1, rest = r->point - mark;
+    char *text = malloc(length + rest + 1);
+    lumat_completion place = {.start = r->point};
+    if (text == NULL)
+        return place;
+    snprintf(text, length + rest + 1, "%s(%.*s", function, (int)rest,
+             r->line + mark);
+    place = lumat_complete(r->L, text, length + rest, wanted, r->each, r->data);
+    place.start = place.start < length ? r->point : place.start - length + mark;
+    free(text);
+    return place;
+}
+
+/* The word at point among those from rest on, in which quotes keep blanks;
+ * words gets how many stand before it. */
+static lumat_completion file_place(const request *r, size_t rest,
+                                   const char *kinds, int *words)
+{
+    lumat_completion place = {.files = kinds != NULL ? kinds : ""};
+    size_t start = rest, i = rest;
+    for (; i < r->point; i++) {
+        char c = r->line[i];
+        if (place.quote != '\0')
+            place.quote = c == place.quote ? '\0' : place.quote;
+        else if (i == start && (c == '"' || c == '\''))
+            place.quote = c, start = i + 1;
+        else if (c == ' ' || c == '\t')
+            start = i + 1, place.files = "", ++*words;
+    }
+    place.start = start;
+    return place;
+}
+
+/* Behind :save's file the names of variables. */
+static lumat_completion complete_file(const request *r,
+                                      const command_line *read)
+{
+    int words = 0;
+    lumat_completion place =
+        file_place(r, read->rest, read->command->choices, &words);
+    if (words > 0 && read->command->argument == REPL_FILE_NAMES)
+        return complete_behind(r, place.start, LUMAT_VARIABLES);
+    return place;
+}
+
+static lumat_completion complete_lua(const request *r, const command_line *read,
+                                     lumat_wanted wanted)
 {
     const repl_command *command = read->command;
-    if (read->rest > point) {
-        offer_commands(line + read->name, point - read->name, each, data);
-        return read->name;
-    }
-    if (command == NULL || command->argument == REPL_NOTHING)
-        return point;
-    if (command->argument == REPL_CHOICE) {
-        offer_words(command->choices, line + read->rest, point - read->rest,
-                    each, data);
-        return read->rest;
-    }
-    return complete_behind(L, line, read->rest, point, each, data);
+    const char *function = command->choices;
+    if (function == NULL && command->run == NULL)
+        function = command->name;
+    return function != NULL
+               ? complete_arguments(r, read->rest, function, wanted)
+               : complete_behind(r, read->rest, wanted);
 }
 
-size_t repl_complete(lua_State *L, const char *line, size_t point,
-                     lumat_name_fn *each, void *data)
+static lumat_completion complete_argument(const request *r,
+                                          const command_line *read)
 {
+    lumat_completion place = {.start = read->rest};
+    const repl_command *command = read->command;
+    switch (command->argument) {
+    case REPL_NOTHING:
+        place.start = r->point;
+        return place;
+    case REPL_CHOICE:
+        offer_words(command->choices, r->line + read->rest,
+                    r->point - read->rest, r->each, r->data);
+        return place;
+    case REPL_FILE:
+    case REPL_FILE_NAMES:
+        return complete_file(r, read);
+    case REPL_VARIABLE:
+        return complete_lua(r, read, LUMAT_VARIABLES);
+    case REPL_TOPIC:
+        return complete_behind(r, read->rest, LUMAT_TOPICS);
+    case REPL_DEVICE:
+        return complete_behind(r, read->rest, LUMAT_DEVICES);
+    case REPL_MATRIX:
+        return complete_lua(r, read, LUMAT_MATRICES);
+    case REPL_KERNEL:
+        return complete_lua(r, read, LUMAT_KERNELS);
+    default:
+        return complete_lua(r, read, LUMAT_ANYTHING);
+    }
+}
+
+static lumat_completion complete_command(const request *r,
+                                         const command_line *read)
+{
+    lumat_completion place = {.start = read->name};
+    if (read->rest > r->point)
+        offer_commands(r->line + read->name, r->point - read->name, r->each,
+                       r->data);
+    else if (read->command != NULL)
+        return complete_argument(r, read);
+    else
+        place.start = r->point;
+    return place;
+}
+
+lumat_completion repl_complete(lua_State *L, const char *line, size_t point,
+                               lumat_name_fn *each, void *data)
+{
+    request r = {L, line, point, each, data};
     const char *rest;
     command_line read;
     repl_entry_kind kind = repl_entry_kind_of(line, &rest);
     size_t mark = (size_t)(rest - line);
     if (read_command(line, point, &read))
-        return complete_command(L, line, point, &read, each, data);
+        return complete_command(&r, &read);
     if ((kind == REPL_HELP || kind == REPL_SEARCH) && mark <= point)
-        return complete_behind(L, line, mark, point, each, data);
-    return lumat_complete(L, line, point, each, data);
+        return complete_behind(&r, mark, LUMAT_TOPICS);
+    return lumat_complete(L, line, point, LUMAT_ANYTHING, each, data);
 }
