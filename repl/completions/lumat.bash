@@ -18,7 +18,7 @@ _lumat_has_script()
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-        -e | -p | --device | --color)
+        -e | -p | --device | --color | --manual)
             [ "${COMP_WORDS[i + 1]}" = "=" ] && ((i++))
             ((i++))
             while [ "${COMP_WORDS[i + 1]}" = ":" ]; do ((i += 2)); done
@@ -59,6 +59,7 @@ _lumat()
     case $word in
     --device=*) _lumat_offer "${word#*=}" "$(_lumat_devices)"; return ;;
     --color=*) _lumat_offer "${word#*=}" "auto always never"; return ;;
+    --manual=*) _lumat_offer "${word#*=}" "text markdown roff"; return ;;
     esac
     if _lumat_has_script; then
         compopt -o default
@@ -68,12 +69,13 @@ _lumat()
     -e | -p) return ;;
     --device) _lumat_offer "$word" "$(_lumat_devices)"; return ;;
     --color) _lumat_offer "$word" "auto always never"; return ;;
+    --manual) _lumat_offer "$word" "text markdown roff"; return ;;
     esac
     case $word in
     --*) _lumat_offer "$word" "--quiet --device= --color= --no-init --safe
-        --bytecode --version --help" ;;
+        --strict --bytecode --manual= --version --help" ;;
     -*) _lumat_offer "$word" "-e -p -i -q -v -h --quiet --device= --color=
-        --no-init --safe --bytecode --version --help" ;;
+        --no-init --safe --strict --bytecode --manual= --version --help" ;;
     *) _lumat_files "$word" ;;
     esac
     [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace

@@ -54,6 +54,10 @@ local calls = {
     verify = function() verify(A, A, A, wrong) end,
     race = function() race(A, A, wrong) end,
     bench = function() bench(print, wrong) end,
+    hist = function() hist(A, wrong) end,
+    heat = function() heat(A, wrong) end,
+    spy = function() spy(A, wrong) end,
+    plot = function() plot(v, wrong) end,
 }
 
 for name, call in pairs(calls) do
