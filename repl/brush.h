@@ -3,7 +3,7 @@
 #ifndef BRUSH_H
 #define BRUSH_H
 
-#include "shown.h"
+#include "layout.h"
 
 /* Moves the cursor, which is in row `from`. */
 void repl_move_to(int from, int row, int column);

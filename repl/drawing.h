@@ -2,7 +2,7 @@
 #ifndef DRAWING_H
 #define DRAWING_H
 
-#include "shown.h"
+#include "layout.h"
 
 /* Draws the line, with the prompt that is shown at the moment, for the screen
  * as it is; as it stays there when final. A picture stands until the next one

@@ -2,7 +2,7 @@
 #ifndef REDRAW_H
 #define REDRAW_H
 
-#include "shown.h"
+#include "layout.h"
 
 /* Has Readline draw the line, with the picture's text in its place when asked
  * for. NULL: there is no picture. */

@@ -1,7 +1,7 @@
 /* Where the characters of the line being typed stand on the screen: the rules
  * are those of rl_redisplay in Readline 8.2. A row that is full goes on in the
  * next one at once; a wide character does not begin in the last column. */
-#include "shown.h"
+#include "layout.h"
 
 #include "highlight.h"
 #include "prompt.h"

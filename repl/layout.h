@@ -1,8 +1,8 @@
 /* Where the characters of the line being typed stand on the screen. Readline
  * is given a picture's text to show in place of its own: there every
  * character has a width that is known here, too, and every row its prompt. */
-#ifndef SHOWN_H
-#define SHOWN_H
+#ifndef LAYOUT_H
+#define LAYOUT_H
 
 #include <stddef.h>
 
