@@ -249,6 +249,7 @@ static int open_all(lua_State *L)
     lumat_open_rate(L);
     lumat_open_settings(L);
     lumat_open_parts(L);
+    lumat_open_texts(L);
     lumat_open_std(L);
     if (!o->bytecode)
         lumat_refuse_bytecode(L);

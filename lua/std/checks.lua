@@ -11,7 +11,8 @@ local format, huge, match = string.format, math.huge, string.match
 -- function called from there, has the place of f's caller.
 local files = {checks = true, products = true, rungs = true,
     session_load = true, session_save = true, saved_words = true,
-    timing = true}
+    timing = true, charts = true, columns = true, comparing = true,
+    export = true, measuring = true, report = true, tables = true}
 local function placed(f)
     local function finish(ok, ...)
         if ok then return ... end
@@ -26,6 +27,8 @@ local function placed(f)
         return finish(pcall(f, ...))
     end
 end
+
+checks.placed = placed
 
 -- Makes f the library's function `name`, with its help.
 function checks.add(name, usage, text, example, result, f)

@@ -18,10 +18,9 @@ local function worth_timing(device)
     return device == "cpu" and 2e-5 or 1e-3
 end
 
--- How many calls of f to time at once, all of them within `most` seconds. A
--- few calls tell better than one, which pays for both ends alone.
-local function batch_for(time, device, most)
-    local aim = smaller(worth_timing(device), most)
+-- How many calls to time at once so that they span `aim` seconds. A few calls
+-- tell better than one, which pays for both ends alone.
+local function batch_for(time, aim)
     local one = larger(time(1), 1e-9)
     if one >= aim then return 1 end
     local few = smaller(16, ceil(aim / one))
@@ -49,7 +48,8 @@ checks.add("bench", "bench(f [, {seconds=, least=, device=}])",
             end, device))
         end
         time(1)
-        local batch = batch_for(time, device, seconds / least)
+        local batch = batch_for(time,
+            smaller(worth_timing(device), seconds / least))
         local times, stop = {}, clock() + seconds
         repeat
             times[#times + 1] = time(batch) / batch
@@ -61,3 +61,5 @@ checks.add("bench", "bench(f [, {seconds=, least=, device=}])",
             format("%.4g us  (%.4g to %.4g, %d runs)", middle * 1e6,
                 low * 1e6, high * 1e6, #times * batch))
     end)
+
+package.loaded["lumat.timing"] = {batch_for = batch_for}
