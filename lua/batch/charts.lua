@@ -127,22 +127,40 @@ local function gather(source, rows, by, x_of, y)
     return list
 end
 
--- The axes that tell the points of one x apart, where `by` is not given.
+-- The axes that tell the points of one x apart, where `by` is not given. Where
+-- these make too many series, those of most values go: first of numbers.
 local function other_axes(source, rows, taken)
-    local by = {}
+    local list, product = {}, 1
     for _, name in ipairs(source.axes) do
-        if not taken[name] and #columns.values(source, rows, name) > 1 then
-            by[#by + 1] = name
+        local place, values = places_of(source, rows, name)
+        if not taken[name] and #values > 1 then
+            list[#list + 1] = {name = name, count = #values,
+                numeric = not place, order = #list}
+            product = product * #values
         end
     end
+    sort(list, function(a, b)
+        if a.numeric ~= b.numeric then return b.numeric end
+        if a.count ~= b.count then return a.count < b.count end
+        return a.order < b.order
+    end)
+    while #list > 1 and product > MOST_SERIES do
+        product = product // list[#list].count
+        list[#list] = nil
+    end
+    local by = {}
+    sort(list, function(a, b) return a.order < b.order end)
+    for i, axis in ipairs(list) do by[i] = axis.name end
     return by
 end
 
 local function keep_few(chart)
     local kept, without = {}, 0
     for _, s in ipairs(chart.series) do
-        if #kept < MOST_SERIES then kept[#kept + 1] = s
-        else without = without + 1 end
+        if #s.points + #s.failed > 0 then
+            if #kept < MOST_SERIES then kept[#kept + 1] = s
+            else without = without + 1 end
+        end
     end
     chart.series, chart.left_out = kept, without
     return chart
@@ -164,7 +182,7 @@ end
 local function title_of(source, y, x, by)
     local text = columns.title(y) .. " by " .. columns.title(x)
     if #by > 0 then text = text .. " and " .. concat(by, ", ") end
-    return (source.name and source.name .. ": " or "") .. text
+    return text
 end
 
 function charts.lines(source, rows, o)
@@ -269,7 +287,7 @@ function charts.roofline(source, rows, o)
         by = names
     end
     local chart = {kind = "roofline", roofs = roofs_of(rows), by = by,
-        title = (source.name and source.name .. ": " or "") .. "roofline",
+        title = "roofline",
         series = gather(source, rows, by, function(row)
             return row.flops and row.bytes and row.flops > 0 and
                 row.bytes > 0 and row.flops / row.bytes or nil
@@ -400,7 +418,9 @@ function charts.build(e, options)
         checks.fail("plot", "no point has %s and %s to draw",
             columns.title(o.x), columns.title(o.value or o.y))
     end
-    chart.title = o.title or chart.title
+    chart.plain_title = chart.title
+    chart.title = o.title or (source.name and source.name .. ": " or "") ..
+        chart.title
     return chart, o
 end
 

@@ -74,15 +74,18 @@ function svg.escape(text)
         :gsub("\u{ffff}", "\u{fffd}"))
 end
 
+local wide = {}
+for c in gmatch(" .,:;'|!iIjl", ".") do wide[byte(c)] = 0.36 end
+for c in gmatch("mwMW@%", ".") do wide[byte(c)] = 0.97 end
+for c in gmatch("<>&+=~#", ".") do wide[byte(c)] = 0.85 end
+
 -- About how wide a text is: wide enough for any common font.
 function svg.width(text, size)
     local units = 0
     if not len(text) then return 0.6 * #text * (size or svg.FONT) end
     for _, c in utf8.codes(text) do
-        units = units + (c >= 0x1100 and 1.05 or
-            (c == 0x20 or c == 0x2e or c == 0x69 or c == 0x6c) and 0.32 or
-            c >= 0x41 and c <= 0x5a and 0.7 or
-            (c == 0x6d or c == 0x77) and 0.85 or 0.57)
+        units = units + (c >= 0x1100 and 1.05 or wide[c] or
+            c >= 0x41 and c <= 0x5a and 0.74 or 0.63)
     end
     return units * (size or svg.FONT)
 end

@@ -12,7 +12,7 @@ local concat = table.concat
 local format = string.format
 
 local WIDTH, HEIGHT = 680, 420
-local MARKED = 300 -- points of a series that are marked one by one
+local MARKED = 48 -- points of a series that are marked one by one
 local SPACE = 12 -- around everything
 
 local number = svg.number
@@ -61,7 +61,7 @@ local function notes_of(chart)
         notes[#notes + 1] = format("%d more series are not drawn",
             chart.left_out)
     end
-    return concat(notes, "     ")
+    return concat(notes, " · ")
 end
 
 -- Labels of categories lie aslant where they do not fit beside one another.
@@ -84,7 +84,7 @@ local function lay_out(chart, o, right_room)
     f.x = charts.scale(chart, "x", larger(3, f.width // 75))
     f.left = SPACE + smaller(widest(f.y.ticks), 180) + 10
     f.right = f.width - SPACE - (right_room or last_half(f.x))
-    f.top = 60
+    f.top = 66
     f.legend = legend_lines(chart, f.width - 2 * SPACE)
     f.notes = notes_of(chart)
     f.slant = slant_of(f.x, f.right - f.left)
@@ -223,7 +223,7 @@ local function draw_series(p, chart, f, i, s)
     if chart.joined and #s.points > 1 then
         p:path(few and points or thin_line(points), "line s" .. i)
     end
-    for k, point in ipairs(few and s.points or {}) do
+    for k, point in ipairs((few or not chart.joined) and s.points or {}) do
         p:mark(i, points[2 * k - 1], points[2 * k], note_of(chart, s, point))
     end
     for _, x in ipairs(few and s.failed or {}) do
