@@ -52,20 +52,53 @@ void lumat_register(lua_State *L, const lumat_function *f)
 
 /* --- the part written in Lua ---------------------------------------------- */
 
-/* Each file of lua/std is called with the library, the methods and the help,
- * which it adds to. */
+static void push_file(lua_State *L, const lumat_std *s)
+{
+    lua_pushfstring(L, "=%s", s->name);
+    if (luaL_loadbufferx(L, s->text, s->length, lua_tostring(L, -1), "t"))
+        lua_error(L);
+    lua_remove(L, -2);
+}
+
+/* Calls the file on top with the library, the methods and the help, which it
+ * adds to. */
+static void call_file(lua_State *L, int results)
+{
+    for (int i = 0; i < 3; i++)
+        lua_getfield(L, LUA_REGISTRYINDEX, tables[i]);
+    lua_call(L, 3, results);
+}
+
+/* Upvalue: a file. It runs in the globals as they were at the start, whatever
+ * the user did to his. */
+static int run_required(lua_State *L)
+{
+    push_file(L, lua_touserdata(L, lua_upvalueindex(1)));
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
+    lua_setupvalue(L, -2, 1);
+    call_file(L, 1);
+    return 1;
+}
+
+static void set_required(lua_State *L, const lumat_std *s)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    lua_pushfstring(L, "lumat.%s", s->name);
+    lua_pushlightuserdata(L, (void *)s);
+    lua_pushcclosure(L, run_required, 1);
+    lua_settable(L, -3);
+    lua_pop(L, 1);
+}
+
 void lumat_open_std(lua_State *L)
 {
     for (const lumat_std *s = lumat_std_files; s->name; s++) {
-        if (s->late)
-            continue;
-        lua_pushfstring(L, "=%s", s->name);
-        if (luaL_loadbufferx(L, s->text, s->length, lua_tostring(L, -1), "t"))
-            lua_error(L);
-        for (int i = 0; i < 3; i++)
-            lua_getfield(L, LUA_REGISTRYINDEX, tables[i]);
-        lua_call(L, 3, 0);
-        lua_pop(L, 1);
+        if (s->when == LUMAT_WHEN_REQUIRED) {
+            set_required(L, s);
+        } else if (s->when == LUMAT_AT_START) {
+            push_file(L, s);
+            call_file(L, 0);
+        }
     }
 }
 
