@@ -1,5 +1,6 @@
 /* Functions about the machine and the program: clocks, devices, counters,
  * help, defaults; and opening a whole state. */
+#include "journal.h"
 #include "library.h"
 #include "lumat.h"
 #include "rate.h"
@@ -250,6 +251,7 @@ static int open_all(lua_State *L)
     lumat_open_settings(L);
     lumat_open_parts(L);
     lumat_open_texts(L);
+    lumat_open_journal(L);
     lumat_open_std(L);
     if (!o->bytecode)
         lumat_refuse_bytecode(L);

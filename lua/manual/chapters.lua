@@ -58,6 +58,8 @@ manual.chapters = {
         "device to memory peak",
         "rate peak bench",
         "stats tracing"},
+    {"Batch experiments",
+        "experiment pow2 bench"},
     {"The session",
         "help who settings",
         "default_dtype settings"},

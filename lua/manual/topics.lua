@@ -24,6 +24,33 @@ topics.first = {title = "First things", {
     {":help   :who   :quit", "the commands; your variables; leave (or Ctrl-D)"},
 }}
 
+topics.experiments = {title = "Experiments", see = "experiment pow2 bench",
+    "e:run{…} measures the points that are not done yet, each of them once, " ..
+    "however often it is started and stopped. Its options, in a table; those " ..
+    "with -- also as words behind the script's name:",
+    {
+        {"workers = 4  --workers=4", "so many processes, a GPU each where there are several: " ..
+            "they run the same script, silently, up to this run"},
+        {"devices = {\"cuda:1\"}", "the devices of workers, in turn"},
+        {"shard = \"2/8\"  --shard=2/8", "the second of eight parts"},
+        {"budget = \"10m\"  --budget=10m", "no point is begun after this time: 90s, 10m, 2h"},
+        {"only = function(p) …", "the points it is true for"},
+        {"retry_failed = true  --retry-failed", "does those that failed again"},
+        {"resume = false", "measures everything anew"},
+        {"stale = \"drop\"", "measures anew what other code measured; \"keep\" lets it count"},
+        {"mix = true", "adds to the rows of another machine or device"},
+        {"order = \"given\"", "of the points: else \"longest\" first for workers where costs " ..
+            "are known, or \"interleaved\", as if shuffled"},
+        {"quiet = true  --quiet", "no progress"},
+    },
+    "A point is the same while its parameters, version, lumat and the text of " ..
+    "measure, setup and check are, with the numbers and functions they refer " ..
+    "to; comments do not count, nor does what the axes have besides.",
+    "The same script under mpirun or srun: every rank takes part, the first " ..
+    "one alone prints. Any other processes started with it share the points " ..
+    "too. A worker that dies loses the point it was at, which another one " ..
+    "does; a point that two workers crash in has the status crashed."}
+
 topics.operators = {title = "Operators", see = "matmul ?indexing ?lua",
     "Plain Lua 5.4: numbers, vectors and matrices mix.",
     {code = true,

@@ -2,7 +2,8 @@
 -- checked arguments, tables that show themselves.
 local library, _, help = ...
 local checks = {}
-local error, getmetatable, next, pcall = error, getmetatable, next, pcall
+local error, getmetatable, ipairs, next, pcall = error, getmetatable, ipairs,
+    next, pcall
 local setmetatable, tostring, type = setmetatable, tostring, type
 local concat, sort = table.concat, table.sort
 local format, huge, match = string.format, math.huge, string.match
@@ -13,6 +14,10 @@ local files = {checks = true, products = true, rungs = true,
     session_load = true, session_save = true, saved_words = true,
     timing = true, charts = true, columns = true, comparing = true,
     export = true, measuring = true, report = true, tables = true}
+for _, name in ipairs{"axes", "bar", "definition", "environment", "experiment", "runner",
+    "store", "workers"} do
+    files[name] = true
+end
 local function placed(f)
     local function finish(ok, ...)
         if ok then return ... end
