@@ -8,6 +8,7 @@
 --   left_out  how many series are not drawn
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
+local sources = require "lumat.sources"
 local scales = require "lumat.scales"
 local charts = {}
 local ipairs, next, setmetatable, type = ipairs, next, setmetatable, type
@@ -50,21 +51,24 @@ end
 local function is_log(option, side, values)
     local low, high = spread(values)
     if low <= 0 or #values == 0 then return false end
-    if option == nil then return high / low >= GEOMETRIC end
+    if option == nil then
+        return high / low >= GEOMETRIC or
+            side == "x" and high > low and scales.powers_of_two(values)
+    end
     if type(option) == "boolean" then return option end
     return find(option, side, 1, true) ~= nil
 end
 
 -- Axis values as numbers: themselves, or the places of categories.
 local function places_of(source, rows, name)
-    local values, place, numeric = columns.values(source, rows, name), {}, true
+    local values, place, numeric = sources.values(source, rows, name), {}, true
     for _, value in ipairs(values) do
         numeric = numeric and type(value) == "number"
     end
     if numeric then return nil, values end
     local labels = {}
     for i, value in ipairs(values) do
-        place[value], labels[i] = i, columns.plain(value)
+        place[value], labels[i] = i, sources.plain(value)
     end
     return place, values, labels
 end
@@ -74,7 +78,7 @@ end
 local function label_of(row, by)
     local parts = {}
     for i, name in ipairs(by) do
-        parts[i] = row.p[name] == nil and "-" or columns.plain(row.p[name])
+        parts[i] = row.p[name] == nil and "-" or sources.plain(row.p[name])
     end
     return concat(parts, " ")
 end
@@ -107,7 +111,7 @@ end
 -- Series by the values of `by`; x_of(row) may be nil.
 local function gather(source, rows, by, x_of, y)
     local series, list = {}, {}
-    for _, row in ipairs(columns.ordered(source, rows)) do
+    for _, row in ipairs(sources.ordered(source, rows)) do
         local name, x = label_of(row, by), x_of(row)
         local s = series[name]
         if not s then
@@ -210,7 +214,7 @@ end
 
 local function texts_of(values)
     local list = {}
-    for i, value in ipairs(values) do list[i] = columns.plain(value) end
+    for i, value in ipairs(values) do list[i] = sources.plain(value) end
     return list
 end
 
@@ -221,8 +225,8 @@ local function places(values)
 end
 
 function charts.heat(source, rows, o)
-    local across = columns.values(source, rows, o.x)
-    local down = columns.values(source, rows, o.y)
+    local across = sources.values(source, rows, o.x)
+    local down = sources.values(source, rows, o.y)
     local col, line, cells = places(across), places(down), {}
     local low, high = huge, -huge
     for i = 1, #down do cells[i] = {} end
@@ -267,7 +271,7 @@ local function roofs_of(rows)
             local key = format("%s %.3g", name, peak.flops)
             if not seen[key] and (seen[name] or 0) < 1 then
                 seen[key], seen[name] = true, 1
-                roofs[#roofs + 1] = {name = columns.plain(name),
+                roofs[#roofs + 1] = {name = sources.plain(name),
                     flops = peak.flops, bytes = peak.bytes}
             end
         end
@@ -382,19 +386,19 @@ local function checked(source, rows, options)
     o.kind = o.kind or (o.value and "heat") or "lines"
     if not (o.kind == "lines" or o.kind == "heat" or o.kind == "roofline") then
         checks.fail("plot", "there is no kind %s%s", checks.brief(o.kind),
-            columns.suggest(o.kind, {"lines", "heat", "roofline"}))
+            sources.suggest(o.kind, {"lines", "heat", "roofline"}))
     end
     o.x = o.x or natural_x(source, rows)
     for _, name in ipairs(type(o.by) == "table" and o.by or {o.by}) do
-        columns.check_axis("plot", "by", source, name)
+        sources.check_axis("plot", "by", source, name)
     end
     if o.kind == "heat" then
         if not (o.y and o.value) then
             checks.fail("plot", "a heat map needs x and y, both axes, and " ..
                 "value, a figure")
         end
-        columns.check_axis("plot", "x", source, o.x)
-        columns.check_axis("plot", "y", source, o.y)
+        sources.check_axis("plot", "x", source, o.x)
+        sources.check_axis("plot", "y", source, o.y)
         columns.check_name("plot", "value", source, o.value)
     else
         o.y = o.y or has(rows, "rate") and "rate" or "median"
@@ -408,9 +412,9 @@ end
 
 -- The chart that options ask for; raises when there is nothing to draw.
 function charts.build(e, options)
-    options = columns.options("plot", options, kinds)
-    local source = columns.source("plot", e)
-    local rows = columns.filtered("plot", source, options.where)
+    options = sources.options("plot", options, kinds)
+    local source = sources.source("plot", e)
+    local rows = sources.filtered("plot", source, options.where)
     if #rows == 0 then checks.fail("plot", "there are no points to draw") end
     local o = checked(source, rows, options)
     local chart = charts[o.kind](source, rows, o)

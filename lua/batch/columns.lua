@@ -1,158 +1,13 @@
--- What tables, charts and files take from rows: where rows come from, the
--- figures a row has by name, and how each is written.
+-- The figures that a row has by name, and how each is written.
 local checks = require "lumat.checks"
+local sources = require "lumat.sources"
 local statistics = require "lumat.statistics"
 local columns = {}
-local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
-local tostring, type = tostring, type
-local concat, sort = table.concat, table.sort
+local ipairs, next, type = ipairs, next, type
 local abs, format, gsub, huge = math.abs, string.format, string.gsub, math.huge
 local larger, smaller, math_type = math.max, math.min, math.type
 
 local WIDE = 0.05 -- of the median: an interval that is marked
-
--- --- sources ----------------------------------------------------------------
-
--- Numbers by size, then all else by its text.
-local function comes_before(a, b)
-    if type(a) == "number" and type(b) == "number" then return a < b end
-    if type(a) ~= type(b) then return type(a) == "number" end
-    return tostring(a) < tostring(b)
-end
-
-local function axes_of(rows)
-    local seen, axes = {}, {}
-    for _, row in ipairs(rows) do
-        for name in next, row.p do
-            if not seen[name] then
-                seen[name] = true
-                axes[#axes + 1] = name
-            end
-        end
-    end
-    sort(axes, comes_before)
-    return axes
-end
-
--- The rows of an experiment, or of a list of rows, with the names of the axes
--- and the points in their order (nil: that of the rows).
-function columns.source(what, e)
-    if type(e) ~= "table" then
-        checks.fail(what, "%s is no experiment and no list of rows",
-            checks.brief(e))
-    end
-    if e.results then
-        return {e = e, name = e.name, axes = e.axes, rows = e:results(),
-            points = e:points()}
-    end
-    for i, row in ipairs(e) do
-        if type(row) ~= "table" or type(row.p) ~= "table" then
-            checks.fail(what, "row %d has no table p of parameters", i)
-        end
-    end
-    return {rows = e, axes = axes_of(e), name = e.name}
-end
-
--- A value of an axis as text. Whole numbers are one whatever their type.
-function columns.plain(value)
-    if math_type(value) == "integer" then return format("%d", value) end
-    if type(value) == "number" then return format("%.6g", value) end
-    return tostring(value)
-end
-
-local function signature(p)
-    local names, parts = {}, {}
-    for name in next, p do names[#names + 1] = name end
-    sort(names, comes_before)
-    for i, name in ipairs(names) do
-        local value = p[name]
-        parts[i] = format("%s=%s:%s", name, type(value),
-            type(value) == "number" and format("%.17g", value) or
-            tostring(value))
-    end
-    return concat(parts, "\0")
-end
-columns.signature = signature -- the same for the same parameters
-
--- "n=512 kernel=tiled"
-function columns.describe(axes, p)
-    local parts = {}
-    for _, name in ipairs(axes) do
-        if p[name] ~= nil then
-            parts[#parts + 1] = name .. "=" .. columns.plain(p[name])
-        end
-    end
-    return concat(parts, " ")
-end
-
--- Rows that `where` names: a function of the parameters and the row, or a
--- table of the values they must have.
-function columns.filtered(what, source, where)
-    if where == nil then return source.rows end
-    local kept = {}
-    for name in next, type(where) == "table" and where or {} do
-        local known = false
-        for _, axis in ipairs(source.axes) do known = known or axis == name end
-        if not known then
-            checks.fail(what, "where: there is no axis %s, but %s",
-                checks.brief(name), concat(source.axes, " "))
-        end
-    end
-    local function matches(row)
-        if type(where) == "function" then return where(row.p, row) end
-        for name, value in next, where do
-            if row.p[name] ~= value then return false end
-        end
-        return true
-    end
-    for _, row in ipairs(source.rows) do
-        if matches(row) then kept[#kept + 1] = row end
-    end
-    return kept
-end
-
--- The values an axis has in the rows: numbers by size, others as the points
--- have them, or as they come.
-function columns.values(source, rows, axis)
-    local seen, list, place = {}, {}, {}
-    for i, p in ipairs(source.points or {}) do
-        local value = p[axis]
-        if value ~= nil and not place[value] then place[value] = i end
-    end
-    for i, row in ipairs(rows) do
-        local value = row.p[axis]
-        if value ~= nil and not seen[value] then
-            seen[value] = true
-            place[value] = place[value] or huge
-            list[#list + 1] = value
-            seen[value] = i
-        end
-    end
-    sort(list, function(a, b)
-        if type(a) == "number" and type(b) == "number" then return a < b end
-        if type(a) ~= type(b) then return type(a) == "number" end
-        if place[a] ~= place[b] then return place[a] < place[b] end
-        return seen[a] < seen[b]
-    end)
-    return list
-end
-
--- The rows in the order of the points; those of none last.
-function columns.ordered(source, rows)
-    local place, list = {}, {}
-    for i, p in ipairs(source.points or {}) do
-        place[signature(p)] = i
-    end
-    for i, row in ipairs(rows) do
-        list[i] = {row, place[signature(row.p)] or huge, i}
-    end
-    sort(list, function(a, b)
-        if a[2] ~= b[2] then return a[2] < b[2] end
-        return a[3] < b[3]
-    end)
-    for i, entry in ipairs(list) do list[i] = entry[1] end
-    return list
-end
 
 -- --- figures ----------------------------------------------------------------
 
@@ -354,7 +209,7 @@ end
 function columns.text(row, name, value, bare)
     local kind = columns.kind(name)
     if row and row.p[name] ~= nil or type(value) ~= "number" then
-        return columns.plain(value)
+        return sources.plain(value)
     elseif value ~= value then
         return "NaN"
     elseif kind == "time" then
@@ -364,7 +219,7 @@ function columns.text(row, name, value, bare)
         local scale, unit = columns.rate_unit(row, name)
         return significant(value / scale, 4) .. (bare and "" or " " .. unit)
     elseif kind == "share" then
-        return format(value < 0.1 and "%.1f %%" or "%.0f %%", 100 * value)
+        return format(value < 0.0995 and "%.1f %%" or "%.0f %%", 100 * value)
     elseif kind == "error" then
         return value == 0 and "0" or format("%.1e", value)
     end
@@ -372,8 +227,11 @@ function columns.text(row, name, value, bare)
         trimmed(value, 5)
 end
 
--- Is its interval too wide to be taken at its word?
-function columns.is_wide(row)
+local timed = {time = true, rate = true, share = true, number = false}
+
+-- Is its interval too wide for the figure (the time) to be taken at its word?
+function columns.is_wide(row, name)
+    if name and not timed[columns.kind(name)] then return false end
     return row.median and row.low and row.median > 0 and
         (row.high - row.low) / row.median > WIDE
 end
@@ -384,58 +242,7 @@ function columns.reason(row)
     return (gsub(gsub(text, "%s+", " "), "^ ", ""))
 end
 
--- --- options ----------------------------------------------------------------
-
--- The fewest changes of a letter that make a of b.
-local function distance(a, b)
-    local before = {}
-    for j = 0, #b do before[j] = j end
-    for i = 1, #a do
-        local now = {[0] = i}
-        for j = 1, #b do
-            local same = a:byte(i) == b:byte(j) and 0 or 1
-            now[j] = smaller(before[j] + 1, now[j - 1] + 1,
-                before[j - 1] + same)
-        end
-        before = now
-    end
-    return before[#b]
-end
-
--- "; did you mean tiled?" when one of the names is near, else all of them.
-function columns.suggest(name, names)
-    local best, least = nil, 3
-    for _, candidate in ipairs(names) do
-        local d = type(name) == "string" and distance(name, candidate) or 3
-        if d < least then best, least = candidate, d end
-    end
-    if best then return format("; did you mean %s?", best) end
-    return ": there are " .. concat(names, " ")
-end
-
--- The options table, each key of the kinds listed: "string|table".
-function columns.options(what, options, kinds)
-    if options == nil then return {} end
-    if type(options) ~= "table" or getmetatable(options) then
-        checks.fail(what, "the options are %s, expected a table",
-            checks.brief(options))
-    end
-    local names = {}
-    for name in pairs(kinds) do names[#names + 1] = name end
-    sort(names)
-    for key, value in next, options do
-        local kind = kinds[key]
-        if not kind then
-            checks.fail(what, "unknown option %s%s", checks.brief(key),
-                columns.suggest(key, names))
-        elseif not (("|" .. kind .. "|"):find("|" .. type(value) .. "|", 1,
-            true)) then
-            checks.fail(what, "%s is %s, expected a %s", key,
-                checks.brief(value), (gsub(kind, "|", " or a ")))
-        end
-    end
-    return options
-end
+-- --- checking ---------------------------------------------------------------
 
 -- Raises unless the name is a figure of some row.
 function columns.check_name(what, option, source, name)
@@ -445,15 +252,7 @@ function columns.check_name(what, option, source, name)
         if known == name then return end
     end
     checks.fail(what, "%s: there is no %s%s", option, checks.brief(name),
-        columns.suggest(name, names))
-end
-
-function columns.check_axis(what, option, source, name)
-    for _, axis in ipairs(source.axes) do
-        if axis == name then return end
-    end
-    checks.fail(what, "%s: there is no axis %s%s", option, checks.brief(name),
-        columns.suggest(name, source.axes))
+        sources.suggest(name, names))
 end
 
 return columns

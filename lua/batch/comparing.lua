@@ -3,6 +3,7 @@
 local library = ...
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
+local sources = require "lumat.sources"
 local statistics = require "lumat.statistics"
 local tables = require "lumat.tables"
 local comparing = {}
@@ -91,23 +92,23 @@ local function open(x, which)
     if type(x) == "string" then
         if match(x, "%.jsonl$") or match(x, "%.csv$") then
             local rows = require "lumat.export".read("compare", x)
-            return columns.source("compare", rows), x
+            return sources.source("compare", rows), x
         end
-        return columns.source("compare", library.experiment.open(x)), x
+        return sources.source("compare", library.experiment.open(x)), x
     end
     if type(x) ~= "table" then
         checks.fail("compare", "%s is %s; expected an experiment, its " ..
             "directory, a .jsonl or .csv file, or a list of rows", which,
             checks.brief(x))
     end
-    return columns.source("compare", x), x.name or which
+    return sources.source("compare", x), x.name or which
 end
 
 -- The rows by their parameters; of points measured again the later counts.
 local function by_parameters(source)
     local found = {}
     for _, row in ipairs(source.rows) do
-        found[columns.signature(row.p)] = row
+        found[sources.signature(row.p)] = row
     end
     return found
 end
@@ -117,8 +118,8 @@ local order = {SLOWER = 1, FASTER = 2, UNSURE = 3, FAILED = 4, SAME = 5}
 local function match_rows(old, new, threshold)
     local before, list, alone = by_parameters(old), {}, {0, 0}
     local after = by_parameters(new)
-    for place, row in ipairs(columns.ordered(new, new.rows)) do
-        local signature = columns.signature(row.p)
+    for place, row in ipairs(sources.ordered(new, new.rows)) do
+        local signature = sources.signature(row.p)
         if after[signature] == row then
             if before[signature] then
                 local entry = compare_rows(before[signature], row, threshold)
@@ -152,7 +153,7 @@ local function entry_line(entry, axes)
     local line = {entry.verdict}
     for _, name in ipairs(axes) do
         line[#line + 1] = entry.p[name] == nil and "-" or
-            columns.plain(entry.p[name])
+            sources.plain(entry.p[name])
     end
     line[#line + 1] = time_text(entry.before)
     line[#line + 1] = time_text(entry.after)
@@ -205,7 +206,7 @@ end
 -- compare(a, b [, {threshold=}]): a list of {verdict, p, before, after,
 -- change, low, high, chance, why} that shows itself, with the field counts.
 comparing.compare = checks.placed(function(a, b, options)
-    local o = columns.options("compare", options, {threshold = "number"})
+    local o = sources.options("compare", options, {threshold = "number"})
     local threshold = o.threshold or THRESHOLD
     if not (threshold > 0 and threshold < 1) then
         checks.fail("compare", "threshold is %g, expected a share such as " ..

@@ -2,7 +2,8 @@
 -- lines with everything a row has; and both read back.
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
-local json = require "lumat.json"
+local sources = require "lumat.sources"
+local journal = require "lumat.journal"
 local texts = require "lumat.texts"
 local export = {}
 local error, ipairs, next, pcall, tonumber, tostring, type = error, ipairs,
@@ -74,8 +75,8 @@ end
 
 -- The text of a CSV file.
 function export.csv_text(e, where)
-    local source = columns.source("csv", e)
-    local rows = columns.ordered(source, columns.filtered("csv", source, where))
+    local source = sources.source("csv", e)
+    local rows = sources.ordered(source, sources.filtered("csv", source, where))
     local extra, lines, head = value_names(rows), {}, {}
     for _, name in ipairs(source.axes) do head[#head + 1] = field(name) end
     for _, column in ipairs(fixed) do head[#head + 1] = column[1] end
@@ -188,10 +189,10 @@ end
 -- --- JSON lines -------------------------------------------------------------
 
 function export.jsonl_text(e, where)
-    local source = columns.source("jsonl", e)
-    local rows, lines = columns.ordered(source,
-        columns.filtered("jsonl", source, where)), {}
-    for i, row in ipairs(rows) do lines[i] = json.write(row) end
+    local source = sources.source("jsonl", e)
+    local rows, lines = sources.ordered(source,
+        sources.filtered("jsonl", source, where)), {}
+    for i, row in ipairs(rows) do lines[i] = journal.encode(row, true) end
     lines[#lines + 1] = ""
     return concat(lines, "\n")
 end
@@ -201,8 +202,8 @@ local function read_jsonl(text)
     for line in text:gmatch("([^\n]*)\n?") do
         number = number + 1
         if find(line, "%S") then
-            local ok, row = pcall(json.read, line)
-            if not ok then error(format("line %d, %s", number, row), 0) end
+            local row, wrong = journal.decode(line)
+            if wrong then error(format("line %d: %s", number, wrong), 0) end
             if type(row) ~= "table" or type(row.p) ~= "table" then
                 error(format("line %d is no row of results", number), 0)
             end
@@ -232,7 +233,7 @@ local function writer(name, text_of)
             checks.fail(name, "needs a file's name, such as \"results.%s\"",
                 name)
         end
-        local o = columns.options(name, options, {where = "table|function"})
+        local o = sources.options(name, options, {where = "table|function"})
         texts.write(name, path, text_of(e, o.where))
         return e
     end)

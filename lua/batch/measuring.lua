@@ -153,6 +153,22 @@ end
 
 -- --- one point --------------------------------------------------------------
 
+-- A number of the specification for the point: flops or bytes of one run.
+local function work_of(m, name)
+    local value = m.spec[name]
+    if type(value) == "function" then
+        local ok, found = try(m, name, value, m.p, m.state)
+        if not ok then return nil end
+        value = found
+    end
+    if value == nil then return nil end
+    if type(value) ~= "number" or not (value >= 0 and value < huge) then
+        return fail(m, name, "%s, expected a number from 0 on",
+            describe(value))
+    end
+    return value
+end
+
 -- What is measured: spec, p, state, device, cold, rule, samples; run() takes
 -- one sample.
 local function new_measurement(spec, p, state, options)
@@ -168,6 +184,9 @@ local function new_measurement(spec, p, state, options)
     if state == nil and spec.setup then
         local ok, made = try(m, "setup", spec.setup, p)
         m.state = ok and made or nil
+    end
+    if not m.failed then
+        m.flops, m.bytes = work_of(m, "flops"), work_of(m, "bytes")
     end
     return m
 end
@@ -272,22 +291,6 @@ end
 
 -- --- rows -------------------------------------------------------------------
 
--- A number of the specification for the point: flops or bytes of one run.
-local function work_of(m, name)
-    local value = m.spec[name]
-    if type(value) == "function" then
-        local ok, found = try(m, name, value, m.p, m.state)
-        if not ok then return nil end
-        value = found
-    end
-    if value == nil then return nil end
-    if type(value) ~= "number" or not (value >= 0 and value < huge) then
-        return fail(m, name, "%s, expected a number from 0 on",
-            describe(value))
-    end
-    return value
-end
-
 -- The peak that the work comes nearest to: the one the trace and races name.
 local function peak_of(m, row)
     local dtype = m.p.dtype == "f64" and "f64" or m.p.dtype == "f32" and
@@ -301,8 +304,7 @@ local function peak_of(m, row)
 end
 
 local function add_rates(m, row)
-    row.flops, row.bytes = work_of(m, "flops"), work_of(m, "bytes")
-    if (row.flops or row.bytes) and (row.median or 0) > 0 then
+    if (row.flops or row.bytes) and row.median > 0 then
         local ok, peak = try(m, "rate", peak_of, m, row)
         row.peak = ok and peak or nil
     end
@@ -312,7 +314,7 @@ end
 local function row_of(m)
     local row = {status = "ok", samples = m.samples, check = m.check,
         values = m.values, device = m.device, batch = m.batch,
-        cold = m.cold and true or nil}
+        cold = m.cold and true or nil, flops = m.flops, bytes = m.bytes}
     if not m.failed and #m.samples == 0 then
         fail(m, "measure", "no sample was taken")
     end

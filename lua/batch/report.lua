@@ -4,6 +4,7 @@ local library = ...
 local checks = require "lumat.checks"
 local charts = require "lumat.charts"
 local columns = require "lumat.columns"
+local sources = require "lumat.sources"
 local style = require "lumat.report_style"
 local svg = require "lumat.svg"
 local svg_charts = require "lumat.svg_charts"
@@ -24,9 +25,7 @@ local WIDTH, HEIGHT = 540, 390 -- of a chart beside another
 
 -- The environments of the run, by number.
 local function environments_of(e)
-    if type(e.environments) == "function" then return e:environments() end
-    if type(e.environments) == "table" then return e.environments end
-    return {}
+    return e.environments and e:environments() or {}
 end
 
 local function read_file(path)
@@ -39,9 +38,7 @@ end
 
 -- The script that defines the experiment, and its name.
 local function script_of(e)
-    if type(e.script) == "string" then
-        return e.script, e.script_name or "script"
-    end
+    if type(e.script) == "table" then return e.script.text, e.script.path end
     local measure = type(e.spec) == "table" and e.spec.measure
     if not (debug and type(measure) == "function") then return nil end
     local path = match(debug.getinfo(measure, "S").source, "^@(.*)")
@@ -101,7 +98,7 @@ local function facts(t)
         local value = t[name]
         if type(value) ~= "table" then
             lines[#lines + 1] = format("<div><dt>%s</dt><dd>%s</dd></div>",
-                escape(name), escape(columns.plain(value)))
+                escape(name), escape(sources.plain(value)))
         end
     end
     return '<dl class="facts">' .. concat(lines, "\n") .. "</dl>"
@@ -144,7 +141,7 @@ end
 local function wide_axes(source, rows)
     local list = {}
     for _, name in ipairs(source.axes) do
-        local values = columns.values(source, rows, name)
+        local values = sources.values(source, rows, name)
         local numbers = #values >= 3
         for _, value in ipairs(values) do
             numbers = numbers and type(value) == "number"
@@ -244,7 +241,10 @@ local function figure_columns(source, rows)
         for name in next, row.values or {} do extra[name] = true end
     end
     for _, name in ipairs(sorted_names(extra)) do
-        add(name, name, function(x) return columns.plain(x) end)
+        add(name, name, function(x)
+            return type(x) == "number" and x % 1 ~= 0 and format("%.4g", x) or
+                sources.plain(x)
+        end)
     end
     return list
 end
@@ -268,11 +268,11 @@ local function table_section(source, rows)
     for _, figure in ipairs(figures) do
         head[#head + 1] = "<th>" .. escape(figure[1])
     end
-    for _, row in ipairs(columns.ordered(source, rows)) do
+    for _, row in ipairs(sources.ordered(source, rows)) do
         local line = {"<tr>"}
         for i, name in ipairs(source.axes) do
             line[i + 1] = "<td>" .. (row.p[name] == nil and "" or
-                escape(columns.plain(row.p[name])))
+                escape(sources.plain(row.p[name])))
         end
         if columns.is_good(row) then
             for _, figure in ipairs(figures) do
@@ -299,10 +299,10 @@ end
 
 local function failed_section(source, rows)
     local items, without = {}, 0
-    for _, row in ipairs(columns.ordered(source, rows)) do
+    for _, row in ipairs(sources.ordered(source, rows)) do
         if not columns.is_good(row) and #items < MOST_FAILED then
             items[#items + 1] = format("<li>%s, %s<br><code>%s</code></li>",
-                escape(columns.describe(source.axes, row.p)),
+                escape(sources.describe(source.axes, row.p)),
                 escape(row.status), escape(row.message or "no message"))
         elseif not columns.is_good(row) then
             without = without + 1
@@ -334,9 +334,9 @@ local kinds = {title = "string", plots = "table", where = "table|function"}
 
 -- The text of the page.
 function report.text(e, options)
-    local o = columns.options("report", options, kinds)
-    local source = columns.source("report", e)
-    local rows = columns.filtered("report", source, o.where)
+    local o = sources.options("report", options, kinds)
+    local source = sources.source("report", e)
+    local rows = sources.filtered("report", source, o.where)
     if #rows == 0 then checks.fail("report", "there are no points to tell of") end
     local title = o.title or source.name or "Experiment"
     return concat{'<!DOCTYPE html>\n<html lang="en">\n<head>\n',

@@ -68,7 +68,7 @@ function scales.linear(low, high, count, what)
         low > 0 and low < 0.4 * high then
         low = smaller(low, 0) -- figures are seen beside nothing
     end
-    if high <= low then
+    if high - low <= 1e-6 * larger(abs(low), abs(high)) then
         local about = larger(abs(low), 1e-300)
         low, high = low - 0.5 * about, high + 0.5 * about
     end
@@ -95,7 +95,8 @@ local function is_power_of_two(x)
     return abs(power - floor(power + 0.5)) < 1e-9
 end
 
-local function powers_of_two(values)
+-- Is every value one?
+function scales.powers_of_two(values)
     for _, x in ipairs(values or {}) do
         if x <= 0 or not is_power_of_two(x) then return false end
     end
@@ -132,7 +133,7 @@ end
 -- low > 0; values: those that points have, whose ticks are powers of two where
 -- all of them are.
 function scales.log(low, high, count, what, values)
-    local by_two = powers_of_two(values)
+    local by_two = scales.powers_of_two(values)
     if high < low * 1.5 then low, high = low / 1.5, high * 1.5 end
     if what and not by_two then -- some room at the ends
         local room = (high / low) ^ 0.04

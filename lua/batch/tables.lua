@@ -2,6 +2,7 @@
 -- another.
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
+local sources = require "lumat.sources"
 local tables = {}
 local ipairs, next, setmetatable, type = ipairs, next, setmetatable, type
 local concat, sort = table.concat, table.sort
@@ -63,7 +64,7 @@ end
 local function label_of(row, axes)
     local parts = {}
     for i, name in ipairs(axes) do
-        parts[i] = row.p[name] == nil and "-" or columns.plain(row.p[name])
+        parts[i] = row.p[name] == nil and "-" or sources.plain(row.p[name])
     end
     return concat(parts, " ")
 end
@@ -73,7 +74,7 @@ local function labels(source, rows, axes)
     local place, seen, list = {}, {}, {}
     for _, name in ipairs(axes) do
         place[name] = {}
-        for i, value in ipairs(columns.values(source, rows, name)) do
+        for i, value in ipairs(sources.values(source, rows, name)) do
             place[name][value] = i
         end
     end
@@ -147,7 +148,7 @@ local function settle(cell, o)
         value = type(value) == "number" and
             columns.stats[o.stat](values) or value
     end
-    return {value = value, row = first, wide = columns.is_wide(first)}
+    return {value = value, row = first, wide = columns.is_wide(first, o.value)}
 end
 
 local function best_of(line, better)
@@ -184,7 +185,7 @@ local function pivot(source, rows, o)
     local cells = gathered(source, rows, o)
     local across, lines = labels(source, rows, o.cols), {}
     for _, down in ipairs(labels(source, rows, o.rows)) do
-        local line = {{text = down.label}}
+        local line = {{p = down.p}}
         for _, col in ipairs(across) do
             local cell = cells[down.label .. "\0" .. col.label]
             line[#line + 1] = cell and settle(cell, o) or {text = "."}
@@ -200,12 +201,44 @@ local function cell_text(cell, o, bare)
     return text .. (cell.wide and "~" or "")
 end
 
--- Cells as text: marks stand behind numbers that stay below one another.
-local function pivot_text(lines, across, o)
-    local unit, left = common_unit(lines, o), {true}
+-- The cells of a line as text: marks stand behind numbers that stay below one
+-- another.
+local function pivot_line(line, across, o, unit, better)
+    local texts = {}
+    for i, name in ipairs(o.rows) do
+        local value = line[1].p[name]
+        texts[i] = value == nil and "-" or sources.plain(value)
+    end
+    for i = 2, #line do
+        texts[#texts + 1] = cell_text(line[i], o, unit) ..
+            (line[i].wide and "" or " ")
+    end
+    if better then
+        local best = best_of(line, better)
+        texts[#texts + 1] = best and across[best - 1].label or "-"
+    end
+    return texts
+end
+
+local function has_wide(lines)
+    for _, line in ipairs(lines) do
+        for i = 2, #line do
+            if line[i].wide then return true end
+        end
+    end
+    return false
+end
+
+local function pivot_text(rows, lines, across, o)
+    local unit, left, head = common_unit(lines, o), {}, {}
     local _, better = columns.kind(o.value)
-    better = #across > 1 and not o.across_numbers and better
-    local head, marked = {concat(o.rows, " ")}, false
+    if o.best == false or #across < 2 or
+        #o.cols == 1 and is_numeric(rows, o.cols[1]) then
+        better = nil
+    end
+    for i, name in ipairs(o.rows) do
+        head[i], left[i] = name, not is_numeric(rows, name)
+    end
     for _, col in ipairs(across) do head[#head + 1] = col.label .. " " end
     if better then
         head[#head + 1] = "best"
@@ -213,19 +246,9 @@ local function pivot_text(lines, across, o)
     end
     local out = {head}
     for n, line in ipairs(lines) do
-        local texts = {}
-        for i, cell in ipairs(line) do
-            texts[i] = cell_text(cell, o, unit) ..
-                ((i == 1 or cell.wide) and "" or " ")
-            marked = marked or cell.wide
-        end
-        local best = better and best_of(line, better)
-        texts[#texts + 1] = better and (best and across[best - 1].label or "-")
-            or nil
-        out[n + 1] = texts
+        out[n + 1] = pivot_line(line, across, o, unit, better)
     end
-    left[1] = not o.numeric
-    return aligned(out, left), unit, marked
+    return aligned(out, left), unit, has_wide(lines)
 end
 
 -- --- the plain list ---------------------------------------------------------
@@ -263,7 +286,7 @@ end
 local function list_line(row, axes, names, o)
     local line = {}
     for i, name in ipairs(axes) do
-        line[i] = row.p[name] == nil and "-" or columns.plain(row.p[name])
+        line[i] = row.p[name] == nil and "-" or sources.plain(row.p[name])
     end
     if not columns.is_good(row) then
         line[#line + 1] = row.status:upper()
@@ -273,7 +296,7 @@ local function list_line(row, axes, names, o)
         local value = columns.get(row, name, o.stat)
         line[#line + 1] = value == nil and "-" or
             columns.text(row, name, value) ..
-            (name == names[1] and columns.is_wide(row) and "~" or
+            (name == names[1] and columns.is_wide(row, name) and "~" or
                 name == names[1] and " " or "")
     end
     return line
@@ -289,9 +312,10 @@ local function list_text(source, rows, o)
         head[#head + 1] = columns.title(name) .. (i == 1 and " " or "")
     end
     local lines = {head}
-    for i, row in ipairs(columns.ordered(source, rows)) do
+    for i, row in ipairs(sources.ordered(source, rows)) do
         lines[i + 1] = list_line(row, axes, names, o)
-        marked = marked or columns.is_good(row) and columns.is_wide(row)
+        marked = marked or columns.is_good(row) and
+            columns.is_wide(row, names[1])
     end
     return aligned(lines, left), marked
 end
@@ -299,17 +323,18 @@ end
 -- --- both -------------------------------------------------------------------
 
 local kinds = {rows = "string|table", cols = "string|table",
-    value = "string|function", stat = "string", where = "table|function"}
+    value = "string|function", stat = "string", where = "table|function",
+    best = "boolean"}
 
 local function checked(source, options)
     local o = {}
-    for name, value in next, columns.options("table", options, kinds) do
+    for name, value in next, sources.options("table", options, kinds) do
         o[name] = value
     end
     for _, side in ipairs{"rows", "cols"} do
         o[side] = o[side] and as_list(o[side])
         for _, name in ipairs(o[side] or {}) do
-            columns.check_axis("table", side, source, name)
+            sources.check_axis("table", side, source, name)
         end
     end
     if o.cols and not o.rows then
@@ -317,7 +342,7 @@ local function checked(source, options)
             concat(o.cols, " "))
     elseif o.stat and not columns.stats[o.stat] then
         checks.fail("table", "there is no stat %s%s", checks.brief(o.stat),
-            columns.suggest(o.stat, {"max", "mean", "median", "min"}))
+            sources.suggest(o.stat, {"max", "mean", "median", "min"}))
     end
     if o.value then columns.check_name("table", "value", source, o.value) end
     return o
@@ -336,10 +361,10 @@ end
 local FEW = 10
 local function failures(source, rows)
     local lines, without = {}, 0
-    for _, row in ipairs(columns.ordered(source, rows)) do
+    for _, row in ipairs(sources.ordered(source, rows)) do
         if not columns.is_good(row) and #lines < FEW then
             lines[#lines + 1] = harmless(format("  %s  %s: %s",
-                row.status:upper(), columns.describe(source.axes, row.p),
+                row.status:upper(), sources.describe(source.axes, row.p),
                 columns.reason(row)))
         elseif not columns.is_good(row) then
             without = without + 1
@@ -354,9 +379,9 @@ tables.failures = failures
 
 -- The text of a table, and the rows that stand in it.
 function tables.text(e, options)
-    local source = columns.source("table", e)
+    local source = sources.source("table", e)
     local o = checked(source, options)
-    local rows = columns.filtered("table", source, o.where)
+    local rows = sources.filtered("table", source, o.where)
     if #rows == 0 then
         return (source.name and source.name .. ": " or "") .. "no points" ..
             (o.where and #source.rows > 0 and " match" or ""), rows
@@ -364,10 +389,8 @@ function tables.text(e, options)
     local lines, unit, marked
     if o.cols then
         o.value = columns.one_rate(rows, o.value or "median")
-        o.across_numbers = #o.cols == 1 and is_numeric(rows, o.cols[1])
-        o.numeric = #o.rows == 1 and is_numeric(rows, o.rows[1])
         local cells, across = pivot(source, rows, o)
-        lines, unit, marked = pivot_text(cells, across, o)
+        lines, unit, marked = pivot_text(rows, cells, across, o)
     else
         lines, marked = list_text(source, rows, o)
     end
@@ -379,7 +402,7 @@ function tables.text(e, options)
     return concat(text, "\n"), rows
 end
 
--- e:table{rows=, cols=, value=, stat=, where=}
+-- e:table{rows=, cols=, value=, stat=, where=, best=}
 tables.table = checks.placed(function(e, options)
     local text, found = tables.text(e, options)
     local rows = {}

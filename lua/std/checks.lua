@@ -13,7 +13,8 @@ local format, huge, match = string.format, math.huge, string.match
 local files = {checks = true, products = true, rungs = true,
     session_load = true, session_save = true, saved_words = true,
     timing = true, charts = true, columns = true, comparing = true,
-    export = true, measuring = true, report = true, tables = true}
+    export = true, measuring = true, report = true, sources = true,
+    tables = true}
 for _, name in ipairs{"axes", "bar", "definition", "environment", "experiment", "runner",
     "store", "workers"} do
     files[name] = true
