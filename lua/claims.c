@@ -167,8 +167,7 @@ static const char *check_name(lua_State *L, int arg)
     size_t number = strspn(name + key + 1, "0123456789");
     luaL_argcheck(L,
                   key == 16 && name[key] == '.' && number > 0 &&
-                      strlen(name) == key + 1 + number &&
-                      strlen(name) <= NAME,
+                      strlen(name) == key + 1 + number && strlen(name) <= NAME,
                   arg, "is no claim's name");
     return name;
 }
