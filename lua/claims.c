@@ -49,7 +49,7 @@ static void leave_word(const char *word)
         return; /* nothing else can be done */
 }
 
-/* Once; then what the signal does otherwise. */
+/* Once; then what the signal does otherwise, also one that was sent. */
 static void on_fault(int number)
 {
     int saved = errno;
@@ -58,8 +58,7 @@ static void on_fault(int number)
     word[13] = (char)('0' + number % 10);
     leave_word(word);
     errno = saved;
-    if (number == SIGABRT)
-        raise(number);
+    raise(number);
 }
 
 static void on_exit_called(void)
@@ -312,6 +311,8 @@ static int limit(lua_State *L)
 {
     worker *w = check_worker(L);
     double seconds = luaL_optnumber(L, 2, 0);
+    if (!(seconds > 0) && w->deadline <= 0)
+        return 0; /* the thread only reads it */
     pthread_mutex_lock(&w->lock);
     w->deadline = seconds > 0 ? now() + seconds : 0;
     pthread_cond_signal(&w->changed);
