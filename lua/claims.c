@@ -49,7 +49,7 @@ static void leave_word(const char *word)
         return; /* nothing else can be done */
 }
 
-/* Once; then what the signal does otherwise. */
+/* Once; then what the signal does otherwise, also one that was sent. */
 static void on_fault(int number)
 {
     int saved = errno;
@@ -58,8 +58,7 @@ static void on_fault(int number)
     word[13] = (char)('0' + number % 10);
     leave_word(word);
     errno = saved;
-    if (number == SIGABRT)
-        raise(number);
+    raise(number);
 }
 
 static void on_exit_called(void)
@@ -167,8 +166,7 @@ static const char *check_name(lua_State *L, int arg)
     size_t number = strspn(name + key + 1, "0123456789");
     luaL_argcheck(L,
                   key == 16 && name[key] == '.' && number > 0 &&
-                      strlen(name) == key + 1 + number &&
-                      strlen(name) <= NAME,
+                      strlen(name) == key + 1 + number && strlen(name) <= NAME,
                   arg, "is no claim's name");
     return name;
 }
@@ -313,6 +311,8 @@ static int limit(lua_State *L)
 {
     worker *w = check_worker(L);
     double seconds = luaL_optnumber(L, 2, 0);
+    if (!(seconds > 0) && w->deadline <= 0)
+        return 0; /* the thread only reads it */
     pthread_mutex_lock(&w->lock);
     w->deadline = seconds > 0 ? now() + seconds : 0;
     pthread_cond_signal(&w->changed);

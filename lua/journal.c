@@ -370,15 +370,24 @@ static int hash(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"create", create},
-                                     {"read", read_records},
-                                     {"found", found},
-                                     {"make_folder", make_folder},
-                                     {"list", list_folder},
-                                     {"is_writable", is_writable},
-                                     {"real_path", real_path},
-                                     {"hash", hash},
-                                     {NULL, NULL}};
+/* checksum(text): as it stands behind a record. */
+static int checksum(lua_State *L)
+{
+    size_t length;
+    char digits[17];
+    const char *s = luaL_checklstring(L, 1, &length);
+    snprintf(digits, sizeof digits, "%08lx",
+             crc32(0, (const Bytef *)s, (uInt)length));
+    lua_pushstring(L, digits);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"create", create},       {"read", read_records},
+    {"found", found},         {"make_folder", make_folder},
+    {"list", list_folder},    {"is_writable", is_writable},
+    {"real_path", real_path}, {"hash", hash},
+    {"checksum", checksum},   {NULL, NULL}};
 
 static const luaL_Reg methods[] = {{"append", append},
                                    {"close", close_writer},

@@ -247,6 +247,8 @@ static int read_code(reader *r, luaL_Buffer *b)
             return 0;
         c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
     }
+    else if (c >= 0xD800 && c <= 0xDFFF)
+        return 0; /* half a character */
     if (c < 0)
         return 0;
     add_utf8(b, (unsigned long)c);

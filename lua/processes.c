@@ -110,6 +110,20 @@ static int is_alive(lua_State *L)
     return 1;
 }
 
+/* oom_kills(): how many processes this machine ended for want of memory. */
+static int oom_kills(lua_State *L)
+{
+    static char text[65536];
+    long long count = 0;
+    const char *found = NULL;
+    if (read_small("/proc/vmstat", text, sizeof text) > 0)
+        found = strstr(text, "\noom_kill ");
+    if (found)
+        count = atoll(found + 10);
+    lua_pushinteger(L, count);
+    return 1;
+}
+
 /* command_line(): the program's path and the words it was started with. */
 static int command_line(lua_State *L)
 {
@@ -370,6 +384,7 @@ static const luaL_Reg functions[] = {{"identity", identity},
                                      {"is_safe", is_safe},
                                      {"crew", new_crew},
                                      {"cores", cores},
+                                     {"oom_kills", oom_kills},
                                      {NULL, NULL}};
 
 static const luaL_Reg methods[] = {{"start", start},      {"ended", ended},

@@ -154,9 +154,10 @@ function bar:show(state)
         self.open = true
         return
     end
-    self.pause = smaller(30, self.pause * 1.2)
+    local last = state.last
+    self.pause, state.last = smaller(30, self.pause * 1.2), nil
     self.put(self.name .. ": " .. bar.line(self.name, state, 59) ..
-        (state.last and "  " .. one_line(state.last) or "") .. "\n")
+        (last and "  " .. one_line(last) or "") .. "\n")
 end
 
 -- A line of its own, above the bar.

@@ -21,7 +21,9 @@ local floor, larger, smaller = math.floor, math.max, math.min
 local sort = table.sort
 local runner = {}
 
-local FAULTS, DEATHS = 2, 5 -- a point that took so many workers is crashed
+-- A point is crashed when so many workers ended by a fault of their own at it
+-- or, which says less of the point, were killed.
+local FAULTS, DEATHS = 2, 20
 local signals = {["4"] = "illegal instruction", ["6"] = "abort",
     ["7"] = "bus error", ["8"] = "arithmetic fault",
     ["11"] = "segmentation fault"}
@@ -192,12 +194,20 @@ local function finish(run, point, row)
     return row
 end
 
+-- What the worker died of: its own word, or what may be known without.
+local function cause_of(owner)
+    if owner.cause then return owner.cause end
+    local _, _, _, machine = journal.identity()
+    return machine == owner.machine and journal.oom_kills() > owner.kills and
+        "out of memory" or "unknown"
+end
+
 -- Writes down that a worker died at the point, and what of; the row of a
 -- point that is given up.
 local function note_death(run, point, owner)
     local store, key = run.store, point.keys[1]
     local note = {note = "died", key = key, worker = owner.name,
-        cause = owner.cause or "unknown", gen = store.generation,
+        cause = cause_of(owner), gen = store.generation,
         round = store.round}
     store:append(note)
     store:take_in(note)
@@ -217,7 +227,7 @@ local function note_death(run, point, owner)
         local number = match(cause or "", "^signal (%d+)")
         return {status = "crashed", message = format(
             "killed its worker %d times (%s)", deaths, number and
-            signals[number] or cause or "from outside, or out of memory")}
+            signals[number] or cause or "it was killed from outside")}
     end
 end
 
@@ -309,7 +319,7 @@ end
 
 -- Takes part until nothing is left; true when the budget was used up first.
 function runner.work(run)
-    local host, pid, start, machine = journal.identity()
+    local host, pid = journal.identity()
     run.id = format("%s-%d-%d", sub(host:gsub("[^%w_.-]", "_"), 1, 40), pid,
         floor(library.clock() * 1000))
     run.store:begin(run.id, {note = "start", name = run.name, axes = run.names,
@@ -317,9 +327,8 @@ function runner.work(run)
         script = run.script, time = time(), host = host, pid = pid})
     local store <close> = run.store
     local name = "w-" .. run.id
-    local worker <close> = journal.join(run.claims, name, format(
-        "%s %s %d %d %s\n", name, host:gsub("%s", "_"), pid, start, machine),
-        run.lease)
+    local worker <close> = journal.join(run.claims, name,
+        store_of.introduce(name), run.lease)
     return pass_all(run, worker)
 end
 

@@ -12,7 +12,8 @@ local fail = require("lumat.checks").fail
 local ipairs, pairs, setmetatable, tostring, type = ipairs, pairs,
     setmetatable, tostring, type
 local sort = table.sort
-local find, format, match = string.find, string.format, string.match
+local find, format, gsub, match = string.find, string.format, string.gsub,
+    string.match
 local larger = math.max
 local open_file, time = io.open, os.time
 local store = {}
@@ -208,11 +209,19 @@ end
 
 -- What a worker's file says: host, pid and so on; nil when it is not whole.
 function store.owner(text)
-    local name, host, pid, start, machine = match(text,
-        "^(%S+) (%S+) (%d+) (%d+) (%S+)\n")
+    local name, host, pid, start, machine, kills = match(text,
+        "^(%S+) (%S+) (%d+) (%d+) (%S+) (%d+)\n")
     if not name then return nil end
     return {name = name, host = host, pid = pid + 0, start = start + 0,
-        machine = machine, cause = match(text, "\ndied (%C+)")}
+        machine = machine, kills = kills + 0,
+        cause = match(text, "\ndied (%C+)")}
+end
+
+-- The text of a worker's file.
+function store.introduce(name)
+    local host, pid, start, machine = journal.identity()
+    return format("%s %s %d %d %s %d\n", name, gsub(host, "%s", "_"), pid,
+        start, machine, journal.oom_kills())
 end
 
 -- Workers that are at it: a list of owners. Files of those that are gone are
