@@ -5,9 +5,10 @@ local library = ...
 local checks = require "lumat.checks"
 local statistics = require "lumat.statistics"
 local batch_for = require "lumat.timing".batch_for
+local quietly = require "lumat.trace".quietly
 local measuring = {}
 local error, getmetatable, ipairs, next = error, getmetatable, ipairs, next
-local pcall, select, tostring, type = pcall, select, tostring, type
+local pcall, tostring, type = pcall, tostring, type
 local find, format, gsub, match = string.find, string.format, string.gsub,
     string.match
 local ceil, huge, larger, smaller = math.ceil, math.huge, math.max, math.min
@@ -342,6 +343,20 @@ local function each_alive(list, f)
     return alive
 end
 
+local function take_samples(list, r)
+    each_alive(list, first_run)
+    each_alive(list, warm_up)
+    repeat
+        local busy = false
+        each_alive(list, function(m)
+            if not is_done(r, m.samples, m.spent) then
+                take_sample(m)
+                busy = true
+            end
+        end)
+    until not busy
+end
+
 -- Measures points whose samples take turns, so that what disturbs the machine
 -- meets them all; gives a row's fields for each. options: device; states, a
 -- list of what setup made (where one is absent, setup is called).
@@ -356,17 +371,7 @@ function measuring.measure_group(spec, points, options)
         list[i].rule, list[i].cost = r, library.clock() - start
         if not sound then fail(list[i], "stop", "%s", said(r)) end
     end
-    each_alive(list, first_run)
-    each_alive(list, warm_up)
-    repeat
-        local busy = false
-        each_alive(list, function(m)
-            if not is_done(r, m.samples, m.spent) then
-                take_sample(m)
-                busy = true
-            end
-        end)
-    until not busy
+    quietly(function() take_samples(list, r) end)
     local rows = {}
     for i, m in ipairs(list) do rows[i] = row_of(m) end
     return rows
