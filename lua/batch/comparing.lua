@@ -5,7 +5,7 @@ local checks = require "lumat.checks"
 local columns = require "lumat.columns"
 local sources = require "lumat.sources"
 local statistics = require "lumat.statistics"
-local tables = require "lumat.tables"
+local lines_of = require "lumat.lines"
 local comparing = {}
 local ipairs, type = ipairs, type
 local next, abs, format = next, math.abs, string.format
@@ -26,10 +26,9 @@ local function spread(row)
     return {row.median, row.low or row.median, row.high or row.median}
 end
 
--- How many samples a row rests on; of one read from a CSV file, what the
--- interval says.
-local function is_thin(row)
-    return row.samples ~= nil and #row.samples < statistics.fewest
+-- How many samples a row rests on; of one read from a CSV file, what it says.
+local function count_of(row)
+    return row.samples and #row.samples or row.count or 0
 end
 
 local function chance_of(a, b)
@@ -76,10 +75,11 @@ local function compare_rows(a, b, threshold)
     entry.change, entry.low, entry.high = statistics.change(before, after)
     entry.chance = chance_of(a, b)
     entry.verdict = judge(entry, threshold)
-    if is_thin(a) or is_thin(b) then
+    local n, m = count_of(a), count_of(b)
+    if n < statistics.fewest or m < statistics.fewest then
         entry.verdict = "UNSURE"
-        entry.why = format("%d and %d samples, %d needed", #(a.samples or {}),
-            #(b.samples or {}), statistics.fewest)
+        entry.why = format("%d and %d samples, %d needed", n, m,
+            statistics.fewest)
     end
     return entry
 end
@@ -180,7 +180,7 @@ local function table_text(list, axes)
     for _, entry in ipairs(list) do
         lines[#lines + 1] = entry_line(entry, axes)
     end
-    return concat(tables.aligned(lines, left), "\n")
+    return concat(lines_of.aligned(lines, left), "\n")
 end
 
 local function summary(list, alone, names, threshold)
@@ -199,7 +199,7 @@ local function summary(list, alone, names, threshold)
     lines[#lines + 1] = format("  FASTER %d   SLOWER %d   SAME %d   UNSURE %d",
         counts.FASTER, counts.SLOWER, counts.SAME, counts.UNSURE) ..
         (counts.FAILED > 0 and format("   FAILED %d", counts.FAILED) or "")
-    for i, line in ipairs(lines) do lines[i] = tables.harmless(line) end
+    for i, line in ipairs(lines) do lines[i] = lines_of.harmless(line) end
     return counts, concat(lines, "\n")
 end
 

@@ -143,7 +143,8 @@ local function row_of(record, axes, extra)
     local row = {p = {}, status = record.status, median = record.seconds,
         low = record.low, high = record.high, flops = record.flops,
         bytes = record.bytes, check = record.check, env = record.env,
-        key = record.key, message = record.message}
+        key = record.key, message = record.message,
+        count = record.samples}
     for _, name in ipairs(axes) do row.p[name] = record[name] end
     for _, name in ipairs(extra) do
         row.values = row.values or {}
@@ -155,7 +156,8 @@ local function row_of(record, axes, extra)
     return row
 end
 
--- The rows that csv_text made a text of; their samples stay behind.
+-- The rows that csv_text made a text of; of their samples only the count is
+-- there.
 local function read_csv(text)
     local names, _, at = read_record(text, 1)
     local places, first = {}, nil

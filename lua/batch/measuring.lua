@@ -3,99 +3,15 @@
 -- wrong becomes the status and the message of the point.
 local library = ...
 local checks = require "lumat.checks"
+local sampling = require "lumat.sampling"
 local statistics = require "lumat.statistics"
 local batch_for = require "lumat.timing".batch_for
 local quietly = require "lumat.trace".quietly
 local measuring = {}
-local error, getmetatable, ipairs, next = error, getmetatable, ipairs, next
+local error, getmetatable, ipairs = error, getmetatable, ipairs
 local pcall, tostring, type = pcall, tostring, type
-local find, format, gsub, match = string.find, string.format, string.gsub,
-    string.match
-local ceil, huge, larger, smaller = math.ceil, math.huge, math.max, math.min
-local tonumber, io = tonumber, io
-
--- --- when to stop -----------------------------------------------------------
-
--- Samples are taken until the interval of their median is narrower than
--- `interval` of it, and there are `least`; at most `most`, at most for
--- `seconds`. PATIENCE times that even where there are fewer than `least`.
-local rule = {interval = 0.01, least = 10, most = 100, seconds = 1}
-local PATIENCE = 10
-local SAMPLE = 1e-3 -- seconds that one should span, if need be in many runs
-
--- The rule of a specification; raises when it is none.
-local function rule_of(spec)
-    local stop, repeats = spec.stop, spec.repeats
-    if repeats ~= nil and not (type(repeats) == "number" and repeats >= 1 and
-        repeats == ceil(repeats) and repeats < huge) then
-        checks.fail("experiment", "repeats is %s, expected a whole number " ..
-            "from 1 on", checks.brief(repeats))
-    end
-    if type(stop) == "function" then
-        return {done = stop, least = 1, most = repeats or huge, seconds = huge,
-            interval = 0}
-    end
-    local given = checks.options("experiment: stop", stop, {least = "number",
-        interval = "number", most = "number", seconds = "number"})
-    local r = {}
-    for name, value in next, rule do r[name] = given[name] or value end
-    if repeats then
-        r.least, r.most, r.seconds = repeats, repeats, huge
-    end
-    return r
-end
-measuring.rule_of = rule_of
-
-local function narrow(samples, limit)
-    if #samples < statistics.fewest then return false end
-    local median, low, high = statistics.interval(samples)
-    return high - low <= limit * median
-end
-
--- spent: seconds since the first sample was begun. The interval is looked at
--- now and then, or sorting would cost more than measuring.
-local function is_done(r, samples, spent)
-    local n = #samples
-    if n >= r.most then return true end
-    if r.done then return n > 0 and r.done(samples, spent) or false end
-    if n < r.least then return n > 0 and spent > PATIENCE * r.seconds end
-    if spent > r.seconds then return true end
-    return (n < 32 or n % 16 == 0) and n < r.most and
-        r.most > r.least and narrow(samples, r.interval)
-end
-
--- --- cold caches ------------------------------------------------------------
-
-local GPU_CACHE = 2 ^ 28 -- above the L2 cache of any GPU there is
-
--- Bytes of the CPU's last cache, or what it may have where nothing tells.
-local function cpu_cache()
-    local most = 2 ^ 25
-    for index = 0, 4 do
-        local path = "/sys/devices/system/cpu/cpu0/cache/index%d/size"
-        local file = io and io.open and io.open(format(path, index))
-        if file then
-            local size, unit = match(file:read("l") or "", "^(%d+)([KMG]?)")
-            file:close()
-            local scale = {K = 2 ^ 10, M = 2 ^ 20, G = 2 ^ 30}
-            most = larger(most, (tonumber(size) or 0) * (scale[unit] or 1))
-        end
-    end
-    return most
-end
-
--- A function that fills the device's caches with other data than the work's,
--- by reading and writing more than they hold.
-local sweepers = {}
-local function sweeper(device)
-    if not sweepers[device] then
-        local bytes = device == "cpu" and 1.25 * cpu_cache() or GPU_CACHE
-        local buffer = library.zeros(ceil(bytes / 4),
-            {dtype = "f32", device = device})
-        sweepers[device] = function() buffer:add_(1) end
-    end
-    return sweepers[device]
-end
+local find, format, gsub = string.find, string.format, string.gsub
+local huge, smaller = math.huge, math.min
 
 -- --- what a point fails by --------------------------------------------------
 
@@ -213,7 +129,7 @@ local function prepare_work(m, work)
             return (library.timed(function()
                 for _ = 1, calls do work() end
             end, m.device))
-        end, smaller(SAMPLE, m.rule.seconds / m.rule.least))
+        end, smaller(sampling.SPAN, m.rule.seconds / m.rule.least))
         if not ok then return end
         batch = found
     end
@@ -282,7 +198,7 @@ end
 
 local function take_sample(m)
     local start = library.clock()
-    if m.cold then sweeper(m.device)() end
+    if m.cold then sampling.sweeper(m.device)() end
     local seconds = m.take()
     if seconds and is_time(m, seconds, "returned") then
         m.samples[#m.samples + 1] = seconds
@@ -349,7 +265,7 @@ local function take_samples(list, r)
     repeat
         local busy = false
         each_alive(list, function(m)
-            if not is_done(r, m.samples, m.spent) then
+            if not sampling.is_done(r, m.samples, m.spent) then
                 take_sample(m)
                 busy = true
             end
@@ -363,7 +279,7 @@ end
 function measuring.measure_group(spec, points, options)
     options = options or {}
     local list = {}
-    local sound, r = attempt(rule_of, spec)
+    local sound, r = attempt(sampling.rule_of, spec)
     for i, p in ipairs(points) do
         local start = library.clock()
         list[i] = new_measurement(spec, p,

@@ -2,7 +2,7 @@
 -- apart, or plain characters where the terminal has no others.
 local charts = require "lumat.charts"
 local scales = require "lumat.scales"
-local tables = require "lumat.tables"
+local lines_of = require "lumat.lines"
 local columns = require "lumat.columns"
 local texts = require "lumat.texts"
 local text_charts = {}
@@ -164,7 +164,7 @@ end
 local function legend(chart, used, colour, width)
     local lines, line, length = {}, {}, 0
     for i, s in ipairs(#chart.series > 1 and chart.series or {}) do
-        local name = tables.harmless(s.name)
+        local name = lines_of.harmless(s.name)
         local size = len(name) + 5
         if length + size > width and length > 0 then
             lines[#lines + 1], line, length = "  " .. concat(line, "   "), {},
@@ -190,7 +190,7 @@ local function failed_note(chart)
 end
 
 local function axis_name(axis, unit)
-    return tables.harmless(unit and axis.title .. ", " .. unit or axis.title)
+    return lines_of.harmless(unit and axis.title .. ", " .. unit or axis.title)
 end
 
 local function draw_chart(chart, width, height, ascii, colour)
@@ -204,7 +204,7 @@ local function draw_chart(chart, width, height, ascii, colour)
         draw_series(c, chart, x, y, i, s, used[i])
     end
     local labels = labels_at(y, height)
-    local out = {tables.harmless(chart.title), axis_name(chart.y, y.unit)}
+    local out = {lines_of.harmless(chart.title), axis_name(chart.y, y.unit)}
     for line = 0, height - 1 do
         local label = labels[line] or ""
         out[#out + 1] = rep(" ", gutter - 2 - len(label)) .. label ..
@@ -255,8 +255,8 @@ local function draw_heat(chart, ascii)
     end
     table.insert(lines, 1, head)
     local what = chart.value.what
-    return tables.harmless(chart.title .. (what.unit and ", " .. what.unit or
-        "")) .. "\n" .. concat(tables.aligned(lines, {}), "\n")
+    return lines_of.harmless(chart.title .. (what.unit and ", " .. what.unit or
+        "")) .. "\n" .. concat(lines_of.aligned(lines, {}), "\n")
 end
 
 -- The text of a chart.

@@ -12,11 +12,11 @@ local format, huge, match = string.format, math.huge, string.match
 -- function called from there, has the place of f's caller.
 local files = {checks = true, plotfile = true, products = true, rungs = true,
     session_load = true, session_save = true, saved_words = true,
-    timing = true, charts = true, columns = true, comparing = true,
-    export = true, measuring = true, report = true, sources = true,
-    tables = true}
-for _, name in ipairs{"axes", "bar", "definition", "environment", "experiment", "runner",
-    "store", "workers"} do
+    timing = true}
+for _, name in ipairs{"axes", "bar", "chart_data", "charts", "columns",
+    "comparing", "definition", "environment", "experiment", "export",
+    "measuring", "pivots", "report", "runner", "sampling", "sources", "store",
+    "tables", "workers"} do
     files[name] = true
 end
 local function placed(f)

@@ -308,6 +308,19 @@ function TestCompare:test_a_row_of_each_verdict()
     lu.assertEquals(compare(old, new, {threshold = 0.2}).counts.SLOWER, 0)
 end
 
+-- A CSV file keeps how many samples there were, not the samples.
+function TestCompare:test_a_csv_file_of_few_samples()
+    local path = os.tmpname()
+    os.rename(path, path .. ".csv")
+    path = path .. ".csv"
+    local rows = {steady({n = 1}, 1), steady({n = 2}, 1, 3)}
+    package.loaded["lumat.experiment_views"].csv(rows, path)
+    local found = compare(path, rows)
+    os.remove(path)
+    lu.assertEquals({found.counts.SAME, found.counts.UNSURE}, {1, 1})
+    lu.assertStrContains(tostring(found), "3 and 3 samples, 6 needed")
+end
+
 -- 512 and 512.0 are one value, "512" is another; axes may come in any order.
 function TestCompare:test_rows_are_matched_by_their_parameters()
     local old = {steady({n = 512, k = "a"}, 1), steady({n = 7, k = "a"}, 1)}
