@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 4 };
+enum { GPU_BACKEND_ABI = 5 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -46,6 +46,15 @@ typedef struct gpu_csr {
     const void *values;     /* count of dtype */
     gpu_dtype dtype;        /* f32 or f64 */
 } gpu_csr;
+
+/* Bins of equal width over low .. high: see gpu_count_bins. Elements outside
+ * are not counted. */
+typedef struct gpu_bins {
+    double low, high; /* of the elements */
+    double scale;     /* a power of two that keeps high - low finite */
+    double per_unit;  /* bins for a unit of scaled elements */
+    int count;        /* 1 .. GPU_MOST_BINS */
+} gpu_bins;
 
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
 typedef struct gpu_kernel {
@@ -125,6 +134,17 @@ typedef struct gpu_backend {
                        const gpu_view *from, const gpu_view *to,
                        const gpu_view *order);
     gpu_status (*random)(void *device, const gpu_random *r, const gpu_view *to);
+
+    /* Looking at v, which is not empty; all wait. survey takes moments of
+     * scale times the elements (a power of two) and leaves std and norm to the
+     * caller. bins counts floor((x scale - low scale) per_unit), where the last
+     * bin is closed. blocks: to is f64, no larger than v. */
+    gpu_status (*survey)(void *device, const gpu_view *v, double scale,
+                         gpu_survey *out);
+    gpu_status (*bins)(void *device, const gpu_view *v, const gpu_bins *how,
+                       int64_t *counts);
+    gpu_status (*blocks)(void *device, gpu_block_kind kind, const gpu_view *v,
+                         const gpu_view *to);
 
     /* The ladder, and the rung `auto` takes for a product or a dot. */
     int (*kernels)(const gpu_kernel *const **list);

@@ -26,6 +26,7 @@ struct gpu_device {
     int kept_count, keep_limit_known;
     uint64_t keep_round; /* counts products that ended */
     int is_multiplying;  /* a product's kernel is running */
+    uint64_t timers;     /* how many were started */
 };
 
 struct gpu_storage {
@@ -33,7 +34,8 @@ struct gpu_storage {
     void *data;
     size_t bytes;
     int references;
-    int kept; /* how many things are kept about it */
+    int kept;               /* how many things are kept about it */
+    uint32_t made, written; /* epochs */
 };
 
 extern gpu_counters gpu_counted;
@@ -54,13 +56,45 @@ int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b);
 /* The CPU device, which always opens. */
 gpu_device *gpu_cpu(void);
 
-/* Around an operation: start returns 1 when a trace is on. */
+/* Around an operation: start returns 1 when a trace is on, stop waits and
+ * notes the time, report tells; each passes the status on. traced is stop and
+ * report in one. */
 int gpu_trace_start(gpu_device *d);
-gpu_status gpu_trace_stop(gpu_device *d, gpu_event *e);
+gpu_status gpu_trace_stop(gpu_device *d, int tracing, gpu_status status,
+                          gpu_event *e);
+gpu_status gpu_trace_report(int tracing, gpu_status status, gpu_event *e);
 gpu_status gpu_traced(gpu_device *d, int tracing, gpu_status status,
                       const char *operation, const char *kernel,
                       const gpu_matrix *result, int64_t k, double flops,
                       double bytes);
+/* The same around what crosses the bus, which is no operation: never on a
+ * CPU. */
+int gpu_transfer_start(gpu_device *d);
+gpu_status gpu_transferred(gpu_device *d, int tracing, gpu_status status,
+                           const char *name, const gpu_matrix *m, size_t bytes);
+/* The CPU stands in for a device that lacks the entry, until the next event. */
+void gpu_note_fallback(void);
+/* Is a trace on, or are products to be checked? */
+int gpu_is_watched(void);
+
+/* A product being checked, from before to after. */
+typedef struct gpu_check {
+    int on;
+    gpu_device *device;
+    double alpha, beta;
+    const gpu_matrix *a, *b;         /* m x k, k x n */
+    gpu_matrix signs, before, sizes; /* 1 x n; of C as it was, m x 1 */
+} gpu_check;
+
+/* Before a kernel writes c, after it has (ratio gets the deviation), and when
+ * all is done. */
+gpu_status gpu_check_start(gpu_check *c, const gpu_product *how,
+                           const gpu_matrix *result);
+gpu_status gpu_check_product(gpu_check *c, const gpu_kernel *k,
+                             const gpu_matrix *result, double *ratio);
+void gpu_check_end(gpu_check *c);
+gpu_status gpu_check_dot(const gpu_matrix both[2], const gpu_kernel *k,
+                         double value, double *ratio);
 
 /* For reductions: checks operands and shapes, and gives the views broadcast
  * to the common shape and the program with its compute type. */

@@ -1,13 +1,23 @@
 /* One device's facts, time, memory and trace. */
 #include "core.h"
 
+#include <time.h>
+
 gpu_counters gpu_counted;
 
 static struct {
     void (*report)(const gpu_event *e, void *data);
     void *data;
-    int paused;
+    int paused, fallback;
+    gpu_timer timer;
 } trace;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 const char *gpu_device_name(const gpu_device *d)
 {
@@ -37,6 +47,11 @@ size_t gpu_device_live(const gpu_device *d)
     return d->live;
 }
 
+void gpu_reset_peak(gpu_device *d)
+{
+    d->peak_live = d->live;
+}
+
 gpu_status gpu_device_peak(gpu_device *d, gpu_peak *out)
 {
     if (d->peak.bytes == 0)
@@ -59,14 +74,21 @@ gpu_status gpu_sync_all(void)
     return GPU_OK;
 }
 
-gpu_status gpu_timer_start(gpu_device *d)
+gpu_status gpu_timer_start(gpu_device *d, gpu_timer *t)
 {
+    t->number = ++d->timers;
+    t->started = now();
     return d->backend->timer_start(d->handle);
 }
 
-gpu_status gpu_timer_stop(gpu_device *d, double *seconds)
+/* A device has one timer, which another may have started again. */
+gpu_status gpu_timer_stop(gpu_device *d, const gpu_timer *t, double *seconds)
 {
-    return d->backend->timer_stop(d->handle, seconds);
+    if (t->number == d->timers)
+        return d->backend->timer_stop(d->handle, seconds);
+    TRY(gpu_sync(d));
+    *seconds = now() - t->started;
+    return GPU_OK;
 }
 
 const gpu_counters *gpu_counts(void)
@@ -82,23 +104,70 @@ void gpu_set_trace(void (*report)(const gpu_event *e, void *data), void *data)
     trace.data = data;
 }
 
-void gpu_pause_trace(int paused)
+int gpu_pause_trace(int paused)
 {
+    int before = trace.paused;
     trace.paused = paused;
+    return before;
+}
+
+static int start_timer(gpu_device *d)
+{
+    return trace.report && !trace.paused &&
+           gpu_timer_start(d, &trace.timer) == GPU_OK;
+}
+
+int gpu_is_watched(void)
+{
+    return !trace.paused && (trace.report || gpu_is_checking());
 }
 
 int gpu_trace_start(gpu_device *d)
 {
     gpu_counted.operations++;
-    return trace.report && !trace.paused && gpu_timer_start(d) == GPU_OK;
+    return start_timer(d);
 }
 
-gpu_status gpu_trace_stop(gpu_device *d, gpu_event *e)
+int gpu_transfer_start(gpu_device *d)
 {
-    TRY(gpu_timer_stop(d, &e->seconds));
+    return !d->is_cpu && start_timer(d);
+}
+
+void gpu_note_fallback(void)
+{
+    gpu_counted.fallbacks++;
+    trace.fallback = 1;
+}
+
+/* On a GPU, what went wrong may show only when the work is waited for. */
+gpu_status gpu_trace_stop(gpu_device *d, int tracing, gpu_status status,
+                          gpu_event *e)
+{
     e->device = d;
-    trace.report(e, trace.data);
-    return GPU_OK;
+    e->checked = -1;
+    if (tracing && status == GPU_OK)
+        status = gpu_timer_stop(d, &trace.timer, &e->seconds);
+    return status;
+}
+
+gpu_status gpu_trace_report(int tracing, gpu_status status, gpu_event *e)
+{
+    e->status = status;
+    e->fallback = trace.fallback;
+    trace.fallback = 0;
+    if (tracing && trace.report)
+        trace.report(e, trace.data);
+    return status;
+}
+
+static gpu_status tell(gpu_device *d, int tracing, gpu_status status,
+                       gpu_event e, const gpu_matrix *result)
+{
+    e.m = result->rows;
+    e.n = result->cols;
+    e.dtype = result->dtype;
+    status = gpu_trace_stop(d, tracing, status, &e);
+    return gpu_trace_report(tracing, status, &e);
 }
 
 gpu_status gpu_traced(gpu_device *d, int tracing, gpu_status status,
@@ -106,15 +175,21 @@ gpu_status gpu_traced(gpu_device *d, int tracing, gpu_status status,
                       const gpu_matrix *result, int64_t k, double flops,
                       double bytes)
 {
-    if (!tracing || status != GPU_OK)
+    if (!tracing) {
+        trace.fallback = 0;
         return status;
+    }
     gpu_event e = {.operation = operation,
                    .kernel = kernel,
-                   .m = result->rows,
-                   .n = result->cols,
                    .k = k,
-                   .dtype = result->dtype,
                    .flops = flops,
                    .bytes = bytes};
-    return gpu_trace_stop(d, &e);
+    return tell(d, tracing, status, e, result);
+}
+
+gpu_status gpu_transferred(gpu_device *d, int tracing, gpu_status status,
+                           const char *name, const gpu_matrix *m, size_t bytes)
+{
+    gpu_event e = {.operation = name, .kernel = "bus", .bytes = (double)bytes};
+    return tracing ? tell(d, tracing, status, e, m) : status;
 }

@@ -71,6 +71,7 @@ typedef struct gpu_memory {
 } gpu_memory;
 gpu_status gpu_device_memory(gpu_device *d, gpu_memory *out);
 size_t gpu_device_live(const gpu_device *d); /* bytes, without asking it */
+void gpu_reset_peak(gpu_device *d);          /* peak becomes live */
 
 typedef struct gpu_peak { /* measured on first use, per second */
     double f32_flops, f64_flops, bytes;
@@ -81,9 +82,14 @@ gpu_status gpu_sync(gpu_device *d);
 gpu_status gpu_sync_all(void);
 
 /* Times what is issued in between: device events on a GPU, the monotonic
- * clock on the CPU. Seconds. */
-gpu_status gpu_timer_start(gpu_device *d);
-gpu_status gpu_timer_stop(gpu_device *d, double *seconds);
+ * clock on the CPU. Seconds. Where timers are nested, or a trace is on, the
+ * outer one goes by the clock, too; it has to begin with nothing issued. */
+typedef struct gpu_timer {
+    double started;
+    uint64_t number;
+} gpu_timer;
+gpu_status gpu_timer_start(gpu_device *d, gpu_timer *t);
+gpu_status gpu_timer_stop(gpu_device *d, const gpu_timer *t, double *seconds);
 
 /* --- matrices ----------------------------------------------------------- */
 
@@ -117,6 +123,11 @@ int gpu_is_lost(const gpu_matrix *m);
 int gpu_is_contiguous(const gpu_matrix *m); /* row-major without gaps */
 int gpu_shares_storage(const gpu_matrix *a, const gpu_matrix *b);
 size_t gpu_storage_bytes(const gpu_matrix *m);
+/* Storage remembers in which epoch it was made and written to last; a new one
+ * begins when the language says so, and is given back. */
+uint32_t gpu_begin_epoch(void);
+uint32_t gpu_epoch_made(const gpu_matrix *m);
+uint32_t gpu_epoch_written(const gpu_matrix *m);
 
 /* Called when an allocation finds no room: the language collects its garbage
  * there and returns 1 if a retry may succeed. */
@@ -215,6 +226,52 @@ typedef struct gpu_random {
 } gpu_random;
 gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r);
 
+/* --- looking --------------------------------------------------------------
+ * Passes over a matrix of any layout for people to see. They wait, and are
+ * not traced: what showing itself does is not news. */
+
+typedef struct gpu_survey {
+    int64_t finite, zeros, nan, inf, subnormal; /* how many */
+    double min, max, mean; /* of the finite elements; NaN: there are none */
+    double std, norm;      /* Frobenius; std as gpu_reduce has it */
+    double squares;        /* of the distances from the mean, summed */
+    /* Row-major places, 0-based, the first of equals: of the extremes, and of
+     * the first NaN or Inf; -1: none. */
+    int64_t min_at, max_at, odd_at;
+    /* The largest i - j and j - i of an element (i, j) that is not zero:
+     * 0, 0 is a diagonal matrix. GPU_NO_BAND: all are zero. */
+    int64_t lower, upper;
+    /* max |a_ij - a_ji| of a square matrix, in its own type; infinite where
+     * only one of them is NaN. */
+    double asymmetry;
+} gpu_survey;
+#define GPU_NO_BAND (-INT64_MAX)
+
+/* All of it in one pass; m is not empty. (f64 whose squares leave the range
+ * of f64 takes another for mean, std and norm.) */
+gpu_status gpu_take_survey(const gpu_matrix *m, gpu_survey *out);
+
+/* How many finite elements fall into each of `bins` equal parts of low ..
+ * high, both included; low <= high are finite. */
+enum { GPU_MOST_BINS = 4096 };
+gpu_status gpu_count_bins(const gpu_matrix *m, double low, double high,
+                          int bins, int64_t *counts);
+
+/* m cut into rows x cols blocks as equal as can be (none empty, at most
+ * GPU_MOST_BLOCKS in all), each made one f64 number. Its mean, or the largest
+ * |x|, are NaN where an element is; min and max are of what is not NaN. out is
+ * created. */
+typedef enum gpu_block_kind {
+    GPU_BLOCK_MEAN,
+    GPU_BLOCK_LARGEST,
+    GPU_BLOCK_MIN,
+    GPU_BLOCK_MAX,
+    GPU_BLOCK_KINDS
+} gpu_block_kind;
+enum { GPU_MOST_BLOCKS = 1 << 24 };
+gpu_status gpu_blocks(const gpu_matrix *m, gpu_block_kind kind, int64_t rows,
+                      int64_t cols, gpu_matrix *out);
+
 /* --- products ------------------------------------------------------------- */
 
 /* kernel NULL or "auto" chooses; tile 0 takes the kernel's own. */
@@ -253,6 +310,9 @@ void gpu_kernel_describe(gpu_device *d, int i, gpu_kernel_info *out);
 /* The kernel that auto takes for a b, or for the dot of two vectors. */
 gpu_status gpu_kernel_choice(const gpu_matrix *a, const gpu_matrix *b,
                              const char **name);
+/* The same for operands of these sizes that do not exist; dense rows. */
+const char *gpu_kernel_for(gpu_device *d, const char *operation,
+                           gpu_dtype dtype, int64_t m, int64_t n, int64_t k);
 /* Of a kernel by its name, which auto is not.
  * gamma: |result - exact| <= gamma |a||b| for every element. Source: Higham,
  * Accuracy and Stability of Numerical Algorithms, section 3.5. */
@@ -312,6 +372,19 @@ gpu_status gpu_sparse_get(const gpu_sparse *s, int64_t i, int64_t j,
 /* Same shape and same elements, whatever is stored. */
 gpu_status gpu_sparse_equal(const gpu_sparse *a, const gpu_sparse *b,
                             int *equal);
+/* What the pattern of entries, zeros among them, is like. */
+typedef struct gpu_sparse_pattern {
+    int64_t empty_rows, longest_row; /* entries of the fullest row */
+    int64_t lower, upper;            /* as in gpu_survey */
+    int is_symmetric, has_symmetric_values;
+} gpu_sparse_pattern;
+gpu_status gpu_sparse_survey(const gpu_sparse *s, gpu_sparse_pattern *out);
+/* How many entries lie in each of rows x cols blocks, cut as in gpu_blocks;
+ * with means not NULL, also the sum of a block's entries over its size. Only
+ * entries cross the bus. */
+gpu_status gpu_sparse_blocks(const gpu_sparse *s, int64_t rows, int64_t cols,
+                             int64_t *counts, double *means);
+
 /* Places (0-based) and values of count entries from the first-th on, in
  * row-major order. Only these cross the bus. */
 gpu_status gpu_sparse_entries(const gpu_sparse *s, int64_t first, int64_t count,
@@ -320,22 +393,43 @@ gpu_status gpu_sparse_entries(const gpu_sparse *s, int64_t first, int64_t count,
 /* --- what happened -------------------------------------------------------- */
 
 typedef struct gpu_event {
-    const char *operation, *kernel;
+    const char *operation, *kernel; /* these texts stay */
     const gpu_device *device;
     int64_t m, n, k; /* shape of the result; k: inner dimension or 0 */
     gpu_dtype dtype;
     double seconds, flops, bytes; /* flops and bytes that had to be done */
     int fallback;                 /* 1: ran on the CPU, data crossed the bus */
+    gpu_status status;            /* not GPU_OK: it failed, see gpu_message */
+    double checked; /* deviation relative to its bound; -1: not checked */
 } gpu_event;
 
-/* Called after every operation, which is then waited for. NULL: off. */
+/* Called after every operation, which is then waited for; also for what
+ * crosses the bus ("upload", "download"). NULL: off. report must not compute
+ * anything, nor fail. */
 void gpu_set_trace(void (*report)(const gpu_event *e, void *data), void *data);
-/* Keeps quiet between 1 and 0: what printing itself does is not news. */
-void gpu_pause_trace(int paused);
+/* Keeps quiet between 1 and 0, and checks nothing: what printing itself does
+ * is not news. Gives back what it was. */
+int gpu_pause_trace(int paused);
+
+/* Every product checked as it is made, by Freivalds' way: for a vector x of
+ * random signs, C x is compared with A (B x) in f64, in O(mk + kn + mn). An
+ * error beyond what the kernel's bound allows is a GPU_INTERNAL that names
+ * the kernel. Source: Freivalds, Probabilistic machines can use less running
+ * time, 1977. */
+typedef struct gpu_checks {
+    uint64_t products; /* since the start */
+    uint64_t partly;   /* of them with rows whose bound is NaN or Inf */
+    double worst;      /* largest deviation relative to its bound */
+    const char *worst_kernel;
+} gpu_checks;
+void gpu_set_check(int on);
+int gpu_is_checking(void);
+const gpu_checks *gpu_checked(void);
 
 typedef struct gpu_counters {
     uint64_t operations, allocations, uploaded, downloaded, fallbacks;
-} gpu_counters; /* uploaded and downloaded in bytes */
+    uint64_t allocated;
+} gpu_counters; /* uploaded, downloaded and allocated in bytes */
 const gpu_counters *gpu_counts(void);
 
 /* Stops threads and gives everything back; matrices must be released. */

@@ -140,6 +140,15 @@ static void release_both(gpu_matrix both[2])
 
 /* --- dot ------------------------------------------------------------------ */
 
+static gpu_status call_dot(gpu_device *d, const gpu_kernel *k,
+                           const gpu_view *x, const gpu_view *y, double *out)
+{
+    gpu_status status = k->dot(d->handle, x, y, out);
+    if (*out != *out)
+        *out = NAN; /* without a sign */
+    return status;
+}
+
 static gpu_status run_dot(gpu_device *d, const gpu_matrix both[2],
                           const char *kernel, double *out)
 {
@@ -147,13 +156,20 @@ static gpu_status run_dot(gpu_device *d, const gpu_matrix both[2],
     const gpu_kernel *k = d->backend->choose_dot(d->handle, &x, &y);
     if (!is_auto(kernel))
         TRY(find_kernel(d, "dot", kernel, x.dtype, &k));
+    gpu_event e = {.operation = "dot",
+                   .kernel = k->name,
+                   .m = 1,
+                   .n = 1,
+                   .k = x.rows,
+                   .dtype = x.dtype,
+                   .flops = 2.0 * (double)x.rows,
+                   .bytes = 2.0 * (double)gpu_bytes(&both[0])};
     int tracing = gpu_trace_start(d);
-    gpu_status status = k->dot(d->handle, &x, &y, out);
-    if (*out != *out)
-        *out = NAN; /* without a sign */
-    gpu_matrix one = {.dtype = x.dtype, .rows = 1, .cols = 1};
-    return gpu_traced(d, tracing, status, "dot", k->name, &one, x.rows,
-                      2.0 * (double)x.rows, 2.0 * (double)gpu_bytes(&both[0]));
+    gpu_status status = call_dot(d, k, &x, &y, out);
+    status = gpu_trace_stop(d, tracing, status, &e);
+    if (status == GPU_OK && gpu_is_watched() && gpu_is_checking())
+        status = gpu_check_dot(both, k, *out, &e.checked);
+    return gpu_trace_report(tracing, status, &e);
 }
 
 gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y, const char *kernel,
@@ -285,6 +301,39 @@ static gpu_storage *lasting_storage(const gpu_matrix *m)
     return m->storage->references > 1 ? m->storage : NULL;
 }
 
+static gpu_event product_event(const gpu_gemm *p)
+{
+    double size = (double)gpu_dtype_size(p->a.dtype), m = (double)p->a.rows;
+    double n = (double)p->b.cols, inner = (double)p->a.cols;
+    return (gpu_event){.operation = "matmul",
+                       .m = p->c.rows,
+                       .n = p->c.cols,
+                       .k = p->a.cols,
+                       .dtype = p->c.dtype,
+                       .flops = 2 * m * n * inner,
+                       .bytes = size * (m * inner + inner * n + m * n)};
+}
+
+/* With somebody who wants to know of it, or checks. */
+static gpu_status run_watched(gpu_device *d, const gpu_matrix both[2],
+                              const gpu_product *how, const gpu_kernel *asked,
+                              const gpu_matrix *c, gpu_gemm *p)
+{
+    const gpu_kernel *k =
+        asked ? asked : d->backend->choose_matmul(d->handle, p);
+    gpu_check check = {.device = d, .a = &both[0], .b = &both[1]};
+    gpu_event e = product_event(p);
+    TRY(gpu_check_start(&check, how, c));
+    int tracing = gpu_trace_start(d);
+    gpu_status status = run_kernel(d, p, !asked, &k);
+    e.kernel = k->name;
+    status = gpu_trace_stop(d, tracing, status, &e);
+    if (status == GPU_OK)
+        status = gpu_check_product(&check, k, c, &e.checked);
+    gpu_check_end(&check);
+    return gpu_trace_report(tracing, status, &e);
+}
+
 /* asked: NULL where auto chooses. */
 static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
                              const gpu_product *how, const gpu_kernel *asked,
@@ -298,15 +347,12 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
                   .alpha = how->alpha,
                   .beta = how->beta,
                   .tile = how->tile};
+    if (gpu_is_watched())
+        return run_watched(d, both, how, asked, c, &p);
     const gpu_kernel *k =
         asked ? asked : d->backend->choose_matmul(d->handle, &p);
-    double size = (double)gpu_dtype_size(p.a.dtype), m = (double)p.a.rows;
-    double n = (double)p.b.cols, inner = (double)p.a.cols;
-    int tracing = gpu_trace_start(d);
-    gpu_status status = run_kernel(d, &p, !asked, &k);
-    return gpu_traced(d, tracing, status, "matmul", k->name, c, p.a.cols,
-                      2 * m * n * inner,
-                      size * (m * inner + inner * n + m * n));
+    gpu_counted.operations++;
+    return run_kernel(d, &p, !asked, &k);
 }
 
 /* Vectors become a row on the left, a column on the right. */
@@ -447,6 +493,19 @@ static void choose(gpu_device *d, const gpu_matrix *a, const gpu_matrix *b,
                   .alpha = 1};
     p.c = (gpu_view){p.a.data, type, p.a.rows, p.b.cols, p.b.cols, 1};
     *name = d->backend->choose_matmul(d->handle, &p)->name;
+}
+
+const char *gpu_kernel_for(gpu_device *d, const char *operation,
+                           gpu_dtype dtype, int64_t m, int64_t n, int64_t k)
+{
+    gpu_view x = {NULL, dtype, k, 1, 1, 1};
+    if (strcmp(operation, "dot") == 0)
+        return d->backend->choose_dot(d->handle, &x, &x)->name;
+    gpu_gemm p = {.a = {NULL, dtype, m, k, k, 1},
+                  .b = {NULL, dtype, k, n, n, 1},
+                  .c = {NULL, dtype, m, n, n, 1},
+                  .alpha = 1};
+    return d->backend->choose_matmul(d->handle, &p)->name;
 }
 
 gpu_status gpu_kernel_choice(const gpu_matrix *a, const gpu_matrix *b,

@@ -55,6 +55,8 @@ static gpu_status multiply_there(gpu_device *there, gpu_dtype type,
         gpu_retain(m);
     else
         status = gpu_clone(m, type, there, &right);
+    if (there != gpu_matrix_device(m))
+        gpu_note_fallback();
     if (status == GPU_OK) {
         status = multiply_on(there, &left, &right, out);
         gpu_release(&right);
@@ -68,7 +70,6 @@ static gpu_status multiply_on_cpu(gpu_device *d, gpu_dtype type,
                                   gpu_matrix *out)
 {
     gpu_matrix product;
-    gpu_counted.fallbacks++;
     TRY(multiply_there(gpu_cpu(), type, s, m, &product));
     gpu_status status = gpu_clone(&product, type, d, out);
     gpu_release(&product);

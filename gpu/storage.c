@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint32_t epoch;
+
 /* From here on a size is first compared with the memory there is. */
 enum { LARGE = 64 << 20 };
 enum { WITHIN = 64 }; /* bytes kept in the storage itself, on the CPU */
@@ -110,10 +112,12 @@ static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
     s->bytes = bytes ? bytes : 1;
     s->references = 1;
     s->kept = 0;
+    s->made = s->written = epoch;
     d->live += s->bytes;
     if (d->live > d->peak_live)
         d->peak_live = d->live;
     gpu_counted.allocations++;
+    gpu_counted.allocated += s->bytes;
     *out = s;
     return GPU_OK;
 }
@@ -212,6 +216,21 @@ size_t gpu_storage_bytes(const gpu_matrix *m)
     return m->storage ? m->storage->bytes : 0;
 }
 
+uint32_t gpu_begin_epoch(void)
+{
+    return ++epoch;
+}
+
+uint32_t gpu_epoch_made(const gpu_matrix *m)
+{
+    return m->storage ? m->storage->made : 0;
+}
+
+uint32_t gpu_epoch_written(const gpu_matrix *m)
+{
+    return m->storage ? m->storage->written : 0;
+}
+
 int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b)
 {
     return a->storage == b->storage && a->offset == b->offset &&
@@ -234,6 +253,7 @@ gpu_view gpu_view_of(const gpu_matrix *m)
 gpu_view gpu_target_of(const gpu_matrix *m)
 {
     gpu_forget(m);
+    m->storage->written = epoch;
     return gpu_view_of(m);
 }
 

@@ -20,10 +20,7 @@ static gpu_dtype system_type(const gpu_matrix *a, const gpu_matrix *b)
 /* Where the entry is: the matrices' own device, or the CPU. */
 static gpu_device *solver(gpu_device *d, int has_entry)
 {
-    if (has_entry)
-        return d;
-    gpu_counted.fallbacks++;
-    return gpu_cpu();
+    return has_entry ? d : gpu_cpu();
 }
 
 static gpu_status run_solve(gpu_device *d, const gpu_matrix *a,
@@ -56,6 +53,8 @@ gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b, gpu_matrix *out)
     gpu_matrix factors, solution = {.storage = NULL};
     TRY(gpu_clone(a, type, there, &factors));
     gpu_status status = gpu_clone(b, type, there, &solution);
+    if (there != d)
+        gpu_note_fallback();
     if (status == GPU_OK)
         status = run_solve(there, &factors, &solution);
     if (status == GPU_OK && there != d)
@@ -99,6 +98,20 @@ gpu_status gpu_inverse(const gpu_matrix *a, gpu_matrix *out)
     return status;
 }
 
+static gpu_status run_determinant(gpu_device *d, const gpu_matrix *factors,
+                                  double *out)
+{
+    gpu_view view = gpu_target_of(factors);
+    double n = (double)factors->rows;
+    int tracing = gpu_trace_start(d);
+    gpu_status status = d->backend->determinant(d->handle, &view, out);
+    if (*out != *out)
+        *out = NAN; /* without a sign */
+    return gpu_traced(d, tracing, status, "det", "lapack", factors,
+                      factors->rows, 2.0 / 3 * n * n * n,
+                      (double)gpu_bytes(factors));
+}
+
 gpu_status gpu_determinant(const gpu_matrix *a, double *out)
 {
     gpu_device *d;
@@ -111,10 +124,9 @@ gpu_status gpu_determinant(const gpu_matrix *a, double *out)
     gpu_device *there = solver(d, d->backend->determinant != NULL);
     gpu_matrix factors;
     TRY(gpu_clone(a, system_type(a, a), there, &factors));
-    gpu_view view = gpu_target_of(&factors);
-    gpu_status status = there->backend->determinant(there->handle, &view, out);
-    if (*out != *out)
-        *out = NAN; /* without a sign */
+    if (there != d)
+        gpu_note_fallback();
+    gpu_status status = run_determinant(there, &factors, out);
     gpu_release(&factors);
     return status;
 }

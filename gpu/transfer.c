@@ -12,20 +12,37 @@ static gpu_status check_alive(const char *name, const gpu_matrix *m)
     return gpu_check_operands(name, in, 1, &d);
 }
 
-static gpu_status upload_bytes(gpu_device *d, void *to, const void *from,
-                               size_t n)
+/* shape: of what is moved, for the trace. */
+static gpu_status upload_bytes(const gpu_matrix *shape, void *to,
+                               const void *from, size_t n)
 {
+    gpu_device *d = shape->storage->device;
     if (!gpu_device_is_cpu(d))
         gpu_counted.uploaded += n;
-    return d->backend->upload(d->handle, to, from, n);
+    int tracing = gpu_transfer_start(d);
+    gpu_status status = d->backend->upload(d->handle, to, from, n);
+    return gpu_transferred(d, tracing, status, "upload", shape, n);
 }
 
-static gpu_status download_bytes(gpu_device *d, void *to, const void *from,
-                                 size_t n)
+static gpu_status download_bytes(const gpu_matrix *shape, void *to,
+                                 const void *from, size_t n)
 {
+    gpu_device *d = shape->storage->device;
     if (!gpu_device_is_cpu(d))
         gpu_counted.downloaded += n;
-    return d->backend->download(d->handle, to, from, n);
+    int tracing = gpu_transfer_start(d);
+    gpu_status status = d->backend->download(d->handle, to, from, n);
+    return gpu_transferred(d, tracing, status, "download", shape, n);
+}
+
+/* One element of m, as what is moved. */
+static gpu_matrix one_of(const gpu_matrix *m)
+{
+    return (gpu_matrix){.storage = m->storage,
+                        .dtype = m->dtype,
+                        .ndim = 2,
+                        .rows = 1,
+                        .cols = 1};
 }
 
 static gpu_status copy_here(const char *name, const gpu_matrix *from,
@@ -42,11 +59,11 @@ gpu_status gpu_upload(gpu_matrix *m, const void *host)
     TRY(check_alive("upload", m));
     if (gpu_size(m) == 0)
         return GPU_OK;
-    gpu_device *d = m->storage->device;
     if (gpu_is_contiguous(m))
-        return upload_bytes(d, gpu_target_of(m).data, host, gpu_bytes(m));
+        return upload_bytes(m, gpu_target_of(m).data, host, gpu_bytes(m));
     gpu_matrix packed;
-    TRY(gpu_create(&packed, d, m->dtype, m->ndim, m->rows, m->cols));
+    TRY(gpu_create(&packed, m->storage->device, m->dtype, m->ndim, m->rows,
+                   m->cols));
     gpu_status status = gpu_upload(&packed, host);
     if (status == GPU_OK)
         status = copy_here("upload", &packed, m);
@@ -59,9 +76,8 @@ gpu_status gpu_download(const gpu_matrix *m, void *host)
     TRY(check_alive("download", m));
     if (gpu_size(m) == 0)
         return GPU_OK;
-    gpu_device *d = m->storage->device;
     if (gpu_is_contiguous(m))
-        return download_bytes(d, host, gpu_view_of(m).data, gpu_bytes(m));
+        return download_bytes(m, host, gpu_view_of(m).data, gpu_bytes(m));
     gpu_matrix packed;
     TRY(gpu_clone(m, m->dtype, NULL, &packed));
     gpu_status status = gpu_download(&packed, host);
@@ -96,8 +112,8 @@ gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
     element e;
     TRY(check_alive("read", m));
     TRY(check_place(m, i, j));
-    TRY(download_bytes(m->storage->device, &e, place(m, i, j),
-                       gpu_dtype_size(m->dtype)));
+    gpu_matrix one = one_of(m);
+    TRY(download_bytes(&one, &e, place(m, i, j), gpu_dtype_size(m->dtype)));
     *out = m->dtype == GPU_F32   ? (double)e.f32
            : m->dtype == GPU_F64 ? e.f64
                                  : (double)e.truth;
@@ -117,9 +133,9 @@ gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value)
         e.f64 = value;
     else
         e.truth = value != 0;
-    gpu_forget(m);
-    return upload_bytes(m->storage->device, place(m, i, j), &e,
-                        gpu_dtype_size(m->dtype));
+    gpu_matrix one = one_of(m);
+    gpu_target_of(m);
+    return upload_bytes(&one, place(m, i, j), &e, gpu_dtype_size(m->dtype));
 }
 
 gpu_status gpu_fill(gpu_matrix *m, double value)

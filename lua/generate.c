@@ -159,10 +159,18 @@ static int make_randperm(lua_State *L)
     return 1;
 }
 
+void lumat_random_state(uint64_t *seed, uint64_t *call)
+{
+    *seed = generator.seed;
+    *call = generator.call;
+}
+
 static int set_seed(lua_State *L)
 {
-    generator.seed = (uint64_t)luaL_checkinteger(L, 1);
-    generator.call = 0;
+    lua_Integer seed = luaL_checkinteger(L, 1), call = luaL_optinteger(L, 2, 0);
+    luaL_argcheck(L, call >= 0, 2, "is how many were drawn, 0 or more");
+    generator.seed = (uint64_t)seed;
+    generator.call = (uint64_t)call;
     return 0;
 }
 
@@ -193,8 +201,9 @@ static const lumat_function functions[] = {
     {"randperm", make_randperm, 0, "randperm(n [, options])",
      "1 … n in random order. Options: seed, dtype, device.",
      "sum(randperm(10))", "55"},
-    {"seed", set_seed, 0, "seed(n)",
-     "Starts the random numbers of rand, randn, randint and randperm anew.",
+    {"seed", set_seed, 0, "seed(n [, drawn])",
+     "Starts the random numbers of rand, randn, randint and randperm anew; "
+     "with a second number, as if so many matrices had been drawn since.",
      "(function() seed(5) local a = rand(2) seed(5) return a == rand(2) "
      "end)()",
      "true"},

@@ -52,34 +52,33 @@ void lumat_register(lua_State *L, const lumat_function *f)
 
 /* --- the part written in Lua ---------------------------------------------- */
 
-static void push_file(lua_State *L, const lumat_std *s)
+/* Calls a file with the library, the methods, the help and what scripts must
+ * not have. */
+static void run_file(lua_State *L, const lumat_std *s, int results)
 {
     lua_pushfstring(L, "=%s", s->name);
     if (luaL_loadbufferx(L, s->text, s->length, lua_tostring(L, -1), "t"))
         lua_error(L);
     lua_remove(L, -2);
-}
-
-/* Calls the file on top with the library, the methods and the help, which it
- * adds to. */
-static void call_file(lua_State *L, int results)
-{
+    if (s->when == LUMAT_WHEN_REQUIRED) {
+        /* Whatever the user did to his globals, those of the start serve. */
+        lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
+        lua_setupvalue(L, -2, 1);
+    }
     for (int i = 0; i < 3; i++)
         lua_getfield(L, LUA_REGISTRYINDEX, tables[i]);
-    lua_call(L, 3, results);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.private");
+    lua_call(L, 4, results);
 }
 
-/* Upvalue: a file. It runs in the globals as they were at the start, whatever
- * the user did to his. */
+/* Upvalue: a file. */
 static int run_required(lua_State *L)
 {
-    push_file(L, lua_touserdata(L, lua_upvalueindex(1)));
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
-    lua_setupvalue(L, -2, 1);
-    call_file(L, 1);
+    run_file(L, lua_touserdata(L, lua_upvalueindex(1)), 1);
     return 1;
 }
 
+/* What few sessions use costs nothing before: require "lumat.NAME". */
 static void set_required(lua_State *L, const lumat_std *s)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
@@ -90,15 +89,14 @@ static void set_required(lua_State *L, const lumat_std *s)
     lua_pop(L, 1);
 }
 
+/* Each file adds to what it is called with. */
 void lumat_open_std(lua_State *L)
 {
     for (const lumat_std *s = lumat_std_files; s->name; s++) {
-        if (s->when == LUMAT_WHEN_REQUIRED) {
+        if (s->when == LUMAT_WHEN_REQUIRED)
             set_required(L, s);
-        } else if (s->when == LUMAT_AT_START) {
-            push_file(L, s);
-            call_file(L, 0);
-        }
+        else if (s->when == LUMAT_AT_START)
+            run_file(L, s, 0);
     }
 }
 

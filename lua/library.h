@@ -17,6 +17,9 @@ void lumat_open_parts(lua_State *L);    /* what saved sessions need */
 void lumat_open_std(lua_State *L);      /* lua/std, text in Lua */
 void lumat_close_library(lua_State *L); /* last: names become globals */
 
+/* The thread that runs, or ran last; NULL before the first. */
+lua_State *lumat_running(void);
+
 /* Precompiled chunks are refused everywhere. */
 void lumat_refuse_bytecode(lua_State *L);
 /* The global `load` takes chunks and data files. */

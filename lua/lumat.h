@@ -49,6 +49,17 @@ void lumat_explain_syntax(lua_State *L, const char *text, size_t length);
  * arguments. Returns Lua's status. */
 int lumat_call(lua_State *L, int nargs);
 
+/* Around what is typed at the prompt, Lua or a :command: its number is counted,
+ * what it changed is noted for how() and made_by(), and a transcript gets it
+ * with its output. A pair within another, without a prompt, notes changes
+ * under its own text. */
+void lumat_begin_entry(lua_State *L, const char *prompt, const char *text);
+void lumat_end_entry(lua_State *L, int ok, double seconds);
+/* Around what takes the whole screen: a transcript gets nothing of it, and
+ * stdout is the terminal's own stream. */
+void lumat_pause_transcript(void);
+void lumat_resume_transcript(void);
+
 /* Sets `ans` to the value at index. */
 void lumat_set_ans(lua_State *L, int index);
 
@@ -59,9 +70,11 @@ void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
 
 /* --- showing values ------------------------------------------------------- */
 
+enum { LUMAT_ALL_COLOURS = 2 };
+
 typedef struct lumat_style {
     int width, height; /* of the screen; 0: 80 columns, 24 rows */
-    int colour;        /* 1: SGR colours */
+    int colour;        /* 1: SGR colours; LUMAT_ALL_COLOURS: of 24 bits, too */
     int ascii;         /* 1: no … or ⋮ */
 } lumat_style;
 
@@ -118,6 +131,10 @@ void lumat_set_trace(lua_State *L, int on);
  * the old one; with "" for the name all. Returns 0 with a message pushed when
  * there is no such setting or value. */
 int lumat_push_setting(lua_State *L, const char *name, const char *value);
+/* Starts a stopwatch that the next lumat_call stops; then pushes "2.9 ms" of
+ * the time given and what else there is to say of the call. */
+void lumat_start_watch(lua_State *L);
+void lumat_push_watch(lua_State *L, double seconds);
 /* The default device when it is open and not the one auto takes; else NULL.
  * For the prompt. */
 const char *lumat_unusual_device(lua_State *L);
@@ -127,6 +144,15 @@ const char *lumat_unusual_device(lua_State *L);
  * runs user code or touches a device. note may be "f32 4x4 cpu" or "". */
 size_t lumat_complete(lua_State *L, const char *line, size_t point,
                       lumat_name_fn *each, void *data);
+
+/* --- watching ------------------------------------------------------------- */
+
+/* Between the two, draw gets a picture of what watch(A) named, about 8 times a
+ * second, lines between newlines. start raises nothing. */
+typedef void lumat_draw_fn(void *data, const char *picture);
+void lumat_watch_start(lua_State *L, const lumat_style *style,
+                       lumat_draw_fn *draw, void *data);
+void lumat_watch_end(void);
 
 /* --- stopping ------------------------------------------------------------- */
 

@@ -41,6 +41,9 @@ gpu_matrix *lumat_option_out(lua_State *L, int arg);
 void lumat_count_from_one(lua_State *L, const char *name,
                           const gpu_matrix *places, gpu_matrix *out);
 
+/* What seed(seed, call) would bring back. */
+void lumat_random_state(uint64_t *seed, uint64_t *call);
+
 /* Pushes a new matrix of m's type on m's device. */
 gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
                             int64_t rows, int64_t cols);

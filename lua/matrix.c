@@ -2,6 +2,7 @@
  * bridge from gpu/'s status to Lua's errors. */
 #include "hints.h"
 #include "sparse_matrix.h"
+#include "watch.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -50,8 +51,11 @@ static void remember(lua_State *L, gpu_status status)
 
 void lumat_try(lua_State *L, gpu_status status)
 {
-    if (status == GPU_OK)
+    if (status == GPU_OK) {
+        if (lumat_watching)
+            lumat_watch_tick(L);
         return;
+    }
     remember(L, status);
     lumat_raise(L, "%s", gpu_message());
 }

@@ -3,6 +3,7 @@
 #include "library.h"
 #include "locals.h"
 #include "lumat.h"
+#include "stopwatch.h"
 #include "undefined.h"
 
 #include "lualib.h"
@@ -23,6 +24,11 @@ static const void *entry;
  * whether the last call was. */
 static lua_State *running;
 static volatile sig_atomic_t stopping, was_stopped;
+
+lua_State *lumat_running(void)
+{
+    return running;
+}
 
 /* --- compiling ------------------------------------------------------------ */
 
@@ -221,6 +227,7 @@ int lumat_call(lua_State *L, int nargs)
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);
     stopping = 0;
     lua_sethook(L, NULL, 0, 0);
+    lumat_stop_watch();
     lua_remove(L, function);
     if (status == LUA_ERRRUN)
         lumat_explain_nil(L, is_entry);

@@ -1,8 +1,7 @@
-/* The state as a person asks for it: variables, devices, memory, the trace. */
+/* The state as a person asks for it: variables, devices, memory. */
 #include "library.h"
 #include "locals.h"
 #include "lumat.h"
-#include "rate.h"
 #include "sparse_matrix.h"
 
 #include <stdio.h>
@@ -223,39 +222,4 @@ int lumat_require_device(lua_State *L)
 void lumat_prepare_device(void)
 {
     gpu_prepare();
-}
-
-/* --- the trace ------------------------------------------------------------ */
-
-/* A dot is not a product here: bytes alone set its pace. */
-static void rate_text(char *text, size_t size, const gpu_event *e)
-{
-    gpu_peak peak;
-    text[0] = '\0';
-    if (e->seconds <= 0 ||
-        gpu_device_peak((gpu_device *)e->device, &peak) != GPU_OK)
-        return;
-    double flops = e->k > 0 && e->m * e->n > 1 ? e->flops : 0;
-    lumat_rate r = lumat_rate_of(flops, e->bytes, e->seconds, e->dtype, &peak);
-    snprintf(text, size, "%.4g %s  %.0f %% of %s peak", r.value, r.unit,
-             100 * r.share, r.peak);
-}
-
-static void report(const gpu_event *e, void *data)
-{
-    char size[80], rate[64];
-    (void)data;
-    snprintf(size, sizeof size, e->k ? "%lldx%lldx%lld" : "%lldx%lld",
-             (long long)e->m, (long long)(e->k ? e->k : e->n), (long long)e->n);
-    rate_text(rate, sizeof rate, e);
-    fprintf(stderr, "  %s  %s  %s  %s %s  %.4g us  %s%s\n", e->operation,
-            e->kernel, size, gpu_dtype_name(e->dtype),
-            gpu_device_name(e->device), e->seconds * 1e6, rate,
-            e->fallback ? "  (on the CPU)" : "");
-}
-
-void lumat_set_trace(lua_State *L, int on)
-{
-    (void)L;
-    gpu_set_trace(on ? report : NULL, NULL);
 }

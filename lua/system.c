@@ -3,9 +3,17 @@
 #include "journal.h"
 #include "library.h"
 #include "lumat.h"
+#include "cost.h"
+#include "held.h"
+#include "lineage.h"
+#include "profile.h"
+#include "picture.h"
 #include "rate.h"
 #include "settings.h"
 #include "strict.h"
+#include "stopwatch.h"
+#include "trace.h"
+#include "transcript.h"
 
 #include "lualib.h"
 #include <stdio.h>
@@ -92,6 +100,7 @@ static int stats(lua_State *L)
     lua_newtable(L);
     set_count(L, "operations", c->operations);
     set_count(L, "allocations", c->allocations);
+    set_count(L, "allocated", c->allocated);
     set_count(L, "uploaded", c->uploaded);
     set_count(L, "downloaded", c->downloaded);
     set_count(L, "fallbacks", c->fallbacks);
@@ -103,12 +112,13 @@ static int timed(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TFUNCTION);
     gpu_device *d = check_device(L, 2);
+    gpu_timer timer;
     double seconds;
     lua_settop(L, 1);
     lumat_try(L, gpu_sync(d));
-    lumat_try(L, gpu_timer_start(d));
+    lumat_try(L, gpu_timer_start(d, &timer));
     lua_call(L, 0, LUA_MULTRET);
-    lumat_try(L, gpu_timer_stop(d, &seconds));
+    lumat_try(L, gpu_timer_stop(d, &timer, &seconds));
     lua_pushnumber(L, seconds);
     lua_insert(L, 1);
     return lua_gettop(L);
@@ -126,12 +136,6 @@ static int default_dtype(lua_State *L)
     }
     lua_pushstring(L, gpu_dtype_name(type));
     return 1;
-}
-
-static int tracing(lua_State *L)
-{
-    lumat_set_trace(L, lua_toboolean(L, 1));
-    return 0;
 }
 
 static int print_text(lua_State *L)
@@ -197,8 +201,8 @@ static const lumat_function functions[] = {
      "Measured peaks per second: f32_flops, f64_flops, bytes.",
      "peak(\"cpu\").bytes > 1e8", "true"},
     {"stats", stats, 0, "stats()",
-     "Counts since the start: operations, allocations, bytes uploaded and "
-     "downloaded, fallbacks to the CPU.",
+     "Counts since the start: operations, allocations, bytes allocated, "
+     "uploaded and downloaded, fallbacks to the CPU.",
      "stats().operations >= 0", "true"},
     {"timed", timed, 0, "timed(f [, device])",
      "Seconds that f's work took on the device, then f's results.",
@@ -206,10 +210,6 @@ static const lumat_function functions[] = {
     {"default_dtype", default_dtype, 0, "default_dtype([name])",
      "The element type of new matrices; with \"f32\" or \"f64\", sets it.",
      "default_dtype()", "\"f32\""},
-    {"tracing", tracing, 0, "tracing(on)",
-     "With true, every operation reports kernel, time and rate on standard "
-     "error; also :trace on.",
-     "select('#', tracing(false))", "0"},
     {"help", help, 0, "help([name])", "Prints the help on a name; also ?name.",
      "type(help)", "\"function\""},
     {"who", who, 0, "who()", "Prints your variables; also :who.", "type(who)",
@@ -251,6 +251,18 @@ static int open_all(lua_State *L)
     lumat_open_settings(L);
     lumat_open_parts(L);
     lumat_open_journal(L);
+    lumat_open_trace(L);
+    lumat_open_stopwatch(L);
+    lumat_open_profile(L);
+    lumat_open_lineage(L);
+    lumat_open_transcript(L);
+    lumat_open_held(L);
+    lumat_open_cost(L);
+    lumat_open_heat(L);
+    lumat_open_histogram(L);
+    lumat_open_inspect(L);
+    lumat_open_plot(L);
+    lumat_open_watch(L);
     lumat_open_std(L);
     if (!o->bytecode)
         lumat_refuse_bytecode(L);

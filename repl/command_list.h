@@ -24,4 +24,11 @@ void repl_print_or_complain(lua_State *L, int ok);
 void repl_show_call(repl_session *session, const char *function,
                     const char *arguments);
 
+/* Is the word one of the list? Complains if not. */
+int repl_is_choice(const char *command, const char *word, const char *list);
+
+/* Pushes "function() return text end", or without the return where text is a
+ * statement. */
+const char *repl_push_function(lua_State *L, const char *text, size_t length);
+
 #endif

@@ -4,34 +4,69 @@
 #include "echo.h"
 #include "report.h"
 
+#include "lauxlib.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 void repl_run_trace(repl_session *session, const char *rest)
 {
-    if (strcmp(rest, "on") == 0 || strcmp(rest, "off") == 0)
-        lumat_set_trace(session->L, rest[1] == 'n');
+    if (rest[0] == '\0')
+        repl_show_call(session, "tracing", "");
+    else if (!repl_is_choice("trace", rest, "on off errors"))
+        return;
+    else if (rest[0] == 'e')
+        repl_evaluate(session, "require 'lumat'.tracing('errors');");
     else
-        repl_complain(":trace takes on or off");
+        lumat_set_trace(session->L, rest[1] == 'n');
 }
 
 void repl_run_time(repl_session *session, const char *rest)
 {
-    static const struct unit {
-        double size;
-        const char *name;
-    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
-    const struct unit *unit = units;
     if (rest[0] == '\0') {
         repl_complain(":time needs an expression");
         return;
     }
-    if (!repl_evaluate(session, rest))
+    session->is_timed = 1;
+    int ran = repl_evaluate(session, rest);
+    session->is_timed = 0;
+    if (!ran)
         return;
-    while (unit < units + 2 && session->seconds < unit->size)
-        unit++;
-    printf("  %.3g %s\n", session->seconds / unit->size, unit->name);
+    lumat_push_watch(session->L, session->seconds);
+    printf("  %s\n", lua_tostring(session->L, -1));
+    lua_pop(session->L, 1);
+}
+
+/* Where the number of "expr 100" begins, if what stands before it is an
+ * expression; else the end. */
+static const char *find_runs(lua_State *L, const char *text)
+{
+    const char *end = text + strlen(text), *p = end;
+    while (p > text && isdigit((unsigned char)p[-1]))
+        p--;
+    if (p == end || p == text || (p[-1] != ' ' && p[-1] != '\t'))
+        return end;
+    lua_pushliteral(L, "return ");
+    lua_pushlstring(L, text, (size_t)(p - text));
+    lua_concat(L, 2);
+    int status = luaL_loadstring(L, lua_tostring(L, -1));
+    lua_pop(L, 2);
+    return status == LUA_OK ? p : end;
+}
+
+void repl_run_bench(repl_session *session, const char *rest)
+{
+    lua_State *L = session->L;
+    const char *runs = find_runs(L, rest);
+    if (rest[0] == '\0') {
+        repl_complain(":bench needs an expression: :bench A * B");
+        return;
+    }
+    const char *code = repl_push_function(L, rest, (size_t)(runs - rest));
+    code = lua_pushfstring(L, *runs ? "%s, {runs = %s}" : "%s", code, runs);
+    repl_show_call(session, "bench", code);
+    lua_pop(L, 2);
 }
 
 /* --- the ladder --------------------------------------------------------- */

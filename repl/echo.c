@@ -94,6 +94,9 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
 {
     lua_State *L = session->L;
     int first = lua_gettop(L);
+    lumat_begin_entry(L, NULL, text);
+    if (session->is_timed)
+        lumat_start_watch(L);
     double start = now();
     int status = repl_call(L, 0);
     session->seconds = now() - start;
@@ -102,6 +105,7 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
     else
         repl_report_entry(L, count_lines(text));
     lua_settop(L, first - 1);
+    lumat_end_entry(L, status == LUA_OK, session->seconds);
     return status == LUA_OK;
 }
 

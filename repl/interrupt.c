@@ -1,6 +1,8 @@
 /* Ctrl-C: a mark while a line is typed, a stop for what runs. */
 #include "interrupt.h"
 
+#include "watch_screen.h"
+
 #include <errno.h>
 #include <signal.h>
 
@@ -42,7 +44,9 @@ static int call(lua_State *L, int nargs)
     int status;
     interrupted = 0;
     running = L;
+    repl_watch_start(L);
     status = lumat_call(L, nargs);
+    repl_watch_end();
     running = NULL;
     return status;
 }

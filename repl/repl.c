@@ -9,6 +9,7 @@
 #include "line.h"
 #include "report.h"
 #include "screen.h"
+#include "watch_screen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,26 +103,37 @@ static void run_lua(repl_session *session)
         return;
     cut_newlines(session->text);
     repl_history_add(session->text);
+    lumat_begin_entry(session->L, session->prompt, session->text);
     if (status == LUA_OK)
         repl_call_loaded(session, session->text, shown);
     else
         repl_report_unloaded(session->L, session->text);
+    lumat_end_entry(session->L, 1, 0);
+}
+
+/* What is no Lua: a command, or a question to the help. */
+static void run_other(repl_session *session, repl_entry_kind kind,
+                      const char *rest)
+{
+    repl_history_add(session->text);
+    lumat_begin_entry(session->L, session->prompt, session->text);
+    if (kind == REPL_COMMAND)
+        repl_run_command(session, rest);
+    else if (kind == REPL_HELP)
+        repl_print_help(session, rest);
+    else
+        repl_print_search(session, rest);
+    lumat_end_entry(session->L, 1, 0);
 }
 
 static void run_entry(repl_session *session)
 {
     const char *rest;
     repl_entry_kind kind = repl_entry_kind_of(session->text, &rest);
-    if (kind == REPL_COMMAND || kind == REPL_HELP || kind == REPL_SEARCH)
-        repl_history_add(session->text);
     if (kind == REPL_LUA)
         run_lua(session);
-    else if (kind == REPL_COMMAND)
-        repl_run_command(session, rest);
-    else if (kind == REPL_HELP)
-        repl_print_help(session, rest);
-    else if (kind == REPL_SEARCH)
-        repl_print_search(session, rest);
+    else if (kind != REPL_BLANK)
+        run_other(session, kind, rest);
 }
 
 /* Reads the first line; the session ends with the input. */
@@ -161,6 +173,7 @@ void repl_loop(lua_State *L)
     repl_session session = {.L = L};
     repl_report_at_prompt();
     repl_keep_interrupts();
+    repl_watch_at_prompt();
     repl_line_open(L);
     if (isatty(STDIN_FILENO))
         repl_history_open();

@@ -7,13 +7,19 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+int repl_can_move_cursor(void)
+{
+    const char *term = getenv("TERM");
+    return term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
+}
+
 /* no-color.org: present and not empty, whatever its value. */
 static int refuses_colour(void)
 {
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR");
     if (no_color != NULL && no_color[0] != '\0')
         return 1;
-    return term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0;
+    return !repl_can_move_cursor();
 }
 
 int repl_colour(int descriptor)
@@ -21,6 +27,14 @@ int repl_colour(int descriptor)
     if (lumat_get_colour() != LUMAT_COLOUR_AUTO)
         return lumat_get_colour() == LUMAT_COLOUR_ALWAYS;
     return isatty(descriptor) && !refuses_colour();
+}
+
+/* As terminals have agreed to say it. */
+static int has_all_colours(void)
+{
+    const char *text = getenv("COLORTERM");
+    return text != NULL &&
+           (strcmp(text, "truecolor") == 0 || strcmp(text, "24bit") == 0);
 }
 
 static int is_ascii(void)
@@ -51,6 +65,8 @@ void repl_prompt_style(lumat_style *style)
     if (!isatty(STDOUT_FILENO))
         return;
     style->colour = repl_colour(STDOUT_FILENO);
+    if (style->colour && has_all_colours())
+        style->colour = LUMAT_ALL_COLOURS;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
         return;
     if (size.ws_col > 0)

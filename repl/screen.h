@@ -8,6 +8,9 @@
  * knows them, and never against NO_COLOR. */
 int repl_colour(int descriptor);
 
+/* Is the terminal one that knows more than to print? */
+int repl_can_move_cursor(void);
+
 /* The style of scripts: the same text wherever it goes, so 80 columns or
  * $COLUMNS, and colour only when asked for. */
 void repl_script_style(lumat_style *style);

@@ -82,6 +82,12 @@ gpu_status gpu_cpu_sort(void *device, int axis, int descending,
                         const gpu_view *order);
 gpu_status gpu_cpu_random(void *device, const gpu_random *r,
                           const gpu_view *to);
+gpu_status gpu_cpu_survey(void *device, const gpu_view *v, double scale,
+                          gpu_survey *out);
+gpu_status gpu_cpu_bins(void *device, const gpu_view *v, const gpu_bins *how,
+                        int64_t *counts);
+gpu_status gpu_cpu_blocks(void *device, gpu_block_kind kind, const gpu_view *v,
+                          const gpu_view *to);
 int gpu_cpu_kernels(const gpu_kernel *const **list);
 const gpu_kernel *gpu_cpu_choose_matmul(void *device, const gpu_gemm *p);
 const gpu_kernel *gpu_cpu_choose_dot(void *device, const gpu_view *x,

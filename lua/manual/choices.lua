@@ -10,6 +10,12 @@ local meaning = {
     seed = "a whole number; the same one gives the same numbers on every device",
     out = "a matrix of the result's shape and type to write into",
     kernel = "one of kernels(A, B) by name; else the fastest that is accurate",
+    width = "characters across; else what the screen has",
+    height = "lines of the picture, about; else what the screen has",
+    low = "the lower end of the range; else the least",
+    high = "the upper end of the range; else the greatest",
+    bins = "how many bars; else as many as make round edges",
+    file = 'where gnuplot draws it instead: a name that ends in .png, .svg or .pdf',
     delimiter = 'the character between cells; "," and a tab by the file\'s name',
 }
 
@@ -33,6 +39,7 @@ local special = {
     randn = {mean = "the mean (0)", std = "the standard deviation (1)"},
     sort = {descending = "true: the largest first"},
     bench = {seconds = "how long to repeat f (0.3)", least = "at least so many runs (5)",
+             runs = "so many runs, whatever time they take",
              device = "the one whose work is timed; else the default device"},
     experiment = {
         name = "letters, digits, _ . and -: names the run directory, too",

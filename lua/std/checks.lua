@@ -10,7 +10,7 @@ local format, huge, match = string.format, math.huge, string.match
 
 -- f as its callers see it: an error raised in a file of the library, or by a
 -- function called from there, has the place of f's caller.
-local files = {checks = true, products = true, rungs = true,
+local files = {checks = true, plotfile = true, products = true, rungs = true,
     session_load = true, session_save = true, saved_words = true,
     timing = true, charts = true, columns = true, comparing = true,
     export = true, measuring = true, report = true, tables = true}
@@ -24,7 +24,9 @@ local function placed(f)
         local message = ...
         if type(message) == "string" then
             local file, text = match(message, "^([%a_]+):%d+: (.*)$")
-            if files[file] then error(text, 2) end
+            if file and (files[file] or match(file, "^later_")) then
+                error(text, 2)
+            end
         end
         error(message, 0)
     end

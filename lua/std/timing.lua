@@ -1,6 +1,7 @@
 -- Timing a function rightly on either device.
 local library = ...
 local checks = require "lumat.checks"
+local trace, watch = require "lumat.trace", require "lumat.watch"
 local type, sort = type, table.sort
 local ceil, larger, smaller = math.ceil, math.max, math.min
 local format = string.format
@@ -29,35 +30,80 @@ local function batch_for(time, device, most)
     return smaller(1000000, ceil(aim / one))
 end
 
-checks.add("bench", "bench(f [, {seconds=, least=, device=}])",
+-- Seconds as a person reads them.
+local function seconds_text(s)
+    if s < 1e-3 then return format("%.4g us", s * 1e6) end
+    return s < 1 and format("%.4g ms", s * 1e3) or format("%.4g s", s)
+end
+
+-- What the single operation of f reached; nothing is known of several.
+local function add_rate(found, event)
+    if not event then return "" end
+    found.operation, found.kernel = event.operation, event.kernel
+    found.rate, found.unit, found.share, found.peak = library.rate(event.flops,
+        event.bytes, found.median, event.dtype, event.device)
+    return format("  %s %s  %.4g %s  %.0f %% of %s peak", event.operation,
+        event.kernel, found.rate, found.unit, 100 * found.share, found.peak)
+end
+
+-- Seconds of a call, again and again: so many times, or for so long.
+local function times_of(time, device, options)
+    local seconds, least = options.seconds or 0.3, options.least or 5
+    local clock, times = library.clock, {}
+    if options.runs then
+        for i = 1, ceil(options.runs) do times[i] = time(1) end
+        return times, 1
+    end
+    local batch = batch_for(time, device, seconds / least)
+    local stop = clock() + seconds
+    repeat
+        times[#times + 1] = time(batch) / batch
+    until #times >= least and clock() > stop
+    return times, batch
+end
+
+checks.add("bench", "bench(f [, {seconds=, least=, runs=, device=}])",
     "Times f() until `seconds` (0.3) have passed and it ran `least` (5) " ..
-    "times, after a warm-up. Fields: median, low, high (seconds), runs.",
+    "times, or `runs` times, after a warm-up. Fields: median, low, high " ..
+    "(seconds; quartiles), runs; of a single operation also operation, " ..
+    "kernel, rate, unit, share and whose peak. Also :bench.",
     "bench(function() end, {seconds = 0.01}).runs >= 5", "true",
     function(f, options)
         if type(f) ~= "function" then
             checks.fail("bench", "f is %s, expected a function",
                 checks.brief(f))
         end
-        options = checks.options("bench", options,
-            {seconds = "number", least = "number", device = "string"})
-        local seconds, least = options.seconds or 0.3, options.least or 5
-        local device = options.device or library.device()
-        local clock, timed = library.clock, library.timed
+        options = checks.options("bench", options, {seconds = "number",
+            least = "number", runs = "number", device = "string"})
+        local device, timed = options.device or library.device(), library.timed
         local function time(calls)
             return (timed(function()
                 for _ = 1, calls do f() end
             end, device))
         end
-        time(1)
-        local batch = batch_for(time, device, seconds / least)
-        local times, stop = {}, clock() + seconds
-        repeat
-            times[#times + 1] = time(batch) / batch
-        until #times >= least and clock() > stop
-        local middle = median(times)
-        local low, high = times[1 + #times // 4], times[#times - #times // 4]
-        return checks.shown({median = middle, low = low, high = high,
-                             runs = #times * batch},
-            format("%.4g us  (%.4g to %.4g, %d runs)", middle * 1e6,
-                low * 1e6, high * 1e6, #times * batch))
+        local event = trace.captured(f)
+        return trace.quietly(function()
+            local times, batch = times_of(time, device, options)
+            local middle = median(times)
+            local found = {median = middle, low = times[1 + #times // 4],
+                high = times[#times - #times // 4], runs = #times * batch}
+            local rate = add_rate(found, event)
+            return checks.shown(found, format("%s  (%s to %s, %d run%s)%s",
+                seconds_text(middle), seconds_text(found.low),
+                seconds_text(found.high), found.runs,
+                found.runs == 1 and "" or "s", rate))
+        end)
+    end)
+
+checks.add("timing", "timing(f)",
+    "Calls f() once and waits for the devices. Fields: seconds, gpu (by the " ..
+    "device's events, where there is one), operations, allocated (bytes). " ..
+    "bench(f) is the better clock; also :time.",
+    "timing(function() return zeros(2, 2) end).allocated", "16",
+    function(f)
+        if type(f) ~= "function" then
+            checks.fail("timing", "f is %s, expected a function",
+                checks.brief(f))
+        end
+        return checks.shown(watch(f))
     end)

@@ -356,7 +356,7 @@ static const char *traced;
 static void note_kernel(const gpu_event *e, void *data)
 {
     (void)data;
-    if (strcmp(e->operation, "matmul") == 0)
+    if (e->status == GPU_OK && strcmp(e->operation, "matmul") == 0)
         traced = e->kernel;
 }
 

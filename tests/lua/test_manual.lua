@@ -29,6 +29,7 @@ local calls = {
     sparse = {A}, matmul = {A, A}, dot = {v, v}, sort = {A, 1},
     load = {"/tmp/lumat-manual.csv"}, save = {A, "/tmp/lumat-manual.csv"},
     bench = {function() end}, race = {A, A}, verify = {A, A, A},
+    heat = {A}, hist = {A}, spy = {A}, plot = {A},
 }
 
 -- What the function says of an option it does not know: "there are a b c".

@@ -36,7 +36,7 @@ for my $line (split /\n/, output('$lumat --help')) {
     my ($option, $help) = $line =~ /^  (\S.*?)  +(\S.*)$/ or next;
     ok(index($plain, "$option $help") >= 0, "the manual has $option");
 }
-my $listed = output(q(printf ':help\n' | $lumat -q -i));
+my $listed = output(q(printf '?commands\n' | $lumat -q -i));
 for my $command ($listed =~ /^  :(\w+)/mg) {
     like($form{roff}, qr/^\\fB:$command\b/m, "the manual has :$command");
 }

@@ -82,9 +82,54 @@ static bool has_fast_f64(const cuda_device *d)
     return d->capability == 80 || d->capability == 90 || d->capability == 100;
 }
 
+/* Rows or columns beyond the last whole tile, when so few that they are done
+ * apart: tiles of them would cost a round of the whole device. */
+static int64_t few_beyond(int64_t size)
+{
+    int64_t rest = size % TILE;
+    return size > LEAST_PEELED && rest <= MOST_BEYOND ? rest : 0;
+}
+
+static gpu_gemm without_edges(const gpu_gemm *g)
+{
+    gpu_gemm whole = *g;
+    whole.a.rows = whole.c.rows -= few_beyond(g->c.rows);
+    whole.b.cols = whole.c.cols -= few_beyond(g->c.cols);
+    return whole;
+}
+
+static void *element(const gpu_view *v, int64_t i, int64_t j)
+{
+    return (float *)v->data + i * v->row_stride + j * v->col_stride;
+}
+
+/* The last rows and columns of c. */
+static split_edges find_edges(const gpu_gemm *g)
+{
+    gpu_gemm whole = without_edges(g);
+    split_edges e = {*g, *g};
+    e.below.a.rows = e.below.c.rows -= whole.c.rows;
+    e.below.a.data = element(&g->a, whole.c.rows, 0);
+    e.below.c.data = element(&g->c, whole.c.rows, 0);
+    e.beside.a.rows = e.beside.c.rows = whole.c.rows;
+    e.beside.b.cols = e.beside.c.cols -= whole.c.cols;
+    e.beside.b.data = element(&g->b, 0, whole.c.cols);
+    e.beside.c.data = element(&g->c, 0, whole.c.cols);
+    return e;
+}
+
+/* By the vector kernel, which reads both operands again. */
+static gpu_status multiply_edges(cuda_device *d, const split_edges *e)
+{
+    if (e->below.c.rows > 0)
+        TRY(gpu_cuda_matmul_vector.matmul(d, &e->below));
+    return e->beside.c.cols > 0 ? gpu_cuda_matmul_vector.matmul(d, &e->beside)
+                                : GPU_OK;
+}
+
 /* Everything of the product but what is in the planes; the same twice, to
  * count the bytes and to place them. Returns what splitting gets. */
-static void *place_product(cuda_device *d, const gpu_gemm *g,
+static void *place_product(cuda_device *d, const gpu_gemm *g, split_way way,
                            const operand_block *a, const operand_block *b,
                            size_t splitting, split_product *p, pieces *s)
 {
@@ -108,96 +153,79 @@ static void *place_product(cuda_device *d, const gpu_gemm *g,
     p->redoes =
         has_fast_f64(d) || (double)p->m * (double)p->n * (double)p->k <= SMALL;
     p->partial = (float *)take_piece(
-        s, d->capability == 90 ? gpu_cuda_split16_hopper_workspace(d, p)
+        s, d->capability == 90 ? gpu_cuda_split16_hopper_workspace(p, way)
                                : gpu_cuda_split16_ampere_workspace(d, p));
     return take_piece(s, splitting);
 }
 
-/* c = alpha a b, in two launches on Hopper, else in at most six. */
-static gpu_status multiply(cuda_device *d, const gpu_gemm *g)
+/* Multiplies planes, and does what they do not make certain again. */
+static gpu_status multiply_split(cuda_device *d, const split_product *p,
+                                 split_way way, const gpu_gemm *g,
+                                 const split_edges *edges, int *has_edges)
 {
-    operand_block a = find_block(g->a_storage, &g->a, 1);
-    operand_block b = find_block(g->b_storage, &g->b, 0);
+    *has_edges = 0;
+    if (d->capability == 90)
+        return gpu_cuda_split16_hopper(d, p, way, g, edges, has_edges);
+    TRY(gpu_cuda_split16_ampere(d, p));
+    TRY(gpu_cuda_split_repair(d, p, g));
+    return p->redoes ? GPU_OK : gpu_cuda_simt_matmul(d, g, p->gate);
+}
+
+/* c = alpha a b, in two launches on Hopper, else in at most six; four more
+ * where edges are done apart from the rest. */
+static gpu_status multiply(cuda_device *d, const gpu_gemm *all)
+{
+    gpu_gemm g = without_edges(all);
+    split_edges edges = find_edges(all);
+    operand_block a = find_block(g.a_storage, &g.a, 1);
+    operand_block b = find_block(g.b_storage, &g.b, 0);
+    split_way way = {};
+    if (d->capability == 90)
+        way = gpu_cuda_split16_hopper_way(d, g.c.rows, g.c.cols, g.a.cols);
     split_product p;
     pieces counted = {}, placed = {};
     size_t splitting;
-    TRY(gpu_cuda_split_scratch(d, g, &splitting));
-    place_product(d, g, &a, &b, splitting, &p, &counted);
+    TRY(gpu_cuda_split_scratch(d, &g, &splitting));
+    place_product(d, &g, way, &a, &b, splitting, &p, &counted);
     TRY(gpu_cuda_scratch(d, counted.used, (void **)&placed.memory));
-    void *measures = place_product(d, g, &a, &b, splitting, &p, &placed);
-    TRY(gpu_cuda_split(d, g, &p.a, &p.b, measures, p.tickets + SPLIT_STRIPS));
-    if (d->capability == 90)
-        return gpu_cuda_split16_hopper(d, &p, g);
-    TRY(gpu_cuda_split16_ampere(d, &p));
-    TRY(gpu_cuda_split_repair(d, &p, g));
-    return p.redoes ? GPU_OK : gpu_cuda_simt_matmul(d, g, p.gate);
+    void *measures = place_product(d, &g, way, &a, &b, splitting, &p, &placed);
+    TRY(gpu_cuda_split(d, &g, &p.a, &p.b, measures, p.tickets + SPLIT_STRIPS));
+    int has_edges;
+    TRY(multiply_split(d, &p, way, &g, &edges, &has_edges));
+    return has_edges ? GPU_OK : multiply_edges(d, &edges);
 }
 
-template <class T> __global__ void add_scaled(const product<T> p, const T *sum)
+/* sum's rows are `pitch` apart. */
+__global__ void add_scaled(const product<float> p, const float *sum,
+                           int64_t pitch)
 {
     int64_t j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
     for (int64_t i = blockIdx.y; j < p.n && i < p.m; i += gridDim.y) {
-        T *c = p.c + i * p.c_row + j * p.c_col;
-        *c = sum[i * p.n + j] + p.beta * *c;
+        float *c = p.c + i * p.c_row + j * p.c_col;
+        *c = sum[i * pitch + j] + p.beta * *c;
     }
 }
 
-/* Rows or columns beyond the last whole tile, when so few that they are done
- * apart: tiles of them would cost a round of the whole device. */
-static int64_t few_beyond(int64_t size)
-{
-    int64_t rest = size % TILE;
-    return size > LEAST_PEELED && rest <= MOST_BEYOND ? rest : 0;
-}
-
-static gpu_gemm without_edges(const gpu_gemm *g)
-{
-    gpu_gemm whole = *g;
-    whole.a.rows = whole.c.rows -= few_beyond(g->c.rows);
-    whole.b.cols = whole.c.cols -= few_beyond(g->c.cols);
-    return whole;
-}
-
-static void *element(const gpu_view *v, int64_t i, int64_t j)
-{
-    return (float *)v->data + i * v->row_stride + j * v->col_stride;
-}
-
-/* The last rows and columns of c, by the vector kernel. */
-static gpu_status multiply_edges(cuda_device *d, const gpu_gemm *g)
-{
-    gpu_gemm rows = *g, cols = *g, whole = without_edges(g);
-    rows.a.rows = rows.c.rows = g->c.rows - whole.c.rows;
-    rows.a.data = element(&g->a, whole.c.rows, 0);
-    rows.c.data = element(&g->c, whole.c.rows, 0);
-    cols.a.rows = cols.c.rows = whole.c.rows;
-    cols.b.cols = cols.c.cols = g->c.cols - whole.c.cols;
-    cols.b.data = element(&g->b, 0, whole.c.cols);
-    cols.c.data = element(&g->c, 0, whole.c.cols);
-    if (rows.c.rows > 0)
-        TRY(gpu_cuda_matmul_vector.matmul(d, &rows));
-    return cols.c.cols > 0 ? gpu_cuda_matmul_vector.matmul(d, &cols) : GPU_OK;
-}
-
 static gpu_status add_product(cuda_device *d, const gpu_gemm *g,
-                              const void *sum)
+                              const gpu_view *sum)
 {
     int64_t m = g->c.rows, n = g->c.cols;
     dim3 grid((unsigned)ceil_div(n, 256), (unsigned)smaller(m, 65535));
-    add_scaled<<<grid, 256, 0, d->stream>>>(typed_product<float>(g),
-                                            (const float *)sum);
+    add_scaled<<<grid, 256, 0, d->stream>>>(
+        typed_product<float>(g), (const float *)sum->data, sum->row_stride);
     return gpu_cuda_check(d, cudaGetLastError());
 }
 
 /* With beta, the product goes to memory of its own first: c's old values
- * must outlive a second attempt, and a failure. */
+ * must outlive a second attempt, and a failure. Its rows lie for 16-byte
+ * writes. */
 static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
 {
-    gpu_gemm whole = without_edges(g), apart = whole;
-    size_t bytes = (size_t)(whole.c.rows * whole.c.cols) * sizeof(float);
+    gpu_gemm apart = *g;
     apart.beta = 0;
-    apart.c.row_stride = whole.c.cols;
+    apart.c.row_stride = ceil_div(g->c.cols, 4) * 4;
     apart.c.col_stride = 1;
+    size_t bytes = (size_t)(apart.c.rows * apart.c.row_stride) * sizeof(float);
     gpu_status status = gpu_cuda_alloc(d, bytes, &apart.c.data);
     if (status == GPU_MEMORY)
         return FAIL(status,
@@ -206,9 +234,7 @@ static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
     TRY(status);
     status = multiply(d, &apart);
     if (status == GPU_OK)
-        status = multiply_edges(d, g);
-    if (status == GPU_OK)
-        status = add_product(d, &whole, apart.c.data);
+        status = add_product(d, g, &apart.c);
     gpu_cuda_free(d, apart.c.data, bytes);
     return status;
 }
@@ -226,11 +252,7 @@ static gpu_status split16(void *device, const gpu_gemm *p)
                     (long long)g.b.rows, (long long)g.b.cols);
     if (g.a.cols < LEAST_DEPTH)
         return gpu_cuda_simt_matmul(d, &g, NULL);
-    if (g.beta != 0)
-        return multiply_and_add(d, &g);
-    gpu_gemm whole = without_edges(&g);
-    TRY(multiply_edges(d, &g));
-    return multiply(d, &whole);
+    return g.beta != 0 ? multiply_and_add(d, &g) : multiply(d, &g);
 }
 
 /* Three roundings of 2^-22 and less an element pair (hi, lo and the product

@@ -59,9 +59,15 @@ gpu_status gpu_cuda_split(cuda_device *d, const gpu_gemm *p,
 
 /* Words of the device that kernels count in, zero between products: uncertain
  * results; blocks that have read their number; blocks that have written their
- * results (of this the high bit may be set). Behind them those for splitting.
+ * results (of this the high bit may be set); units of the edges that have been
+ * drawn. Behind them those for splitting. */
+enum { SPLIT_COUNT, SPLIT_READ, SPLIT_WRITTEN, SPLIT_EDGES, SPLIT_STRIPS };
+
+/* c's edges: rows below what is done in tiles, and columns beside it; or none.
  */
-enum { SPLIT_COUNT, SPLIT_READ, SPLIT_WRITTEN, SPLIT_STRIPS };
+typedef struct split_edges {
+    gpu_gemm below, beside;
+} split_edges;
 
 /* A product of planes: c = alpha a b. */
 typedef struct split_product {
@@ -78,14 +84,22 @@ typedef struct split_product {
     float *partial; /* workspace, of as many bytes as was asked for */
 } split_product;
 
-size_t gpu_cuda_split16_hopper_workspace(const cuda_device *d,
-                                         const split_product *p);
-/* How long the kernel takes by the model that chooses its tiles: us. */
-double gpu_cuda_split16_hopper_time(const cuda_device *d, int64_t m, int64_t n,
-                                    int64_t k);
-/* Multiplies and certifies; g is for what is not certain. */
+/* Which tiles a product gets on Hopper, and how many blocks share a tile and
+ * its k: see split16_way.h. */
+typedef struct split_way {
+    enum { SHORT, TALL, SLICES, SQUARE, WIDE } kind;
+    int parts;
+    double time; /* us, by the model that chooses */
+} split_way;
+
+split_way gpu_cuda_split16_hopper_way(const cuda_device *d, int64_t m,
+                                      int64_t n, int64_t k);
+size_t gpu_cuda_split16_hopper_workspace(const split_product *p, split_way w);
+/* Multiplies and certifies; g is for what is not certain. Tells whether it
+ * does the edges too. */
 gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
-                                   const gpu_gemm *g);
+                                   split_way w, const gpu_gemm *g,
+                                   const split_edges *edges, int *has_edges);
 size_t gpu_cuda_split16_ampere_workspace(const cuda_device *d,
                                          const split_product *p);
 /* Only multiplies: gpu_cuda_split_repair comes behind it. */

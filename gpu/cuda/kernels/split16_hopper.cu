@@ -7,10 +7,11 @@
  * chain in it would drift. Tiles are 128 x 256 by pairs of blocks that share
  * b, or 128 x 128; where tiles are few, they are smaller (split16_small.h), or
  * k is cut into slices that meet in global memory and are added in a fixed
- * order.
+ * order. Blocks that have no tile left do c's edges (split16_edges.h).
  *
  * Limited by power first (the tensor cores reach 95 % of their cycles), then
  * by bytes: a pair moves 32 KiB from L2 for each 2.1 MFLOP. Needs sm_90a. */
+#include "split16_edges.h"
 #include "split16_ring.h"
 #include "split16_small.h"
 #include "split16_way.h"
@@ -21,6 +22,7 @@
 
 constexpr int SHARED =
     SLOTS * SLOT + barrier_bytes(SLOTS) + WARPS * STAGE + 1024;
+static_assert(SLOTS * SLOT >= EDGE_BYTES);
 
 /* Adds the slices of this block's share of the tile's rows, four at once a
  * warp: their loads must not wait for each other. */
@@ -127,12 +129,28 @@ __device__ __forceinline__ void consume(const split_product &p, const plan &q,
 }
 #endif
 
+/* What blocks do that have no tile left: c's edges, and what is not certain.
+ * shared: the ring. */
+__device__ __forceinline__ void finish_grid(const split_product &p,
+                                            const product<float> &g,
+                                            const edge_work &edges, int thread,
+                                            void *shared)
+{
+    bool has_edges = edges.below.units + edges.beside.units > 0;
+    if (has_edges)
+        multiply_edges(edges, thread, (char *)shared);
+    certify<1>(p, g, thread, (double *)shared);
+    if (has_edges && blockIdx.x == 0 && thread == 0)
+        *edges.ticket = 0; /* all have drawn: certify waits for them */
+}
+
 template <class G>
 __global__ void __launch_bounds__(THREADS, 1)
     multiply_planes(const __grid_constant__ maps m,
                     const __grid_constant__ split_product p,
                     const __grid_constant__ plan q,
-                    const __grid_constant__ product<float> g)
+                    const __grid_constant__ product<float> g,
+                    const __grid_constant__ edge_work edges)
 {
 #ifdef WGMMA
     extern __shared__ uint8_t raw[];
@@ -153,8 +171,8 @@ __global__ void __launch_bounds__(THREADS, 1)
         take_registers<MULTIPLY_REGISTERS>();
         if (products > 0)
             consume<G>(p, q, b, products, first, stride);
-        certify<1>(p, g, (int)threadIdx.x - FEED,
-                   (double *)__cvta_shared_to_generic(b.slots.first));
+        finish_grid(p, g, edges, (int)threadIdx.x - FEED,
+                    __cvta_shared_to_generic(b.slots.first));
     }
     if (G::PAIR > 1)
         cluster_sync(); /* the other block may still write here */
@@ -196,11 +214,14 @@ static map_shape columns_of(const split_planes *b, int groups, int planes)
             CU_TENSOR_MAP_L2_PROMOTION_L2_256B};
 }
 
-static gpu_status make_maps(cuda_device *d, const split_product *p, maps *out)
+/* Pairs bring b a plane at a time. */
+static gpu_status make_maps(cuda_device *d, const split_product *p, int is_pair,
+                            maps *out)
 {
     TRY(make_map(d, &p->a, rows_of(&p->a, SIDE, 2), &out->a));
     TRY(make_map(d, &p->a, rows_of(&p->a, SIDE, 1), &out->a_one));
-    TRY(make_map(d, &p->b, columns_of(&p->b, SIDE / 64, 2), &out->b));
+    if (!is_pair)
+        TRY(make_map(d, &p->b, columns_of(&p->b, SIDE / 64, 2), &out->b));
     return make_map(d, &p->b, columns_of(&p->b, SIDE / 64, 1), &out->b_one);
 }
 
@@ -216,11 +237,11 @@ static gpu_status prepare(cuda_device *d, void (*kernel)(Params...), int shared,
 }
 
 template <class G>
-static gpu_status launch(cuda_device *d, const split_product *p,
-                         const gpu_gemm *g, int slices)
+static gpu_status launch(cuda_device *d, const split_product *p, int slices,
+                         const gpu_gemm *g, const edge_work *edges)
 {
-    maps m;
-    TRY(make_maps(d, p, &m));
+    maps m = {};
+    TRY(make_maps(d, p, G::PAIR > 1, &m));
     plan q = {};
     q.steps = (int)ceil_div(p->k, DEPTH);
     q.down = (int)ceil_div(p->m, SIDE * G::PAIR);
@@ -234,7 +255,8 @@ static gpu_status launch(cuda_device *d, const split_product *p,
     int64_t most = d->sms / (G::PAIR * q.slices);
     int64_t blocks = smaller(tiles, most) * G::PAIR * q.slices;
     return launch_behind(d, multiply_planes<G>, dim3((unsigned)blocks), THREADS,
-                         SHARED, G::PAIR, m, *p, q, typed_product<float>(g));
+                         SHARED, G::PAIR, m, *p, q, typed_product<float>(g),
+                         *edges);
 }
 
 /* Short tiles with a team for each, or tall ones by pairs. */
@@ -257,41 +279,43 @@ static gpu_status launch_small(cuda_device *d, const split_product *p,
         SMALL_THREADS, G::SHARED, cluster, m, *p, q, typed_product<float>(g));
 }
 
-size_t gpu_cuda_split16_hopper_workspace(const cuda_device *d,
-                                         const split_product *p)
-{
-    way w = choose(d, p);
-    return w.kind != way::SLICES ? 0
-                                 : (size_t)(tiles_of(p, SIDE, SIDE) * w.parts) *
-                                       SIDE * SIDE * sizeof(float);
-}
-
-double gpu_cuda_split16_hopper_time(const cuda_device *d, int64_t m, int64_t n,
-                                    int64_t k)
+split_way gpu_cuda_split16_hopper_way(const cuda_device *d, int64_t m,
+                                      int64_t n, int64_t k)
 {
     split_product p = {};
     p.m = m;
     p.n = n;
     p.k = k;
-    return choose(d, &p).time;
+    return choose(d, &p);
+}
+
+size_t gpu_cuda_split16_hopper_workspace(const split_product *p, split_way w)
+{
+    return w.kind != split_way::SLICES
+               ? 0
+               : (size_t)(tiles_of(p, SIDE, SIDE) * w.parts) * SIDE * SIDE *
+                     sizeof(float);
 }
 
 /* Additions into the sums every 64 of k; every 32 where k is short or cut, as
  * there the error of the products themselves shows more. */
 gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
-                                   const gpu_gemm *g)
+                                   split_way w, const gpu_gemm *g,
+                                   const split_edges *edges, int *has_edges)
 {
-    way w = choose(d, p);
     int is_short = p->k < 512;
-    if (w.kind == way::SHORT)
+    edge_work work = plan_edges(edges, p->tickets + SPLIT_EDGES, has_edges);
+    if (w.kind == split_way::SHORT || w.kind == split_way::TALL)
+        *has_edges = 0;
+    if (w.kind == split_way::SHORT)
         return launch_small<short_tile>(d, p, g, w.parts);
-    if (w.kind == way::TALL)
+    if (w.kind == split_way::TALL)
         return launch_small<tall_tile>(d, p, g, w.parts);
-    if (w.kind == way::SLICES)
-        return launch<square32>(d, p, g, w.parts);
-    if (w.kind == way::WIDE)
-        return is_short ? launch<wide32>(d, p, g, 1)
-                        : launch<wide64>(d, p, g, 1);
-    return is_short ? launch<square32>(d, p, g, 1)
-                    : launch<square64>(d, p, g, 1);
+    if (w.kind == split_way::SLICES)
+        return launch<square32>(d, p, w.parts, g, &work);
+    if (w.kind == split_way::WIDE)
+        return is_short ? launch<wide32>(d, p, 1, g, &work)
+                        : launch<wide64>(d, p, 1, g, &work);
+    return is_short ? launch<square32>(d, p, 1, g, &work)
+                    : launch<square64>(d, p, 1, g, &work);
 }

@@ -5,13 +5,6 @@
 
 #include "split16_team.h"
 
-/* parts: how many blocks share a tile, and its k. */
-typedef struct way {
-    enum { SHORT, TALL, SLICES, SQUARE, WIDE } kind;
-    int parts;
-    double time;
-} way;
-
 /* Microseconds, from one H200: of a step of k in a tile of each kind; of
  * 16 KiB from L2 when all blocks ask at once; of a tile's beginning and end;
  * of what joins parts of k in a team, and in global memory, there and for
@@ -49,38 +42,39 @@ static double short_time(const cuda_device *d, const split_product *p, int team)
            (team > 1 ? JOIN_NEAR : 0);
 }
 
-static void consider(way *best, way w)
+static void consider(split_way *best, split_way w)
 {
     if (w.time < best->time)
         *best = w;
 }
 
 static void consider_small(const cuda_device *d, const split_product *p,
-                           way *best)
+                           split_way *best)
 {
     int64_t steps = ceil_div(p->k, DEPTH), squares = tiles_of(p, 128, 128);
     if (squares <= MOST_ROUNDS * (d->sms / 2))
-        consider(best, {way::TALL, 2,
+        consider(best, {split_way::TALL, 2,
                         time_of(squares, d->sms / 2, steps, TALL_STEP, 4)});
     if (tiles_of(p, 64, 64) > MOST_ROUNDS * d->sms)
         return;
     for (int team = 1; team <= MOST_TEAM; team++)
         if (team == 1 || steps >= team * 2)
-            consider(best, {way::SHORT, team, short_time(d, p, team)});
+            consider(best, {split_way::SHORT, team, short_time(d, p, team)});
 }
 
 /* The least time of all. Slices must all run at once; a part of k has at least
  * two steps. */
-static way choose(const cuda_device *d, const split_product *p)
+static split_way choose(const cuda_device *d, const split_product *p)
 {
     int64_t steps = ceil_div(p->k, DEPTH), squares = tiles_of(p, 128, 128);
     int64_t pairs = tiles_of(p, 256, 256), sms = d->sms;
-    way best = {way::SQUARE, 1, time_of(squares, sms, steps, SQUARE_STEP, 4)};
-    consider(&best,
-             {way::WIDE, 1, time_of(pairs, sms / 2, steps, WIDE_STEP, 8)});
+    split_way best = {split_way::SQUARE, 1,
+                      time_of(squares, sms, steps, SQUARE_STEP, 4)};
+    consider(&best, {split_way::WIDE, 1,
+                     time_of(pairs, sms / 2, steps, WIDE_STEP, 8)});
     consider_small(d, p, &best);
     for (int n = 2; squares * n <= sms && steps >= n * 2; n *= 2)
-        consider(&best, {way::SLICES, n,
+        consider(&best, {split_way::SLICES, n,
                          JOIN_FAR + JOIN_EACH * n +
                              time_of(squares, sms / n, ceil_div(steps, n),
                                      SQUARE_STEP, 4.0 * n)});

@@ -80,7 +80,8 @@ __device__ __noinline__ void mend_apart(const split_product &p,
     mend<ID>(p, g, count, again, thread, shared);
 }
 
-/* shared: REDO_BYTES and more, which nothing else uses any longer. */
+/* shared: REDO_BYTES and more, which nothing else uses any longer. Only where
+ * p.redoes: there is no gate to open. */
 template <int ID>
 __device__ __forceinline__ void certify(const split_product &p,
                                         const product<float> &g, int thread,
@@ -96,8 +97,6 @@ __device__ __forceinline__ void certify(const split_product &p,
     redo_sync<ID>(); /* all are */
     unsigned count = *said;
     int again = is_to_redo(p, count);
-    if (blockIdx.x == 0 && thread == 0 && !p.redoes)
-        *p.gate = again;
     if (count == 0 && !again)
         return;
     redo_sync<ID>(); /* what was said is read */

@@ -149,14 +149,17 @@ __device__ __forceinline__ float4 load_group(const float4 *p, bool wanted)
     return wanted ? *p : make_float4(0, 0, 0, 0);
 }
 
-/* Four neighbours out of the two aligned groups that hold them. Groups are
- * read whole: see gpu_cuda_alloc. */
-__device__ __forceinline__ float4 load_across(const float *p, int64_t left)
+/* Elements of the 16 bytes that hold one, before it. */
+__device__ __forceinline__ int shift_of(const float *p)
 {
-    int shift = (int)((uintptr_t)p >> 2 & 3); /* the same in a whole warp */
-    const float4 *group = (const float4 *)(p - shift);
-    float4 a = load_group(group, left > 0);
-    float4 b = load_group(group + 1, shift > 0 && shift + left > 4);
+    return (int)((uintptr_t)p >> 2 & 3);
+}
+
+/* Four neighbours from a's shift-th on, where b is the next group; zeros where
+ * fewer are left. */
+__device__ __forceinline__ float4 join_groups(float4 a, float4 b, int shift,
+                                              int left)
+{
     float x = shift & 2 ? a.z : a.x, y = shift & 2 ? a.w : a.y;
     float z = shift & 2 ? b.x : a.z, w = shift & 2 ? b.y : a.w;
     float next = shift & 2 ? b.z : b.x;
@@ -166,6 +169,17 @@ __device__ __forceinline__ float4 load_across(const float *p, int64_t left)
     w = shift & 1 ? next : w;
     return make_float4(left > 0 ? x : 0, left > 1 ? y : 0, left > 2 ? z : 0,
                        left > 3 ? w : 0);
+}
+
+/* Four neighbours out of the two aligned groups that hold them. Groups are
+ * read whole: see gpu_cuda_alloc. */
+__device__ __forceinline__ float4 load_across(const float *p, int64_t left)
+{
+    int shift = shift_of(p); /* the same in a whole warp */
+    const float4 *group = (const float4 *)(p - shift);
+    float4 a = load_group(group, left > 0);
+    float4 b = load_group(group + 1, shift > 0 && shift + left > 4);
+    return join_groups(a, b, shift, (int)left);
 }
 
 /* The next four elements of a line, zeros where fewer are left. Without
@@ -189,12 +203,15 @@ __device__ __forceinline__ unsigned magnitude4(float4 v)
                max(magnitude(v.z), magnitude(v.w)));
 }
 
-/* Cuts four neighbours that go to place `at` of both planes. A plain store of
- * two words would become two stores. */
+/* Cuts four neighbours that go to place `at` of both planes; counts what was
+ * lost of each, or of all. A plain store of two words would become two stores.
+ */
+template <int COUNTS>
 __device__ __forceinline__ void cut_four(const split_planes &to, float4 v,
                                          const scale (&f)[4], int64_t at,
-                                         int (&lost)[4], tally *seen)
+                                         int (&lost)[COUNTS], tally *seen)
 {
+    static_assert(COUNTS == 1 || COUNTS == 4);
     if (!seen->fractional)
         seen->fractional = is_fractional(v.x) | is_fractional(v.y) |
                            is_fractional(v.z) | is_fractional(v.w);
@@ -203,8 +220,8 @@ __device__ __forceinline__ void cut_four(const split_planes &to, float4 v,
     __stcg((uint2 *)(to.planes + at), make_uint2(left.hi, right.hi));
     __stcg((uint2 *)(to.planes + at + to.plane), make_uint2(left.lo, right.lo));
     if (is_small(left) || is_small(right)) {
-        count_lost(left, &lost[0], &lost[1]);
-        count_lost(right, &lost[2], &lost[3]);
+        count_lost(left, &lost[0], &lost[1 % COUNTS]);
+        count_lost(right, &lost[2 % COUNTS], &lost[3 % COUNTS]);
     }
 }
 

@@ -1,0 +1,75 @@
+/* Histograms on the GPU: every block counts in shared memory, then adds to the
+ * whole. */
+#include "view.h"
+
+enum { THREADS = 256, ITEMS = 8, BLOCKS_PER_SM = 5 };
+
+typedef struct bins_job {
+    gpu_view v;
+    gpu_bins how;
+    int64_t size;
+    unsigned long long *counts;
+} bins_job;
+
+/* Equal neighbours are counted in a register, so that a matrix of zeros is no
+ * queue for one bin. Integer sums have no order. */
+__global__ void __launch_bounds__(THREADS)
+    bins_kernel(const __grid_constant__ bins_job job)
+{
+    extern __shared__ unsigned own[];
+    for (int b = threadIdx.x; b < job.how.count; b += THREADS)
+        own[b] = 0;
+    __syncthreads(); /* own is empty */
+    double low = job.how.low * job.how.scale;
+    int last = -1;
+    unsigned run = 0;
+    int64_t step = (int64_t)gridDim.x * THREADS;
+    for (int64_t first = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+         first < job.size; first += ITEMS * step) {
+        double x[ITEMS];
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++)
+            x[k] = first + k * step < job.size
+                       ? load<double>(job.v, place_of(job.v, first + k * step))
+                       : __longlong_as_double(0x7ff8000000000000);
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++) {
+            if (!(x[k] >= job.how.low && x[k] <= job.how.high))
+                continue;
+            int bin = (int)((x[k] * job.how.scale - low) * job.how.per_unit);
+            bin = min(bin, job.how.count - 1);
+            if (bin != last) {
+                if (run > 0)
+                    atomicAdd(&own[last], run);
+                last = bin;
+                run = 0;
+            }
+            run++;
+        }
+    }
+    if (run > 0)
+        atomicAdd(&own[last], run);
+    __syncthreads(); /* own is complete */
+    for (int b = threadIdx.x; b < job.how.count; b += THREADS)
+        if (own[b] > 0)
+            atomicAdd(&job.counts[b], (unsigned long long)own[b]);
+}
+
+gpu_status gpu_cuda_bins(void *device, const gpu_view *v, const gpu_bins *how,
+                         int64_t *counts)
+{
+    ENTER(d, device);
+    bins_job job = {*v, *how, v->rows * v->cols, NULL};
+    size_t bytes = (size_t)how->count * sizeof *job.counts;
+    if (stride_size(v->row_stride) < stride_size(v->col_stride))
+        swap_axes(&job.v);
+    flatten(&job.v);
+    TRY(gpu_cuda_scratch(d, bytes, (void **)&job.counts));
+    CHECK(d, cudaMemsetAsync(job.counts, 0, bytes, d->stream));
+    unsigned blocks = (unsigned)smaller(ceil_div(job.size, THREADS * ITEMS),
+                                        (int64_t)d->sms * BLOCKS_PER_SM);
+    bins_kernel<<<blocks, THREADS, how->count * sizeof(unsigned), d->stream>>>(
+        job);
+    LAUNCHED(d);
+    return gpu_cuda_download(device, counts, job.counts, bytes);
+}

@@ -1,0 +1,320 @@
+/* hist: how the elements of a matrix are distributed. The device finds their
+ * range in one pass and counts them in another. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "format.h"
+#include "make.h"
+#include "matrix.h"
+#include "picture.h"
+
+enum { MOST_BARS = 20, LEAST_BARS = 4, FILE_BARS = 100 };
+
+/* Bin i is first + i * step … , or its number where all are whole. */
+typedef struct histogram {
+    gpu_matrix values; /* borrowed: the matrix, or a sparse one's entries */
+    gpu_survey survey;
+    double first, step;
+    int bins, are_whole;
+    int64_t *counts;
+    int64_t outside;
+} histogram;
+
+/* --- bins ----------------------------------------------------------------- */
+
+/* Are all elements whole numbers? */
+static int is_whole(lua_State *L, const gpu_matrix *m)
+{
+    gpu_program p;
+    double fractions = 1;
+    gpu_program_start(&p, 1);
+    int whole = gpu_program_add(&p, GPU_OP_floor, 0, 0, 0);
+    gpu_program_add(&p, GPU_OP_ne, 0, whole, 0);
+    p.reduction = GPU_REDUCE_any;
+    gpu_pause_trace(1);
+    lumat_try(L, gpu_reduce_all("hist", &p, &m, &fractions));
+    gpu_pause_trace(0);
+    return fractions == 0;
+}
+
+/* The smallest of 1, 2, 5, 10 … that is not below x. */
+static double nice_above(double x)
+{
+    double power = pow(10, floor(log10(x)));
+    double mantissa = x / power;
+    return power * (mantissa <= 1   ? 1
+                    : mantissa <= 2 ? 2
+                    : mantissa <= 5 ? 5
+                                    : 10);
+}
+
+static void cut_evenly(histogram *h, double low, double high, int bins)
+{
+    h->first = low;
+    h->bins = low == high ? 1 : bins;
+    h->step = high / h->bins - low / h->bins;
+}
+
+/* At edges with few digits, where the range is not too far from 0 for it. */
+static void cut_nicely(histogram *h, double low, double high, int most)
+{
+    double step = low < high && isfinite(high - low)
+                      ? nice_above((high - low) / most)
+                      : 0;
+    if (!(step > fmax(fabs(low), fabs(high)) * 1e-12) || !isnormal(step)) {
+        cut_evenly(h, low, high, most);
+        return;
+    }
+    h->step = step;
+    h->first = floor(low / step) * step;
+    h->bins = (int)fmax(ceil(high / step) - floor(low / step), 1);
+}
+
+/* A bar for each number, when there are few and none between. */
+static int cut_whole(lua_State *L, histogram *h, double low, double high)
+{
+    if (h->survey.nan > 0 || high - low >= MOST_BARS || low != floor(low) ||
+        high != floor(high) || fabs(low) > 1e15 || !is_whole(L, &h->values))
+        return 0;
+    h->first = low;
+    h->step = 1;
+    h->bins = (int)(high - low) + 1;
+    h->are_whole = 1;
+    return 1;
+}
+
+static void cut_bins(lua_State *L, histogram *h, int arg, int asked, int most)
+{
+    double low = lumat_option_number(L, arg, "low", h->survey.min);
+    double high = lumat_option_number(L, arg, "high", h->survey.max);
+    if (!(low <= high) || !isfinite(low) || !isfinite(high))
+        lumat_raise(L, "hist: the range %f to %f is not one", low, high);
+    if (low != h->survey.min || high != h->survey.max)
+        cut_evenly(h, low, high, asked ? asked : most);
+    else if (asked)
+        cut_evenly(h, low, high, asked);
+    else if (!cut_whole(L, h, low, high))
+        cut_nicely(h, low, high, most);
+}
+
+static void count_bins(lua_State *L, histogram *h, int arg)
+{
+    double low = h->first, high = h->first + h->step * h->bins;
+    int64_t counted = 0;
+    if (!h->are_whole && (!isfinite(high) || high < h->survey.max))
+        high = fmax(h->survey.max, low);
+    high = lumat_option_number(L, arg, "high", high);
+    h->counts = lua_newuserdatauv(L, (size_t)h->bins * sizeof *h->counts, 0);
+    lumat_try(L, gpu_count_bins(&h->values, low, high, h->bins, h->counts));
+    for (int i = 0; i < h->bins; i++)
+        counted += h->counts[i];
+    h->outside = h->survey.finite - counted;
+}
+
+/* --- drawing -------------------------------------------------------------- */
+
+/* Digits with which neighbouring edges differ. */
+static int edge_digits(const histogram *h)
+{
+    double most = fmax(fabs(h->first), fabs(h->first + h->step * h->bins));
+    double apart = h->step > 0 ? most / h->step : 1;
+    int digits = apart > 0 && isfinite(apart) ? (int)ceil(log10(apart)) + 2 : 3;
+    return digits < 3 ? 3 : digits > 17 ? 17 : digits;
+}
+
+static void edge_text(const histogram *h, int i, char out[LUMAT_BRIEF])
+{
+    double x = h->first + h->step * i;
+    if (fabs(x) < h->step * 1e-9)
+        x = 0;
+    lumat_brief(x, edge_digits(h), out);
+}
+
+/* Columns that the labels, and the counts, need. */
+static void measure(const histogram *h, int *edge, int *count)
+{
+    char text[64];
+    lumat_text t = {text, 0, sizeof text};
+    *edge = *count = 0;
+    for (int i = 0; i <= h->bins; i++) {
+        edge_text(h, i, text);
+        *edge = (int)fmax(*edge, (double)strlen(text));
+    }
+    for (int i = 0; i < h->bins; i++) {
+        t.length = 0;
+        lumat_put_count(&t, h->counts[i]);
+        *count = (int)fmax(*count, (double)t.length);
+    }
+}
+
+static void put_label(lumat_text *t, const lumat_style *s, const histogram *h,
+                      int i, int width)
+{
+    char low[LUMAT_BRIEF], high[LUMAT_BRIEF];
+    edge_text(h, i, low);
+    edge_text(h, i + 1, high);
+    if (h->are_whole || h->bins == 1)
+        lumat_putf(t, "  %*s ", width, low);
+    else if (s->width < 40)
+        lumat_putf(t, " %*s ", width, low);
+    else
+        lumat_putf(t, "  %*s %s %*s ", width, low, s->ascii ? ".." : "…", width,
+                   high);
+}
+
+static void put_left_out(lumat_text *t, const lumat_style *s,
+                         const histogram *h)
+{
+    char piece[96];
+    lumat_flow flow = {t, s->width, 2, 4, 0};
+    const struct {
+        const char *format;
+        int64_t count;
+    } notes[] = {{"%lld NaN left out", h->survey.nan},
+                 {"%lld Inf left out", h->survey.inf},
+                 {"%lld outside the range", h->outside}};
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+        if (notes[i].count == 0)
+            continue;
+        if (flow.column == 0)
+            lumat_put(t, "\n");
+        snprintf(piece, sizeof piece, notes[i].format,
+                 (long long)notes[i].count);
+        lumat_flow_add(&flow, piece);
+    }
+}
+
+static void draw(lumat_text *t, const lumat_style *s, const histogram *h)
+{
+    int edge, count;
+    int64_t most = 1;
+    measure(h, &edge, &count);
+    for (int i = 0; i < h->bins; i++)
+        most = h->counts[i] > most ? h->counts[i] : most;
+    for (int i = 0; i < h->bins; i++) {
+        char label[128];
+        lumat_text l = {label, 0, sizeof label};
+        put_label(&l, s, h, i, edge);
+        int room = s->width - lumat_columns(label) - count - 3;
+        lumat_put(t, i > 0 ? "\n" : "");
+        lumat_put_dim(t, s, label);
+        lumat_put(t, s->ascii ? "|" : "│");
+        lumat_put_bar(t, s, (double)h->counts[i] / (double)most,
+                      room > 1 ? room : 1);
+        lumat_put(t, " ");
+        lumat_put_count(t, h->counts[i]);
+    }
+    put_left_out(t, s, h);
+}
+
+/* --- the function --------------------------------------------------------- */
+
+/* A number for the bins may stand before the options. */
+static int take_bins(lua_State *L, int *arg)
+{
+    char text[LUMAT_BRIEF];
+    double bins = 0;
+    *arg = 2;
+    if (lua_type(L, 2) == LUA_TNUMBER) {
+        bins = lua_tonumber(L, 2);
+        *arg = 3;
+    } else {
+        bins = lumat_option_number(L, 2, "bins", 0);
+        if (bins == 0)
+            return 0;
+    }
+    if (!(bins >= 1 && bins <= GPU_MOST_BINS) || bins != floor(bins))
+        lumat_raise(L, "hist: %s bins: use 1 to %d", lumat_brief(bins, 6, text),
+                    GPU_MOST_BINS);
+    return (int)bins;
+}
+
+static void push_edges(lua_State *L, const histogram *h)
+{
+    lua_createtable(L, h->bins + 1, 0);
+    for (int i = 0; i <= h->bins; i++) {
+        lua_pushnumber(L, h->first + h->step * i);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+static void push_counts(lua_State *L, const histogram *h)
+{
+    lua_createtable(L, h->bins, 0);
+    for (int i = 0; i < h->bins; i++) {
+        lua_pushinteger(L, h->counts[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+/* Takes the elements' range and kind. */
+static void look_at(lua_State *L, const lumat_subject *s, histogram *h)
+{
+    h->values = s->sparse ? s->sparse->values : s->dense;
+    if (gpu_size(&h->values) == 0)
+        lumat_raise(L, "hist: the matrix has no entries");
+    lumat_try(L, gpu_take_survey(&h->values, &h->survey));
+    if (h->survey.finite == 0)
+        lumat_raise(L, "hist: none of the %I elements is finite",
+                    (LUAI_UACINT)gpu_size(&h->values));
+}
+
+static int most_bars(const lumat_style *s)
+{
+    int lines = lumat_picture_lines(s);
+    return lines > MOST_BARS    ? MOST_BARS
+           : lines < LEAST_BARS ? LEAST_BARS
+                                : lines;
+}
+
+static int write_file(lua_State *L, const histogram *h)
+{
+    push_edges(L, h);
+    push_counts(L, h);
+    lumat_push_headline(L, 1);
+    lumat_write_picture(L, 3);
+    return 1;
+}
+
+/* hist(A [, bins] [, options]) */
+static int hist(lua_State *L)
+{
+    int arg, bins = take_bins(L, &arg);
+    lumat_subject s;
+    lumat_text t;
+    histogram h = {.outside = 0};
+    lumat_style style =
+        lumat_picture_style(L, arg, "bins width height low high file");
+    lua_settop(L, arg);
+    lumat_check_subject(L, 1, &s);
+    look_at(L, &s, &h);
+    int to_file = lua_istable(L, arg) && lua_getfield(L, arg, "file");
+    cut_bins(L, &h, arg, bins, to_file ? FILE_BARS : most_bars(&style));
+    count_bins(L, &h, arg);
+    if (lumat_wants_file(L, arg, "hist"))
+        return write_file(L, &h);
+    size_t line = 4 * (size_t)style.width + 256;
+    lumat_new_text(L, &t, (size_t)h.bins * line + 1024);
+    lumat_put_headline(L, 1, &t);
+    draw(&t, &style, &h);
+    lua_newtable(L);
+    push_edges(L, &h);
+    lua_setfield(L, -2, "edges");
+    push_counts(L, &h);
+    lua_setfield(L, -2, "counts");
+    lumat_show_as(L, &t);
+    return 1;
+}
+
+static const lumat_function functions[] = {
+    {"hist", hist, 1,
+     "hist(A [, bins] [, {bins=, width=, height=, low=, high=, file=}])",
+     "How many elements lie where, as bars; fields counts and edges. NaN and "
+     "Inf are left out; of a sparse matrix, entries are counted. Also :hist A.",
+     "vec(hist(vec{1, 2, 2, 3}).counts)", "{1, 2, 1}"},
+    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+
+void lumat_open_histogram(lua_State *L)
+{
+    lumat_register(L, functions);
+}

@@ -1,0 +1,39 @@
+-- Every product checked as it is made.
+local checks = require "lumat.checks"
+local later = {}
+local trace = require "lumat.trace"
+local format, type = string.format, type
+
+local function text_of(found)
+    local state = found.on and "products are checked" or
+        "products are not checked"
+    if found.products == 0 then
+        return state .. (found.on and "; none so far" or
+            ": checking(true) checks each one")
+    end
+    return format("%s; %d so far, all right: at most %.2g of the bound, by " ..
+        "%s%s", state, found.products, found.worst, found.kernel,
+        found.partly > 0 and format("; %d in part, as they have NaN or Inf",
+            found.partly) or "")
+end
+
+local function failed_text(found)
+    return format("%s; %d so far, at worst %.3g times the bound, by %s: WRONG",
+        found.on and "products are checked" or "products are not checked",
+        found.products, found.worst, found.kernel)
+end
+
+function later.checking(on)
+    if on ~= nil and type(on) ~= "boolean" then
+        checks.fail("checking", "%s is neither true nor false",
+            checks.brief(on))
+    end
+    local found = {}
+    if on ~= nil then trace.checking(on) end
+    found.products, found.partly, found.worst, found.on, found.kernel =
+        trace.checking()
+    return checks.shown(found, found.worst <= 1 and text_of(found) or
+        failed_text(found))
+end
+
+return later
