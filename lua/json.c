@@ -246,8 +246,7 @@ static int read_code(reader *r, luaL_Buffer *b)
         if (low < 0xDC00 || low > 0xDFFF)
             return 0;
         c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
-    }
-    else if (c >= 0xD800 && c <= 0xDFFF)
+    } else if (c >= 0xD800 && c <= 0xDFFF)
         return 0; /* half a character */
     if (c < 0)
         return 0;

@@ -45,10 +45,9 @@ static unsigned long long start_of(long pid)
     if (read_small(path, text, sizeof text) <= 0)
         return 0;
     const char *p = strrchr(text, ')'); /* names may have anything in them */
-    for (int i = 2; p && i < 22; i++)
-        if ((p = strchr(p + 1, ' ')) == NULL)
-            return 0;
-    if (p)
+    for (int i = 2; p != NULL && i < 22; i++)
+        p = strchr(p + 1, ' ');
+    if (p != NULL)
         sscanf(p, "%llu", &start);
     return start;
 }

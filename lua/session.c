@@ -7,6 +7,7 @@
 #include "undefined.h"
 
 #include "lualib.h"
+#include <ctype.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -252,16 +253,32 @@ void lumat_set_ans(lua_State *L, int index)
 
 /* --- stopping ------------------------------------------------------------- */
 
+/* A file of lua/std or the like: its lines say nothing to the user. */
+static int is_of_library(const char *source)
+{
+    return *source == '=' && islower((unsigned char)source[1]) &&
+           strcmp(source, "=" LUMAT_CHUNK) != 0 &&
+           strcmp(source, "=stdin") != 0;
+}
+
 /* Stays in place until the call that is being stopped ends, so that code
  * which catches errors does not go on. */
 static void stop(lua_State *L, lua_Debug *ar)
 {
-    (void)ar;
     if (!stopping) { /* a coroutine that outlived its call */
         lua_sethook(L, NULL, 0, 0);
         return;
     }
+    lua_getinfo(L, "S", ar);
+    if (*ar->what == 'C' && ar->event != LUA_HOOKRET)
+        return; /* what closes variables has to run */
     gpu_fail(GPU_INTERRUPTED, "interrupted");
+    lua_Debug caller; /* whose line the message would have */
+    int known = lua_getstack(L, 1, &caller) && lua_getinfo(L, "S", &caller);
+    if (known && is_of_library(caller.source)) {
+        lua_pushliteral(L, "interrupted");
+        lua_error(L);
+    }
     luaL_error(L, "interrupted");
 }
 

@@ -138,7 +138,9 @@ end
 function bar:is_due()
     if self.quiet then return false end
     local now = library.clock()
-    if self.columns() then return now - self.shown >= 0.1 end
+    if self.columns() then -- often, unless that takes long itself
+        return now - self.shown >= smaller(0.1, 10 * (self.took or 0))
+    end
     if self.shown < 0 then self.shown = now end -- a log waits first
     return now - self.shown >= self.pause
 end

@@ -528,6 +528,12 @@ local function settle_rows(run)
         if codes then refuse_stale(run.e, store, codes) end
         return
     end
+    local others = o.resume == false and not run.e.rank and store:workers()
+    if others and #others > 0 then
+        fail("run", "%s is being measured (process %d on %s): run{resume = " ..
+            "false} would take its points away; wait for it or stop it",
+            store.dir, others[1].pid, others[1].host)
+    end
     settle_stale(run)
     if o.resume == false and next(store.rows) then
         for _, code in ipairs(store:accepted(run.code.hash)) do

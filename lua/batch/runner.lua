@@ -101,6 +101,8 @@ end
 
 local function show(run, hands)
     if not run.bar:is_due() then return end
+    local start = library.clock()
+    run.store:refresh()
     local done, failed, cost = runner.count(run)
     local total, last = #run.points, run.store.last
     learn(run)
@@ -108,6 +110,7 @@ local function show(run, hands)
     run.bar:show{done = done, failed = failed, total = total,
         left = left and left / larger(1, hands),
         last = last and last ~= run.first_last and told(last, run.names) or nil}
+    run.bar.took = library.clock() - start
 end
 runner.show = show
 

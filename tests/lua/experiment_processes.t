@@ -109,6 +109,11 @@ like($err, qr/^join: 1 worker at work here already \(process \d+ on \S+\): the p
      'and says so');
 done_once('runs/join', 8, 'joined');
 
+script('anew', 'sleep(0.2)', 'resume = false, quiet = true');
+($code, $out, $err) = run('$lumat anew.lua & sleep 0.4; $lumat anew.lua; wait');
+like($err, qr{runs/anew is being measured \(process \d+ on \S+\)}, 'nothing is done anew under way');
+is($out, $all, 'the other run goes on');
+
 # --- launchers -----------------------------------------------------------------
 script('ranks', 'sleep(0.02)', 'retry_failed = true');
 my $ranks = join ' ', map {
