@@ -69,7 +69,7 @@ static void push_manual(lua_State *L)
     set_registered(L, "help", "lumat.help");
     set_registered(L, "methods", "lumat.methods");
     for (const lumat_std *file = lumat_std_files; file->name; file++)
-        if (file->late)
+        if (file->when == LUMAT_FOR_HELP)
             run_file(L, file);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, "lumat.manual");

@@ -52,45 +52,52 @@ void lumat_register(lua_State *L, const lumat_function *f)
 
 /* --- the part written in Lua ---------------------------------------------- */
 
-/* Calls a file of lua/std with the library, the methods, the help and what
- * scripts must not have. */
-static void run_std(lua_State *L, const lumat_std *s, int results)
+/* Calls a file with the library, the methods, the help and what scripts must
+ * not have. */
+static void run_file(lua_State *L, const lumat_std *s, int results)
 {
     lua_pushfstring(L, "=%s", s->name);
     if (luaL_loadbufferx(L, s->text, s->length, lua_tostring(L, -1), "t"))
         lua_error(L);
+    lua_remove(L, -2);
+    if (s->when == LUMAT_WHEN_REQUIRED) {
+        /* Whatever the user did to his globals, those of the start serve. */
+        lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
+        lua_setupvalue(L, -2, 1);
+    }
     for (int i = 0; i < 3; i++)
         lua_getfield(L, LUA_REGISTRYINDEX, tables[i]);
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.private");
     lua_call(L, 4, results);
-    lua_remove(L, -1 - results);
 }
 
-static int load_later(lua_State *L)
+/* Upvalue: a file. */
+static int run_required(lua_State *L)
 {
-    run_std(L, lua_touserdata(L, lua_upvalueindex(1)), 1);
+    run_file(L, lua_touserdata(L, lua_upvalueindex(1)), 1);
     return 1;
 }
 
-/* What few sessions use costs nothing before: require "lumat.later_…". */
-static void prepare_later(lua_State *L, const lumat_std *s)
+/* What few sessions use costs nothing before: require "lumat.NAME". */
+static void set_required(lua_State *L, const lumat_std *s)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     lua_pushfstring(L, "lumat.%s", s->name);
     lua_pushlightuserdata(L, (void *)s);
-    lua_pushcclosure(L, load_later, 1);
+    lua_pushcclosure(L, run_required, 1);
     lua_settable(L, -3);
     lua_pop(L, 1);
 }
 
-/* Each file adds to what it is called with; but for those called later_. */
+/* Each file adds to what it is called with. */
 void lumat_open_std(lua_State *L)
 {
-    for (const lumat_std *s = lumat_std_files; s->name; s++)
-        if (strncmp(s->name, "later_", 6) == 0)
-            prepare_later(L, s);
-        else if (!s->late)
-            run_std(L, s, 0);
+    for (const lumat_std *s = lumat_std_files; s->name; s++) {
+        if (s->when == LUMAT_WHEN_REQUIRED)
+            set_required(L, s);
+        else if (s->when == LUMAT_AT_START)
+            run_file(L, s, 0);
+    }
 }
 
 /* "name name name" of a table's keys, for suggestions. */

@@ -1,5 +1,6 @@
 /* How chunks and data come in: Lua's loaders with precompiled chunks refused,
  * `load` for data files as well, and what --safe takes away. */
+#include "journal.h"
 #include "library.h"
 
 #include "lualib.h"
@@ -169,4 +170,5 @@ void lumat_make_safe(lua_State *L)
     lua_pushnil(L);
     lua_setfield(L, -2, "debug");
     lua_pop(L, 1);
+    lumat_start_no_processes(L);
 }

@@ -118,11 +118,13 @@ int lumat_raise_incomplete(lua_State *L)
  * runs any more is left alone. */
 static void stop(lua_State *L, lua_Debug *ar)
 {
-    (void)ar;
     if (!stopping) { /* a coroutine that outlived its call */
         lua_sethook(L, NULL, 0, 0);
         return;
     }
+    lua_getinfo(L, "S", ar);
+    if (*ar->what == 'C' && ar->event != LUA_HOOKRET)
+        return; /* what closes variables has to run */
     gpu_fail(GPU_INTERRUPTED, "interrupted");
     if (push_interrupted(L))
         lua_error(L);

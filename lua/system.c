@@ -1,5 +1,6 @@
 /* Functions about the machine and the program: clocks, devices, counters,
  * help, defaults; and opening a whole state. */
+#include "journal.h"
 #include "library.h"
 #include "lumat.h"
 #include "cost.h"
@@ -245,6 +246,8 @@ static int open_all(lua_State *L)
     lumat_open_who(L);
     lumat_open_screens(L);
     lumat_open_parts(L);
+    lumat_open_texts(L);
+    lumat_open_journal(L);
     lumat_open_trace(L);
     lumat_open_stopwatch(L);
     lumat_open_profile(L);

@@ -63,6 +63,8 @@ manual.chapters = {
         "rate peak bench",
         "stats tracing profile",
         "how made_by transcript"},
+    {"Batch experiments",
+        "experiment pow2 bench"},
     {"The session",
         "help who view last settings",
         "default_dtype settings"},

@@ -41,6 +41,10 @@ local special = {
     bench = {seconds = "how long to repeat f (0.3)", least = "at least so many runs (5)",
              runs = "so many runs, whatever time they take",
              device = "the one whose work is timed; else the default device"},
+    experiment = {
+        name = "letters, digits, _ . and -: names the run directory, too",
+        axes = "a table: parameter = its values, a list or what experiment.range … give",
+        measure = "function(p, state): the seconds of one run, or a function to be timed"},
     race = {seconds = "how long to time each kernel (0.2)"},
     verify = {kernel = "the kernel whose bound is meant",
               bound = "a bound given as a number"},

@@ -18,7 +18,7 @@ local exit_codes = {
     {"3", "no usable GPU though asked for"}, {"4", "out of memory"},
     {"130", "interrupted"}}
 
-local order = {"scripts", "startup", "keys", "operators", "indexing",
+local order = {"scripts", "experiments", "results", "startup", "keys", "operators", "indexing",
                "properties", "printing", "devices", "memory", "errors", "lua"}
 
 -- Functions that are in no chapter.

@@ -24,6 +24,61 @@ topics.first = {title = "First things", {
     {":help   :who   :quit", "the commands; your variables; leave (or Ctrl-D)"},
 }}
 
+topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
+    "e:run{…} measures the points that are not done yet, each of them once, " ..
+    "however often it is started and stopped. Its options, in a table; those " ..
+    "with -- also as words behind the script's name:",
+    {
+        {"workers = 4  --workers=4", "so many processes, a GPU each where there are several: " ..
+            "they run the same script, silently, up to this run"},
+        {"devices = {\"cuda:1\"}", "the devices of workers, in turn"},
+        {"shard = \"2/8\"  --shard=2/8", "the second of eight parts"},
+        {"budget = \"10m\"  --budget=10m", "no point is begun after this time: 90s, 10m, 2h"},
+        {"only = function(p) …", "the points it is true for"},
+        {"retry_failed = true  --retry-failed", "does those that failed again"},
+        {"resume = false", "measures everything anew"},
+        {"stale = \"drop\"", "measures anew what other code measured; \"keep\" lets it count"},
+        {"mix = true", "adds to the rows of another machine or device"},
+        {"order = \"given\"", "of the points: else \"longest\" first for workers where costs " ..
+            "are known, or \"interleaved\", as if shuffled"},
+        {"quiet = true  --quiet", "no progress"},
+    },
+    "A point is the same while its parameters, version, lumat and the text of " ..
+    "measure, setup and check are, with the numbers and functions they refer " ..
+    "to; comments do not count, nor does what the axes have besides.",
+    "The same script under mpirun or srun: every rank takes part, the first " ..
+    "one alone prints. Any other processes started with it share the points " ..
+    "too. A worker that dies loses the point it was at, which another one " ..
+    "does; a point that two workers crash in has the status crashed."}
+
+topics.results = {title = "Results of experiments",
+    see = "experiment ?experiments",
+    "What an experiment e, or a list of its rows, is seen by. Figures: time " ..
+    "(the median), rate, gflops, tflops, gbs, share (of the measured peak), " ..
+    "error (what check gave), width (of the 95 % interval), samples, seconds, " ..
+    "the axes, and what check gave in a table. where = {n = 64}, or a " ..
+    "function(p, row), chooses rows everywhere.",
+    {
+        {"e:table()", "a line for each point"},
+        {"e:table{rows=, cols=, value=}", "an axis against another, or lists of axes; stat = " ..
+            "\"min\", \"max\", \"mean\" or \"median\" where points share a cell; best = false"},
+        {"e:plot{x=, y=, by=, log=}", "lines; log = \"x\", \"y\", \"xy\" or \"\", else as the " ..
+            "values are; file = \"a.svg\" draws them there"},
+        {"e:plot{x=, y=, value=}", "a heat map of two axes"},
+        {"e:plot{kind = \"roofline\"}", "rates over flops a byte, below the measured peaks"},
+        {"e:csv(path)  e:jsonl(path)", "files, written whole or not at all"},
+        {"e:report(path)", "one HTML file: table, plots, what failed, environment, script; " ..
+            "plots = {{y = \"time\"}, …}, title ="},
+        {"experiment.compare(a, b)", "experiments, run directories or such files: SAME, FASTER, " ..
+            "SLOWER or UNSURE a point; threshold = 0.02"},
+    },
+    "measure gives the seconds of one run, or a function, which is timed until " ..
+    "stop = {interval = 0.01, least = 10, most = 100, seconds = 1} is met, or " ..
+    "repeats samples are there. ~ marks intervals wider than 5 %. A change " ..
+    "counts when the median moved by more than the threshold, the interval of " ..
+    "the change by half of it, and Mann and Whitney's rank test calls it no " ..
+    "accident (p < 0.01, from nine samples on)."}
+
 topics.operators = {title = "Operators", see = "matmul ?indexing ?lua",
     "Plain Lua 5.4: numbers, vectors and matrices mix.",
     {code = true,

@@ -2,7 +2,8 @@
 -- checked arguments, tables that show themselves.
 local library, _, help = ...
 local checks = {}
-local error, getmetatable, next, pcall = error, getmetatable, next, pcall
+local error, getmetatable, ipairs, next, pcall = error, getmetatable, ipairs,
+    next, pcall
 local setmetatable, tostring, type = setmetatable, tostring, type
 local concat, sort = table.concat, table.sort
 local format, huge, match = string.format, math.huge, string.match
@@ -12,6 +13,12 @@ local format, huge, match = string.format, math.huge, string.match
 local files = {checks = true, plotfile = true, products = true, rungs = true,
     session_load = true, session_save = true, saved_words = true,
     timing = true}
+for _, name in ipairs{"axes", "bar", "chart_data", "charts", "columns",
+    "comparing", "definition", "environment", "experiment", "export",
+    "measuring", "pivots", "report", "runner", "sampling", "sources", "store",
+    "tables", "workers"} do
+    files[name] = true
+end
 local function placed(f)
     local function finish(ok, ...)
         if ok then return ... end
@@ -28,6 +35,8 @@ local function placed(f)
         return finish(pcall(f, ...))
     end
 end
+
+checks.placed = placed
 
 -- Makes f the library's function `name`, with its help.
 function checks.add(name, usage, text, example, result, f)

@@ -19,10 +19,9 @@ local function worth_timing(device)
     return device == "cpu" and 2e-5 or 1e-3
 end
 
--- How many calls of f to time at once, all of them within `most` seconds. A
--- few calls tell better than one, which pays for both ends alone.
-local function batch_for(time, device, most)
-    local aim = smaller(worth_timing(device), most)
+-- How many calls to time at once so that they span `aim` seconds. A few calls
+-- tell better than one, which pays for both ends alone.
+local function batch_for(time, aim)
     local one = larger(time(1), 1e-9)
     if one >= aim then return 1 end
     local few = smaller(16, ceil(aim / one))
@@ -54,7 +53,7 @@ local function times_of(time, device, options)
         for i = 1, ceil(options.runs) do times[i] = time(1) end
         return times, 1
     end
-    local batch = batch_for(time, device, seconds / least)
+    local batch = batch_for(time, smaller(worth_timing(device), seconds / least))
     local stop = clock() + seconds
     repeat
         times[#times + 1] = time(batch) / batch
@@ -107,3 +106,5 @@ checks.add("timing", "timing(f)",
         end
         return checks.shown(watch(f))
     end)
+
+package.loaded["lumat.timing"] = {batch_for = batch_for}

@@ -283,4 +283,91 @@ function TestBench:test_verdicts_of_targets()
     end
 end
 
+TestStudies = {}
+
+-- What a program prints that runs in a folder of its own, its exit code, and
+-- what it left there.
+local function run_in_folder(command)
+    local folder = os.tmpname()
+    os.remove(folder)
+    local pipe = assert(io.popen(("mkdir %s && cd %s && %s 2>&1"):format(folder,
+        folder, command)))
+    local text = pipe:read("a")
+    local _, _, code = pipe:close()
+    local files = {}
+    for line in io.popen("ls " .. folder):lines() do
+        local file = io.open(folder .. "/" .. line, "rb")
+        files[line] = file:read("a") or true
+        file:close()
+    end
+    os.execute("rm -rf " .. folder)
+    return text, code, files
+end
+
+local function absolute(path)
+    if path:sub(1, 1) == "/" then return path end
+    local pipe = io.popen "pwd"
+    local folder = pipe:read "l"
+    pipe:close()
+    return folder .. "/" .. path
+end
+
+local function program()
+    return ("%s --device %s "):format(quoted(absolute(lumat)), where)
+end
+
+-- A study ends in a table, a chart and a report, in less than a minute.
+local function study(name)
+    local start = clock()
+    local text, code, files = run_in_folder(program() ..
+        quoted(absolute(scripts .. "study_" .. name .. ".lua")) .. " --quiet")
+    lu.assertEquals(code, 0, text)
+    lu.assertTrue(clock() - start < 60)
+    lu.assertStrContains(text, name .. ".html has it all\n")
+    lu.assertNotStrContains(text, "FAILED")
+    lu.assertStrContains(files[name .. ".html"], "<svg ")
+    lu.assertStrContains(files[name .. ".html"], "Script: study_" .. name)
+    return text
+end
+
+function TestStudies:test_kernels()
+    local text = study "kernels"
+    lu.assertStrContains(text, "points; rate, ")
+    lu.assertStrContains(text, "flops a byte")
+end
+
+function TestStudies:test_accuracy()
+    lu.assertStrContains(study "accuracy", "points; error")
+end
+
+-- PageRank of the club as it is known: 34 and 1 lead, 33, 3 and 2 follow.
+function TestStudies:test_graph()
+    local text = study "graph"
+    lu.assertStrContains(text, "pagerank    34 (0.1009)  1 (0.0970)  " ..
+        "33 (0.0717)  3 (0.0571)  2 (0.0529)\n")
+    lu.assertStrContains(text, "centrality  34 (0.0750)  1 (0.0714)")
+end
+
+-- The sweep that the README shows runs as it is written there.
+function TestStudies:test_the_sweep_of_the_readme()
+    local readme = assert(io.open(here .. "/../../README.md")):read "a"
+    local sweep = readme:match("```lua\n(local e = experiment.-)```")
+    lu.assertNotNil(sweep)
+    lu.assertEquals(count(sweep, "\n"), 12)
+    if where ~= "cpu" then
+        sweep = sweep:gsub('"reference", "openblas"', '"naive", "cublas"')
+    end
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write(sweep)
+    file:close()
+    local text, code, files = run_in_folder(program() .. path)
+    os.remove(path)
+    lu.assertEquals(code, 0, text)
+    lu.assertStrContains(text, "products: 15 points; rate, ")
+    lu.assertStrContains(text, "products: rate by n and kernel\n")
+    lu.assertStrContains(files["products.html"], "<h1>products</h1>")
+    lu.assertNotNil(files.runs)
+end
+
 os.exit(lu.LuaUnit.run("-o", "tap"))

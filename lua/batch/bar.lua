@@ -1,0 +1,172 @@
+-- Progress: how far an experiment is, how long it will take, in one line of a
+-- terminal or in lines of a log.
+local library = ...
+local journal = require "lumat.journal"
+local io, ipairs, setmetatable, tostring, utf8 = io, ipairs, setmetatable,
+    tostring, utf8
+local floor, larger, smaller = math.floor, math.max, math.min
+local format, gsub, rep, sub = string.format, string.gsub, string.rep,
+    string.sub
+local concat = table.concat
+local bar = {}
+bar.__index = bar
+local FADE = 0.3 -- weight of the newest in a moving average
+
+-- --- what a point costs ---------------------------------------------------
+
+-- Seconds of a point as a + b cost, fitted by least squares of the relative
+-- errors; a moving average of what is off corrects it.
+local model = {}
+model.__index = model
+
+function bar.model()
+    return setmetatable({n = 0, w = 0, c = 0, cc = 0, s = 0, sc = 0, off = 1},
+        model)
+end
+
+local function solve(m)
+    local det = m.w * m.cc - m.c * m.c
+    if m.n < 2 or det <= 1e-9 * m.w * m.cc then
+        return m.w > 0 and m.s / m.w or 0, 0
+    end
+    local a, b = (m.s * m.cc - m.c * m.sc) / det, (m.w * m.sc - m.c * m.s) / det
+    if a < 0 then a, b = 0, m.sc / m.cc end
+    if b < 0 then a, b = m.s / m.w, 0 end
+    return a, b
+end
+
+function model:add(cost, seconds)
+    seconds = larger(seconds, 1e-6)
+    if self.n > 0 then
+        local guess = larger(self.a + self.b * cost, 1e-9)
+        self.off = (1 - FADE) * self.off +
+            FADE * larger(0.1, smaller(10, seconds / guess))
+    end
+    local w = 1 / (seconds * seconds)
+    self.n, self.w, self.c = self.n + 1, self.w + w, self.c + w * cost
+    self.cc, self.s = self.cc + w * cost * cost, self.s + w * seconds
+    self.sc = self.sc + w * cost * seconds
+    self.a, self.b = solve(self)
+end
+
+-- Seconds that so many points of this cost together should take, or nil.
+function model:predict(count, cost)
+    if self.n == 0 then return nil end
+    return (self.a * count + self.b * cost) * self.off
+end
+
+-- --- words ----------------------------------------------------------------
+
+-- "0:42", "1:02:03"
+function bar.clock_text(seconds)
+    local s = floor(seconds + 0.5)
+    if s < 3600 then return format("%d:%02d", s // 60, s % 60) end
+    return format("%d:%02d:%02d", s // 3600, s // 60 % 60, s % 60)
+end
+
+local units = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}
+
+function bar.seconds_text(s)
+    for _, unit in ipairs(units) do
+        if s >= unit[1] then return format("%.3g %s", s / unit[1], unit[2]) end
+    end
+    return format("%.3g s", s)
+end
+
+local function one_line(text)
+    return (gsub(tostring(text), "%s+", " "))
+end
+
+-- The pieces in order of importance, as many as fit.
+local function fitted(pieces, width)
+    local line = pieces[1]
+    for i = 2, #pieces do
+        local more = line .. "  " .. pieces[i]
+        if utf8.len(more) and utf8.len(more) > width then break end
+        line = more
+    end
+    return line
+end
+
+local function bar_text(share, width)
+    local full = floor(share * width + 1e-9)
+    return "[" .. rep("#", full) .. rep("-", width - full) .. "]"
+end
+
+-- state: done, failed, total, elapsed, left (seconds or nil), last (text).
+function bar.line(name, state, width)
+    local counts = format("%d/%d", state.done, state.total)
+    local pieces = {counts}
+    if width >= 60 then
+        local share = state.total > 0 and state.done / state.total or 1
+        pieces[1] = format("%s  %s  %s", sub(name, 1, 20),
+            bar_text(share, smaller(30, width // 4)), counts)
+    end
+    if state.failed > 0 then
+        pieces[#pieces + 1] = state.failed .. " failed"
+    end
+    pieces[#pieces + 1] = bar.clock_text(state.elapsed)
+    if state.left then
+        pieces[#pieces + 1] = "ETA " .. bar.clock_text(state.left)
+    end
+    if state.last then
+        local used = utf8.len(concat(pieces, "  ")) or 0
+        local last = one_line(state.last)
+        if utf8.len(last) and used + 6 < width then
+            local room = width - used - 2
+            local at = utf8.len(last) > room and utf8.offset(last, room + 1)
+            pieces[#pieces + 1] = at and sub(last, 1, at - 1) or last
+        end
+    end
+    return fitted(pieces, width)
+end
+
+-- --- showing --------------------------------------------------------------
+
+-- put: writes text; columns: the terminal's, or nil for a log.
+function bar.new(name, options)
+    return setmetatable({name = name, quiet = options.quiet,
+        put = options.put or function(text)
+            io.stderr:write(text)
+            io.stderr:flush()
+        end,
+        columns = options.columns or journal.columns,
+        started = library.clock(), shown = -math.huge, pause = 5}, bar)
+end
+
+-- Is it time for another line?
+function bar:is_due()
+    if self.quiet then return false end
+    local now = library.clock()
+    if self.columns() then -- often, unless that takes long itself
+        return now - self.shown >= smaller(0.1, 10 * (self.took or 0))
+    end
+    if self.shown < 0 then self.shown = now end -- a log waits first
+    return now - self.shown >= self.pause
+end
+
+-- Lines of a log come more and more rarely, up to two a minute.
+function bar:show(state)
+    if self.quiet then return end
+    local columns = self.columns()
+    state.elapsed = library.clock() - self.started
+    self.shown = library.clock()
+    if columns then
+        self.put("\r" .. bar.line(self.name, state, columns - 1) .. "\27[K")
+        self.open = true
+        return
+    end
+    local last = state.last
+    self.pause, state.last = smaller(30, self.pause * 1.2), nil
+    self.put(self.name .. ": " .. bar.line(self.name, state, 59) ..
+        (last and "  " .. one_line(last) or "") .. "\n")
+end
+
+-- A line of its own, above the bar.
+function bar:say(text)
+    if self.quiet then return end
+    self.put((self.open and "\r\27[K" or "") .. text .. "\n")
+    self.open = false
+end
+
+return bar

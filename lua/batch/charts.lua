@@ -1,0 +1,157 @@
+-- Charts of an experiment: what is drawn, apart from how. A chart is
+--   kind      "lines", "heat" or "roofline"
+--   title, x, y   axes {title, name, log, labels of categories, what}
+--   series    {name, points {x, y, low, high}, failed {x …}} each
+--   joined    whether lines lead from point to point
+--   cells     of a heat map: [row][column] = {value, text} or {failed}
+--   roofs     of a roofline: {name, flops, bytes}
+--   left_out  how many series are not drawn
+local checks = require "lumat.checks"
+local data = require "lumat.chart_data"
+local columns = require "lumat.columns"
+local sources = require "lumat.sources"
+local scales = require "lumat.scales"
+local charts = {}
+local ipairs, next, setmetatable, type = ipairs, next, setmetatable, type
+local match = string.match
+local huge, larger, smaller = math.huge, math.max, math.min
+
+-- --- ranges -----------------------------------------------------------------
+
+local function line_range(chart, side)
+    local low, high = data.spread(data.all(chart, side))
+    if side == "y" then
+        for _, s in ipairs(chart.series) do
+            for _, point in ipairs(s.points) do
+                low = smaller(low, point.low or low)
+                high = larger(high, point.high or high)
+            end
+        end
+    end
+    if chart.y.log and side == "y" then low = larger(low, 1e-300) end
+    return low, high
+end
+
+-- Room for the ridge and both sides of the roofs.
+local function roofline_range(chart, side)
+    local low, high = line_range(chart, side)
+    for _, roof in ipairs(chart.roofs) do
+        if side == "x" then
+            local ridge = roof.flops / roof.bytes
+            low, high = smaller(low, ridge / 8), larger(high, ridge * 8)
+        else
+            high = larger(high, roof.flops * 1.5)
+        end
+    end
+    return low, high
+end
+
+-- The axis of a side, with about `count` ticks.
+function charts.scale(chart, side, count)
+    local axis = chart[side]
+    if axis.labels then return scales.categories(axis.labels) end
+    local range = chart.kind == "roofline" and roofline_range or line_range
+    local low, high = range(chart, side)
+    if low > high then low, high = 0, 1 end
+    if axis.log then
+        return scales.log(low, high, count, axis.what,
+            side == "x" and chart.kind == "lines" and data.all(chart, "x") or nil)
+    end
+    return scales.linear(low, high, count, axis.what)
+end
+
+-- --- plot -------------------------------------------------------------------
+
+local kinds = {x = "string", y = "string|function", by = "string|table",
+    value = "string|function", log = "string|boolean", file = "string",
+    kind = "string", where = "table|function", width = "number",
+    height = "number", title = "string"}
+
+-- The axis with numbers that has most values, else the one that has most.
+local function natural_x(source, rows)
+    local best, most, best_numeric
+    for _, name in ipairs(source.axes) do
+        local place, values = data.places_of(source, rows, name)
+        local numeric = not place
+        if not best or numeric and not best_numeric or
+            numeric == best_numeric and #values > most then
+            best, most, best_numeric = name, #values, numeric
+        end
+    end
+    return best
+end
+
+local function has(rows, name)
+    for _, row in ipairs(rows) do
+        if columns.is_good(row) and columns.get(row, name) then return true end
+    end
+    return false
+end
+
+local function checked(source, rows, options)
+    local o = {}
+    for name, value in next, options do o[name] = value end
+    o.kind = o.kind or (o.value and "heat") or "lines"
+    if not (o.kind == "lines" or o.kind == "heat" or o.kind == "roofline") then
+        checks.fail("plot", "there is no kind %s%s", checks.brief(o.kind),
+            sources.suggest(o.kind, {"lines", "heat", "roofline"}))
+    end
+    o.x = o.x or natural_x(source, rows)
+    for _, name in ipairs(type(o.by) == "table" and o.by or {o.by}) do
+        sources.check_axis("plot", "by", source, name)
+    end
+    if o.kind == "heat" then
+        if not (o.y and o.value) then
+            checks.fail("plot", "a heat map needs x and y, both axes, and " ..
+                "value, a figure")
+        end
+        sources.check_axis("plot", "x", source, o.x)
+        sources.check_axis("plot", "y", source, o.y)
+        columns.check_name("plot", "value", source, o.value)
+    else
+        o.y = o.y or has(rows, "rate") and "rate" or "median"
+        columns.check_name("plot", "x", source, o.x)
+        columns.check_name("plot", "y", source, o.y)
+        o.y = columns.one_rate(rows, o.y)
+    end
+    o.value = o.value and columns.one_rate(rows, o.value)
+    return o
+end
+
+-- The chart that options ask for; raises when there is nothing to draw.
+function charts.build(e, options)
+    options = sources.options("plot", options, kinds)
+    local source = sources.source("plot", e)
+    local rows = sources.filtered("plot", source, options.where)
+    if #rows == 0 then checks.fail("plot", "there are no points to draw") end
+    local o = checked(source, rows, options)
+    local chart = data[o.kind](source, rows, o)
+    if o.kind ~= "heat" and #data.all(chart, "y") == 0 or chart.low == huge then
+        checks.fail("plot", "no point has %s and %s to draw",
+            columns.title(o.x), columns.title(o.value or o.y))
+    end
+    chart.plain_title = chart.title
+    chart.title = o.title or (source.name and source.name .. ": " or "") ..
+        chart.title
+    return chart, o
+end
+
+-- e:plot{x=, y=, by=, log=, kind=, value=, where=, file=}: the chart as text,
+-- and as SVG in the file.
+charts.plot = checks.placed(function(e, options)
+    local chart, o = charts.build(e, options)
+    if o.file then
+        if not match(o.file, "%.svg$") then
+            checks.fail("plot", "%q: a chart's file ends in .svg", o.file)
+        end
+        local picture = require "lumat.svg_charts".draw(chart, o)
+        require "lumat.texts".write("plot", o.file, picture)
+    end
+    local text = o.file and "wrote " .. o.file or
+        require "lumat.text_charts".draw(chart, o)
+    return setmetatable({chart = chart, file = o.file}, {
+        __tostring = function() return text end,
+        __index = type(e) == "table" and e.results and e or nil})
+end)
+
+return charts

@@ -1,0 +1,217 @@
+-- One axis of an experiment against another: a figure in each cell.
+local checks = require "lumat.checks"
+local columns = require "lumat.columns"
+local sources = require "lumat.sources"
+local text = require "lumat.lines"
+local pivots = {}
+local ipairs, type = ipairs, type
+local concat, sort = table.concat, table.sort
+
+-- Is every value of the axis a number?
+function pivots.is_numeric(rows, name)
+    for _, row in ipairs(rows) do
+        if type(row.p[name]) ~= "number" then return false end
+    end
+    return true
+end
+
+-- The values of the axes, joined; what stands for a line of the table.
+local function label_of(row, axes)
+    local parts = {}
+    for i, name in ipairs(axes) do
+        parts[i] = row.p[name] == nil and "-" or sources.plain(row.p[name])
+    end
+    return concat(parts, " ")
+end
+
+-- The labels of the rows in the order of the axes' values.
+local function labels(source, rows, axes)
+    local place, seen, list = {}, {}, {}
+    for _, name in ipairs(axes) do
+        place[name] = {}
+        for i, value in ipairs(sources.values(source, rows, name)) do
+            place[name][value] = i
+        end
+    end
+    for _, row in ipairs(rows) do
+        local label = label_of(row, axes)
+        if not seen[label] then
+            seen[label] = true
+            list[#list + 1] = {label = label, p = row.p}
+        end
+    end
+    sort(list, function(a, b)
+        for _, name in ipairs(axes) do
+            local i = place[name][a.p[name]] or 0
+            local j = place[name][b.p[name]] or 0
+            if i ~= j then return i < j end
+        end
+        return a.label < b.label
+    end)
+    return list
+end
+
+-- The axes on which two points differ, for the message that says what to do.
+local function difference(source, a, b)
+    local names = {}
+    for _, name in ipairs(source.axes) do
+        if a.p[name] ~= b.p[name] then names[#names + 1] = name end
+    end
+    return #names > 0 and concat(names, " ") or nil
+end
+
+-- Rows of one place in the table, by both labels.
+local function gathered(source, rows, o)
+    local cells = {}
+    for _, row in ipairs(rows) do
+        local key = label_of(row, o.rows) .. "\0" .. label_of(row, o.cols)
+        local cell = cells[key] or {}
+        local first = cell[1]
+        if first and not o.stat then
+            local by = difference(source, first, row)
+            if not by then -- measured again: the later one counts
+                cell[1] = nil
+            else
+                checks.fail("table", "several points stand in one cell: %s " ..
+                    "differs; name it in rows, cols or where, or say which " ..
+                    "stat of them", by)
+            end
+        end
+        cell[#cell + 1] = row
+        cells[key] = cell
+    end
+    return cells
+end
+
+-- What a cell says: value, text, and whether its points failed.
+local function settle(cell, o)
+    local values, first = {}, nil
+    for _, row in ipairs(cell) do
+        local value = columns.is_good(row) and
+            columns.get(row, o.value, o.stat)
+        if value then
+            values[#values + 1], first = value, first or row
+        end
+    end
+    if #values == 0 then
+        return {text = columns.is_good(cell[1]) and "-" or
+            cell[1].status == "failed" and "FAILED" or
+            cell[1].status:upper()}
+    end
+    local value = values[1]
+    if #values > 1 then
+        value = type(value) == "number" and
+            columns.stats[o.stat](values) or value
+    end
+    return {value = value, row = first, wide = columns.is_wide(first, o.value)}
+end
+
+local function best_of(line, better)
+    local best
+    for i = 2, #line do
+        local value = line[i].value
+        if type(value) == "number" and (not best or
+            better == "low" and value < line[best].value or
+            better == "high" and value > line[best].value) then
+            best = i
+        end
+    end
+    return best
+end
+
+-- The one unit of all cells, where there is one.
+local function common_unit(lines, o)
+    if columns.kind(o.value) ~= "rate" then return nil end
+    local unit
+    for _, line in ipairs(lines) do
+        for i = 2, #line do
+            if line[i].row then
+                local _, name = columns.rate_unit(line[i].row, o.value)
+                if unit and unit ~= name then return nil end
+                unit = name
+            end
+        end
+    end
+    return unit
+end
+
+-- Lines of cells {text, value, row, wide}, the first of each its label.
+local function pivot(source, rows, o)
+    local cells = gathered(source, rows, o)
+    local across, lines = labels(source, rows, o.cols), {}
+    for _, down in ipairs(labels(source, rows, o.rows)) do
+        local line = {{p = down.p}}
+        for _, col in ipairs(across) do
+            local cell = cells[down.label .. "\0" .. col.label]
+            line[#line + 1] = cell and settle(cell, o) or {text = "."}
+        end
+        lines[#lines + 1] = line
+    end
+    return lines, across
+end
+
+local function cell_text(cell, o, bare)
+    if cell.text then return cell.text end
+    return columns.text(cell.row, o.value, cell.value, bare) ..
+        (cell.wide and "~" or "")
+end
+
+-- The cells of a line as text: marks stand behind numbers that stay below one
+-- another.
+local function pivot_line(line, across, o, unit, better)
+    local texts = {}
+    for i, name in ipairs(o.rows) do
+        local value = line[1].p[name]
+        texts[i] = value == nil and "-" or sources.plain(value)
+    end
+    for i = 2, #line do
+        texts[#texts + 1] = cell_text(line[i], o, unit) ..
+            (line[i].wide and "" or " ")
+    end
+    if better then
+        local best = best_of(line, better)
+        texts[#texts + 1] = best and across[best - 1].label or "-"
+    end
+    return texts
+end
+
+local function has_wide(lines)
+    for _, line in ipairs(lines) do
+        for i = 2, #line do
+            if line[i].wide then return true end
+        end
+    end
+    return false
+end
+
+local function pivot_text(rows, lines, across, o)
+    local unit, left, head = common_unit(lines, o), {}, {}
+    local _, better = columns.kind(o.value)
+    if o.best == false or #across < 2 or
+        #o.cols == 1 and pivots.is_numeric(rows, o.cols[1]) then
+        better = nil
+    end
+    for i, name in ipairs(o.rows) do
+        head[i], left[i] = name, not pivots.is_numeric(rows, name)
+    end
+    for _, col in ipairs(across) do head[#head + 1] = col.label .. " " end
+    if better then
+        head[#head + 1] = "best"
+        left[#head] = true
+    end
+    local out = {head}
+    for n, line in ipairs(lines) do
+        out[n + 1] = pivot_line(line, across, o, unit, better)
+    end
+    return text.aligned(out, left), unit, has_wide(lines)
+end
+
+-- The lines of a table, the one unit of its numbers if there is one, and
+-- whether any is marked as wide. o: rows and cols, lists of axes; value, stat,
+-- best.
+function pivots.text(source, rows, o)
+    local lines, across = pivot(source, rows, o)
+    return pivot_text(rows, lines, across, o)
+end
+
+return pivots

@@ -1,0 +1,197 @@
+-- Where rows come from, in which order they stand, and which of them are
+-- wanted; and the options by which people say so.
+local checks = require "lumat.checks"
+local journal = require "lumat.journal"
+local sources = {}
+local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
+local tostring, type = tostring, type
+local concat, sort = table.concat, table.sort
+local find, format, gsub = string.find, string.format, string.gsub
+local huge, math_type = math.huge, math.type
+
+-- --- rows -------------------------------------------------------------------
+
+-- Numbers by size, then all else by its text.
+local function comes_before(a, b)
+    if type(a) == "number" and type(b) == "number" then return a < b end
+    if type(a) ~= type(b) then return type(a) == "number" end
+    return tostring(a) < tostring(b)
+end
+
+local function axes_of(rows)
+    local seen, axes = {}, {}
+    for _, row in ipairs(rows) do
+        for name in next, row.p do
+            if not seen[name] then
+                seen[name] = true
+                axes[#axes + 1] = name
+            end
+        end
+    end
+    sort(axes, comes_before)
+    return axes
+end
+
+-- The rows of an experiment, or of a list of rows, with the names of the axes
+-- and the points in their order (nil: that of the rows).
+function sources.source(what, e)
+    if type(e) ~= "table" then
+        checks.fail(what, "%s is no experiment and no list of rows",
+            checks.brief(e))
+    end
+    if e.results then
+        return {e = e, name = e.name, axes = e.axes, rows = e:results(),
+            points = e:points()}
+    end
+    for i, row in ipairs(e) do
+        if type(row) ~= "table" or type(row.p) ~= "table" then
+            checks.fail(what, "row %d has no table p of parameters", i)
+        end
+    end
+    return {rows = e, axes = axes_of(e), name = e.name}
+end
+
+-- A value of an axis as text. Whole numbers are one whatever their type.
+function sources.plain(value)
+    if math_type(value) == "integer" then return format("%d", value) end
+    if type(value) == "number" then return format("%.6g", value) end
+    return tostring(value)
+end
+
+local function signature(p)
+    local names, parts = {}, {}
+    for name in next, p do names[#names + 1] = name end
+    sort(names, comes_before)
+    for i, name in ipairs(names) do
+        local value = p[name]
+        parts[i] = format("%s=%s:%s", name, type(value),
+            type(value) == "number" and format("%.17g", value) or
+            tostring(value))
+    end
+    return concat(parts, "\0")
+end
+sources.signature = signature -- the same for the same parameters
+
+-- "n=512 kernel=tiled"
+function sources.describe(axes, p)
+    local parts = {}
+    for _, name in ipairs(axes) do
+        if p[name] ~= nil then
+            parts[#parts + 1] = name .. "=" .. sources.plain(p[name])
+        end
+    end
+    return concat(parts, " ")
+end
+
+-- Rows that `where` names: a function of the parameters and the row, or a
+-- table of the values they must have.
+function sources.filtered(what, source, where)
+    if where == nil then return source.rows end
+    local kept = {}
+    for name in next, type(where) == "table" and where or {} do
+        local known = false
+        for _, axis in ipairs(source.axes) do known = known or axis == name end
+        if not known then
+            checks.fail(what, "where: there is no axis %s, but %s",
+                checks.brief(name), concat(source.axes, " "))
+        end
+    end
+    local function matches(row)
+        if type(where) == "function" then return where(row.p, row) end
+        for name, value in next, where do
+            if row.p[name] ~= value then return false end
+        end
+        return true
+    end
+    for _, row in ipairs(source.rows) do
+        if matches(row) then kept[#kept + 1] = row end
+    end
+    return kept
+end
+
+-- The values an axis has in the rows: numbers by size, others as the points
+-- have them, or as they come.
+function sources.values(source, rows, axis)
+    local seen, list, place = {}, {}, {}
+    for i, p in ipairs(source.points or {}) do
+        local value = p[axis]
+        if value ~= nil and not place[value] then place[value] = i end
+    end
+    for i, row in ipairs(rows) do
+        local value = row.p[axis]
+        if value ~= nil and not seen[value] then
+            seen[value] = true
+            place[value] = place[value] or huge
+            list[#list + 1] = value
+            seen[value] = i
+        end
+    end
+    sort(list, function(a, b)
+        if type(a) == "number" and type(b) == "number" then return a < b end
+        if type(a) ~= type(b) then return type(a) == "number" end
+        if place[a] ~= place[b] then return place[a] < place[b] end
+        return seen[a] < seen[b]
+    end)
+    return list
+end
+
+-- The rows in the order of the points; those of none last.
+function sources.ordered(source, rows)
+    local place, list = {}, {}
+    for i, p in ipairs(source.points or {}) do
+        place[signature(p)] = i
+    end
+    for i, row in ipairs(rows) do
+        list[i] = {row, place[signature(row.p)] or huge, i}
+    end
+    sort(list, function(a, b)
+        if a[2] ~= b[2] then return a[2] < b[2] end
+        return a[3] < b[3]
+    end)
+    for i, entry in ipairs(list) do list[i] = entry[1] end
+    return list
+end
+
+-- --- options ----------------------------------------------------------------
+
+-- "; did you mean tiled?" when one of the names is near, else all of them.
+function sources.suggest(name, names)
+    local near = type(name) == "string" and
+        journal.nearest(name, concat(names, " "))
+    if near then return format("; did you mean %s?", near) end
+    return ": there are " .. concat(names, " ")
+end
+
+-- The options table, each key of the kinds listed: "string|table".
+function sources.options(what, options, kinds)
+    if options == nil then return {} end
+    if type(options) ~= "table" or getmetatable(options) then
+        checks.fail(what, "the options are %s, expected a table",
+            checks.brief(options))
+    end
+    local names = {}
+    for name in pairs(kinds) do names[#names + 1] = name end
+    sort(names)
+    for key, value in next, options do
+        local kind = kinds[key]
+        if not kind then
+            checks.fail(what, "unknown option %s%s", checks.brief(key),
+                sources.suggest(key, names))
+        elseif not find("|" .. kind .. "|", "|" .. type(value) .. "|", 1,
+            true) then
+            checks.fail(what, "%s is %s, expected a %s", key,
+                checks.brief(value), (gsub(kind, "|", " or a ")))
+        end
+    end
+    return options
+end
+
+function sources.check_axis(what, option, source, name)
+    for _, axis in ipairs(source.axes) do
+        if axis == name then return end
+    end
+    checks.fail(what, "%s: there is no axis %s%s", option, checks.brief(name),
+        sources.suggest(name, source.axes))
+end
+
+return sources

@@ -1,0 +1,215 @@
+-- Scalable vector graphics as text: elements with their attributes, every
+-- name escaped. Colours stand in classes, so that a reader's dark theme can
+-- change them; without style sheets the plain ones serve.
+local svg = {}
+local ipairs, tostring = ipairs, tostring
+local concat = table.concat
+local byte, find, format, gmatch, gsub = string.byte, string.find,
+    string.format, string.gmatch, string.gsub
+local char, len = utf8.char, utf8.len
+local setmetatable, type = setmetatable, type
+
+svg.FONT = 13
+
+-- Eight colours with a contrast of 3 to 1 and more on white and on the dark
+-- paper.
+svg.colours = {"#3b82d6", "#d9650b", "#2a9d4a", "#a259d9", "#e0405a",
+    "#14919b", "#a5782c", "#7c828d"}
+
+local rules = {
+    ".chart text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;" ..
+        "fill:#1d2129}",
+    ".chart .title{font-weight:600;font-size:15px}",
+    ".chart .soft{fill:#5b6370}",
+    ".chart .small{stroke:#fff;stroke-width:3;paint-order:stroke}",
+
+    ".chart .paper{fill:#fff}",
+    ".chart .grid{stroke:#e3e6ea;fill:none}",
+    ".chart .axis{stroke:#8b93a0;fill:none}",
+    ".chart .roof{stroke:#1d2129;stroke-width:1.5;fill:none}",
+    ".chart .line{fill:none;stroke-width:2;stroke-linejoin:round}",
+    ".chart .bar{fill:none;stroke-width:1.2;opacity:.75}",
+    ".chart .hollow{fill:#fff;stroke-width:2}",
+    ".chart .none{fill:#d9dde3}",
+    ".chart .small{font-size:11px}",
+    ".chart .on-light{fill:#111;stroke:none}",
+    ".chart .on-dark{fill:#fff;stroke:none}",
+}
+local dark = {
+    ".chart text{fill:#e4e7ec}", ".chart .soft{fill:#a3abb8}",
+    ".chart .paper,.chart .hollow{fill:#15181e}",
+    ".chart .small{stroke:#15181e}",
+    ".chart .grid{stroke:#2b3038}", ".chart .axis{stroke:#6c7480}",
+    ".chart .roof{stroke:#e4e7ec}", ".chart .none{fill:#343a44}",
+    ".chart .on-light{fill:#111;stroke:none}",
+    ".chart .on-dark{fill:#fff;stroke:none}",
+}
+for i, colour in ipairs(svg.colours) do
+    rules[#rules + 1] = format(".chart .s%d{stroke:%s}.chart .f%d{fill:%s}", i,
+        colour, i, colour)
+end
+
+-- The style sheet of every chart.
+svg.style = concat(rules, "\n") .. "\n@media(prefers-color-scheme:dark){\n" ..
+    concat(dark, "\n") .. "\n}\n"
+
+-- --- text -------------------------------------------------------------------
+
+local entities = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
+    ['"'] = "&quot;", ["'"] = "&#39;"}
+
+-- Text as markup shows it, in UTF-8 without what XML does not allow: bytes
+-- that are none become the characters of their numbers, control characters
+-- their pictures.
+function svg.escape(text)
+    text = tostring(text)
+    if not len(text) then
+        text = gsub(text, "[\x80-\xff]", function(c) return char(byte(c)) end)
+    end
+    text = gsub(text, "[&<>\"']", entities)
+    text = gsub(text, "[%z\1-\8\11\12\14-\31]", function(c)
+        return char(0x2400 + byte(c))
+    end)
+    return (gsub(gsub(text, "\127", "\u{2421}"), "\u{fffe}", "\u{fffd}")
+        :gsub("\u{ffff}", "\u{fffd}"))
+end
+
+local wide = {}
+for c in gmatch(" .,:;'|!iIjl", ".") do wide[byte(c)] = 0.36 end
+for c in gmatch("mwMW@%", ".") do wide[byte(c)] = 0.97 end
+for c in gmatch("<>&+=~#", ".") do wide[byte(c)] = 0.85 end
+
+-- About how wide a text is: wide enough for any common font.
+function svg.width(text, size)
+    local units = 0
+    if not len(text) then return 0.6 * #text * (size or svg.FONT) end
+    for _, c in utf8.codes(text) do
+        units = units + (c >= 0x1100 and 1.05 or wide[c] or
+            c >= 0x41 and c <= 0x5a and 0.74 or 0.63)
+    end
+    return units * (size or svg.FONT)
+end
+
+-- The text, or its beginning where it would be wider than so much.
+function svg.cut(text, most, size)
+    if not len(text) or svg.width(text, size) <= most then return text end
+    local parts = {}
+    for c in gmatch(text, utf8.charpattern) do
+        parts[#parts + 1] = c
+        if svg.width(concat(parts), size) > most - svg.width("…", size) then
+            parts[#parts] = nil
+            break
+        end
+    end
+    return concat(parts) .. "…"
+end
+
+-- --- elements ---------------------------------------------------------------
+
+-- A coordinate, to a tenth.
+local function number(x)
+    if type(x) ~= "number" then return svg.escape(x) end
+    local text = gsub(format("%.1f", x), "%.0$", "")
+    return text == "-0" and "0" or text
+end
+svg.number = number
+
+local picture = {}
+picture.__index = picture
+
+function svg.new(width, height)
+    return setmetatable({width = width, height = height}, picture)
+end
+
+-- Adds <name key="value" …>text</name>; attributes are pairs in a list.
+function picture:add(name, attributes, text)
+    local parts = {"<", name}
+    for i = 1, #attributes, 2 do
+        if attributes[i + 1] then
+            parts[#parts + 1] = format(' %s="%s"', attributes[i],
+                number(attributes[i + 1]))
+        end
+    end
+    parts[#parts + 1] = text and ">" .. text .. "</" .. name .. ">" or "/>"
+    self[#self + 1] = concat(parts)
+end
+
+-- anchor: "start", "middle" or "end" of the text is at x; turned: degrees.
+function picture:text(x, y, text, class, anchor, turned)
+    self:add("text", {"x", x, "y", y, "class", class,
+        "text-anchor", anchor ~= "start" and anchor,
+        "transform", turned and format("rotate(%s %s %s)", number(turned),
+            number(x), number(y))}, svg.escape(text))
+end
+
+function picture:line(x1, y1, x2, y2, class)
+    self:add("path", {"class", class, "d", format("M%s %sL%s %s", number(x1),
+        number(y1), number(x2), number(y2))})
+end
+
+-- Through points {x, y, x, y …}.
+function picture:path(points, class)
+    local parts = {}
+    for i = 1, #points, 2 do
+        parts[#parts + 1] = (i == 1 and "M" or "L") .. number(points[i]) ..
+            " " .. number(points[i + 1])
+    end
+    self:add("path", {"class", class, "d", concat(parts)})
+end
+
+function picture:rect(x, y, width, height, class, fill)
+    self:add("rect", {"x", x, "y", y, "width", width, "height", height,
+        "class", class, "fill", fill})
+end
+
+local shapes = {
+    function(x, y, r)
+        return format("M%s %sa%s %s 0 1 0 %s 0a%s %s 0 1 0 %s 0z",
+            number(x - r), number(y), number(r), number(r), number(2 * r),
+            number(r), number(r), number(-2 * r))
+    end,
+    function(x, y, r)
+        r = 0.9 * r
+        return format("M%s %sh%sv%sh%sz", number(x - r), number(y - r),
+            number(2 * r), number(2 * r), number(-2 * r))
+    end,
+    function(x, y, r)
+        r = 1.2 * r
+        return format("M%s %sL%s %sH%sz", number(x), number(y - r),
+            number(x + 0.95 * r), number(y + 0.7 * r), number(x - 0.95 * r))
+    end,
+    function(x, y, r)
+        r = 1.3 * r
+        return format("M%s %sl%s %sl%s %sl%s %sz", number(x), number(y - r),
+            number(r), number(r), number(-r), number(r), number(-r),
+            number(-r))
+    end,
+}
+
+-- The mark of the i-th series: shapes too tell them apart.
+function picture:mark(i, x, y, note)
+    local hollow = i > #shapes
+    self:add("path", {"class", hollow and "hollow s" .. i or "f" .. i,
+        "d", shapes[(i - 1) % #shapes + 1](x, y, 4)},
+        note and "<title>" .. svg.escape(note) .. "</title>")
+end
+
+-- A cross, for what failed.
+function picture:cross(i, x, y, note)
+    self:add("path", {"class", "line s" .. i, "d",
+        format("M%s %sl8 8m0 -8l-8 8", number(x - 4), number(y - 4))},
+        note and "<title>" .. svg.escape(note) .. "</title>")
+end
+
+-- The whole picture; is_part: of a page that has the style sheet.
+function picture:finish(title, is_part)
+    local head = format('<svg xmlns="http://www.w3.org/2000/svg" ' ..
+        'class="chart" viewBox="0 0 %s %s" %srole="img" aria-label="%s">',
+        number(self.width), number(self.height), is_part and "" or
+        format('width="%s" height="%s" ', number(self.width),
+            number(self.height)), svg.escape(title))
+    return head .. "\n" .. (is_part and "" or "<style>" .. svg.style ..
+        "</style>\n") .. concat(self, "\n") .. "\n</svg>\n"
+end
+
+return svg

@@ -1,0 +1,176 @@
+-- Tables of an experiment: a plain list of its points, or one axis against
+-- another.
+local checks = require "lumat.checks"
+local columns = require "lumat.columns"
+local pivots = require "lumat.pivots"
+local sources = require "lumat.sources"
+local text_lines = require "lumat.lines"
+local tables = {}
+local ipairs, next, setmetatable, type = ipairs, next, setmetatable, type
+local concat, format = table.concat, string.format
+
+-- --- the plain list ---------------------------------------------------------
+
+local function has(rows, name)
+    for _, row in ipairs(rows) do
+        if columns.is_good(row) and columns.get(row, name) ~= nil then
+            return true
+        end
+    end
+    return false
+end
+
+-- The figures that a list shows: those the points have.
+local function figures_of(rows, o)
+    local list = {}
+    for _, name in ipairs(o.value and {o.value} or
+        {"median", "width", "rate", "share", "check"}) do
+        if name ~= "rate" or has(rows, "rate") then
+            if has(rows, name) or name == "median" then
+                list[#list + 1] = name
+            end
+        end
+    end
+    local seen = {}
+    for _, row in ipairs(o.value and {} or rows) do
+        for name in next, row.values or {} do
+            if not seen[name] then list[#list + 1] = name end
+            seen[name] = true
+        end
+    end
+    return list
+end
+
+local function list_line(row, axes, names, o)
+    local line = {}
+    for i, name in ipairs(axes) do
+        line[i] = row.p[name] == nil and "-" or sources.plain(row.p[name])
+    end
+    if not columns.is_good(row) then
+        line[#line + 1] = row.status:upper()
+        return line
+    end
+    for _, name in ipairs(names) do
+        local value = columns.get(row, name, o.stat)
+        line[#line + 1] = value == nil and "-" or
+            columns.text(row, name, value) ..
+            (name == names[1] and columns.is_wide(row, name) and "~" or
+                name == names[1] and " " or "")
+    end
+    return line
+end
+
+local function list_text(source, rows, o)
+    local axes = o.rows or source.axes
+    local names, left, head, marked = figures_of(rows, o), {}, {}, false
+    for i, name in ipairs(axes) do
+        head[i], left[i] = name, not pivots.is_numeric(rows, name)
+    end
+    for i, name in ipairs(names) do
+        head[#head + 1] = columns.title(name) .. (i == 1 and " " or "")
+    end
+    local lines = {head}
+    for i, row in ipairs(sources.ordered(source, rows)) do
+        lines[i + 1] = list_line(row, axes, names, o)
+        marked = marked or columns.is_good(row) and
+            columns.is_wide(row, names[1])
+    end
+    return text_lines.aligned(lines, left), marked
+end
+
+-- --- both -------------------------------------------------------------------
+
+local function as_list(x)
+    if type(x) == "table" then return x end
+    return {x}
+end
+
+local kinds = {rows = "string|table", cols = "string|table",
+    value = "string|function", stat = "string", where = "table|function",
+    best = "boolean"}
+
+local function checked(source, options)
+    local o = {}
+    for name, value in next, sources.options("table", options, kinds) do
+        o[name] = value
+    end
+    for _, side in ipairs{"rows", "cols"} do
+        o[side] = o[side] and as_list(o[side])
+        for _, name in ipairs(o[side] or {}) do
+            sources.check_axis("table", side, source, name)
+        end
+    end
+    if o.cols and not o.rows then
+        checks.fail("table", "cols is %s, but rows names no axis",
+            concat(o.cols, " "))
+    elseif o.stat and not columns.stats[o.stat] then
+        checks.fail("table", "there is no stat %s%s", checks.brief(o.stat),
+            sources.suggest(o.stat, {"max", "mean", "median", "min"}))
+    end
+    if o.value then columns.check_name("table", "value", source, o.value) end
+    return o
+end
+
+local function heading(source, rows, o, unit)
+    local what = columns.title(o.value or "median")
+    if unit then what = what .. ", " .. unit end
+    if o.stat and o.stat ~= "median" then what = o.stat .. " " .. what end
+    local text = format("%s%d points", source.name and source.name .. ": " or
+        "", #rows)
+    return text_lines.harmless(o.cols and text .. "; " .. what or text)
+end
+
+-- What did not work, by name; the first few where there are many.
+local FEW = 10
+local function failures(source, rows)
+    local lines, without = {}, 0
+    for _, row in ipairs(sources.ordered(source, rows)) do
+        if not columns.is_good(row) and #lines < FEW then
+            lines[#lines + 1] = text_lines.harmless(format("  %s  %s: %s",
+                row.status:upper(), sources.describe(source.axes, row.p),
+                columns.reason(row)))
+        elseif not columns.is_good(row) then
+            without = without + 1
+        end
+    end
+    if without > 0 then
+        lines[#lines + 1] = format("  and %d more that did not work", without)
+    end
+    return lines
+end
+tables.failures = failures
+
+-- The text of a table, and the rows that stand in it.
+function tables.text(e, options)
+    local source = sources.source("table", e)
+    local o = checked(source, options)
+    local rows = sources.filtered("table", source, o.where)
+    if #rows == 0 then
+        return (source.name and source.name .. ": " or "") .. "no points" ..
+            (o.where and #source.rows > 0 and " match" or ""), rows
+    end
+    local lines, unit, marked
+    if o.cols then
+        o.value = columns.one_rate(rows, o.value or "median")
+        lines, unit, marked = pivots.text(source, rows, o)
+    else
+        lines, marked = list_text(source, rows, o)
+    end
+    local text = {heading(source, rows, o, unit), concat(lines, "\n")}
+    if marked then
+        text[#text + 1] = "  ~ the 95 % interval is wider than 5 %"
+    end
+    for _, line in ipairs(failures(source, rows)) do text[#text + 1] = line end
+    return concat(text, "\n"), rows
+end
+
+-- e:table{rows=, cols=, value=, stat=, where=, best=}
+tables.table = checks.placed(function(e, options)
+    local text, found = tables.text(e, options)
+    local rows = {}
+    for i, row in ipairs(found) do rows[i] = row end
+    return setmetatable(rows, {__tostring = function() return text end,
+        __index = type(e) == "table" and e.results and e or nil})
+end)
+
+return tables

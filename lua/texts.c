@@ -1,0 +1,65 @@
+/* What the library in Lua needs to put texts before people: files replaced
+ * whole, and the style of the terminal. */
+#include "files.h"
+#include "atomic.h"
+#include "format.h"
+#include "library.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int raise_unless(lua_State *L, const char *who, const char *path,
+                        int error)
+{
+    if (error == 0)
+        return 0;
+    return lumat_raise(L, "%s: cannot write '%s': %s", who, path,
+                       error == EISDIR   ? "it is a directory"
+                       : error == EINVAL ? "it is not a regular file"
+                                         : strerror(error));
+}
+
+/* write(who, path, text): the whole file or none of it. */
+static int write_text(lua_State *L)
+{
+    size_t length, n;
+    const char *who = luaL_checkstring(L, 1),
+               *path = luaL_checklstring(L, 2, &n);
+    const char *text = luaL_checklstring(L, 3, &length);
+    if (n == 0 || strlen(path) != n)
+        return lumat_raise(L, "%s: %s", who,
+                           n ? "the path has a zero byte in it"
+                             : "needs a file's name");
+    lumat_atomic *file = lua_newuserdatauv(L, sizeof *file, 0);
+    file->fd = -1;
+    luaL_setmetatable(L, "lumat.atomic");
+    int error = lumat_atomic_open(file, path);
+    if (!error)
+        error = lumat_atomic_write(file, text, length);
+    if (!error)
+        error = lumat_atomic_commit(file);
+    if (error)
+        lumat_atomic_abort(file);
+    return raise_unless(L, who, path, error);
+}
+
+/* width, whether only ASCII can be shown, whether colours are. */
+static int get_style(lua_State *L)
+{
+    lumat_style style = lumat_style_now(L);
+    lua_pushinteger(L, style.width);
+    lua_pushboolean(L, style.ascii);
+    lua_pushboolean(L, style.colour);
+    return 3;
+}
+
+static const luaL_Reg functions[] = {
+    {"write", write_text}, {"style", get_style}, {NULL, NULL}};
+
+void lumat_open_texts(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    luaL_newlib(L, functions);
+    lua_setfield(L, -2, "lumat.texts");
+    lua_pop(L, 1);
+}

@@ -1,0 +1,207 @@
+#!/usr/bin/perl
+# Experiments as programs: many processes at one run directory, points that
+# end their worker, full disks, Ctrl-C, what is printed where.
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Temp qw(tempdir);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
+my $dir = tempdir('lumat-runs-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+chdir $dir or die "$dir: $!\n";
+delete @ENV{qw(LUMAT_WORKER OMP_NUM_THREADS COLUMNS LUMAT_LEASE SLURM_PROCID)};
+
+sub write_file
+{
+    my ($name, $text) = @_;
+    open my $out, '>', $name or die "$name: $!\n";
+    print $out $text;
+    close $out;
+}
+
+sub read_file
+{
+    open my $in, '<', shift or return '';
+    local $/;
+    return <$in> // '';
+}
+
+# Code, output and errors of a shell command in which $lumat is the program.
+sub run
+{
+    local $ENV{lumat} = $lumat;
+    system 'bash', '-c', "{ $_[0]\n} >out 2>err </dev/null";
+    return ($? >> 8, read_file('out'), read_file('err'));
+}
+
+sub rows
+{
+    my %row;
+    for my $file (glob "$_[0]/j-*.jsonl") {
+        for (split /\n/, read_file($file)) {
+            push @{$row{$1}}, $_ if /"key":"(\w+)".*"status":/;
+        }
+    }
+    return \%row;
+}
+
+# Every point of the run directory was done once, and so many there are.
+sub done_once
+{
+    my ($run, $count, $what) = @_;
+    my $rows = rows($run);
+    is(scalar(keys %$rows), $count, "$what: $count points are done");
+    is(scalar(grep { @$_ > 1 } values %$rows), 0, "$what: none twice");
+}
+
+# A script with an experiment of 8 points, whose measure has this body.
+sub script
+{
+    my ($name, $body, $options, $more) = @_;
+    $more //= '';
+    write_file("$name.lua", <<"END");
+local sleep = require "lumat.journal".sleep
+local e = experiment{name = "$name", axes = {n = experiment.range(1, 8)},
+    repeats = 1, $more measure = function(p)
+        $body
+        return p.n
+    end}
+e:run{$options}
+for _, r in ipairs(e:results()) do print(r.p.n, r.status, r.message) end
+END
+}
+my $all = join '', map { "$_\tok\tnil\n" } 1 .. 8;
+
+# --- what is printed -----------------------------------------------------------
+script('plain', '', '');
+my ($code, $out, $err) = run('$lumat plain.lua');
+is($code, 0, 'a script ends well');
+is($out, $all, 'its output is its own');
+like($err, qr{^plain: 8 of 8 points done in 0:00  runs/plain\n$}, 'and one line tells');
+($code, $out, $err) = run('$lumat plain.lua --quiet');
+is($err, '', '--quiet: nothing');
+script('log', 'sleep(0.9)', '');
+($code, $out, $err) = run('$lumat log.lua');
+like($err, qr{^log: \d/8  0:0\d  ETA 0:0\d  n=\d: \d s\nlog: 8 of 8 points done in 0:0[78]  runs/log\n$},
+     'a line every few seconds in a log');
+
+# --- many processes ------------------------------------------------------------
+script('several', 'sleep(0.01)', 'workers = 3, quiet = true');
+($code, $out, $err) = run('$lumat several.lua');
+is("$code$out$err", "0$all", 'workers print nothing, the script once');
+done_once('runs/several', 8, 'workers');
+is_deeply([glob 'runs/several/*.log'], [], 'no log is left');
+
+script('race', '', 'quiet = true', 'axes = {n = experiment.range(1, 300)},');
+write_file('race.lua', read_file('race.lua') =~ s/axes = \{n = experiment.range\(1, 8\)\},//r);
+($code, $out, $err) = run('for i in 1 2 3 4 5 6 7 8; do $lumat race.lua >/dev/null || echo bad & done; wait');
+is("$out$err", '', 'eight processes race');
+done_once('runs/race', 300, 'race');
+is_deeply([glob 'runs/race/claims/*'], [], 'no claim is left');
+cmp_ok(scalar(() = glob 'runs/race/j-*'), '>', 1, 'several had a part');
+
+script('join', 'sleep(0.1)', '');
+($code, $out, $err) = run('$lumat join.lua >first 2>/dev/null & sleep 0.3; $lumat join.lua; wait; cat first');
+is($out, $all . $all, 'a second run joins the first');
+like($err, qr/^join: 1 worker at work here already \(process \d+ on \S+\): the points are shared\n/,
+     'and says so');
+done_once('runs/join', 8, 'joined');
+
+script('anew', 'sleep(0.2)', 'resume = false, quiet = true');
+($code, $out, $err) = run('$lumat anew.lua & sleep 0.4; $lumat anew.lua; wait');
+like($err, qr{runs/anew is being measured \(process \d+ on \S+\)}, 'nothing is done anew under way');
+is($out, $all, 'the other run goes on');
+
+# --- launchers -----------------------------------------------------------------
+script('ranks', 'sleep(0.02)', 'retry_failed = true');
+my $ranks = join ' ', map {
+    "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=$_ SLURM_LOCALID=$_ "
+        . '$lumat ranks.lua & '
+} 0 .. 2;
+($code, $out, $err) = run("$ranks wait");
+is($out, $all, 'the first rank alone prints');
+is(scalar(() = $err =~ /\n/g), 1, 'and shows progress') or diag($err);
+done_once('runs/ranks', 8, 'ranks');
+
+# --- points that end their worker ----------------------------------------------
+script('crash', 'if p.n == 3 then os.execute("kill -SEGV $PPID") sleep(1) end', 'workers = 2, quiet = true');
+($code, $out, $err) = run('$lumat crash.lua');
+my $crashed = $all =~ s/3\tok\tnil/3\tcrashed\tkilled its worker 2 times (segmentation fault)/r;
+is("$code$out$err", "0$crashed", 'a point that two workers crash in is given up');
+script('leave', 'if p.n == 3 then os.exit(0) end', 'workers = 2, quiet = true');
+($code, $out, $err) = run('$lumat leave.lua; $lumat leave.lua; $lumat leave.lua');
+like($out, qr/3\tcrashed\tkilled its worker 2 times \(exit\)\n/, 'so is one that ends the program');
+script('hang', 'if p.n == 3 then while true do end end', 'workers = 2, quiet = true', 'timeout = 0.5,');
+($code, $out, $err) = run('$lumat hang.lua');
+my $late = $all =~ s/3\tok\tnil/3\ttimeout\ttook longer than 0.5 s; its worker was ended/r;
+is("$code$out$err", "0$late", 'and one that takes too long');
+
+# A worker that stands still loses its claim when its lease is over.
+script('stall', 'if p.n == 3 and not io.open("stalled") then io.open("stalled", "w"):close()'
+    . ' os.execute("kill -STOP $PPID") end', 'quiet = true');
+{
+    local $ENV{LUMAT_LEASE} = 1;
+    ($code, $out, $err) = run('$lumat stall.lua >first & pid=$!; sleep 0.5; $lumat stall.lua; '
+        . 'kill -CONT $pid; wait; cat first');
+}
+is($out, $all . $all, 'a worker that was stopped loses its point');
+done_once('runs/stall', 8, 'stalled');
+
+# --- full disks ----------------------------------------------------------------
+script('full', '', 'quiet = true, order = "given"');
+($code, $out, $err) = run('ulimit -f 1; $lumat full.lua');
+is($code, 1, 'a full disk is an error');
+like($err, qr{cannot write in runs/full: [^;]+; the [1-7] points in its journals are safe},
+     'it says that nothing is lost');
+($code, $out, $err) = run('$lumat full.lua');
+is("$out$err", $all, 'and a rerun goes on');
+done_once('runs/full', 8, 'full disk');
+
+# --- Ctrl-C --------------------------------------------------------------------
+for my $workers ('', 'workers = 2') {
+    my $name = $workers ? 'stop_workers' : 'stop';
+    script($name, 'sleep(0.3)', $workers);
+    my $pid = fork // die $!;
+    if ($pid == 0) {
+        $SIG{INT} = 'DEFAULT';
+        open STDOUT, '>', 'out';
+        open STDERR, '>', 'err';
+        exec $lumat, "$name.lua";
+    }
+    my $end = time + 10;
+    sleep 0.05 until keys %{rows("runs/$name")} || time > $end;
+    kill INT => $pid;
+    my $start = time;
+    waitpid $pid, 0;
+    is($? >> 8, 130, "$name: Ctrl-C ends the script");
+    cmp_ok(time - $start, '<', 2, 'soon');
+    like(read_file('err'), qr/^lumat: .*interrupted$/m, 'with a word');
+    is_deeply([glob "runs/$name/claims/*"], [], 'no claim and no worker is left');
+    ($code, $out, $err) = run("\$lumat $name.lua");
+    is($out, $all, 'and a rerun goes on');
+    done_once("runs/$name", 8, $name);
+}
+
+# --- refusals ------------------------------------------------------------------
+($code, $out, $err) = run('rm -r runs/several; $lumat --safe several.lua');
+is($code, 1, '--safe');
+like($err, qr/several.lua:7: run: --safe starts no processes/, 'starts no processes');
+($code, $out, $err) = run('$lumat --safe plain.lua');
+is("$code$out", "0$all", 'but runs and reads experiments');
+($code, $out, $err) = run('$lumat - <several.lua');
+like($err, qr/workers run the same script again, which has to be a file/, 'nor does a script from a pipe');
+($code, $out, $err) = run('$lumat plain.lua --workers=0');
+like($err, qr/workers is 0, expected/, 'options on the command line are checked');
+($code, $out, $err) = run('rm -r runs/plain; $lumat plain.lua --workers 2 --shard=1/2');
+is(scalar(() = $out =~ /ok/g), 4, 'and obeyed');
+
+script('edited', 'sleep(0.05)', 'workers = 2, quiet = true');
+write_file('edited.lua', 'local f = io.open("edited.lua"); local t = f:read("a"); f:close() '
+    . 'if not os.getenv("LUMAT_WORKER") then f = io.open("edited.lua", "w") '
+    . 'f:write((t:gsub("return p.n", "return p.n + 1"))) f:close() end ' . read_file('edited.lua'));
+run('$lumat edited.lua; sed -i s/p.n.+.1/p.n/ edited.lua');
+is(scalar(keys %{rows('runs/edited')}) % 8, 0, 'a script that changes while it runs is one or the other');
+
+done_testing();

@@ -1,0 +1,343 @@
+-- Measuring points: what a measure may return, when sampling stops, what a
+-- point fails by; medians, intervals and the comparison of runs.
+local lu = require "luaunit"
+local here = arg[0]:match("^.*/") or "./"
+local t = dofile(here .. "common.lua")
+local measuring = require "lumat.measuring"
+local statistics = require "lumat.statistics"
+local compare = experiment.compare
+
+local function measure(spec, p)
+    return measuring.measure_point(spec, p or {n = 4}, nil, {device = t.device})
+end
+
+TestMeasure = {}
+
+function TestMeasure:test_seconds_that_a_measure_returns()
+    local row = measure{measure = function(p) return p.n / 8 end}
+    lu.assertEquals(row.status, "ok")
+    lu.assertEquals({row.median, row.low, row.high}, {0.5, 0.5, 0.5})
+    lu.assertEquals(#row.samples, 10)
+    lu.assertTrue(row.seconds >= 0)
+end
+
+function TestMeasure:test_work_is_timed_and_its_result_checked()
+    local seen
+    local row = measure{setup = function(p) return {A = eye(p.n)} end,
+        measure = function(p, s) return function() return s.A * s.A, "more" end end,
+        check = function(p, s, C, more)
+            seen = {C == s.A, more, p.n}
+            return 0.25, {size = C.rows}
+        end, repeats = 7, flops = function(p) return 2 * p.n ^ 3 end}
+    lu.assertEquals(seen, {true, "more", 4})
+    lu.assertEquals(#row.samples, 7)
+    lu.assertTrue(row.median > 0 and row.low <= row.median and
+        row.median <= row.high)
+    lu.assertEquals({row.check, row.values.size, row.flops}, {0.25, 4, 128})
+    lu.assertTrue(row.peak.value > 0)
+    lu.assertTableContains({"f32", "memory"}, row.peak.name)
+    lu.assertTrue(row.batch >= 1)
+end
+
+-- Short work runs many times in a sample; cold work once.
+function TestMeasure:test_cold_runs_stand_alone()
+    local calls = 0
+    local function work() calls = calls + 1 end
+    local row = measure{measure = function() return work end, repeats = 3}
+    lu.assertTrue(row.batch > 1)
+    calls = 0
+    row = measure{measure = function() return work end, repeats = 3, cold = true}
+    lu.assertEquals({row.batch, row.cold, calls}, {1, true, 4})
+    row = measure{measure = function() return work end, repeats = 2,
+        cold = function(p) return p.n > 4 end}
+    lu.assertNil(row.cold)
+end
+
+function TestMeasure:test_when_sampling_stops()
+    local n = 0
+    local function noisy() -- never within 1 %
+        n = n + 1
+        return 1 + n % 2
+    end
+    lu.assertEquals(#measure{measure = noisy}.samples, 100)
+    lu.assertEquals(#measure{measure = noisy, repeats = 3}.samples, 3)
+    lu.assertEquals(#measure{measure = noisy, stop = {most = 20}}.samples, 20)
+    lu.assertEquals(#measure{measure = noisy, stop = {interval = 1.1}}.samples, 10)
+    lu.assertEquals(#measure{measure = noisy, stop = function(samples)
+        return #samples == 5
+    end}.samples, 5)
+    local start = clock()
+    measure{measure = function()
+        local stop = clock() + 0.002
+        repeat until clock() > stop
+        return noisy()
+    end, stop = {seconds = 0.05, most = 1e6}}
+    lu.assertTrue(clock() - start < 2)
+end
+
+function TestMeasure:test_first_run_is_no_sample()
+    local times, n = {9, 1, 1, 1}, 0
+    local row = measure{measure = function()
+        n = n + 1
+        return times[n]
+    end, repeats = 3}
+    lu.assertEquals(row.samples, {1, 1, 1})
+    n = 0
+    row = measure{measure = function()
+        n = n + 1
+        return times[n]
+    end, repeats = 3, warmup = 0}
+    lu.assertEquals(row.samples, {9, 1, 1})
+    n = 0
+    row = measure{measure = function() n = n + 1 return 1 end, repeats = 1}
+    lu.assertEquals(n, 1)
+end
+
+function TestMeasure:test_groups_take_turns()
+    local order = {}
+    local rows = measuring.measure_group({measure = function(p)
+        order[#order + 1] = p.k
+        return 1
+    end, repeats = 3, warmup = 0}, {{k = "a"}, {k = "b"}})
+    lu.assertEquals(table.concat(order), "ababab")
+    lu.assertEquals({#rows, rows[2].status}, {2, "ok"})
+end
+
+-- One of a group that fails does not disturb the others.
+function TestMeasure:test_a_member_that_fails()
+    local rows = measuring.measure_group({measure = function(p)
+        if p.k == 2 then error("no " .. p.k, 0) end
+        return 1
+    end, repeats = 2}, {{k = 1}, {k = 2}, {k = 3}})
+    lu.assertEquals({rows[1].status, rows[2].status, rows[3].status},
+        {"ok", "failed", "ok"})
+    lu.assertEquals(rows[2].message, "measure: no 2")
+end
+
+TestFailures = {}
+
+local function fails(spec, message)
+    spec.measure = spec.measure or function() return 1 end
+    local row = measure(spec)
+    lu.assertEquals(row.status, "failed")
+    lu.assertStrContains(row.message, message)
+    lu.assertNil(row.median)
+end
+
+function TestFailures:test_by_name()
+    local function returns(...)
+        local values = table.pack(...)
+        return {measure = function() return table.unpack(values, 1, values.n) end}
+    end
+    fails(returns(), "measure: returned nothing; it returns the seconds of " ..
+        "one run, or a function to be timed")
+    fails(returns(0 / 0), "measure: returned NaN")
+    fails(returns(-1), "measure: returned -1 seconds")
+    fails(returns(math.huge), "measure: returned inf seconds")
+    fails(returns(eye(2)), "measure: returned a matrix")
+    fails(returns("fast"), 'measure: returned "fast"')
+    fails({measure = function() return eye(2) * eye(3) end},
+        "inner dimensions differ (2 and 3)")
+    fails({measure = function() return function() error "in work" end end},
+        "in work")
+    fails({setup = function() error "no data" end}, "setup: ")
+    fails({flops = function() return "many" end}, 'flops: "many", expected')
+    fails({bytes = -1}, "bytes: -1, expected a number from 0 on")
+    fails({cold = function() error "who knows" end}, "cold: ")
+    fails({repeats = 0}, "repeats is 0, expected a whole number from 1 on")
+    fails({stop = {second = 1}}, 'stop: unknown option "second"')
+end
+
+-- Later samples are looked at too.
+function TestFailures:test_nan_later()
+    local n = 0
+    fails({measure = function()
+        n = n + 1
+        return n < 5 and 1 or 0 / 0
+    end}, "measure: returned NaN")
+end
+
+function TestFailures:test_a_wrong_result_is_not_timed()
+    local runs = 0
+    local function spec(answer)
+        return {check = function() return answer end, measure = function()
+            return function() runs = runs + 1 end
+        end}
+    end
+    fails(spec(false), "check: the result is wrong")
+    fails(spec(0 / 0), "check: returned NaN")
+    fails(spec("good"), 'check: returned "good", expected a number')
+    fails(spec(verify(ones(2, 2), eye(2), eye(2))), "check: FAILS: ")
+    lu.assertEquals(runs, 4)
+    lu.assertEquals(measure(spec(true)).status, "ok")
+    lu.assertEquals(measure(spec(verify(eye(2), eye(2), eye(2)))).check, 0)
+end
+
+function TestFailures:test_an_interrupt_goes_on()
+    lu.assertErrorMsgContains("interrupted", function()
+        measure{measure = function() error("interrupted", 0) end}
+    end)
+end
+
+TestStatistics = {}
+
+-- Ranks from the binomial distribution, as tables of the sign test have them.
+function TestStatistics:test_ranks_of_the_interval()
+    for n, rank in pairs{[6] = 1, [8] = 1, [9] = 2, [10] = 2, [15] = 4,
+        [20] = 6, [30] = 10, [50] = 18, [100] = 40, [1000] = 469} do
+        local list = {}
+        for i = 1, n do list[i] = n + 1 - i end
+        local median, low, high = statistics.interval(list)
+        lu.assertEquals({median, low, high}, {(n + 1) / 2, rank, n + 1 - rank},
+            n .. " samples")
+    end
+end
+
+-- Of many lists the interval holds the median in 95 of 100, or more.
+function TestStatistics:test_coverage()
+    math.randomseed(7)
+    for _, n in ipairs{7, 12, 40} do
+        local held = 0
+        for _ = 1, 2000 do
+            local list = {}
+            for i = 1, n do list[i] = -math.log(1 - math.random()) end
+            local _, low, high = statistics.interval(list)
+            if low <= math.log(2) and math.log(2) <= high then
+                held = held + 1
+            end
+        end
+        lu.assertTrue(held / 2000 > 0.94, n .. ": " .. held)
+    end
+end
+
+-- By hand: ranks of a are 1 to 9, U is 0, z = (40.5 - 0.5) / sqrt(128.25).
+function TestStatistics:test_rank_test()
+    local a, b = {}, {}
+    for i = 1, 9 do a[i], b[i] = i, i + 100 end
+    lu.assertAlmostEquals(statistics.rank_test(a, b),
+        erfc(40 / math.sqrt(128.25) / math.sqrt(2)), 1e-12)
+    lu.assertAlmostEquals(statistics.rank_test(a, a), 1, 1e-12)
+    lu.assertEquals(statistics.rank_test({1, 1, 1}, {1, 1, 1}), 1)
+end
+
+function TestStatistics:test_change()
+    local c, low, high = statistics.change({1, 1, 1}, {1.5, 1.5, 1.5})
+    lu.assertAlmostEquals(c, 0.5, 1e-12)
+    lu.assertAlmostEquals(low, 0.5, 1e-12)
+    lu.assertAlmostEquals(high, 0.5, 1e-12)
+    c, low, high = statistics.change({1, 0.9, 1.2}, {1.5, 1.4, 1.6})
+    lu.assertTrue(low < c and c < high and low > 0.1 and high < 1)
+end
+
+TestCompare = {}
+
+local function normal()
+    return math.sqrt(-2 * math.log(1 - math.random())) *
+        math.cos(2 * math.pi * math.random())
+end
+
+-- A run as machines make them: skewed, drifting, with outliers, and a little
+-- faster or slower than the one before.
+local function row(level, noise, p, n)
+    local samples, drift = {}, 0
+    local base = level * (1 + 0.002 * normal())
+    local trend = 0.004 * normal()
+    for i = 1, n do
+        drift = 0.8 * drift + 0.3 * noise * normal()
+        local x = base * (1 + drift + trend * i / n) *
+            math.exp(noise * math.abs(normal()))
+        samples[i] = math.random() < 0.03 and x * (1.1 + 0.4 * math.random())
+            or x
+    end
+    local median, low, high = statistics.interval(samples)
+    return {p = p, status = "ok", samples = samples, median = median,
+        low = low, high = high}
+end
+
+-- At most 1 % false alarms of 1,000, and 95 % of slow-downs by 5 % found.
+function TestCompare:test_noise()
+    math.randomseed(11)
+    for _, noise in ipairs{0.003, 0.01, 0.015} do
+        local old, same, slower, faster = {}, {}, {}, {}
+        for i = 1, 1000 do
+            local level, n = 10 ^ (-6 + 4 * math.random()), math.random(15, 60)
+            old[i] = row(level, noise, {i = i}, n)
+            same[i] = row(level, noise, {i = i}, n)
+            slower[i] = row(1.05 * level, noise, {i = i}, n)
+            faster[i] = row(level / 1.05, noise, {i = i}, n)
+        end
+        local null = compare(old, same).counts
+        lu.assertTrue(null.SLOWER + null.FASTER <= 10, noise .. ": " ..
+            null.SLOWER + null.FASTER .. " false alarms")
+        lu.assertTrue(null.SAME >= 900, noise .. ": " .. null.SAME .. " same")
+        local found = compare(old, slower).counts
+        lu.assertTrue(found.SLOWER >= 950, noise .. ": " .. found.SLOWER)
+        lu.assertEquals(found.FASTER, 0)
+        lu.assertTrue(compare(old, faster).counts.FASTER >= 950)
+    end
+end
+
+local function steady(p, seconds, n)
+    local samples = {}
+    for i = 1, n or 12 do samples[i] = seconds * (1 + 1e-4 * (i * 7 % 5)) end
+    local median, low, high = statistics.interval(samples)
+    return {p = p, status = "ok", samples = samples, median = median,
+        low = low, high = high}
+end
+
+function TestCompare:test_a_row_of_each_verdict()
+    local old = {steady({n = 1}, 1), steady({n = 2}, 1), steady({n = 3}, 1),
+        steady({n = 4}, 1), steady({n = 5}, 1, 3), steady({n = 6}, 1),
+        steady({n = 7}, 1)}
+    local new = {steady({n = 1}, 1.1), steady({n = 2}, 0.9),
+        steady({n = 3}, 1.001), {p = {n = 4}, status = "failed",
+        message = "measure: no"}, steady({n = 5}, 2, 3), steady({n = 8}, 1)}
+    local found = compare(old, new)
+    local verdicts = {}
+    for _, entry in ipairs(found) do verdicts[entry.p.n] = entry.verdict end
+    lu.assertEquals(verdicts, {"SLOWER", "FASTER", "SAME", "FAILED", "UNSURE"})
+    lu.assertEquals(found.counts, {SLOWER = 1, FASTER = 1, SAME = 1,
+        UNSURE = 1, FAILED = 1})
+    lu.assertAlmostEquals(found[1].change, 0.1, 1e-3)
+    local text = tostring(found)
+    for _, part in ipairs{"5 points compared", "2 points only in before",
+        "1 points only in after", "FASTER 1   SLOWER 1   SAME 1   UNSURE 1",
+        "+10.0 %", "now: measure: no", "3 and 3 samples, 6 needed"} do
+        lu.assertStrContains(text, part)
+    end
+    lu.assertEquals(compare(old, new, {threshold = 0.2}).counts.SLOWER, 0)
+end
+
+-- A CSV file keeps how many samples there were, not the samples.
+function TestCompare:test_a_csv_file_of_few_samples()
+    local path = os.tmpname()
+    os.rename(path, path .. ".csv")
+    path = path .. ".csv"
+    local rows = {steady({n = 1}, 1), steady({n = 2}, 1, 3)}
+    package.loaded["lumat.experiment_views"].csv(rows, path)
+    local found = compare(path, rows)
+    os.remove(path)
+    lu.assertEquals({found.counts.SAME, found.counts.UNSURE}, {1, 1})
+    lu.assertStrContains(tostring(found), "3 and 3 samples, 6 needed")
+end
+
+-- 512 and 512.0 are one value, "512" is another; axes may come in any order.
+function TestCompare:test_rows_are_matched_by_their_parameters()
+    local old = {steady({n = 512, k = "a"}, 1), steady({n = 7, k = "a"}, 1)}
+    local new = {steady({k = "a", n = 512.0}, 1), steady({k = "a", n = "7"}, 1)}
+    lu.assertEquals(#compare(old, new), 1)
+end
+
+function TestCompare:test_refusals()
+    t.raises(function() compare(1, {}) end,
+        "compare: before is 1; expected an experiment")
+    t.raises(function() compare({}, {{}}) end, "row 1 has no table p")
+    t.raises(function() compare({}, {}, {treshold = 1}) end,
+        'unknown option "treshold"; did you mean threshold?')
+    t.raises(function() compare({}, {}, {threshold = 2}) end,
+        "threshold is 2, expected a share such as 0.02")
+    t.raises(function() compare("/no/where.jsonl", {}) end, "/no/where.jsonl")
+    lu.assertStrContains(tostring(compare({}, {})), "0 points compared")
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))

@@ -1,0 +1,498 @@
+-- What an experiment is seen by: tables, files that are read back, charts as
+-- text and as SVG, the report.
+local lu = require "luaunit"
+local here = arg[0]:match("^.*/") or "./"
+local t = dofile(here .. "common.lua")
+local views = package.loaded["lumat.experiment_views"]
+local export = require "lumat.export"
+local charts = require "lumat.charts"
+local scales = require "lumat.scales"
+local svg = require "lumat.svg"
+local raises = t.raises
+
+local NASTY = "<b onload='x'>&\"\27[31m\1\255"
+
+-- A row as the runner keeps it.
+local function row(p, seconds, more)
+    local r = {p = p, status = "ok", samples = {seconds, seconds, seconds},
+        median = seconds, low = 0.99 * seconds, high = 1.01 * seconds}
+    for key, value in pairs(more or {}) do r[key] = value end
+    return r
+end
+
+local peak = {name = "f32", value = 1e11, flops = 1e11, bytes = 1e10}
+
+-- Three sizes, two kernels; one point failed.
+local function sample()
+    local rows = {}
+    for _, n in ipairs{64, 128, 1024} do
+        for i, kernel in ipairs{"tiled", "naive"} do
+            rows[#rows + 1] = row({n = n, kernel = kernel}, i * n * 1e-6,
+                {flops = 1e4 * n, bytes = 10 * n, peak = peak, check = i * 1e-7,
+                    env = 1, values = {steps = 3 * i}})
+        end
+    end
+    rows[6] = {p = {n = 1024, kernel = "naive"}, status = "failed",
+        message = "measure: out of\nmemory", samples = {}}
+    return rows
+end
+
+local function scratch(suffix)
+    local name = os.tmpname()
+    os.remove(name)
+    return name .. suffix
+end
+
+local function content(path)
+    local file = assert(io.open(path, "rb"))
+    local text = file:read("a")
+    file:close()
+    os.remove(path)
+    return text
+end
+
+TestTable = {}
+
+function TestTable:test_one_axis_against_another()
+    lu.assertEquals(tostring(views.table(sample(), {rows = "n",
+        cols = "kernel", value = "rate"})), [[
+6 points; rate, GFLOP/s
+     n  tiled    naive   best
+    64  10.00    5.000   tiled
+   128  10.00    5.000   tiled
+  1024  10.00   FAILED   tiled
+  FAILED  kernel=naive n=1024: measure: out of memory]])
+end
+
+function TestTable:test_a_plain_list()
+    local text = tostring(views.table(sample()))
+    for _, line in ipairs{
+        "  kernel     n      time   interval           rate  share of peak",
+        "  tiled     64  64.00 us      2.0 %  10.00 GFLOP/s           10 %",
+        "  naive   1024     FAILED"} do
+        lu.assertStrContains(text, line)
+    end
+end
+
+function TestTable:test_marks_wide_intervals()
+    local rows = sample()
+    rows[1].high = 1.1 * rows[1].median
+    local text = tostring(views.table(rows, {rows = "kernel", cols = "n"}))
+    lu.assertStrContains(text, "64.00 us~  128.0 us")
+    lu.assertStrContains(text, "~ the 95 % interval is wider than 5 %")
+    -- of what was not timed nothing is said
+    lu.assertNotStrContains(tostring(views.table(rows, {rows = "kernel",
+        cols = "n", value = "error"})), "~")
+end
+
+function TestTable:test_where_and_stat()
+    local rows = sample()
+    lu.assertEquals(#views.table(rows, {where = {kernel = "tiled"}}), 3)
+    lu.assertEquals(#views.table(rows, {where = function(p, r)
+        return p.n < 1000 and r.check < 1.5e-7
+    end}), 2)
+    lu.assertStrContains(tostring(views.table(rows, {where = {n = 1}})),
+        "no points match")
+    local text = tostring(views.table(rows, {rows = "n", cols = "kernel",
+        value = "steps"}))
+    lu.assertStrContains(text, "\n    64      3        6")
+    text = tostring(views.table(rows, {rows = "kernel", cols = "kernel",
+        stat = "max"}))
+    lu.assertStrContains(text, "max time")
+    lu.assertStrContains(text, "1.024 ms")
+end
+
+function TestTable:test_leaves_the_rows_as_they_are()
+    local rows = sample()
+    views.table(rows)
+    lu.assertNil(getmetatable(rows))
+    lu.assertEquals(tostring(views.table{}), "no points")
+end
+
+function TestTable:test_names_do_no_harm()
+    local rows = {row({[NASTY] = 1, kernel = NASTY}, 1)}
+    local text = tostring(views.table(rows)) ..
+        tostring(views.table(rows, {rows = "kernel", cols = NASTY})) ..
+        tostring(views.plot(rows, {x = NASTY, by = "kernel"}))
+    lu.assertNil(text:find("[%z\1-\9\11-\31\127]"))
+    lu.assertNotNil(utf8.len(text))
+end
+
+function TestTable:test_refusals()
+    local rows = sample()
+    for _, case in ipairs{
+        {{row = "n"}, 'unknown option "row"; did you mean rows?'},
+        {{rows = "m"}, 'rows: there is no axis "m"'},
+        {{rows = "n", cols = "kernel", value = "shore"},
+            'value: there is no "shore"; did you mean share?'},
+        {{rows = "n", cols = "n"}, "several points stand in one cell: " ..
+            "kernel differs; name it in rows, cols or where"},
+        {{cols = "n"}, "cols is n, but rows names no axis"},
+        {{stat = "mode"}, 'there is no stat "mode"'},
+        {{where = {m = 1}}, 'where: there is no axis "m", but kernel n'},
+        {{rows = 1}, "rows is 1, expected a string or a table"}} do
+        raises(function() views.table(rows, case[1]) end, "table: ", case[2])
+    end
+    raises(function() views.table(7) end, "7 is no experiment and no list")
+end
+
+TestFiles = {}
+
+function TestFiles:test_csv_reads_back()
+    local rows, path = sample(), scratch(".csv")
+    rows[1].p.kernel = 'a "quoted", name\nof two lines'
+    rows[2].p.kernel = "12" -- a name that looks like a number
+    lu.assertIs(views.csv(rows, path), rows)
+    local back = export.read("test", path)
+    os.remove(path)
+    lu.assertEquals(#back, 6)
+    for i, r in ipairs(rows) do
+        lu.assertEquals(back[i].p, r.p)
+        for _, name in ipairs{"status", "median", "low", "high", "flops",
+            "bytes", "check", "env", "message"} do
+            lu.assertEquals(back[i][name], r[name], name)
+        end
+    end
+    lu.assertEquals(back[1].values.steps, 3)
+    lu.assertEquals(back[1].peak.value, 1e11)
+end
+
+function TestFiles:test_jsonl_reads_back()
+    local rows, path = sample(), scratch(".jsonl")
+    rows[1].p.kernel = "quote \" and \\ and \n and ü"
+    views.jsonl(rows, path)
+    local back = export.read("test", path)
+    os.remove(path)
+    lu.assertEquals(back, rows)
+end
+
+function TestFiles:test_damage_is_told()
+    local path = scratch(".csv")
+    local function read(text)
+        local file = assert(io.open(path, "w"))
+        file:write(text)
+        file:close()
+        return export.read("test", path)
+    end
+    raises(function() read "a,b\n1,2\n" end, "has no columns status and seconds")
+    raises(function() read('n,status,seconds\n1,"ok') end,
+        "a quoted field does not end")
+    raises(function() read "n,status,seconds\n1,ok\n" end,
+        "record 2 has 2 fields, not 3")
+    os.remove(path)
+    path = scratch(".jsonl")
+    raises(function() read '{"p":{}}\n{"p":' end, "line 2: ")
+    raises(function() read '[1]\n' end, "line 1 is no row of results")
+    os.remove(path)
+end
+
+function TestFiles:test_a_failed_write_leaves_what_was_there()
+    raises(function() views.csv(sample(), "/no/where/x.csv") end,
+        "csv: cannot write '/no/where/x.csv': No such file")
+    raises(function() views.jsonl(sample()) end, "needs a file's name")
+    raises(function() views.report(sample(), "/") end, "cannot write '/'")
+end
+
+TestScales = {}
+
+local function texts(axis)
+    local list = {}
+    for i, tick in ipairs(axis.ticks) do list[i] = tick.text end
+    return table.concat(list, " ")
+end
+
+function TestScales:test_ticks()
+    lu.assertEquals(texts(scales.linear(0, 10, 5)), "0 2 4 6 8 10")
+    lu.assertEquals(texts(scales.linear(0.12, 0.34, 5)), "0.0 0.1 0.2 0.3 0.4")
+    lu.assertEquals(texts(scales.linear(-3, 7, 5)), "-4 -2 0 2 4 6 8")
+    lu.assertEquals(texts(scales.linear(5, 5, 4)), "2 4 6 8")
+    lu.assertEquals(texts(scales.log(1, 1e6, 4)), "1 100 10000 1e6")
+    lu.assertEquals(texts(scales.log(64, 1024, 5, nil, {64, 256, 1024})),
+        "64 128 256 512 1024")
+    lu.assertEquals(texts(scales.log(1e-6, 1e-3, 5, {kind = "time"})),
+        "1 us 10 us 100 us 1 ms")
+end
+
+-- Every tick stands on its value, from low to high, whatever the range.
+function TestScales:test_ranges()
+    math.randomseed(5)
+    for _ = 1, 300 do
+        local low = (math.random() - 0.5) * 10 ^ math.random(-12, 12)
+        local high = low + math.random() * 10 ^ math.random(-12, 12)
+        local axis = scales.linear(low, high, 6)
+        lu.assertTrue(#axis.ticks >= 2 and #axis.ticks < 20)
+        lu.assertTrue(axis.at(low) >= -1e-6 and axis.at(high) <= 1 + 1e-6)
+        low = 10 ^ (20 * math.random() - 10)
+        high = low * 10 ^ (8 * math.random())
+        axis = scales.log(low, high, 6)
+        lu.assertTrue(#axis.ticks >= 2 and #axis.ticks < 20)
+        lu.assertTrue(axis.at(low) >= -1e-6 and axis.at(high) <= 1 + 1e-6)
+    end
+end
+
+TestPlot = {}
+
+function TestPlot:test_series_and_points()
+    local chart = charts.build(sample(), {x = "n", y = "rate", by = "kernel"})
+    lu.assertEquals(#chart.series, 2)
+    lu.assertEquals(#chart.series[1].points, 3)
+    lu.assertEquals(#chart.series[2].points, 2)
+    lu.assertEquals(chart.series[2].failed, {1024})
+    lu.assertTrue(chart.x.log)
+    lu.assertFalse(charts.build(sample(), {x = "n", log = "y"}).x.log)
+    local point = chart.series[1].points[1]
+    lu.assertAlmostEquals(point.y, 1e10, 1)
+    lu.assertTrue(point.low < point.y and point.y < point.high)
+end
+
+function TestPlot:test_text_fits_its_width()
+    for _, width in ipairs{20, 40, 80} do
+        for _, options in ipairs{{}, {x = "kernel"}, {y = "check"},
+            {kind = "roofline"}} do
+            options.width = width
+            local text = tostring(views.plot(sample(), options))
+            local count = 0
+            for line in text:gmatch("[^\n]+") do
+                count = count + 1
+                if width >= 40 and not line:find(" by ") then
+                    lu.assertTrue(utf8.len(line) <= width, line)
+                end
+            end
+            lu.assertTrue(count > 16)
+        end
+    end
+end
+
+function TestPlot:test_heat_in_text()
+    local text = tostring(views.plot(sample(), {x = "n", y = "kernel",
+        value = "rate"}))
+    lu.assertStrContains(text, "10.00")
+    lu.assertStrContains(text, "FAILED")
+end
+
+function TestPlot:test_refusals()
+    for _, case in ipairs{
+        {{kind = "pie"}, 'there is no kind "pie"'},
+        {{kind = "heat", x = "n"}, "a heat map needs x and y"},
+        {{by = "colour"}, 'by: there is no axis "colour"'},
+        {{y = "rats"}, 'y: there is no "rats"'},
+        {{file = "a.png"}, "a chart's file ends in .svg"},
+        {{where = {n = 7}}, "there are no points to draw"}} do
+        raises(function() views.plot(sample(), case[1]) end, "plot: ", case[2])
+    end
+    raises(function()
+        views.plot({row({n = 1}, 1)}, {kind = "roofline"})
+    end, "a roofline needs points with flops= and bytes=")
+end
+
+-- --- markup -----------------------------------------------------------------
+
+-- Tags match, attributes are quoted, entities are known, no character is one
+-- that XML forbids.
+local function is_well_formed(text)
+    lu.assertNotNil(utf8.len(text), "UTF-8")
+    lu.assertNil(text:find("[%z\1-\8\11\12\14-\31]"))
+    local open = {}
+    text = text:gsub("<style>.-</style>", "")
+    for entity in text:gmatch("&[^;]*;?") do
+        lu.assertTableContains({"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"},
+            entity)
+    end
+    local rest = text:gsub("<(/?)([%a]+)([^<>]*)>", function(close, name, inside)
+        if close == "/" then
+            lu.assertEquals(table.remove(open), name)
+        elseif not inside:find("/$") then
+            open[#open + 1] = name
+        end
+        lu.assertEquals(inside:gsub(' [%w:-]+="[^"<]*"', ""):gsub("/$", ""), "")
+        return ""
+    end)
+    lu.assertEquals(open, {})
+    lu.assertNil(rest:find("[<>]"))
+end
+
+TestSvg = {}
+
+function TestSvg:test_escape()
+    lu.assertEquals(svg.escape("<a&\"'>"), "&lt;a&amp;&quot;&#39;&gt;")
+    is_well_formed("<g>" .. svg.escape(NASTY) .. "</g>")
+    lu.assertEquals(svg.escape("\255"), "ÿ")
+    lu.assertNil(svg.escape("\u{ffff}"):find("\u{ffff}", 1, true))
+end
+
+local all_kinds = {{}, {x = "kernel", y = "time"}, {y = "check", log = false},
+    {kind = "roofline"}, {x = "n", y = "kernel", value = "rate"},
+    {x = "steps", y = "error"}, {y = "share"}}
+
+function TestSvg:test_every_kind_is_well_formed()
+    for _, options in ipairs(all_kinds) do
+        options.file = scratch(".svg")
+        local said = tostring(views.plot(sample(), options))
+        lu.assertEquals(said, "wrote " .. options.file)
+        local text = content(options.file)
+        options.file = nil
+        lu.assertStrContains(text, '<svg xmlns="http://www.w3.org/2000/svg"')
+        is_well_formed(text)
+        lu.assertNil(text:find("nan", 1, true))
+        lu.assertNil(text:find("inf", 1, true))
+        lu.assertNil(text:gsub("http://www.w3.org/2000/svg", ""):find("://"))
+    end
+end
+
+function TestSvg:test_names_do_no_harm()
+    local rows = {}
+    for n = 1, 3 do
+        rows[n] = row({[NASTY] = n, kernel = NASTY .. n}, n, {flops = 1,
+            bytes = 1, peak = peak})
+    end
+    for _, options in ipairs{{}, {x = "kernel"}, {kind = "roofline"},
+        {x = NASTY, y = "kernel", value = "time"}} do
+        options.file, options.title = scratch(".svg"), NASTY
+        views.plot(rows, options)
+        is_well_formed(content(options.file))
+    end
+end
+
+-- Labels of an axis do not overlap, by the widths they are given.
+function TestSvg:test_labels_leave_room()
+    for _, count in ipairs{2, 7, 40, 300} do
+        local rows = {}
+        for n = 1, count do rows[n] = row({n = n * 12345}, n) end
+        local path = scratch(".svg")
+        views.plot(rows, {file = path})
+        local free = -math.huge
+        for x, label in content(path):gmatch(
+            '<text x="([%d.]+)" y="[%d.]+" text%-anchor="middle">([%d.e]+)<') do
+            local half = svg.width(label) / 2
+            lu.assertTrue(x - half > free, label)
+            free = x + half
+        end
+        lu.assertTrue(free > 0)
+    end
+end
+
+-- Many points and series do not make a file large.
+function TestSvg:test_many_points()
+    local rows = {}
+    for n = 1, 5000 do
+        rows[n] = row({n = n, k = "s" .. n % 20}, 1 + n % 7)
+    end
+    local path = scratch(".svg")
+    views.plot(rows, {file = path})
+    local text = content(path)
+    lu.assertTrue(#text < 200000, #text)
+    lu.assertStrContains(text, "12 more series are not drawn")
+end
+
+TestReport = {}
+
+local function report(e, options)
+    local path = scratch(".html")
+    lu.assertIs(views.report(e, path, options), e)
+    return content(path)
+end
+
+-- An experiment as the views see one.
+local function experiment_of(rows, script)
+    return {name = "shoot-out", axes = {"n", "kernel"},
+        results = function() return rows end,
+        points = function()
+            local points = {}
+            for i, r in ipairs(rows) do points[i] = r.p end
+            return points
+        end,
+        environments = function()
+            return {{device = "cpu", threads = 2, git = "v1<2"}}
+        end,
+        script = script and {path = "/here/s.lua", text = script}}
+end
+
+function TestReport:test_has_everything()
+    local text = report(experiment_of(sample(), "local a <const> = 1\n\nprint(a)"))
+    for _, part in ipairs{"<h1>shoot-out</h1>", "6 points", "5 good",
+        "1 failed", "<th>n<th>kernel<th>time, us", "n=1024 kernel=naive",
+        "measure: out of\nmemory", "<dd>v1&lt;2</dd>", "Script: s.lua",
+        "<span>local a &lt;const&gt; = 1</span><span></span>" ..
+        "<span>print(a)</span></pre>"} do
+        lu.assertStrContains(text, part)
+    end
+    lu.assertEquals(select(2, text:gsub("<svg ", "")), 4)
+    for drawing in text:gmatch("<svg .-</svg>") do is_well_formed(drawing) end
+end
+
+-- Nothing is fetched from anywhere, and names stay names.
+function TestReport:test_stands_alone_and_escapes()
+    local rows = sample()
+    rows[1].p.kernel, rows[6].message = NASTY, NASTY .. "<script>alert(1)</script>"
+    local e = experiment_of(rows, "x = '</pre><script>alert(2)</script>'")
+    e.name = NASTY
+    local text = report(e, {plots = {{x = "n", by = "kernel"}}})
+    lu.assertNil(text:find("<b onload", 1, true))
+    lu.assertNil(text:find("<script>alert", 1, true))
+    lu.assertEquals(select(2, text:gsub("<script", "")), 1)
+    lu.assertNil(text:gsub("http://www.w3.org/2000/svg", ""):find("://"))
+    lu.assertNil(text:find("src=", 1, true))
+    lu.assertNil(text:find("<link", 1, true))
+end
+
+function TestReport:test_refusals()
+    local e = experiment_of({})
+    raises(function() views.report(e, "x.html") end,
+        "report: there are no points to tell of")
+    raises(function() views.report(sample()) end, "needs a file's name")
+    raises(function()
+        views.report(sample(), "x.html", {plots = {{y = "rats"}}})
+    end, 'report: plot: y: there is no "rats"')
+end
+
+function TestReport:test_size()
+    local rows = {}
+    for i = 1, 10000 do
+        rows[i] = row({n = i, kernel = "kernel" .. i % 5}, i * 1e-6,
+            {flops = 1e3 * i, bytes = i, peak = peak, check = 1e-7})
+    end
+    local start = clock()
+    lu.assertTrue(#report(rows) <= 2 ^ 20)
+    lu.assertTrue(clock() - start < 20)
+end
+
+-- --- in a browser -----------------------------------------------------------
+
+local function chromium()
+    local pipe = io.popen("command -v chromium || command -v chromium-browser")
+    local path = pipe:read("l")
+    pipe:close()
+    return path
+end
+
+-- The page as the browser has it after its script ran, and after a click.
+function TestReport:test_in_chromium()
+    local program = chromium()
+    lu.skipIf(not program, "no chromium here")
+    local text = report(experiment_of(sample(), "print(1)"))
+    text = text:gsub("</body>", [[<script>
+        document.querySelectorAll("th button")[2].click();
+        document.querySelectorAll("th button")[2].click();
+        var wide = document.documentElement.scrollWidth > innerWidth;
+        document.title = "wide " + wide + " first " +
+            document.querySelector("tbody tr").cells[0].textContent + "/" +
+            document.querySelector("tbody tr").cells[1].textContent;
+        </script></body>]])
+    local path = scratch(".html")
+    local file = assert(io.open(path, "w"))
+    file:write(text)
+    file:close()
+    for _, width in ipairs{1200, 400} do
+        local pipe = io.popen(("timeout 60 '%s' --headless --no-sandbox " ..
+            "--disable-gpu --window-size=%d,900 --dump-dom 'file://%s' " ..
+            "2>/dev/null"):format(program, width, path))
+        local dom = pipe:read("a")
+        pipe:close()
+        lu.assertStrContains(dom, "<title>wide false first 1024/tiled</title>")
+        lu.assertEquals(select(2, dom:gsub("<th aria%-sort=\"descending\"", "")),
+            1)
+    end
+    os.remove(path)
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))
