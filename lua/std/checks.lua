@@ -14,8 +14,8 @@ local files = {checks = true, plotfile = true, products = true, rungs = true,
     session_load = true, session_save = true, saved_words = true,
     timing = true, charts = true, columns = true, comparing = true,
     export = true, measuring = true, report = true, tables = true}
-for _, name in ipairs{"axes", "bar", "definition", "environment", "experiment", "runner",
-    "store", "workers"} do
+for _, name in ipairs{"axes", "bar", "definition", "environment",
+    "experiment", "fields", "runner", "running", "store", "workers"} do
     files[name] = true
 end
 local function placed(f)
