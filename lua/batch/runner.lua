@@ -10,6 +10,7 @@ local library = ...
 local journal = require "lumat.journal"
 local checks = require "lumat.checks"
 local axes, bar = require "lumat.axes", require "lumat.bar"
+local identity = require "lumat.identity"
 local store_of = require "lumat.store"
 local fail = checks.fail
 local getenv, time = os.getenv, os.time
@@ -30,6 +31,16 @@ local signals = {["4"] = "illegal instruction", ["6"] = "abort",
 
 local function lease()
     return tonumber(getenv("LUMAT_LEASE") or "") or 30
+end
+
+-- The keys of points for the codes that count.
+function runner.set_keys(list, codes)
+    for _, point in ipairs(list) do
+        point.keys = {}
+        for i, code in ipairs(codes) do
+            point.keys[i] = identity.key(point.p, code)
+        end
+    end
 end
 
 -- --- which points ---------------------------------------------------------

@@ -14,9 +14,9 @@ local files = {checks = true, plotfile = true, products = true, rungs = true,
     session_load = true, session_save = true, saved_words = true,
     timing = true}
 for _, name in ipairs{"axes", "bar", "chart_data", "charts", "columns",
-    "comparing", "definition", "environment", "experiment", "export",
-    "measuring", "pivots", "report", "runner", "sampling", "sources", "store",
-    "tables", "workers"} do
+    "comparing", "definition", "environment", "experiment", "export", "fields",
+    "measuring", "pivots", "report", "runner", "running", "sampling",
+    "sources", "store", "tables", "workers"} do
     files[name] = true
 end
 local function placed(f)
