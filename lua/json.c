@@ -38,7 +38,7 @@ static void add_string(luaL_Buffer *b, const char *text, size_t length)
 
 static void add_float(writer *w, double x)
 {
-    char text[LUMAT_NUMBER + 2];
+    char text[LUMAT_NUMBER_ROOM + 2];
     if (!isfinite(x)) {
         luaL_addstring(&w->b, w->strict    ? "null"
                               : isnan(x)   ? "NaN"
