@@ -250,7 +250,8 @@ sub send_keys
 }
 
 # Ctrl-C makes the terminal drop keys that were not read; a new size is acted
-# upon when a key is waited for.
+# upon when a key is waited for; what is typed while an entry runs, the terminal
+# shows wherever the cursor is.
 sub play
 {
     my $number = shift;
@@ -260,7 +261,7 @@ sub play
     start($width, $height, $number % 2 ? 'off' : 'on');
     for my $step (1 .. 25) {
         my @keys = random_keys($number % 2);
-        my $waits = "@keys" =~ /C-c|\dx\d/;
+        my $waits = "@keys" =~ /C-c|\dx\d|Enter|\+/;
         settle() if $waits;
         send_keys($_) for @keys;
         push @sent, @keys;
