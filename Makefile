@@ -112,7 +112,7 @@ $(OUT)/lua/std.c.o: $(STD_SRC) lua/std/embed
 CTESTS   := $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/gpu/*.c))
 TESTS    := $(CTESTS) $(wildcard tests/lua/test_*.lua tests/lua/*.t tests/repl/*.session tests/repl/*.t)
 GPUTESTS := $(CTESTS) $(wildcard tests/lua/test_*.lua)
-PROVE     = LUMAT=$(abspath $(LUMAT)) LUMAT_TEST_DEVICE=$(1) LUMAT_NO_CUDA=$(2) prove --timer --failures --exec tests/run $(3)
+PROVE     = LUMAT=$(abspath $(LUMAT)) LUMAT_TEST_DEVICE=$(1) LUMAT_NO_CUDA=$(2) prove $(4) --timer --failures --exec tests/run $(3)
 $(OUT)/tests/%: tests/%.c $(GPU_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
@@ -124,7 +124,7 @@ run: packages ## build and start the shell; without a terminal, the tour
 	@if [ -t 0 ]; then exec $(LUMAT); else exec $(LUMAT) scripts/tour.lua; fi
 test: packages ## build and run every test
 	@$(MAKE) --no-print-directory all test-programs
-	@$(call PROVE,cpu,1,$(TESTS))
+	@$(call PROVE,cpu,1,$(TESTS),--jobs 2)
 test-programs: $(CTESTS)
 check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
 	@$(call PROVE,cuda,,$(GPUTESTS))
