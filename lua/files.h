@@ -2,6 +2,7 @@
 #ifndef LUMAT_FILES_H
 #define LUMAT_FILES_H
 
+#include "atomic.h"
 #include "lauxlib.h"
 #include "lua.h"
 
@@ -27,6 +28,8 @@ void lumat_end_file(int began);
 int lumat_file_goes_on(size_t bytes);
 
 int lumat_file_save(lua_State *L); /* save(A, path [, options]) */
+/* Pushes a file, not yet open, that the collector aborts. */
+lumat_atomic *lumat_push_atomic(lua_State *L);
 void lumat_open_atomic(lua_State *L);
 
 #endif

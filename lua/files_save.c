@@ -39,6 +39,20 @@ static int collect_atomic(lua_State *L)
     return 0;
 }
 
+static open_file *push_open_file(lua_State *L)
+{
+    open_file *f = lua_newuserdatauv(L, sizeof *f, 0);
+    f->file.fd = -1;
+    f->began = 0;
+    luaL_setmetatable(L, METATABLE);
+    return f;
+}
+
+lumat_atomic *lumat_push_atomic(lua_State *L)
+{
+    return &push_open_file(L)->file;
+}
+
 void lumat_open_atomic(lua_State *L)
 {
     luaL_newmetatable(L, METATABLE);
@@ -205,11 +219,8 @@ static void check_text_options(lua_State *L, saving *s)
 
 static void open_target(lua_State *L, saving *s)
 {
-    open_file *f = lua_newuserdatauv(L, sizeof *f, 0);
+    open_file *f = push_open_file(L);
     s->file = &f->file;
-    s->file->fd = -1;
-    f->began = 0;
-    luaL_setmetatable(L, METATABLE);
     lua_toclose(L, -1);
     check(L, s, lumat_atomic_open(s->file, s->path));
     f->began = lumat_begin_file("save", s->path, gpu_bytes(s->m));

@@ -1,7 +1,6 @@
 /* What the library in Lua needs to put texts before people: files replaced
  * whole, and the style of the terminal. */
 #include "files.h"
-#include "atomic.h"
 #include "format.h"
 #include "library.h"
 
@@ -30,9 +29,7 @@ static int write_text(lua_State *L)
         return lumat_raise(L, "%s: %s", who,
                            n ? "the path has a zero byte in it"
                              : "needs a file's name");
-    lumat_atomic *file = lua_newuserdatauv(L, sizeof *file, 0);
-    file->fd = -1;
-    luaL_setmetatable(L, "lumat.atomic");
+    lumat_atomic *file = lumat_push_atomic(L);
     int error = lumat_atomic_open(file, path);
     if (!error)
         error = lumat_atomic_write(file, text, length);

@@ -159,12 +159,16 @@ function saver:write_matrices(archive)
     end
 end
 
--- The user's variables: names and values, sorted, locals under "l".
+-- The user's variables: names and values, sorted, locals under "l". A name
+-- that was asked for is the local of that name, if there is one; `ans` has to
+-- be asked for.
 local function gather(wanted)
     local session, base = parts.variables()
     local list, found = {}, {}
     local function add(kind, source, name, value)
-        if type(name) == "string" and (not wanted or wanted[name]) then
+        local is_wanted = not wanted and name ~= "ans" or
+            wanted and wanted[name] and not found[name]
+        if type(name) == "string" and is_wanted then
             list[#list + 1] = {kind, name, value}
             found[name] = true
         end
