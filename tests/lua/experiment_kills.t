@@ -4,6 +4,7 @@
 # acknowledged twice. LUMAT_TEST_KILLS sets how often (10).
 use strict;
 use warnings;
+$SIG{INT} = 'DEFAULT'; # a background job inherits it ignored
 use Cwd qw(abs_path);
 use File::Temp qw(tempdir);
 use Test::More;

@@ -6,6 +6,7 @@
 #   LUMAT_STOP_DEVICE=cuda …                   on a GPU, within 500 ms
 use strict;
 use warnings;
+$SIG{INT} = 'DEFAULT'; # a background job inherits it ignored
 use Cwd qw(abs_path);
 use File::Temp qw(tempdir);
 use IPC::Open2;

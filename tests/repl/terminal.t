@@ -4,6 +4,7 @@
 # or cannot be written.
 use strict;
 use warnings;
+$SIG{INT} = 'DEFAULT'; # a background job inherits it ignored
 use utf8;
 use Cwd qw(abs_path);
 use File::Temp qw(tempdir);
