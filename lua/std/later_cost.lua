@@ -210,7 +210,7 @@ local replaced = {
             "number" or type(x)
     end,
     [base.require] = function(name)
-        if name == "lumat" then return run.library end
+        if name == "lumat" then return run.names end
         fail("nothing is known of what the module %s costs",
             checks.brief(name))
     end,
@@ -268,7 +268,7 @@ local function evaluate(f)
     run = shapes.start()
     run.adapted, run.cells, run.views, run.shapes = {}, {}, {}, {}
     run.environment = environment_of
-    run.library = setmetatable({}, {__index = function(_, name)
+    run.names = setmetatable({}, {__index = function(_, name)
         return symbolic(library[name], name)
     end})
     local ok, why = pcall(function()
