@@ -66,7 +66,8 @@ static gpu_status run_panel(gpu_device *d, gpu_gemm *p, int is_chosen,
     return status;
 }
 
-static gpu_status run_panels(gpu_device *d, const gpu_gemm *p, int64_t rows,
+/* What a kernel cannot do it refuses in the words for the whole product. */
+static gpu_status run_panels(gpu_device *d, gpu_gemm *p, int64_t rows,
                              int64_t cols, int is_chosen, const gpu_kernel **k)
 {
     int is_short = p->is_short_of_memory;
@@ -77,7 +78,10 @@ static gpu_status run_panels(gpu_device *d, const gpu_gemm *p, int64_t rows,
             gpu_gemm part = panel_of(p, i, j, m, n);
             part.is_short_of_memory = is_short;
             TRY(gpu_poll());
-            TRY(run_panel(d, &part, is_chosen, k));
+            gpu_status status = run_panel(d, &part, is_chosen, k);
+            if (status == GPU_UNSUPPORTED && i == 0 && j == 0)
+                return run_panel(d, p, is_chosen, k);
+            TRY(status);
             is_short = part.is_short_of_memory;
             gpu_advance(m * n);
         }

@@ -101,6 +101,7 @@ enum { LEFT = 1, RIGHT = 2 }; /* kinds of kept things, too */
 static struct {
     int keeps;              /* LEFT, RIGHT or both */
     int calls, found, made; /* calls of it, operands it found and kept */
+    int64_t rows;           /* of c, in the last call */
     int failures;           /* so many calls from now on fail */
     gpu_status failure;     /* like this, with nothing filled yet */
     int spoils;         /* c, where it fails for other reasons than memory */
@@ -181,6 +182,7 @@ static inline gpu_status keep_and_multiply(void *handle, const gpu_gemm *p)
     bytes += b.data ? 0 : b.bytes;
     void *scratch = NULL;
     keeper.calls++;
+    keeper.rows = p->c.rows;
     if (keeper.failures > 0)
         return fail_as_told(p);
     if (bytes > 0 && fake_alloc(handle, bytes, &scratch) != GPU_OK)

@@ -279,6 +279,23 @@ static void panels_find_room(void **state)
     gpu_release(&b);
 }
 
+/* A kernel that cannot do a product says so of all of it. */
+static void panels_refuse_the_whole(void **state)
+{
+    gpu_matrix a = numbered(9, 4), b = numbered(4, 7), c = {0};
+    gpu_product how = {.alpha = 1};
+    (void)state;
+    cut.rows = 4;
+    cut.cols = 7;
+    keeper.failure = GPU_UNSUPPORTED;
+    keeper.failures = 1000;
+    assert_int_equal(gpu_matmul(&a, &b, &how, &c), GPU_UNSUPPORTED);
+    keeper.failures = 0;
+    assert_int_equal(keeper.rows, 9);
+    gpu_release(&a);
+    gpu_release(&b);
+}
+
 /* --- factorizations ------------------------------------------------------- */
 
 /* Orders around one and several panels. */
@@ -468,6 +485,7 @@ int main(void)
         CUTTING(panels_make_the_same_product),
         CUTTING(a_product_stops_between_panels),
         CUTTING(panels_find_room),
+        CUTTING(panels_refuse_the_whole),
         ON_CPU(solutions_solve),
         ON_CPU(a_singular_matrix_is_told),
         ON_CPU(determinants),

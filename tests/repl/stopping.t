@@ -56,7 +56,7 @@ my @cases = (
 );
 my @gpu_cases = map { my $kernel = $_;
     ["product, $kernel", 'if not A then A = rand(40000, 40000) end',
-     "C = matmul(A, A, {kernel=\"$kernel\"})"] } split ' ', $ENV{LUMAT_KERNELS} || 'auto';
+     "while true do C = matmul(A, A, {kernel=\"$kernel\"}) end"] } split ' ', $ENV{LUMAT_KERNELS} || 'auto';
 @cases = @gpu_cases if $device ne 'cpu';
 
 # --- a session behind pipes ----------------------------------------------------
