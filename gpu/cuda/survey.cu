@@ -212,11 +212,11 @@ __device__ __forceinline__ gpu_survey survey_of(const survey_job &job,
     if (own.finite > 0) {
         s.mean = own.origin + own.sum / n;
         s.squares = fmax(own.squares - own.sum * (own.sum / n), 0.0);
-        s.min = (double)own.low;
-        s.max = (double)own.high;
     }
     s.min_at = own.more->low_at;
     s.max_at = own.more->high_at;
+    s.min = s.min_at < 0 ? 0 : (double)own.low; /* perhaps another thread's */
+    s.max = s.max_at < 0 ? 0 : (double)own.high;
     s.odd_at = own.more->odd_at;
     s.lower = job.turned ? own.upper : own.lower;
     s.upper = job.turned ? own.lower : own.upper;

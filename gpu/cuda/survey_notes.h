@@ -150,27 +150,63 @@ __device__ void note(const survey_job &job, notes<T> &own, T x, int64_t i,
         note_extreme(job, own, x, i, j);
 }
 
-/* --- four elements -------------------------------------------------------- */
+/* --- extremes of a warp --------------------------------------------------- */
 
+/* A warp's threads go by its extremes, not by their own: a thread's are beaten
+ * every now and then for long, a warp's hardly ever, and it waits for each. An
+ * extreme that several threads know with its place does no harm. */
+template <class T> __device__ void share_extremes(notes<T> &own)
+{
+    int64_t low_at = own.more->low_at, high_at = own.more->high_at;
+#pragma unroll 1
+    for (int apart = 16; apart > 0; apart /= 2) {
+        T low = __shfl_xor_sync(~0u, own.low, apart);
+        T high = __shfl_xor_sync(~0u, own.high, apart);
+        int64_t at = __shfl_xor_sync(~0u, low_at, apart);
+        if (gpu_survey_beats((double)low, at, (double)own.low, low_at))
+            own.low = low, low_at = at;
+        at = __shfl_xor_sync(~0u, high_at, apart);
+        if (gpu_survey_beats(-(double)high, at, -(double)own.high, high_at))
+            own.high = high, high_at = at;
+    }
+    own.more->low_at = low_at;
+    own.more->high_at = high_at;
+}
+
+/* Is there an extreme among the four? Of equals the first counts: what comes
+ * later changes nothing. */
 template <class T>
-__device__ __forceinline__ void
-note_four_extremes(const survey_job &job, notes<T> &own, const cut<T> &x,
-                   const spot &s)
+__device__ __forceinline__ bool beat_extremes(const survey_job &job,
+                                              const notes<T> &own,
+                                              const cut<T> &x, const spot &s)
 {
     T low = min(min(x.at[0], x.at[1]), min(x.at[2], x.at[3]));
     T high = max(max(x.at[0], x.at[1]), max(x.at[2], x.at[3]));
     if (low > own.low && high < own.high)
-        return;
-    /* of equals the first counts: what comes later changes nothing */
+        return false;
     int64_t at =
         gpu_survey_place(&job.v, job.turned, row_of(job, s), column_of(job, s));
-    if (low >= own.low && high <= own.high &&
-        (low > own.low || at > own.more->low_at) &&
-        (high < own.high || at > own.more->high_at))
-        return;
-    for (int k = 0; k < ITEMS; k++)
-        note_extreme(job, own, x.at[k], row_of(job, s), column_of(job, s) + k);
+    return low < own.low || high > own.high ||
+           (low == own.low && at < own.more->low_at) ||
+           (high == own.high && at < own.more->high_at);
 }
+
+/* By all threads of a warp together; those whose elements are not plain have
+ * noted them. */
+template <class T>
+__device__ __forceinline__ void
+note_four_extremes(const survey_job &job, notes<T> &own, const cut<T> &x,
+                   const spot &s, bool plain)
+{
+    bool is_new = plain && beat_extremes(job, own, x, s);
+    if (!__any_sync(~0u, is_new))
+        return;
+    for (int k = 0; is_new && k < ITEMS; k++)
+        note_extreme(job, own, x.at[k], row_of(job, s), column_of(job, s) + k);
+    share_extremes(own);
+}
+
+/* --- four elements -------------------------------------------------------- */
 
 /* One by one: some do not exist, or are special. */
 template <class T>
@@ -187,18 +223,11 @@ __device__ void note_special(const survey_job &job, notes<T> &own, cut<T> x,
     }
 }
 
+/* All finite and not zero. */
 template <class T>
-__device__ __forceinline__ void note_four(const survey_job &job, notes<T> &own,
-                                          const cut<T> &x, const spot &s)
+__device__ __forceinline__ void note_plain(const survey_job &job, notes<T> &own,
+                                           const cut<T> &x, const spot &s)
 {
-    bool plain = s.is_full;
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++)
-        plain = plain && is_plain(x.at[k]);
-    if (!plain) {
-        note_special(job, own, x, s);
-        return;
-    }
     if (own.finite == 0)
         own.origin = scaled(job, x.at[0]);
     own.finite += ITEMS;
@@ -212,7 +241,21 @@ __device__ __forceinline__ void note_four(const survey_job &job, notes<T> &own,
     int64_t down = row_of(job, s) - column_of(job, s);
     own.lower = max(own.lower, down);
     own.upper = max(own.upper, ITEMS - 1 - down);
-    note_four_extremes(job, own, x, s);
+}
+
+template <class T>
+__device__ __forceinline__ void note_four(const survey_job &job, notes<T> &own,
+                                          const cut<T> &x, const spot &s)
+{
+    bool plain = s.is_full;
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+        plain = plain && is_plain(x.at[k]);
+    if (plain)
+        note_plain(job, own, x, s);
+    else
+        note_special(job, own, x, s);
+    note_four_extremes(job, own, x, s, plain);
 }
 
 #endif

@@ -55,7 +55,8 @@ my @cases = (
     ['loading', 'save(rand(8000, 8000), "b.npy")', 'while true do A = load("b.npy") end'],
 );
 my @gpu_cases = map { my $kernel = $_;
-    ["product, $kernel", 'if not A then A = rand(40000, 40000) end',
+    my $dtype = $kernel eq 'dmma' ? 'f64' : 'f32';
+    ["product, $kernel", "A = rand(40000, 40000, {dtype=\"$dtype\"})",
      "while true do C = matmul(A, A, {kernel=\"$kernel\"}) end"] } split ' ', $ENV{LUMAT_KERNELS} || 'auto';
 @cases = @gpu_cases if $device ne 'cpu';
 
