@@ -12,7 +12,9 @@ typedef struct bins_job {
 } bins_job;
 
 /* Equal neighbours are counted in a register, so that a matrix of zeros is no
- * queue for one bin. Integer sums have no order. */
+ * queue for one bin. Integer sums have no order. S is how elements are stored:
+ * converting behind a switch over types would wait for each of them. */
+template <class S>
 __global__ void __launch_bounds__(THREADS)
     bins_kernel(const __grid_constant__ bins_job job)
 {
@@ -20,23 +22,25 @@ __global__ void __launch_bounds__(THREADS)
     for (int b = threadIdx.x; b < job.how.count; b += THREADS)
         own[b] = 0;
     __syncthreads(); /* own is empty */
+    const S *elements = (const S *)job.v.data;
     double low = job.how.low * job.how.scale;
     int last = -1;
     unsigned run = 0;
     int64_t step = (int64_t)gridDim.x * THREADS;
     for (int64_t first = blockIdx.x * (int64_t)THREADS + threadIdx.x;
          first < job.size; first += ITEMS * step) {
-        double x[ITEMS];
+        S stored[ITEMS];
 #pragma unroll
         for (int k = 0; k < ITEMS; k++)
-            x[k] = first + k * step < job.size
-                       ? load<double>(job.v, place_of(job.v, first + k * step))
-                       : __longlong_as_double(0x7ff8000000000000);
+            if (first + k * step < job.size)
+                stored[k] = elements[place_of(job.v, first + k * step)];
 #pragma unroll
         for (int k = 0; k < ITEMS; k++) {
-            if (!(x[k] >= job.how.low && x[k] <= job.how.high))
+            double x = widened<S>(stored[k]);
+            if (!(x >= job.how.low && x <= job.how.high) ||
+                first + k * step >= job.size)
                 continue;
-            int bin = (int)((x[k] * job.how.scale - low) * job.how.per_unit);
+            int bin = (int)((x * job.how.scale - low) * job.how.per_unit);
             bin = min(bin, job.how.count - 1);
             if (bin != last) {
                 if (run > 0)
@@ -68,8 +72,10 @@ gpu_status gpu_cuda_bins(void *device, const gpu_view *v, const gpu_bins *how,
     CHECK(d, cudaMemsetAsync(job.counts, 0, bytes, d->stream));
     unsigned blocks = (unsigned)smaller(ceil_div(job.size, THREADS * ITEMS),
                                         (int64_t)d->sms * BLOCKS_PER_SM);
-    bins_kernel<<<blocks, THREADS, how->count * sizeof(unsigned), d->stream>>>(
-        job);
+    auto kernel = v->dtype == GPU_F64   ? bins_kernel<double>
+                  : v->dtype == GPU_F32 ? bins_kernel<float>
+                                        : bins_kernel<uint8_t>;
+    kernel<<<blocks, THREADS, how->count * sizeof(unsigned), d->stream>>>(job);
     LAUNCHED(d);
     return gpu_cuda_download(device, counts, job.counts, bytes);
 }

@@ -91,11 +91,6 @@ __device__ __forceinline__ area area_of(const blocks_job &job)
     return {row, col + first, rows, edge(part + 1, job.parts, cols) - first};
 }
 
-template <class T> __device__ __forceinline__ double element(T x)
-{
-    return sizeof(T) == 1 ? (double)(x != 0) : (double)x;
-}
-
 /* A thread's elements lie `apart` threads' breadths from each other in one
  * direction; several at a time, so that as many reads are under way. */
 template <class T, int KIND>
@@ -108,7 +103,7 @@ fold_line(const T *from, int64_t count, int apart, int64_t stride, double own)
 #pragma unroll
         for (int k = 0; k < ITEMS; k++)
             at[k] =
-                k * apart < left ? element<T>(from[k * step]) : empty<KIND>();
+                k * apart < left ? widened<T>(from[k * step]) : empty<KIND>();
 #pragma unroll
         for (int k = 0; k < ITEMS; k++)
             own = take<KIND>(own, at[k]);

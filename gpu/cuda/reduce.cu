@@ -12,6 +12,7 @@
 
 enum { THREADS = 128, FOLD_THREADS = 256, BLOCKS_PER_SM = 16 };
 enum { SHORT = 2048 }; /* elements of a line that are worth a block */
+enum { AHEAD = 4 };    /* reads of four elements that a thread begins at once */
 enum { MAX_GRID_Y = 65535 };
 
 typedef struct reduce_job {
@@ -63,13 +64,12 @@ __device__ __forceinline__ partial fold_values(int kind, partial acc,
 #undef FOLD
 }
 
-/* Four elements of a line from s on, folded into acc. */
+/* Four elements of a line, those at s, folded into acc. */
 template <class T, bool PLACE>
-__device__ __forceinline__ partial fold_spot(const reduce_job &job,
+__device__ __forceinline__ partial fold_four(const reduce_job &job,
                                              const spot &s, partial acc,
-                                             T *file)
+                                             const quad<T> &r)
 {
-    quad<T> r = evaluate<T>(job.p, s, file, THREADS);
     if constexpr (!PLACE)
         return fold_values<T>(job.kind, acc, r, s.count);
     else {
@@ -86,29 +86,59 @@ __device__ __forceinline__ partial fold_spot(const reduce_job &job,
     }
 }
 
+/* Nothing to compute before folding: several reads are begun together, as one
+ * alone leaves the memory waiting. Moves s on. */
 template <class T, bool PLACE>
+__device__ __forceinline__ partial fold_inputs(const reduce_job &job, spot *s,
+                                               int64_t step, int64_t end,
+                                               partial acc)
+{
+    int64_t reach = (AHEAD - 1) * step + (ITEMS - 1) * s->dj;
+    s->count = ITEMS;
+    for (; s->j + reach < end; s->j += AHEAD * step) {
+        quad<T> r[AHEAD];
+        spot at[AHEAD];
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++) {
+            at[n] = *s;
+            at[n].j += n * step;
+            r[n] = fetch<T>(job.p, job.p.result, at[n]);
+        }
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++)
+            acc = fold_four<T, PLACE>(job, at[n], acc, r[n]);
+    }
+    return acc;
+}
+
+template <class T, bool PLACE, bool PLAIN>
 __device__ __forceinline__ partial fold_chunk(const reduce_job &job,
                                               int64_t line, int64_t along,
                                               partial acc, T *file)
 {
     int64_t begin = blockIdx.x * job.chunk;
     int64_t end = min(begin + job.chunk, job.p.cols);
-    int64_t step = job.along_threads, apart = job.neighbours ? 1 : step;
-    spot s = {line, 0, 0, apart, 0};
+    int64_t apart = job.neighbours ? 1 : job.along_threads;
+    int64_t step = (int64_t)ITEMS * job.along_threads;
+    spot s = {line, begin + along * (job.neighbours ? ITEMS : 1), 0, apart, 0};
     if (line >= job.p.rows)
         return acc;
-    for (s.j = begin + along * (job.neighbours ? ITEMS : 1); s.j < end;
-         s.j += ITEMS * step) {
+    if constexpr (PLAIN)
+        acc = fold_inputs<T, PLACE>(job, &s, step, end, acc);
+    for (; s.j < end; s.j += step) {
         int64_t left = end - s.j;
         s.count = left > (ITEMS - 1) * apart
                       ? ITEMS
                       : (int)(((int)left + (int)apart - 1) / (int)apart);
-        acc = fold_spot<T, PLACE>(job, s, acc, file);
+        quad<T> r = PLAIN ? fetch<T>(job.p, job.p.result, s)
+                          : evaluate<T>(job.p, s, file, THREADS);
+        acc = fold_four<T, PLACE>(job, s, acc, r);
     }
     return acc;
 }
 
-template <class T, bool PLACE>
+/* PLAIN: there is no program to run, only an input to fold. */
+template <class T, bool PLACE, bool PLAIN>
 __global__ void __launch_bounds__(THREADS)
     reduce_kernel(const __grid_constant__ reduce_job job)
 {
@@ -122,8 +152,8 @@ __global__ void __launch_bounds__(THREADS)
     partial acc = empty(kind);
     for (int64_t first = (int64_t)blockIdx.y * lines; first < job.p.rows;
          first += (int64_t)gridDim.y * lines) {
-        acc = fold_chunk<T, PLACE>(job, first + line, along,
-                                   job.whole ? acc : empty(kind), file);
+        acc = fold_chunk<T, PLACE, PLAIN>(job, first + line, along,
+                                          job.whole ? acc : empty(kind), file);
         if (job.whole)
             continue;
         acc =
@@ -272,11 +302,17 @@ template <class T, bool PLACE>
 static gpu_status launch(cuda_device *d, const reduce_job *job, dim3 grid)
 {
     size_t shared = gpu_cuda_plan_bytes(&job->p, THREADS, sizeof(T));
+    int is_plain = job->p.length == 0 && job->p.result < FIRST_CONSTANT;
+    if (is_plain) {
+        reduce_kernel<T, PLACE, true><<<grid, THREADS, 0, d->stream>>>(*job);
+        LAUNCHED(d);
+        return GPU_OK;
+    }
     if (shared + THREADS * sizeof(partial) > 48 << 10)
         CHECK(d, cudaFuncSetAttribute(
-                     reduce_kernel<T, PLACE>,
+                     reduce_kernel<T, PLACE, false>,
                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
-    reduce_kernel<T, PLACE><<<grid, THREADS, shared, d->stream>>>(*job);
+    reduce_kernel<T, PLACE, false><<<grid, THREADS, shared, d->stream>>>(*job);
     LAUNCHED(d);
     return GPU_OK;
 }

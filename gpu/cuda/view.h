@@ -5,6 +5,12 @@
 
 #include "cuda_device.h"
 
+/* A stored element's value. */
+template <class S> __device__ __forceinline__ double widened(S x)
+{
+    return sizeof(S) == 1 ? (double)(x != 0) : (double)x;
+}
+
 /* The switch is over a value common to the whole grid: no divergence. */
 template <class T>
 __device__ __forceinline__ T load(const gpu_view &v, int64_t at)
