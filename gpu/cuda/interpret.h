@@ -28,7 +28,7 @@ typedef struct plan {
     gpu_view in[GPU_MAX_INPUTS];
     int64_t rows, cols;
     int swapped;   /* rows and columns were exchanged: ROW gives j */
-    unsigned wide; /* bit v: input v may be read 16 bytes at a time */
+    unsigned wide; /* bit v: four elements of input v may be read at once */
     int length, slots;
     uint8_t result; /* the operand an empty program gives */
     plan_step code[GPU_MAX_CODE];
@@ -42,6 +42,15 @@ void gpu_cuda_plan(const gpu_program *p, plan *out);
 /* Shared memory for `threads` threads. */
 size_t gpu_cuda_plan_bytes(const plan *p, int threads, size_t type_bytes);
 
+/* May an input's elements be read four at once, in rows that begin at
+ * multiples of four? */
+static inline int gpu_cuda_is_wide(const gpu_view *v)
+{
+    int64_t alignment = v->dtype == GPU_BOOL ? 4 : 16;
+    return v->col_stride == 1 && (uintptr_t)v->data % alignment == 0 &&
+           (v->rows == 1 || v->row_stride % ITEMS == 0);
+}
+
 /* Does the plan use the place of an element? */
 int gpu_cuda_plan_has_places(const plan *p);
 
@@ -52,17 +61,34 @@ typedef struct spot {
     int count;
 } spot;
 
-template <class T> struct alignas(16) quad {
+/* Moved at once, 16 bytes at most. */
+template <class T> struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) quad {
     T at[ITEMS];
 };
+
+template <class S, class T>
+__device__ __forceinline__ quad<T> fetch_at_once(const gpu_view &in, int64_t at)
+{
+    quad<S> four = *(const quad<S> *)((const S *)in.data + at);
+    quad<T> r;
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+        r.at[k] = (T)widened<S>(four.at[k]);
+    return r;
+}
 
 template <class T>
 __device__ __forceinline__ quad<T> fetch(const plan &p, int v, const spot &s)
 {
     const gpu_view &in = p.in[v];
     quad<T> r;
-    if (s.count == ITEMS && (p.wide >> v & 1))
-        return *(const quad<T> *)((const T *)in.data + place(in, s.i, s.j));
+    if (s.count == ITEMS && (p.wide >> v & 1)) {
+        int64_t at = place(in, s.i, s.j);
+        if (in.dtype == GPU_F32)
+            return fetch_at_once<float, T>(in, at);
+        return in.dtype == GPU_F64 ? fetch_at_once<double, T>(in, at)
+                                   : fetch_at_once<uint8_t, T>(in, at);
+    }
 #pragma unroll
     for (int k = 0; k < ITEMS; k++)
         r.at[k] = k < s.count

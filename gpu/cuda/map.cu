@@ -135,22 +135,14 @@ static void normalise(map_job *job, int inputs)
     job->p.cols = out->cols;
 }
 
-static int is_wide(const gpu_view *v, gpu_dtype type, int alignment)
-{
-    return v->dtype == type && v->col_stride == 1 &&
-           (uintptr_t)v->data % alignment == 0 &&
-           (v->rows == 1 || v->row_stride % 4 == 0);
-}
-
 static int find_wide(map_job *job, int inputs, gpu_dtype type)
 {
+    const gpu_view *out = &job->out;
     for (int v = 0; v < inputs; v++)
-        if (is_wide(&job->p.in[v], type, 16))
+        if (gpu_cuda_is_wide(&job->p.in[v]))
             job->p.wide |= 1u << v;
-    if (is_wide(&job->out, type, 16))
-        job->wide_out = (int)dtype_bytes(type);
-    else if (is_wide(&job->out, GPU_BOOL, 4))
-        job->wide_out = 1;
+    if (gpu_cuda_is_wide(out) && (out->dtype == type || out->dtype == GPU_BOOL))
+        job->wide_out = (int)dtype_bytes(out->dtype);
     return job->p.wide != 0 || job->wide_out != 0;
 }
 

@@ -86,6 +86,33 @@ __device__ __forceinline__ partial fold_four(const reduce_job &job,
     }
 }
 
+/* Asks for what a thread will read, so that it does not come all the way from
+ * memory then. */
+__device__ __forceinline__ void fetch_ahead(const plan &p, const spot &s)
+{
+    for (unsigned left = p.wide; left; left &= left - 1) {
+        const gpu_view &in = p.in[__ffs(left) - 1];
+        const char *at = (const char *)in.data +
+                         place(in, s.i, s.j) * (int64_t)dtype_bytes(in.dtype);
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+    }
+}
+
+/* Four elements of an input of the type that is computed in. */
+template <class T>
+__device__ __forceinline__ quad<T> fetch_plain(const plan &p, const spot &s)
+{
+    const gpu_view &in = p.in[p.result];
+    const T *from = (const T *)in.data + place(in, s.i, s.j);
+    quad<T> r;
+    if (s.count == ITEMS && (p.wide >> p.result & 1))
+        return *(const quad<T> *)from;
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+        r.at[k] = k < s.count ? from[k * s.dj * in.col_stride] : (T)0;
+    return r;
+}
+
 /* Nothing to compute before folding: several reads are begun together, as one
  * alone leaves the memory waiting. Moves s on. */
 template <class T, bool PLACE>
@@ -102,7 +129,7 @@ __device__ __forceinline__ partial fold_inputs(const reduce_job &job, spot *s,
         for (int n = 0; n < AHEAD; n++) {
             at[n] = *s;
             at[n].j += n * step;
-            r[n] = fetch<T>(job.p, job.p.result, at[n]);
+            r[n] = fetch_plain<T>(job.p, at[n]);
         }
 #pragma unroll
         for (int n = 0; n < AHEAD; n++)
@@ -130,14 +157,16 @@ __device__ __forceinline__ partial fold_chunk(const reduce_job &job,
         s.count = left > (ITEMS - 1) * apart
                       ? ITEMS
                       : (int)(((int)left + (int)apart - 1) / (int)apart);
-        quad<T> r = PLAIN ? fetch<T>(job.p, job.p.result, s)
+        if (!PLAIN && s.j + AHEAD * step < end)
+            fetch_ahead(job.p, {s.i, s.j + AHEAD * step});
+        quad<T> r = PLAIN ? fetch_plain<T>(job.p, s)
                           : evaluate<T>(job.p, s, file, THREADS);
         acc = fold_four<T, PLACE>(job, s, acc, r);
     }
     return acc;
 }
 
-/* PLAIN: there is no program to run, only an input to fold. */
+/* PLAIN: there is no program to run, only an input to fold as it is. */
 template <class T, bool PLACE, bool PLAIN>
 __global__ void __launch_bounds__(THREADS)
     reduce_kernel(const __grid_constant__ reduce_job job)
@@ -248,22 +277,15 @@ static void shape_lines(reduce_job *job, int inputs, int axis)
         swap_axes(&p->in[v]);
 }
 
-/* Inputs of the compute type without gaps are read 16 bytes at a time; then
- * every thread takes four neighbours. Chunks begin at multiples of four. */
+/* Inputs without gaps are read four elements at once; then every thread takes
+ * four neighbours. Chunks begin at multiples of four. */
 static void use_wide_reads(reduce_job *job, int inputs)
 {
     plan *p = &job->p;
-    gpu_dtype type = job->is_f64 ? GPU_F64 : GPU_F32;
-    int64_t bytes = (int64_t)dtype_bytes(type);
     p->wide = 0;
-    if (!job->along_first)
-        return;
-    for (int v = 0; v < inputs; v++) {
-        const gpu_view *in = &p->in[v];
-        if (in->dtype == type && in->col_stride == 1 && is_aligned(in->data) &&
-            (p->rows == 1 || in->row_stride * bytes % 16 == 0))
+    for (int v = 0; job->along_first && v < inputs; v++)
+        if (gpu_cuda_is_wide(&p->in[v]))
             p->wide |= 1u << v;
-    }
     job->neighbours = p->wide != 0;
 }
 
@@ -301,9 +323,10 @@ static dim3 share_out(cuda_device *d, reduce_job *job, int inputs)
 template <class T, bool PLACE>
 static gpu_status launch(cuda_device *d, const reduce_job *job, dim3 grid)
 {
-    size_t shared = gpu_cuda_plan_bytes(&job->p, THREADS, sizeof(T));
-    int is_plain = job->p.length == 0 && job->p.result < FIRST_CONSTANT;
-    if (is_plain) {
+    const plan *p = &job->p;
+    size_t shared = gpu_cuda_plan_bytes(p, THREADS, sizeof(T));
+    if (p->length == 0 && p->result < FIRST_CONSTANT &&
+        p->in[p->result].dtype == (sizeof(T) == 8 ? GPU_F64 : GPU_F32)) {
         reduce_kernel<T, PLACE, true><<<grid, THREADS, 0, d->stream>>>(*job);
         LAUNCHED(d);
         return GPU_OK;

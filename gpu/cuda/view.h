@@ -91,7 +91,7 @@ static inline int64_t stride_size(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-static inline size_t dtype_bytes(gpu_dtype t)
+__host__ __device__ static inline size_t dtype_bytes(gpu_dtype t)
 {
     return t == GPU_F64 ? 8 : t == GPU_F32 ? 4 : 1;
 }
