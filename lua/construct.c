@@ -118,11 +118,11 @@ const char *lumat_innermost(const lumat_nesting *nesting)
 
 const char *lumat_open_token(const char *text, const lumat_token *token)
 {
-    if (token->kind == LUMAT_COMMENT && token->end - token->start > 2)
-        return text[token->start + 2] == '[' ? "--[[" : "";
-    if (token->kind == LUMAT_STRING && text[token->start] == '[')
-        return "[[";
-    return "";
+    if (token->content == token->start || text[token->content - 1] != '[')
+        return "";
+    return token->kind == LUMAT_COMMENT  ? "--[["
+           : token->kind == LUMAT_STRING ? "[["
+                                         : "";
 }
 
 void lumat_push_open_construct(lua_State *L, const char *text, size_t length)

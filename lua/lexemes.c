@@ -1,13 +1,9 @@
 /* The tokens before a cursor as a list, with the brackets matched, the signs
  * of two characters whole, and without blanks and comments. */
 #include "lexemes.h"
-#include "lumat.h"
+#include "tokens.h"
 
 #include <string.h>
-
-const char lumat_keywords[] =
-    "and break do else elseif end false for function goto if in local nil not "
-    "or repeat return then true until while";
 
 typedef struct lexer {
     lua_State *L;
@@ -18,7 +14,7 @@ typedef struct lexer {
     int innermost, in_comment;
 } lexer;
 
-static void add(lexer *x, int kind, const lumat_token *token, size_t content)
+static void add(lexer *x, int kind, const lumat_token *token)
 {
     if (x->count == x->room) {
         int room = x->room * 2 + 64;
@@ -31,50 +27,25 @@ static void add(lexer *x, int kind, const lumat_token *token, size_t content)
         x->room = room;
     }
     x->list[x->count++] =
-        (lumat_lexeme){kind, -1, token->start, token->end, content};
+        (lumat_lexeme){kind, -1, token->start, token->end, token->content};
 }
 
-/* How long the mark is that opens a long bracket at p, or 0. */
-static size_t long_mark(const lexer *x, size_t p)
+static int kind_of_sign(const lexer *x, const lumat_token *token)
 {
-    size_t n = 1;
-    if (p >= x->length || x->text[p] != '[')
-        return 0;
-    while (p + n < x->length && x->text[p + n] == '=')
-        n++;
-    return p + n < x->length && x->text[p + n] == '[' ? n + 1 : 0;
-}
-
-static void add_string(lexer *x, const lumat_token *token)
-{
-    size_t mark = long_mark(x, token->start);
-    add(x, token->open ? TOKEN_OPEN_STRING : TOKEN_STRING, token,
-        token->start + (mark > 0 ? mark : 1));
-}
-
-/* Signs of several characters, longer ones before those they begin with. */
-static const struct sign {
-    const char *text;
-    int kind;
-} signs[] = {
-    {"...", TOKEN_OTHER},  {"..", TOKEN_CONCAT},  {"//", TOKEN_DIVIDE},
-    {"==", TOKEN_COMPARE}, {"~=", TOKEN_COMPARE}, {"<=", TOKEN_COMPARE},
-    {">=", TOKEN_COMPARE}, {"::", TOKEN_OTHER},   {"<<", TOKEN_OTHER},
-    {">>", TOKEN_OTHER},   {"<", TOKEN_COMPARE},  {">", TOKEN_COMPARE},
-};
-
-/* The kind of the sign at token, which is made as long as it is. */
-static int kind_of_sign(const lexer *x, lumat_token *token)
-{
+    static const struct sign {
+        const char *text;
+        int kind;
+    } signs[] = {{"..", TOKEN_CONCAT},  {"//", TOKEN_DIVIDE},
+                 {"==", TOKEN_COMPARE}, {"~=", TOKEN_COMPARE},
+                 {"<=", TOKEN_COMPARE}, {">=", TOKEN_COMPARE},
+                 {"<", TOKEN_COMPARE},  {">", TOKEN_COMPARE}};
     const char *text = x->text + token->start;
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
-        size_t n = strlen(signs[i].text);
-        if (x->length - token->start < n || memcmp(text, signs[i].text, n) != 0)
-            continue;
-        token->end = token->start + n;
-        return signs[i].kind;
-    }
-    return (unsigned char)*text < 128 ? *text : TOKEN_OTHER;
+    size_t length = token->end - token->start;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (strlen(signs[i].text) == length &&
+            memcmp(text, signs[i].text, length) == 0)
+            return signs[i].kind;
+    return length == 1 && (unsigned char)*text < 128 ? *text : TOKEN_OTHER;
 }
 
 static void close_bracket(lexer *x, int opener)
@@ -87,10 +58,10 @@ static void close_bracket(lexer *x, int opener)
     x->list[closed].match = open;
 }
 
-static void add_sign(lexer *x, lumat_token *token)
+static void add_sign(lexer *x, const lumat_token *token)
 {
     int kind = kind_of_sign(x, token);
-    add(x, kind, token, token->start);
+    add(x, kind, token);
     if (kind == '(' || kind == '[' || kind == '{') {
         x->list[x->count - 1].match = x->innermost;
         x->innermost = x->count - 1;
@@ -103,23 +74,23 @@ static void add_sign(lexer *x, lumat_token *token)
 static int reaches_end(const lexer *x, const lumat_token *token)
 {
     return token->open ||
-           (token->end == x->length && long_mark(x, token->start + 2) == 0);
+           (token->end == x->length && x->text[token->content - 1] == '-');
 }
 
-static void take(lexer *x, lumat_token *token)
+static void take(lexer *x, const lumat_token *token)
 {
     switch (token->kind) {
     case LUMAT_NAME:
-        add(x, TOKEN_NAME, token, token->start);
+        add(x, TOKEN_NAME, token);
         break;
     case LUMAT_KEYWORD:
-        add(x, TOKEN_WORD, token, token->start);
+        add(x, TOKEN_WORD, token);
         break;
     case LUMAT_NUMBER:
-        add(x, TOKEN_NUMBER, token, token->start);
+        add(x, TOKEN_NUMBER, token);
         break;
     case LUMAT_STRING:
-        add_string(x, token);
+        add(x, token->open ? TOKEN_OPEN_STRING : TOKEN_STRING, token);
         break;
     case LUMAT_COMMENT:
         x->in_comment = reaches_end(x, token);

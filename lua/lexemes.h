@@ -39,7 +39,6 @@ void lumat_push_lexemes(lua_State *L, const char *text, size_t length,
                         lumat_lexemes *out);
 int lumat_is_lexeme(const lumat_lexemes *t, int i, const char *text);
 int lumat_lexeme_kind(const lumat_lexemes *t, int i); /* 0: there is none */
-extern const char lumat_keywords[]; /* with a blank between them */
 
 /* --- declared.c ----------------------------------------------------------- */
 

@@ -79,14 +79,17 @@ typedef enum lumat_token_kind {
     LUMAT_NUMBER,
     LUMAT_STRING,
     LUMAT_COMMENT,
-    LUMAT_SIGN /* one character, also one that Lua does not know */
+    LUMAT_SIGN /* ".." and "==" too; also a character that is no Lua */
 } lumat_token_kind;
 
 typedef struct lumat_token {
     lumat_token_kind kind;
     size_t start, end;
-    int open; /* a string or comment that the text ends in */
+    size_t content; /* of a string or comment: behind its opening mark */
+    int open;       /* a string or comment that the text ends in */
 } lumat_token;
+
+enum { LUMAT_OPEN_IN_LINE = 2 }; /* open, and a newline would end it badly */
 
 /* Reads the token behind the last one; all zero in front of the first. Every
  * character belongs to a token. Returns 0 at the end. */

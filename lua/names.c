@@ -4,19 +4,10 @@
 #include "index.h"
 #include "sparse_make.h"
 #include "sparse_matrix.h"
+#include "tokens.h"
 
 #include <ctype.h>
 #include <string.h>
-
-static int is_keyword(const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = lumat_keywords; (p = strstr(p, name)); p += n)
-        if ((p == lumat_keywords || p[-1] == ' ') &&
-            (p[n] == ' ' || p[n] == '\0'))
-            return 1;
-    return 0;
-}
 
 /* Whether the key at index may be written as a name; NULL if not. */
 static const char *name_at(lua_State *L, int index)
@@ -30,7 +21,7 @@ static const char *name_at(lua_State *L, int index)
     for (size_t i = 0; i < length; i++)
         if (!isalnum((unsigned char)name[i]) && name[i] != '_')
             return NULL;
-    return is_keyword(name) ? NULL : name;
+    return lumat_is_keyword(name, length) ? NULL : name;
 }
 
 /* --- variables ------------------------------------------------------------ */

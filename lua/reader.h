@@ -1,5 +1,5 @@
-/* The words and signs of Lua text, one after another. For text that compiles:
- * what no token begins with is passed over. */
+/* The words and signs of Lua text, one after another, without blanks and
+ * comments: the tokens of tokens.c and the extent of expressions. */
 #ifndef LUMAT_READER_H
 #define LUMAT_READER_H
 

@@ -21,17 +21,22 @@ static const void *entry;
 
 /* --- compiling ------------------------------------------------------------ */
 
-/* A quoted string cannot go on in the next line, unless its last character
- * says so. */
-static int is_incomplete(lua_State *L, int status, char last)
+/* Does text end in a quoted string that cannot go on in the next line? */
+static int breaks_off(const char *text, size_t length)
+{
+    lumat_token token = {0};
+    while (lumat_next_token(text, length, &token))
+        continue;
+    return token.open == LUMAT_OPEN_IN_LINE;
+}
+
+static int is_incomplete(lua_State *L, int status)
 {
     size_t length;
     if (status != LUA_ERRSYNTAX)
         return 0;
     const char *message = lua_tolstring(L, -1, &length);
     size_t mark = sizeof MARK - 1;
-    if (strstr(message, "unfinished string") && last != '\\')
-        return 0;
     return length >= mark && strcmp(message + length - mark, MARK) == 0;
 }
 
@@ -65,16 +70,16 @@ int lumat_load(lua_State *L, const char *text, size_t length)
     luaL_checkstack(L, 2 * LUA_MINSTACK, NULL);
     lumat_adopt_locals(L);
     int status = compile(L, "return ", text, length), goes_on = 0;
-    char last = length > 0 ? text[length - 1] : '\0';
     if (status != LUA_OK) {
-        goes_on = is_incomplete(L, status, last);
+        goes_on = is_incomplete(L, status);
         lua_pop(L, 2);
         status = compile(L, "", text, length);
     }
     if (status == LUA_OK)
         return prepare(L);
     lua_remove(L, -2);
-    if (!goes_on && !is_incomplete(L, status, last)) {
+    goes_on |= is_incomplete(L, status);
+    if (!goes_on || breaks_off(text, length)) {
         lumat_explain_syntax(L, text, length);
         return status;
     }

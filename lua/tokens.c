@@ -1,17 +1,27 @@
-/* The tokens of an entry, whether or not it is complete or even Lua: for
- * colours, prompts, and what hangs open. Section 3.1 of Lua's manual. */
-#include "lumat.h"
+/* The tokens of Lua text, whether or not it is complete or even Lua: the only
+ * place that knows section 3.1 of Lua's manual. */
+#include "tokens.h"
 
 #include <string.h>
 
+const char lumat_keywords[] =
+    "and break do else elseif end false for function goto if in local nil not "
+    "or repeat return then true until while";
+
 typedef struct scanner {
     const char *p, *end;
-    int open; /* the text ended in a string or comment */
+    const char *content; /* of a string or comment: behind its mark */
+    int open;            /* as in lumat_token */
 } scanner;
 
 static int is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static int is_newline(char c)
+{
+    return c == '\n' || c == '\r';
 }
 
 static int is_digit(char c)
@@ -23,11 +33,6 @@ static int is_digit(char c)
 static int is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static int is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 /* --- strings and comments ------------------------------------------------- */
@@ -45,7 +50,8 @@ static int long_bracket(const scanner *s)
 
 static void skip_long(scanner *s, int level)
 {
-    for (s->p += level + 2; s->p < s->end; s->p++) {
+    s->content = s->p += level + 2;
+    for (; s->p < s->end; s->p++) {
         if (*s->p != ']')
             continue;
         const char *p = s->p + 1;
@@ -59,40 +65,46 @@ static void skip_long(scanner *s, int level)
     s->open = 1;
 }
 
-/* Past what a backslash escapes; \z takes every blank behind it. */
-static void skip_escaped(scanner *s)
+/* Past what a backslash escapes: a newline of two characters is one, and \z
+ * takes every blank behind it. Returns whether it may go on behind the text. */
+static int skip_escaped(scanner *s)
 {
     if (s->p == s->end)
-        return;
-    if (*s->p++ != 'z')
-        return;
-    while (s->p < s->end && is_blank(*s->p))
+        return 1;
+    char c = *s->p++;
+    if (is_newline(c) && s->p < s->end && is_newline(*s->p) && *s->p != c)
         s->p++;
+    while (c == 'z' && s->p < s->end && is_blank(*s->p))
+        s->p++;
+    return c == 'z' && s->p == s->end;
 }
 
 /* A newline that is not escaped ends a string, though not well. */
 static void skip_string(scanner *s)
 {
     char quote = *s->p++;
-    while (s->p < s->end && *s->p != '\n') {
+    int goes_on = 0;
+    s->content = s->p;
+    while (s->p < s->end && !is_newline(*s->p)) {
         char c = *s->p++;
         if (c == quote)
             return;
         if (c == '\\')
-            skip_escaped(s);
+            goes_on = skip_escaped(s);
     }
-    s->open = s->p == s->end;
+    if (s->p == s->end)
+        s->open = goes_on ? 1 : LUMAT_OPEN_IN_LINE;
 }
 
 static void skip_comment(scanner *s)
 {
-    s->p += 2;
+    s->content = s->p += 2;
     int level = long_bracket(s);
     if (level >= 0) {
         skip_long(s, level);
         return;
     }
-    while (s->p < s->end && *s->p != '\n')
+    while (s->p < s->end && !is_newline(*s->p))
         s->p++;
 }
 
@@ -107,24 +119,21 @@ static void skip_number(scanner *s)
     while (s->p < s->end) {
         char c = *s->p;
         int after = s->p > start && strchr(marks, s->p[-1]) != NULL;
-        if (!is_hex(c) && !is_letter(c) && c != '.' &&
+        if (!is_digit(c) && !is_letter(c) && c != '.' &&
             !(after && (c == '+' || c == '-')))
             return;
         s->p++;
     }
 }
 
-static int is_keyword(const char *word, size_t length)
+int lumat_is_keyword(const char *word, size_t length)
 {
-    static const char *const keywords[] = {
-        "and",   "break", "do",    "else", "elseif", "end",
-        "false", "for",   "goto",  "if",   "in",     "function",
-        "local", "nil",   "not",   "or",   "repeat", "return",
-        "then",  "true",  "until", "while"};
-    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (strlen(keywords[i]) == length &&
-            memcmp(keywords[i], word, length) == 0)
+    for (const char *p = lumat_keywords; *p; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        if (n == length && memcmp(p, word, n) == 0)
             return 1;
+        p += n;
+    }
     return 0;
 }
 
@@ -133,19 +142,27 @@ static lumat_token_kind skip_word(scanner *s)
     const char *start = s->p;
     while (s->p < s->end && (is_letter(*s->p) || is_digit(*s->p)))
         s->p++;
-    return is_keyword(start, (size_t)(s->p - start)) ? LUMAT_KEYWORD
-                                                     : LUMAT_NAME;
+    return lumat_is_keyword(start, (size_t)(s->p - start)) ? LUMAT_KEYWORD
+                                                           : LUMAT_NAME;
 }
 
 static lumat_token_kind skip_sign(scanner *s)
 {
+    static const char *const signs[] = {
+        "...", "..", "==", "~=", "<=", ">=", "//", "::", "<<", ">>"};
     int level = long_bracket(s);
-    if (level < 0) {
-        s->p++;
-        return LUMAT_SIGN;
+    if (level >= 0) {
+        skip_long(s, level);
+        return LUMAT_STRING;
     }
-    skip_long(s, level);
-    return LUMAT_STRING;
+    size_t left = (size_t)(s->end - s->p), length = 1;
+    for (size_t i = 0; length == 1 && i < sizeof signs / sizeof *signs; i++) {
+        size_t n = strlen(signs[i]);
+        if (n <= left && memcmp(s->p, signs[i], n) == 0)
+            length = n;
+    }
+    s->p += length;
+    return LUMAT_SIGN;
 }
 
 static lumat_token_kind skip_token(scanner *s)
@@ -172,8 +189,24 @@ int lumat_next_token(const char *text, size_t length, lumat_token *token)
     if (token->end >= length)
         return 0;
     token->start = token->end;
+    s.content = s.p;
     token->kind = skip_token(&s);
     token->end = (size_t)(s.p - text);
+    token->content = (size_t)(s.content - text);
     token->open = s.open;
     return 1;
+}
+
+/* A newline of two characters is one. */
+int lumat_count_lines(const char *from, const char *to)
+{
+    int lines = 0;
+    for (; from < to; from++) {
+        if (!is_newline(*from))
+            continue;
+        lines++;
+        if (from + 1 < to && is_newline(from[1]) && from[1] != *from)
+            from++;
+    }
+    return lines;
 }
