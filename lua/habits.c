@@ -1,5 +1,6 @@
 /* Habits from other languages that are no Lua, recognised in the line of a
  * syntax error, and what to write instead. */
+#include "library.h"
 #include "lumat.h"
 
 #include "lauxlib.h"
@@ -97,15 +98,44 @@ static const char *advice(const char *message, const line *l)
     return NULL;
 }
 
+/* "help sum", "save work.lum": a command and a word behind it, where Lua has
+ * none. Pushes ":help sum" in a hint, or returns NULL. */
+static const char *push_command(lua_State *L, const char *message,
+                                const line *l)
+{
+    lumat_token word = {0}, next = {0};
+    size_t length = (size_t)(l->end - l->start);
+    lumat_next_token(l->start, length, &word);
+    next = word;
+    while (lumat_next_token(l->start, length, &next))
+        if (next.kind != LUMAT_BLANK)
+            break;
+    if (!lumat_is_command(l->start + word.start, word.end - word.start) ||
+        next.kind != LUMAT_NAME)
+        return NULL;
+    lua_pushlstring(L, l->start + next.start, next.end - next.start);
+    lua_pushfstring(L, "near '%s'", lua_tostring(L, -1));
+    if (!strstr(message, lua_tostring(L, -1)))
+        return NULL;
+    lua_pushlstring(L, l->start, length);
+    return lua_pushfstring(L, "a command begins with a colon: :%s",
+                           lua_tostring(L, -1));
+}
+
 void lumat_explain_syntax(lua_State *L, const char *text, size_t length)
 {
-    const char *message = lua_tostring(L, -1);
+    int top = lua_gettop(L);
+    const char *message = lua_tostring(L, -1), *hint = NULL;
     if (!message)
         return;
     line l = find_line(text, length, line_number(message));
-    const char *hint = l.start < l.end ? advice(message, &l) : NULL;
-    if (!hint)
-        return;
-    lua_pushfstring(L, "%s\n  %s", message, hint);
-    lua_remove(L, -2);
+    if (l.start < l.end)
+        hint = advice(message, &l);
+    if (!hint && l.start == text)
+        hint = push_command(L, message, &l);
+    if (hint) {
+        lua_pushfstring(L, "%s\n  %s", message, hint);
+        lua_replace(L, top);
+    }
+    lua_settop(L, top);
 }

@@ -16,6 +16,16 @@ void lumat_describe(const lumat_row *command_list, const lumat_row *option_list)
     options = option_list;
 }
 
+/* Headings have no form. */
+int lumat_is_command(const char *name, size_t length)
+{
+    for (const lumat_row *row = commands; row && row->name; row++)
+        if (row->form && strlen(row->name) == length &&
+            memcmp(row->name, name, length) == 0)
+            return 1;
+    return 0;
+}
+
 /* --- loading -------------------------------------------------------------- */
 
 /* Pushes {{name, form, help}, …}; a heading has its name alone. */

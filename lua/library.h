@@ -23,6 +23,9 @@ void lumat_open_completions(lua_State *L);
 /* The thread that runs, or ran last; NULL before the first. */
 lua_State *lumat_running(void);
 
+/* Is it the name of a command of the terminal? */
+int lumat_is_command(const char *name, size_t length);
+
 /* Precompiled chunks are refused everywhere. */
 void lumat_refuse_bytecode(lua_State *L);
 /* The global `load` takes chunks and data files. */

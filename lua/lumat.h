@@ -69,6 +69,11 @@ void lumat_set_ans(lua_State *L, int index);
 typedef void lumat_name_fn(void *data, const char *name, const char *headline);
 void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
 
+/* With the error value of the last entry at index, or 0: tells once of each
+ * name without a value that it passed on, when something else may have been
+ * meant, or nil was the error. headline is "mattt is nil; did you mean mat?" */
+void lumat_each_unset(lua_State *L, int error, lumat_name_fn *each, void *data);
+
 /* --- the text of an entry --------------------------------------------------
  */
 

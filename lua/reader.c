@@ -15,16 +15,9 @@ int lumat_at(const lumat_reader *r, const char *word)
     return lumat_word_is(&r->word, word);
 }
 
-/* Is the token one of the words, between blanks? */
 int lumat_word_among(const lumat_word *t, const char *words)
 {
-    for (const char *p = words; *p; p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
-        if (n == t->length && memcmp(p, t->start, n) == 0)
-            return 1;
-        p += n;
-    }
-    return 0;
+    return lumat_is_listed(t->start, t->length, words);
 }
 
 /* --- reading -------------------------------------------------------------- */

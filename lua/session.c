@@ -58,8 +58,10 @@ static int prepare(lua_State *L)
     size_t length;
     const char *code = lua_tolstring(L, -2, &length);
     int status = lumat_check_names(L, code, length);
-    if (status == LUA_OK)
+    if (status == LUA_OK) {
+        lumat_find_unset(L, code, length);
         status = lumat_join_locals(L, code, length);
+    }
     entry = status == LUA_OK ? lua_topointer(L, -1) : NULL;
     lua_remove(L, -2);
     return status;

@@ -16,6 +16,11 @@ static int find_caller(lua_State *L, lua_Debug *caller)
            caller->currentline > 0;
 }
 
+static int is_entry(const lua_Debug *caller)
+{
+    return strcmp(caller->source, "=" LUMAT_CHUNK) == 0;
+}
+
 /* Upvalue: the names that were set. */
 static int read_unset(lua_State *L)
 {
@@ -27,7 +32,7 @@ static int read_unset(lua_State *L)
         lua_pushnil(L);
         return 1;
     }
-    lumat_push_undefined(L, lua_tostring(L, 2));
+    lumat_push_undefined(L, lua_tostring(L, 2), is_entry(&caller));
     return luaL_error(L, "%s", lua_tostring(L, -1));
 }
 
@@ -35,8 +40,7 @@ static int read_unset(lua_State *L)
 static int is_slip(lua_State *L, lua_Debug *caller)
 {
     return lua_type(L, 2) == LUA_TSTRING && find_caller(L, caller) &&
-           strcmp(caller->what, "main") != 0 &&
-           strcmp(caller->source, "=" LUMAT_CHUNK) != 0;
+           strcmp(caller->what, "main") != 0 && !is_entry(caller);
 }
 
 static int set_new(lua_State *L)

@@ -126,15 +126,26 @@ static void skip_number(scanner *s)
     }
 }
 
-int lumat_is_keyword(const char *word, size_t length)
+int lumat_is_listed(const char *word, size_t length, const char *words)
 {
-    for (const char *p = lumat_keywords; *p; p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
-        if (n == length && memcmp(p, word, n) == 0)
+    for (const char *p = words; *p;) {
+        size_t n = 0;
+        while (n < length && p[n] == word[n])
+            n++;
+        if (n == length && (p[n] == ' ' || p[n] == '\0'))
             return 1;
-        p += n;
+        for (p += n; *p && *p != ' ';)
+            p++;
+        p += *p == ' ';
     }
     return 0;
+}
+
+/* The shortest are "do" and "if", the longest "function". */
+int lumat_is_keyword(const char *word, size_t length)
+{
+    return length >= 2 && length <= 8 &&
+           lumat_is_listed(word, length, lumat_keywords);
 }
 
 static lumat_token_kind skip_word(scanner *s)

@@ -6,6 +6,8 @@
 #include "lumat.h"
 
 extern const char lumat_keywords[]; /* with a blank between them */
+/* Is the word one of those between blanks? It may hold no zero. */
+int lumat_is_listed(const char *word, size_t length, const char *words);
 int lumat_is_keyword(const char *word, size_t length);
 
 /* The newlines between the two, as Lua counts lines. */

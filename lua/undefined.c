@@ -1,7 +1,9 @@
 /* What was meant by a name that has no value, and how messages say it. */
 #include "undefined.h"
+#include "library.h"
+#include "locals.h"
 #include "lumat.h"
-#include "matrix.h"
+#include "strict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +11,35 @@
 
 /* What other languages call it. */
 static const char *const habits[][2] = {
-    {"disp", "print"},      {"printf", "print"},  {"println", "print"},
-    {"size", "A.shape"},    {"length", "#A"},     {"len", "#A"},
-    {"numel", "A.size"},    {"identity", "eye"},  {"inverse", "inv"},
-    {"transpose", "A.T"},   {"array", "mat"},     {"matrix", "mat"},
-    {"vector", "vec"},      {"arange", "range"},  {"fill", "full"},
-    {"average", "mean"},    {"read", "load"},     {"write", "save"},
-    {"include", "require"}, {"import", "require"}};
+    {"disp", "print"},
+    {"printf", "print"},
+    {"println", "print"},
+    {"size", "A.shape"},
+    {"length", "#A"},
+    {"len", "#A"},
+    {"numel", "A.size"},
+    {"identity", "eye"},
+    {"inverse", "inv"},
+    {"transpose", "A.T"},
+    {"array", "mat"},
+    {"matrix", "mat"},
+    {"vector", "vec"},
+    {"arange", "range"},
+    {"fill", "full"},
+    {"average", "mean"},
+    {"read", "load"},
+    {"write", "save"},
+    {"include", "require"},
+    {"import", "require"},
+    {"man", "help"},
+    {"doc", "help"},
+    {"ls", ":who"},
+    {"dir", ":who"},
+    {"whos", ":who"},
+    {"clc", "Ctrl-L"},
+    {"cls", "Ctrl-L"},
+    {"clear", "x = nil, or Ctrl-L for the screen"},
+    {"exit", "os.exit(), or :quit at the prompt"}};
 
 const char *lumat_habit(const char *name)
 {
@@ -96,7 +120,7 @@ static const char *push_cased(lua_State *L, const char *word, const char *list)
 }
 
 /* Two letters are no misspelling, nor is a word without one in common. */
-const char *lumat_push_meant(lua_State *L, const char *name)
+static const char *push_near(lua_State *L, const char *name)
 {
     int top = lua_gettop(L);
     const char *near = lumat_habit(name), *names;
@@ -118,14 +142,44 @@ const char *lumat_push_meant(lua_State *L, const char *name)
     return near;
 }
 
-void lumat_push_undefined(lua_State *L, const char *name)
+const char *lumat_push_meant(lua_State *L, const char *name, int is_entry)
 {
-    const char *near = lumat_push_meant(L, name);
+    if (is_entry && lumat_is_command(name, strlen(name)))
+        return lua_pushfstring(L, ":%s", name);
+    return push_near(L, name);
+}
+
+void lumat_push_undefined(lua_State *L, const char *name, int is_entry)
+{
+    const char *near = lumat_push_meant(L, name, is_entry);
     if (near)
         lua_pushfstring(L, "'%s' is not defined: did you mean %s?", name, near);
     else
         lua_pushfstring(L, "'%s' is not defined", name);
     lua_remove(L, -2);
+}
+
+/* --- values --------------------------------------------------------------- */
+
+int lumat_has_value(lua_State *L, const char *name, size_t length)
+{
+    int has_value = lumat_push_local(L, name, length);
+    lua_pushglobaltable(L);
+    lua_pushlstring(L, name, length);
+    has_value |= lua_rawget(L, -2) != LUA_TNIL;
+    lua_pop(L, 3);
+    return has_value;
+}
+
+int lumat_are_globals_plain(lua_State *L)
+{
+    int top = lua_gettop(L), plain;
+    lua_pushnil(L);
+    lua_pushglobaltable(L);
+    plain = !lua_getmetatable(L, top + 1) &&
+            (lumat_is_strict(L, top + 2) || !lua_getmetatable(L, top + 2));
+    lua_settop(L, top);
+    return plain;
 }
 
 /* --- what Lua says -------------------------------------------------------- */
@@ -166,9 +220,9 @@ void lumat_explain_nil(lua_State *L, int is_entry)
     }
     if (is_entry) {
         lua_pushlstring(L, message, (size_t)(start - message));
-        lumat_push_undefined(L, name);
+        lumat_push_undefined(L, name, 1);
         lua_concat(L, 2);
-    } else if ((near = lumat_push_meant(L, name))) {
+    } else if ((near = lumat_push_meant(L, name, 0))) {
         lua_pushfstring(L, "%s: did you mean %s?", message, near);
     } else {
         lua_pushvalue(L, top);

@@ -15,14 +15,25 @@ int lumat_check_names(lua_State *L, const char *text, size_t length);
  * may have been meant; in an entry says it in the prompt's words. */
 void lumat_explain_nil(lua_State *L, int is_entry);
 
-/* Pushes "'matmull' is not defined: did you mean matmul?" */
-void lumat_push_undefined(lua_State *L, const char *name);
+/* With the function compiled from text still to be called: finds the names in
+ * it that have no value and are passed on, for lumat_each_unset to tell of. */
+void lumat_find_unset(lua_State *L, const char *text, size_t length);
+
+/* Pushes "'matmull' is not defined: did you mean matmul?"; in an entry a
+ * command may be meant, too. */
+void lumat_push_undefined(lua_State *L, const char *name, int is_entry);
+
+/* Is it one of the session's locals, or a global that is not nil? */
+int lumat_has_value(lua_State *L, const char *name, size_t length);
+/* Have neither nil nor the globals a metatable? Who gives them one has plans
+ * of his own; --strict does not count. */
+int lumat_are_globals_plain(lua_State *L);
 
 /* What is written here for what other languages call so, or NULL. */
 const char *lumat_habit(const char *name);
 
-/* Pushes and returns a variable's name that may have been meant, or pushes
- * and returns NULL. */
-const char *lumat_push_meant(lua_State *L, const char *name);
+/* Pushes and returns what may have been meant, a variable's name or in an
+ * entry a command; or pushes nil and returns NULL. */
+const char *lumat_push_meant(lua_State *L, const char *name, int is_entry);
 
 #endif

@@ -74,6 +74,12 @@ static void echo(repl_session *session, int first, int shown)
     repl_interrupts_stop(NULL);
 }
 
+static void print_note(void *data, const char *name, const char *note)
+{
+    (void)data, (void)name;
+    repl_note(note);
+}
+
 /* --- call --------------------------------------------------------------- */
 
 static double now(void)
@@ -102,10 +108,14 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
     int status = repl_call(L, 0);
     session->seconds = now() - start;
     repl_end_output();
-    if (status == LUA_OK)
+    if (status == LUA_OK) {
         echo(session, first, shown);
-    else
+        lumat_each_unset(L, 0, print_note, NULL);
+    } else {
+        lua_pushvalue(L, -1);
         repl_report_entry(L, count_lines(text));
+        lumat_each_unset(L, lua_gettop(L), print_note, NULL);
+    }
     lua_settop(L, first - 1);
     lumat_end_entry(L, status == LUA_OK, session->seconds);
     return status == LUA_OK;

@@ -29,6 +29,13 @@ void repl_complain(const char *message)
     fflush(stderr);
 }
 
+void repl_note(const char *message)
+{
+    fflush(stdout);
+    fprintf(stderr, "note: %s\n", message);
+    fflush(stderr);
+}
+
 /* The error value as a string; its __tostring may raise another error. */
 static int describe(lua_State *L)
 {

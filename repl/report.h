@@ -11,6 +11,9 @@ void repl_report_at_prompt(void);
 /* Prints a message to standard error, behind what standard output holds. */
 void repl_complain(const char *message);
 
+/* The same for what is no error: "note: …". */
+void repl_note(const char *message);
+
 /* Prints the error value on top of the stack, and pops it. */
 void repl_report(lua_State *L);
 /* The same for one that an entry of some lines raised: its position is left
