@@ -28,6 +28,8 @@ const char *lumat_check_path(lua_State *L, int arg, const char *who,
     const char *path = luaL_checklstring(L, arg, &length);
     if (strlen(path) != length)
         luaL_argerror(L, arg, "the path has a zero byte in it");
+    path = lumat_expand_path(L, arg);
+    length = strlen(path);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         const struct suffix *s = &suffixes[i];
         size_t n = strlen(s->name);

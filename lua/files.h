@@ -13,6 +13,10 @@ typedef enum lumat_file_kind { LUMAT_FILE_CSV, LUMAT_FILE_NPY } lumat_file_kind;
 const char *lumat_check_path(lua_State *L, int arg, const char *who,
                              lumat_file_kind *kind, char *delimiter);
 
+/* The string at arg, which becomes the file it names: "~/name" is in the
+ * user's home. For whatever takes a path. */
+const char *lumat_expand_path(lua_State *L, int arg);
+
 /* The option delimiter of the table at arg: one character; else otherwise. */
 char lumat_option_delimiter(lua_State *L, int arg, char otherwise);
 

@@ -6,6 +6,7 @@
 #include "locals.h"
 #include "lumat.h"
 #include "make.h"
+#include "reader.h"
 #include "sparse_matrix.h"
 #include "transcript.h"
 
@@ -246,7 +247,8 @@ void lumat_begin_entry(lua_State *L, const char *prompt, const char *text)
     }
     if (entry.depth <= NESTED)
         outer[entry.depth - 1] = entry.text;
-    entry.text = text;
+    if (text)
+        entry.text = text;
 }
 
 void lumat_end_entry(lua_State *L, int ok, double seconds)
@@ -261,6 +263,28 @@ void lumat_end_entry(lua_State *L, int ok, double seconds)
 }
 
 /* --- for lineage.lua ------------------------------------------------------ */
+
+/* words(text): its words and signs, strings as "''", and of which it is true
+ * that they are names */
+static int push_words(lua_State *L)
+{
+    size_t length;
+    const char *text = luaL_checklstring(L, 1, &length);
+    lumat_reader r = lumat_read_words(text, length);
+    lua_settop(L, 1);
+    lua_newtable(L);
+    lua_newtable(L);
+    for (int i = 1; r.word.kind != LUMAT_WORD_END; i++, lumat_next_word(&r)) {
+        if (r.word.kind == LUMAT_WORD_STRING)
+            lua_pushliteral(L, "''");
+        else
+            lua_pushlstring(L, r.word.start, r.word.length);
+        lua_rawseti(L, 2, i);
+        lua_pushboolean(L, r.word.kind == LUMAT_WORD_NAME);
+        lua_rawseti(L, 3, i);
+    }
+    return 2;
+}
 
 /* epochs(A): in which A was made and written to last */
 static int push_epochs(lua_State *L)
@@ -310,7 +334,8 @@ static int set_note(lua_State *L)
 
 void lumat_open_lineage(lua_State *L)
 {
-    static const luaL_Reg own[] = {{"epochs", push_epochs},
+    static const luaL_Reg own[] = {{"words", push_words},
+                                   {"epochs", push_epochs},
                                    {"find", find_variable},
                                    {"set", set_note},
                                    {NULL, NULL}};

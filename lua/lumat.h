@@ -53,7 +53,7 @@ int lumat_call(lua_State *L, int nargs);
 /* Around what is typed at the prompt, Lua or a :command: its number is counted,
  * what it changed is noted for how() and made_by(), and a transcript gets it
  * with its output. A pair within another, without a prompt, notes changes
- * under its own text. */
+ * under its own text, or with NULL under that of the other. */
 void lumat_begin_entry(lua_State *L, const char *prompt, const char *text);
 void lumat_end_entry(lua_State *L, int ok, double seconds);
 /* Around what takes the whole screen: a transcript gets nothing of it, and
@@ -124,6 +124,9 @@ const char *lumat_innermost(const lumat_nesting *nesting);
 /* The mark with which a string or comment of several lines begins: "[[" or
  * "--[["; "" for other tokens. */
 const char *lumat_open_token(const char *text, const lumat_token *token);
+
+/* Pushes the path of a file that a user named: "~/name" is in his home. */
+const char *lumat_push_path(lua_State *L, const char *path);
 
 /* --- showing values ------------------------------------------------------- */
 

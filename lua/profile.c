@@ -1,6 +1,7 @@
 /* The profile: every operation while it is on, added up by kind and by line,
  * and kept one by one for a timeline. */
 #include "profile.h"
+#include "files.h"
 #include "trace.h"
 
 #include <stdlib.h>
@@ -204,7 +205,7 @@ static int switch_profile(lua_State *L)
 /* write(path): how many operations were written and dropped */
 static int write_profile(lua_State *L)
 {
-    int error = lumat_write_profile(&profile, luaL_checkstring(L, 1));
+    int error = lumat_write_profile(&profile, lumat_expand_path(L, 1));
     if (error)
         return luaL_error(L, "%s", strerror(error));
     lua_pushinteger(L, (lua_Integer)profile.count);

@@ -29,6 +29,7 @@ static int write_text(lua_State *L)
         return lumat_raise(L, "%s: %s", who,
                            n ? "the path has a zero byte in it"
                              : "needs a file's name");
+    path = lumat_expand_path(L, 2);
     lumat_atomic *file = lumat_push_atomic(L);
     int error = lumat_atomic_open(file, path);
     if (!error)
@@ -50,8 +51,19 @@ static int get_style(lua_State *L)
     return 3;
 }
 
-static const luaL_Reg functions[] = {
-    {"write", write_text}, {"style", get_style}, {NULL, NULL}};
+/* path(name): "~/name" as what it stands for; other values as they are. */
+static int get_path(lua_State *L)
+{
+    lua_settop(L, 1);
+    if (lua_type(L, 1) == LUA_TSTRING)
+        lumat_expand_path(L, 1);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {{"write", write_text},
+                                     {"path", get_path},
+                                     {"style", get_style},
+                                     {NULL, NULL}};
 
 void lumat_open_texts(lua_State *L)
 {

@@ -3,6 +3,7 @@
  * file; readline, between entries, has the terminal to itself. What other
  * programs print is not in it. */
 #include "transcript.h"
+#include "files.h"
 #include "lumat.h"
 #include "matrix.h"
 
@@ -236,7 +237,7 @@ static int transcript(lua_State *L)
     if (lua_type(L, 1) == LUA_TBOOLEAN && !lua_toboolean(L, 1)) {
         close_file();
     } else if (!lua_isnoneornil(L, 1)) {
-        const char *name = luaL_checkstring(L, 1);
+        const char *name = lumat_expand_path(L, 1);
         luaL_argcheck(L, *name, 1, "the name is empty");
         int error = open_file(name);
         if (error)

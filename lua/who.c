@@ -237,6 +237,17 @@ void lumat_push_who(lua_State *L, const char *pattern, int largest_first)
     lua_settop(L, top + 1);
 }
 
+/* listing(values by name, heading): the first of them as text. */
+static int list_values(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lumat_listing l = {.names = 1, .heading = luaL_checkstring(L, 2)};
+    push_items(L, &l);
+    l.shown = l.count < LUMAT_MOST_LISTED ? l.count : LUMAT_MOST_LISTED;
+    lumat_push_listing(L, &l, NULL);
+    return 1;
+}
+
 static int sorts_by_size(lua_State *L, int options)
 {
     lumat_check_options(L, options, "sort");
@@ -271,4 +282,8 @@ static const lumat_function functions[] = {
 void lumat_open_who(lua_State *L)
 {
     lumat_register(L, functions);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_pushcfunction(L, list_values);
+    lua_setfield(L, -2, "lumat.listing");
+    lua_pop(L, 1);
 }

@@ -22,10 +22,13 @@ typedef struct lumat_listing {
     int names;        /* stack place of the table of all variables */
     int count, shown; /* those to be shown come first */
     lumat_variable *items;
+    const char *heading; /* NULL: words above the columns, devices below */
 } lumat_listing;
 
 /* A matrix of it that tells its device, or NULL. */
 const gpu_matrix *lumat_variable_part(const lumat_variable *v);
+
+enum { LUMAT_MOST_LISTED = 20 }; /* under a heading */
 
 /* Pushes the text. pattern is for the message when it matches nothing. */
 void lumat_push_listing(lua_State *L, const lumat_listing *l,

@@ -205,6 +205,10 @@ static void add_heading(luaL_Buffer *b, const lumat_listing *l, const widths *w,
                         const char *pattern)
 {
     char text[256];
+    if (l->heading) {
+        luaL_addstring(b, l->heading);
+        return;
+    }
     if (l->shown > 0)
         snprintf(text, sizeof text, "%-*.100s  %-*s  %-*s  %-*s  %*s", w->name,
                  "name", w->type, "type", w->shape, "shape", w->where, "where",
@@ -218,6 +222,14 @@ static void add_heading(luaL_Buffer *b, const lumat_listing *l, const widths *w,
         luaL_addstring(b, "  entry");
 }
 
+static void add_rest(lua_State *L, luaL_Buffer *b, const lumat_listing *l)
+{
+    char text[64];
+    snprintf(text, sizeof text, "\n%s and %d more",
+             lumat_style_now(L).ascii ? "..." : "…", l->count - l->shown);
+    luaL_addstring(b, text);
+}
+
 void lumat_push_listing(lua_State *L, const lumat_listing *l,
                         const char *pattern)
 {
@@ -229,7 +241,9 @@ void lumat_push_listing(lua_State *L, const lumat_listing *l,
     add_heading(&b, l, &w, pattern);
     for (int i = 0; i < l->shown; i++)
         add_variable(L, &b, l, &l->items[i], &w);
-    for (int i = 0; i < count && !pattern; i++)
+    if (l->shown < l->count && l->heading)
+        add_rest(L, &b, l);
+    for (int i = 0; i < count && !pattern && !l->heading; i++)
         add_device(&b, l, devices[i]);
     luaL_pushresult(&b);
 }

@@ -79,11 +79,16 @@ static int cut_words(char *text, char **words)
     return count;
 }
 
+/* Words are what they stand for, as in a shell. */
 static void run_words(lua_State *L, char **words, int count)
 {
-    int base = lua_gettop(L), status = repl_load_file(L, words[0]);
+    int base = lua_gettop(L), status;
+    for (int i = 0; i < count; i++)
+        words[i] = (char *)lumat_push_path(L, words[i]);
+    status = repl_load_file(L, words[0]);
     if (status != LUA_OK) {
         repl_load_failed(L, status);
+        lua_settop(L, base);
         return;
     }
     repl_set_arg(L, words, count, 0);
@@ -99,7 +104,7 @@ void repl_run_file(repl_session *session, const char *rest)
     int count;
     text = lua_newuserdata(session->L, strlen(rest) + 1);
     count = cut_words(strcpy(text, rest), words);
-    if (!lua_checkstack(session->L, MOST_WORDS + LUA_MINSTACK))
+    if (!lua_checkstack(session->L, 2 * MOST_WORDS + LUA_MINSTACK))
         repl_complain(":run: not enough memory");
     else if (count == 0)
         repl_complain(":run needs a file");
@@ -140,7 +145,9 @@ static void show_words(repl_session *session, const char *function,
     }
     luaL_addstring(&b, count > 1 ? "}" : "");
     luaL_pushresult(&b);
+    session->is_command = 1;
     repl_show_call(session, function, lua_tostring(L, -1));
+    session->is_command = 0;
     lua_pop(L, 2);
 }
 

@@ -101,7 +101,7 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
 {
     lua_State *L = session->L;
     int first = lua_gettop(L);
-    lumat_begin_entry(L, NULL, text);
+    lumat_begin_entry(L, NULL, session->is_command ? NULL : text);
     if (session->is_timed)
         lumat_start_watch(L);
     double start = now();

@@ -193,7 +193,10 @@ static int is_of_kind(const char *name, const char *kinds)
 static int is_folder(const char *name)
 {
     struct stat found;
-    return stat(name, &found) == 0 && S_ISDIR(found.st_mode);
+    const char *path = lumat_push_path(language, name);
+    int is = stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+    lua_pop(language, 1);
+    return is;
 }
 
 /* Whether the name can stand there as it is. */

@@ -7,6 +7,7 @@ local environment = require "lumat.environment"
 local fields, identity = require "lumat.fields", require "lumat.identity"
 local runner, workers = require "lumat.runner", require "lumat.workers"
 local store_of = require "lumat.store"
+local path_of = require "lumat.texts".path
 local fail, brief = checks.fail, checks.brief
 local copied, plural = fields.copied, fields.plural
 local _G, ipairs, next, pairs, pcall = _G, ipairs, next, pairs, pcall
@@ -126,7 +127,7 @@ end
 function definition.define(spec)
     check_spec(spec)
     local points, names, left_out = axes.points(spec)
-    local e = {name = spec.name, dir = spec.dir or "runs/" .. spec.name,
+    local e = {name = spec.name, dir = path_of(spec.dir or "runs/" .. spec.name),
         axes = names, spec = spec, list = list_points(spec, points),
         values = values_of(names, points), left_out = left_out,
         code = identity.code(spec, journal.version), script = script_text()}
@@ -221,7 +222,7 @@ function definition.open(dir)
         fail("experiment.open", "takes the name of a run directory, not %s",
             brief(dir))
     end
-    dir = #dir > 1 and gsub(dir, "/+$", "") or dir
+    dir = path_of(#dir > 1 and gsub(dir, "/+$", "") or dir)
     local store = store_of.open(dir)
     local start = latest(store) or {axes = {}, values = {}, code = ""}
     local rows = rows_of(store, start.code)

@@ -121,6 +121,10 @@ function checks.options(what, options, kinds)
     return options
 end
 
+function checks.plural(n, what)
+    return format("%d %s%s", n, what, n == 1 and "" or "s")
+end
+
 -- A table that shows itself as text.
 function checks.shown(fields, text)
     return setmetatable(fields, {__tostring = function() return text end})

@@ -4,6 +4,7 @@ local library = ...
 local checks = require "lumat.checks"
 local later = {}
 local own = require "lumat.entries"
+local path_of = require "lumat.texts".path
 local fail, brief = checks.fail, checks.brief
 local getmetatable, ipairs, load, next, pairs, type =
     getmetatable, ipairs, load, next, pairs, type
@@ -22,73 +23,30 @@ local bodies = {}         -- by name: what the functions in it may read
 
 -- --- what a text reads ----------------------------------------------------
 
-local keywords = {}
-for word in string.gmatch("and break do else elseif end false for function " ..
-    "goto if in local nil not or repeat return then true until while",
-    "%a+") do
-    keywords[word] = true
-end
-
--- Behind the long bracket, the string or the comment at i; nil elsewhere.
-local function skip_opaque(text, i)
-    local from = match(text, "^%-%-()", i)
-    local level = match(text, "^%[(=*)%[", from or i)
-    if level then
-        local _, last = find(text, "]" .. level .. "]", i, true)
-        return (last or #text) + 1
-    elseif from then
-        return find(text, "\n", i, true) or #text + 1
-    end
-    local quote = match(text, "^[\"']", i)
-    if not quote then return nil end
-    i = i + 1
-    while i <= #text and sub(text, i, i) ~= quote do
-        i = i + (sub(text, i, i) == "\\" and 2 or 1)
-    end
-    return i + 1
-end
-
--- Names, and signs one by one but for the few that matter as a whole.
-local function tokens_of(text)
-    local list, i = {}, 1
-    while true do
-        i = find(text, "%S", i)
-        if not i then return list end
-        local behind = skip_opaque(text, i)
-        local word = not behind and (match(text, "^[%a_][%w_]*", i) or
-            match(text, "^%.?%d[%w.]*", i) or match(text, "^%.%.%.?", i) or
-            match(text, "^[=~<>]=", i) or match(text, "^::", i) or
-            sub(text, i, i))
-        list[#list + 1] = word or "''"
-        i = behind or i + #word
-    end
-end
-
-local function is_name(word)
-    return word and find(word, "^[%a_]") and not keywords[word]
-end
-
 -- Is the name at i only written: a, b = …; local a; function a()?
-local function is_target(list, i, in_braces)
+local function is_target(list, is_name, i, in_braces)
     if list[i + 1] == "=" then return true end
     if in_braces > 0 then return false end
     local before = list[i - 1]
     if before == "function" then return list[i + 1] == "(" end
     if before == "local" then return true end
-    while list[i + 1] == "," and is_name(list[i + 2]) do
+    while list[i + 1] == "," and is_name[i + 2] do
         i = i + 2
         if list[i + 1] == "=" then return true end
     end
     return false
 end
 
--- The names that the text may read, as the keys of a table.
+-- The names that the text may read, as the keys of a table. What follows a
+-- :command here is no Lua.
 local function names_in(text)
-    local names, list, braces = {}, tokens_of(text), 0
+    if find(text, "^%s*:%a") then return {} end
+    local names, braces = {}, 0
+    local list, is_name = own.words(text)
     for i, word in ipairs(list) do
         braces = braces + (word == "{" and 1 or word == "}" and -1 or 0)
-        if is_name(word) and list[i - 1] ~= "." and list[i - 1] ~= ":" and
-            not is_target(list, i, braces) then
+        if is_name[i] and list[i - 1] ~= "." and list[i - 1] ~= ":" and
+            not is_target(list, is_name, i, braces) then
             names[word] = true
         end
     end
@@ -193,17 +151,31 @@ local function compiles(text)
     return load(text, "=how", "t") ~= nil
 end
 
--- An entry as statements; what a :command did, as far as Lua can say it.
-local function statement_of(e, gives_ans)
-    local text = gsub(e.text, "^%s*=", "return ")
-    local command, rest = match(text, "^%s*:(%a+)%s*(.-)%s*$")
-    if command == "run" then
-        return format("dofile(%q)", (match(rest, "^%S+")))
-    elseif command == "device" then
-        return format("device(%q)", rest)
-    elseif command then
-        return "-- " .. gsub(text, "\n", "\n-- ")
+-- The first word, as commands take it, of what follows one.
+local function first_word(rest)
+    return match(rest, '^"([^"]*)') or match(rest, "^'([^']*)") or
+        match(rest, "^%S*")
+end
+
+-- What a :command did, where Lua can say it.
+local command_statements = {run = "dofile(%q)", device = "device(%q)",
+    load = "load_session(%q)"}
+
+local function command_of(e)
+    local command, rest = match(e.text, "^%s*:(%a+)%s*(.-)%s*$")
+    for name, statement in pairs(command_statements) do
+        if command and sub(name, 1, #command) == command then
+            return format(statement, path_of(first_word(rest)))
+        end
     end
+    return command and "-- " .. gsub(e.text, "\n", "\n-- ")
+end
+
+-- An entry as statements.
+local function statement_of(e, gives_ans)
+    local command = command_of(e)
+    if command then return command end
+    local text = gsub(e.text, "^%s*=", "return ")
     if gives_ans and compiles("return " .. text) then
         return "ans = " .. gsub(text, ";%s*$", "")
     elseif compiles(text) then
@@ -229,8 +201,9 @@ local function took(e)
 end
 
 local function remark(e)
-    return format("-- entry %d, %s%s%s", e.number, ago(e), took(e),
-        e.ok and "" or ", ended in an error")
+    local command = match(e.text, "^%s*(:%a[^\n]-)%s*$")
+    return format("-- %sentry %d, %s%s%s", command and command .. ", " or "",
+        e.number, ago(e), took(e), e.ok and "" or ", ended in an error")
 end
 
 -- Where the random numbers stand, unless they stand there already.
@@ -317,6 +290,7 @@ function later.how(what, file)
     if file ~= nil and type(file) ~= "string" then
         fail("how", "the file is %s, expected a name", brief(file))
     end
+    file = path_of(file)
     local lines, chosen = script_of(name)
     local list = {}
     for i, c in ipairs(chosen) do
@@ -331,7 +305,8 @@ function later.how(what, file)
         return checks.shown(list, concat(lines, "\n"))
     end
     write(file, name, lines)
-    return checks.shown(list, format("%d lines in %s", #lines, file))
+    return checks.shown(list, format("%s in %s",
+        checks.plural(#lines, "line"), file))
 end
 
 -- The entry of that epoch.

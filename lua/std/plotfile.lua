@@ -2,6 +2,7 @@
 -- {file = "p.png"}. Numbers and names go to gnuplot in a script of its own in
 -- a temporary file; nothing of them stands in a command for the shell.
 local checks = require "lumat.checks"
+local texts = require "lumat.texts"
 local assert, error, ipairs, pcall = assert, error, ipairs, pcall
 local select, tostring = select, tostring
 local concat, huge, larger = table.concat, math.huge, math.max
@@ -152,6 +153,7 @@ end
 
 -- A stopped or failing gnuplot leaves the file that was there.
 local function write(kind, file, title, script)
+    file = texts.path(file)
     local extension, path = destination(kind, file)
     if not (io.popen and os.remove and os.rename and os.tmpname) then
         checks.fail(kind, "--safe starts no other program, and %s needs gnuplot",

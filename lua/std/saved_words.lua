@@ -3,6 +3,7 @@
 -- parts, views and tables there are and what names have them. Here: values as
 -- words of a record, and file names.
 local checks = require "lumat.checks"
+local texts = require "lumat.texts"
 local words = {header = "lumat session 1"}
 local tonumber, tostring, type = tonumber, tostring, type
 local byte, char, find, format, gsub, match, sub = string.byte, string.char,
@@ -42,13 +43,14 @@ function words.read(word, values)
     if kind == "v" then return values[to_integer(tonumber(rest))] end
 end
 
--- The file's name, with the ending of sessions when it has none.
+-- The file's path, with the ending of sessions when it has none.
 function words.path(who, path)
     if type(path) ~= "string" or path == "" then
         checks.fail(who, "needs a file's name, such as \"work.lum\"")
     elseif find(path, "\0", 1, true) then
         checks.fail(who, "the path has a zero byte in it")
     end
+    path = texts.path(path)
     local ending = match(path, "%.(%w+)$")
     if ending and ending ~= "lum" then
         checks.fail(who, "'%s' does not end in .lum; %s", path,

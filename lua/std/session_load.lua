@@ -2,7 +2,8 @@
 local checks = require "lumat.checks"
 local parts = require "lumat.parts"
 local words = require "lumat.saved_words"
-local fail, read_word = checks.fail, words.read
+local listing = require "lumat.listing"
+local fail, plural, read_word = checks.fail, checks.plural, words.read
 local io = io
 local ipairs, rawset, setmetatable, tonumber, type = ipairs, rawset,
     setmetatable, tonumber, type
@@ -113,10 +114,22 @@ local function read(path)
     return s
 end
 
+-- The values by name, and how many names there are.
+local function by_name(records, values)
+    local set, count = {}, 0
+    for _, record in ipairs(records) do
+        local name = read_word(record[2], values)
+        count = count + (set[name] == nil and 1 or 0)
+        set[name] = read_word(record[3], values)
+    end
+    return set, count
+end
+
 checks.add("load_session", "load_session(path)",
     "Brings back what save_session wrote: each variable under its name, on " ..
     "the device it was on where there is one. Variables of other names stay. " ..
-    "Nothing is changed when the file cannot be read whole.",
+    "Nothing is changed when the file cannot be read whole. What it gives " ..
+    "shows them.",
     "type(load_session)", "'function'",
     function(path)
         path = words.path("load_session", path)
@@ -136,4 +149,7 @@ checks.add("load_session", "load_session(path)",
             io.stderr:write(format("note: a device of '%s' is not here; its " ..
                 "matrices are on %s\n", path, s.moved))
         end
+        local set, count = by_name(s.names, s.values)
+        return checks.shown({variables = count, path = path}, listing(set,
+            format("loaded %s from %s", plural(count, "variable"), path)))
     end)

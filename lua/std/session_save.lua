@@ -3,6 +3,7 @@ local library = ...
 local checks = require "lumat.checks"
 local parts = require "lumat.parts"
 local words = require "lumat.saved_words"
+local plural = checks.plural
 local fail = checks.fail
 local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
 local setmetatable, tostring, type = setmetatable, tostring, type
@@ -195,10 +196,6 @@ local function listed(names)
     local text = concat(names, ", ", 1, #names < LISTED and #names or LISTED)
     return #names <= LISTED and text or
         format("%s and %d more", text, #names - LISTED)
-end
-
-local function plural(n, what)
-    return format("%d %s%s", n, what, n == 1 and "" or "s")
 end
 
 local function wanted_names(names)
