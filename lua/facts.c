@@ -101,7 +101,7 @@ const char *lumat_library_name(lua_State *L)
 {
     const char *name = NULL;
     int function = lua_gettop(L);
-    if (!lua_isfunction(L, function))
+    if (!lua_isfunction(L, function) && !lua_istable(L, function))
         return NULL;
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
     for (lua_pushnil(L); lua_next(L, function + 1); lua_pop(L, 1))

@@ -68,15 +68,30 @@ static void offer_value(void *data, const lumat_option *option)
     lumat_offer_variables(q, &(lumat_partner){.fit = -1});
 }
 
-/* The call of which the table is an argument, behind what it works on. */
+/* Is what is called used as "name{field=, …}"? */
+static int takes_fields(lua_State *L, const lumat_calling *call)
+{
+    const char *p = lumat_push_help_field(L, call->name, "usage");
+    size_t n = strlen(call->name);
+    int is_table = strncmp(p, call->name, n) == 0 && p[n] == '{';
+    if (is_table)
+        p += n + 1 + strspn(p + n + 1, "abcdefghijklmnopqrstuvwxyz_");
+    is_table = is_table && *p == '=';
+    lua_pop(L, 1);
+    return is_table;
+}
+
+/* The call of which the table is an argument, behind what it works on, or the
+ * only one. */
 static int find_options(lumat_query *q, int table, lumat_calling *call)
 {
     const lumat_lexemes *t = &q->tokens;
     int before = lumat_lexeme_kind(t, table - 1);
-    if (lumat_lexeme_kind(t, table) != '{' || (before != ',' && before != '('))
+    int open = before == ',' || before == '(' ? t->list[table].match : table;
+    if (lumat_lexeme_kind(t, table) != '{' ||
+        !lumat_find_call(q->L, t, open, table, call) || !call->is_library)
         return 0;
-    return lumat_find_call(q->L, t, t->list[table].match, table, call) &&
-           call->is_library && call->argument > 1;
+    return call->argument > 1 ? open != table : takes_fields(q->L, call);
 }
 
 int lumat_offer_options(lumat_query *q)

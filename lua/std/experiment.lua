@@ -43,7 +43,7 @@ help.experiment = {
         "measure (function(p, state): the seconds of one run, or a function " ..
         "to be timed), " ..
         "setup (function(p): the state for measure), " ..
-        "check (function(p, state, output): an error, true or false), " ..
+        "check (function(p, state, output): an error, or whether it is right), " ..
         "where (function(p): is the point wanted), " ..
         "fixed (a table of parameters that stay the same), " ..
         "flops (a number or function(p): of one run), " ..
