@@ -234,7 +234,8 @@ static int load_file(lua_State *L)
 static const lumat_function functions[] = {
     {"load", load_file, 0, "load(path [, options])",
      "Reads a matrix from a .csv, .tsv, .txt or .npy file. A line of names "
-     "at the top of a table is returned second. Empty cells are NaN. Options: "
+     "at the top of a table is returned second. Empty cells are NaN. In every "
+     "file's name ~/ is your home. Options: "
      "header (true, false, \"auto\"), delimiter, dtype, device.",
      "(function() save(vec{1, 2}, \"/tmp/lumat-example.npy\") "
      "return load(\"/tmp/lumat-example.npy\") end)()",

@@ -1,6 +1,7 @@
 /* heat, spy and blocks: matrices seen from afar. The device works out a number
  * for each block; only those cross the bus. */
 #include "heat_draw.h"
+#include "records.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,18 +28,6 @@ static int blocks(lua_State *L)
     return 1;
 }
 
-static void set_number(lua_State *L, const char *key, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_size(lua_State *L, const char *key, int64_t value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, key);
-}
-
 /* Blocks of a picture in a file: as many as there are, up to FILE_SIDE. */
 static void push_file_blocks(lua_State *L, const lumat_subject *s,
                              gpu_block_kind kind)
@@ -47,10 +36,10 @@ static void push_file_blocks(lua_State *L, const lumat_subject *s,
     int64_t cols = s->n < FILE_SIDE ? s->n : FILE_SIDE;
     const double *values = lumat_push_blocks(L, s, kind, rows, cols);
     lua_newtable(L);
-    set_size(L, "m", s->m);
-    set_size(L, "n", s->n);
-    set_size(L, "rows", rows);
-    set_size(L, "cols", cols);
+    lumat_set_count(L, "m", (uint64_t)s->m);
+    lumat_set_count(L, "n", (uint64_t)s->n);
+    lumat_set_count(L, "rows", (uint64_t)rows);
+    lumat_set_count(L, "cols", (uint64_t)cols);
     lumat_push_numbers(L, values, rows * cols);
     lua_setfield(L, -2, "values");
     lua_getfield(L, 2, "low");
@@ -102,10 +91,10 @@ static int heat(lua_State *L)
     lumat_put_headline(L, 1, &t);
     lumat_draw_heat(&t, &style, &f, values, low, high);
     lua_newtable(L);
-    set_number(L, "low", low);
-    set_number(L, "high", high);
-    set_size(L, "rows", f.rows);
-    set_size(L, "cols", f.cols);
+    lumat_set_number(L, "low", low);
+    lumat_set_number(L, "high", high);
+    lumat_set_count(L, "rows", (uint64_t)f.rows);
+    lumat_set_count(L, "cols", (uint64_t)f.cols);
     lumat_show_as(L, &t);
     return 1;
 }
@@ -178,7 +167,7 @@ static int spy(lua_State *L)
     lumat_draw_pattern(&t, &style, &f, set);
     put_filled(&t, &style, &f, &s, filled);
     lua_newtable(L);
-    set_size(L, "filled", filled);
+    lumat_set_count(L, "filled", (uint64_t)filled);
     lumat_show_as(L, &t);
     return 1;
 }

@@ -2,14 +2,9 @@
 #include "held.h"
 #include "locals.h"
 #include "sparse_matrix.h"
+#include "records.h"
 
 #include <string.h>
-
-static void set_count(lua_State *L, const char *key, size_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, key);
-}
 
 /* devices(): a list of names */
 static int push_devices(lua_State *L)
@@ -53,7 +48,8 @@ static void add_variable(lua_State *L, int list, const char *name)
     lua_createtable(L, 0, 5);
     lua_pushstring(L, name);
     lua_setfield(L, -2, "name");
-    set_count(L, "bytes", s ? storage_of_sparse(s) : gpu_storage_bytes(m));
+    lumat_set_count(L, "bytes",
+                    s ? storage_of_sparse(s) : gpu_storage_bytes(m));
     lua_pushstring(L, gpu_device_name(gpu_matrix_device(held)));
     lua_setfield(L, -2, "device");
     lua_pushlightuserdata(L, held->storage);

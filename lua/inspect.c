@@ -7,6 +7,7 @@
 #include "hints.h"
 #include "inspect.h"
 #include "sparse_matrix.h"
+#include "records.h"
 
 enum { ROOM = 16384, PIECE = 512, MARGIN = 4, GAP = 5, NARROW_MARGIN = 1 };
 enum { DIGITS = 5, BINS = 24, LEAST_BINS = 6 };
@@ -183,24 +184,6 @@ static void add_mask(lumat_report *r, const gpu_matrix *m, const gpu_survey *s)
                      100 * (double)trues / (double)size);
 }
 
-static void set_number(lua_State *L, const char *key, double x)
-{
-    lua_pushnumber(L, x);
-    lua_setfield(L, -2, key);
-}
-
-void lumat_set_count(lua_State *L, const char *key, int64_t n)
-{
-    lua_pushinteger(L, n);
-    lua_setfield(L, -2, key);
-}
-
-void lumat_set_truth(lua_State *L, const char *key, int is_so)
-{
-    lua_pushboolean(L, is_so);
-    lua_setfield(L, -2, key);
-}
-
 /* {row, column}, or {place} of a vector. */
 static void set_place(lua_State *L, const char *key, const gpu_matrix *m,
                       int64_t at)
@@ -220,11 +203,11 @@ static void set_place(lua_State *L, const char *key, const gpu_matrix *m,
 void lumat_push_survey(lua_State *L, const gpu_survey *s)
 {
     lua_newtable(L);
-    set_number(L, "min", s->min);
-    set_number(L, "max", s->max);
-    set_number(L, "mean", s->mean);
-    set_number(L, "std", s->std);
-    set_number(L, "norm", s->norm);
+    lumat_set_number(L, "min", s->min);
+    lumat_set_number(L, "max", s->max);
+    lumat_set_number(L, "mean", s->mean);
+    lumat_set_number(L, "std", s->std);
+    lumat_set_number(L, "norm", s->norm);
     lumat_set_count(L, "finite", s->finite);
     lumat_set_count(L, "zeros", s->zeros);
     lumat_set_count(L, "nan", s->nan);
@@ -252,7 +235,7 @@ static void push_fields(lua_State *L, const gpu_matrix *m, const gpu_survey *s)
     if (m->rows != m->cols)
         return;
     lumat_set_truth(L, "symmetric", s->asymmetry == 0);
-    set_number(L, "asymmetry", s->asymmetry);
+    lumat_set_number(L, "asymmetry", s->asymmetry);
 }
 
 static void inspect_dense(lumat_report *r, const gpu_matrix *m,

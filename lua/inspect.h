@@ -38,8 +38,6 @@ void lumat_band_text(int64_t rows, int64_t cols, int64_t lower, int64_t upper,
 
 /* Pushes a table with the survey's numbers; the others add to it. */
 void lumat_push_survey(lua_State *L, const gpu_survey *s);
-void lumat_set_count(lua_State *L, const char *key, int64_t n);
-void lumat_set_truth(lua_State *L, const char *key, int is_so);
 void lumat_set_band(lua_State *L, int64_t lower, int64_t upper);
 
 /* inspect_sparse.c: the report on the sparse matrix at 1; pushes its table. */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include "inspect.h"
+#include "records.h"
 
 enum { DIGITS = 5 };
 

@@ -9,6 +9,7 @@
 #include "reader.h"
 #include "sparse_matrix.h"
 #include "transcript.h"
+#include "records.h"
 
 #include <string.h>
 
@@ -173,12 +174,6 @@ static void start_period(void)
     lumat_random_state(&entry.seed, &entry.call);
 }
 
-static void push_count(lua_State *L, const char *key, uint64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, key);
-}
-
 /* The function of later_lineage.lua, which is loaded with the first entry. */
 static void push_note(lua_State *L)
 {
@@ -204,13 +199,13 @@ static int note_entry(lua_State *L)
     lua_setfield(L, -2, "ok");
     lua_pushvalue(L, 2);
     lua_setfield(L, -2, "seconds");
-    push_count(L, "number", (uint64_t)entry.number);
-    push_count(L, "epoch", entry.epoch);
+    lumat_set_count(L, "number", (uint64_t)entry.number);
+    lumat_set_count(L, "epoch", entry.epoch);
     if (seed != entry.seed || call != entry.call) {
-        push_count(L, "seed", entry.seed);
-        push_count(L, "drawn", entry.call);
-        push_count(L, "new_seed", seed);
-        push_count(L, "new_drawn", call);
+        lumat_set_count(L, "seed", entry.seed);
+        lumat_set_count(L, "drawn", entry.call);
+        lumat_set_count(L, "new_seed", seed);
+        lumat_set_count(L, "new_drawn", call);
     }
     push_variables(L);
     lua_call(L, 3, 0);

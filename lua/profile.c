@@ -3,6 +3,7 @@
 #include "profile.h"
 #include "files.h"
 #include "trace.h"
+#include "records.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,12 +144,6 @@ static void reset(void)
 
 /* --- for profile.lua ------------------------------------------------------ */
 
-static void set_number(lua_State *L, const char *key, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, key);
-}
-
 static void set_text(lua_State *L, const char *key, const char *value)
 {
     lua_pushstring(L, value);
@@ -172,9 +167,9 @@ static void push_sums(lua_State *L, const lumat_sum *sums, int count,
         }
         lua_pushinteger(L, (lua_Integer)s->calls);
         lua_setfield(L, -2, "calls");
-        set_number(L, "seconds", s->seconds);
-        set_number(L, "flops", s->flops);
-        set_number(L, "bytes", s->bytes);
+        lumat_set_number(L, "seconds", s->seconds);
+        lumat_set_number(L, "flops", s->flops);
+        lumat_set_number(L, "bytes", s->bytes);
         lua_rawseti(L, -2, i + 1);
     }
 }

@@ -23,8 +23,7 @@ lumat_rate lumat_rate_of(double flops, double bytes, double seconds,
     return (lumat_rate){bytes / 1e9, "GB/s", bytes / peak->bytes, "memory"};
 }
 
-/* rate(flops, bytes, seconds [, dtype [, device]]) */
-static int rate(lua_State *L)
+int lumat_rate_call(lua_State *L)
 {
     gpu_device *d;
     gpu_dtype dtype;
@@ -45,16 +44,4 @@ static int rate(lua_State *L)
     lua_pushnumber(L, r.share);
     lua_pushstring(L, r.peak);
     return 4;
-}
-
-static const lumat_function functions[] = {
-    {"rate", rate, 0, "rate(flops, bytes, seconds [, dtype [, device]])",
-     "Work done in so many seconds beside the measured peak, by flops or by "
-     "bytes, whichever comes nearer: value, unit, share, and whose peak.",
-     "select(2, rate(0, 1e9, 1, \"f32\", \"cpu\"))", "\"GB/s\""},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
-
-void lumat_open_rate(lua_State *L)
-{
-    lumat_register(L, functions);
 }

@@ -17,6 +17,7 @@ typedef struct lumat_rate {
 lumat_rate lumat_rate_of(double flops, double bytes, double seconds,
                          gpu_dtype dtype, const gpu_peak *peak);
 
-void lumat_open_rate(lua_State *L);
+/* rate(flops, bytes, seconds [, dtype [, device]]) */
+int lumat_rate_call(lua_State *L);
 
 #endif

@@ -3,6 +3,7 @@
 #include "format.h"
 #include "lumat.h"
 #include "matrix.h"
+#include "records.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -117,18 +118,6 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void set_number(lua_State *L, const char *key, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_count(lua_State *L, const char *key, uint64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, key);
-}
-
 /* watch(f): {seconds, gpu, operations, allocated} of a call, and its text. */
 static int watch_call(lua_State *L)
 {
@@ -143,11 +132,11 @@ static int watch_call(lua_State *L)
     for (int i = 0; i < watch.count; i++)
         gpu = watch.laps[i].seconds > gpu ? watch.laps[i].seconds : gpu;
     lua_createtable(L, 0, 4);
-    set_number(L, "seconds", seconds);
+    lumat_set_number(L, "seconds", seconds);
     if (watch.count > 0)
-        set_number(L, "gpu", gpu);
-    set_count(L, "operations", watch.did.operations);
-    set_count(L, "allocated", watch.did.allocated);
+        lumat_set_number(L, "gpu", gpu);
+    lumat_set_count(L, "operations", watch.did.operations);
+    lumat_set_count(L, "allocated", watch.did.allocated);
     lumat_push_watch(L, seconds);
     return 2;
 }

@@ -14,6 +14,7 @@
 #include "stopwatch.h"
 #include "trace.h"
 #include "transcript.h"
+#include "records.h"
 
 #include "lualib.h"
 #include <stdio.h>
@@ -58,29 +59,17 @@ static int device(lua_State *L)
     return 2;
 }
 
-static void set_number(lua_State *L, const char *key, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_count(lua_State *L, const char *key, uint64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, key);
-}
-
 static int memory(lua_State *L)
 {
     gpu_memory m;
     lumat_try(L, gpu_device_memory(check_device(L, 1), &m));
     lua_newtable(L);
-    set_count(L, "live", m.live);
-    set_count(L, "peak", m.peak);
-    set_count(L, "kept", m.kept);
-    set_count(L, "free", m.free);
-    set_count(L, "total", m.total);
-    set_count(L, "unused", m.unused);
+    lumat_set_count(L, "live", m.live);
+    lumat_set_count(L, "peak", m.peak);
+    lumat_set_count(L, "kept", m.kept);
+    lumat_set_count(L, "free", m.free);
+    lumat_set_count(L, "total", m.total);
+    lumat_set_count(L, "unused", m.unused);
     return 1;
 }
 
@@ -89,9 +78,9 @@ static int peak(lua_State *L)
     gpu_peak p;
     lumat_try(L, gpu_device_peak(check_device(L, 1), &p));
     lua_newtable(L);
-    set_number(L, "f32_flops", p.f32_flops);
-    set_number(L, "f64_flops", p.f64_flops);
-    set_number(L, "bytes", p.bytes);
+    lumat_set_number(L, "f32_flops", p.f32_flops);
+    lumat_set_number(L, "f64_flops", p.f64_flops);
+    lumat_set_number(L, "bytes", p.bytes);
     return 1;
 }
 
@@ -99,12 +88,12 @@ static int stats(lua_State *L)
 {
     const gpu_counters *c = gpu_counts();
     lua_newtable(L);
-    set_count(L, "operations", c->operations);
-    set_count(L, "allocations", c->allocations);
-    set_count(L, "allocated", c->allocated);
-    set_count(L, "uploaded", c->uploaded);
-    set_count(L, "downloaded", c->downloaded);
-    set_count(L, "fallbacks", c->fallbacks);
+    lumat_set_count(L, "operations", c->operations);
+    lumat_set_count(L, "allocations", c->allocations);
+    lumat_set_count(L, "allocated", c->allocated);
+    lumat_set_count(L, "uploaded", c->uploaded);
+    lumat_set_count(L, "downloaded", c->downloaded);
+    lumat_set_count(L, "fallbacks", c->fallbacks);
     return 1;
 }
 
@@ -196,6 +185,11 @@ static const lumat_function functions[] = {
     {"peak", peak, 0, "peak([device])",
      "Measured peaks per second: f32_flops, f64_flops, bytes.",
      "peak(\"cpu\").bytes > 1e8", "true"},
+    {"rate", lumat_rate_call, 0,
+     "rate(flops, bytes, seconds [, dtype [, device]])",
+     "Work done in so many seconds beside the measured peak, by flops or by "
+     "bytes, whichever comes nearer: value, unit, share, and whose peak.",
+     "select(2, rate(0, 1e9, 1, \"f32\", \"cpu\"))", "\"GB/s\""},
     {"stats", stats, 0, "stats()",
      "Counts since the start: operations, allocations, bytes allocated, "
      "uploaded and downloaded, fallbacks to the CPU.",
@@ -241,7 +235,6 @@ static int open_all(lua_State *L)
     lumat_open_arrange(L);
     lumat_open_files(L);
     lumat_open_system(L);
-    lumat_open_rate(L);
     lumat_open_settings(L);
     lumat_open_who(L);
     lumat_open_screens(L);

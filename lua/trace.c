@@ -3,6 +3,7 @@
 #include "trace.h"
 #include "lumat.h"
 #include "rate.h"
+#include "records.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -167,12 +168,6 @@ static void capture(const gpu_event *e)
         captured.first = *e;
 }
 
-static void set_number(lua_State *L, const char *key, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, key);
-}
-
 static void set_text(lua_State *L, const char *key, const char *value)
 {
     lua_pushstring(L, value);
@@ -188,8 +183,8 @@ static void push_captured(lua_State *L)
     set_text(L, "kernel", e->kernel);
     set_text(L, "dtype", gpu_dtype_name(e->dtype));
     set_text(L, "device", gpu_device_name(e->device));
-    set_number(L, "flops", product ? e->flops : 0);
-    set_number(L, "bytes", e->bytes);
+    lumat_set_number(L, "flops", product ? e->flops : 0);
+    lumat_set_number(L, "bytes", e->bytes);
 }
 
 /* captured(f): calls f(); what its operation was, when it was a single one. */

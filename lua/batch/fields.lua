@@ -37,9 +37,6 @@ function fields.copied(t)
     return c
 end
 
--- "1 point", "2 points"
-function fields.plural(n, word)
-    return format("%d %s%s", n, word, n == 1 and "" or "s")
-end
+fields.plural = checks.plural
 
 return fields

@@ -175,7 +175,9 @@ topics.errors = {title = "Errors", see = "?operators ?startup",
     "A message names the operation, the values and what would fit; at the " ..
     "prompt nothing is lost by one: variables and what ran before stay.",
     "A name without a value is told before a line runs, if the line is sure " ..
-    "to fail by it. Looking is legal: x == nil, if x then. In scripts " ..
+    "to fail by it. One that is only printed, passed or assigned is nil in " ..
+    "Lua; at the prompt a note says what may have been meant, once. " ..
+    "Looking is legal: x == nil, if x then. In scripts " ..
     "Lua's own rule holds; lumat --strict makes reading a global that " ..
     "was never set an error (rawget(_G, \"x\") looks), tells of functions that " ..
     "set new globals, and refuses to read a matrix on a GPU element by " ..

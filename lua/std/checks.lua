@@ -121,6 +121,7 @@ function checks.options(what, options, kinds)
     return options
 end
 
+-- "1 point", "2 points"
 function checks.plural(n, what)
     return format("%d %s%s", n, what, n == 1 and "" or "s")
 end

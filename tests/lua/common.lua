@@ -74,6 +74,17 @@ function common.equals(A, expected, what, ulps)
     end
 end
 
+-- All of a file, or nil when there is none.
+function common.content(path)
+    local file <close> = io.open(path, "rb")
+    return file and file:read("a")
+end
+
+function common.write(path, text, mode)
+    local file <close> = assert(io.open(path, mode or "wb"))
+    file:write(text)
+end
+
 -- x and y are numbers that differ by at most tolerance, relative to y.
 function common.near(x, y, tolerance, what)
     if not (math.abs(x - y) <= tolerance * math.max(math.abs(y), 1e-300)) and

@@ -1,5 +1,6 @@
 -- load and save: CSV and NPY, and what they say about bad files.
 local lu = require "luaunit"
+local common = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
 local nan, inf = 0 / 0, math.huge
 local folder = os.tmpname()
 os.remove(folder)
@@ -10,18 +11,9 @@ local function file(ending, content)
     count = count + 1
     local name = folder .. "-" .. count .. ending
     if content then
-        local f = assert(io.open(name, "wb"))
-        f:write(content)
-        f:close()
+        common.write(name, content)
     end
     return name
-end
-
-local function content(name)
-    local f = assert(io.open(name, "rb"))
-    local text = f:read("a")
-    f:close()
-    return text
 end
 
 -- Tables compared by value, NaN equal to NaN, -0 unlike 0.
@@ -146,21 +138,21 @@ function TestCsv:test_save()
     local A = mat({{1, 0.1}, {-0.0, nan}, {inf, 1e300}}, {dtype = "f64"})
     local name = file(".csv")
     save(A, name)
-    lu.assertEquals(content(name), "1,0.1\n-0,nan\ninf,1e+300\n")
-    loads(content(name), A:totable(), {dtype = "f64"})
+    lu.assertEquals(common.content(name), "1,0.1\n-0,nan\ninf,1e+300\n")
+    loads(common.content(name), A:totable(), {dtype = "f64"})
     A:save(name, {header = {"a", 'b "c", d'}, delimiter = ";", digits = 1})
-    lu.assertEquals(content(name),
+    lu.assertEquals(common.content(name),
         'a;"b ""c"", d"\n1;0.1\n-0;nan\ninf;1e+300\n')
     save(vec{0.1, 3}, name)
-    lu.assertEquals(content(name), "0.1\n3\n")
+    lu.assertEquals(common.content(name), "0.1\n3\n")
     save(vec{1, 3}:gt(2), name)
-    lu.assertEquals(content(name), "0\n1\n")
+    lu.assertEquals(common.content(name), "0\n1\n")
     name = file(".tsv")
     save(A.T, name)
-    lu.assertEquals(content(name), "1\t-0\tinf\n0.1\tnan\t1e+300\n")
+    lu.assertEquals(common.content(name), "1\t-0\tinf\n0.1\tnan\t1e+300\n")
     name = file(".txt")
     save(ones(2, 2), name)
-    lu.assertEquals(content(name), "1 1\n1 1\n")
+    lu.assertEquals(common.content(name), "1 1\n1 1\n")
 end
 
 function TestCsv:test_bad_saves()
@@ -170,7 +162,7 @@ function TestCsv:test_bad_saves()
     lu.assertErrorMsgContains("empty", save, zeros(0, 3), name)
     lu.assertErrorMsgContains("1 to 17", save, ones(1, 1), name, {digits = 18})
     lu.assertErrorMsgContains("matrix", save, 3, name)
-    lu.assertEquals(content(name), "kept")
+    lu.assertEquals(common.content(name), "kept")
 end
 
 function TestCsv:test_round_trip()
@@ -254,13 +246,13 @@ end
 function TestNpy:test_save()
     local name = file(".npy")
     save(mat{{1, 2}, {3, 4}}, name)
-    lu.assertEquals(content(name), npy("<f4", false, "(2, 2)",
+    lu.assertEquals(common.content(name), npy("<f4", false, "(2, 2)",
         string.pack("<ffff", 1, 2, 3, 4)))
     save(mat({{1, 2}, {3, 4}}, {dtype = "f64"}).T, name)
-    lu.assertEquals(content(name), npy("<f8", false, "(2, 2)",
+    lu.assertEquals(common.content(name), npy("<f8", false, "(2, 2)",
         string.pack("<dddd", 1, 3, 2, 4)))
     save(vec{1, 0, 5}:gt(0), name)
-    lu.assertEquals(content(name), npy("|b1", false, "(3,)", "\1\0\1"))
+    lu.assertEquals(common.content(name), npy("|b1", false, "(3,)", "\1\0\1"))
     save(zeros(0, 3), name)
     lu.assertEquals(load(name).shape, {0, 3})
     lu.assertErrorMsgContains("no options", save, ones(2), name, {digits = 3})
@@ -314,7 +306,7 @@ function TestAtomic:test_permissions_and_links()
     local name, link = file(".csv", "old"), file(".csv")
     os.execute(("chmod 640 '%s'; ln -s '%s' '%s'"):format(name, name, link))
     save(ones(1, 1), link)
-    lu.assertEquals(content(name), "1\n")
+    lu.assertEquals(common.content(name), "1\n")
     local p = io.popen(("stat -c %%a '%s'; readlink '%s'"):format(name, link))
     lu.assertEquals(p:read("a"), "640\n" .. name .. "\n")
     p:close()

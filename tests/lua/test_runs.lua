@@ -1,7 +1,7 @@
 -- Experiments: what a run directory keeps, what a rerun does, what is refused.
 local lu = require "luaunit"
 local t = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
-local raises = t.raises
+local raises, content, write = t.raises, t.content, t.write
 local journal = require "lumat.journal"
 local identity = require "lumat.identity"
 local root = os.tmpname()
@@ -11,19 +11,6 @@ local count = 0
 local function new_dir()
     count = count + 1
     return root .. "/" .. count
-end
-
-local function write(path, text, mode)
-    local file = assert(io.open(path, mode or "wb"))
-    file:write(text)
-    file:close()
-end
-
-local function content(path)
-    local file = assert(io.open(path, "rb"))
-    local text = file:read("a")
-    file:close()
-    return text
 end
 
 local function files(dir, pattern)

@@ -14,18 +14,7 @@ local function path(name)
     return p
 end
 
-local function content(name)
-    local f = io.open(name, "rb")
-    local text = f and f:read("a")
-    if f then f:close() end
-    return text
-end
-
-local function write(name, text)
-    local f = assert(io.open(name, "wb"))
-    f:write(text)
-    f:close()
-end
+local content, write = common.content, common.write
 
 -- Saves the variables, forgets them, and brings them back as globals.
 local function round_trip(variables, name)

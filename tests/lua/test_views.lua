@@ -44,9 +44,7 @@ local function scratch(suffix)
 end
 
 local function content(path)
-    local file = assert(io.open(path, "rb"))
-    local text = file:read("a")
-    file:close()
+    local text = assert(t.content(path))
     os.remove(path)
     return text
 end
