@@ -39,7 +39,7 @@ static const char *const habits[][2] = {
     {"clc", "Ctrl-L"},
     {"cls", "Ctrl-L"},
     {"clear", "x = nil, or Ctrl-L for the screen"},
-    {"exit", "os.exit(), or :quit at the prompt"}};
+    {"exit", "os.exit, or :quit at the prompt"}};
 
 const char *lumat_habit(const char *name)
 {

@@ -7,6 +7,7 @@
 #include "undefined.h"
 
 #include "lauxlib.h"
+#include <ctype.h>
 #include <string.h>
 
 enum { MOST_NOTES = 3 };
@@ -127,6 +128,14 @@ void lumat_find_unset(lua_State *L, const char *text, size_t length)
 
 /* --- telling -------------------------------------------------------------- */
 
+/* A misspelling keeps the first letter as a rule; where nil was no error
+ * others are not worth a word. */
+static int is_likely(const char *name, const char *near)
+{
+    return lumat_habit(name) || near[0] == ':' ||
+           tolower((unsigned char)name[0]) == tolower((unsigned char)near[0]);
+}
+
 /* Pushes what there is to say, or returns NULL. */
 static const char *push_note(lua_State *L, const char *name, int got_nil)
 {
@@ -136,7 +145,7 @@ static const char *push_note(lua_State *L, const char *name, int got_nil)
                    ? lua_pushfstring(L, "%s is a function; :%s is the command",
                                      name, name)
                    : NULL;
-    if (near)
+    if (near && (got_nil || is_likely(name, near)))
         return lua_pushfstring(L, "%s is nil; did you mean %s?", name, near);
     return got_nil ? lua_pushfstring(L, "%s is nil: nothing has set it", name)
                    : NULL;
