@@ -8,7 +8,7 @@
 #include "keys.h"
 #include "offers.h"
 #include "paint.h"
-#include "paste.h"
+#include "queue.h"
 #include "recall.h"
 
 #include <errno.h>
@@ -241,7 +241,7 @@ char *repl_read_line(const char *prompt, repl_line_end *end)
 {
     static unsigned interrupts;
     if (interrupts != repl_interrupt_count())
-        repl_forget_queued();
+        repl_queue_interrupted();
     interrupts = repl_interrupt_count();
     repl_clear_interrupt();
     return isatty(STDIN_FILENO) ? edit_line(prompt, end)

@@ -7,8 +7,8 @@
 #include "history.h"
 #include "interrupt.h"
 #include "line.h"
-#include "paste.h"
 #include "prompt.h"
+#include "queue.h"
 #include "recall.h"
 #include "report.h"
 #include "screen.h"
@@ -82,7 +82,7 @@ static int load_entry(repl_session *session, int *shown)
            LUMAT_INCOMPLETE) {
         repl_line_end end = REPL_LINE_INTERRUPTED;
         if (repl_line_has_rows())
-            repl_queue_line(session->text, 0);
+            repl_queue_entry(session->text, 0);
         else
             end = read_more(session, lua_tostring(L, -1));
         lua_pop(L, 1);
@@ -92,34 +92,48 @@ static int load_entry(repl_session *session, int *shown)
     return status;
 }
 
+/* Around what an entry does. Entries that wait behind one that failed do not
+ * run. */
+static void begin_entry(repl_session *session)
+{
+    session->complaints = repl_complaint_count();
+    repl_history_add(session->text);
+    lumat_begin_entry(session->L, session->prompt, session->text);
+}
+
+static void end_entry(repl_session *session)
+{
+    if (repl_complaint_count() != session->complaints)
+        repl_queue_failed();
+    lumat_end_entry(session->L, 1, 0);
+}
+
 static void run_lua(repl_session *session)
 {
     int shown, status = load_entry(session, &shown);
     if (status == DROPPED)
         return;
     cut_newlines(session->text);
-    repl_history_add(session->text);
-    lumat_begin_entry(session->L, session->prompt, session->text);
+    begin_entry(session);
     if (status == LUA_OK)
         repl_call_loaded(session, session->text, shown);
     else
         repl_report_unloaded(session->L, session->text);
-    lumat_end_entry(session->L, 1, 0);
+    end_entry(session);
 }
 
 /* What is no Lua: a command, or a question to the help. */
 static void run_other(repl_session *session, repl_entry_kind kind,
                       const char *rest)
 {
-    repl_history_add(session->text);
-    lumat_begin_entry(session->L, session->prompt, session->text);
+    begin_entry(session);
     if (kind == REPL_COMMAND)
         repl_run_command(session, rest);
     else if (kind == REPL_HELP)
         repl_print_help(session, rest);
     else
         repl_print_search(session, rest);
-    lumat_end_entry(session->L, 1, 0);
+    end_entry(session);
 }
 
 static void run_entry(repl_session *session)

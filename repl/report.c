@@ -11,15 +11,29 @@
 #include <unistd.h>
 
 static const char *label = "lumat:";
+static unsigned complaints;
 
 void repl_report_at_prompt(void)
 {
     label = "error:";
 }
 
+unsigned repl_complaint_count(void)
+{
+    return complaints;
+}
+
+void repl_note(const char *message)
+{
+    fflush(stdout);
+    fprintf(stderr, "note: %s\n", message);
+    fflush(stderr);
+}
+
 void repl_complain(const char *message)
 {
     int red = label[0] == 'e' && repl_colour(STDERR_FILENO);
+    complaints++;
     fflush(stdout);
     if (repl_interrupted() && isatty(STDERR_FILENO))
         fputc('\n', stderr); /* behind the terminal's ^C */

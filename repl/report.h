@@ -10,6 +10,11 @@ void repl_report_at_prompt(void);
 
 /* Prints a message to standard error, behind what standard output holds. */
 void repl_complain(const char *message);
+/* How many errors were printed so far. */
+unsigned repl_complaint_count(void);
+
+/* The same for what is no error. */
+void repl_note(const char *message);
 
 /* Prints the error value on top of the stack, and pops it. */
 void repl_report(lua_State *L);
