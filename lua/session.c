@@ -46,6 +46,27 @@ static int compile(lua_State *L, const char *lead, const char *text,
     return luaL_loadbufferx(L, code, length, "=" LUMAT_CHUNK, "t");
 }
 
+/* Does the message on top tell of a limit that parts of the text may keep? */
+static int is_over_limit(lua_State *L)
+{
+    const char *message = lua_tostring(L, -1);
+    return strstr(message, "too many local variables") != NULL ||
+           strstr(message, "too many registers") != NULL;
+}
+
+/* Compiles the text, with the code under the result; in parts if need be. */
+static int compile_statements(lua_State *L, const char *text, size_t length)
+{
+    int status = compile(L, "", text, length);
+    if (status != LUA_ERRSYNTAX || !is_over_limit(L))
+        return status;
+    int parted = lumat_load_parts(L, text, length);
+    if (parted == LUMAT_ONE_PART)
+        return status;
+    lua_remove(L, -2);
+    return parted;
+}
+
 /* Makes the function on top, compiled from the code under it, one of the
  * session, unless names in it have no value; takes the code away. */
 static int prepare(lua_State *L)
@@ -53,7 +74,7 @@ static int prepare(lua_State *L)
     size_t length;
     const char *code = lua_tolstring(L, -2, &length);
     int status = lumat_check_names(L, code, length);
-    if (status == LUA_OK)
+    if (status == LUA_OK && !lua_iscfunction(L, -1))
         status = lumat_join_locals(L, code, length);
     entry = status == LUA_OK ? lua_topointer(L, -1) : NULL;
     lua_remove(L, -2);
@@ -69,7 +90,7 @@ int lumat_load(lua_State *L, const char *text, size_t length)
     if (status != LUA_OK) {
         goes_on = is_incomplete(L, status, last);
         lua_pop(L, 2);
-        status = compile(L, "", text, length);
+        status = compile_statements(L, text, length);
     }
     if (status == LUA_OK)
         return prepare(L);

@@ -188,6 +188,26 @@ write_file('habit.lua', "local A = ones(2, 2)\nA(1, 2) = 3\n");
 gives(q($lumat habit.lua), 1, '',
       qr/habit.lua:2: syntax error near '='\n  an element is assigned with A\[/);
 
+# --- more locals than a function of Lua's can have --------------------------------
+my $locals = join ' ', map { "local v$_ = $_;" } 1 .. 450;
+my $sum = join ' ', map { "s = s + v$_;" } 1 .. 450;
+sub typed
+{
+    write_file('typed', join '', map { "$_\n" } @_);
+    return q($lumat -q -i --no-init <typed 2>&1 | sed -E 's/^(lumat> )*//');
+}
+gives(typed("$locals print(v1 + v450);", 'v200, v300', 's = 0;', "$sum", 'v7 = 8;',
+            "$sum return s"), 0,
+      "451\n1: 200\n2: 300\n202951\n\n");
+gives(typed("$locals function get() return v2 end; v2 = 5; local v2 = 6;", 'get(), v2'), 0,
+      "1: 5\n2: 6\n\n");
+gives(typed("$locals x = = 1", 'v1', "$locals for i = 1, 2 do", 'print(i + v450) end;',
+            "$locals error 'no'", 'v450', "local k <const> = 1; $locals k = 2", 'k'), 0,
+      "error: unexpected symbol near '='\nnil\nfor …> 451\n452\nerror: no\n450\n"
+      . "error: attempt to assign to const variable 'k'\n1\n\n");
+gives(typed("$locals\n", 't = {' . join(',', map { "v$_" } 1 .. 200) . '}'), 0,
+      qr/^error: 200 locals of earlier entries in one statement: there can be 190$/m);
+
 # --- names and slips -----------------------------------------------------------
 write_file('slip.lua', "local function f()\n  made = 1\nend\nf()\nprint(made)\n"
     . "if rawget(_G, 'other') then print(other) end\nmatmull(1)\n");
