@@ -49,6 +49,9 @@ void lumat_explain_syntax(lua_State *L, const char *text, size_t length);
  * leaves its results, or the error value, in place of function and
  * arguments. Returns Lua's status. */
 int lumat_call(lua_State *L, int nargs);
+/* Pushes the traceback of the last one's error, of the user's functions, or
+ * nil when none of them had called another; then returns NULL. */
+const char *lumat_push_last_traceback(lua_State *L);
 
 /* Around what is typed at the prompt, Lua or a :command: its number is counted,
  * what it changed is noted for how() and made_by(), and a transcript gets it

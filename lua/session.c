@@ -1,5 +1,6 @@
 /* What a prompt needs: compiling entries whose locals survive, calling them
  * so that they can be stopped, and telling what they changed. */
+#include "frames.h"
 #include "library.h"
 #include "locals.h"
 #include "lumat.h"
@@ -14,7 +15,8 @@
 
 #define MARK "<eof>"
 
-static const char before_key; /* registry: values before the last entry */
+/* Registry: values before the last entry; where its error came from. */
+static const char before_key, traceback_key;
 
 /* The function that lumat_load gave last. */
 static const void *entry;
@@ -197,22 +199,19 @@ void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data)
 
 /* --- calling -------------------------------------------------------------- */
 
-static int add_traceback(lua_State *L)
+/* A message handler: leaves the error value as it is. */
+static int keep_traceback(lua_State *L)
 {
-    const char *message = lua_tostring(L, 1);
-    if (!message) {
-        if (luaL_callmeta(L, 1, "__tostring") && lua_isstring(L, -1))
-            message = lua_tostring(L, -1);
-        else
-            message = lua_pushfstring(L, "(error object is a %s value)",
-                                      luaL_typename(L, 1));
-    }
-    luaL_traceback(L, L, message, 1);
-    lua_pushvalue(L, 1);
-    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.error");
-    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.traceback");
-    lua_pushvalue(L, 1);
+    lumat_push_traceback(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    lua_settop(L, 1);
     return 1;
+}
+
+const char *lumat_push_last_traceback(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    return lua_tostring(L, -1);
 }
 
 /* Errors of work issued earlier appear under the line that caused it. */
@@ -230,7 +229,9 @@ int lumat_call(lua_State *L, int nargs)
     if (is_entry)
         remember_variables(L);
     lumat_hide_locals(L);
-    lua_pushcfunction(L, add_traceback);
+    lua_pushnil(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    lua_pushcfunction(L, keep_traceback);
     lua_insert(L, function);
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);
     lumat_end_stoppable(L);

@@ -91,6 +91,20 @@ gives(q($lumat --no-init -q -p 1), 0, "1\n");
 # --- exit codes ----------------------------------------------------------------
 gives(q($lumat fail.lua), 1, '', "lumat: fail.lua:2: no good\n");
 gives(q($lumat deep.lua), 1, '', qr/^lumat: deep.lua:2: deep\nstack traceback:\n.*in main chunk\n$/s);
+write_file('calls.lua', "local function worse() bench('x') end\n"
+    . "local function each(t) table.sort(t, function() worse() end) end\neach{2, 1}\n");
+gives(q($lumat calls.lua), 1, '', <<'END');
+lumat: calls.lua:1: bench: f is "x", expected a function
+stack traceback:
+	calls.lua:1: in upvalue 'worse'
+	calls.lua:2: in function <calls.lua:2>
+	[library]: in function 'sort'
+	calls.lua:2: in local 'each'
+	calls.lua:3: in main chunk
+END
+gives(q($lumat -e 'bench("x")'), 1, '', qr/^lumat: .*expected a function\n$/);
+gives(q($lumat -e 'local function f() return 1 + f() end f()'), 1, '',
+      qr/stack overflow\nstack traceback:(?:\n\t.*'f'){11}\n\t\.\.\.\t\(skipping \d+ levels\)(?:\n\t.*'f'){10}\n.*main chunk\n$/);
 gives(q($lumat bad.lua), 1, '', "lumat: bad.lua:1: unexpected symbol near '='\n");
 gives(q($lumat -e 'error{}'), 1, '', "lumat: (error object is a table value)\n");
 gives(q($lumat -e 'error()'), 1, '', "lumat: (error object is a nil value)\n");
@@ -182,6 +196,12 @@ is(interrupted('while true do string.rep("a", 1 << 24):find(".-.-.-b") end',
    'a second Ctrl-C ends a script that is inside a C function');
 is(interrupted('coroutine.wrap(function() while true do end end)()', 'INT') >> 8,
    130, 'Ctrl-C stops a coroutine');
+
+write_file('stopped.lua', "local function inner()\n  while true do end\nend\n"
+    . "local function outer()\n  bench(inner)\nend\nouter()\n");
+is(interrupted('dofile "stopped.lua"', 'INT') >> 8, 130,
+   'Ctrl-C stops what the library calls');
+is(read_file('err'), "lumat: interrupted at stopped.lua:2\n", 'and one line says where');
 
 # --- habits ---------------------------------------------------------------------
 write_file('habit.lua', "local A = ones(2, 2)\nA(1, 2) = 3\n");
