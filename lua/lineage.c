@@ -7,7 +7,6 @@
 #include "lumat.h"
 #include "make.h"
 #include "sparse_matrix.h"
-#include "transcript.h"
 
 #include <string.h>
 

@@ -59,6 +59,15 @@ const char *lumat_push_last_traceback(lua_State *L);
  * under its own text. */
 void lumat_begin_entry(lua_State *L, const char *prompt, const char *text);
 void lumat_end_entry(lua_State *L, int ok, double seconds);
+/* The same for a transcript alone: an entry, with NULL for the prompt none, and
+ * what is printed up to the end. */
+void lumat_transcribe(const char *prompt, const char *text);
+void lumat_end_transcribed(void);
+/* What the terminal itself has shown: "^C". */
+void lumat_transcribe_echo(const char *text);
+/* Whether what was printed by entries left text in the terminal's row; from
+ * now on it has not. */
+int lumat_take_open_row(void);
 /* Around what takes the whole screen: a transcript gets nothing of it, and
  * stdout is the terminal's own stream. */
 void lumat_pause_transcript(void);

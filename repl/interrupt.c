@@ -7,14 +7,14 @@
 #include <signal.h>
 
 static lua_State *volatile running;
-static volatile sig_atomic_t interrupted, count;
+static volatile sig_atomic_t interrupted, echoed, count;
 static int kept;
 
 static void on_interrupt(int number)
 {
     int saved = errno;
     (void)number;
-    interrupted = 1;
+    interrupted = echoed = 1;
     count++;
     if (running != NULL)
         lumat_interrupt(running);
@@ -79,6 +79,13 @@ int repl_interrupted(void)
 void repl_clear_interrupt(void)
 {
     interrupted = 0;
+}
+
+int repl_take_echo(void)
+{
+    int was_echoed = echoed;
+    echoed = 0;
+    return was_echoed;
 }
 
 unsigned repl_interrupt_count(void)

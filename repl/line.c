@@ -206,6 +206,7 @@ static char *edit_line(const char *prompt, repl_line_end *end)
         return line;
     fputc('\n', rl_outstream);
     fflush(rl_outstream);
+    repl_take_echo();
     if (repl_interrupted()) {
         *end = REPL_LINE_INTERRUPTED;
         line = typed != NULL ? typed : strdup("");

@@ -53,10 +53,19 @@ static int is_cut_entry(const char *text, const span *line)
     return next.prompt > 0 && !next.is_first;
 }
 
-static void end_entry(char *entry, size_t *length, int flags)
+/* Ctrl-C ended its typing: it did not run. What ran and ends so has a result,
+ * the power of a number. */
+static int was_cut(const char *entry, size_t length, int has_results)
+{
+    return length >= 2 && strcmp(entry + length - 2, "^C") == 0 &&
+           (length == 2 || !has_results);
+}
+
+static void end_entry(char *entry, size_t *length, int flags, int has_results)
 {
     entry[*length] = '\0';
-    if (entry[strspn(entry, " \t\n")] != '\0')
+    if (entry[strspn(entry, " \t\n")] != '\0' &&
+        !was_cut(entry, *length, has_results))
         repl_queue_entry(entry, flags);
     *length = 0;
 }
@@ -86,11 +95,11 @@ static void queue_entries(const char *text, int run)
         line = line_at(line.next);
         if (line.prompt == 0 && !is_cut_entry(text, &line)) {
             if (length > 0)
-                end_entry(entry, &length, flags_before(line));
+                end_entry(entry, &length, flags_before(line), 1);
             continue;
         }
         if (line.is_first && length > 0)
-            end_entry(entry, &length, REPL_RUN);
+            end_entry(entry, &length, REPL_RUN, 0);
         if (length > 0)
             entry[length++] = '\n';
         memcpy(entry + length, line.start + line.prompt,
@@ -98,7 +107,7 @@ static void queue_entries(const char *text, int run)
         length += line.length - line.prompt;
     }
     if (entry != NULL)
-        end_entry(entry, &length, run ? REPL_RUN : 0);
+        end_entry(entry, &length, run ? REPL_RUN : 0, 1);
     free(entry);
 }
 

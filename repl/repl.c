@@ -54,6 +54,14 @@ static void add_line(repl_session *session, char *line)
     free(line);
 }
 
+/* A transcript gets what Ctrl-C cut off, too. */
+static void log_cut(repl_session *session)
+{
+    const char *text = lua_pushfstring(session->L, "%s^C", session->text);
+    lumat_transcribe(session->prompt, text);
+    lua_pop(session->L, 1);
+}
+
 /* Reads one more line of the entry. A dropped entry can be recalled in this
  * session. */
 static repl_line_end read_more(repl_session *session, const char *open)
@@ -67,6 +75,8 @@ static repl_line_end read_more(repl_session *session, const char *open)
         add_line(session, line);
     if (end != REPL_LINE_READ)
         repl_remember(session->text);
+    if (end == REPL_LINE_INTERRUPTED)
+        log_cut(session);
     session->quit = end == REPL_LINE_END;
     return end;
 }
@@ -161,6 +171,7 @@ static int read_first(repl_session *session)
         cut_newlines(session->text);
         return 1;
     }
+    log_cut(session);
     if (session->text[0] != '\0')
         repl_remember(session->text);
     else if (was_interrupted)
@@ -197,6 +208,7 @@ void repl_loop(lua_State *L)
         lua_pushlightuserdata(L, &session);
         if (lua_pcall(L, 1, 0, 0) != LUA_OK)
             repl_report(L);
+        lumat_end_transcribed();
         free(session.text);
         session.text = NULL;
         repl_end_output();

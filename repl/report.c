@@ -25,7 +25,7 @@ unsigned repl_complaint_count(void)
 
 void repl_note(const char *message)
 {
-    fflush(stdout);
+    repl_end_output();
     fprintf(stderr, "note: %s\n", message);
     fflush(stderr);
 }
@@ -34,9 +34,7 @@ void repl_complain(const char *message)
 {
     int red = label[0] == 'e' && repl_colour(STDERR_FILENO);
     complaints++;
-    fflush(stdout);
-    if (repl_interrupted() && isatty(STDERR_FILENO))
-        fputc('\n', stderr); /* behind the terminal's ^C */
+    repl_end_output();
     repl_clear_interrupt();
     fprintf(stderr, "%s%s%s %s\n", red ? "\033[1;31m" : "", label,
             red ? "\033[0m" : "", message);
