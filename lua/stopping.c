@@ -157,8 +157,7 @@ void lumat_end_interrupt(lua_State *L)
 
 void lumat_begin_stoppable(lua_State *L)
 {
-    gpu_clear_interrupt();
-    stopping = was_stopped = 0;
+    was_stopped = stopping;
     *place = '\0';
     running = L;
 }

@@ -50,10 +50,10 @@ static void add_character(char c)
 
 static void close_file(void)
 {
-    fflush(stdout);
-    lumat_set_sink(NULL);
     if (!script.file)
         return;
+    fflush(stdout);
+    lumat_set_sink(NULL);
     end_line();
     fclose(script.file);
     script.file = NULL;

@@ -43,11 +43,13 @@ void repl_interrupts_stop(lua_State *L)
         lumat_end_interrupt(last);
 }
 
+/* A Ctrl-C since the entry was read stops what it calls. */
 static int call(lua_State *L, int nargs)
 {
     int status;
-    interrupted = 0;
     running = L;
+    if (interrupted)
+        lumat_interrupt(L);
     repl_watch_start(L);
     status = lumat_call(L, nargs);
     repl_watch_end();

@@ -226,6 +226,7 @@ static char *plain_line(const char *prompt, repl_line_end *end)
         clearerr(stdin);
         length = getline(&line, &room, stdin);
     } while (length < 0 && ferror(stdin) && errno == EINTR);
+    repl_clear_interrupt();
     *end = length >= 0 ? REPL_LINE_READ : REPL_LINE_END;
     if (length < 0) {
         free(line);
