@@ -50,9 +50,10 @@ static const char *row_end(const char *text)
     return text + strcspn(text, "\n");
 }
 
-/* Lua's method calls have their argument right behind the name, or a string
- * or table that no command takes. */
-int repl_is_command_row(const char *text)
+/* Whether the row that text begins with is a command or a question, and not a
+ * method's call that goes on with the row above: that has its argument right
+ * behind the name, or a string or table that no command takes. */
+static int is_command_row(const char *text)
 {
     const char *rest, *behind;
     repl_entry_kind kind = repl_entry_kind_of(text, &rest);
@@ -86,23 +87,43 @@ static const char *command_end(lua_State *L, const char *text, const char *rest)
     return end;
 }
 
-/* In front of the first row that is a command and stands neither in a string
- * or comment nor in a construct, nor lacks Lua in front of it. */
+/* Rows of Lua, from the second on. */
+typedef struct rows {
+    const char *text;
+    size_t length;
+    lumat_token token; /* the blanks in front of the row */
+    lumat_nesting nesting;
+} rows;
+
+/* The next row that is a command and stands neither in a string or comment nor
+ * in a construct; or NULL. */
+static const char *next_command_row(rows *r)
+{
+    while (lumat_next_token(r->text, r->length, &r->token)) {
+        const char *start = r->text + r->token.start, *newline;
+        lumat_nest(&r->nesting, r->text, &r->token);
+        if (r->token.kind != LUMAT_BLANK || r->nesting.depth > 0)
+            continue;
+        newline = memrchr(start, '\n', r->token.end - r->token.start);
+        if (newline != NULL && is_command_row(newline + 1))
+            return newline + 1;
+    }
+    return NULL;
+}
+
+const char *repl_find_command_row(const char *text)
+{
+    rows r = {.text = text, .length = strlen(text)};
+    return is_command_row(text) ? text : next_command_row(&r);
+}
+
+/* In front of the first command that does not stand where Lua is lacking. */
 static const char *lua_end(lua_State *L, const char *text, const char *end)
 {
-    size_t length = (size_t)(end - text);
-    lumat_token token = {0};
-    lumat_nesting nesting = {0};
-    while (lumat_next_token(text, length, &token)) {
-        const char *start = text + token.start, *newline;
-        lumat_nest(&nesting, text, &token);
-        if (token.kind != LUMAT_BLANK || nesting.depth > 0)
-            continue;
-        newline = memrchr(start, '\n', token.end - token.start);
-        if (newline != NULL && repl_is_command_row(newline + 1) &&
-            !is_open(L, text, token.start))
-            return start;
-    }
+    rows r = {.text = text, .length = (size_t)(end - text)};
+    while (next_command_row(&r) != NULL)
+        if (!is_open(L, text, r.token.start))
+            return text + r.token.start;
     return end;
 }
 

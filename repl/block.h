@@ -13,8 +13,7 @@ int repl_is_incomplete(lua_State *L, const char *text);
  * complete Lua's last or a command's; of all the text when there is one. */
 size_t repl_first_entry(lua_State *L, const char *text);
 
-/* Whether the row that text begins with is a command or a question, and not
- * a method's call that goes on with the row above: ":sum()". */
-int repl_is_command_row(const char *text);
+/* The first row of Lua text that is a command or a question, or NULL. */
+const char *repl_find_command_row(const char *text);
 
 #endif

@@ -1,6 +1,7 @@
 /* Running files and pieces of code that were not typed at the prompt. */
 #include "script.h"
 
+#include "block.h"
 #include "interrupt.h"
 #include "lumat.h"
 #include "report.h"
@@ -75,19 +76,47 @@ static size_t skip_opening(const char *text, size_t length)
     return at;
 }
 
+/* With a syntax error's message on top: commands are for the prompt. */
+static void explain_command(lua_State *L, const char *file, const char *text,
+                            size_t length)
+{
+    const char *row;
+    text = lua_pushlstring(L, text, length);
+    row = repl_find_command_row(text);
+    if (row != NULL) {
+        row += strspn(row, " \t");
+        row = lua_pushlstring(L, row, strcspn(row, " \t\r\n"));
+        lua_pushfstring(L,
+                        "%s\n  %s is for the prompt: lumat -q -i <%s runs a "
+                        "file as if it were typed",
+                        lua_tostring(L, -3), row, file);
+        lua_replace(L, -4);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+static void explain_syntax(lua_State *L, const char *file, const char *text,
+                           size_t length)
+{
+    lumat_explain_syntax(L, text, length);
+    explain_command(L, file, text, length);
+}
+
 static int load_text(lua_State *L, const char *name, const char *text,
                      size_t length)
 {
     size_t at = skip_opening(text, length);
+    int is_input = strcmp(name, "stdin") == 0;
     const char *start = at < length ? text + at : "";
     int status;
     if (at < length && *start == LUA_SIGNATURE[0])
         return refuse(L, name,
                       "precompiled chunks are refused; give the source");
-    lua_pushfstring(L, strcmp(name, "stdin") == 0 ? "=%s" : "@%s", name);
+    lua_pushfstring(L, is_input ? "=%s" : "@%s", name);
     status = luaL_loadbufferx(L, start, length - at, lua_tostring(L, -1), "t");
     if (status == LUA_ERRSYNTAX)
-        lumat_explain_syntax(L, start, length - at);
+        explain_syntax(L, is_input ? "FILE" : name, start, length - at);
     lua_remove(L, -2);
     return status;
 }
@@ -111,7 +140,7 @@ static int load_code(lua_State *L, const char *format, const char *code)
     code = lua_pushfstring(L, format, code);
     status = luaL_loadbufferx(L, code, strlen(code), "=(command line)", "t");
     if (status == LUA_ERRSYNTAX)
-        lumat_explain_syntax(L, code, strlen(code));
+        explain_syntax(L, "FILE", code, strlen(code));
     lua_remove(L, -2);
     return status;
 }

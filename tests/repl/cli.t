@@ -119,6 +119,17 @@ gives(q($lumat --device cuda -e 1), 3, '', qr/GPU/);
 gives(q($lumat --device cuda:1 -e 1), 3, '', qr/GPU/);
 gives(q($lumat -e 'zeros(1e6, 1e7)'), 4, '', qr/memory/);
 
+# --- commands outside the prompt -------------------------------------------------
+my $typed = 'runs a file as if it were typed';
+gives(q(printf 'x = 1\n:who\n' | $lumat), 1, '',
+      "lumat: stdin:2: unexpected symbol near ':'\n  :who is for the prompt: lumat -q -i <FILE $typed\n");
+write_file('commands.lua', "x = y\n\n:set digits\nz = 1\n");
+gives(q($lumat commands.lua), 1, '', qr/\n  :set is for the prompt: lumat -q -i <commands.lua $typed\n$/);
+gives(q($lumat -q -i <commands.lua), 0, qr/digits = 5.*z = 1\n/s);
+gives(q(printf '  :who\n' | $lumat), 1, '', qr/\n  :who is for the prompt: /);
+gives(q($lumat -e '?sum'), 1, '', qr/\n  \?sum is for the prompt: /);
+gives(q(printf 's = [[\n:who\n]]\nx = = 1\n' | $lumat), 1, '', qr/^[^\n]*\n$/);
+
 # --- wrong command lines -------------------------------------------------------
 my $usage = qr/\n  lumat --help lists the options\n$/;
 gives(q($lumat -x), 2, '', qr/^lumat: unknown option '-x'$usage/);
