@@ -2,46 +2,22 @@
 # The command line: every form of it, its exit codes, pipes and bad input.
 use strict;
 use warnings;
-use Cwd qw(abs_path);
-use File::Temp qw(tempdir);
+use FindBin;
+use lib "$FindBin::Bin/..";
+use Lumat;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
-my $dir = tempdir('lumat-cli-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $dir = new_folder('cli');
 chdir $dir or die "$dir: $!\n";
 delete @ENV{qw(COLUMNS NO_COLOR LUMAT_INIT XDG_STATE_HOME XDG_CONFIG_HOME)};
 @ENV{qw(HOME LUMAT_NO_CUDA LANG LC_ALL)} = ($dir, 1, 'C.UTF-8', 'C.UTF-8');
 
-sub write_file
-{
-    my ($name, $text) = @_;
-    open my $out, '>:raw', $name or die "$name: $!\n";
-    print $out $text;
-    close $out;
-}
-
-sub read_file
-{
-    open my $in, '<:raw', shift or return '';
-    local $/;
-    return <$in> // '';
-}
-
-# A shell command in which $lumat is the program: its code, output, errors.
-sub run
-{
-    my $command = shift;
-    local $ENV{lumat} = $lumat;
-    system 'sh', '-c', "{ $command\n} >out 2>err </dev/null";
-    return ($? >> 8, read_file('out'), read_file('err'));
-}
-
-# Runs it and compares; undef and patterns are allowed for what is wanted.
+# Runs a shell command and compares; undef and patterns are allowed for what is wanted.
 sub gives
 {
     my ($command, $code, $out, $err) = @_;
-    my @got = run($command);
+    my @got = run_shell($command);
     my @wanted = ($code, $out, $err // '');
     my $good = $got[0] == $code;
     for my $i (1, 2) {
@@ -60,7 +36,7 @@ write_file('empty.lua', '');
 write_file('bad.lua', "x = = 1\n");
 write_file('-odd.lua', "print('odd')\n");
 mkdir 'folder';
-run(q($lumat -e 'io.open("x.luac","wb"):write(string.dump(function() end)):close()'));
+run_shell(q($lumat -e 'io.open("x.luac","wb"):write(string.dump(function() end)):close()'));
 
 # --- what runs -----------------------------------------------------------------
 gives(q($lumat -e 'print(1)'), 0, "1\n");
