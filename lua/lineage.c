@@ -8,7 +8,6 @@
 #include "make.h"
 #include "reader.h"
 #include "sparse_matrix.h"
-#include "transcript.h"
 #include "records.h"
 
 #include <string.h>

@@ -30,6 +30,13 @@ int lumat_keep_local(lua_State *L);
  * if it is not LUA_OK, the message is on top instead. */
 int lumat_join_locals(lua_State *L, const char *text, size_t length);
 
+enum { LUMAT_ONE_PART = 101 }; /* beside Lua's own status codes */
+
+/* Compiles text with more locals than one function can have: pushes the
+ * function that runs its parts one after another and returns LUA_OK, or pushes
+ * a message. LUMAT_ONE_PART: it is one statement; nothing is pushed. */
+int lumat_load_parts(lua_State *L, const char *text, size_t length);
+
 /* While entries run the mirror is empty, or it would keep alive what they let
  * go; afterwards, or for whoever wants to look meanwhile, it is filled. */
 void lumat_hide_locals(lua_State *L);

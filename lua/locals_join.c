@@ -3,7 +3,7 @@
  * declaration that hands a closure over the new variable to the session. */
 #include "locals.h"
 #include "lumat.h"
-#include "reader.h"
+#include "statements.h"
 
 #include "lauxlib.h"
 #include <string.h>
@@ -11,7 +11,7 @@
 #define KEEP "lumat_keep"
 
 /* Lua's limit is 200 locals a function; a few are needed here. */
-enum { MOST_USED = 190, MOST_NAMES = 200 };
+enum { MOST_USED = 190 };
 
 /* --- what is used --------------------------------------------------------- */
 
@@ -62,6 +62,7 @@ static int push_declarations(lua_State *L, const char *text, size_t length)
 }
 
 /* --- what is declared ----------------------------------------------------- */
+
 /* Adds the call that keeps a name. */
 static void add_keep(luaL_Buffer *b, const lumat_word *name, int constant)
 {
@@ -72,57 +73,9 @@ static void add_keep(luaL_Buffer *b, const lumat_word *name, int constant)
     luaL_addstring(b, constant ? " end,1);" : " end);");
 }
 
-/* The names of a declaration, from the first one on. */
-typedef struct names {
-    struct {
-        lumat_word name;
-        int constant, closes;
-    } list[MOST_NAMES];
-    int count;
-} names;
-
-static void read_names(lumat_reader *r, names *n)
-{
-    for (n->count = 0;;) {
-        int i = n->count++;
-        n->list[i].name = r->word;
-        n->list[i].constant = n->list[i].closes = 0;
-        lumat_next_word(r);
-        if (lumat_at(r, "<")) {
-            lumat_next_word(r);
-            n->list[i].closes =
-                r->word.length == 5 && memcmp(r->word.start, "close", 5) == 0;
-            n->list[i].constant = !n->list[i].closes;
-            lumat_next_word(r);
-            lumat_next_word(r);
-        }
-        if (!lumat_at(r, ",") || n->count == MOST_NAMES)
-            return;
-        lumat_next_word(r);
-    }
-}
-
-/* At `local`: past the declaration, whose names it gives. */
-static void read_declaration(lumat_reader *r, names *n)
-{
-    lumat_next_word(r);
-    if (lumat_at(r, "function")) {
-        lumat_reader at_name = *r;
-        lumat_next_word(&at_name);
-        read_names(&at_name, n);
-        lumat_skip_operand(r);
-        return;
-    }
-    read_names(r, n);
-    if (lumat_at(r, "=")) {
-        lumat_next_word(r);
-        lumat_skip_expressions(r);
-    }
-}
-
 /* _ENV stays with its entry: who changed it would never get back. What <close>
  * closes has ended with its entry. */
-static int is_kept(const names *n, int i)
+static int is_kept(const lumat_declaration *n, int i)
 {
     const lumat_word *name = &n->list[i].name;
     int is_env = name->length == 4 && memcmp(name->start, "_ENV", 4) == 0;
@@ -134,7 +87,7 @@ static int is_kept(const names *n, int i)
 static int push_keeping(lua_State *L, const char *text, size_t length)
 {
     lumat_reader r = lumat_read_words(text, length);
-    names *n = lua_newuserdatauv(L, sizeof *n, 0);
+    lumat_declaration *n = lua_newuserdatauv(L, sizeof *n, 0);
     luaL_Buffer b;
     int depth = 0, count = 0;
     luaL_buffinit(L, &b);
@@ -144,7 +97,7 @@ static int push_keeping(lua_State *L, const char *text, size_t length)
             lumat_next_word(&r);
             continue;
         }
-        read_declaration(&r, n);
+        lumat_read_declaration(&r, n);
         luaL_addlstring(&b, text, (size_t)(r.behind - text));
         text = r.behind;
         for (int i = 0; i < n->count; i++) {
@@ -192,19 +145,29 @@ static int compile(lua_State *L)
     return status == LUA_OK ? lua_pcall(L, 0, 1, 0) : status;
 }
 
+/* Puts the parts of the text, or a message, in the function's place. */
+static int part(lua_State *L, int function, const char *text, size_t length,
+                int used)
+{
+    lua_settop(L, function);
+    int status = lumat_load_parts(L, text, length);
+    if (status == LUMAT_ONE_PART) {
+        lua_pushfstring(L,
+                        LUMAT_CHUNK ":1: %d locals of earlier entries in one "
+                                    "statement: there can be %d",
+                        used, MOST_USED);
+        status = LUA_ERRSYNTAX;
+    }
+    lua_replace(L, function);
+    return status;
+}
+
 int lumat_join_locals(lua_State *L, const char *text, size_t length)
 {
     int function = lua_gettop(L), status;
     int used = push_declarations(L, text, length);
-    if (used > MOST_USED) {
-        lua_pushfstring(L,
-                        LUMAT_CHUNK ":1: %d locals of earlier entries in one "
-                                    "entry: there can be %d",
-                        used, MOST_USED);
-        lua_replace(L, function);
-        lua_settop(L, function);
-        return LUA_ERRSYNTAX;
-    }
+    if (used > MOST_USED)
+        return part(L, function, text, length, used);
     if (push_keeping(L, text, length) + used == 0) {
         lua_settop(L, function);
         return LUA_OK;

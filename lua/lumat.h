@@ -49,6 +49,9 @@ void lumat_explain_syntax(lua_State *L, const char *text, size_t length);
  * leaves its results, or the error value, in place of function and
  * arguments. Returns Lua's status. */
 int lumat_call(lua_State *L, int nargs);
+/* Pushes the traceback of the last one's error, of the user's functions, or
+ * nil when none of them had called another; then returns NULL. */
+const char *lumat_push_last_traceback(lua_State *L);
 
 /* Around what is typed at the prompt, Lua or a :command: its number is counted,
  * what it changed is noted for how() and made_by(), and a transcript gets it
@@ -56,6 +59,15 @@ int lumat_call(lua_State *L, int nargs);
  * under its own text, or with NULL under that of the other. */
 void lumat_begin_entry(lua_State *L, const char *prompt, const char *text);
 void lumat_end_entry(lua_State *L, int ok, double seconds);
+/* The same for a transcript alone: an entry, with NULL for the prompt none, and
+ * what is printed up to the end. */
+void lumat_transcribe(const char *prompt, const char *text);
+void lumat_end_transcribed(void);
+/* What the terminal itself has shown: "^C". */
+void lumat_transcribe_echo(const char *text);
+/* Whether what was printed by entries left text in the terminal's row; from
+ * now on it has not. */
+int lumat_take_open_row(void);
 /* Around what takes the whole screen: a transcript gets nothing of it, and
  * stdout is the terminal's own stream. */
 void lumat_pause_transcript(void);

@@ -1,29 +1,19 @@
 /* The line of Lua that issued an operation. */
+#include "frames.h"
 #include "library.h"
 #include "lineage.h"
 #include "profile.h"
-#include "std.h"
 
 #include "lumat.h"
 #include <stdio.h>
 #include <string.h>
-
-static int is_library_file(const char *source)
-{
-    if (*source != '=')
-        return 0;
-    for (const lumat_std *s = lumat_std_files; s->name; s++)
-        if (strcmp(source + 1, s->name) == 0)
-            return 1;
-    return 0;
-}
 
 /* The level of the innermost function written by the user, or -1. */
 static int find_caller(lua_State *L, lua_Debug *ar)
 {
     for (int level = 0; lua_getstack(L, level, ar); level++) {
         lua_getinfo(L, "Sl", ar);
-        if (ar->currentline > 0 && !is_library_file(ar->source))
+        if (lumat_is_users(ar))
             return level;
     }
     return -1;

@@ -1,5 +1,6 @@
 /* What a prompt needs: compiling entries whose locals survive, calling them
  * so that they can be stopped, and telling what they changed. */
+#include "frames.h"
 #include "library.h"
 #include "locals.h"
 #include "lumat.h"
@@ -14,7 +15,8 @@
 
 #define MARK "<eof>"
 
-static const char before_key; /* registry: values before the last entry */
+/* Registry: values before the last entry; where its error came from. */
+static const char before_key, traceback_key;
 
 /* The function that lumat_load gave last. */
 static const void *entry;
@@ -51,6 +53,27 @@ static int compile(lua_State *L, const char *lead, const char *text,
     return luaL_loadbufferx(L, code, length, "=" LUMAT_CHUNK, "t");
 }
 
+/* Does the message on top tell of a limit that parts of the text may keep? */
+static int is_over_limit(lua_State *L)
+{
+    const char *message = lua_tostring(L, -1);
+    return strstr(message, "too many local variables") != NULL ||
+           strstr(message, "too many registers") != NULL;
+}
+
+/* Compiles the text, with the code under the result; in parts if need be. */
+static int compile_statements(lua_State *L, const char *text, size_t length)
+{
+    int status = compile(L, "", text, length);
+    if (status != LUA_ERRSYNTAX || !is_over_limit(L))
+        return status;
+    int parted = lumat_load_parts(L, text, length);
+    if (parted == LUMAT_ONE_PART)
+        return status;
+    lua_remove(L, -2);
+    return parted;
+}
+
 /* Makes the function on top, compiled from the code under it, one of the
  * session, unless names in it have no value; takes the code away. */
 static int prepare(lua_State *L)
@@ -58,10 +81,10 @@ static int prepare(lua_State *L)
     size_t length;
     const char *code = lua_tolstring(L, -2, &length);
     int status = lumat_check_names(L, code, length);
-    if (status == LUA_OK) {
+    if (status == LUA_OK)
         lumat_find_unset(L, code, length);
+    if (status == LUA_OK && !lua_iscfunction(L, -1))
         status = lumat_join_locals(L, code, length);
-    }
     entry = status == LUA_OK ? lua_topointer(L, -1) : NULL;
     lua_remove(L, -2);
     return status;
@@ -75,7 +98,7 @@ int lumat_load(lua_State *L, const char *text, size_t length)
     if (status != LUA_OK) {
         goes_on = is_incomplete(L, status);
         lua_pop(L, 2);
-        status = compile(L, "", text, length);
+        status = compile_statements(L, text, length);
     }
     if (status == LUA_OK)
         return prepare(L);
@@ -183,22 +206,19 @@ void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data)
 
 /* --- calling -------------------------------------------------------------- */
 
-static int add_traceback(lua_State *L)
+/* A message handler: leaves the error value as it is. */
+static int keep_traceback(lua_State *L)
 {
-    const char *message = lua_tostring(L, 1);
-    if (!message) {
-        if (luaL_callmeta(L, 1, "__tostring") && lua_isstring(L, -1))
-            message = lua_tostring(L, -1);
-        else
-            message = lua_pushfstring(L, "(error object is a %s value)",
-                                      luaL_typename(L, 1));
-    }
-    luaL_traceback(L, L, message, 1);
-    lua_pushvalue(L, 1);
-    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.error");
-    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.traceback");
-    lua_pushvalue(L, 1);
+    lumat_push_traceback(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    lua_settop(L, 1);
     return 1;
+}
+
+const char *lumat_push_last_traceback(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    return lua_tostring(L, -1);
 }
 
 /* Errors of work issued earlier appear under the line that caused it. */
@@ -216,7 +236,9 @@ int lumat_call(lua_State *L, int nargs)
     if (is_entry)
         remember_variables(L);
     lumat_hide_locals(L);
-    lua_pushcfunction(L, add_traceback);
+    lua_pushnil(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    lua_pushcfunction(L, keep_traceback);
     lua_insert(L, function);
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);
     lumat_end_stoppable(L);

@@ -2,13 +2,14 @@
  * the loops of gpu/; and how far it is. */
 #include "stopping.h"
 
+#include "frames.h"
 #include "hints.h"
 #include "library.h"
 #include "lumat.h"
 #include "sparse_matrix.h"
-#include "std.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The thread that runs; whether it is being stopped, and whether the last
@@ -23,32 +24,37 @@ lua_State *lumat_running(void)
 
 /* --- what is said --------------------------------------------------------- */
 
-/* The library's part in Lua is not where a user would look. */
-static int is_library(const lua_Debug *ar)
-{
-    for (const lumat_std *s = lumat_std_files; s->name; s++) {
-        if (ar->source[0] == '=' && strcmp(ar->source + 1, s->name) == 0)
-            return 1;
-    }
-    return 0;
-}
+/* Where the running call was stopped first; code that catches errors is
+ * stopped again on its way out. */
+static char place[LUA_IDSIZE + 16];
 
-/* Pushes "interrupted", with the place when a line of the user's runs.
- * Returns whether any Lua does. */
-static int push_interrupted(lua_State *L)
+/* Notes the user's line that runs. Returns whether any Lua does. */
+static int find_place(lua_State *L)
 {
     lua_Debug ar;
     int runs = 0;
     for (int level = 0; lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
         runs |= ar.currentline > 0;
-        if (ar.currentline <= 0 || is_library(&ar))
+        if (!lumat_is_users(&ar))
             continue;
-        lua_pushfstring(L, "interrupted at %s:%d", ar.short_src,
-                        ar.currentline);
-        return 1;
+        if (!*place)
+            snprintf(place, sizeof place, "%s:%d", ar.short_src,
+                     ar.currentline);
+        break;
     }
-    lua_pushliteral(L, "interrupted");
+    return runs;
+}
+
+/* Pushes "interrupted", with the place when there is one. Returns whether any
+ * Lua runs. */
+static int push_interrupted(lua_State *L)
+{
+    int runs = find_place(L);
+    if (*place)
+        lua_pushfstring(L, "interrupted at %s", place);
+    else
+        lua_pushliteral(L, "interrupted");
     return runs;
 }
 
@@ -151,8 +157,8 @@ void lumat_end_interrupt(lua_State *L)
 
 void lumat_begin_stoppable(lua_State *L)
 {
-    gpu_clear_interrupt();
-    stopping = was_stopped = 0;
+    was_stopped = stopping;
+    *place = '\0';
     running = L;
 }
 

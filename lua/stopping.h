@@ -4,8 +4,8 @@
 
 #include "matrix.h"
 
-/* Around a call from the terminal. Before end, what is to be stopped stays
- * so, whatever errors it catches. */
+/* Around a call from the terminal, which may have been stopped already. Before
+ * end, what is to be stopped stays so, whatever errors it catches. */
 void lumat_begin_stoppable(lua_State *L);
 void lumat_end_stoppable(lua_State *L);
 /* Whether the last call was stopped. */

@@ -3,7 +3,7 @@
 
 #include "editor.h"
 #include "keys.h"
-#include "paste.h"
+#include "queue.h"
 #include "recall.h"
 #include "report.h"
 
@@ -59,7 +59,7 @@ void repl_run_edit(repl_session *session, const char *rest)
     fflush(stdout);
     text = repl_edit_text(entry);
     if (text != NULL)
-        repl_queue_line(text, 0);
+        repl_queue_entry(text, 0);
     free(text);
 }
 

@@ -1,12 +1,12 @@
 /* An entry of several rows in one buffer. */
 #include "edit.h"
 
-#include "echo.h"
+#include "block.h"
 #include "editor.h"
-#include "entry.h"
 #include "ghost.h"
 #include "indent.h"
 #include "paint.h"
+#include "queue.h"
 #include "recall.h"
 
 #include <ctype.h>
@@ -36,27 +36,6 @@ int repl_row_end(int place)
 }
 
 /* --- RETURN --------------------------------------------------------------- */
-
-/* In protected mode: memory may be short. */
-static int judge(lua_State *L)
-{
-    int shown;
-    lua_pushinteger(L, repl_load_entry(L, rl_line_buffer, &shown));
-    return 1;
-}
-
-static int is_incomplete(void)
-{
-    const char *rest;
-    int incomplete;
-    if (repl_entry_kind_of(rl_line_buffer, &rest) != REPL_LUA)
-        return 0;
-    lua_pushcfunction(language, judge);
-    incomplete = lua_pcall(language, 0, 1, 0) == LUA_OK &&
-                 lua_tointeger(language, -1) == LUMAT_INCOMPLETE;
-    lua_pop(language, 1);
-    return incomplete;
-}
 
 /* A row that begins with what closes a construct moves out to where that
  * began. */
@@ -93,9 +72,32 @@ int repl_insert_row(int count, int key)
     return 0;
 }
 
+/* Leaves the first entry of a block in the line, and queues the others.
+ * Returns whether there were any. */
+static int keep_first_entry(void)
+{
+    size_t first = repl_first_entry(language, rl_line_buffer), length;
+    const char *rest = rl_line_buffer + first;
+    if (*rest == '\0')
+        return 0;
+    for (; *rest != '\0'; rest += length) {
+        char *entry;
+        rest += strspn(rest, "\n");
+        length = repl_first_entry(language, rest);
+        entry = strndup(rest, length);
+        if (entry != NULL)
+            repl_queue_entry(entry, REPL_RUN);
+        free(entry);
+    }
+    rl_delete_text((int)first, rl_end);
+    rl_point = rl_end;
+    return 1;
+}
+
 int repl_accept(int count, int key)
 {
-    if (repl_paint_has_rows() && is_incomplete())
+    if (!keep_first_entry() && repl_paint_has_rows() &&
+        repl_is_incomplete(language, rl_line_buffer))
         return repl_insert_row(1, key);
     if (strchr(rl_line_buffer, '\n') != NULL) {
         rl_point = rl_end;

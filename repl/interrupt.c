@@ -7,14 +7,14 @@
 #include <signal.h>
 
 static lua_State *volatile running;
-static volatile sig_atomic_t interrupted, count;
+static volatile sig_atomic_t interrupted, echoed, count;
 static int kept;
 
 static void on_interrupt(int number)
 {
     int saved = errno;
     (void)number;
-    interrupted = 1;
+    interrupted = echoed = 1;
     count++;
     if (running != NULL)
         lumat_interrupt(running);
@@ -43,11 +43,13 @@ void repl_interrupts_stop(lua_State *L)
         lumat_end_interrupt(last);
 }
 
+/* A Ctrl-C since the entry was read stops what it calls. */
 static int call(lua_State *L, int nargs)
 {
     int status;
-    interrupted = 0;
     running = L;
+    if (interrupted)
+        lumat_interrupt(L);
     repl_watch_start(L);
     status = lumat_call(L, nargs);
     repl_watch_end();
@@ -79,6 +81,13 @@ int repl_interrupted(void)
 void repl_clear_interrupt(void)
 {
     interrupted = 0;
+}
+
+int repl_take_echo(void)
+{
+    int was_echoed = echoed;
+    echoed = 0;
+    return was_echoed;
 }
 
 unsigned repl_interrupt_count(void)

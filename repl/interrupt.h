@@ -17,6 +17,9 @@ void repl_interrupts_stop(lua_State *L);
 /* Whether Ctrl-C came since the last clearing. */
 int repl_interrupted(void);
 void repl_clear_interrupt(void);
+/* Whether the terminal has shown a ^C that stands at the end of its row; from
+ * now on it does not. */
+int repl_take_echo(void);
 /* How often it came since the start. */
 unsigned repl_interrupt_count(void);
 

@@ -8,7 +8,7 @@
 #include "keys.h"
 #include "offers.h"
 #include "paint.h"
-#include "paste.h"
+#include "queue.h"
 #include "recall.h"
 
 #include <errno.h>
@@ -206,6 +206,7 @@ static char *edit_line(const char *prompt, repl_line_end *end)
         return line;
     fputc('\n', rl_outstream);
     fflush(rl_outstream);
+    repl_take_echo();
     if (repl_interrupted()) {
         *end = REPL_LINE_INTERRUPTED;
         line = typed != NULL ? typed : strdup("");
@@ -225,6 +226,7 @@ static char *plain_line(const char *prompt, repl_line_end *end)
         clearerr(stdin);
         length = getline(&line, &room, stdin);
     } while (length < 0 && ferror(stdin) && errno == EINTR);
+    repl_clear_interrupt();
     *end = length >= 0 ? REPL_LINE_READ : REPL_LINE_END;
     if (length < 0) {
         free(line);
@@ -241,7 +243,7 @@ char *repl_read_line(const char *prompt, repl_line_end *end)
 {
     static unsigned interrupts;
     if (interrupts != repl_interrupt_count())
-        repl_forget_queued();
+        repl_queue_interrupted();
     interrupts = repl_interrupt_count();
     repl_clear_interrupt();
     return isatty(STDIN_FILENO) ? edit_line(prompt, end)

@@ -5,57 +5,11 @@
 #include "edit.h"
 #include "line.h"
 #include "prompt.h"
+#include "queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <readline/readline.h>
-
-/* --- lines that wait ------------------------------------------------------ */
-
-typedef struct queued {
-    struct queued *next;
-    int run;
-    char text[];
-} queued;
-
-static queued *first_queued, **last_queued = &first_queued;
-
-void repl_queue_line(const char *text, int run)
-{
-    queued *line = malloc(sizeof *line + strlen(text) + 1);
-    if (line == NULL)
-        return;
-    strcpy(line->text, text);
-    line->run = run;
-    line->next = NULL;
-    *last_queued = line;
-    last_queued = &line->next;
-}
-
-int repl_take_queued(void)
-{
-    queued *line = first_queued;
-    int run;
-    if (line == NULL)
-        return 0;
-    first_queued = line->next;
-    if (first_queued == NULL)
-        last_queued = &first_queued;
-    rl_insert_text(line->text);
-    run = line->run;
-    free(line);
-    return run;
-}
-
-void repl_forget_queued(void)
-{
-    while (first_queued != NULL) {
-        queued *line = first_queued;
-        first_queued = line->next;
-        free(line);
-    }
-    last_queued = &first_queued;
-}
 
 /* --- a pasted screen ------------------------------------------------------ */
 
@@ -99,12 +53,36 @@ static int is_cut_entry(const char *text, const span *line)
     return next.prompt > 0 && !next.is_first;
 }
 
-static void end_entry(char *entry, size_t *length, int run)
+/* Ctrl-C ended its typing: it did not run. What ran and ends so has a result,
+ * the power of a number. */
+static int was_cut(const char *entry, size_t length, int has_results)
+{
+    return length >= 2 && strcmp(entry + length - 2, "^C") == 0 &&
+           (length == 2 || !has_results);
+}
+
+static void end_entry(char *entry, size_t *length, int flags, int has_results)
 {
     entry[*length] = '\0';
-    if (entry[strspn(entry, " \t\n")] != '\0')
-        repl_queue_line(entry, run);
+    if (entry[strspn(entry, " \t\n")] != '\0' &&
+        !was_cut(entry, *length, has_results))
+        repl_queue_entry(entry, flags);
     *length = 0;
+}
+
+/* For an entry whose results begin at the line. One that failed on that screen
+ * may fail here. */
+static int flags_before(span line)
+{
+    static const char error[] = "error: ";
+    while (line.prompt == 0) {
+        if (strncmp(line.start, error, sizeof error - 1) == 0)
+            return REPL_RUN | REPL_MAY_FAIL;
+        if (line.next == NULL)
+            break;
+        line = line_at(line.next);
+    }
+    return REPL_RUN;
 }
 
 /* Queues the entries of a screen; results are left out. The last one waits
@@ -117,11 +95,11 @@ static void queue_entries(const char *text, int run)
         line = line_at(line.next);
         if (line.prompt == 0 && !is_cut_entry(text, &line)) {
             if (length > 0)
-                end_entry(entry, &length, 1);
+                end_entry(entry, &length, flags_before(line), 1);
             continue;
         }
         if (line.is_first && length > 0)
-            end_entry(entry, &length, 1);
+            end_entry(entry, &length, REPL_RUN, 0);
         if (length > 0)
             entry[length++] = '\n';
         memcpy(entry + length, line.start + line.prompt,
@@ -129,7 +107,7 @@ static void queue_entries(const char *text, int run)
         length += line.length - line.prompt;
     }
     if (entry != NULL)
-        end_entry(entry, &length, run);
+        end_entry(entry, &length, run ? REPL_RUN : 0, 1);
     free(entry);
 }
 

@@ -7,8 +7,8 @@
 #include "history.h"
 #include "interrupt.h"
 #include "line.h"
-#include "paste.h"
 #include "prompt.h"
+#include "queue.h"
 #include "recall.h"
 #include "report.h"
 #include "screen.h"
@@ -54,6 +54,14 @@ static void add_line(repl_session *session, char *line)
     free(line);
 }
 
+/* A transcript gets what Ctrl-C cut off, too. */
+static void log_cut(repl_session *session)
+{
+    const char *text = lua_pushfstring(session->L, "%s^C", session->text);
+    lumat_transcribe(session->prompt, text);
+    lua_pop(session->L, 1);
+}
+
 /* Reads one more line of the entry. A dropped entry can be recalled in this
  * session. */
 static repl_line_end read_more(repl_session *session, const char *open)
@@ -67,6 +75,8 @@ static repl_line_end read_more(repl_session *session, const char *open)
         add_line(session, line);
     if (end != REPL_LINE_READ)
         repl_remember(session->text);
+    if (end == REPL_LINE_INTERRUPTED)
+        log_cut(session);
     session->quit = end == REPL_LINE_END;
     return end;
 }
@@ -82,7 +92,7 @@ static int load_entry(repl_session *session, int *shown)
            LUMAT_INCOMPLETE) {
         repl_line_end end = REPL_LINE_INTERRUPTED;
         if (repl_line_has_rows())
-            repl_queue_line(session->text, 0);
+            repl_queue_entry(session->text, 0);
         else
             end = read_more(session, lua_tostring(L, -1));
         lua_pop(L, 1);
@@ -92,34 +102,48 @@ static int load_entry(repl_session *session, int *shown)
     return status;
 }
 
+/* Around what an entry does. Entries that wait behind one that failed do not
+ * run. */
+static void begin_entry(repl_session *session)
+{
+    session->complaints = repl_complaint_count();
+    repl_history_add(session->text);
+    lumat_begin_entry(session->L, session->prompt, session->text);
+}
+
+static void end_entry(repl_session *session)
+{
+    if (repl_complaint_count() != session->complaints)
+        repl_queue_failed();
+    lumat_end_entry(session->L, 1, 0);
+}
+
 static void run_lua(repl_session *session)
 {
     int shown, status = load_entry(session, &shown);
     if (status == DROPPED)
         return;
     cut_newlines(session->text);
-    repl_history_add(session->text);
-    lumat_begin_entry(session->L, session->prompt, session->text);
+    begin_entry(session);
     if (status == LUA_OK)
         repl_call_loaded(session, session->text, shown);
     else
         repl_report_unloaded(session->L, session->text);
-    lumat_end_entry(session->L, 1, 0);
+    end_entry(session);
 }
 
 /* What is no Lua: a command, or a question to the help. */
 static void run_other(repl_session *session, repl_entry_kind kind,
                       const char *rest)
 {
-    repl_history_add(session->text);
-    lumat_begin_entry(session->L, session->prompt, session->text);
+    begin_entry(session);
     if (kind == REPL_COMMAND)
         repl_run_command(session, rest);
     else if (kind == REPL_HELP)
         repl_print_help(session, rest);
     else
         repl_print_search(session, rest);
-    lumat_end_entry(session->L, 1, 0);
+    end_entry(session);
 }
 
 static void run_entry(repl_session *session)
@@ -147,6 +171,7 @@ static int read_first(repl_session *session)
         cut_newlines(session->text);
         return 1;
     }
+    log_cut(session);
     if (session->text[0] != '\0')
         repl_remember(session->text);
     else if (was_interrupted)
@@ -183,6 +208,7 @@ void repl_loop(lua_State *L)
         lua_pushlightuserdata(L, &session);
         if (lua_pcall(L, 1, 0, 0) != LUA_OK)
             repl_report(L);
+        lumat_end_transcribed();
         free(session.text);
         session.text = NULL;
         repl_end_output();

@@ -6,12 +6,13 @@
 
 typedef struct repl_session {
     lua_State *L;
-    lumat_style style; /* of the screen, as of the last prompt */
-    double seconds;    /* that the last call took */
-    int is_timed;      /* a stopwatch is to run during the next */
-    int quit;          /* set to leave after this entry */
-    int is_command;    /* what runs is noted under the command's text */
-    int keeps_ans;     /* what a command shows is no result of the user's */
+    lumat_style style;   /* of the screen, as of the last prompt */
+    double seconds;      /* that the last call took */
+    int is_timed;        /* a stopwatch is to run during the next */
+    int quit;            /* set to leave after this entry */
+    int is_command;      /* what runs is noted under the command's text */
+    unsigned complaints; /* as many as when the entry began */
+    int keeps_ans;       /* what a command shows is no result of the user's */
     char prompt[64];
     char *text; /* the entry being typed or run */
 } repl_session;

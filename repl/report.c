@@ -11,28 +11,33 @@
 #include <unistd.h>
 
 static const char *label = "lumat:";
+static unsigned complaints;
 
 void repl_report_at_prompt(void)
 {
     label = "error:";
 }
 
-void repl_complain(const char *message)
+unsigned repl_complaint_count(void)
 {
-    int red = label[0] == 'e' && repl_colour(STDERR_FILENO);
-    fflush(stdout);
-    if (repl_interrupted() && isatty(STDERR_FILENO))
-        fputc('\n', stderr); /* behind the terminal's ^C */
-    repl_clear_interrupt();
-    fprintf(stderr, "%s%s%s %s\n", red ? "\033[1;31m" : "", label,
-            red ? "\033[0m" : "", message);
-    fflush(stderr);
+    return complaints;
 }
 
 void repl_note(const char *message)
 {
-    fflush(stdout);
+    repl_end_output();
     fprintf(stderr, "note: %s\n", message);
+    fflush(stderr);
+}
+
+void repl_complain(const char *message)
+{
+    int red = label[0] == 'e' && repl_colour(STDERR_FILENO);
+    complaints++;
+    repl_end_output();
+    repl_clear_interrupt();
+    fprintf(stderr, "%s%s%s %s\n", red ? "\033[1;31m" : "", label,
+            red ? "\033[0m" : "", message);
     fflush(stderr);
 }
 

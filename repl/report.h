@@ -14,6 +14,9 @@ void repl_complain(const char *message);
 /* The same for what is no error: "note: …". */
 void repl_note(const char *message);
 
+/* How many errors were printed so far. */
+unsigned repl_complaint_count(void);
+
 /* Prints the error value on top of the stack, and pops it. */
 void repl_report(lua_State *L);
 /* The same for one that an entry of some lines raised: its position is left

@@ -1,9 +1,11 @@
 /* What the screen can show: its size, colours, and characters. */
 #include "screen.h"
 
+#include "fresh_row.h"
+#include "interrupt.h"
+
 #include <langinfo.h>
 #include <stdio.h>
-#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -78,9 +80,24 @@ void repl_prompt_style(lumat_style *style)
         style->height = size.ws_row;
 }
 
+/* The terminal that shows what is printed, or -1. */
+static int find_terminal(void)
+{
+    if (isatty(STDOUT_FILENO))
+        return STDOUT_FILENO;
+    return isatty(STDERR_FILENO) ? STDERR_FILENO : -1;
+}
+
 void repl_end_output(void)
 {
-    if (isatty(STDOUT_FILENO) && __fpending(stdout) > 0)
-        putchar('\n');
+    int terminal = find_terminal(), echoed = repl_take_echo(), open;
+    if (echoed)
+        lumat_transcribe_echo("^C");
     fflush(stdout);
+    open = lumat_take_open_row() || echoed;
+    if (open && terminal >= 0)
+        fputc('\n', terminal == STDOUT_FILENO ? stdout : stderr);
+    fflush(stdout);
+    if (terminal >= 0)
+        repl_begin_fresh_row(terminal);
 }

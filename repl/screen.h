@@ -20,8 +20,8 @@ void repl_script_style(lumat_style *style);
 /* The style of the prompt: the terminal as it is now. */
 void repl_prompt_style(lumat_style *style);
 
-/* On a terminal, ends a line that output has begun, so that what follows has
- * its own. */
+/* On a terminal, ends a row that output or the terminal's ^C has begun, so that
+ * what follows has its own. */
 void repl_end_output(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* Running files and pieces of code that were not typed at the prompt. */
 #include "script.h"
 
+#include "block.h"
 #include "interrupt.h"
 #include "lumat.h"
 #include "report.h"
@@ -13,9 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { OUT_OF_MEMORY = 4, FIRST_READ = 1 << 16 };
-
-static const char traceback_key[] = "repl.traceback";
+enum { OUT_OF_MEMORY = 4, INTERRUPTED = 130, FIRST_READ = 1 << 16 };
 
 static int refuse(lua_State *L, const char *name, const char *why)
 {
@@ -77,19 +76,47 @@ static size_t skip_opening(const char *text, size_t length)
     return at;
 }
 
+/* With a syntax error's message on top: commands are for the prompt. */
+static void explain_command(lua_State *L, const char *file, const char *text,
+                            size_t length)
+{
+    const char *row;
+    text = lua_pushlstring(L, text, length);
+    row = repl_find_command_row(text);
+    if (row != NULL) {
+        row += strspn(row, " \t");
+        row = lua_pushlstring(L, row, strcspn(row, " \t\r\n"));
+        lua_pushfstring(L,
+                        "%s\n  %s is for the prompt: lumat -q -i <%s runs a "
+                        "file as if it were typed",
+                        lua_tostring(L, -3), row, file);
+        lua_replace(L, -4);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+static void explain_syntax(lua_State *L, const char *file, const char *text,
+                           size_t length)
+{
+    lumat_explain_syntax(L, text, length);
+    explain_command(L, file, text, length);
+}
+
 static int load_text(lua_State *L, const char *name, const char *text,
                      size_t length)
 {
     size_t at = skip_opening(text, length);
+    int is_input = strcmp(name, "stdin") == 0;
     const char *start = at < length ? text + at : "";
     int status;
     if (at < length && *start == LUA_SIGNATURE[0])
         return refuse(L, name,
                       "precompiled chunks are refused; give the source");
-    lua_pushfstring(L, strcmp(name, "stdin") == 0 ? "=%s" : "@%s", name);
+    lua_pushfstring(L, is_input ? "=%s" : "@%s", name);
     status = luaL_loadbufferx(L, start, length - at, lua_tostring(L, -1), "t");
     if (status == LUA_ERRSYNTAX)
-        lumat_explain_syntax(L, start, length - at);
+        explain_syntax(L, is_input ? "FILE" : name, start, length - at);
     lua_remove(L, -2);
     return status;
 }
@@ -113,7 +140,7 @@ static int load_code(lua_State *L, const char *format, const char *code)
     code = lua_pushfstring(L, format, code);
     status = luaL_loadbufferx(L, code, strlen(code), "=(command line)", "t");
     if (status == LUA_ERRSYNTAX)
-        lumat_explain_syntax(L, code, strlen(code));
+        explain_syntax(L, "FILE", code, strlen(code));
     lua_remove(L, -2);
     return status;
 }
@@ -131,60 +158,6 @@ int repl_load_code(lua_State *L, const char *code, int expression)
     return status;
 }
 
-/* Whether a function written in Lua called another one up to here. */
-static int is_deep(lua_State *L)
-{
-    lua_Debug frame;
-    int written = 0;
-    for (int level = 1; written < 2 && lua_getstack(L, level, &frame);
-         level++) {
-        lua_getinfo(L, "S", &frame);
-        written += frame.what[0] != 'C';
-    }
-    return written > 1;
-}
-
-/* A message handler that keeps the traceback aside: the error value has to
- * reach the caller as it is, for the exit code. */
-static int keep_traceback(lua_State *L)
-{
-    lua_settop(L, 1);
-    if (is_deep(L))
-        luaL_traceback(L, L, NULL, 1);
-    else
-        lua_pushnil(L);
-    lua_setfield(L, LUA_REGISTRYINDEX, traceback_key);
-    return 1;
-}
-
-/* Calls its first argument with the others. */
-static int call_traced(lua_State *L)
-{
-    lua_pushcfunction(L, keep_traceback);
-    lua_insert(L, 1);
-    if (lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 1) != LUA_OK)
-        return lua_error(L);
-    return lua_gettop(L) - 1;
-}
-
-/* Prints the traceback down to the script's main chunk: what lies under it
- * is this program. */
-static void print_traceback(lua_State *L)
-{
-    static const char bottom[] = "in main chunk";
-    if (lua_getfield(L, LUA_REGISTRYINDEX, traceback_key) == LUA_TSTRING) {
-        const char *text = lua_tostring(L, -1), *end = text, *next;
-        while ((next = strstr(end, bottom)) != NULL)
-            end = next + sizeof bottom - 1;
-        if (end == text)
-            end += strlen(text);
-        fprintf(stderr, "%.*s\n", (int)(end - text), text);
-    }
-    lua_pop(L, 1);
-    lua_pushnil(L);
-    lua_setfield(L, LUA_REGISTRYINDEX, traceback_key);
-}
-
 int repl_load_failed(lua_State *L, int status)
 {
     repl_report(L);
@@ -193,15 +166,16 @@ int repl_load_failed(lua_State *L, int status)
 
 int repl_run(lua_State *L, int nargs)
 {
-    int status, code;
-    lua_pushcfunction(L, call_traced);
-    lua_insert(L, -nargs - 2);
-    status = repl_call(L, nargs + 1);
+    int status = repl_call(L, nargs), code;
+    const char *traceback;
     if (status == LUA_OK)
         return 0;
     code = status == LUA_ERRMEM ? OUT_OF_MEMORY : lumat_exit_code(L, -1);
     repl_report(L);
-    print_traceback(L);
+    traceback = lumat_push_last_traceback(L);
+    if (traceback != NULL && code != INTERRUPTED)
+        fprintf(stderr, "%s\n", traceback);
+    lua_pop(L, 1);
     return code;
 }
 

@@ -14,7 +14,8 @@ int repl_load_code(lua_State *L, const char *code, int expression);
 
 /* Calls the function under nargs arguments and leaves its results. When it
  * fails, reports the error, with a traceback when it came from deeper than
- * the main chunk, leaves nothing, and returns the exit code. */
+ * the main chunk and is no interrupt, leaves nothing, and returns the exit
+ * code. */
 int repl_run(lua_State *L, int nargs);
 
 /* Reports what a load pushed instead of a function; returns the exit code. */

@@ -199,7 +199,8 @@ topics.keys = {title = "Keys", see = "?printing ?commands",
      {"Ctrl-W Ctrl-U Ctrl-Y", "cut a word, cut the line, put it back"},
      {"Ctrl-L", "clears the screen"}},
     "Entries are kept in the history, whole, when they are run; a blank in " ..
-    "front keeps one out. A pasted block runs as one entry."}
+    "front keeps one out. A pasted block runs as one entry; with commands " ..
+    "in it, piece by piece, up to one that fails."}
 
 topics.commands = {title = "Commands", see = "?keys ?startup",
     "A colon and a name, which may be cut short while it is the only such " ..

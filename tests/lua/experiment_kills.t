@@ -5,14 +5,14 @@
 use strict;
 use warnings;
 $SIG{INT} = 'DEFAULT'; # a background job inherits it ignored
-use Cwd qw(abs_path);
-use File::Temp qw(tempdir);
+use FindBin;
+use lib "$FindBin::Bin/..";
+use Lumat;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
 my $kills = $ENV{LUMAT_TEST_KILLS} || 10;
-my $dir = tempdir('lumat-kills-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $dir = new_folder('kills');
 chdir $dir or die "$dir: $!\n";
 delete @ENV{qw(LUMAT_WORKER OMP_NUM_THREADS COLUMNS)};
 $ENV{LUMAT_LEASE} = 3;

@@ -3,38 +3,15 @@
 # end their worker, full disks, Ctrl-C, what is printed where.
 use strict;
 use warnings;
-use Cwd qw(abs_path);
-use File::Temp qw(tempdir);
+use FindBin;
+use lib "$FindBin::Bin/..";
+use Lumat;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
-my $dir = tempdir('lumat-runs-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $dir = new_folder('runs');
 chdir $dir or die "$dir: $!\n";
 delete @ENV{qw(LUMAT_WORKER OMP_NUM_THREADS COLUMNS LUMAT_LEASE SLURM_PROCID)};
-
-sub write_file
-{
-    my ($name, $text) = @_;
-    open my $out, '>', $name or die "$name: $!\n";
-    print $out $text;
-    close $out;
-}
-
-sub read_file
-{
-    open my $in, '<', shift or return '';
-    local $/;
-    return <$in> // '';
-}
-
-# Code, output and errors of a shell command in which $lumat is the program.
-sub run
-{
-    local $ENV{lumat} = $lumat;
-    system 'bash', '-c', "{ $_[0]\n} >out 2>err </dev/null";
-    return ($? >> 8, read_file('out'), read_file('err'));
-}
 
 sub rows
 {
@@ -76,41 +53,41 @@ my $all = join '', map { "$_\tok\tnil\n" } 1 .. 8;
 
 # --- what is printed -----------------------------------------------------------
 script('plain', '', '');
-my ($code, $out, $err) = run('$lumat plain.lua');
+my ($code, $out, $err) = run_shell('$lumat plain.lua');
 is($code, 0, 'a script ends well');
 is($out, $all, 'its output is its own');
 like($err, qr{^plain: 8 of 8 points done in 0:00  runs/plain\n$}, 'and one line tells');
-($code, $out, $err) = run('$lumat plain.lua --quiet');
+($code, $out, $err) = run_shell('$lumat plain.lua --quiet');
 is($err, '', '--quiet: nothing');
 script('log', 'sleep(0.9)', '');
-($code, $out, $err) = run('$lumat log.lua');
+($code, $out, $err) = run_shell('$lumat log.lua');
 like($err, qr{^log: \d/8  0:0\d  ETA 0:0\d  n=\d: \d s\nlog: 8 of 8 points done in 0:0[78]  runs/log\n$},
      'a line every few seconds in a log');
 
 # --- many processes ------------------------------------------------------------
 script('several', 'sleep(0.01)', 'workers = 3, quiet = true');
-($code, $out, $err) = run('$lumat several.lua');
+($code, $out, $err) = run_shell('$lumat several.lua');
 is("$code$out$err", "0$all", 'workers print nothing, the script once');
 done_once('runs/several', 8, 'workers');
 is_deeply([glob 'runs/several/*.log'], [], 'no log is left');
 
 script('race', '', 'quiet = true', 'axes = {n = experiment.range(1, 300)},');
 write_file('race.lua', read_file('race.lua') =~ s/axes = \{n = experiment.range\(1, 8\)\},//r);
-($code, $out, $err) = run('for i in 1 2 3 4 5 6 7 8; do $lumat race.lua >/dev/null || echo bad & done; wait');
+($code, $out, $err) = run_shell('for i in 1 2 3 4 5 6 7 8; do $lumat race.lua >/dev/null || echo bad & done; wait');
 is("$out$err", '', 'eight processes race');
 done_once('runs/race', 300, 'race');
 is_deeply([glob 'runs/race/claims/*'], [], 'no claim is left');
 cmp_ok(scalar(() = glob 'runs/race/j-*'), '>', 1, 'several had a part');
 
 script('join', 'sleep(0.1)', '');
-($code, $out, $err) = run('$lumat join.lua >first 2>/dev/null & sleep 0.3; $lumat join.lua; wait; cat first');
+($code, $out, $err) = run_shell('$lumat join.lua >first 2>/dev/null & sleep 0.3; $lumat join.lua; wait; cat first');
 is($out, $all . $all, 'a second run joins the first');
 like($err, qr/^join: 1 worker at work here already \(process \d+ on \S+\): the points are shared\n/,
      'and says so');
 done_once('runs/join', 8, 'joined');
 
 script('anew', 'sleep(0.2)', 'resume = false, quiet = true');
-($code, $out, $err) = run('$lumat anew.lua & sleep 0.4; $lumat anew.lua; wait');
+($code, $out, $err) = run_shell('$lumat anew.lua & sleep 0.4; $lumat anew.lua; wait');
 like($err, qr{runs/anew is being measured \(process \d+ on \S+\)}, 'nothing is done anew under way');
 is($out, $all, 'the other run goes on');
 
@@ -120,21 +97,21 @@ my $ranks = join ' ', map {
     "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=$_ SLURM_LOCALID=$_ "
         . '$lumat ranks.lua & '
 } 0 .. 2;
-($code, $out, $err) = run("$ranks wait");
+($code, $out, $err) = run_shell("$ranks wait");
 is($out, $all, 'the first rank alone prints');
 is(scalar(() = $err =~ /\n/g), 1, 'and shows progress') or diag($err);
 done_once('runs/ranks', 8, 'ranks');
 
 # --- points that end their worker ----------------------------------------------
 script('crash', 'if p.n == 3 then os.execute("kill -SEGV $PPID") sleep(1) end', 'workers = 2, quiet = true');
-($code, $out, $err) = run('$lumat crash.lua');
+($code, $out, $err) = run_shell('$lumat crash.lua');
 my $crashed = $all =~ s/3\tok\tnil/3\tcrashed\tkilled its worker 2 times (segmentation fault)/r;
 is("$code$out$err", "0$crashed", 'a point that two workers crash in is given up');
 script('leave', 'if p.n == 3 then os.exit(0) end', 'workers = 2, quiet = true');
-($code, $out, $err) = run('$lumat leave.lua; $lumat leave.lua; $lumat leave.lua');
+($code, $out, $err) = run_shell('$lumat leave.lua; $lumat leave.lua; $lumat leave.lua');
 like($out, qr/3\tcrashed\tkilled its worker 2 times \(exit\)\n/, 'so is one that ends the program');
 script('hang', 'if p.n == 3 then while true do end end', 'workers = 2, quiet = true', 'timeout = 0.5,');
-($code, $out, $err) = run('$lumat hang.lua');
+($code, $out, $err) = run_shell('$lumat hang.lua');
 my $late = $all =~ s/3\tok\tnil/3\ttimeout\ttook longer than 0.5 s; its worker was ended/r;
 is("$code$out$err", "0$late", 'and one that takes too long');
 
@@ -143,7 +120,7 @@ script('stall', 'if p.n == 3 and not io.open("stalled") then io.open("stalled", 
     . ' os.execute("kill -STOP $PPID") end', 'quiet = true');
 {
     local $ENV{LUMAT_LEASE} = 1;
-    ($code, $out, $err) = run('$lumat stall.lua >first & pid=$!; sleep 0.5; $lumat stall.lua; '
+    ($code, $out, $err) = run_shell('$lumat stall.lua >first & pid=$!; sleep 0.5; $lumat stall.lua; '
         . 'kill -CONT $pid; wait; cat first');
 }
 is($out, $all . $all, 'a worker that was stopped loses its point');
@@ -151,11 +128,11 @@ done_once('runs/stall', 8, 'stalled');
 
 # --- full disks ----------------------------------------------------------------
 script('full', '', 'quiet = true, order = "given"');
-($code, $out, $err) = run('ulimit -f 1; $lumat full.lua');
+($code, $out, $err) = run_shell('ulimit -f 1; $lumat full.lua');
 is($code, 1, 'a full disk is an error');
 like($err, qr{cannot write in runs/full: [^;]+; the [1-7] points in its journals are safe},
      'it says that nothing is lost');
-($code, $out, $err) = run('$lumat full.lua');
+($code, $out, $err) = run_shell('$lumat full.lua');
 is("$out$err", $all, 'and a rerun goes on');
 done_once('runs/full', 8, 'full disk');
 
@@ -179,29 +156,29 @@ for my $workers ('', 'workers = 2') {
     cmp_ok(time - $start, '<', 2, 'soon');
     like(read_file('err'), qr/^lumat: .*interrupted/m, 'with a word');
     is_deeply([glob "runs/$name/claims/*"], [], 'no claim and no worker is left');
-    ($code, $out, $err) = run("\$lumat $name.lua");
+    ($code, $out, $err) = run_shell("\$lumat $name.lua");
     is($out, $all, 'and a rerun goes on');
     done_once("runs/$name", 8, $name);
 }
 
 # --- refusals ------------------------------------------------------------------
-($code, $out, $err) = run('rm -r runs/several; $lumat --safe several.lua');
+($code, $out, $err) = run_shell('rm -r runs/several; $lumat --safe several.lua');
 is($code, 1, '--safe');
 like($err, qr/several.lua:7: run: --safe starts no processes/, 'starts no processes');
-($code, $out, $err) = run('$lumat --safe plain.lua');
+($code, $out, $err) = run_shell('$lumat --safe plain.lua');
 is("$code$out", "0$all", 'but runs and reads experiments');
-($code, $out, $err) = run('$lumat - <several.lua');
+($code, $out, $err) = run_shell('$lumat - <several.lua');
 like($err, qr/workers run the same script again, which has to be a file/, 'nor does a script from a pipe');
-($code, $out, $err) = run('$lumat plain.lua --workers=0');
+($code, $out, $err) = run_shell('$lumat plain.lua --workers=0');
 like($err, qr/workers is 0, expected/, 'options on the command line are checked');
-($code, $out, $err) = run('rm -r runs/plain; $lumat plain.lua --workers 2 --shard=1/2');
+($code, $out, $err) = run_shell('rm -r runs/plain; $lumat plain.lua --workers 2 --shard=1/2');
 is(scalar(() = $out =~ /ok/g), 4, 'and obeyed');
 
 script('edited', 'sleep(0.05)', 'workers = 2, quiet = true');
 write_file('edited.lua', 'local f = io.open("edited.lua"); local t = f:read("a"); f:close() '
     . 'if not os.getenv("LUMAT_WORKER") then f = io.open("edited.lua", "w") '
     . 'f:write((t:gsub("return p.n", "return p.n + 1"))) f:close() end ' . read_file('edited.lua'));
-run('$lumat edited.lua; sed -i s/p.n.+.1/p.n/ edited.lua');
+run_shell('$lumat edited.lua; sed -i s/p.n.+.1/p.n/ edited.lua');
 is(scalar(keys %{rows('runs/edited')}) % 8, 0, 'a script that changes while it runs is one or the other');
 
 done_testing();

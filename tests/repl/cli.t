@@ -2,46 +2,22 @@
 # The command line: every form of it, its exit codes, pipes and bad input.
 use strict;
 use warnings;
-use Cwd qw(abs_path);
-use File::Temp qw(tempdir);
+use FindBin;
+use lib "$FindBin::Bin/..";
+use Lumat;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
-my $dir = tempdir('lumat-cli-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $dir = new_folder('cli');
 chdir $dir or die "$dir: $!\n";
 delete @ENV{qw(COLUMNS NO_COLOR LUMAT_INIT XDG_STATE_HOME XDG_CONFIG_HOME)};
 @ENV{qw(HOME LUMAT_NO_CUDA LANG LC_ALL)} = ($dir, 1, 'C.UTF-8', 'C.UTF-8');
 
-sub write_file
-{
-    my ($name, $text) = @_;
-    open my $out, '>:raw', $name or die "$name: $!\n";
-    print $out $text;
-    close $out;
-}
-
-sub read_file
-{
-    open my $in, '<:raw', shift or return '';
-    local $/;
-    return <$in> // '';
-}
-
-# A shell command in which $lumat is the program: its code, output, errors.
-sub run
-{
-    my $command = shift;
-    local $ENV{lumat} = $lumat;
-    system 'sh', '-c', "{ $command\n} >out 2>err </dev/null";
-    return ($? >> 8, read_file('out'), read_file('err'));
-}
-
-# Runs it and compares; undef and patterns are allowed for what is wanted.
+# Runs a shell command and compares; undef and patterns are allowed for what is wanted.
 sub gives
 {
     my ($command, $code, $out, $err) = @_;
-    my @got = run($command);
+    my @got = run_shell($command);
     my @wanted = ($code, $out, $err // '');
     my $good = $got[0] == $code;
     for my $i (1, 2) {
@@ -60,7 +36,7 @@ write_file('empty.lua', '');
 write_file('bad.lua', "x = = 1\n");
 write_file('-odd.lua', "print('odd')\n");
 mkdir 'folder';
-run(q($lumat -e 'io.open("x.luac","wb"):write(string.dump(function() end)):close()'));
+run_shell(q($lumat -e 'io.open("x.luac","wb"):write(string.dump(function() end)):close()'));
 
 # --- what runs -----------------------------------------------------------------
 gives(q($lumat -e 'print(1)'), 0, "1\n");
@@ -91,6 +67,20 @@ gives(q($lumat --no-init -q -p 1), 0, "1\n");
 # --- exit codes ----------------------------------------------------------------
 gives(q($lumat fail.lua), 1, '', "lumat: fail.lua:2: no good\n");
 gives(q($lumat deep.lua), 1, '', qr/^lumat: deep.lua:2: deep\nstack traceback:\n.*in main chunk\n$/s);
+write_file('calls.lua', "local function worse() bench('x') end\n"
+    . "local function each(t) table.sort(t, function() worse() end) end\neach{2, 1}\n");
+gives(q($lumat calls.lua), 1, '', <<'END');
+lumat: calls.lua:1: bench: f is "x", expected a function
+stack traceback:
+	calls.lua:1: in upvalue 'worse'
+	calls.lua:2: in function <calls.lua:2>
+	[library]: in function 'sort'
+	calls.lua:2: in local 'each'
+	calls.lua:3: in main chunk
+END
+gives(q($lumat -e 'bench("x")'), 1, '', qr/^lumat: .*expected a function\n$/);
+gives(q($lumat -e 'local function f() return 1 + f() end f()'), 1, '',
+      qr/stack overflow\nstack traceback:(?:\n\t.*'f'){11}\n\t\.\.\.\t\(skipping \d+ levels\)(?:\n\t.*'f'){10}\n.*main chunk\n$/);
 gives(q($lumat bad.lua), 1, '', "lumat: bad.lua:1: unexpected symbol near '='\n");
 gives(q($lumat -e 'error{}'), 1, '', "lumat: (error object is a table value)\n");
 gives(q($lumat -e 'error()'), 1, '', "lumat: (error object is a nil value)\n");
@@ -104,6 +94,17 @@ gives(q($lumat -p 'x ='), 1, '', qr/^lumat: \(command line\):1: /);
 gives(q($lumat --device cuda -e 1), 3, '', qr/GPU/);
 gives(q($lumat --device cuda:1 -e 1), 3, '', qr/GPU/);
 gives(q($lumat -e 'zeros(1e6, 1e7)'), 4, '', qr/memory/);
+
+# --- commands outside the prompt -------------------------------------------------
+my $typed = 'runs a file as if it were typed';
+gives(q(printf 'x = 1\n:who\n' | $lumat), 1, '',
+      "lumat: stdin:2: unexpected symbol near ':'\n  :who is for the prompt: lumat -q -i <FILE $typed\n");
+write_file('commands.lua', "x = y\n\n:set digits\nz = 1\n");
+gives(q($lumat commands.lua), 1, '', qr/\n  :set is for the prompt: lumat -q -i <commands.lua $typed\n$/);
+gives(q($lumat -q -i <commands.lua), 0, qr/digits = 5.*z = 1\n/s);
+gives(q(printf '  :who\n' | $lumat), 1, '', qr/\n  :who is for the prompt: /);
+gives(q($lumat -e '?sum'), 1, '', qr/\n  \?sum is for the prompt: /);
+gives(q(printf 's = [[\n:who\n]]\nx = = 1\n' | $lumat), 1, '', qr/^[^\n]*\n$/);
 
 # --- wrong command lines -------------------------------------------------------
 my $usage = qr/\n  lumat --help lists the options\n$/;
@@ -183,10 +184,36 @@ is(interrupted('while true do string.rep("a", 1 << 24):find(".-.-.-b") end',
 is(interrupted('coroutine.wrap(function() while true do end end)()', 'INT') >> 8,
    130, 'Ctrl-C stops a coroutine');
 
+write_file('stopped.lua', "local function inner()\n  while true do end\nend\n"
+    . "local function outer()\n  bench(inner)\nend\nouter()\n");
+is(interrupted('dofile "stopped.lua"', 'INT') >> 8, 130,
+   'Ctrl-C stops what the library calls');
+is(read_file('err'), "lumat: interrupted at stopped.lua:2\n", 'and one line says where');
+
 # --- habits ---------------------------------------------------------------------
 write_file('habit.lua', "local A = ones(2, 2)\nA(1, 2) = 3\n");
 gives(q($lumat habit.lua), 1, '',
       qr/habit.lua:2: syntax error near '='\n  an element is assigned with A\[/);
+
+# --- more locals than a function of Lua's can have --------------------------------
+my $locals = join ' ', map { "local v$_ = $_;" } 1 .. 450;
+my $sum = join ' ', map { "s = s + v$_;" } 1 .. 450;
+sub typed
+{
+    write_file('typed', join '', map { "$_\n" } @_);
+    return q($lumat -q -i --no-init <typed 2>&1 | sed -E 's/^(lumat> )*//');
+}
+gives(typed("$locals print(v1 + v450);", 'v200, v300', 's = 0;', "$sum", 'v7 = 8;',
+            "$sum return s"), 0,
+      "451\n1: 200\n2: 300\n202951\n\n");
+gives(typed("$locals function get() return v2 end; v2 = 5; local v2 = 6;", 'get(), v2'), 0,
+      "1: 5\n2: 6\n\n");
+gives(typed("$locals x = = 1", 'v1', "$locals for i = 1, 2 do", 'print(i + v450) end;',
+            "$locals error 'no'", 'v450', "local k <const> = 1; $locals k = 2", 'k'), 0,
+      "error: unexpected symbol near '='\nnil\nfor …> 451\n452\nerror: no\n450\n"
+      . "error: attempt to assign to const variable 'k'\n1\n\n");
+gives(typed("$locals\n", 't = {' . join(',', map { "v$_" } 1 .. 200) . '}'), 0,
+      qr/^error: 200 locals of earlier entries in one statement: there can be 190$/m);
 
 # --- names and slips -----------------------------------------------------------
 write_file('slip.lua', "local function f()\n  made = 1\nend\nf()\nprint(made)\n"

@@ -3,12 +3,12 @@
 # what --help and the commands say.
 use strict;
 use warnings;
-use Cwd qw(abs_path);
-use File::Temp qw(tempdir);
+use FindBin;
+use lib "$FindBin::Bin/..";
+use Lumat;
 use Test::More;
 
-my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
-my $dir = tempdir('lumat-manual-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $dir = new_folder('manual');
 chdir $dir or die "$dir: $!\n";
 delete $ENV{COLUMNS};
 @ENV{qw(HOME LUMAT_NO_CUDA LANG LC_ALL)} = ($dir, 1, 'C.UTF-8', 'C.UTF-8');

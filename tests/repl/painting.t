@@ -10,43 +10,19 @@
 use strict;
 use warnings;
 use utf8;
-use Cwd qw(abs_path);
-use File::Temp qw(tempdir);
+use FindBin;
+use lib "$FindBin::Bin/..";
+use Lumat;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
 binmode Test::More->builder->$_, ':utf8' for qw(output failure_output todo_output);
-my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
-die "painting.t: no program '" . ($ENV{LUMAT} || 'build/lumat') . "'\n"
-    unless $lumat && -x $lumat;
 my $sequences = $ENV{LUMAT_PAINTING} || 8;
 my $seed = $ENV{LUMAT_SEED} || 1;
 my $patience = $ENV{LUMAT_PATIENCE} || 5;
-my $dir = tempdir('lumat-painting-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-my $socket = "lumat-painting-$$";
+my $dir = new_folder('painting');
+use_tmux('painting');
 my @panes = ('auto', 'never');    # sessions, named after their --color
-$ENV{TMUX_TMPDIR} = $dir;
-delete $ENV{TMUX};
-
-sub quote
-{
-    my $text = shift;
-    $text =~ s/'/'\\''/g;
-    return "'$text'";
-}
-
-sub tmux
-{
-    open my $pipe, '-|:utf8', 'tmux', '-u', '-L', $socket, @_
-        or die "tmux: $!\n";
-    my @lines = <$pipe>;
-    close $pipe or die "tmux @_ failed\n";
-    chomp @lines;
-    return @lines;
-}
-
-END { my $code = $?; system 'tmux', '-L', $socket, 'kill-server'; $? = $code; }
-$SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
 
 # --- two terminals -------------------------------------------------------------
 
@@ -65,14 +41,6 @@ s = "tab	é 😀"
 END
 
 my $starts = 0;
-
-sub write_file
-{
-    my ($path, $text) = @_;
-    open my $out, '>:utf8', $path or die "$path: $!\n";
-    print $out $text;
-    close $out;
-}
 
 sub command
 {

@@ -3,21 +3,13 @@
 # and bash completes what it should.
 use strict;
 use warnings;
-use Cwd qw(abs_path);
-use File::Basename qw(dirname);
-use File::Temp qw(tempdir);
+use FindBin;
+use lib "$FindBin::Bin/..";
+use Lumat;
 use Test::More;
 
-my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
-my $folder = dirname(abs_path(__FILE__)) . '/../../repl/completions';
+my $folder = "$FindBin::Bin/../../repl/completions";
 my %file = (bash => "$folder/lumat.bash", zsh => "$folder/_lumat");
-
-sub slurp
-{
-    open my $in, '<', shift or die "$!\n";
-    local $/;
-    return <$in>;
-}
 
 # --- the same options as --help -----------------------------------------------
 
@@ -29,7 +21,7 @@ while ($help =~ /^  (-\w)?(?:, )?(--[\w-]+)?(=\w+| (?!\s)\w+)?\s/mg) {
 }
 ok(keys %option > 12, 'the options of --help: ' . join ' ', sort keys %option);
 for my $shell (sort keys %file) {
-    my $text = slurp($file{$shell});
+    my $text = read_file($file{$shell});
     for my $option (sort keys %option) {
         like($text, qr/(?<![\w-])\Q$option\E(?![\w-])/, "$shell knows $option");
         like($text, qr/\Q$option\E=/, "$shell knows that $option takes a value")
@@ -43,10 +35,10 @@ for my $shell (sort keys %file) {
 
 # --- what bash offers -----------------------------------------------------------
 
-my $home = tempdir('lumat-completion-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $home = new_folder('completion');
 mkdir "$home/scripts";
 for my $name ('run.lua', 'rest.txt', 'scripts/deep.lua') {
-    open my $out, '>', "$home/$name" or die "$!\n";
+    write_file("$home/$name", '');
 }
 
 # Splits a line as bash does, with the word breaks it has by default.
@@ -69,21 +61,25 @@ END
     return join ' ', sort grep { !/^(cuda:)?\d+$/ } @offers;
 }
 
-is(offered('lumat --dev'), '--device=', 'an option');
-is(offered('lumat --device='), 'cpu cuda', 'values behind =');
-is(offered('lumat --device=c'), 'cpu cuda', 'values that begin so');
-is(offered('lumat --device cp'), 'cpu', 'values as the next word');
-is(offered('lumat --device=cuda:'), '', 'the number of a GPU, where there is one');
-is(offered('lumat --color='), 'always auto never', 'when to use colours');
-is(offered('lumat -q --color al'), 'always', 'the same, as the next word');
-is(offered('lumat --no'), '--no-init', 'a flag');
+# What is offered behind a line.
+my @cases = (
+    ['lumat --dev', '--device=', 'an option'],
+    ['lumat --device=', 'cpu cuda', 'values behind ='],
+    ['lumat --device=c', 'cpu cuda', 'values that begin so'],
+    ['lumat --device cp', 'cpu', 'values as the next word'],
+    ['lumat --device=cuda:', '', 'the number of a GPU, where there is one'],
+    ['lumat --color=', 'always auto never', 'when to use colours'],
+    ['lumat -q --color al', 'always', 'the same, as the next word'],
+    ['lumat --no', '--no-init', 'a flag'],
+    ['lumat ', 'run.lua scripts', 'scripts and folders'],
+    ['lumat -q --device cpu r', 'run.lua', 'a script behind options'],
+    ['lumat --device=cuda:1 r', 'run.lua', 'a script behind a value with a colon'],
+    ['lumat scripts/', 'scripts/deep.lua', 'a script in a folder'],
+    ['lumat -e ', '', 'no code'],
+    ['lumat run.lua --dev', '', 'what belongs to a script'],
+);
+is(offered($_->[0]), $_->[1], $_->[2]) for @cases;
 like(offered('lumat -'), qr/^--\S+ .*-e .*-p /, 'all options');
-is(offered('lumat '), 'run.lua scripts', 'scripts and folders');
-is(offered('lumat -q --device cpu r'), 'run.lua', 'a script behind options');
-is(offered('lumat --device=cuda:1 r'), 'run.lua', 'a script behind a value with a colon');
-is(offered('lumat scripts/'), 'scripts/deep.lua', 'a script in a folder');
-is(offered('lumat -e '), '', 'no code');
-is(offered('lumat run.lua --dev'), '', 'what belongs to a script');
 
 SKIP: {
     skip 'no zsh here', 1 if system('command -v zsh >/dev/null 2>&1') != 0;

@@ -7,17 +7,17 @@
 use strict;
 use warnings;
 $SIG{INT} = 'DEFAULT'; # a background job inherits it ignored
-use Cwd qw(abs_path);
-use File::Temp qw(tempdir);
+use FindBin;
+use lib "$FindBin::Bin/..";
+use Lumat;
 use IPC::Open2;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
 my $device = $ENV{LUMAT_STOP_DEVICE} || 'cpu';
 my $limit = $device eq 'cpu' ? 0.3 : 0.5;
 my $moments = $ENV{LUMAT_MOMENTS};
-my $dir = tempdir('lumat-stopping-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $dir = new_folder('stopping');
 chdir $dir or die "$dir: $!\n";
 @ENV{qw(HOME LC_ALL)} = ($dir, 'C.UTF-8');
 $ENV{LUMAT_NO_CUDA} = 1 if $device eq 'cpu';

@@ -6,34 +6,19 @@ use strict;
 use warnings;
 $SIG{INT} = 'DEFAULT'; # a background job inherits it ignored
 use utf8;
-use Cwd qw(abs_path);
-use File::Temp qw(tempdir);
+use FindBin;
+use lib "$FindBin::Bin/..";
+use Lumat;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
 binmode Test::More->builder->$_, ':utf8' for qw(output failure_output todo_output);
-my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
-die "terminal.t: no program\n" unless $lumat && -x $lumat;
 my $patience = $ENV{LUMAT_PATIENCE} || 20;
-my $dir = tempdir('lumat-terminal-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $dir = new_folder('terminal');
 my $state = "$dir/.local/state/lumat";
-my $socket = "lumat-terminal-$$";
-$ENV{TMUX_TMPDIR} = $dir;
-delete $ENV{TMUX};
+use_tmux('terminal');
 
 # --- a terminal with a shell in which jobs can be stopped ----------------------
-
-sub tmux
-{
-    open my $pipe, '-|:utf8', 'tmux', '-u', '-L', $socket, @_ or die "tmux: $!\n";
-    my @lines = <$pipe>;
-    close $pipe or die "tmux @_ failed\n";
-    chomp @lines;
-    return @lines;
-}
-
-END { my $code = $?; system 'tmux', '-L', $socket, 'kill-server'; $? = $code; }
-$SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
 
 my $variables = "TERM=screen-256color LANG=C.UTF-8 HOME=$dir LUMAT_NO_CUDA=1 LUMAT_SUGGESTIONS=off";
 
@@ -99,21 +84,6 @@ sub signal_lumat
         my ($pid, $parent) = <$in> =~ /^(\d+) \(lumat.*\) \S (\d+)/ or next;
         kill $number, $pid if $parent == $shell;
     }
-}
-
-sub read_file
-{
-    open my $in, '<:utf8', shift or return '';
-    local $/;
-    return <$in> // '';
-}
-
-sub write_file
-{
-    my ($path, $text) = @_;
-    open my $out, '>:utf8', $path or die "$path: $!\n";
-    print $out $text;
-    close $out;
 }
 
 write_file("$dir/part.lua", 'io.write("no end")');

@@ -1,0 +1,89 @@
+# What the tests in Perl share: the program, files, shells, a terminal.
+package Lumat;
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use Exporter qw(import);
+use File::Temp qw(tempdir);
+
+our @EXPORT = qw($lumat new_folder write_file read_file run_shell quote tmux use_tmux);
+our $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
+my ($socket, $servers);    # of tmux's server, and how many there were
+die "no program '" . ($ENV{LUMAT} || 'build/lumat') . "'\n" unless $lumat && -x $lumat;
+
+# A folder that goes when the test ends.
+sub new_folder
+{
+    return tempdir("lumat-$_[0]-XXXXXX", TMPDIR => 1, CLEANUP => 1);
+}
+
+# Text of characters as UTF-8, bytes as they are.
+sub write_file
+{
+    my ($path, $text) = @_;
+    utf8::encode($text) if utf8::is_utf8($text);
+    open my $out, '>:raw', $path or die "$path: $!\n";
+    print $out $text;
+    close $out;
+}
+
+# Its bytes; none of what is not there.
+sub read_file
+{
+    open my $in, '<:raw', shift or return '';
+    local $/;
+    return <$in> // '';
+}
+
+# A shell command in which $lumat is the program: its code, output, errors.
+sub run_shell
+{
+    my $command = shift;
+    local $ENV{lumat} = $lumat;
+    system 'bash', '-c', "{ $command\n} >out 2>err </dev/null";
+    return ($? >> 8, read_file('out'), read_file('err'));
+}
+
+# The text as one word for a shell.
+sub quote
+{
+    my $text = shift;
+    $text =~ s/'/'\\''/g;
+    return "'$text'";
+}
+
+# The lines that tmux answers.
+sub tmux
+{
+    open my $pipe, '-|:utf8', 'tmux', '-u', '-L', $socket, @_ or die "tmux: $!\n";
+    my @lines = <$pipe>;
+    close $pipe or die "tmux @_ failed\n";
+    chomp @lines;
+    return @lines;
+}
+
+# From now on tmux's server is a new one.
+sub use_tmux
+{
+    my $name = shift;
+    stop_tmux();
+    $ENV{TMUX_TMPDIR} = new_folder('tmux') unless $servers;
+    delete $ENV{TMUX};
+    $socket = "lumat-$name-$$-" . ++$servers;
+    $SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
+}
+
+sub stop_tmux
+{
+    system "tmux -L $socket kill-server 2>/dev/null" if defined $socket;
+    undef $socket;
+}
+
+END
+{
+    my $code = $?;
+    stop_tmux();
+    $? = $code;
+}
+
+1;
