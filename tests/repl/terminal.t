@@ -133,7 +133,38 @@ ok(shows('a', qr/lumat> for i = 1, 2 do\nfor …>   print\(i\)$/), 'it comes bac
 type('a', '<Enter>', 'end', '<Enter>');
 ok(shows('a', qr/for …> end\n1\n2\nlumat>$/), 'and goes on');
 
+# The viewer and its help give the terminal back meanwhile, whatever its size.
+type('a', ':view rand(50, 50)', '<Enter>');
+shows('a', qr/^ +1 .*\[1, 1\]/s);
+type('a', '?');
+shows('a', qr/^arrows.*\nlines 1 to 12 of 12; q leaves$/s);
+type('a', '<C-z>');
+ok(shows('a', qr/Stopped.*\nsh:$/s), 'Ctrl-Z stops the viewer');
+type('a', 'clear; stty -a | grep -c " icanon.* echo "', '<Enter>');
+ok(shows('a', qr/^1\nsh:$/m), 'the terminal is as it was');
+tmux('resize-window', '-t', 'a', '-x', 20, '-y', 5);
+type('a', 'fg', '<Enter>');
+ok(shows('a', qr/^arrows, h j k l\n.*\n1-4\/\d+; q leaves$/s), 'it comes back with its help');
+type('a', 'q');
+ok(shows('a', qr/^ +1 +2\n.*\[1, 1\]/s), 'which q leaves');
+tmux('resize-window', '-t', 'a', '-x', 10, '-y', 3);
+ok(shows('a', qr/^ +1\n 1.*\n\[1, 1\]/), 'it follows the size');
+tmux('resize-window', '-t', 'a', '-x', 80, '-y', 24);
+type('a', 'q');
+ok(shows('a', qr/lumat>$/), 'and leaves a prompt');
+
 for my $signal ('HUP', 'TERM') {
+    for my $keys ('', '?') {
+        type('a', ':view rand(50, 50)', '<Enter>');
+        shows('a', qr/^ +1 .*\[1, 1\]/s);
+        type('a', $keys);
+        shows('a', $keys ? qr/^arrows/ : qr/^ +1 /);
+        signal_lumat($signal, 'a');
+        ok(shows('a', qr/sh:$/), "SIG$signal ends the viewer");
+        type('a', 'clear; stty -a | grep -c " icanon.* echo "', '<Enter>');
+        ok(shows('a', qr/^1\nsh:$/m), 'the terminal is as it was');
+        start('a');
+    }
     type('a', "typed$signal = {", '<Enter>', '1');
     shows('a', qr/\{ …>   1$/);
     signal_lumat($signal, 'a');
