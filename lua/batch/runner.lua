@@ -267,8 +267,9 @@ end
 local function measure(run, worker, point)
     local spec, start = run.spec, library.clock()
     if run.is_spawned and spec.timeout then worker:limit(spec.timeout) end
+    local shown <close> = run.bar:measuring(axes.name_point(point.p, run.names))
     local row = run.measuring.measure_point(spec, copy(point.p), nil,
-        {device = run.device})
+        {device = run.device, tell = shown and shown.tell})
     worker:limit()
     row.seconds = row.seconds or library.clock() - start
     if row.status ~= "ok" then check_device(run) end
@@ -320,6 +321,7 @@ end
 -- Points that others have are waited for: some of these may die.
 local function pass_all(run, worker)
     local list, over, pause = in_order(run), false, 0.01
+    show(run, run.hands)
     while true do
         local any
         list, any, over = pass(run, worker, list)
