@@ -1,6 +1,7 @@
 -- Progress: how far an experiment is, how long it will take, in one line of a
 -- terminal or in lines of a log.
 local library = ...
+local amounts = require "lumat.later_amounts"
 local journal = require "lumat.journal"
 local io, ipairs, setmetatable, tostring, utf8 = io, ipairs, setmetatable,
     tostring, utf8
@@ -64,13 +65,8 @@ function bar.clock_text(seconds)
     return format("%d:%02d:%02d", s // 3600, s // 60 % 60, s % 60)
 end
 
-local units = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}
-
 function bar.seconds_text(s)
-    for _, unit in ipairs(units) do
-        if s >= unit[1] then return format("%.3g %s", s / unit[1], unit[2]) end
-    end
-    return format("%.3g s", s)
+    return amounts.short_seconds(s, "%.3g")
 end
 
 local function one_line(text)

@@ -31,8 +31,7 @@ end
 
 -- Seconds as a person reads them.
 local function seconds_text(s)
-    if s < 1e-3 then return format("%.4g us", s * 1e6) end
-    return s < 1 and format("%.4g ms", s * 1e3) or format("%.4g s", s)
+    return require "lumat.later_amounts".seconds(s, "%.4g")
 end
 
 -- What the single operation of f reached; nothing is known of several.
