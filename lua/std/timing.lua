@@ -2,7 +2,7 @@
 local library = ...
 local checks = require "lumat.checks"
 local trace, watch = require "lumat.trace", require "lumat.watch"
-local type, sort = type, table.sort
+local require, type, sort = require, type, table.sort
 local ceil, larger, smaller = math.ceil, math.max, math.min
 local format = string.format
 
