@@ -175,6 +175,17 @@ for my $signal ('HUP', 'TERM') {
     start('a');
 }
 
+# A terminal that is closed sends its signal to the shell alone.
+open_shell('closed');
+start('closed');
+type('closed', 'closed = {', '<Enter>', 'os.exit(');
+shows('closed', qr/\{ …>   os\.exit\($/);
+tmux('kill-session', '-t', 'closed');
+my $end = time + $patience;
+sleep 0.02 until read_file("$state/history") =~ /closed/ || time > $end;
+like(read_file("$state/history"), qr/^closed = \{\n  os\.exit\(\n\z/m,
+     'what was typed when the terminal was closed is kept');
+
 # --- what is on the screen -----------------------------------------------------
 
 type('a', 'io.write("no end") x = 1', '<Enter>');
@@ -267,6 +278,19 @@ shows('a', qr/\nlate = 1\nlumat>$/);
 like(read_file("$state/history"), qr/^#\d+\nlate = 1\n$/, 'entries go where the name is');
 type('a', ':quit', '<Enter>');
 shows('a', qr/sh:$/);
+
+# One that can only be read: root, who may write it, is not asked.
+SKIP: {
+    skip 'root writes everything', 2 if $> == 0;
+    write_file("$state/history", "#1700000000\nold = 1\n");
+    chmod 0400, "$state/history";
+    start('a');
+    ok(shows('a', qr/note: the history is not kept: .*Permission denied/), 'a history that is read-only');
+    type('a', '<Up>');
+    ok(shows('a', qr/lumat> old = 1$/), 'is read');
+    type('a', '<C-u>', ':quit', '<Enter>');
+    shows('a', qr/sh:$/);
+}
 
 unlink "$state/history";
 symlink '/dev/full', "$state/history" or die "symlink: $!\n";
