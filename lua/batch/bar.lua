@@ -182,19 +182,19 @@ function bar:show(state)
         (last and "  " .. one_line(last) or "") .. "\n")
 end
 
--- For the time in which a point is measured: a value to be closed then, whose
--- `tell` takes what is added to the point's name, or nothing. After a second
--- of it the terminal shows that, and for how long.
-function bar:measuring(what)
+-- For the time in which points are measured: a value to be closed then, whose
+-- `tell` takes the name of the one that is, and what is added to it, or
+-- nothing. After a second the terminal shows that, and for how long.
+function bar:measuring(first)
     if self.quiet or not self.columns() then return end
     local started = library.clock()
-    local function tell(more)
+    local function tell(what, more)
         local state = self.state or {done = 0, failed = 0, total = 0}
         self.open = journal.task(bar.task_line(self.name, state,
             what .. (more and ", " .. more or ""),
             (self.columns() or 80) - 1), library.clock() - started) or self.open
     end
-    tell()
+    tell(first)
     return setmetatable({tell = tell}, {__close = journal.end_task})
 end
 

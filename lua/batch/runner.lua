@@ -267,9 +267,11 @@ end
 local function measure(run, worker, point)
     local spec, start = run.spec, library.clock()
     if run.is_spawned and spec.timeout then worker:limit(spec.timeout) end
-    local shown <close> = run.bar:measuring(axes.name_point(point.p, run.names))
+    local name = axes.name_point(point.p, run.names)
+    local shown <close> = run.bar:measuring(name)
+    local function on_sample(sample) shown.tell(name, sample) end
     local row = run.measuring.measure_point(spec, copy(point.p), nil,
-        {device = run.device, tell = shown and shown.tell})
+        {device = run.device, on_sample = shown and on_sample})
     worker:limit()
     row.seconds = row.seconds or library.clock() - start
     if row.status ~= "ok" then check_device(run) end
