@@ -182,6 +182,14 @@ function bar:show(state)
         (last and "  " .. one_line(last) or "") .. "\n")
 end
 
+-- A point was done since the line was shown.
+function bar:count(failed)
+    local state = self.state
+    if not state then return end
+    state.done = state.done + 1
+    state.failed = state.failed + (failed and 1 or 0)
+end
+
 -- For the time in which points are measured: a value to be closed then, whose
 -- `tell` takes the name of the one that is, and what is added to it, or
 -- nothing. After a second the terminal shows that, and for how long.

@@ -291,6 +291,7 @@ local function do_point(run, worker, point, claim)
         return
     end
     run.store:append(finish(run, point, row))
+    run.bar:count(row.status ~= "ok")
 end
 
 -- --- the loop -------------------------------------------------------------

@@ -117,6 +117,17 @@ function TestTask:test_what_is_measured_goes_before_the_picture()
     lu.assertEquals(line(20), "37/46  n=8192 ")
 end
 
+-- Lines are shown now and then; what is done meanwhile is counted.
+function TestTask:test_points_between_two_lines()
+    local b = bar.new("a", {columns = function() return 80 end,
+        put = function() end})
+    b:count(true)
+    b:show{done = 1, failed = 0, total = 5}
+    b:count(false)
+    b:count(true)
+    lu.assertEquals({b.state.done, b.state.failed}, {3, 1})
+end
+
 function TestTask:test_only_a_terminal_is_told()
     local function measuring(columns, quiet)
         return bar.new("a", {quiet = quiet, columns = function()
