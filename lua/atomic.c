@@ -6,8 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "atomic.h"
+#include "temporary.h"
 
-enum { MOST_LINKS = 40, MOST_NAMES = 1000, WINDOW = 8 << 20 };
+enum { MOST_LINKS = 40, WINDOW = 8 << 20 };
 
 /* The length of the folder's part of path, with its slash. */
 static size_t folder_length(const char *path)
@@ -59,23 +60,16 @@ static int check_target(const char *target, mode_t *mode)
     return access(target, W_OK) == 0 ? 0 : errno;
 }
 
+/* A file that is to be replaced lends its permission bits. */
 static int create_temporary(lumat_atomic *a, mode_t mode)
 {
-    char name[64];
-    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-    for (int i = 0; i < MOST_NAMES; i++) {
-        snprintf(name, sizeof name, ".lumat-%ld-%d.tmp", (long)getpid(), i);
-        int error =
-            join(a->temporary, a->target, folder_length(a->target), name);
-        if (error != 0)
-            return error;
-        a->fd = open(a->temporary, flags, mode != 0 ? 0600 : 0666);
-        if (a->fd >= 0)
-            return mode != 0 && fchmod(a->fd, mode) != 0 ? errno : 0;
-        if (errno != EEXIST)
-            return errno;
-    }
-    return EEXIST;
+    size_t folder = folder_length(a->target);
+    lumat_sweep_temporaries(a->target, folder);
+    a->fd = lumat_create_temporary(a->temporary, a->target, folder,
+                                   mode != 0 ? 0600 : 0666);
+    if (a->fd < 0)
+        return errno;
+    return mode != 0 && fchmod(a->fd, mode) != 0 ? errno : 0;
 }
 
 static int write_all(int fd, const char *data, size_t length)
@@ -170,13 +164,10 @@ int lumat_atomic_commit(lumat_atomic *a)
         return error;
     if (fsync(a->fd) != 0 && errno != EINVAL)
         return errno;
-    int fd = a->fd;
+    if (rename(a->temporary, a->target) != 0)
+        return errno;
+    close(a->fd); /* not before: it is what keeps the temporary file locked */
     a->fd = -1;
-    if (close(fd) != 0 || rename(a->temporary, a->target) != 0) {
-        error = errno;
-        unlink(a->temporary);
-        return error;
-    }
     return sync_folder(a->target);
 }
 
@@ -184,7 +175,7 @@ void lumat_atomic_abort(lumat_atomic *a)
 {
     if (a->fd < 0)
         return;
-    close(a->fd);
     unlink(a->temporary);
+    close(a->fd);
     a->fd = -1;
 }

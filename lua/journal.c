@@ -407,6 +407,7 @@ void lumat_open_journal(lua_State *L)
     lumat_add_json(L);
     lumat_add_claims(L);
     lumat_add_processes(L);
+    lumat_add_tasks(L);
     lua_pushliteral(L, LUMAT_VERSION);
     lua_setfield(L, -2, "version");
     lua_setfield(L, -2, "lumat.journal");

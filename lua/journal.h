@@ -1,5 +1,5 @@
 /* What experiments need of the machine, as one module "lumat.journal": JSON,
- * files that are only appended to, claims, processes. */
+ * files that are only appended to, claims, processes, what is being done. */
 #ifndef LUMAT_JOURNAL_H
 #define LUMAT_JOURNAL_H
 
@@ -10,6 +10,7 @@
 void lumat_add_json(lua_State *L);
 void lumat_add_claims(lua_State *L);
 void lumat_add_processes(lua_State *L);
+void lumat_add_tasks(lua_State *L);
 
 /* Makes the module. */
 void lumat_open_journal(lua_State *L);

@@ -272,6 +272,9 @@ typedef struct lumat_progress {
 } lumat_progress;
 void lumat_watch_progress(void (*began)(void), void (*ended)(void));
 int lumat_look_at_progress(lumat_progress *out);
+/* A longer task, of which operations are parts: what is done, and for how many
+ * seconds already; NULL when it has ended. Called on the language's thread. */
+void lumat_watch_tasks(void (*changed)(const char *what, double seconds));
 
 /* The exit code for the error value at index: 1, or 3 (no usable GPU), 4
  * (out of memory), 130 (interrupted). */

@@ -59,4 +59,14 @@ int repl_columns(const char *text); /* that it takes */
  * blanks. */
 void repl_put(int line, int column, int width, const char *text);
 
+/* Lines of text of which the screen shows a part. */
+typedef struct repl_pages {
+    const char *const *lines; /* without colours */
+    int count, widest;        /* columns that the longest one takes */
+    int top, left;            /* what the screen begins with */
+} repl_pages;
+/* Draws them and waits for a key, which may show another part. Returns 0 for
+ * one that leaves. */
+int repl_turn(repl_pages *p);
+
 #endif

@@ -55,12 +55,16 @@ static int edit(char *text, int size, int key)
     return 1;
 }
 
-/* Of a long text the end is shown. */
+/* Of a long text the end is shown, of a long label the beginning: it leaves
+ * half of the line. */
 static void show_question(const char *label, const char *text)
 {
-    int left = repl_columns(label), room = COLS - left - 1;
-    int length = (int)strlen(text);
-    repl_put(LINES - 1, 0, COLS, label);
+    int left = repl_columns(label), length = (int)strlen(text), room;
+    if (left > COLS / 2 + 1)
+        left = COLS / 2 + 1;
+    room = COLS - left - 1;
+    repl_put(LINES - 1, 0, COLS, "");
+    repl_put(LINES - 1, 0, left, label);
     if (room > 0)
         mvaddstr(LINES - 1, left, text + (length > room ? length - room : 0));
 }

@@ -231,11 +231,12 @@ void repl_history_open(void)
         return;
     }
     is_kept = 1;
-    if (repl_make_folders(path) != 0 || (file = open_file()) < 0) {
+    if (repl_make_folders(path) == 0 && (file = open_file()) >= 0) {
+        make_private(file);
+    } else {
         complain(strerror(errno));
-        return;
+        file = open(path, O_RDONLY | O_CLOEXEC); /* what is there can be used */
     }
-    make_private(file);
     unread = file;
 }
 

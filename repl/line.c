@@ -32,17 +32,22 @@ static void on_resize(int number)
     resized = 1;
 }
 
-/* Readline's mark of a signal is about to be acted upon. What is typed when
- * the terminal goes away is kept. */
+/* What is typed when the terminal goes away, or the program has to. */
+static void keep_typed(void)
+{
+    if (rl_line_buffer[strspn(rl_line_buffer, " \t\n")] != '\0')
+        repl_history_add(rl_line_buffer);
+}
+
+/* Readline's mark of a signal is about to be acted upon. */
 static void prepare_for(int number)
 {
     if (number == SIGINT)
         repl_paint_leave();
     else
         repl_paint_clear_ghost();
-    if ((number == SIGHUP || number == SIGTERM) &&
-        rl_line_buffer[strspn(rl_line_buffer, " \t\n")] != '\0')
-        repl_history_add(rl_line_buffer);
+    if (number == SIGHUP || number == SIGTERM)
+        keep_typed();
 }
 
 static void act_on_signals(void)
@@ -107,8 +112,10 @@ static int get_key(FILE *stream)
         ahead.next = 0;
         ahead.count = read(fileno(stream), ahead.bytes, (size_t)ahead.most);
         if (ahead.count == 0 ||
-            (ahead.count < 0 && errno != EINTR && errno != EAGAIN))
+            (ahead.count < 0 && errno != EINTR && errno != EAGAIN)) {
+            keep_typed(); /* the terminal is gone; its signal may follow */
             return EOF;
+        }
     }
     repl_paint_clear_ghost();
     return (unsigned char)ahead.bytes[ahead.next++];

@@ -29,14 +29,14 @@ typedef struct program {
     int argc, code;
 } program;
 
-/* A script that opens a file must not get it as its standard output. */
+/* A script that opens a file must not get it as its standard output. Reading
+ * and writing still fail as they do on what is closed: what a file in the place
+ * of a missing one is opened for is the other thing. */
 static void fill_standard_files(void)
 {
-    int file = open("/dev/null", O_RDWR);
-    while (file >= 0 && file <= STDERR_FILENO)
-        file = dup(file);
-    if (file > STDERR_FILENO)
-        close(file);
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
+        if (fcntl(file, F_GETFD) < 0)
+            open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 /* Strings as they are, other values as an echo shows them. */
@@ -228,6 +228,8 @@ static int run_program(program *p)
     return p->code;
 }
 
+static int is_finished;
+
 /* Whether nobody reads standard output, a pipe, any more. */
 static int is_closed_pipe(void)
 {
@@ -235,20 +237,37 @@ static int is_closed_pipe(void)
     return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
+/* Why output was lost: what this write says, or no more than that one did not
+ * work, when the next would. */
+static const char *why_lost(int error)
+{
+    if (error == 0 && write(STDOUT_FILENO, "", 0) < 0)
+        error = errno;
+    return error != 0 ? strerror(error) : "an earlier write failed";
+}
+
 /* Output that was lost makes an exit code of 0 a lie. That nobody reads on
  * behind a pipe is not worth a word. */
 static int finish(int code)
 {
     char message[128];
+    is_finished = 1;
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
     if (!is_closed_pipe()) {
         snprintf(message, sizeof message, "cannot write the output: %s",
-                 errno != 0 ? strerror(errno) : "an earlier write failed");
+                 why_lost(errno));
         repl_complain(message);
     }
     return code != 0 ? code : 1;
+}
+
+/* A script that calls os.exit comes by here alone. */
+static void finish_early(void)
+{
+    if (!is_finished && finish(0) != 0)
+        _exit(1);
 }
 
 static int act(program *p)
@@ -266,6 +285,7 @@ int main(int argc, char **argv)
 {
     program p = {.argv = argv, .argc = argc};
     fill_standard_files();
+    atexit(finish_early);
     setlocale(LC_CTYPE, "");
     p.code = repl_parse_options(argc, argv, &p.options);
     lumat_set_colour(p.options.colour);

@@ -6,27 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct pages {
-    const char **lines; /* without colours, each ended by a zero */
-    int count, widest;
-    int top, left;
-} pages;
-
 /* --- the lines ------------------------------------------------------------ */
 
 /* Pushes the text cut into lines, in place, and their array. */
-static void push_lines(lua_State *L, char *text, pages *p)
+static void push_lines(lua_State *L, char *text, repl_pages *p)
 {
+    const char **lines;
     int columns;
     p->count = 1;
     for (const char *s = text; (s = strchr(s, '\n')) != NULL; s++)
         p->count++;
-    p->lines = lua_newuserdatauv(L, (size_t)p->count * sizeof *p->lines, 0);
+    lines = lua_newuserdatauv(L, (size_t)p->count * sizeof *lines, 0);
+    p->lines = lines;
     for (int i = 0; i < p->count; i++) {
-        p->lines[i] = text;
+        lines[i] = text;
         text += strcspn(text, "\n");
         *text++ = '\0';
-        columns = repl_columns(p->lines[i]);
+        columns = repl_columns(lines[i]);
         p->widest = columns > p->widest ? columns : p->widest;
     }
 }
@@ -47,9 +43,23 @@ static int clamp(int x, int most)
     return x > most ? (most > 0 ? most : 0) : x < 0 ? 0 : x;
 }
 
-static void draw(pages *p)
+/* As much as there is room for. */
+static void draw_place(const repl_pages *p, int last)
 {
+    static const char *const forms[] = {"lines %d to %d of %d; q leaves",
+                                        "%d-%d/%d; q leaves", "q leaves"};
     char text[80];
+    size_t i = 0, forms_count = sizeof forms / sizeof forms[0];
+    do
+        snprintf(text, sizeof text, forms[i], p->top + 1, last, p->count);
+    while (repl_columns(text) > COLS && ++i < forms_count);
+    attrset(A_REVERSE);
+    repl_put(LINES - 1, 0, COLS, text);
+    attrset(A_NORMAL);
+}
+
+static void draw(repl_pages *p)
+{
     int height = LINES - 1, last;
     p->top = clamp(p->top, p->count - height);
     p->left = clamp(p->left, p->widest - COLS);
@@ -57,21 +67,17 @@ static void draw(pages *p)
     for (int i = 0; i < height && p->top + i < p->count; i++)
         repl_put(i, 0, COLS, skip_columns(p->lines[p->top + i], p->left));
     last = p->top + height < p->count ? p->top + height : p->count;
-    snprintf(text, sizeof text, "lines %d to %d of %d; q leaves", p->top + 1,
-             last, p->count);
-    attrset(A_REVERSE);
-    repl_put(LINES - 1, 0, COLS, text);
-    attrset(A_NORMAL);
+    draw_place(p, last);
 }
 
-static void move_by(pages *p, int lines, int columns)
+static void move_by(repl_pages *p, int lines, int columns)
 {
     p->top += lines;
     p->left += columns;
 }
 
 /* Returns 0 for a key that leaves. */
-static int act(pages *p, int key)
+static int act(repl_pages *p, int key)
 {
     int page = LINES - 1, half = COLS / 2;
     switch (key) {
@@ -117,18 +123,23 @@ static int act(pages *p, int key)
     return 1;
 }
 
+int repl_turn(repl_pages *p)
+{
+    draw(p);
+    return act(p, repl_get_key());
+}
+
 /* Called protected, with the text. */
 static int turn(lua_State *L)
 {
-    pages p = {.lines = NULL};
+    repl_pages p = {.lines = NULL};
     size_t length;
     const char *text = lua_tolstring(L, 1, &length);
     char *copy = memcpy(lua_newuserdatauv(L, length + 1, 0), text, length + 1);
     repl_strip_colours(copy);
     push_lines(L, copy, &p);
-    do
-        draw(&p);
-    while (act(&p, repl_get_key()));
+    while (repl_turn(&p))
+        continue;
     return 0;
 }
 

@@ -1,7 +1,8 @@
 /* The line that says how far an operation is, drawn by a thread which sleeps
  * while there is none. It is written behind the cursor, which stays where it
  * is: what stands before it is never touched, and erasing to the end of the
- * line takes it back. */
+ * line takes it back. A task has the whole line, which whoever tells of it
+ * fills at other times. */
 #include "progress_line.h"
 
 #include "lumat.h"
@@ -31,10 +32,12 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     int has_thread, is_idle, is_paused;
-    int runs;        /* an operation that may last */
-    unsigned number; /* of the operation */
+    int runs; /* an operation that may last */
     double began;
-    char drawn[160]; /* empty: nothing */
+    char task[240]; /* empty: none */
+    double task_began;
+    char drawn[320]; /* empty: nothing */
+    double drew;     /* when */
 } line = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static double now(void)
@@ -78,6 +81,19 @@ static int screen_width(void)
     return size.ws_col;
 }
 
+/* Bytes of the first so many characters of text. */
+static int bytes_of(const char *text, int characters)
+{
+    int bytes = 0;
+    while (text[bytes] != '\0' && characters > 0) {
+        do
+            bytes++;
+        while ((text[bytes] & 0xC0) == 0x80);
+        characters--;
+    }
+    return bytes;
+}
+
 /* On a narrow screen the sizes go first, then the end of the name. */
 static void line_text(char *text, size_t size, const lumat_progress *p)
 {
@@ -108,18 +124,65 @@ static int is_foreground(void)
     return group < 0 || group == getpgrp();
 }
 
-static void draw(void)
+/* What is told of the task, for how long, and the operation that is part of it
+ * if there is room. */
+static void task_text(char *text, size_t size, const lumat_progress *operation)
+{
+    char time[40], part[160] = "";
+    int room = screen_width() - 1, n;
+    time_text(time, sizeof time, floor(now() - line.task_began));
+    n = room - (int)strlen(time) - 2;
+    n = bytes_of(line.task, n > 0 ? n : 0);
+    n = snprintf(text, size, "%.*s  %s", n, line.task, time);
+    if (operation != NULL) {
+        amount_text(time, sizeof time, operation);
+        snprintf(part, sizeof part, "  %s%s", operation->what, time);
+    }
+    if (n >= 0 && n + (int)strlen(part) <= room)
+        snprintf(text + n, size - (size_t)n, "%s", part);
+}
+
+/* Puts into text what there is to say. Returns whether it is of a task. */
+static int say(char *text, size_t size)
 {
     lumat_progress p;
+    double time = now();
+    int operates =
+        line.runs && time >= line.began + FIRST && lumat_look_at_progress(&p);
+    text[0] = '\0';
+    if (line.task[0] != '\0' && time >= line.task_began + FIRST) {
+        task_text(text, size, operates ? &p : NULL);
+        return 1;
+    }
+    if (operates)
+        line_text(text, size, &p);
+    return 0;
+}
+
+/* Behind a task's line the cursor stays, as behind whatever is printed. */
+static void draw(void)
+{
     char text[sizeof line.drawn], all[sizeof text + 40];
-    if (line.is_paused || !lumat_look_at_progress(&p) || !is_foreground())
+    int of_task;
+    line.drew = now();
+    if (line.is_paused || !is_foreground())
         return;
-    line_text(text, sizeof text, &p);
-    if (strcmp(text, line.drawn) == 0)
+    of_task = say(text, sizeof text);
+    if (text[0] == '\0' || strcmp(text, line.drawn) == 0)
         return;
     strcpy(line.drawn, text);
-    snprintf(all, sizeof all, SAVE CLIP "%s" ERASE WRAP RESTORE, text);
+    snprintf(all, sizeof all,
+             of_task ? "\r" CLIP "%s" ERASE WRAP
+                     : SAVE CLIP "%s" ERASE WRAP RESTORE,
+             text);
     put(all);
+}
+
+static void erase(void)
+{
+    if (line.drawn[0] != '\0')
+        put(line.task[0] != '\0' ? "\r" ERASE : ERASE);
+    line.drawn[0] = '\0';
 }
 
 /* --- the thread --------------------------------------------------------- */
@@ -130,19 +193,15 @@ static void wait_until(double time)
     pthread_cond_timedwait(&line.wake, &line.lock, &t);
 }
 
-/* Draws the operation that runs now, for as long as it does. */
-static void follow(void)
+/* When there will be something to draw: never, for nothing. */
+static double next_time(void)
 {
-    unsigned number = line.number;
-    double next = line.began + FIRST;
-    while (line.runs && line.number == number) {
-        if (now() < next) {
-            wait_until(next);
-            continue;
-        }
-        draw();
-        next = now() + NEXT;
-    }
+    double next = INFINITY;
+    if (line.runs)
+        next = line.began + FIRST;
+    if (line.task[0] != '\0')
+        next = fmin(next, line.task_began + FIRST);
+    return fmax(next, line.drew + NEXT);
 }
 
 static void *watch(void *unused)
@@ -150,11 +209,14 @@ static void *watch(void *unused)
     (void)unused;
     pthread_mutex_lock(&line.lock);
     for (;;) {
-        line.is_idle = !line.runs;
-        if (line.runs)
-            follow();
-        else
+        double next = next_time();
+        line.is_idle = isinf(next);
+        if (line.is_idle)
             pthread_cond_wait(&line.wake, &line.lock);
+        else if (now() < next)
+            wait_until(next);
+        else
+            draw();
     }
     return NULL;
 }
@@ -174,35 +236,50 @@ static void start_thread(void)
 
 /* Operations follow each other quickly: the thread, once awake, finds the
  * next one by itself, and is not woken for each. */
-static void on_begin(void)
+static void wake(void)
 {
-    pthread_mutex_lock(&line.lock);
-    line.runs = 1;
-    line.number++;
-    line.began = now();
     if (!line.has_thread)
         start_thread();
     else if (line.is_idle)
         pthread_cond_signal(&line.wake);
+}
+
+static void on_begin(void)
+{
+    pthread_mutex_lock(&line.lock);
+    line.runs = 1;
+    line.began = now();
+    wake();
     pthread_mutex_unlock(&line.lock);
 }
 
+/* A task goes on. */
 static void on_end(void)
 {
     pthread_mutex_lock(&line.lock);
     line.runs = 0;
-    if (line.drawn[0] != '\0')
-        put(ERASE);
-    line.drawn[0] = '\0';
+    if (line.task[0] == '\0')
+        erase();
+    pthread_mutex_unlock(&line.lock);
+}
+
+/* Its line has just been written by somebody else, or is about to be. */
+static void on_task(const char *what, double seconds)
+{
+    pthread_mutex_lock(&line.lock);
+    line.task[0] = line.drawn[0] = '\0';
+    if (what != NULL) {
+        snprintf(line.task, sizeof line.task, "%s", what);
+        line.task_began = now() - seconds;
+        wake();
+    }
     pthread_mutex_unlock(&line.lock);
 }
 
 void repl_pause_progress(int paused)
 {
     pthread_mutex_lock(&line.lock);
-    if (line.drawn[0] != '\0')
-        put(ERASE);
-    line.drawn[0] = '\0';
+    erase();
     line.is_paused = paused;
     pthread_mutex_unlock(&line.lock);
 }
@@ -228,4 +305,5 @@ void repl_show_progress(void)
     pthread_cond_init(&line.wake, &attributes);
     pthread_condattr_destroy(&attributes);
     lumat_watch_progress(on_begin, on_end);
+    lumat_watch_tasks(on_task);
 }

@@ -34,6 +34,10 @@ void view_draw(view *v);
 void view_jump(view *v, int64_t row, int64_t col);
 /* The part of the cursor's row that is on the screen. */
 lumat_area view_row_part(const view *v);
+
+/* --- view_keys.c ---------------------------------------------------------- */
+
+/* What the keys do, on the whole screen, until a key that leaves. */
 void view_show_keys(void);
 
 /* --- view_colour.c -------------------------------------------------------- */

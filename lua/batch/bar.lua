@@ -1,6 +1,7 @@
 -- Progress: how far an experiment is, how long it will take, in one line of a
 -- terminal or in lines of a log.
 local library = ...
+local amounts = require "lumat.later_amounts"
 local journal = require "lumat.journal"
 local io, ipairs, setmetatable, tostring, utf8 = io, ipairs, setmetatable,
     tostring, utf8
@@ -64,13 +65,8 @@ function bar.clock_text(seconds)
     return format("%d:%02d:%02d", s // 3600, s // 60 % 60, s % 60)
 end
 
-local units = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}
-
 function bar.seconds_text(s)
-    for _, unit in ipairs(units) do
-        if s >= unit[1] then return format("%.3g %s", s / unit[1], unit[2]) end
-    end
-    return format("%.3g s", s)
+    return amounts.short_seconds(s, "%.3g")
 end
 
 local function one_line(text)
@@ -93,32 +89,56 @@ local function bar_text(share, width)
     return "[" .. rep("#", full) .. rep("-", width - full) .. "]"
 end
 
--- state: done, failed, total, elapsed, left (seconds or nil), last (text).
-function bar.line(name, state, width)
-    local counts = format("%d/%d", state.done, state.total)
-    local pieces = {counts}
+local function width_of(text)
+    return utf8.len(text) or #text
+end
+
+-- The first so many characters.
+local function cut(text, width)
+    if width_of(text) <= width then return text end
+    return sub(text, 1, (utf8.offset(text, width + 1) or width + 1) - 1)
+end
+
+-- How many are done, of a picture of that where there is room, and failed.
+local function counts(name, state, width)
+    local text = format("%d/%d", state.done, state.total)
     if width >= 60 then
         local share = state.total > 0 and state.done / state.total or 1
-        pieces[1] = format("%s  %s  %s", sub(name, 1, 20),
-            bar_text(share, smaller(30, width // 4)), counts)
+        text = format("%s  %s  %s", sub(name, 1, 20),
+            bar_text(share, smaller(30, width // 4)), text)
     end
-    if state.failed > 0 then
-        pieces[#pieces + 1] = state.failed .. " failed"
-    end
+    return {text, state.failed > 0 and state.failed .. " failed" or nil}
+end
+
+-- state: done, failed, total, elapsed, left (seconds or nil), last (text).
+function bar.line(name, state, width)
+    local pieces = counts(name, state, width)
     pieces[#pieces + 1] = bar.clock_text(state.elapsed)
     if state.left then
         pieces[#pieces + 1] = "ETA " .. bar.clock_text(state.left)
     end
     if state.last then
-        local used = utf8.len(concat(pieces, "  ")) or 0
+        local used = width_of(concat(pieces, "  "))
         local last = one_line(state.last)
         if utf8.len(last) and used + 6 < width then
-            local room = width - used - 2
-            local at = utf8.len(last) > room and utf8.offset(last, room + 1)
-            pieces[#pieces + 1] = at and sub(last, 1, at - 1) or last
+            pieces[#pieces + 1] = cut(last, width - used - 2)
         end
     end
     return fitted(pieces, width)
+end
+
+-- The line while a point is being measured that takes long: what says which it
+-- is, before anything but how many are done. Behind it comes for how long, in
+-- minutes before too much of a narrow screen is kept for them.
+function bar.task_line(name, state, what, width)
+    local time = width >= 60 and "  59 min 59 s" or "  59 s"
+    local room = larger(0, width - width_of(time))
+    what = one_line(what)
+    for _, wide in ipairs{width, smaller(width, 60), 0} do
+        local line = concat(counts(name, state, wide), "  ") .. "  " .. what
+        if width_of(line) <= room then return line end
+    end
+    return cut(format("%d/%d  %s", state.done, state.total, what), room)
 end
 
 -- --- showing --------------------------------------------------------------
@@ -153,13 +173,37 @@ function bar:show(state)
     self.shown = library.clock()
     if columns then
         self.put("\r" .. bar.line(self.name, state, columns - 1) .. "\27[K")
-        self.open = true
+        self.open, self.state = true, state
         return
     end
     local last = state.last
     self.pause, state.last = smaller(30, self.pause * 1.2), nil
     self.put(self.name .. ": " .. bar.line(self.name, state, 59) ..
         (last and "  " .. one_line(last) or "") .. "\n")
+end
+
+-- A point was done since the line was shown.
+function bar:count(failed)
+    local state = self.state
+    if not state then return end
+    state.done = state.done + 1
+    state.failed = state.failed + (failed and 1 or 0)
+end
+
+-- For the time in which points are measured: a value to be closed then, whose
+-- `tell` takes the name of the one that is, and what is added to it, or
+-- nothing. After a second the terminal shows that, and for how long.
+function bar:measuring(first)
+    if self.quiet or not self.columns() then return end
+    local started = library.clock()
+    local function tell(what, more)
+        local state = self.state or {done = 0, failed = 0, total = 0}
+        self.open = journal.task(bar.task_line(self.name, state,
+            what .. (more and ", " .. more or ""),
+            (self.columns() or 80) - 1), library.clock() - started) or self.open
+    end
+    tell(first)
+    return setmetatable({tell = tell}, {__close = journal.end_task})
 end
 
 -- A line of its own, above the bar.

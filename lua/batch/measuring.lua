@@ -259,13 +259,16 @@ local function each_alive(list, f)
     return alive
 end
 
-local function take_samples(list, r)
+local function take_samples(list, r, on_sample)
     each_alive(list, first_run)
     each_alive(list, warm_up)
     repeat
         local busy = false
         each_alive(list, function(m)
             if not sampling.is_done(r, m.samples, m.spent) then
+                if on_sample then
+                    on_sample(sampling.name(r, #m.samples + 1))
+                end
                 take_sample(m)
                 busy = true
             end
@@ -275,7 +278,8 @@ end
 
 -- Measures points whose samples take turns, so that what disturbs the machine
 -- meets them all; gives a row's fields for each. options: device; states, a
--- list of what setup made (where one is absent, setup is called).
+-- list of what setup made (where one is absent, setup is called); on_sample,
+-- which is called with the name of each sample before it is taken.
 function measuring.measure_group(spec, points, options)
     options = options or {}
     local list = {}
@@ -287,7 +291,7 @@ function measuring.measure_group(spec, points, options)
         list[i].rule, list[i].cost = r, library.clock() - start
         if not sound then fail(list[i], "stop", "%s", said(r)) end
     end
-    quietly(function() take_samples(list, r) end)
+    quietly(function() take_samples(list, r, options.on_sample) end)
     local rows = {}
     for i, m in ipairs(list) do rows[i] = row_of(m) end
     return rows
@@ -298,7 +302,8 @@ end
 function measuring.measure_point(spec, p, state, options)
     local states = state ~= nil and {state} or nil
     return measuring.measure_group(spec, {p}, {states = states,
-        device = options and options.device})[1]
+        device = options and options.device,
+        on_sample = options and options.on_sample})[1]
 end
 
 return measuring

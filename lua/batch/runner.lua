@@ -267,8 +267,11 @@ end
 local function measure(run, worker, point)
     local spec, start = run.spec, library.clock()
     if run.is_spawned and spec.timeout then worker:limit(spec.timeout) end
+    local name = axes.name_point(point.p, run.names)
+    local shown <close> = run.bar:measuring(name)
+    local function on_sample(sample) shown.tell(name, sample) end
     local row = run.measuring.measure_point(spec, copy(point.p), nil,
-        {device = run.device})
+        {device = run.device, on_sample = shown and on_sample})
     worker:limit()
     row.seconds = row.seconds or library.clock() - start
     if row.status ~= "ok" then check_device(run) end
@@ -288,6 +291,7 @@ local function do_point(run, worker, point, claim)
         return
     end
     run.store:append(finish(run, point, row))
+    run.bar:count(row.status ~= "ok")
 end
 
 -- --- the loop -------------------------------------------------------------
@@ -320,6 +324,7 @@ end
 -- Points that others have are waited for: some of these may die.
 local function pass_all(run, worker)
     local list, over, pause = in_order(run), false, 0.01
+    show(run, run.hands)
     while true do
         local any
         list, any, over = pass(run, worker, list)

@@ -57,6 +57,13 @@ function sampling.is_done(r, samples, spent)
         r.most > r.least and narrow(samples, r.interval)
 end
 
+-- Which sample the n-th is, in words; nil where there is only one.
+function sampling.name(r, n)
+    if r.most == 1 then return nil end
+    return format(r.least == r.most and "sample %d of %d" or "sample %d", n,
+        r.most)
+end
+
 -- --- cold caches ------------------------------------------------------------
 
 local GPU_CACHE = 2 ^ 28 -- above the L2 cache of any GPU there is

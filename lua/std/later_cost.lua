@@ -1,7 +1,7 @@
 -- What an expression would take: it is computed with shapes in place of
 -- matrices, by functions that add up, and nothing of the user's is touched.
 local library, _, _, own = ...
-local checks = require "lumat.checks"
+local amounts, checks = require "lumat.later_amounts", require "lumat.checks"
 local shapes = require "lumat.later_shapes"
 local functions = require "lumat.later_functions"
 local base = _G
@@ -282,23 +282,14 @@ end
 
 -- --- the report -----------------------------------------------------------
 
-local function scaled(x, units, step)
-    local i = 1
-    while x >= step and units[i + 1] do
-        x, i = x / step, i + 1
-    end
-    return format(i == 1 and x == x // 1 and "%.0f %s" or "%.3g %s", x,
-        units[i])
-end
 local function flops_text(x)
-    return scaled(x, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"},
-        1000)
+    return amounts.flops(x, "%.3g")
 end
 local function bytes_text(x)
-    return scaled(x, {"B", "KiB", "MiB", "GiB", "TiB"}, 1024)
+    return amounts.bytes(x, "%.3g")
 end
 local function seconds_text(x)
-    return scaled(x * 1e6, {"us", "ms", "s"}, 1000)
+    return amounts.seconds(x, "%.3g")
 end
 
 local SHOWN = 8

@@ -1,6 +1,6 @@
 -- What holds memory, as a person reads it.
 local library = ...
-local checks = require "lumat.checks"
+local amounts, checks = require "lumat.later_amounts", require "lumat.checks"
 local later = {}
 local own = require "lumat.held"
 local collectgarbage, getmetatable, ipairs, tostring =
@@ -11,11 +11,7 @@ local format = string.format
 local SHOWN = 8 -- variables; the field has them all
 
 local function bytes_text(bytes)
-    local units, i = {"B", "KiB", "MiB", "GiB", "TiB"}, 1
-    while bytes >= 1023.95 and units[i + 1] do
-        bytes, i = bytes / 1024, i + 1
-    end
-    return format(i == 1 and "%.0f %s" or "%.1f %s", bytes, units[i])
+    return amounts.bytes(bytes, "%.1f")
 end
 
 local function device_line(d)

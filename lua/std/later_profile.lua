@@ -1,6 +1,6 @@
 -- The profile as a person reads it.
 local library = ...
-local checks = require "lumat.checks"
+local amounts, checks = require "lumat.later_amounts", require "lumat.checks"
 local later = {}
 local own = require "lumat.profile"
 local fail, brief = checks.fail, checks.brief
@@ -38,21 +38,12 @@ local function rate_text(r)
     return format("%.4g %s, %.0f %% of peak", value, unit, 100 * share)
 end
 
--- Bytes and seconds in the unit that suits them.
-local function scaled(x, units, step)
-    local i = 1
-    while x >= step and units[i + 1] do
-        x, i = x / step, i + 1
-    end
-    return format("%.4g %s", x, units[i])
-end
-
 local function bytes_text(bytes)
-    return scaled(bytes, {"B", "KiB", "MiB", "GiB", "TiB"}, 1024)
+    return amounts.bytes(bytes, "%.4g")
 end
 
 local function seconds_text(seconds)
-    return scaled(seconds * 1e6, {"us", "ms", "s"}, 1000)
+    return amounts.seconds(seconds, "%.4g")
 end
 
 -- The rows that are shown, each by `text`, and how many are not.

@@ -2,7 +2,7 @@
 local library = ...
 local checks = require "lumat.checks"
 local trace, watch = require "lumat.trace", require "lumat.watch"
-local type, sort = type, table.sort
+local require, type, sort = require, type, table.sort
 local ceil, larger, smaller = math.ceil, math.max, math.min
 local format = string.format
 
@@ -31,8 +31,7 @@ end
 
 -- Seconds as a person reads them.
 local function seconds_text(s)
-    if s < 1e-3 then return format("%.4g us", s * 1e6) end
-    return s < 1 and format("%.4g ms", s * 1e3) or format("%.4g s", s)
+    return require "lumat.later_amounts".seconds(s, "%.4g")
 end
 
 -- What the single operation of f reached; nothing is known of several.

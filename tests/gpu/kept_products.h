@@ -117,6 +117,56 @@ static inline void start(gpu_matrix *a, gpu_matrix *b)
     assert_int_equal(kept(), plane_bytes(a) + plane_bytes(b));
 }
 
+/* --- other operations ----------------------------------------------------- */
+
+static inline void add_one(const gpu_matrix *from, gpu_matrix *to)
+{
+    gpu_program p;
+    const gpu_matrix *in[] = {from};
+    gpu_program_start(&p, 1);
+    int one = gpu_program_constant(&p, 1);
+    gpu_program_add(&p, GPU_OP_add, 0, one, 0);
+    assert_int_equal(gpu_map("add", &p, in, to), GPU_OK);
+}
+
+/* --- parts of a matrix ---------------------------------------------------- */
+
+enum {
+    THE_MATRIX,
+    TURNED_VIEW,
+    BACK,
+    GAPS,
+    ROW,
+    COLUMN,
+    DIAGONAL,
+    FLAT,
+    VIEWS
+};
+
+/* Ways to see m, 6 x 4. */
+static inline gpu_matrix view_number(int which, const gpu_matrix *m)
+{
+    gpu_matrix v = *m;
+    if (which == THE_MATRIX)
+        gpu_retain(m);
+    else if (which == TURNED_VIEW)
+        gpu_view_transposed(m, &v);
+    else if (which == BACK)
+        v = block_of(m, (gpu_slice){5, -1, 6}, (gpu_slice){3, -1, 4});
+    else if (which == GAPS)
+        v = block_of(m, (gpu_slice){1, 2, 2}, (gpu_slice){0, 3, 2});
+    else if (which == ROW)
+        gpu_view_row(m, 2, &v);
+    else if (which == COLUMN)
+        gpu_view_column(m, 1, &v);
+    else if (which == DIAGONAL)
+        gpu_view_diagonal(m, -1, &v);
+    else
+        assert_int_equal(gpu_reshape(m, 1, 24, 1, &v), GPU_OK);
+    assert_true(gpu_shares_storage(m, &v));
+    return v;
+}
+
 #define ON_FAKE(test) \
     cmocka_unit_test_setup_teardown(test, open_fake, close_fake)
 

@@ -93,4 +93,51 @@ function TestLine:test_where_it_goes()
     lu.assertEquals(#out, 0)
 end
 
+TestTask = {}
+
+function TestTask:test_fits_any_width()
+    for width = 1, 200 do
+        local line = bar.task_line("gemm", state, "n=8192\ntiled, sample 3",
+            width)
+        lu.assertTrue(utf8.len(line) <= width, line)
+        lu.assertNil(line:find("\n"))
+    end
+end
+
+function TestTask:test_what_is_measured_goes_before_the_picture()
+    local function line(width)
+        return bar.task_line("gemm", state, "n=8192 tiled, sample 3", width)
+    end
+    lu.assertEquals(line(100), "gemm  [####################-----]  37/46  " ..
+        "1 failed  n=8192 tiled, sample 3")
+    lu.assertEquals(line(80), "gemm  [############---]  37/46  1 failed  " ..
+        "n=8192 tiled, sample 3")
+    lu.assertEquals(line(59), "37/46  1 failed  n=8192 tiled, sample 3")
+    lu.assertEquals(line(40), "37/46  n=8192 tiled, sample 3")
+    lu.assertEquals(line(20), "37/46  n=8192 ")
+end
+
+-- Lines are shown now and then; what is done meanwhile is counted.
+function TestTask:test_points_between_two_lines()
+    local b = bar.new("a", {columns = function() return 80 end,
+        put = function() end})
+    b:count(true)
+    b:show{done = 1, failed = 0, total = 5}
+    b:count(false)
+    b:count(true)
+    lu.assertEquals({b.state.done, b.state.failed}, {3, 1})
+end
+
+function TestTask:test_only_a_terminal_is_told()
+    local function measuring(columns, quiet)
+        return bar.new("a", {quiet = quiet, columns = function()
+            return columns
+        end}):measuring("n=1")
+    end
+    lu.assertNil(measuring(nil))
+    lu.assertNil(measuring(80, true))
+    local task <close> = measuring(80)
+    lu.assertIsFunction(task.tell)
+end
+
 os.exit(lu.LuaUnit.run("-o", "tap"))

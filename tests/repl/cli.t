@@ -137,10 +137,23 @@ SKIP: {
 gives(q($lumat -e 'for i = 1, 1e6 do print(i) end' | head -1), 0, "1\n");
 gives(q((trap '' PIPE; $lumat -e 'for i = 1, 1e5 do print(i) end'; echo $? >&2) | head -1),
       0, "1\n", "1\n");
-gives(q($lumat -p 1 >&-), 0, '');
+for my $lost ([qw(>/dev/full), 'No space left on device'], [qw(>&-), 'Bad file descriptor']) {
+    my ($to, $why) = @$lost;
+    my $said = "lumat: cannot write the output: $why\n";
+    gives("\$lumat -p 1 $to", 1, '', $said);
+    gives("\$lumat --version $to", 1, '', $said);
+    gives("\$lumat --manual=text $to", 1, '', $said);
+    gives("\$lumat -e 'for i = 1, 1e5 do print(i) end' $to", 1, '', $said);
+    gives("\$lumat -e 'print(1) os.exit(0)' $to", 1, '', $said);
+    gives("\$lumat -e 'print(1) error(\"no\", 0)' $to", 1, '', "lumat: no\n$said");
+    gives("\$lumat -e 'x = 1' $to", 0, '');
+}
 gives(q($lumat -e 'print(1)' <&- 2>&-), 0, "1\n");
-gives(q($lumat -p 1 >/dev/full), 1, '',
-      "lumat: cannot write the output: No space left on device\n");
+gives(q($lumat <&-), 1, '', "lumat: stdin: Bad file descriptor\n");
+gives(q($lumat -e 'error("no")' 2>&-), 1, '');
+gives(q($lumat -e 'io.open("file", "w"):write("in it"):close() print(1)' >&- 2>&-; cat file),
+      0, 'in it');
+gives(q({ yes 1 | $lumat -q -i; } | head -1), 0, "lumat> 1\n");
 gives(q($lumat -e 'io.write("a") io.stderr:write("b")' 2>&1), 0, 'ba');
 gives(q($lumat -e 'io.write("a") error("b", 0)' 2>&1), 1, "alumat: b\n");
 my $escape = qr/\e\[/;
@@ -178,7 +191,7 @@ like(read_file('err'), qr/interrupted/, 'and it says so');
 is(interrupted('while true do pcall(function() while true do end end) end',
                'INT') >> 8, 130,
    'Ctrl-C stops a script that catches errors');
-is(interrupted('while true do string.rep("a", 1 << 24):find(".-.-.-b") end',
+is(interrupted('while true do string.rep("a", 1 << 14):find(".-.-.-b") end',
                'INT', 'INT') & 127, 2,
    'a second Ctrl-C ends a script that is inside a C function');
 is(interrupted('coroutine.wrap(function() while true do end end)()', 'INT') >> 8,

@@ -49,7 +49,7 @@ my @cases = (
     ['sparse', 'S = sparse(rand(3000, 3000)); A = rand(3000, 800)', 'while true do B = S * A end'],
     ['making sparse', 'i = randint(1, 5000, 3000000)', 'while true do S = sparse(i, i, 1) end'],
     ['table', 'x = rand(3000000)', 'while true do t = x:totable() end'],
-    ['saving text', 'A = rand(3000, 3000)', 'save(A, "a.csv")'],
+    ['saving text', 'A = rand(3000, 3000)', 'while true do save(A, "a.csv") end'],
     ['loading text', 'save(rand(2000, 2000), "b.csv")', 'while true do A = load("b.csv") end'],
     ['saving', 'A = rand(10000, 10000)', 'while true do save(A, "a.npy") end'],
     ['loading', 'save(rand(8000, 8000), "b.npy")', 'while true do A = load("b.npy") end'],

@@ -103,7 +103,38 @@ ok(shows('a', qr/lumat> for i = 1, 2 do\nfor …>   print\(i\)$/), 'it comes bac
 type('a', '<Enter>', 'end', '<Enter>');
 ok(shows('a', qr/for …> end\n1\n2\nlumat>$/), 'and goes on');
 
+# The viewer and its help give the terminal back meanwhile, whatever its size.
+type('a', ':view rand(50, 50)', '<Enter>');
+shows('a', qr/^ +1 .*\[1, 1\]/s);
+type('a', '?');
+shows('a', qr/^arrows.*\nlines 1 to 12 of 12; q leaves$/s);
+type('a', '<C-z>');
+ok(shows('a', qr/Stopped.*\nsh:$/s), 'Ctrl-Z stops the viewer');
+type('a', 'clear; stty -a | grep -c " icanon.* echo "', '<Enter>');
+ok(shows('a', qr/^1\nsh:$/m), 'the terminal is as it was');
+tmux('resize-window', '-t', 'a', '-x', 20, '-y', 5);
+type('a', 'fg', '<Enter>');
+ok(shows('a', qr/^arrows, h j k l\n.*\n1-4\/\d+; q leaves$/s), 'it comes back with its help');
+type('a', 'q');
+ok(shows('a', qr/^ +1 +2\n.*\[1, 1\]/s), 'which q leaves');
+tmux('resize-window', '-t', 'a', '-x', 10, '-y', 3);
+ok(shows('a', qr/^ +1\n 1.*\n\[1, 1\]/), 'it follows the size');
+tmux('resize-window', '-t', 'a', '-x', 80, '-y', 24);
+type('a', 'q');
+ok(shows('a', qr/lumat>$/), 'and leaves a prompt');
+
 for my $signal ('HUP', 'TERM') {
+    for my $keys ('', '?') {
+        type('a', ':view rand(50, 50)', '<Enter>');
+        shows('a', qr/^ +1 .*\[1, 1\]/s);
+        type('a', $keys);
+        shows('a', $keys ? qr/^arrows/ : qr/^ +1 /);
+        signal_lumat($signal, 'a');
+        ok(shows('a', qr/sh:$/), "SIG$signal ends the viewer");
+        type('a', 'clear; stty -a | grep -c " icanon.* echo "', '<Enter>');
+        ok(shows('a', qr/^1\nsh:$/m), 'the terminal is as it was');
+        start('a');
+    }
     type('a', "typed$signal = {", '<Enter>', '1');
     shows('a', qr/\{ …>   1$/);
     signal_lumat($signal, 'a');
@@ -113,6 +144,17 @@ for my $signal ('HUP', 'TERM') {
     like(read_file("$state/history"), qr/typed$signal = \{\n  1\n$/, 'what was typed is kept');
     start('a');
 }
+
+# A terminal that is closed sends its signal to the shell alone.
+open_shell('closed');
+start('closed');
+type('closed', 'closed = {', '<Enter>', 'os.exit(');
+shows('closed', qr/\{ …>   os\.exit\($/);
+tmux('kill-session', '-t', 'closed');
+my $end = time + $patience;
+sleep 0.02 until read_file("$state/history") =~ /closed/ || time > $end;
+like(read_file("$state/history"), qr/^closed = \{\n  os\.exit\(\n\z/m,
+     'what was typed when the terminal was closed is kept');
 
 # --- what is on the screen -----------------------------------------------------
 
@@ -207,10 +249,25 @@ like(read_file("$state/history"), qr/^#\d+\nlate = 1\n$/, 'entries go where the 
 type('a', ':quit', '<Enter>');
 shows('a', qr/sh:$/);
 
+# One that can only be read: root, who may write it, is not asked.
+SKIP: {
+    skip 'root writes everything', 2 if $> == 0;
+    write_file("$state/history", "#1700000000\nold = 1\n");
+    chmod 0400, "$state/history";
+    start('a');
+    ok(shows('a', qr/note: the history is not kept: .*Permission denied/), 'a history that is read-only');
+    type('a', '<Up>');
+    ok(shows('a', qr/lumat> old = 1$/), 'is read');
+    type('a', '<C-u>', ':quit', '<Enter>');
+    shows('a', qr/sh:$/);
+}
+
 unlink "$state/history";
 symlink '/dev/full', "$state/history" or die "symlink: $!\n";
 start('a');
-type('a', 'x = 1', '<Enter>', 'y = 2', '<Enter>');
+type('a', 'x = 1', '<Enter>');
+shows('a', qr/\nx = 1\nlumat>$/);
+type('a', 'y = 2', '<Enter>');
 ok(shows('a', qr/note: the history is not kept: .*left on device\nx = 1\nlumat> y = 2\ny = 2\nlumat>$/s),
    'a full disk is told once');
 unlink "$state/history";
