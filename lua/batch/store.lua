@@ -161,6 +161,7 @@ function store:take_in(record)
         if not self.rows[record.key] then self.count = self.count + 1 end
         self.rows[record.key] = record
         self.last = record
+        if self.fresh then self.fresh[#self.fresh + 1] = record end
     end
 end
 

@@ -41,11 +41,18 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
         {"mix = true", "adds to the rows of another machine or device"},
         {"order = \"given\"", "of the points: else \"longest\" first for workers where costs " ..
             "are known, or \"interleaved\", as if shuffled"},
+        {"each = function(row) …", "is called for each point when it is done, whoever did it"},
         {"quiet = true  --quiet", "no progress"},
     },
     "A point is the same while its parameters, version, lumat and the text of " ..
     "measure, setup and check are, with the numbers and functions they refer " ..
     "to; comments do not count, nor does what the axes have besides.",
+    "Points that differ only in parameters that setup does not read share what " ..
+    "it made, up to 16 of them: their samples alternate, so that what drifts " ..
+    "meets them all, and each has its row when it is done. What setup reads is " ..
+    "taken from its text, where p stands in it as p.name alone; else group = " ..
+    "{\"n\"} names it, for groups of any size. group = false sets up each point " ..
+    "anew.",
     "The same script under mpirun or srun: every rank takes part, the first " ..
     "one alone prints. Any other processes started with it share the points " ..
     "too. A worker that dies loses the point it was at, which another one " ..

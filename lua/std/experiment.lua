@@ -42,7 +42,10 @@ help.experiment = {
         "axes (a table: parameter = its values), " ..
         "measure (function(p, state): the seconds of one run, or a function " ..
         "to be timed), " ..
-        "setup (function(p): the state for measure), " ..
+        "setup (function(p): the state for measure; points that differ only " ..
+        "in what it does not read share one and are measured in turn), " ..
+        "group (a list of the axes that setup reads, where its text does not " ..
+        "tell; false: a setup for each point), " ..
         "check (function(p, state, output): an error, true or false), " ..
         "where (function(p): is the point wanted), " ..
         "fixed (a table of parameters that stay the same), " ..
