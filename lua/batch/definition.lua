@@ -22,7 +22,7 @@ local definition, methods = {}, {}
 -- --- the description ------------------------------------------------------
 
 local known_fields = {name = "string", axes = "table", measure = "function",
-    dir = "string", where = "function", fixed = "table", setup = "function",
+    dir = "string boolean", where = "function", fixed = "table", setup = "function",
     check = "function", flops = "function number", bytes = "function number",
     cost = "function number", repeats = "number", stop = "table function number",
     warmup = "number", cold = "boolean function", timeout = "number",
@@ -47,8 +47,9 @@ local function check_spec(spec)
     check_name(spec.name)
     if not spec.measure then
         fail("experiment", "%s has no measure = function(p) … end", spec.name)
-    elseif spec.dir == "" then
-        fail("experiment", "dir is empty")
+    elseif spec.dir == "" or spec.dir == true then
+        fail("experiment", "dir is %s, expected the name of a folder, or " ..
+            "false to keep nothing", brief(spec.dir))
     elseif spec.group == true then
         fail("experiment", "group is true: the names of axes are expected, " ..
             "or false")
@@ -131,8 +132,9 @@ end
 function definition.define(spec)
     check_spec(spec)
     local points, names, left_out = axes.points(spec)
-    local e = {name = spec.name, dir = spec.dir or "runs/" .. spec.name,
-        axes = names, spec = spec, list = list_points(spec, points),
+    local e = {name = spec.name, axes = names,
+        dir = spec.dir or spec.dir == nil and "runs/" .. spec.name or false,
+        spec = spec, list = list_points(spec, points),
         values = values_of(names, points), left_out = left_out,
         code = identity.code(spec, journal.version), script = script_text()}
     units.shared(spec, names) -- says what is wrong with `group`
@@ -146,9 +148,9 @@ end
 -- points with their keys.
 local function refresh(e)
     local store = rawget(e, "store")
-    if store then
+    if store and e.dir then
         store:refresh()
-    elseif store_of.exists(e.dir) then
+    elseif e.dir and store_of.exists(e.dir) then
         store = store_of.open(e.dir, e.name)
         e.store = store
     end

@@ -39,23 +39,44 @@ end
 
 -- --- samples ----------------------------------------------------------------
 
--- A sample of each point in turn, until each has enough of its own. Points
--- that are to be held wait for the others.
-local function take_turns(group)
-    local busy
-    repeat
-        busy = false
-        for _, m in ipairs(group) do
-            if m.ended or m.is_sampled then goto continue end
-            m.is_sampled = measurement.is_done(m)
-            if not m.is_sampled then
-                step(group, m, measurement.take_sample)
-                busy = true
-            elseif m.failed or not m.hold or not m.runs then
-                finish(group, m)
-            end
-            ::continue::
+-- Puts the points in another order, the same in every run, so that none has
+-- always the same one before it.
+local function shuffle(group)
+    local state = #group
+    return function()
+        for i = #group, 2, -1 do -- by a generator of Knuth's (MMIX)
+            state = state * 6364136223846793005 + 1442695040888963407
+            local k = (state >> 33) % i + 1
+            group[i], group[k] = group[k], group[i]
         end
+    end
+end
+
+-- The next sample of a point that has not enough of them; points that are to
+-- be held wait for the others then.
+local function go_on(group, m)
+    if m.ended or m.is_sampled then return false end
+    m.is_sampled = measurement.is_done(m)
+    if not m.is_sampled then
+        step(group, m, measurement.take_sample)
+        return true
+    elseif m.failed or not m.hold or not m.runs then
+        finish(group, m)
+    end
+    return false
+end
+
+-- A sample of each point in turn, until each has enough of its own.
+local function take_turns(group)
+    local turns, again = {}, nil
+    for i, m in ipairs(group) do turns[i] = m end
+    again = shuffle(turns)
+    repeat
+        local busy = false
+        for _, m in ipairs(turns) do
+            if go_on(group, m) then busy = true end
+        end
+        again()
     until not busy
 end
 

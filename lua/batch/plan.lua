@@ -52,8 +52,9 @@ local function headline_of(e, counts, seconds)
                 status == "ok" and "done" or status)
         end
     end
-    return format("%s: %s%s in %s: %s%s", e.name, plural(#e.list, "point"),
-        e.left_out > 0 and format(" (%d left out)", e.left_out) or "", e.dir,
+    return format("%s: %s%s%s: %s%s", e.name, plural(#e.list, "point"),
+        e.left_out > 0 and format(" (%d left out)", e.left_out) or "",
+        e.dir and " in " .. e.dir or "",
         concat(parts, ", "), seconds and ", about " .. bar.clock_text(seconds) ..
         " to go" or "")
 end

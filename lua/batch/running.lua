@@ -13,7 +13,8 @@ local store_of = require "lumat.store"
 local units = require "lumat.units"
 local fail = checks.fail
 local copied, plural = fields.copied, fields.plural
-local ipairs, next, pairs, tostring = ipairs, next, pairs, tostring
+local error, ipairs, next, pairs, pcall = error, ipairs, next, pairs, pcall
+local tostring = tostring
 local concat, sort = table.concat, table.sort
 local format, gsub = string.format, string.gsub
 local floor, smaller = math.floor, math.min
@@ -159,7 +160,7 @@ local function tell_start(run)
     end
 end
 
-local function new_run(e, options)
+local function new_run(e, options, dir)
     local o = run_options.read(options)
     local spawned = workers.spawned_for()
     local run = {e = e, options = o, name = e.name, spec = e.spec,
@@ -167,7 +168,7 @@ local function new_run(e, options)
         is_spawned = spawned ~= nil, devices = o.devices}
     local quiet = o.quiet or run.is_spawned or e.silent
     run.bar = bar.new(e.name, {quiet = quiet})
-    run.store = store_of.create(e.dir, e.name)
+    run.store = store_of.create(dir, e.name)
     e.store = run.store
     if o.workers and o.workers > 1 and not e.rank then
         run.count = to_integer(o.workers)
@@ -200,7 +201,7 @@ local function tell_end(run, over)
         plural(#run.points, "point"), failed > 0 and format(
         " (%d failed; run{retry_failed = true} does them again)", failed) or "",
         over and ", the budget is used up; running again goes on" or "",
-        bar.clock_text(library.clock() - run.bar.started), run.store.dir))
+        bar.clock_text(library.clock() - run.bar.started), run.e.dir or ""))
 end
 
 local function work(run)
@@ -224,16 +225,11 @@ end
 
 local function is_for_another(e)
     local dir = workers.spawned_for()
-    return dir and dir ~= journal.real_path(e.dir)
+    return dir and (not e.dir or dir ~= journal.real_path(e.dir))
 end
 
-function running.run(e, options)
-    if e.is_opened then
-        fail("run", "%s was opened from its folder, which has no measure: run " ..
-            "the script that made it", e.name)
-    end
-    if is_for_another(e) then return e end
-    local run = new_run(e, options)
+local function run_in(e, options, dir)
+    local run = new_run(e, options, dir)
     if run.count and not run.is_spawned then workers.check_script() end
     settle_rows(run)
     runner.set_keys(e.list, run.store:accepted(e.code.hash))
@@ -252,6 +248,31 @@ function running.run(e, options)
     local over = work(run)
     if run.is_spawned then exit(0, true) end
     tell_end(run, over)
+end
+
+-- A run that keeps nothing: its folder is gone when it ends, however it does.
+local function run_in_passing(e, options)
+    if e.rank or options and options.workers then
+        fail("run", "dir = false keeps nothing that processes could share: " ..
+            "dir = names a folder")
+    end
+    e.store = nil
+    local ok, problem = pcall(run_in, e, options, store_of.passing())
+    if e.store then e.store:remove() end
+    if not ok then error(problem, 0) end
+end
+
+function running.run(e, options)
+    if e.is_opened then
+        fail("run", "%s was opened from its folder, which has no measure: run " ..
+            "the script that made it", e.name)
+    end
+    if is_for_another(e) then return e end
+    if e.dir then
+        run_in(e, options, e.dir)
+    else
+        run_in_passing(e, options)
+    end
     return e
 end
 

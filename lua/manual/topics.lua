@@ -61,14 +61,17 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
 topics.results = {title = "Results of experiments",
     see = "experiment ?experiments",
     "What an experiment e, or a list of its rows, is seen by. Figures: time " ..
-    "(the median), rate, gflops, tflops, gbs, share (of the measured peak), " ..
+    "(the median), rate, gflops, tflops, gbs, held and held_rate (under a load " ..
+    "that lasts, by hold), share (of the measured peak), " ..
     "error (what check gave), width (of the 95 % interval), samples, seconds, " ..
-    "the axes, and what check gave in a table. where = {n = 64}, or a " ..
+    "the axes, and what measure and check gave in tables. where = {n = 64}, or a " ..
     "function(p, row), chooses rows everywhere.",
     {
         {"e:table()", "a line for each point"},
         {"e:table{rows=, cols=, value=}", "an axis against another, or lists of axes; stat = " ..
             "\"min\", \"max\", \"mean\" or \"median\" where points share a cell; best = false"},
+        {"e:table{ratio_to={kernel = \"cublas\"}}", "how many times as fast as the point " ..
+            "that has this and else the same parameters"},
         {"e:plot{x=, y=, by=, log=}", "lines; log = \"x\", \"y\", \"xy\" or \"\", else as the " ..
             "values are; file = \"a.svg\" draws them there"},
         {"e:plot{x=, y=, value=}", "a heat map of two axes"},

@@ -30,6 +30,7 @@ local function run(more, options)
         end}
     for key, value in pairs(more(see)) do spec[key] = value end
     if spec.stop then spec.repeats = nil end
+    if spec.order == false then spec.order = nil end
     local e = experiment(spec)
     options = options or {}
     options.quiet, options.order = true, options.order or "given"
@@ -77,9 +78,27 @@ end
 
 TestGroups = {}
 
+-- In turns whose order is another one each time.
 function TestGroups:test_one_setup_and_samples_in_turn()
-    local e, seen = run(nothing)
-    lu.assertEquals(seen, "setup1 x1 y1 z1 x1 y1 z1 setup2 x2 y2 z2 x2 y2 z2")
+    local e, _, seen = run(function() return {repeats = 20} end)
+    local turns = {}
+    lu.assertEquals(#seen, 2 * 61)
+    for i = 0, 39 do
+        local at = i // 20 * 61 + 2 + i % 20 * 3
+        if i % 20 == 0 then
+            lu.assertEquals(seen[at - 1], "setup" .. i // 20 + 1)
+        end
+        local turn = table.concat(seen, " ", at, at + 2)
+        turns[turn] = true
+        local sorted = {table.unpack(seen, at, at + 2)}
+        table.sort(sorted)
+        local n = i // 20 + 1
+        lu.assertEquals(table.concat(sorted, " "),
+            ("x%d y%d z%d"):format(n, n, n))
+    end
+    local count_of = 0
+    for _ in pairs(turns) do count_of = count_of + 1 end
+    lu.assertTrue(count_of > 6)
     local rows = e:results()
     lu.assertEquals(#rows, 6)
     for _, row in ipairs(rows) do
@@ -100,7 +119,8 @@ function TestGroups:test_named_groups()
     _, seen = run(function() return {group = false} end)
     lu.assertEquals(select(2, seen:gsub("setup", "")), 6)
     _, seen = run(nothing, {only = function(p) return p.kind ~= "y" end})
-    lu.assertEquals(seen, "setup1 x1 z1 x1 z1 setup2 x2 z2 x2 z2")
+    lu.assertEquals(seen:gsub("[xz]", "_"),
+        "setup1 _1 _1 _1 _1 setup2 _2 _2 _2 _2")
     _, seen = run(function(see)
         return {group = {}, setup = function(p)
             see("setup")
@@ -231,6 +251,115 @@ function TestGroups:test_shards_and_budgets_take_whole_groups()
         end}
     end, {budget = 0.01})
     lu.assertEquals(#e:results(), 3)
+end
+
+TestMore = {}
+
+-- The options that groups are measured by in the benchmarks.
+function TestMore:test_points_that_measure_leaves_out()
+    local e = run(function()
+        return {measure = function(p)
+            if p.kind == "y" then return false, "not made for this" end
+            return p.n, {half = p.n / 2, word = "w"}
+        end}
+    end)
+    local rows = e:results()
+    lu.assertEquals({rows[2].status, rows[2].message},
+        {"skipped", "not made for this"})
+    lu.assertEquals(rows[4].values, {half = 1.0, word = "w"})
+    lu.assertStrContains(tostring(e:plan()), "4 done, 2 skipped")
+    lu.assertStrContains(tostring(e:table()), "SKIPPED")
+    local before = rows[2].time
+    e:run{quiet = true, retry_failed = true}
+    lu.assertEquals(e:results()[2].time, before)
+end
+
+-- Under a load that lasts: twice, one after the other, after a start of it.
+function TestMore:test_held_times_and_ratios()
+    local calls = {x = 0, y = 0, z = 0}
+    local e, _, seen = run(function(see)
+        return {hold = function(p) return p.kind ~= "z" and 0.02 end,
+            flops = 1e9, axes = {n = {1}, kind = {"x", "y", "z"}},
+            measure = function(p)
+                return function()
+                    calls[p.kind] = calls[p.kind] + 1
+                    if calls[p.kind] > 3 then see(p.kind) end
+                    journal.sleep(0.001)
+                end
+            end}
+    end)
+    local rows = e:results()
+    for i = 1, 2 do
+        lu.assertTrue(rows[i].held > 0.0009 and rows[i].held < 0.01)
+        lu.assertTrue(calls[rows[i].p.kind] >= 3 + 20)
+    end
+    lu.assertNil(rows[3].held)
+    local turns = {}
+    for i = 2, #seen do
+        if seen[i] ~= seen[i - 1] then turns[#turns + 1] = seen[i] end
+    end
+    lu.assertStrContains(table.concat(turns), "xyxy")
+    local text = tostring(e:table{ratio_to = {kind = "y"}})
+    lu.assertStrContains(text, "held rate")
+    lu.assertStrContains(text, "x y")
+    local found = e:table{ratio_to = {kind = "y"}}
+    lu.assertEquals(found[2].values["x y"], 1.0)
+    lu.assertAlmostEquals(found[1].values["x y"], rows[2].held / rows[1].held,
+        1e-9)
+    lu.assertNil(e:results()[1].values)
+    lu.assertStrContains(tostring(e:table{rows = "n", cols = "kind",
+        ratio_to = {kind = "x"}}), "x x")
+    raises(function() e:table{ratio_to = {kin = "x"}} end, "kind")
+    raises(function() e:table{ratio_to = {kind = "w"}} end,
+        "no point that worked has kind=w")
+    raises(function() e:table{ratio_to = {}} end, "ratio_to is")
+end
+
+function TestMore:test_each_row_as_it_comes()
+    local told = {}
+    local function tell(row) told[#told + 1] = row.p.n .. row.p.kind end
+    local e = run(nothing, {each = tell,
+        only = function(p) return p.kind == "x" end})
+    lu.assertEquals(told, {"1x", "2x"})
+    e:run{quiet = true, order = "given", each = tell}
+    lu.assertEquals(#told, 6)
+    e:run{quiet = true, each = tell}
+    lu.assertEquals(#told, 6)
+end
+
+-- Nothing is kept, and what was found is there all the same.
+function TestMore:test_a_run_that_keeps_nothing()
+    local folder
+    local e, seen = run(function()
+        return {dir = false, check = function() return 0.5 end}
+    end)
+    folder = e.store.dir
+    lu.assertNil(journal.list(folder))
+    lu.assertEquals(#e:results(), 6)
+    lu.assertEquals(e:environments()[1].device, (device()):match("^%a+"))
+    lu.assertStrContains(tostring(e:plan()), "6 points: 6 done")
+    local before = #seen
+    e:run{quiet = true}
+    lu.assertEquals(#e:results(), 6)
+    lu.assertTrue(before > 0 and e.store.dir ~= folder)
+    raises(function() e:run{workers = 2} end, "dir = false keeps nothing")
+    e = experiment{name = "a", dir = false, axes = {n = {1, 2}}, repeats = 1,
+        measure = function() error("interrupted", 0) end}
+    raises(function() e:run{quiet = true} end, "interrupted")
+    lu.assertNil(journal.list(e.store.dir))
+    lu.assertEquals(#e:results(), 0)
+end
+
+-- The points themselves, in their order.
+function TestMore:test_a_list_of_points()
+    local given = {{n = 2, kind = "b"}, {n = 1.0, kind = "a"}}
+    local e, seen = run(function() return {axes = given, order = false} end)
+    lu.assertEquals(e:points(), {{n = 2, kind = "b"}, {n = 1, kind = "a"}})
+    lu.assertStrContains(seen, "setup2 b2 b2 setup1 a1 a1")
+    lu.assertEquals(given[2], {n = 1.0, kind = "a"})
+    raises(function() run(function()
+        return {axes = {{n = 1}, {kind = "a"}}}
+    end) end, "point 2 has the parameters kind, the first one n")
 end
 
 local code = lu.LuaUnit.run("-o", "tap")
