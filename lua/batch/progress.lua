@@ -77,8 +77,9 @@ end
 
 -- Gives the rows that came since to `each`, whoever measured them.
 function progress.tell(run)
+    if not run.store.fresh then return end
+    run.store:refresh()
     local fresh = run.store.fresh
-    if not fresh then return end
     run.store.fresh = {}
     for _, row in ipairs(fresh) do
         if run.untold[row.key] then

@@ -227,7 +227,6 @@ local function pass_all(run, worker)
         progress.show(run, run.hands)
         progress.tell(run)
     end
-    run.store:refresh()
     progress.tell(run)
     return over
 end

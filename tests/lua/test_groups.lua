@@ -325,6 +325,16 @@ function TestMore:test_each_row_as_it_comes()
     lu.assertEquals(#told, 6)
     e:run{quiet = true, each = tell}
     lu.assertEquals(#told, 6)
+    -- before the next one is begun
+    told = {}
+    local counts = {}
+    run(function()
+        return {axes = {n = {1, 2, 3}, kind = {"x"}}, measure = function()
+            counts[#counts + 1] = #told
+            return 1
+        end}
+    end, {each = tell})
+    lu.assertEquals(counts, {0, 0, 1, 1, 2, 2})
 end
 
 -- Nothing is kept, and what was found is there all the same.
