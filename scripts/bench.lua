@@ -1,21 +1,23 @@
 -- What the language costs: its start, a small operation, the bandwidth of
 -- elementwise work. Times are medians; shares are of the peaks measured on
 -- this machine. Products have bench_dot.lua and bench_matmul.lua.
---   lumat bench.lua [--seconds S] [--quick] [--device D] [--csv FILE]
+--   lumat bench.lua [--seconds S] [--quick] [--device D] [--csv FILE] [--dir D]
 --     --seconds   time for each figure (0.15)
 --     --quick     only small sizes, to see that everything runs
 --     --device    only this one; else the CPU, and the GPU if there is one
 --     --csv       also write the figures to FILE
+--     --dir       keep the run in this folder: started again, only what is
+--                 missing is measured
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figures, lessons = require "figures", require "lessons"
 
 local function usage(problem)
     io.stderr:write("bench: ", problem, "\nusage: lumat bench.lua ",
-        "[--seconds S] [--quick] [--device D] [--csv FILE]\n")
+        "[--seconds S] [--quick] [--device D] [--csv FILE] [--dir D]\n")
     os.exit(2)
 end
 
-local takes_value = {seconds = true, device = true, csv = true}
+local takes_value = {seconds = true, device = true, csv = true, dir = true}
 local is_switch = {quick = true}
 
 local function read_options()
@@ -40,8 +42,7 @@ local function read_options()
 end
 
 local options = read_options()
-
-local least = 3 -- runs of a figure, besides those to warm up
+figures.options = options
 
 -- --- figures -------------------------------------------------------------
 
@@ -89,103 +90,167 @@ local function figure(f)
     if csv then write_csv(f) end
 end
 
-local function measure(f, where)
-    return bench(f, {seconds = options.seconds, least = least, device = where})
-end
-
--- --- small operations ----------------------------------------------------
+-- --- what is timed -------------------------------------------------------
 
 local REPEATS = 100 -- per call, so that the call itself does not count
-
--- The time of one operation, beside the one of t[1] (itself when it is that).
-local function small(what, where, size, f, base)
-    local b = measure(f, where)
-    for _, key in ipairs{"median", "low", "high"} do
-        b[key] = b[key] / REPEATS
-    end
-    base = base or b.median
-    figure{what = what, device = where, size = size, time = b,
-        verdict = ("%.1f times t[1]"):format(b.median / base)}
-    return base
-end
-
-local function small_operations(where)
-    local t, empty = {1}, function() end
-    local A = rand(2, 2, {seed = 1, device = where})
-    local B = rand(2, 2, {seed = 2, device = where})
-    heading("small operations on " .. where
-        .. ", beside Lua's own table access and call")
-    local base = small("t[1]", where, "Lua", function()
-        local x
-        for _ = 1, REPEATS do x = t[1] end
-        return x
-    end)
-    small("f()", where, "Lua", function()
-        for _ = 1, REPEATS do empty() end
-    end, base)
-    small("A + B", where, "f32 2x2", function()
-        for _ = 1, REPEATS do local _ = A + B end
-    end, base)
-    small("A * B", where, "f32 2x2", function()
-        for _ = 1, REPEATS do local _ = A * B end
-    end, base)
-end
+local size_of = {f32 = 4, f64 = 8}
 
 -- The program's own start and end, with the system's shell that starts it.
-local function start_up()
+local function start_command()
     local first = 0
     while arg[first - 1] do first = first - 1 end
     local program = arg[first]:gsub("'", [['\'']])
-    local command = "exec '" .. program .. "' -e 1 >/dev/null"
-    heading("start to end of lumat -e 1, with the shell that starts it")
-    local b = measure(function() os.execute(command) end, "cpu")
-    figure{what = "lumat -e 1", device = "cpu", size = "", time = b,
-        verdict = ""}
+    return "exec '" .. program .. "' -e 1 >/dev/null"
 end
 
--- --- elementwise ---------------------------------------------------------
+-- kinds[kind]: in order, {what, size, f(s)} and what else its figures have.
+local kinds = {start = {{what = "lumat -e 1", size = "", work = function()
+    local command = start_command()
+    return function() os.execute(command) end
+end}}}
 
-local function elementwise(where, dtype, n)
-    local how = {dtype = dtype, device = where, seed = 1}
-    local x, y = rand(n, how), rand(n, how)
-    local out = {out = zeros(n, {dtype = dtype, device = where})}
-    local limit = peak(where)
-    local element = dtype == "f64" and 8 or 4
-    local function timed_over(streams, what, f)
-        figure{what = what, device = where, dtype = dtype,
-            size = ("%.0e"):format(n), time = measure(f, where),
-            work = streams * element * n, unit = "GB/s", peak = limit.bytes}
+kinds.small = {
+    {what = "t[1]", size = "Lua", work = function()
+        local t = {1}
+        return function()
+            local x
+            for _ = 1, REPEATS do x = t[1] end
+            return x
+        end
+    end},
+    {what = "f()", size = "Lua", work = function()
+        local function empty() end
+        return function() for _ = 1, REPEATS do empty() end end
+    end},
+    {what = "A + B", size = "f32 2x2", work = function(s)
+        local A, B = s.A, s.B
+        return function() for _ = 1, REPEATS do local _ = A + B end end
+    end},
+    {what = "A * B", size = "f32 2x2", work = function(s)
+        local A, B = s.A, s.B
+        return function() for _ = 1, REPEATS do local _ = A * B end end
+    end}}
+
+-- streams: how many vectors are read and written. Of two matrices, % is the
+-- product element by element; at the least, x and y are read and the result is
+-- written.
+kinds.elements = {
+    {what = "add", streams = 3, work = function(s)
+        return function() add(s.x, s.y, s.out) end
+    end},
+    {what = "sin", streams = 2, work = function(s)
+        return function() sin(s.x, s.out) end
+    end},
+    {what = "sqrt", streams = 2, work = function(s)
+        return function() sqrt(s.x, s.out) end
+    end},
+    {what = "sum", streams = 1, work = function(s)
+        return function() return sum(s.x) end
+    end},
+    {what = "expression", streams = 3, work = function(s)
+        local x, y = s.x, s.y
+        return function() return sqrt(sin(x) % y + 2) - x / 3 end
+    end}}
+
+local function operands(kind, dtype, where, n)
+    if kind == "small" then
+        return {A = rand(2, 2, {seed = 1, device = where}),
+            B = rand(2, 2, {seed = 2, device = where})}
+    elseif kind == "elements" then
+        local how = {dtype = dtype, device = where, seed = 1}
+        return {x = rand(n, how), y = rand(n, how),
+            out = {out = zeros(n, {dtype = dtype, device = where})}}
     end
-    timed_over(3, "add", function() add(x, y, out) end)
-    timed_over(2, "sin", function() sin(x, out) end)
-    timed_over(2, "sqrt", function() sqrt(x, out) end)
-    timed_over(1, "sum", function() return sum(x) end)
-    -- of two matrices, % is the product element by element; at the least, x
-    -- and y are read and the result is written
-    timed_over(3, "expression", function()
-        return sqrt(sin(x) % y + 2) - x / 3
-    end)
+    return {}
+end
+
+-- --- the figures ---------------------------------------------------------
+
+local COUNT = options.quick and 100000 or 10000000 -- elements
+
+local show = {}
+
+function show.start(rows)
+    heading("start to end of lumat -e 1, with the shell that starts it")
+    for _, r in ipairs(rows) do
+        figure{what = r.p.what, device = "cpu", size = "",
+            time = figures.time(r)}
+    end
+end
+
+-- The time of one operation, beside that of t[1].
+function show.small(rows)
+    heading("small operations on " .. rows[1].p.device
+        .. ", beside Lua's own table access and call")
+    for i, r in ipairs(rows) do
+        local time = figures.time(r)
+        for key, seconds in pairs(time) do time[key] = seconds / REPEATS end
+        figure{what = r.p.what, device = r.p.device, size = kinds.small[i].size,
+            time = time, verdict = ("%.1f times t[1]"):format(
+                r.median / rows[1].median)}
+    end
+end
+
+function show.elements(rows)
+    local where, dtype = rows[1].p.device, rows[1].p.dtype
+    if dtype == "f32" then
+        heading("elementwise on " .. where
+            .. "; expression: sqrt(sin(x) % y + 2) - x / 3")
+    end
+    for _, r in ipairs(rows) do
+        figure{what = r.p.what, device = where, dtype = dtype,
+            size = ("%.0e"):format(COUNT), time = figures.time(r),
+            work = r.bytes, unit = "GB/s", peak = peak(where).bytes}
+    end
+end
+
+local function show_group(rows)
+    local p = rows[1].p
+    for _, r in ipairs(rows) do
+        if r.status ~= "ok" then
+            error(("%s on %s: %s"):format(r.p.what, p.device, r.message), 0)
+        end
+    end
+    if p.kind == "small" then
+        local limit = peak(p.device)
+        print(("\n%s: measured peaks f32 %.4g TFLOP/s, f64 %.4g TFLOP/s, memory "
+            .. "%.4g GB/s"):format(p.device, limit.f32_flops / 1e12,
+            limit.f64_flops / 1e12, limit.bytes / 1e9))
+    end
+    show[p.kind](rows)
 end
 
 -- --- everything ----------------------------------------------------------
 
-local function everything_on(where)
-    local n, limit = options.quick and 100000 or 10000000, peak(where)
-    print(("\n%s: measured peaks f32 %.4g TFLOP/s, f64 %.4g TFLOP/s, memory "
-        .. "%.4g GB/s"):format(where, limit.f32_flops / 1e12,
-        limit.f64_flops / 1e12, limit.bytes / 1e9))
-    small_operations(where)
-    heading("elementwise on " .. where
-        .. "; expression: sqrt(sin(x) % y + 2) - x / 3")
-    elementwise(where, "f32", n)
-    elementwise(where, "f64", n)
+local function list_points(devices)
+    local points, entries = {}, {}
+    local function add_kind(kind, where, dtype)
+        for _, entry in ipairs(kinds[kind]) do
+            points[#points + 1] = {kind = kind, device = where, dtype = dtype,
+                what = entry.what}
+            entries[kind .. entry.what] = entry
+        end
+    end
+    add_kind("start", "cpu", "")
+    for _, where in ipairs(devices) do
+        add_kind("small", where, "f32")
+        add_kind("elements", where, "f32")
+        add_kind("elements", where, "f64")
+    end
+    return points, entries
 end
 
 local start = clock()
-start_up()
-for _, where in ipairs(options.device and {(device())} or lessons.devices()) do
-    everything_on(where)
-end
+local points, entries = list_points(options.device and {(device())} or
+    lessons.devices())
+figures.run({name = "language", axes = points,
+    group = {"kind", "device", "dtype"},
+    setup = function(p) return operands(p.kind, p.dtype, p.device, COUNT) end,
+    measure = function(p, s) return entries[p.kind .. p.what].work(s) end,
+    bytes = function(p)
+        local streams = entries[p.kind .. p.what].streams
+        return streams and streams * size_of[p.dtype] * COUNT
+    end}, options.seconds, show_group)
 print(("\n%.0f s in all, %g s a figure"):format(clock() - start,
     options.seconds))
 if csv then assert(csv:close()) end

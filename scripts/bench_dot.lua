@@ -2,12 +2,14 @@
 -- products of a matrix with a vector, beside a plain read of the same bytes
 -- and the vendor's kernel; then every target with its verdict.
 --   lumat bench_dot.lua [--quick] [--device D] [--only PATTERN]
---                       [--seconds S] [--csv FILE]
+--                       [--seconds S] [--csv FILE] [--dir D]
 --     --quick     small sizes and short times, to see that everything runs
 --     --device    cpu, cuda, cuda:1; else the GPU if there is one
 --     --only      figures whose "type size kernel" has the Lua pattern
 --     --seconds   how long a held figure repeats its call (0.8)
 --     --csv       also write the figures to FILE
+--     --dir       keep the run in this folder: started again, only what is
+--                 missing is measured
 -- A dot waits for its answer: at small sizes that is most of the time.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local cases, figures = require "cases", require "figures"
@@ -41,121 +43,14 @@ local function bound_of(case, rung, set)
     return {name = name, precision = rung.precision}
 end
 
--- results[dtype .. size][kernel]: seconds, held where it was.
-local results = {}
-
--- --- one shape -----------------------------------------------------------
-
--- The rungs that ran and were right, with run, time and errors.
-local function measure_rungs(case, sets, run_with)
-    local known = cases.reference(case, sets[1].A, sets[1].B)
-    local good = {}
-    for _, rung in ipairs(rungs(case.operation)) do
-        if rung.name == peer_name or
-            figures.wanted(case.dtype, case.label, rung.name) then
-            local ok, C = pcall(cases.run, case, sets[1].A, sets[1].B, nil,
-                rung.name)
-            if not ok then
-                figures.left_out(rung.name, C)
-            else
-                local what, found = cases.judge(case, C, known,
-                    bound_of(case, rung, sets[1]), where)
-                if what then
-                    figures.fails(rung.name, what)
-                else
-                    local run = run_with(rung.name)
-                    good[#good + 1] = {name = rung.name, run = run,
-                        found = found, time = figures.median(run)}
-                end
-            end
-        end
-    end
-    return good
-end
-
-local function show_rungs(case, good)
-    local peer = good[1] and good[1].name == peer_name and good[1]
-    local times = {bytes = case.bytes}
-    results[case.dtype .. " " .. case.label] = times
-    for _, g in ipairs(good) do
-        times[g.name] = g.held or g.time.median
-        figures.show{what = case.what, kernel = g.name, dtype = case.dtype,
-            size = case.label, time = g.time, held = g.held, flops = 0,
-            bytes = case.bytes, error = g.found.error, worst = g.found.worst,
-            peer = peer and (g.held and peer.held or peer.time.median)}
-    end
-end
-
-local reads = {{name = "read (sum)", read = sum},
-    {name = "read (max)", read = max}}
-
--- A plain read of the parts of the sets, by two reductions.
-local function add_reads(good, sets, parts)
-    for _, r in ipairs(reads) do
-        local run = figures.rotating(sets, function(set)
-            for _, part in ipairs(parts) do r.read(set[part]) end
-        end)
-        good[#good + 1] = {name = r.name, run = run, found = {},
-            time = figures.median(run), is_read = true}
-    end
-end
-
--- What targets compare is held; of dot, every rung.
-local function hold(case, good)
-    local runs, held = {}, {}
-    for _, g in ipairs(good) do
-        if case.operation == "dot" or g.is_read or g.name == "auto" or
-            g.name == peer_name then
-            runs[#runs + 1], held[#held + 1] = g.run, g
-        end
-    end
-    for i, seconds in ipairs(figures.held(runs)) do held[i].held = seconds end
-end
-
-local function is_wanted_at_all(case)
-    for _, rung in ipairs(rungs(case.operation)) do
-        if figures.wanted(case.dtype, case.label, rung.name) then
-            return true
-        end
-    end
-end
-
-local function measure(case, sets, run_with, parts)
-    figures.heading(("%s, %s"):format(case.title, case.dtype))
-    local good = measure_rungs(case, sets, run_with)
-    if case.large then
-        add_reads(good, sets, parts)
-        hold(case, good)
-    end
-    show_rungs(case, good)
-end
-
--- --- dot -----------------------------------------------------------------
+-- --- what there is to measure --------------------------------------------
 
 local function dot_case(dtype, power, largest)
     return {operation = "dot", k = 1 << power, dtype = dtype,
         label = "2^" .. power, what = "dot", title = "dot, 2^" .. power,
-        bytes = 2 * element[dtype] * (1 << power), large = power >= largest}
+        bytes = 2 * element[dtype] * (1 << power), large = power >= largest,
+        parts = {"A", "B"}}
 end
-
-local function measure_dots(dtype, powers)
-    local largest = powers[#powers]
-    for _, power in ipairs(powers) do
-        local case = dot_case(dtype, power, largest)
-        if is_wanted_at_all(case) then
-            local sets = cases.sets(case, where)
-            measure(case, sets, function(kernel)
-                local how = {kernel = kernel}
-                return figures.rotating(sets, function(set)
-                    return dot(set.A, set.B, how)
-                end)
-            end, {"A", "B"})
-        end
-        collectgarbage() -- the operands' memory, before the next ones'
-    end
-end
-
--- --- matrix and vector ---------------------------------------------------
 
 local function vector_case(dtype, rows, cols, side)
     local is_left = side == "vector * matrix"
@@ -164,24 +59,140 @@ local function vector_case(dtype, rows, cols, side)
         k = is_left and rows or cols,
         label = ("%s %dx%d"):format(side, rows, cols),
         what = side, title = ("%s, %dx%d"):format(side, rows, cols),
-        bytes = element[dtype] * (rows * cols + rows + cols)}
+        bytes = element[dtype] * (rows * cols + rows + cols),
+        parts = {is_left and "B" or "A"}}
 end
 
-local function measure_vectors(dtype, shapes)
-    for _, s in ipairs(shapes) do
-        for _, side in ipairs{"matrix * vector", "vector * matrix"} do
-            local case = vector_case(dtype, s[1], s[2], side)
-            if is_wanted_at_all(case) then
-                local sets = cases.sets(case, where)
-                measure(case, sets, function(kernel)
-                    return figures.rotating(sets, function(set)
-                        matmul(set.A, set.B, {kernel = kernel, out = set.C})
-                    end)
-                end, {side == "matrix * vector" and "A" or "B"})
-            end
-            collectgarbage()
+-- All cases in order, also by dtype .. " " .. label.
+local function list_cases(powers, vectors)
+    local list = {}
+    local function add(case)
+        list[#list + 1] = case
+        list[case.dtype .. " " .. case.label] = case
+    end
+    for i, dtype in ipairs{"f32", "f64"} do
+        for j, power in ipairs(powers) do
+            if i == 2 and j == #powers then power = power - 1 end -- the same bytes
+            add(dot_case(dtype, power, powers[#powers] - i + 1))
         end
     end
+    for i, dtype in ipairs{"f32", "f64"} do
+        for _, s in ipairs(i == 1 and vectors or {vectors[1]}) do
+            add(vector_case(dtype, s[1], s[2], "matrix * vector"))
+            add(vector_case(dtype, s[1], s[2], "vector * matrix"))
+        end
+    end
+    return list
+end
+
+-- Plain reads of the same bytes, by two reductions.
+local reads = {["read (sum)"] = sum, ["read (max)"] = max}
+
+-- The rungs of a case that are asked for, the vendor's and plain reads beside
+-- them.
+local function points_of(case)
+    local points, is_wanted = {}, false
+    local function add(kernel)
+        points[#points + 1] = {dtype = case.dtype, size = case.label,
+            kernel = kernel}
+    end
+    case.rungs = rungs(case.operation)
+    for _, rung in ipairs(case.rungs) do
+        local own = figures.wanted(case.dtype, case.label, rung.name)
+        is_wanted = is_wanted or own
+        if own or rung.name == peer_name then add(rung.name) end
+        case.rungs[rung.name] = rung
+    end
+    if not is_wanted then return {} end
+    if case.large then
+        add "read (sum)"
+        add "read (max)"
+    end
+    return points
+end
+
+-- --- the experiment ------------------------------------------------------
+
+-- results[dtype .. size][kernel]: seconds, held where it was.
+local results = {}
+
+-- What targets compare is held; of dot, every rung.
+local function is_held(case, kernel)
+    return case.large and (case.operation == "dot" or reads[kernel] or
+        kernel == "auto" or kernel == peer_name)
+end
+
+-- What is timed: a kernel, or a plain read.
+local function work_of(case, kernel, sets)
+    local read, how = reads[kernel], {kernel = kernel}
+    if read then
+        return figures.rotating(sets, function(set)
+            for _, part in ipairs(case.parts) do read(set[part]) end
+        end)
+    elseif case.operation == "dot" then
+        return figures.rotating(sets, function(set)
+            return dot(set.A, set.B, how)
+        end)
+    end
+    return figures.rotating(sets, function(set)
+        matmul(set.A, set.B, {kernel = kernel, out = set.C})
+    end)
+end
+
+local function show_case(case, list)
+    figures.heading(("%s, %s"):format(case.title, case.dtype))
+    local good = figures.good(list)
+    local peer = good[1] and good[1].p.kernel == peer_name and good[1]
+    local times = {bytes = case.bytes}
+    results[case.dtype .. " " .. case.label] = times
+    for _, row in ipairs(good) do
+        times[row.p.kernel] = figures.seconds(row)
+        figures.show{what = case.what, kernel = row.p.kernel,
+            dtype = case.dtype, size = case.label, time = figures.time(row),
+            held = row.held, flops = 0, bytes = case.bytes, error = row.check,
+            worst = row.values and row.values.worst,
+            peer = peer and (row.held and peer.held or peer.median)}
+    end
+end
+
+local function measure_all(list)
+    local points = {}
+    for _, case in ipairs(list) do
+        local own = points_of(case)
+        table.move(own, 1, #own, #points + 1, points)
+    end
+    if #points == 0 then return end
+    local function case_of(p) return list[p.dtype .. " " .. p.size] end
+    figures.run({name = "dots", axes = points, group = {"dtype", "size"},
+        setup = function(p)
+            local sets = cases.sets(case_of(p), where)
+            return {sets = sets,
+                known = cases.reference(case_of(p), sets[1].A, sets[1].B)}
+        end,
+        measure = function(p, s)
+            local case, set = case_of(p), s.sets[1]
+            if not reads[p.kernel] then
+                local ok, C = pcall(cases.run, case, set.A, set.B, nil,
+                    p.kernel)
+                if not ok then return figures.cannot(C) end
+                s.C = C
+            end
+            return work_of(case, p.kernel, s.sets)
+        end,
+        check = function(p, s)
+            local case = case_of(p)
+            if reads[p.kernel] then return true end
+            local what, found = cases.judge(case, s.C, s.known,
+                bound_of(case, case.rungs[p.kernel], s.sets[1]), where)
+            s.C = nil
+            if what then return false, what end
+            return found.error, {worst = found.worst}
+        end,
+        bytes = function(p) return case_of(p).bytes end,
+        hold = function(p)
+            return is_held(case_of(p), p.kernel) and options.seconds
+        end}, options.seconds / 10,
+        function(rows) show_case(case_of(rows[1].p), rows) end)
 end
 
 -- --- targets -------------------------------------------------------------
@@ -234,11 +245,7 @@ if options.quick then
 elseif not options.on_gpu then
     powers, vectors = {10, 12, 14, 16, 18, 20, 22}, {{1024, 1024}}
 end
-measure_dots("f32", powers)
-powers[#powers] = powers[#powers] - 1 -- the same bytes
-measure_dots("f64", powers)
-measure_vectors("f32", vectors)
-measure_vectors("f64", {vectors[1]})
+measure_all(list_cases(powers, vectors))
 set_targets(vectors)
 figures.show_targets()
 figures.finish()

@@ -2,12 +2,14 @@
 -- held rates, shares of the measured peak, errors against double precision,
 -- ratios to the vendor's kernel; then every target with its verdict.
 --   lumat bench_matmul.lua [--quick] [--device D] [--only PATTERN]
---                          [--seconds S] [--csv FILE]
+--                          [--seconds S] [--csv FILE] [--dir D]
 --     --quick     small sizes and short times, to see that everything runs
 --     --device    cpu, cuda, cuda:1; else the GPU if there is one
 --     --only      figures whose "type size kernel" has the Lua pattern
 --     --seconds   how long a held figure repeats its call (0.8)
 --     --csv       also write the figures to FILE
+--     --dir       keep the run in this folder: started again, only what is
+--                 missing is measured
 -- Sizes are n, or m x n x k; elements are uniform in -1 .. 1. A kernel's name
 -- alone counts everything it does, splitting operands too; `ready` finds its
 -- operands already split.
@@ -94,9 +96,6 @@ local function is_held(case, row)
         not case.block)
 end
 
--- results[dtype][shape][row]: seconds a call, held where it was.
-local results = {f32 = {}, f64 = {}}
-
 -- --- one product ---------------------------------------------------------
 
 local function runner(row, sets)
@@ -121,100 +120,107 @@ local function rung_of(row, set)
     end
 end
 
--- Is the result right? Says so when not, or why there is none.
-local function check(case, row, set, known)
-    local ok, C, spilled = pcall(cases.run, case, set.A, set.B, nil,
-        row.kernel)
-    if not ok then
-        figures.left_out(row.label, tostring(C))
-        return nil
-    end
-    local what, found = cases.judge(case, C, known, rung_of(row, set), where)
-    if spilled or what then
-        figures.fails(row.label, spilled or what)
-        return nil
-    end
-    return found
+-- --- the experiment ------------------------------------------------------
+
+-- cases_of[dtype][shape]: what is multiplied, with results[row], the seconds
+-- a call, held where it was. rows[label]: the ladder.
+local cases_of, rows = {f32 = {}, f64 = {}}, rows_of_ladder()
+for _, row in ipairs(rows) do rows[row.label] = row end
+
+local function flops_of(case)
+    return 2.0 * case.m * case.n * case.k
 end
 
--- pace[label]: seconds a flop at the last shape.
-local function is_too_slow(row, flops, pace)
-    local promised = (pace[row.label] or 0) * flops
-    if promised <= patience then return false end
-    figures.left_out(row.label, ("left out: a call promises %.1f s")
-        :format(promised))
-    return true
-end
-
--- The rows of a shape that ran and were right, with run, time and errors.
-local function measure_rows(case, rows, sets, known, pace)
-    local flops, good = 2.0 * case.m * case.n * case.k, {}
+-- The rows of a shape that are asked for, and the vendor's beside them.
+local function points_of(case)
+    local points, is_wanted = {}, false
     for _, row in ipairs(rows) do
-        local is_peer = row.label == peer_name
-        if (is_peer or figures.wanted(case.dtype, case.label, row.label)) and
-            not is_too_slow(row, flops, pace) then
-            local found = check(case, row, sets[1], known)
-            if found then
-                local run = runner(row, sets)
-                local time = figures.median(run)
-                pace[row.label] = time.median / flops
-                good[#good + 1] = {row = row, run = run, time = time,
-                    found = found}
-            end
+        local own = figures.wanted(case.dtype, case.label, row.label)
+        is_wanted = is_wanted or own
+        if own or row.label == peer_name then
+            points[#points + 1] = {dtype = case.dtype, size = case.label,
+                kernel = row.label}
         end
     end
-    return good
+    return is_wanted and points or {}
 end
 
-local function hold_rows(case, good)
-    local runs, held = {}, {}
-    for _, g in ipairs(good) do
-        if is_held(case, g.row) then
-            runs[#runs + 1], held[#held + 1] = g.run, g
+local function all_points()
+    local all = {}
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, case in ipairs(shapes(dtype)) do
+            case.dtype, case.results = dtype, {}
+            cases_of[dtype][case.label] = case
+            table.move(points_of(case), 1, #rows, #all + 1, all)
         end
     end
-    for i, seconds in ipairs(figures.held(runs)) do held[i].held = seconds end
+    return all
 end
 
-local function show_rows(case, good)
-    local peer = good[1] and good[1].row.label == peer_name and good[1]
-    for _, g in ipairs(good) do
-        local from = peer and (g.held and peer.held or peer.time.median)
-        figures.show{what = "matmul", kernel = g.row.label, dtype = case.dtype,
-            size = case.label, time = g.time, held = g.held, peer = from,
-            flops = 2.0 * case.m * case.n * case.k, bytes = 0,
-            error = g.found.error, worst = g.found.worst}
-        case.results[g.row.label] = g.held or g.time.median
+-- pace[dtype .. label]: seconds a flop at the last shape.
+local pace = {}
+
+local function take_pace(row)
+    if row.status == "ok" then
+        pace[row.p.dtype .. row.p.kernel] = row.median / row.flops
     end
 end
 
-local function is_wanted_at_all(case, rows)
-    for _, row in ipairs(rows) do
-        if figures.wanted(case.dtype, case.label, row.label) then
-            return true
-        end
+-- The result that is checked, and what is timed; false and why where the call
+-- is too slow or the kernel not made for this.
+local function begin(p, s, case, row)
+    local promised = (pace[p.dtype .. row.label] or 0) * flops_of(case)
+    if promised > patience then
+        return false, ("left out: a call promises %.1f s"):format(promised)
     end
+    local ok, C, spilled = pcall(cases.run, case, s.sets[1].A, s.sets[1].B,
+        nil, row.kernel)
+    if not ok then return figures.cannot(C) end
+    s.C, s.spilled = C, spilled
+    return runner(row, s.sets)
 end
 
-local function measure_shape(case, rows, pace)
-    if not is_wanted_at_all(case, rows) then return end
+local function show_rows(list)
+    local case = cases_of[list[1].p.dtype][list[1].p.size]
     figures.heading(("%s, %s"):format(case.label, case.dtype))
-    local sets = cases.sets(case, where)
-    local known = cases.reference(case, sets[1].A, sets[1].B)
-    local good = measure_rows(case, rows, sets, known, pace)
-    known = nil
-    hold_rows(case, good)
-    show_rows(case, good)
+    local good = figures.good(list)
+    local peer = good[1] and good[1].p.kernel == peer_name and good[1]
+    for _, row in ipairs(good) do
+        figures.show{what = "matmul", kernel = row.p.kernel, dtype = case.dtype,
+            size = case.label, time = figures.time(row), held = row.held,
+            peer = peer and (row.held and peer.held or peer.median),
+            flops = row.flops, bytes = 0, error = row.check,
+            worst = row.values.worst}
+        case.results[row.p.kernel] = figures.seconds(row)
+    end
 end
 
-local function measure_all(dtype)
-    local rows, pace = rows_of_ladder(), {}
-    for _, case in ipairs(shapes(dtype)) do
-        case.dtype, case.results = dtype, {}
-        results[dtype][case.label] = case.results
-        measure_shape(case, rows, pace)
-        collectgarbage() -- the operands' memory, before the next ones'
-    end
+local function case_of(p) return cases_of[p.dtype][p.size] end
+
+local function measure_products()
+    local points = all_points()
+    if #points == 0 then return end
+    figures.run({name = "products", axes = points, group = {"dtype", "size"},
+        setup = function(p)
+            local case = case_of(p)
+            local sets = cases.sets(case, where)
+            return {sets = sets,
+                known = cases.reference(case, sets[1].A, sets[1].B)}
+        end,
+        measure = function(p, s)
+            return begin(p, s, case_of(p), rows[p.kernel])
+        end,
+        check = function(p, s)
+            local what, found = cases.judge(case_of(p), s.C, s.known,
+                rung_of(rows[p.kernel], s.sets[1]), where)
+            s.C = nil
+            if s.spilled or what then return false, s.spilled or what end
+            return found.error, {worst = found.worst}
+        end,
+        flops = function(p) return flops_of(case_of(p)) end,
+        hold = function(p)
+            return is_held(case_of(p), rows[p.kernel]) and options.seconds
+        end}, options.seconds / 10, show_rows, take_pace)
 end
 
 -- --- rates at a glance ---------------------------------------------------
@@ -232,8 +238,8 @@ end
 local function rate_table(dtype)
     local list = {}
     for _, case in ipairs(shapes(dtype)) do
-        if next(results[dtype][case.label] or {}) then
-            list[#list + 1] = case
+        if next(cases_of[dtype][case.label].results) then
+            list[#list + 1] = cases_of[dtype][case.label]
         end
     end
     local scale, unit = 1e9, " GFLOP/s"
@@ -241,11 +247,11 @@ local function rate_table(dtype)
     for first = 1, #list, ACROSS do
         print("")
         table_line(dtype .. unit, list, first, function(c) return c.label end)
-        for _, row in ipairs(rows_of_ladder()) do
+        for _, row in ipairs(rows) do
             table_line(row.label, list, first, function(c)
-                local seconds = results[dtype][c.label][row.label]
+                local seconds = c.results[row.label]
                 return seconds and ("%.4g"):format(
-                    2.0 * c.m * c.n * c.k / seconds / scale) or ""
+                    flops_of(c) / seconds / scale) or ""
             end)
         end
     end
@@ -294,23 +300,23 @@ local function note_errors(case, ours, theirs)
 end
 
 -- Where split16 refuses, the rung that auto takes instead counts.
-local function compare_errors(case)
-    local A, B = cases.operands(case, where)
-    local known = cases.reference(case, A, B)
-    local found = {}
-    for i, kernel in ipairs{"split16", "cublas"} do
-        local ok, C = pcall(cases.run, case, A, B, nil, kernel)
-        if not ok then C = cases.run(case, A, B, nil, "auto") end
-        found[i] = cases.errors(case, C, known, 1)
-    end
-    local ours, theirs = found[1], found[2]
-    note_errors(case, ours, theirs)
+local function errors_of(s, kernel)
+    local ok, C = pcall(cases.run, s.case, s.A, s.B, nil, kernel)
+    if not ok then C = cases.run(s.case, s.A, s.B, nil, "auto") end
+    return cases.errors(s.case, C, s.known, 1)
+end
+
+-- The rows of split16 and of the vendor's kernel for the same operands.
+local function show_errors(pair)
+    if #figures.good(pair) < 2 then return end
+    local p, ours, theirs = pair[1].p, pair[1].values, pair[2].values
+    note_errors(p, ours, theirs)
     print(("  %-10s %6d %6d %6d %11.2e %9.2e %6.2f %11.2e %9.2e %6.2f"):format(
-        case.data, case.m, case.n, case.k, ours.error, theirs.error,
+        p.data, p.m, p.n, p.k, ours.error, theirs.error,
         quotient(ours.error, theirs.error), ours.worst, theirs.worst,
         quotient(ours.worst, theirs.worst)))
     figures.record{what = "error", kernel = "split16", dtype = "f32",
-        size = ("%dx%dx%d %s"):format(case.m, case.n, case.k, case.data),
+        size = ("%dx%dx%d %s"):format(p.m, p.n, p.k, p.data),
         error = ours.error, worst = ours.worst,
         ratio = quotient(ours.error, theirs.error)}
 end
@@ -324,6 +330,22 @@ local function has_kernel(name)
     return false
 end
 
+local function error_points()
+    local points = {}
+    for _, data in ipairs(cases.data) do
+        for _, shape in ipairs(error_shapes()) do
+            local is_few = shape.k == 256 or shape.k == 4096
+            if not data.special and (not data.exact or is_few) then
+                for _, kernel in ipairs{"split16", "cublas"} do
+                    points[#points + 1] = {m = shape.m, n = shape.n,
+                        k = shape.k, data = data.name, kernel = kernel}
+                end
+            end
+        end
+    end
+    return points
+end
+
 local function measure_errors()
     if options.quick or not (has_kernel "split16" and has_kernel "cublas") or
         not figures.wanted("f32", "errors", "split16") then
@@ -333,23 +355,28 @@ local function measure_errors()
         .. "largest |e| / (|A||B|)")
     print(("  %-10s %6s %6s %6s %11s %9s %6s %11s %9s %6s"):format("data", "m",
         "n", "k", "split16", "cublas", "ratio", "worst", "cublas", "ratio"))
-    for _, data in ipairs(cases.data) do
-        for _, shape in ipairs(error_shapes()) do
-            local is_few = shape.k == 256 or shape.k == 4096
-            if not data.special and (not data.exact or is_few) then
-                compare_errors{m = shape.m, n = shape.n, k = shape.k,
-                    dtype = "f32", data = data.name}
-                collectgarbage()
-            end
-        end
-    end
+    figures.run({name = "errors", axes = error_points(),
+        group = {"data", "m", "n", "k"}, warmup = 0, repeats = 1,
+        setup = function(p)
+            local case = {m = p.m, n = p.n, k = p.k, dtype = "f32",
+                data = p.data}
+            local A, B = cases.operands(case, where)
+            return {case = case, A = A, B = B,
+                known = cases.reference(case, A, B)}
+        end,
+        measure = function(p, s)
+            local start = clock()
+            local found = errors_of(s, p.kernel)
+            return clock() - start, {error = found.error, worst = found.worst}
+        end}, 0, show_errors)
 end
 
 -- --- targets -------------------------------------------------------------
 
 -- How many times as fast as the other one; nil where one was not measured.
 local function ratio(dtype, size, row, other)
-    local r = results[dtype][size] or {}
+    local case = cases_of[dtype][size]
+    local r = case and case.results or {}
     return r[row] and r[other] and r[other] / r[row]
 end
 
@@ -364,7 +391,8 @@ end
 
 -- The rate at an odd size as a share of that at the even one beside it.
 local function odd_size(odd, even)
-    local a, b = results.f32[odd], results.f32[even]
+    local a, b = cases_of.f32[odd], cases_of.f32[even]
+    a, b = a and a.results, b and b.results
     local n = tonumber(odd:match("%d+"))
     local value = a and b and a.split16 and b.split16 and
         (n / tonumber(even)) ^ 3 * b.split16 / a.split16
@@ -408,8 +436,7 @@ local function set_targets()
     against("f64", {1024, 2048, 4096, 8192}, "dmma", "cublas", 0.85, 1.0)
 end
 
-measure_all "f32"
-measure_all "f64"
+measure_products()
 measure_errors()
 rate_table "f32"
 rate_table "f64"

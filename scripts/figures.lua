@@ -1,14 +1,16 @@
--- What the benchmarks of dot and matmul share: options, medians and held
--- times, the table and the CSV file, targets and their verdicts.
+-- What the benchmarks share: options, their experiments, the table and the CSV
+-- file, targets and their verdicts.
 local figures = {failures = 0, targets = {}}
 
 -- --- options -------------------------------------------------------------
 
-local takes_value = {seconds = true, device = true, csv = true, only = true}
+local takes_value = {seconds = true, device = true, csv = true, only = true,
+    dir = true}
 
 local function usage(name, problem)
     io.stderr:write(name, ": ", problem, "\nusage: lumat ", name, ".lua ",
-        "[--quick] [--device D] [--only PATTERN] [--seconds S] [--csv FILE]\n")
+        "[--quick] [--device D] [--only PATTERN] [--seconds S] [--csv FILE] ",
+        "[--dir D]\n")
     os.exit(2)
 end
 
@@ -80,37 +82,75 @@ function figures.wanted(...)
     return is_wanted
 end
 
--- --- time ----------------------------------------------------------------
+-- --- experiments ---------------------------------------------------------
 
--- The median seconds of f, with low and high.
-function figures.median(f)
-    local options = figures.options
-    return bench(f, {seconds = options.seconds / 10, least = 3,
-        device = options.device})
+-- The quartiles and the median of a row's samples.
+function figures.time(row)
+    local sorted = table.move(row.samples, 1, #row.samples, 1, {})
+    table.sort(sorted)
+    return {median = row.median, low = sorted[1 + #sorted // 4],
+        high = sorted[#sorted - #sorted // 4]}
 end
 
-local function timed_calls(f, count)
-    return (timed(function()
-        for _ = 1, count do f() end
-    end, figures.options.device))
+-- Seconds of a row that count: held ones where there are any.
+function figures.seconds(row)
+    return row.held or row.median
 end
 
--- Seconds a call of each of the functions when it is repeated without pause,
--- as long as the power limit needs to show; one after the other, twice, so
--- that ratios are of one time and one temperature.
-function figures.held(list)
-    local half, sums = figures.options.seconds / 2, {}
-    for round = 1, 2 do
-        for i, f in ipairs(list) do
-            f()
-            local few = timed_calls(f, 3) / 3
-            timed_calls(f, math.ceil(half / 4 / few))
-            local count = math.max(2, math.ceil(half / few))
-            sums[i] = (sums[i] or 0) + timed_calls(f, count) / count
+-- Runs the experiment and calls show(rows) for the points of each group, as
+-- soon as all of them have their rows. Those that a run directory has already
+-- are shown again. each(row), if any, is called for each row before.
+function figures.run(spec, seconds, show, each)
+    local dir, groups, place = figures.options.dir, {}, {}
+    spec.dir = dir and dir .. "/" .. spec.name or false
+    spec.stop = function(samples, spent)
+        return #samples >= 3 and spent > seconds
+    end
+    local function names_of(p)
+        local words = {}
+        for i, name in ipairs(spec.group) do words[i] = tostring(p[name]) end
+        return table.concat(words, " "), p.kernel or p.what
+    end
+    for _, p in ipairs(spec.axes) do
+        local group, own = names_of(p)
+        groups[group] = groups[group] or {left = 0}
+        groups[group].left = groups[group].left + 1
+        place[group .. "\n" .. own] = groups[group].left
+    end
+    local function take(row)
+        local name, own = names_of(row.p)
+        local group = groups[name]
+        group[place[name .. "\n" .. own]] = row
+        group.left = group.left - 1
+        if each then each(row) end
+        if group.left == 0 then show(group) end
+    end
+    local e = experiment(spec)
+    for _, row in ipairs(e:results()) do take(row) end
+    e:run{quiet = true, order = "given", each = take}
+    return e
+end
+
+-- What a measure returns of a kernel that an error says is not made for this.
+function figures.cannot(problem)
+    problem = tostring(problem)
+    if problem:find("interrupted", 1, true) then error(problem, 0) end
+    return false, problem
+end
+
+-- Says what of the rows was left out or was wrong; the others.
+function figures.good(rows)
+    local good = {}
+    for _, row in ipairs(rows) do
+        if row.status == "ok" then
+            good[#good + 1] = row
+        elseif row.status == "skipped" then
+            figures.left_out(row.p.kernel, row.message)
+        else
+            figures.fails(row.p.kernel, (row.message:gsub("^check: ", "")))
         end
     end
-    for i = 1, #sums do sums[i] = sums[i] / 2 end
-    return sums
+    return good
 end
 
 -- Takes the next of the sets at each call, so that no cache holds them all.
@@ -158,7 +198,7 @@ local function time_text(seconds)
     return ("%8.4g s "):format(seconds)
 end
 
--- A figure: kernel, dtype, size, time (a bench), held, flops, bytes, error,
+-- A figure: kernel, dtype, size, time (median, low, high), held, flops, bytes, error,
 -- worst, peer (seconds of the vendor's). Held times count where there are
 -- any. The share of a kernel of tensor cores may exceed 100 %: the peak is
 -- that of plain multiply-adds.

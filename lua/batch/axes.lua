@@ -255,67 +255,27 @@ function axes.product(given)
     return setmetatable({rows = rows, names = names}, joint)
 end
 
--- --- random samples -------------------------------------------------------
-
--- SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number
--- generators, 2014): numbers from 0 up to 1, the same on every machine.
-local function generator(seed)
-    local state = seed
-    return function()
-        state = state + 0x9E3779B97F4A7C15
-        local z = state
-        z = (z ~ z >> 30) * 0xBF58476D1CE4E5B9
-        z = (z ~ z >> 27) * 0x94D049BB133111EB
-        return ((z ~ z >> 31) >> 11) * 2.0 ^ -53
-    end
-end
-
--- `count` different ones of a list.
-local function choose(what, count, list, u)
-    local rest, chosen = {}, {}
-    for i, value in ipairs(list_of(what, "list", list)) do rest[i] = value end
-    if count > #rest then
-        fail(what, "%d of %d values cannot all be different", count, #rest)
-    end
-    for i = 1, count do
-        local k = i + floor(u() * (#rest - i + 1))
-        rest[i], rest[k] = rest[k], rest[i]
-        chosen[i] = rest[i]
-    end
-    return chosen
-end
-
-local function joint_of(what, rows)
-    local names = sorted_keys(rows[1])
-    for i, row in ipairs(rows) do
-        local own = type(row) == "table" and sorted_keys(row) or {}
+-- The axis of several parameters that a list of tables is.
+local function joint_of(what, kind, list)
+    local names, rows = sorted_keys(list[1]), {}
+    for i, given in ipairs(list) do
+        local own = type(given) == "table" and sorted_keys(given) or {}
         if concat(own, " ") ~= concat(names, " ") then
-            fail(what, "sample %d has the parameters %s, the first one %s", i,
-                concat(own, " "), concat(names, " "))
+            fail(what, "%s %d has the parameters %s, the first one %s", kind,
+                i, concat(own, " "), concat(names, " "))
         end
+        rows[i] = {}
         for _, name in ipairs(names) do
             check_name(what, name)
-            row[name] = check_value(what, name, row[name])
+            rows[i][name] = check_value(what, name, given[name])
         end
     end
     return setmetatable({rows = rows, names = names}, joint)
 end
 
--- random(count, list or function [, seed]): samples of a list, or what the
--- function makes of u, which gives numbers from 0 up to 1.
-function axes.random(count, source, seed)
-    local what = "experiment.random"
-    count, seed = check_count(what, count), seed or 1
-    if math_type(tidy(seed)) ~= "integer" then
-        fail(what, "the seed is %s, expected a whole number", brief(seed))
-    end
-    local u = generator(tidy(seed))
-    if type(source) ~= "function" then return choose(what, count, source, u) end
-    local list = {}
-    for i = 1, count do list[i] = source(u) end
-    if type(list[1]) == "table" then return joint_of(what, list) end
-    return list
-end
+-- What experiment.random needs of this.
+axes.parts = {check_count = check_count, joint_of = joint_of,
+    list_of = list_of, tidy = tidy}
 
 -- --- points ---------------------------------------------------------------
 
@@ -347,7 +307,11 @@ function axes.points(spec)
     if type(spec.axes) ~= "table" or next(spec.axes) == nil then
         fail(what, "has no axes: axes = {n = pow2(6, 9)} makes four points")
     end
-    local given = is_joint(spec.axes) and {spec.axes} or spec.axes
+    local given = spec.axes
+    if type(given[1]) == "table" and not is_joint(given[1]) then
+        given = joint_of(what, "point", given) -- the points themselves
+    end
+    if is_joint(given) then given = {given} end
     local rows, names = multiply(what, in_order(what, given, spec.order))
     local fixed = {}
     for name, value in pairs(spec.fixed or {}) do

@@ -81,13 +81,6 @@ local function natural_x(source, rows)
     return best
 end
 
-local function has(rows, name)
-    for _, row in ipairs(rows) do
-        if columns.is_good(row) and columns.get(row, name) then return true end
-    end
-    return false
-end
-
 local function checked(source, rows, options)
     local o = {}
     for name, value in next, options do o[name] = value end
@@ -109,7 +102,7 @@ local function checked(source, rows, options)
         sources.check_axis("plot", "y", source, o.y)
         columns.check_name("plot", "value", source, o.value)
     else
-        o.y = o.y or has(rows, "rate") and "rate" or "median"
+        o.y = o.y or columns.has(rows, "rate") and "rate" or "median"
         columns.check_name("plot", "x", source, o.x)
         columns.check_name("plot", "y", source, o.y)
         o.y = columns.one_rate(rows, o.y)

@@ -90,6 +90,13 @@ local figures = {
         return row.median and row.median > 0 and
             (row.high - row.low) / row.median or nil
     end},
+    held = {kind = "time", better = "low", of = function(row)
+        return row.held
+    end},
+    held_rate = {kind = "rate", better = "high", of = function(row)
+        local work = work_of(row)
+        return work and row.held and row.held > 0 and work / row.held or nil
+    end},
     samples = {kind = "number", of = function(row)
         return row.samples and #row.samples
     end},
@@ -113,8 +120,8 @@ function columns.one_rate(rows, name)
 end
 
 local titles = {median = "time", check = "error", flops_rate = "rate",
-    gflops = "GFLOP/s", tflops = "TFLOP/s", gbs = "GB/s",
-    share = "share of peak", width = "interval", seconds = "seconds spent"}
+    held_rate = "held rate", gflops = "GFLOP/s", tflops = "TFLOP/s",
+    gbs = "GB/s", share = "share of peak", width = "interval", seconds = "seconds spent"}
 
 function columns.title(name)
     return type(name) == "function" and "value" or titles[name] or name
@@ -136,6 +143,14 @@ function columns.get(row, name, stat)
     return other(row, name)
 end
 
+-- Has any row the figure?
+function columns.has(rows, name)
+    for _, row in ipairs(rows) do
+        if is_good(row) and columns.get(row, name) ~= nil then return true end
+    end
+    return false
+end
+
 function columns.kind(name)
     local figure = figures[name]
     return figure and figure.kind or "number", figure and figure.better
@@ -150,8 +165,8 @@ function columns.names(source)
     end
     for _, axis in ipairs(source.axes) do add(axis) end
     for _, name in ipairs{"median", "time", "low", "high", "rate", "gflops",
-        "tflops", "gbs", "share", "check", "error", "width", "samples",
-        "seconds", "status"} do
+        "tflops", "gbs", "held", "held_rate", "share", "check", "error",
+        "width", "samples", "seconds", "status"} do
         add(name)
     end
     for _, row in ipairs(source.rows) do

@@ -2,19 +2,20 @@
 -- of them.
 local journal = require "lumat.journal"
 local checks = require "lumat.checks"
-local axes, bar = require "lumat.axes", require "lumat.bar"
+local axes = require "lumat.axes"
 local environment = require "lumat.environment"
 local fields, identity = require "lumat.fields", require "lumat.identity"
+local plan_of, units = require "lumat.plan", require "lumat.units"
 local runner, workers = require "lumat.runner", require "lumat.workers"
 local store_of = require "lumat.store"
 local path_of = require "lumat.texts".path
 local fail, brief = checks.fail, checks.brief
-local copied, plural = fields.copied, fields.plural
-local _G, ipairs, next, pairs, pcall = _G, ipairs, next, pairs, pcall
+local copied = fields.copied
+local _G, ipairs, pairs, pcall = _G, ipairs, pairs, pcall
 local package, rawget, require, setmetatable = package, rawget, require,
     setmetatable
 local tostring, type, utf8 = tostring, type, utf8
-local concat, sort = table.concat, table.sort
+local sort = table.sort
 local find, format, gsub = string.find, string.format, string.gsub
 local huge, open_file = math.huge, io.open
 local definition, methods = {}, {}
@@ -22,11 +23,12 @@ local definition, methods = {}, {}
 -- --- the description ------------------------------------------------------
 
 local known_fields = {name = "string", axes = "table", measure = "function",
-    dir = "string", where = "function", fixed = "table", setup = "function",
+    dir = "string boolean", where = "function", fixed = "table", setup = "function",
     check = "function", flops = "function number", bytes = "function number",
     cost = "function number", repeats = "number", stop = "table function number",
     warmup = "number", cold = "boolean function", timeout = "number",
-    order = "table", version = "number string", title = "string"}
+    order = "table", version = "number string", title = "string",
+    group = "table string boolean", hold = "function number"}
 
 local function check_name(name)
     if not name then
@@ -46,8 +48,12 @@ local function check_spec(spec)
     check_name(spec.name)
     if not spec.measure then
         fail("experiment", "%s has no measure = function(p) … end", spec.name)
-    elseif spec.dir == "" then
-        fail("experiment", "dir is empty")
+    elseif spec.dir == "" or spec.dir == true then
+        fail("experiment", "dir is %s, expected the name of a folder, or " ..
+            "false to keep nothing", brief(spec.dir))
+    elseif spec.group == true then
+        fail("experiment", "group is true: the names of axes are expected, " ..
+            "or false")
     elseif spec.timeout and not (spec.timeout > 0 and spec.timeout < huge) then
         fail("experiment", "timeout is %s, expected seconds above 0",
             brief(spec.timeout))
@@ -127,10 +133,12 @@ end
 function definition.define(spec)
     check_spec(spec)
     local points, names, left_out = axes.points(spec)
-    local e = {name = spec.name, dir = path_of(spec.dir or "runs/" .. spec.name),
-        axes = names, spec = spec, list = list_points(spec, points),
+    local e = {name = spec.name, axes = names,
+        dir = spec.dir ~= false and path_of(spec.dir or "runs/" .. spec.name),
+        spec = spec, list = list_points(spec, points),
         values = values_of(names, points), left_out = left_out,
         code = identity.code(spec, journal.version), script = script_text()}
+    units.shared(spec, names) -- says what is wrong with `group`
     e.rank = workers.rank()
     e.silent = e.rank ~= nil and e.rank.rank > 0
     if e.silent then journal.mute() end
@@ -141,9 +149,9 @@ end
 -- points with their keys.
 local function refresh(e)
     local store = rawget(e, "store")
-    if store then
+    if store and e.dir then
         store:refresh()
-    elseif store_of.exists(e.dir) then
+    elseif e.dir and store_of.exists(e.dir) then
         store = store_of.open(e.dir, e.name)
         e.store = store
     end
@@ -238,98 +246,14 @@ function definition.open(dir)
         code = {hash = start.code, parts = known.parts}}, experiment)
 end
 
--- --- the plan -------------------------------------------------------------
-
--- How many stale rows are of points that there are now.
-local function stale_points(e, store)
-    local by_point, count = {}, 0
-    local codes = store and store:stale(e.code.hash)
-    if not codes then return {}, 0 end
-    for _, row in pairs(store.rows) do
-        if codes[row.code] and not store:is_dropped(row) then
-            by_point[identity.canonical(row.p)] = row
-        end
-    end
-    for _, point in ipairs(e.list) do
-        if by_point[identity.canonical(point.p)] then count = count + 1 end
-    end
-    return by_point, count
-end
-
-local function status_of(point, store, stale)
-    local row = point.row or store and store:row(point.keys)
-    if row then return row.status, row end
-    return stale[identity.canonical(point.p)] and "stale" or "to do"
-end
-
-local function predicted(e, store)
-    local model, left, count = bar.model(), 0, 0
-    for _, point in ipairs(e.list) do
-        local row = point.row or store and store:row(point.keys)
-        if row and row.seconds and row.seconds > 0 then
-            model:add(point.cost, row.seconds)
-        elseif not row then
-            left, count = left + point.cost, count + 1
-        end
-    end
-    return count > 0 and model:predict(count, left) or nil
-end
-
-local function headline(e, counts, seconds)
-    local parts = {}
-    for _, status in ipairs{"ok", "failed", "crashed", "timeout", "stale",
-        "to do"} do
-        if counts[status] then
-            parts[#parts + 1] = format("%d %s", counts[status],
-                status == "ok" and "done" or status)
-        end
-    end
-    return format("%s: %s%s in %s: %s%s", e.name, plural(#e.list, "point"),
-        e.left_out > 0 and format(" (%d left out)", e.left_out) or "", e.dir,
-        concat(parts, ", "), seconds and ", about " .. bar.clock_text(seconds) ..
-        " to go" or "")
-end
-
-local PLANNED = 40 -- lines of a plan that are shown
-
-local function plan_text(e, plan, counts, seconds)
-    local lines = {headline(e, counts, seconds)}
-    for i, item in ipairs(plan) do
-        if i > PLANNED then
-            lines[#lines + 1] = format("  … %d more", #plan - PLANNED)
-            break
-        end
-        lines[#lines + 1] = format("  %-8s %s%s", item.status,
-            axes.name_point(item.p, e.axes),
-            item.message and "  " .. gsub(item.message, "%s+", " ") or "")
-    end
-    return concat(lines, "\n")
-end
-
--- A list of {p, status, cost, message}, which shows itself.
-function methods.plan(e)
-    local store = refresh(e)
-    local stale, plan, counts = stale_points(e, store), {}, {}
-    for i, point in ipairs(e.list) do
-        local status, row = status_of(point, store, stale)
-        counts[status] = (counts[status] or 0) + 1
-        plan[i] = {p = copied(point.p), status = status, cost = point.cost,
-            message = row and row.message}
-    end
-    local seconds = predicted(e, store)
-    return checks.shown(plan, plan_text(e, plan, counts, seconds))
-end
-
 function experiment.__tostring(e)
     local ok, store = pcall(refresh, e)
-    local counts = {}
-    if not ok then return format("%s: %s", e.name, tostring(store)) end
-    local stale = stale_points(e, store)
-    for _, point in ipairs(e.list) do
-        local status = status_of(point, store, stale)
-        counts[status] = (counts[status] or 0) + 1
-    end
-    return headline(e, counts)
+    return ok and plan_of.headline(e, store) or
+        format("%s: %s", e.name, tostring(store))
+end
+
+function methods.plan(e)
+    return plan_of.of(e, refresh(e))
 end
 
 function methods.run(e, options)

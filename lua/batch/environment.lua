@@ -89,6 +89,7 @@ end
 
 -- The environments of a run directory, by number.
 function environment.list(store)
+    if store.environments then return store.environments end
     local list = {}
     while true do
         local file = open(format("%s/env-%d.json", store.dir, #list + 1), "rb")

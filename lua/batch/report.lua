@@ -128,15 +128,6 @@ end
 
 -- --- plots ------------------------------------------------------------------
 
-local function has(rows, name)
-    for _, row in ipairs(rows) do
-        if columns.is_good(row) and columns.get(row, name) ~= nil then
-            return true
-        end
-    end
-    return false
-end
-
 -- Axes whose values are all numbers, three or more of them.
 local function wide_axes(source, rows)
     local list = {}
@@ -154,11 +145,11 @@ end
 -- Those drawn when none are asked for.
 local function natural_plots(source, rows)
     local list, wide = {}, wide_axes(source, rows)
-    local figure = has(rows, "rate") and "rate" or "median"
+    local figure = columns.has(rows, "rate") and "rate" or "median"
     list[1] = {y = figure}
     if figure == "rate" then list[2] = {y = "median"} end
-    if has(rows, "check") then list[#list + 1] = {y = "check"} end
-    if has(rows, "flops_rate") and has(rows, "gbs") then
+    if columns.has(rows, "check") then list[#list + 1] = {y = "check"} end
+    if columns.has(rows, "flops_rate") and columns.has(rows, "gbs") then
         list[#list + 1] = {kind = "roofline"}
     end
     if #wide >= 2 then
@@ -217,7 +208,7 @@ local function figure_columns(source, rows)
             (columns.is_wide(row) and "~" or "")
     end}
     local function add(title, name, write)
-        if not has(rows, name) then return end
+        if not columns.has(rows, name) then return end
         list[#list + 1] = {title, function(row)
             local value = columns.get(row, name)
             return value ~= nil and write(value, row) or ""

@@ -1,37 +1,32 @@
--- Running the points of an experiment: claiming one, measuring it, writing its
--- row, until none is left that this process may claim.
---
--- A claim is KEY.N in the folder of claims, N - 1 being how many workers had
--- the point before and are gone. Whoever finds the holder of the highest
--- number gone links the next number, which one process alone can; then it
--- looks whether what it judged is still there, and whether the point was done
--- meanwhile. Lower numbers are taken away first, one's own last.
+-- Running the points of an experiment: claiming a unit of them, measuring it,
+-- writing a row for each of its points when that is done, until none is left
+-- that this process may claim.
 local library = ...
 local journal = require "lumat.journal"
 local checks = require "lumat.checks"
 local axes, bar = require "lumat.axes", require "lumat.bar"
-local identity = require "lumat.identity"
+local claiming, identity = require "lumat.claiming", require "lumat.identity"
+local copied = require("lumat.fields").copied
+local progress, units = require "lumat.progress", require "lumat.units"
 local store_of = require "lumat.store"
 local fail = checks.fail
-local getenv, time = os.getenv, os.time
-local error, ipairs, next, pairs, pcall = error, ipairs, next, pairs, pcall
-local tonumber, tostring = tonumber, tostring
+local time = os.time
+local collectgarbage, error, ipairs, pairs, pcall = collectgarbage, error,
+    ipairs, pairs, pcall
+local tostring = tostring
 local find, format, match, sub = string.find, string.format, string.match,
     string.sub
-local floor, larger, smaller = math.floor, math.max, math.min
-local sort = table.sort
+local floor, smaller = math.floor, math.min
 local runner = {}
 
 -- A point is crashed when so many workers ended by a fault of their own at it
--- or, which says less of the point, were killed.
+-- or, which says less of the point, were killed. A group's points are done
+-- each one alone, to know which it is, after one or two.
 local FAULTS, DEATHS = 2, 20
+local GROUP_FAULTS, GROUP_DEATHS = 1, 2
 local signals = {["4"] = "illegal instruction", ["6"] = "abort",
     ["7"] = "bus error", ["8"] = "arithmetic fault",
     ["11"] = "segmentation fault"}
-
-local function lease()
-    return tonumber(getenv("LUMAT_LEASE") or "") or 30
-end
 
 -- The keys of points for the codes that count.
 function runner.set_keys(list, codes)
@@ -43,170 +38,7 @@ function runner.set_keys(list, codes)
     end
 end
 
--- --- which points ---------------------------------------------------------
-
--- Of a failed point of an earlier round something is left to do.
-local function is_done(run, point)
-    local row = run.store:row(point.keys)
-    if not row then return false end
-    return row.status == "ok" or (row.round or 0) >= run.store.round, row
-end
-
--- How many points are done, how many of these failed; and what the others
--- cost together.
-function runner.count(run)
-    local done, failed, cost = 0, 0, 0
-    for _, point in ipairs(run.points) do
-        local is, row = is_done(run, point)
-        if is then
-            done = done + 1
-            if row.status ~= "ok" then failed = failed + 1 end
-        else
-            cost = cost + point.cost
-        end
-    end
-    return done, failed, cost
-end
-
-local orders = {
-    given = function(a, b) return a.index < b.index end,
-    -- by key: as if shuffled, and always the same
-    interleaved = function(a, b) return a.keys[1] < b.keys[1] end,
-    longest = function(a, b)
-        if a.cost ~= b.cost then return a.cost > b.cost end
-        return a.keys[1] < b.keys[1]
-    end,
-}
-
--- The points of this run in the order in which they are claimed.
-local function in_order(run)
-    local list = {}
-    for i, point in ipairs(run.points) do list[i] = point end
-    sort(list, orders[run.order])
-    return list
-end
-
--- --- progress -------------------------------------------------------------
-
--- What a row says in half a line.
-local function told(row, names)
-    local name = axes.name_point(row.p, names)
-    if row.status ~= "ok" then
-        return format("%s %s: %s", name, row.status, tostring(row.message))
-    end
-    return row.median and name .. ": " .. bar.seconds_text(row.median) or name
-end
-
--- Adds the rows that came since to the cost model.
-local function learn(run)
-    for _, point in ipairs(run.points) do
-        local row = not point.learnt and run.store:row(point.keys)
-        if row then
-            point.learnt = true
-            if row.seconds and row.seconds > 0 then
-                run.model:add(point.cost, row.seconds)
-            end
-        end
-    end
-end
-
-local function show(run, hands)
-    if not run.bar:is_due() then return end
-    local start = library.clock()
-    run.store:refresh()
-    local done, failed, cost = runner.count(run)
-    local total, last = #run.points, run.store.last
-    learn(run)
-    local left = run.model:predict(total - done, cost)
-    run.bar:show{done = done, failed = failed, total = total,
-        left = left and left / larger(1, hands),
-        last = last and last ~= run.first_last and told(last, run.names) or nil}
-    run.bar.took = library.clock() - start
-end
-runner.show = show
-
--- --- claims ---------------------------------------------------------------
-
--- Is the worker whose claim was looked at gone? Its process is not there any
--- more, or nothing was heard of it, by this process's own clock, for the time
--- of a lease.
-local function is_gone(run, path, owner, inode, stamp)
-    if owner then
-        local alive = journal.is_alive(owner.machine, owner.pid, owner.start)
-        if alive == false then return true end
-    end
-    local seen, now = run.seen[path], library.clock()
-    if not seen or seen.inode ~= inode or seen.stamp ~= stamp then
-        run.seen[path] = {inode = inode, stamp = stamp, since = now}
-        return false
-    end
-    return now - seen.since > run.lease
-end
-
--- The highest number of a claim that is there, from n on.
-local function highest(run, key, n)
-    while journal.look(format("%s/%s.%d", run.claims, key, n + 1)) do
-        n = n + 1
-    end
-    return n
-end
-
-local function drop_claim(run, worker, claim)
-    for n = 1, claim.number do
-        worker:drop(format("%s.%d", claim.key, n))
-    end
-end
-
-local function still_there(run, judged)
-    local _, inode = journal.look(judged.path)
-    return inode == judged.inode
-end
-
--- Tries to claim the key: {key, number, from: the owner it was taken from},
--- or nil and whose it is.
-local function claim(run, worker, key)
-    local n, judged = 1, nil
-    while true do
-        local name = format("%s.%d", key, n)
-        local mine, why = worker:take(name)
-        if mine == nil then run.store:cannot_write(why) end
-        if mine then
-            if highest(run, key, n) > n or
-                (judged and not still_there(run, judged)) then
-                worker:drop(name)
-                return nil
-            end
-            return {key = key, number = n, from = judged and judged.owner}
-        end
-        n = highest(run, key, n)
-        local path = format("%s/%s.%d", run.claims, key, n)
-        local text, inode, stamp = journal.look(path)
-        if not text then return nil end
-        local owner = store_of.owner(text)
-        if not is_gone(run, path, owner, inode, stamp) then
-            return nil, owner
-        end
-        judged = {path = path, inode = inode,
-            owner = owner or {name = "unknown-" .. inode}}
-        n = n + 1
-    end
-end
-
--- Does the claim still count? A machine that slept longer than the lease may
--- have lost it.
-local function is_mine(run, worker, claim)
-    return worker:has(format("%s.%d", claim.key, claim.number)) and
-        highest(run, claim.key, claim.number) == claim.number
-end
-
--- --- rows -----------------------------------------------------------------
-
-local function finish(run, point, row)
-    row.key, row.p, row.code = point.keys[1], point.p, run.code.hash
-    row.gen, row.round = run.store.generation, run.store.round
-    row.env, row.worker, row.time = run.env, run.id, time()
-    return row
-end
+-- --- deaths ---------------------------------------------------------------
 
 -- What the worker died of: its own word, or what may be known without.
 local function cause_of(owner)
@@ -216,24 +48,41 @@ local function cause_of(owner)
         "out of memory" or "unknown"
 end
 
--- Writes down that a worker died at the point, and what of; the row of a
--- point that is given up.
-local function note_death(run, point, owner)
-    local store, key = run.store, point.keys[1]
-    local note = {note = "died", key = key, worker = owner.name,
+-- Writes down that a worker died at the unit, and what of.
+local function note_death(run, unit, owner)
+    local store = run.store
+    local note = {note = "died", key = unit.key, worker = owner.name,
         cause = cause_of(owner), gen = store.generation,
         round = store.round}
     store:append(note)
     store:take_in(note)
+    return note
+end
+
+-- How many workers died at the unit by a fault of their own, how many in all,
+-- and a cause of the former.
+local function deaths_at(run, unit)
+    local store = run.store
     local faults, deaths, cause = 0, 0, nil
-    for _, other in pairs(store.died[key]) do
-        if other.gen == store.generation and other.round == store.round then
+    for _, note in pairs(store.died[unit.key] or {}) do
+        if note.gen == store.generation and note.round == store.round then
             deaths = deaths + 1
-            if other.cause ~= "unknown" then
-                faults, cause = faults + 1, other.cause
+            if note.cause ~= "unknown" then
+                faults, cause = faults + 1, note.cause
             end
         end
     end
+    return faults, deaths, cause
+end
+
+local function is_broken(run, unit)
+    local faults, deaths = deaths_at(run, unit)
+    return unit.is_group and (faults >= GROUP_FAULTS or deaths >= GROUP_DEATHS)
+end
+
+-- The row of a point that is given up after this death, if it is.
+local function given_up(run, unit, note)
+    local faults, deaths, cause = deaths_at(run, unit)
     if note.cause == "timeout" then
         return {status = "timeout", message = format(
             "took longer than %g s; its worker was ended", run.spec.timeout)}
@@ -245,12 +94,7 @@ local function note_death(run, point, owner)
     end
 end
 
--- A copy, which measure may change without changing the point.
-local function copy(p)
-    local q = {}
-    for name, value in next, p do q[name] = value end
-    return q
-end
+-- --- rows -----------------------------------------------------------------
 
 -- A GPU that failed cannot be used by this process any more: its other points
 -- would all fail.
@@ -264,34 +108,87 @@ local function check_device(run)
     end
 end
 
-local function measure(run, worker, point)
-    local spec, start = run.spec, library.clock()
-    if run.is_spawned and spec.timeout then worker:limit(spec.timeout) end
-    local name = axes.name_point(point.p, run.names)
-    local shown <close> = run.bar:measuring(name)
-    local function on_sample(sample) shown.tell(name, sample) end
-    local row = run.measuring.measure_point(spec, copy(point.p), nil,
-        {device = run.device, on_sample = shown and on_sample})
-    worker:limit()
-    row.seconds = row.seconds or library.clock() - start
-    if row.status ~= "ok" then check_device(run) end
-    return row
-end
-
--- Does the point that was claimed, unless somebody did meanwhile.
-local function do_point(run, worker, point, claim)
-    run.store:refresh()
-    if is_done(run, point) then return end
-    local row = claim.from and note_death(run, point, claim.from)
-    if not row then row = measure(run, worker, point) end
-    if not is_mine(run, worker, claim) then
+-- Writes the row of a point, if the claim still counts; says so where not.
+local function write_row(run, worker, claim, point, row)
+    if not claiming.is_mine(run, worker, claim) then
         run.bar:say(format("%s: this process was stopped for so long that " ..
             "another one took %s over; its result is dropped", run.name,
             axes.name_point(point.p, run.names)))
         return
     end
-    run.store:append(finish(run, point, row))
-    run.bar:count(row.status ~= "ok")
+    row.key, row.p, row.code = point.keys[1], point.p, run.code.hash
+    row.gen, row.round = run.store.generation, run.store.round
+    row.env, row.worker, row.time = run.env, run.id, time()
+    run.store:append(row)
+    run.bar:count(progress.has_failed(row))
+end
+
+-- Lets go of what setup made, where that took long enough to be worth it: the
+-- next unit may make as much.
+local function let_go(run, took)
+    if not run.spec.setup or run.collecting and took < 20 * run.collecting then
+        return
+    end
+    local start = library.clock()
+    collectgarbage()
+    run.collecting = library.clock() - start
+end
+
+-- Measures the points, each of which has its row when it is done.
+local function measure(run, worker, unit, points, claim)
+    local list, start = {}, library.clock()
+    for i, point in ipairs(points) do list[i] = copied(point.p) end
+    local options = {device = run.device, on_row = function(i, row)
+        if row.status ~= "ok" then check_device(run) end
+        write_row(run, worker, claim, points[i], row)
+        if unit.is_group then progress.show(run, run.hands) end
+        progress.tell(run)
+    end}
+    if unit.is_group then
+        options.shared = units.parameters(points[1].p, unit.shared)
+    end
+    local function name(i) return axes.name_point(points[i].p, run.names) end
+    local shown <close> = run.bar:measuring(name(1))
+    options.on_step = shown and function(i, sample)
+        shown.tell(name(i), sample)
+    end
+    if run.is_spawned then
+        options.limit = function(seconds) worker:limit(seconds) end
+    end
+    run.measuring.measure_group(run.spec, list, options)
+    let_go(run, library.clock() - start)
+end
+
+-- --- units ----------------------------------------------------------------
+
+-- The points of the unit that are not done.
+local function left_of(run, unit)
+    local left = {}
+    for _, point in ipairs(unit.points) do
+        if not progress.is_done(run, point) then left[#left + 1] = point end
+    end
+    return left
+end
+
+-- Does what is left to do of the unit that was claimed; the units that it
+-- falls apart to, where its points are to be done alone.
+local function do_unit(run, worker, unit, claim)
+    run.store:refresh()
+    local left = left_of(run, unit)
+    if #left == 0 then return {} end
+    local row
+    if claim.from then
+        local note = note_death(run, unit, claim.from)
+        row = not unit.is_group and given_up(run, unit, note)
+    end
+    if row then
+        write_row(run, worker, claim, left[1], row)
+    elseif is_broken(run, unit) then
+        return units.apart(unit)
+    else
+        measure(run, worker, unit, left, claim)
+    end
+    return {}
 end
 
 -- --- the loop -------------------------------------------------------------
@@ -304,36 +201,41 @@ end
 -- any was claimed.
 local function pass(run, worker, list)
     local left, any = {}, false
-    for i, point in ipairs(list) do
+    for _, unit in ipairs(list) do
         if is_over(run) then return {}, false, true end
-        if not is_done(run, point) then
-            local claimed = claim(run, worker, point.keys[1])
+        if #left_of(run, unit) > 0 then
+            local claimed = claiming.take(run, worker, unit.key)
             if claimed then
-                do_point(run, worker, point, claimed)
-                drop_claim(run, worker, claimed)
+                local parts = do_unit(run, worker, unit, claimed)
+                claiming.drop(worker, claimed)
+                for _, part in ipairs(parts) do left[#left + 1] = part end
                 any = true
             else
-                left[#left + 1] = point
+                left[#left + 1] = unit
             end
         end
-        show(run, run.hands)
+        progress.show(run, run.hands)
     end
     return left, any
 end
 
 -- Points that others have are waited for: some of these may die.
 local function pass_all(run, worker)
-    local list, over, pause = in_order(run), false, 0.01
-    show(run, run.hands)
+    local list, over = units.in_order(run.units, run.order), false
+    progress.show(run, run.hands)
+    local pause = 0.01
     while true do
         local any
         list, any, over = pass(run, worker, list)
-        if #list == 0 then return over end
+        if #list == 0 then break end
         pause = any and 0.01 or smaller(0.25, pause * 1.5)
         journal.sleep(pause)
         run.store:refresh()
-        show(run, run.hands)
+        progress.show(run, run.hands)
+        progress.tell(run)
     end
+    progress.tell(run)
+    return over
 end
 
 -- Takes part until nothing is left; true when the budget was used up first.
@@ -351,14 +253,19 @@ function runner.work(run)
     return pass_all(run, worker)
 end
 
--- Takes away what workers that are gone left of points that are done.
+-- Takes away what workers that are gone left of units that are done.
 function runner.tidy(run)
-    local points = {}
-    for _, point in ipairs(run.points) do points[point.keys[1]] = point end
+    local by_key = {}
+    for _, unit in ipairs(run.units) do
+        by_key[unit.key] = unit
+        for _, part in ipairs(unit.is_group and units.apart(unit) or {}) do
+            by_key[part.key] = part
+        end
+    end
     run.store:workers()
     for name in pairs(journal.list(run.claims) or {}) do
-        local point = points[match(name, "^(%x+)%.%d+$")]
-        local text = point and is_done(run, point) and
+        local unit = by_key[match(name, "^(%x+)%.%d+$")]
+        local text = unit and #left_of(run, unit) == 0 and
             journal.look(run.claims .. "/" .. name)
         local owner = text and store_of.owner(text)
         if owner and journal.is_alive(owner.machine, owner.pid,
@@ -369,12 +276,13 @@ function runner.tidy(run)
 end
 
 function runner.prepare(run)
-    run.lease, run.seen = lease(), {}
+    run.lease, run.seen = claiming.lease(), {}
     run.claims = run.store.dir .. "/claims"
     run.model = bar.model()
     run.first_last = run.store.last
     run.measuring = require "lumat.measuring"
     run.hands = 1
+    progress.listen(run)
     return run
 end
 

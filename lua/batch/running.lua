@@ -6,115 +6,51 @@ local bar = require "lumat.bar"
 local axes = require "lumat.axes"
 local environment = require "lumat.environment"
 local fields, identity = require "lumat.fields", require "lumat.identity"
+local progress, run_options = require "lumat.progress",
+    require "lumat.run_options"
 local runner, workers = require "lumat.runner", require "lumat.workers"
 local store_of = require "lumat.store"
-local fail, brief = checks.fail, checks.brief
+local units = require "lumat.units"
+local fail = checks.fail
 local copied, plural = fields.copied, fields.plural
-local _G, ipairs, next, pairs = _G, ipairs, next, pairs
-local tonumber, tostring, type = tonumber, tostring, type
+local error, ipairs, next, pairs, pcall = error, ipairs, next, pairs, pcall
+local tostring = tostring
 local concat, sort = table.concat, table.sort
-local format, gsub, match = string.format, string.gsub, string.match
+local format, gsub = string.format, string.gsub
 local floor, smaller = math.floor, math.min
-local math_type, to_integer = math.type, math.tointeger
+local to_integer = math.tointeger
 local date, exit, time = os.date, os.exit, os.time
 local running = {}
-
-local run_options = {resume = "boolean", workers = "number", devices = "table",
-    shard = "string", budget = "string number", only = "function",
-    retry_failed = "boolean", quiet = "boolean", stale = "string",
-    mix = "boolean", order = "string"}
-
--- --- options of a run -----------------------------------------------------
-
-local unit_seconds = {s = 1, m = 60, h = 3600, d = 86400, [""] = 1}
-
--- "90s", "10m", "1.5h", "2d" or seconds.
-local function seconds_of(budget)
-    local value, unit = match(tostring(budget), "^%s*([%d.]+)%s*([smhd]?)%s*$")
-    local number = tonumber(value or "")
-    if not number or number <= 0 then
-        fail("run", "budget is %s, expected a time such as \"10m\", \"90s\" or " ..
-            "\"2h\"", brief(budget))
-    end
-    return number * unit_seconds[unit]
-end
-
--- Words of the command line that say how to run, as in --workers 4, go before
--- what the script says.
-local words = {workers = "number", shard = "string", budget = "string",
-    quiet = "boolean", ["retry-failed"] = "boolean"}
-
-local function take_words(options)
-    local arg = _G.arg or {}
-    for i = 1, #arg do
-        local name, value = match(tostring(arg[i]), "^%-%-([%a-]+)=?(.*)$")
-        local kind = name and words[name]
-        if kind == "boolean" then
-            options[gsub(name, "%-", "_")] = true
-        elseif kind then
-            if value == "" then value = tostring(arg[i + 1] or "") end
-            options[name] = kind == "number" and tonumber(value) or value
-        end
-    end
-    return options
-end
-
-local function check_shard(shard)
-    local i, n = match(shard, "^%s*(%d+)%s*/%s*(%d+)%s*$")
-    i, n = to_integer(tonumber(i)), to_integer(tonumber(n))
-    if not i or n < 1 or i < 1 or i > n then
-        fail("run", "shard is %s, expected \"2/8\" for the second of eight " ..
-            "parts", brief(shard))
-    end
-    return i, n
-end
-
-local stale_ways = {drop = true, keep = true}
-local run_orders = {given = true, interleaved = true, longest = true}
-
-local function check_options(e, given)
-    if given ~= nil and type(given) ~= "table" then
-        fail("run", "the options are %s, expected a table", brief(given))
-    end
-    local o = take_words(copied(given or {}))
-    fields.check("run", o, run_options)
-    if o.workers and (math_type(to_integer(o.workers)) ~= "integer" or
-        o.workers < 1 or o.workers > 1024) then
-        fail("run", "workers is %s, expected a whole number from 1 to 1024",
-            brief(o.workers))
-    elseif o.stale and not stale_ways[o.stale] then
-        fail("run", "stale is %s, expected \"drop\" or \"keep\"", brief(o.stale))
-    elseif o.order and not run_orders[o.order] then
-        fail("run", "order is %s, expected \"interleaved\", \"given\" or " ..
-            "\"longest\"", brief(o.order))
-    end
-    if o.budget then o.budget = seconds_of(o.budget) end
-    return o
-end
 
 -- --- which points a run has -----------------------------------------------
 
 -- Every n-th by key: parts of one size, whatever order the axes have.
 local function shard_of(list, shard)
-    local i, n = check_shard(shard)
-    local sorted, part = {}, {}
-    for k, point in ipairs(list) do sorted[k] = point end
-    sort(sorted, function(a, b) return a.keys[1] < b.keys[1] end)
+    local i, n = run_options.shard(shard)
+    local sorted, part = units.in_order(list, "interleaved"), {}
     for k = i, #sorted, n do part[#part + 1] = sorted[k] end
     return part
 end
 
 local function select_points(e, o)
-    local list = e.list
-    if o.only then
-        local kept = {}
-        for _, point in ipairs(list) do
-            if o.only(copied(point.p)) then kept[#kept + 1] = point end
-        end
-        if #kept == 0 then fail("run", "only leaves none of the %d points", #list) end
-        list = kept
+    if not o.only then return e.list end
+    local kept = {}
+    for _, point in ipairs(e.list) do
+        if o.only(copied(point.p)) then kept[#kept + 1] = point end
     end
-    return o.shard and shard_of(list, o.shard) or list
+    if #kept == 0 then
+        fail("run", "only leaves none of the %d points", #e.list)
+    end
+    return kept
+end
+
+-- The units of the run, and their points.
+local function choose(run)
+    local e, o = run.e, run.options
+    local all = units.divide(e.list, units.shared(e.spec, e.axes))
+    local list = units.chosen(all, select_points(e, o), e.code.hash)
+    run.units = o.shard and shard_of(list, o.shard) or list
+    run.points = units.points(run.units)
 end
 
 -- --- before a run ---------------------------------------------------------
@@ -224,15 +160,15 @@ local function tell_start(run)
     end
 end
 
-local function new_run(e, options)
-    local o = check_options(e, options)
+local function new_run(e, options, dir)
+    local o = run_options.read(options)
     local spawned = workers.spawned_for()
     local run = {e = e, options = o, name = e.name, spec = e.spec,
         names = e.axes, values = e.values, code = e.code, notes = {},
         is_spawned = spawned ~= nil, devices = o.devices}
     local quiet = o.quiet or run.is_spawned or e.silent
     run.bar = bar.new(e.name, {quiet = quiet})
-    run.store = store_of.create(e.dir, e.name)
+    run.store = store_of.create(dir, e.name)
     e.store = run.store
     if o.workers and o.workers > 1 and not e.rank then
         run.count = to_integer(o.workers)
@@ -247,11 +183,11 @@ local FAILED = 5 -- lines about failed points
 local function tell_end(run, over)
     run.store:refresh()
     runner.tidy(run)
-    local done, failed = runner.count(run)
+    local done, failed = progress.count(run)
     local told = 0
     for _, point in ipairs(run.points) do
         local row = run.store:row(point.keys)
-        if row and row.status ~= "ok" and told < FAILED then
+        if row and progress.has_failed(row) and told < FAILED then
             told = told + 1
             run.bar:say(format("%s: %s %s: %s", run.name, row.status,
                 axes.name_point(row.p, run.names),
@@ -265,12 +201,12 @@ local function tell_end(run, over)
         plural(#run.points, "point"), failed > 0 and format(
         " (%d failed; run{retry_failed = true} does them again)", failed) or "",
         over and ", the budget is used up; running again goes on" or "",
-        bar.clock_text(library.clock() - run.bar.started), run.store.dir))
+        bar.clock_text(library.clock() - run.bar.started), run.e.dir or ""))
 end
 
 local function work(run)
     if not run.count or run.is_spawned then return runner.work(run) end
-    local done = runner.count(run)
+    local done = progress.count(run)
     local todo = #run.points - done
     if todo == 0 then return false end
     return workers.supervise(run, smaller(run.count, todo))
@@ -289,20 +225,15 @@ end
 
 local function is_for_another(e)
     local dir = workers.spawned_for()
-    return dir and dir ~= journal.real_path(e.dir)
+    return dir and (not e.dir or dir ~= journal.real_path(e.dir))
 end
 
-function running.run(e, options)
-    if e.is_opened then
-        fail("run", "%s was opened from its folder, which has no measure: run " ..
-            "the script that made it", e.name)
-    end
-    if is_for_another(e) then return e end
-    local run = new_run(e, options)
+local function run_in(e, options, dir)
+    local run = new_run(e, options, dir)
     if run.count and not run.is_spawned then workers.check_script() end
     settle_rows(run)
     runner.set_keys(e.list, run.store:accepted(e.code.hash))
-    run.points = select_points(e, run.options)
+    choose(run)
     local cost = e.spec.cost or e.spec.flops or e.spec.bytes
     run.order = run.options.order or
         ((run.count or e.rank) and cost and "longest" or "interleaved")
@@ -317,6 +248,31 @@ function running.run(e, options)
     local over = work(run)
     if run.is_spawned then exit(0, true) end
     tell_end(run, over)
+end
+
+-- A run that keeps nothing: its folder is gone when it ends, however it does.
+local function run_in_passing(e, options)
+    if e.rank or options and options.workers then
+        fail("run", "dir = false keeps nothing that processes could share: " ..
+            "dir = names a folder")
+    end
+    e.store = nil
+    local ok, problem = pcall(run_in, e, options, store_of.passing())
+    if e.store then e.store:remove() end
+    if not ok then error(problem, 0) end
+end
+
+function running.run(e, options)
+    if e.is_opened then
+        fail("run", "%s was opened from its folder, which has no measure: run " ..
+            "the script that made it", e.name)
+    end
+    if is_for_another(e) then return e end
+    if e.dir then
+        run_in(e, options, e.dir)
+    else
+        run_in_passing(e, options)
+    end
     return e
 end
 

@@ -9,14 +9,15 @@
 -- is done again once a note starts round r + 1.
 local journal = require "lumat.journal"
 local fail = require("lumat.checks").fail
-local ipairs, pairs, setmetatable, tostring, type = ipairs, pairs,
-    setmetatable, tostring, type
+local ipairs, os, pairs, require, setmetatable = ipairs, os, pairs, require,
+    setmetatable
+local tostring, type = tostring, type
 local sort = table.sort
 local find, format, gsub, match = string.find, string.format, string.gsub,
     string.match
 local larger = math.max
 local open_file, time = io.open, os.time
-local store = {}
+local store = require "lumat.store_codes"
 store.__index = store
 local FORMAT = 1
 
@@ -33,6 +34,8 @@ local function read_json(path)
     end
     return value
 end
+
+store.read_json = read_json
 
 -- Writes it unless somebody did; what is there now.
 function store:found(name, value)
@@ -81,6 +84,24 @@ function store.open(dir, name)
     s.plan = plan
     s:refresh(true)
     return s
+end
+
+-- The name of a folder for a run that keeps nothing.
+function store.passing()
+    local name = os.tmpname()
+    os.remove(name)
+    return name
+end
+
+-- Takes the run directory away, keeping what was read of it.
+function store:remove()
+    self.environments = require("lumat.environment").list(self)
+    for _, folder in ipairs{self.dir .. "/claims", self.dir} do
+        for name in pairs(journal.list(folder) or {}) do
+            os.remove(folder .. "/" .. name)
+        end
+        os.remove(folder)
+    end
 end
 
 function store.exists(dir)
@@ -161,6 +182,7 @@ function store:take_in(record)
         if not self.rows[record.key] then self.count = self.count + 1 end
         self.rows[record.key] = record
         self.last = record
+        if self.fresh then self.fresh[#self.fresh + 1] = record end
     end
 end
 
@@ -248,63 +270,6 @@ end
 function store:is_written(journal_name)
     local id = match(journal_name, "^j(%-.*)%.jsonl$")
     return journal.look(self.dir .. "/claims/w" .. id) ~= nil
-end
-
--- --- codes ----------------------------------------------------------------
-
-function store:code(hash)
-    local known = self.codes[hash]
-    if known == nil then
-        known = read_json(format("%s/code-%s.json", self.dir, hash)) or false
-        self.codes[hash] = known
-    end
-    return known or {parts = {}}
-end
-
-function store:add_code(code, script)
-    self.codes[code.hash] = self:found("code-" .. code.hash .. ".json",
-        {parts = code.parts, since = time(), script = script})
-end
-
--- The code whose rows a row of this code counts with.
-function store:counts_as(code)
-    local steps = 0
-    while self.keeps[code] and steps < 100 do
-        code, steps = self.keeps[code], steps + 1
-    end
-    return code
-end
-
-function store:is_dropped(row)
-    local gen = self.drops[row.code]
-    return gen ~= nil and (row.gen or 0) < gen
-end
-
--- The codes whose rows count for this one, itself first.
-function store:accepted(code)
-    local list = {code}
-    for old in pairs(self.keeps) do
-        if old ~= code and self:counts_as(old) == code then
-            list[#list + 1] = old
-        end
-    end
-    sort(list, function(a, b)
-        if (a == code) ~= (b == code) then return a == code end
-        return a < b
-    end)
-    return list
-end
-
--- {code = number of rows} of codes that neither count nor are dropped.
-function store:stale(code)
-    local counts
-    for _, row in pairs(self.rows) do
-        if self:counts_as(row.code) ~= code and not self:is_dropped(row) then
-            counts = counts or {}
-            counts[row.code] = (counts[row.code] or 0) + 1
-        end
-    end
-    return counts
 end
 
 -- The row that counts for a point, keys being its own for each code.

@@ -3,6 +3,7 @@
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
 local pivots = require "lumat.pivots"
+local ratios = require "lumat.ratios"
 local sources = require "lumat.sources"
 local text_lines = require "lumat.lines"
 local tables = {}
@@ -11,27 +12,18 @@ local concat, format = table.concat, string.format
 
 -- --- the plain list ---------------------------------------------------------
 
-local function has(rows, name)
-    for _, row in ipairs(rows) do
-        if columns.is_good(row) and columns.get(row, name) ~= nil then
-            return true
-        end
-    end
-    return false
-end
-
 -- The figures that a list shows: those the points have.
 local function figures_of(rows, o)
     local list = {}
     for _, name in ipairs(o.value and {o.value} or
-        {"median", "width", "rate", "share", "check"}) do
-        if name ~= "rate" or has(rows, "rate") then
-            if has(rows, name) or name == "median" then
-                list[#list + 1] = name
-            end
+        {"median", "width", "rate", "share", "held", "held_rate",
+            "check"}) do
+        if columns.has(rows, name) or name == "median" then
+            list[#list + 1] = name
         end
     end
     local seen = {}
+    if o.value and o.ratio then list[#list + 1] = o.ratio end
     for _, row in ipairs(o.value and {} or rows) do
         for name in next, row.values or {} do
             if not seen[name] then list[#list + 1] = name end
@@ -87,7 +79,7 @@ end
 
 local kinds = {rows = "string|table", cols = "string|table",
     value = "string|function", stat = "string", where = "table|function",
-    best = "boolean"}
+    best = "boolean", ratio_to = "table"}
 
 local function checked(source, options)
     local o = {}
@@ -108,6 +100,10 @@ local function checked(source, options)
             sources.suggest(o.stat, {"max", "mean", "median", "min"}))
     end
     if o.value then columns.check_name("table", "value", source, o.value) end
+    if o.ratio_to and o.cols and o.value then
+        checks.fail("table", "value is %s, and ratio_to another figure of " ..
+            "the cells", checks.brief(o.value))
+    end
     return o
 end
 
@@ -150,6 +146,12 @@ function tables.text(e, options)
             (o.where and #source.rows > 0 and " match" or ""), rows
     end
     local lines, unit, marked
+    if o.ratio_to then
+        local name
+        rows, name = ratios.add("table", source, rows, o.ratio_to)
+        o.value = o.cols and name or o.value
+        o.ratio = name
+    end
     if o.cols then
         o.value = columns.one_rate(rows, o.value or "median")
         lines, unit, marked = pivots.text(source, rows, o)

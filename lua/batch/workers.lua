@@ -3,7 +3,7 @@
 local library = ...
 local journal = require "lumat.journal"
 local checks = require "lumat.checks"
-local runner = require "lumat.runner"
+local progress = require "lumat.progress"
 local fail = checks.fail
 local getenv, open, remove = os.getenv, io.open, os.remove
 local _G, ipairs, select, tonumber = _G, ipairs, select, tonumber
@@ -193,7 +193,8 @@ local function watch(run, crew)
         replace(run, crew, pid, code, signal)
         pid, code, signal = crew:ended()
     end
-    runner.show(run, larger(1, crew:count()))
+    progress.show(run, larger(1, crew:count()))
+    progress.tell(run)
 end
 
 -- Starts so many and waits until they have done what is to do. The problem of
@@ -208,7 +209,8 @@ function workers.supervise(run, count)
         if crew:count() > 0 then journal.sleep(0.05) end
     end
     run.store:refresh()
-    local done = runner.count(run)
+    progress.tell(run)
+    local done = progress.count(run)
     local over = run.deadline and library.clock() >= run.deadline
     if done < #run.points and not over then
         fail("run", "%d of %d points are not done: %s", #run.points - done,

@@ -41,11 +41,18 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
         {"mix = true", "adds to the rows of another machine or device"},
         {"order = \"given\"", "of the points: else \"longest\" first for workers where costs " ..
             "are known, or \"interleaved\", as if shuffled"},
+        {"each = function(row) …", "is called for each point when it is done, whoever did it"},
         {"quiet = true  --quiet", "no progress"},
     },
     "A point is the same while its parameters, version, lumat and the text of " ..
     "measure, setup and check are, with the numbers and functions they refer " ..
     "to; comments do not count, nor does what the axes have besides.",
+    "Points that differ only in parameters that setup does not read share what " ..
+    "it made, up to 16 of them: their samples alternate, so that what drifts " ..
+    "meets them all, and each has its row when it is done. What setup reads is " ..
+    "taken from its text, where p stands in it as p.name alone; else group = " ..
+    "{\"n\"} names it, for groups of any size. group = false sets up each point " ..
+    "anew.",
     "The same script under mpirun or srun: every rank takes part, the first " ..
     "one alone prints. Any other processes started with it share the points " ..
     "too. A worker that dies loses the point it was at, which another one " ..
@@ -54,14 +61,17 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
 topics.results = {title = "Results of experiments",
     see = "experiment ?experiments",
     "What an experiment e, or a list of its rows, is seen by. Figures: time " ..
-    "(the median), rate, gflops, tflops, gbs, share (of the measured peak), " ..
+    "(the median), rate, gflops, tflops, gbs, held and held_rate (under a load " ..
+    "that lasts, by hold), share (of the measured peak), " ..
     "error (what check gave), width (of the 95 % interval), samples, seconds, " ..
-    "the axes, and what check gave in a table. where = {n = 64}, or a " ..
+    "the axes, and what measure and check gave in tables. where = {n = 64}, or a " ..
     "function(p, row), chooses rows everywhere.",
     {
         {"e:table()", "a line for each point"},
         {"e:table{rows=, cols=, value=}", "an axis against another, or lists of axes; stat = " ..
             "\"min\", \"max\", \"mean\" or \"median\" where points share a cell; best = false"},
+        {"e:table{ratio_to={kernel = \"cublas\"}}", "how many times as fast as the point " ..
+            "that has this and else the same parameters"},
         {"e:plot{x=, y=, by=, log=}", "lines; log = \"x\", \"y\", \"xy\" or \"\", else as the " ..
             "values are; file = \"a.svg\" draws them there"},
         {"e:plot{x=, y=, value=}", "a heat map of two axes"},

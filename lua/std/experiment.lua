@@ -16,7 +16,7 @@ library.experiment = setmetatable({
     logspace = from("axes", "logspace"),
     zip = from("axes", "zip"),
     product = from("axes", "product"),
-    random = from("axes", "random"),
+    random = from("random_axes", "random"),
 }, {
     __name = "experiment",
     __call = placed(function(_, spec)
@@ -39,11 +39,16 @@ help.experiment = {
         "experiment.logspace(first, last, count), experiment.zip{…}, " ..
         "experiment.product{…}, experiment.random(count, list or function, " ..
         "seed). Options: name (letters, digits, _ . and -), " ..
-        "axes (a table: parameter = its values), " ..
+        "axes (a table: parameter = its values; or a list of points), " ..
         "measure (function(p, state): the seconds of one run, or a function " ..
-        "to be timed), " ..
-        "setup (function(p): the state for measure), " ..
-        "check (function(p, state, output): an error, or whether it is right), " ..
+        "to be timed, and a table of more figures; or false and why the " ..
+        "point is left out), " ..
+        "setup (function(p): the state for measure; points that differ only " ..
+        "in what it does not read share one and are measured in turn), " ..
+        "group (a list of the axes that setup reads, where its text does not " ..
+        "tell; false: a setup for each point), " ..
+        "check (function(p, state, output): an error and a table of more " ..
+        "figures, true, or false and why), " ..
         "where (function(p): is the point wanted), " ..
         "fixed (a table of parameters that stay the same), " ..
         "flops (a number or function(p): of one run), " ..
@@ -53,11 +58,13 @@ help.experiment = {
         "stop (when there are enough samples), " ..
         "warmup (runs before the first sample), " ..
         "cold (true: caches are emptied before each sample), " ..
+        "hold (seconds, or function(p): so long the work is repeated besides, " ..
+        "for its time under a load that lasts), " ..
         "timeout (seconds after which a worker's point is given up), " ..
         "order (a list: the axes in their order), " ..
         "version (a number or string that makes old points stale), " ..
         "title (for pictures and reports), " ..
-        "dir (the run directory; else runs/NAME).",
+        "dir (the run directory, else runs/NAME; false: nothing is kept).",
     example = "#experiment{name = \"a\", axes = {n = pow2(1, 3), k = {1, 2}}, " ..
         "measure = function(p) return p.n end}:points()", result = "6"}
 

@@ -8,6 +8,7 @@ local ipairs, next, pairs, pcall, tostring, type = ipairs, next, pairs, pcall,
 local concat, sort = table.concat, table.sort
 local find, format, gmatch, match, sub = string.find, string.format,
     string.gmatch, string.match, string.sub
+local huge = math.huge
 local math_type, to_integer = math.type, math.tointeger
 local identity = {}
 local DEEPEST = 4
@@ -159,6 +160,42 @@ local function source_of(f, name)
     end
     local ok, code = pcall(dump, f, true)
     return ok and "compiled " .. journal.hash(code) or "unknown"
+end
+
+-- The name of the first parameter of the function whose tokens these are, or
+-- ")", and the number of the token behind it; nil where it has none.
+local function first_parameter(words)
+    for i = 2, #words do
+        local name = words[i + 1] or ""
+        if words[i] == ":" then return nil end -- it is self
+        if words[i] == "(" then
+            return find(name, "^[%a_)]") and name or nil, i + 2
+        end
+    end
+end
+
+-- The parameters that f reads of its first argument p, as a set: those that
+-- stand in its text as p.name. nil where p is used in any other way, or where
+-- the text is not known. More than f reads does no harm.
+function identity.reads(f, name)
+    local reads, words = {}, {}
+    local text = source_of(f, name)
+    if not find(text, "^function ") or find(text, "\n", 1, true) then return end
+    for word in gmatch(text, "%S+") do words[#words + 1] = word end
+    local p, behind_p = first_parameter(words)
+    if not p then return nil end
+    for k = p ~= ")" and behind_p or huge, #words do
+        local is_field = words[k - 1] == "." and words[k - 2] ~= "."
+        if words[k] == p and not is_field then
+            local field, behind = words[k + 2], words[k + 3]
+            if words[k + 1] ~= "." or not find(field, "^[%a_]") or
+                behind == "=" and words[k + 4] ~= "=" then
+                return nil
+            end
+            reads[field] = true
+        end
+    end
+    return reads
 end
 
 -- Plain values a function refers to, with their names; functions written in

@@ -99,7 +99,8 @@ function TestMeasure:test_groups_take_turns()
         order[#order + 1] = p.k
         return 1
     end, repeats = 3, warmup = 0}, {{k = "a"}, {k = "b"}})
-    lu.assertEquals(table.concat(order), "ababab")
+    lu.assertEquals(#order, 6)
+    for i = 1, 5, 2 do lu.assertNotEquals(order[i], order[i + 1]) end
     lu.assertEquals({#rows, rows[2].status}, {2, "ok"})
 end
 

@@ -250,6 +250,23 @@ function TestBench:test_only_some()
     lu.assertTrue(#rows > 0)
 end
 
+-- A run that is kept is not measured again.
+function TestBench:test_a_kept_run()
+    local folder = os.tmpname()
+    os.remove(folder)
+    for script, name in pairs{["bench.lua"] = "language",
+        ["bench_matmul.lua"] = "products"} do
+        local first = bench(script, "--dir", folder)
+        lu.assertNotNil(io.open(folder .. "/" .. name .. "/experiment.json"))
+        local again = bench(script, "--dir", folder)
+        lu.assertEquals(#again, #first)
+        for i, row in ipairs(first) do
+            lu.assertEquals(again[i].seconds, row.seconds)
+        end
+    end
+    os.execute("rm -rf " .. folder)
+end
+
 function TestBench:test_wrong_arguments()
     for _, script in ipairs{"bench", "bench_dot", "bench_matmul"} do
         for _, words in ipairs{{"--fast"}, {"--seconds"}, {"--seconds", "no"},
