@@ -86,6 +86,7 @@ local function differences(old, new)
     end
     return list
 end
+environment.differences = differences
 
 -- The environments of a run directory, by number.
 function environment.list(store)

@@ -41,7 +41,8 @@ function sources.source(what, e)
     end
     if e.results then
         return {e = e, name = e.name, axes = e.axes, rows = e:results(),
-            points = e:points()}
+            points = e:points(),
+            environments = e.environments and e:environments()}
     end
     for i, row in ipairs(e) do
         if type(row) ~= "table" or type(row.p) ~= "table" then
