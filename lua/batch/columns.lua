@@ -1,5 +1,6 @@
 -- The figures that a row has by name, and how each is written.
 local checks = require "lumat.checks"
+local peaks = require "lumat.peaks"
 local sources = require "lumat.sources"
 local statistics = require "lumat.statistics"
 local columns = {}
@@ -80,8 +81,9 @@ local figures = {
         return scaled(1e-9, per_second(row, row.bytes, stat))
     end},
     share = {kind = "share", better = "high", of = function(row, stat)
-        if not row.peak then return nil end
-        return scaled(1 / row.peak.value, per_second(row, work_of(row), stat))
+        local peak = peaks.value(row)
+        if not peak then return nil end
+        return scaled(1 / peak, per_second(row, work_of(row), stat))
     end},
     check = {kind = "error", better = "low", of = function(row)
         return row.check

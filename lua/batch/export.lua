@@ -2,6 +2,7 @@
 -- lines with everything a row has; and both read back.
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
+local peaks = require "lumat.peaks"
 local sources = require "lumat.sources"
 local journal = require "lumat.journal"
 local texts = require "lumat.texts"
@@ -44,7 +45,7 @@ local fixed = {
         return unit
     end},
     {"share"}, {"peak", function(row) return row.peak and row.peak.name end},
-    {"peak_value", function(row) return row.peak and row.peak.value end},
+    {"peak_value", peaks.value},
     {"check"}, {"env", function(row) return row.env end},
     {"key", function(row) return row.key end},
     {"message", function(row) return row.message end},

@@ -4,6 +4,7 @@ local library = ...
 local checks = require "lumat.checks"
 local charts = require "lumat.charts"
 local columns = require "lumat.columns"
+local notes = require "lumat.notes"
 local sources = require "lumat.sources"
 local style = require "lumat.report_style"
 local svg = require "lumat.svg"
@@ -255,6 +256,14 @@ local function is_text(rows, axis)
     end
 end
 
+local function notes_below(source, rows)
+    local parts = {}
+    for i, line in ipairs(notes.lines(source, rows)) do
+        parts[i] = "<br>" .. escape(line)
+    end
+    return concat(parts)
+end
+
 -- Closing tags that HTML does not need are left out: many rows stay small.
 local function table_section(source, rows)
     local figures, lines, head = figure_columns(source, rows), {}, {}
@@ -292,7 +301,8 @@ local function table_section(source, rows)
         concat(lines, "\n") .. "\n</tbody></table></div>\n" ..
         '<p class="soft">Times are medians, ± half of their 95 % interval; ' ..
         "~ marks intervals wider than 5 % of the median. A share of the peak " ..
-        "is of the one that the work comes nearest to.</p>")
+        "is of the one that the work comes nearest to." ..
+        notes_below(source, rows) .. "</p>")
 end
 
 -- --- failures and the script ------------------------------------------------

@@ -2,6 +2,7 @@
 -- wanted; and the options by which people say so.
 local checks = require "lumat.checks"
 local journal = require "lumat.journal"
+local peaks = require "lumat.peaks"
 local sources = {}
 local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
 local tostring, type = tostring, type
@@ -40,7 +41,9 @@ function sources.source(what, e)
             checks.brief(e))
     end
     if e.results then
-        return {e = e, name = e.name, axes = e.axes, rows = e:results(),
+        local rows = e:results()
+        peaks.settle(rows)
+        return {e = e, name = e.name, axes = e.axes, rows = rows,
             points = e:points(),
             environments = e.environments and e:environments()}
     end
@@ -49,6 +52,7 @@ function sources.source(what, e)
             checks.fail(what, "row %d has no table p of parameters", i)
         end
     end
+    peaks.settle(e)
     return {rows = e, axes = axes_of(e), name = e.name}
 end
 

@@ -2,6 +2,7 @@
 -- another.
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
+local notes = require "lumat.notes"
 local pivots = require "lumat.pivots"
 local sources = require "lumat.sources"
 local text_lines = require "lumat.lines"
@@ -159,6 +160,9 @@ function tables.text(e, options)
     local text = {heading(source, rows, o, unit), concat(lines, "\n")}
     if marked then
         text[#text + 1] = "  ~ the 95 % interval is wider than 5 %"
+    end
+    for _, line in ipairs(notes.lines(source, rows)) do
+        text[#text + 1] = "  " .. line
     end
     for _, line in ipairs(failures(source, rows)) do text[#text + 1] = line end
     return concat(text, "\n"), rows
