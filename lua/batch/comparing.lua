@@ -134,8 +134,8 @@ local function advice(entry, threshold, tests)
     end
     needed = larger(needed, count_of(entry.a) + 1, count_of(entry.b) + 1)
     if needed > MOST_NEEDED then
-        return nil, format("too near %g %% for any number of samples",
-            100 * threshold)
+        return nil, format("more than %d samples would be needed",
+            MOST_NEEDED)
     end
     return ceil(needed), format("about %d samples would tell",
         rounded_up(needed))

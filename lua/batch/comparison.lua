@@ -2,6 +2,7 @@
 local columns = require "lumat.columns"
 local lines_of = require "lumat.lines"
 local sources = require "lumat.sources"
+local texts = require "lumat.texts"
 local comparison = {}
 local ipairs, type = ipairs, type
 local concat, sort = table.concat, table.sort
@@ -38,6 +39,12 @@ local function note_of(entry)
     return concat(parts, "; ")
 end
 
+-- A share in per cent with its sign, and none of what is shown as 0.
+local function percent(x)
+    local text = format("%+.1f", 100 * x)
+    return (text == "-0.0" or text == "+0.0") and "0.0" or text
+end
+
 local function entry_line(entry, axes)
     local line = {entry.verdict}
     for _, name in ipairs(axes) do
@@ -46,10 +53,9 @@ local function entry_line(entry, axes)
     end
     line[#line + 1] = time_text(entry.before)
     line[#line + 1] = time_text(entry.after)
-    line[#line + 1] = entry.change and format("%+.1f %%", 100 * entry.change)
-        or "-"
-    line[#line + 1] = entry.change and format("%+.1f .. %+.1f %%",
-        100 * entry.low, 100 * entry.high) or "-"
+    line[#line + 1] = entry.change and percent(entry.change) .. " %" or "-"
+    line[#line + 1] = entry.change and percent(entry.low) .. " .. " ..
+        percent(entry.high) .. " %" or "-"
     line[#line + 1] = note_of(entry)
     return line
 end
@@ -68,7 +74,8 @@ local function table_text(list, axes)
     for _, entry in ipairs(list) do
         lines[#lines + 1] = entry_line(entry, axes)
     end
-    return concat(lines_of.aligned(lines, left), "\n")
+    return concat(lines_of.aligned(lines, left, 1 + #axes, (texts.style())),
+        "\n")
 end
 
 -- --- above it ---------------------------------------------------------------
@@ -138,7 +145,7 @@ function comparison.text(list, o)
     lines[#lines + 1] = format("  FASTER %d   SLOWER %d   SAME %d   UNSURE %d",
         counts.FASTER, counts.SLOWER, counts.SAME, counts.UNSURE) ..
         (counts.FAILED > 0 and format("   FAILED %d", counts.FAILED) or "") ..
-        (middle and format("   median change %+.1f %%", 100 * middle) or "")
+        (middle and "   median change " .. percent(middle) .. " %" or "")
     for i, line in ipairs(lines) do lines[i] = lines_of.harmless(line) end
     if #list > 0 then
         lines[#lines + 1] = table_text(list, o.sides[2].axes)

@@ -250,7 +250,7 @@ function TestVerdicts:test_how_many_samples_would_tell()
     local _, _, found = verdicts("normal", 10, 0.03, 150, 30, 0.05)
     for _, entry in ipairs(found) do
         lu.assertEquals(entry.needed ~= nil, entry.verdict == "UNSURE" and
-            not entry.why:find("too near", 1, true))
+            not entry.why:find("more than", 1, true))
         if entry.needed and entry.needed < 400 then
             lu.assertTrue(entry.needed > 10)
             asked = asked + 1
