@@ -344,7 +344,8 @@ int main(void)
         ON_FAKE(transfers),
         ON_FAKE(timers_within_timers),
         ON_FAKE(epochs),
-        ON_FAKE(peaks), ON_FAKE(measured_peaks),
+        ON_FAKE(peaks),
+        ON_FAKE(measured_peaks),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
