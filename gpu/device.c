@@ -61,6 +61,22 @@ gpu_status gpu_device_peak(gpu_device *d, gpu_peak *out)
     return GPU_OK;
 }
 
+static double better(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+gpu_status gpu_device_peak_again(gpu_device *d, gpu_peak *out)
+{
+    gpu_peak now;
+    TRY(d->backend->peak(d->handle, &now));
+    d->peak.f32_flops = better(d->peak.f32_flops, now.f32_flops);
+    d->peak.f64_flops = better(d->peak.f64_flops, now.f64_flops);
+    d->peak.bytes = better(d->peak.bytes, now.bytes);
+    *out = d->peak;
+    return GPU_OK;
+}
+
 gpu_status gpu_sync(gpu_device *d)
 {
     int began = !d->is_cpu && gpu_begin_work("waiting for %s", d->name);

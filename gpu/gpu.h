@@ -88,6 +88,7 @@ typedef struct gpu_peak { /* measured on first use, per second */
     double f32_flops, f64_flops, bytes;
 } gpu_peak;
 gpu_status gpu_device_peak(gpu_device *d, gpu_peak *out);
+gpu_status gpu_device_peak_again(gpu_device *d, gpu_peak *out); /* the better */
 
 gpu_status gpu_sync(gpu_device *d);
 gpu_status gpu_sync_all(void);

@@ -76,7 +76,9 @@ static int memory(lua_State *L)
 static int peak(lua_State *L)
 {
     gpu_peak p;
-    lumat_try(L, gpu_device_peak(check_device(L, 1), &p));
+    gpu_device *d = check_device(L, 1);
+    lumat_try(L, lua_toboolean(L, 2) ? gpu_device_peak_again(d, &p)
+                                     : gpu_device_peak(d, &p));
     lua_newtable(L);
     lumat_set_number(L, "f32_flops", p.f32_flops);
     lumat_set_number(L, "f64_flops", p.f64_flops);
@@ -182,8 +184,10 @@ static const lumat_function functions[] = {
      "by products, free and total; unused is the part of free that waits for "
      "the next allocation.",
      "memory().live >= 0", "true"},
-    {"peak", peak, 0, "peak([device])",
-     "Measured peaks per second: f32_flops, f64_flops, bytes.",
+    {"peak", peak, 0, "peak([device [, again]])",
+     "Measured peaks per second: f32_flops, f64_flops, bytes. They are "
+     "measured once; again = true measures them anew, which counts where it "
+     "is more: what else ran may have slowed the first.",
      "peak(\"cpu\").bytes > 1e8", "true"},
     {"rate", lumat_rate_call, 0,
      "rate(flops, bytes, seconds [, dtype [, device]])",

@@ -183,6 +183,40 @@ local function title_of(source, y, x, by)
     return text
 end
 
+-- Is a logarithm asked for where some values have none?
+local function is_asked(option, side)
+    return option == true or type(option) == "string" and
+        find(option, side, 1, true) ~= nil
+end
+
+-- Leaves out the points that have no place on a logarithmic axis somebody asked
+-- for, if others are left; says so.
+local function leave_out(chart, option)
+    local notes = {}
+    for _, side in ipairs{"x", "y"} do
+        local low, high = data.spread(data.all(chart, side))
+        if is_asked(option, side) and low <= 0 and high > 0 and
+            not (side == "x" and chart.labels) then
+            local count = 0
+            for _, s in ipairs(chart.series) do
+                local kept = {}
+                for _, point in ipairs(s.points) do
+                    if point[side] > 0 then kept[#kept + 1] = point
+                    else count = count + 1 end
+                end
+                s.points = kept
+            end
+            notes[#notes + 1] = format("%d point%s left out: %s is 0 or " ..
+                "less, which a logarithm has no place for", count,
+                count == 1 and "" or "s", side)
+        elseif is_asked(option, side) and high <= 0 then
+            notes[#notes + 1] = format("%s has no logarithm: nothing is " ..
+                "above 0", side)
+        end
+    end
+    return #notes > 0 and concat(notes, "; ") or nil
+end
+
 function data.lines(source, rows, o)
     local place, _, labels = data.places_of(source, rows, o.x)
     local is_axis = what_of(source, rows, o.x).kind == "axis"
@@ -194,6 +228,8 @@ function data.lines(source, rows, o)
             local value = row.p[o.x]
             return place and place[value] or not place and value
         end, o.y)}
+    chart.labels = labels
+    chart.without = leave_out(chart, o.log)
     keep_few(chart)
     chart.joined = not labels
     chart.x = {title = columns.title(o.x), labels = labels,

@@ -13,7 +13,7 @@ local sources = require "lumat.sources"
 local scales = require "lumat.scales"
 local charts = {}
 local ipairs, next, setmetatable, type = ipairs, next, setmetatable, type
-local match = string.match
+local format, match = string.format, string.match
 local huge, larger, smaller = math.huge, math.max, math.min
 
 -- --- ranges -----------------------------------------------------------------
@@ -111,17 +111,31 @@ local function checked(source, rows, options)
     return o
 end
 
+local function failed_of(rows, lacking)
+    local count = 0
+    for _, row in ipairs(rows) do
+        if not columns.is_good(row) then count = count + 1 end
+    end
+    if count < #rows and lacking then return ": " .. lacking end
+    return count == 0 and "" or count == #rows and format(": all %d failed",
+        count) or format(": %d of %d failed", count, #rows)
+end
+
 -- The chart that options ask for; raises when there is nothing to draw.
 function charts.build(e, options)
     options = sources.options("plot", options, kinds)
     local source = sources.source("plot", e)
     local rows = sources.filtered("plot", source, options.where)
-    if #rows == 0 then checks.fail("plot", "there are no points to draw") end
+    if #rows == 0 then
+        checks.fail("plot", "there are %s", sources.nothing(source, "draw"))
+    end
     local o = checked(source, rows, options)
     local chart = data[o.kind](source, rows, o)
     if o.kind ~= "heat" and #data.all(chart, "y") == 0 or chart.low == huge then
-        checks.fail("plot", "no point has %s and %s to draw",
-            columns.title(o.x), columns.title(o.value or o.y))
+        local lacking = columns.lacking(rows, o.value or o.y)
+        checks.fail("plot", "no point has %s and %s to draw%s",
+            columns.title(o.x), columns.title(o.value or o.y),
+            failed_of(rows, lacking))
     end
     chart.plain_title = chart.title
     chart.title = o.title or (source.name and source.name .. ": " or "") ..

@@ -1,5 +1,6 @@
 -- The figures that a row has by name, and how each is written.
 local checks = require "lumat.checks"
+local peaks = require "lumat.peaks"
 local sources = require "lumat.sources"
 local statistics = require "lumat.statistics"
 local columns = {}
@@ -80,14 +81,15 @@ local figures = {
         return scaled(1e-9, per_second(row, row.bytes, stat))
     end},
     share = {kind = "share", better = "high", of = function(row, stat)
-        if not row.peak then return nil end
-        return scaled(1 / row.peak.value, per_second(row, work_of(row), stat))
+        local peak = peaks.value(row)
+        if not peak then return nil end
+        return scaled(1 / peak, per_second(row, work_of(row), stat))
     end},
     check = {kind = "error", better = "low", of = function(row)
         return row.check
     end},
     width = {kind = "share", better = "low", of = function(row)
-        return row.median and row.median > 0 and
+        return row.median and row.median > 0 and row.low and row.high and
             (row.high - row.low) / row.median or nil
     end},
     held = {kind = "time", better = "low", of = function(row)
@@ -247,7 +249,7 @@ local timed = {time = true, rate = true, share = true, number = false}
 -- Is its interval too wide for the figure (the time) to be taken at its word?
 function columns.is_wide(row, name)
     if name and not timed[columns.kind(name)] then return false end
-    return row.median and row.low and row.median > 0 and
+    return row.median and row.low and row.high and row.median > 0 and
         (row.high - row.low) / row.median > WIDE
 end
 
@@ -258,6 +260,28 @@ function columns.reason(row)
 end
 
 -- --- checking ---------------------------------------------------------------
+
+-- What a figure that no row has takes, where more is to be said than that.
+local function needs(name)
+    local kind = columns.kind(name)
+    if kind == "rate" or kind == "share" and name ~= "width" then
+        return "flops= or bytes= of the experiment"
+    end
+    return ({gflops = "flops= of the experiment", tflops = "flops= of the " ..
+        "experiment", gbs = "bytes= of the experiment"})[name] or
+        kind == "error" and "check= of the experiment" or nil
+end
+
+-- ": it takes flops= …" for a figure that no row has.
+function columns.lacking(rows, name)
+    local why = type(name) == "string" and needs(name)
+    for _, row in ipairs(rows) do
+        if not why or is_good(row) and columns.get(row, name) ~= nil then
+            return nil
+        end
+    end
+    return format("%s takes %s", columns.title(name), why)
+end
 
 -- Raises unless the name is a figure of some row.
 function columns.check_name(what, option, source, name)

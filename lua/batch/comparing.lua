@@ -1,87 +1,163 @@
 -- Two runs of an experiment beside each other: which points became faster or
--- slower, and which cannot be told.
+-- slower, which are the same, and which cannot be told.
 local library = ...
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
+local distributions = require "lumat.distributions"
+local comparison = require "lumat.comparison"
+local origins = require "lumat.origins"
+local shifts = require "lumat.shifts"
 local sources = require "lumat.sources"
 local statistics = require "lumat.statistics"
-local lines_of = require "lumat.lines"
 local comparing = {}
 local ipairs, type = ipairs, type
-local next, abs, format = next, math.abs, string.format
-local concat, sort = table.concat, table.sort
-local match = string.match
+local abs, ceil, exp, log = math.abs, math.ceil, math.exp, math.log
+local larger = math.max
+local format, match, sort = string.format, string.match, table.sort
 
 local THRESHOLD = 0.02 -- smaller changes do not count
-local CHANCE = 0.01 -- that a rank test leaves to noise
-local ENOUGH = 9 -- samples from which the rank test says something
+local CHANCE = 0.05 -- of a false alarm in a table where nothing changed
+local MOST_NEEDED = 10000 -- samples that anybody would take
 
--- --- one row ----------------------------------------------------------------
-
--- Median and interval of a row, wider where its samples drift.
-local function spread(row)
-    if row.samples and #row.samples >= statistics.fewest then
-        return {statistics.steady_interval(row.samples)}
-    end
-    return {row.median, row.low or row.median, row.high or row.median}
-end
+-- --- the shift of a row -----------------------------------------------------
 
 -- How many samples a row rests on; of one read from a CSV file, what it says.
 local function count_of(row)
     return row.samples and #row.samples or row.count or 0
 end
 
-local function chance_of(a, b)
-    if a.samples and b.samples and #a.samples >= ENOUGH and
-        #b.samples >= ENOUGH then
-        return statistics.rank_test(a.samples, b.samples)
-    end
+local function has_samples(row)
+    return row.samples and #row.samples >= shifts.fewest
 end
 
--- The change counts when the median moved by more than the threshold, its
--- whole interval by more than half of it, and the rank test calls it no
--- accident. It is SAME
--- when the whole interval stays within the threshold, or within twice of it
--- with the median inside.
-local function judge(entry, threshold)
-    local c, low, high = entry.change, entry.low, entry.high
-    local certain = not entry.chance or entry.chance < CHANCE
-    if abs(c) > threshold and certain and
-        (low > threshold / 2 or high < -threshold / 2) then
-        return c > 0 and "SLOWER" or "FASTER"
-    elseif abs(c) <= threshold and low >= -2 * threshold and
-        high <= 2 * threshold then
-        return "SAME"
+-- All times of a row, as far as it has them, are above 0.
+local function is_positive(row)
+    for _, x in ipairs(row.samples or {}) do
+        if not (x > 0) then return false end
     end
-    return "UNSURE"
+    return row.median and row.median > 0 and (row.low or row.median) > 0
 end
 
-local function compare_rows(a, b, threshold)
-    local entry = {p = b.p, before = a.median, after = b.median}
-    if not columns.is_good(a) or not columns.is_good(b) then
-        entry.verdict = "FAILED"
-        entry.why = format("%s: %s", columns.is_good(a) and "now" or "before",
-            columns.reason(columns.is_good(a) and b or a))
-        return entry
-    elseif not (a.median and b.median and a.median > 0 and b.median > 0) then
-        entry.verdict, entry.why = "UNSURE", "a time of zero"
-        return entry
+-- Why two rows cannot be compared, if so: verdict and reason.
+local function obstacle(a, b)
+    for _, side in ipairs{{"now", b}, {"before", a}} do
+        if not columns.is_good(side[2]) then
+            return "FAILED", format("%s: %s", side[1],
+                columns.reason(side[2]))
+        end
     end
-    local before, after = spread(a), spread(b)
-    if before[2] <= 0 or after[2] <= 0 then
-        entry.verdict, entry.why = "UNSURE", "a time of zero"
-        return entry
+    if not (is_positive(a) and is_positive(b)) then
+        return "UNSURE", "a time of zero"
     end
-    entry.change, entry.low, entry.high = statistics.change(before, after)
-    entry.chance = chance_of(a, b)
-    entry.verdict = judge(entry, threshold)
     local n, m = count_of(a), count_of(b)
-    if n < statistics.fewest or m < statistics.fewest then
-        entry.verdict = "UNSURE"
-        entry.why = format("%d and %d samples, %d needed", n, m,
-            statistics.fewest)
+    local fewest = has_samples(a) and has_samples(b) and shifts.fewest or
+        statistics.fewest
+    if n < fewest or m < fewest then
+        return "UNSURE", format("%d and %d samples, %d needed", n, m, fewest)
     end
-    return entry
+end
+
+-- The shift of medians of which no samples are there, by their intervals.
+local function shift_of_medians(a, b)
+    local n, m = count_of(a), count_of(b)
+    local change, low, high = statistics.change(
+        {a.median, a.low, a.high}, {b.median, b.low, b.high})
+    local width = (log(1 + high) - log(1 + low)) / 2
+    return {by = log(1 + change), df = n + m - 2, share = n * m / (n + m),
+        error = width / distributions.normal_quantile(0.025)}
+end
+
+-- The shifts of all entries that have none to keep them from it.
+local function add_shifts(list)
+    local lists, place = {}, {}
+    for i, entry in ipairs(list) do
+        if not entry.verdict and has_samples(entry.a) and
+            has_samples(entry.b) then
+            place[i] = #lists + 1
+            lists[#lists + 1] = entry.a.samples
+            lists[#lists + 1] = entry.b.samples
+        end
+    end
+    local common, sampled = shifts.common(lists), {}
+    for i, entry in ipairs(list) do
+        local k = place[i]
+        if k then
+            local inflation = (shifts.inflation(common, k, #lists[k]) +
+                shifts.inflation(common, k + 1, #lists[k + 1])) / 2
+            entry.shift = shifts.shift(lists[k], lists[k + 1], inflation)
+            sampled[#sampled + 1] = entry.shift
+        elseif not entry.verdict then
+            entry.shift = shift_of_medians(entry.a, entry.b)
+        end
+    end
+    shifts.moderate(sampled)
+end
+
+-- To two digits, not below.
+local function rounded_up(n)
+    local step = n > 100 and 10 or 1
+    if n > 1000 then step = 100 end
+    return ceil(n / step) * step
+end
+
+-- --- verdicts ---------------------------------------------------------------
+
+-- SLOWER or FASTER: the estimate is beyond the threshold, its 95 % interval
+-- beyond half of it, and there being no change at all is refuted beside the
+-- other points of the table. SAME: both one-sided tests at 5 % refute a change
+-- beyond the threshold (Schuirmann, A comparison of the two one-sided tests
+-- procedure, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
+local function judge(entry, threshold)
+    local s, edge = entry.shift, log(1 + threshold)
+    local low, high = shifts.interval(s, 0.025)
+    local inner_low, inner_high = shifts.interval(s, 0.05)
+    local half = log(1 + threshold / 2)
+    entry.change = exp(s.by) - 1
+    entry.low, entry.high = exp(low) - 1, exp(high) - 1
+    if entry.chance < CHANCE and abs(s.by) > edge and
+        (low > half or high < -half) then
+        return s.by > 0 and "SLOWER" or "FASTER"
+    end
+    return inner_low >= -edge and inner_high <= edge and "SAME" or "UNSURE"
+end
+
+-- What would make an UNSURE sure: the samples that the same estimate would
+-- take, for SAME where it is below the threshold, else for a change.
+local function advice(entry, threshold, tests)
+    local s, edge = entry.shift, log(1 + threshold)
+    local distance, needed = abs(s.by), nil
+    if distance <= edge then
+        needed = shifts.needed(s, edge - distance, 0.05)
+    else
+        needed = larger(shifts.needed(s, distance, CHANCE / 2 / tests),
+            shifts.needed(s, distance - log(1 + threshold / 2), 0.025))
+    end
+    needed = larger(needed, count_of(entry.a) + 1, count_of(entry.b) + 1)
+    if needed > MOST_NEEDED then
+        return nil, format("more than %d samples would be needed",
+            MOST_NEEDED)
+    end
+    return ceil(needed), format("about %d samples would tell",
+        rounded_up(needed))
+end
+
+local function judge_all(list, threshold)
+    local tested, chances = {}, {}
+    for _, entry in ipairs(list) do
+        if entry.shift then
+            tested[#tested + 1] = entry
+            chances[#tested] = shifts.chance(entry.shift)
+        end
+    end
+    local adjusted = distributions.together(chances)
+    for i, entry in ipairs(tested) do
+        entry.chance = adjusted[i]
+        entry.verdict = judge(entry, threshold)
+        if entry.verdict == "UNSURE" then
+            entry.needed, entry.why = advice(entry, threshold, #tested)
+        end
+    end
+    for _, entry in ipairs(list) do entry.shift = nil end
 end
 
 -- --- both runs --------------------------------------------------------------
@@ -113,98 +189,72 @@ local function by_parameters(source)
     return found
 end
 
-local order = {SLOWER = 1, FASTER = 2, UNSURE = 3, FAILED = 4, SAME = 5}
+-- The rows of the source that are the last of their point, in order.
+local function last_rows(source)
+    local last, list = by_parameters(source), {}
+    for _, row in ipairs(sources.ordered(source, source.rows)) do
+        if last[sources.signature(row.p)] == row then list[#list + 1] = row end
+    end
+    return list, last
+end
 
-local function match_rows(old, new, threshold)
-    local before, list, alone = by_parameters(old), {}, {0, 0}
-    local after = by_parameters(new)
-    for place, row in ipairs(sources.ordered(new, new.rows)) do
-        local signature = sources.signature(row.p)
-        if after[signature] == row then
-            if before[signature] then
-                local entry = compare_rows(before[signature], row, threshold)
-                entry.place = place
-                list[#list + 1] = entry
-                before[signature] = nil
-            else
-                alone[2] = alone[2] + 1
-            end
+-- The points both runs have, and the parameters of those that one has alone.
+local function matched(old, new)
+    local list, alone = {}, {{}, {}}
+    local old_rows, before = last_rows(old)
+    local new_rows, after = last_rows(new)
+    for place, row in ipairs(new_rows) do
+        local other = before[sources.signature(row.p)]
+        if other then
+            local entry = {p = row.p, a = other, b = row, place = place,
+                before = other.median, after = row.median,
+                differs = origins.differences(old, other, new, row)}
+            entry.verdict, entry.why = obstacle(other, row)
+            list[#list + 1] = entry
+        else
+            alone[2][#alone[2] + 1] = row.p
         end
     end
-    for _ in next, before do alone[1] = alone[1] + 1 end
+    for _, row in ipairs(old_rows) do
+        if not after[sources.signature(row.p)] then
+            alone[1][#alone[1] + 1] = row.p
+        end
+    end
+    return list, alone
+end
+
+-- Errors that are not what they were, but for rounding.
+local ALIKE = 0.01
+local function note_error(entry)
+    local a, b = entry.a.check, entry.b.check
+    if a == b or entry.verdict == "FAILED" then return end
+    if a and b and abs(a - b) <= ALIKE * larger(abs(a), abs(b)) then return end
+    entry.error_before, entry.error_after = a, b
+    entry.error_differs = true
+end
+
+local order = {SLOWER = 1, FASTER = 2, UNSURE = 3, FAILED = 4, SAME = 5}
+
+local function sort_entries(list)
     sort(list, function(a, b)
         if a.verdict ~= b.verdict then
             return order[a.verdict] < order[b.verdict]
         end
         return a.place < b.place
     end)
-    return list, alone
 end
 
--- --- text -------------------------------------------------------------------
-
-local function time_text(seconds)
-    if not seconds then return "-" end
-    local scale, unit = columns.time_unit(seconds)
-    return columns.significant(seconds / scale, 4) .. " " .. unit
-end
-
-local function entry_line(entry, axes)
-    local line = {entry.verdict}
-    for _, name in ipairs(axes) do
-        line[#line + 1] = entry.p[name] == nil and "-" or
-            sources.plain(entry.p[name])
-    end
-    line[#line + 1] = time_text(entry.before)
-    line[#line + 1] = time_text(entry.after)
-    line[#line + 1] = entry.change and format("%+.1f %%", 100 * entry.change)
-        or "-"
-    line[#line + 1] = entry.change and format("%+.1f .. %+.1f %%",
-        100 * entry.low, 100 * entry.high) or "-"
-    line[#line + 1] = entry.why or entry.chance and
-        format("p = %.1g", entry.chance) or ""
-    return line
-end
-
-local function table_text(list, axes)
-    local head, left, lines = {""}, {true}, {}
-    for i, name in ipairs(axes) do
-        head[#head + 1] = name
-        left[i + 1] = type(list[1].p[name]) ~= "number"
-    end
-    for _, name in ipairs{"before", "after", "change", "95 % interval", ""} do
-        head[#head + 1] = name
-    end
-    left[#head] = true
-    lines[1] = head
-    for _, entry in ipairs(list) do
-        lines[#lines + 1] = entry_line(entry, axes)
-    end
-    return concat(lines_of.aligned(lines, left), "\n")
-end
-
-local function summary(list, alone, names, threshold)
+local function counts_of(list)
     local counts = {SLOWER = 0, FASTER = 0, UNSURE = 0, FAILED = 0, SAME = 0}
     for _, entry in ipairs(list) do
         counts[entry.verdict] = counts[entry.verdict] + 1
     end
-    local lines = {format("%s -> %s: %d points compared, changes under " ..
-        "%g %% do not count", names[1], names[2], #list, 100 * threshold)}
-    for i = 1, 2 do
-        if alone[i] > 0 then
-            lines[#lines + 1] = format("  %d points only in %s", alone[i],
-                names[i])
-        end
-    end
-    lines[#lines + 1] = format("  FASTER %d   SLOWER %d   SAME %d   UNSURE %d",
-        counts.FASTER, counts.SLOWER, counts.SAME, counts.UNSURE) ..
-        (counts.FAILED > 0 and format("   FAILED %d", counts.FAILED) or "")
-    for i, line in ipairs(lines) do lines[i] = lines_of.harmless(line) end
-    return counts, concat(lines, "\n")
+    return counts
 end
 
 -- compare(a, b [, {threshold=}]): a list of {verdict, p, before, after,
--- change, low, high, chance, why} that shows itself, with the field counts.
+-- change, low, high, chance, needed, why, differs} that shows itself, with the
+-- fields counts and alone.
 comparing.compare = checks.placed(function(a, b, options)
     local o = sources.options("compare", options, {threshold = "number"})
     local threshold = o.threshold or THRESHOLD
@@ -215,11 +265,17 @@ comparing.compare = checks.placed(function(a, b, options)
     local old, old_name = open(a, "before")
     local new, new_name = open(b, "after")
     if old_name == new_name then old_name = old_name .. " (before)" end
-    local list, alone = match_rows(old, new, threshold)
-    local counts, text = summary(list, alone, {old_name, new_name}, threshold)
-    if #list > 0 then text = text .. "\n" .. table_text(list, new.axes) end
-    list.counts = counts
-    return checks.shown(list, text)
+    local list, alone = matched(old, new)
+    add_shifts(list)
+    judge_all(list, threshold)
+    for _, entry in ipairs(list) do
+        note_error(entry)
+        entry.a, entry.b = nil, nil
+    end
+    sort_entries(list)
+    list.counts, list.alone = counts_of(list), alone
+    return checks.shown(list, comparison.text(list, {names = {old_name,
+        new_name}, sides = {old, new}, threshold = threshold}))
 end)
 
 return comparing

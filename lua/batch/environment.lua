@@ -81,11 +81,13 @@ local function differences(old, new)
     for _, name in ipairs(binding) do
         if old[name] ~= new[name] then
             list[#list + 1] = format("%s was %s, is %s", name,
-                tostring(old[name]), tostring(new[name]))
+                tostring(old[name] or "unknown"),
+                tostring(new[name] or "unknown"))
         end
     end
     return list
 end
+environment.differences = differences
 
 -- The environments of a run directory, by number.
 function environment.list(store)

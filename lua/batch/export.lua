@@ -2,6 +2,7 @@
 -- lines with everything a row has; and both read back.
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
+local peaks = require "lumat.peaks"
 local sources = require "lumat.sources"
 local journal = require "lumat.journal"
 local texts = require "lumat.texts"
@@ -11,21 +12,35 @@ local error, ipairs, next, pcall, tonumber, tostring, type = error, ipairs,
 local concat, sort = table.concat, table.sort
 local find, format, gsub, match, sub = string.find, string.format, string.gsub,
     string.match, string.sub
-local io, math_type = io, math.type
+local huge, io, math_type = math.huge, io, math.type
 
 -- --- CSV --------------------------------------------------------------------
 
--- RFC 4180. Text that reads as a number is quoted, so that a name stays one.
+-- What a field that is not quoted stands for.
+local words = {["true"] = true, ["false"] = false, nan = 0 / 0,
+    ["-nan"] = 0 / 0, inf = huge, ["-inf"] = -huge}
+local function meaning(text)
+    if text == "" then return nil end
+    if words[text] ~= nil then return words[text] end
+    return tonumber(text) or text
+end
+
+local function number_text(x)
+    if x ~= x then return "nan" end
+    if x == 0 and 1 / x < 0 then return "-0.0" end
+    local text = format("%.15g", x)
+    return tonumber(text) == x and text or format("%.17g", x)
+end
+
+-- RFC 4180. Text that would be read as something else is quoted, so that a name
+-- stays one.
 local function field(value)
     if value == nil then return "" end
     if math_type(value) == "integer" then return format("%d", value) end
-    if type(value) == "number" then
-        local text = format("%.15g", value)
-        return tonumber(text) == value and text or format("%.17g", value)
-    end
+    if type(value) == "number" then return number_text(value) end
     local text = tostring(value)
     if find(text, '[",\r\n]') or find(text, "^%s") or find(text, "%s$") or
-        text == "" or tonumber(text) then
+        type(value) == "string" and meaning(text) ~= text then
         return '"' .. gsub(text, '"', '""') .. '"'
     end
     return text
@@ -44,7 +59,7 @@ local fixed = {
         return unit
     end},
     {"share"}, {"peak", function(row) return row.peak and row.peak.name end},
-    {"peak_value", function(row) return row.peak and row.peak.value end},
+    {"peak_value", peaks.value},
     {"check"}, {"env", function(row) return row.env end},
     {"key", function(row) return row.key end},
     {"message", function(row) return row.message end},
@@ -127,17 +142,6 @@ local function read_record(text, at)
     end
 end
 
--- What a field stands for.
-local function meaning(text, quoted)
-    if quoted then return text end
-    if text == "" then return nil end
-    if text == "true" or text == "false" then return text == "true" end
-    if text == "nan" or text == "-nan" then return 0 / 0 end
-    if text == "inf" or text == "-inf" then return tonumber(text .. "") or
-        (text == "inf" and 1 / 0 or -1 / 0) end
-    return tonumber(text) or text
-end
-
 -- A row of the fields by name; `axes` stand before the column status.
 local function row_of(record, axes, extra)
     local row = {p = {}, status = record.status, median = record.seconds,
@@ -179,7 +183,8 @@ local function read_csv(text)
         end
         local record = {}
         for i, name in ipairs(names) do
-            local value = meaning(fields[i], quoted[i])
+            local value = quoted[i] and fields[i] or nil
+            if not quoted[i] then value = meaning(fields[i]) end
             if record[name] == nil then record[name] = value end
         end
         rows[#rows + 1] = row_of(record, axes, extra)
@@ -190,11 +195,64 @@ end
 
 -- --- JSON lines -------------------------------------------------------------
 
+-- JSON has no NaN and no infinities: they are null there, and what they were
+-- stands in a table of their own.
+local not_finite = {nan = 0 / 0, inf = huge, ["-inf"] = -huge}
+
+local function add_specials(list, t, part)
+    for name, value in next, t do
+        if type(value) == "number" and value - value ~= 0 then
+            list = list or {}
+            list[part] = list[part] or {}
+            list[part][tostring(name)] = number_text(value)
+        end
+    end
+    return list
+end
+
+local function restore_specials(row)
+    for part, t in next, row.special or {} do
+        local target = part == "row" and row or row[part]
+        for name, text in next, type(target) == "table" and t or {} do
+            target[name] = not_finite[text]
+        end
+    end
+    row.special = nil
+end
+
+-- The row as it stands in a file: the first one of an environment tells what
+-- that is; the others name its number.
+local function to_write(source, row, told)
+    local environment = source.environments and source.environments[row.env]
+    local special = add_specials(nil, row, "row")
+    special = add_specials(special, row.p, "p")
+    special = add_specials(special, row.values or {}, "values")
+    if told[row.env] then environment = nil end
+    if not environment and not special then return row end
+    if environment then told[row.env] = true end
+    local more = {environment = environment, special = special}
+    for name, value in next, row do more[name] = value end
+    return more
+end
+
+-- The row as it was; its environment goes to those of all rows.
+local function as_it_was(row, rows)
+    if type(row.special) == "table" then restore_specials(row) end
+    if type(row.environment) == "table" and row.env then
+        rows.environments = rows.environments or {}
+        rows.environments[row.env], row.environment = row.environment, nil
+    end
+    return row
+end
+
 function export.jsonl_text(e, where)
     local source = sources.source("jsonl", e)
     local rows, lines = sources.ordered(source,
         sources.filtered("jsonl", source, where)), {}
-    for i, row in ipairs(rows) do lines[i] = journal.encode(row, true) end
+    local told = {}
+    for i, row in ipairs(rows) do
+        lines[i] = journal.encode(to_write(source, row, told), true)
+    end
     lines[#lines + 1] = ""
     return concat(lines, "\n")
 end
@@ -209,7 +267,7 @@ local function read_jsonl(text)
             if type(row) ~= "table" or type(row.p) ~= "table" then
                 error(format("line %d is no row of results", number), 0)
             end
-            rows[#rows + 1] = row
+            rows[#rows + 1] = as_it_was(row, rows)
         end
     end
     return rows

@@ -3,6 +3,7 @@
 -- wrong becomes the status and the message of the point.
 local library = ...
 local checks = require "lumat.checks"
+local peaks = require "lumat.peaks"
 local sampling = require "lumat.sampling"
 local statistics = require "lumat.statistics"
 local batch_for = require "lumat.timing".batch_for
@@ -237,21 +238,9 @@ end
 
 -- --- rows -------------------------------------------------------------------
 
--- The peak that the work comes nearest to: the one the trace and races name.
-local function peak_of(m, row)
-    local dtype = m.p.dtype == "f64" and "f64" or m.p.dtype == "f32" and
-        "f32" or library.default_dtype()
-    local _, _, _, name = library.rate(row.flops or 0, row.bytes or 0,
-        row.median, dtype, m.device)
-    local peaks = library.peak(m.device)
-    local flops = peaks[dtype .. "_flops"]
-    return {name = name, value = name == "memory" and peaks.bytes or flops,
-        flops = flops, bytes = peaks.bytes}
-end
-
 local function add_rates(m, row)
     if (row.flops or row.bytes) and row.median > 0 then
-        local ok, peak = try(m, "rate", peak_of, m, row)
+        local ok, peak = try(m, "rate", peaks.of, row, m.p.dtype, m.device)
         row.peak = ok and peak or nil
     end
 end

@@ -2,6 +2,7 @@
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
 local sources = require "lumat.sources"
+local style = require "lumat.texts"
 local text = require "lumat.lines"
 local pivots = {}
 local ipairs, type = ipairs, type
@@ -203,7 +204,8 @@ local function pivot_text(rows, lines, across, o)
     for n, line in ipairs(lines) do
         out[n + 1] = pivot_line(line, across, o, unit, better)
     end
-    return text.aligned(out, left), unit, has_wide(lines)
+    return text.aligned(out, left, #o.rows, (style.style())), unit,
+        has_wide(lines)
 end
 
 -- The lines of a table, the one unit of its numbers if there is one, and

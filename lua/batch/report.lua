@@ -4,6 +4,8 @@ local library = ...
 local checks = require "lumat.checks"
 local charts = require "lumat.charts"
 local columns = require "lumat.columns"
+local notes = require "lumat.notes"
+local origins = require "lumat.origins"
 local sources = require "lumat.sources"
 local style = require "lumat.report_style"
 local svg = require "lumat.svg"
@@ -227,6 +229,9 @@ local function figure_columns(source, rows)
     end
     add("% of peak", "share", function(x) return format("%.3g", 100 * x) end)
     add("error", "check", function(x) return format("%.2g", x) end)
+    if #origins.several(source, rows) > 1 then
+        add("environment", "env", sources.plain)
+    end
     local extra = {}
     for _, row in ipairs(rows) do
         for name in next, row.values or {} do extra[name] = true end
@@ -240,21 +245,46 @@ local function figure_columns(source, rows)
     return list
 end
 
-local function is_text(rows, axis)
+local LONG = 24 -- characters of a name that goes on in a second line
+
+-- Is an axis one of names, and are some of them long?
+local function kind_of(rows, axis)
+    local is_text, is_long = false, false
     for _, row in ipairs(rows) do
-        if type(row.p[axis]) ~= "number" then return true end
+        local value = row.p[axis]
+        is_text = is_text or type(value) ~= "number"
+        is_long = is_long or type(value) == "string" and #value > LONG
     end
+    return is_text, is_long
+end
+
+-- Names begin at the left; a style sheet of the columns.
+local function sides(source, rows)
+    local rules = {}
+    for i, name in ipairs(source.axes) do
+        local is_text, is_long = kind_of(rows, name)
+        if is_text then
+            rules[#rules + 1] = format("#points tr>:nth-child(%d){" ..
+                "text-align:left%s}", i, is_long and ";white-space:normal;" ..
+                "min-width:16em;overflow-wrap:break-word" or "")
+        end
+    end
+    return #rules == 0 and "" or "<style>" .. concat(rules) .. "</style>\n"
+end
+
+local function notes_below(source, rows)
+    local parts = {}
+    for i, line in ipairs(notes.lines(source, rows)) do
+        parts[i] = "<br>" .. escape(line)
+    end
+    return concat(parts)
 end
 
 -- Closing tags that HTML does not need are left out: many rows stay small.
 local function table_section(source, rows)
     local figures, lines, head = figure_columns(source, rows), {}, {}
-    local left = {}
     for i, name in ipairs(source.axes) do
         head[i] = "<th>" .. escape(name)
-        if is_text(rows, name) then
-            left[#left + 1] = format("#points tr>:nth-child(%d)", i)
-        end
     end
     for _, figure in ipairs(figures) do
         head[#head + 1] = "<th>" .. escape(figure[1])
@@ -275,15 +305,14 @@ local function table_section(source, rows)
         end
         lines[#lines + 1] = concat(line)
     end
-    local sides = #left == 0 and "" or "<style>" .. concat(left, ",") ..
-        "{text-align:left}</style>\n"
-    return section("Points", sides ..
+    return section("Points", sides(source, rows) ..
         '<div class="wide"><table id="points">' ..
         "<thead><tr>" .. concat(head) .. "</thead>\n<tbody>\n" ..
         concat(lines, "\n") .. "\n</tbody></table></div>\n" ..
         '<p class="soft">Times are medians, ± half of their 95 % interval; ' ..
         "~ marks intervals wider than 5 % of the median. A share of the peak " ..
-        "is of the one that the work comes nearest to.</p>")
+        "is of the one that the work comes nearest to." ..
+        notes_below(source, rows) .. "</p>")
 end
 
 -- --- failures and the script ------------------------------------------------
@@ -328,7 +357,9 @@ function report.text(e, options)
     local o = sources.options("report", options, kinds)
     local source = sources.source("report", e)
     local rows = sources.filtered("report", source, o.where)
-    if #rows == 0 then checks.fail("report", "there are no points to tell of") end
+    if #rows == 0 then
+        checks.fail("report", "there are %s", sources.nothing(source, "tell of"))
+    end
     local title = o.title or source.name or "Experiment"
     return concat{'<!DOCTYPE html>\n<html lang="en">\n<head>\n',
         '<meta charset="utf-8">\n<meta name="viewport" ',

@@ -130,6 +130,13 @@ local function log_ticks(low, high, base, count)
     return list
 end
 
+-- Multiples of a step, where the range has less than two powers.
+local function even_ticks(low, high, count)
+    local step, list = nice_above((high - low) / count), {}
+    for i = ceil(low / step), floor(high / step) do list[#list + 1] = i * step end
+    return #list > 1 and list or {low, high}
+end
+
 -- low > 0; values: those that points have, whose ticks are powers of two where
 -- all of them are.
 function scales.log(low, high, count, what, values)
@@ -145,7 +152,7 @@ function scales.log(low, high, count, what, values)
         or nil}
     function axis.at(x) return x > 0 and (log(x) - bottom) / span or -huge end
     local list = log_ticks(low, high, by_two and 2 or 10, count)
-    if #list < 2 then list = {low, high} end
+    if #list < 2 then list = even_ticks(low, high, count) end
     for i, x in ipairs(list) do
         axis.ticks[i] = {at = axis.at(x), text = log_text(x, what)}
     end

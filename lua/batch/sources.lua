@@ -2,6 +2,7 @@
 -- wanted; and the options by which people say so.
 local checks = require "lumat.checks"
 local journal = require "lumat.journal"
+local peaks = require "lumat.peaks"
 local sources = {}
 local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
 local tostring, type = tostring, type
@@ -40,15 +41,24 @@ function sources.source(what, e)
             checks.brief(e))
     end
     if e.results then
-        return {e = e, name = e.name, axes = e.axes, rows = e:results(),
-            points = e:points()}
+        local rows = e:results()
+        peaks.settle(rows)
+        return {e = e, name = e.name, axes = e.axes, rows = rows,
+            points = e:points(),
+            environments = e.environments and e:environments()}
+    end
+    if #e == 0 and next(e) ~= nil then
+        checks.fail(what, "the first argument has no rows; a colon hands the " ..
+            "experiment over: e:%s{…}", what)
     end
     for i, row in ipairs(e) do
         if type(row) ~= "table" or type(row.p) ~= "table" then
             checks.fail(what, "row %d has no table p of parameters", i)
         end
     end
-    return {rows = e, axes = axes_of(e), name = e.name}
+    peaks.settle(e)
+    return {rows = e, axes = axes_of(e), name = e.name,
+        environments = e.environments}
 end
 
 -- A value of an axis as text. Whole numbers are one whatever their type.
@@ -154,10 +164,20 @@ end
 
 -- --- options ----------------------------------------------------------------
 
--- "; did you mean tiled?" when one of the names is near, else all of them.
+-- What to say where there are no rows.
+function sources.nothing(source, what)
+    if source.e and #source.rows == 0 then
+        return format("no points to %s yet; :run() measures them", what)
+    end
+    return "no points to " .. what
+end
+
+-- "; did you mean tiled?" when one of the names is near, but for capitals too,
+-- else all of them.
 function sources.suggest(name, names)
+    local all = concat(names, " ")
     local near = type(name) == "string" and
-        journal.nearest(name, concat(names, " "))
+        (journal.nearest(name, all) or journal.nearest(name:lower(), all))
     if near then return format("; did you mean %s?", near) end
     return ": there are " .. concat(names, " ")
 end

@@ -1,6 +1,7 @@
 -- Scalable vector graphics as text: elements with their attributes, every
 -- name escaped. Colours stand in classes, so that a reader's dark theme can
 -- change them; without style sheets the plain ones serve.
+local labels = require "lumat.labels"
 local svg = {}
 local ipairs, tostring = ipairs, tostring
 local concat = table.concat
@@ -92,16 +93,14 @@ end
 
 -- The text, or its beginning where it would be wider than so much.
 function svg.cut(text, most, size)
-    if not len(text) or svg.width(text, size) <= most then return text end
-    local parts = {}
-    for c in gmatch(text, utf8.charpattern) do
-        parts[#parts + 1] = c
-        if svg.width(concat(parts), size) > most - svg.width("…", size) then
-            parts[#parts] = nil
-            break
-        end
-    end
-    return concat(parts) .. "…"
+    return labels.cut(text, most, function(part)
+        return svg.width(part, size)
+    end)
+end
+
+-- Texts cut so that they can still be told apart.
+function svg.fitted(list, most)
+    return labels.fitted(list, most, svg.width)
 end
 
 -- --- elements ---------------------------------------------------------------

@@ -4,7 +4,7 @@ local columns = require "lumat.columns"
 local scales = require "lumat.scales"
 local svg = require "lumat.svg"
 local svg_charts = {}
-local ipairs = ipairs
+local ipairs, tonumber = ipairs, tonumber
 local abs, atan, floor, huge, log = math.abs, math.atan, math.floor, math.huge,
     math.log
 local larger, smaller, pi = math.max, math.min, math.pi
@@ -61,14 +61,40 @@ local function notes_of(chart)
         notes[#notes + 1] = format("%d more series are not drawn",
             chart.left_out)
     end
+    notes[#notes + 1] = chart.without
     return concat(notes, " · ")
 end
 
--- Labels of categories lie aslant where they do not fit beside one another.
+local MOST_SLANTED, MOST_SIDE = 130, 180 -- widths of labels
+
+-- Makes the labels of categories no wider than that.
+local function fit_labels(axis, most)
+    if axis.kind ~= "categories" then return end
+    local list = {}
+    for i, tick in ipairs(axis.ticks) do list[i] = tick.text end
+    for i, text in ipairs(svg.fitted(list, most)) do axis.ticks[i].text = text end
+end
+
+local function are_numbers(ticks)
+    for _, tick in ipairs(ticks) do
+        if not tonumber(tick.text) then return false end
+    end
+    return true
+end
+
+-- Names lie aslant where they do not fit beside one another; of numbers some
+-- are left out instead.
 local function slant_of(axis, length)
-    if axis.kind ~= "categories" then return false end
+    if axis.kind ~= "categories" or are_numbers(axis.ticks) then return false end
     local room = length / #axis.ticks
     return widest(axis.ticks) + 8 > room
+end
+
+-- How far labels that lie aslant reach out at the left.
+local function left_of_slanted(f)
+    local first = f.x.ticks[1]
+    return f.slant and 0.82 * svg.width(first.text) -
+        first.at * (f.right - f.left) or 0
 end
 
 -- How far the last label reaches out at the right.
@@ -82,13 +108,17 @@ local function lay_out(chart, o, right_room)
     local f = {width = o.width or WIDTH, height = o.height or HEIGHT}
     f.y = charts.scale(chart, "y", larger(3, f.height // 70))
     f.x = charts.scale(chart, "x", larger(3, f.width // 75))
-    f.left = SPACE + smaller(widest(f.y.ticks), 180) + 10
+    fit_labels(f.y, MOST_SIDE)
+    fit_labels(f.x, MOST_SLANTED)
+    f.left = SPACE + smaller(widest(f.y.ticks), MOST_SIDE) + 10
     f.right = f.width - SPACE - (right_room or last_half(f.x))
     f.top = 66
     f.legend = legend_lines(chart, f.width - 2 * SPACE)
     f.notes = notes_of(chart)
     f.slant = slant_of(f.x, f.right - f.left)
-    local labels = f.slant and smaller(widest(f.x.ticks), 130) * 0.6 + 14 or 20
+    f.left = larger(f.left, SPACE + left_of_slanted(f))
+    local labels = f.slant and
+        smaller(widest(f.x.ticks), MOST_SLANTED) * 0.6 + 14 or 20
     local below = labels + 20 + 20 * #f.legend + (f.notes ~= "" and 20 or 0) +
         SPACE
     f.height = larger(f.height, f.top + below + 120)
@@ -111,20 +141,20 @@ local function draw_y_axis(p, f)
         if f.y.kind ~= "categories" then
             p:line(f.left, y, f.right, y, "grid")
         end
-        p:text(f.left - 8, y + 4.5, svg.cut(tick.text, 180), nil, "end")
+        p:text(f.left - 8, y + 4.5, svg.cut(tick.text, MOST_SIDE), nil, "end")
     end
 end
 
 local function draw_x_axis(p, f)
     local length = f.right - f.left
-    local ticks = f.slant and f.x.ticks or
+    local ticks = f.slant and
+        scales.thinned(f.x, length, function() return 12 end, 4) or
         scales.thinned(f.x, length, svg.width, 10)
     for _, tick in ipairs(ticks) do
         local x = f.left + tick.at * length
         p:line(x, f.bottom, x, f.bottom + 4, "axis")
         if f.slant then
-            p:text(x + 4, f.bottom + 16, svg.cut(tick.text, 130), nil, "end",
-                -35)
+            p:text(x + 4, f.bottom + 16, tick.text, nil, "end", -35)
         else
             p:text(x, f.bottom + 19, tick.text, nil, "middle")
         end
@@ -255,7 +285,8 @@ local function roof_points(chart, f, roof)
     return low, smaller(larger(ridge, low), high), high
 end
 
-local function draw_roof(p, chart, f, roof, is_first)
+-- The line of a roof, and where its parts lie.
+local function draw_roof(p, chart, f, roof)
     local low, ridge, high = roof_points(chart, f, roof)
     local x1, y1 = place(f, low, low * roof.bytes)
     local x2, y2 = place(f, ridge, smaller(roof.flops, ridge * roof.bytes))
@@ -265,25 +296,31 @@ local function draw_roof(p, chart, f, roof, is_first)
         x1, y1 = x1 + (f.bottom - y1) / slope, f.bottom
     end
     p:path({x1, y1, x2, y2, x3, y3}, "roof")
-    p:text(x2 + 4, y3 - 7, format("%s peak %s", roof.name,
+    return {x1 = x1, y1 = y1, x2 = x2, y2 = y2, y3 = y3, slope = slope}
+end
+
+-- What the roof is: over all that lies in its way.
+local function name_roof(p, chart, roof, at, is_first)
+    p:text(at.x2 + 4, at.y3 - 7, format("%s peak %s", roof.name,
         value_text(chart.y, roof.flops)), "small")
-    if is_first then
-        local angle = atan(slope) * 180 / pi
-        local at = 0.42
-        p:text(x1 + at * (x2 - x1) - 5, y1 + at * (y2 - y1) - 7,
-            format("memory %s GB/s", columns.significant(roof.bytes / 1e9, 4)),
-            "small", "middle", angle)
-    end
+    if not is_first then return end
+    local part = 0.42
+    p:text(at.x1 + part * (at.x2 - at.x1) - 5,
+        at.y1 + part * (at.y2 - at.y1) - 7, format("memory %s GB/s",
+            columns.significant(roof.bytes / 1e9, 4)), "small", "middle",
+        atan(at.slope) * 180 / pi)
 end
 
 local function draw_roofline(chart, o)
     local f = lay_out(chart, o)
     local p = svg.new(f.width, f.height)
     draw_frame(p, chart, f)
-    for i, roof in ipairs(chart.roofs) do
-        draw_roof(p, chart, f, roof, i == 1)
-    end
+    local at = {}
+    for i, roof in ipairs(chart.roofs) do at[i] = draw_roof(p, chart, f, roof) end
     for i, s in ipairs(chart.series) do draw_series(p, chart, f, i, s) end
+    for i, roof in ipairs(chart.roofs) do
+        name_roof(p, chart, roof, at[i], i == 1)
+    end
     return p
 end
 

@@ -2,10 +2,12 @@
 -- another.
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
+local notes = require "lumat.notes"
 local pivots = require "lumat.pivots"
 local ratios = require "lumat.ratios"
 local sources = require "lumat.sources"
 local text_lines = require "lumat.lines"
+local texts = require "lumat.texts"
 local tables = {}
 local ipairs, next, setmetatable, type = ipairs, next, setmetatable, type
 local concat, format = table.concat, string.format
@@ -52,8 +54,20 @@ local function list_line(row, axes, names, o)
     return line
 end
 
+-- The axes in the order of a list: those named first, the others behind.
+local function order_of(source, named)
+    local axes, seen = {}, {}
+    for _, list in ipairs{named or {}, source.axes} do
+        for _, name in ipairs(list) do
+            if not seen[name] then axes[#axes + 1] = name end
+            seen[name] = true
+        end
+    end
+    return axes
+end
+
 local function list_text(source, rows, o)
-    local axes = o.rows or source.axes
+    local axes = order_of(source, o.rows)
     local names, left, head, marked = figures_of(rows, o), {}, {}, false
     for i, name in ipairs(axes) do
         head[i], left[i] = name, not pivots.is_numeric(rows, name)
@@ -67,7 +81,7 @@ local function list_text(source, rows, o)
         marked = marked or columns.is_good(row) and
             columns.is_wide(row, names[1])
     end
-    return text_lines.aligned(lines, left), marked
+    return text_lines.aligned(lines, left, #axes, (texts.style())), marked
 end
 
 -- --- both -------------------------------------------------------------------
@@ -111,8 +125,8 @@ local function heading(source, rows, o, unit)
     local what = columns.title(o.value or "median")
     if unit then what = what .. ", " .. unit end
     if o.stat and o.stat ~= "median" then what = o.stat .. " " .. what end
-    local text = format("%s%d points", source.name and source.name .. ": " or
-        "", #rows)
+    local text = format("%s%d point%s", source.name and source.name .. ": " or
+        "", #rows, #rows == 1 and "" or "s")
     return text_lines.harmless(o.cols and text .. "; " .. what or text)
 end
 
@@ -142,9 +156,12 @@ function tables.text(e, options)
     local o = checked(source, options)
     local rows = sources.filtered("table", source, o.where)
     if #rows == 0 then
-        return (source.name and source.name .. ": " or "") .. "no points" ..
-            (o.where and #source.rows > 0 and " match" or ""), rows
+        return (source.name and source.name .. ": " or "") .. (o.where and
+            #source.rows > 0 and "no points match" or
+            sources.nothing(source, "show")), rows
     end
+    local lacking = o.value and columns.lacking(rows, o.value)
+    if lacking then checks.fail("table", "no point has one: %s", lacking) end
     local lines, unit, marked
     if o.ratio_to then
         local name
@@ -161,6 +178,9 @@ function tables.text(e, options)
     local text = {heading(source, rows, o, unit), concat(lines, "\n")}
     if marked then
         text[#text + 1] = "  ~ the 95 % interval is wider than 5 %"
+    end
+    for _, line in ipairs(notes.lines(source, rows)) do
+        text[#text + 1] = "  " .. line
     end
     for _, line in ipairs(failures(source, rows)) do text[#text + 1] = line end
     return concat(text, "\n"), rows

@@ -4,14 +4,16 @@ local charts = require "lumat.charts"
 local scales = require "lumat.scales"
 local lines_of = require "lumat.lines"
 local columns = require "lumat.columns"
+local labels = require "lumat.labels"
 local texts = require "lumat.texts"
 local text_charts = {}
 local ipairs, type = ipairs, type
 local abs, floor, huge, log = math.abs, math.floor, math.huge, math.log
 local larger, smaller = math.max, math.min
 local concat = table.concat
-local format, gsub, rep = string.format, string.gsub, string.rep
-local char, len = utf8.char, utf8.len
+local format, gmatch, gsub, rep = string.format, string.gmatch, string.gsub,
+    string.rep
+local char, width_of = utf8.char, labels.width
 
 local HEIGHT = 16
 local marks = {"●", "■", "▲", "◆", "○", "□", "△", "◇"}
@@ -85,7 +87,7 @@ end
 
 local function tick_width(ticks)
     local most = 0
-    for _, tick in ipairs(ticks) do most = larger(most, len(tick.text)) end
+    for _, tick in ipairs(ticks) do most = larger(most, width_of(tick.text)) end
     return most
 end
 
@@ -99,17 +101,24 @@ local function labels_at(axis, height)
     return list
 end
 
+-- A character that takes two places has the second one empty.
 local function put(line, at, text)
-    for i = 1, len(text) do
-        line[at + i] = text:sub(utf8.offset(text, i), utf8.offset(text, i + 1) - 1)
+    for c in gmatch(text, utf8.charpattern) do
+        local width = width_of(c)
+        if width > 0 then at = at + 1 end
+        line[at] = (width == 0 and line[at] or "") .. c
+        if width == 2 then
+            at = at + 1
+            line[at] = ""
+        end
     end
 end
 
 -- The line of labels below, each in the middle below its tick.
 local function x_labels(axis, gutter, width)
     local line, shown = {}, {}
-    for _, tick in ipairs(scales.thinned(axis, width - 1, len, 2)) do
-        local size = len(tick.text)
+    for _, tick in ipairs(scales.thinned(axis, width - 1, width_of, 2)) do
+        local size = width_of(tick.text)
         local at = gutter + floor(tick.at * (width - 1) + 0.5) - size // 2
         put(line, larger(0, smaller(at, gutter + width - size)), tick.text)
         shown[gutter + floor(tick.at * (width - 1) + 0.5)] = true
@@ -165,7 +174,7 @@ local function legend(chart, used, colour, width)
     local lines, line, length = {}, {}, 0
     for i, s in ipairs(#chart.series > 1 and chart.series or {}) do
         local name = lines_of.harmless(s.name)
-        local size = len(name) + 5
+        local size = width_of(name) + 5
         if length + size > width and length > 0 then
             lines[#lines + 1], line, length = "  " .. concat(line, "   "), {},
                 0
@@ -182,45 +191,76 @@ local function legend(chart, used, colour, width)
     return lines
 end
 
-local function failed_note(chart)
+local function add_notes(chart, lines)
     local count = 0
     for _, s in ipairs(chart.series) do count = count + #s.failed end
-    return count > 0 and format("  %d point%s failed", count,
-        count == 1 and "" or "s") or nil
+    if count > 0 then
+        lines[#lines + 1] = format("  %d point%s failed", count,
+            count == 1 and "" or "s")
+    end
+    lines[#lines + 1] = chart.without and "  " .. chart.without
 end
 
 local function axis_name(axis, unit)
     return lines_of.harmless(unit and axis.title .. ", " .. unit or axis.title)
 end
 
+-- Cuts names so that all fit beside one another, if that leaves something of
+-- them.
+local FEWEST, SHORT = 3, 12 -- places of a name; where some are left out
+local function fit_categories(axis, width)
+    if axis.kind ~= "categories" then return end
+    local room, list = width // #axis.ticks - 2, {}
+    for i, tick in ipairs(axis.ticks) do
+        list[i] = lines_of.harmless(tick.text)
+    end
+    list = labels.fitted(list, room >= FEWEST and room or SHORT, width_of)
+    for i, text in ipairs(list) do
+        axis.ticks[i].text = text
+    end
+end
+
+local function roof_notes(chart, lines, ascii)
+    local mark = ascii and "." or "⠉"
+    for _, roof in ipairs(chart.roofs or {}) do
+        lines[#lines + 1] = format("  %s %s peak %s %s", mark,
+            lines_of.harmless(roof.name), columns.significant(
+                roof.flops / chart.y.what.scale, 4), chart.y.what.unit)
+        lines[#lines + 1] = format("  %s memory %s GB/s", mark,
+            columns.significant(roof.bytes / 1e9, 4))
+    end
+end
+
 local function draw_chart(chart, width, height, ascii, colour)
     local y = charts.scale(chart, "y", height // 3)
     local x = charts.scale(chart, "x", width // 9)
     local gutter = tick_width(y.ticks) + 2
+    fit_categories(x, width - gutter - 1)
     local c = new_canvas(larger(10, width - gutter - 1), height, ascii)
     local used = ascii and plain_marks or marks
     draw_roofs(c, chart, x, y)
     for i, s in ipairs(chart.series) do
         draw_series(c, chart, x, y, i, s, used[i])
     end
-    local labels = labels_at(y, height)
+    local beside = labels_at(y, height)
     local out = {lines_of.harmless(chart.title), axis_name(chart.y, y.unit)}
     for line = 0, height - 1 do
-        local label = labels[line] or ""
-        out[#out + 1] = rep(" ", gutter - 2 - len(label)) .. label ..
-            (labels[line] and (ascii and " +" or " ┤") or
+        local label = beside[line] or ""
+        out[#out + 1] = rep(" ", gutter - 2 - width_of(label)) .. label ..
+            (beside[line] and (ascii and " +" or " ┤") or
                 ascii and " |" or " │") .. canvas_line(c, line, colour)
     end
     local below, shown = x_labels(x, gutter, c.width)
     out[#out + 1] = x_axis(ascii, gutter, c.width, shown)
     out[#out + 1] = below
     local name = axis_name(chart.x, x.unit)
-    out[#out + 1] = rep(" ", gutter + larger(0, (c.width - len(name)) // 2)) ..
+    out[#out + 1] = rep(" ", gutter + larger(0, (c.width - width_of(name)) // 2)) ..
         name
     for _, line in ipairs(legend(chart, used, colour, width)) do
         out[#out + 1] = line
     end
-    out[#out + 1] = failed_note(chart)
+    roof_notes(chart, out, ascii)
+    add_notes(chart, out)
     return concat(out, "\n")
 end
 
@@ -241,7 +281,7 @@ local function shade_of(chart, value, ascii)
 end
 
 -- Numbers in the places of the map, each behind its shade.
-local function draw_heat(chart, ascii)
+local function draw_heat(chart, width, ascii)
     local lines, head = {}, {chart.y.title .. " \\ " .. chart.x.title}
     for j, label in ipairs(chart.x.labels) do head[j + 1] = label end
     for i = #chart.y.labels, 1, -1 do
@@ -256,14 +296,15 @@ local function draw_heat(chart, ascii)
     table.insert(lines, 1, head)
     local what = chart.value.what
     return lines_of.harmless(chart.title .. (what.unit and ", " .. what.unit or
-        "")) .. "\n" .. concat(lines_of.aligned(lines, {}), "\n")
+        "")) .. "\n" .. concat(lines_of.aligned(lines, {true}, 1, width),
+        "\n")
 end
 
 -- The text of a chart.
 function text_charts.draw(chart, o)
     local width, ascii, colour = texts.style()
     width = o.width or smaller(width > 0 and width or 80, 100)
-    if chart.kind == "heat" then return draw_heat(chart, ascii) end
+    if chart.kind == "heat" then return draw_heat(chart, width, ascii) end
     return draw_chart(chart, larger(width, 20), larger(o.height or HEIGHT, 4),
         ascii, colour)
 end

@@ -84,10 +84,17 @@ topics.results = {title = "Results of experiments",
     },
     "measure gives the seconds of one run, or a function, which is timed until " ..
     "stop = {interval = 0.01, least = 10, most = 100, seconds = 1} is met, or " ..
-    "repeats samples are there. ~ marks intervals wider than 5 %. A change " ..
-    "counts when the median moved by more than the threshold, the interval of " ..
-    "the change by half of it, and Mann and Whitney's rank test calls it no " ..
-    "accident (p < 0.01, from nine samples on)."}
+    "repeats samples are there. ~ marks intervals wider than 5 %.",
+    "compare takes the factor between the samples of a point (Hodges and " ..
+    "Lehmann, on logarithms) with an error from its rank interval, made " ..
+    "larger where neighbouring samples are alike or fewer than usual differ. " ..
+    "SLOWER, FASTER: the change is above the threshold, its 95 % interval " ..
+    "above half of it, and it is no accident (p < 5 %, by Benjamini and " ..
+    "Hochberg for all points: where nothing changed, one table in twenty has " ..
+    "a false alarm). SAME: two one-sided tests at 5 % put the change within " ..
+    "the threshold. UNSURE says how many samples would tell; five are the " ..
+    "least. What was not alike (device, driver, clocks …), points of one run " ..
+    "alone and errors that differ are listed."}
 
 topics.operators = {title = "Operators", see = "matmul ?indexing ?lua",
     "Plain Lua 5.4: numbers, vectors and matrices mix.",

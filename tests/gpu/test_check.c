@@ -297,6 +297,39 @@ static void peaks(void **state)
     assert_int_equal(m.peak, 0);
 }
 
+/* What the fake measures as its peaks, in turn. */
+static gpu_peak measured[] = {{10, 20, 30}, {12, 15, 30}, {11, 25, 29}};
+static int measurements;
+
+static gpu_status fake_peak(void *handle, gpu_peak *out)
+{
+    (void)handle;
+    *out = measured[measurements++];
+    return GPU_OK;
+}
+
+/* Measured once; again, the better of each counts from then on. */
+static void measured_peaks(void **state)
+{
+    gpu_peak p;
+    (void)state;
+    gpu_backend table = *fake->backend;
+    const gpu_backend *before = fake->backend;
+    table.peak = fake_peak;
+    fake->backend = &table;
+    assert_int_equal(gpu_device_peak(fake, &p), GPU_OK);
+    assert_int_equal(gpu_device_peak(fake, &p), GPU_OK);
+    assert_int_equal(measurements, 1);
+    assert_true(p.f32_flops == 10 && p.f64_flops == 20 && p.bytes == 30);
+    assert_int_equal(gpu_device_peak_again(fake, &p), GPU_OK);
+    assert_true(p.f32_flops == 12 && p.f64_flops == 20 && p.bytes == 30);
+    assert_int_equal(gpu_device_peak_again(fake, &p), GPU_OK);
+    assert_int_equal(gpu_device_peak(fake, &p), GPU_OK);
+    assert_int_equal(measurements, 3);
+    assert_true(p.f32_flops == 12 && p.f64_flops == 25 && p.bytes == 30);
+    fake->backend = before;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +345,7 @@ int main(void)
         ON_FAKE(timers_within_timers),
         ON_FAKE(epochs),
         ON_FAKE(peaks),
+        ON_FAKE(measured_peaks),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,10 @@
 -- Measuring points: what a measure may return, when sampling stops, what a
--- point fails by; medians, intervals and the comparison of runs.
+-- point fails by; medians and their intervals.
 local lu = require "luaunit"
 local here = arg[0]:match("^.*/") or "./"
 local t = dofile(here .. "common.lua")
 local measuring = require "lumat.measuring"
 local statistics = require "lumat.statistics"
-local compare = experiment.compare
 
 local function measure(spec, p)
     return measuring.measure_point(spec, p or {n = 4}, nil, {device = t.device})
@@ -211,16 +210,6 @@ function TestStatistics:test_coverage()
     end
 end
 
--- By hand: ranks of a are 1 to 9, U is 0, z = (40.5 - 0.5) / sqrt(128.25).
-function TestStatistics:test_rank_test()
-    local a, b = {}, {}
-    for i = 1, 9 do a[i], b[i] = i, i + 100 end
-    lu.assertAlmostEquals(statistics.rank_test(a, b),
-        erfc(40 / math.sqrt(128.25) / math.sqrt(2)), 1e-12)
-    lu.assertAlmostEquals(statistics.rank_test(a, a), 1, 1e-12)
-    lu.assertEquals(statistics.rank_test({1, 1, 1}, {1, 1, 1}), 1)
-end
-
 function TestStatistics:test_change()
     local c, low, high = statistics.change({1, 1, 1}, {1.5, 1.5, 1.5})
     lu.assertAlmostEquals(c, 0.5, 1e-12)
@@ -228,117 +217,6 @@ function TestStatistics:test_change()
     lu.assertAlmostEquals(high, 0.5, 1e-12)
     c, low, high = statistics.change({1, 0.9, 1.2}, {1.5, 1.4, 1.6})
     lu.assertTrue(low < c and c < high and low > 0.1 and high < 1)
-end
-
-TestCompare = {}
-
-local function normal()
-    return math.sqrt(-2 * math.log(1 - math.random())) *
-        math.cos(2 * math.pi * math.random())
-end
-
--- A run as machines make them: skewed, drifting, with outliers, and a little
--- faster or slower than the one before.
-local function row(level, noise, p, n)
-    local samples, drift = {}, 0
-    local base = level * (1 + 0.002 * normal())
-    local trend = 0.004 * normal()
-    for i = 1, n do
-        drift = 0.8 * drift + 0.3 * noise * normal()
-        local x = base * (1 + drift + trend * i / n) *
-            math.exp(noise * math.abs(normal()))
-        samples[i] = math.random() < 0.03 and x * (1.1 + 0.4 * math.random())
-            or x
-    end
-    local median, low, high = statistics.interval(samples)
-    return {p = p, status = "ok", samples = samples, median = median,
-        low = low, high = high}
-end
-
--- At most 1 % false alarms of 1,000, and 95 % of slow-downs by 5 % found.
-function TestCompare:test_noise()
-    math.randomseed(11)
-    for _, noise in ipairs{0.003, 0.01, 0.015} do
-        local old, same, slower, faster = {}, {}, {}, {}
-        for i = 1, 1000 do
-            local level, n = 10 ^ (-6 + 4 * math.random()), math.random(15, 60)
-            old[i] = row(level, noise, {i = i}, n)
-            same[i] = row(level, noise, {i = i}, n)
-            slower[i] = row(1.05 * level, noise, {i = i}, n)
-            faster[i] = row(level / 1.05, noise, {i = i}, n)
-        end
-        local null = compare(old, same).counts
-        lu.assertTrue(null.SLOWER + null.FASTER <= 10, noise .. ": " ..
-            null.SLOWER + null.FASTER .. " false alarms")
-        lu.assertTrue(null.SAME >= 900, noise .. ": " .. null.SAME .. " same")
-        local found = compare(old, slower).counts
-        lu.assertTrue(found.SLOWER >= 950, noise .. ": " .. found.SLOWER)
-        lu.assertEquals(found.FASTER, 0)
-        lu.assertTrue(compare(old, faster).counts.FASTER >= 950)
-    end
-end
-
-local function steady(p, seconds, n)
-    local samples = {}
-    for i = 1, n or 12 do samples[i] = seconds * (1 + 1e-4 * (i * 7 % 5)) end
-    local median, low, high = statistics.interval(samples)
-    return {p = p, status = "ok", samples = samples, median = median,
-        low = low, high = high}
-end
-
-function TestCompare:test_a_row_of_each_verdict()
-    local old = {steady({n = 1}, 1), steady({n = 2}, 1), steady({n = 3}, 1),
-        steady({n = 4}, 1), steady({n = 5}, 1, 3), steady({n = 6}, 1),
-        steady({n = 7}, 1)}
-    local new = {steady({n = 1}, 1.1), steady({n = 2}, 0.9),
-        steady({n = 3}, 1.001), {p = {n = 4}, status = "failed",
-        message = "measure: no"}, steady({n = 5}, 2, 3), steady({n = 8}, 1)}
-    local found = compare(old, new)
-    local verdicts = {}
-    for _, entry in ipairs(found) do verdicts[entry.p.n] = entry.verdict end
-    lu.assertEquals(verdicts, {"SLOWER", "FASTER", "SAME", "FAILED", "UNSURE"})
-    lu.assertEquals(found.counts, {SLOWER = 1, FASTER = 1, SAME = 1,
-        UNSURE = 1, FAILED = 1})
-    lu.assertAlmostEquals(found[1].change, 0.1, 1e-3)
-    local text = tostring(found)
-    for _, part in ipairs{"5 points compared", "2 points only in before",
-        "1 points only in after", "FASTER 1   SLOWER 1   SAME 1   UNSURE 1",
-        "+10.0 %", "now: measure: no", "3 and 3 samples, 6 needed"} do
-        lu.assertStrContains(text, part)
-    end
-    lu.assertEquals(compare(old, new, {threshold = 0.2}).counts.SLOWER, 0)
-end
-
--- A CSV file keeps how many samples there were, not the samples.
-function TestCompare:test_a_csv_file_of_few_samples()
-    local path = os.tmpname()
-    os.rename(path, path .. ".csv")
-    path = path .. ".csv"
-    local rows = {steady({n = 1}, 1), steady({n = 2}, 1, 3)}
-    package.loaded["lumat.experiment_views"].csv(rows, path)
-    local found = compare(path, rows)
-    os.remove(path)
-    lu.assertEquals({found.counts.SAME, found.counts.UNSURE}, {1, 1})
-    lu.assertStrContains(tostring(found), "3 and 3 samples, 6 needed")
-end
-
--- 512 and 512.0 are one value, "512" is another; axes may come in any order.
-function TestCompare:test_rows_are_matched_by_their_parameters()
-    local old = {steady({n = 512, k = "a"}, 1), steady({n = 7, k = "a"}, 1)}
-    local new = {steady({k = "a", n = 512.0}, 1), steady({k = "a", n = "7"}, 1)}
-    lu.assertEquals(#compare(old, new), 1)
-end
-
-function TestCompare:test_refusals()
-    t.raises(function() compare(1, {}) end,
-        "compare: before is 1; expected an experiment")
-    t.raises(function() compare({}, {{}}) end, "row 1 has no table p")
-    t.raises(function() compare({}, {}, {treshold = 1}) end,
-        'unknown option "treshold"; did you mean threshold?')
-    t.raises(function() compare({}, {}, {threshold = 2}) end,
-        "threshold is 2, expected a share such as 0.02")
-    t.raises(function() compare("/no/where.jsonl", {}) end, "/no/where.jsonl")
-    lu.assertStrContains(tostring(compare({}, {})), "0 points compared")
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))

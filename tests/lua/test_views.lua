@@ -104,7 +104,7 @@ function TestTable:test_leaves_the_rows_as_they_are()
     local rows = sample()
     views.table(rows)
     lu.assertNil(getmetatable(rows))
-    lu.assertEquals(tostring(views.table{}), "no points")
+    lu.assertEquals(tostring(views.table{}), "no points to show")
 end
 
 function TestTable:test_names_do_no_harm()

@@ -1,0 +1,111 @@
+-- The distributions that comparisons rest on: the normal one, Student's t, and
+-- that of Mann and Whitney's U.
+local library = ...
+local distributions = {}
+local ipairs = ipairs
+local atan, cos, floor, pi, sin, sqrt = math.atan, math.cos, math.floor,
+    math.pi, math.sin, math.sqrt
+local larger, smaller = math.max, math.min
+
+local NORMAL_DF = 300 -- degrees of freedom from which t is as good as normal
+local EXACT = 2500 -- pairs of samples up to which U is counted out
+
+-- --- Student's t ------------------------------------------------------------
+
+-- How likely |T| > t >= 0 is for a whole number of degrees of freedom:
+-- Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 4.
+function distributions.t_beyond(t, df)
+    if df > NORMAL_DF then return library.erfc(t / sqrt(2)) end
+    local angle = atan(t / sqrt(df))
+    local c, s = cos(angle), sin(angle)
+    local is_odd = df % 2
+    local term = is_odd == 1 and c or 1
+    local sum = df > 1 and term or 0
+    for k = 2 + is_odd, df - 2, 2 do
+        term = term * c * c * (k - 1) / k
+        sum = sum + term
+    end
+    local within = s * sum
+    if is_odd == 1 then within = 2 / pi * (angle + within) end
+    return larger(0, 1 - within)
+end
+
+-- The t that T exceeds with the probability `tail`.
+local quantiles = {}
+function distributions.t_quantile(tail, df)
+    df = smaller(df, NORMAL_DF + 1)
+    quantiles[df] = quantiles[df] or {}
+    if quantiles[df][tail] then return quantiles[df][tail] end
+    local low, high = 0, 1
+    while distributions.t_beyond(high, df) / 2 > tail and high < 1e9 do
+        high = 2 * high
+    end
+    for _ = 1, 60 do
+        local t = (low + high) / 2
+        if distributions.t_beyond(t, df) / 2 > tail then low = t
+        else high = t end
+    end
+    quantiles[df][tail] = high
+    return high
+end
+
+-- The same of the normal distribution.
+function distributions.normal_quantile(tail)
+    return distributions.t_quantile(tail, NORMAL_DF + 1)
+end
+
+-- --- Mann and Whitney's U ---------------------------------------------------
+
+-- P(U <= u) for u from 0 on: the coefficients of the Gaussian binomial of
+-- n + m over n, each of its factors multiplied in and divided out in turn.
+local counted = {}
+local function cumulative(n, m)
+    local key = n .. " " .. m
+    if counted[key] then return counted[key] end
+    local c, top = {[0] = 1.0}, n * m
+    for u = 1, top do c[u] = 0.0 end
+    for i = 1, n do
+        for u = top, m + i, -1 do c[u] = c[u] - c[u - m - i] end
+        for u = i, top do c[u] = c[u] + c[u - i] end
+    end
+    local total, sum = 0, 0
+    for u = 0, top do total = total + c[u] end
+    for u = 0, top do
+        sum = sum + c[u]
+        c[u] = sum / total
+    end
+    counted[key] = c
+    return c
+end
+
+-- The largest r with P(U <= r - 1) <= tail for n and m samples of one
+-- distribution (0: there is none), and that probability.
+function distributions.rank(n, m, tail)
+    if n * m > EXACT then -- the normal approximation, with its half
+        local sigma = sqrt(n * m * (n + m + 1) / 12)
+        local z = distributions.normal_quantile(tail)
+        return larger(1, floor(n * m / 2 + 0.5 - z * sigma)), tail
+    end
+    local c, r = cumulative(n, m), 0
+    while c[r] <= tail do r = r + 1 end
+    return r, r > 0 and c[r - 1] or 0
+end
+
+-- --- many tests at once -----------------------------------------------------
+
+-- What the p of several tests are worth together: by Benjamini and Hochberg,
+-- Controlling the false discovery rate, Journal of the Royal Statistical
+-- Society B 57, 1995. Where nothing is true, one of them is below q with the
+-- probability q.
+function distributions.together(list)
+    local order, adjusted, least = {}, {}, 1
+    for i in ipairs(list) do order[i] = i end
+    table.sort(order, function(i, j) return list[i] < list[j] end)
+    for k = #order, 1, -1 do
+        least = smaller(least, list[order[k]] * #order / k)
+        adjusted[order[k]] = least
+    end
+    return adjusted
+end
+
+return distributions
