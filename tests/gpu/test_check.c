@@ -314,7 +314,7 @@ static void measured_peaks(void **state)
     gpu_peak p;
     (void)state;
     gpu_backend table = *fake->backend;
-    const gpu_backend *before = fake->backend;
+    const gpu_backend *real = fake->backend;
     table.peak = fake_peak;
     fake->backend = &table;
     assert_int_equal(gpu_device_peak(fake, &p), GPU_OK);
@@ -327,7 +327,7 @@ static void measured_peaks(void **state)
     assert_int_equal(gpu_device_peak(fake, &p), GPU_OK);
     assert_int_equal(measurements, 3);
     assert_true(p.f32_flops == 12 && p.f64_flops == 25 && p.bytes == 30);
-    fake->backend = before;
+    fake->backend = real;
 }
 
 int main(void)

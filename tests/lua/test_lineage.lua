@@ -21,7 +21,8 @@ end
 local function entries(text)
     local list = {}
     for line in text:gmatch("[^\n]+") do
-        local entry = line:match("^(.-) *%-%- entry %d+, ")
+        local entry = line:match("^(.-) *%-%- entry %d+, ") or
+            line:match("^(.-) *%-%- :%a.-, entry %d+, ") -- by a command
         if entry then list[#list + 1] = entry end
     end
     return list

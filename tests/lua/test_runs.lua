@@ -144,7 +144,7 @@ function TestRuns:test_opened_from_its_folder()
     local words = {}
     for i, row in ipairs(e:results()) do words[i] = row.p.k .. row.p.n end
     lu.assertEquals(table.concat(words, " "), "b3 b1 b2 a3 a1 a2")
-    lu.assertEquals(e:environments()[1].device, "cpu")
+    lu.assertEquals(e:environments()[1].device, device():match("^%a+"))
     raises(function() e:run() end, "run the script that made it")
     raises(function() experiment.open(root .. "/none") end,
         "is no run directory")
