@@ -84,11 +84,11 @@ local function take_turns(group)
     until not busy
 end
 
--- Seconds of a run when it is repeated for so long without pause, after a
--- part of that to settle.
+-- Seconds of a run when it is repeated for so long without pause, after half
+-- of that to settle: what ran before may have left the device hot.
 local function repeated(m, seconds)
     local few = m.runs(1) and m.runs(3)
-    if not few or not m.runs(ceil(seconds / 4 / larger(few / 3, 1e-9))) then
+    if not few or not m.runs(ceil(seconds / 2 / larger(few / 3, 1e-9))) then
         return nil
     end
     local count = larger(2, ceil(seconds / larger(few / 3, 1e-9)))
