@@ -80,6 +80,30 @@ function common.content(path)
     return file and file:read("a")
 end
 
+-- All of a file, which is removed.
+function common.taken(path)
+    local text = assert(common.content(path))
+    os.remove(path)
+    return text
+end
+
+-- A name that no file has, with this ending.
+function common.scratch(ending)
+    local name = os.tmpname()
+    os.remove(name)
+    return name .. ending
+end
+
+-- A row of an experiment as the runner keeps it, whose interval is so much of
+-- the median below and above it.
+function common.row(p, seconds, below, above, more)
+    local r = {p = p, status = "ok", samples = {seconds, seconds, seconds},
+        median = seconds, low = (1 - below) * seconds,
+        high = (1 + above) * seconds}
+    for key, value in pairs(more or {}) do r[key] = value end
+    return r
+end
+
 function common.write(path, text, mode)
     local file <close> = assert(io.open(path, mode or "wb"))
     file:write(text)

@@ -8,26 +8,10 @@ local export = require "lumat.export"
 local labels = require "lumat.labels"
 local lines = require "lumat.lines"
 local charts = require "lumat.charts"
-local raises = t.raises
+local raises, content, scratch = t.raises, t.taken, t.scratch
 
 local function row(p, seconds, more)
-    local r = {p = p, status = "ok", samples = {seconds, seconds, seconds},
-        median = seconds, low = 0.93 * seconds, high = 1.05 * seconds}
-    for key, value in pairs(more or {}) do r[key] = value end
-    return r
-end
-
-local function scratch(suffix)
-    local name = os.tmpname()
-    os.remove(name)
-    return name .. suffix
-end
-
-local function content(path)
-    local file <close> = assert(io.open(path, "rb"))
-    local text = file:read("a")
-    os.remove(path)
-    return text
+    return t.row(p, seconds, 0.07, 0.05, more)
 end
 
 TestLabels = {}

@@ -8,16 +8,12 @@ local export = require "lumat.export"
 local charts = require "lumat.charts"
 local scales = require "lumat.scales"
 local svg = require "lumat.svg"
-local raises = t.raises
+local raises, content, scratch = t.raises, t.taken, t.scratch
 
 local NASTY = "<b onload='x'>&\"\27[31m\1\255"
 
--- A row as the runner keeps it.
 local function row(p, seconds, more)
-    local r = {p = p, status = "ok", samples = {seconds, seconds, seconds},
-        median = seconds, low = 0.99 * seconds, high = 1.01 * seconds}
-    for key, value in pairs(more or {}) do r[key] = value end
-    return r
+    return t.row(p, seconds, 0.01, 0.01, more)
 end
 
 local peak = {name = "f32", value = 1e11, flops = 1e11, bytes = 1e10}
@@ -35,18 +31,6 @@ local function sample()
     rows[6] = {p = {n = 1024, kernel = "naive"}, status = "failed",
         message = "measure: out of\nmemory", samples = {}}
     return rows
-end
-
-local function scratch(suffix)
-    local name = os.tmpname()
-    os.remove(name)
-    return name .. suffix
-end
-
-local function content(path)
-    local text = assert(t.content(path))
-    os.remove(path)
-    return text
 end
 
 TestTable = {}
