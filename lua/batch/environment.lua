@@ -91,10 +91,9 @@ end
 function environment.list(store)
     local list = {}
     while true do
-        local file = open(format("%s/env-%d.json", store.dir, #list + 1), "rb")
-        if not file then return list end
-        list[#list + 1] = journal.decode(file:read("a")) or {}
-        file:close()
+        local here = store:read(format("env-%d.json", #list + 1))
+        if not here then return list end
+        list[#list + 1] = here
     end
 end
 

@@ -16,9 +16,8 @@ local fail = checks.fail
 local getenv, time = os.getenv, os.time
 local error, ipairs, next, pairs, pcall = error, ipairs, next, pairs, pcall
 local tonumber, tostring = tonumber, tostring
-local find, format, match, sub = string.find, string.format, string.match,
-    string.sub
-local floor, larger, smaller = math.floor, math.max, math.min
+local find, format, match = string.find, string.format, string.match
+local larger, smaller = math.max, math.min
 local sort = table.sort
 local runner = {}
 
@@ -151,9 +150,11 @@ local function highest(run, key, n)
     return n
 end
 
+-- Of one that was lost, what is there now may be another worker's.
 local function drop_claim(run, worker, claim)
     for n = 1, claim.number do
-        worker:drop(format("%s.%d", claim.key, n))
+        local name = format("%s.%d", claim.key, n)
+        if not claim.is_lost or worker:has(name) then worker:drop(name) end
     end
 end
 
@@ -193,10 +194,22 @@ local function claim(run, worker, key)
 end
 
 -- Does the claim still count? A machine that slept longer than the lease may
--- have lost it.
-local function is_mine(run, worker, claim)
-    return worker:has(format("%s.%d", claim.key, claim.number)) and
-        highest(run, claim.key, claim.number) == claim.number
+-- have lost it. Whoever took it over had the next number, which is taken here:
+-- that alone is certain, whatever this machine remembers of the folder; and who
+-- has done the point since took the lower number away first.
+local function keep(run, worker, claim)
+    local name = format("%s.%d", claim.key, claim.number)
+    local following = format("%s.%d", claim.key, claim.number + 1)
+    local mine, why = worker:take(following)
+    if mine == nil then run.store:cannot_write(why) end
+    if mine and worker:has(name) then
+        worker:drop(name)
+        claim.number = claim.number + 1
+        return true
+    end
+    if mine then worker:drop(following) end
+    claim.is_lost = true
+    return false
 end
 
 -- --- rows -----------------------------------------------------------------
@@ -277,17 +290,18 @@ end
 
 -- Does the point that was claimed, unless somebody did meanwhile.
 local function do_point(run, worker, point, claim)
-    run.store:refresh()
+    run.store:refresh(true)
     if is_done(run, point) then return end
     local row = claim.from and note_death(run, point, claim.from)
     if not row then row = measure(run, worker, point) end
-    if not is_mine(run, worker, claim) then
+    local written = run.store:append(finish(run, point, row), function()
+        return keep(run, worker, claim)
+    end)
+    if not written then
         run.bar:say(format("%s: this process was stopped for so long that " ..
             "another one took %s over; its result is dropped", run.name,
             axes.name_point(point.p, run.names)))
-        return
     end
-    run.store:append(finish(run, point, row))
 end
 
 -- --- the loop -------------------------------------------------------------
@@ -326,7 +340,7 @@ local function pass_all(run, worker)
         if #list == 0 then return over end
         pause = any and 0.01 or smaller(0.25, pause * 1.5)
         journal.sleep(pause)
-        run.store:refresh()
+        run.store:refresh(true)
         show(run, run.hands)
     end
 end
@@ -334,8 +348,7 @@ end
 -- Takes part until nothing is left; true when the budget was used up first.
 function runner.work(run)
     local host, pid = journal.identity()
-    run.id = format("%s-%d-%d", sub(host:gsub("[^%w_.-]", "_"), 1, 40), pid,
-        floor(library.clock() * 1000))
+    run.id = journal.unique()
     run.store:begin(run.id, {note = "start", name = run.name, axes = run.names,
         values = run.values, code = run.code.hash, env = run.env,
         script = run.script, time = time(), host = host, pid = pid})

@@ -14,7 +14,7 @@ local _G, ipairs, next, pairs = _G, ipairs, next, pairs
 local tonumber, tostring, type = tonumber, tostring, type
 local concat, sort = table.concat, table.sort
 local format, gsub, match = string.format, string.gsub, string.match
-local floor, smaller = math.floor, math.min
+local smaller = math.min
 local math_type, to_integer = math.type, math.tointeger
 local date, exit, time = os.date, os.exit, os.time
 local running = {}
@@ -200,7 +200,10 @@ local function note_environment(run)
         given.threads = workers.threads(run.count)
         run.threads = given.threads
     end
-    if rank then run.device = workers.device(o.devices, rank.here) end
+    local place = workers.place(rank)
+    if place and not run.count then
+        run.device = workers.device(o.devices, place)
+    end
     if run.device then library.device(run.device) end
     local here = environment.gather(given)
     local number, note = environment.number(run.store, here, o.mix)
@@ -236,6 +239,8 @@ local function new_run(e, options)
     e.store = run.store
     if o.workers and o.workers > 1 and not e.rank then
         run.count = to_integer(o.workers)
+    elseif e.spec.timeout and not run.is_spawned then
+        run.count = 1 -- whose end does not end this process
     end
     return run
 end
@@ -245,7 +250,7 @@ end
 local FAILED = 5 -- lines about failed points
 
 local function tell_end(run, over)
-    run.store:refresh()
+    run.store:refresh(true)
     runner.tidy(run)
     local done, failed = runner.count(run)
     local told = 0
@@ -280,8 +285,7 @@ end
 local function write_notes(run)
     if #run.notes == 0 then return end
     local host, pid = journal.identity()
-    run.store:begin(format("%s-%d-%d-notes", gsub(host, "[^%w_.-]", "_"), pid,
-        floor(library.clock() * 1000)), {note = "notes", time = time(),
+    run.store:begin(journal.unique() .. "-notes", {note = "notes", time = time(),
         host = host, pid = pid})
     local store <close> = run.store
     for _, note in ipairs(run.notes) do run.store:append(note) end
@@ -299,7 +303,9 @@ function running.run(e, options)
     end
     if is_for_another(e) then return e end
     local run = new_run(e, options)
-    if run.count and not run.is_spawned then workers.check_script() end
+    if run.count and not run.is_spawned then
+        workers.check_script(run.count == 1)
+    end
     settle_rows(run)
     runner.set_keys(e.list, run.store:accepted(e.code.hash))
     run.points = select_points(e, run.options)

@@ -46,9 +46,11 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
     "A point is the same while its parameters, version, lumat and the text of " ..
     "measure, setup and check are, with the numbers and functions they refer " ..
     "to; comments do not count, nor does what the axes have besides.",
-    "The same script under mpirun or srun: every rank takes part, the first " ..
-    "one alone prints. Any other processes started with it share the points " ..
-    "too. A worker that dies loses the point it was at, which another one " ..
+    "The same script under mpirun or srun: every rank takes part, with a GPU " ..
+    "of its own where there are several, and the first one alone prints. Any " ..
+    "other processes started with it, on machines that share its folder, share " ..
+    "the points too. timeout = 60 ends a point after so many seconds, and the " ..
+    "worker it is in; a run without workers starts one for it. A worker that dies loses the point it was at, which another one " ..
     "does; a point that two workers crash in has the status crashed."}
 
 topics.results = {title = "Results of experiments",
