@@ -61,9 +61,10 @@ function store:cannot_write(why)
         why = "the folder claims in it was removed"
     end
     for _ in pairs(self.rows) do done = done + 1 end
-    fail("experiment", "cannot write in %s: %s; %s", self.dir, why, done == 0
-        and "nothing was measured yet" or format("%s in its journals %s safe, and running again goes on " ..
-        "from there", plural(done, "point"), done == 1 and "is" or "are"))
+    local safe = format("%s in its journals %s safe, and running again goes " ..
+        "on from there", plural(done, "point"), done == 1 and "is" or "are")
+    fail("experiment", "cannot write in %s: %s; %s", self.dir, why,
+        done == 0 and "nothing was measured yet" or safe)
 end
 
 -- --- opening --------------------------------------------------------------

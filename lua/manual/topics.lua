@@ -50,8 +50,9 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
     "of its own where there are several, and the first one alone prints. Any " ..
     "other processes started with it, on machines that share its folder, share " ..
     "the points too. timeout = 60 ends a point after so many seconds, and the " ..
-    "worker it is in; a run without workers starts one for it. A worker that dies loses the point it was at, which another one " ..
-    "does; a point that two workers crash in has the status crashed."}
+    "worker it is in; a run without workers starts one for it. A worker that " ..
+    "dies loses the point it was at, which another one does; a point that two " ..
+    "workers crash in has the status crashed."}
 
 topics.results = {title = "Results of experiments",
     see = "experiment ?experiments",
