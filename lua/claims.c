@@ -32,61 +32,6 @@ typedef struct worker {
     char held[NAME + 1]; /* the claim it has, or "" */
 } worker;
 
-/* --- last words ----------------------------------------------------------- */
-
-/* The worker whose process this is; what it holds kills it if this ends. */
-static int last_fd = -1;
-static volatile sig_atomic_t holding;
-
-static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-enum { FAULTS = sizeof faults / sizeof *faults };
-static struct sigaction former[FAULTS];
-static char other_stack[65536];
-
-static void leave_word(const char *word)
-{
-    if (holding && last_fd >= 0 && write(last_fd, word, strlen(word)) < 0)
-        return; /* nothing else can be done */
-}
-
-/* Once; then what the signal does otherwise, also one that was sent. */
-static void on_fault(int number)
-{
-    int saved = errno;
-    char word[] = "died signal 00\n";
-    word[12] = (char)('0' + number / 10);
-    word[13] = (char)('0' + number % 10);
-    leave_word(word);
-    errno = saved;
-    raise(number);
-}
-
-static void on_exit_called(void)
-{
-    leave_word("died exit\n");
-}
-
-static void watch_faults(void)
-{
-    static int registered;
-    struct sigaction action = {.sa_handler = on_fault,
-                               .sa_flags = (int)SA_RESETHAND | SA_ONSTACK};
-    stack_t stack = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
-    sigemptyset(&action.sa_mask);
-    sigaltstack(&stack, NULL);
-    for (int i = 0; i < FAULTS; i++)
-        sigaction(faults[i], &action, &former[i]);
-    if (!registered)
-        atexit(on_exit_called);
-    registered = 1;
-}
-
-static void unwatch_faults(void)
-{
-    for (int i = 0; i < FAULTS; i++)
-        sigaction(faults[i], &former[i], NULL);
-}
-
 /* --- the heartbeat -------------------------------------------------------- */
 
 static double now(void)
@@ -102,7 +47,7 @@ static void check_deadline(const worker *w)
 {
     if (w->deadline <= 0 || now() < w->deadline)
         return;
-    leave_word("died timeout\n");
+    lumat_leave_word("died timeout\n");
     kill(getpid(), SIGKILL);
 }
 
@@ -219,12 +164,9 @@ static int join(lua_State *L)
     int error = fill(w, text);
     if (error) {
         close_worker(L);
-        return lumat_raise_file(L, "claims", w->path, error);
+        return luaL_error(L, "claims: %s: %s", w->path, strerror(error));
     }
-    if (last_fd < 0) {
-        last_fd = w->fd;
-        watch_faults();
-    }
+    lumat_begin_words(w->fd);
     return 1;
 }
 
@@ -246,7 +188,11 @@ static int is_mine(const worker *w, const char *name)
     struct stat info;
     char path[PATH_MAX];
     claim_path(w, name, path);
-    return stat(path, &info) == 0 && info.st_ino == w->inode;
+    int fd = lumat_open_fresh(path);
+    int mine = fd >= 0 && fstat(fd, &info) == 0 && info.st_ino == w->inode;
+    if (fd >= 0)
+        close(fd);
+    return mine;
 }
 
 /* worker:take(name): true; false when somebody has it; nil and why not. What
@@ -267,8 +213,7 @@ static int take(lua_State *L)
     }
     if (!error) {
         snprintf(w->held, sizeof w->held, "%s", name);
-        if (w->fd == last_fd)
-            holding = 1;
+        lumat_blame(w->fd, 1);
     }
     lua_pushboolean(L, !error);
     return 1;
@@ -279,8 +224,7 @@ static void drop_name(worker *w, const char *name)
     char path[PATH_MAX];
     claim_path(w, name, path);
     if (strcmp(name, w->held) == 0) {
-        if (w->fd == last_fd)
-            holding = 0;
+        lumat_blame(w->fd, 0);
         if (is_mine(w, name))
             unlink(path);
         w->held[0] = '\0';
@@ -329,10 +273,7 @@ static int close_worker(lua_State *L)
         drop_name(w, w->held);
     stop_beating(w);
     unlink(w->path);
-    if (w->fd == last_fd) {
-        unwatch_faults();
-        last_fd = -1;
-    }
+    lumat_end_words(w->fd);
     close(w->fd);
     w->fd = -1;
     return 0;
@@ -352,7 +293,7 @@ static int look(lua_State *L)
 {
     struct stat info;
     char text[MOST_TEXT], stamp[64];
-    int fd = open(luaL_checkstring(L, 1), O_RDONLY | O_CLOEXEC);
+    int fd = lumat_open_fresh(luaL_checkstring(L, 1));
     if (fd < 0)
         return 0;
     ssize_t n = read(fd, text, sizeof text);

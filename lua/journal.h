@@ -7,10 +7,14 @@
 #include "lua.h"
 
 /* Adds functions to the module on top of the stack. */
-void lumat_add_json(lua_State *L);
+void lumat_add_json_writer(lua_State *L);
+void lumat_add_json_reader(lua_State *L);
+void lumat_add_records(lua_State *L);
+void lumat_add_folders(lua_State *L);
 void lumat_add_claims(lua_State *L);
 void lumat_add_processes(lua_State *L);
 void lumat_add_tasks(lua_State *L);
+void lumat_add_crew(lua_State *L);
 
 /* Makes the module. */
 void lumat_open_journal(lua_State *L);
@@ -21,8 +25,22 @@ void lumat_start_no_processes(lua_State *L);
  * is wrong with it, pushing nothing. */
 const char *lumat_push_json(lua_State *L, const char *text, size_t length);
 
-/* Raises "what: path: why" with the system's word for the error number. */
-int lumat_raise_file(lua_State *L, const char *what, const char *path,
-                     int error);
+/* What stands behind a record: a tab, eight hexadecimal digits, a newline. */
+enum { LUMAT_MARK = 10 };
+void lumat_mark_record(const char *line, size_t length,
+                       char mark[LUMAT_MARK + 1]);
+
+/* The file of a worker takes the word of what ends this process, while it is to
+ * blame for that. */
+void lumat_begin_words(int fd);
+void lumat_blame(int fd, int yes);
+void lumat_leave_word(const char *word);
+void lumat_end_words(int fd);
+
+/* Has the folder of the path on the disk; an error number. */
+int lumat_sync_folder(const char *path);
+/* Opens the file for reading as it is now, whoever changed it, on whatever
+ * machine; a descriptor, or -1. */
+int lumat_open_fresh(const char *path);
 
 #endif

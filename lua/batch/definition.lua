@@ -150,7 +150,7 @@ end
 local function refresh(e)
     local store = rawget(e, "store")
     if store and e.dir then
-        store:refresh()
+        store:refresh(true)
     elseif e.dir and store_of.exists(e.dir) then
         store = store_of.open(e.dir, e.name)
         e.store = store
@@ -182,11 +182,19 @@ end
 
 -- --- a run directory alone ------------------------------------------------
 
+-- By how many starts had been before; clocks decide between such as did not
+-- know of each other.
+local function is_later(a, b)
+    local m, n = a.number or 0, b.number or 0
+    if m ~= n then return m > n end
+    return (a.time or 0) >= (b.time or 0)
+end
+
 -- Rows of the code that ran last, and of those that count as it.
 local function latest(store)
     local last
     for _, start in ipairs(store.starts) do
-        if not last or (start.time or 0) >= (last.time or 0) then last = start end
+        if not last or is_later(start, last) then last = start end
     end
     return last
 end

@@ -94,10 +94,9 @@ function environment.list(store)
     if store.environments then return store.environments end
     local list = {}
     while true do
-        local file = open(format("%s/env-%d.json", store.dir, #list + 1), "rb")
-        if not file then return list end
-        list[#list + 1] = journal.decode(file:read("a")) or {}
-        file:close()
+        local here = store:read(format("env-%d.json", #list + 1))
+        if not here then return list end
+        list[#list + 1] = here
     end
 end
 

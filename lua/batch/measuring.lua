@@ -32,13 +32,21 @@ local function each(group, f)
     end
 end
 
--- The point is done: its row goes to whoever waits for it, at once.
+local function stop(group)
+    for _, m in ipairs(group) do m.ended = true end
+end
+
+-- The point is done: its row goes to whoever waits for it, at once; who has no
+-- use for it, nor for the rest, says false.
 local function finish(group, m)
     m.ended = true
     m.cost = m.cost + group.shared_cost
     group.rows[m.number] = measurement.row(m)
     m.state, m.take, m.runs = nil, nil, nil
-    if group.on_row then group.on_row(m.number, group.rows[m.number]) end
+    if group.on_row and
+        group.on_row(m.number, group.rows[m.number]) == false then
+        stop(group)
+    end
 end
 
 -- --- samples ----------------------------------------------------------------
@@ -164,9 +172,10 @@ end
 -- Measures points whose samples take turns; gives a row's fields for each.
 -- options: device; state, what setup made (where it is absent, setup is
 -- called, with `shared` if that is there); on_row(i, row), called when point i
--- is done; limit(seconds), which ends the process unless it is called again,
--- without seconds, in time; on_step(i, sample), called before each step of
--- point i, with the sample's name if it is one.
+-- is done, which ends the others by false; limit(seconds), which ends the
+-- process unless it is called again, without seconds, in time; on_step(i,
+-- sample), called before each step of point i, with the sample's name if it is
+-- one.
 function measuring.measure_group(spec, points, options)
     local rows
     quietly(function()

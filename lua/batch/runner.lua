@@ -14,9 +14,8 @@ local time = os.time
 local collectgarbage, error, ipairs, pairs, pcall = collectgarbage, error,
     ipairs, pairs, pcall
 local tostring = tostring
-local find, format, match, sub = string.find, string.format, string.match,
-    string.sub
-local floor, smaller = math.floor, math.min
+local find, format, match = string.find, string.format, string.match
+local smaller = math.min
 local runner = {}
 
 -- A point is crashed when so many workers ended by a fault of their own at it
@@ -108,19 +107,20 @@ local function check_device(run)
     end
 end
 
--- Writes the row of a point, if the claim still counts; says so where not.
-local function write_row(run, worker, claim, point, row)
-    if not claiming.is_mine(run, worker, claim) then
-        run.bar:say(format("%s: this process was stopped for so long that " ..
-            "another one took %s over; its result is dropped", run.name,
-            axes.name_point(point.p, run.names)))
-        return
-    end
+-- Writes the row of a point, if the claim still counts; says so where not, and
+-- gives false.
+local function write_row(run, claim, point, row)
     row.key, row.p, row.code = point.keys[1], point.p, run.code.hash
     row.gen, row.round = run.store.generation, run.store.round
     row.env, row.worker, row.time = run.env, run.id, time()
-    run.store:append(row)
-    run.bar:count(progress.has_failed(row))
+    if run.store:append(row, function() return claim:keep() end) then
+        run.bar:count(progress.has_failed(row))
+        return true
+    end
+    run.bar:say(format("%s: this process was stopped for so long that " ..
+        "another one took %s over; its result is dropped", run.name,
+        axes.name_point(point.p, run.names)))
+    return false
 end
 
 -- Lets go of what setup made, where that took long enough to be worth it: the
@@ -134,13 +134,14 @@ local function let_go(run, took)
     run.collecting = library.clock() - start
 end
 
--- Measures the points, each of which has its row when it is done.
+-- Measures the points, each of which has its row when it is done; those that
+-- are left when the claim is lost are another worker's.
 local function measure(run, worker, unit, points, claim)
     local list, start = {}, library.clock()
     for i, point in ipairs(points) do list[i] = copied(point.p) end
     local options = {device = run.device, on_row = function(i, row)
         if row.status ~= "ok" then check_device(run) end
-        write_row(run, worker, claim, points[i], row)
+        if not write_row(run, claim, points[i], row) then return false end
         if unit.is_group then progress.show(run, run.hands) end
         progress.tell(run)
     end}
@@ -173,7 +174,7 @@ end
 -- Does what is left to do of the unit that was claimed; the units that it
 -- falls apart to, where its points are to be done alone.
 local function do_unit(run, worker, unit, claim)
-    run.store:refresh()
+    run.store:refresh(true)
     local left = left_of(run, unit)
     if #left == 0 then return {} end
     local row
@@ -182,7 +183,7 @@ local function do_unit(run, worker, unit, claim)
         row = not unit.is_group and given_up(run, unit, note)
     end
     if row then
-        write_row(run, worker, claim, left[1], row)
+        write_row(run, claim, left[1], row)
     elseif is_broken(run, unit) then
         return units.apart(unit)
     else
@@ -197,6 +198,15 @@ local function is_over(run)
     return run.deadline and library.clock() >= run.deadline
 end
 
+-- Does the unit unless another worker has it: what is left to come back to,
+-- and whether it was claimed.
+local function try_unit(run, worker, unit)
+    local claim <close> = claiming.take(run, worker, unit.key)
+    if not claim then return {unit}, false end
+    local parts = do_unit(run, worker, unit, claim)
+    return claim.is_lost and {unit} or parts, true
+end
+
 -- Goes once through the list; those that others have are left, and whether
 -- any was claimed.
 local function pass(run, worker, list)
@@ -204,15 +214,9 @@ local function pass(run, worker, list)
     for _, unit in ipairs(list) do
         if is_over(run) then return {}, false, true end
         if #left_of(run, unit) > 0 then
-            local claimed = claiming.take(run, worker, unit.key)
-            if claimed then
-                local parts = do_unit(run, worker, unit, claimed)
-                claiming.drop(worker, claimed)
-                for _, part in ipairs(parts) do left[#left + 1] = part end
-                any = true
-            else
-                left[#left + 1] = unit
-            end
+            local parts, claimed = try_unit(run, worker, unit)
+            for _, part in ipairs(parts) do left[#left + 1] = part end
+            any = any or claimed
         end
         progress.show(run, run.hands)
     end
@@ -230,7 +234,7 @@ local function pass_all(run, worker)
         if #list == 0 then break end
         pause = any and 0.01 or smaller(0.25, pause * 1.5)
         journal.sleep(pause)
-        run.store:refresh()
+        run.store:refresh(true)
         progress.show(run, run.hands)
         progress.tell(run)
     end
@@ -241,15 +245,14 @@ end
 -- Takes part until nothing is left; true when the budget was used up first.
 function runner.work(run)
     local host, pid = journal.identity()
-    run.id = format("%s-%d-%d", sub(host:gsub("[^%w_.-]", "_"), 1, 40), pid,
-        floor(library.clock() * 1000))
+    run.id = journal.unique()
     run.store:begin(run.id, {note = "start", name = run.name, axes = run.names,
         values = run.values, code = run.code.hash, env = run.env,
         script = run.script, time = time(), host = host, pid = pid})
     local store <close> = run.store
-    local name = "w-" .. run.id
-    local worker <close> = journal.join(run.claims, name,
-        store_of.introduce(name), run.lease)
+    run.worker_name = "w-" .. run.id
+    local worker <close> = journal.join(run.claims, run.worker_name,
+        store_of.introduce(run.worker_name), run.lease)
     return pass_all(run, worker)
 end
 
@@ -276,7 +279,7 @@ function runner.tidy(run)
 end
 
 function runner.prepare(run)
-    run.lease, run.seen = claiming.lease(), {}
+    run.lease, run.seen, run.highest = claiming.lease(), {}, {}
     run.claims = run.store.dir .. "/claims"
     run.model = bar.model()
     run.first_last = run.store.last

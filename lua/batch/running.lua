@@ -17,7 +17,7 @@ local error, ipairs, next, pairs, pcall = error, ipairs, next, pairs, pcall
 local tostring = tostring
 local concat, sort = table.concat, table.sort
 local format, gsub = string.format, string.gsub
-local floor, smaller = math.floor, math.min
+local smaller = math.min
 local to_integer = math.tointeger
 local date, exit, time = os.date, os.exit, os.time
 local running = {}
@@ -136,7 +136,10 @@ local function note_environment(run)
         given.threads = workers.threads(run.count)
         run.threads = given.threads
     end
-    if rank then run.device = workers.device(o.devices, rank.here) end
+    local place = workers.place(rank)
+    if place and not run.count then
+        run.device = workers.device(o.devices, place)
+    end
     if run.device then library.device(run.device) end
     local here = environment.gather(given)
     local number, note = environment.number(run.store, here, o.mix)
@@ -172,6 +175,8 @@ local function new_run(e, options, dir)
     e.store = run.store
     if o.workers and o.workers > 1 and not e.rank then
         run.count = to_integer(o.workers)
+    elseif e.spec.timeout and not run.is_spawned then
+        run.count = 1 -- whose end does not end this process
     end
     return run
 end
@@ -181,7 +186,7 @@ end
 local FAILED = 5 -- lines about failed points
 
 local function tell_end(run, over)
-    run.store:refresh()
+    run.store:refresh(true)
     runner.tidy(run)
     local done, failed = progress.count(run)
     local told = 0
@@ -216,8 +221,7 @@ end
 local function write_notes(run)
     if #run.notes == 0 then return end
     local host, pid = journal.identity()
-    run.store:begin(format("%s-%d-%d-notes", gsub(host, "[^%w_.-]", "_"), pid,
-        floor(library.clock() * 1000)), {note = "notes", time = time(),
+    run.store:begin(journal.unique() .. "-notes", {note = "notes", time = time(),
         host = host, pid = pid})
     local store <close> = run.store
     for _, note in ipairs(run.notes) do run.store:append(note) end
@@ -230,7 +234,9 @@ end
 
 local function run_in(e, options, dir)
     local run = new_run(e, options, dir)
-    if run.count and not run.is_spawned then workers.check_script() end
+    if run.count and not run.is_spawned then
+        workers.check_script(run.count == 1)
+    end
     settle_rows(run)
     runner.set_keys(e.list, run.store:accepted(e.code.hash))
     choose(run)
@@ -255,6 +261,9 @@ local function run_in_passing(e, options)
     if e.rank or options and options.workers then
         fail("run", "dir = false keeps nothing that processes could share: " ..
             "dir = names a folder")
+    elseif e.spec.timeout then
+        fail("run", "a timeout ends the worker a point is in, and dir = false " ..
+            "keeps nothing that it could share: dir = names a folder")
     end
     e.store = nil
     local ok, problem = pcall(run_in, e, options, store_of.passing())

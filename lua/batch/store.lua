@@ -9,23 +9,32 @@
 -- is done again once a note starts round r + 1.
 local journal = require "lumat.journal"
 local fail = require("lumat.checks").fail
-local ipairs, os, pairs, require, setmetatable = ipairs, os, pairs, require,
-    setmetatable
+local codes, journals = require "lumat.store_codes", require "lumat.journals"
+local plural = require("lumat.fields").plural
+local error, ipairs, pairs, pcall = error, ipairs, pairs, pcall
+local require, setmetatable = require, setmetatable
 local tostring, type = tostring, type
-local sort = table.sort
 local find, format, gsub, match = string.find, string.format, string.gsub,
     string.match
 local larger = math.max
-local open_file, time = io.open, os.time
-local store = require "lumat.store_codes"
+local open_file, remove, time = io.open, os.remove, os.time
+local temporary_name = os.tmpname
+local store = {}
 store.__index = store
+for _, part in ipairs{journals.methods, codes} do
+    for name, method in pairs(part) do store[name] = method end
+end
 local FORMAT = 1
 
 -- --- small files ----------------------------------------------------------
 
+local NOT_THERE = 2
+
+-- nil where there is no such file.
 local function read_json(path)
-    local file = open_file(path, "rb")
-    if not file then return nil end
+    local file, why, code = open_file(path, "rb")
+    if not file and code == NOT_THERE then return nil end
+    if not file then fail("experiment", "cannot read %s", why) end
     local text = file:read("a")
     file:close()
     local value = journal.decode(text)
@@ -35,28 +44,39 @@ local function read_json(path)
     return value
 end
 
-store.read_json = read_json
+-- The value in a file of the run directory, or nil.
+function store:read(name) return read_json(self.dir .. "/" .. name) end
 
 -- Writes it unless somebody did; what is there now.
 function store:found(name, value)
     local path = self.dir .. "/" .. name
-    local mine, why = journal.found(path, journal.encode(value) .. "\n")
+    local mine, why = journal.found(path, journal.encode(value) .. "\n",
+        journal.unique())
     if mine == nil then self:cannot_write(why) end
     return mine and value or read_json(path), mine
 end
 
 function store:cannot_write(why)
     local done = 0
+    if not journal.list(self.dir) then
+        why = "the folder was removed, or moved"
+    elseif not journal.list(self.dir .. "/claims") then
+        why = "the folder claims in it was removed"
+    end
     for _ in pairs(self.rows) do done = done + 1 end
-    fail("experiment", "cannot write in %s: %s; the %d points in its " ..
-        "journals are safe, and running again goes on from there", self.dir,
-        why, done)
+    local safe = format("%s in its journals %s safe, and running again goes " ..
+        "on from there", plural(done, "point"), done == 1 and "is" or "are")
+    fail("experiment", "cannot write in %s: %s; %s", self.dir, why,
+        done == 0 and "nothing was measured yet" or safe)
 end
 
 -- --- opening --------------------------------------------------------------
 
 local function check_plan(dir, plan, name)
-    if type(plan.format) ~= "number" or plan.format > FORMAT then
+    if type(plan.name) ~= "string" or plan.format == nil then
+        fail("experiment", "%s is no run directory: its experiment.json is " ..
+            "of another program", dir)
+    elseif type(plan.format) ~= "number" or plan.format > FORMAT then
         fail("experiment", "%s is of another version of lumat (%s): its " ..
             "format is %s, this one reads up to %d", dir,
             tostring(plan.lumat), tostring(plan.format), FORMAT)
@@ -82,14 +102,14 @@ function store.open(dir, name)
     check_plan(dir, plan, name)
     local s = new_store(dir)
     s.plan = plan
-    s:refresh(true)
+    s:refresh(true, true)
     return s
 end
 
 -- The name of a folder for a run that keeps nothing.
 function store.passing()
-    local name = os.tmpname()
-    os.remove(name)
+    local name = temporary_name()
+    remove(name)
     return name
 end
 
@@ -98,9 +118,9 @@ function store:remove()
     self.environments = require("lumat.environment").list(self)
     for _, folder in ipairs{self.dir .. "/claims", self.dir} do
         for name in pairs(journal.list(folder) or {}) do
-            os.remove(folder .. "/" .. name)
+            remove(folder .. "/" .. name)
         end
-        os.remove(folder)
+        remove(folder)
     end
 end
 
@@ -131,100 +151,8 @@ function store.create(dir, name)
     s.plan = s:found("experiment.json", {format = FORMAT, name = name,
         lumat = journal.version, created = time()})
     check_plan(dir, s.plan, name)
-    s:refresh(true)
+    s:refresh(true, true)
     return s
-end
-
--- --- reading --------------------------------------------------------------
-
-local function before(a, b)
-    if a.time ~= b.time then return (a.time or 0) < (b.time or 0) end
-    return (a.worker or "") < (b.worker or "")
-end
-
--- Of two rows of a key: the later round; the one that is good; the first.
-local function is_better(new, old)
-    if not old then return true end
-    if new.gen ~= old.gen then return (new.gen or 0) > (old.gen or 0) end
-    if (new.status == "ok") ~= (old.status == "ok") then
-        return new.status == "ok"
-    end
-    if new.round ~= old.round then return (new.round or 0) > (old.round or 0) end
-    return before(new, old)
-end
-
-local notes = {}
-
-function notes.drop(s, note)
-    s.generation = larger(s.generation, note.gen)
-    s.drops[note.code] = larger(s.drops[note.code] or 0, note.gen)
-end
-
-function notes.keep(s, note) s.keeps[note.code] = note.as end
-
-function notes.retry(s, note) s.round = larger(s.round, note.round) end
-
-function notes.died(s, note)
-    local list = s.died[note.key] or {}
-    s.died[note.key] = list
-    list[note.worker] = note
-end
-
-function notes.start(s, note) s.starts[#s.starts + 1] = note end
-
-function store:take_in(record)
-    if type(record) ~= "table" then return end
-    if record.note then
-        if record.launch then self.launches[record.launch] = true end
-        local read = notes[record.note]
-        if read then read(self, record) end
-    elseif record.key and is_better(record, self.rows[record.key]) then
-        if not self.rows[record.key] then self.count = self.count + 1 end
-        self.rows[record.key] = record
-        self.last = record
-        if self.fresh then self.fresh[#self.fresh + 1] = record end
-    end
-end
-
-function store:read_journal(name)
-    local path = self.dir .. "/" .. name
-    local file = self.files[name] or {offset = 0, lines = 0}
-    self.files[name] = file
-    local records, at, rest = journal.read(path, file.offset)
-    if not records and at then
-        fail("experiment", "%s:%d: this line is damaged; a copy of the file " ..
-            "as it was is needed, or the file moved away: its points are " ..
-            "measured again", path, file.lines + at)
-    elseif not records then
-        fail("experiment", "cannot read %s: %s", path, rest)
-    end
-    for _, record in ipairs(records) do self:take_in(record) end
-    file.offset, file.lines = at, file.lines + #records
-    file.rest = rest
-end
-
--- Takes in what was written since. first: tells torn last lines, of writers
--- that are gone.
-function store:refresh(first)
-    local list, why = journal.list(self.dir)
-    if not list then
-        fail("experiment", "the run directory %s is gone: %s", self.dir, why)
-    end
-    local names = {}
-    for name, size in pairs(list) do
-        local file = self.files[name]
-        if find(name, "^j%-.*%.jsonl$") and
-            (not file or size > file.offset) then
-            names[#names + 1] = name
-        end
-    end
-    sort(names)
-    for _, name in ipairs(names) do
-        self:read_journal(name)
-        if first and self.files[name].rest > 0 and not self:is_written(name) then
-            self.torn[#self.torn + 1] = name
-        end
-    end
 end
 
 -- --- who is there ---------------------------------------------------------
@@ -266,18 +194,12 @@ function store:workers()
     return list
 end
 
--- Is the journal one of a worker that is alive?
-function store:is_written(journal_name)
-    local id = match(journal_name, "^j(%-.*)%.jsonl$")
-    return journal.look(self.dir .. "/claims/w" .. id) ~= nil
-end
-
 -- The row that counts for a point, keys being its own for each code.
 function store:row(keys)
     local best
     for _, key in ipairs(keys) do
         local row = self.rows[key]
-        if row and not self:is_dropped(row) and is_better(row, best) then
+        if row and not self:is_dropped(row) and journals.is_better(row, best) then
             best = row
         end
     end
@@ -286,32 +208,44 @@ end
 
 -- --- writing --------------------------------------------------------------
 
--- A journal of one's own, made with the first record. start: its first note.
+-- A journal of one's own, made with the first record. start: its first note,
+-- which gets the number of starts that were before it.
 function store:begin(id, start)
     self.id, self.start = id, start
+    start.number = 0
+    for _, other in ipairs(self.starts) do
+        start.number = larger(start.number, (other.number or 0) + 1)
+    end
 end
 
 local function create_writer(self)
     local path = format("%s/j-%s.jsonl", self.dir, self.id)
     local list = journal.list(self.dir)
     if not list then self:cannot_write("the folder was removed") end
-    self.writer = journal.create(path)
+    local writer, why = journal.create(path)
+    if not writer then self:cannot_write(why) end
+    self.writer = writer
+    local ok, problem = pcall(self.put, self, journal.encode(self.start))
+    if ok then return end
+    remove(path) -- there is nothing in it
+    error(problem, 0)
 end
 
-function store:put(record)
-    local ok, why, removed = self.writer:append(journal.encode(record))
+function store:put(text)
+    local ok, why, removed = self.writer:append(text)
     if not ok then
         self:cannot_write(removed and "the folder was removed" or why)
     end
 end
 
--- true once the record is on the disk.
-function store:append(record)
-    if not self.writer then
-        create_writer(self)
-        self:put(self.start)
-    end
-    self:put(record)
+-- true once the record is on the disk. may, if given, is asked when all that is
+-- left is writing it; false where it says no.
+function store:append(record, may)
+    if not self.writer then create_writer(self) end
+    local text = journal.encode(record)
+    if may and not may() then return false end
+    self:put(text)
+    return true
 end
 
 function store:close()

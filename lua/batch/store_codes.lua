@@ -1,13 +1,19 @@
 -- The codes that measured what is in a store, and which of their rows count: a
 -- store's methods.
-local pairs, time = pairs, os.time
+local fail = require("lumat.checks").fail
+local pairs, type, time = pairs, type, os.time
 local format, sort = string.format, table.sort
 local codes = {}
 
 function codes:code(hash)
     local known = self.codes[hash]
     if known == nil then
-        known = self.read_json(format("%s/code-%s.json", self.dir, hash)) or false
+        local name = format("code-%s.json", hash)
+        known = self:read(name) or false
+        if known and type(known.parts) ~= "table" then
+            fail("experiment", "%s/%s is damaged: it names no parts", self.dir,
+                name)
+        end
         self.codes[hash] = known
     end
     return known or {parts = {}}

@@ -6,8 +6,8 @@ local checks = require "lumat.checks"
 local progress = require "lumat.progress"
 local fail = checks.fail
 local getenv, open, remove = os.getenv, io.open, os.remove
-local _G, ipairs, select, tonumber = _G, ipairs, select, tonumber
-local find, format, gsub, match = string.find, string.format, string.gsub,
+local _G, ipairs, tonumber = _G, ipairs, tonumber
+local find, format, gmatch, match = string.find, string.format, string.gmatch,
     string.match
 local larger = math.max
 local insert = table.insert
@@ -60,10 +60,27 @@ end
 
 -- --- devices --------------------------------------------------------------
 
+-- The number of this process among those of its machine that a launcher
+-- started together, from 0; nil for one that was started alone.
+function workers.place(rank)
+    local slot = number("PARALLEL_JOBSLOT") -- GNU parallel's, from 1
+    return rank and rank.here or slot and slot - 1
+end
+
+-- Those that CUDA_VISIBLE_DEVICES names, up to the first that is none.
+local function count_visible(visible)
+    local count = 0
+    for name in gmatch(visible .. ",", "%s*([^,]*),") do
+        if not find(name, "^%w") then break end
+        count = count + 1
+    end
+    return count
+end
+
 -- How many GPUs this process may use.
 local function gpu_count()
     local visible = getenv("CUDA_VISIBLE_DEVICES")
-    if visible then return select(2, gsub(visible, "[^,]+", "")) end
+    if visible then return count_visible(visible) end
     if journal.is_safe() then return 1 end
     local pipe, count = io.popen("nvidia-smi -L 2>/dev/null"), 0
     for line in pipe:lines() do
@@ -73,17 +90,17 @@ local function gpu_count()
     return count
 end
 
--- cuda:0, cuda:1, … when the default device is a GPU.
-local function gpus()
+-- cuda:0, cuda:1, … when the device is a GPU that nobody chose.
+local function gpus(device)
     local list = {}
-    if library.device() == "cpu" then return list end
+    if device ~= "cuda:0" then return list end
     for i = 1, gpu_count() do list[i] = format("cuda:%d", i - 1) end
     return list
 end
 
--- The device for number i, counted from 0, or nil for the default one.
-function workers.device(devices, i)
-    devices = devices or gpus()
+-- The device for number i, counted from 0, or nil: the one in use.
+function workers.device(devices, i, device)
+    devices = devices or gpus(device or library.device())
     return #devices > 0 and devices[i % #devices + 1] or nil
 end
 
@@ -112,11 +129,16 @@ local function command(device)
     return path, words
 end
 
--- A script that can be run again: a file, or code of the command line.
-function workers.check_script()
+-- A script that can be run again: a file, or code of the command line. has_limit:
+-- a worker is needed for the time limit of points.
+function workers.check_script(has_limit)
+    local what = has_limit and "a timeout ends the worker a point is in, and workers"
+        or "workers"
+    local without = has_limit and "timeout" or "workers"
     if journal.is_safe() then
-        fail("run", "--safe starts no processes: run{} without workers, or " ..
-            "lumat without --safe")
+        fail("run", "%s--safe starts no processes: run{} without %s, or " ..
+            "lumat without --safe", has_limit and "a timeout needs a worker, and "
+            or "", without)
     end
     local arg = _G.arg
     local script = arg and arg[0]
@@ -127,13 +149,13 @@ function workers.check_script()
     end
     local before = arg and arg[-1] ~= nil
     if not words or script == "-" or not (before or has_code) then
-        fail("run", "workers run the same script again, which has to be a " ..
-            "file: lumat sweep.lua; without workers it runs here")
+        fail("run", "%s run the same script again, which has to be a " ..
+            "file: lumat sweep.lua; without %s it runs here", what, without)
     end
     for _, word in ipairs(words) do
         if word == "-i" then
-            fail("run", "workers cannot run a script that asks for a prompt " ..
-                "(-i)")
+            fail("run", "%s cannot run a script that asks for a prompt (-i)",
+                what)
         end
     end
 end
@@ -153,7 +175,8 @@ local function last_words(run, i)
 end
 
 local function start_one(run, crew, i)
-    local path, words = command(workers.device(run.devices, i - 1))
+    local first = workers.place(run.e.rank) or 0
+    local path, words = command(workers.device(run.devices, first + i - 1))
     local threads = run.threads
     local settings = {"LUMAT_WORKER=" .. journal.real_path(run.store.dir),
         format("OMP_NUM_THREADS=%d", threads),
@@ -208,11 +231,14 @@ function workers.supervise(run, count)
         watch(run, crew)
         if crew:count() > 0 then journal.sleep(0.05) end
     end
-    run.store:refresh()
+    run.store:refresh(true)
     progress.tell(run)
     local done = progress.count(run)
     local over = run.deadline and library.clock() >= run.deadline
     if done < #run.points and not over then
+        local ok, why = journal.probe(run.store.dir,
+            journal.unique())
+        if not ok then run.store:cannot_write(why) end
         fail("run", "%d of %d points are not done: %s", #run.points - done,
             #run.points, run.problem or "the workers stopped early")
     end

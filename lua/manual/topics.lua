@@ -53,10 +53,13 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
     "taken from its text, where p stands in it as p.name alone; else group = " ..
     "{\"n\"} names it, for groups of any size. group = false sets up each point " ..
     "anew.",
-    "The same script under mpirun or srun: every rank takes part, the first " ..
-    "one alone prints. Any other processes started with it share the points " ..
-    "too. A worker that dies loses the point it was at, which another one " ..
-    "does; a point that two workers crash in has the status crashed."}
+    "The same script under mpirun or srun: every rank takes part, with a GPU " ..
+    "of its own where there are several, and the first one alone prints. Any " ..
+    "other processes started with it, on machines that share its folder, share " ..
+    "the points too. timeout = 60 ends a point after so many seconds, and the " ..
+    "worker it is in; a run without workers starts one for it. A worker that " ..
+    "dies loses what it was at, which another one does; a point that two " ..
+    "workers crash in has the status crashed."}
 
 topics.results = {title = "Results of experiments",
     see = "experiment ?experiments",

@@ -3,25 +3,23 @@
 # or crash while a group is in flight lose what is in flight and nothing else.
 use strict;
 use warnings;
-use Cwd qw(abs_path);
-use File::Temp qw(tempdir);
+use FindBin;
+use lib $FindBin::Bin;
+use Experiments qw(write_file read_file rows $lumat);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
-my $dir = tempdir('lumat-groups-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-chdir $dir or die "$dir: $!\n";
-delete @ENV{qw(LUMAT_WORKER OMP_NUM_THREADS COLUMNS SLURM_PROCID)};
 $ENV{LUMAT_LEASE} = 3;
+my $kills = $ENV{LUMAT_TEST_KILLS} || ($ENV{LUMAT_SLOW} ? 40 : 8);
 
 sub script
 {
-    my ($name, $body, $more) = @_;
-    open my $out, '>', "$name.lua" or die $!;
-    print $out <<"END";
+    my ($name, $body, $more, $count) = @_;
+    $count //= 12;
+    write_file("$name.lua", <<"END");
 local sleep = require "lumat.journal".sleep
 local e = experiment{name = "$name", order = {"n", "k"},
-    axes = {n = experiment.range(1, 12), k = experiment.range(1, 6)},
+    axes = {n = experiment.range(1, $count), k = experiment.range(1, 6)},
     setup = function(p)
         local f = io.open("setups", "a")
         f:write("$name ", p.n, "\\n")
@@ -50,31 +48,28 @@ sub output
 
 sub setups
 {
-    my $text = output('cat', 'setups');
-    return scalar(() = $text =~ /^$_[0] /mg);
+    return scalar(() = read_file('setups') =~ /^$_[0] /mg);
 }
 
 sub done_once
 {
-    my ($run, $what) = @_;
-    my %count;
-    for my $file (glob "runs/$run/j-*.jsonl") {
-        open my $in, '<', $file or die $!;
-        while (<$in>) {
-            $count{$1}++ if /"key":"(\w+)".*"status":/;
-        }
-    }
-    is(scalar(keys %count), 72, "$what: every point is done");
-    is(scalar(grep { $_ > 1 } values %count), 0, "$what: none twice");
+    my ($run, $what, $count) = @_;
+    my $rows = rows("runs/$run");
+    is(scalar(keys %$rows), $count // 72, "$what: every point is done");
+    is(scalar(grep { @$_ > 1 } values %$rows), 0, "$what: none twice");
     is_deeply([glob "runs/$run/claims/*"], [], "$what: no claim is left");
 }
 
-my $all = '';
-for my $n (1 .. 12) {
-    for my $k (1 .. 6) {
-        $all .= "$n\t$k\tok\t" . ($n + $k / 8) . "\tnil\n";
+# What the script prints.
+sub result
+{
+    my $text = '';
+    for my $n (1 .. (shift // 12)) {
+        $text .= "$n\t$_\tok\t" . ($n + $_ / 8) . "\tnil\n" for 1 .. 6;
     }
+    return $text;
 }
+my $all = result();
 
 # --- one setup a group ---------------------------------------------------------
 script('calm', '', 'repeats = 3,');
@@ -86,9 +81,23 @@ is(setups('shared'), 12, 'no two of them do a group');
 done_once('shared', 'workers');
 
 # --- kill -9 -------------------------------------------------------------------
-script('storm', 'sleep(0.004)', 'repeats = 3,');
-my ($killed, $text) = (0, '');
-my $end = time + 90;
+# The processes at work, by how many claims they have: one for each row of the
+# group that they are in the midst of, and one more.
+sub workers
+{
+    my %claims;
+    for my $file (glob 'runs/storm/claims/w-*') {
+        my ($pid) = $file =~ /-(\d+)-\w+$/ or next;
+        $claims{$pid} = ((stat $file)[3] // 1) - 1;
+    }
+    return \%claims;
+}
+
+my $count = $kills > 20 ? 72 : 24;
+my $lengths = 'stop = function(s) return #s >= 1 + 2 * (s[1] * 8 % 6) end,';
+script('storm', 'sleep(0.006)', $lengths, $count);
+my ($killed, $holding, $midst, $text) = (0, 0, 0, '');
+my $end = time + 60 + 3 * $kills;
 while (time < $end) {
     my $pid = fork // die $!;
     if ($pid == 0) {
@@ -99,14 +108,22 @@ while (time < $end) {
     until ($found == $pid) {
         sleep 0.03 + rand 0.05;
         $found = waitpid $pid, 1;
-        my @pids = map { /-(\d+)-\d+$/ } glob 'runs/storm/claims/w-*';
-        $killed += kill 'KILL', $pids[rand @pids] if @pids && $killed < 8;
+        next if $killed >= $kills;
+        my $claims = workers();
+        my @pids = sort { $claims->{$b} <=> $claims->{$a} } keys %$claims;
+        my $victim = $pids[$killed % 2 ? 0 : rand @pids] // next;
+        next if $killed % 2 && $claims->{$victim} < 3 || !kill 'KILL', $victim;
+        $killed++;
+        $holding++ if $claims->{$victim} > 0;
+        $midst++ if $claims->{$victim} > 2;
     }
-    if ($? == 0) { $text = output('cat', 'out'); last }
+    if ($? == 0) { $text = read_file('out'); last }
 }
-cmp_ok($killed, '>=', 8, "$killed workers were killed");
-is($text, $all, 'the table is that of an undisturbed run');
-done_once('storm', 'storm');
+note("$holding of $killed had a claim, $midst were in the midst of a group");
+cmp_ok($killed, '>=', $kills, "$killed workers were killed");
+cmp_ok($midst, '>', $kills / 4, 'some of them in the midst of a group');
+is($text, result($count), 'the table is that of an undisturbed run');
+done_once('storm', 'storm', 6 * $count);
 
 # --- points that end their worker ----------------------------------------------
 sub without

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # An experiment whose workers, and who started them, are killed at random
 # moments: the table in the end is that of an undisturbed run, and no point was
-# acknowledged twice. LUMAT_TEST_KILLS sets how often (10).
+# acknowledged twice. LUMAT_TEST_KILLS sets how often (10, or 100 where
+# LUMAT_SLOW is set), LUMAT_TEST_WORKERS how many workers there are (4).
 use strict;
 use warnings;
 $SIG{INT} = 'DEFAULT'; # a background job inherits it ignored
@@ -11,7 +12,8 @@ use Lumat;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $kills = $ENV{LUMAT_TEST_KILLS} || 10;
+my $kills = $ENV{LUMAT_TEST_KILLS} || ($ENV{LUMAT_SLOW} ? 100 : 10);
+my $workers = $ENV{LUMAT_TEST_WORKERS} || 4;
 my $dir = new_folder('kills');
 chdir $dir or die "$dir: $!\n";
 delete @ENV{qw(LUMAT_WORKER OMP_NUM_THREADS COLUMNS)};
@@ -123,16 +125,16 @@ like($expected, qr/^1\ta\tok\t98\tnil\n/, 'an undisturbed run');
 is(scalar(() = $expected =~ /\n/g), 400, 'has all points');
 
 $ENV{PAUSE} = $pause;
-my ($text, $killed) = disturbed('storm', $kills, 0.15, $lumat, 'sweep.lua', 'storm', 4);
+my ($text, $killed) = disturbed('storm', $kills, 0.15, $lumat, 'sweep.lua', 'storm', $workers);
 cmp_ok($killed, '>=', $kills, "$killed processes were killed");
 compare_runs('storm', 'workers', $expected, $text);
 
 SKIP: {
     skip 'no mpirun here', 6 if system('mpirun --version >/dev/null 2>&1') != 0;
     @ENV{qw(OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM)} = (1, 1);
-    my @mpirun = (qw(mpirun --oversubscribe -n 4), $lumat, 'sweep.lua');
+    my @mpirun = ('mpirun', '--oversubscribe', '-n', $workers, $lumat, 'sweep.lua');
     $ENV{PAUSE} = 0;
-    is(output(@mpirun, 'mpi', ''), $expected, 'four ranks print one table');
+    is(output(@mpirun, 'mpi', ''), $expected, 'ranks print one table');
     $ENV{PAUSE} = $pause;
     my $few = $kills > 20 ? $kills / 4 : 3;
     ($text, $killed) = disturbed('mpi-storm', $few, 0, @mpirun, 'mpi-storm', '');

@@ -4,52 +4,12 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/..";
-use Lumat;
+use lib $FindBin::Bin;
+use Experiments;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $dir = new_folder('runs');
-chdir $dir or die "$dir: $!\n";
-delete @ENV{qw(LUMAT_WORKER OMP_NUM_THREADS COLUMNS LUMAT_LEASE SLURM_PROCID)};
-
-sub rows
-{
-    my %row;
-    for my $file (glob "$_[0]/j-*.jsonl") {
-        for (split /\n/, read_file($file)) {
-            push @{$row{$1}}, $_ if /"key":"(\w+)".*"status":/;
-        }
-    }
-    return \%row;
-}
-
-# Every point of the run directory was done once, and so many there are.
-sub done_once
-{
-    my ($run, $count, $what) = @_;
-    my $rows = rows($run);
-    is(scalar(keys %$rows), $count, "$what: $count points are done");
-    is(scalar(grep { @$_ > 1 } values %$rows), 0, "$what: none twice");
-}
-
-# A script with an experiment of 8 points, whose measure has this body.
-sub script
-{
-    my ($name, $body, $options, $more) = @_;
-    $more //= '';
-    write_file("$name.lua", <<"END");
-local sleep = require "lumat.journal".sleep
-local e = experiment{name = "$name", axes = {n = experiment.range(1, 8)},
-    repeats = 1, $more measure = function(p)
-        $body
-        return p.n
-    end}
-e:run{$options}
-for _, r in ipairs(e:results()) do print(r.p.n, r.status, r.message) end
-END
-}
-my $all = join '', map { "$_\tok\tnil\n" } 1 .. 8;
+my $all = result();
 
 # --- what is printed -----------------------------------------------------------
 script('plain', '', '');
@@ -71,8 +31,7 @@ is("$code$out$err", "0$all", 'workers print nothing, the script once');
 done_once('runs/several', 8, 'workers');
 is_deeply([glob 'runs/several/*.log'], [], 'no log is left');
 
-script('race', '', 'quiet = true', 'axes = {n = experiment.range(1, 300)},');
-write_file('race.lua', read_file('race.lua') =~ s/axes = \{n = experiment.range\(1, 8\)\},//r);
+script('race', '', 'quiet = true', '', 300);
 ($code, $out, $err) = run_shell('for i in 1 2 3 4 5 6 7 8; do $lumat race.lua >/dev/null || echo bad & done; wait');
 is("$out$err", '', 'eight processes race');
 done_once('runs/race', 300, 'race');
@@ -115,6 +74,16 @@ script('hang', 'if p.n == 3 then while true do end end', 'workers = 2, quiet = t
 my $late = $all =~ s/3\tok\tnil/3\ttimeout\ttook longer than 0.5 s; its worker was ended/r;
 is("$code$out$err", "0$late", 'and one that takes too long');
 
+# The limit holds without workers, too: one is started for it.
+script('alone', 'if p.n == 3 then while true do end end', 'quiet = true', 'timeout = 0.5,');
+($code, $out, $err) = run_shell('$lumat alone.lua');
+is("$code$out$err", "0$late", 'also where no workers were asked for');
+($code, $out, $err) = run_shell('rm -r runs/alone; $lumat - <alone.lua');
+like($err, qr/run: a timeout ends the worker a point is in, and workers run the same script again, which has to be a file: lumat sweep.lua; without timeout it runs here/,
+     'a script from a pipe has none');
+($code, $out, $err) = run_shell('$lumat --safe alone.lua');
+like($err, qr/run: a timeout needs a worker, and --safe starts no processes/, 'nor has --safe');
+
 # A worker that stands still loses its claim when its lease is over.
 script('stall', 'if p.n == 3 and not io.open("stalled") then io.open("stalled", "w"):close()'
     . ' os.execute("kill -STOP $PPID") end', 'quiet = true');
@@ -130,7 +99,7 @@ done_once('runs/stall', 8, 'stalled');
 script('full', '', 'quiet = true, order = "given"');
 ($code, $out, $err) = run_shell('ulimit -f 1; $lumat full.lua');
 is($code, 1, 'a full disk is an error');
-like($err, qr{cannot write in runs/full: [^;]+; the [1-7] points in its journals are safe},
+like($err, qr{cannot write in runs/full: [^;]+; [1-7] points? in its journals (is|are) safe},
      'it says that nothing is lost');
 ($code, $out, $err) = run_shell('$lumat full.lua');
 is("$out$err", $all, 'and a rerun goes on');

@@ -353,6 +353,9 @@ function TestMore:test_a_run_that_keeps_nothing()
     lu.assertEquals(#e:results(), 6)
     lu.assertTrue(before > 0 and e.store.dir ~= folder)
     raises(function() e:run{workers = 2} end, "dir = false keeps nothing")
+    raises(function() run(function()
+        return {dir = false, timeout = 1}
+    end) end, "a timeout ends the worker a point is in, and dir = false keeps nothing")
     e = experiment{name = "a", dir = false, axes = {n = {1, 2}}, repeats = 1,
         measure = function() error("interrupted", 0) end}
     raises(function() e:run{quiet = true} end, "interrupted")

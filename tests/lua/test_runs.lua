@@ -315,7 +315,8 @@ end
 
 function TestJournal:test_json()
     local values = {1, 1.0, -0.5, 2 ^ 60, math.mininteger, 0.1, "a\"\\\n\0é",
-        true, {}, {1, {2}}, {a = {b = "c"}}, math.huge, -math.huge}
+        true, {}, {1, {2}}, {a = {b = "c"}}, {["a\0b"] = 1, a = 2}, math.huge,
+        -math.huge}
     for _, value in ipairs(values) do
         local text = journal.encode(value)
         lu.assertEquals(journal.decode(text), value, text)
