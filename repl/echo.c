@@ -131,13 +131,20 @@ static const char *newline_before(const char *text, const char *place)
     return memrchr(text, '\n', (size_t)(place - text));
 }
 
+/* Is what was tried better than what there was? Rows that lack something may
+ * mean an expression that ends them, but nothing else that lacks something. */
+static int is_better(int tried, int status)
+{
+    return tried != LUA_ERRSYNTAX && tried != status;
+}
+
 /* Rows of statements may end in an expression, as a pasted block often does:
  * then its value is the entry's. */
 static int load_rows(lua_State *L, const char *text, size_t length)
 {
-    int status = lumat_load(L, text, length);
+    int status = lumat_load(L, text, length), found = status == LUA_OK;
     const char *end = text + length, *row = end;
-    for (int i = 0; status == LUA_ERRSYNTAX && i < MOST_TRIES; i++) {
+    for (int i = 0; !found && i < MOST_TRIES; i++) {
         int tried;
         if ((row = newline_before(text, row)) == NULL)
             break;
@@ -147,7 +154,7 @@ static int load_rows(lua_State *L, const char *text, size_t length)
         lua_concat(L, 3);
         tried = lumat_load(L, lua_tostring(L, -1), lua_rawlen(L, -1));
         lua_remove(L, -2);
-        if (tried != LUA_ERRSYNTAX) {
+        if ((found = is_better(tried, status))) {
             status = tried;
             lua_replace(L, -2);
         } else {
