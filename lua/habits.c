@@ -82,6 +82,29 @@ static int has_prime(const line *l)
     return 0;
 }
 
+/* A[1, 2]: a comma inside brackets that stand behind an operand. */
+static int has_two_indices(const line *l)
+{
+    for (const char *p = l->start; p < l->end; p++) {
+        if (*p != '[' || !is_operand_end(last_before(l, p)))
+            continue;
+        for (p++; p < l->end && !strchr("[](){}\"'", *p); p++)
+            if (*p == ',')
+                return 1;
+    }
+    return 0;
+}
+
+/* What brackets mean in other languages. */
+static const char *on_brackets(const char *message, const line *l)
+{
+    if (strstr(message, "symbol near '['"))
+        return "a matrix is mat{{1, 2}, {3, 4}}, a vector vec{1, 2, 3}";
+    if (strstr(message, "']' expected near ','") && has_two_indices(l))
+        return "an element is A[{1, 2}], a block A[\"1:2, 3:4\"]";
+    return NULL;
+}
+
 static const char *advice(const char *message, const line *l)
 {
     if (strstr(message, "near '='") && assigns_to_call(l))
@@ -95,7 +118,9 @@ static const char *advice(const char *message, const line *l)
         return "element by element is A % B, A / B and A:pow(p)";
     if (strstr(message, "unfinished string") && has_prime(l))
         return "the transpose of A is A.T";
-    return NULL;
+    if (strstr(message, "near '\\'"))
+        return "A \\ b, the x with A * x = b, is solve(A, b)";
+    return on_brackets(message, l);
 }
 
 /* "help sum", "save work.lum": a command and a word behind it, where Lua has
