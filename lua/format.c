@@ -142,6 +142,21 @@ lumat_style lumat_style_now(lua_State *L)
     return style;
 }
 
+/* Their text may go anywhere, also into a file: it has no colours. What is
+ * printed goes to the screen. */
+static lua_CFunction makers[2]; /* tostring, string.format */
+
+static int is_for_later(lua_State *L)
+{
+    lua_Debug caller;
+    if (!lua_getstack(L, 1, &caller))
+        return 0;
+    lua_getinfo(L, "f", &caller);
+    lua_CFunction function = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    return function && (function == makers[0] || function == makers[1]);
+}
+
 int lumat_tostring(lua_State *L)
 {
     const gpu_matrix *m = lumat_test_matrix(L, 1);
@@ -150,6 +165,8 @@ int lumat_tostring(lua_State *L)
         return luaL_typeerror(L, 1, "matrix");
     lua_settop(L, 1);
     lumat_style style = lumat_style_now(L);
+    if (is_for_later(L))
+        style.colour = 0;
     if (s != NULL)
         push_sparse(L, s, &style);
     else
@@ -164,5 +181,10 @@ void lumat_open_format(lua_State *L)
     luaL_getmetatable(L, "lumat.matrix");
     lua_pushcfunction(L, lumat_tostring);
     lua_setfield(L, -2, "__tostring");
-    lua_pop(L, 1);
+    lua_getglobal(L, "tostring");
+    makers[0] = lua_tocfunction(L, -1);
+    lua_getglobal(L, "string");
+    lua_getfield(L, -1, "format");
+    makers[1] = lua_tocfunction(L, -1);
+    lua_pop(L, 4);
 }

@@ -95,6 +95,31 @@ static void push_other(lua_State *L, int index)
         luaL_tolstring(L, index, NULL);
 }
 
+/* Pushes "{1, 2}" for a list of a few numbers and truth values, such as a row
+ * of a nested table; returns 0 without it for another table. */
+static int push_row(lua_State *L, int index)
+{
+    int table = lua_absindex(L, index), top = lua_gettop(L);
+    lua_Integer length = (lua_Integer)lua_rawlen(L, table);
+    if (length == 0 || length > SHORT_COLUMNS / 2 ||
+        count_entries(L, table) != length)
+        return 0;
+    lua_pushliteral(L, "{");
+    for (lua_Integer i = 1; i <= length; i++) {
+        int type = lua_rawgeti(L, table, i);
+        push_other(L, -1);
+        lua_remove(L, -2);
+        lua_pushstring(L, i < length ? ", " : "}");
+        lua_concat(L, 3);
+        if ((type != LUA_TNUMBER && type != LUA_TBOOLEAN) ||
+            lua_rawlen(L, -1) > SHORT_COLUMNS) {
+            lua_settop(L, top);
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* A value inside a table. */
 static void push_element(lua_State *L, int index)
 {
@@ -114,7 +139,8 @@ static void push_element(lua_State *L, int index)
     } else if (lua_type(L, index) == LUA_TSTRING) {
         push_quoted(L, index, SHORT_COLUMNS);
     } else if (lua_type(L, index) == LUA_TTABLE) {
-        lua_pushstring(L, count_entries(L, index) > 0 ? "{…}" : "{}");
+        if (!push_row(L, index))
+            lua_pushstring(L, count_entries(L, index) > 0 ? "{…}" : "{}");
     } else if (lua_type(L, index) == LUA_TFUNCTION) {
         lua_pushliteral(L, "function");
     } else {

@@ -5,6 +5,7 @@
 
 #include "lauxlib.h"
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,29 @@ static int has_prime(const line *l)
     return 0;
 }
 
+/* A[1, 2]: a comma inside brackets that stand behind an operand. */
+static int has_two_indices(const line *l)
+{
+    for (const char *p = l->start; p < l->end; p++) {
+        if (*p != '[' || !is_operand_end(last_before(l, p)))
+            continue;
+        for (p++; p < l->end && !strchr("[](){}\"'", *p); p++)
+            if (*p == ',')
+                return 1;
+    }
+    return 0;
+}
+
+/* What brackets mean in other languages. */
+static const char *on_brackets(const char *message, const line *l)
+{
+    if (strstr(message, "symbol near '['"))
+        return "a matrix is mat{{1, 2}, {3, 4}}, a vector vec{1, 2, 3}";
+    if (strstr(message, "']' expected near ','") && has_two_indices(l))
+        return "an element is A[{1, 2}], a block A[\"1:2, 3:4\"]";
+    return NULL;
+}
+
 static const char *advice(const char *message, const line *l)
 {
     if (strstr(message, "near '='") && assigns_to_call(l))
@@ -95,7 +119,67 @@ static const char *advice(const char *message, const line *l)
         return "element by element is A % B, A / B and A:pow(p)";
     if (strstr(message, "unfinished string") && has_prime(l))
         return "the transpose of A is A.T";
+    if (strstr(message, "near '\\'"))
+        return "A \\ b, the x with A * x = b, is solve(A, b)";
+    return on_brackets(message, l);
+}
+
+/* --- letters that Lua has no use for -------------------------------------- */
+
+/* The first byte of such a letter outside of strings and comments, or NULL. */
+static const char *find_foreign(const line *l)
+{
+    lumat_token token = {0};
+    while (lumat_next_token(l->start, (size_t)(l->end - l->start), &token)) {
+        const char *p = l->start + token.start;
+        if (token.kind == LUMAT_SIGN && (unsigned char)*p >= 0x80)
+            return p;
+    }
     return NULL;
+}
+
+/* The code of the letter at p in UTF-8, and its bytes; 0 when it is none. */
+static unsigned decode(const char *p, const char *end, size_t *length)
+{
+    unsigned char c = (unsigned char)*p;
+    size_t n = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
+    unsigned code = c & (0x7Fu >> n);
+    if (c < 0xC2 || c > 0xF4 || (size_t)(end - p) < n)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+        code = code << 6 | ((unsigned char)p[i] & 0x3Fu);
+    }
+    *length = n;
+    return code;
+}
+
+/* Blanks and marks that look like nothing. */
+static int is_invisible(unsigned code)
+{
+    return code <= 0xA0 || code == 0xAD || code == 0x3000 || code == 0xFEFF ||
+           (code >= 0x2000 && code <= 0x200F) ||
+           (code >= 0x2028 && code <= 0x202F);
+}
+
+/* What came from a web page or a text processor: quotes, blanks, minus signs.
+ * Lua names their first byte alone. */
+static const char *push_foreign(lua_State *L, const char *message,
+                                const line *l)
+{
+    size_t length = 0;
+    const char *p = strstr(message, "near '<\\") ? find_foreign(l) : NULL;
+    unsigned code = p ? decode(p, l->end, &length) : 0;
+    char number[24];
+    if (!code)
+        return NULL;
+    snprintf(number, sizeof number, "U+%04X", code);
+    lua_pushlstring(L, p, is_invisible(code) ? 0 : length);
+    return lua_pushfstring(L, "%s%s%s can only stand in strings and comments",
+                           is_invisible(code) ? "the invisible "
+                                              : lua_tostring(L, -1),
+                           is_invisible(code) ? "" : " ", number);
 }
 
 /* "help sum", "save work.lum": a command and a word behind it, where Lua has
@@ -131,6 +215,8 @@ void lumat_explain_syntax(lua_State *L, const char *text, size_t length)
     line l = find_line(text, length, line_number(message));
     if (l.start < l.end)
         hint = advice(message, &l);
+    if (!hint)
+        hint = push_foreign(L, message, &l);
     if (!hint && l.start == text)
         hint = push_command(L, message, &l);
     if (hint) {

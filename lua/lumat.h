@@ -208,6 +208,8 @@ void lumat_set_trace(lua_State *L, int on);
  * the old one; with "" for the name all. Returns 0 with a message pushed when
  * there is no such setting or value. */
 int lumat_push_setting(lua_State *L, const char *name, const char *value);
+/* The words among a setting's values, between blanks. */
+const char *lumat_setting_words(const char *name, size_t length);
 /* Starts a stopwatch that the next lumat_call stops; then pushes "2.9 ms" of
  * the time given and what else there is to say of the call. */
 void lumat_start_watch(lua_State *L);

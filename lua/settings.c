@@ -140,21 +140,22 @@ static int set_device(lua_State *L, int index)
 
 static const struct setting {
     const char *name, *values, *help;
+    const char *words; /* values to complete */
     get_fn *get;
     set_fn *set;
-} list[] = {{"digits", "3 to 17", "significant digits of printed matrices",
-             get_digits, set_digits},
-            {"rows", "7 to 1000 or auto",
-             "rows a printed matrix has before it is cut", get_rows, set_rows},
-            {"edge", "1 to 100",
-             "first rows shown of one that is cut; half of it last", get_edge,
-             set_edge},
-            {"colour", "auto, always or never", "colours on the screen",
-             get_colour, set_colour},
-            {"dtype", "f32 or f64", "element type of new matrices", get_dtype,
-             set_dtype},
-            {"device", "auto, cpu, cuda or cuda:N", "where new matrices live",
-             get_device, set_device}};
+} list[] = {
+    {"digits", "3 to 17", "significant digits of printed matrices", "",
+     get_digits, set_digits},
+    {"rows", "7 to 1000 or auto", "rows a printed matrix has before it is cut",
+     "auto", get_rows, set_rows},
+    {"edge", "1 to 100", "first rows shown of one that is cut; half of it last",
+     "", get_edge, set_edge},
+    {"colour", "auto, always or never", "colours on the screen",
+     "auto always never", get_colour, set_colour},
+    {"dtype", "f32 or f64", "element type of new matrices", "f32 f64",
+     get_dtype, set_dtype},
+    {"device", "auto, cpu, cuda or cuda:N", "where new matrices live",
+     "auto cpu cuda", get_device, set_device}};
 
 enum { COUNT = sizeof list / sizeof *list };
 
@@ -273,6 +274,15 @@ static int change(lua_State *L)
         lua_concat(L, 2);
     }
     return 1;
+}
+
+const char *lumat_setting_words(const char *name, size_t length)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (strlen(list[i].name) == length &&
+            memcmp(list[i].name, name, length) == 0)
+            return list[i].words;
+    return "";
 }
 
 int lumat_push_setting(lua_State *L, const char *name, const char *value)

@@ -139,8 +139,25 @@ static int print_text(lua_State *L)
     return 0;
 }
 
+/* Puts the name of the library's function at 1 in its place. */
+static void name_function(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING || !lua_rawequal(L, -1, 1))
+            continue;
+        lua_pop(L, 1);
+        lua_replace(L, 1);
+        break;
+    }
+    lua_settop(L, 1);
+}
+
 static int help(lua_State *L)
 {
+    lua_settop(L, 1);
+    if (lua_isfunction(L, 1))
+        name_function(L);
     lumat_push_help(L, luaL_optstring(L, 1, NULL));
     return print_text(L);
 }

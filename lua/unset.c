@@ -21,6 +21,7 @@ typedef struct finder {
     lumat_word before;
     int found, known; /* tables on the stack */
     int count;
+    int index; /* how deep in the braces of A[{…}] */
 } finder;
 
 /* --- finding -------------------------------------------------------------- */
@@ -62,7 +63,22 @@ static void look_at_word(finder *f)
         !(is_alone(f) && lumat_is_command(t->start, t->length)))
         return;
     lua_pushlstring(f->L, t->start, t->length);
+    if (f->index > 0) {
+        lua_pushvalue(f->L, -1);
+        lua_pushboolean(f->L, 1);
+        lua_rawset(f->L, f->found);
+    }
     lua_rawseti(f->L, f->found, ++f->count);
+}
+
+/* A[{1, nil}] is A[{1}], a row: no error, and not what was meant. */
+static void follow_index(finder *f)
+{
+    int begins = lumat_at(&f->r, "{") && lumat_is_one_of(&f->before, "[");
+    if (begins || (f->index > 0 && lumat_at(&f->r, "{")))
+        f->index++;
+    else if (f->index > 0 && lumat_at(&f->r, "}"))
+        f->index--;
 }
 
 /* Functions run later, and these want to know whether it is nil. */
@@ -77,6 +93,7 @@ static void find(finder *f)
     while (f->r.word.kind != LUMAT_WORD_END) {
         int skipped = is_skipped(f);
         look_at_word(f);
+        follow_index(f);
         f->before = f->r.word;
         if (skipped)
             lumat_skip_operand(&f->r);
@@ -188,7 +205,8 @@ void lumat_each_unset(lua_State *L, int error, lumat_name_fn *each, void *data)
         if (lua_rawgeti(L, -1, i) != LUA_TSTRING)
             break;
         const char *name = lua_tostring(L, -1);
-        const char *note = push_note(L, name, got_nil);
+        int is_index = lua_getfield(L, top + 1, name) != LUA_TNIL;
+        const char *note = push_note(L, name, got_nil || is_index);
         if (!note || names(L, message, name) || was_told(L, name))
             continue;
         each(data, name, note);

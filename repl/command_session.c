@@ -128,15 +128,21 @@ static void add_quoted(luaL_Buffer *b, const char *word)
 }
 
 /* Shows what the library's function gives for the words: the first alone, the
- * others, if any, in a table. */
+ * others, if there may be any, in a table. */
 static void show_words(repl_session *session, const char *function,
-                       const char *rest)
+                       const char *rest, int most)
 {
     char *words[MOST_WORDS], *text;
     lua_State *L = session->L;
     luaL_Buffer b;
     text = lua_newuserdata(L, strlen(rest) + 1);
     int count = cut_words(strcpy(text, rest), words);
+    if (count > most) {
+        repl_complain(
+            ":load takes one file: quotes go around a name with blanks in it");
+        lua_pop(L, 1);
+        return;
+    }
     luaL_buffinit(L, &b);
     for (int i = 0; i < count; i++) {
         if (i > 0)
@@ -156,7 +162,7 @@ void repl_run_save(repl_session *session, const char *rest)
     if (rest[0] == '\0')
         repl_complain(":save needs a file: :save work.lum");
     else
-        show_words(session, "save_session", rest);
+        show_words(session, "save_session", rest, MOST_WORDS);
 }
 
 void repl_run_load(repl_session *session, const char *rest)
@@ -164,7 +170,7 @@ void repl_run_load(repl_session *session, const char *rest)
     if (rest[0] == '\0')
         repl_complain(":load needs a file: :load work.lum");
     else
-        show_words(session, "load_session", rest);
+        show_words(session, "load_session", rest, 1);
 }
 
 void repl_run_quit(repl_session *session, const char *rest)

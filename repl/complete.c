@@ -1,6 +1,7 @@
 /* What may stand where the cursor is, by what stands before it. */
 #include "complete.h"
 
+#include "command_list.h"
 #include "commands.h"
 #include "entry.h"
 
@@ -151,6 +152,23 @@ static lumat_completion complete_lua(const request *r, const command_line *read,
                : complete_behind(r, read->rest, wanted);
 }
 
+/* The words of a command; behind the name of a setting, what it may be. */
+static lumat_completion complete_choice(const request *r,
+                                        const command_line *read)
+{
+    const char *typed = r->line + read->rest;
+    const char *words = read->command->choices;
+    size_t name = strcspn(typed, " \t="), start = read->rest;
+    if (read->command->run == repl_run_set && start + name < r->point) {
+        start += name + strspn(typed + name, " \t=");
+        words = lumat_setting_words(typed, name);
+    }
+    if (start > r->point)
+        start = r->point;
+    offer_words(words, r->line + start, r->point - start, r->each, r->data);
+    return (lumat_completion){.start = start};
+}
+
 static lumat_completion complete_argument(const request *r,
                                           const command_line *read)
 {
@@ -161,9 +179,7 @@ static lumat_completion complete_argument(const request *r,
         place.start = r->point;
         return place;
     case REPL_CHOICE:
-        offer_words(command->choices, r->line + read->rest,
-                    r->point - read->rest, r->each, r->data);
-        return place;
+        return complete_choice(r, read);
     case REPL_FILE:
     case REPL_FILE_NAMES:
         return complete_file(r, read);

@@ -4,6 +4,7 @@
 #include "entry.h"
 #include "interrupt.h"
 #include "report.h"
+#include "rows.h"
 #include "screen.h"
 
 #include <stdio.h>
@@ -123,40 +124,6 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
 
 /* --- load --------------------------------------------------------------- */
 
-enum { MOST_TRIES = 16 };
-
-/* The last newline before a place, or NULL. */
-static const char *newline_before(const char *text, const char *place)
-{
-    return memrchr(text, '\n', (size_t)(place - text));
-}
-
-/* Rows of statements may end in an expression, as a pasted block often does:
- * then its value is the entry's. */
-static int load_rows(lua_State *L, const char *text, size_t length)
-{
-    int status = lumat_load(L, text, length);
-    const char *end = text + length, *row = end;
-    for (int i = 0; status == LUA_ERRSYNTAX && i < MOST_TRIES; i++) {
-        int tried;
-        if ((row = newline_before(text, row)) == NULL)
-            break;
-        lua_pushlstring(L, text, (size_t)(row + 1 - text));
-        lua_pushliteral(L, "return ");
-        lua_pushlstring(L, row + 1, (size_t)(end - row - 1));
-        lua_concat(L, 3);
-        tried = lumat_load(L, lua_tostring(L, -1), lua_rawlen(L, -1));
-        lua_remove(L, -2);
-        if (tried != LUA_ERRSYNTAX) {
-            status = tried;
-            lua_replace(L, -2);
-        } else {
-            lua_pop(L, 1);
-        }
-    }
-    return status;
-}
-
 int repl_load_entry(lua_State *L, const char *text, int *shown)
 {
     size_t length = strlen(text), silenced;
@@ -168,7 +135,7 @@ int repl_load_entry(lua_State *L, const char *text, int *shown)
     length = lua_rawlen(L, -1);
     silenced = repl_silenced(text, length);
     *shown = silenced == 0;
-    status = load_rows(L, text, silenced > 0 ? silenced : length);
+    status = repl_load_rows(L, text, silenced > 0 ? silenced : length);
     lua_remove(L, -2);
     return status;
 }

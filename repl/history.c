@@ -79,6 +79,17 @@ static int write_all(int file, const char *text, size_t length)
     return 0;
 }
 
+/* Without the zeros that a crashed machine may leave in a file; what follows
+ * them counts. */
+static size_t drop_zeros(char *text, size_t length)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < length; i++)
+        if (text[i] != '\0')
+            text[kept++] = text[i];
+    return kept;
+}
+
 /* Everything in an open file as one string, or NULL. */
 static char *read_text(int file)
 {
@@ -93,7 +104,7 @@ static char *read_text(int file)
         free(text);
         return NULL;
     }
-    text[got] = '\0';
+    text[drop_zeros(text, (size_t)got)] = '\0';
     return text;
 }
 
@@ -183,12 +194,20 @@ static int queue(char *text)
     return 1;
 }
 
+/* Does the file end amid a line, as after a crash or an editor? */
+static int is_cut_off(int file, off_t end)
+{
+    char last;
+    return end > 0 && pread(file, &last, 1, end - 1) == 1 && last != '\n';
+}
+
 /* Part of an entry, on a full disk, is taken back. */
 static int append(int file, const char *text)
 {
     off_t end = lseek(file, 0, SEEK_END);
     int saved;
-    if (write_all(file, text, strlen(text)) == 0)
+    if ((!is_cut_off(file, end) || write_all(file, "\n", 1) == 0) &&
+        write_all(file, text, strlen(text)) == 0)
         return 0;
     saved = errno;
     if (end >= 0 && ftruncate(file, end) != 0)

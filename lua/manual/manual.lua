@@ -16,7 +16,7 @@ manual.habits = {
     read = "load", write = "save", slice = "indexing", mask = "indexing",
     gpu = "devices", cpu = "devices", cuda = "devices", history = "keys",
     ["local"] = "lua", ["function"] = "lua", ["for"] = "lua", ["if"] = "lua",
-    ["while"] = "lua", ["end"] = "lua", ["nil"] = "lua", ["ans"] = "keys",
+    ["while"] = "lua", ["end"] = "lua", ["nil"] = "lua", ["ans"] = "printing",
     ["*"] = "operators", ["/"] = "operators", ["+"] = "operators",
     ["-"] = "operators", ["%"] = "operators", ["^"] = "operators",
     ["//"] = "operators", [".."] = "operators", ["=="] = "operators",

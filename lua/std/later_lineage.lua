@@ -9,8 +9,8 @@ local fail, brief = checks.fail, checks.brief
 local getmetatable, ipairs, load, next, pairs, type =
     getmetatable, ipairs, load, next, pairs, type
 local concat, remove = table.concat, table.remove
-local find, format, gsub, match, sub = string.find, string.format,
-    string.gsub, string.match, string.sub
+local byte, find, format, gsub, match, sub = string.byte, string.find,
+    string.format, string.gsub, string.match, string.sub
 local date, open, time = os.date, io.open, library.clock
 
 local MOST, MOST_TEXT = 5000, 2 ^ 21 -- entries kept, and bytes of their text
@@ -171,17 +171,35 @@ local function command_of(e)
     return command and "-- " .. gsub(e.text, "\n", "\n-- ")
 end
 
+local MOST_ROWS = 16 -- as where entries are read
+
+-- What stands in front of the expression that an entry is, or that its last
+-- rows are, and the expression.
+local function split(text)
+    text = gsub(text, "[;%s]+$", "")
+    local after = match(text, "^%s*=(.*)") or match(text, "^%s*return%s+(.*)")
+    if after or compiles("_ = " .. text) then return "", after or text end
+    local is_lua, rows = compiles(text), 0
+    for i = #text, 1, -1 do
+        local value = byte(text, i) == 10 and sub(text, i + 1)
+        if value and (not is_lua or find(value, "^%s*[%a_]")) and
+            compiles("_ = " .. value) then
+            return sub(text, 1, i), value
+        end
+        rows = rows + (value and 1 or 0)
+        if rows == MOST_ROWS then return end
+    end
+end
+
 -- An entry as statements.
 local function statement_of(e, gives_ans)
     local command = command_of(e)
     if command then return command end
-    local text = gsub(e.text, "^%s*=", "return ")
-    if gives_ans and compiles("return " .. text) then
-        return "ans = " .. gsub(text, ";%s*$", "")
-    elseif compiles(text) then
-        return text
-    elseif compiles("return " .. text) then
-        return "local _ = " .. text
+    local text = e.text
+    if not gives_ans and compiles(text .. "\nlocal _") then return text end
+    local before, value = split(text)
+    if value and compiles(before .. "_ = " .. value) then
+        return before .. (gives_ans and "ans = " or "local _ = ") .. value
     end
     return text
 end
