@@ -166,6 +166,20 @@ local function take_pace(row)
     end
 end
 
+-- Operands of its own, and split: the other rows of the shape take turns with
+-- it and forget what is kept of theirs. Fewer than theirs, as no more than 256
+-- things are kept: still more than a cache holds.
+local READY_SETS = 32
+
+local function ready_sets(case, row)
+    local sets = cases.sets(case, where)
+    for i = #sets, READY_SETS + 1, -1 do sets[i] = nil end
+    for _, set in ipairs(sets) do
+        matmul(set.A, set.B, {kernel = row.kernel, out = set.C})
+    end
+    return sets
+end
+
 -- The result that is checked, and what is timed; false and why where the call
 -- is too slow or the kernel not made for this.
 local function begin(p, s, case, row)
@@ -177,7 +191,7 @@ local function begin(p, s, case, row)
         nil, row.kernel)
     if not ok then return figures.cannot(C) end
     s.C, s.spilled = C, spilled
-    return runner(row, s.sets)
+    return runner(row, row.ready and ready_sets(case, row) or s.sets)
 end
 
 local function show_rows(list)
