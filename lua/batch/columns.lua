@@ -108,6 +108,9 @@ for _, name in ipairs{"low", "high", "seconds"} do
     figures[name] = {kind = "time", of = function(row) return row[name] end}
 end
 
+-- Is it the name of a figure that every row may have?
+function columns.is_figure(name) return figures[name] ~= nil end
+
 -- One rate for all rows where they stand beside one another: flops, unless all
 -- of them are bound by the memory.
 function columns.one_rate(rows, name)

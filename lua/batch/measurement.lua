@@ -3,6 +3,7 @@
 -- wrong becomes the status and the message of the point.
 local library = ...
 local checks = require "lumat.checks"
+local columns = require "lumat.columns"
 local peaks = require "lumat.peaks"
 local sampling = require "lumat.sampling"
 local statistics = require "lumat.statistics"
@@ -107,18 +108,50 @@ function measurement.new(spec, p, state, options)
     return m
 end
 
--- Figures that a measure gives beside its seconds.
-local function add_figures(m, figures)
-    if type(figures) ~= "table" or getmetatable(figures) then return end
-    for name, value in next, figures do
-        local kind = type(value)
-        if type(name) ~= "string" or kind ~= "number" and kind ~= "string" and
-            kind ~= "boolean" then
-            return
+local figure_kinds = {number = true, string = true, boolean = true}
+
+-- Has a table figures alone? Else what is none, and whether some are.
+local function has_figures(t)
+    local other, any = nil, false
+    for name, value in next, t do
+        if type(name) ~= "string" then
+            other = other or format("[%s]", tostring(name))
+        elseif not figure_kinds[type(value)] then
+            other = other or format("%s, %s,", name, describe(value))
+        else
+            any = true
         end
     end
+    return not other, other, any
+end
+
+-- Keeps the figures that `what` gave beside the rest.
+local function keep_figures(m, what, figures)
+    local sound, other = has_figures(figures)
+    if not sound then
+        return fail(m, what, "%s is no figure: these have names, and are " ..
+            "numbers, strings or booleans", other)
+    end
     m.values = m.values or {}
-    for name, value in next, figures do m.values[name] = value end
+    for name, value in next, figures do
+        local is_axis = m.p[name] ~= nil
+        if is_axis or columns.is_figure(name) then
+            return fail(m, what, "a figure needs another name than %s, " ..
+                "which is %s", name, is_axis and "a parameter" or
+                "a figure of every point")
+        end
+        m.values[name] = value
+    end
+    return true
+end
+
+-- Figures that a measure gives beside its seconds. A table of other things is
+-- what check is to see.
+local function add_figures(m, figures, is_output)
+    if type(figures) ~= "table" or getmetatable(figures) then return true end
+    local sound, _, any = has_figures(figures)
+    if not sound and (is_output or not any) then return true end
+    return keep_figures(m, "measure", figures)
 end
 
 local function sample_of_number(m)
@@ -177,11 +210,7 @@ local function check_output(m, ...)
         return fail(m, "check", "returned %s after the number, expected a " ..
             "table of figures", describe(more))
     end
-    for name, value in next, more or {} do
-        m.values = m.values or {}
-        m.values[name] = value
-    end
-    return true
+    return not more or keep_figures(m, "check", more)
 end
 
 -- The first run: warms up, tells what kind of measure it is, and has its
@@ -193,7 +222,7 @@ function measurement.first_run(m)
         if m.spec.warmup == 0 or m.rule.most == 1 then
             m.samples[1] = seconds
         end
-        add_figures(m, (...))
+        if not add_figures(m, (...), m.spec.check ~= nil) then return end
         return check_output(m, ...)
     end
     local function of_work(work, ok, ...)
@@ -204,7 +233,7 @@ function measurement.first_run(m)
         if first == false then
             m.skipped = tostring((...) or "measure returned false")
         elseif type(first) == "function" then
-            add_figures(m, (...))
+            if not add_figures(m, (...)) then return end
             return of_work(first, try(m, "measure", first))
         else
             return of_number(first, ...)

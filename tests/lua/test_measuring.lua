@@ -148,6 +148,27 @@ function TestFailures:test_by_name()
     fails({stop = {second = 1}}, 'stop: unknown option "second"')
 end
 
+-- What is given beside the seconds or the error is kept, or said to be none.
+function TestFailures:test_figures()
+    local function given(name, value)
+        return function() return 1, {steps = 3, [name] = value} end
+    end
+    fails({measure = given("x", eye(2))}, "measure: x, a matrix, is no figure")
+    fails({check = given("f", print)}, "check: f, a function, is no figure")
+    fails({check = given(1, 3)}, "check: [1] is no figure")
+    fails({measure = given("error", 0.1)},
+        "measure: a figure needs another name than error, which is a figure " ..
+        "of every point")
+    fails({check = given("n", 3)},
+        "check: a figure needs another name than n, which is a parameter")
+    local seen
+    local row = measure{measure = given("x", eye(2)), check = function(_, _, out)
+        seen = out
+        return true
+    end}
+    lu.assertEquals({row.status, seen.steps, row.values}, {"ok", 3, nil})
+end
+
 -- Later samples are looked at too.
 function TestFailures:test_nan_later()
     local n = 0
