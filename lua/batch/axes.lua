@@ -28,7 +28,7 @@ local function check_value(what, name, value)
     local kind = type(value)
     if kind == "number" and (value ~= value or value == huge or
         value == -huge) then
-        fail(what, "axis %s has %s: values are finite", name, tostring(value))
+        fail(what, "axis %s has %s: values are finite", name, brief(value))
     elseif kind ~= "number" and kind ~= "string" and kind ~= "boolean" then
         fail(what, "axis %s has %s: values are numbers, strings and " ..
             "booleans; experiment.zip makes an axis of several parameters",

@@ -6,6 +6,7 @@ local axes = require "lumat.axes"
 local environment = require "lumat.environment"
 local fields, identity = require "lumat.fields", require "lumat.identity"
 local plan_of, units = require "lumat.plan", require "lumat.units"
+local sampling = require "lumat.sampling"
 local runner, workers = require "lumat.runner", require "lumat.workers"
 local store_of = require "lumat.store"
 local path_of = require "lumat.texts".path
@@ -58,6 +59,7 @@ local function check_spec(spec)
         fail("experiment", "timeout is %s, expected seconds above 0",
             brief(spec.timeout))
     end
+    sampling.rule_of(spec) -- says what is wrong with `stop`
 end
 
 local function script_text()

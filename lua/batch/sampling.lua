@@ -17,20 +17,29 @@ local rule = {interval = 0.01, least = 10, most = 100, seconds = 1}
 local PATIENCE = 10
 sampling.SPAN = 1e-3 -- seconds of a sample, if need be of many runs
 
+local function check_count(name, value, least)
+    if value ~= nil and not (type(value) == "number" and value >= least and
+        value == ceil(value) and value < huge) then
+        checks.fail("experiment", "%s is %s, expected a whole number from %d on",
+            name, checks.brief(value), least)
+    end
+end
+
 -- The rule of a specification; raises when it is none.
 function sampling.rule_of(spec)
     local stop, repeats = spec.stop, spec.repeats
-    if repeats ~= nil and not (type(repeats) == "number" and repeats >= 1 and
-        repeats == ceil(repeats) and repeats < huge) then
-        checks.fail("experiment", "repeats is %s, expected a whole number " ..
-            "from 1 on", checks.brief(repeats))
-    end
+    check_count("repeats", repeats, 1)
+    check_count("warmup", spec.warmup, 0)
     if type(stop) == "function" then
         return {done = stop, least = 1, most = repeats or huge, seconds = huge,
             interval = 0}
     end
     local given = checks.options("experiment: stop", stop, {least = "number",
         interval = "number", most = "number", seconds = "number"})
+    if given.least and given.most and given.least > given.most then
+        checks.fail("experiment", "stop: least is %s, more than most, %s",
+            given.least, given.most)
+    end
     local r = {}
     for name, value in next, rule do r[name] = given[name] or value end
     if repeats then

@@ -53,6 +53,7 @@ checks.fail = fail
 
 -- How a message names a wrong value.
 local function brief(x)
+    if x ~= x then return "NaN" end
     if type(x) == "number" or x == nil then return tostring(x) end
     if type(x) == "string" and #x <= 40 then return format("%q", x) end
     return "a " .. (getmetatable(x) == "matrix" and "matrix" or type(x))

@@ -102,12 +102,27 @@ end
 
 TestRefusals = {}
 
+-- Before any point is measured.
+function TestRefusals:test_how_it_is_measured()
+    for _, case in ipairs{
+        {"repeats", 0, "repeats is 0, expected a whole number from 1 on"},
+        {"warmup", -1, "warmup is -1, expected a whole number from 0 on"},
+        {"stop", 5, "stop: the options are 5, expected a table"},
+        {"stop", {intervall = 1}, 'stop: unknown option "intervall"'},
+        {"stop", {least = 9, most = 3}, "stop: least is 9, more than most, 3"}} do
+        raises(function()
+            experiment{name = "a", axes = {n = {1}}, measure = print,
+                [case[1]] = case[2]}
+        end, "experiment: " .. case[3])
+    end
+end
+
 function TestRefusals:test_axes()
     for _, case in ipairs{
         {{}, "has no axes"},
         {{n = {}}, "axis n has no values"},
         {{n = {1, 1.0}}, "axis n has 1 twice"},
-        {{n = {1, 0 / 0}}, "values are finite"},
+        {{n = {1, 0 / 0}}, "axis n has NaN: values are finite"},
         {{n = {1, {2}}}, "axis n has a table", "experiment.zip"},
         {{n = {1, x = 2}}, 'has an entry "x"'},
         {{n = {1, nil, 3}}, "has an entry 3"},
