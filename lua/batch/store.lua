@@ -57,15 +57,18 @@ function store:found(name, value)
 end
 
 function store:cannot_write(why)
-    local done = 0
+    local done, safe_in = 0, "%s in its journals %s safe, and running " ..
+        "again goes on from there"
     if not journal.list(self.dir) then
         why = "the folder was removed, or moved"
+        safe_in = "%s in its journals %s safe if it was moved, and running " ..
+            "again goes on from there once it is back"
     elseif not journal.list(self.dir .. "/claims") then
         why = "the folder claims in it was removed"
     end
     for _ in pairs(self.rows) do done = done + 1 end
-    local safe = format("%s in its journals %s safe, and running again goes " ..
-        "on from there", plural(done, "point"), done == 1 and "is" or "are")
+    local safe = format(safe_in, plural(done, "point"),
+        done == 1 and "is" or "are")
     fail("experiment", "cannot write in %s: %s; %s", self.dir, why,
         done == 0 and "nothing was measured yet" or safe)
 end
@@ -130,22 +133,28 @@ function store.exists(dir)
     return file ~= nil
 end
 
+-- A folder that has files, and is no run directory, is somebody else's. The
+-- list comes first: experiment.json is there before the other files.
+local function check_folder(dir)
+    local files = journal.list(dir) or {}
+    if store.exists(dir) then return end
+    for file in pairs(files) do
+        if not find(file, "%.tmp$") and file ~= "experiment.json" then
+            fail("experiment", "%s has files, such as %s, and is no run " ..
+                "directory: dir = names a new folder", dir, file)
+        end
+    end
+end
+
 -- The run directory, made unless it is there.
 function store.create(dir, name)
+    check_folder(dir)
     local ok, why = journal.make_folder(dir .. "/claims")
     if ok then ok, why = journal.is_writable(dir) end
     if ok then ok, why = journal.is_writable(dir .. "/claims") end
     if not ok then
         fail("experiment", "cannot write in %s: %s; dir = names another folder",
             dir, why)
-    end
-    if not store.exists(dir) then
-        for file in pairs(journal.list(dir) or {}) do
-            if not find(file, "%.tmp$") and file ~= "experiment.json" then
-                fail("experiment", "%s has files, such as %s, and is no run " ..
-                    "directory: dir = names a new folder", dir, file)
-            end
-        end
     end
     local s = new_store(dir)
     s.plan = s:found("experiment.json", {format = FORMAT, name = name,

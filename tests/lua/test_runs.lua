@@ -150,6 +150,15 @@ function TestRuns:test_opened_from_its_folder()
         "is no run directory")
 end
 
+function TestRuns:test_folders_of_others_stay_as_they_are()
+    local dir = new_dir()
+    journal.make_folder(dir)
+    write(dir .. "/mine", "text")
+    local _, run = counting(dir)
+    raises(run, "has files, such as mine, and is no run directory")
+    lu.assertNil(journal.list(dir .. "/claims"))
+end
+
 TestChanges = {}
 
 local function of_code(dir, x, more)
