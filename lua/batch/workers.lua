@@ -4,9 +4,10 @@ local library = ...
 local journal = require "lumat.journal"
 local checks = require "lumat.checks"
 local progress = require "lumat.progress"
+local store_of = require "lumat.store"
 local fail = checks.fail
 local getenv, open, remove = os.getenv, io.open, os.remove
-local _G, ipairs, tonumber = _G, ipairs, tonumber
+local _G, ipairs, pairs, tonumber = _G, ipairs, pairs, tonumber
 local find, format, gmatch, match = string.find, string.format, string.gmatch,
     string.match
 local larger = math.max
@@ -188,19 +189,34 @@ end
 
 -- --- watching them --------------------------------------------------------
 
+-- Did the process call exit in the midst of a point?
+local function left_a_point(run, pid)
+    local _, _, _, machine = journal.identity()
+    for name in pairs(journal.list(run.claims) or {}) do
+        local text = find(name, "^w%-") and
+            journal.look(run.claims .. "/" .. name)
+        local owner = text and store_of.owner(text)
+        if owner and owner.pid == pid and owner.machine == machine and
+            owner.cause == "exit" then
+            return true
+        end
+    end
+    return false
+end
+
 -- What an ended worker leads to: another one in its place, or the end.
 local function replace(run, crew, pid, code, signal)
     local i = run.numbers[pid]
     run.numbers[pid] = nil
-    if code == 0 then
-        remove(log_path(run, i))
-    elseif signal ~= 0 then
+    if signal ~= 0 or left_a_point(run, pid) then
         run.deaths = run.deaths + 1
         if run.deaths > 5 * run.count + 5 then
             fail("run", "workers keep dying without doing a point; the last " ..
                 "one said: %s", last_words(run, i))
         end
         start_one(run, crew, i)
+    elseif code == 0 then
+        remove(log_path(run, i))
     else
         run.problem = run.problem or format("worker %d ended with code %d: %s",
             i, code, last_words(run, i))

@@ -69,6 +69,12 @@ is("$code$out$err", "0$crashed", 'a point that two workers crash in is given up'
 script('leave', 'if p.n == 3 then os.exit(0) end', 'workers = 2, quiet = true');
 ($code, $out, $err) = run_shell('$lumat leave.lua; $lumat leave.lua; $lumat leave.lua');
 like($out, qr/3\tcrashed\tkilled its worker 2 times \(exit\)\n/, 'so is one that ends the program');
+for my $exit (0, 3) {
+    script("leave$exit", "if p.n == 3 then os.exit($exit) end", 'quiet = true', 'timeout = 9,');
+    ($code, $out, $err) = run_shell("\$lumat leave$exit.lua");
+    my $rest = $all =~ s/3\tok\tnil/3\tcrashed\tkilled its worker 2 times (exit)/r;
+    is("$code$out$err", "0$rest", 'and another worker does the rest');
+}
 script('hang', 'if p.n == 3 then while true do end end', 'workers = 2, quiet = true', 'timeout = 0.5,');
 ($code, $out, $err) = run_shell('$lumat hang.lua');
 my $late = $all =~ s/3\tok\tnil/3\ttimeout\ttook longer than 0.5 s; its worker was ended/r;
