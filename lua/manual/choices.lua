@@ -41,10 +41,6 @@ local special = {
     bench = {seconds = "how long to repeat f (0.3)", least = "at least so many runs (5)",
              runs = "so many runs, whatever time they take",
              device = "the one whose work is timed; else the default device"},
-    experiment = {
-        name = "letters, digits, _ . and -: names the run directory, too",
-        axes = "a table: parameter = its values, a list or what experiment.range … give",
-        measure = "function(p, state): the seconds of one run, or a function to be timed"},
     race = {seconds = "how long to time each kernel (0.2)"},
     verify = {kernel = "the kernel whose bound is meant",
               bound = "a bound given as a number"},
@@ -77,10 +73,13 @@ end
 function manual.options_of(name)
     local entry, rows, seen = manual.help[name], {}, {}
     local function add(option, note)
-        if seen[option] then return end
-        seen[option] = true
-        rows[#rows + 1] = {option, special[name] and special[name][option] or
-            meaning[option] or note or ""}
+        local row = seen[option] or {option, ""}
+        if not seen[option] then rows[#rows + 1] = row end
+        seen[option] = row
+        if row[2] == "" then
+            row[2] = special[name] and special[name][option] or
+                meaning[option] or note or ""
+        end
     end
     for group in gmatch(entry.usage, "%b{}") do
         for option in gmatch(group, "([%a_][%w_]*)=") do add(option) end

@@ -12,6 +12,7 @@ manual.habits = {
     length = "properties", numel = "properties", identity = "eye",
     inverse = "inv", transpose = "t", array = "mat", matrix = "mat",
     vector = "vec", arange = "range", fill = "full", average = "mean",
+    benchmark = "bench", sweep = "experiment",
     random = "rand", concat = "hcat", stack = "vcat",
     read = "load", write = "save", slice = "indexing", mask = "indexing",
     gpu = "devices", cpu = "devices", cuda = "devices", history = "keys",
@@ -288,6 +289,9 @@ function manual.explain(topic, style, value)
         return format("%s = %s\n  a variable of yours: it is looked at with " ..
             "its name alone, :who lists all", topic, value), true
     end
+    local root = match(topic, "^(%a+)%.%a[%w_]*$") -- experiment.zip
+    text = root and manual.help[root] and explain(root, style)
+    if text then return text, true end
     if is_of_lua(topic) then
         return told(topic .. " is of Lua's own library: " ..
             "www.lua.org/manual/5.4 describes it, ?lua has the gist", style), true

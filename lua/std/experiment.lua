@@ -39,7 +39,8 @@ help.experiment = {
         "experiment.logspace(first, last, count), experiment.zip{…}, " ..
         "experiment.product{…}, experiment.random(count, list or function, " ..
         "seed). Options: name (letters, digits, _ . and -), " ..
-        "axes (a table: parameter = its values; or a list of points), " ..
+        "axes (a table: parameter = its values, a list or what pow2, " ..
+        "experiment.range … give; or a list of points), " ..
         "measure (function(p, state): the seconds of one run, or a function " ..
         "to be timed, and a table of more figures; or false and why the " ..
         "point is left out), " ..
@@ -55,7 +56,8 @@ help.experiment = {
         "bytes (a number or function(p): of one run), " ..
         "cost (function(p): how long a point takes, in any unit), " ..
         "repeats (so many samples; else as stop says), " ..
-        "stop (when there are enough samples), " ..
+        "stop (when there are enough samples: {interval = 0.01, least = 10, " ..
+        "most = 100, seconds = 1} unless it says otherwise), " ..
         "warmup (runs before the first sample), " ..
         "cold (true: caches are emptied before each sample), " ..
         "hold (seconds, or function(p): so long the work is repeated besides, " ..

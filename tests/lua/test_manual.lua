@@ -75,6 +75,14 @@ function TestOptions:test_each_is_described()
     end
 end
 
+-- Once, where the usage names them and the text says more.
+function TestOptions:test_all_that_is_said_of_them_is_shown()
+    local page = manual.explain("experiment", style(80))
+    lu.assertStrContains(page:gsub("%s+", " "), "or false and why the point is left out")
+    lu.assertEquals(select(2, page:gsub("\n    measure ", "")), 1)
+    lu.assertEquals((manual.explain("experiment.zip", style(80))), page)
+end
+
 function TestOptions:test_what_takes_out_takes_it()
     for _, name in ipairs{"add", "sqrt", "clip", "lt"} do
         lu.assertEquals(manual.options_of(name)[1][1], "out", name)
