@@ -258,7 +258,7 @@ function data.heat(source, rows, o)
     local across = sources.values(source, rows, o.x)
     local down = sources.values(source, rows, o.y)
     local col, line, cells = places(across), places(down), {}
-    local low, high = huge, -huge
+    local low, high, is_merged = huge, -huge, false
     for i = 1, #down do cells[i] = {} end
     local what = what_of(source, rows, o.value)
     for _, row in ipairs(rows) do
@@ -268,6 +268,7 @@ function data.heat(source, rows, o)
             local cell = cells[i][j] or {values = {}}
             cell.values[#cell.values + 1] = value
             cell.value = columns.stats.median(cell.values)
+            is_merged = is_merged or #cell.values > 1
             cell.text = columns.text(row, o.value, cell.value, true)
             cells[i][j] = cell
         elseif i and j and not columns.is_good(row) then
@@ -281,7 +282,8 @@ function data.heat(source, rows, o)
         end
     end
     return {kind = "heat", cells = cells, low = low, high = high,
-        title = title_of(source, o.value, o.x, {o.y}), series = {},
+        is_merged = is_merged, series = {}, title = (is_merged and "median " or
+            "") .. title_of(source, o.value, o.x, {o.y}),
         x = {title = o.x, labels = texts_of(across)},
         y = {title = o.y, labels = texts_of(down)},
         value = {title = columns.title(o.value), what = what,

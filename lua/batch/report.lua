@@ -161,7 +161,8 @@ local function natural_plots(source, rows)
     return list
 end
 
--- A plot that cannot be drawn is left out where nobody asked for it.
+-- A plot that cannot be drawn, or has unlike points in one cell, is left out
+-- where nobody asked for it.
 local function plot_section(e, source, rows, o)
     local figures = {}
     for _, options in ipairs(o.plots or natural_plots(source, rows)) do
@@ -171,7 +172,7 @@ local function plot_section(e, source, rows, o)
         local ok, chart = pcall(charts.build, e, given)
         if not ok and o.plots then
             checks.fail("report", "%s", (gsub(chart, "^%a+:%d+: ", "")))
-        elseif ok then
+        elseif ok and (o.plots or not chart.is_merged) then
             if not given.title then -- the page has the name
                 chart.title = chart.plain_title or chart.title
             end

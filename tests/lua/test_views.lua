@@ -295,6 +295,23 @@ end
 
 TestSvg = {}
 
+-- A cell that has several points says so, and no report has it unasked.
+function TestSvg:test_heat_maps_of_several_points()
+    local rows, path = {}, scratch(".html")
+    for i = 1, 18 do
+        rows[i] = {p = {n = i % 3, seed = i % 9 // 3, k = i % 2 == 0 and "a" or "b"},
+            status = "ok", median = i, low = i, high = i, samples = {i}}
+    end
+    local heat = {x = "n", y = "seed", value = "time"}
+    lu.assertStrContains(tostring(views.plot(rows, heat)), "median time by n and seed")
+    views.report(rows, path)
+    lu.assertNotStrContains(content(path), "time by n and seed")
+    heat.where = {k = "a"}
+    lu.assertNotStrContains(tostring(views.plot(rows, heat)), "median")
+    views.report(rows, path, {where = {k = "a"}})
+    lu.assertStrContains(content(path), "time by n and seed")
+end
+
 function TestSvg:test_escape()
     lu.assertEquals(svg.escape("<a&\"'>"), "&lt;a&amp;&quot;&#39;&gt;")
     is_well_formed("<g>" .. svg.escape(NASTY) .. "</g>")
