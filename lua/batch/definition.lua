@@ -12,7 +12,8 @@ local store_of = require "lumat.store"
 local path_of = require "lumat.texts".path
 local fail, brief = checks.fail, checks.brief
 local copied = fields.copied
-local _G, ipairs, pairs, pcall = _G, ipairs, pairs, pcall
+local _G, getmetatable, ipairs, pairs, pcall = _G, getmetatable, ipairs, pairs,
+    pcall
 local package, rawget, require, setmetatable = package, rawget, require,
     setmetatable
 local tostring, type, utf8 = tostring, type, utf8
@@ -270,6 +271,14 @@ function methods.run(e, options)
     return require("lumat.running").run(e, options)
 end
 
-for name, method in pairs(methods) do methods[name] = checks.placed(method) end
+local function method_of(name, f)
+    return checks.placed(function(e, ...)
+        if getmetatable(e) ~= experiment then
+            fail(name, "is called with a colon, as in e:%s()", name)
+        end
+        return f(e, ...)
+    end)
+end
+for name, f in pairs(methods) do methods[name] = method_of(name, f) end
 
 return definition

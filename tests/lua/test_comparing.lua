@@ -367,6 +367,7 @@ end
 function TestCompare:test_refusals()
     t.raises(function() compare(1, {}) end,
         "compare: before is 1; expected an experiment")
+    t.raises(function() compare(1, {}) end, "test_comparing.lua:")
     t.raises(function() compare({}, {{}}) end, "row 1 has no table p")
     t.raises(function() compare({}, {}, {treshold = 1}) end,
         'unknown option "treshold"; did you mean threshold?')

@@ -146,6 +146,7 @@ function TestRuns:test_opened_from_its_folder()
     lu.assertEquals(table.concat(words, " "), "b3 b1 b2 a3 a1 a2")
     lu.assertEquals(e:environments()[1].device, device():match("^%a+"))
     raises(function() e:run() end, "run the script that made it")
+    raises(function() e.run{} end, "run: is called with a colon, as in e:run()")
     raises(function() experiment.open(root .. "/none") end,
         "is no run directory")
 end
