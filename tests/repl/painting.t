@@ -96,16 +96,17 @@ sub state_of
     return ($at, @lines);
 }
 
-# The text of the painted screen without a suggestion, if with it, it differs.
+# The painted text may go on with a suggestion, which is dim, behind blanks that
+# were typed. (A comment before it is dim as well.)
 sub is_same_line
 {
     my ($painted, $plain) = @_;
     my ($text, $marks) = @$painted;
+    my $length = length $plain->[0];
     return 1 if $text eq $plain->[0];
-    return 0 unless $marks =~ /(1[1]*)$/;
-    substr($text, -length $1) = '';
-    $text =~ s/\s+$//;
-    return $text eq $plain->[0];
+    return 0 unless substr($text, 0, $length) eq $plain->[0];
+    return 0 unless substr($marks, $length) =~ /^(0*)1+$/;
+    return substr($text, $length, length $1) =~ /^ *$/;
 }
 
 sub is_same
