@@ -156,6 +156,18 @@ void lumat_account(lua_State *L, const gpu_matrix *m)
 
 /* --- shapes and suggestions ----------------------------------------------- */
 
+gpu_matrix lumat_as_rows(const gpu_matrix *m)
+{
+    gpu_matrix row = *m;
+    if (m->ndim == 2)
+        return row;
+    row.ndim = 2;
+    row.rows = 1;
+    row.cols = m->rows;
+    row.col_stride = m->row_stride;
+    return row;
+}
+
 void lumat_push_shape(lua_State *L, const gpu_matrix *m)
 {
     if (m->ndim == 1)

@@ -23,6 +23,8 @@ void lumat_try(lua_State *L, gpu_status status);
 /* Raises "place: message"; the message must not end in a full stop. */
 int lumat_raise(lua_State *L, const char *format, ...);
 
+/* The same elements, those of a vector as a row. Holds no reference. */
+gpu_matrix lumat_as_rows(const gpu_matrix *m);
 /* "3x4", "vector 5" */
 void lumat_push_shape(lua_State *L, const gpu_matrix *m);
 

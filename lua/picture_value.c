@@ -47,19 +47,6 @@ void lumat_put_headline(lua_State *L, int index, lumat_text *t)
 
 /* --- what it is made of --------------------------------------------------- */
 
-/* A vector as a row. */
-static gpu_matrix as_rows(const gpu_matrix *m)
-{
-    gpu_matrix row = *m;
-    if (m->ndim == 2)
-        return row;
-    row.ndim = 2;
-    row.rows = 1;
-    row.cols = m->rows;
-    row.col_stride = m->row_stride;
-    return row;
-}
-
 static void take_table(lua_State *L, int arg)
 {
     gpu_device *cpu;
@@ -81,7 +68,7 @@ void lumat_check_subject(lua_State *L, int arg, lumat_subject *out)
         out->m = s->rows;
         out->n = s->cols;
     } else {
-        out->dense = as_rows(lumat_check_matrix(L, arg));
+        out->dense = lumat_as_rows(lumat_check_matrix(L, arg));
         out->m = out->dense.rows;
         out->n = out->dense.cols;
     }

@@ -103,14 +103,7 @@ static gpu_matrix rows_of(const gpu_matrix *m)
     gpu_matrix r = {.storage = NULL};
     if (!m || !m->storage || gpu_size(m) == 0)
         return r;
-    r = *m;
-    if (m->ndim == 2)
-        return r;
-    r.ndim = 2;
-    r.rows = 1;
-    r.cols = m->rows;
-    r.col_stride = m->row_stride;
-    return r;
+    return lumat_as_rows(m);
 }
 
 /* Draws and shows it; what cannot be had is not drawn. */

@@ -94,6 +94,15 @@ function common.scratch(ending)
     return name .. ending
 end
 
+-- A folder that is not there yet, and a function that gives others in it.
+function common.folders()
+    local root, count = common.scratch(""), 0
+    return root, function()
+        count = count + 1
+        return root .. "/" .. count
+    end
+end
+
 -- A row of an experiment as the runner keeps it, whose interval is so much of
 -- the median below and above it.
 function common.row(p, seconds, below, above, more)

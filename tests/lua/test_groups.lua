@@ -5,14 +5,7 @@ local t = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
 local raises = t.raises
 local journal = require "lumat.journal"
 local identity = require "lumat.identity"
-local root = os.tmpname()
-os.remove(root)
-local count = 0
-
-local function new_dir()
-    count = count + 1
-    return root .. "/" .. count
-end
+local root, new_dir = t.folders()
 
 -- Runs an experiment over n and kind; it, and what setup and measure saw.
 local function run(more, options)

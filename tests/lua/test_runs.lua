@@ -4,14 +4,7 @@ local t = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
 local raises, content, write = t.raises, t.content, t.write
 local journal = require "lumat.journal"
 local identity = require "lumat.identity"
-local root = os.tmpname()
-os.remove(root)
-local count = 0
-
-local function new_dir()
-    count = count + 1
-    return root .. "/" .. count
-end
+local root, new_dir = t.folders()
 
 local function files(dir, pattern)
     local list = {}
