@@ -96,10 +96,10 @@ end
 -- of that to settle: what ran before may have left the device hot.
 local function repeated(m, seconds)
     local few = m.runs(1) and m.runs(3)
-    if not few or not m.runs(ceil(seconds / 2 / larger(few / 3, 1e-9))) then
-        return nil
-    end
-    local count = larger(2, ceil(seconds / larger(few / 3, 1e-9)))
+    if not few then return nil end
+    local one = larger(few / 3, 1e-9)
+    if not m.runs(ceil(seconds / 2 / one)) then return nil end
+    local count = larger(2, ceil(seconds / one))
     local all = m.runs(count)
     return all and all / count
 end
@@ -150,19 +150,18 @@ end
 
 local function new_group(spec, points, options)
     local start = library.clock()
-    local state, problem = options.state, nil
-    if state == nil and spec.setup then
+    local state, problem
+    if spec.setup then
         state, problem = set_up(spec, options.shared or points[1],
             options.limit)
     end
-    local sound, rule = measurement.attempt(sampling.rule_of, spec)
+    local rule = sampling.rule_of(spec)
     local group = {rows = {}, on_row = options.on_row, limit = options.limit,
         timeout = options.limit and spec.timeout, on_step = options.on_step}
     for i, p in ipairs(points) do
         local m = problem and {failed = problem, samples = {}, cost = 0} or
             measurement.new(spec, p, own_state(state, #points), options)
         m.rule, m.number = rule, i
-        if not sound then measurement.went_wrong(m, "stop", rule) end
         group[i] = m
     end
     group.shared_cost = (library.clock() - start) / #points
@@ -170,12 +169,11 @@ local function new_group(spec, points, options)
 end
 
 -- Measures points whose samples take turns; gives a row's fields for each.
--- options: device; state, what setup made (where it is absent, setup is
--- called, with `shared` if that is there); on_row(i, row), called when point i
--- is done, which ends the others by false; limit(seconds), which ends the
--- process unless it is called again, without seconds, in time; on_step(i,
--- sample), called before each step of point i, with the sample's name if it is
--- one.
+-- options: device; shared, what setup is called with; on_row(i, row), called
+-- when point i is done, which ends the others by false; limit(seconds), which
+-- ends the process unless it is called again, without seconds, in time;
+-- on_step(i, sample), called before each step of point i, with the sample's
+-- name if it is one.
 function measuring.measure_group(spec, points, options)
     local rows
     quietly(function()
@@ -184,13 +182,6 @@ function measuring.measure_group(spec, points, options)
         rows = group.rows
     end)
     return rows
-end
-
--- The fields of a row for one point; state is what setup gave, or nil: then
--- setup is called.
-function measuring.measure_point(spec, p, state, options)
-    return measuring.measure_group(spec, {p}, {state = state,
-        device = options and options.device})[1]
 end
 
 return measuring
