@@ -68,10 +68,6 @@ void lumat_transcribe_echo(const char *text);
 /* Whether what was printed by entries left text in the terminal's row; from
  * now on it has not. */
 int lumat_take_open_row(void);
-/* Around what takes the whole screen: a transcript gets nothing of it, and
- * stdout is the terminal's own stream. */
-void lumat_pause_transcript(void);
-void lumat_resume_transcript(void);
 
 /* Sets `ans` to the value at index. */
 void lumat_set_ans(lua_State *L, int index);

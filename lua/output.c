@@ -20,7 +20,7 @@ typedef struct branch { /* one of the two streams */
 } branch;
 
 static struct {
-    int is_on, is_paused;
+    int is_on;
     int is_open;  /* text stands in the terminal's row */
     int at_start; /* of that row, since a return */
     void (*sink)(char c);
@@ -161,19 +161,6 @@ void lumat_stop_output(void)
     turn_back(&output.out, &stdout);
     turn_back(&output.err, &stderr);
     output.is_on = 0;
-}
-
-void lumat_pause_transcript(void)
-{
-    output.is_paused = output.is_on;
-    lumat_stop_output();
-}
-
-void lumat_resume_transcript(void)
-{
-    if (output.is_paused)
-        lumat_start_output();
-    output.is_paused = 0;
 }
 
 /* --- opening -------------------------------------------------------------- */
