@@ -110,6 +110,9 @@ $(OUT)/lua/std.c.o: $(STD_SRC) lua/std/embed
 
 # --- tests: programs in tests/gpu, scripts in tests/lua, sessions in tests/repl
 CTESTS   := $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/gpu/*.c))
+# The longest begin, so that none is left to run alone at the end.
+LONG     := $(patsubst %,tests/lua/%,test_scripts.lua test_ladder.lua test_comparing.lua test_memory.lua experiment_processes.t experiment_hosts.t)
+LONG     += $(patsubst %,tests/repl/%,progress.session stopping.t painting.t)
 TESTS    := $(CTESTS) $(wildcard tests/lua/test_*.lua tests/lua/*.t tests/repl/*.session tests/repl/*.t)
 GPUTESTS := $(CTESTS) $(wildcard tests/lua/test_*.lua)
 PROVE     = LUMAT=$(abspath $(LUMAT)) LUMAT_TEST_DEVICE=$(1) LUMAT_NO_CUDA=$(2) prove $(4) --timer --failures --exec tests/run $(3)
@@ -124,7 +127,7 @@ run: packages ## build and start the shell; without a terminal, the tour
 	@if [ -t 0 ]; then exec $(LUMAT); else exec $(LUMAT) scripts/tour.lua; fi
 test: packages ## build and run every test
 	@$(MAKE) --no-print-directory all test-programs
-	@$(call PROVE,cpu,1,$(TESTS),--jobs 2)
+	@$(call PROVE,cpu,1,$(LONG) $(filter-out $(LONG),$(TESTS)),--jobs 2)
 test-programs: $(CTESTS)
 check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
 	@$(call PROVE,cuda,,$(GPUTESTS))
