@@ -59,17 +59,25 @@ static void send_text(const char *text, size_t length)
 
 /* --- taking and giving back ----------------------------------------------- */
 
+static void release_leaving(void)
+{
+    for (int i = 0; i < LEAVING; i++)
+        sigaction(leaving[i], &part.before[i], NULL);
+}
+
 /* Gives the screen back and lets the signal do what it did before. If the
- * program goes on, the next picture takes the screen again. */
+ * program goes on, the next picture takes the screen, and the signals, again.
+ */
 static void on_leaving(int number)
 {
     static const char text[] = GIVE_BACK;
-    if (part.lines > 0 && write(STDOUT_FILENO, text, sizeof text - 1) < 0)
-        return;
+    int saved = errno;
+    ssize_t sent =
+        part.lines > 0 ? write(STDOUT_FILENO, text, sizeof text - 1) : 0;
+    (void)sent; /* the terminal may be gone */
     part.lines = 0;
-    for (int i = 0; i < LEAVING; i++)
-        if (leaving[i] == number)
-            sigaction(number, &part.before[i], NULL);
+    release_leaving();
+    errno = saved;
     raise(number);
 }
 
@@ -88,8 +96,7 @@ static void give_back(void)
         return;
     part.lines = 0;
     send_text(GIVE_BACK, sizeof GIVE_BACK - 1);
-    for (int i = 0; i < LEAVING; i++)
-        sigaction(leaving[i], &part.before[i], NULL);
+    release_leaving();
 }
 
 /* Room for so many lines below the cursor, which no longer scrolls there. */

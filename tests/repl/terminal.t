@@ -277,4 +277,31 @@ is(join(' ', read_file("$state/history") =~ /^([^#].*)$/mg), 'x = 1 y = 2 z = 3'
    'what could not be written is written later');
 type('a', ':quit', '<Enter>');
 
+# --- a terminal that goes while something runs -----------------------------------
+
+# Stopped once or not, a watched loop ends with its terminal.
+for my $stops (0, 1) {
+    my $name = "watched$stops";
+    open_shell($name);
+    start($name);
+    type($name, 'A = eye(2)', '<Enter>', ':watch A', '<Enter>',
+         'while true do A[{1, 1}] = 1 end', '<Enter>');
+    shows($name, qr/\n  1 +2\n  0 +1$/);
+    for (1 .. $stops) {
+        type($name, '<C-z>');
+        shows($name, qr/Stopped.*\nsh:$/s);
+        type($name, 'clear; fg', '<Enter>');
+        shows($name, qr/\n  1 +2\n  0 +1$/);
+    }
+    my ($shell) = tmux('display-message', '-p', '-t', $name, '#{pane_pid}');
+    my ($pid) = grep { read_file("/proc/$_/stat") =~ /^\d+ \(lumat.*\) \S $shell / }
+        map { m{/proc/(\d+)/} } glob '/proc/[0-9]*/stat';
+    ok($pid, 'a loop is watched');
+    tmux('kill-session', '-t', $name);
+    my $end = time + $patience;
+    sleep 0.02 until !-e "/proc/$pid" || time > $end;
+    ok(!-e "/proc/$pid", "it ends with the terminal, stopped $stops times before");
+    kill 'KILL', $pid if $pid && -e "/proc/$pid";
+}
+
 done_testing();
