@@ -126,6 +126,7 @@ void lumat_open_journal(lua_State *L)
     lumat_add_processes(L);
     lumat_add_tasks(L);
     lumat_add_crew(L);
+    lumat_add_when_stopped(L);
     lua_pushliteral(L, LUMAT_VERSION);
     lua_setfield(L, -2, "version");
     lua_setfield(L, -2, "lumat.journal");

@@ -15,6 +15,7 @@ void lumat_add_claims(lua_State *L);
 void lumat_add_processes(lua_State *L);
 void lumat_add_tasks(lua_State *L);
 void lumat_add_crew(lua_State *L);
+void lumat_add_when_stopped(lua_State *L);
 
 /* Makes the module. */
 void lumat_open_journal(lua_State *L);

@@ -207,10 +207,16 @@ function bar:measuring(first)
 end
 
 -- A line of its own, above the bar.
-function bar:say(text)
+function bar:say(text, ending)
     if self.quiet then return end
-    self.put((self.open and "\r\27[K" or "") .. text .. "\n")
+    self.put((self.open and "\r\27[K" or "") .. text .. (ending or "\n"))
     self.open = false
+end
+
+-- The same after Ctrl-C, whose ^C opened a row of the terminal: what reports
+-- the interrupt ends that.
+function bar:say_stopped(text)
+    self:say(text, self.columns() and "" or "\n")
 end
 
 return bar

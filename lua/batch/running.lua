@@ -209,6 +209,20 @@ local function tell_end(run, over)
         bar.clock_text(library.clock() - run.bar.started), run.e.dir or ""))
 end
 
+-- Ctrl-C stopped the run, and its workers: what of it is there.
+local function tell_stop(run)
+    run.store:refresh(true)
+    local done, failed = progress.count(run)
+    local left = #run.points - done
+    run.bar:say_stopped(format("%s: stopped; %d of %s done%s%s%s", run.name, done,
+        plural(#run.points, "point"),
+        failed > 0 and format(" (%d failed)", failed) or "",
+        not run.e.dir and " (dir = false keeps none of them)" or
+        done > 0 and " and kept in " .. run.e.dir or "",
+        run.e.dir and left > 0 and "; running again measures only the other " ..
+        (left > 1 and left or "one") or ""))
+end
+
 local function work(run)
     if not run.count or run.is_spawned then return runner.work(run) end
     local done = progress.count(run)
@@ -251,6 +265,7 @@ local function run_in(e, options, dir)
     local left = run.is_spawned and workers.seconds_left() or
         run.options.budget
     run.deadline = left and library.clock() + left
+    local rest <close> = journal.when_stopped(function() tell_stop(run) end)
     local over = work(run)
     if run.is_spawned then exit(0, true) end
     tell_end(run, over)
@@ -265,9 +280,11 @@ local function run_in_passing(e, options)
         fail("run", "a timeout ends the worker a point is in, and dir = false " ..
             "keeps nothing that it could share: dir = names a folder")
     end
+    local function remove() if e.store then e.store:remove() end end
     e.store = nil
+    local rest <close> = journal.when_stopped(remove)
     local ok, problem = pcall(run_in, e, options, store_of.passing())
-    if e.store then e.store:remove() end
+    remove()
     if not ok then error(problem, 0) end
 end
 

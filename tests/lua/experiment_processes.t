@@ -112,9 +112,10 @@ is("$out$err", $all, 'and a rerun goes on');
 done_once('runs/full', 8, 'full disk');
 
 # --- Ctrl-C --------------------------------------------------------------------
-for my $workers ('', 'workers = 2') {
-    my $name = $workers ? 'stop_workers' : 'stop';
-    script($name, 'sleep(0.3)', $workers);
+# Runs the script until that is so, then stops it; how long that takes.
+sub stop_script
+{
+    my ($name, $is_so) = @_;
     my $pid = fork // die $!;
     if ($pid == 0) {
         $SIG{INT} = 'DEFAULT';
@@ -122,19 +123,37 @@ for my $workers ('', 'workers = 2') {
         open STDERR, '>', 'err';
         exec $lumat, "$name.lua";
     }
-    my $end = time + 10;
-    sleep 0.05 until keys %{rows("runs/$name")} || time > $end;
+    wait_until(\&$is_so);
     kill INT => $pid;
     my $start = time;
     waitpid $pid, 0;
+    return time - $start;
+}
+
+for my $workers ('', 'workers = 2') {
+    my $name = $workers ? 'stop_workers' : 'stop';
+    script($name, 'sleep(0.3)', $workers);
+    my $took = stop_script($name, sub { keys %{rows("runs/$name")} });
     is($? >> 8, 130, "$name: Ctrl-C ends the script");
-    cmp_ok(time - $start, '<', 2, 'soon');
+    cmp_ok($took, '<', 2, 'soon');
     like(read_file('err'), qr/^lumat: .*interrupted/m, 'with a word');
+    my $done = keys %{rows("runs/$name")};
+    my $left = 8 - $done;
+    like(read_file('err'), qr{^$name: stopped; $done of 8 points done and kept in runs/$name; running again measures only the other $left\n}m,
+         'which says what is kept, and how to go on');
     is_deeply([glob "runs/$name/claims/*"], [], 'no claim and no worker is left');
     ($code, $out, $err) = run_shell("\$lumat $name.lua");
     is($out, $all, 'and a rerun goes on');
     done_once("runs/$name", 8, $name);
 }
+
+script('stop_passing', 'local f = io.open("began" .. p.n, "w") f:write(left.store.dir) f:close() sleep(0.3)',
+       'order = "given"', 'dir = false,');
+write_file('stop_passing.lua', read_file('stop_passing.lua') =~ s/\ne:run/\nleft = e e:run/r);
+stop_script('stop_passing', sub { -s 'began2' });
+is($? >> 8, 130, 'Ctrl-C ends a run that keeps nothing');
+like(read_file('err'), qr{^stop_passing: stopped; 1 of 8 points done \(dir = false keeps none of them\)\n}m, 'and says that');
+ok(!-e read_file('began2'), 'its folder is gone');
 
 # --- refusals ------------------------------------------------------------------
 ($code, $out, $err) = run_shell('rm -r runs/several; $lumat --safe several.lua');
