@@ -300,8 +300,17 @@ local function is_wanted(where, p, names)
     return wanted
 end
 
--- The points of a spec in order, the names of the parameters, and how many
--- points `where` left out.
+-- Which names stand on one axis together, where an axis has several.
+local function joints(list)
+    local joint = {}
+    for _, axis in ipairs(list) do
+        if #axis.names > 1 then joint[#joint + 1] = axis.names end
+    end
+    return joint
+end
+
+-- The points of a spec in order, the names of the parameters, how many points
+-- `where` left out, and lists of the names that are zipped.
 function axes.points(spec)
     local what = "experiment"
     if type(spec.axes) ~= "table" or next(spec.axes) == nil then
@@ -312,7 +321,8 @@ function axes.points(spec)
         given = joint_of(what, "point", given) -- the points themselves
     end
     if is_joint(given) then given = {given} end
-    local rows, names = multiply(what, in_order(what, given, spec.order))
+    local list = in_order(what, given, spec.order)
+    local rows, names = multiply(what, list)
     local fixed = {}
     for name, value in pairs(spec.fixed or {}) do
         check_name(what, name)
@@ -331,7 +341,7 @@ function axes.points(spec)
     if #points == 0 then
         fail(what, "where leaves none of the %d points", #rows)
     end
-    return points, names, #rows - #points
+    return points, names, #rows - #points, joints(list)
 end
 
 return axes

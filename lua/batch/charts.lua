@@ -11,8 +11,10 @@ local data = require "lumat.chart_data"
 local columns = require "lumat.columns"
 local sources = require "lumat.sources"
 local scales = require "lumat.scales"
+local text_lines = require "lumat.lines"
 local charts = {}
-local ipairs, next, setmetatable, type = ipairs, next, setmetatable, type
+local _G, io, ipairs, next, setmetatable, type = _G, io, ipairs, next,
+    setmetatable, type
 local format, match = string.format, string.match
 local huge, larger, smaller = math.huge, math.max, math.min
 
@@ -111,52 +113,74 @@ local function checked(source, rows, options)
     return o
 end
 
-local function failed_of(rows, lacking)
-    local count = 0
+-- The chart has no place: raises where the figure takes what nobody gave, else
+-- gives a line that says so.
+local function without_points(source, rows, o)
+    local figure, failed = o.value or o.y, 0
+    local lacking = columns.lacking(rows, figure)
+    local text = format("no point has %s and %s to draw", columns.title(o.x),
+        columns.title(figure))
+    if lacking then checks.fail("plot", "%s: %s", text, lacking) end
     for _, row in ipairs(rows) do
-        if not columns.is_good(row) then count = count + 1 end
+        if not columns.is_good(row) then failed = failed + 1 end
     end
-    if count < #rows and lacking then return ": " .. lacking end
-    return count == 0 and "" or count == #rows and format(": all %d failed",
-        count) or format(": %d of %d failed", count, #rows)
+    return sources.told(source, text .. (failed > 0 and
+        format(": %d of %d failed", failed, #rows) or ""))
 end
 
--- The chart that options ask for; raises when there is nothing to draw.
+-- The chart that options ask for, and these with what they leave open; or nil
+-- and a line that says why there is nothing to draw.
 function charts.build(e, options)
     options = sources.options("plot", options, kinds)
     local source = sources.source("plot", e)
     local rows = sources.filtered("plot", source, options.where)
-    if #rows == 0 then
-        checks.fail("plot", "there are %s", sources.nothing(source, "draw"))
-    end
     local o = checked(source, rows, options)
+    if #rows == 0 then return nil, sources.nothing(source, "draw") end
+    if not columns.any_good(rows) then
+        return nil, sources.told(source, "nothing to draw: " ..
+            columns.none_worked(source, rows))
+    end
     local chart = data[o.kind](source, rows, o)
     if o.kind ~= "heat" and #data.all(chart, "y") == 0 or chart.low == huge then
-        local lacking = columns.lacking(rows, o.value or o.y)
-        checks.fail("plot", "no point has %s and %s to draw%s",
-            columns.title(o.x), columns.title(o.value or o.y),
-            failed_of(rows, lacking))
+        return nil, without_points(source, rows, o)
     end
     chart.plain_title = chart.title
-    chart.title = o.title or (source.name and source.name .. ": " or "") ..
-        chart.title
+    chart.title = o.title or sources.told(source, chart.title)
     return chart, o
 end
 
--- e:plot{x=, y=, by=, log=, kind=, value=, where=, file=}: the chart as text,
--- and as SVG in the file.
-charts.plot = checks.placed(function(e, options)
-    local chart, o = charts.build(e, options)
-    if o.file then
-        if not match(o.file, "%.svg$") then
-            checks.fail("plot", "%q: a chart's file ends in .svg", o.file)
-        end
-        local picture = require "lumat.svg_charts".draw(chart, o)
-        require "lumat.texts".write("plot", o.file, picture)
+-- --- showing it -------------------------------------------------------------
+
+local function draw_file(chart, o)
+    local picture = require "lumat.svg_charts".draw(chart, o)
+    require "lumat.texts".write("plot", o.file, picture)
+    return "wrote " .. o.file
+end
+
+-- A script would not see what is not written.
+local function tell_missing(file, why)
+    if _G.arg and _G.arg[0] then
+        io.stderr:write(format("note: %s is not written: %s\n", file, why))
     end
-    local text = o.file and "wrote " .. o.file or
-        require "lumat.text_charts".draw(chart, o)
-    return setmetatable({chart = chart, file = o.file}, {
+end
+
+-- e:plot{x=, y=, by=, log=, kind=, value=, where=, file=}: the chart as text,
+-- and as SVG in the file; or why there is none.
+charts.plot = checks.placed(function(e, options)
+    local file = type(options) == "table" and options.file
+    if type(file) == "string" and not match(file, "%.svg$") then
+        checks.fail("plot", "%q: a chart's file ends in .svg", file)
+    end
+    local chart, o = charts.build(e, options)
+    local text
+    if not chart then
+        text = text_lines.harmless(o)
+        if file then tell_missing(file, text) end
+    else
+        text = o.file and draw_file(chart, o) or
+            require "lumat.text_charts".draw(chart, o)
+    end
+    return setmetatable({chart = chart, file = chart and o.file}, {
         __tostring = function() return text end,
         __index = type(e) == "table" and e.results and e or nil})
 end)

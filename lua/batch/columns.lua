@@ -17,6 +17,15 @@ local function is_good(row)
 end
 columns.is_good = is_good
 
+-- Has any of the rows figures at all?
+local function any_good(rows)
+    for _, row in ipairs(rows) do
+        if is_good(row) then return true end
+    end
+    return false
+end
+columns.any_good = any_good
+
 local stats = {median = statistics.median}
 function stats.mean(list)
     local sum = 0
@@ -262,6 +271,16 @@ function columns.reason(row)
     return (gsub(gsub(text, "%s+", " "), "^ ", ""))
 end
 
+-- "none of 6 points worked; the first, n=1: measure: no": of rows none of which
+-- has figures.
+function columns.none_worked(source, rows)
+    local first = sources.ordered(source, rows)[1]
+    return format("%s, %s, %s: %s", #rows == 1 and "the only point" or
+        format("none of %d points worked; the first", #rows),
+        sources.describe(source.axes, first.p), first.status,
+        columns.reason(first))
+end
+
 -- --- checking ---------------------------------------------------------------
 
 -- What a figure that no row has takes, where more is to be said than that.
@@ -277,7 +296,7 @@ end
 
 -- ": it takes flops= …" for a figure that no row has.
 function columns.lacking(rows, name)
-    local why = type(name) == "string" and needs(name)
+    local why = type(name) == "string" and any_good(rows) and needs(name)
     for _, row in ipairs(rows) do
         if not why or is_good(row) and columns.get(row, name) ~= nil then
             return nil
@@ -286,9 +305,10 @@ function columns.lacking(rows, name)
     return format("%s takes %s", columns.title(name), why)
 end
 
--- Raises unless the name is a figure of some row.
+-- Raises unless the name is a figure of some row. Where no point worked, nobody
+-- knows which figures measure and check give.
 function columns.check_name(what, option, source, name)
-    if type(name) == "function" then return end
+    if type(name) == "function" or not any_good(source.rows) then return end
     local names = columns.names(source)
     for _, known in ipairs(names) do
         if known == name then return end

@@ -135,8 +135,8 @@ end
 
 function definition.define(spec)
     check_spec(spec)
-    local points, names, left_out = axes.points(spec)
-    local e = {name = spec.name, axes = names,
+    local points, names, left_out, joint = axes.points(spec)
+    local e = {name = spec.name, axes = names, joint = joint,
         dir = spec.dir ~= false and path_of(spec.dir or "runs/" .. spec.name),
         spec = spec, list = list_points(spec, points),
         values = values_of(names, points), left_out = left_out,
@@ -252,7 +252,7 @@ function definition.open(dir)
     end
     local known = store:code(start.code)
     return setmetatable({name = store.plan.name, dir = dir, axes = start.axes,
-        spec = {}, list = list, values = start.values, left_out = 0,
+        joint = start.joint, spec = {}, list = list, values = start.values, left_out = 0,
         store = store, script = known.script, is_opened = true,
         code = {hash = start.code, parts = known.parts}}, experiment)
 end

@@ -169,10 +169,12 @@ local function plot_section(e, source, rows, o)
         local given = {}
         for name, value in next, options do given[name] = value end
         given.where, given.file = given.where or o.where, nil
-        local ok, chart = pcall(charts.build, e, given)
+        local ok, chart, why = pcall(charts.build, e, given)
         if not ok and o.plots then
             checks.fail("report", "%s", (gsub(chart, "^%a+:%d+: ", "")))
-        elseif ok and (o.plots or not chart.is_merged) then
+        elseif ok and not chart and o.plots then
+            figures[#figures + 1] = '<p class="soft">' .. escape(why) .. "</p>"
+        elseif ok and chart and (o.plots or not chart.is_merged) then
             if not given.title then -- the page has the name
                 chart.title = chart.plain_title or chart.title
             end
@@ -351,6 +353,11 @@ end
 
 -- --- the page ---------------------------------------------------------------
 
+local function nothing_section(source)
+    return section("Points", '<p class="soft">' ..
+        escape(sources.nothing(source, "tell of")) .. "</p>")
+end
+
 local kinds = {title = "string", plots = "table", where = "table|function"}
 
 -- The text of the page.
@@ -358,16 +365,14 @@ function report.text(e, options)
     local o = sources.options("report", options, kinds)
     local source = sources.source("report", e)
     local rows = sources.filtered("report", source, o.where)
-    if #rows == 0 then
-        checks.fail("report", "there are %s", sources.nothing(source, "tell of"))
-    end
     local title = o.title or source.name or "Experiment"
     return concat{'<!DOCTYPE html>\n<html lang="en">\n<head>\n',
         '<meta charset="utf-8">\n<meta name="viewport" ',
         'content="width=device-width,initial-scale=1">\n',
         "<title>", escape(title), "</title>\n<style>\n", style.css, svg.style,
         "</style>\n</head>\n<body>\n<main>\n", header(title, source, rows),
-        plot_section(e, source, rows, o), table_section(source, rows),
+        #rows == 0 and nothing_section(source) or
+            plot_section(e, source, rows, o) .. table_section(source, rows),
         failed_section(source, rows), environment_section(e, rows),
         script_section(e), "</main>\n<script>\n", style.script,
         "</script>\n</body>\n</html>\n"}

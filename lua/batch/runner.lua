@@ -247,7 +247,7 @@ function runner.work(run)
     local host, pid = journal.identity()
     run.id = journal.unique()
     run.store:begin(run.id, {note = "start", name = run.name, axes = run.names,
-        values = run.values, code = run.code.hash, env = run.env,
+        values = run.values, joint = run.e.joint, code = run.code.hash, env = run.env,
         script = run.script, time = time(), host = host, pid = pid})
     local store <close> = run.store
     run.worker_name = "w-" .. run.id

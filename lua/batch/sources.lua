@@ -44,7 +44,7 @@ function sources.source(what, e)
         local rows = e:results()
         peaks.settle(rows)
         return {e = e, name = e.name, axes = e.axes, rows = rows,
-            points = e:points(),
+            points = e:points(), joint = e.joint,
             environments = e.environments and e:environments()}
     end
     if #e == 0 and next(e) ~= nil then
@@ -164,12 +164,16 @@ end
 
 -- --- options ----------------------------------------------------------------
 
--- What to say where there are no rows.
+-- A line about the rows of the source.
+function sources.told(source, text)
+    return (source.name and source.name .. ": " or "") .. text
+end
+
+-- What to say where no rows are chosen.
 function sources.nothing(source, what)
-    if source.e and #source.rows == 0 then
-        return format("no points to %s yet; :run() measures them", what)
-    end
-    return "no points to " .. what
+    return sources.told(source, #source.rows > 0 and "no points match" or
+        source.e and format("no points to %s yet; :run() measures them",
+        what) or "no points to " .. what)
 end
 
 -- "; did you mean tiled?" when one of the names is near, but for capitals too,

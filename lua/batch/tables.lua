@@ -125,8 +125,8 @@ local function heading(source, rows, o, unit)
     local what = columns.title(o.value or "median")
     if unit then what = what .. ", " .. unit end
     if o.stat and o.stat ~= "median" then what = o.stat .. " " .. what end
-    local text = format("%s%d point%s", source.name and source.name .. ": " or
-        "", #rows, #rows == 1 and "" or "s")
+    local text = sources.told(source, format("%d point%s", #rows,
+        #rows == 1 and "" or "s"))
     return text_lines.harmless(o.cols and text .. "; " .. what or text)
 end
 
@@ -156,16 +156,14 @@ function tables.text(e, options)
     local o = checked(source, options)
     local rows = sources.filtered("table", source, o.where)
     if #rows == 0 then
-        return (source.name and source.name .. ": " or "") .. (o.where and
-            #source.rows > 0 and "no points match" or
-            sources.nothing(source, "show")), rows
+        return sources.nothing(source, "show"), rows
     end
     local lacking = o.value and columns.lacking(rows, o.value)
     if lacking then checks.fail("table", "no point has one: %s", lacking) end
-    local lines, unit, marked
+    local lines, unit, marked, beside
     if o.ratio_to then
         local name
-        rows, name = ratios.add("table", source, rows, o.ratio_to)
+        rows, name, beside = ratios.add("table", source, rows, o.ratio_to)
         o.value = o.cols and name or o.value
         o.ratio = name
     end
@@ -179,6 +177,7 @@ function tables.text(e, options)
     if marked then
         text[#text + 1] = "  ~ the 95 % interval is wider than 5 %"
     end
+    if beside then text[#text + 1] = "  " .. text_lines.harmless(beside) end
     for _, line in ipairs(notes.lines(source, rows)) do
         text[#text + 1] = "  " .. line
     end

@@ -304,7 +304,7 @@ function TestMore:test_held_times_and_ratios()
         ratio_to = {kind = "x"}}), "x x")
     raises(function() e:table{ratio_to = {kin = "x"}} end, "kind")
     raises(function() e:table{ratio_to = {kind = "w"}} end,
-        "no point that worked has kind=w")
+        "no point has kind=w")
     raises(function() e:table{ratio_to = {}} end, "ratio_to is")
 end
 

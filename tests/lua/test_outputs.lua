@@ -103,10 +103,43 @@ function TestAxes:test_rows_without_intervals_and_samples()
     lu.assertStrContains(content(path), "<td>2.000")
 end
 
+-- What shows results does not end a script where there are none to show.
 function TestAxes:test_all_failed()
-    local rows = {{p = {n = 1}, status = "failed", message = "no"}}
-    raises(function() views.plot(rows) end,
-        "no point has n and time to draw: all 1 failed")
+    local rows = {{p = {n = 1, k = "a"}, status = "failed", message = "no"},
+        {p = {n = 2, k = "a"}, status = "failed", message = "nor that"}}
+    for _, options in ipairs{{}, {y = "rate"}, {y = "steps"},
+        {kind = "roofline"}, {x = "n", y = "k", value = "error"}} do
+        local shown = views.plot(rows, options)
+        lu.assertEquals(tostring(shown), "nothing to draw: none of 2 points " ..
+            "worked; the first, k=a n=1, failed: no")
+        lu.assertNil(shown.chart)
+    end
+    for _, options in ipairs{{value = "steps"}, {rows = "n", cols = "k",
+        value = "rate"}, {ratio_to = {k = "a"}}} do
+        lu.assertStrContains(tostring(views.table(rows, options)),
+            "FAILED  k=a n=2: nor that")
+    end
+    local path = scratch(".html")
+    views.report(rows, path, {plots = {{y = "steps"}}})
+    local text = content(path)
+    lu.assertStrContains(text, "nothing to draw: none of 2 points")
+    lu.assertStrContains(text, "nor that")
+    raises(function() views.plot(rows, {by = "m"}) end, "by: there is no axis")
+    raises(function() views.plot(rows, {kind = "pie"}) end, "there is no kind")
+end
+
+function TestAxes:test_a_picture_that_is_not_there()
+    local rows = {{p = {n = 1}, status = "skipped", message = "too large"}}
+    local path = scratch(".svg")
+    local shown = views.plot(rows, {file = path})
+    lu.assertEquals(tostring(shown), "nothing to draw: the only point, " ..
+        "n=1, skipped: too large")
+    lu.assertNil(shown.file)
+    lu.assertNil(io.open(path))
+    rows = {{p = {n = 1}, status = "ok", median = 0 / 0, samples = {}},
+        {p = {n = 2}, status = "failed", message = "no"}}
+    lu.assertEquals(tostring(views.plot(rows)),
+        "no point has n and time to draw: 1 of 2 failed")
 end
 
 TestMessages = {}
@@ -125,8 +158,12 @@ function TestMessages:test_nothing_measured_yet()
     local e = experiment_of({}, {"n"})
     lu.assertEquals(tostring(views.table(e)),
         "e: no points to show yet; :run() measures them")
-    raises(function() views.plot(e) end, "no points to draw yet; :run()")
-    raises(function() views.report(e, "x.html") end, "yet; :run()")
+    lu.assertEquals(tostring(views.plot(e, {y = "steps"})),
+        "e: no points to draw yet; :run() measures them")
+    local path = scratch(".html")
+    views.report(e, path, {plots = {{y = "steps"}}})
+    lu.assertStrContains(content(path),
+        "e: no points to tell of yet; :run() measures them")
 end
 
 function TestMessages:test_what_is_missing_is_named()
