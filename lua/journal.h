@@ -23,8 +23,10 @@ void lumat_open_journal(lua_State *L);
 void lumat_start_no_processes(lua_State *L);
 
 /* Pushes the value that JSON text stands for and returns NULL, or says what
- * is wrong with it, pushing nothing. */
-const char *lumat_push_json(lua_State *L, const char *text, size_t length);
+ * is wrong with it, pushing nothing; where reading ended, unless `at` is
+ * NULL. */
+const char *lumat_push_json(lua_State *L, const char *text, size_t length,
+                            size_t *at);
 
 /* What stands behind a record: a tab, eight hexadecimal digits, a newline. */
 enum { LUMAT_MARK = 10 };

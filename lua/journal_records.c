@@ -75,7 +75,7 @@ static int add_record(lua_State *L, int list, int number, const char *line,
                       size_t length)
 {
     if (!is_whole(line, length) ||
-        lumat_push_json(L, line, length - (LUMAT_MARK - 1)))
+        lumat_push_json(L, line, length - (LUMAT_MARK - 1), NULL))
         return 0;
     lua_rawseti(L, list, number);
     return 1;

@@ -209,7 +209,8 @@ static int read_value(reader *r, int depth)
     return read_word(r);
 }
 
-const char *lumat_push_json(lua_State *L, const char *text, size_t length)
+const char *lumat_push_json(lua_State *L, const char *text, size_t length,
+                            size_t *at)
 {
     int top = lua_gettop(L);
     reader r = {L, text, text + length, NULL};
@@ -220,20 +221,24 @@ const char *lumat_push_json(lua_State *L, const char *text, size_t length)
     }
     if (r.wrong)
         lua_settop(L, top);
+    if (at)
+        *at = (size_t)(r.at - text);
     return r.wrong;
 }
 
-/* decode(text): the value, or nil and what is wrong. */
+/* decode(text): the value, or nil, what is wrong and behind how many bytes. */
 static int decode(lua_State *L)
 {
     size_t length;
     const char *text = luaL_checklstring(L, 1, &length);
-    const char *wrong = lumat_push_json(L, text, length);
+    size_t at;
+    const char *wrong = lumat_push_json(L, text, length, &at);
     if (!wrong)
         return 1;
     lua_pushnil(L);
     lua_pushstring(L, wrong);
-    return 2;
+    lua_pushinteger(L, (lua_Integer)at);
+    return 3;
 }
 
 void lumat_add_json_reader(lua_State *L)

@@ -11,6 +11,7 @@ local journal = require "lumat.journal"
 local fail = require("lumat.checks").fail
 local codes, journals = require "lumat.store_codes", require "lumat.journals"
 local plural = require("lumat.fields").plural
+local read_json = require("lumat.json_files").read
 local error, ipairs, pairs, pcall = error, ipairs, pairs, pcall
 local require, setmetatable = require, setmetatable
 local tostring, type = tostring, type
@@ -28,22 +29,6 @@ local FORMAT = 1
 
 -- --- small files ----------------------------------------------------------
 
-local NOT_THERE = 2
-
--- nil where there is no such file.
-local function read_json(path)
-    local file, why, code = open_file(path, "rb")
-    if not file and code == NOT_THERE then return nil end
-    if not file then fail("experiment", "cannot read %s", why) end
-    local text = file:read("a")
-    file:close()
-    local value = journal.decode(text)
-    if type(value) ~= "table" then
-        fail("experiment", "%s is damaged: it is no JSON", path)
-    end
-    return value
-end
-
 -- The value in a file of the run directory, or nil.
 function store:read(name) return read_json(self.dir .. "/" .. name) end
 
@@ -53,7 +38,7 @@ function store:found(name, value)
     local mine, why = journal.found(path, journal.encode(value) .. "\n",
         journal.unique())
     if mine == nil then self:cannot_write(why) end
-    return mine and value or read_json(path), mine
+    return mine and value or read_json(path, value.name), mine
 end
 
 function store:cannot_write(why)
@@ -97,7 +82,7 @@ end
 
 -- The run directory that is there.
 function store.open(dir, name)
-    local plan = read_json(dir .. "/experiment.json")
+    local plan = read_json(dir .. "/experiment.json", name)
     if not plan then
         fail("experiment.open", "%s is no run directory: there is no " ..
             "experiment.json in it", dir)

@@ -1,6 +1,6 @@
 -- The codes that measured what is in a store, and which of their rows count: a
 -- store's methods.
-local fail = require("lumat.checks").fail
+local json_files = require "lumat.json_files"
 local pairs, type, time = pairs, type, os.time
 local format, sort = string.format, table.sort
 local codes = {}
@@ -11,8 +11,7 @@ function codes:code(hash)
         local name = format("code-%s.json", hash)
         known = self:read(name) or false
         if known and type(known.parts) ~= "table" then
-            fail("experiment", "%s/%s is damaged: it names no parts", self.dir,
-                name)
+            json_files.refuse(self.dir .. "/" .. name, "it names no parts")
         end
         self.codes[hash] = known
     end

@@ -35,12 +35,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(text != NULL);
     for (size_t i = 0; i < size; i++)
         text[i] = (char)data[i];
-    const char *wrong = lumat_push_json(L, text, size);
+    size_t at = size + 1;
+    const char *wrong = lumat_push_json(L, text, size, &at);
     free(text);
+    require(at <= size);
     require(lua_gettop(L) == (wrong ? 0 : 1));
     if (!wrong && write_value(L)) {
         const char *first = lua_tolstring(L, 1, &length);
-        require(lumat_push_json(L, first, length) == NULL);
+        require(lumat_push_json(L, first, length, NULL) == NULL);
         require(write_value(L));
         require(lua_rawequal(L, 1, 2));
     }
