@@ -1,10 +1,13 @@
 -- Where measurements are made: device, driver, clocks, threads, versions.
 local library = ...
 local journal = require "lumat.journal"
-local fail = require("lumat.checks").fail
-local ipairs, tonumber, tostring = ipairs, tonumber, tostring
-local concat = table.concat
+local checks = require "lumat.checks"
+local fail, plural = checks.fail, checks.plural
+local ipairs, next, pairs, tonumber, tostring = ipairs, next, pairs, tonumber,
+    tostring
+local concat, insert = table.concat, table.insert
 local format, match = string.format, string.match
+local larger, to_integer = math.max, math.tointeger
 local getenv, open, popen = os.getenv, io.open, io.popen
 local environment = {}
 
@@ -33,7 +36,8 @@ local function cpu_name()
         match(text, "Model%s*:%s*(%C+)") or "unknown"
 end
 
-local function threads()
+-- Those of this process, of which the CPU's kernels take as many as they can.
+function environment.threads()
     return tonumber(getenv("OMP_NUM_THREADS") or "") or journal.cores()
 end
 
@@ -59,7 +63,7 @@ function environment.gather(given)
     local is_cpu = name == "cpu"
     local e = {host = journal.identity(), lumat = journal.version,
         lua = match(_VERSION, "%S+$"), cpu = cpu_name(),
-        threads = given and given.threads or threads(),
+        threads = given and given.threads or environment.threads(),
         device = is_cpu and "cpu" or match(name, "^%a+"),
         description = is_cpu and cpu_name() or description,
         os = first_line("/proc/sys/kernel/osrelease"),
@@ -89,47 +93,118 @@ local function differences(old, new)
 end
 environment.differences = differences
 
--- The environments of a run directory, by number.
+-- --- those of a run directory -----------------------------------------------
+
+local function name_of(number) return format("env-%d.json", number) end
+
+-- By number; {} for one whose file is gone, of which nothing is known. Files
+-- that a list of the folder does not have yet, over NFS, come at its end.
+local function read_all(store)
+    local list, last = {}, 0
+    for name in pairs(journal.list(store.dir) or {}) do
+        local number = match(name, "^env%-(%d+)%.json$")
+        last = larger(last, to_integer(tonumber(number)) or 0)
+    end
+    for i = 1, last do list[i] = store:read(name_of(i)) or {} end
+    local more
+    repeat
+        more = store:read(name_of(#list + 1))
+        list[#list + 1] = more
+    until not more
+    return list
+end
+
+-- The environments that rows name by number.
 function environment.list(store)
     if store.environments then return store.environments end
-    local list = {}
-    while true do
-        local here = store:read(format("env-%d.json", #list + 1))
-        if not here then return list end
-        list[#list + 1] = here
+    local list = read_all(store)
+    for _, e in ipairs(list) do e.generation = nil end
+    return list
+end
+
+-- A set of the numbers that a row has to be measured like, and how many rows
+-- say so. Where none is there yet, who began the run decides.
+local function binding_ones(store, list)
+    local set, rows, last = {}, 0, list[#list]
+    for _, row in pairs(store.rows) do
+        if row.env and not store:is_dropped(row) then
+            set[row.env], rows = true, rows + 1
+            for i = #list + 1, row.env do list[i] = {} end -- its file is gone
+        end
+    end
+    if rows == 0 and last and (last.generation or 0) == store.generation then
+        set[#list] = true
+    end
+    return set, rows
+end
+
+-- The one of the set that differs least, and in what.
+local function nearest(list, set, here)
+    local near, least
+    for i = 1, #list do
+        local found = set[i] and differences(list[i], here)
+        if found and (not near or #found < #least) then near, least = i, found end
+    end
+    return near, least
+end
+
+-- The number of the very same, of the same commit, too.
+local function find_same(list, here)
+    for i, e in ipairs(list) do
+        if #differences(e, here) == 0 and e.git == here.git then return i end
     end
 end
 
-local function find_same(list, here)
-    local near
-    for i, e in ipairs(list) do
-        if #differences(e, here) == 0 then
-            if e.git == here.git then return i end
-            near = i
+-- --- the one of a run -------------------------------------------------------
+
+-- "4 points in runs/a were measured with 2 threads, this run has 1"
+local function said(store, rows, old, here, workers, found)
+    local where = rows > 0 and format("%s in %s %s measured", plural(rows,
+        "point"), store.dir, rows == 1 and "was" or "were") or
+        format("the run in %s began", store.dir)
+    if #found == 1 and old.threads and old.threads ~= here.threads then
+        return format("%s with %s, this run has %d%s", where,
+            plural(old.threads, "thread"), here.threads, workers and
+            format(" in each of %s", plural(workers, "worker")) or "")
+    end
+    return format("%s elsewhere (%s)", where, next(old) and
+        concat(found, "; ") or "its env-N.json, which said where, is gone")
+end
+
+local function refuse(store, rows, old, here, workers, found)
+    local ways = {"run{mix = true} adds rows that say where they are from",
+        rows > 0 and "run{resume = false} measures all anew" or
+            "run{resume = false} begins anew, and nothing is lost",
+        "another dir = keeps the runs apart"}
+    if old.threads and old.threads ~= here.threads then
+        insert(ways, 1, format("run{threads = %d} takes as many", old.threads))
+        if workers and old.threads == environment.threads() then
+            insert(ways, 1, "without workers it goes on")
         end
     end
-    return nil, near
+    fail("run", "%s: such times cannot be compared. %s",
+        said(store, rows, old, here, workers, found), concat(ways, "; "))
 end
 
 -- The number of this environment in the run directory, recording it where it
 -- is the first, or another commit of the same, or may be mixed with others.
+-- workers: how many share the machine, if not this process alone measures.
 -- Second result: what to say about it.
-function environment.number(store, here, mix)
-    local what = "run"
+function environment.number(store, here, mix, workers)
+    here.generation = store.generation > 0 and store.generation or nil
     while true do
-        local list = environment.list(store)
-        local same, near = find_same(list, here)
-        if same then return same end
-        if #list > 0 and not near and not mix then
-            fail(what, "%s was measured elsewhere (%s): another dir = keeps " ..
-                "the runs apart; run{mix = true} adds rows that say where " ..
-                "they are from", store.dir,
-                concat(differences(list[#list], here), "; "))
+        local list = read_all(store)
+        local set, rows = binding_ones(store, list)
+        local near, found = nearest(list, set, here)
+        if near and #found > 0 and not mix then
+            refuse(store, rows, list[near], here, workers, found)
         end
-        local _, mine = store:found(format("env-%d.json", #list + 1), here)
+        local same = near and find_same(list, here)
+        if same then return same end
+        local _, mine = store:found(name_of(#list + 1), here)
         if mine then
-            return #list + 1, near and format("the working folder is at %s, " ..
-                "earlier rows are of %s", tostring(here.git),
+            return #list + 1, near and #found == 0 and format("the working " ..
+                "folder is at %s, earlier rows are of %s", tostring(here.git),
                 tostring(list[near].git))
         end
     end

@@ -113,11 +113,11 @@ local function environment_section(e, rows)
         if row.env then used[row.env] = (used[row.env] or 0) + 1 end
     end
     for i, environment in ipairs(list) do
-        if #list > 1 then
+        if #list > 1 and used[i] then
             parts[#parts + 1] = format("<h3>Environment %d, of %d points</h3>",
-                i, used[i] or 0)
+                i, used[i])
         end
-        parts[#parts + 1] = facts(environment)
+        parts[#parts + 1] = (used[i] or #list == 1) and facts(environment) or nil
     end
     if #parts == 0 then
         local name, description = library.device()

@@ -10,7 +10,7 @@ local run_options = {}
 local kinds = {resume = "boolean", workers = "number", devices = "table",
     shard = "string", budget = "string number", only = "function",
     retry_failed = "boolean", quiet = "boolean", stale = "string",
-    mix = "boolean", order = "string", each = "function"}
+    mix = "boolean", threads = "number", order = "string", each = "function"}
 
 local unit_seconds = {s = 1, m = 60, h = 3600, d = 86400, [""] = 1}
 
@@ -27,7 +27,7 @@ end
 
 -- Words of the command line that say how to run, as in --workers 4, go before
 -- what the script says.
-local words = {workers = "number", shard = "string", budget = "string",
+local words = {workers = "number", threads = "number", shard = "string", budget = "string",
     quiet = "boolean", ["retry-failed"] = "boolean"}
 
 local function take_words(options)
@@ -59,6 +59,15 @@ end
 local stale_ways = {drop = true, keep = true}
 local run_orders = {given = true, interleaved = true, longest = true}
 
+-- Processes, or threads of one.
+local function check_count(name, n)
+    if n and (math_type(to_integer(n)) ~= "integer" or n < 1 or n > 1024) then
+        fail("run", "%s is %s, expected a whole number from 1 to 1024", name,
+            brief(n))
+    end
+    return to_integer(n)
+end
+
 -- The options of a run, checked, with those of the command line.
 function run_options.read(given)
     if given ~= nil and type(given) ~= "table" then
@@ -66,11 +75,9 @@ function run_options.read(given)
     end
     local o = take_words(fields.copied(given or {}))
     fields.check("run", o, kinds)
-    if o.workers and (math_type(to_integer(o.workers)) ~= "integer" or
-        o.workers < 1 or o.workers > 1024) then
-        fail("run", "workers is %s, expected a whole number from 1 to 1024",
-            brief(o.workers))
-    elseif o.stale and not stale_ways[o.stale] then
+    o.workers = check_count("workers", o.workers)
+    o.threads = check_count("threads", o.threads)
+    if o.stale and not stale_ways[o.stale] then
         fail("run", "stale is %s, expected \"drop\" or \"keep\"", brief(o.stale))
     elseif o.order and not run_orders[o.order] then
         fail("run", "order is %s, expected \"interleaved\", \"given\" or " ..

@@ -18,7 +18,6 @@ local tostring = tostring
 local concat, sort = table.concat, table.sort
 local format, gsub = string.format, string.gsub
 local smaller = math.min
-local to_integer = math.tointeger
 local date, exit, time = os.date, os.exit, os.time
 local running = {}
 
@@ -133,7 +132,7 @@ local function note_environment(run)
     local rank, o = run.e.rank, run.options
     local given = {}
     if run.count and not run.is_spawned then
-        given.threads = workers.threads(run.count)
+        given.threads = o.threads or workers.threads(run.count)
         run.threads = given.threads
     end
     local place = workers.place(rank)
@@ -142,7 +141,8 @@ local function note_environment(run)
     end
     if run.device then library.device(run.device) end
     local here = environment.gather(given)
-    local number, note = environment.number(run.store, here, o.mix)
+    local number, note = environment.number(run.store, here, o.mix,
+        run.count ~= 1 and run.count or nil)
     run.env = number
     if note then run.bar:say(run.name .. ": " .. note) end
 end
@@ -163,6 +163,14 @@ local function tell_start(run)
     end
 end
 
+-- What one worker is needed for, where no others do the work: the end of a
+-- point that does not end this process; threads, which a process has for good.
+local function needs_worker(e, o)
+    if workers.spawned_for() then return nil end
+    return e.spec.timeout and "timeout" or
+        o.threads and o.threads ~= environment.threads() and "threads" or nil
+end
+
 local function new_run(e, options, dir)
     local o = run_options.read(options)
     local spawned = workers.spawned_for()
@@ -174,9 +182,9 @@ local function new_run(e, options, dir)
     run.store = store_of.create(dir, e.name)
     e.store = run.store
     if o.workers and o.workers > 1 and not e.rank then
-        run.count = to_integer(o.workers)
-    elseif e.spec.timeout and not run.is_spawned then
-        run.count = 1 -- whose end does not end this process
+        run.count = o.workers
+    elseif needs_worker(e, o) then
+        run.count = 1
     end
     return run
 end
@@ -213,22 +221,22 @@ end
 local function tell_stop(run)
     run.store:refresh(true)
     local done, failed = progress.count(run)
-    local left = #run.points - done
     run.bar:say_stopped(format("%s: stopped; %d of %s done%s%s%s", run.name, done,
         plural(#run.points, "point"),
         failed > 0 and format(" (%d failed)", failed) or "",
         not run.e.dir and " (dir = false keeps none of them)" or
-        done > 0 and " and kept in " .. run.e.dir or "",
-        run.e.dir and left > 0 and "; running again measures only the other " ..
-        (left > 1 and left or "one") or ""))
+        done > 0 and ", kept in " .. run.e.dir or "",
+        run.e.dir and done < #run.points and "; run again for the rest" or ""))
 end
 
-local function work(run)
+-- Does what is left; whether the time that was given was over first.
+local function measure_points(run, left)
+    local seconds = run.is_spawned and workers.seconds_left() or
+        run.options.budget
+    run.deadline = seconds and library.clock() + seconds
+    local rest <close> = journal.when_stopped(function() tell_stop(run) end)
     if not run.count or run.is_spawned then return runner.work(run) end
-    local done = progress.count(run)
-    local todo = #run.points - done
-    if todo == 0 then return false end
-    return workers.supervise(run, smaller(run.count, todo))
+    return workers.supervise(run, smaller(run.count, left))
 end
 
 -- Notes are the first records of a journal of their own.
@@ -249,7 +257,8 @@ end
 local function run_in(e, options, dir)
     local run = new_run(e, options, dir)
     if run.count and not run.is_spawned then
-        workers.check_script(run.count == 1)
+        workers.check_script(run.count == 1 and
+            needs_worker(e, run.options) or "workers")
     end
     settle_rows(run)
     runner.set_keys(e.list, run.store:accepted(e.code.hash))
@@ -258,15 +267,12 @@ local function run_in(e, options, dir)
     run.order = run.options.order or
         ((run.count or e.rank) and cost and "longest" or "interleaved")
     tell_start(run)
-    note_environment(run)
+    local left = #run.points - progress.count(run)
+    if left > 0 then note_environment(run) end
     runner.prepare(run)
     write_notes(run)
     run.store:add_code(e.code, e.script)
-    local left = run.is_spawned and workers.seconds_left() or
-        run.options.budget
-    run.deadline = left and library.clock() + left
-    local rest <close> = journal.when_stopped(function() tell_stop(run) end)
-    local over = work(run)
+    local over = left > 0 and measure_points(run, left)
     if run.is_spawned then exit(0, true) end
     tell_end(run, over)
 end
@@ -276,9 +282,11 @@ local function run_in_passing(e, options)
     if e.rank or options and options.workers then
         fail("run", "dir = false keeps nothing that processes could share: " ..
             "dir = names a folder")
-    elseif e.spec.timeout then
-        fail("run", "a timeout ends the worker a point is in, and dir = false " ..
-            "keeps nothing that it could share: dir = names a folder")
+    end
+    local reason = needs_worker(e, run_options.read(options))
+    if reason then
+        fail("run", "%s, and dir = false keeps nothing that it could share: " ..
+            "dir = names a folder", workers.reasons[reason])
     end
     local function remove() if e.store then e.store:remove() end end
     e.store = nil

@@ -130,17 +130,20 @@ local function command(device)
     return path, words
 end
 
--- A script that can be run again: a file, or code of the command line. has_limit:
--- a worker is needed for the time limit of points.
-function workers.check_script(has_limit)
-    local what = has_limit and "a timeout ends the worker a point is in, and workers"
-        or "workers"
-    local without = has_limit and "timeout" or "workers"
+-- What a worker may be needed for.
+workers.reasons = {
+    timeout = "a timeout ends the worker a point is in",
+    threads = "another number of threads takes a worker"}
+
+-- A script that can be run again: a file, or code of the command line. option:
+-- which one takes workers.
+function workers.check_script(option)
+    local reason = workers.reasons[option]
     if journal.is_safe() then
         fail("run", "%s--safe starts no processes: run{} without %s, or " ..
-            "lumat without --safe", has_limit and "a timeout needs a worker, and "
-            or "", without)
+            "lumat without --safe", reason and reason .. ", and " or "", option)
     end
+    local what = reason and reason .. ", and workers" or "workers"
     local arg = _G.arg
     local script = arg and arg[0]
     local _, words = journal.command_line()
@@ -151,7 +154,7 @@ function workers.check_script(has_limit)
     local before = arg and arg[-1] ~= nil
     if not words or script == "-" or not (before or has_code) then
         fail("run", "%s run the same script again, which has to be a " ..
-            "file: lumat sweep.lua; without %s it runs here", what, without)
+            "file: lumat sweep.lua; without %s it runs here", what, option)
     end
     for _, word in ipairs(words) do
         if word == "-i" then

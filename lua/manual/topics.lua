@@ -31,6 +31,8 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
     {
         {"workers = 4  --workers=4", "so many processes, a GPU each where there are several: " ..
             "they run the same script, silently, up to this run"},
+        {"threads = 2  --threads=2", "so many threads in each process; else all cores, or of " ..
+            "several workers each its part"},
         {"devices = {\"cuda:1\"}", "the devices of workers, in turn"},
         {"shard = \"2/8\"  --shard=2/8", "the second of eight parts"},
         {"budget = \"10m\"  --budget=10m", "no point is begun after this time: 90s, 10m, 2h"},
@@ -38,7 +40,8 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
         {"retry_failed = true  --retry-failed", "does those that failed again"},
         {"resume = false", "measures everything anew"},
         {"stale = \"drop\"", "measures anew what other code measured; \"keep\" lets it count"},
-        {"mix = true", "adds to the rows of another machine or device"},
+        {"mix = true", "adds to rows that were measured elsewhere: on another machine or " ..
+            "device, with other threads; tables say which is which"},
         {"order = \"given\"", "of the points: else \"longest\" first for workers where costs " ..
             "are known, or \"interleaved\", as if shuffled"},
         {"each = function(row) …", "is called for each point when it is done, whoever did it"},
@@ -74,7 +77,8 @@ topics.results = {title = "Results of experiments",
         {"e:table{rows=, cols=, value=}", "an axis against another, or lists of axes; stat = " ..
             "\"min\", \"max\", \"mean\" or \"median\" where points share a cell; best = false"},
         {"e:table{ratio_to={kernel = \"cublas\"}}", "how many times as fast as the point " ..
-            "that has this and else the same parameters"},
+            "that has this and else the same parameters; what is zipped with " ..
+            "these goes along"},
         {"e:plot{x=, y=, by=, log=}", "lines; log = \"x\", \"y\", \"xy\" or \"\", else as the " ..
             "values are; file = \"a.svg\" draws them there"},
         {"e:plot{x=, y=, value=}", "a heat map of two axes"},

@@ -103,20 +103,42 @@ for (['moved', 'mv runs/moved elsewhere', '', qr{cannot write in runs/moved: the
 # --- of others ---------------------------------------------------------------------
 script('plain', '', 'quiet = true');
 run_shell('$lumat plain.lua');
-for (['env-1.json', '', qr{runs/plain/env-1.json is damaged: it is no JSON}],
-     ['experiment.json', '{"format":1', qr{runs/plain/experiment.json is damaged: it is no JSON}],
+my ($known) = map { m{([^/]+)$} } glob 'runs/plain/code-*.json';
+write_file('plain.lua', read_file('plain.lua') =~ s/range\(1, 8\)/range(1, 8 + #arg)/r);
+my $gone = 'put a copy of it back, or remove it: where its rows were measured is not known then';
+for (['env-1.json', '', qr{runs/plain/env-1.json is damaged: it is empty; $gone}],
+     ['env-1.json', '{"cpu":"abc', qr{runs/plain/env-1.json is damaged: it ends in the midst, after 11 bytes; $gone}],
+     ['env-1.json', '{"cpu":"abc",' . "\n" . '"threads"=2}', qr{runs/plain/env-1.json is damaged: line 2, byte 10: a name without a colon; $gone}],
+     [$known, '[1,', qr{runs/plain/$known is damaged: it ends in the midst, after 3 bytes; it can be removed: the rows are in the journals, and a run writes it anew}],
+     ['experiment.json', '{"format":1', qr{runs/plain/experiment.json is damaged: it ends in the midst, after 11 bytes; with \{"format":1,"name":"plain"\} in it, all is as it was}],
+     ['experiment.json', '1', qr{runs/plain/experiment.json is damaged: it has one value alone; with}],
      ['experiment.json', '{"format":7,"lumat":"9.0","name":"plain"}', qr{runs/plain is of another version of lumat \(9.0\): its format is 7, this one reads up to 1}],
      ['experiment.json', '{"version":"1.2","parts":[]}', qr{runs/plain is no run directory: its experiment.json is of another program}],
      ['experiment.json', '{"format":1,"name":"fancy"}', qr{runs/plain has the runs of "fancy", not of "plain": another dir = is needed}]) {
     my ($file, $text, $expected) = @$_;
     my $whole = read_file("runs/plain/$file");
     write_file("runs/plain/$file", $text);
-    my ($code, $out, $err) = run_shell('$lumat plain.lua');
+    my ($code, $out, $err) = run_shell('$lumat plain.lua more');
     is($code, 1, "$file: $text: refused");
     like($err, $expected, 'and why');
     write_file("runs/plain/$file", $whole);
 }
 my ($code, $out, $err) = run_shell('cat runs/plain/j-* >before; $lumat plain.lua; cat runs/plain/j-* | cmp before -');
 is("$code$out$err", "0$all", 'the journal is as it was');
+
+# The remedies that are told.
+write_file('runs/plain/experiment.json', '{"format":1,"name":"plain"}');
+unlink "runs/plain/$known";
+($code, $out, $err) = run_shell('$lumat plain.lua');
+is("$code$out$err", "0$all", 'another experiment.json, and no file of the code');
+ok(-s "runs/plain/$known", 'which is there again');
+unlink 'runs/plain/env-1.json';
+($code, $out, $err) = run_shell('$lumat plain.lua more');
+like($err, qr{8 points in runs/plain were measured elsewhere \(its env-N.json, which said where, is gone\)},
+     'what was measured who knows where is not mixed');
+run_shell('sed -i "s/quiet = true/mix = true/" plain.lua; $lumat plain.lua more');
+($code, $out, $err) = run_shell('$lumat -p "experiment.open(\"runs/plain\"):table()"');
+like($out, qr/^  8 points of environment 1\n  1 point of environment 2: .*threads was unknown, is \d/m,
+     'but where that is asked for, and told');
 
 done_testing();

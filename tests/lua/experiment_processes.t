@@ -31,6 +31,26 @@ is("$code$out$err", "0$all", 'workers print nothing, the script once');
 done_once('runs/several', 8, 'workers');
 is_deeply([glob 'runs/several/*.log'], [], 'no log is left');
 
+# Each of several has its part of the threads, and other times than one alone.
+SKIP: {
+    skip 'one core', 5 if qx(nproc) < 2;
+    my $cores = qx(nproc) + 0;
+    script('shared', '', 'quiet = true, only = function(p) return p.n < 3 end');
+    run_shell('$lumat shared.lua');
+    write_file('shared.lua', read_file('shared.lua') =~ s/, only.*end}/}/r);
+    my $each = int($cores / 2);
+    ($code, $out, $err) = run_shell('$lumat shared.lua --workers 2');
+    is($code, 1, 'times of other threads are not mixed');
+    like($err, qr{run: 2 points in runs/shared were measured with $cores threads, this run has $each in each of 2 workers: such times cannot be compared\. without workers it goes on; run\{threads = $cores\} takes as many; run\{mix = true\}},
+         'and the ways out are told');
+    ($code, $out, $err) = run_shell("\$lumat shared.lua --workers 2 --threads=$cores");
+    is("$code$out$err", "0$all", 'threads = makes them alike');
+    ($code, $out, $err) = run_shell('$lumat shared.lua --threads=1');
+    is("$code$out$err", "0$all", 'what is done is no matter');
+    run_shell('rm -r runs/shared; $lumat shared.lua --threads=1');
+    like(read_file('runs/shared/env-1.json'), qr/"threads":1}/, 'one worker has as many as are wanted');
+}
+
 script('race', '', 'quiet = true', '', 300);
 ($code, $out, $err) = run_shell('for i in 1 2 3 4 5 6 7 8; do $lumat race.lua >/dev/null || echo bad & done; wait');
 is("$out$err", '', 'eight processes race');
@@ -88,7 +108,7 @@ is("$code$out$err", "0$late", 'also where no workers were asked for');
 like($err, qr/run: a timeout ends the worker a point is in, and workers run the same script again, which has to be a file: lumat sweep.lua; without timeout it runs here/,
      'a script from a pipe has none');
 ($code, $out, $err) = run_shell('$lumat --safe alone.lua');
-like($err, qr/run: a timeout needs a worker, and --safe starts no processes/, 'nor has --safe');
+like($err, qr/run: a timeout ends the worker a point is in, and --safe starts no processes/, 'nor has --safe');
 
 # A worker that stands still loses its claim when its lease is over.
 script('stall', 'if p.n == 3 and not io.open("stalled") then io.open("stalled", "w"):close()'
@@ -138,8 +158,7 @@ for my $workers ('', 'workers = 2') {
     cmp_ok($took, '<', 2, 'soon');
     like(read_file('err'), qr/^lumat: .*interrupted/m, 'with a word');
     my $done = keys %{rows("runs/$name")};
-    my $left = 8 - $done;
-    like(read_file('err'), qr{^$name: stopped; $done of 8 points done and kept in runs/$name; running again measures only the other $left\n}m,
+    like(read_file('err'), qr{^$name: stopped; $done of 8 points done, kept in runs/$name; run again for the rest\n}m,
          'which says what is kept, and how to go on');
     is_deeply([glob "runs/$name/claims/*"], [], 'no claim and no worker is left');
     ($code, $out, $err) = run_shell("\$lumat $name.lua");

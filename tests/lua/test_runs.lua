@@ -225,12 +225,56 @@ function TestChanges:test_another_machine()
     e:run{quiet = true, only = function(p) return p.n == 1 end}
     local env = content(dir .. "/env-1.json")
     write(dir .. "/env-1.json", (env:gsub('"threads":%d+', '"threads":77')))
-    raises(function() e:run{quiet = true} end, "measured elsewhere",
-        "threads was 77", "run{mix = true}")
+    raises(function() e:run{quiet = true} end, "1 point in " .. dir ..
+        " was measured with 77 threads, this run has ",
+        "such times cannot be compared", "run{threads = 77} takes as many",
+        "run{mix = true}", "run{resume = false}")
     e:run{quiet = true, mix = true}
     lu.assertEquals(e:results()[1].env, 1)
     lu.assertEquals(e:results()[2].env, 2)
     e:run{quiet = true}
+    write(dir .. "/env-2.json", (content(dir .. "/env-2.json"):gsub(
+        '"device":"%a+"', '"device":"abacus"')))
+    write(dir .. "/env-1.json", (env:gsub('"device":"%a+"',
+        '"device":"abacus","driver":"1"')))
+    e:run{quiet = true} -- nothing is left to measure
+    e = of_code(dir, 1, {axes = {n = {1, 2, 3}}})
+    raises(function() e:run{quiet = true} end, "2 points in " .. dir ..
+        " were measured elsewhere (device was abacus, is ")
+end
+
+-- What binds are the rows that are there: measured all anew, they are of where
+-- that was, and the former place is another one.
+function TestChanges:test_anew_on_another_machine()
+    local dir = new_dir()
+    local e = of_code(dir, 1)
+    local first = {quiet = true, only = function(p) return p.n == 1 end}
+    e:run(first)
+    local env = content(dir .. "/env-1.json")
+    write(dir .. "/env-1.json", (env:gsub('"threads":%d+', '"threads":77')))
+    first.resume = false
+    e:run(first)
+    lu.assertEquals(e:results()[1].env, 2)
+    e:run{quiet = true}
+    lu.assertEquals(e:results()[2].env, 2)
+    write(dir .. "/env-1.json", env)
+    write(dir .. "/env-2.json", (content(dir .. "/env-2.json"):gsub(
+        '"threads":%d+', '"threads":77')))
+    e:run{quiet = true} -- nothing is left to measure
+    e = of_code(dir, 1, {axes = {n = {1, 2, 3}}})
+    raises(function() e:run{quiet = true} end, "2 points in ",
+        "77 threads, this run has ")
+end
+
+function TestChanges:test_begun_elsewhere()
+    local dir = new_dir()
+    local e = of_code(dir, 1)
+    pcall(e.run, e, {quiet = true, each = function() error("no", 0) end})
+    for _, file in ipairs(files(dir, "^j%-")) do os.remove(file) end
+    local env = content(dir .. "/env-1.json")
+    write(dir .. "/env-1.json", (env:gsub('"threads":%d+', '"threads":77')))
+    raises(function() e:run{quiet = true} end, "the run in " .. dir ..
+        " began with 77 threads", "run{resume = false} begins anew")
 end
 
 function TestChanges:test_options()
@@ -238,6 +282,8 @@ function TestChanges:test_options()
     raises(function() e:run{worker = 2} end, "did you mean workers?")
     raises(function() e:run{workers = 0} end, "workers is 0")
     raises(function() e:run{workers = 1.5} end, "workers is 1.5")
+    raises(function() e:run{threads = 0} end, "threads is 0")
+    raises(function() e:run{threads = 2.5} end, "threads is 2.5")
     raises(function() e:run{stale = "yes"} end, '"drop" or "keep"')
     raises(function() e:run{only = function() end} end, "only leaves none")
     raises(function() e:run(4) end, "the options are 4")
