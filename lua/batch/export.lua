@@ -60,7 +60,7 @@ local fixed = {
     end},
     {"share"}, {"peak", function(row) return row.peak and row.peak.name end},
     {"peak_value", peaks.value},
-    {"check"}, {"env", function(row) return row.env end},
+    {"check"}, {"held"}, {"env", function(row) return row.env end},
     {"key", function(row) return row.key end},
     {"message", function(row) return row.message end},
 }
@@ -146,7 +146,8 @@ end
 local function row_of(record, axes, extra)
     local row = {p = {}, status = record.status, median = record.seconds,
         low = record.low, high = record.high, flops = record.flops,
-        bytes = record.bytes, check = record.check, env = record.env,
+        bytes = record.bytes, check = record.check, held = record.held,
+        env = record.env,
         key = record.key, message = record.message,
         count = record.samples}
     for _, name in ipairs(axes) do row.p[name] = record[name] end
@@ -160,21 +161,29 @@ local function row_of(record, axes, extra)
     return row
 end
 
+-- The names of a file's columns parted in those of axes and, behind the fixed
+-- ones, of which older files have fewer, those of more figures.
+local function parted(names)
+    local axes, extra, k = {}, {}, nil
+    for i, name in ipairs(names) do
+        if name == "status" and names[i + 1] == "seconds" then k = 0 end
+        local place = k
+        repeat place = place and place + 1
+        until not fixed[place] or fixed[place][1] == name
+        if not k then axes[#axes + 1] = name
+        elseif fixed[place] then k = place
+        else extra[#extra + 1] = name end
+    end
+    if not k then error("has no columns status and seconds", 0) end
+    return axes, extra
+end
+
 -- The rows that csv_text made a text of; of their samples only the count is
 -- there.
 local function read_csv(text)
     local names, _, at = read_record(text, 1)
-    local places, first = {}, nil
-    for i, name in ipairs(names) do
-        if name == "status" and names[i + 1] == "seconds" then first = i end
-        places[name] = i
-    end
-    if not first then error("has no columns status and seconds", 0) end
-    local axes, extra, rows = {}, {}, {}
-    for i, name in ipairs(names) do
-        if i < first then axes[#axes + 1] = name end
-        if i >= first + #fixed then extra[#extra + 1] = name end
-    end
+    local axes, extra = parted(names)
+    local rows = {}
     while at <= #text do
         local fields, quoted, stop = read_record(text, at)
         if #fields ~= #names then

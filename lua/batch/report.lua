@@ -232,6 +232,9 @@ local function figure_columns(source, rows)
     end
     add("% of peak", "share", function(x) return format("%.3g", 100 * x) end)
     add("error", "check", function(x) return format("%.2g", x) end)
+    add("held, " .. unit, "held", function(x)
+        return columns.significant(x / scale, 4)
+    end)
     if #origins.several(source, rows) > 1 then
         add("environment", "env", sources.plain)
     end

@@ -83,7 +83,11 @@ topics.results = {title = "Results of experiments",
             "values are; file = \"a.svg\" draws them there"},
         {"e:plot{x=, y=, value=}", "a heat map of two axes"},
         {"e:plot{kind = \"roofline\"}", "rates over flops a byte, below the measured peaks"},
-        {"e:csv(path)  e:jsonl(path)", "files, written whole or not at all"},
+        {"e:csv(path)  e:jsonl(path)", "files, written whole or not at all; CSV has the axes, " ..
+            "status, seconds, low, high, samples, flops, bytes, rate, unit, " ..
+            "share, peak, peak_value, check, held, env, key, message and the " ..
+            "figures of measure and check, in seconds, flops or bytes a second " ..
+            "and shares of 1"},
         {"e:report(path)", "one HTML file: table, plots, what failed, environment, script; " ..
             "plots = {{y = \"time\"}, …}, title ="},
         {"experiment.compare(a, b)", "experiments, run directories or such files: SAME, FASTER, " ..

@@ -139,6 +139,40 @@ function TestFiles:test_csv_reads_back()
     lu.assertEquals(back[1].peak.value, 1e11)
 end
 
+-- Figures of `hold` are a column of files, tables and reports.
+function TestFiles:test_held()
+    local rows = sample()
+    for i, r in ipairs(rows) do r.held = i < 6 and i * 1e-6 or nil end
+    for _, ending in ipairs{"csv", "jsonl"} do
+        local path = scratch("." .. ending)
+        views[ending](rows, path)
+        local back = export.read("test", path)
+        os.remove(path)
+        for i, r in ipairs(rows) do
+            lu.assertEquals(back[i].held, r.held)
+            lu.assertEquals(back[i].check, r.check)
+        end
+    end
+    lu.assertStrContains(export.csv_text(rows), ",check,held,env,")
+    lu.assertStrContains(tostring(views.table(rows)), "held")
+    local path = scratch(".html")
+    views.report(rows, path)
+    lu.assertStrContains(content(path), ">held, us<")
+    views.report(sample(), path)
+    lu.assertNotStrContains(content(path), "held, ")
+end
+
+-- Files of versions that had fewer columns.
+function TestFiles:test_an_older_csv()
+    local path = scratch(".csv")
+    t.write(path, "n,status,seconds,low,high,samples,check,env,message,steps\n" ..
+        "2,ok,0.5,0.4,0.6,7,1e-07,1,,3\n")
+    local r = export.read("test", path)[1]
+    os.remove(path)
+    lu.assertEquals({r.p, r.median, r.high, r.count, r.check, r.env, r.values},
+        {{n = 2}, 0.5, 0.6, 7, 1e-7, 1, {steps = 3}})
+end
+
 function TestFiles:test_jsonl_reads_back()
     local rows, path = sample(), scratch(".jsonl")
     rows[1].p.kernel = "quote \" and \\ and \n and ü"
