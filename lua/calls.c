@@ -6,13 +6,41 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Replaces the table on top by its field, if it is a table as well. */
+static int enter(lua_State *L, const char *name, size_t length)
+{
+    lua_pushlstring(L, name, length);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+    return lua_istable(L, -1);
+}
+
+int lumat_push_members(lua_State *L, const char *owner, size_t length)
+{
+    static const char members[] = "members";
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.help");
+    if (enter(L, owner, length) && enter(L, members, sizeof members - 1))
+        return 1;
+    lua_pop(L, 1);
+    return 0;
+}
+
+/* Pushes what the help has on a name or, by "owner.member", on a member;
+ * returns whether that is a table. */
+static int push_entry(lua_State *L, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    if (dot && lumat_push_members(L, name, (size_t)(dot - name)))
+        return enter(L, dot + 1, strlen(dot + 1));
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.help");
+    return enter(L, name, strlen(name));
+}
+
 const char *lumat_push_help_field(lua_State *L, const char *name,
                                   const char *field)
 {
     int top = lua_gettop(L) + 1;
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.help");
-    lua_pushstring(L, name);
-    if (lua_rawget(L, top) == LUA_TTABLE) {
+    if (push_entry(L, name)) {
         lua_pushstring(L, field);
         lua_rawget(L, -2);
     }
@@ -50,6 +78,34 @@ static void copy_path(const lumat_lexemes *t, int first, int end, char *name,
         used += n;
         name[used] = '\0';
     }
+}
+
+const char *lumat_owner_name(lua_State *L)
+{
+    if (!lua_istable(L, -1) || !lua_getmetatable(L, -1))
+        return NULL;
+    lua_pushliteral(L, "__name");
+    const char *name =
+        lua_rawget(L, -2) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    lua_pop(L, 2); /* the metatable keeps it */
+    return name;
+}
+
+/* owner.name or owner:name, of which the owner has members in the help. */
+static int name_member(lua_State *L, const lumat_lexemes *t,
+                       lumat_calling *call)
+{
+    const lumat_lexeme *word = &t->list[call->open - 1];
+    int before = lumat_lexeme_kind(t, call->open - 2);
+    if (word->kind != TOKEN_NAME || (before != '.' && before != ':'))
+        return 0;
+    lumat_push_chain(L, t, call->callee, call->open - 2);
+    const char *owner = lumat_owner_name(L);
+    if (owner)
+        snprintf(call->name, sizeof call->name, "%s.%.*s", owner,
+                 (int)(word->end - word->start), t->text + word->start);
+    lua_pop(L, 1);
+    return owner && has_help(L, call->name);
 }
 
 /* A:name, of which A is a matrix as far as is known. */
@@ -95,6 +151,9 @@ int lumat_find_call(lua_State *L, const lumat_lexemes *t, int open, int at,
             i = t->list[i].match;
         call->argument += t->list[i].kind == ',';
     }
+    call->is_library = name_member(L, t, call);
+    if (call->is_library)
+        return 1;
     if (call->is_method)
         name_method(L, t, call);
     else

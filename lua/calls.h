@@ -31,7 +31,13 @@ void lumat_argument_words(lua_State *L, const lumat_calling *call, char *words,
  * where it is; returns 0 and pushes nothing when there is neither. */
 int lumat_push_signature(lua_State *L, const lumat_lexemes *t,
                          const lumat_calling *call);
-/* Pushes a field of the help on a name: a string, "" when there is none. */
+/* Pushes what the help has on the members of what is called so; returns 0 and
+ * pushes nothing when it has none. */
+int lumat_push_members(lua_State *L, const char *owner, size_t length);
+/* How the metatable of the table on top names it, or NULL. */
+const char *lumat_owner_name(lua_State *L);
+/* Pushes a field of the help on a name, or on a member as "experiment.run": a
+ * string, "" when there is none. */
 const char *lumat_push_help_field(lua_State *L, const char *name,
                                   const char *field);
 

@@ -135,10 +135,30 @@ void lumat_offer_fields(lumat_query *q)
     lua_pop(q->L, 1);
 }
 
+/* The methods of which the help knows, of what its metatable names. */
+static void offer_known_methods(lumat_query *q)
+{
+    lua_State *L = q->L;
+    const char *owner = lumat_library_name(L) ? NULL : lumat_owner_name(L);
+    if (!owner || !lumat_push_members(L, owner, strlen(owner)))
+        return;
+    int members = lua_gettop(L);
+    for (lua_pushnil(L); lua_next(L, members); lua_pop(L, 1)) {
+        lua_pushliteral(L, "usage");
+        lua_rawget(L, -2);
+        if (strncmp(lua_tostring(L, -1), "e:", 2) == 0)
+            lumat_gather_name(&q->gather, lua_tostring(L, -3), NULL);
+        lua_pop(L, 1);
+    }
+    lua_settop(L, members - 1);
+}
+
 void lumat_offer_methods(lumat_query *q)
 {
     lua_State *L = q->L;
     lumat_fact fact = push_object(q);
+    if (fact.kind == LUMAT_IS_VALUE)
+        offer_known_methods(q);
     if (fact.kind == LUMAT_IS_DENSE) {
         lua_getfield(L, LUA_REGISTRYINDEX, "lumat.methods");
         lua_replace(L, -2);

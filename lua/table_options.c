@@ -91,7 +91,8 @@ static int find_options(lumat_query *q, int table, lumat_calling *call)
     if (lumat_lexeme_kind(t, table) != '{' ||
         !lumat_find_call(q->L, t, open, table, call) || !call->is_library)
         return 0;
-    return call->argument > 1 ? open != table : takes_fields(q->L, call);
+    return call->argument > 1 ? open != table || call->is_method
+                              : takes_fields(q->L, call);
 }
 
 int lumat_offer_options(lumat_query *q)

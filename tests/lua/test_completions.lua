@@ -116,6 +116,60 @@ function TestOptions:test_kernels_are_those_of_the_operation()
     end
 end
 
+TestExperiments = {}
+
+local swept = experiment{name = "a", dir = false, axes = {n = {1}},
+    measure = function() return 1 end}
+
+-- Methods with options, and how a call with them begins.
+local methods = {run = "", table = "", plot = "", report = "'f.html', ",
+    csv = "'f.csv', ", jsonl = "'f.jsonl', "}
+
+function TestExperiments:setUp() swept_here = swept end
+function TestExperiments:tearDown() swept_here = nil end
+
+for name, first in pairs(methods) do
+    TestExperiments["test_" .. name] = function()
+        local expected = accepted(name, function()
+            if first == "" then return swept[name](swept, wrong) end
+            swept[name](swept, "/nowhere/f", wrong)
+        end)
+        lu.assertEquals(offered("swept_here:" .. name .. "(" .. first .. "{"),
+            expected)
+        if first == "" then
+            lu.assertEquals(offered("swept_here:" .. name .. "{"), expected)
+        end
+    end
+end
+
+function TestExperiments:test_compare()
+    lu.assertEquals(offered("experiment.compare(a, b, {"),
+        accepted("compare", function() experiment.compare({}, {}, wrong) end))
+end
+
+function TestExperiments:test_every_member_is_known()
+    local members = help.experiment.members
+    for name, entry in pairs(members) do
+        local owner = entry.usage:find("^e:") and swept or experiment
+        lu.assertEquals(type(owner[name]), "function", name)
+        lu.assertStrContains(entry.usage, name)
+        if entry.help:find("Options", 1, true) and name ~= "compare" then
+            lu.assertNotNil(methods[name], name)
+        end
+    end
+    for name in pairs(experiment) do lu.assertNotNil(members[name], name) end
+    lu.assertEquals(offered("swept_here:r"), "report results run")
+    lu.assertFalse(has("experiment:", "run"))
+end
+
+function TestExperiments:test_values_and_hints()
+    lu.assertEquals(offered("swept_here:run{order="),
+        '"given" "interleaved" "longest"')
+    lu.assertEquals(offered("swept_here:plot{kind='"), "heat lines roofline")
+    lu.assertFalse(has("swept_here:run{order='given', ", "order="))
+    lu.assertStrContains(offered("experiment.open("), "experiment.open(dir)")
+end
+
 TestStrings = {}
 
 function TestStrings:test_files()
@@ -264,13 +318,19 @@ local poisoned = {__index = poison "__index", __newindex = poison "__newindex",
 function TestEffects:test_no_metamethod_runs()
     bad = setmetatable({inner = setmetatable({deep = 1}, poisoned), f = print}, poisoned)
     local old = getmetatable(_G)
+    local taken = {}
+    for key, value in pairs(poisoned) do taken[key] = value end
+    taken.__name = "experiment"
+    false_one = setmetatable({}, taken)
+    odd = setmetatable({}, {__name = poison "__name"})
     local before = stats()
     setmetatable(_G, poisoned)
     local ok, message = pcall(function()
         for _, line in ipairs{"", "b", "bad.", "bad:", "bad.inner.", "bad['", "bad * ",
             "bad.missing.", "bad[1].", "bad().", "missing.", "missing:", "x + ", "bad.f(",
             "matmul(bad, ", "bad:f(", "(bad * bad).", "#bad", "bad{", "f{bad, ", "bad'",
-            "zeros(2, {dtype=", "require '", "bad.inner:deep("} do
+            "zeros(2, {dtype=", "require '", "bad.inner:deep(", "false_one:",
+            "false_one:run{", "odd:", "odd:run{"} do
             completions(line)
         end
     end)
@@ -278,7 +338,7 @@ function TestEffects:test_no_metamethod_runs()
     lu.assertTrue(ok, message)
     lu.assertEquals(offered("bad.inn"), "inner")
     lu.assertEquals(offered("bad:"), "f")
-    bad = nil
+    bad, false_one, odd = nil, nil, nil
     local after = stats()
     for key, value in pairs(before) do lu.assertEquals(after[key], value, key) end
 end
