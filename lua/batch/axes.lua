@@ -62,7 +62,10 @@ local function list_of(what, name, given)
         seen[value], list[i] = true, value
     end
     for key in pairs(given) do
-        if math_type(key) ~= "integer" or key < 1 or key > #list then
+        if math_type(key) == "integer" and key > #list then
+            fail(what, "axis %s has an entry %d, and none before it: nil is " ..
+                "no value", name, key)
+        elseif math_type(key) ~= "integer" or key < 1 then
             fail(what, "axis %s is a list, and has an entry %s", name,
                 brief(key))
         end
@@ -192,8 +195,8 @@ function axes.zip(given)
     for _, name in ipairs(sorted_keys(given)) do
         local own, own_names = rows_of(what, name, given[name])
         if first and #own ~= #rows then
-            fail(what, "axis %s has %d values, %s has %d", name, #own, first,
-                #rows)
+            fail(what, "axis %s has %s, %s has %d", name,
+                checks.plural(#own, "value"), first, #rows)
         end
         first = first or name
         for i, row in ipairs(own) do rows[i] = union(what, rows[i] or {}, row) end

@@ -86,6 +86,16 @@ end
 local function checked(source, rows, options)
     local o = {}
     for name, value in next, options do o[name] = value end
+    for _, name in ipairs{"width", "height"} do
+        if o[name] and not (o[name] >= 1 and o[name] < huge) then
+            checks.fail("plot", "%s is %s, expected a number from 1 on", name,
+                checks.brief(o[name]))
+        end
+    end
+    if type(o.log) == "string" and not match(o.log, "^[xyv]*$") then
+        checks.fail("plot", "log is %s, expected \"x\", \"y\", \"xy\" or " ..
+            "\"\"; of a heat map \"v\", its value", checks.brief(o.log))
+    end
     o.kind = o.kind or (o.value and "heat") or "lines"
     if not (o.kind == "lines" or o.kind == "heat" or o.kind == "roofline") then
         checks.fail("plot", "there is no kind %s%s", checks.brief(o.kind),

@@ -14,8 +14,8 @@ local fail, brief = checks.fail, checks.brief
 local copied = fields.copied
 local _G, getmetatable, ipairs, pairs, pcall = _G, getmetatable, ipairs, pairs,
     pcall
-local package, rawget, require, setmetatable = package, rawget, require,
-    setmetatable
+local debug, package, rawget, require, setmetatable = debug, package, rawget,
+    require, setmetatable
 local tostring, type, utf8 = tostring, type, utf8
 local sort = table.sort
 local find, format, gsub = string.find, string.format, string.gsub
@@ -41,6 +41,21 @@ local function check_name(name)
     end
 end
 
+-- Numbers that the description has in the place of functions.
+local function check_numbers(spec)
+    for _, name in ipairs{"flops", "bytes", "cost", "hold"} do
+        local x = spec[name]
+        if type(x) == "number" and not (x >= 0 and x < huge) then
+            fail("experiment", "%s is %s, expected a number from 0 on", name,
+                brief(x))
+        end
+    end
+    if spec.timeout and not (spec.timeout > 0 and spec.timeout < huge) then
+        fail("experiment", "timeout is %s, expected seconds above 0",
+            brief(spec.timeout))
+    end
+end
+
 local function check_spec(spec)
     if type(spec) ~= "table" then
         fail("experiment", "takes a table: experiment{name = …}, not %s",
@@ -56,10 +71,8 @@ local function check_spec(spec)
     elseif spec.group == true then
         fail("experiment", "group is true: the names of axes are expected, " ..
             "or false")
-    elseif spec.timeout and not (spec.timeout > 0 and spec.timeout < huge) then
-        fail("experiment", "timeout is %s, expected seconds above 0",
-            brief(spec.timeout))
     end
+    check_numbers(spec)
     sampling.rule_of(spec) -- says what is wrong with `stop`
 end
 
@@ -168,11 +181,35 @@ function methods.points(e)
     return list
 end
 
+-- Is it a function of the point alone?
+local function is_of_point(f)
+    local info = type(f) == "function" and debug and debug.getinfo(f, "u")
+    return info and info.nparams <= 1 and not info.isvararg
+end
+
+-- Rates are of the work as it is described now: that may have been added, or
+-- mended, since the row was measured.
+local function count_work(spec, row)
+    for _, name in ipairs{"flops", "bytes"} do
+        local work = spec[name]
+        if is_of_point(work) then
+            local ok, found = pcall(work, copied(row.p))
+            work = ok and found
+        end
+        if type(work) == "number" and work >= 0 and work < huge then
+            row[name] = work
+        end
+    end
+end
+
 function methods.results(e)
     local store, rows = refresh(e), {}
     for _, point in ipairs(store and e.list or {}) do
         local row = point.row or store:row(point.keys)
-        if row then rows[#rows + 1] = row end
+        if row then
+            count_work(e.spec, row)
+            rows[#rows + 1] = row
+        end
     end
     return rows
 end

@@ -21,7 +21,7 @@ function origins.differences(old, a, new, b)
             before and "after" or "before")
     end
     for _, name in ipairs{"device", "cold"} do
-        if a[name] ~= b[name] and (name == "cold" or a[name] and b[name]) then
+        if a[name] ~= b[name] and a.device and b.device then
             list[#list + 1] = format("%s was %s, is %s", name,
                 tostring(a[name] or false), tostring(b[name] or false))
         end

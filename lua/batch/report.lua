@@ -385,6 +385,8 @@ end
 report.report = checks.placed(function(e, path, options)
     if type(path) ~= "string" then
         checks.fail("report", 'needs a file\'s name, such as "report.html"')
+    elseif match(path, "%.%a+$") and not match(path, "%.html?$") then
+        checks.fail("report", "%q: a report's file ends in .html", path)
     end
     texts.write("report", path, report.text(e, options))
     return e

@@ -2,6 +2,7 @@
 -- cold before each.
 local library = ...
 local checks = require "lumat.checks"
+local fields = require "lumat.fields"
 local statistics = require "lumat.statistics"
 local sampling = {}
 local io, next, tonumber, type = io, next, tonumber, type
@@ -15,6 +16,8 @@ local ceil, huge, larger = math.ceil, math.huge, math.max
 -- `seconds`. PATIENCE times that even where there are fewer than `least`.
 local rule = {interval = 0.01, least = 10, most = 100, seconds = 1}
 local PATIENCE = 10
+local limits = {interval = "number", least = "number", most = "number",
+    seconds = "number"}
 sampling.SPAN = 1e-3 -- seconds of a sample, if need be of many runs
 
 local function check_count(name, value, least)
@@ -34,8 +37,10 @@ function sampling.rule_of(spec)
         return {done = stop, least = 1, most = repeats or huge, seconds = huge,
             interval = 0}
     end
-    local given = checks.options("experiment: stop", stop, {least = "number",
-        interval = "number", most = "number", seconds = "number"})
+    if type(stop) == "table" then
+        fields.check("experiment: stop", stop, limits)
+    end
+    local given = checks.options("experiment: stop", stop, limits)
     if given.least and given.most and given.least > given.most then
         checks.fail("experiment", "stop: least is %s, more than most, %s",
             given.least, given.most)

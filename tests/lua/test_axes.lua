@@ -108,7 +108,10 @@ function TestRefusals:test_how_it_is_measured()
         {"repeats", 0, "repeats is 0, expected a whole number from 1 on"},
         {"warmup", -1, "warmup is -1, expected a whole number from 0 on"},
         {"stop", 5, "stop: the options are 5, expected a table"},
-        {"stop", {intervall = 1}, 'stop: unknown option "intervall"'},
+        {"stop", {intervall = 1}, 'stop: unknown option "intervall": did ' ..
+            "you mean interval?"},
+        {"hold", -1, "hold is -1, expected a number from 0 on"},
+        {"flops", 0 / 0, "flops is NaN, expected a number from 0 on"},
         {"stop", {least = 9, most = 3}, "stop: least is 9, more than most, 3"}} do
         raises(function()
             experiment{name = "a", axes = {n = {1}}, measure = print,
@@ -125,7 +128,7 @@ function TestRefusals:test_axes()
         {{n = {1, 0 / 0}}, "axis n has NaN: values are finite"},
         {{n = {1, {2}}}, "axis n has a table", "experiment.zip"},
         {{n = {1, x = 2}}, 'has an entry "x"'},
-        {{n = {1, nil, 3}}, "has an entry 3"},
+        {{n = {1, nil, 3}}, "axis n has an entry 3, and none before it"},
         {{["a b"] = {1}}, '"a b" is no name of a parameter'},
         {{n = {1}, s = experiment.zip{n = {1}, m = {2}}},
             "parameter n stands on two axes"},
@@ -136,7 +139,7 @@ function TestRefusals:test_axes()
         raises(function() points(case[1]) end, table.unpack(case, 2))
     end
     raises(function() experiment.zip{m = {1, 2}, n = {1}} end,
-        "axis n has 1 values, m has 2")
+        "axis n has 1 value, m has 2")
     raises(function() points({n = {1}}, {fixed = {n = 2}}) end,
         "parameter n stands on two axes")
     raises(function() points({n = {1}}, {order = {"m"}}) end,

@@ -414,6 +414,19 @@ function TestCompare:test_other_environments_are_told()
         "where the rows after were measured is not known (all points)")
 end
 
+function TestCompare:test_cold_and_warm()
+    local function rows(device, cold)
+        local r = steady({n = 1}, 1)
+        r.device, r.cold = device, cold
+        return {r}
+    end
+    lu.assertStrContains(tostring(compare(rows("cpu"), rows("cpu", true))),
+        "NOT ALIKE: cold was false, is true (all points)")
+    -- files have neither
+    lu.assertNotStrContains(tostring(compare(rows(), rows("cpu", true))),
+        "cold was")
+end
+
 function TestCompare:test_points_of_one_run_alone()
     local many = {}
     for n = 1, 30 do many[n] = steady({n = n}, 1) end

@@ -115,6 +115,27 @@ function TestRuns:test_failures_do_not_stop_the_rest()
     for _, row in ipairs(e:results()) do lu.assertEquals(row.status, "ok") end
 end
 
+-- Rates are of the work as it is described now, not when it was measured.
+function TestRuns:test_work_that_is_described_later()
+    local dir = new_dir()
+    local function rates(more)
+        local e, run = counting(dir, more)
+        run()
+        local words = {}
+        for i, row in ipairs(e:results()) do
+            words[i] = tostring(row.flops or row.bytes)
+        end
+        return table.concat(words, " "), e
+    end
+    lu.assertEquals(rates(), "nil nil nil nil")
+    lu.assertEquals(rates{bytes = 8}, "8 8 8 8")
+    local words, e = rates{flops = function(p) return 10 * p.n end}
+    lu.assertEquals(words, "10 20 30 40")
+    lu.assertStrContains(tostring(e:table{value = "gflops"}), "1e-08")
+    lu.assertEquals(rates{flops = function(p, state) return state.no end},
+        "nil nil nil nil")
+end
+
 function TestRuns:test_the_state_and_a_changed_parameter()
     local e, run = counting(new_dir(), {
         setup = function(p) return {twice = 2 * p.n} end,

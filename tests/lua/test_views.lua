@@ -292,6 +292,8 @@ function TestPlot:test_refusals()
         {{kind = "heat", x = "n"}, "a heat map needs x and y"},
         {{by = "colour"}, 'by: there is no axis "colour"'},
         {{y = "rats"}, 'y: there is no "rats"'},
+        {{log = "z"}, 'log is "z", expected "x", "y", "xy" or ""'},
+        {{width = -3}, "width is -3, expected a number from 1 on"},
         {{file = "a.png"}, "a chart's file ends in .svg"}} do
         raises(function() views.plot(sample(), case[1]) end, "plot: ", case[2])
     end
@@ -471,6 +473,8 @@ end
 
 function TestReport:test_refusals()
     raises(function() views.report(sample()) end, "needs a file's name")
+    raises(function() views.report(sample(), "a.pdf") end,
+        '"a.pdf": a report\'s file ends in .html')
     raises(function()
         views.report(sample(), "x.html", {plots = {{y = "rats"}}})
     end, 'report: plot: y: there is no "rats"')
