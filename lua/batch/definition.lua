@@ -2,7 +2,7 @@
 -- of them.
 local journal = require "lumat.journal"
 local checks = require "lumat.checks"
-local axes = require "lumat.axes"
+local points_of = require "lumat.points"
 local environment = require "lumat.environment"
 local fields, identity = require "lumat.fields", require "lumat.identity"
 local plan_of, units = require "lumat.plan", require "lumat.units"
@@ -148,7 +148,7 @@ end
 
 function definition.define(spec)
     check_spec(spec)
-    local points, names, left_out, joint = axes.points(spec)
+    local points, names, left_out, joint = points_of.all(spec)
     local e = {name = spec.name, axes = names, joint = joint,
         dir = spec.dir ~= false and path_of(spec.dir or "runs/" .. spec.name),
         spec = spec, list = list_points(spec, points),

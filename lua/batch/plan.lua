@@ -1,7 +1,7 @@
 -- The plan of an experiment: what is done of it, what is to do, and how long
 -- that may take.
 local checks = require "lumat.checks"
-local axes, bar = require "lumat.axes", require "lumat.bar"
+local bar, points_of = require "lumat.bar", require "lumat.points"
 local fields, identity = require "lumat.fields", require "lumat.identity"
 local copied, plural = fields.copied, fields.plural
 local ipairs, pairs = ipairs, pairs
@@ -69,7 +69,7 @@ local function plan_text(e, plan, counts, seconds)
             break
         end
         lines[#lines + 1] = format("  %-8s %s%s", item.status,
-            axes.name_point(item.p, e.axes),
+            points_of.name(item.p, e.axes),
             item.message and "  " .. gsub(item.message, "%s+", " ") or "")
     end
     return concat(lines, "\n")

@@ -1,7 +1,7 @@
 -- How far a run is: which points are done, what the others will take, and the
 -- line that tells it.
 local library = ...
-local axes, bar = require "lumat.axes", require "lumat.bar"
+local bar, points_of = require "lumat.bar", require "lumat.points"
 local ipairs, tostring = ipairs, tostring
 local format = string.format
 local larger = math.max
@@ -40,7 +40,7 @@ end
 
 -- What a row says in half a line.
 local function told(row, names)
-    local name = axes.name_point(row.p, names)
+    local name = points_of.name(row.p, names)
     if row.status ~= "ok" then
         return format("%s %s: %s", name, row.status, tostring(row.message))
     end

@@ -1,8 +1,8 @@
 -- Axes of random samples, the same ones for the same seed.
 local checks = require "lumat.checks"
-local parts = require("lumat.axes").parts
+local axes, parts = require "lumat.axes", require "lumat.axis_parts"
 local fail, brief = checks.fail, checks.brief
-local check_count, joint_of = parts.check_count, parts.joint_of
+local check_count, joint_of = axes.check_count, parts.joint_of
 local list_of, tidy = parts.list_of, parts.tidy
 local ipairs, type = ipairs, type
 local floor, math_type = math.floor, math.type

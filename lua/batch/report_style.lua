@@ -1,6 +1,23 @@
 -- How a report looks, and the few lines that sort its table: nothing in it
 -- asks the network for anything.
+local escape = require("lumat.svg").escape
+local next, tostring = next, tostring
+local format, sort = string.format, table.sort
 local style = {}
+
+-- A part of the page.
+function style.section(title, body, class)
+    return format("<section%s>\n<h2>%s</h2>\n%s\n</section>\n",
+        class and ' class="' .. class .. '"' or "", escape(title), body)
+end
+
+-- The keys of a table in the order in which a page lists them.
+function style.sorted_names(t)
+    local names = {}
+    for name in next, t do names[#names + 1] = name end
+    sort(names, function(a, b) return tostring(a) < tostring(b) end)
+    return names
+end
 
 style.css = [[
 :root{--ink:#1d2129;--soft:#5b6370;--line:#dfe3e8;--paper:#fff;--back:#f5f6f8;

@@ -4,7 +4,7 @@
 local library = ...
 local journal = require "lumat.journal"
 local checks = require "lumat.checks"
-local axes, bar = require "lumat.axes", require "lumat.bar"
+local bar, points_of = require "lumat.bar", require "lumat.points"
 local claiming, identity = require "lumat.claiming", require "lumat.identity"
 local copied = require("lumat.fields").copied
 local progress, units = require "lumat.progress", require "lumat.units"
@@ -119,7 +119,7 @@ local function write_row(run, claim, point, row)
     end
     run.bar:say(format("%s: this process was stopped for so long that " ..
         "another one took %s over; its result is dropped", run.name,
-        axes.name_point(point.p, run.names)))
+        points_of.name(point.p, run.names)))
     return false
 end
 
@@ -148,7 +148,7 @@ local function measure(run, worker, unit, points, claim)
     if unit.is_group then
         options.shared = units.parameters(points[1].p, unit.shared)
     end
-    local function name(i) return axes.name_point(points[i].p, run.names) end
+    local function name(i) return points_of.name(points[i].p, run.names) end
     local shown <close> = run.bar:measuring(name(1))
     options.on_step = shown and function(i, sample)
         shown.tell(name(i), sample)

@@ -3,7 +3,7 @@ local library = ...
 local journal = require "lumat.journal"
 local checks = require "lumat.checks"
 local bar = require "lumat.bar"
-local axes = require "lumat.axes"
+local points_of = require "lumat.points"
 local environment = require "lumat.environment"
 local fields, identity = require "lumat.fields", require "lumat.identity"
 local progress, run_options = require "lumat.progress",
@@ -203,7 +203,7 @@ local function tell_end(run, over)
         if row and progress.has_failed(row) and told < FAILED then
             told = told + 1
             run.bar:say(format("%s: %s %s: %s", run.name, row.status,
-                axes.name_point(row.p, run.names),
+                points_of.name(row.p, run.names),
                 (gsub(tostring(row.message), "%s+", " "))))
         end
     end
