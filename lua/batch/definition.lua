@@ -4,77 +4,23 @@ local journal = require "lumat.journal"
 local checks = require "lumat.checks"
 local points_of = require "lumat.points"
 local environment = require "lumat.environment"
-local fields, identity = require "lumat.fields", require "lumat.identity"
+local check_spec = require "lumat.description"
+local identity = require "lumat.identity"
 local plan_of, units = require "lumat.plan", require "lumat.units"
-local sampling = require "lumat.sampling"
 local runner, workers = require "lumat.runner", require "lumat.workers"
 local store_of = require "lumat.store"
 local path_of = require "lumat.texts".path
 local fail, brief = checks.fail, checks.brief
-local copied = fields.copied
+local copied = require("lumat.fields").copied
 local _G, getmetatable, ipairs, pairs, pcall = _G, getmetatable, ipairs, pairs,
     pcall
 local debug, package, rawget, require, setmetatable = debug, package, rawget,
     require, setmetatable
 local tostring, type, utf8 = tostring, type, utf8
 local sort = table.sort
-local find, format, gsub = string.find, string.format, string.gsub
+local format, gsub = string.format, string.gsub
 local huge, open_file = math.huge, io.open
 local definition, methods = {}, {}
-
--- --- the description ------------------------------------------------------
-
-local known_fields = {name = "string", axes = "table", measure = "function",
-    dir = "string boolean", where = "function", fixed = "table", setup = "function",
-    check = "function", flops = "function number", bytes = "function number",
-    cost = "function number", repeats = "number", stop = "table function number",
-    warmup = "number", cold = "boolean function", timeout = "number",
-    order = "table", version = "number string", title = "string",
-    group = "table string boolean", hold = "function number"}
-
-local function check_name(name)
-    if not name then
-        fail("experiment", "has no name: experiment{name = \"sweep\", axes = " ..
-            "{n = pow2(6, 9)}, measure = function(p) … end}")
-    elseif not find(name, "^[%w_][%w_.-]*$") or #name > 80 then
-        fail("experiment", "%q is no name: letters, digits, _ . and -", name)
-    end
-end
-
--- Numbers that the description has in the place of functions.
-local function check_numbers(spec)
-    for _, name in ipairs{"flops", "bytes", "cost", "hold"} do
-        local x = spec[name]
-        if type(x) == "number" and not (x >= 0 and x < huge) then
-            fail("experiment", "%s is %s, expected a number from 0 on", name,
-                brief(x))
-        end
-    end
-    if spec.timeout and not (spec.timeout > 0 and spec.timeout < huge) then
-        fail("experiment", "timeout is %s, expected seconds above 0",
-            brief(spec.timeout))
-    end
-end
-
-local function check_spec(spec)
-    if type(spec) ~= "table" then
-        fail("experiment", "takes a table: experiment{name = …}, not %s",
-            brief(spec))
-    end
-    fields.check("experiment", spec, known_fields)
-    check_name(spec.name)
-    if not spec.measure then
-        fail("experiment", "%s has no measure = function(p) … end", spec.name)
-    elseif spec.dir == "" or spec.dir == true then
-        fail("experiment", "dir is %s, expected the name of a folder, or " ..
-            "false to keep nothing", brief(spec.dir))
-    elseif spec.group == true then
-        fail("experiment", "group is true: the names of axes are expected, " ..
-            "or false")
-    end
-    check_numbers(spec)
-    sampling.rule_of(spec) -- says what is wrong with `stop`
-end
 
 local function script_text()
     local path = _G.arg and _G.arg[0]
