@@ -167,9 +167,9 @@ local function draw_file(chart, o)
     return "wrote " .. o.file
 end
 
--- A script would not see what is not written.
+-- Of a script nobody sees the value.
 local function tell_missing(file, why)
-    if _G.arg and _G.arg[0] then
+    if _G.arg and _G.arg[-1] then
         io.stderr:write(format("note: %s is not written: %s\n", file, why))
     end
 end
