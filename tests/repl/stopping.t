@@ -70,11 +70,12 @@ sub begin
     $text = '';
 }
 
-# Reads on until a prompt ends what there is; returns what came before it.
+# Reads on until a prompt, or other text, ends what there is; returns all of it.
 sub wait_for_prompt
 {
-    my $end = time + shift;
-    while ($text !~ /(?:^|\n)lumat(?:\[\w+(?::\d+)?\])?> $/) {
+    my ($patience, $wanted) = (@_, qr/(?:^|\n)lumat(?:\[\w+(?::\d+)?\])?> $/);
+    my $end = time + $patience;
+    while ($text !~ $wanted) {
         my $bits = '';
         vec($bits, fileno($out), 1) = 1;
         return undef unless select($bits, undef, undef, $end - time > 0 ? $end - time : 0);
@@ -106,7 +107,8 @@ sub stop_once
     my ($name, $setup, $entry) = @{$_[0]};
     enter($setup);
     defined wait_for_prompt(120) or return (999, "no prompt after: $setup");
-    enter($entry);
+    enter("io.write('begun\\n'):flush() $entry");
+    defined wait_for_prompt(60, qr/begun\n/) or return (999, "never begun: $entry");
     sleep 0.03 + rand($moments ? 0.6 : 0.3);
     my $start = time;
     kill 'INT', $pid;
@@ -148,10 +150,11 @@ sub stop_script
 {
     my ($code, $place) = @_;
     open my $file, '>', 'f.lua' or die "f.lua: $!\n";
-    print $file $code;
+    print $file "io.write('begun\\n'):flush() $code";
     close $file;
     my $script = open2(my $said, my $unused, "exec '$lumat' --device $device f.lua 2>&1");
-    sleep 0.4;
+    <$said>;
+    sleep 0.2;
     kill 'INT', $script;
     my @lines = <$said>;
     waitpid $script, 0;
