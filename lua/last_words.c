@@ -23,7 +23,14 @@ void lumat_leave_word(const char *word)
         return; /* nothing else can be done */
 }
 
-/* Once; then what the signal does otherwise, also one that was sent. */
+static void unwatch_faults(void)
+{
+    for (int i = 0; i < FAULTS; i++)
+        sigaction(faults[i], &former[i], NULL);
+}
+
+/* Once; then what the signal does otherwise, also one that was sent: at a
+ * prompt the terminal is put in order. */
 static void on_fault(int number)
 {
     int saved = errno;
@@ -31,6 +38,7 @@ static void on_fault(int number)
     word[12] = (char)('0' + number / 10);
     word[13] = (char)('0' + number % 10);
     lumat_leave_word(word);
+    unwatch_faults();
     errno = saved;
     raise(number);
 }
@@ -53,12 +61,6 @@ static void watch_faults(void)
     if (!registered)
         atexit(on_exit_called);
     registered = 1;
-}
-
-static void unwatch_faults(void)
-{
-    for (int i = 0; i < FAULTS; i++)
-        sigaction(faults[i], &former[i], NULL);
 }
 
 void lumat_begin_words(int fd)

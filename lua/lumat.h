@@ -7,6 +7,7 @@
 #define LUMAT_H
 
 #include <stddef.h>
+#include <sys/types.h>
 #include "lua.h"
 #include "window.h"
 
@@ -65,6 +66,13 @@ void lumat_transcribe(const char *prompt, const char *text);
 void lumat_end_transcribed(void);
 /* What the terminal itself has shown: "^C". */
 void lumat_transcribe_echo(const char *text);
+/* How an entry reads standard input, and what is called around a program that
+ * it starts or a terminal that it opens: the program may read it. */
+typedef struct lumat_typing {
+    ssize_t (*read)(char *text, size_t size);
+    void (*lend)(void), (*take_back)(void);
+} lumat_typing;
+void lumat_set_typing(const lumat_typing *ways);
 /* Whether what was printed by entries left text in the terminal's row; from
  * now on it has not. */
 int lumat_take_open_row(void);

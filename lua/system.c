@@ -5,6 +5,7 @@
 #include "lumat.h"
 #include "cost.h"
 #include "held.h"
+#include "input.h"
 #include "lineage.h"
 #include "profile.h"
 #include "picture.h"
@@ -242,6 +243,7 @@ static int open_all(lua_State *L)
 {
     const lumat_options *o = lua_touserdata(L, 1);
     luaL_openlibs(L);
+    lumat_open_input(L);
     lua_pushinteger(L, GPU_F32);
     lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
     lumat_open_library(L);

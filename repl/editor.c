@@ -3,6 +3,7 @@
 #include "editor.h"
 
 #include "report.h"
+#include "typing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +80,7 @@ static int run_editor(const char *path)
     snprintf(command, sizeof command, "%s \"$1\"", editor());
     sigaction(SIGINT, &ignore, &interrupt);
     sigaction(SIGQUIT, &ignore, &quit);
+    repl_lend_typing();
     child = fork();
     if (child == 0) {
         signal(SIGINT, SIG_DFL);
@@ -89,6 +91,7 @@ static int run_editor(const char *path)
     }
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
+    repl_take_typing_back();
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGQUIT, &quit, NULL);
     return child < 0 ? -1 : status;

@@ -3,6 +3,7 @@
 
 #include "progress_line.h"
 #include "screen.h"
+#include "typing.h"
 #include "watch_screen.h"
 
 #include <poll.h>
@@ -96,21 +97,23 @@ static void define_keys(void)
         define_key(keys[i].bytes, keys[i].key);
 }
 
-/* A stream of its own to the terminal: stdout may be one that also writes to
- * a transcript. */
-static FILE *terminal_stream(void)
+/* A stream of its own to or from the terminal: stdout may be one that also
+ * writes to a transcript. */
+static FILE *terminal_stream(int number, const char *mode)
 {
-    int file = dup(STDOUT_FILENO);
-    return file >= 0 ? fdopen(file, "w") : NULL;
+    int file = dup(number);
+    return file >= 0 ? fdopen(file, mode) : NULL;
 }
 
 /* LINES and COLUMNS in the environment are those of an earlier moment. */
-static SCREEN *open_screen(FILE *output)
+static SCREEN *open_screen(FILE *output, FILE *input)
 {
     SCREEN *screen;
     use_env(FALSE);
     use_tioctl(TRUE);
-    screen = output != NULL ? newterm(NULL, output, stdin) : NULL;
+    if (output == NULL || input == NULL)
+        return NULL;
+    screen = newterm(NULL, output, input);
     if (screen == NULL)
         return NULL;
     if (repl_colour(STDOUT_FILENO) && start_color() == OK)
@@ -138,8 +141,9 @@ static void close_screen(SCREEN *screen)
 static int call_on_screen(lua_State *L, int nargs)
 {
     TERMINAL *others = cur_term;
-    FILE *output = terminal_stream();
-    SCREEN *screen = open_screen(output);
+    FILE *output = terminal_stream(STDOUT_FILENO, "w");
+    FILE *input = terminal_stream(STDIN_FILENO, "r");
+    SCREEN *screen = open_screen(output, input);
     int status = LUA_ERRRUN;
     if (screen != NULL) {
         status = lua_pcall(L, nargs, 0, 0);
@@ -149,12 +153,15 @@ static int call_on_screen(lua_State *L, int nargs)
     set_curterm(others);
     if (output != NULL)
         fclose(output);
+    if (input != NULL)
+        fclose(input);
     return status;
 }
 
 void repl_take_terminal(repl_terminal *t)
 {
     fflush(stdout);
+    repl_lend_typing();
     t->is_known = tcgetattr(STDIN_FILENO, &t->modes) == 0;
     repl_watch_end();
     repl_pause_progress(1);
@@ -164,6 +171,7 @@ void repl_return_terminal(lua_State *L, const repl_terminal *t)
 {
     if (t->is_known)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &t->modes);
+    repl_take_typing_back();
     repl_pause_progress(0);
     repl_watch_start(L);
 }

@@ -1,6 +1,7 @@
 /* Ctrl-C: a mark while a line is typed, a stop for what runs. */
 #include "interrupt.h"
 
+#include "typing.h"
 #include "watch_screen.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@ static void on_interrupt(int number)
 {
     int saved = errno;
     (void)number;
+    repl_echo_control('C');
     interrupted = echoed = 1;
     count++;
     if (running != NULL)

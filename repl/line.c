@@ -10,6 +10,7 @@
 #include "paint.h"
 #include "queue.h"
 #include "recall.h"
+#include "typing.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -191,6 +192,7 @@ void repl_line_open(lua_State *L)
     rl_initialize();
     repl_paint_open();
     watch_size();
+    repl_typing_open();
     using_history();
 }
 
@@ -206,8 +208,10 @@ static char *edit_line(const char *prompt, repl_line_end *end)
     char *line;
     using_history();
     repl_recall_begin();
+    repl_typing_end();
     repl_paint_begin();
     line = readline(prompt);
+    repl_typing_begin();
     *end = line != NULL ? REPL_LINE_READ : REPL_LINE_END;
     if (line != NULL)
         return line;

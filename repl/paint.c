@@ -10,12 +10,12 @@
 #include "highlight.h"
 #include "redraw.h"
 #include "screen.h"
+#include "typing.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <readline/readline.h>
 
 enum { MOST_SHOWN = 65536 };
@@ -204,14 +204,6 @@ static int can_move(void)
            up[0] != '\0';
 }
 
-/* Readline draws nothing on a terminal that was set not to echo. */
-static int is_echoing(void)
-{
-    struct termios settings;
-    return tcgetattr(fileno(rl_instream), &settings) != 0 ||
-           (settings.c_lflag & ECHO) != 0;
-}
-
 void repl_paint_open(void)
 {
     if (!can_move())
@@ -220,10 +212,11 @@ void repl_paint_open(void)
     rl_redisplay_function = redisplay;
 }
 
+/* Readline draws nothing on a terminal that was set not to echo. */
 void repl_paint_begin(void)
 {
     rl_reset_screen_size();
-    has_rows = rl_redisplay_function == redisplay && is_echoing() &&
+    has_rows = rl_redisplay_function == redisplay && repl_is_echoing() &&
                !repl_readline_has("horizontal-scroll-mode") &&
                !repl_readline_has("mark-modified-lines");
     has_colours = has_rows && repl_colour(fileno(rl_outstream));

@@ -80,8 +80,7 @@ void repl_prompt_style(lumat_style *style)
         style->height = size.ws_row;
 }
 
-/* The terminal that shows what is printed, or -1. */
-static int find_terminal(void)
+int repl_terminal_file(void)
 {
     if (isatty(STDOUT_FILENO))
         return STDOUT_FILENO;
@@ -90,7 +89,7 @@ static int find_terminal(void)
 
 void repl_end_output(void)
 {
-    int terminal = find_terminal(), echoed = repl_take_echo(), open;
+    int terminal = repl_terminal_file(), echoed = repl_take_echo(), open;
     if (echoed)
         lumat_transcribe_echo("^C");
     fflush(stdout);

@@ -20,6 +20,9 @@ void repl_script_style(lumat_style *style);
 /* The style of the prompt: the terminal as it is now. */
 void repl_prompt_style(lumat_style *style);
 
+/* The terminal that shows what is printed, or -1. */
+int repl_terminal_file(void);
+
 /* On a terminal, ends a row that output or the terminal's ^C has begun, so that
  * what follows has its own. */
 void repl_end_output(void);

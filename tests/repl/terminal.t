@@ -9,82 +9,13 @@ use utf8;
 use FindBin;
 use lib "$FindBin::Bin/..";
 use Lumat;
+use Shell;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-binmode Test::More->builder->$_, ':utf8' for qw(output failure_output todo_output);
-my $patience = $ENV{LUMAT_PATIENCE} || 20;
 my $dir = new_folder('terminal');
 my $state = "$dir/.local/state/lumat";
-use_tmux('terminal');
-
-# --- a terminal with a shell in which jobs can be stopped ----------------------
-
-my $variables = "TERM=screen-256color LANG=C.UTF-8 HOME=$dir LUMAT_NO_CUDA=1 LUMAT_SUGGESTIONS=off";
-
-sub open_shell
-{
-    my $name = shift;
-    tmux('-f', '/dev/null', 'new-session', '-d', '-s', $name, '-x', 80, '-y', 24,
-         "cd $dir; env -i $variables PATH=\$PATH PS1='sh: ' lumat=$lumat sh -i");
-    tmux('set-option', '-g', 'status', 'off');
-    tmux('set-option', '-g', 'escape-time', '0');
-}
-
-sub screen
-{
-    my ($name, @options) = @_;
-    my @lines = tmux('capture-pane', '-p', @options, '-t', $name);
-    s/\s+$// for @lines;
-    pop @lines while @lines && $lines[-1] eq '';
-    return join "\n", @lines;
-}
-
-sub type
-{
-    my ($name, @keys) = @_;
-    for my $key (@keys) {
-        if ($key =~ /^<(.*)>$/) {
-            tmux('send-keys', '-t', $name, $1);
-        } else {
-            tmux('send-keys', '-t', $name, '-l', '--', $key);
-        }
-    }
-}
-
-# Whether the screen comes to match.
-sub shows
-{
-    my ($name, $wanted) = @_;
-    my $end = time + $patience;
-    until (screen($name) =~ $wanted) {
-        if (time > $end) {
-            diag("wanted $wanted, the screen:\n" . screen($name));
-            return 0;
-        }
-        sleep 0.02;
-    }
-    return 1;
-}
-
-# Starts lumat on a clear screen.
-sub start
-{
-    my ($name, $args) = @_;
-    type($name, 'clear; $lumat -q --no-init ' . ($args // ''), '<Enter>');
-    shows($name, qr/^lumat>$/m);
-}
-
-sub signal_lumat
-{
-    my ($number, $name) = @_;
-    my ($shell) = tmux('display-message', '-p', '-t', $name, '#{pane_pid}');
-    for my $file (glob '/proc/[0-9]*/stat') {
-        open my $in, '<', $file or next;
-        my ($pid, $parent) = <$in> =~ /^(\d+) \(lumat.*\) \S (\d+)/ or next;
-        kill $number, $pid if $parent == $shell;
-    }
-}
+use_shells('terminal', $dir);
 
 write_file("$dir/part.lua", 'io.write("no end")');
 open_shell('a');

@@ -1,0 +1,107 @@
+/* Standard input while an entry runs, and what else may have the terminal read:
+ * a program, or a file that is the terminal. */
+#include "input.h"
+
+#include "lumat.h"
+
+#include "lauxlib.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const lumat_typing *typing; /* NULL: nobody is told */
+static luaL_Stream *handle;        /* io.stdin */
+
+/* --- standard input ------------------------------------------------------- */
+
+/* What asks for input is seen before it is waited for. */
+static ssize_t read_on(void *cookie, char *text, size_t size)
+{
+    (void)cookie;
+    fflush(stdout);
+    return typing->read(text, size);
+}
+
+/* Lua's libraries read `stdin` or io.stdin. The stream stays to the end: it may
+ * hold part of a line. */
+void lumat_set_typing(const lumat_typing *ways)
+{
+    static const cookie_io_functions_t functions = {.read = read_on};
+    FILE *stream = fopencookie(NULL, "r", functions);
+    if (!stream)
+        return;
+    typing = ways;
+    stdin = stream;
+    if (handle)
+        handle->f = stream;
+}
+
+/* --- functions of Lua ----------------------------------------------------- */
+
+/* The function this one stands for, called in its place: errors name it. */
+static int call_original(lua_State *L)
+{
+    return lua_tocfunction(L, lua_upvalueindex(1))(L);
+}
+
+/* os.execute. What it raises was raised before anything was started. */
+static int run_program(lua_State *L)
+{
+    if (typing)
+        typing->lend();
+    int count = call_original(L);
+    if (typing)
+        typing->take_back();
+    return count;
+}
+
+/* io.popen: the program has the terminal up to the end of the entry. */
+static int open_program(lua_State *L)
+{
+    if (typing)
+        typing->lend();
+    return call_original(L);
+}
+
+static int is_read_from(FILE *file)
+{
+    int number = file ? fileno(file) : -1;
+    int mode = number >= 0 ? fcntl(number, F_GETFL) : -1;
+    return mode >= 0 && (mode & O_ACCMODE) != O_WRONLY && isatty(number);
+}
+
+/* io.open, io.input, io.lines, whose last result is the file: one that is a
+ * terminal, as /dev/tty is, has it as a program has. */
+static int open_file(lua_State *L)
+{
+    int count = call_original(L);
+    luaL_Stream *s = luaL_testudata(L, -1, LUA_FILEHANDLE);
+    if (typing && s && s->closef && is_read_from(s->f))
+        typing->lend();
+    return count;
+}
+
+static const struct {
+    const char *library, *name;
+    lua_CFunction function;
+} stand_ins[] = {{"os", "execute", run_program},
+                 {"io", "popen", open_program},
+                 {"io", "open", open_file},
+                 {"io", "input", open_file},
+                 {"io", "lines", open_file}};
+
+void lumat_open_input(lua_State *L)
+{
+    for (size_t i = 0; i < sizeof stand_ins / sizeof *stand_ins; i++) {
+        lua_getglobal(L, stand_ins[i].library);
+        lua_getfield(L, -1, stand_ins[i].name);
+        lua_pushcclosure(L, stand_ins[i].function, 1);
+        lua_setfield(L, -2, stand_ins[i].name);
+        lua_pop(L, 1);
+    }
+    lua_getglobal(L, "io");
+    lua_getfield(L, -1, "stdin");
+    handle = luaL_testudata(L, -1, LUA_FILEHANDLE);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &handle); /* stays as long as the state */
+    lua_pop(L, 1);
+}
