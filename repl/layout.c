@@ -101,6 +101,14 @@ static void put(repl_picture *p, const char *bytes, size_t count, int width,
     advance(p, width);
 }
 
+/* With blanks, as Readline does: a terminal that lays rows out anew counts
+ * them. */
+static void fill_row(repl_picture *p)
+{
+    for (int left = p->columns - p->column; left > 0; left--)
+        put(p, " ", 1, 1, REPL_INK_PLAIN);
+}
+
 static void end_row(repl_picture *p)
 {
     append(p, "\n", 1, REPL_INK_PLAIN);
@@ -161,7 +169,7 @@ static size_t put_character(repl_picture *p, const repl_line_state *line,
     int width;
     size_t count = repl_character(line->text + i, line->length - i, &width);
     if (width > 1 && p->column + width > p->columns)
-        begin_row(p);
+        fill_row(p);
     note_places(p, i, line->point, line->mark);
     if (width >= 0)
         put(p, line->text + i, count, width, ink);
