@@ -99,6 +99,8 @@ local function note(e, identities, contents)
         return
     end
     e.writes = changes(identities, contents)
+    for name in pairs(own.set_anew) do e.writes[name] = "whole" end
+    own.set_anew = {}
     identity, content = identities, contents
     if next(e.writes) == nil and not e.seed then return end
     e.time, e.text = time(), e.text or ""

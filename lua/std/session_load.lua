@@ -1,5 +1,6 @@
 -- load_session: variables from a file, see saved_words.lua.
 local checks = require "lumat.checks"
+local entries = require "lumat.entries"
 local parts = require "lumat.parts"
 local words = require "lumat.saved_words"
 local listing = require "lumat.listing"
@@ -142,8 +143,12 @@ checks.add("load_session", "load_session(path)",
             end
         end
         for i, record in ipairs(s.names) do
-            rawset(record[1] == "l" and locals or _G,
-                read_word(record[2], s.values), values[i])
+            local name = read_word(record[2], s.values)
+            local is_local = record[1] == "l"
+            rawset(is_local and locals or _G, name, values[i])
+            if is_local or locals[name] == nil then
+                entries.set_anew[name] = true
+            end
         end
         if s.moved then
             io.stderr:write(format("note: a device of '%s' is not here; its " ..
