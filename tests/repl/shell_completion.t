@@ -1,11 +1,12 @@
 #!/usr/bin/perl
 # The completion files for bash and zsh: every option of --help is in both,
-# and bash completes what it should.
+# and both shells complete what they should.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/..";
 use Lumat;
+use Shell;
 use Test::More;
 
 my $folder = "$FindBin::Bin/../../repl/completions";
@@ -81,9 +82,37 @@ my @cases = (
 is(offered($_->[0]), $_->[1], $_->[2]) for @cases;
 like(offered('lumat -'), qr/^--\S+ .*-e .*-p /, 'all options');
 
+# --- what zsh offers, in a terminal --------------------------------------------
+
+# What stands on a clear screen after the line, Tab, and what is typed then.
+sub completes
+{
+    my ($line, $wanted, $name, @then) = @_;
+    (my $shown = $line) =~ s/ $//;
+    type('z', '<C-u>', '<C-l>', $line, '<Tab>', @then);
+    ok(shows('z', qr/^z: \Q$shown\E ?$wanted$/), $name);
+}
+
 SKIP: {
     skip 'no zsh here', 1 if system('command -v zsh >/dev/null 2>&1') != 0;
-    is(system('zsh', '-n', $file{zsh}), 0, 'zsh reads its file');
+    mkdir "$home/functions";
+    write_file("$home/functions/_lumat", read_file($file{zsh}));
+    use_shells('completion', $home);
+    open_shell('z', 'zsh -f -i');
+    type('z', 'PS1="z: "; fpath=(~/functions $fpath); autoload -Uz compinit; compinit -u; clear', '<Enter>');
+    shows('z', qr/^z:$/);
+    completes('lumat --', qr/\n--bytecode +-- let load take.*\n--device +-- where.*/s, 'zsh lists the options');
+    completes('lumat --dev', qr/ice=/, 'ends one');
+    completes('lumat --device=cp', qr/u/, 'a value behind =');
+    completes('lumat --device cp', qr/u/, 'a value as the next word');
+    completes('lumat -q --color ', qr/\nalways +auto +never/, 'when to use colours');
+    completes('lumat ', qr/\nfunctions\/ +run\.lua +scripts\//, 'scripts and folders');
+    completes('lumat -q --device cpu r', qr/un\.lua/, 'a script behind options');
+    completes('lumat scripts/', qr/deep\.lua/, 'a script in a folder');
+    completes('lumat run.lua res', qr/t\.txt/, 'any file for a script');
+    completes('lumat - ', qr/\nfunctions\/ +rest\.txt.*/, 'also for one from standard input');
+    completes('lumat run.lua --dev', qr/!/, 'and no options of ours', '!');
+    completes('lumat -e ', qr/!/, 'no code', '!');
 }
 
 done_testing();
