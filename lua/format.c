@@ -142,11 +142,9 @@ lumat_style lumat_style_now(lua_State *L)
     return style;
 }
 
-/* Their text may go anywhere, also into a file: it has no colours. What is
- * printed goes to the screen. */
 static lua_CFunction makers[2]; /* tostring, string.format */
 
-static int is_for_later(lua_State *L)
+int lumat_is_for_later(lua_State *L)
 {
     lua_Debug caller;
     if (!lua_getstack(L, 1, &caller))
@@ -165,7 +163,7 @@ int lumat_tostring(lua_State *L)
         return luaL_typeerror(L, 1, "matrix");
     lua_settop(L, 1);
     lumat_style style = lumat_style_now(L);
-    if (is_for_later(L))
+    if (lumat_is_for_later(L))
         style.colour = 0;
     if (s != NULL)
         push_sparse(L, s, &style);

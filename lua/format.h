@@ -104,6 +104,10 @@ void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m);
 void lumat_push_text(lua_State *L, int index, const lumat_style *style);
 /* The metamethod __tostring of matrices of both kinds. */
 int lumat_tostring(lua_State *L);
+/* In a __tostring: is the text for tostring or string.format? It may go
+ * anywhere then, also into a file, and has no colours; what is printed goes to
+ * the screen. */
+int lumat_is_for_later(lua_State *L);
 /* A value that is no matrix: in full, or in at most about 40 columns. */
 void lumat_push_value_text(lua_State *L, int index, const lumat_style *s);
 void lumat_push_value_short(lua_State *L, int index);

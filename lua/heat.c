@@ -71,12 +71,22 @@ static void choose_range(lua_State *L, const lumat_frame *f,
         lumat_raise(L, "heat: %f to %f is no range", *low, *high);
 }
 
+/* In memory pushed onto the stack; the matrix is at 1. */
+static void draw_heat(lua_State *L, lumat_text *t, const lumat_style *style,
+                      const lumat_frame *f, const double *values, double low,
+                      double high)
+{
+    lumat_new_text(L, t, lumat_heat_room(f));
+    lumat_put_headline(L, 1, t);
+    lumat_draw_heat(t, style, f, values, low, high);
+}
+
 /* heat(A [, options]) */
 static int heat(lua_State *L)
 {
     lumat_subject s;
     lumat_frame f;
-    lumat_text t;
+    lumat_text t, plain;
     double low, high;
     lumat_style style = lumat_picture_style(L, 2, "width height low high file");
     lua_settop(L, 2);
@@ -87,15 +97,15 @@ static int heat(lua_State *L)
                     lumat_picture_lines(&style), lumat_heat_dots(&style), 1);
     double *values = lumat_push_blocks(L, &s, GPU_BLOCK_MEAN, f.rows, f.cols);
     choose_range(L, &f, values, &low, &high);
-    lumat_new_text(L, &t, lumat_heat_room(&f));
-    lumat_put_headline(L, 1, &t);
-    lumat_draw_heat(&t, &style, &f, values, low, high);
+    draw_heat(L, &t, &style, &f, values, low, high);
+    style.colour = 0;
+    draw_heat(L, &plain, &style, &f, values, low, high);
     lua_newtable(L);
     lumat_set_number(L, "low", low);
     lumat_set_number(L, "high", high);
     lumat_set_count(L, "rows", (uint64_t)f.rows);
     lumat_set_count(L, "cols", (uint64_t)f.cols);
-    lumat_show_as(L, &t);
+    lumat_show_as(L, &t, &plain);
     return 1;
 }
 
@@ -168,7 +178,7 @@ static int spy(lua_State *L)
     put_filled(&t, &style, &f, &s, filled);
     lua_newtable(L);
     lumat_set_count(L, "filled", (uint64_t)filled);
-    lumat_show_as(L, &t);
+    lumat_show_as(L, &t, NULL);
     return 1;
 }
 

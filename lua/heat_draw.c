@@ -82,11 +82,15 @@ static void put_shade(pen *p, double value)
         lumat_putf(p->text, "%c", ascii_shades[i]);
 }
 
-/* lower is NULL in a last line of one half. */
+/* lower is NULL in a last line of one half. Without colours: their mean. */
 static void put_halves(pen *p, const double *upper, const double *lower)
 {
     if (!isfinite(*upper) || (lower && !isfinite(*lower))) {
         put_odd(p);
+        return;
+    }
+    if (!p->style->colour) {
+        put_shade(p, lower ? *upper / 2 + *lower / 2 : *upper);
         return;
     }
     pen_colours(p, upper, lower);

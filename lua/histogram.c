@@ -302,7 +302,7 @@ static int hist(lua_State *L)
     lua_setfield(L, -2, "edges");
     push_counts(L, &h);
     lua_setfield(L, -2, "counts");
-    lumat_show_as(L, &t);
+    lumat_show_as(L, &t, NULL);
     return 1;
 }
 

@@ -295,7 +295,7 @@ static int inspect(lua_State *L)
         lumat_inspect_sparse(&r, sparse, name);
     else
         inspect_dense(&r, lumat_check_matrix(L, 1), name);
-    lumat_show_as(L, &t);
+    lumat_show_as(L, &t, NULL);
     return 1;
 }
 

@@ -77,6 +77,9 @@ void lumat_set_typing(const lumat_typing *ways);
  * now on it has not. */
 int lumat_take_open_row(void);
 
+/* Is the value io.stdout or io.stderr? */
+int lumat_is_own_output(lua_State *L, int index);
+
 /* Sets `ans` to the value at index. */
 void lumat_set_ans(lua_State *L, int index);
 
@@ -164,6 +167,11 @@ typedef enum lumat_colour {
 /* When there are colours: a setting, for the terminal to follow. */
 void lumat_set_colour(lumat_colour when);
 lumat_colour lumat_get_colour(void);
+
+/* Behind the colour that text begins with, or text when there is none. */
+const char *lumat_skip_colour(const char *text);
+/* Takes the colours out of the text; returns its new length. */
+size_t lumat_strip_colours(char *text);
 
 /* The style that print and tostring use, 80x24 without colour at first. */
 void lumat_set_style(lua_State *L, const lumat_style *style);

@@ -39,6 +39,12 @@ int lumat_take_open_row(void)
     return was_open;
 }
 
+int lumat_is_own_output(lua_State *L, int index)
+{
+    const void *value = lua_touserdata(L, index);
+    return value && (value == output.out.handle || value == output.err.handle);
+}
+
 /* --- what is printed ------------------------------------------------------ */
 
 /* \1 and \2 enclose what a prompt of Readline's does not show. */

@@ -50,16 +50,35 @@ void lumat_put_dim(lumat_text *t, const lumat_style *s, const char *text)
     lumat_putf(t, s->colour ? "\033[2m%s\033[0m" : "%s", text);
 }
 
+const char *lumat_skip_colour(const char *text)
+{
+    if (text[0] != '\033' || text[1] != '[')
+        return text;
+    text += 2 + strspn(text + 2, "0123456789;");
+    return *text ? text + 1 : text;
+}
+
+size_t lumat_strip_colours(char *text)
+{
+    char *to = text;
+    for (const char *p = text; *p;) {
+        const char *behind = lumat_skip_colour(p);
+        if (behind == p)
+            *to++ = *p++;
+        else
+            p = behind;
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
 int lumat_columns(const char *text)
 {
     int columns = 0;
-    for (const char *p = text; *p; p++) {
-        if (*p == '\033')
-            p += strcspn(p, "m");
-        else
-            columns += (*p & 0xC0) != 0x80;
-        if (*p == '\0')
-            break;
+    for (const char *p = text; *p;) {
+        const char *behind = lumat_skip_colour(p);
+        columns += behind == p && (*p & 0xC0) != 0x80;
+        p = behind == p ? p + 1 : behind;
     }
     return columns;
 }

@@ -101,8 +101,10 @@ void lumat_put_braille(lumat_text *t, unsigned dots);
 
 /* Memory for text, in a userdata pushed onto the stack. */
 void lumat_new_text(lua_State *L, lumat_text *t, size_t room);
-/* Makes the table on top of the stack one that shows itself as the text. */
-void lumat_show_as(lua_State *L, const lumat_text *t);
+/* Makes the table on top of the stack one that shows itself as the text, and
+ * where it may go into a file as the one without colours. NULL: colours mean
+ * nothing in it, and are left out there. */
+void lumat_show_as(lua_State *L, const lumat_text *t, const lumat_text *plain);
 
 /* What a picture is made of: a dense matrix, a vector being a row, or a sparse
  * one. Borrowed from the argument. */

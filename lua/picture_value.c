@@ -19,14 +19,18 @@ void lumat_new_text(lua_State *L, lumat_text *t, size_t room)
 static int text_of(lua_State *L)
 {
     lua_settop(L, 1);
-    lua_pushliteral(L, "text");
+    lua_pushstring(L, lumat_is_for_later(L) ? "text" : "coloured");
     lua_rawget(L, 1);
     return 1;
 }
 
-void lumat_show_as(lua_State *L, const lumat_text *t)
+void lumat_show_as(lua_State *L, const lumat_text *t, const lumat_text *plain)
 {
     lua_pushlstring(L, t->at, t->length);
+    lua_setfield(L, -2, "coloured");
+    if (!plain)
+        lumat_strip_colours(t->at);
+    lua_pushstring(L, plain ? plain->at : t->at);
     lua_setfield(L, -2, "text");
     if (luaL_newmetatable(L, METATABLE)) {
         lua_pushcfunction(L, text_of);

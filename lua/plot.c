@@ -257,12 +257,23 @@ static void fit(lua_State *L, lumat_chart *c, const plan *p, int options,
     c->cells = lua_newuserdatauv(L, lumat_plot_cells(c), 0);
 }
 
+/* In memory pushed onto the stack. */
+static void draw(lua_State *L, lumat_text *t, const lumat_style *style,
+                 lumat_chart *c, const plan *p)
+{
+    lumat_new_text(L, t, lumat_plot_room(c));
+    lumat_draw_plot(t, style, c);
+    if (p->columns > LUMAT_MOST_SERIES)
+        lumat_putf(t, "\n  the first %d of %lld columns", LUMAT_MOST_SERIES,
+                   (long long)p->columns);
+}
+
 /* plot(…) */
 static int plot(lua_State *L)
 {
     int options, count = take_arguments(L, &options);
     lumat_chart c = {.count = 0};
-    lumat_text t;
+    lumat_text t, plain;
     plan p = {.count = 0};
     lumat_style style =
         lumat_picture_style(L, options, "width height low high file");
@@ -272,17 +283,15 @@ static int plot(lua_State *L)
     if (lumat_wants_file(L, options, "plot"))
         return write_file(L, &p);
     fit(L, &c, &p, options, &style);
-    lumat_new_text(L, &t, lumat_plot_room(&c));
-    lumat_draw_plot(&t, &style, &c);
-    if (p.columns > LUMAT_MOST_SERIES)
-        lumat_putf(&t, "\n  the first %d of %lld columns", LUMAT_MOST_SERIES,
-                   (long long)p.columns);
+    draw(L, &t, &style, &c, &p);
+    style.colour = 0;
+    draw(L, &plain, &style, &c, &p);
     lua_newtable(L);
     lua_pushnumber(L, c.low);
     lua_setfield(L, -2, "low");
     lua_pushnumber(L, c.high);
     lua_setfield(L, -2, "high");
-    lumat_show_as(L, &t);
+    lumat_show_as(L, &t, &plain);
     return 1;
 }
 

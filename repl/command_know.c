@@ -158,7 +158,21 @@ static void print_log(lua_State *L)
     if (status == LUA_OK && lua_isstring(L, -1))
         printf("logging to %s until :log off\n", lua_tostring(L, -1));
     else
-        puts("no log; :log FILE appends to one");
+        puts("there is no log; :log FILE begins one");
+    lua_pop(L, 1);
+}
+
+/* Says of the one that there was where it is. */
+static void end_log(lua_State *L)
+{
+    static const char code[] = "local transcript = require 'lumat'.transcript "
+                               "local name = transcript() transcript(false) "
+                               "return name";
+    int status = luaL_dostring(L, code);
+    if (status == LUA_OK && lua_isstring(L, -1))
+        printf("the log in %s has ended\n", lua_tostring(L, -1));
+    else
+        puts("there was no log");
     lua_pop(L, 1);
 }
 
@@ -166,9 +180,11 @@ void repl_run_log(repl_session *session, const char *rest)
 {
     lua_State *L = session->L;
     int top = lua_gettop(L), ok = 1;
-    if (strcmp(rest, "off") == 0)
-        ok = repl_evaluate(session, "require 'lumat'.transcript(false);");
-    else if (rest[0] != '\0') {
+    if (strcmp(rest, "off") == 0) {
+        end_log(L);
+        return;
+    }
+    if (rest[0] != '\0') {
         const char *name = push_unquoted(L, rest);
         name = push_quoted(L, name, strlen(name));
         name = lua_pushfstring(L, "require 'lumat'.transcript(%s);", name);

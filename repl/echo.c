@@ -58,6 +58,15 @@ static void print_changes(repl_session *session)
                count - MOST_CHANGES);
 }
 
+/* What io.write("x") gives, for more to be written to, is no result. Without a
+ * call it was asked for by name. */
+static void drop_output(lua_State *L, int first, const char *text)
+{
+    int has_call = strpbrk(text, "({\"'") != NULL;
+    if (has_call && lua_gettop(L) == first && lumat_is_own_output(L, first))
+        lua_settop(L, first - 1);
+}
+
 /* Results stay reachable as `ans`; showing them may be stopped, too. */
 static void echo(repl_session *session, int first, int shown)
 {
@@ -110,6 +119,7 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
     session->seconds = now() - start;
     repl_end_output();
     if (status == LUA_OK) {
+        drop_output(L, first, text);
         echo(session, first, shown);
         lumat_each_unset(L, 0, print_note, NULL);
     } else {

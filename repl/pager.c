@@ -21,30 +21,6 @@ enum { NOT_FOUND = 127, PROMPT_LINES = 2 };
 
 /* --- colours -------------------------------------------------------------- */
 
-/* Behind the escape sequence at text, or text when there is none. */
-static const char *skip_colour(const char *text)
-{
-    if (text[0] != '\033' || text[1] != '[')
-        return text;
-    text += 2 + strspn(text + 2, "0123456789;");
-    return *text != '\0' ? text + 1 : text;
-}
-
-/* The text in place of itself, without colours; returns its length. */
-size_t repl_strip_colours(char *text)
-{
-    char *to = text;
-    for (const char *p = text; *p != '\0';) {
-        const char *behind = skip_colour(p);
-        if (behind == p)
-            *to++ = *p++;
-        else
-            p = behind;
-    }
-    *to = '\0';
-    return (size_t)(to - text);
-}
-
 /* less shows them when told so, by itself or by $LESS; of others one cannot
  * know. */
 static int takes_colours(const char *command)
@@ -65,8 +41,8 @@ static int fits_screen(const char *text)
     int lines = 1, columns = 0;
     repl_prompt_style(&style);
     for (const char *p = text; *p != '\0'; p++) {
-        while (skip_colour(p) != p)
-            p = skip_colour(p);
+        while (lumat_skip_colour(p) != p)
+            p = lumat_skip_colour(p);
         if (*p == '\0')
             break;
         columns = *p == '\n' ? 0 : columns + ((*p & 0xC0) != 0x80);
@@ -202,7 +178,7 @@ int repl_page(lua_State *L)
     if (!takes_colours(command)) {
         char *copy = lua_newuserdatauv(L, length + 1, 0);
         text = strcpy(copy, text);
-        length = repl_strip_colours(copy);
+        length = lumat_strip_colours(copy);
     }
     return run_pager(L, command, text, length) ? 0 : repl_page_safely(L);
 }

@@ -10,9 +10,6 @@
 int repl_page(lua_State *L);
 int repl_page_safely(lua_State *L);
 
-/* Takes the colours out of the text; returns its new length. */
-size_t repl_strip_colours(char *text);
-
 /* On the whole screen, without colours. */
 int repl_turn_pages(lua_State *L);
 

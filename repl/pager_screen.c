@@ -136,7 +136,7 @@ static int turn(lua_State *L)
     size_t length;
     const char *text = lua_tolstring(L, 1, &length);
     char *copy = memcpy(lua_newuserdatauv(L, length + 1, 0), text, length + 1);
-    repl_strip_colours(copy);
+    lumat_strip_colours(copy);
     push_lines(L, copy, &p);
     while (repl_turn(&p))
         continue;
