@@ -6,7 +6,9 @@
 
 #include "lauxlib.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static const lumat_typing *typing; /* NULL: nobody is told */
@@ -44,6 +46,18 @@ static int call_original(lua_State *L)
     return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
+/* Ctrl-C ended the program: its caller is to stop as well, or a loop of
+ * programs could not be stopped. On top: "exit" or "signal", and the number. */
+static int was_interrupted(lua_State *L)
+{
+    const char *how = lua_tostring(L, -2);
+    lua_Integer number = lua_tointeger(L, -1);
+    if (!how)
+        return 0;
+    return strcmp(how, "signal") == 0 ? number == SIGINT
+                                      : number == 128 + SIGINT;
+}
+
 /* os.execute. What it raises was raised before anything was started. */
 static int run_program(lua_State *L)
 {
@@ -52,6 +66,8 @@ static int run_program(lua_State *L)
     int count = call_original(L);
     if (typing)
         typing->take_back();
+    if (count == 3 && was_interrupted(L))
+        lumat_interrupt(L);
     return count;
 }
 

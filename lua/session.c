@@ -244,6 +244,7 @@ int lumat_call(lua_State *L, int nargs)
     lumat_end_stoppable(L);
     lumat_stop_watch();
     lua_remove(L, function);
+    status = lumat_explain_stopped(L, status);
     if (status == LUA_ERRRUN)
         lumat_explain_nil(L, is_entry);
     if (status == LUA_OK) {

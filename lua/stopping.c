@@ -119,6 +119,40 @@ int lumat_raise_incomplete(lua_State *L)
 
 /* --- stopping ------------------------------------------------------------- */
 
+static lua_CFunction xpcall; /* Lua's own */
+
+/* May a handler of xpcall's run when an error is raised in L? */
+static int has_handler(lua_State *L)
+{
+    lua_Debug ar;
+    int found = 0;
+    for (int level = 0; !found && lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "f", &ar);
+        found = xpcall && lua_tocfunction(L, -1) == xpcall;
+        lua_pop(L, 1);
+    }
+    return found;
+}
+
+/* Raises the string on top. Lua calls a handler with its hooks off, so that one
+ * which goes on for ever could not be stopped. The one error without a handler
+ * is that of memory: lumat_explain_stopped says what it was. */
+static void raise_past_handlers(lua_State *L)
+{
+    if (has_handler(L))
+        lua_pushliteral(L, "not enough memory");
+    lua_error(L);
+}
+
+int lumat_explain_stopped(lua_State *L, int status)
+{
+    if (status != LUA_ERRMEM || !was_stopped)
+        return status;
+    lua_pushfstring(L, *place ? "interrupted at %s" : "interrupted", place);
+    lua_replace(L, -2);
+    return LUA_ERRRUN;
+}
+
 /* Stays in place until the call that is being stopped ends, so that code
  * which catches errors does not go on. What passes the error on when no Lua
  * runs any more is left alone. */
@@ -133,7 +167,7 @@ static void stop(lua_State *L, lua_Debug *ar)
         return; /* what closes variables has to run */
     gpu_fail(GPU_INTERRUPTED, "interrupted");
     if (push_interrupted(L))
-        lua_error(L);
+        raise_past_handlers(L);
     lua_pop(L, 1);
 }
 
@@ -210,8 +244,8 @@ static int call_noted(lua_State *L, lua_State *inner)
     return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
-/* coroutine.resume, noting which thread runs, so that a loop inside a
- * coroutine can be stopped as well. Upvalue: Lua's own. */
+/* coroutine.resume and close, noting which thread runs, so that a loop inside
+ * a coroutine can be stopped as well. Upvalue: Lua's own. */
 static int resume_noted(lua_State *L)
 {
     lua_State *inner = lua_tothread(L, 1);
@@ -242,12 +276,17 @@ static int wrap_noted(lua_State *L)
 
 void lumat_note_coroutines(lua_State *L)
 {
+    lua_getglobal(L, "xpcall");
+    xpcall = lua_tocfunction(L, -1);
     lua_getglobal(L, "coroutine");
     lua_getfield(L, -1, "resume");
     lua_pushcclosure(L, resume_noted, 1);
     lua_setfield(L, -2, "resume");
+    lua_getfield(L, -1, "close");
+    lua_pushcclosure(L, resume_noted, 1);
+    lua_setfield(L, -2, "close");
     lua_getfield(L, -1, "wrap");
     lua_pushcclosure(L, wrap_noted, 1);
     lua_setfield(L, -2, "wrap");
-    lua_pop(L, 1);
+    lua_pop(L, 2);
 }

@@ -10,6 +10,9 @@ void lumat_begin_stoppable(lua_State *L);
 void lumat_end_stoppable(lua_State *L);
 /* Whether the last call was stopped. */
 int lumat_was_stopped(void);
+/* Given the status of a call that ended and what it left on top, if that was
+ * stopped: makes it the message to that effect, and returns its status. */
+int lumat_explain_stopped(lua_State *L, int status);
 
 /* Wraps Lua's own functions, so that loops in coroutines stop as well. */
 void lumat_note_coroutines(lua_State *L);

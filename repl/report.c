@@ -52,16 +52,24 @@ static int describe(lua_State *L)
 }
 
 /* Puts text in place of the value on top. Never raises an error, but for the
- * memory of a short string. */
+ * memory of a short string. What a __tostring does may be stopped. */
 static const char *message_of_top(lua_State *L)
 {
     const char *type = luaL_typename(L, -1);
+    int is_string = lua_isstring(L, -1);
     lua_pushcfunction(L, describe);
     lua_insert(L, -2);
+    if (!is_string)
+        repl_interrupts_stop(L);
     if (lua_pcall(L, 1, 1, 0) != LUA_OK || !lua_isstring(L, -1)) {
         lua_pop(L, 1);
-        lua_pushfstring(L, "(error object is a %s value)", type);
+        if (repl_interrupted())
+            lua_pushliteral(L, "interrupted");
+        else
+            lua_pushfstring(L, "(error object is a %s value)", type);
     }
+    if (!is_string)
+        repl_interrupts_stop(NULL);
     return lua_tostring(L, -1);
 }
 

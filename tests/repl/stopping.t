@@ -29,6 +29,12 @@ my @cases = (
     ['lua', '', 'while true do end'],
     ['pcall', '', 'while true do pcall(function() while true do end end) end'],
     ['coroutine', '', 'coroutine.wrap(function() while true do end end)()'],
+    ['handler', 'function loop() while true do end end', 'while true do xpcall(loop, loop) end'],
+    ['failing handler', 'function loop() while true do pcall(loop) end end', 'xpcall(error, loop)'],
+    ['coroutine that is closed', 't = setmetatable({}, {__close = function() while true do end end}); '
+     . 'c = coroutine.create(function() local x <close> = t; coroutine.yield() end); coroutine.resume(c)',
+     'coroutine.close(c)'],
+    ['error that is shown', 't = setmetatable({}, {__tostring = function() while true do end end})', 'error(t)'],
     ['product', 'A = rand(6000, 6000)', 'C = A * A'],
     ['product of doubles', 'A = rand(4500, 4500, {dtype="f64"})', 'C = A * A'],
     ['thin product', 'A = rand(9000000, 3)', 'while true do C = A * A["1:3,:"].T end'],
