@@ -121,17 +121,28 @@ int lumat_raise_incomplete(lua_State *L)
 
 static lua_CFunction xpcall; /* Lua's own */
 
-/* May a handler of xpcall's run when an error is raised in L? */
-static int has_handler(lua_State *L)
+/* Is the frame that of an xpcall whose handler, its second argument, is no C
+ * function, such as debug.traceback is? */
+static int has_handler(lua_State *L, lua_Debug *ar)
 {
-    lua_Debug ar;
     int found = 0;
-    for (int level = 0; !found && lua_getstack(L, level, &ar); level++) {
-        lua_getinfo(L, "f", &ar);
-        found = xpcall && lua_tocfunction(L, -1) == xpcall;
+    lua_getinfo(L, "f", ar);
+    if (lua_tocfunction(L, -1) == xpcall && lua_getlocal(L, ar, 2)) {
+        found = !lua_iscfunction(L, -1);
         lua_pop(L, 1);
     }
+    lua_pop(L, 1);
     return found;
+}
+
+/* May such a handler run when an error is raised in L? */
+static int may_be_handled(lua_State *L)
+{
+    lua_Debug ar;
+    for (int level = 0; xpcall && lua_getstack(L, level, &ar); level++)
+        if (has_handler(L, &ar))
+            return 1;
+    return 0;
 }
 
 /* Raises the string on top. Lua calls a handler with its hooks off, so that one
@@ -139,7 +150,7 @@ static int has_handler(lua_State *L)
  * is that of memory: lumat_explain_stopped says what it was. */
 static void raise_past_handlers(lua_State *L)
 {
-    if (has_handler(L))
+    if (may_be_handled(L))
         lua_pushliteral(L, "not enough memory");
     lua_error(L);
 }
