@@ -195,25 +195,29 @@ static int is_mine(const worker *w, const char *name)
     return mine;
 }
 
-/* worker:take(name): true; false when somebody has it; nil and why not. What
- * link says may be wrong over NFS, where an answer can be lost. */
-static int take(lua_State *L)
+/* What link says may be wrong over NFS, where an answer can be lost. Returns an
+ * error's number. */
+static int take_name(worker *w, const char *name)
 {
     char path[PATH_MAX];
-    worker *w = check_worker(L);
-    const char *name = check_name(L, 2);
     claim_path(w, name, path);
     int error = link(w->path, path) != 0 ? errno : 0;
-    if (error && is_mine(w, name))
-        error = 0;
+    if (error && !is_mine(w, name))
+        return error;
+    snprintf(w->held, sizeof w->held, "%s", name);
+    lumat_blame(w->fd, 1);
+    return 0;
+}
+
+/* worker:take(name): true; false when somebody has it; nil and why not. */
+static int take(lua_State *L)
+{
+    worker *w = check_worker(L);
+    int error = take_name(w, check_name(L, 2));
     if (error && error != EEXIST) {
         lua_pushnil(L);
         lua_pushstring(L, strerror(error));
         return 2;
-    }
-    if (!error) {
-        snprintf(w->held, sizeof w->held, "%s", name);
-        lumat_blame(w->fd, 1);
     }
     lua_pushboolean(L, !error);
     return 1;
@@ -239,6 +243,53 @@ static int drop(lua_State *L)
     worker *w = check_worker(L);
     drop_name(w, check_name(L, 2));
     return 0;
+}
+
+/* The claim of the same key with that number. */
+static void numbered(const worker *w, long number, char out[NAME + 1])
+{
+    int key = (int)strcspn(w->held, ".");
+    snprintf(out, NAME + 1, "%.*s.%ld", key, w->held, number);
+}
+
+static long held_number(const worker *w)
+{
+    return strtol(w->held + strcspn(w->held, ".") + 1, NULL, 10);
+}
+
+/* Takes the claim that is held away, after the lower numbers of its key. */
+static void release_held(worker *w)
+{
+    char name[NAME + 1];
+    long most = held_number(w);
+    for (long n = 1; n <= most; n++) {
+        numbered(w, n, name);
+        drop_name(w, name);
+    }
+}
+
+/* worker:release(): the claim that was taken last is no more. */
+static int release(lua_State *L)
+{
+    worker *w = check_worker(L);
+    if (w->held[0])
+        release_held(w);
+    return 0;
+}
+
+/* A unit that was stopped in its midst: no Lua runs that would let go of it. It
+ * is still this worker's if the next number can be had; see claiming.lua. */
+static void let_go(worker *w)
+{
+    char own[NAME + 1], next[NAME + 1];
+    numbered(w, held_number(w), own);
+    numbered(w, held_number(w) + 1, next);
+    if (take_name(w, next) != 0)
+        return;
+    if (is_mine(w, own))
+        release_held(w);
+    else
+        drop_name(w, next);
 }
 
 /* worker:has(name): is the claim still its own? */
@@ -270,7 +321,7 @@ static int close_worker(lua_State *L)
     if (w->fd < 0)
         return 0;
     if (w->held[0])
-        drop_name(w, w->held);
+        let_go(w);
     stop_beating(w);
     unlink(w->path);
     lumat_end_words(w->fd);
@@ -324,9 +375,9 @@ static const luaL_Reg functions[] = {
     {"join", join}, {"look", look}, {"forget", forget}, {NULL, NULL}};
 
 static const luaL_Reg methods[] = {
-    {"take", take},          {"drop", drop},        {"has", has},
-    {"limit", limit},        {"close", end_worker}, {"__gc", end_worker},
-    {"__close", end_worker}, {NULL, NULL}};
+    {"take", take},       {"drop", drop},          {"has", has},
+    {"release", release}, {"limit", limit},        {"close", end_worker},
+    {"__gc", end_worker}, {"__close", end_worker}, {NULL, NULL}};
 
 void lumat_add_claims(lua_State *L)
 {

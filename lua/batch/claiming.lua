@@ -120,10 +120,7 @@ end
 -- Of a claim that was lost, nothing is taken away: its numbers are the lower
 -- ones of somebody's who does that.
 function claim:drop()
-    if self.is_lost or not go_on(self) then return end
-    for n = 1, self.number do
-        self.worker:drop(format("%s.%d", self.key, n))
-    end
+    if not self.is_lost and go_on(self) then self.worker:release() end
 end
 claim.__close = claim.drop
 
