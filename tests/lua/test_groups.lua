@@ -368,6 +368,49 @@ function TestMore:test_a_list_of_points()
     end) end, "point 2 has the parameters kind, the first one n")
 end
 
+TestClaims = {}
+
+-- Two workers in a folder of claims, and what is in it beside them.
+local function two_workers()
+    local dir = new_dir()
+    lu.assertTrue(os.execute("mkdir -p '" .. dir .. "'"))
+    local function claims()
+        local names = {}
+        for name in pairs(journal.list(dir)) do
+            if not name:find("^w%-") then names[#names + 1] = name end
+        end
+        table.sort(names)
+        return table.concat(names, " ")
+    end
+    return journal.join(dir, "w-1", "one", 30),
+        journal.join(dir, "w-2", "two", 30), claims
+end
+
+-- As when Ctrl-C stops all Lua: closing is all that is done.
+function TestClaims:test_a_worker_that_ends_lets_go_of_every_number()
+    local one, two, claims = two_workers()
+    for i = 1, 12 do
+        lu.assertTrue(one:take("00000000000000aa." .. i))
+    end
+    lu.assertFalse(two:take("00000000000000aa.12"))
+    one:close()
+    lu.assertEquals(claims(), "")
+    two:close()
+end
+
+function TestClaims:test_what_another_took_over_stays()
+    local one, two, claims = two_workers()
+    lu.assertTrue(one:take("00000000000000aa.1"))
+    lu.assertTrue(one:take("00000000000000aa.2"))
+    lu.assertTrue(two:take("00000000000000aa.3"))
+    one:close()
+    lu.assertEquals(claims(), "00000000000000aa.1 00000000000000aa.2 " ..
+        "00000000000000aa.3")
+    two:release()
+    lu.assertEquals(claims(), "")
+    two:close()
+end
+
 local code = lu.LuaUnit.run("-o", "tap")
 os.execute("rm -rf '" .. root .. "'")
 os.exit(code)
