@@ -1,5 +1,6 @@
 /* Last words: a worker that faults, or calls exit, says so in its file. */
 #include "journal.h"
+#include "lumat.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,6 +17,7 @@ static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 enum { FAULTS = sizeof faults / sizeof *faults };
 static struct sigaction former[FAULTS];
 static char other_stack[65536];
+static void (*clean_up)(void);
 
 void lumat_leave_word(const char *word)
 {
@@ -23,14 +25,12 @@ void lumat_leave_word(const char *word)
         return; /* nothing else can be done */
 }
 
-static void unwatch_faults(void)
+void lumat_at_fault(void (*function)(void))
 {
-    for (int i = 0; i < FAULTS; i++)
-        sigaction(faults[i], &former[i], NULL);
+    clean_up = function;
 }
 
-/* Once; then what the signal does otherwise, also one that was sent: at a
- * prompt the terminal is put in order. */
+/* Once; then what the signal does otherwise, also one that was sent. */
 static void on_fault(int number)
 {
     int saved = errno;
@@ -38,7 +38,8 @@ static void on_fault(int number)
     word[12] = (char)('0' + number / 10);
     word[13] = (char)('0' + number % 10);
     lumat_leave_word(word);
-    unwatch_faults();
+    if (clean_up)
+        clean_up();
     errno = saved;
     raise(number);
 }
@@ -61,6 +62,12 @@ static void watch_faults(void)
     if (!registered)
         atexit(on_exit_called);
     registered = 1;
+}
+
+static void unwatch_faults(void)
+{
+    for (int i = 0; i < FAULTS; i++)
+        sigaction(faults[i], &former[i], NULL);
 }
 
 void lumat_begin_words(int fd)

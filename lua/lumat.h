@@ -73,6 +73,9 @@ typedef struct lumat_typing {
     void (*lend)(void), (*take_back)(void);
 } lumat_typing;
 void lumat_set_typing(const lumat_typing *ways);
+/* What the signal handler that is there for faults while an experiment runs is
+ * to call before the program dies. */
+void lumat_at_fault(void (*function)(void));
 /* Whether what was printed by entries left text in the terminal's row; from
  * now on it has not. */
 int lumat_take_open_row(void);

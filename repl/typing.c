@@ -188,6 +188,7 @@ void repl_typing_open(void)
     typing.owner = getpid();
     typing.terminal = repl_terminal_file();
     catch_signals();
+    lumat_at_fault(show);
     atexit(on_exit_called);
     lumat_set_typing(&ways);
 }

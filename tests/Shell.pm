@@ -25,7 +25,7 @@ sub open_shell
 {
     my ($name, $shell) = @_;
     my $variables = "TERM=screen-256color LANG=C.UTF-8 HOME=$dir LUMAT_NO_CUDA=1"
-        . " LUMAT_SUGGESTIONS=off PS1='sh: ' lumat=$lumat";
+        . " LUMAT_SUGGESTIONS=off ASAN_OPTIONS=handle_segv=0 PS1='sh: ' lumat=$lumat";
     tmux('-f', '/dev/null', 'new-session', '-d', '-s', $name, '-x', 80, '-y', 24,
          "cd $dir; env -i $variables PATH=\$PATH " . ($shell // 'sh -i'));
     tmux('set-option', '-g', 'status', 'off');
