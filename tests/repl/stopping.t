@@ -156,7 +156,8 @@ sub stop_script
 {
     my ($code, $place) = @_;
     open my $file, '>', 'f.lua' or die "f.lua: $!\n";
-    print $file "io.write('begun\\n'):flush() $code";
+    $code =~ s/BEGUN/io.write('begun\\n'):flush()/;
+    print $file $code;
     close $file;
     my $script = open2(my $said, my $unused, "exec '$lumat' --device $device f.lua 2>&1");
     <$said>;
@@ -167,8 +168,8 @@ sub stop_script
     is($? >> 8, 130, 'a stopped script ends with 130');
     is($lines[0], "lumat: interrupted at f.lua:$place\n", 'and says where it was');
 }
-stop_script("local i = 0\n\nwhile true do i = i + 1 end\n", 3);
-stop_script("A = rand(3000, 3000)\nwhile true do\n"
+stop_script("local i = 0 BEGUN\n\nwhile true do i = i + 1 end\n", 3);
+stop_script("A = rand(3000, 3000) BEGUN\nwhile true do\n"
             . "  pcall(matmul, A, A, {kernel='reference'})\nend\n", 3) if $device eq 'cpu';
 
 # --- afterwards ----------------------------------------------------------------
