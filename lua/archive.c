@@ -150,10 +150,13 @@ static void check(lua_State *L, const lumat_archive *a, const char *verb,
                                       : strerror(error));
 }
 
-static int begin_progress(const char *verb, const char *path)
+/* With the first part: what ends it, an archive's scope, is there by then. */
+static void begin_progress(lumat_archive *a, const char *verb)
 {
-    const char *slash = strrchr(path, '/');
-    return gpu_begin_work("%s %s", verb, slash != NULL ? slash + 1 : path);
+    const char *slash = strrchr(a->path, '/');
+    if (!a->progress)
+        a->progress =
+            gpu_begin_work("%s %s", verb, slash != NULL ? slash + 1 : a->path);
 }
 
 lumat_archive *lumat_archive_create(lua_State *L, const char *who,
@@ -171,7 +174,6 @@ lumat_archive *lumat_archive_create(lua_State *L, const char *who,
     check(L, a, "write", lumat_atomic_open(&a->file, path));
     a->writes = zipOpen2_64(path, APPEND_STATUS_CREATE, NULL, &calls);
     check(L, a, "write", a->writes != NULL ? 0 : ENOMEM);
-    a->progress = begin_progress("save", path);
     return a;
 }
 
@@ -189,7 +191,6 @@ lumat_archive *lumat_archive_open(lua_State *L, const char *who,
     a->reads = unzOpen64(path);
     if (a->reads == NULL)
         lumat_archive_fail(L, a, "is no archive, or is cut off");
-    a->progress = begin_progress("load", path);
     return a;
 }
 
@@ -207,6 +208,7 @@ void lumat_archive_begin(lua_State *L, lumat_archive *a, const char *part)
      * equal files */
     zip_fileinfo info = {.tmz_date = {.tm_mday = 1, .tm_year = 1980}};
     int is_large = 1; /* may pass 4 GiB */
+    begin_progress(a, "save");
     check_written(L, a,
                   zipOpenNewFileInZip64(a->writes, part, &info, NULL, 0, NULL,
                                         0, NULL, 0, 0, is_large));
@@ -244,6 +246,7 @@ void lumat_archive_commit(lua_State *L, lumat_archive *a)
 uint64_t lumat_archive_find(lua_State *L, lumat_archive *a, const char *part)
 {
     unz_file_info64 info;
+    begin_progress(a, "load");
     if (unzLocateFile(a->reads, part, 1) != UNZ_OK ||
         unzGetCurrentFileInfo64(a->reads, &info, NULL, 0, NULL, 0, NULL, 0) !=
             UNZ_OK ||

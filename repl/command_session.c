@@ -36,10 +36,10 @@ static void print_entry(int number, const char *entry)
 }
 
 /* Where the last `most` entries begin. */
-static int first_of_last(int most)
+static int first_of_last(long most)
 {
     int count = repl_remembered_count();
-    return count > most ? count - most : 0;
+    return count > most ? count - (int)most : 0;
 }
 
 /* A number: that many of the last entries; other text: those that have it. */
@@ -52,7 +52,7 @@ void repl_run_history(repl_session *session, const char *rest)
     const char *entry;
     (void)session;
     if (is_number || rest[0] == '\0')
-        first = first_of_last(is_number ? (int)most : HISTORY_SHOWN);
+        first = first_of_last(is_number ? most : HISTORY_SHOWN);
     for (int i = first; (entry = repl_remembered(i)) != NULL; i++)
         if (is_number || strstr(entry, rest) != NULL)
             print_entry(i + 1, entry);

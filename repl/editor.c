@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { MOST_NAMES = 100 };
@@ -71,30 +72,53 @@ static char *read_text(const char *path)
 }
 
 /* The editor's name may bring arguments of its own, as "code -w" does. */
-static int run_editor(const char *path)
+static pid_t start_editor(const char *path)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
     char command[512];
-    int status = -1;
     pid_t child;
     snprintf(command, sizeof command, "%s \"$1\"", editor());
-    sigaction(SIGINT, &ignore, &interrupt);
-    sigaction(SIGQUIT, &ignore, &quit);
-    repl_lend_typing();
     child = fork();
-    if (child == 0) {
-        signal(SIGINT, SIG_DFL);
-        signal(SIGQUIT, SIG_DFL);
-        execle("/bin/sh", "sh", "-c", command, "sh", path, (char *)NULL,
-               environ);
-        _exit(127);
+    if (child != 0)
+        return child;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    execle("/bin/sh", "sh", "-c", command, "sh", path, (char *)NULL, environ);
+    _exit(127);
+}
+
+/* Ctrl-C is the editor's meanwhile, and Ctrl-Z stops us at once: Readline would
+ * put that off. */
+static int run_guarded(const char *path)
+{
+    static const int numbers[] = {SIGINT, SIGQUIT, SIGTSTP};
+    struct sigaction action = {.sa_handler = SIG_IGN}, before[3];
+    int status = -1;
+    pid_t child;
+    for (int i = 0; i < 3; i++) {
+        if (numbers[i] == SIGTSTP)
+            action.sa_handler = SIG_DFL;
+        sigaction(numbers[i], &action, &before[i]);
     }
+    child = start_editor(path);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
+    for (int i = 0; i < 3; i++)
+        sigaction(numbers[i], &before[i], NULL);
+    return status;
+}
+
+/* An editor that was killed leaves the terminal as it was before. */
+static int run_editor(const char *path)
+{
+    struct termios modes;
+    int is_known, status;
+    repl_lend_typing();
+    is_known = tcgetattr(STDIN_FILENO, &modes) == 0;
+    status = run_guarded(path);
+    if (is_known)
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &modes);
     repl_take_typing_back();
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGQUIT, &quit, NULL);
-    return child < 0 ? -1 : status;
+    return status;
 }
 
 static char *edit_file(const char *path)

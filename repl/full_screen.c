@@ -50,14 +50,18 @@ static void release_signals(void)
         sigaction(caught[i], &before[i], NULL);
 }
 
-/* Stops as a program does that knows nothing of Ctrl-Z, with the screen given
- * back meanwhile. */
+/* Stops as a program does that knows nothing of Ctrl-Z, and with it whatever
+ * started it and waits; the screen is given back meanwhile. The signal to the
+ * job may reach any thread of ours, and so late: we stop by one of our own. */
 static void suspend(void)
 {
-    struct sigaction plain = {.sa_handler = SIG_DFL}, ours;
+    struct sigaction plain = {.sa_handler = SIG_IGN}, ours;
     suspended = 0;
     endwin();
     sigaction(SIGTSTP, &plain, &ours);
+    kill(0, SIGTSTP);
+    plain.sa_handler = SIG_DFL;
+    sigaction(SIGTSTP, &plain, NULL);
     raise(SIGTSTP);
     sigaction(SIGTSTP, &ours, NULL);
     resized = 1;

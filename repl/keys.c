@@ -5,6 +5,7 @@
 #include "edit.h"
 #include "paste.h"
 #include "recall.h"
+#include "search.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -93,15 +94,23 @@ static const struct twin {
     {rl_get_previous_history, repl_row_up},
     {rl_get_next_history, repl_row_down},
     {rl_bracketed_paste_begin, repl_paste},
+    {rl_noninc_reverse_search, repl_search_older},
+    {rl_noninc_forward_search, repl_search_newer},
+    {rl_noninc_reverse_search_again, repl_search_older_again},
+    {rl_noninc_forward_search_again, repl_search_newer_again},
+    {rl_vi_search, repl_search_as_vi},
+    {rl_vi_search_again, repl_search_as_vi_again},
     {rl_beg_of_line, repl_to_row_start},
     {rl_end_of_line, repl_to_row_end},
     {rl_forward_char, repl_forward_character},
     {rl_forward_word, repl_forward_word},
     {rl_kill_line, repl_kill_row},
     {rl_unix_line_discard, repl_kill_row_back},
+    {rl_history_search_backward, repl_recall_older},
+    {rl_history_search_forward, repl_recall_newer},
 };
 
-enum { FOR_VI = 4, TWINS = sizeof twins / sizeof *twins };
+enum { FOR_VI = 10, TWINS = sizeof twins / sizeof *twins };
 
 static rl_command_func_t *ours(rl_command_func_t *run, int count)
 {

@@ -68,8 +68,9 @@ static void act_on_signals(void)
 }
 
 /* Waits for a key or a signal. Signals are held back while Readline's mark of
- * one is looked at: none can come between the look and the wait. */
-static void wait_for_input(int file)
+ * one is looked at: none can come between the look and the wait. Returns
+ * whether there is something to read. */
+static int wait_for_input(int file)
 {
     static const int watched[] = {SIGINT, SIGTSTP, SIGWINCH, SIGTERM, SIGHUP};
     struct pollfd input = {.fd = file, .events = POLLIN};
@@ -79,9 +80,11 @@ static void wait_for_input(int file)
         sigaddset(&set, watched[i]);
     sigprocmask(SIG_BLOCK, &set, &old);
     if (!rl_pending_signal() && !repl_interrupted() && !resized)
-        ppoll(&input, 1, NULL, &old);
+        if (ppoll(&input, 1, NULL, &old) < 0)
+            input.revents = 0;
     sigprocmask(SIG_SETMASK, &old, NULL);
     act_on_signals();
+    return input.revents != 0;
 }
 
 /* --- keys ----------------------------------------------------------------- */
@@ -104,12 +107,14 @@ void repl_read_ahead(int on)
 static int get_key(FILE *stream)
 {
     while (ahead.next >= ahead.count) {
-        wait_for_input(fileno(stream));
+        int is_ready = wait_for_input(fileno(stream));
         if (repl_interrupted()) {
             if (typed == NULL)
                 typed = strdup(rl_line_buffer);
             return READERR;
         }
+        if (!is_ready)
+            continue;
         ahead.next = 0;
         ahead.count = read(fileno(stream), ahead.bytes, (size_t)ahead.most);
         if (ahead.count == 0 ||
@@ -140,9 +145,25 @@ static FILE *prompt_stream(void)
     return elsewhere ? stderr : stdout;
 }
 
+static sigset_t unheld; /* the signals that were let through before */
+
+/* Readline prepares the terminal for a line, and only then catches what would
+ * stop or end the program: until it does they wait, or the terminal would stay
+ * as it is for the line. */
+static void hold_signals(void)
+{
+    static const int held[] = {SIGTSTP, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        sigaddset(&set, held[i]);
+    sigprocmask(SIG_BLOCK, &set, &unheld);
+}
+
 /* Once Readline has prepared the terminal for a line. */
 static int begin_line(void)
 {
+    sigprocmask(SIG_SETMASK, &unheld, NULL);
     repl_keys_begin();
     repl_paint_clear_echo();
     if (repl_take_queued())
@@ -167,9 +188,10 @@ static void prefer(void)
     rl_change_environment = 0;
 }
 
+/* With SA_RESTART: output that waits for the terminal goes on. */
 static void watch_size(void)
 {
-    struct sigaction action = {.sa_handler = on_resize};
+    struct sigaction action = {.sa_handler = on_resize, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGWINCH, &action, NULL);
 }
@@ -210,6 +232,7 @@ static char *edit_line(const char *prompt, repl_line_end *end)
     repl_recall_begin();
     repl_typing_end();
     repl_paint_begin();
+    hold_signals();
     line = readline(prompt);
     repl_typing_begin();
     *end = line != NULL ? REPL_LINE_READ : REPL_LINE_END;

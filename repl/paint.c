@@ -18,7 +18,7 @@
 #include <string.h>
 #include <readline/readline.h>
 
-enum { MOST_SHOWN = 65536 };
+enum { MOST_SHOWN = 65536, MOST_PROMPT_ROWS = 200 };
 
 static int has_rows;    /* rows can be drawn at all */
 static int has_colours; /* and painted */
@@ -78,9 +78,19 @@ static int is_input_waiting(void)
     return !is_final && poll(&input, 1, 0) == 1;
 }
 
+/* What is looked for is part of the prompt, and Readline 8.2 writes beyond its
+ * room for a prompt of 256 rows. A byte takes two columns at most. */
+static int is_prompt_too_long(void)
+{
+    int rows, columns;
+    rl_get_screen_size(&rows, &columns);
+    return columns < 1 ||
+           2 * strlen(rl_display_prompt) / (size_t)columns > MOST_PROMPT_ROWS;
+}
+
 static void redisplay(void)
 {
-    if (has_left)
+    if (has_left || is_prompt_too_long())
         return;
     if (!has_rows) {
         rl_redisplay();

@@ -14,9 +14,11 @@
 #include "screen.h"
 #include "watch_screen.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { DROPPED = -1 };
@@ -194,6 +196,23 @@ static int step(lua_State *L)
     return 0;
 }
 
+/* Whether nobody gets what is printed. What a signal kept from a terminal, or
+ * from a pipe that somebody reads, does not say so. */
+static int is_output_lost(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    struct stat status;
+    if (!ferror(stdout))
+        return 0;
+    if (!isatty(STDOUT_FILENO) &&
+        (fstat(STDOUT_FILENO, &status) != 0 || !S_ISFIFO(status.st_mode)))
+        return 1;
+    if (poll(&output, 1, 0) < 0 || (output.revents & (POLLERR | POLLHUP)) != 0)
+        return 1;
+    clearerr(stdout);
+    return 0;
+}
+
 void repl_loop(lua_State *L)
 {
     repl_session session = {.L = L};
@@ -203,7 +222,7 @@ void repl_loop(lua_State *L)
     repl_line_open(L);
     if (isatty(STDIN_FILENO))
         repl_history_open();
-    while (!session.quit && !ferror(stdout)) {
+    while (!session.quit && !is_output_lost()) {
         lua_pushcfunction(L, step);
         lua_pushlightuserdata(L, &session);
         if (lua_pcall(L, 1, 0, 0) != LUA_OK)

@@ -5,8 +5,10 @@ use warnings;
 use Cwd qw(abs_path);
 use Exporter qw(import);
 use File::Temp qw(tempdir);
+use IO::Handle;
+use IPC::Open2 qw(open2);
 
-our @EXPORT = qw($lumat new_folder write_file read_file run_shell quote tmux use_tmux);
+our @EXPORT = qw($lumat new_folder write_file read_file run_shell quote tmux use_tmux tmux_client);
 our $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
 my ($socket, $servers);    # of tmux's server, and how many there were
 die "no program '" . ($ENV{LUMAT} || 'build/lumat') . "'\n" unless $lumat && -x $lumat;
@@ -60,6 +62,27 @@ sub tmux
     close $pipe or die "tmux @_ failed\n";
     chomp @lines;
     return @lines;
+}
+
+# A client of tmux's that is there for many commands, which takes less time than
+# one for each: a function that sends it a line and returns what is answered.
+sub tmux_client
+{
+    my $pid = open2(my $out, my $in, 'tmux', '-u', '-L', $socket, '-C', 'attach', '-f', 'no-output,ignore-size', @_);
+    binmode $out, ':utf8';
+    my $answer = sub {
+        my @lines;
+        while (defined(my $line = <$out>)) {
+            chomp $line;
+            next if $line =~ /^%begin / && (@lines = (), 1);
+            return @lines if $line =~ /^%end /;
+            die "tmux: @lines\n" if $line =~ /^%error /;
+            push @lines, $line;
+        }
+        die "tmux left\n";
+    };
+    $answer->();
+    return sub { print $in shift, "\n"; $in->flush; return $answer->() };
 }
 
 # From now on tmux's server is a new one.

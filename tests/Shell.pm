@@ -7,7 +7,7 @@ use Lumat;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(use_shells open_shell screen type shows start signal_lumat $patience);
+our @EXPORT = qw(use_shells open_shell screen type shows start find_lumat signal_lumat comes_true $patience);
 our $patience = $ENV{LUMAT_PATIENCE} || 20;
 my $dir;    # the shells' home
 
@@ -76,15 +76,31 @@ sub start
     shows($name, qr/^lumat>$/m);
 }
 
+# Its process and the letter of the state it is in.
+sub find_lumat
+{
+    my ($shell) = tmux('display-message', '-p', '-t', shift, '#{pane_pid}');
+    for my $file (glob '/proc/[0-9]*/stat') {
+        open my $in, '<', $file or next;
+        my ($pid, $state, $parent) = (<$in> // '') =~ /^(\d+) \(lumat.*\) (\S) (\d+)/ or next;
+        return ($pid, $state) if $parent == $shell;
+    }
+    return (0, '');
+}
+
 sub signal_lumat
 {
     my ($number, $name) = @_;
-    my ($shell) = tmux('display-message', '-p', '-t', $name, '#{pane_pid}');
-    for my $file (glob '/proc/[0-9]*/stat') {
-        open my $in, '<', $file or next;
-        my ($pid, $parent) = <$in> =~ /^(\d+) \(lumat.*\) \S (\d+)/ or next;
-        kill $number, $pid if $parent == $shell;
-    }
+    my ($pid) = find_lumat($name);
+    kill $number, $pid if $pid;
+}
+
+# Waits until it does.
+sub comes_true
+{
+    my $test = shift;
+    my $end = time + $patience;
+    sleep 0.02 until $test->() || time > $end;
 }
 
 1;

@@ -190,7 +190,7 @@ end
 function sources.options(what, options, kinds)
     if options == nil then return {} end
     if type(options) ~= "table" or getmetatable(options) then
-        checks.fail(what, "the options are %s, expected a table",
+        checks.fail(what, "the options are %s, expected a plain table",
             checks.brief(options))
     end
     local names = {}

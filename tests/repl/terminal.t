@@ -9,6 +9,7 @@ use utf8;
 use FindBin;
 use lib "$FindBin::Bin/..";
 use Lumat;
+use POSIX ();
 use Shell;
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -76,6 +77,53 @@ for my $signal ('HUP', 'TERM') {
     start('a');
 }
 
+# The shell that waits for it stops, too.
+type('a', ':quit', '<Enter>');
+shows('a', qr/sh:$/);
+type('a', 'clear; sh -c \'"$lumat" -q --no-init; echo left\'', '<Enter>');
+shows('a', qr/^lumat>$/m);
+type('a', ':view rand(50, 50)', '<Enter>');
+shows('a', qr/^ +1 .*\[1, 1\]/s);
+type('a', '<C-z>');
+ok(shows('a', qr/Stopped.*\nsh:$/s), 'Ctrl-Z stops the job that the viewer is in');
+type('a', 'fg', '<Enter>');
+shows('a', qr/^ +1 .*\[1, 1\]/s);
+type('a', 'q:quit', '<Enter>');
+ok(shows('a', qr/^left\nsh:$/m), 'which goes on');
+
+# An editor that stops its job, as vi does at Ctrl-Z, and one that is killed.
+write_file("$dir/editor", "#!/bin/sh\nkill -TSTP 0\necho 'y = 2' >\"\$1\"\nstty raw -echo\n");
+chmod 0755, "$dir/editor";
+for my $keys ([':edit x', '<Enter>'], ['x = 3', '<C-x>', '<C-e>']) {
+    type('a', 'clear; EDITOR=./editor $lumat -q --no-init', '<Enter>');
+    shows('a', qr/^lumat>$/m);
+    type('a', 'x = 1', '<Enter>', @$keys);
+    ok(shows('a', qr/Stopped.*\nsh:$/s), "$keys->[0]: the editor's Ctrl-Z stops it");
+    type('a', 'fg', '<Enter>');
+    ok(shows('a', qr/lumat> y = 2$/), 'and what was edited comes back');
+    type('a', '<Enter>', ':quit', '<Enter>');
+    shows('a', qr/\ny = 2\nlumat> :quit\nsh:$/);
+    type('a', 'clear; stty -a | grep -c " icanon.* echo "', '<Enter>');
+    ok(shows('a', qr/^1\nsh:$/m), 'the terminal is as it was');
+}
+
+# Output that waits for the terminal goes on after a signal.
+start('a');
+type('a', 'repeat until io.open("go"); for i = 1, 20000 do print(i) end print("through")', '<Enter>');
+my ($tty) = tmux('display-message', '-p', '-t', 'a', '#{pane_tty}');
+open my $terminal, '<', $tty or die "$tty: $!\n";
+my $modes = POSIX::Termios->new;
+comes_true(sub { $modes->getattr(fileno $terminal); $modes->getlflag & POSIX::ICANON });
+type('a', '<C-s>');
+write_file("$dir/go", '');
+comes_true(sub { (find_lumat('a'))[1] eq 'S' });
+signal_lumat('WINCH', 'a') for 1 .. 3;
+type('a', '<C-q>');
+ok(shows('a', qr/\n20000\nthrough\nlumat>$/), 'a new size while output is held up loses nothing');
+type('a', ':quit', '<Enter>');
+shows('a', qr/sh:$/);
+start('a');
+
 # A terminal that is closed sends its signal to the shell alone.
 open_shell('closed');
 start('closed');
@@ -129,6 +177,18 @@ for my $plain ('NO_COLOR=1 $lumat', '$lumat --color=never') {
     type('a', '<C-u>', ':quit', '<Enter>');
     shows('a', qr/sh:$/);
 }
+
+# Readline's own prompt of a search has room for so much.
+start('a');
+write_file("$dir/big", 'y' x 30_000);
+type('a', '<C-r>');
+shows('a', qr/reverse-i-search/);
+tmux('load-buffer', "$dir/big");
+tmux('paste-buffer', '-p', '-t', 'a');
+type('a', '<C-g>', 'print(6 * 7)', '<Enter>');
+ok(shows('a', qr/lumat> print\(6 \* 7\)\n42\nlumat>$/), 'a long text pasted into a search');
+type('a', ':quit', '<Enter>');
+shows('a', qr/sh:$/);
 
 # --- a megabyte in one line ----------------------------------------------------
 
