@@ -168,6 +168,7 @@ type('a', '<C-a>', '<C-k>', ':who x');
 shows('a', qr/^lumat> :who x$/);
 is(colours_of(), 'BBBBBBB' . 'BBBB..', 'a command that is known stands out');
 type('a', '<C-u>', ':quit', '<Enter>');
+shows('a', qr/sh:$/);
 for my $plain ('NO_COLOR=1 $lumat', '$lumat --color=never') {
     type('a', "clear; $plain -q --no-init", '<Enter>');
     shows('a', qr/^lumat>$/m);
