@@ -23,6 +23,7 @@ enum { CAUGHT = sizeof caught / sizeof caught[0] };
 
 static struct sigaction before[CAUGHT];
 static volatile sig_atomic_t resized, suspended, ending;
+static int has_changed; /* the size, since the screen was opened */
 
 static void note_signal(int number)
 {
@@ -134,11 +135,14 @@ static SCREEN *open_screen(FILE *output, FILE *input)
     return screen;
 }
 
-static void close_screen(SCREEN *screen)
+/* With another size the terminal may put the cursor back amid old lines. */
+static void close_screen(SCREEN *screen, FILE *output)
 {
     curs_set(1);
     endwin();
     delscreen(screen);
+    if (has_changed)
+        fputs("\r\033[J", output);
 }
 
 /* The screen itself. What the function raises leaves the terminal in order. */
@@ -149,9 +153,10 @@ static int call_on_screen(lua_State *L, int nargs)
     FILE *input = terminal_stream(STDIN_FILENO, "r");
     SCREEN *screen = open_screen(output, input);
     int status = LUA_ERRRUN;
+    has_changed = 0;
     if (screen != NULL) {
         status = lua_pcall(L, nargs, 0, 0);
-        close_screen(screen);
+        close_screen(screen, output);
     } else
         lua_pushliteral(L, "the terminal cannot be used");
     set_curterm(others);
@@ -200,6 +205,7 @@ static void follow_size(void)
 {
     struct winsize size;
     resized = 0;
+    has_changed = 1;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
         size.ws_col > 0)
         resizeterm(size.ws_row, size.ws_col);

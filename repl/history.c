@@ -276,7 +276,7 @@ void repl_history_add(const char *entry)
         return;
     if (last == NULL || strcmp(last, entry) != 0)
         repl_remember(entry);
-    else if (last_saved != NULL && strcmp(last_saved, entry) == 0)
+    if (last_saved != NULL && strcmp(last_saved, entry) == 0)
         return;
     free(last_saved);
     last_saved = strdup(entry);

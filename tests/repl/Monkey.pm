@@ -112,12 +112,12 @@ sub screen_copy
     return join '', map { 'lumat> ' . entry() . "\n" . pick('', "1\n", "error: x\n", "for \xe2\x80\xa6> end\n") } 1 .. 1 + rand 4;
 }
 
+# But for ESC: what is wrong with it goes to the terminal as it is.
 sub noise
 {
-    return join '', map { chr rand 256 } 1 .. 1 + rand 200;
+    return join '', grep { $_ ne "\e" } map { chr rand 256 } 1 .. 1 + rand 200;
 }
 
-# The one thing that noise must not have in it is the paste's end.
 sub pasted
 {
     my $kind = rand;

@@ -234,14 +234,15 @@ sub history_fault
     my $entry = shift;
     my $now = read_file($file);
     my @entries = map { s/^#\d+\n//r } split /^(?=#\d)/m, substr $now, length $kept;
-    return 'the history lost what it had' if substr($now, 0, length $kept) ne $kept;
+    my $lost = substr($now, 0, length $kept) ne $kept;
+    $kept = $now;
+    return 'the history lost what it had' if $lost;
     return 'the history has a zero' if $now =~ /\0/;
     return 'the history has an empty entry' if grep { !/[^ \t\n]/ } @entries;
     return "the history does not end in $entry" if $entries[-1] ne "$entry\n";
     for (1 .. $#entries) {
         return "the history repeats $entries[$_]" if $entries[$_] eq $entries[$_ - 1];
     }
-    $kept = $now;
     return undef;
 }
 
