@@ -118,10 +118,11 @@ void lumat_open_cost(lua_State *L)
         {"kernel_for", kernel_for}, {"phantom", push_phantom},
         {"upvalue", get_upvalue},   {"set_upvalue", set_upvalue},
         {"is_c", is_c_function},    {NULL, NULL}};
-    luaL_newlib(L, own);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, "lumat.private");
+    luaL_setfuncs(L, own, 0);
     push_ops(L);
     lua_setfield(L, -2, "ops");
     push_reductions(L);
     lua_setfield(L, -2, "reductions");
-    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.private");
+    lua_pop(L, 1);
 }

@@ -261,6 +261,13 @@ lumat_completion lumat_complete(lua_State *L, const char *line, size_t point,
                                 lumat_wanted wanted, lumat_name_fn *each,
                                 void *data);
 
+/* --- warnings ------------------------------------------------------------- */
+
+/* What is given each warning that is not silenced, one or more lines; NULL:
+ * they go to standard error as they are. It must raise nothing. */
+typedef void lumat_warning_fn(const char *message);
+void lumat_set_warnings(lumat_warning_fn *print);
+
 /* --- watching ------------------------------------------------------------- */
 
 /* Between the two, draw gets a picture of what watch(A) named, about 8 times a

@@ -16,6 +16,7 @@
 #include "trace.h"
 #include "transcript.h"
 #include "records.h"
+#include "warning.h"
 
 #include "lualib.h"
 #include <stdio.h>
@@ -244,6 +245,7 @@ static int open_all(lua_State *L)
     const lumat_options *o = lua_touserdata(L, 1);
     luaL_openlibs(L);
     lumat_open_input(L);
+    lumat_open_warnings(L);
     lua_pushinteger(L, GPU_F32);
     lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
     lumat_open_library(L);

@@ -213,6 +213,7 @@ static int run_program(program *p)
 {
     lua_State *L = lumat_open(&p->options.language);
     repl_show_progress();
+    lumat_set_warnings(repl_warn);
     if (L == NULL) {
         repl_complain("not enough memory");
         return OUT_OF_MEMORY;

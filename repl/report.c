@@ -30,15 +30,33 @@ void repl_note(const char *message)
     fflush(stderr);
 }
 
+static int is_at_prompt(void)
+{
+    return label[0] == 'e';
+}
+
+/* A message behind a word that has a colour at the prompt. */
+static void print_labelled(const char *colour, const char *word,
+                           const char *message)
+{
+    int coloured = is_at_prompt() && repl_colour(STDERR_FILENO);
+    repl_end_output();
+    fprintf(stderr, "%s%s%s %s\n", coloured ? colour : "", word,
+            coloured ? "\033[0m" : "", message);
+    fflush(stderr);
+}
+
+void repl_warn(const char *message)
+{
+    print_labelled("\033[1;33m",
+                   is_at_prompt() ? "warning:" : "lumat: warning:", message);
+}
+
 void repl_complain(const char *message)
 {
-    int red = label[0] == 'e' && repl_colour(STDERR_FILENO);
     complaints++;
-    repl_end_output();
     repl_clear_interrupt();
-    fprintf(stderr, "%s%s%s %s\n", red ? "\033[1;31m" : "", label,
-            red ? "\033[0m" : "", message);
-    fflush(stderr);
+    print_labelled("\033[1;31m", label, message);
 }
 
 /* The error value as a string; its __tostring may raise another error. */

@@ -14,6 +14,9 @@ void repl_complain(const char *message);
 /* The same for what is no error: "note: …". */
 void repl_note(const char *message);
 
+/* The same for a warning of the language's: "warning: …". */
+void repl_warn(const char *message);
+
 /* How many errors were printed so far. */
 unsigned repl_complaint_count(void);
 

@@ -1,0 +1,19 @@
+/* Warnings: what is no error, and yet what the user should know of his result.
+ * They go through Lua's own `warn`, so that warn("@off") silences them all. */
+#ifndef LUMAT_WARNING_H
+#define LUMAT_WARNING_H
+
+#include "lua.h"
+
+/* Warns "place: operation: …" of the user's line that is running; once for an
+ * operation and a line, at the prompt once in each entry. Raises nothing but
+ * for memory; the stack is as before. */
+void lumat_warn(lua_State *L, const char *operation, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Are they on? For what costs something to find out. */
+int lumat_warns(void);
+
+void lumat_open_warnings(lua_State *L);
+
+#endif
