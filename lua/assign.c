@@ -103,7 +103,8 @@ static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
 
 int lumat_newindex(lua_State *L)
 {
-    lumat_part part[2] = {{{0, 1, 1}, 1}, {{0, 1, 0}, 0}};
+    lumat_part part[2] = {{.slice = {0, 1, 1}, .is_index = 1},
+                          {.slice = {0, 1, 0}}};
     gpu_matrix *m = lumat_check_indexed(L, "assignment"), *mask;
     part[1].slice.count = m->cols;
     switch (lua_type(L, 2)) {

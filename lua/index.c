@@ -2,6 +2,7 @@
 #include "index.h"
 #include "hints.h"
 #include "strict.h"
+#include "warning.h"
 
 #include <string.h>
 
@@ -57,15 +58,50 @@ static int wrong_count(lua_State *L, const gpu_matrix *m, int given)
                        given == 1 ? "index" : "indices", m->ndim);
 }
 
+/* What a range written in the order of other languages is told, once: of one
+ * that takes a place or none, where theirs would take more. */
+static const char *taken(const lumat_part *part)
+{
+    return part->slice.count == 0 ? "none" : "1 place";
+}
+
+static void warn_of_range(lua_State *L, const lua_Integer bound[3],
+                          const lumat_part *part)
+{
+    lumat_warn(L, "index",
+               "ranges are {first, last, step}: {%lld, %lld, %lld} takes %s, "
+               "{%lld, %lld, %lld} takes %lld",
+               (long long)bound[0], (long long)bound[1], (long long)bound[2],
+               taken(part), (long long)bound[0], (long long)bound[2],
+               (long long)bound[1], (long long)part->swapped);
+}
+
+/* text: "a:b:c" of that part, up to its end or a comma. */
+static void warn_of_slice(lua_State *L, const char *text,
+                          const lumat_part *part)
+{
+    text += strspn(text, " \t");
+    const char *end = text + strcspn(text, ",");
+    const char *middle = strchr(text, ':') + 1;
+    const char *last = strchr(middle, ':') + 1;
+    lumat_warn(L, "index",
+               "slices are first:last:step: \"%.*s\" takes %s, "
+               "\"%.*s%.*s:%.*s\" takes %lld",
+               (int)(end - text), text, taken(part), (int)(middle - text), text,
+               (int)(end - last), last, (int)(last - 1 - middle), middle,
+               (long long)part->swapped);
+}
+
 /* One entry of A[{…}]: i, {}, {a, b} or {a, b, step}. */
 static void table_part(lua_State *L, const gpu_matrix *m, int axis,
                        lumat_part *out)
 {
     int64_t size = axis == 1 ? m->rows : m->cols;
-    *out = (lumat_part){{0, 1, size}, 0};
+    *out = (lumat_part){.slice = {0, 1, size}};
     if (lua_type(L, -1) != LUA_TTABLE) {
-        *out = (lumat_part){
-            {lumat_check_place(L, m, lua_gettop(L), axis), 1, 1}, 1};
+        out->slice =
+            (gpu_slice){lumat_check_place(L, m, lua_gettop(L), axis), 1, 1};
+        out->is_index = 1;
         return;
     }
     lua_Integer bound[3] = {1, size, 1};
@@ -85,9 +121,11 @@ static void table_part(lua_State *L, const gpu_matrix *m, int axis,
         lua_pop(L, 1);
     }
     char error[128];
-    if (!lumat_slice_range(bound[0], bound[1], bound[2], size, &out->slice,
-                           error, sizeof error))
+    if (!lumat_slice_range(bound[0], bound[1], bound[2], size, out, error,
+                           sizeof error))
         lumat_raise(L, "index: %s", error);
+    if (n == 3 && out->swapped)
+        warn_of_range(L, bound, out);
 }
 
 void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
@@ -96,7 +134,7 @@ void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
     int n = (int)lua_rawlen(L, key);
     if (n < 1 || n > m->ndim)
         wrong_count(L, m, n);
-    out[1] = (lumat_part){{0, 1, m->cols}, 0};
+    out[1] = (lumat_part){.slice = {0, 1, m->cols}};
     for (int k = 0; k < n; k++) {
         lua_rawgeti(L, key, k + 1);
         table_part(L, m, k + 1, &out[k]);
@@ -112,8 +150,13 @@ void lumat_string_parts(lua_State *L, const gpu_matrix *m, int key,
     char error[128];
     key = lua_absindex(L, key);
     if (lumat_slice_parse(text, length, m->ndim, m->rows, m->cols, out, error,
-                          sizeof error))
+                          sizeof error)) {
+        if (out[0].swapped)
+            warn_of_slice(L, text, &out[0]);
+        if (out[1].swapped)
+            warn_of_slice(L, strchr(text, ',') + 1, &out[1]);
         return;
+    }
     const char *name = lumat_name_of(L, 1, "A");
     const char *brief = lumat_push_brief(L, key);
     lumat_push_shape(L, m);

@@ -82,11 +82,34 @@ static int make_range(parser *s, int64_t first, int64_t last, int64_t step,
     return 1;
 }
 
+/* How many places first:step:last has that was written first:last:step, by
+ * the habit of other languages: those have no negative places there, and who
+ * counts down from a number, by a last place of -1, counts down to 1. */
+static int64_t count_swapped(const parser *s, int64_t first, int64_t step,
+                             int64_t last, int from_end)
+{
+    if (first < 1 || last < 1 || first > s->size || last > s->size ||
+        step == 0 || step < -s->size || (step < 0 && last > 1 && !from_end))
+        return 0;
+    int64_t gap = step > 0 ? last - first : first - last;
+    return gap < 0 ? 0 : gap / (step > 0 ? step : -step) + 1;
+}
+
+static void note_swapped(lumat_part *part, int64_t count)
+{
+    part->swapped =
+        part->slice.count <= 1 && count >= part->slice.count + 2 ? count : 0;
+}
+
 int lumat_slice_range(int64_t first, int64_t last, int64_t step, int64_t size,
-                      gpu_slice *out, char *error, size_t error_size)
+                      lumat_part *out, char *error, size_t error_size)
 {
     parser s = {NULL, NULL, size, error, error_size};
-    return is_sliceable(&s) && make_range(&s, first, last, step, out);
+    *out = (lumat_part){.is_index = 0};
+    if (!is_sliceable(&s) || !make_range(&s, first, last, step, &out->slice))
+        return 0;
+    note_swapped(out, count_swapped(&s, first, last, step, 0));
+    return 1;
 }
 
 static void skip_blanks(parser *s)
@@ -136,10 +159,15 @@ static int read_end(parser *s, int64_t *out)
     return 1;
 }
 
-static int read_index(parser *s, int64_t *out)
+static int is_end(parser *s)
 {
     skip_blanks(s);
-    if (s->end - s->p >= 3 && memcmp(s->p, "end", 3) == 0)
+    return s->end - s->p >= 3 && memcmp(s->p, "end", 3) == 0;
+}
+
+static int read_index(parser *s, int64_t *out)
+{
+    if (is_end(s))
         return read_end(s, out);
     int minus = at(s, '-');
     if (minus)
@@ -157,6 +185,9 @@ static int read_step(parser *s, int64_t *out)
     int minus = at(s, '-');
     if (minus)
         s->p++;
+    if (is_end(s))
+        return fail(s, "a step is a whole number, not 'end': slices are "
+                       "first:last:step");
     if (s->p == s->end || *s->p < '0' || *s->p > '9')
         return fail(s, "a step is a whole number, not '%.*s'",
                     (int)(s->end - s->p < 20 ? s->end - s->p : 20), s->p);
@@ -173,37 +204,52 @@ static int ends_part(parser *s)
     return s->p == s->end || *s->p == ',' || *s->p == ':';
 }
 
-static int read_part(parser *s, lumat_part *out)
+/* Behind the first ":" of a range: last, or last:step. */
+static int read_range(parser *s, int has_first, int64_t first, int from_end,
+                      lumat_part *out)
 {
-    if (!is_sliceable(s))
-        return 0;
-    int64_t first = 0, last = 0, step = 1;
-    int has_first = !ends_part(s), has_last = 0;
-    if (has_first && !read_index(s, &first))
-        return 0;
-    if (!at(s, ':')) {
-        out->is_index = has_first;
-        if (!has_first)
-            return make_range(s, 1, s->size, 1, &out->slice);
-        int64_t place = lumat_place(first, s->size);
-        out->slice = (gpu_slice){place, 1, 1};
-        return place >= 0 ? 1 : outside(s, first);
-    }
-    s->p++;
-    has_last = !ends_part(s);
+    int64_t last = 0, step = 1;
+    int has_last = !ends_part(s), is_number = has_last && !is_end(s);
     if (has_last && !read_index(s, &last))
         return 0;
-    if (at(s, ':')) {
+    int has_step = at(s, ':');
+    if (has_step) {
         s->p++;
         if (!read_step(s, &step))
             return 0;
     }
-    out->is_index = 0;
+    int64_t swapped = has_first && is_number && has_step
+                          ? count_swapped(s, first, last, step, from_end)
+                          : 0;
     if (!has_first)
         first = step > 0 ? 1 : s->size;
     if (!has_last)
         last = step > 0 ? s->size : 1;
-    return make_range(s, first, last, step, &out->slice);
+    if (!make_range(s, first, last, step, &out->slice))
+        return 0;
+    note_swapped(out, swapped);
+    return 1;
+}
+
+static int read_part(parser *s, lumat_part *out)
+{
+    if (!is_sliceable(s))
+        return 0;
+    int64_t first = 0;
+    int has_first = !ends_part(s), from_end = is_end(s);
+    *out = (lumat_part){.is_index = 0};
+    if (has_first && !read_index(s, &first))
+        return 0;
+    if (at(s, ':')) {
+        s->p++;
+        return read_range(s, has_first, first, from_end, out);
+    }
+    if (!has_first)
+        return make_range(s, 1, s->size, 1, &out->slice);
+    int64_t place = lumat_place(first, s->size);
+    out->slice = (gpu_slice){place, 1, 1};
+    out->is_index = 1;
+    return place >= 0 ? 1 : outside(s, first);
 }
 
 int lumat_slice_parse(const char *text, size_t length, int ndim, int64_t rows,
@@ -211,7 +257,7 @@ int lumat_slice_parse(const char *text, size_t length, int ndim, int64_t rows,
                       size_t error_size)
 {
     parser s = {text, text + length, rows, error, error_size};
-    out[1] = (lumat_part){{0, 1, cols}, 0};
+    out[1] = (lumat_part){.slice = {0, 1, cols}};
     if (!read_part(&s, &out[0]))
         return 0;
     if (at(&s, ',')) {

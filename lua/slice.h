@@ -12,6 +12,8 @@
 typedef struct lumat_part {
     gpu_slice slice;
     int is_index;
+    int64_t swapped; /* of three numbers that take one place or none: how many
+                        first:step:last would take, if two more; else 0 */
 } lumat_part;
 
 /* 0-based place of a 1-based or negative index, or -1 when it is outside. */
@@ -20,7 +22,7 @@ int64_t lumat_place(int64_t index, int64_t size);
 /* first..last (inclusive, as 1-based or negative indices) by step. Returns 1,
  * or 0 with a message in error. An empty range is legal. */
 int lumat_slice_range(int64_t first, int64_t last, int64_t step, int64_t size,
-                      gpu_slice *out, char *error, size_t error_size);
+                      lumat_part *out, char *error, size_t error_size);
 
 /* Parses "part" (a vector, ndim 1) or "part, part" (ndim 2; a missing second
  * part is everything). A part is empty or ":" (all), an index, first:last, or

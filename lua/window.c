@@ -210,7 +210,7 @@ void lumat_window_need(lua_State *L, lumat_window *w, lumat_area area)
 int lumat_window_place(const lumat_window *w, const char *text,
                        int64_t place[2], char *error, size_t size)
 {
-    lumat_part part[2] = {{{0, 1, 1}, 0}, {{0, 1, 1}, 0}};
+    lumat_part part[2] = {{.slice = {0, 1, 1}}, {.slice = {0, 1, 1}}};
     size_t length = strlen(text);
     int across = w->rows == 1 && !strchr(text, ',');
     int ok = lumat_slice_parse(text, length, across ? 1 : 2,

@@ -140,12 +140,15 @@ topics.indexing = {title = "Indexing", see = "take put where ?operators ?propert
         {"A[{{1, 2}, {}}]  A[{{}, 2}]", "rows 1 to 2; column 2; {} is all"},
         {"A[{{1, 2, 1}, 1}]", "first, last, step"},
         {'A["1:2, end"]  A["::-1, :"]', "the same as text: first:last or " ..
-            "first:step:last; also end-1"},
+            "first:last:step; also end-1"},
         {'A["2, :"] = 0  A[{{}, 1}] = v', "blocks are assigned as well"},
         {"A[A:gt(2)]  A[A:gt(2)] = 0", "the elements a mask chooses, as a vector; assigned"},
         {"take(v, vec{2, 1})", "elements by a vector of indices"},
         {"for i, row in A:eachrow() do end", "all rows; also eachcol"},
-    }}
+    },
+    "The step comes last, as in Lua's for: v[\"9:1:-2\"] is every second " ..
+    "element from the ninth down. Where first:step:last, the order of other " ..
+    "languages, would have taken more, a warning says so."}
 
 topics.properties = {title = "Properties of a matrix", see = "who ?indexing", {code = true,
     {"A.rows  A.cols  #A", "sizes; a vector has its length as rows"},

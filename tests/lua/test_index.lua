@@ -412,6 +412,106 @@ function TestErrors:test_a_call_is_no_place_to_assign()
     lu.assertStrContains(message, "syntax error")
 end
 
+-- --- the order of a slice ---------------------------------------------------
+
+TestOrder = {}
+
+-- How many places first, last, step takes of n, by Lua's own for.
+local function taken(first, last, step, n)
+    local count = 0
+    first = first == "end" and n or first < 0 and n + 1 + first or first
+    last = last < 0 and n + 1 + last or last
+    for _ = first, last, step do count = count + 1 end
+    return count
+end
+
+-- Slices of n places that are written first:step:last by habit: they take one
+-- or none, the habit's at least two more, and nothing in them is outside.
+local function is_habit(first, middle, third, n)
+    local from = first == "end" and n or first
+    if middle == 0 or from < 1 or from > n or third < 1 or third > n then
+        return false
+    end
+    if middle < 0 and third ~= 1 and first ~= "end" then return false end
+    local count = taken(first, middle, third, n)
+    return count <= 1 and taken(first, third, middle, n) >= count + 2
+end
+
+-- The lines of the script that a warning names, and all that was warned.
+local function warned_lines(script)
+    local path, lines = t.scratch(".lua"), {}
+    t.write(path, script)
+    local pipe = assert(io.popen(("'%s' --device %s '%s' 2>&1"):format(
+        os.getenv("LUMAT"), t.device, path)))
+    local text = pipe:read("a")
+    lu.assertTrue(pipe:close(), text)
+    os.remove(path)
+    for line in text:gmatch("warning: [^\n]-%.lua:(%d+): index: ") do
+        lines[#lines + 1] = tonumber(line)
+    end
+    return lines, text
+end
+
+function TestOrder:test_exactly_what_the_other_order_would_take_more_of_is_told()
+    local n = 7
+    local script = {"local v = zeros(" .. n .. ") local ok"}
+    local expected = {text = {}, table = {}}
+    local function add(kind, form, ...)
+        script[#script + 1] = ("ok = pcall(function() return %s end)"):format(
+            form:format(...))
+        if is_habit(...) then table.insert(expected[kind], #script) end
+    end
+    for first = -n, n + 1 do
+        for middle = -n, n do
+            for third = -n, n + 2 do
+                add("text", "v['%s:%d:%d']", first, middle, third, n)
+                add("table", "v[{{%s, %d, %d}}]", first, middle, third, n)
+            end
+        end
+    end
+    for middle = -n, n do
+        for third = 1, n do add("text", "v['%s:%d:%d']", "end", middle, third, n) end
+    end
+    local lines = warned_lines(table.concat(script, "\n"))
+    local all = table.move(expected.table, 1, #expected.table,
+        #expected.text + 1, expected.text)
+    table.sort(all)
+    lu.assertIsTrue(#all > 50)
+    lu.assertEquals(lines, all)
+end
+
+function TestOrder:test_what_is_told()
+    local lines, text = warned_lines([[
+local v, A = range(1, 10), zeros(10, 10)
+local x = v["1:2:9"]
+A["end:-1:1, 3"] = 1
+x = A["1:2,  5:1:9"]
+x = A[{{1, 3, 10}, {}}]
+for i = 1, 3 do x = v["2:2:10"] end
+for i = 1, 10 do x = v[("%d:%d:1"):format(i, i)] end
+for i = 1, 10 do x = v[("%d:-1:2"):format(i)] end
+for i = 1, 10 do x = v[("%d:10:%d"):format(i, i)] end
+for n = 1, 5 do x = v["1:" .. n][("1:%d:7"):format(n)] end
+x = v["::9"] x = v["1:0"] x = v["3:2:-9"] x = v[":1:9"]
+warn("@off")
+x = v["1:2:9"]
+]])
+    lu.assertEquals(lines, {2, 3, 4, 5, 6})
+    for _, said in ipairs{
+        'first:last:step: "1:2:9" takes 1 place, "1:9:2" takes 5\n',
+        '"end:-1:1" takes 1 place, "end:1:-1" takes 10\n',
+        '"5:1:9" takes none, "5:9:1" takes 5\n',
+        "{first, last, step}: {1, 3, 10} takes 1 place, {1, 10, 3} takes 4\n"} do
+        lu.assertStrContains(text, said)
+    end
+end
+
+function TestOrder:test_a_step_that_is_end_names_the_order()
+    local v = range(1, 9)
+    raises(function() return v["1:2:end"] end, "'end'", "first:last:step")
+    raises(function() v["1:2: end-1"] = 0 end, "'end'", "first:last:step")
+end
+
 -- The same indexing on both devices, over shapes with odd sizes.
 TestDevices = {}
 
