@@ -188,7 +188,7 @@ static const lumat_function functions[] = {
      "than the screen; with file = \"p.png\" or \"p.svg\", one drawn by "
      "gnuplot. Also :heat A.",
      "heat(mat{{1, 2}, {3, 4}}).high", "4"},
-    {"spy", spy, 0, "spy(A [, {width=, height=, file=}])",
+    {"spy", spy, 1, "spy(A [, {width=, height=, file=}])",
      "A picture of where A is not zero, or where a sparse matrix has entries. "
      "Also :spy A.",
      "spy(eye(3)).filled", "3"},

@@ -233,7 +233,7 @@ static const lumat_function functions[] = {
     {"kernel_list", kernel_list, 0, "kernel_list([device])",
      "The kernels of a device as a table; kernels() shows it.",
      "kernel_list(\"cpu\")[1].operation", "\"dot\""},
-    {"kernel_choice", kernel_choice, 0, "kernel_choice(A, B)",
+    {"kernel_choice", kernel_choice, 1, "kernel_choice(A, B)",
      "The kernel that auto takes for A * B, or for the dot of two vectors.",
      "kernel_choice(ones(2, 2):to(\"cpu\"), ones(2, 2):to(\"cpu\"))",
      "\"openblas\""},

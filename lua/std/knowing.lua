@@ -1,5 +1,6 @@
 -- What tells of what happened: the functions by name, with their help. Their
 -- bodies are loaded when one is called.
+local library, methods = ...
 local checks = require "lumat.checks"
 local require = require
 
@@ -30,6 +31,7 @@ checks.add("made_by", "made_by(A)",
     "none is known.",
     "made_by(eye(2))", "nil",
     later("lineage", "made_by"))
+methods.made_by = library.made_by
 
 checks.add("mem", "mem([\"reset\"])",
     "What holds memory: of each device that is open, bytes of matrices now " ..

@@ -1,5 +1,5 @@
 -- The ladder: its rungs listed, and raced on a product.
-local library = ...
+local library, methods = ...
 local checks, products = require "lumat.checks", require "lumat.products"
 local fail, brief = checks.fail, checks.brief
 local ipairs, pcall, tostring, type = ipairs, pcall, tostring, type
@@ -229,3 +229,5 @@ checks.add("race", "race(A, B [, {seconds=}])",
         end
         return checks.shown(rows, concat(lines, "\n"))
     end)
+
+methods.kernels, methods.race = library.kernels, library.race

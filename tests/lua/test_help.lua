@@ -4,6 +4,7 @@ local lu = require "luaunit"
 local t = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
 
 local registry = debug.getregistry()
+_G.help("settings") -- loads the manual
 local help, library = registry["lumat.help"], require "lumat"
 
 local function names(list)
@@ -40,6 +41,33 @@ end
 function TestComplete:test_every_method_is_a_function_or_its_in_place_form()
     for _, name in ipairs(names(registry["lumat.methods"])) do
         lu.assertNotNil(library[name] or library[name:match("^(.*)_$")], name)
+    end
+end
+
+-- Does a form of the usage have a matrix first? They are called A, B, C, v, x
+-- and y; S is a sparse one, which has methods of its own.
+local function takes_a_matrix(name, usage)
+    if usage:find("A:" .. name .. "(", 1, true) then return true end
+    for first in usage:gmatch("%f[%w_]" .. name .. "%(%[?(%a)[%s,%])]") do
+        if first:find("[ABCvxy]") then return true end
+    end
+    return usage:find(name .. "(i, j, v", 1, true) ~= nil
+end
+
+function TestComplete:test_what_takes_a_matrix_first_is_a_method_and_nothing_else()
+    for _, name in ipairs(names(help)) do
+        lu.assertEquals(registry["lumat.methods"][name] ~= nil,
+            takes_a_matrix(name, help[name].usage), name)
+    end
+    for _, method in ipairs{"full", "f32", "f64", "to", "free"} do
+        lu.assertEquals(type(sparse(eye(2))[method]), "function")
+    end
+    local said = "Every function that takes a matrix first is also a method"
+    local text = registry["lumat.manual"].whole("text",
+        {width = 80, height = 24, ascii = false})
+    local readme = t.content((arg[0]:match("^.*/") or "./") .. "../../README.md")
+    for _, all in ipairs{text, readme} do
+        lu.assertStrContains((all:gsub("%s+", " ")), said)
     end
 end
 
