@@ -174,6 +174,8 @@ static int set_seed(lua_State *L)
     return 0;
 }
 
+#define BEGINS \
+    "Every session begins at the same seed: seed(os.time()) begins elsewhere."
 #define OPTIONS "Options: dtype (\"f32\", \"f64\", \"bool\"), device"
 
 static const lumat_function functions[] = {
@@ -188,22 +190,24 @@ static const lumat_function functions[] = {
      "logspace(0, 2, 3)", "{1, 10, 100}"},
     {"rand", make_rand, 0, "rand(m, n [, options]) or rand(n)",
      "Uniform random numbers in [0, 1), or low..high. The same seed gives the "
-     "same numbers on every device (Philox4x32-10). Options: seed, low, high, "
-     "dtype, device.",
+     "same numbers on every device (Philox4x32-10). " BEGINS " Options: seed, "
+     "low, high, dtype, device.",
      "rand(3, {seed=1}) == rand(3, {seed=1})", "true"},
     {"randn", make_randn, 0, "randn(m, n [, options]) or randn(n)",
-     "Normal random numbers. Options: mean, std, seed, dtype, device.",
+     "Normal random numbers. " BEGINS
+     " Options: mean, std, seed, dtype, device.",
      "math.abs(mean(randn(10000, {seed=1}))) < 0.05", "true"},
     {"randint", make_randint, 0, "randint(low, high, m [, n] [, options])",
-     "Random integers from low to high, both included. Options: seed, dtype, "
-     "device.",
+     "Random integers from low to high, both included. " BEGINS " Options: "
+     "seed, dtype, device.",
      "max(randint(1, 6, 1000, {seed=1}))", "6"},
     {"randperm", make_randperm, 0, "randperm(n [, options])",
-     "1 … n in random order. Options: seed, dtype, device.",
+     "1 … n in random order. " BEGINS " Options: seed, dtype, device.",
      "sum(randperm(10))", "55"},
     {"seed", set_seed, 0, "seed(n [, drawn])",
      "Starts the random numbers of rand, randn, randint and randperm anew; "
-     "with a second number, as if so many matrices had been drawn since.",
+     "with a second number, as if so many matrices had been drawn since. "
+     "seed(os.time()) makes each session another.",
      "(function() seed(5) local a = rand(2) seed(5) return a == rand(2) "
      "end)()",
      "true"},

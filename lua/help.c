@@ -130,6 +130,15 @@ static int push_answer(lua_State *L, const char *function, const char *what,
     return found;
 }
 
+const char *lumat_push_instead(lua_State *L, const char *word)
+{
+    if (push_answer(L, "instead", word, 0))
+        return lua_tostring(L, -1);
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    return NULL;
+}
+
 /* Pushes one line on a variable of the user's, or nil. */
 static void push_variable(lua_State *L, const char *name)
 {

@@ -1,6 +1,7 @@
 /* A[…] and A(…) in all their forms: keys as places, and reading. */
 #include "index.h"
 #include "hints.h"
+#include "library.h"
 #include "strict.h"
 #include "warning.h"
 
@@ -62,7 +63,7 @@ static int wrong_count(lua_State *L, const gpu_matrix *m, int given)
  * that takes a place or none, where theirs would take more. */
 static const char *taken(const lumat_part *part)
 {
-    return part->slice.count == 0 ? "none" : "1 place";
+    return part->slice.count == 0 ? "none" : "1";
 }
 
 static void warn_of_range(lua_State *L, const lua_Integer bound[3],
@@ -231,6 +232,9 @@ int lumat_unknown_name(lua_State *L, const char *name)
     if (strlen(name) > 40)
         return lumat_raise(L, "a matrix has no name of %I characters",
                            (LUAI_UACINT)strlen(name));
+    if (lumat_push_instead(L, name))
+        return lumat_raise(L, "a matrix has no '%s': %s", name,
+                           lua_tostring(L, -1));
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.method_names");
     const char *methods = lua_tostring(L, -1);
     lua_pushfstring(L, "%s %s", lumat_property_names, methods ? methods : "");

@@ -26,6 +26,10 @@ lua_State *lumat_running(void);
 /* Is it the name of a command of the terminal? */
 int lumat_is_command(const char *name, size_t length);
 
+/* Pushes and returns how a message goes on about a word of other languages,
+ * "did you mean A.T?" or a sentence; or pushes nil and returns NULL. */
+const char *lumat_push_instead(lua_State *L, const char *word);
+
 /* Precompiled chunks are refused everywhere. */
 void lumat_refuse_bytecode(lua_State *L);
 /* The global `load` takes chunks and data files. */

@@ -5,53 +5,10 @@
 #include "lumat.h"
 #include "strict.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-/* What other languages call it. */
-static const char *const habits[][2] = {
-    {"disp", "print"},
-    {"printf", "print"},
-    {"println", "print"},
-    {"size", "A.shape"},
-    {"length", "#A"},
-    {"len", "#A"},
-    {"numel", "A.size"},
-    {"identity", "eye"},
-    {"inverse", "inv"},
-    {"transpose", "A.T"},
-    {"array", "mat"},
-    {"matrix", "mat"},
-    {"vector", "vec"},
-    {"arange", "range"},
-    {"fill", "full"},
-    {"average", "mean"},
-    {"read", "load"},
-    {"write", "save"},
-    {"pi", "math.pi"},
-    {"inf", "math.huge"},
-    {"infinity", "math.huge"},
-    {"nan", "0/0"},
-    {"include", "require"},
-    {"import", "require"},
-    {"man", "help"},
-    {"doc", "help"},
-    {"ls", ":who"},
-    {"dir", ":who"},
-    {"whos", ":who"},
-    {"clc", "Ctrl-L"},
-    {"cls", "Ctrl-L"},
-    {"clear", "x = nil, or Ctrl-L for the screen"},
-    {"exit", "os.exit, or :quit at the prompt"}};
-
-const char *lumat_habit(const char *name)
-{
-    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
-        if (strcasecmp(habits[i][0], name) == 0)
-            return habits[i][1];
-    return NULL;
-}
 
 /* Counts the names in the table on top, or adds them to the array. */
 static int list_names(lua_State *L, const char **names)
@@ -123,41 +80,61 @@ static const char *push_cased(lua_State *L, const char *word, const char *list)
     return NULL;
 }
 
-/* Two letters are no misspelling, nor is a word without one in common. */
-static const char *push_near(lua_State *L, const char *name)
+/* Pushes the name that has a value and differs in letters, or nil. Two letters
+ * are no misspelling, nor is a word without one in common. */
+static const char *push_nearest(lua_State *L, const char *name,
+                                const char *names)
 {
-    int top = lua_gettop(L);
-    const char *near = lumat_habit(name), *names;
-    if (near) {
-        lua_pushstring(L, near);
-        return lua_tostring(L, -1);
-    }
-    names = push_variables(L, name[0]);
-    near = push_cased(L, name, names);
-    if (!near && strlen(name) > 2 && strlen(name) <= 40)
+    const char *near = NULL;
+    if (strlen(name) > 2 && strlen(name) <= 40)
         near = lumat_nearest(L, name, names);
-    if (near && !strpbrk(name, near) && strcasecmp(name, near) != 0)
+    if (near && !strpbrk(name, near))
         near = NULL;
-    if (near)
-        lua_replace(L, top + 1);
-    else
-        lua_pushnil(L), lua_replace(L, top + 1);
-    lua_settop(L, top + 1);
+    if (!near)
+        lua_pushnil(L);
     return near;
 }
 
-const char *lumat_push_meant(lua_State *L, const char *name, int is_entry)
+static int begin_alike(const char *a, const char *b)
 {
+    return tolower((unsigned char)*a) == tolower((unsigned char)*b);
+}
+
+/* Names before words of other languages before names that are spelt alike. */
+static const char *push_meant(lua_State *L, const char *name, int is_entry,
+                              int *is_likely)
+{
+    const char *names, *meant;
+    *is_likely = 1;
     if (is_entry && lumat_is_command(name, strlen(name)))
-        return lua_pushfstring(L, ":%s", name);
-    return push_near(L, name);
+        return lua_pushfstring(L, "did you mean :%s?", name);
+    names = push_variables(L, name[0]);
+    if ((meant = push_cased(L, name, names)))
+        return lua_pushfstring(L, "did you mean %s?", meant);
+    if ((meant = lumat_push_instead(L, name)))
+        return meant;
+    if (!(meant = push_nearest(L, name, names)))
+        return NULL;
+    *is_likely = begin_alike(name, meant);
+    return lua_pushfstring(L, "did you mean %s?", meant);
+}
+
+const char *lumat_push_meant(lua_State *L, const char *name, int is_entry,
+                             int *is_likely)
+{
+    int top = lua_gettop(L), likely;
+    const char *meant =
+        push_meant(L, name, is_entry, is_likely ? is_likely : &likely);
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return meant;
 }
 
 void lumat_push_undefined(lua_State *L, const char *name, int is_entry)
 {
-    const char *near = lumat_push_meant(L, name, is_entry);
-    if (near)
-        lua_pushfstring(L, "'%s' is not defined: did you mean %s?", name, near);
+    const char *meant = lumat_push_meant(L, name, is_entry, NULL);
+    if (meant)
+        lua_pushfstring(L, "'%s' is not defined: %s", name, meant);
     else
         lua_pushfstring(L, "'%s' is not defined", name);
     lua_remove(L, -2);
@@ -217,7 +194,7 @@ void lumat_explain_nil(lua_State *L, int is_entry)
     if (lua_type(L, top) != LUA_TSTRING)
         return;
     const char *message = lua_tostring(L, top);
-    const char *start = find_nil_global(L, message), *name, *near;
+    const char *start = find_nil_global(L, message), *name, *meant;
     if (!start || is_global(L, name = lua_tostring(L, -1))) {
         lua_settop(L, top);
         return;
@@ -226,8 +203,8 @@ void lumat_explain_nil(lua_State *L, int is_entry)
         lua_pushlstring(L, message, (size_t)(start - message));
         lumat_push_undefined(L, name, 1);
         lua_concat(L, 2);
-    } else if ((near = lumat_push_meant(L, name, 0))) {
-        lua_pushfstring(L, "%s: did you mean %s?", message, near);
+    } else if ((meant = lumat_push_meant(L, name, 0, NULL))) {
+        lua_pushfstring(L, "%s: %s", message, meant);
     } else {
         lua_pushvalue(L, top);
     }

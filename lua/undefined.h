@@ -29,11 +29,10 @@ int lumat_has_value(lua_State *L, const char *name, size_t length);
  * of his own; --strict does not count. */
 int lumat_are_globals_plain(lua_State *L);
 
-/* What is written here for what other languages call so, or NULL. */
-const char *lumat_habit(const char *name);
-
-/* Pushes and returns what may have been meant, a variable's name or in an
- * entry a command; or pushes nil and returns NULL. */
-const char *lumat_push_meant(lua_State *L, const char *name, int is_entry);
+/* Pushes and returns how a message goes on about a name without a value: "did
+ * you mean sum?" (in an entry a command, too), or a sentence; or pushes nil
+ * and returns NULL. *is_likely, unless NULL: is it more than a resemblance? */
+const char *lumat_push_meant(lua_State *L, const char *name, int is_entry,
+                             int *is_likely);
 
 #endif

@@ -7,7 +7,6 @@
 #include "undefined.h"
 
 #include "lauxlib.h"
-#include <ctype.h>
 #include <string.h>
 
 enum { MOST_NOTES = 3 };
@@ -145,25 +144,19 @@ void lumat_find_unset(lua_State *L, const char *text, size_t length)
 
 /* --- telling -------------------------------------------------------------- */
 
-/* A misspelling keeps the first letter as a rule; where nil was no error
- * others are not worth a word. */
-static int is_likely(const char *name, const char *near)
-{
-    return lumat_habit(name) || near[0] == ':' ||
-           tolower((unsigned char)name[0]) == tolower((unsigned char)near[0]);
-}
-
-/* Pushes what there is to say, or returns NULL. */
+/* Pushes what there is to say, or returns NULL. A misspelling keeps the first
+ * letter as a rule; where nil was no error others are not worth a word. */
 static const char *push_note(lua_State *L, const char *name, int got_nil)
 {
-    const char *near = lumat_push_meant(L, name, 1);
+    int is_likely;
+    const char *meant = lumat_push_meant(L, name, 1, &is_likely);
     if (lumat_has_value(L, name, strlen(name)))
         return lumat_is_command(name, strlen(name))
                    ? lua_pushfstring(L, "%s is a function; :%s is the command",
                                      name, name)
                    : NULL;
-    if (near && (got_nil || is_likely(name, near)))
-        return lua_pushfstring(L, "%s is nil; did you mean %s?", name, near);
+    if (meant && (got_nil || is_likely))
+        return lua_pushfstring(L, "%s is nil; %s", name, meant);
     return got_nil ? lua_pushfstring(L, "%s is nil: nothing has set it", name)
                    : NULL;
 }

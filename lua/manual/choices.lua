@@ -19,6 +19,8 @@ local meaning = {
     delimiter = 'the character between cells; "," and a tab by the file\'s name',
 }
 
+manual.common_options = meaning
+
 -- Those that mean something else for one function.
 local special = {
     load = {

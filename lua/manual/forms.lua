@@ -19,7 +19,7 @@ local exit_codes = {
     {"130", "interrupted"}}
 
 local order = {"scripts", "experiments", "results", "startup", "keys", "operators", "indexing",
-               "properties", "printing", "devices", "memory", "errors", "lua"}
+               "random", "properties", "printing", "devices", "memory", "errors", "lua"}
 
 -- Functions that are in no chapter.
 local function others(seen)

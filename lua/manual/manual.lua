@@ -6,27 +6,6 @@ local concat, sort = table.concat, table.sort
 local find, match, gsub, sub = string.find, string.match, string.gsub, string.sub
 local format, gmatch, rep = string.format, string.gmatch, string.rep
 
--- What other languages call it, beside names that differ by a letter or two.
-manual.habits = {
-    size = "properties", shape = "properties",
-    length = "properties", numel = "properties", identity = "eye",
-    inverse = "inv", transpose = "t", array = "mat", matrix = "mat",
-    vector = "vec", arange = "range", fill = "full", average = "mean",
-    benchmark = "bench", sweep = "experiment",
-    random = "rand", concat = "hcat", stack = "vcat",
-    read = "load", write = "save", slice = "indexing", mask = "indexing",
-    gpu = "devices", cpu = "devices", cuda = "devices", history = "keys",
-    ["local"] = "lua", ["function"] = "lua", ["for"] = "lua", ["if"] = "lua",
-    ["while"] = "lua", ["end"] = "lua", ["nil"] = "lua", ["ans"] = "printing",
-    ["*"] = "operators", ["/"] = "operators", ["+"] = "operators",
-    ["-"] = "operators", ["%"] = "operators", ["^"] = "operators",
-    ["//"] = "operators", [".."] = "operators", ["=="] = "operators",
-    ["#"] = "operators", ["&"] = "operators", ["|"] = "operators",
-    ["~"] = "operators", ["~="] = "operators", ["<"] = "operators",
-    [">"] = "operators", ["="] = "printing", [";"] = "printing",
-    ["[]"] = "indexing", ["["] = "indexing", ["?"] = "first",
-}
-
 -- --- a function -----------------------------------------------------------
 
 local function command_named(name)
@@ -270,6 +249,31 @@ local function told(text, style)
     return manual.text(lines, style)
 end
 
+-- "matmul ?indexing :who", as they are asked for.
+local function as_asked(pages)
+    local names = {}
+    for i, page in ipairs(pages) do
+        names[i] = (manual.help[page] or sub(page, 1, 1) == ":") and page or "?" .. page
+    end
+    return concat(names, " ")
+end
+
+-- On a word of other languages: what to write and the page it leads to; or
+-- the sentence it has, and what there is.
+local function explain_word(word, style)
+    local row = manual.word(word)
+    if not row then return nil end
+    local page, said, lines = row.pages[1], manual.said(row), {}
+    if page == "first" then return first_page(style) end
+    if said then manual.paragraph(lines, word .. ": " .. said, style.width, 0) end
+    if row.says and page then
+        manual.rows(lines, {{"see also", as_asked(row.pages)}}, style.width, 2)
+    end
+    local text = not row.says and explain(page, style)
+    return (said and manual.text(lines, style) or "") ..
+        (said and text and "\n" or "") .. (text or "")
+end
+
 -- The help on a topic, and whether there is any. value: one line on the
 -- user's variable of that name.
 function manual.explain(topic, style, value)
@@ -296,8 +300,7 @@ function manual.explain(topic, style, value)
         return told(topic .. " is of Lua's own library: " ..
             "www.lua.org/manual/5.4 describes it, ?lua has the gist", style), true
     end
-    local habit = manual.habits[name]
-    if habit == "first" then return first_page(style), true end
-    text = habit and explain(habit, style)
+    local last = match(name, "%.([%a_][%w_]*)$") -- np.where
+    text = explain_word(name, style) or last and explain(last, style)
     return text or told(unknown(topic), style), text and true or false
 end

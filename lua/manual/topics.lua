@@ -150,6 +150,23 @@ topics.indexing = {title = "Indexing", see = "take put where ?operators ?propert
     "element from the ninth down. Where first:step:last, the order of other " ..
     "languages, would have taken more, a warning says so."}
 
+topics.random = {title = "Random numbers", see = "rand randn randint randperm seed",
+    "Every session and every script begins at the same seed, so that it gives " ..
+    "the same numbers when it is run again, on a GPU as on the CPU (normal ones " ..
+    "but for their last digits). For others each time: seed(os.time()).",
+    {code = true,
+        {"rand(2, 3)  rand(9, {low = -1, high = 1})", "uniform, in [0, 1) or as told"},
+        {"randn(2, 3)  randn(9, {mean = 5, std = 2})", "normal"},
+        {"randint(1, 6, 10)  randperm(5)", "whole numbers, 1 and 6 among them; 1 to 5 in " ..
+            "random order"},
+        {"take(v, randperm(#v))", "shuffled"},
+        {"seed(7)  seed(os.time())", "the numbers from here on: the same again, or others"},
+        {"rand(3, {seed = 7})", "of a seed of its own; what others get stays as it was"},
+    },
+    "The numbers of a matrix depend on the seed and on how many random matrices " ..
+    "were made since, not on their sizes. math.random is Lua's own: it begins " ..
+    "elsewhere each time."}
+
 topics.properties = {title = "Properties of a matrix", see = "who ?indexing", {code = true,
     {"A.rows  A.cols  #A", "sizes; a vector has its length as rows"},
     {"A.shape  A.ndim  A.size", "{rows, cols}; 2, or 1 for a vector; how many elements"},

@@ -498,10 +498,10 @@ x = v["1:2:9"]
 ]])
     lu.assertEquals(lines, {2, 3, 4, 5, 6})
     for _, said in ipairs{
-        'first:last:step: "1:2:9" takes 1 place, "1:9:2" takes 5\n',
-        '"end:-1:1" takes 1 place, "end:1:-1" takes 10\n',
+        'first:last:step: "1:2:9" takes 1, "1:9:2" takes 5\n',
+        '"end:-1:1" takes 1, "end:1:-1" takes 10\n',
         '"5:1:9" takes none, "5:9:1" takes 5\n',
-        "{first, last, step}: {1, 3, 10} takes 1 place, {1, 10, 3} takes 4\n"} do
+        "{first, last, step}: {1, 3, 10} takes 1, {1, 10, 3} takes 4\n"} do
         lu.assertStrContains(text, said)
     end
 end

@@ -144,11 +144,102 @@ function TestTopics:test_what_they_point_at_is_there()
     end
 end
 
-function TestTopics:test_names_other_languages_have_lead_somewhere()
-    for name, here in pairs(manual.habits) do
-        lu.assertIsTrue(manual.help[here] ~= nil or manual.topics[here] ~= nil,
-            name .. " leads to " .. here)
+-- --- words of other languages ----------------------------------------------
+
+TestWords = {}
+
+local function is_command(name)
+    for _, row in ipairs(manual.commands) do
+        if row[2] and ":" .. row[1] == name then return true end
     end
+end
+
+-- A word that is a function's name by now would never be met.
+function TestWords:test_each_stands_once_and_is_no_name_of_ours()
+    local seen = {}
+    for _, row in ipairs(manual.word_rows) do
+        for word in row[1]:gmatch("[^,%s][^,]*") do
+            lu.assertNil(seen[word], word .. " stands twice")
+            seen[word] = true
+            lu.assertEquals(word, word:lower())
+            lu.assertNil(manual.help[word], word .. " is a function")
+            lu.assertNil(is_command(":" .. word), word .. " is a command")
+            lu.assertIsTrue(word == "first" or manual.topics[word] == nil, word)
+        end
+    end
+end
+
+function TestWords:test_they_lead_to_pages_that_are_there()
+    for word, row in pairs(manual.words) do
+        for _, page in ipairs(row.pages) do
+            lu.assertIsTrue(manual.help[page] ~= nil or manual.topics[page] ~= nil or
+                is_command(page), word .. " leads to " .. page)
+        end
+        lu.assertIsTrue(#row.pages > 0 or row.says ~= nil, word)
+    end
+end
+
+function TestWords:test_what_is_to_be_written_runs()
+    local A = mat({{4, 1}, {2, 3}}, {dtype = "f64"})
+    local count = 0
+    for _, row in ipairs(manual.word_rows) do
+        if row.write and not row.write:find("^:") then
+            local names = setmetatable({A = A:clone(), B = A + 1, n = 3, f = function(x) return x end,
+                v = vec({1, 2, 3}, {dtype = "f64"}), w = vec{4, 5, 6},
+                b = vec({1, 2}, {dtype = "f64"}), print = function() end,
+                view = function() end}, {__index = _G})
+            if row.write:find("bf16") then names.matmul = function() end end -- of GPUs
+            if row[1]:find("broadcast") then names.v = vec{1, 2} end
+            local run = assert(load("return " .. row.write, "=word", "t", names),
+                row.write)
+            local ok, problem = pcall(run)
+            lu.assertIsTrue(ok, row.write .. ": " .. tostring(problem))
+            count = count + 1
+        end
+    end
+    lu.assertIsTrue(count > 80)
+end
+
+-- The first name in an answer of the search.
+local function first_of(text)
+    return text:match("^%s+(%S+)") or text:match("\n  (%S+)")
+end
+
+function TestWords:test_help_and_search_know_each()
+    for word, row in pairs(manual.words) do
+        local page, found = manual.explain(word, style(200))
+        lu.assertIsTrue(found, word)
+        if row.says then lu.assertStrContains((page:gsub("%s+", " ")), row.says) end
+        if word:find("^%a") and #row.pages > 0 and word ~= "first" then
+            local first = first_of(manual.search(word, style(200)))
+            lu.assertEquals(first:gsub("^%?", ""), row.pages[1], word)
+        end
+    end
+end
+
+function TestWords:test_forms_of_a_word()
+    for text, name in pairs{masks = "indexing", Views = "indexing", ["np.linalg.inverse"] = "inv",
+        transposes = "t", ["Find"] = "indexing"} do
+        lu.assertEquals(manual.word(text).pages[1], name, text)
+    end
+    lu.assertStrContains((manual.explain("np.linalg.det", style(80))), "Determinant")
+    lu.assertStrContains((manual.explain("invrese", style(80))), "did you mean inverse?")
+    lu.assertNil(manual.word("qqqqqq"))
+end
+
+-- What a message says of a name that is not there.
+function TestWords:test_messages_use_the_same_table()
+    for word, said in pairs{transpose = "did you mean A.T?", stddev = "did you mean std?",
+        eigenvalues = "there are no eigenvalues yet",
+        argwhere = "there is no find yet; the places a mask of a vector chooses: " ..
+            "range(1, #v)[v:gt(1)]"} do
+        local run = assert(load("return " .. word .. "(1)", "=(load)"))
+        local ok, message = pcall(run)
+        lu.assertFalse(ok)
+        lu.assertStrContains(manual.instead(word), said)
+        t.raises(function() return A[word] end, "a matrix has no '" .. word .. "': " .. said)
+    end
+    lu.assertNil((manual.instead("views")))
 end
 
 -- --- the whole ------------------------------------------------------------
@@ -228,9 +319,9 @@ local function first_found(words)
 end
 
 function TestSearch:test_names_come_before_their_mentions()
-    for words, name in pairs{sum = "sum", cums = "cumsum", determinant = "det",
-        identity = "eye", matmull = "matmul", ["random normal"] = "randn",
-        SOLVE = "solve"} do
+    for words, name in pairs{sum = "sum", cums = "cumsum", ["random normal"] = "randn",
+        matmull = "matmul", SOLVE = "solve", reshape = "reshape", nan = "nan:",
+        ["tic toc"] = "timing"} do
         lu.assertEquals(first_found(words), name, words)
     end
 end
@@ -238,6 +329,21 @@ end
 function TestSearch:test_every_word_has_to_be_found()
     lu.assertStrContains(manual.search("sum qqqqqq", style(80)), "nothing")
     lu.assertStrContains(manual.search("%b [ (", style(80)), "nothing")
+end
+
+-- "nan" is no part of "determinant", nor near to "tan"; a result's shape,
+-- which every function's out has, is no answer to shapes.
+function TestSearch:test_what_is_not_meant_is_not_found()
+    for words, name in pairs{nan = "det", ["nan "] = "tan", reshape = "sqrt"} do
+        local text = manual.search(words, style(80)) .. "\n"
+        lu.assertNil(text:find("\n  " .. name .. " "), words)
+    end
+end
+
+function TestSearch:test_words_that_say_little_are_left_out()
+    local text = manual.search("how do I transpose a matrix?", style(80))
+    lu.assertStrContains(text, "transpose: A.T\n  t ")
+    lu.assertStrContains(manual.search("how", style(80)), "made_by")
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))

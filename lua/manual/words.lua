@@ -1,0 +1,325 @@
+-- What other languages call it, in one table: ?word shows its page, ??word
+-- finds it, and a name without a value is told what to write. A row goes when
+-- a function takes its word.
+--
+-- {words, pages, write =, says =}: the first page answers ?word, the others
+-- come next in a search (names, :commands and topics; nothing if there is
+-- none). write is Lua that runs with A, B (2x2), v, w, b (vectors), f (a
+-- function) and n; says a sentence where that alone would not do.
+local manual = ...
+local gmatch, gsub, ipairs, lower, match = string.gmatch, string.gsub, ipairs,
+    string.lower, string.match
+
+local rows = {
+    -- sizes and types
+    {"size, shape, dim, dims", "properties", write = "A.shape"},
+    {"length, len", "properties", write = "#A"},
+    {"numel, nelements, number of elements", "properties", write = "A.size"},
+    {"ndims, number of dimensions, dimension", "properties", write = "A.ndim"},
+    {"nrow, nrows, rows, number of rows", "properties", write = "A.rows"},
+    {"ncol, ncols, cols, columns, number of columns", "properties", write = "A.cols"},
+    {"isempty", "properties", write = "A.size == 0"},
+    {"dtype, eltype, typeof, class, element type", "properties default_dtype",
+        write = "A.dtype"},
+    {"astype, cast, convert, conversion", "f64 f32 bool default_dtype", write = "A:f64()"},
+    {"double, float64, double precision", "f64 default_dtype", write = "A:f64()"},
+    {"single, float, float32, single precision", "f32 default_dtype", write = "A:f32()"},
+    {"logical, boolean", "bool indexing", write = "bool(A)"},
+    {"int, int8, int16, int32, int64, uint8, integer, integers", "properties idiv floor",
+        says = "elements are f32, f64 or bool, which hold whole numbers exactly up to " ..
+            "2^24 and 2^53"},
+    {"half, float16, fp16, bfloat16, bf16, tf32, tensor cores, tensor core", "matmul kernels",
+        says = "elements are f32, f64 or bool; a product alone can be less precise",
+        write = 'matmul(A, B, {precision = "bf16"})'},
+    {"complex, real, imag, imaginary, conj, conjugate, angle", "",
+        says = "there are no complex numbers yet"},
+    -- making matrices
+    {"identity, identity matrix, unit matrix", "eye"},
+    {"array, matrix, ndarray, tensor, asarray", "mat"},
+    {"vector, list", "vec", write = "vec{1, 2, 3}"},
+    {"fill, constant, repeated", "full"},
+    {"empty, zeros_like, empty_like, similar, undef", "zeros",
+        write = "zeros(A.rows, A.cols, {dtype = A.dtype})"},
+    {"ones_like", "ones", write = "ones(A.rows, A.cols, {dtype = A.dtype})"},
+    {"arange, seq, sequence, iota", "range linspace", write = "range(1, 10)"},
+    {"geomspace", "logspace"},
+    {"meshgrid, ndgrid, mgrid, grid", "fromfn row col",
+        says = "a grid of places is not needed: a row and a column are stretched",
+        write = "v:row() + w:col()"},
+    {"repmat, rep", "tile kron", write = "tile(A, 2, 3)"},
+    {"repelem", "take tile",
+        says = "there is no repelem yet; take gives elements as often as they are named",
+        write = "take(v, vec{1, 1, 2, 2})"},
+    {"hilb, hilbert, vander, toeplitz, hankel, magic", "fromfn",
+        write = "fromfn(n, n, function(i, j) return 1 / (i + j - 1) end)"},
+    {"blkdiag, block_diag", "vcat hcat kron zeros",
+        says = "there is no blkdiag yet; blocks are joined, or written into zeros",
+        write = "vcat(hcat(A, zeros(2, 2)), hcat(zeros(2, 2), B))"},
+    {"diagonal, diagm", "diag"},
+    {"lower triangle, triangular", "tril triu"},
+    {"upper triangle", "triu"},
+    {"csr, csc, coo, triplets, speye, spdiags, sprand, spmv, spmm, sparse matrix", "sparse",
+        write = "sparse(eye(n))"},
+    {"nnz, count_nonzero, countnz, nonzeros, non-zeros", "sum ne inspect sparse",
+        write = "A:ne(0):sum()"},
+    -- random numbers
+    {"random numbers", "random rand randn randint randperm seed"},
+    {"rng, srand, randomseed, set.seed, manual_seed, reproducible", "random seed",
+        write = "seed(1)"},
+    {"uniform, unif, runif", "rand", write = "rand(n)"},
+    {"normal, gaussian, rnorm, normrnd, standard_normal", "randn", write = "randn(n)"},
+    {"randi, randint64, dice", "randint", write = "randint(1, 6, n)"},
+    {"shuffle, permutation, permute, sample, choice", "randperm take randint",
+        write = "take(v, randperm(#v))"},
+    -- shapes
+    {"transpose, transposed, ctranspose, adjoint, permutedims, swapaxes", "t", write = "A.T"},
+    {"concat, concatenate, cat, append, join", "hcat vcat", write = "hcat(A, B)"},
+    {"horzcat, hstack, cbind, column_stack, side by side", "hcat", write = "hcat(A, B)"},
+    {"vertcat, vstack, stack, rbind, row_stack", "vcat", write = "vcat(A, B)"},
+    {"ravel, flat", "flatten"},
+    {"resize", "reshape"},
+    {"squeeze, expand_dims, unsqueeze, newaxis", "row col reshape", write = "v:row()"},
+    {"split, chunk, hsplit, vsplit, mat2cell", "indexing blocks", write = 'A["1:1, :"]'},
+    {"fliplr", "flip", write = "A:flip(2)"},
+    {"flipud", "flip", write = "A:flip(1)"},
+    {"reverse, rev", "flip"},
+    {"rot90, rotate", "flip t", write = "A.T:flip(1)"},
+    {"circshift, roll, shift", "hcat vcat indexing",
+        says = "there is no shift around yet; its parts are joined the other way round",
+        write = 'hcat(v["2:end"], v["1:1"])'},
+    {"copy, deepcopy, dup, duplicate", "clone", write = "A:clone()"},
+    {"tolist, to_list", "totable", write = "A:totable()"},
+    -- indexing
+    {"index, indices, slice, slicing, colon, subscript, submatrix, views, element, " ..
+        "item, column, select rows, row view", "indexing eachrow take flip"},
+    {"end", "indexing lua"},
+    {"mask, masking, filter, subset, boolean indexing, logical indexing", "indexing where " ..
+        "lt any bool", write = "A[A:gt(2)]"},
+    {"find, nonzero, which, findall, flatnonzero, argwhere", "indexing where argmax",
+        says = "there is no find yet; the places a mask of a vector chooses",
+        write = "range(1, #v)[v:gt(1)]"},
+    {"head", "indexing view", write = 'A["1:2"]'},
+    {"tail", "indexing view", write = 'A["-2:-1"]'},
+    {"ifelse, iif, ternary", "where", write = "where(A:gt(2), A, 0)"},
+    {"getindex, at, iloc, loc", "indexing", write = "A(1, 2)"},
+    {"setindex, setitem", "indexing put", write = "put(v, vec{7}, {1})"},
+    {"scatter_add, gather rows", "put take"},
+    -- over everything
+    {"average, avg, arithmetic mean", "mean"},
+    {"stddev, stdev, sd, standard deviation", "std"},
+    {"variance", "var"},
+    {"total, reduce, reduction", "sum"},
+    {"product", "prod matmul"},
+    {"amax, largest", "max maximum", write = "max(A)"},
+    {"amin, smallest", "min minimum", write = "min(A)"},
+    {"rowsum, rowsums", "sum", write = "A:sum(2)"},
+    {"colsum, colsums", "sum", write = "A:sum(1)"},
+    {"rowmeans", "mean", write = "A:mean(2)"},
+    {"colmeans", "mean", write = "A:mean(1)"},
+    {"axis", "sum mean", write = "A:sum(1)"},
+    {"cummax, cummin", "cumsum cumprod max",
+        says = "there is no running maximum yet"},
+    {"diff, differences", "sub indexing",
+        says = "there is no diff yet", write = 'v["2:end"] - v["1:end-1"]'},
+    {"median, quantile, quantiles, percentile, prctile, mode", "sort hist",
+        says = "there is no median yet; of an odd number of elements",
+        write = "sort(v)[(#v + 1) // 2]"},
+    {"cov, covariance, corr, corrcoef, correlation", "mean matmul",
+        says = "there is no cov yet; of the columns of A it is",
+        write = "(A - A:mean(1)).T * (A - A:mean(1)) / (A.rows - 1)"},
+    {"zscore, normalize, standardize", "mean std",
+        write = "(A - A:mean(1)) / A:std(1)"},
+    {"nansum, nanmean, nanmax, nanmin, na.rm, omitnan", "isnan sum",
+        says = "NaN counts; without it", write = "A[~A:isnan()]:sum()"},
+    {"unique, intersect, union, setdiff, ismember, isin, groupby, accumarray, bincount, " ..
+        "histcounts, tabulate", "sort hist eq",
+        says = "there are no sets and groups yet"},
+    {"sortrows", "sort take", says = "there is no sortrows yet; sort sorts each column or row"},
+    {"sorted, ordering, sortperm", "sort"},
+    -- element by element
+    {"elementwise, element-wise, hadamard, times, .*, ./, .^", "operators mul pow map",
+        write = "A % B"},
+    {"power", "pow operators", write = "A:pow(2)"},
+    {"mpower, matrix_power, matrix power", "operators pow", write = "A ^ 2"},
+    {"absolute, fabs, absolute value", "abs"},
+    {"ln, natural logarithm", "log"},
+    {"remainder, rem, fmod", "mod", write = "A % 3"},
+    {"fix", "trunc"},
+    {"ceiling", "ceil"},
+    {"rint, rounding", "round"},
+    {"sgn, signum", "sign"},
+    {"clamp, limit", "clip"},
+    {"arcsin", "asin"},
+    {"arccos", "acos"},
+    {"arctan", "atan"},
+    {"arctan2", "atan2"},
+    {"factorial", "gamma", write = "gamma(A + 1)"},
+    {"pmax", "maximum"},
+    {"pmin", "minimum"},
+    {"sigmoid, logistic", "exp", write = "1 / (1 + exp(-A))"},
+    {"relu", "maximum", write = "maximum(A, 0)"},
+    {"softmax", "exp sum", write = "exp(A) / exp(A):sum(2)"},
+    {"arrayfun, cellfun, apply, sapply, lapply, applymap, vectorize, foreach", "map fromfn eachrow",
+        write = "A:map(f)"},
+    {"bsxfun, broadcast, broadcasting, implicit expansion, stretch", "operators row col",
+        write = "A + v:row()"},
+    {"in place, inplace, in-place", "operators memory", write = "A:add_(B)"},
+    -- comparing
+    {"equal, equals", "eq operators", write = "A:eq(B)"},
+    {"not_equal", "ne", write = "A:ne(B)"},
+    {"less", "lt", write = "A:lt(B)"},
+    {"less_equal", "le", write = "A:le(B)"},
+    {"greater", "gt", write = "A:gt(B)"},
+    {"greater_equal", "ge", write = "A:ge(B)"},
+    {"isequal, array_equal, all.equal", "operators close", write = "A == B"},
+    {"allclose, isclose, isapprox, approx, tolerance", "close", write = "close(A, B)"},
+    {"logical_and, and", "land operators", write = "A:gt(1) & B:gt(2)"},
+    {"logical_or, or", "lor operators", write = "A:gt(1) | B:gt(2)"},
+    {"logical_not, not", "lnot operators", write = "~A:gt(1)"},
+    {"logical_xor, xor", "lxor", write = "A:gt(1) ~ B:gt(2)"},
+    {"nan, na, missing, is.na, isna, isnull, nan values", "isnan inspect printing", write = "0/0"},
+    {"fillna, nan_to_num", "isnan indexing", write = "where(A:isnan(), 0, A)"},
+    {"dropna, rmmissing", "isnan indexing", write = "A[~A:isnan()]"},
+    {"inf, infinity", "isinf lua", write = "math.huge"},
+    -- linear algebra
+    {"mm, gemm, sgemm, dgemm, mtimes, mmul, matrix product, matrix multiplication, " ..
+        "multiply, @", "matmul operators mul", write = "A * B"},
+    {"inner, vdot, ddot, inner product, dot product, scalar product", "dot", write = "dot(v, w)"},
+    {"einsum, tensordot", "matmul dot outer", says = "there is no einsum; products are",
+        write = "A * B"},
+    {"cross, cross product", "outer", says = "there is no cross product yet"},
+    {"inverse", "inv solve", write = "inv(A)"},
+    {"determinant", "det"},
+    {"logdet, slogdet", "det", 
+        says = "there is no logdet yet; det may overflow, in f64 later"},
+    {"mldivide, linsolve, backslash, linear system, linear equations, \\", "solve inv",
+        write = "solve(A, b)"},
+    {"lstsq, lsqr, lm, least squares, regression, pinv", "solve",
+        says = "there are no least squares yet; the normal equations, in f64",
+        write = "solve(A.T * A, A.T * b)"},
+    {"eig, eigen, eigs, eigh, eigvals, eigenvalue, eigenvalues, eigenvectors", "matmul trace det",
+        says = "there are no eigenvalues yet"},
+    {"svd, singular values, svdvals, pca, rank, matrix_rank, null space, orth, cond, " ..
+        "condition number", "norm solve",
+        says = "there are no singular values yet, nor rank and condition number"},
+    {"lu, qr, chol, cholesky, factorization, decomposition, schur, hessenberg", "solve det",
+        says = "factors are not given yet; solve, inv and det use LU inside",
+        write = "solve(A, b)"},
+    {"expm, logm, sqrtm, matrix exponential", "exp operators",
+        says = "there are no matrix functions yet but A ^ n; exp and sqrt go element by element"},
+    {"tr", "trace", write = "trace(A)"},
+    {"vecnorm", "norm"},
+    {"fft, ifft, rfft, convolve, conv, conv2, filter2", "",
+        says = "there are no Fourier transforms and convolutions yet"},
+    {"interp1, interpolate, polyfit, polyval, spline, trapz, integrate, quad, ode45, fzero, " ..
+        "fminsearch, minimize, optimize", "solve sum",
+        says = "there is no fitting, integrating or optimising yet"},
+    -- seeing
+    {"disp, display, printf, println, fprintf, echo", "printing", write = "print(A)"},
+    {"sprintf, num2str, str2num, mat2str", "lua printing", write = 'string.format("%d", n)'},
+    {"format, format long, digits, significant digits, decimals", "settings printing",
+        write = "settings{digits = 5}"},
+    {"color, colors, colours", "settings startup"},
+    {"histogram, distribution", "hist inspect :hist", write = "hist(v)"},
+    {"heatmap, imshow, imagesc, matshow, pcolor, image, surf, contour, colormap",
+        "heat :heat", write = "heat(A)"},
+    {"figure, graph, line plot, scatter, pyplot, plt, matplotlib, ggplot, gnuplot, " ..
+        "savefig, subplot, xlabel", "plot :plot", write = "plot(v)"},
+    {"describe, summary, isdiag, issymmetric", "inspect :inspect", write = "inspect(A)"},
+    {"more, pager", "last view"},
+    {"spreadsheet, browse, openvar", "view :view", write = "view(A)"},
+    -- files
+    {"read, csv, tsv, csvread, read_csv, read.csv, readmatrix, readtable, loadtxt, genfromtxt, " ..
+        "dlmread, fread, import data", "load save", write = "load"},
+    {"write, csvwrite, to_csv, write.csv, writematrix, savetxt, dlmwrite, export", "save load",
+        write = "save"},
+    {"npy", "load save"},
+    {"npz, savez, pickle, workspace, saved session", "save_session load_session :save :load"},
+    {"hdf5, h5, parquet, excel, xlsx, json, matfile, loadmat, savemat, matrix market", "load save",
+        says = "CSV, TSV and NPY files are read and written, sessions as NPZ; nothing else yet"},
+    -- time and the machine
+    {"tic, toc, elapsed, stopwatch, timer, timeit, time.time, perf_counter, cputime, " ..
+        "system.time, how long", "timing :time bench clock timed",
+        write = "timing(f)"},
+    {"benchmark, btime, microbenchmark, speed", "bench :bench timing", write = "bench(f)"},
+    {"profiler, hot spots, flame graph", "profile :prof"},
+    {"gpu, cpu, cuda, nvidia, to device, default device", "devices device :device"},
+    {"gpuarray, cuarray, cupy array", "to devices", write = 'A:to("cpu")'},
+    {"gather", "to totable take", write = 'A:to("cpu")'},
+    {"synchronize, synchronise, cudadevicesynchronize", "sync"},
+    {"vram, ram, free memory, nvidia-smi, gc, garbage collection", "memory mem :mem"},
+    {"flops, bandwidth, roofline, throughput, peak performance", "rate peak cost race"},
+    {"cublas, openblas, blas, lapack, tiling", "kernels :kernel race matmul"},
+    {"freivalds", "checking verify"},
+    -- experiments
+    {"sweep, batch, grid search, parameter study, journal, resume",
+        "experiment experiments results"},
+    -- the session
+    {"whos, ls, dir, variables, workspace variables", "who :who", write = ":who"},
+    {"clear, clearvars, del, delete, rm", "memory free",
+        says = "a variable goes with x = nil, its memory at once with A:free(); Ctrl-L " ..
+            "clears the screen"},
+    {"clc, cls, clear screen", "keys", says = "Ctrl-L clears the screen"},
+    {"exit", "keys", says = ":quit leaves the prompt, os.exit() a script"},
+    {"bye, logout", "keys", write = ":quit"},
+    {"man, doc, docs, documentation, lookfor, apropos", "help", write = "help"},
+    {"shortcut, shortcuts, completion, autocomplete, multiline", "keys :history :keys"},
+    {"ans", "printing last"},
+    {"semicolon, silent, echo results", "printing"},
+    {"source, run script", "scripts", write = "dofile"},
+    {"config, configuration, rc, init, init.lua, environment variables", "startup settings"},
+    {"exception, try, catch, except, error handling", "errors", write = "pcall(f)"},
+    {"throw, raise", "errors", write = "error"},
+    -- the language
+    {"lambda, anonymous function, def, func", "lua", write = "function() end"},
+    {"include, import, using, library", "scripts lua", write = "require"},
+    {"np, numpy, cp, cupy, torch, jnp, jax, pd, pandas, scipy, linalg, tf", "scripts",
+        says = "functions stand without a prefix here", write = "zeros(3)"},
+    {"pi", "lua", write = "math.pi"},
+    {"eps, epsilon, machine epsilon", "nextafter",
+        says = "the spacing at 1 is 2^-23 in f32, 2^-52 in f64"},
+    {"true", "lua", write = "true"},
+    {"false", "lua", write = "false"},
+    {"none, null", "lua", write = "nil"},
+    {"local, function, for, if, while, repeat, until, do, then, elseif, else, return, break, " ..
+        "goto, in, nil, string, table, struct, dict, loop, comment", "lua"},
+    {"*, /, +, -, %, ^, //, .., ==, #, &, |, ~, ~=, <, >, <=, >=", "operators"},
+    {"=, ;", "printing"},
+    {"[], [, (", "indexing"},
+    {"?, first", "first"},
+}
+
+manual.word_rows = rows
+-- word -> {pages = {…}, write =, says =}
+manual.words = {}
+
+for _, row in ipairs(rows) do
+    local entry = {pages = {}, write = row.write, says = row.says}
+    for page in gmatch(row[2], "%S+") do entry.pages[#entry.pages + 1] = page end
+    for word in gmatch(row[1], "[^,%s][^,]*") do manual.words[word] = entry end
+end
+
+-- The row of a word, or of what it is the plural of; "np.where" is where's.
+function manual.word(text)
+    local word, words = lower(text), manual.words
+    local last = match(word, "%.([%a_][%w_]*)$")
+    return words[word] or words[gsub(word, "s$", "")] or words[gsub(word, "es$", "")] or
+        last and words[last]
+end
+
+-- What a row says of its word: a sentence, or what to write.
+local function said(row)
+    if not row.says then return row.write end
+    return row.says .. (row.write and ": " .. row.write or "")
+end
+manual.said = said
+
+-- How a message goes on about a name that is not there and that is a word of
+-- other languages, and whether it does.
+function manual.instead(word)
+    local row = manual.words[lower(word)]
+    if not row then return nil, false end
+    if row.says then return said(row), true end
+    local name = row.write or manual.help[row.pages[1]] and row.pages[1]
+    return name and "did you mean " .. name .. "?", name and true or false
+end
