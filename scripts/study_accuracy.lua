@@ -53,7 +53,8 @@ for i, name in ipairs(names) do
     plots[i] = {x = "k", y = "error", by = "data", log = "xy",
         where = {kernel = name}, title = "largest |e| / (|A||B|), " .. name}
 end
-plots[#plots + 1] = {x = "k", y = "rate", by = "kernel"}
+plots[#plots + 1] = {x = "k", y = "rate", by = "kernel",
+    where = {data = "uniform"}}
 e:report("accuracy.html", {title = "Accuracy of products on " .. where,
     plots = plots})
 print("accuracy.html has it all")

@@ -103,6 +103,7 @@ for _, problem in ipairs{"centrality", "pagerank"} do
 end
 e:report("graph.html", {title = "Power iteration and PageRank",
     plots = {{x = "digits", y = "time", by = {"problem", "storage"}},
-        {x = "digits", y = "steps", by = "problem"},
-        {x = "digits", y = "error", by = "problem", log = "y"}}})
+        {x = "digits", y = "steps", by = "problem", where = {storage = "dense"}},
+        {x = "digits", y = "error", by = "problem", log = "y",
+            where = {storage = "dense"}}}})
 print("graph.html has it all")

@@ -5,8 +5,8 @@ local columns = require "lumat.columns"
 local scales = require "lumat.scales"
 local sources = require "lumat.sources"
 local data = {}
-local ipairs, type = ipairs, type
-local concat, sort = table.concat, table.sort
+local ipairs, next, type = ipairs, next, type
+local concat, remove, sort = table.concat, table.remove, table.sort
 local find, format = string.find, string.format
 local huge, larger, smaller = math.huge, math.max, math.min
 
@@ -77,79 +77,157 @@ local function label_of(row, by)
     return concat(parts, " ")
 end
 
--- Points of one series at one x become their median.
-local function merge_points(points)
-    local merged, i = {}, 1
-    sort(points, function(a, b) return a.x < b.x end)
-    while i <= #points do
-        local j = i
-        while points[j + 1] and points[j + 1].x == points[i].x do j = j + 1 end
-        if i == j then
-            merged[#merged + 1] = points[i]
-        else
-            local values = {}
-            for k = i, j do values[#values + 1] = points[k].y end
-            local low, high = data.spread(values)
-            merged[#merged + 1] = {x = points[i].x, low = low, high = high,
-                y = columns.stats.median(values)}
-        end
-        i = j + 1
-    end
-    return merged
-end
-
 local function is_number(x)
     return type(x) == "number" and x == x and x > -huge and x < huge
 end
 
--- Series by the values of `by`; x_of(row) may be nil.
-local function gather(source, rows, by, x_of, y)
-    local series, list = {}, {}
-    for _, row in ipairs(sources.ordered(source, rows)) do
-        local name, x = label_of(row, by), x_of(row)
-        local s = series[name]
-        if not s then
-            s = {name = name, points = {}, failed = {}}
-            series[name], list[#list + 1] = s, s
+-- The rows of a place that have no part in its figure, and how many of them
+-- failed, were left out by their measure, or lack it.
+local function rest_of(chart, rows, has_figure)
+    local rest = {}
+    for _, row in ipairs(rows) do
+        local is_good = columns.is_good(row)
+        if not (is_good and has_figure) then
+            local kind = is_good and "lacking" or row.status == "skipped" and
+                "skipped" or "failed"
+            chart[kind] = (chart[kind] or 0) + 1
+            rest[#rest + 1] = row
         end
-        local value, low, high
-        if columns.is_good(row) then value, low, high = columns.get(row, y) end
-        if is_number(x) and is_number(value) then
-            s.points[#s.points + 1] = {x = x, y = value, low = low or nil,
-                high = high or nil}
-        elseif is_number(x) and not columns.is_good(row) then
+    end
+    return rest
+end
+
+-- Adds the rows of one place of a line: a point, or a gap in it.
+local function add_place(chart, s, x, rows, o)
+    local value, low, high = columns.settled(rows, o.y, o.stat)
+    local has_place = is_number(x) and is_number(value)
+    if has_place then
+        s.points[#s.points + 1] = {x = x, y = value, low = low or nil,
+            high = high or nil}
+    else
+        s.gaps[#s.gaps + 1] = is_number(x) and x or nil
+    end
+    for _, row in ipairs(rest_of(chart, rows, has_place)) do
+        if is_number(x) and not columns.is_good(row) and
+            row.status ~= "skipped" then
             s.failed[#s.failed + 1] = x
         end
     end
-    for _, s in ipairs(list) do s.points = merge_points(s.points) end
-    return list
 end
 
--- The axes that tell the points of one x apart, where `by` is not given. Where
--- these make too many series, those of most values go: first of numbers.
-local function other_axes(source, rows, taken)
-    local list, product = {}, 1
-    for _, name in ipairs(source.axes) do
+-- Series by the values of `by`; x_of(row) may be nil. Where x is an axis the
+-- points of one x and series are one; a figure may be the same for several.
+local function gather(chart, source, rows, x_of, o)
+    local series, list, places = {}, {}, {}
+    rows = sources.ordered(source, rows)
+    local cells = sources.gathered("plot", source, rows, function(row)
+        if not o.is_axis or row.p[o.x] == nil then return row end
+        return sources.part(row.p, chart.by) .. "\1" ..
+            sources.part(row.p, {o.x})
+    end, {stat = o.stat, place = "at one " .. columns.title(o.x) .. " of a line",
+        names = "by or where", option = "by", named = chart.by})
+    for _, cell in next, cells do places[#places + 1] = cell end
+    local order = {}
+    for i, row in ipairs(rows) do order[row] = i end
+    sort(places, function(a, b) return order[a[1]] < order[b[1]] end)
+    for _, cell in ipairs(places) do
+        local key = sources.part(cell[1].p, chart.by)
+        local s = series[key]
+        if not s then
+            s = {name = label_of(cell[1], chart.by), points = {}, failed = {},
+                gaps = {}}
+            series[key], list[#list + 1] = s, s
+        end
+        add_place(chart, s, x_of(cell[1]), cell, o)
+    end
+    for _, s in ipairs(list) do
+        sort(s.points, function(a, b)
+            if a.x ~= b.x then return a.x < b.x end
+            return a.y < b.y
+        end)
+        sort(s.gaps)
+    end
+    chart.series = list
+end
+
+-- The points of a series that a line leads through, in lists: it ends where a
+-- point between has no figure.
+function data.runs(s)
+    local runs, g = {}, 1
+    for i, point in ipairs(s.points) do
+        local ends = i == 1
+        while s.gaps[g] and s.gaps[g] <= point.x do
+            ends, g = ends or s.gaps[g] < point.x, g + 1
+        end
+        if ends then runs[#runs + 1] = {} end
+        local run = runs[#runs]
+        run[#run + 1] = point
+    end
+    return runs
+end
+
+-- Do x and the axes in `by` tell all points apart?
+local function tells_apart(source, rows, x, by)
+    local seen = {}
+    for _, row in ipairs(rows) do
+        local key = sources.part(row.p, by) .. "\1" .. sources.part(row.p, {x})
+        if seen[key] and sources.signature(seen[key].p) ~=
+            sources.signature(row.p) then
+            return false
+        end
+        seen[key] = row
+    end
+    return true
+end
+
+-- The axes but x that have several values; those that are given up first come
+-- first: numbers before names, many values before few.
+local function varying_axes(source, rows, x)
+    local list = {}
+    for i, name in ipairs(source.axes) do
         local place, values = data.places_of(source, rows, name)
-        if not taken[name] and #values > 1 then
+        if name ~= x and #values > 1 then
             list[#list + 1] = {name = name, count = #values,
-                numeric = not place, order = #list}
-            product = product * #values
+                numeric = not place, order = i}
         end
     end
     sort(list, function(a, b)
-        if a.numeric ~= b.numeric then return b.numeric end
-        if a.count ~= b.count then return a.count < b.count end
+        if a.numeric ~= b.numeric then return a.numeric end
+        if a.count ~= b.count then return a.count > b.count end
         return a.order < b.order
     end)
-    while #list > 1 and product > MOST_SERIES do
-        product = product // list[#list].count
-        list[#list] = nil
+    return list
+end
+
+-- Their names in the order of the axes, but for one of them.
+local function names_of(list, gone)
+    local kept, names = {}, {}
+    for _, axis in ipairs(list) do
+        if axis ~= gone then kept[#kept + 1] = axis end
     end
-    local by = {}
-    sort(list, function(a, b) return a.order < b.order end)
-    for i, axis in ipairs(list) do by[i] = axis.name end
-    return by
+    sort(kept, function(a, b) return a.order < b.order end)
+    for i, axis in ipairs(kept) do names[i] = axis.name end
+    return names
+end
+
+-- The axes that tell the points of one x apart, where `by` is not given: all
+-- but numbers that go along with the others, as those of a zip do. Where x is
+-- no axis, or a stat merges points, as many as make few series.
+local function other_axes(source, rows, o)
+    local list, product, i = varying_axes(source, rows, o.x), 1, 1
+    while o.is_axis and list[i] do
+        if list[i].numeric and tells_apart(source, rows, o.x,
+            names_of(list, list[i])) then
+            remove(list, i)
+        else
+            i = i + 1
+        end
+    end
+    for _, axis in ipairs(list) do product = product * axis.count end
+    while (o.stat or not o.is_axis) and #list > 1 and product > MOST_SERIES do
+        product = product // remove(list, 1).count
+    end
+    return names_of(list)
 end
 
 local function keep_few(chart)
@@ -164,6 +242,24 @@ local function keep_few(chart)
     return chart
 end
 
+-- What is to be said of points that are not in the chart: a list of texts.
+function data.notes(chart)
+    local notes, figure = {}, (chart.value or chart.y).title
+    for _, kind in ipairs{"failed", "skipped", "lacking"} do
+        local count = chart[kind]
+        if count then
+            local one = count == 1
+            notes[#notes + 1] = checks.plural(count, "point") .. " " ..
+                (kind == "failed" and "failed" or
+                    kind == "skipped" and (one and "was" or "were") ..
+                        " skipped" or
+                    (one and "has" or "have") .. " no " .. figure)
+        end
+    end
+    notes[#notes + 1] = chart.without
+    return notes
+end
+
 function data.all(chart, key)
     local list = {}
     for _, s in ipairs(chart.series) do
@@ -172,13 +268,13 @@ function data.all(chart, key)
     return list
 end
 
-local function by_of(source, rows, o, taken)
+local function by_of(source, rows, o)
     if type(o.by) == "string" then return {o.by} end
-    return o.by or other_axes(source, rows, taken)
+    return o.by or other_axes(source, rows, o)
 end
 
-local function title_of(source, y, x, by)
-    local text = columns.title(y) .. " by " .. columns.title(x)
+local function title_of(y, x, by, stat)
+    local text = columns.stat_title(y, stat) .. " by " .. columns.title(x)
     if #by > 0 then text = text .. " and " .. concat(by, ", ") end
     return text
 end
@@ -201,10 +297,15 @@ local function leave_out(chart, option)
             for _, s in ipairs(chart.series) do
                 local kept = {}
                 for _, point in ipairs(s.points) do
-                    if point[side] > 0 then kept[#kept + 1] = point
-                    else count = count + 1 end
+                    if point[side] > 0 then
+                        kept[#kept + 1] = point
+                    else
+                        count = count + 1
+                        s.gaps[#s.gaps + 1] = point.x
+                    end
                 end
                 s.points = kept
+                sort(s.gaps)
             end
             notes[#notes + 1] = format("%d point%s left out: %s is 0 or " ..
                 "less, which a logarithm has no place for", count,
@@ -221,14 +322,15 @@ function data.lines(source, rows, o)
     local place, _, labels = data.places_of(source, rows, o.x)
     local is_axis = what_of(source, rows, o.x).kind == "axis"
     if not is_axis then place, labels = nil, nil end
-    local by = by_of(source, rows, o, {[o.x] = true})
-    local chart = {kind = "lines", title = title_of(source, o.y, o.x, by),
-        by = by, series = gather(source, rows, by, function(row)
-            if not is_axis then return (columns.get(row, o.x)) end
-            local value = row.p[o.x]
-            return place and place[value] or not place and value
-        end, o.y)}
-    chart.labels = labels
+    o.is_axis = is_axis
+    local by = by_of(source, rows, o)
+    local chart = {kind = "lines", title = title_of(o.y, o.x, by, o.stat),
+        by = by, labels = labels}
+    gather(chart, source, rows, function(row)
+        if not is_axis then return (columns.get(row, o.x)) end
+        local value = row.p[o.x]
+        return place and place[value] or not place and value
+    end, o)
     chart.without = leave_out(chart, o.log)
     keep_few(chart)
     chart.joined = not labels
@@ -248,64 +350,68 @@ local function texts_of(values)
     return list
 end
 
-local function places(values)
-    local place = {}
-    for i, value in ipairs(values) do place[value] = i end
-    return place
+-- The cell of some rows: value and text, or what became of them.
+local function cell_of(chart, rows, o)
+    local value, _, _, first = columns.settled(rows, o.value, o.stat)
+    local rest = rest_of(chart, rows, is_number(value))
+    if is_number(value) then
+        chart.has_less = chart.has_less or #rest > 0
+        return {value = value, text = columns.text(first, o.value, value, true),
+            has_less = #rest > 0}
+    end
+    if columns.is_good(rest[1]) then return nil end
+    return {failed = true, status = rest[1].status}
 end
 
 function data.heat(source, rows, o)
     local across = sources.values(source, rows, o.x)
     local down = sources.values(source, rows, o.y)
-    local col, line, cells = places(across), places(down), {}
-    local low, high, is_merged = huge, -huge, false
-    for i = 1, #down do cells[i] = {} end
-    local what = what_of(source, rows, o.value)
-    for _, row in ipairs(rows) do
-        local i, j = line[row.p[o.y]], col[row.p[o.x]]
-        local value = columns.is_good(row) and columns.get(row, o.value)
-        if i and j and is_number(value) then
-            local cell = cells[i][j] or {values = {}}
-            cell.values[#cell.values + 1] = value
-            cell.value = columns.stats.median(cell.values)
-            is_merged = is_merged or #cell.values > 1
-            cell.text = columns.text(row, o.value, cell.value, true)
-            cells[i][j] = cell
-        elseif i and j and not columns.is_good(row) then
-            cells[i][j] = cells[i][j] or {failed = true}
-        end
-    end
-    for _, list in ipairs(cells) do
-        for j = 1, #across do
-            local value = list[j] and list[j].value
-            if value then low, high = smaller(low, value), larger(high, value) end
-        end
-    end
-    return {kind = "heat", cells = cells, low = low, high = high,
-        is_merged = is_merged, series = {}, title = (is_merged and "median " or
-            "") .. title_of(source, o.value, o.x, {o.y}),
+    local low, high, cells = huge, -huge, {}
+    local lists = sources.gathered("plot", source, rows, function(row)
+        return row.p[o.y] ~= nil and row.p[o.x] ~= nil and
+            sources.part(row.p, {o.y}) .. "\1" .. sources.part(row.p, {o.x}) or
+            nil
+    end, {stat = o.stat, place = "in one cell", names = "where"})
+    local chart = {kind = "heat", cells = cells, series = {},
+        title = title_of(o.value, o.x, {o.y}, o.stat),
         x = {title = o.x, labels = texts_of(across)},
-        y = {title = o.y, labels = texts_of(down)},
-        value = {title = columns.title(o.value), what = what,
-            log = low > 0 and is_log(o.log, "v", {low, high})}}
+        y = {title = o.y, labels = texts_of(down)}}
+    for i, y in ipairs(down) do
+        cells[i] = {}
+        for j, x in ipairs(across) do
+            local list = lists[sources.part({[o.y] = y}, {o.y}) .. "\1" ..
+                sources.part({[o.x] = x}, {o.x})]
+            local cell = list and cell_of(chart, list, o)
+            cells[i][j] = cell
+            if cell and cell.value then
+                low, high = smaller(low, cell.value), larger(high, cell.value)
+            end
+        end
+    end
+    chart.low, chart.high = low, high
+    chart.value = {title = columns.title(o.value),
+        what = what_of(source, rows, o.value),
+        log = low > 0 and is_log(o.log, "v", {low, high})}
+    return chart
 end
 
 -- --- rooflines --------------------------------------------------------------
 
--- The peaks that rows were measured beside, one of each name and size.
+-- The peaks that rows were measured beside, one of each name: the best.
 local function roofs_of(rows)
     local seen, roofs = {}, {}
     for _, row in ipairs(rows) do
         local peak = row.peak
         if columns.is_good(row) and peak and peak.flops and peak.bytes then
-            local name = peak.name ~= "memory" and peak.name or
-                row.p.dtype or "f32"
-            local key = format("%s %.3g", name, peak.flops)
-            if not seen[key] and (seen[name] or 0) < 1 then
-                seen[key], seen[name] = true, 1
-                roofs[#roofs + 1] = {name = sources.plain(name),
-                    flops = peak.flops, bytes = peak.bytes}
+            local name = sources.plain(peak.name ~= "memory" and peak.name or
+                row.p.dtype or "f32")
+            local roof = seen[name]
+            if not roof then
+                roof = {name = name, flops = 0, bytes = 0}
+                seen[name], roofs[#roofs + 1] = roof, roof
             end
+            roof.flops = larger(roof.flops, peak.flops)
+            roof.bytes = larger(roof.bytes, peak.bytes)
         end
     end
     return roofs
@@ -314,7 +420,7 @@ end
 -- Flops a second over flops a byte, under what the machine was measured to
 -- reach.
 function data.roofline(source, rows, o)
-    local by = by_of(source, rows, o, {})
+    local by = by_of(source, rows, {by = o.by})
     if not o.by then -- numbers along the line, names apart
         local names = {}
         for _, name in ipairs(by) do
@@ -323,11 +429,11 @@ function data.roofline(source, rows, o)
         by = names
     end
     local chart = {kind = "roofline", roofs = roofs_of(rows), by = by,
-        title = "roofline",
-        series = gather(source, rows, by, function(row)
-            return row.flops and row.bytes and row.flops > 0 and
-                row.bytes > 0 and row.flops / row.bytes or nil
-        end, "flops_rate")}
+        title = "roofline"}
+    gather(chart, source, rows, function(row)
+        return row.flops and row.bytes and row.flops > 0 and
+            row.bytes > 0 and row.flops / row.bytes or nil
+    end, {y = "flops_rate", x = "flops a byte", stat = o.stat})
     if #chart.roofs == 0 or #data.all(chart, "x") == 0 then
         checks.fail("plot", "a roofline needs points with flops= and bytes=")
     end

@@ -1,9 +1,12 @@
 -- Charts of an experiment: what is drawn, apart from how. A chart is
 --   kind      "lines", "heat" or "roofline"
 --   title, x, y   axes {title, name, log, labels of categories, what}
---   series    {name, points {x, y, low, high}, failed {x …}} each
+--   series    {name, points {x, y, low, high}, failed {x …}, gaps {x …}} each:
+--             no line leads over a gap
 --   joined    whether lines lead from point to point
---   cells     of a heat map: [row][column] = {value, text} or {failed}
+--   cells     of a heat map: [row][column] = {value, text, has_less} or
+--             {failed, status}
+--   failed, skipped, lacking   how many points have no place
 --   roofs     of a roofline: {name, flops, bytes}
 --   left_out  how many series are not drawn
 local checks = require "lumat.checks"
@@ -67,7 +70,7 @@ end
 local kinds = {x = "string", y = "string|function", by = "string|table",
     value = "string|function", log = "string|boolean", file = "string",
     kind = "string", where = "table|function", width = "number",
-    height = "number", title = "string"}
+    height = "number", title = "string", stat = "string"}
 
 -- The axis with numbers that has most values, else the one that has most.
 local function natural_x(source, rows)
@@ -83,8 +86,39 @@ local function natural_x(source, rows)
     return best
 end
 
-local function checked(source, rows, options)
-    local o = {}
+-- What a kind has no use for, and what to write instead.
+local unused = {
+    lines = {value = "a heat map has it, with x and y; lines have y = \"rate\""},
+    heat = {by = "a heat map has no series; where = chooses points, stat = " ..
+        "merges those of a cell"},
+    roofline = {x = "a roofline has flops a byte along it",
+        y = "a roofline has the rate along it", value = "a roofline has none",
+        log = "both axes of a roofline are logarithmic"},
+}
+local logs = {lines = {"^[xy]*$", '"x", "y", "xy" or ""'},
+    heat = {"^v?$", '"v", its value, or ""'}}
+
+local function check_use(o)
+    for _, name in ipairs{"by", "value", "x", "y", "log"} do
+        local why = o[name] ~= nil and unused[o.kind][name]
+        if why then
+            checks.fail("plot", "%s is not used: %s", name, why)
+        end
+    end
+    local allowed = type(o.log) == "string" and logs[o.kind]
+    if allowed and not match(o.log, allowed[1]) then
+        checks.fail("plot", "log is %s, expected %s%s", checks.brief(o.log),
+            allowed[2], o.kind == "heat" and "" or
+                '; of a heat map "v", its value')
+    elseif o.kind == "heat" and o.height and not o.file and
+        not o.is_part then
+        checks.fail("plot", "height is not used: a heat map as text has a " ..
+            "line for each value of y; file = draws a picture")
+    end
+end
+
+local function checked(source, rows, options, is_part)
+    local o = {is_part = is_part}
     for name, value in next, options do o[name] = value end
     for _, name in ipairs{"width", "height"} do
         if o[name] and not (o[name] >= 1 and o[name] < huge) then
@@ -92,15 +126,13 @@ local function checked(source, rows, options)
                 checks.brief(o[name]))
         end
     end
-    if type(o.log) == "string" and not match(o.log, "^[xyv]*$") then
-        checks.fail("plot", "log is %s, expected \"x\", \"y\", \"xy\" or " ..
-            "\"\"; of a heat map \"v\", its value", checks.brief(o.log))
-    end
     o.kind = o.kind or (o.value and "heat") or "lines"
     if not (o.kind == "lines" or o.kind == "heat" or o.kind == "roofline") then
         checks.fail("plot", "there is no kind %s%s", checks.brief(o.kind),
             sources.suggest(o.kind, {"lines", "heat", "roofline"}))
     end
+    check_use(o)
+    columns.check_stat("plot", o.stat)
     o.x = o.x or natural_x(source, rows)
     for _, name in ipairs(type(o.by) == "table" and o.by or {o.by}) do
         sources.check_axis("plot", "by", source, name)
@@ -112,6 +144,9 @@ local function checked(source, rows, options)
         end
         sources.check_axis("plot", "x", source, o.x)
         sources.check_axis("plot", "y", source, o.y)
+        if o.x == o.y then
+            checks.fail("plot", "x and y are both %s, expected two axes", o.x)
+        end
         columns.check_name("plot", "value", source, o.value)
     else
         o.y = o.y or columns.has(rows, "rate") and "rate" or "median"
@@ -139,12 +174,12 @@ local function without_points(source, rows, o)
 end
 
 -- The chart that options ask for, and these with what they leave open; or nil
--- and a line that says why there is nothing to draw.
-function charts.build(e, options)
+-- and a line that says why there is nothing to draw. is_part: of a page.
+function charts.build(e, options, is_part)
     options = sources.options("plot", options, kinds)
     local source = sources.source("plot", e)
     local rows = sources.filtered("plot", source, options.where)
-    local o = checked(source, rows, options)
+    local o = checked(source, rows, options, is_part)
     if #rows == 0 then return nil, sources.nothing(source, "draw") end
     if not columns.any_good(rows) then
         return nil, sources.told(source, "nothing to draw: " ..
@@ -174,7 +209,7 @@ local function tell_missing(file, why)
     end
 end
 
--- e:plot{x=, y=, by=, log=, kind=, value=, where=, file=}: the chart as text,
+-- e:plot{x=, y=, by=, stat=, log=, kind=, value=, where=, file=}: the chart as text,
 -- and as SVG in the file; or why there is none.
 charts.plot = checks.placed(function(e, options)
     local file = type(options) == "table" and options.file

@@ -59,8 +59,11 @@ local function work_of(row)
     return by_memory and row.bytes or row.flops, by_memory
 end
 
+-- The least rate is that of the longest sample.
+local opposite = {min = "max", max = "min"}
+
 local function per_second(row, work, stat)
-    local seconds, low, high = seconds_of(row, stat)
+    local seconds, low, high = seconds_of(row, opposite[stat] or stat)
     if not work or not seconds or seconds <= 0 then return nil end
     return work / seconds, high and high > 0 and work / high,
         low and low > 0 and work / low
@@ -141,6 +144,18 @@ function columns.title(name)
     return type(name) == "function" and "value" or titles[name] or name
 end
 
+-- The same where a stat was asked for: "max time".
+function columns.stat_title(name, stat)
+    return (stat and stat .. " " or "") .. columns.title(name)
+end
+
+-- Does a stat of a point's samples make another figure of it?
+function columns.is_sampled(name)
+    local figure = figures[name]
+    return figure and (name == "median" or name == "time" or
+        figure.better == "high" and name ~= "held_rate") or false
+end
+
 -- What a name that is no figure of every row may be: an axis, another field,
 -- a figure that check gave.
 local function other(row, name)
@@ -155,6 +170,39 @@ function columns.get(row, name, stat)
     local figure = row.p[name] == nil and figures[name]
     if figure then return figure.of(row, stat) end
     return other(row, name)
+end
+
+-- NaN where one of them is: what is sorted or compared with it says nothing.
+local function stat_of(values, stat)
+    for _, x in ipairs(values) do
+        if x ~= x then return x end
+    end
+    return stats[stat](values)
+end
+
+-- The figure of the rows of one place: value, low, high, the first row that has
+-- it; nil where none has. Numbers of several are settled by the stat.
+function columns.settled(rows, name, stat)
+    local values, first, low, high = {}, nil, nil, nil
+    local numeric = true
+    for _, row in ipairs(rows) do
+        local value, l, h
+        if is_good(row) then value, l, h = columns.get(row, name, stat) end
+        if value ~= nil then
+            values[#values + 1], first = value, first or row
+            low, high = l, h
+            numeric = numeric and type(value) == "number"
+        end
+    end
+    if #values < 2 then return values[1], low, high, first end
+    if numeric then
+        return stat_of(values, stat), stat_of(values, "min"),
+            stat_of(values, "max"), first
+    end
+    for _, value in ipairs(values) do
+        if value ~= values[1] then return "several", nil, nil, first end
+    end
+    return values[1], nil, nil, first
 end
 
 -- Has any row the figure?
@@ -303,6 +351,14 @@ function columns.lacking(rows, name)
         end
     end
     return format("%s takes %s", columns.title(name), why)
+end
+
+-- Raises unless it is a stat, or none is asked for.
+function columns.check_stat(what, stat)
+    if stat and not stats[stat] then
+        checks.fail(what, "there is no stat %s%s", checks.brief(stat),
+            sources.suggest(stat, {"max", "mean", "median", "min"}))
+    end
 end
 
 -- Raises unless the name is a figure of some row. Where no point worked, nobody

@@ -1,5 +1,4 @@
 -- One axis of an experiment against another: a figure in each cell.
-local checks = require "lumat.checks"
 local columns = require "lumat.columns"
 local sources = require "lumat.sources"
 local style = require "lumat.texts"
@@ -16,7 +15,7 @@ function pivots.is_numeric(rows, name)
     return true
 end
 
--- The values of the axes, joined; what stands for a line of the table.
+-- The values of the axes, joined.
 local function label_of(row, axes)
     local parts = {}
     for i, name in ipairs(axes) do
@@ -35,10 +34,10 @@ local function labels(source, rows, axes)
         end
     end
     for _, row in ipairs(rows) do
-        local label = label_of(row, axes)
-        if not seen[label] then
-            seen[label] = true
-            list[#list + 1] = {label = label, p = row.p}
+        local part = sources.part(row.p, axes)
+        if not seen[part] then
+            seen[part] = true
+            list[#list + 1] = {label = label_of(row, axes), p = row.p}
         end
     end
     sort(list, function(a, b)
@@ -52,57 +51,18 @@ local function labels(source, rows, axes)
     return list
 end
 
--- The axes on which two points differ, for the message that says what to do.
-local function difference(source, a, b)
-    local names = {}
-    for _, name in ipairs(source.axes) do
-        if a.p[name] ~= b.p[name] then names[#names + 1] = name end
-    end
-    return #names > 0 and concat(names, " ") or nil
-end
-
--- Rows of one place in the table, by both labels.
-local function gathered(source, rows, o)
-    local cells = {}
-    for _, row in ipairs(rows) do
-        local key = label_of(row, o.rows) .. "\0" .. label_of(row, o.cols)
-        local cell = cells[key] or {}
-        local first = cell[1]
-        if first and not o.stat then
-            local by = difference(source, first, row)
-            if not by then -- measured again: the later one counts
-                cell[1] = nil
-            else
-                checks.fail("table", "several points stand in one cell: %s " ..
-                    "differs; name it in rows, cols or where, or say which " ..
-                    "stat of them", by)
-            end
-        end
-        cell[#cell + 1] = row
-        cells[key] = cell
-    end
-    return cells
+-- Where a row stands: by the values, as two of them may be written alike.
+local function place_of(p, o)
+    return sources.part(p, o.rows) .. "\1" .. sources.part(p, o.cols)
 end
 
 -- What a cell says: value, text, and whether its points failed.
 local function settle(cell, o)
-    local values, first = {}, nil
-    for _, row in ipairs(cell) do
-        local value = columns.is_good(row) and
-            columns.get(row, o.value, o.stat)
-        if value then
-            values[#values + 1], first = value, first or row
-        end
-    end
-    if #values == 0 then
+    local value, _, _, first = columns.settled(cell, o.value, o.stat)
+    if value == nil then
         return {text = columns.is_good(cell[1]) and "-" or
             cell[1].status == "failed" and "FAILED" or
             cell[1].status:upper()}
-    end
-    local value = values[1]
-    if #values > 1 then
-        value = type(value) == "number" and
-            columns.stats[o.stat](values) or value
     end
     return {value = value, row = first, wide = columns.is_wide(first, o.value)}
 end
@@ -138,12 +98,16 @@ end
 
 -- Lines of cells {text, value, row, wide}, the first of each its label.
 local function pivot(source, rows, o)
-    local cells = gathered(source, rows, o)
+    local cells = sources.gathered("table", source, rows, function(row)
+        return place_of(row.p, o)
+    end, {stat = o.stat, place = "in one cell", names = "rows, cols or where",
+        option = "rows", named = o.rows})
     local across, lines = labels(source, rows, o.cols), {}
     for _, down in ipairs(labels(source, rows, o.rows)) do
         local line = {{p = down.p}}
         for _, col in ipairs(across) do
-            local cell = cells[down.label .. "\0" .. col.label]
+            local cell = cells[sources.part(down.p, o.rows) .. "\1" ..
+                sources.part(col.p, o.cols)]
             line[#line + 1] = cell and settle(cell, o) or {text = "."}
         end
         lines[#lines + 1] = line
@@ -188,8 +152,8 @@ end
 local function pivot_text(rows, lines, across, o)
     local unit, left, head = common_unit(lines, o), {}, {}
     local _, better = columns.kind(o.value)
-    if o.best == false or #across < 2 or
-        #o.cols == 1 and pivots.is_numeric(rows, o.cols[1]) then
+    if o.best == false or o.best == nil and (#across < 2 or
+        #o.cols == 1 and pivots.is_numeric(rows, o.cols[1])) then
         better = nil
     end
     for i, name in ipairs(o.rows) do

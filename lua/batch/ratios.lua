@@ -36,17 +36,11 @@ end
 
 -- --- zipped axes ------------------------------------------------------------
 
-local function parts(p, names)
-    local some = {}
-    for _, name in ipairs(names) do some[name] = p[name] end
-    return sources.signature(some)
-end
-
 -- Has the axis one value for each of the leading ones' values?
 local function follows(source, axis, leading)
     local values = {}
     for _, p in ipairs(source.points or {}) do
-        local key = parts(p, leading)
+        local key = sources.part(p, leading)
         if values[key] == nil then values[key] = p[axis] end
         if values[key] ~= p[axis] then return false end
     end

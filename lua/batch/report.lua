@@ -51,20 +51,20 @@ local function natural_plots(source, rows)
     return list
 end
 
--- A plot that cannot be drawn, or has unlike points in one cell, is left out
--- where nobody asked for it.
+-- A plot that cannot be drawn, or that unlike points would share a place of, is
+-- left out where nobody asked for it.
 local function plot_section(e, source, rows, o)
     local figures = {}
     for _, options in ipairs(o.plots or natural_plots(source, rows)) do
         local given = {}
         for name, value in next, options do given[name] = value end
         given.where, given.file = given.where or o.where, nil
-        local ok, chart, why = pcall(charts.build, e, given)
+        local ok, chart, why = pcall(charts.build, e, given, true)
         if not ok and o.plots then
             checks.fail("report", "%s", (gsub(chart, "^%a+:%d+: ", "")))
         elseif ok and not chart and o.plots then
             figures[#figures + 1] = '<p class="soft">' .. escape(why) .. "</p>"
-        elseif ok and chart and (o.plots or not chart.is_merged) then
+        elseif ok and chart then
             if not given.title then -- the page has the name
                 chart.title = chart.plain_title or chart.title
             end

@@ -162,6 +162,73 @@ function sources.ordered(source, rows)
     return list
 end
 
+-- --- places -----------------------------------------------------------------
+
+-- What the axes named say of the parameters: the same for the same values.
+function sources.part(p, axes)
+    local some = {}
+    for _, name in ipairs(axes) do some[name] = p[name] end
+    return signature(some)
+end
+
+-- Of points that were measured again the later row counts.
+local function later_rows(rows)
+    local last, list = {}, {}
+    for _, row in ipairs(rows) do last[signature(row.p)] = row end
+    for _, row in ipairs(rows) do
+        if last[signature(row.p)] == row then list[#list + 1] = row end
+    end
+    return list
+end
+
+local function differing(source, a, b)
+    local names = {}
+    for _, name in ipairs(source.axes) do
+        if a.p[name] ~= b.p[name] then names[#names + 1] = name end
+    end
+    return names
+end
+
+local function literal(value)
+    return type(value) == "string" and format("%q", value) or tostring(value)
+end
+
+-- What to write so that a place has one point.
+local function refuse_several(what, source, a, b, o)
+    local names = differing(source, a, b)
+    local first, all, ways = names[1], {}, {}
+    for _, name in ipairs(o.named or {}) do all[#all + 1] = format("%q", name) end
+    for _, name in ipairs(names) do all[#all + 1] = format("%q", name) end
+    if o.option then
+        ways[1] = format(#all > 1 and "%s = {%s}" or "%s = %s", o.option,
+            concat(all, ", "))
+    end
+    ways[#ways + 1] = format("where = {%s = %s}", first, literal(b.p[first]))
+    checks.fail(what, "several points stand %s: %s %s; name %s in %s, or say " ..
+        "which stat of them, as in %s or stat = \"median\"", o.place,
+        concat(names, ", "), #names > 1 and "differ" or "differs",
+        #names > 1 and "them" or "it", o.names, concat(ways, ", "))
+end
+
+-- The rows by their place in a table, a map or a line, which key(row) names:
+-- lists, by key. Points that differ share a place only where a stat says which
+-- of their figures counts. o: stat; place, names: words for the message;
+-- option, named: which of the options could take more axes, and those it has.
+function sources.gathered(what, source, rows, key, o)
+    local cells = {}
+    for _, row in ipairs(later_rows(rows)) do
+        local k = key(row)
+        local cell = cells[k] or {}
+        if k ~= nil and cell[1] and not o.stat then
+            refuse_several(what, source, cell[1], row, o)
+        end
+        if k ~= nil then
+            cell[#cell + 1], cells[k] = row, cell
+        end
+    end
+    return cells
+end
+
 -- --- options ----------------------------------------------------------------
 
 -- A line about the rows of the source.

@@ -1,6 +1,7 @@
 -- The frame of a chart as vector graphics: title, axes, legend, and where numbers
 -- lie in it.
 local charts = require "lumat.charts"
+local data = require "lumat.chart_data"
 local columns = require "lumat.columns"
 local scales = require "lumat.scales"
 local svg = require "lumat.svg"
@@ -42,21 +43,19 @@ local function legend_lines(chart, width)
     return lines
 end
 
-local function has_failed(chart)
-    for _, s in ipairs(chart.series) do
-        if #s.failed > 0 then return true end
-    end
-end
-
 -- What stands below the legend.
 local function notes_of(chart)
-    local notes = {}
-    if has_failed(chart) then notes[#notes + 1] = "× failed" end
+    local notes = data.notes(chart)
+    if chart.failed and chart.kind ~= "heat" then
+        notes[1] = "× " .. notes[1]
+    end
     if (chart.left_out or 0) > 0 then
         notes[#notes + 1] = format("%d more series are not drawn",
             chart.left_out)
     end
-    notes[#notes + 1] = chart.without
+    if chart.has_less then
+        notes[#notes + 1] = "* some of its points have none"
+    end
     return concat(notes, " · ")
 end
 
@@ -100,7 +99,8 @@ end
 
 -- The frame's places: left, right, top, bottom of where lines are drawn.
 function frame.lay_out(chart, o, right_room)
-    local f = {width = o.width or WIDTH, height = o.height or HEIGHT}
+    local f = {width = o.width or WIDTH, height = o.height or HEIGHT,
+        crosses = {}}
     f.y = charts.scale(chart, "y", larger(3, f.height // 70))
     f.x = charts.scale(chart, "x", larger(3, f.width // 75))
     fit_labels(f.y, MOST_SIDE)

@@ -32,16 +32,18 @@ local function draw_cell(p, chart, x, y, width, height, cell, note)
     if not cell then return end
     if cell.failed then
         p:rect(x, y, width, height, "none")
-        p:text(x + width / 2, y + height / 2 + 4, width > 46 and "failed" or
-            "×", "small soft", "middle")
+        p:text(x + width / 2, y + height / 2 + 4,
+            svg.width(cell.status, 11) + 4 < width and cell.status or "×",
+            "small soft", "middle")
         return
     end
     local colour, class = colour_at(heat_place(chart, cell.value))
+    local text = cell.text .. (cell.has_less and "*" or "")
     p:add("rect", {"x", x, "y", y, "width", width, "height", height,
-        "fill", colour}, "<title>" .. svg.escape(note .. ": " .. cell.text) ..
+        "fill", colour}, "<title>" .. svg.escape(note .. ": " .. text) ..
         "</title>")
-    if svg.width(cell.text, 11) + 4 < width and height > 13 then
-        p:text(x + width / 2, y + height / 2 + 4, cell.text, class, "middle")
+    if svg.width(text, 11) + 4 < width and height > 13 then
+        p:text(x + width / 2, y + height / 2 + 4, text, class, "middle")
     end
 end
 

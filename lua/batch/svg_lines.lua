@@ -1,10 +1,11 @@
 -- Lines and rooflines as vector graphics.
+local data = require "lumat.chart_data"
 local frame = require "lumat.svg_frame"
 local svg = require "lumat.svg"
 local ipairs = ipairs
 local columns = require "lumat.columns"
-local atan, huge, larger, smaller, pi = math.atan, math.huge, math.max, math.min,
-    math.pi
+local atan, floor, huge, larger, smaller, pi = math.atan, math.floor,
+    math.huge, math.max, math.min, math.pi
 local format = string.format
 local place, value_text = frame.place, frame.value_text
 local number = svg.number
@@ -53,21 +54,39 @@ local function draw_interval(p, f, i, point)
         "M%s %sh6m-3 0V%sm-3 0h6", number(x - 3), number(low), number(high))})
 end
 
+-- Of many marks those that lie on one another are one.
+local function draw_marks(p, chart, s, i, run, points, few)
+    local seen = {}
+    for k, point in ipairs(run) do
+        local x, y = points[2 * k - 1], points[2 * k]
+        local place = not few and number(floor(x)) .. " " .. number(floor(y))
+        if not seen[place] then
+            p:mark(i, x, y, note_of(chart, s, point))
+            seen[place or 0] = not few
+        end
+    end
+end
+
 local function draw_series(p, chart, f, i, s)
-    local few, points = #s.points <= MARKED, {}
-    for _, point in ipairs(s.points) do
-        points[#points + 1], points[#points + 2] = place(f, point.x, point.y)
-        if few then draw_interval(p, f, i, point) end
-    end
-    if chart.joined and #s.points > 1 then
-        p:path(few and points or thin_line(points), "line s" .. i)
-    end
-    for k, point in ipairs((few or not chart.joined) and s.points or {}) do
-        p:mark(i, points[2 * k - 1], points[2 * k], note_of(chart, s, point))
+    local few = #s.points <= MARKED
+    for _, run in ipairs(data.runs(s)) do
+        local points = {}
+        for _, point in ipairs(run) do
+            points[#points + 1], points[#points + 2] = place(f, point.x, point.y)
+            if few then draw_interval(p, f, i, point) end
+        end
+        if chart.joined and #run > 1 then
+            p:path(few and points or thin_line(points), "line s" .. i)
+        end
+        if few or not chart.joined or #run == 1 then
+            draw_marks(p, chart, s, i, run, points, few)
+        end
     end
     for _, x in ipairs(few and s.failed or {}) do
-        p:cross(i, f.left + f.x.at(x) * (f.right - f.left), f.bottom - 7,
-            s.name .. " failed")
+        local below = f.crosses[x] or 0 -- of other series
+        f.crosses[x] = below + 1
+        p:cross(i, f.left + f.x.at(x) * (f.right - f.left),
+            f.bottom - 7 - 10 * below, s.name .. " failed")
     end
 end
 

@@ -73,7 +73,8 @@ local function list_text(source, rows, o)
         head[i], left[i] = name, not pivots.is_numeric(rows, name)
     end
     for i, name in ipairs(names) do
-        head[#head + 1] = columns.title(name) .. (i == 1 and " " or "")
+        head[#head + 1] = columns.stat_title(name,
+            columns.is_sampled(name) and o.stat) .. (i == 1 and " " or "")
     end
     local lines = {head}
     for i, row in ipairs(sources.ordered(source, rows)) do
@@ -109,9 +110,18 @@ local function checked(source, options)
     if o.cols and not o.rows then
         checks.fail("table", "cols is %s, but rows names no axis",
             concat(o.cols, " "))
-    elseif o.stat and not columns.stats[o.stat] then
-        checks.fail("table", "there is no stat %s%s", checks.brief(o.stat),
-            sources.suggest(o.stat, {"max", "mean", "median", "min"}))
+    elseif o.best ~= nil and not o.cols then
+        checks.fail("table", "best is not used: it names the best column of a " ..
+            "line; rows = and cols = make such a table")
+    elseif o.cols and (#o.rows == 0 or #o.cols == 0) then
+        checks.fail("table", "%s names no axis", #o.rows == 0 and "rows" or
+            "cols")
+    end
+    columns.check_stat("table", o.stat)
+    local _, better = columns.kind(o.value or "median")
+    if o.best and not (better or o.ratio_to and not o.value) then
+        checks.fail("table", "best is not used: of %s nobody knows which is",
+            columns.title(o.value))
     end
     if o.value then columns.check_name("table", "value", source, o.value) end
     if o.ratio_to and o.cols and o.value then
@@ -122,9 +132,8 @@ local function checked(source, options)
 end
 
 local function heading(source, rows, o, unit)
-    local what = columns.title(o.value or "median")
+    local what = columns.stat_title(o.value or "median", o.stat)
     if unit then what = what .. ", " .. unit end
-    if o.stat and o.stat ~= "median" then what = o.stat .. " " .. what end
     local text = sources.told(source, format("%d point%s", #rows,
         #rows == 1 and "" or "s"))
     return text_lines.harmless(o.cols and text .. "; " .. what or text)

@@ -1,6 +1,7 @@
 -- Charts as text: lines of braille dots between marks that tell the series
 -- apart, or plain characters where the terminal has no others.
 local charts = require "lumat.charts"
+local data = require "lumat.chart_data"
 local scales = require "lumat.scales"
 local lines_of = require "lumat.lines"
 local columns = require "lumat.columns"
@@ -141,19 +142,28 @@ end
 
 local function draw_series(c, chart, x, y, i, s, mark)
     local across, down = 2 * c.width - 1, 4 * c.height - 1
-    local last_x, last_y
-    local points = {}
-    for k, point in ipairs(s.points) do
-        local px = floor(x.at(point.x) * across + 0.5)
-        local py = floor((1 - y.at(point.y)) * down + 0.5)
-        if last_x and chart.joined then
-            draw_line(c, last_x, last_y, px, py, i)
+    for _, run in ipairs(data.runs(s)) do
+        local last_x, last_y
+        for _, point in ipairs(run) do
+            local px = floor(x.at(point.x) * across + 0.5)
+            local py = floor((1 - y.at(point.y)) * down + 0.5)
+            dot(c, px, py, i)
+            if last_x and chart.joined then
+                draw_line(c, last_x, last_y, px, py, i)
+            end
+            last_x, last_y = px, py
+            if #s.points <= c.width then set_mark(c, px, py, mark, i) end
         end
-        last_x, last_y, points[k] = px, py, {px, py}
     end
-    if #points <= c.width then
-        for _, point in ipairs(points) do
-            set_mark(c, point[1], point[2], mark, i)
+end
+
+-- Where points failed, on the lowest line of the canvas, as far as it is free.
+local function draw_failed(c, x, i, s)
+    for _, at in ipairs(#s.failed <= c.width and s.failed or {}) do
+        local px = floor(x.at(at) * (2 * c.width - 1) + 0.5)
+        local cell = cell_of(c, px, 4 * c.height - 1)
+        if cell and not c.marks[cell] then
+            set_mark(c, px, 4 * c.height - 1, c.ascii and "!" or "×", i)
         end
     end
 end
@@ -191,14 +201,12 @@ local function legend(chart, used, colour, width)
     return lines
 end
 
-local function add_notes(chart, lines)
-    local count = 0
-    for _, s in ipairs(chart.series) do count = count + #s.failed end
-    if count > 0 then
-        lines[#lines + 1] = format("  %d point%s failed", count,
-            count == 1 and "" or "s")
+-- mark: what stands where points failed, if it does.
+local function add_notes(chart, lines, mark)
+    for i, note in ipairs(data.notes(chart)) do
+        lines[#lines + 1] = "  " .. (i == 1 and chart.failed and mark and
+            mark .. " " or "") .. lines_of.harmless(note)
     end
-    lines[#lines + 1] = chart.without and "  " .. chart.without
 end
 
 local function axis_name(axis, unit)
@@ -242,6 +250,7 @@ local function draw_chart(chart, width, height, ascii, colour)
     for i, s in ipairs(chart.series) do
         draw_series(c, chart, x, y, i, s, used[i])
     end
+    for i, s in ipairs(chart.series) do draw_failed(c, x, i, s) end
     local beside = labels_at(y, height)
     local out = {lines_of.harmless(chart.title), axis_name(chart.y, y.unit)}
     for line = 0, height - 1 do
@@ -260,7 +269,7 @@ local function draw_chart(chart, width, height, ascii, colour)
         out[#out + 1] = line
     end
     roof_notes(chart, out, ascii)
-    add_notes(chart, out)
+    add_notes(chart, out, ascii and "!" or "×")
     return concat(out, "\n")
 end
 
@@ -288,16 +297,25 @@ local function draw_heat(chart, width, ascii)
         local line = {chart.y.labels[i]}
         for j = 1, #chart.x.labels do
             local cell = chart.cells[i][j]
-            line[j + 1] = not cell and "." or cell.failed and "FAILED" or
-                shade_of(chart, cell.value, ascii) .. " " .. cell.text
+            line[j + 1] = not cell and "." or
+                cell.failed and cell.status:upper() or
+                shade_of(chart, cell.value, ascii) .. " " .. cell.text ..
+                    (cell.has_less and "*" or "")
         end
         lines[#lines + 1] = line
     end
     table.insert(lines, 1, head)
-    local what = chart.value.what
-    return lines_of.harmless(chart.title .. (what.unit and ", " .. what.unit or
-        "")) .. "\n" .. concat(lines_of.aligned(lines, {true}, 1, width),
-        "\n")
+    local what, out = chart.value.what, {}
+    out[1] = lines_of.harmless(chart.title .. (what.unit and ", " ..
+        what.unit or ""))
+    for _, line in ipairs(lines_of.aligned(lines, {true}, 1, width)) do
+        out[#out + 1] = line
+    end
+    if chart.has_less then
+        out[#out + 1] = "  * some of its points have none"
+    end
+    add_notes(chart, out)
+    return concat(out, "\n")
 end
 
 -- The text of a chart.

@@ -74,14 +74,17 @@ topics.results = {title = "Results of experiments",
     "function(p, row), chooses rows everywhere.",
     {
         {"e:table()", "a line for each point"},
-        {"e:table{rows=, cols=, value=}", "an axis against another, or lists of axes; stat = " ..
-            "\"min\", \"max\", \"mean\" or \"median\" where points share a cell; best = false"},
+        {"e:table{rows=, cols=, value=}", "an axis against another, or lists of axes; best = " ..
+            "false, or true also where numbers head the columns"},
         {"e:table{ratio_to={kernel = \"cublas\"}}", "how many times as fast as the point " ..
             "that has this and else the same parameters; what is zipped with " ..
             "these goes along"},
         {"e:plot{x=, y=, by=, log=}", "lines; log = \"x\", \"y\", \"xy\" or \"\", else as the " ..
             "values are; file = \"a.svg\" draws them there"},
         {"e:plot{x=, y=, value=}", "a heat map of two axes"},
+        {"stat = \"median\"", "of tables and charts: \"min\", \"max\", \"mean\" or \"median\" " ..
+            "of the samples of each point, and of the points in one cell, or at " ..
+            "one x of a line, which is an error else"},
         {"e:plot{kind = \"roofline\"}", "rates over flops a byte, below the measured peaks"},
         {"e:csv(path)  e:jsonl(path)", "files, written whole or not at all; CSV has the axes, " ..
             "status, seconds, low, high, samples, flops, bytes, rate, unit, " ..

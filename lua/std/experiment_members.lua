@@ -21,9 +21,10 @@ help.experiment.members = {
             "stat (\"min\", \"max\", \"mean\", \"median\"), where, best " ..
             "(true, false), ratio_to."},
     plot = {usage = "e:plot{…}",
-        help = "A chart: ?results. Options: x, y, by, value, log (\"x\", " ..
-            "\"y\", \"xy\", true, false), file, kind (\"lines\", \"heat\", " ..
-            "\"roofline\"), where, width, height, title."},
+        help = "A chart: ?results. Options: x, y, by, value, stat (\"min\", " ..
+            "\"max\", \"mean\", \"median\"), log (\"x\", \"y\", \"xy\", true, " ..
+            "false), file, kind (\"lines\", \"heat\", \"roofline\"), where, " ..
+            "width, height, title."},
     report = {usage = "e:report(path [, options])",
         help = "Writes a page of everything there is to see: ?results. " ..
             "Options: title, plots, where."},

@@ -111,6 +111,10 @@ function TestTable:test_refusals()
             "kernel differs; name it in rows, cols or where"},
         {{cols = "n"}, "cols is n, but rows names no axis"},
         {{stat = "mode"}, 'there is no stat "mode"'},
+        {{best = false}, "best is not used: it names the best column"},
+        {{rows = "n", cols = "kernel", value = "steps", best = true},
+            "best is not used: of steps nobody knows"},
+        {{rows = {}, cols = "n"}, "rows names no axis"},
         {{where = {m = 1}}, 'where: there is no axis "m", but kernel n'},
         {{rows = 1}, "rows is 1, expected a string or a table"}} do
         raises(function() views.table(rows, case[1]) end, "table: ", case[2])
@@ -294,7 +298,18 @@ function TestPlot:test_refusals()
         {{y = "rats"}, 'y: there is no "rats"'},
         {{log = "z"}, 'log is "z", expected "x", "y", "xy" or ""'},
         {{width = -3}, "width is -3, expected a number from 1 on"},
-        {{file = "a.png"}, "a chart's file ends in .svg"}} do
+        {{file = "a.png"}, "a chart's file ends in .svg"},
+        {{kind = "lines", value = "rate"}, "value is not used: a heat map has it"},
+        {{x = "n", y = "kernel", value = "rate", by = "n"},
+            "by is not used: a heat map has no series"},
+        {{x = "n", y = "n", value = "rate"}, "x and y are both n"},
+        {{x = "n", y = "kernel", value = "rate", log = "x"}, 'log is "x", ' ..
+            'expected "v", its value'},
+        {{log = "v"}, 'log is "v", expected "x"'},
+        {{x = "n", y = "kernel", value = "rate", height = 9},
+            "height is not used"},
+        {{kind = "roofline", x = "n"}, "x is not used: a roofline has flops"},
+        {{kind = "roofline", log = false}, "log is not used"}} do
         raises(function() views.plot(sample(), case[1]) end, "plot: ", case[2])
     end
     lu.assertEquals(tostring(views.plot(sample(), {where = {n = 7}})),
@@ -302,6 +317,176 @@ function TestPlot:test_refusals()
     raises(function()
         views.plot({row({n = 1}, 1)}, {kind = "roofline"})
     end, "a roofline needs points with flops= and bytes=")
+end
+
+-- Sizes by kernel and type; what `status` says of a point is its row.
+local function grid(status)
+    local rows = {}
+    for _, n in ipairs{16, 32, 64, 128} do
+        for i, kernel in ipairs{"a", "b"} do
+            for k, dtype in ipairs{"f32", "f64"} do
+                local p = {n = n, kernel = kernel, dtype = dtype}
+                rows[#rows + 1] = status and status(p) and {p = p,
+                    status = status(p), message = "measure: no"} or
+                    row(p, n * i * k * 1e-6, {flops = 1e6})
+            end
+        end
+    end
+    return rows
+end
+
+TestPlaces = {}
+
+-- One rule for tables, lines and maps: points that differ share no place but
+-- by a stat.
+function TestPlaces:test_points_that_differ()
+    local rows = grid()
+    local what = ": several points stand "
+    for _, case in ipairs{
+        {"table", {rows = "n", cols = "kernel"}, what .. "in one cell: dtype " ..
+            "differs; name it in rows, cols or where, or say which stat of " ..
+            'them, as in rows = {"n", "dtype"}, where = {dtype = "f64"} or ' ..
+            'stat = "median"'},
+        {"plot", {x = "n", y = "time", by = "kernel"}, what .. "at one n of a " ..
+            "line: dtype differs; name it in by or where", 'by = {"kernel", ' ..
+            '"dtype"}'},
+        {"plot", {x = "n", by = {}}, "dtype differs", 'by = "dtype"'},
+        {"plot", {x = "kernel", by = "dtype"}, "n differs"},
+        {"plot", {x = "n", y = "kernel", value = "time"}, what .. "in one cell"}} do
+        local view, options = case[1], case[2]
+        raises(function() views[view](rows, options) end, view .. ": ",
+            table.unpack(case, 3))
+        options.stat = "max"
+        lu.assertStrContains(tostring(views[view](rows, options)), "max ")
+    end
+    local chart = charts.build(rows, {x = "n", y = "time", by = "kernel",
+        stat = "mean"})
+    lu.assertAlmostEquals(chart.series[2].points[1].y, 1.5 * 32e-6, 1e-12)
+    raises(function() views.plot(rows, {stat = "mode"}) end,
+        'plot: there is no stat "mode"')
+end
+
+-- Where nobody says `by`, it is all that tells points apart.
+function TestPlaces:test_series_that_nobody_named()
+    local chart = charts.build(grid(), {x = "n", y = "time"})
+    lu.assertEquals(chart.by, {"dtype", "kernel"})
+    lu.assertEquals(#chart.series, 4)
+    local rows = {}
+    for i = 1, 12 do -- as a zip has them: k goes along with n
+        rows[2 * i - 1] = row({n = i, k = 2 * i, kernel = "a"}, i)
+        rows[2 * i] = row({n = i, k = 2 * i, kernel = "b"}, i)
+    end
+    lu.assertEquals(charts.build(rows, {x = "n"}).by, {"kernel"})
+    lu.assertEquals(charts.build(rows, {x = "k"}).by, {"kernel"})
+end
+
+function TestPlaces:test_of_a_point_measured_again_the_later_row_counts()
+    local rows = {row({n = 1, k = 1}, 5), row({n = 2, k = 1}, 7),
+        row({n = 1, k = 1}, 6)}
+    lu.assertEquals(charts.build(rows, {x = "n", y = "time"}).series[1].points[1].y,
+        6)
+    lu.assertEquals(charts.build(rows, {x = "n", y = "k", value = "time"})
+        .cells[1][1].value, 6)
+    lu.assertStrContains(tostring(views.table(rows, {rows = "n", cols = "k"})),
+        "\n  1  6.000 s")
+end
+
+-- Values that are written alike are two.
+function TestPlaces:test_values_that_look_alike()
+    local rows = {row({n = 0.1, k = "1"}, 1), row({n = 0.1 + 1e-9, k = 1}, 2)}
+    lu.assertEquals(select(2, tostring(views.table(rows, {rows = "n",
+        cols = "k"})):gsub("0%.1 ", "")), 2)
+    lu.assertEquals(#charts.build(rows, {x = "n", by = "k"}).series, 2)
+end
+
+-- The least rate is that of the longest sample.
+function TestPlaces:test_stats_of_rates()
+    local r = row({n = 1}, 2, {flops = 12e9})
+    r.samples = {1, 2, 4}
+    for stat, value in pairs{min = "3.000", median = "6.000", max = "12.00"} do
+        lu.assertStrContains(tostring(views.table({r}, {stat = stat,
+            value = "rate"})), value .. " GFLOP/s")
+        lu.assertStrContains(tostring(views.table({r}, {stat = stat})),
+            stat .. " time")
+    end
+end
+
+TestGaps = {}
+
+local function failing(p)
+    return p.dtype == "f32" and p.n == 32 and
+        (p.kernel == "a" and "failed" or "skipped")
+end
+
+local function runs_of(s)
+    local words = {}
+    for i, run in ipairs(require "lumat.chart_data".runs(s)) do
+        words[i] = {}
+        for k, point in ipairs(run) do words[i][k] = point.x end
+        words[i] = table.concat(words[i], " ")
+    end
+    return table.concat(words, ", ")
+end
+
+function TestGaps:test_lines_end_at_points_that_failed()
+    local rows = grid(failing)
+    local chart = charts.build(rows, {x = "n", y = "time"})
+    local found = {}
+    for _, s in ipairs(chart.series) do found[s.name] = runs_of(s) end
+    lu.assertEquals(found, {["f32 a"] = "16, 64 128", ["f32 b"] = "16, 64 128",
+        ["f64 a"] = "16 32 64 128", ["f64 b"] = "16 32 64 128"})
+    local text = tostring(views.plot(rows, {x = "n", y = "time"}))
+    lu.assertStrContains(text, "×")
+    lu.assertStrContains(text, "× 1 point failed\n  1 point was skipped")
+    local path = scratch(".svg")
+    views.plot(rows, {x = "n", y = "time", file = path})
+    text = content(path)
+    lu.assertStrContains(text, "× 1 point failed · 1 point was skipped")
+    -- one line for each run of two points or more, one in the legend
+    lu.assertEquals(select(2, text:gsub('class="line s%d" d="M[%d. L]+"', "")), 8)
+end
+
+function TestGaps:test_numbers_that_are_none_and_logarithms()
+    local rows = {}
+    for n = 1, 9 do
+        rows[n] = row({n = n}, 1, {values = {x = n == 3 and 0 / 0 or n == 6 and 0
+            or n ~= 8 and n or nil}})
+    end
+    local chart = charts.build(rows, {x = "n", y = "x", log = "y"})
+    lu.assertEquals(runs_of(chart.series[1]), "1 2, 4 5, 7, 9")
+    local text = tostring(views.plot(rows, {x = "n", y = "x", log = "y"}))
+    lu.assertStrContains(text, "  2 points have no x\n  1 point left out: y is 0")
+end
+
+-- The line of few dots that one point makes is seen, too.
+function TestGaps:test_a_point_between_gaps_is_seen()
+    local rows = {}
+    for n = 1, 300 do
+        rows[n] = n ~= 150 and n > 100 and n < 200 and {p = {n = n},
+            status = "failed", message = "no"} or row({n = n}, n == 150 and 9 or 1)
+    end
+    local path = scratch(".svg")
+    views.plot(rows, {x = "n", y = "time", file = path})
+    lu.assertStrContains(content(path), "<title>n 150: 9.000 s</title>")
+end
+
+function TestGaps:test_heat_maps_of_which_points_failed()
+    local rows = grid(function(p)
+        return p.kernel == "a" and (p.n == 32 and p.dtype == "f32" and "failed" or
+            p.n == 64 and "failed" or p.n == 128 and "skipped")
+    end)
+    local heat = {x = "n", y = "kernel", value = "time", stat = "median"}
+    local text = tostring(views.plot(rows, heat))
+    for _, part in ipairs{"64.00 us*", "FAILED", "SKIPPED",
+        "* some of its points have none", "3 points failed",
+        "2 points were skipped"} do
+        lu.assertStrContains(text, part)
+    end
+    heat.file = scratch(".svg")
+    views.plot(rows, heat)
+    text = content(heat.file)
+    lu.assertStrContains(text, "64.00 us*<")
+    lu.assertStrContains(text, "3 points failed · 2 points were skipped · * some")
 end
 
 -- --- markup -----------------------------------------------------------------
@@ -332,7 +517,8 @@ end
 
 TestSvg = {}
 
--- A cell that has several points says so, and no report has it unasked.
+-- Where a cell has several points a stat says which figure of them counts, and
+-- no report has such a map unasked.
 function TestSvg:test_heat_maps_of_several_points()
     local rows, path = {}, scratch(".html")
     for i = 1, 18 do
@@ -340,7 +526,12 @@ function TestSvg:test_heat_maps_of_several_points()
             status = "ok", median = i, low = i, high = i, samples = {i}}
     end
     local heat = {x = "n", y = "seed", value = "time"}
+    raises(function() views.plot(rows, heat) end, "plot: several points stand " ..
+        "in one cell: k differs; name it in where, or say which stat of them, " ..
+        'as in where = {k = "a"} or stat = "median"')
+    heat.stat = "median"
     lu.assertStrContains(tostring(views.plot(rows, heat)), "median time by n and seed")
+    heat.stat = nil
     views.report(rows, path)
     lu.assertNotStrContains(content(path), "time by n and seed")
     heat.where = {k = "a"}
