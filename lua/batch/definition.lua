@@ -6,6 +6,7 @@ local points_of = require "lumat.points"
 local environment = require "lumat.environment"
 local check_spec = require "lumat.description"
 local identity = require "lumat.identity"
+local peaks = require "lumat.peaks"
 local plan_of, units = require "lumat.plan", require "lumat.units"
 local runner, workers = require "lumat.runner", require "lumat.workers"
 local store_of = require "lumat.store"
@@ -157,6 +158,7 @@ function methods.results(e)
             rows[#rows + 1] = row
         end
     end
+    peaks.settle(rows)
     return rows
 end
 

@@ -6,6 +6,7 @@ local peaks = require "lumat.peaks"
 local sources = require "lumat.sources"
 local journal = require "lumat.journal"
 local texts = require "lumat.texts"
+local copied = require("lumat.fields").copied
 local export = {}
 local error, ipairs, next, pcall, tonumber, tostring, type = error, ipairs,
     next, pcall, tonumber, tostring, type
@@ -237,10 +238,16 @@ local function to_write(source, row, told)
     special = add_specials(special, row.p, "p")
     special = add_specials(special, row.values or {}, "values")
     if told[row.env] then environment = nil end
-    if not environment and not special then return row end
+    local share_of = peaks.value(row)
+    local differs = row.peak and share_of ~= row.peak.value
+    if not environment and not special and not differs then return row end
     if environment then told[row.env] = true end
     local more = {environment = environment, special = special}
     for name, value in next, row do more[name] = value end
+    if differs then -- what its share is of, and what was measured beside it
+        more.peak = copied(row.peak)
+        more.peak.value, more.peak.measured = share_of, row.peak.value
+    end
     return more
 end
 

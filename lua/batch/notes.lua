@@ -20,12 +20,14 @@ local function environment_lines(source, rows, lines)
     end
 end
 
--- The lines, none of them with characters that a terminal acts on.
-function notes.lines(source, rows)
+-- The lines, none of them with characters that a terminal acts on. has_shares:
+-- the rows are shown with their shares of peaks.
+function notes.lines(source, rows, has_shares)
     local good, lines = {}, {}
     for _, row in ipairs(rows) do
         if columns.is_good(row) then good[#good + 1] = row end
     end
+    lines[1] = has_shares and peaks.said(good) or nil
     for _, line in ipairs(peaks.notes(good, function(row)
         return (columns.get(row, "share"))
     end, function(row)

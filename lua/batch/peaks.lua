@@ -5,6 +5,7 @@ local library = ...
 local peaks = {}
 local ipairs, pairs, setmetatable, tostring = ipairs, pairs, setmetatable,
     tostring
+local concat, sort = table.concat, table.sort
 local format = string.format
 local huge, larger = math.huge, math.max
 
@@ -82,23 +83,27 @@ local function key_of(row)
 end
 
 -- The best peak of each environment and device, for shares: those that
--- several processes measured differ by what else they had to do.
-local best_of = setmetatable({}, {__mode = "k"})
+-- several processes, or a run and the one that went on, measured differ by what
+-- else they had to do. It is decided over all rows there are; copies of a row
+-- have its peak, and of fewer rows it never becomes less.
+local best_of = setmetatable({}, {__mode = "k"}) -- by a row's peak
 function peaks.settle(rows)
     local best = {}
     for _, row in ipairs(rows) do
         if row.peak and row.peak.value then
             local key = key_of(row)
-            best[key] = larger(best[key] or -huge, row.peak.value)
+            best[key] = larger(best[key] or -huge, peaks.value(row))
         end
     end
     for _, row in ipairs(rows) do
-        best_of[row] = row.peak and row.peak.value and best[key_of(row)]
+        if row.peak and row.peak.value then
+            best_of[row.peak] = best[key_of(row)]
+        end
     end
 end
 
 function peaks.value(row)
-    return best_of[row] or row.peak and row.peak.value
+    return row.peak and (best_of[row.peak] or row.peak.value)
 end
 
 -- --- what is to be said -----------------------------------------------------
@@ -107,6 +112,24 @@ local function rate_text(name, value)
     if name == "memory" then return format("%.4g GB/s", value / 1e9) end
     return value >= 1e12 and format("%.4g TFLOP/s", value / 1e12) or
         format("%.4g GFLOP/s", value / 1e9)
+end
+
+-- "shares are of the f32 peak 98.2 GFLOP/s, the best that was measured"; nil
+-- where no row has a peak.
+function peaks.said(rows)
+    local seen, words, several = {}, {}, false
+    for _, row in ipairs(rows) do
+        local value = peaks.value(row)
+        local text = value and format("the %s peak %s", row.peak.name,
+            rate_text(row.peak.name, value))
+        if text and not seen[text] then words[#words + 1] = text end
+        seen[text or 0] = true
+        several = several or value and value ~= row.peak.value
+    end
+    if #words == 0 then return nil end
+    sort(words)
+    return "shares are of " .. concat(words, ", ") ..
+        (several and ", the best that was measured" or "")
 end
 
 -- Lines on peaks that were measured again, and on shares that stay above 1;
@@ -122,7 +145,7 @@ function peaks.notes(rows, share, describe)
             "%s, before %s; shares are of the best", name, describe(row),
             rate_text(name, row.peak.value), rate_text(name, row.peak.was))
     end
-    table.sort(list)
+    sort(list)
     if above > 0 then
         list[#list + 1] = format("%d point%s beyond the peak, which was " ..
             "measured again: data in caches, or other units than plain loops " ..

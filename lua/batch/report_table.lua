@@ -98,7 +98,7 @@ end
 
 local function notes_below(source, rows)
     local parts = {}
-    for i, line in ipairs(notes.lines(source, rows)) do
+    for i, line in ipairs(notes.lines(source, rows, true)) do
         parts[i] = "<br>" .. escape(line)
     end
     return concat(parts)

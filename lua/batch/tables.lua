@@ -66,6 +66,13 @@ local function order_of(source, named)
     return axes
 end
 
+local function has(list, name)
+    for _, other in ipairs(list) do
+        if other == name then return true end
+    end
+    return false
+end
+
 local function list_text(source, rows, o)
     local axes = order_of(source, o.rows)
     local names, left, head, marked = figures_of(rows, o), {}, {}, false
@@ -82,7 +89,8 @@ local function list_text(source, rows, o)
         marked = marked or columns.is_good(row) and
             columns.is_wide(row, names[1])
     end
-    return text_lines.aligned(lines, left, #axes, (texts.style())), marked
+    return text_lines.aligned(lines, left, #axes, (texts.style())), marked,
+        has(names, "share")
 end
 
 -- --- both -------------------------------------------------------------------
@@ -169,7 +177,7 @@ function tables.text(e, options)
     end
     local lacking = o.value and columns.lacking(rows, o.value)
     if lacking then checks.fail("table", "no point has one: %s", lacking) end
-    local lines, unit, marked, beside
+    local lines, unit, marked, beside, has_shares
     if o.ratio_to then
         local name
         rows, name, beside = ratios.add("table", source, rows, o.ratio_to)
@@ -179,15 +187,16 @@ function tables.text(e, options)
     if o.cols then
         o.value = columns.one_rate(rows, o.value or "median")
         lines, unit, marked = pivots.text(source, rows, o)
+        has_shares = o.value == "share"
     else
-        lines, marked = list_text(source, rows, o)
+        lines, marked, has_shares = list_text(source, rows, o)
     end
     local text = {heading(source, rows, o, unit), concat(lines, "\n")}
     if marked then
         text[#text + 1] = "  ~ the 95 % interval is wider than 5 %"
     end
     if beside then text[#text + 1] = "  " .. text_lines.harmless(beside) end
-    for _, line in ipairs(notes.lines(source, rows)) do
+    for _, line in ipairs(notes.lines(source, rows, has_shares)) do
         text[#text + 1] = "  " .. line
     end
     for _, line in ipairs(failures(source, rows)) do text[#text + 1] = line end

@@ -105,6 +105,48 @@ function TestPeaks:test_best_of_each_environment()
     lu.assertNil(peaks.value(rows[5]))
 end
 
+-- Rows of a run and of the one that went on: whatever shows them, and however
+-- few of them, a row has one share.
+function TestPeaks:test_one_share_everywhere()
+    local export = require "lumat.export"
+    local function rows()
+        local list = {}
+        for n, value in ipairs{100, 125, 125} do
+            list[n] = t.row({n = n, k = "a"}, 1, 0, 0, {flops = 50 + n - 1,
+                env = 1, device = "cpu", peak = {name = "f32", value = value,
+                flops = value, bytes = 1}})
+        end
+        return list
+    end
+    local list = rows()
+    local first = {list[1]}
+    local e = {name = "e", axes = {"n", "k"}, results = function() return list end,
+        points = function() return {list[1].p, list[2].p, list[3].p} end}
+    local said = "\n  shares are of the f32 peak 1.25e-07 GFLOP/s, the best " ..
+        "that was measured"
+    for _, options in ipairs{{}, {ratio_to = {n = 2}}, {where = {n = 1}},
+        {rows = "n", cols = "k", value = "share"}} do
+        local text = tostring(views.table(e, options))
+        lu.assertStrContains(text, "40 %")
+        lu.assertStrContains(text, said)
+    end
+    lu.assertStrContains(tostring(views.table(first)), "40 %")
+    lu.assertNotStrContains(tostring(views.table(e, {value = "rate"})), "shares")
+    for _, ending in ipairs{"csv", "jsonl"} do
+        local path = t.scratch("." .. ending)
+        views[ending](rows(), path)
+        local back = export.read("test", path)
+        views[ending](back, path, {where = {n = 1}})
+        back = export.read("test", path)
+        lu.assertStrContains(tostring(views.table(back)), "40 %")
+        lu.assertEquals(back[1].peak.measured, ending == "jsonl" and 100 or nil)
+        os.remove(path)
+    end
+    local path = t.scratch(".html")
+    views.report(e, path)
+    lu.assertStrContains(t.taken(path), said:sub(4))
+end
+
 -- On the device under test: nothing stands above what is measured again.
 TestDevice = {}
 
