@@ -38,7 +38,27 @@ local function is_positive(row)
     return row.median and row.median > 0 and (row.low or row.median) > 0
 end
 
--- Why two rows cannot be compared, if so: verdict and reason.
+local function are_alike(list, other)
+    if #list ~= #other then return false end
+    for i, x in ipairs(list) do
+        if x ~= other[i] then return false end
+    end
+    return true
+end
+
+-- Are both rows one measurement, as where a run is compared with itself or
+-- with a file of it? There is nothing to be unsure of, however few samples
+-- there are. Other runs whose times happen to agree are two.
+local function is_same(a, b)
+    for _, name in ipairs{"worker", "time", "key"} do
+        if a[name] and b[name] and a[name] ~= b[name] then return false end
+    end
+    if a.samples and b.samples then return are_alike(a.samples, b.samples) end
+    return a.median == b.median and a.low == b.low and a.high == b.high and
+        count_of(a) == count_of(b)
+end
+
+-- Why two rows need not, or cannot, be compared, if so: verdict and reason.
 local function obstacle(a, b)
     for _, side in ipairs{{"now", b}, {"before", a}} do
         if not columns.is_good(side[2]) then
@@ -46,11 +66,12 @@ local function obstacle(a, b)
                 columns.reason(side[2]))
         end
     end
+    if is_same(a, b) then return "SAME", "the same samples" end
     if not (is_positive(a) and is_positive(b)) then
         return "UNSURE", "a time of zero"
     end
     local n, m = count_of(a), count_of(b)
-    local fewest = has_samples(a) and has_samples(b) and shifts.fewest or
+    local fewest = a.samples and b.samples and shifts.fewest or
         statistics.fewest
     if n < fewest or m < fewest then
         return "UNSURE", format("%d and %d samples, %d needed", n, m, fewest)
@@ -210,6 +231,10 @@ local function matched(old, new)
                 before = other.median, after = row.median,
                 differs = origins.differences(old, other, new, row)}
             entry.verdict, entry.why = obstacle(other, row)
+            if entry.verdict == "SAME" then
+                entry.change, entry.low, entry.high = 0, 0, 0
+                entry.chance = 1
+            end
             list[#list + 1] = entry
         else
             alone[2][#alone[2] + 1] = row.p

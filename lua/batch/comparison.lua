@@ -45,6 +45,30 @@ local function percent(x)
     return (text == "-0.0" or text == "+0.0") and "0.0" or text
 end
 
+-- A change of less than ten times is a share; beyond that it is a factor.
+local TIMES = 10
+local function is_large(x)
+    return 1 + x > TIMES or 1 + x < 1 / TIMES
+end
+
+local function times(x)
+    local factor = 1 + x
+    local by = factor < 1 and 1 / factor or factor
+    return (factor < 1 and "/ " or "x ") ..
+        format(by < 1e4 and "%.3g" or "%.1e", by)
+end
+
+local function change_text(x)
+    return is_large(x) and times(x) or percent(x) .. " %"
+end
+
+local function interval_text(low, high)
+    if is_large(low) or is_large(high) then
+        return times(low) .. " .. " .. times(high)
+    end
+    return percent(low) .. " .. " .. percent(high) .. " %"
+end
+
 local function entry_line(entry, axes)
     local line = {entry.verdict}
     for _, name in ipairs(axes) do
@@ -53,9 +77,9 @@ local function entry_line(entry, axes)
     end
     line[#line + 1] = time_text(entry.before)
     line[#line + 1] = time_text(entry.after)
-    line[#line + 1] = entry.change and percent(entry.change) .. " %" or "-"
-    line[#line + 1] = entry.change and percent(entry.low) .. " .. " ..
-        percent(entry.high) .. " %" or "-"
+    line[#line + 1] = entry.change and change_text(entry.change) or "-"
+    line[#line + 1] = entry.change and
+        interval_text(entry.low, entry.high) or "-"
     line[#line + 1] = note_of(entry)
     return line
 end
@@ -145,7 +169,7 @@ function comparison.text(list, o)
     lines[#lines + 1] = format("  FASTER %d   SLOWER %d   SAME %d   UNSURE %d",
         counts.FASTER, counts.SLOWER, counts.SAME, counts.UNSURE) ..
         (counts.FAILED > 0 and format("   FAILED %d", counts.FAILED) or "") ..
-        (middle and "   median change " .. percent(middle) .. " %" or "")
+        (middle and "   median change " .. change_text(middle) or "")
     for i, line in ipairs(lines) do lines[i] = lines_of.harmless(line) end
     if #list > 0 then
         lines[#lines + 1] = table_text(list, o.sides[2].axes)

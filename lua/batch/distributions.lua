@@ -3,8 +3,8 @@
 local library = ...
 local distributions = {}
 local ipairs = ipairs
-local atan, cos, floor, pi, sin, sqrt = math.atan, math.cos, math.floor,
-    math.pi, math.sin, math.sqrt
+local atan, cos, exp, floor, huge, log, pi, sin, sqrt = math.atan, math.cos,
+    math.exp, math.floor, math.huge, math.log, math.pi, math.sin, math.sqrt
 local larger, smaller = math.max, math.min
 
 local NORMAL_DF = 300 -- degrees of freedom from which t is as good as normal
@@ -52,6 +52,62 @@ end
 -- The same of the normal distribution.
 function distributions.normal_quantile(tail)
     return distributions.t_quantile(tail, NORMAL_DF + 1)
+end
+
+-- --- variances --------------------------------------------------------------
+
+-- Digamma and trigamma of x > 0: up to where their series serve, and these
+-- (Abramowitz and Stegun, 6.3.18 and 6.4.12).
+function distributions.digamma(x)
+    local sum = 0
+    while x < 10 do
+        sum, x = sum - 1 / x, x + 1
+    end
+    local y = 1 / (x * x)
+    return sum + log(x) - 0.5 / x -
+        y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y / 240)))
+end
+
+function distributions.trigamma(x)
+    local sum = 0
+    while x < 10 do
+        sum, x = sum + 1 / (x * x), x + 1
+    end
+    local y = 1 / (x * x)
+    return sum + 1 / x + y / 2 +
+        y / x * (1 / 6 - y * (1 / 30 - y * (1 / 42 - y / 30)))
+end
+
+-- The x > 0 whose trigamma is y > 0; it falls from infinity to 0.
+local function inverse_trigamma(y)
+    local low, high = 0, 1
+    while distributions.trigamma(high) > y and high < 1e9 do high = 2 * high end
+    for _ = 1, 60 do
+        local x = (low + high) / 2
+        if distributions.trigamma(x) > y then low = x else high = x end
+    end
+    return high
+end
+
+-- What variances above 0 with their degrees of freedom tell of those they were
+-- drawn from: how many degrees of freedom that is worth, and the usual one
+-- (Smyth, Linear models and empirical Bayes methods, Statistical Applications
+-- in Genetics and Molecular Biology 3, 2004, section 6.2). Where they differ by
+-- no more than chance, infinitely many.
+function distributions.common_variance(variances, dfs)
+    local logs, middle, expected = {}, 0, 0
+    local n = #variances
+    for i, v in ipairs(variances) do
+        local half = dfs[i] / 2
+        logs[i] = log(v) - distributions.digamma(half) + log(half)
+        middle = middle + logs[i] / n
+        expected = expected + distributions.trigamma(half) / n
+    end
+    local spread = 0
+    for _, x in ipairs(logs) do spread = spread + (x - middle) ^ 2 / (n - 1) end
+    if n < 2 or spread <= expected then return huge, exp(middle) end
+    local half = inverse_trigamma(spread - expected)
+    return 2 * half, exp(middle + distributions.digamma(half) - log(half))
 end
 
 -- --- Mann and Whitney's U ---------------------------------------------------

@@ -64,13 +64,15 @@ end
 
 -- How many times the variance of a mean is that of independent samples where
 -- the i-th list's are correlated by r, r g, r g² …: 1 + 2 r / (1 - g), after
--- Bartlett (1935); r is drawn towards what the other lists have.
+-- Bartlett (1935), but no more than there are samples: those that are all alike
+-- are worth one. r is drawn towards what the other lists have.
 function shifts.inflation(common, i, count)
     local weight = weight_of(count)
     local r = (weight * common.own[i] + WEIGHT * common.mean) /
         (weight + WEIGHT)
     r = smaller(larger(r, 0), MOST)
-    return 1 + 2 * r / (1 - smaller(larger(common.falls, r), MOST))
+    return smaller(count,
+        1 + 2 * r / (1 - smaller(larger(common.falls, r), MOST)))
 end
 
 -- --- the shift --------------------------------------------------------------
@@ -92,6 +94,17 @@ local function count_below(a, b, d)
     return count
 end
 
+-- The largest y - x that is d or below, but for rounding.
+local function difference_at(a, b, d)
+    local most, j = -huge, 0
+    for i = 1, #a do
+        local edge = a[i] + d
+        while j < #b and b[j + 1] <= edge do j = j + 1 end
+        if j > 0 then most = larger(most, b[j] - a[i]) end
+    end
+    return most > -huge and most or d
+end
+
 -- The k-th smallest y - x, by halving: no list of all pairs is needed.
 local function nth_difference(a, b, k)
     local low, high = b[1] - a[#a], b[#b] - a[1]
@@ -101,7 +114,7 @@ local function nth_difference(a, b, k)
         if d <= low or d >= high then break end
         if count_below(a, b, d) >= k then high = d else low = d end
     end
-    return high
+    return difference_at(a, b, high)
 end
 
 local function middle_difference(a, b)
@@ -131,18 +144,24 @@ end
 
 -- Of few samples all may happen to lie close: a shift whose noise is below
 -- what is usual in the table is taken as if so many degrees of freedom told of
--- the usual one (after Smyth, Linear models and empirical Bayes methods,
--- Statistical Applications in Genetics and Molecular Biology 3, 2004; never
--- towards less noise).
+-- the usual one (after Smyth; never towards less noise): the fewer the more the
+-- noise of the points differs, so that one of them that is all noise does not
+-- make the others unsure. Samples that are all the same have none.
 local USUAL_DF = 3
 function shifts.moderate(list)
-    if #list == 0 then return end
-    local variances = {}
-    for i, s in ipairs(list) do variances[i] = s.error ^ 2 * s.share end
-    local usual = statistics.median(variances)
-    for i, s in ipairs(list) do
-        local moderated = (USUAL_DF * usual + s.df * variances[i]) /
-            (USUAL_DF + s.df)
+    local noisy, variances, dfs = {}, {}, {}
+    for _, s in ipairs(list) do
+        if s.error > 0 then
+            local n = #noisy + 1
+            noisy[n], variances[n], dfs[n] = s, s.error ^ 2 * s.share, s.df
+        end
+    end
+    if #noisy < 2 then return end
+    local worth, usual = distributions.common_variance(variances, dfs)
+    worth = smaller(worth, USUAL_DF)
+    for i, s in ipairs(noisy) do
+        local moderated = (worth * usual + s.df * variances[i]) /
+            (worth + s.df)
         s.error = sqrt(larger(variances[i], moderated) / s.share)
     end
 end

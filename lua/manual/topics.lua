@@ -101,7 +101,11 @@ topics.results = {title = "Results of experiments",
     "repeats samples are there. ~ marks intervals wider than 5 %.",
     "compare takes the factor between the samples of a point (Hodges and " ..
     "Lehmann, on logarithms) with an error from its rank interval, made " ..
-    "larger where neighbouring samples are alike or fewer than usual differ. " ..
+    "larger where neighbouring samples are alike (Bartlett), and towards what " ..
+    "is usual in the table where it is less, as far as the noise of the points " ..
+    "is alike (Smyth). Beyond ten times changes are factors: / 12 .. x 30. " ..
+    "Samples that are the very same, as of a run beside itself, are SAME, " ..
+    "however few they are. " ..
     "SLOWER, FASTER: the change is above the threshold, its 95 % interval " ..
     "above half of it, and it is no accident (p < 5 %, by Benjamini and " ..
     "Hochberg for all points: where nothing changed, one table in twenty has " ..

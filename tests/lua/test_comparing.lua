@@ -337,7 +337,7 @@ function TestCompare:test_a_row_of_each_verdict()
     for _, part in ipairs{"5 points compared", "2 points only in before:\n" ..
         "    n=6\n    n=7\n  1 point only in after:\n    n=8\n",
         "FASTER 1   SLOWER 1   SAME 1   UNSURE 1   FAILED 1",
-        "+10.0 %", "now: measure: no", "3 and 3 samples, 6 needed"} do
+        "+10.0 %", "now: measure: no", "3 and 3 samples, 5 needed"} do
         lu.assertStrContains(text, part)
     end
     lu.assertEquals(found.alone, {{{n = 6}, {n = 7}}, {{n = 8}}})
@@ -351,6 +351,8 @@ function TestCompare:test_a_csv_file_of_few_samples()
     path = path .. ".csv"
     local rows = {steady({n = 1}, 1), steady({n = 2}, 1, 3)}
     package.loaded["lumat.experiment_views"].csv(rows, path)
+    lu.assertEquals(compare(path, rows).counts.SAME, 2)
+    rows[1], rows[2] = steady({n = 1}, 1.001), steady({n = 2}, 1.001, 3)
     local found = compare(path, rows)
     os.remove(path)
     lu.assertEquals({found.counts.SAME, found.counts.UNSURE}, {1, 1})
@@ -448,6 +450,106 @@ function TestCompare:test_errors_that_differ()
     lu.assertStrContains(text, "error 1.0e-07 -> 3.0e-07")
     lu.assertStrContains(text, "error none -> 1.0e-07")
     lu.assertNil(found[2].error_differs)
+end
+
+-- A run beside itself, whatever its samples are: as it is, opened from its
+-- folder, read from a file.
+function TestCompare:test_a_run_with_itself()
+    local root, new_dir = t.folders()
+    for name, spec in pairs{wild = {repeats = 5, measure = function(p)
+        return 10.0 ^ (-9 * math.random())
+    end}, one = {repeats = 1, measure = function(p) return p.n end},
+        zero = {repeats = 6, measure = function() return 0 end},
+        work = {repeats = 5, measure = function() return function() end end}} do
+        spec.name, spec.dir, spec.axes = name, new_dir(), {n = {1, 2, 3}}
+        local e = experiment(spec)
+        e:run{quiet = true}
+        local file = t.scratch(".jsonl")
+        e:jsonl(file)
+        for _, other in ipairs{e, experiment.open(spec.dir), spec.dir, file} do
+            local found = compare(e, other)
+            lu.assertEquals(found.counts.SAME, 3, name)
+            lu.assertEquals({found[1].change, found[1].low, found[1].high,
+                found[1].chance}, {0, 0, 0, 1})
+            lu.assertStrContains(tostring(found), "0.0 %   0.0 .. 0.0 %  " ..
+                "the same samples")
+        end
+        os.remove(file)
+    end
+    os.execute("rm -rf '" .. root .. "'")
+end
+
+-- Another run whose times happen to agree is another one.
+function TestCompare:test_other_runs_of_the_same_times()
+    local function rows(worker)
+        local r = row_of({n = 1}, {1e-6})
+        r.worker, r.time = worker, 7
+        return {r}
+    end
+    lu.assertEquals(compare(rows("a"), rows("a")).counts.SAME, 1)
+    lu.assertStrContains(tostring(compare(rows("a"), rows("b"))),
+        "1 and 1 samples, 5 needed")
+end
+
+-- A point that is all noise does not make the others unsure, and samples that
+-- drift are worth one at least.
+function TestCompare:test_noise_that_says_nothing()
+    math.randomseed(12)
+    for _, n in ipairs{5, 8, 20} do
+        local function rows()
+            local wild = {}
+            for i = 1, n do wild[i] = 10.0 ^ (-9 * math.random()) end
+            local list = {row_of({i = 1}, wild)}
+            for i = 2, 3 do
+                list[i] = row_of({i = i}, models.normal(n, 1e-4))
+            end
+            return list
+        end
+        local found = compare(rows(), rows())
+        lu.assertEquals({found.counts.SAME, found.counts.UNSURE}, {2, 1})
+        for _, entry in ipairs(found) do
+            if entry.verdict == "SAME" then
+                lu.assertTrue(entry.high < 0.01 and entry.low > -0.01)
+            end
+        end
+        lu.assertTrue(tostring(found):find("/ [%d.e+]+ %.%. x [%d.e+]+") ~= nil)
+    end
+    for _, n in ipairs{5, 10, 100} do
+        local rising = {}
+        for i = 1, n do rising[i] = i end
+        local common = shifts.common{rising}
+        lu.assertTrue(shifts.inflation(common, 1, n) <= n)
+    end
+end
+
+-- What is known of it: psi(1) = -gamma, psi(1/2) = -gamma - 2 log 2, and the
+-- squares of pi.
+function TestDistributions:test_variances()
+    local gamma = 0.57721566490153286
+    lu.assertAlmostEquals(distributions.digamma(1), -gamma, 1e-10)
+    lu.assertAlmostEquals(distributions.digamma(0.5), -gamma - 2 * math.log(2),
+        1e-10)
+    lu.assertAlmostEquals(distributions.trigamma(1), math.pi ^ 2 / 6, 1e-10)
+    lu.assertAlmostEquals(distributions.trigamma(0.5), math.pi ^ 2 / 2, 1e-10)
+    math.randomseed(13)
+    -- variances of 4 samples each about ones that are 4 times a chi square's
+    for _, d0 in ipairs{2, 6, math.huge} do
+        local variances, dfs = {}, {}
+        for i = 1, 3000 do
+            local own, sum = 4, 0
+            if d0 < math.huge then
+                for _ = 1, d0 do sum = sum + normal() ^ 2 end
+                own = 4 * d0 / sum
+            end
+            sum = 0
+            for _ = 1, 4 do sum = sum + normal() ^ 2 end
+            variances[i], dfs[i] = own * sum / 4, 4
+        end
+        local worth, usual = distributions.common_variance(variances, dfs)
+        lu.assertTrue(d0 == math.huge and worth > 50 or
+            math.abs(worth / d0 - 1) < 0.25, worth)
+        lu.assertTrue(math.abs(usual / 4 - 1) < 0.15, usual)
+    end
 end
 
 function TestCompare:test_times_of_no_noise_and_of_zero()
