@@ -71,9 +71,15 @@ local function new_claim(run, worker, key, n, from)
         from = from}, claim)
 end
 
+-- What a process has of a point that no other can take.
+local own = setmetatable({keep = function() return true end},
+    {__close = function() end})
+
 -- Tries to claim the key: a claim, with `from`: the owner it was taken from;
--- or nil. What was thought lost, to one who let go of it, is one's own still.
+-- or nil. Without a worker there are no others. What was thought lost, to one
+-- who let go of it, is one's own still.
 function claiming.take(run, worker, key)
+    if not worker then return own end
     local n, judged, is_own = highest(run, key), nil, nil
     if n > 0 then
         judged, is_own = judge(run, key, n)

@@ -101,7 +101,7 @@ local function name_of(number) return format("env-%d.json", number) end
 -- that a list of the folder does not have yet, over NFS, come at its end.
 local function read_all(store)
     local list, last = {}, 0
-    for name in pairs(journal.list(store.dir) or {}) do
+    for name in pairs(store:names()) do
         local number = match(name, "^env%-(%d+)%.json$")
         last = larger(last, to_integer(tonumber(number)) or 0)
     end

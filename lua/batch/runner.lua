@@ -251,8 +251,7 @@ function runner.work(run)
         script = run.script, time = time(), host = host, pid = pid})
     local store <close> = run.store
     run.worker_name = "w-" .. run.id
-    local worker <close> = journal.join(run.claims, run.worker_name,
-        store_of.introduce(run.worker_name), run.lease)
+    local worker <close> = run.store:join(run.worker_name, run.lease)
     return pass_all(run, worker)
 end
 
@@ -266,7 +265,7 @@ function runner.tidy(run)
         end
     end
     run.store:workers()
-    for name in pairs(journal.list(run.claims) or {}) do
+    for name in pairs(run.claims and journal.list(run.claims) or {}) do
         local unit = by_key[match(name, "^(%x+)%.%d+$")]
         local text = unit and #left_of(run, unit) == 0 and
             journal.look(run.claims .. "/" .. name)
@@ -280,7 +279,7 @@ end
 
 function runner.prepare(run)
     run.lease, run.seen, run.highest = claiming.lease(), {}, {}
-    run.claims = run.store.dir .. "/claims"
+    run.claims = run.store.dir and run.store.dir .. "/claims"
     run.model = bar.model()
     run.first_last = run.store.last
     run.measuring = require "lumat.measuring"

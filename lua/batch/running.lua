@@ -13,7 +13,7 @@ local store_of = require "lumat.store"
 local units = require "lumat.units"
 local fail = checks.fail
 local copied, plural = fields.copied, fields.plural
-local error, ipairs, next, pairs, pcall = error, ipairs, next, pairs, pcall
+local ipairs, next, pairs = ipairs, next, pairs
 local tostring = tostring
 local concat, sort = table.concat, table.sort
 local format, gsub = string.format, string.gsub
@@ -171,7 +171,7 @@ local function needs_worker(e, o)
         o.threads and o.threads ~= environment.threads() and "threads" or nil
 end
 
-local function new_run(e, options, dir)
+local function new_run(e, options)
     local o = run_options.read(options)
     local spawned = workers.spawned_for()
     local run = {e = e, options = o, name = e.name, spec = e.spec,
@@ -179,7 +179,7 @@ local function new_run(e, options, dir)
         is_spawned = spawned ~= nil, devices = o.devices}
     local quiet = o.quiet or run.is_spawned or e.silent
     run.bar = bar.new(e.name, {quiet = quiet})
-    run.store = store_of.create(dir, e.name)
+    run.store = e.dir and store_of.create(e.dir, e.name) or store_of.passing()
     e.store = run.store
     if o.workers and o.workers > 1 and not e.rank then
         run.count = o.workers
@@ -254,8 +254,8 @@ local function is_for_another(e)
     return dir and (not e.dir or dir ~= journal.real_path(e.dir))
 end
 
-local function run_in(e, options, dir)
-    local run = new_run(e, options, dir)
+local function measure(e, options)
+    local run = new_run(e, options)
     if run.count and not run.is_spawned then
         workers.check_script(run.count == 1 and
             needs_worker(e, run.options) or "workers")
@@ -277,23 +277,18 @@ local function run_in(e, options, dir)
     tell_end(run, over)
 end
 
--- A run that keeps nothing: its folder is gone when it ends, however it does.
-local function run_in_passing(e, options)
-    if e.rank or options and options.workers then
+-- A run that keeps nothing has nothing to share.
+local function check_passing(e, options)
+    local o = run_options.read(options)
+    if e.rank or (o.workers or 1) > 1 then
         fail("run", "dir = false keeps nothing that processes could share: " ..
             "dir = names a folder")
     end
-    local reason = needs_worker(e, run_options.read(options))
+    local reason = needs_worker(e, o)
     if reason then
         fail("run", "%s, and dir = false keeps nothing that it could share: " ..
             "dir = names a folder", workers.reasons[reason])
     end
-    local function remove() if e.store then e.store:remove() end end
-    e.store = nil
-    local rest <close> = journal.when_stopped(remove)
-    local ok, problem = pcall(run_in, e, options, store_of.passing())
-    remove()
-    if not ok then error(problem, 0) end
 end
 
 function running.run(e, options)
@@ -302,11 +297,8 @@ function running.run(e, options)
             "the script that made it", e.name)
     end
     if is_for_another(e) then return e end
-    if e.dir then
-        run_in(e, options, e.dir)
-    else
-        run_in_passing(e, options)
-    end
+    if not e.dir then check_passing(e, options) end
+    measure(e, options)
     return e
 end
 

@@ -10,16 +10,16 @@
 local journal = require "lumat.journal"
 local fail = require("lumat.checks").fail
 local codes, journals = require "lumat.store_codes", require "lumat.journals"
-local plural = require("lumat.fields").plural
+local fields = require "lumat.fields"
+local copied, plural = fields.copied, fields.plural
 local read_json = require("lumat.json_files").read
 local error, ipairs, pairs, pcall = error, ipairs, pairs, pcall
-local require, setmetatable = require, setmetatable
+local setmetatable = setmetatable
 local tostring, type = tostring, type
 local find, format, gsub, match = string.find, string.format, string.gsub,
     string.match
 local larger = math.max
 local open_file, remove, time = io.open, os.remove, os.time
-local temporary_name = os.tmpname
 local store = {}
 store.__index = store
 for _, part in ipairs{journals.methods, codes} do
@@ -92,24 +92,6 @@ function store.open(dir, name)
     s.plan = plan
     s:refresh(true, true)
     return s
-end
-
--- The name of a folder for a run that keeps nothing.
-function store.passing()
-    local name = temporary_name()
-    remove(name)
-    return name
-end
-
--- Takes the run directory away, keeping what was read of it.
-function store:remove()
-    self.environments = require("lumat.environment").list(self)
-    for _, folder in ipairs{self.dir .. "/claims", self.dir} do
-        for name in pairs(journal.list(folder) or {}) do
-            remove(folder .. "/" .. name)
-        end
-        remove(folder)
-    end
 end
 
 function store.exists(dir)
@@ -188,6 +170,17 @@ function store:workers()
     return list
 end
 
+-- The names of its files.
+function store:names()
+    return journal.list(self.dir) or {}
+end
+
+-- Joins those who measure: what claims are taken with. lease: seconds.
+function store:join(name, lease)
+    return journal.join(self.dir .. "/claims", name, store.introduce(name),
+        lease)
+end
+
 -- The row that counts for a point, keys being its own for each code.
 function store:row(keys)
     local best
@@ -247,5 +240,40 @@ function store:close()
     self.writer = nil
 end
 store.__close = store.close
+
+-- --- a run that keeps nothing ---------------------------------------------
+
+-- The same in memory, for one process: there is nobody to claim a point from,
+-- and nothing to be written.
+local passing = setmetatable({}, {__index = store})
+passing.__index = passing
+
+function store.passing()
+    local s = new_store(nil)
+    s.kept = {} -- what would be files
+    return setmetatable(s, passing)
+end
+
+function passing:read(name) return self.kept[name] end
+
+function passing:found(name, value)
+    local is_new = self.kept[name] == nil
+    if is_new then self.kept[name] = value end
+    return self.kept[name], is_new
+end
+
+function passing:names() return self.kept end
+function passing:workers() return {} end
+function passing:join() return nil end
+function passing:refresh() end
+function passing:close() end
+passing.__close = passing.close
+
+-- A row has its own parameters, as one that was written and read has.
+function passing:append(record)
+    record.p = record.p and copied(record.p)
+    self:take_in(record)
+    return true
+end
 
 return store

@@ -174,6 +174,77 @@ function TestRuns:test_folders_of_others_stay_as_they_are()
     lu.assertNil(journal.list(dir .. "/claims"))
 end
 
+-- Without a directory nothing is written, synced or claimed.
+TestPassing = {}
+
+local function of_passing(more)
+    local spec = {name = "a", dir = false, axes = {n = {1, 2}}, repeats = 1,
+        measure = function() return 1 end}
+    for key, value in pairs(more or {}) do spec[key] = value end
+    return experiment(spec)
+end
+
+local doors = {"create", "found", "make_folder", "join", "is_writable", "probe"}
+local really = {}
+
+function TestPassing:setUp()
+    for _, name in ipairs(doors) do
+        really[name] = journal[name]
+        journal[name] = function() error(name .. " is called", 0) end
+    end
+end
+
+function TestPassing:tearDown()
+    for _, name in ipairs(doors) do journal[name] = really[name] end
+end
+
+function TestPassing:test_a_run_in_memory()
+    local told = {}
+    local e, run = counting(false, {axes = {n = {1, 2, 3}, k = {"a", "b"}},
+        setup = function(p) return p.n end, check = function() return 1e-7 end,
+        measure = function(p)
+            if p.n == 2 then error("no good", 0) end
+            return p.n, {twice = 2 * p.n}
+        end})
+    run{each = function(row) told[#told + 1] = row.p.n end}
+    local rows = e:results()
+    lu.assertEquals(#rows, 6)
+    lu.assertEquals(#told, 6)
+    lu.assertEquals({rows[1].p, rows[1].median, rows[1].values.twice,
+        rows[2].message}, {{n = 1, k = "a"}, 1, 2, "measure: no good"})
+    lu.assertEquals(e:environments()[rows[1].env].lumat, journal.version)
+    rows[1].p.n = 9
+    lu.assertEquals(e:points()[1].n, 1)
+    lu.assertStrContains(tostring(e:plan()), "6 points: 4 done, 2 failed")
+    run() -- everything anew
+    lu.assertEquals(e:results()[1].p.n, 1)
+    run{only = function(p) return p.n == 3 end, shard = "1/1", resume = false,
+        retry_failed = true}
+    lu.assertEquals(#e:results(), 2)
+    lu.assertStrContains(tostring(e:table{rows = "n", cols = "k"}), "3.000 s")
+end
+
+function TestPassing:test_what_takes_other_processes()
+    for _, options in ipairs{{workers = 2}, {threads = 977}} do
+        raises(function() of_passing():run(options) end, "dir = false keeps ",
+            "dir = names a folder")
+    end
+    raises(function() of_passing{timeout = 1}:run() end, "a timeout ends the worker")
+    of_passing():run{workers = 1, quiet = true}
+end
+
+function TestPassing:test_time()
+    local slow, best = os.getenv("LUMAT_SLOW") and 20 or 1, math.huge
+    for _ = 1, 5 do
+        local _, run = counting(false, {axes = {n = experiment.range(1, 1000)}})
+        local start = clock()
+        run()
+        best = math.min(best, clock() - start) -- of 1000: ms of one
+    end
+    print(("# %.3g ms a point that is kept nowhere"):format(best))
+    lu.assertTrue(best < 0.1 * slow, best .. " ms a point")
+end
+
 TestChanges = {}
 
 local function of_code(dir, x, more)
