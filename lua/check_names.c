@@ -2,6 +2,7 @@
  * top level calls, indexes or computes with, that has no value, before
  * anything ran that could have given it one. Where that is not certain
  * nothing is said. */
+#include "echoes.h"
 #include "given.h"
 #include "locals.h"
 #include "lumat.h"
@@ -85,7 +86,8 @@ static int is_risky(checker *c)
 
 static int has_value(checker *c)
 {
-    return is_given(c) ||
+    return is_given(c) || lumat_is_echo(&c->r.word) ||
+           lumat_is_one_of(&c->r.word, "_ENV") ||
            lumat_has_value(c->L, c->r.word.start, c->r.word.length);
 }
 

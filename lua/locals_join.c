@@ -1,6 +1,7 @@
 /* Entries compiled so that they see the session's locals and keep their own:
  * inside a function that declares what they use, with a call behind each
  * declaration that hands a closure over the new variable to the session. */
+#include "echoes.h"
 #include "locals.h"
 #include "lumat.h"
 #include "statements.h"
@@ -15,15 +16,15 @@ enum { MOST_USED = 190 };
 
 /* --- what is used --------------------------------------------------------- */
 
-/* Is the token a local of the session that the table at `seen` lacks? Adds
- * it there and pushes its name. */
+/* Is the token a local of the session, or an echo, that the table at `seen`
+ * lacks? Adds it there and pushes its name. */
 static int push_new_name(lua_State *L, const lumat_word *t, int seen)
 {
     if (t->kind != LUMAT_WORD_NAME)
         return 0;
     int is_local = lumat_push_local(L, t->start, t->length);
     lua_pop(L, 1);
-    if (!is_local)
+    if (!is_local && !lumat_is_echo(t))
         return 0;
     lua_pushlstring(L, t->start, t->length);
     lua_pushvalue(L, -1);
@@ -39,7 +40,7 @@ static int push_new_name(lua_State *L, const lumat_word *t, int seen)
 }
 
 /* Pushes "local lumat_keep local a local c<const>" with the session's locals
- * among the words of text. Returns how many they are. */
+ * among the words of text, and the echoes. Returns how many they are. */
 static int push_declarations(lua_State *L, const char *text, size_t length)
 {
     lumat_reader r = lumat_read_words(text, length);
@@ -123,6 +124,8 @@ static void join(lua_State *L)
     for (int i = 1; (name = lua_getupvalue(L, function, i)); i++) {
         if (strcmp(name, KEEP) == 0) {
             lua_pushcfunction(L, lumat_keep_local);
+            lua_setupvalue(L, function, i);
+        } else if (lumat_push_echo(L, name)) {
             lua_setupvalue(L, function, i);
         } else if (lumat_push_local(L, name, strlen(name))) {
             lua_upvaluejoin(L, function, i, -1, 1);

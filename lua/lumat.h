@@ -36,11 +36,19 @@ void lumat_prepare_device(void);
 
 enum { LUMAT_INCOMPLETE = 100 }; /* beside Lua's own status codes */
 
-/* Compiles an entry, first as an expression, then as statements; its locals
- * will survive it. Pushes the function and returns LUA_OK; or pushes a
- * message and returns LUA_ERRSYNTAX; or pushes the open construct's name
- * ("for", "function", "(", "[[" …) and returns LUMAT_INCOMPLETE. */
-int lumat_load(lua_State *L, const char *text, size_t length);
+/* Compiles an entry: Lua, in which lists of expressions may stand as
+ * statements of the top level. Each but the last is given to the function of
+ * lumat_set_echo when it is reached, the last one is what the entry returns.
+ * Its locals will survive it. Pushes the function and returns LUA_OK; or
+ * pushes a message and returns LUA_ERRSYNTAX; or pushes the open construct's
+ * name ("for", "function", "(", "[[" …) and returns LUMAT_INCOMPLETE. shown
+ * becomes 0 when a ';' ends the entry. */
+int lumat_load(lua_State *L, const char *text, size_t length, int *shown);
+
+/* The values are on the stack from 1 on; shown: they end a row, without a ';'.
+ * What it raises ends the entry. */
+typedef void lumat_echo_fn(lua_State *L, int shown);
+void lumat_set_echo(lumat_echo_fn *echo);
 
 /* With a syntax error's message on top, adds what to write where the line in
  * text shows a habit of another language: A(1,2) = 3, !=, +=, .*, A'. */
@@ -87,7 +95,8 @@ int lumat_is_own_output(lua_State *L, int index);
 void lumat_set_ans(lua_State *L, int index);
 
 /* Reports every global and session local that the last lumat_call through
- * lumat_load set to another value, in order of name. headline is one line. */
+ * lumat_load set to another value, in order of name, but for those that a
+ * statement with a ';' behind it set. headline is one line. */
 typedef void lumat_name_fn(void *data, const char *name, const char *headline);
 void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
 

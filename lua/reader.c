@@ -110,13 +110,16 @@ static int is_suffix(const lumat_word *t)
            lumat_word_is(t, "[") || lumat_word_is(t, "{");
 }
 
+/* Only a name or what stands in parentheses can be called or indexed: behind
+ * `x = 5` a row that begins with "(" is another statement. */
 void lumat_skip_expressions(lumat_reader *r)
 {
     for (;;) {
         while (is_unary(&r->word))
             lumat_next_word(r);
+        int is_primary = r->word.kind == LUMAT_WORD_NAME || lumat_at(r, "(");
         lumat_skip_operand(r);
-        while (is_suffix(&r->word))
+        while (is_primary && is_suffix(&r->word))
             lumat_skip_operand(r);
         if (!joins(&r->word))
             return;

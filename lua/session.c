@@ -1,5 +1,6 @@
 /* What a prompt needs: compiling entries whose locals survive, calling them
  * so that they can be stopped, and telling what they changed. */
+#include "echoes.h"
 #include "frames.h"
 #include "library.h"
 #include "locals.h"
@@ -42,15 +43,9 @@ static int is_incomplete(lua_State *L, int status)
     return length >= mark && strcmp(message + length - mark, MARK) == 0;
 }
 
-/* Pushes the code behind a lead, and the function it makes or the message. */
-static int compile(lua_State *L, const char *lead, const char *text,
-                   size_t length)
+static int compile(lua_State *L, const char *text, size_t length)
 {
-    lua_pushstring(L, lead);
-    lua_pushlstring(L, text, length);
-    lua_concat(L, 2);
-    const char *code = lua_tolstring(L, -1, &length);
-    return luaL_loadbufferx(L, code, length, "=" LUMAT_CHUNK, "t");
+    return luaL_loadbufferx(L, text, length, "=" LUMAT_CHUNK, "t");
 }
 
 /* Does the message on top tell of a limit that parts of the text may keep? */
@@ -61,10 +56,10 @@ static int is_over_limit(lua_State *L)
            strstr(message, "too many registers") != NULL;
 }
 
-/* Compiles the text, with the code under the result; in parts if need be. */
+/* In parts if need be. */
 static int compile_statements(lua_State *L, const char *text, size_t length)
 {
-    int status = compile(L, "", text, length);
+    int status = compile(L, text, length);
     if (status != LUA_ERRSYNTAX || !is_over_limit(L))
         return status;
     int parted = lumat_load_parts(L, text, length);
@@ -72,6 +67,19 @@ static int compile_statements(lua_State *L, const char *text, size_t length)
         return status;
     lua_remove(L, -2);
     return parted;
+}
+
+/* Replaces the message on top: Lua takes the expression for the beginning of
+ * an assignment, which nobody goes on with in the next row. */
+static void refuse_expression(lua_State *L, const lumat_word *first)
+{
+    const char *word = lua_pushlstring(L, first->start, first->length);
+    lua_pushfstring(L,
+                    LUMAT_CHUNK ":%d: syntax error near '%s'\n  a ; or a new "
+                                "row belongs before %s, or an operator",
+                    first->line, word, word);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
 }
 
 /* Makes the function on top, compiled from the code under it, one of the
@@ -90,22 +98,25 @@ static int prepare(lua_State *L)
     return status;
 }
 
-int lumat_load(lua_State *L, const char *text, size_t length)
+int lumat_load(lua_State *L, const char *text, size_t length, int *shown)
 {
+    size_t code_length;
     luaL_checkstack(L, 2 * LUA_MINSTACK, NULL);
     lumat_adopt_locals(L);
-    int status = compile(L, "return ", text, length), goes_on = 0;
-    if (status != LUA_OK) {
-        goes_on = is_incomplete(L, status);
-        lua_pop(L, 2);
-        status = compile_statements(L, text, length);
-    }
+    lumat_echoes echoes = lumat_push_echoing(L, text, length);
+    const char *code = lua_tolstring(L, -1, &code_length);
+    int status = compile_statements(L, code, code_length);
+    *shown = echoes.shown;
     if (status == LUA_OK)
         return prepare(L);
     lua_remove(L, -2);
-    goes_on |= is_incomplete(L, status);
-    if (!goes_on || breaks_off(text, length)) {
+    if (!is_incomplete(L, status) || breaks_off(text, length)) {
         lumat_explain_syntax(L, text, length);
+        lumat_explain_rows(L);
+        return status;
+    }
+    if (echoes.refused.kind != LUMAT_WORD_END) {
+        refuse_expression(L, &echoes.refused);
         return status;
     }
     lua_pop(L, 1);
@@ -163,7 +174,8 @@ static int is_shown(lua_State *L, int before)
     if (lua_type(L, -2) != LUA_TSTRING || lua_isfunction(L, -1))
         return 0;
     const char *name = lua_tostring(L, -2);
-    if (strcmp(name, "ans") == 0 || strcmp(name, "_ENV") == 0)
+    if (strcmp(name, "ans") == 0 || strcmp(name, "_ENV") == 0 ||
+        lumat_is_silenced(L, name))
         return 0;
     lua_pushvalue(L, -2);
     lua_rawget(L, before);
@@ -247,6 +259,8 @@ int lumat_call(lua_State *L, int nargs)
     status = lumat_explain_stopped(L, status);
     if (status == LUA_ERRRUN)
         lumat_explain_nil(L, is_entry);
+    if (status == LUA_ERRRUN && is_entry)
+        lumat_explain_rows(L);
     if (status == LUA_OK) {
         lua_pushcfunction(L, wait_for_devices);
         status = lua_pcall(L, 0, 0, 0);

@@ -67,6 +67,17 @@ static void skip_plain(lumat_reader *r)
     }
 }
 
+/* "goto name" and "::name::" */
+static void skip_label(lumat_reader *r)
+{
+    int is_label = lumat_at(r, "::");
+    lumat_next_word(r);
+    if (r->word.kind == LUMAT_WORD_NAME)
+        lumat_next_word(r);
+    if (is_label && lumat_at(r, "::"))
+        lumat_next_word(r);
+}
+
 /* Behind `return` there are no more. */
 void lumat_skip_statement(lumat_reader *r)
 {
@@ -80,7 +91,9 @@ void lumat_skip_statement(lumat_reader *r)
     } else if (lumat_at(r, "return")) {
         while (r->word.kind != LUMAT_WORD_END)
             lumat_next_word(r);
-    } else if (is_word || lumat_at(r, ";") || lumat_at(r, "::")) {
+    } else if (lumat_at(r, "goto") || lumat_at(r, "::")) {
+        skip_label(r);
+    } else if (is_word || lumat_at(r, ";")) {
         lumat_next_word(r);
     } else {
         skip_plain(r);

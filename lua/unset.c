@@ -126,6 +126,14 @@ static void push_known(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &known_key);
 }
 
+/* Where globals are is the text's own business then. */
+static int has_env(lumat_reader r)
+{
+    while (r.word.kind != LUMAT_WORD_END && !lumat_is_one_of(&r.word, "_ENV"))
+        lumat_next_word(&r);
+    return r.word.kind != LUMAT_WORD_END;
+}
+
 void lumat_find_unset(lua_State *L, const char *text, size_t length)
 {
     int top = lua_gettop(L);
@@ -137,7 +145,7 @@ void lumat_find_unset(lua_State *L, const char *text, size_t length)
     f.found = top + 1;
     f.known = top + 2;
     learn_given(&f);
-    if (lumat_are_globals_plain(L))
+    if (lumat_are_globals_plain(L) && !has_env(f.r))
         find(&f);
     lua_settop(L, top);
 }

@@ -4,8 +4,9 @@
 #include "entry.h"
 #include "interrupt.h"
 #include "report.h"
-#include "rows.h"
 #include "screen.h"
+
+#include "lauxlib.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,20 +16,23 @@ enum { MOST_CHANGES = 8 };
 
 /* --- echo --------------------------------------------------------------- */
 
-/* Prints the result at index, under a number when it is one of several. */
-static void print_result(repl_session *session, int index, int number)
+/* Prints the text on top, under a number when it is one of several; pops it. */
+static void print_top(lua_State *L, int number)
 {
-    lua_State *L = session->L;
-    int ok = lumat_push_shown(L, index, &session->style);
-    if (!ok) {
-        repl_report(L);
-        return;
-    }
     if (number > 0)
         printf("%d: ", number);
     fwrite(lua_tostring(L, -1), 1, lua_rawlen(L, -1), stdout);
     fputc('\n', stdout);
     lua_pop(L, 1);
+}
+
+static void print_result(repl_session *session, int index, int number)
+{
+    lua_State *L = session->L;
+    if (lumat_push_shown(L, index, &session->style))
+        print_top(L, number);
+    else
+        repl_report(L);
 }
 
 static void print_results(repl_session *session, int first)
@@ -58,30 +62,65 @@ static void print_changes(repl_session *session)
                count - MOST_CHANGES);
 }
 
-/* What io.write("x") gives, for more to be written to, is no result. Without a
- * call it was asked for by name. */
-static void drop_output(lua_State *L, int first, const char *text)
+/* A file is no result: io.write("x") gives it for more to be written to. */
+static int is_file(lua_State *L, int first)
 {
-    int has_call = strpbrk(text, "({\"'") != NULL;
-    if (has_call && lua_gettop(L) == first && lumat_is_own_output(L, first))
-        lua_settop(L, first - 1);
+    return lua_gettop(L) == first &&
+           luaL_testudata(L, first, LUA_FILEHANDLE) != NULL;
 }
 
-/* Results stay reachable as `ans`; showing them may be stopped, too. */
-static void echo(repl_session *session, int first, int shown)
+/* Results stay reachable as `ans`, but for io.stdout. */
+static void keep_ans(repl_session *session, int first)
 {
     lua_State *L = session->L;
-    int has_results = lua_gettop(L) >= first;
-    if (has_results && !lua_isnil(L, first) && !session->keeps_ans)
+    if (!lua_isnoneornil(L, first) && !session->keeps_ans &&
+        !lumat_is_own_output(L, first))
         lumat_set_ans(L, first);
+}
+
+/* Showing results may be stopped, too. A file that was asked for by name is
+ * shown. */
+static void echo(repl_session *session, int first, const char *text, int shown)
+{
+    lua_State *L = session->L;
+    int has_call = strpbrk(text, "({\"'") != NULL;
+    keep_ans(session, first);
     if (!shown)
         return;
     repl_interrupts_stop(L);
-    if (has_results)
+    if (lua_gettop(L) >= first && !(has_call && is_file(L, first)))
         print_results(session, first);
     else
         print_changes(session);
     repl_interrupts_stop(NULL);
+}
+
+static repl_session *echoing; /* the one whose entry runs */
+static double echo_seconds;   /* that its echoes took */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* What cannot be shown ends the entry, as what cannot be computed does. */
+static void echo_statement(lua_State *L, int shown)
+{
+    double start = now();
+    int count = lua_gettop(L);
+    keep_ans(echoing, 1);
+    if (!shown || is_file(L, 1))
+        return;
+    repl_end_output();
+    luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
+    for (int i = 1; i <= count; i++) {
+        if (!lumat_push_shown(L, i, &echoing->style))
+            lua_error(L);
+        print_top(L, count > 1 ? i : 0);
+    }
+    echo_seconds += now() - start;
 }
 
 static void print_note(void *data, const char *name, const char *note)
@@ -91,13 +130,6 @@ static void print_note(void *data, const char *name, const char *note)
 }
 
 /* --- call --------------------------------------------------------------- */
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static int count_lines(const char *text)
 {
@@ -114,13 +146,15 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
     lumat_begin_entry(L, NULL, session->is_command ? NULL : text);
     if (session->is_timed)
         lumat_start_watch(L);
+    lumat_set_echo(echo_statement);
+    echoing = session;
+    echo_seconds = 0;
     double start = now();
     int status = repl_call(L, 0);
-    session->seconds = now() - start;
+    session->seconds = now() - start - echo_seconds;
     repl_end_output();
     if (status == LUA_OK) {
-        drop_output(L, first, text);
-        echo(session, first, shown);
+        echo(session, first, text, shown);
         lumat_each_unset(L, 0, print_note, NULL);
     } else {
         lua_pushvalue(L, -1);
@@ -136,16 +170,12 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
 
 int repl_load_entry(lua_State *L, const char *text, int *shown)
 {
-    size_t length = strlen(text), silenced;
     int status;
     if (*repl_skip_blanks(text) == '=')
         text = lua_pushfstring(L, "return %s", repl_skip_blanks(text) + 1);
     else
-        text = lua_pushlstring(L, text, length);
-    length = lua_rawlen(L, -1);
-    silenced = repl_silenced(text, length);
-    *shown = silenced == 0;
-    status = repl_load_rows(L, text, silenced > 0 ? silenced : length);
+        text = lua_pushstring(L, text);
+    status = lumat_load(L, text, lua_rawlen(L, -1), shown);
     lua_remove(L, -2);
     return status;
 }

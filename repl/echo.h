@@ -4,9 +4,8 @@
 
 #include "repl.h"
 
-/* Compiles an entry as lumat_load does. A ';' at its end is taken away, so
- * that an expression stays one, and shown becomes 0; '=' in front makes it
- * one, as in Lua 5.2. */
+/* Compiles an entry as lumat_load does; '=' in front makes it an expression, as
+ * in Lua 5.2. */
 int repl_load_entry(lua_State *L, const char *text, int *shown);
 
 /* Reports the message a load left, and pops it. */

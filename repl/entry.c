@@ -27,14 +27,3 @@ repl_entry_kind repl_entry_kind_of(const char *text, const char **rest)
     *rest = repl_skip_blanks(start + mark);
     return kind;
 }
-
-size_t repl_silenced(const char *text, size_t length)
-{
-    lumat_token token = {0}, last = {0};
-    while (lumat_next_token(text, length, &token))
-        if (token.kind != LUMAT_BLANK && token.kind != LUMAT_COMMENT)
-            last = token;
-    return !token.open && last.kind == LUMAT_SIGN && text[last.start] == ';'
-               ? last.start
-               : 0;
-}

@@ -15,10 +15,6 @@ typedef enum repl_entry_kind {
 /* rest gets the text behind the mark, without blanks in front. */
 repl_entry_kind repl_entry_kind_of(const char *text, const char **rest);
 
-/* The length of the entry before a ';' that ends it, behind which at most
- * comments stand; or 0 when there is none and the result is to be shown. */
-size_t repl_silenced(const char *text, size_t length);
-
 /* Skips spaces and tabs. */
 const char *repl_skip_blanks(const char *text);
 

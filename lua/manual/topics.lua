@@ -183,8 +183,11 @@ topics.properties = {title = "Properties of a matrix", see = "who ?indexing", {c
 
 topics.printing = {title = "Printing", see = "settings ?keys",
     "An expression shows its value and becomes ans; an assignment shows one " ..
-    "line for each name that changed, and no data; a semicolon at the end " ..
-    "silences both. print shows the same text.",
+    "line for each name that changed, and no data; a semicolon behind it " ..
+    "silences either. In an entry of several rows each that is an expression " ..
+    "shows its value, where Lua would refuse it, too; a row that begins with " ..
+    "( or - goes on with the one above it, as in a file. print shows the same " ..
+    "text.",
     "A matrix has a line of type, shape, device and bytes above it. Each " ..
     "column is laid out by itself, to 5 significant digits, decimals " ..
     "aligned; there is no common factor. A number that would lose more than " ..
