@@ -72,6 +72,7 @@ static int trace(lua_State *L)
     const gpu_matrix *in[] = {diagonal};
     double sum;
     lumat_try(L, gpu_reduce_all("trace", &p, in, &sum));
+    lumat_note_scalar(m->dtype, sum);
     lua_pushnumber(L, sum);
     return 1;
 }

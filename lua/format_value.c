@@ -6,6 +6,7 @@
 #include <string.h>
 #include "format.h"
 #include "matrix.h"
+#include "number.h"
 #include "sparse_matrix.h"
 
 enum { SHORT_COLUMNS = 40, STACK_NEEDED = 20 };
@@ -86,13 +87,46 @@ static lua_Integer count_entries(lua_State *L, int index)
     return count;
 }
 
+/* The number of the fewest decimal digits that is the same f32; whole numbers
+ * as they are. */
+static double shorten_single(double x)
+{
+    char text[LUMAT_NUMBER_ROOM];
+    size_t length = lumat_print_f32((float)x, 0, text);
+    double shorter = x;
+    if (x != floor(x) || fabs(x) >= 1e15)
+        lumat_parse_f64(text, length, &shorter);
+    return shorter;
+}
+
+/* As print writes it, 14 digits and a ".0", but with as many more as it takes
+ * to read it back: 0.30000000000000004 and 0.3 are two numbers. */
+static void push_float(lua_State *L, double x)
+{
+    char text[40];
+    double back = NAN;
+    if (lumat_is_single(x))
+        x = shorten_single(x);
+    for (int digits = 14; digits <= LUMAT_MOST_DIGITS && back != x; digits++) {
+        int length = snprintf(text, sizeof text, "%.*g", digits, x);
+        lumat_parse_f64(text, (size_t)length, &back);
+    }
+    lua_pushstring(L, text);
+    if (text[strspn(text, "-0123456789")] == '\0')
+        lua_pushliteral(L, ".0"), lua_concat(L, 2);
+}
+
 /* As print does, but that NaN has no sign. */
 static void push_other(lua_State *L, int index)
 {
-    if (lua_type(L, index) == LUA_TNUMBER && isnan(lua_tonumber(L, index)))
+    double x = lua_tonumber(L, index);
+    if (lua_type(L, index) != LUA_TNUMBER || lua_isinteger(L, index) ||
+        isinf(x))
+        luaL_tolstring(L, index, NULL);
+    else if (isnan(x))
         lua_pushliteral(L, "nan");
     else
-        luaL_tolstring(L, index, NULL);
+        push_float(L, x);
 }
 
 /* Pushes "{1, 2}" for a list of a few numbers and truth values, such as a row

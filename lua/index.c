@@ -191,6 +191,7 @@ int lumat_push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j)
     double value;
     lumat_count_read(L, m);
     lumat_try(L, gpu_get(m, i, j, &value));
+    lumat_note_scalar(m->dtype, value);
     if (m->dtype == GPU_BOOL)
         lua_pushboolean(L, value != 0);
     else

@@ -225,6 +225,8 @@ void lumat_set_band(lua_State *L, int64_t lower, int64_t upper)
 
 static void push_fields(lua_State *L, const gpu_matrix *m, const gpu_survey *s)
 {
+    lumat_note_scalar(m->dtype, s->min);
+    lumat_note_scalar(m->dtype, s->max);
     lumat_push_survey(L, s);
     set_place(L, "min_at", m, s->min_at);
     set_place(L, "max_at", m, s->max_at);

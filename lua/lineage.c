@@ -237,6 +237,8 @@ void lumat_begin_entry(lua_State *L, const char *prompt, const char *text)
             note(L, 1, 0);
         }
         lumat_transcribe(prompt, text);
+        if (text[0] != ':') /* a command may show what the entry before gave */
+            lumat_forget_scalars();
         start_period();
     }
     if (entry.depth <= NESTED)

@@ -131,6 +131,7 @@ static int determinant(lua_State *L)
     if (status == GPU_SHAPE)
         return lumat_raise_shape(L, 1);
     lumat_try(L, status);
+    lumat_note_scalar(lumat_check_matrix(L, 1)->dtype, value);
     lua_pushnumber(L, value);
     return 1;
 }

@@ -48,6 +48,13 @@ gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise);
 gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise);
 gpu_dtype lumat_default_dtype(lua_State *L);
 
+/* Notes what an operation on a matrix of the type gives to Lua: an f32 is
+ * echoed as one during the entry. What is noted is told again by its value
+ * alone. */
+void lumat_note_scalar(gpu_dtype dtype, double value);
+int lumat_is_single(double value);
+void lumat_forget_scalars(void);
+
 /* The name of list (space separated) nearest to word, or NULL. */
 const char *lumat_nearest(lua_State *L, const char *word, const char *list);
 

@@ -222,6 +222,7 @@ static int reduction(lua_State *L)
     if (lua_isnoneornil(L, 2)) {
         double value;
         lumat_try(L, gpu_reduce_all(reductions[kind].name, &p, &m, &value));
+        lumat_note_scalar(m->dtype, value);
         return is_place ? push_place(L, m, value)
                         : push_reduced(L, kind, value);
     }

@@ -15,6 +15,7 @@ static int push_dot(lua_State *L, const char *kernel)
     if (status == GPU_SHAPE)
         return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_LENGTHS);
     lumat_try(L, status);
+    lumat_note_scalar(lumat_check_matrix(L, 1)->dtype, value);
     lua_pushnumber(L, value);
     return 1;
 }

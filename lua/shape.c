@@ -92,10 +92,20 @@ void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m)
     return data;
 }
 
+/* The first elements, which are those that an echo of the table shows. */
+static void note_first(const float *data, int64_t count)
+{
+    enum { MOST = 256 };
+    for (int64_t i = count < MOST ? count : MOST; i > 0; i--)
+        lumat_note_scalar(GPU_F32, data[i - 1]);
+}
+
 static int to_table(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
     const void *data = lumat_push_host_copy(L, m);
+    if (m->dtype == GPU_F32)
+        note_first(data, gpu_size(m));
     lua_newtable(L);
     for (int64_t i = 0; i < m->rows; i++) {
         lumat_poll(L, i);

@@ -146,6 +146,7 @@ static int get_element(lua_State *L)
     int64_t i = check_place(L, 2, "row", s->rows);
     int64_t j = check_place(L, 3, "column", s->cols);
     lumat_try(L, gpu_sparse_get(s, i, j, &value));
+    lumat_note_scalar(s->values.dtype, value);
     lua_pushnumber(L, value);
     return 1;
 }

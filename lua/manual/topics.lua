@@ -187,7 +187,9 @@ topics.printing = {title = "Printing", see = "settings ?keys",
     "silences either. In an entry of several rows each that is an expression " ..
     "shows its value, where Lua would refuse it, too; a row that begins with " ..
     "( or - goes on with the one above it, as in a file. print shows the same " ..
-    "text.",
+    "text, but for numbers, which it writes with 14 digits, as Lua does: here " ..
+    "they have as many as it takes to read them back, those that come from " ..
+    "an f32 matrix as an f32.",
     "A matrix has a line of type, shape, device and bytes above it. Each " ..
     "column is laid out by itself, to 5 significant digits, decimals " ..
     "aligned; there is no common factor. A number that would lose more than " ..
