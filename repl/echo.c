@@ -87,6 +87,7 @@ static void echo(repl_session *session, int first, const char *text, int shown)
     keep_ans(session, first);
     if (!shown)
         return;
+    repl_take_style(session);
     repl_interrupts_stop(L);
     if (lua_gettop(L) >= first && !(has_call && is_file(L, first)))
         print_results(session, first);
@@ -114,6 +115,7 @@ static void echo_statement(lua_State *L, int shown)
     if (!shown || is_file(L, 1))
         return;
     repl_end_output();
+    repl_take_style(echoing);
     luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
     for (int i = 1; i <= count; i++) {
         if (!lumat_push_shown(L, i, &echoing->style))

@@ -23,6 +23,12 @@
 
 enum { DROPPED = -1 };
 
+void repl_take_style(repl_session *session)
+{
+    repl_prompt_style(&session->style);
+    lumat_set_style(session->L, &session->style);
+}
+
 /* --- read --------------------------------------------------------------- */
 
 static void set_prompt(repl_session *session)
@@ -109,6 +115,7 @@ static int load_entry(repl_session *session, int *shown)
 static void begin_entry(repl_session *session)
 {
     session->complaints = repl_complaint_count();
+    repl_take_style(session);
     repl_history_add(session->text);
     lumat_begin_entry(session->L, session->prompt, session->text);
 }
@@ -188,8 +195,7 @@ static int read_first(repl_session *session)
 static int step(lua_State *L)
 {
     repl_session *session = lua_touserdata(L, 1);
-    repl_prompt_style(&session->style);
-    lumat_set_style(L, &session->style);
+    repl_take_style(session);
     set_prompt(session);
     if (read_first(session))
         run_entry(session);

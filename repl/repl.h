@@ -6,7 +6,7 @@
 
 typedef struct repl_session {
     lua_State *L;
-    lumat_style style;   /* of the screen, as of the last prompt */
+    lumat_style style;   /* of the screen, as the entry found it */
     double seconds;      /* that the last call took */
     int is_timed;        /* a stopwatch is to run during the next */
     int quit;            /* set to leave after this entry */
@@ -19,6 +19,9 @@ typedef struct repl_session {
 
 /* Runs the user's init file; whatever is wrong with it is only reported. */
 void repl_run_init(lua_State *L);
+
+/* What is shown from now on fits the screen as it is now. */
+void repl_take_style(repl_session *session);
 
 /* Prompts until the user leaves. */
 void repl_loop(lua_State *L);
