@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 6 };
+enum { GPU_BACKEND_ABI = 7 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -47,13 +47,13 @@ typedef struct gpu_csr {
     gpu_dtype dtype;        /* f32 or f64 */
 } gpu_csr;
 
-/* Bins of equal width over low .. high: see gpu_count_bins. Elements outside
- * are not counted. */
+/* Bins between edges: see gpu_count_bins. x lies in bin number
+ * (x over - from) per_unit, unless that is as near a whole number as `near`:
+ * then the edges decide, computed as gpu_edge does. */
 typedef struct gpu_bins {
-    double low, high; /* of the elements */
-    double scale;     /* a power of two that keeps high - low finite */
-    double per_unit;  /* bins for a unit of scaled elements */
-    int count;        /* 1 .. GPU_MOST_BINS */
+    gpu_edges edges;
+    double low; /* the first edge; the last is edges.high */
+    double per_unit, near;
 } gpu_bins;
 
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
@@ -130,7 +130,8 @@ typedef struct gpu_backend {
     /* f32 or f64; axis 1 down, 2 across; to has from's shape and type. */
     gpu_status (*scan)(void *device, gpu_scan_kind kind, int axis,
                        const gpu_view *from, const gpu_view *to);
-    /* order may be NULL; f64. Stable, NaN last in both directions. */
+    /* Stable, NaN last in both directions. order is f64; to or order may be
+     * NULL, and then costs nothing. */
     gpu_status (*sort)(void *device, int axis, int descending,
                        const gpu_view *from, const gpu_view *to,
                        const gpu_view *order);
@@ -138,8 +139,7 @@ typedef struct gpu_backend {
 
     /* Looking at v, which is not empty; all wait. survey takes moments of
      * scale times the elements (a power of two) and leaves std and norm to the
-     * caller. bins counts floor((x scale - low scale) per_unit), where the last
-     * bin is closed. blocks: to is f64, no larger than v. */
+     * caller. blocks: to is f64, no larger than v. */
     gpu_status (*survey)(void *device, const gpu_view *v, double scale,
                          gpu_survey *out);
     gpu_status (*bins)(void *device, const gpu_view *v, const gpu_bins *how,

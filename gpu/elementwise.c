@@ -168,8 +168,7 @@ gpu_status gpu_map(const char *name, const gpu_program *p,
                      p->inputs ? p->inputs : 1, &s));
     TRY(prepare_output(name, p, in, d, &s, out));
     gpu_program typed = *p;
-    typed.compute = (uint8_t)compute_type(p, in);
-    if (out->dtype == GPU_F64)
+    if (out->dtype == GPU_F64 || compute_type(p, in) == GPU_F64)
         typed.compute = GPU_F64;
     gpu_status status = run(name, &typed, in, &s, d, out);
     if (status != GPU_OK && created)

@@ -208,7 +208,7 @@ gpu_status gpu_map(const char *name, const gpu_program *p,
 /* p's results reduced with p->reduction: axis 1 gives 1xn (one value a
  * column), axis 2 mx1 (one a row), a vector only its whole. out is created.
  * Sums and products accumulate in f64. Places (argmin, argmax) are 0-based
- * f64; any and all give bool. */
+ * f64; any and all give bool; sums of more bools than f32 counts are f64. */
 gpu_status gpu_reduce(const char *name, const gpu_program *p,
                       const gpu_matrix *const *in, int axis, gpu_matrix *out);
 /* The reduction of everything to one number; a place counts in row-major
@@ -216,14 +216,23 @@ gpu_status gpu_reduce(const char *name, const gpu_program *p,
 gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
                           const gpu_matrix *const *in, double *out);
 
+/* The p-norm, p > 0 or infinite, of the elements, along axis as gpu_reduce or
+ * of all; of nothing 0. Neither overflows where the norm itself does not. out
+ * is created. */
+gpu_status gpu_norm(const gpu_matrix *m, double p, int axis, gpu_matrix *out);
+gpu_status gpu_norm_all(const gpu_matrix *m, double p, double *out);
+/* The largest sum of absolute values down a column (axis 1: the matrix norm 1)
+ * or along a row (2: infinity); of nothing 0. */
+gpu_status gpu_norm_of_sums(const gpu_matrix *m, int axis, double *out);
+
 /* Running sums (or products) along axis 1 (down), 2 (across); a vector has
  * axis 1. */
 typedef enum gpu_scan_kind { GPU_SCAN_SUM, GPU_SCAN_PROD } gpu_scan_kind;
 gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
                     gpu_matrix *out);
 
-/* Sorted copies along axis, stable, NaN last. order, when not NULL, gets the
- * 0-based places the elements came from, f64. */
+/* Sorted along axis, stable, NaN last. out gets copies, order the 0-based
+ * places they came from, f64; one of the two may be NULL. */
 gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
                     gpu_matrix *out, gpu_matrix *order);
 
@@ -267,11 +276,21 @@ typedef struct gpu_survey {
  * of f64 takes another for mean, std and norm.) */
 gpu_status gpu_take_survey(const gpu_matrix *m, gpu_survey *out);
 
-/* How many finite elements fall into each of `bins` equal parts of low ..
- * high, both included; low <= high are finite. */
+/* The edges of count bins: edge i is (from + i by) / over, each step rounded
+ * once; the last is high. They ascend. */
 enum { GPU_MOST_BINS = 4096 };
-gpu_status gpu_count_bins(const gpu_matrix *m, double low, double high,
-                          int bins, int64_t *counts);
+typedef struct gpu_edges {
+    double from, by, over, high;
+    int count;
+} gpu_edges;
+double gpu_edge(const gpu_edges *e, int i);
+/* Equal bins of low .. high, which are the outer edges exactly; low <= high
+ * are finite, any as far apart as f64 goes. */
+gpu_edges gpu_even_edges(double low, double high, int count);
+/* How many elements fall into each bin: into bin i those from edge i on and
+ * below edge i + 1, into the last those at its end, too. */
+gpu_status gpu_count_bins(const gpu_matrix *m, const gpu_edges *edges,
+                          int64_t *counts);
 
 /* m cut into rows x cols blocks as equal as can be (none empty, at most
  * GPU_MOST_BLOCKS in all), each made one f64 number. Its mean, or the largest

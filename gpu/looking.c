@@ -71,34 +71,55 @@ gpu_status gpu_take_survey(const gpu_matrix *m, gpu_survey *out)
 
 /* --- histograms ----------------------------------------------------------- */
 
-/* high - low may overflow f64, or be so small that its inverse does. */
-static gpu_bins make_bins(double low, double high, int count)
+double gpu_edge(const gpu_edges *e, int i)
 {
-    gpu_bins b = {low, high, 1, 0, count};
-    if (high > low && isinf(high - low))
-        b.scale = 0.25;
-    else if (high > low && high - low < DBL_MIN * 0x1p53)
-        b.scale = 0x1p600;
-    double span = high * b.scale - low * b.scale;
-    b.per_unit = span > 0 ? count / span : 0;
+    return i == e->count ? e->high : (e->from + i * e->by) / e->over;
+}
+
+/* high - low may overflow f64, or have few digits or none: a power of two
+ * makes it a number like others. */
+gpu_edges gpu_even_edges(double low, double high, int count)
+{
+    double over = 1;
+    if (isinf(high - low))
+        over = 0.25;
+    else if (high - low < DBL_MIN * 0x1p53 &&
+             fmax(fabs(low), fabs(high)) < 0x1p400)
+        over = 0x1p600;
+    double from = low * over;
+    return (gpu_edges){from, (high * over - from) / count, over, high, count};
+}
+
+/* In steps of `by` an edge is wrong by its own rounding, which may be to a
+ * subnormal number, and that of i by; so is the place of an element. */
+static gpu_bins make_bins(const gpu_edges *e)
+{
+    double most = fmax(fabs(e->from), fabs(e->high * e->over));
+    gpu_bins b = {*e, gpu_edge(e, 0), 0, 1};
+    if (e->by > 0) {
+        b.per_unit = 1 / e->by;
+        b.near = 8 * DBL_EPSILON * (most * b.per_unit + e->count) +
+                 DBL_TRUE_MIN * e->over * b.per_unit;
+    }
     return b;
 }
 
-gpu_status gpu_count_bins(const gpu_matrix *m, double low, double high,
-                          int bins, int64_t *counts)
+gpu_status gpu_count_bins(const gpu_matrix *m, const gpu_edges *edges,
+                          int64_t *counts)
 {
     gpu_device *d;
     TRY(check("histogram", m, &d));
-    if (bins < 1 || bins > GPU_MOST_BINS)
-        return gpu_fail(GPU_ARGUMENT, "histogram: %d bins: use 1 to %d", bins,
-                        GPU_MOST_BINS);
-    if (!isfinite(low) || !isfinite(high) || low > high)
+    if (edges->count < 1 || edges->count > GPU_MOST_BINS)
+        return gpu_fail(GPU_ARGUMENT, "histogram: %d bins: use 1 to %d",
+                        edges->count, GPU_MOST_BINS);
+    gpu_bins how = make_bins(edges);
+    if (!isfinite(how.low) || !isfinite(edges->high) || how.low > edges->high)
         return gpu_fail(GPU_ARGUMENT,
-                        "histogram: the range %g to %g is not one", low, high);
+                        "histogram: the range %g to %g is not one", how.low,
+                        edges->high);
     if (!d->backend->bins)
         return lacks(d, "histogram");
     gpu_view v = gpu_view_of(m);
-    gpu_bins how = make_bins(low, high, bins);
     return d->backend->bins(d->handle, &v, &how, counts);
 }
 

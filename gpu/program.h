@@ -55,8 +55,10 @@ typedef struct gpu_instruction {
 typedef struct gpu_program {
     uint8_t inputs, constants, length;
     uint8_t reduction; /* gpu_reduction over the results */
-    uint8_t compute;   /* GPU_F32 or GPU_F64: the type of every value; set
-                          when the program is dispatched */
+    uint8_t compute;   /* GPU_F32 or GPU_F64: the type of every value; made
+                          GPU_F64 when the program is dispatched if an operand
+                          or the result is. gpu_map also computes in it where
+                          it was asked for, whatever the operands */
     gpu_instruction code[GPU_MAX_CODE];
     double constant[GPU_MAX_CONSTANTS];
 } gpu_program;

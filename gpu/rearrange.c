@@ -204,10 +204,11 @@ static gpu_status check_axis(const char *name, const gpu_matrix *m, int axis)
 }
 
 /* A mask is counted and sorted as numbers. */
-static gpu_status as_number(const gpu_matrix *m, gpu_matrix *out)
+static gpu_status as_number(const gpu_matrix *m, gpu_dtype of_mask,
+                            gpu_matrix *out)
 {
     if (m->dtype == GPU_BOOL)
-        return gpu_clone(m, GPU_F32, NULL, out);
+        return gpu_clone(m, of_mask, NULL, out);
     gpu_retain(m);
     *out = *m;
     return GPU_OK;
@@ -229,7 +230,8 @@ gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
     const gpu_matrix *in[] = {m};
     TRY(gpu_check_operands(name, in, 1, &d));
     TRY(check_axis(name, m, axis));
-    TRY(as_number(m, &from));
+    int64_t most = axis == 1 ? m->rows : m->cols; /* f32 counts up to 2^24 */
+    TRY(as_number(m, most > 1 << 24 ? GPU_F64 : GPU_F32, &from));
     gpu_status status = create_like(&from, from.dtype, out);
     if (status == GPU_OK && gpu_size(out) > 0) {
         gpu_view source = gpu_view_of(&from), to = gpu_target_of(out);
@@ -246,20 +248,25 @@ gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
     return status;
 }
 
+/* out and order are created, but for the one that is NULL. */
 static gpu_status run_sort(gpu_device *d, const gpu_matrix *from, int axis,
-                           int descending, gpu_matrix *out, gpu_matrix *order)
+                           int descending, const gpu_matrix *out,
+                           const gpu_matrix *order)
 {
-    if (gpu_size(out) == 0)
+    if (gpu_size(from) == 0)
         return GPU_OK;
-    gpu_view source = gpu_view_of(from), to = gpu_target_of(out), places;
+    gpu_view source = gpu_view_of(from), to = {0}, places = {0};
+    if (out)
+        to = gpu_target_of(out);
     if (order)
         places = gpu_target_of(order);
-    gpu_begin_operation(d, "sort", out, 0);
+    gpu_begin_operation(d, "sort", from, 0);
     int tracing = gpu_trace_start(d);
-    gpu_status status = d->backend->sort(d->handle, axis, descending, &source,
-                                         &to, order ? &places : NULL);
-    return gpu_traced(d, tracing, status, "sort", "sort", out, 0, 0,
-                      2.0 * (double)gpu_bytes(out));
+    gpu_status status =
+        d->backend->sort(d->handle, axis, descending, &source, out ? &to : NULL,
+                         order ? &places : NULL);
+    return gpu_traced(d, tracing, status, "sort", "sort", out ? out : order, 0,
+                      0, 2.0 * (double)gpu_bytes(from));
 }
 
 gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
@@ -268,23 +275,22 @@ gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
     gpu_device *d;
     gpu_matrix from;
     const gpu_matrix *in[] = {m};
+    if (out)
+        out->storage = NULL;
+    if (order)
+        order->storage = NULL;
     TRY(gpu_check_operands("sort", in, 1, &d));
     TRY(check_axis("sort", m, axis));
-    TRY(as_number(m, &from));
-    gpu_status status = create_like(&from, from.dtype, out);
-    if (status == GPU_OK && order) {
+    TRY(as_number(m, GPU_F32, &from));
+    gpu_status status = out ? create_like(&from, from.dtype, out) : GPU_OK;
+    if (status == GPU_OK && order)
         status = create_like(&from, GPU_F64, order);
-        if (status != GPU_OK)
-            gpu_release(out);
-    }
-    if (status == GPU_OK) {
+    if (status == GPU_OK)
         status = run_sort(d, &from, axis, descending, out, order);
-        if (status != GPU_OK) {
-            gpu_release(out);
-            if (order)
-                gpu_release(order);
-        }
-    }
+    if (status != GPU_OK && out)
+        gpu_release(out);
+    if (status != GPU_OK && order)
+        gpu_release(order);
     gpu_release(&from);
     return status;
 }

@@ -1,7 +1,8 @@
 /* Reductions: the primitive ones go to the backend; any, all, mean, norm, var
- * and std are composed from them here. */
+ * and std are composed from them here, and norms of any power. */
 #include "core.h"
 
+#include <float.h>
 #include <math.h>
 
 #define OP(name, arity, expression, vector, help, example, result)
@@ -203,16 +204,16 @@ static gpu_status sum_of_squares(const reduction *r, gpu_op first,
     return gpu_reduce(r->name, &p, in, r->axis, out);
 }
 
-/* The largest absolute values, kept away from 0 and infinity, so that
- * dividing by them makes no NaN of zeros and infinities. */
+/* The largest absolute values, none of them 0 or infinite, so that dividing by
+ * them makes no NaN of zeros and infinities. */
 static gpu_status safe_scale(const reduction *r, gpu_matrix *out)
 {
     reduction sizes = with(r, GPU_OP_abs, 0, 0);
     TRY(primitive(&sizes, GPU_REDUCE_max, GPU_F64, out));
     gpu_program p;
     gpu_program_start(&p, 1);
-    int low = gpu_program_constant(&p, 0x1p-1000);
-    int high = gpu_program_constant(&p, 0x1p1000);
+    int low = gpu_program_constant(&p, DBL_TRUE_MIN);
+    int high = gpu_program_constant(&p, DBL_MAX);
     gpu_program_add(&p, GPU_OP_clip, 0, low, high);
     const gpu_matrix *in[] = {out};
     gpu_status status = gpu_map(r->name, &p, in, out);
@@ -289,6 +290,13 @@ static gpu_status composed(const reduction *r, int kind, gpu_matrix *out)
     return convert(r, &wide, out);
 }
 
+/* f32 counts up to 2^24. */
+static int exceeds_f32(const reduction *r, int kind)
+{
+    return kind == GPU_REDUCE_sum && r->program.length == 0 &&
+           r->inputs[0].dtype == GPU_BOOL && count(r) > 1 << 24;
+}
+
 gpu_status gpu_reduce(const char *name, const gpu_program *p,
                       const gpu_matrix *const *in, int axis, gpu_matrix *out)
 {
@@ -296,9 +304,9 @@ gpu_status gpu_reduce(const char *name, const gpu_program *p,
     out->storage = NULL;
     TRY(start(&r, name, p, in, axis));
     int kind = p->reduction;
+    int is_wide = gives_place(kind) || exceeds_f32(&r, kind);
     if (is_primitive[kind])
-        TRY(primitive(&r, kind, gives_place(kind) ? GPU_F64 : float_type(&r),
-                      out));
+        TRY(primitive(&r, kind, is_wide ? GPU_F64 : float_type(&r), out));
     else
         TRY(composed(&r, kind, out));
     out->ndim = r.ndim;
@@ -323,6 +331,13 @@ static gpu_status reduce_wide(const reduction *r, int kind, gpu_matrix *out)
     }
 }
 
+static gpu_status take_value(gpu_matrix *result, double *out)
+{
+    gpu_status status = gpu_get(result, 0, 0, out);
+    gpu_release(result);
+    return status;
+}
+
 gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
                           const gpu_matrix *const *in, double *out)
 {
@@ -330,9 +345,110 @@ gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
     gpu_matrix result;
     TRY(start(&r, name, p, in, 0));
     TRY(reduce_wide(&r, p->reduction, &result));
-    gpu_status status = gpu_get(&result, 0, 0, out);
+    TRY(take_value(&result, out));
     if (p->reduction == GPU_REDUCE_std)
         *out = sqrt(*out);
-    gpu_release(&result);
+    return GPU_OK;
+}
+
+/* --- norms ---------------------------------------------------------------- */
+
+/* The sum of (|x| / scale)^power. */
+static gpu_status sum_of_powers(const reduction *r, double power,
+                                const gpu_matrix *scale, gpu_matrix *out)
+{
+    gpu_matrix values;
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    int constant = gpu_program_constant(&p, power);
+    int value = gpu_program_add(&p, GPU_OP_abs, 0, 0, 0);
+    value = gpu_program_add(&p, GPU_OP_div, value, 1, 0);
+    gpu_program_add(&p, GPU_OP_pow, value, constant, 0);
+    p.reduction = GPU_REDUCE_sum;
+    TRY(elements(r, &values));
+    const gpu_matrix *in[] = {&values, scale};
+    gpu_status status = gpu_reduce(r->name, &p, in, r->axis, out);
+    gpu_release(&values);
+    return status;
+}
+
+/* out = out^(1 / power) scale, as its root times scale times its root: of a
+ * small power neither root nor scale need fit f64 alone. */
+static gpu_status take_root(const reduction *r, double power,
+                            const gpu_matrix *scale, gpu_matrix *out)
+{
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    int half = gpu_program_constant(&p, 0.5 / power);
+    int root = gpu_program_add(&p, GPU_OP_pow, 0, half, 0);
+    int value = gpu_program_add(&p, GPU_OP_mul, root, 1, 0);
+    gpu_program_add(&p, GPU_OP_mul, value, root, 0);
+    const gpu_matrix *in[] = {out, scale};
+    gpu_status status = gpu_map(r->name, &p, in, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+static gpu_status power_norm(const reduction *r, double power, gpu_matrix *out)
+{
+    reduction sizes = with(r, GPU_OP_abs, 0, 0);
+    gpu_matrix scale;
+    if (power == 2)
+        return norm_wide(r, out);
+    if (power == 1 || count(r) == 0)
+        return primitive(&sizes, GPU_REDUCE_sum, GPU_F64, out);
+    if (isinf(power))
+        return primitive(&sizes, GPU_REDUCE_max, GPU_F64, out);
+    TRY(safe_scale(r, &scale));
+    gpu_status status = sum_of_powers(r, power, &scale, out);
+    if (status == GPU_OK)
+        status = take_root(r, power, &scale, out);
+    gpu_release(&scale);
+    return status;
+}
+
+static gpu_status start_norm(reduction *r, const gpu_matrix *m, double power,
+                             int axis)
+{
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    TRY(start(r, "norm", &p, &m, axis));
+    if (power > 0)
+        return GPU_OK;
+    return gpu_fail(GPU_ARGUMENT, "norm: p is a number above 0, not %g", power);
+}
+
+gpu_status gpu_norm(const gpu_matrix *m, double p, int axis, gpu_matrix *out)
+{
+    reduction r;
+    gpu_matrix wide;
+    out->storage = NULL;
+    TRY(start_norm(&r, m, p, axis));
+    TRY(power_norm(&r, p, &wide));
+    TRY(convert(&r, &wide, out));
+    out->ndim = r.ndim;
+    return GPU_OK;
+}
+
+gpu_status gpu_norm_all(const gpu_matrix *m, double p, double *out)
+{
+    reduction r;
+    gpu_matrix result;
+    TRY(start_norm(&r, m, p, 0));
+    TRY(power_norm(&r, p, &result));
+    return take_value(&result, out);
+}
+
+gpu_status gpu_norm_of_sums(const gpu_matrix *m, int axis, double *out)
+{
+    reduction r;
+    gpu_matrix sums;
+    *out = 0;
+    TRY(start_norm(&r, m, 1, axis));
+    TRY(power_norm(&r, 1, &sums));
+    gpu_status status =
+        gpu_size(&sums) > 0 ? gpu_norm_all(&sums, INFINITY, out) : GPU_OK;
+    gpu_release(&sums);
     return status;
 }

@@ -109,6 +109,8 @@ static gpu_status run_determinant(gpu_device *d, const gpu_matrix *factors,
     gpu_status status = d->backend->determinant(d->handle, &view, out);
     if (*out != *out)
         *out = NAN; /* without a sign */
+    if (*out == 0)
+        *out = 0; /* of a singular matrix, whatever the other pivots' signs */
     return gpu_traced(d, tracing, status, "det", "lapack", factors,
                       factors->rows, 2.0 / 3 * n * n * n,
                       (double)gpu_bytes(factors));

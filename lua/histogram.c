@@ -10,12 +10,13 @@
 
 enum { MOST_BARS = 20, LEAST_BARS = 4, FILE_BARS = 100 };
 
-/* Bin i is first + i * step … , or its number where all are whole. */
+/* Bins lie between edges, or are a whole number each. */
 typedef struct histogram {
     gpu_matrix values; /* borrowed: the matrix, or a sparse one's entries */
     gpu_survey survey;
-    double first, step;
-    int bins, are_whole;
+    gpu_edges edges;
+    double step;
+    int are_whole;
     int64_t *counts;
     int64_t outside;
 } histogram;
@@ -37,37 +38,48 @@ static int is_whole(lua_State *L, const gpu_matrix *m)
     return fractions == 0;
 }
 
-/* The smallest of 1, 2, 5, 10 … that is not below x. */
-static double nice_above(double x)
+/* Edges at the multiples of the smallest of 1, 2, 5, 10 … that is not below
+ * the step, from the one that `low` lies at or above. Decimals are quotients,
+ * so that 3 of 0.1 make 0.3. */
+static gpu_edges nice_edges(double low, double step)
 {
-    double power = pow(10, floor(log10(x)));
-    double mantissa = x / power;
-    return power * (mantissa <= 1   ? 1
-                    : mantissa <= 2 ? 2
-                    : mantissa <= 5 ? 5
-                                    : 10);
+    double exponent = floor(log10(step)), power = pow(10, fabs(exponent));
+    double mantissa = exponent < 0 ? step * power : step / power;
+    mantissa = mantissa <= 1 ? 1 : mantissa <= 2 ? 2 : mantissa <= 5 ? 5 : 10;
+    gpu_edges e = {.by = mantissa, .over = power, .count = 1};
+    if (exponent >= 0) {
+        e.by *= power;
+        e.over = 1;
+    }
+    e.from = floor(low * e.over / e.by) * e.by;
+    while (e.from / e.over > low)
+        e.from -= e.by;
+    while ((e.from + e.by) / e.over <= low)
+        e.from += e.by;
+    return e;
 }
 
 static void cut_evenly(histogram *h, double low, double high, int bins)
 {
-    h->first = low;
-    h->bins = low == high ? 1 : bins;
-    h->step = high / h->bins - low / h->bins;
+    h->edges = gpu_even_edges(low, high, low == high ? 1 : bins);
+    h->step = high / h->edges.count - low / h->edges.count;
 }
 
 /* At edges with few digits, where the range is not too far from 0 for it. */
 static void cut_nicely(histogram *h, double low, double high, int most)
 {
-    double step = low < high && isfinite(high - low)
-                      ? nice_above((high - low) / most)
-                      : 0;
-    if (!(step > fmax(fabs(low), fabs(high)) * 1e-12) || !isnormal(step)) {
+    double step = low < high && isfinite(high - low) ? (high - low) / most : 0;
+    if (!(step > fmax(fabs(low), fabs(high)) * 1e-12) || !isnormal(step) ||
+        step < 1e-290) {
         cut_evenly(h, low, high, most);
         return;
     }
-    h->step = step;
-    h->first = floor(low / step) * step;
-    h->bins = (int)fmax(ceil(high / step) - floor(low / step), 1);
+    gpu_edges e = nice_edges(low, step);
+    while ((e.from + e.count * e.by) / e.over < high)
+        e.count++;
+    e.high = (e.from + e.count * e.by) / e.over;
+    h->edges = e;
+    h->step = e.by / e.over;
 }
 
 /* A bar for each number, when there are few and none between. */
@@ -76,9 +88,8 @@ static int cut_whole(lua_State *L, histogram *h, double low, double high)
     if (h->survey.nan > 0 || high - low >= MOST_BARS || low != floor(low) ||
         high != floor(high) || fabs(low) > 1e15 || !is_whole(L, &h->values))
         return 0;
-    h->first = low;
+    h->edges = (gpu_edges){low, 1, 1, high + 1, (int)(high - low) + 1};
     h->step = 1;
-    h->bins = (int)(high - low) + 1;
     h->are_whole = 1;
     return 1;
 }
@@ -97,16 +108,13 @@ static void cut_bins(lua_State *L, histogram *h, int arg, int asked, int most)
         cut_nicely(h, low, high, most);
 }
 
-static void count_bins(lua_State *L, histogram *h, int arg)
+static void count_bins(lua_State *L, histogram *h)
 {
-    double low = h->first, high = h->first + h->step * h->bins;
+    int bins = h->edges.count;
     int64_t counted = 0;
-    if (!h->are_whole && (!isfinite(high) || high < h->survey.max))
-        high = fmax(h->survey.max, low);
-    high = lumat_option_number(L, arg, "high", high);
-    h->counts = lua_newuserdatauv(L, (size_t)h->bins * sizeof *h->counts, 0);
-    lumat_try(L, gpu_count_bins(&h->values, low, high, h->bins, h->counts));
-    for (int i = 0; i < h->bins; i++)
+    h->counts = lua_newuserdatauv(L, (size_t)bins * sizeof *h->counts, 0);
+    lumat_try(L, gpu_count_bins(&h->values, &h->edges, h->counts));
+    for (int i = 0; i < bins; i++)
         counted += h->counts[i];
     h->outside = h->survey.finite - counted;
 }
@@ -116,7 +124,7 @@ static void count_bins(lua_State *L, histogram *h, int arg)
 /* Digits with which neighbouring edges differ. */
 static int edge_digits(const histogram *h)
 {
-    double most = fmax(fabs(h->first), fabs(h->first + h->step * h->bins));
+    double most = fmax(fabs(gpu_edge(&h->edges, 0)), fabs(h->edges.high));
     double apart = h->step > 0 ? most / h->step : 1;
     int digits = apart > 0 && isfinite(apart) ? (int)ceil(log10(apart)) + 2 : 3;
     return digits < 3 ? 3 : digits > 17 ? 17 : digits;
@@ -124,7 +132,7 @@ static int edge_digits(const histogram *h)
 
 static void edge_text(const histogram *h, int i, char out[LUMAT_BRIEF])
 {
-    double x = h->first + h->step * i;
+    double x = gpu_edge(&h->edges, i);
     if (fabs(x) < h->step * 1e-9)
         x = 0;
     lumat_brief(x, edge_digits(h), out);
@@ -136,11 +144,11 @@ static void measure(const histogram *h, int *edge, int *count)
     char text[64];
     lumat_text t = {text, 0, sizeof text};
     *edge = *count = 0;
-    for (int i = 0; i <= h->bins; i++) {
+    for (int i = 0; i <= h->edges.count; i++) {
         edge_text(h, i, text);
         *edge = (int)fmax(*edge, (double)strlen(text));
     }
-    for (int i = 0; i < h->bins; i++) {
+    for (int i = 0; i < h->edges.count; i++) {
         t.length = 0;
         lumat_put_count(&t, h->counts[i]);
         *count = (int)fmax(*count, (double)t.length);
@@ -153,7 +161,7 @@ static void put_label(lumat_text *t, const lumat_style *s, const histogram *h,
     char low[LUMAT_BRIEF], high[LUMAT_BRIEF];
     edge_text(h, i, low);
     edge_text(h, i + 1, high);
-    if (h->are_whole || h->bins == 1)
+    if (h->are_whole || h->edges.count == 1)
         lumat_putf(t, "  %*s ", width, low);
     else if (s->width < 40)
         lumat_putf(t, " %*s ", width, low);
@@ -189,9 +197,9 @@ static void draw(lumat_text *t, const lumat_style *s, const histogram *h)
     int edge, count;
     int64_t most = 1;
     measure(h, &edge, &count);
-    for (int i = 0; i < h->bins; i++)
+    for (int i = 0; i < h->edges.count; i++)
         most = h->counts[i] > most ? h->counts[i] : most;
-    for (int i = 0; i < h->bins; i++) {
+    for (int i = 0; i < h->edges.count; i++) {
         char label[128];
         lumat_text l = {label, 0, sizeof label};
         put_label(&l, s, h, i, edge);
@@ -231,17 +239,17 @@ static int take_bins(lua_State *L, int *arg)
 
 static void push_edges(lua_State *L, const histogram *h)
 {
-    lua_createtable(L, h->bins + 1, 0);
-    for (int i = 0; i <= h->bins; i++) {
-        lua_pushnumber(L, h->first + h->step * i);
+    lua_createtable(L, h->edges.count + 1, 0);
+    for (int i = 0; i <= h->edges.count; i++) {
+        lua_pushnumber(L, gpu_edge(&h->edges, i));
         lua_rawseti(L, -2, i + 1);
     }
 }
 
 static void push_counts(lua_State *L, const histogram *h)
 {
-    lua_createtable(L, h->bins, 0);
-    for (int i = 0; i < h->bins; i++) {
+    lua_createtable(L, h->edges.count, 0);
+    for (int i = 0; i < h->edges.count; i++) {
         lua_pushinteger(L, h->counts[i]);
         lua_rawseti(L, -2, i + 1);
     }
@@ -290,11 +298,11 @@ static int hist(lua_State *L)
     look_at(L, &s, &h);
     int to_file = lua_istable(L, arg) && lua_getfield(L, arg, "file");
     cut_bins(L, &h, arg, bins, to_file ? FILE_BARS : most_bars(&style));
-    count_bins(L, &h, arg);
+    count_bins(L, &h);
     if (lumat_wants_file(L, arg, "hist"))
         return write_file(L, &h);
     size_t line = 4 * (size_t)style.width + 256;
-    lumat_new_text(L, &t, (size_t)h.bins * line + 1024);
+    lumat_new_text(L, &t, (size_t)h.edges.count * line + 1024);
     lumat_put_headline(L, 1, &t);
     draw(&t, &style, &h);
     lua_newtable(L);

@@ -108,7 +108,8 @@ void lumat_report_distribution(lumat_report *r, const gpu_matrix *m,
     int bins = r->style.width - MARGIN - 2 -
                (int)(strlen(heading) + strlen(low) + strlen(high));
     bins = bins > BINS ? BINS : bins < LEAST_BINS ? LEAST_BINS : bins;
-    lumat_try(r->L, gpu_count_bins(m, s->min, s->max, bins, counts));
+    gpu_edges edges = gpu_even_edges(s->min, s->max, bins);
+    lumat_try(r->L, gpu_count_bins(m, &edges, counts));
     lumat_report_line(r);
     lumat_putf(&t, "%s%s ", heading, low);
     lumat_put_distribution(&t, &r->style, counts, bins);

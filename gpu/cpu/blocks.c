@@ -123,15 +123,34 @@ typedef struct bins_job {
     atomic_llong *counts;
 } bins_job;
 
+/* As gpu_edge has it. */
+static double edge_of(const gpu_edges *e, int i)
+{
+    return i == e->count ? e->high : (e->from + i * e->by) / e->over;
+}
+
+static int mend_bin(const gpu_edges *e, double x, int bin)
+{
+    while (bin > 0 && x < edge_of(e, bin))
+        bin--;
+    while (bin < e->count - 1 && x >= edge_of(e, bin + 1))
+        bin++;
+    return bin;
+}
+
 static void count_piece(const gpu_bins *how, const double *x, int64_t n,
                         int64_t *counts)
 {
-    double low = how->low * how->scale;
+    const gpu_edges *e = &how->edges;
     for (int64_t k = 0; k < n; k++) {
-        if (!(x[k] >= how->low && x[k] <= how->high))
+        if (!(x[k] >= how->low && x[k] <= e->high))
             continue;
-        int bin = (int)((x[k] * how->scale - low) * how->per_unit);
-        counts[bin < how->count ? bin : how->count - 1]++;
+        double place = (x[k] * e->over - e->from) * how->per_unit;
+        int bin = place < e->count ? (int)place : e->count - 1;
+        double behind = place - bin;
+        if (!(behind > how->near && behind < 1 - how->near))
+            bin = mend_bin(e, x[k], bin);
+        counts[bin]++;
     }
 }
 
@@ -150,7 +169,7 @@ static gpu_status count_pieces(void *context, int64_t first, int64_t last)
         gpu_cpu_load(&job->from, at, n, GPU_F64, x);
         count_piece(job->how, x, n, counts);
     }
-    for (int b = 0; b < job->how->count; b++)
+    for (int b = 0; b < job->how->edges.count; b++)
         atomic_fetch_add(&job->counts[b], counts[b]);
     return GPU_OK;
 }
@@ -162,11 +181,11 @@ gpu_status gpu_cpu_bins(void *device, const gpu_view *v, const gpu_bins *how,
     atomic_llong sums[GPU_MOST_BINS];
     bins_job job = {along_memory(v), how, sums};
     int64_t size = v->rows * v->cols;
-    for (int b = 0; b < how->count; b++)
+    for (int b = 0; b < how->edges.count; b++)
         atomic_init(&sums[b], 0);
     gpu_status status =
         gpu_cpu_parallel((size + PIECE - 1) / PIECE, size, count_pieces, &job);
-    for (int b = 0; status == GPU_OK && b < how->count; b++)
+    for (int b = 0; status == GPU_OK && b < how->edges.count; b++)
         counts[b] = atomic_load(&sums[b]);
     return status;
 }

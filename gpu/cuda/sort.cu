@@ -1,11 +1,14 @@
 /* Stable sorting along one axis, all lines at once.
  *
  * An element becomes a 32- or 64-bit key whose unsigned order is the wanted
- * one, and carries its place. For f32 the line's number stands above the key,
- * so one radix sort (CUB's, from CCCL) orders every line; f64 needs a second,
- * stable pass by line. Limited by bytes: a pass a byte of the key. */
+ * one, and carries its place where places are wanted; else its key alone is
+ * sorted, and has all of its bits. For f32 the line's number stands above the
+ * key, so one radix sort (CUB's, from CCCL) orders every line; f64 needs a
+ * second, stable pass by line, and so places, too, where there are several.
+ * Limited by bytes: a pass a byte of the key. */
 #include "view.h"
 
+#include <cub/block/block_scan.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
 enum { THREADS = 256, BLOCKS_PER_SM = 16 };
@@ -14,10 +17,10 @@ enum { THREADS = 256, BLOCKS_PER_SM = 16 };
  * of line e / cols. */
 typedef struct sort_job {
     gpu_view from, to, order;
-    int has_order, descending, is_f64;
+    int has_values, has_order, descending, is_f64;
     int64_t size;
     uint64_t *keys;
-    int64_t *places;
+    int64_t *places; /* NULL: keys are sorted alone */
 } sort_job;
 
 /* Zeros of both signs are equal, every NaN comes last. Flipping the sign bit,
@@ -40,6 +43,160 @@ __device__ __forceinline__ uint32_t key_of(float x, int descending)
     return descending ? ~bits : bits;
 }
 
+/* --- keys alone -------------------------------------------------------------
+ * They keep every bit; NaN of either sign are turned round to the end by so
+ * many codes as there are of a sign. */
+
+#define NAN_CODES (((uint64_t)1 << 52) - 1)
+#define SHORT_NAN_CODES (((uint32_t)1 << 23) - 1)
+
+__host__ __device__ __forceinline__ uint64_t whole_key(uint64_t bits,
+                                                       int descending)
+{
+    bits = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+    return (descending ? ~bits : bits) - NAN_CODES;
+}
+
+__host__ __device__ __forceinline__ uint32_t whole_key(uint32_t bits,
+                                                       int descending)
+{
+    bits = bits >> 31 ? ~bits : bits | (uint32_t)1 << 31;
+    return (descending ? ~bits : bits) - SHORT_NAN_CODES;
+}
+
+__device__ __forceinline__ uint64_t whole_key_of(const sort_job &job,
+                                                 int64_t line, int64_t at)
+{
+    if (job.is_f64) {
+        double x = load<double>(job.from, at);
+        return whole_key((uint64_t)__double_as_longlong(x), job.descending);
+    }
+    uint32_t bits = __float_as_uint(load<float>(job.from, at));
+    return (uint64_t)line << 32 | whole_key(bits, job.descending);
+}
+
+__device__ __forceinline__ void store_key(const sort_job &job, int64_t at,
+                                          uint64_t key)
+{
+    if (job.is_f64) {
+        uint64_t bits = key + NAN_CODES;
+        bits = job.descending ? ~bits : bits;
+        bits = bits >> 63 ? bits & ~((uint64_t)1 << 63) : ~bits;
+        store<double>(job.to, at, __longlong_as_double((long long)bits));
+        return;
+    }
+    uint32_t bits = (uint32_t)key + SHORT_NAN_CODES;
+    bits = job.descending ? ~bits : bits;
+    bits = bits >> 31 ? bits & ~((uint32_t)1 << 31) : ~bits;
+    store<float>(job.to, at, __uint_as_float(bits));
+}
+
+__device__ __forceinline__ int64_t find_key(const uint64_t *keys, int64_t n,
+                                            uint64_t key)
+{
+    int64_t low = 0;
+    while (low < n) {
+        int64_t middle = low + (n - low) / 2;
+        if (keys[middle] < key)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/* The keys of zeros and of numbers that are not NaN end before these. */
+typedef struct special_keys {
+    uint64_t zero, zeros_end, numbers_end;
+} special_keys;
+
+static special_keys special_keys_of(const sort_job *job)
+{
+    const uint64_t sign = (uint64_t)1 << 63, infinity = (uint64_t)0x7ff << 52;
+    int down = job->descending;
+    uint64_t zero = whole_key(down ? 0 : sign, down);
+    uint64_t last = whole_key(down ? infinity | sign : infinity, down);
+    if (!job->is_f64) {
+        const uint32_t sign32 = (uint32_t)1 << 31;
+        const uint32_t infinity32 = (uint32_t)0xff << 23;
+        zero = whole_key(down ? 0u : sign32, down);
+        last = whole_key(down ? infinity32 | sign32 : infinity32, down);
+    }
+    return {zero, zero + 2, last + 1};
+}
+
+/* Where what equals zero, or is NaN, begins in a sorted line that has several
+ * kinds of it; else -1. */
+typedef struct mixture {
+    int64_t zeros, nans;
+} mixture;
+
+__device__ __forceinline__ mixture find_mixture(const sort_job &job,
+                                                const special_keys &special,
+                                                int64_t line)
+{
+    int64_t cols = job.from.cols;
+    const uint64_t *keys = job.keys + line * cols;
+    uint64_t above = job.is_f64 ? 0 : (uint64_t)line << 32;
+    int64_t zeros = find_key(keys, cols, above + special.zero);
+    int64_t end = find_key(keys, cols, above + special.zeros_end);
+    int64_t nans = find_key(keys, cols, above + special.numbers_end);
+    int one_zero = zeros == end || keys[zeros] == keys[end - 1];
+    int one_nan = nans == cols || keys[nans] == keys[cols - 1];
+    return {one_zero ? -1 : zeros, one_nan ? -1 : nans};
+}
+
+/* Puts them in the order of the source, all threads of a block together. */
+template <class T>
+__device__ __forceinline__ void mend_line(const sort_job &job, int64_t line,
+                                          mixture m)
+{
+    typedef cub::BlockScan<int, THREADS> block_scan;
+    __shared__ typename block_scan::TempStorage room;
+    int64_t cols = job.from.cols;
+    for (int64_t first = 0; first < cols; first += THREADS) {
+        int64_t j = first + threadIdx.x;
+        T x = j < cols ? load<T>(job.from, place(job.from, line, j)) : T(1);
+        int is_zero = m.zeros >= 0 && x == 0, is_nan = m.nans >= 0 && x != x;
+        int rank, nan_rank, count, nan_count;
+        block_scan(room).ExclusiveSum(is_zero, rank, count);
+        __syncthreads(); /* room is free again */
+        block_scan(room).ExclusiveSum(is_nan, nan_rank, nan_count);
+        __syncthreads(); /* likewise */
+        if (is_zero)
+            store<T>(job.to, place(job.to, line, m.zeros + rank), x);
+        if (is_nan)
+            store<T>(job.to, place(job.to, line, m.nans + nan_rank), x);
+        m.zeros += count;
+        m.nans += nan_count;
+    }
+}
+
+/* A thread looks at a line; lines that need it are few. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    mend_kernel(const __grid_constant__ sort_job job,
+                const __grid_constant__ special_keys special)
+{
+    __shared__ mixture found[THREADS];
+    int64_t rows = job.from.rows, step = (int64_t)gridDim.x * THREADS;
+    for (int64_t first = blockIdx.x * (int64_t)THREADS; first < rows;
+         first += step) {
+        mixture m = {-1, -1};
+        if (first + threadIdx.x < rows)
+            m = find_mixture(job, special, first + threadIdx.x);
+        found[threadIdx.x] = m;
+        int any = __syncthreads_or(m.zeros >= 0 || m.nans >= 0);
+        for (int k = 0; any && k < THREADS; k++)
+            if (found[k].zeros >= 0 || found[k].nans >= 0)
+                mend_line<T>(job, first + k, found[k]);
+        __syncthreads(); /* found may be written again */
+    }
+}
+
+/* --- keys, places, values ---------------------------------------------------
+ */
+
 __global__ void __launch_bounds__(THREADS)
     key_kernel(const __grid_constant__ sort_job job)
 {
@@ -47,6 +204,10 @@ __global__ void __launch_bounds__(THREADS)
     for (; e < job.size; e += gridDim.x * (int64_t)THREADS) {
         int64_t line = divide(e, job.from.cols);
         int64_t at = place(job.from, line, e - line * job.from.cols);
+        if (job.places == NULL) {
+            job.keys[e] = whole_key_of(job, line, at);
+            continue;
+        }
         job.keys[e] =
             job.is_f64 ? key_of(load<double>(job.from, at), job.descending)
                        : (uint64_t)line << 32 |
@@ -71,9 +232,15 @@ __global__ void __launch_bounds__(THREADS)
     for (; e < job.size; e += gridDim.x * (int64_t)THREADS) {
         int64_t line = divide(e, job.from.cols);
         int64_t j = e - line * job.from.cols;
+        if (job.places == NULL) {
+            store_key(job, place(job.to, line, j), job.keys[e]);
+            continue;
+        }
         int64_t source = job.places[e] - line * job.from.cols;
-        store<double>(job.to, place(job.to, line, j),
-                      load<double>(job.from, place(job.from, line, source)));
+        if (job.has_values)
+            store<double>(
+                job.to, place(job.to, line, j),
+                load<double>(job.from, place(job.from, line, source)));
         if (job.has_order)
             store<double>(job.order, place(job.order, line, j), (double)source);
     }
@@ -87,27 +254,39 @@ static int bits_for(int64_t count)
     return bits;
 }
 
-/* Two copies of keys and places, then CUB's own room. */
+/* Two copies of keys, and of places if there are any, then CUB's own room. */
 typedef struct sort_room {
+    int has_places;
     cub::DoubleBuffer<uint64_t> keys;
     cub::DoubleBuffer<int64_t> places;
     void *work;
     size_t work_bytes;
 } sort_room;
 
+static cudaError_t call_sort(cuda_device *d, sort_room *room, int64_t size,
+                             int bits)
+{
+    if (room->has_places)
+        return cub::DeviceRadixSort::SortPairs(room->work, room->work_bytes,
+                                               room->keys, room->places, size,
+                                               0, bits, d->stream);
+    return cub::DeviceRadixSort::SortKeys(room->work, room->work_bytes,
+                                          room->keys, size, 0, bits, d->stream);
+}
+
 static gpu_status make_room(cuda_device *d, int64_t size, sort_room *room)
 {
     size_t part = ((size_t)size * sizeof(uint64_t) + 255) / 256 * 256;
+    size_t parts = room->has_places ? 4 : 2;
     char *data;
-    CHECK(d, cub::DeviceRadixSort::SortPairs(NULL, room->work_bytes, room->keys,
-                                             room->places, size, 0, 64,
-                                             d->stream));
-    TRY(gpu_cuda_scratch(d, 4 * part + room->work_bytes, (void **)&data));
+    CHECK(d, call_sort(d, room, size, 64)); /* says how much it needs */
+    TRY(gpu_cuda_scratch(d, parts * part + room->work_bytes, (void **)&data));
     room->keys = cub::DoubleBuffer<uint64_t>((uint64_t *)data,
                                              (uint64_t *)(data + part));
-    room->places = cub::DoubleBuffer<int64_t>((int64_t *)(data + 2 * part),
-                                              (int64_t *)(data + 3 * part));
-    room->work = data + 4 * part;
+    if (room->has_places)
+        room->places = cub::DoubleBuffer<int64_t>((int64_t *)(data + 2 * part),
+                                                  (int64_t *)(data + 3 * part));
+    room->work = data + parts * part;
     return GPU_OK;
 }
 
@@ -115,11 +294,9 @@ static gpu_status radix_sort(cuda_device *d, sort_job *job, sort_room *room,
                              int bits)
 {
     if (bits > 0)
-        CHECK(d, cub::DeviceRadixSort::SortPairs(
-                     room->work, room->work_bytes, room->keys, room->places,
-                     job->size, 0, bits, d->stream));
+        CHECK(d, call_sort(d, room, job->size, bits));
     job->keys = room->keys.Current();
-    job->places = room->places.Current();
+    job->places = room->has_places ? room->places.Current() : NULL;
     return GPU_OK;
 }
 
@@ -134,10 +311,11 @@ static gpu_status go_on(cuda_device *d, int64_t size)
     return GPU_OK;
 }
 
-static gpu_status sort_places(cuda_device *d, sort_job *job, unsigned blocks)
+static gpu_status sort_keys(cuda_device *d, sort_job *job, unsigned blocks)
 {
     sort_room room = {};
     int line_bits = bits_for(job->from.rows);
+    room.has_places = job->has_order || (job->is_f64 && line_bits > 0);
     TRY(make_room(d, job->size, &room));
     TRY(radix_sort(d, job, &room, 0));
     TRY(go_on(d, job->size));
@@ -177,8 +355,15 @@ static gpu_status sort(cuda_device *d, sort_job *job)
 {
     int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
     unsigned blocks = (unsigned)smaller(ceil_div(job->size, THREADS), most);
-    TRY(sort_places(d, job, blocks));
+    TRY(sort_keys(d, job, blocks));
     write_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
+    LAUNCHED(d);
+    if (job->places != NULL)
+        return GPU_OK;
+    auto mend = job->is_f64 ? mend_kernel<double> : mend_kernel<float>;
+    int64_t batches = ceil_div(job->from.rows, THREADS);
+    mend<<<(unsigned)smaller(batches, most), THREADS, 0, d->stream>>>(
+        *job, special_keys_of(job));
     LAUNCHED(d);
     return GPU_OK;
 }
@@ -194,7 +379,9 @@ gpu_status gpu_cuda_sort(void *device, int axis, int descending,
     if (from->rows == 0 || from->cols == 0)
         return GPU_OK;
     job.from = *from;
-    job.to = *to;
+    job.has_values = to != NULL;
+    if (to != NULL)
+        job.to = *to;
     job.has_order = order != NULL;
     if (order != NULL)
         job.order = *order;
@@ -206,7 +393,7 @@ gpu_status gpu_cuda_sort(void *device, int axis, int descending,
         swap_axes(&job.to);
         swap_axes(&job.order);
     }
-    if (from->data == to->data)
+    if (to != NULL && from->data == to->data)
         status = detach(d, &job, &copy);
     if (status == GPU_OK)
         status = sort(d, &job);

@@ -254,11 +254,18 @@ static void check_sort(int64_t m, int64_t n, int axis, int descending,
         gpu_view c = line_of(&order.v, axis, l);
         check_line(&a, &b, &c, descending);
     }
-    block again = make(t, m, n, DENSE);
+    block again = make(t, m, n, DENSE), places = make(GPU_F64, m, n, DENSE);
     assert_int_equal(cpu->sort(device, axis, descending, &x.v, &again.v, NULL),
                      GPU_OK);
-    for (int64_t i = 0; i < m * n; i++)
-        assert_true(same(get(&again.v, i / n, i % n), get(&r.v, i / n, i % n)));
+    assert_int_equal(cpu->sort(device, axis, descending, &x.v, NULL, &places.v),
+                     GPU_OK);
+    for (int64_t i = 0; i < m * n; i++) {
+        double a = get(&again.v, i / n, i % n), b = get(&r.v, i / n, i % n);
+        assert_true(same(a, b) && signbit(a) == signbit(b));
+        assert_true(get(&places.v, i / n, i % n) ==
+                    get(&order.v, i / n, i % n));
+    }
+    drop(&places);
     drop(&x);
     drop(&r);
     drop(&order);

@@ -299,21 +299,68 @@ static void blocks_of_everything(void **state)
 
 /* --- histograms ----------------------------------------------------------- */
 
-static void check_bins(const block *b, const gpu_bins *how)
+/* By the edges alone; near: how often the backend looks at them. */
+static void check_bins(const block *b, const gpu_edges *e, double near)
 {
     int64_t counts[40], want[40] = {0};
+    gpu_bins how = {*e, gpu_edge(e, 0), e->by > 0 ? 1 / e->by : 0, near};
+    for (int k = 0; k < e->count; k++)
+        assert_true(gpu_edge(e, k) <= gpu_edge(e, k + 1));
     for (int64_t i = 0; i < b->v.rows; i++)
         for (int64_t j = 0; j < b->v.cols; j++) {
             double x = get(&b->v, i, j);
-            if (!(x >= how->low && x <= how->high))
-                continue;
-            int bin =
-                (int)((x * how->scale - how->low * how->scale) * how->per_unit);
-            want[bin < how->count ? bin : how->count - 1]++;
+            int bin = e->count - 1;
+            while (bin > 0 && x < gpu_edge(e, bin))
+                bin--;
+            want[bin] += x >= how.low && x <= e->high;
         }
-    assert_int_equal(cpu->bins(device, &b->v, how, counts), GPU_OK);
-    for (int k = 0; k < how->count; k++)
+    assert_int_equal(cpu->bins(device, &b->v, &how, counts), GPU_OK);
+    for (int k = 0; k < e->count; k++)
         assert_int_equal(counts[k], want[k]);
+}
+
+static void check_even_bins(const block *b, double low, double high, int count)
+{
+    gpu_edges e = gpu_even_edges(low, high, count);
+    assert_true(gpu_edge(&e, 0) == low && gpu_edge(&e, count) == high);
+    check_bins(b, &e, 1);
+    check_bins(b, &e, 1e-9);
+}
+
+/* Elements on edges, and those beside them. */
+static void fill_edges(const gpu_view *v, double low, double high, int count)
+{
+    gpu_edges e = gpu_even_edges(low, high, count);
+    for (int64_t i = 0; i < v->rows; i++)
+        for (int64_t j = 0; j < v->cols; j++) {
+            double x = gpu_edge(&e, (int)next_below(count + 1));
+            int64_t way = next_below(3);
+            set(v, i, j, way == 0 ? x : nextafter(x, way == 1 ? low : high));
+        }
+}
+
+static void bins_of_any_range(void **state)
+{
+    static const double range[][2] = {{-3, 4},
+                                      {0, 1},
+                                      {-1.7e308, 1.7e308},
+                                      {1, 1 + 1e-15},
+                                      {0, 5e-324},
+                                      {-1e-310, 3e-310},
+                                      {1e300, 1.7e308},
+                                      {-2e-308, 1e-320},
+                                      {1e16, 1e16 + 4}};
+    (void)state;
+    for (size_t k = 0; k < sizeof range / sizeof *range; k++)
+        for (int count = 1; count <= 40; count += 13) {
+            block b = make(GPU_F64, 20, 50, DENSE);
+            gpu_edges e = gpu_even_edges(range[k][0], range[k][1], count);
+            assert_true(gpu_edge(&e, 0) == range[k][0]);
+            assert_true(gpu_edge(&e, count) == range[k][1]);
+            fill_edges(&b.v, range[k][0], range[k][1], count);
+            check_bins(&b, &e, 1);
+            drop(&b);
+        }
 }
 
 static void bins_of_everything(void **state)
@@ -326,9 +373,9 @@ static void bins_of_everything(void **state)
             fill_uniform(&b.v, -4, 4);
             if (t != GPU_BOOL)
                 spoil_some(&b.v);
-            check_bins(&b, &(gpu_bins){-4, 4, 1, 40 / 8.0, 40});
-            check_bins(&b, &(gpu_bins){0, 1, 1, 3, 3});
-            check_bins(&b, &(gpu_bins){0, 0, 1, 0, 1});
+            check_even_bins(&b, -4, 4, 40);
+            check_even_bins(&b, 0, 1, 3);
+            check_even_bins(&b, 0, 0, 1);
             drop(&b);
         }
 }
@@ -345,7 +392,7 @@ static void a_stop_is_obeyed(void **state)
     assert_int_equal(cpu->blocks(device, GPU_BLOCK_MEAN, &b.v, &to.v),
                      GPU_INTERRUPTED);
     assert_int_equal(
-        cpu->bins(device, &b.v, &(gpu_bins){0, 1, 1, 1, 1}, &count),
+        cpu->bins(device, &b.v, &(gpu_bins){{0, 1, 1, 1, 1}, 0, 1, 1}, &count),
         GPU_INTERRUPTED);
     interrupted = 0;
     drop(&to);
@@ -364,6 +411,7 @@ int main(void)
         cmocka_unit_test(any_number_of_threads),
         cmocka_unit_test(blocks_of_everything),
         cmocka_unit_test(bins_of_everything),
+        cmocka_unit_test(bins_of_any_range),
         cmocka_unit_test(a_stop_is_obeyed),
     };
     return cmocka_run_group_tests(tests, open_cpu, NULL);

@@ -103,6 +103,55 @@ function TestHist:test_counts()
     end
 end
 
+-- The outer edges are the range, the edges ascend, and each bin has what lies
+-- from its edge on, below the next.
+local function check_edges(list, dtype, bins)
+    local A = vec(list, {dtype = dtype})
+    local h, low, high = hist(A, bins), min(A), max(A)
+    local edges, want = h.edges, {}
+    lu.assertEquals({edges[1], edges[#edges]}, {low, high})
+    for i = 1, #edges - 1 do
+        lu.assertTrue(edges[i] <= edges[i + 1])
+        want[i] = 0
+    end
+    for _, x in ipairs(A:totable()) do
+        local b = #want
+        while b > 1 and x < edges[b] do b = b - 1 end
+        want[b] = want[b] + 1
+    end
+    lu.assertEquals(h.counts, want)
+end
+
+function TestHist:test_edges_are_exact()
+    lu.assertEquals(hist(vec{-3, -1, 4}, 3).edges[4], 4)
+    for bins = 1, 50, 7 do
+        for _, dtype in ipairs{"f32", "f64"} do
+            check_edges({-3, -1, 4}, dtype, bins)
+            check_edges(rand(500, {seed = bins}):totable(), dtype, bins)
+            check_edges(range(0, 100):totable(), dtype, bins)
+            check_edges({16777215, 16777216, 16777214}, dtype, bins)
+            check_edges({1e-45, 3e-45, 0}, dtype, bins)
+            check_edges({-3.4e38, 3.4e38, 1}, dtype, bins)
+        end
+        check_edges({-1.7e308, 1.7e308, 0, 1e308}, "f64", bins)
+        check_edges({5e-324, 0, 15e-324}, "f64", bins)
+        check_edges({1, 1 + 2.0 ^ -52, 1 + 2.0 ^ -51}, "f64", bins)
+        check_edges({0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}, "f64", bins)
+    end
+end
+
+-- Edges with few digits are those decimals.
+function TestHist:test_nice_edges_are_decimals()
+    local h = hist(vec({0.1, 0.2, 0.3, 0.4, 1}, {dtype = "f64"}))
+    lu.assertEquals(h.edges, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1})
+    lu.assertEquals(h.counts, {1, 1, 1, 1, 0, 0, 0, 0, 1})
+    h = hist(vec{-2500, 3.5, 7500})
+    lu.assertEquals({h.edges[1], h.edges[2], h.edges[#h.edges]}, {-3000, -2000, 8000})
+    h = hist(vec({0.05, 0.15, 0.35}, {dtype = "f64"}), {low = 0, high = 0.5, bins = 5})
+    lu.assertEquals({h.edges[1], h.edges[6]}, {0, 0.5})
+    lu.assertEquals(h.counts, {1, 1, 0, 1, 0})
+end
+
 function TestHist:test_every_element_is_counted()
     local h = hist(randn(1000, 300, {seed = 1}))
     local sum = 0

@@ -57,6 +57,10 @@ function TestSystems:test_solve_inv_det()
         1e-14)
     lu.assertEquals(det(zeros(0, 0)), 1)
     lu.assertEquals(det(ones(3, 3)), 0)
+    for _, singular in ipairs{mat{{-1, 2}, {-2, 4}}, mat{{1, 2}, {1, 2}},
+        mat{{0, 1}, {0, 2}}, -zeros(2, 2), mat{{1, 1, 0}, {-1, 1, 0}, {1, 2, 0}}} do
+        lu.assertEquals(1 / det(singular), math.huge) -- it is not -0.0
+    end
 end
 
 function TestSystems:test_operands_are_not_changed()
