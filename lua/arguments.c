@@ -44,19 +44,91 @@ lumat_request lumat_check_request(lua_State *L, int arg, const char *allowed)
     return r;
 }
 
-int lumat_check_axis(lua_State *L, int arg, const gpu_matrix *m)
+/* The axis under `axis` of the options at arg, on top of the stack; nil where
+ * there is none. */
+static void push_axis_option(lua_State *L, int arg)
 {
-    lua_Integer axis = luaL_optinteger(L, arg, 1);
-    if (axis == 1 || (axis == 2 && m->ndim == 2))
+    lua_getfield(L, arg, "axis");
+    if (!lua_isnil(L, -1) && lua_type(L, -1) != LUA_TNUMBER)
+        lumat_raise(L,
+                    "axis: is 1 (down each column) or 2 (along each row), "
+                    "not %s",
+                    lumat_push_brief(L, -1));
+}
+
+/* 1 or 2 of the number at index. */
+static int axis_at(lua_State *L, int index, int arg, const gpu_matrix *m)
+{
+    int exact;
+    lua_Integer axis = lua_tointegerx(L, index, &exact);
+    if (exact && (axis == 1 || (axis == 2 && m->ndim == 2)))
         return (int)axis;
-    if (axis == 2)
+    if (exact && axis == 2)
         lua_pushliteral(L, "a vector has no axis 2");
     else
         lua_pushfstring(L,
-                        "there is no axis %I: an axis is 1 (down each column) "
+                        "there is no axis %s: an axis is 1 (down each column) "
                         "or 2 (along each row)",
-                        (LUAI_UACINT)axis);
+                        lumat_push_brief(L, index));
     return luaL_argerror(L, arg, lua_tostring(L, -1));
+}
+
+int lumat_option_axis(lua_State *L, int arg, const gpu_matrix *m)
+{
+    int axis = 0;
+    if (!lua_istable(L, arg))
+        return 0;
+    push_axis_option(L, arg);
+    if (!lua_isnil(L, -1))
+        axis = axis_at(L, lua_gettop(L), arg, m);
+    lua_pop(L, 1);
+    return axis;
+}
+
+int lumat_check_axis(lua_State *L, int arg, const gpu_matrix *m)
+{
+    if (lua_isnoneornil(L, arg))
+        return 1;
+    luaL_checktype(L, arg, LUA_TNUMBER);
+    return axis_at(L, arg, arg, m);
+}
+
+int lumat_arguments(lua_State *L)
+{
+    int count = lua_gettop(L);
+    while (count > 0 && lua_isnil(L, count))
+        count--;
+    return count;
+}
+
+int lumat_raise_surplus(lua_State *L, const char *name, int count,
+                        const char *usage)
+{
+    return lumat_raise(L, "%s: %d arguments are too many: write %s", name,
+                       count, usage);
+}
+
+int lumat_holds(gpu_dtype dtype, double whole)
+{
+    if (dtype == GPU_F32)
+        return (float)whole == whole;
+    return dtype == GPU_F64 || whole == 0 || whole == 1;
+}
+
+int lumat_raise_inexact(lua_State *L, const char *name, const char *what,
+                        gpu_dtype dtype)
+{
+    return lumat_raise(L,
+                       "%s: %s is more than %s holds exactly; add "
+                       "{dtype=\"f64\"}",
+                       name, what, gpu_dtype_name(dtype));
+}
+
+void lumat_check_whole(lua_State *L, const char *name, gpu_dtype dtype)
+{
+    if (dtype == GPU_F32 && lua_isinteger(L, -1) &&
+        !lumat_holds(dtype, lua_tonumber(L, -1)))
+        lumat_raise_inexact(L, name, lumat_push_brief(L, -1), dtype);
 }
 
 double lumat_option_number(lua_State *L, int arg, const char *key,

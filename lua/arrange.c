@@ -152,10 +152,32 @@ static int put(lua_State *L)
 
 /* --- order ---------------------------------------------------------------- */
 
-static int running(lua_State *L, gpu_scan_kind kind)
+/* The axis of (A [, axis] [, {axis=, …}]), 1 where there is none; *options is
+ * where the table stands, or would. usage is for one argument too many. */
+static int check_axis_and_options(lua_State *L, const char *name,
+                                  const char *usage, const char *allowed,
+                                  const gpu_matrix *m, int *options)
+{
+    int count = lumat_arguments(L);
+    *options = lua_istable(L, 2) ? 2 : 3;
+    if (count > *options)
+        lumat_raise_surplus(L, name, count, usage);
+    lua_settop(L, *options);
+    lumat_check_options(L, *options, allowed);
+    int axis = lumat_option_axis(L, *options, m);
+    if (axis > 0 && *options == 3 && !lua_isnil(L, 2))
+        lumat_raise(L, "%s: the axis is given twice: write %s", name, usage);
+    if (axis > 0)
+        return axis;
+    return *options == 2 ? 1 : lumat_check_axis(L, 2, m);
+}
+
+static int running(lua_State *L, const char *name, const char *usage,
+                   gpu_scan_kind kind)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    int axis = lumat_check_axis(L, 2, m);
+    int options;
+    int axis = check_axis_and_options(L, name, usage, "axis", m, &options);
     gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(L, gpu_scan(m, kind, axis, out));
     lumat_account(L, out);
@@ -164,29 +186,58 @@ static int running(lua_State *L, gpu_scan_kind kind)
 
 static int cumsum(lua_State *L)
 {
-    return running(L, GPU_SCAN_SUM);
+    return running(L, "cumsum", "cumsum(A, 2)", GPU_SCAN_SUM);
 }
 
 static int cumprod(lua_State *L)
 {
-    return running(L, GPU_SCAN_PROD);
+    return running(L, "cumprod", "cumprod(A, 2)", GPU_SCAN_PROD);
 }
 
+static int is_set(lua_State *L, int options, const char *key)
+{
+    if (!lua_istable(L, options))
+        return 0;
+    lua_getfield(L, options, key);
+    int set = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return set;
+}
+
+/* Values, places or both, as they are asked for: what is not costs nothing. */
 static int sort(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    int options = lua_istable(L, 2) ? 2 : 3, descending = 0;
-    int axis = options == 2 ? 1 : lumat_check_axis(L, 2, m);
-    lumat_check_options(L, options, "descending");
-    if (lua_istable(L, options)) {
-        lua_getfield(L, options, "descending");
-        descending = lua_toboolean(L, -1);
-    }
-    gpu_matrix *out = lumat_new_matrix(L), *order = lumat_new_matrix(L);
+    gpu_matrix *out = NULL, *order = NULL;
+    int options,
+        axis =
+            check_axis_and_options(L, "sort", "sort(A, 2, {descending=true})",
+                                   "axis descending places", m, &options);
+    int descending = is_set(L, options, "descending");
+    out = lumat_new_matrix(L);
+    if (is_set(L, options, "places"))
+        order = lumat_new_matrix(L);
     lumat_try(L, gpu_sort(m, axis, descending, out, order));
     lumat_account(L, out);
+    if (!order)
+        return 1;
     lumat_count_from_one(L, "sort", order, order);
+    lumat_account(L, order);
     return 2;
+}
+
+static int argsort(lua_State *L)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    int options, axis = check_axis_and_options(
+                     L, "argsort", "argsort(A, 2, {descending=true})",
+                     "axis descending", m, &options);
+    int descending = is_set(L, options, "descending");
+    gpu_matrix *order = lumat_new_matrix(L);
+    lumat_try(L, gpu_sort(m, axis, descending, NULL, order));
+    lumat_account(L, order);
+    lumat_count_from_one(L, "argsort", order, order);
+    return 1;
 }
 
 static const lumat_function functions[] = {
@@ -208,16 +259,21 @@ static const lumat_function functions[] = {
     {"put", put, 1, "put(A, B, rows [, columns])",
      "Writes B into A at the places given, and returns A.",
      "put(zeros(3), vec{7, 8}, {1, 3})", "{7, 0, 8}"},
-    {"cumsum", cumsum, 1, "cumsum(A [, axis])",
+    {"cumsum", cumsum, 1, "cumsum(A [, axis]) or cumsum(A, {axis=})",
      "Running sums down each column (axis 1) or along each row (2).",
      "cumsum(vec{1, 2, 3})", "{1, 3, 6}"},
-    {"cumprod", cumprod, 1, "cumprod(A [, axis])",
+    {"cumprod", cumprod, 1, "cumprod(A [, axis]) or cumprod(A, {axis=})",
      "Running products down each column (axis 1) or along each row (2).",
      "cumprod(vec{1, 2, 3})", "{1, 2, 6}"},
-    {"sort", sort, 1, "sort(A [, axis] [, {descending=true}])",
-     "Sorted down each column (axis 1) or along each row (2); NaN last. The "
-     "second result says where each element came from.",
+    {"sort", sort, 1, "sort(A [, axis] [, {axis=, descending=, places=}])",
+     "Sorted down each column (axis 1) or along each row (2); NaN last. With "
+     "{places=true} there is a second result: where each element came from, "
+     "as argsort gives it.",
      "sort(vec{3, 1, 2})", "{1, 2, 3}"},
+    {"argsort", argsort, 1, "argsort(A [, axis] [, {axis=, descending=}])",
+     "The places that sort A down each column (axis 1) or along each row (2): "
+     "v:take(argsort(v)) is sort(v). Equal elements keep their order.",
+     "argsort(vec{3, 1, 2})", "{2, 3, 1}"},
     {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
 
 void lumat_open_arrange(lua_State *L)

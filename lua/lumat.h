@@ -276,6 +276,8 @@ lumat_completion lumat_complete(lua_State *L, const char *line, size_t point,
  * they go to standard error as they are. It must raise nothing. */
 typedef void lumat_warning_fn(const char *message);
 void lumat_set_warnings(lumat_warning_fn *print);
+/* What is given each note for one who types, from a prompt on. */
+void lumat_set_notes(lumat_warning_fn *print);
 
 /* --- watching ------------------------------------------------------------- */
 

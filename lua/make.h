@@ -28,6 +28,23 @@ gpu_matrix *lumat_push_requested(lua_State *L, const lumat_request *r);
 int64_t lumat_check_size(lua_State *L, int arg);
 /* An axis of m, which is 1 when there is no argument. */
 int lumat_check_axis(lua_State *L, int arg, const gpu_matrix *m);
+/* The axis of m under `axis` of the options at arg; 0: none is there. */
+int lumat_option_axis(lua_State *L, int arg, const gpu_matrix *m);
+/* How many arguments there are, nils at the end aside. */
+int lumat_arguments(lua_State *L);
+/* Raises "name: 3 arguments are too many: write usage". */
+int lumat_raise_surplus(lua_State *L, const char *name, int count,
+                        const char *usage);
+
+/* Does a matrix of dtype hold the whole number exactly? (f32 up to 2^24, and
+ * some above.) */
+int lumat_holds(gpu_dtype dtype, double whole);
+/* Raises that it does not, what being the number or numbers as a text. */
+int lumat_raise_inexact(lua_State *L, const char *name, const char *what,
+                        gpu_dtype dtype);
+/* The same for a Lua integer on top, such as a place, that is to become an
+ * element. */
+void lumat_check_whole(lua_State *L, const char *name, gpu_dtype dtype);
 
 /* The number under key of the options at arg. */
 double lumat_option_number(lua_State *L, int arg, const char *key,
@@ -51,7 +68,8 @@ gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
 /* Pushes a userdata with m's elements, row-major, in m's own type. */
 void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m);
 
-/* What arrange.c, shape.c and product.c open beside their own functions. */
+/* What ops.c, arrange.c, shape.c and product.c open beside their own. */
+void lumat_open_reductions(lua_State *L);
 void lumat_open_repeat(lua_State *L); /* outer kron tile */
 void lumat_open_join(lua_State *L);   /* hcat vcat A .. B */
 void lumat_open_linear(lua_State *L); /* A ^ n, solve inv det */

@@ -40,6 +40,8 @@ typedef struct lumat_function {
 /* Adds the rows up to one without a name: to the library's table, the methods
  * and the help. */
 void lumat_register(lua_State *L, const lumat_function *list);
+/* Adds one function, as a closure with this upvalue. */
+void lumat_register_with(lua_State *L, const lumat_function *f, int upvalue);
 
 /* The options table at arg, or none. Unknown keys raise, with a suggestion
  * from allowed (space separated). */

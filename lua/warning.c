@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Registry: what was warned of, "operation place" -> true. */
-static const char told_key;
+/* Registry: what was warned of, "operation place" -> true; what was noted. */
+static const char told_key, noted_key;
+static lumat_warning_fn *print_note; /* NULL: not at a prompt */
 
 static void print_plainly(const char *message)
 {
@@ -137,6 +138,29 @@ void lumat_warn(lua_State *L, const char *operation, const char *format, ...)
         lua_warning(L, lua_tostring(L, -1), 0);
     }
     lua_settop(L, top);
+}
+
+void lumat_set_notes(lumat_warning_fn *print)
+{
+    print_note = print;
+}
+
+void lumat_note(lua_State *L, const char *word, const char *note)
+{
+    if (!print_note)
+        return;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &noted_key) != LUA_TTABLE) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &noted_key);
+    }
+    if (lua_getfield(L, -1, word) == LUA_TNIL) {
+        lua_pushboolean(L, 1);
+        lua_setfield(L, -3, word);
+        print_note(note);
+    }
+    lua_pop(L, 2);
 }
 
 /* warn_once(operation, message): the same for the library's part in Lua. */

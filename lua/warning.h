@@ -11,6 +11,10 @@
 void lumat_warn(lua_State *L, const char *operation, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Notes at the prompt: once in a session for each word, what a user should
+ * know who types; scripts are told nothing. */
+void lumat_note(lua_State *L, const char *word, const char *note);
+
 /* Are they on? For what costs something to find out. */
 int lumat_warns(void);
 

@@ -150,6 +150,7 @@ static void start_prompt(lua_State *L, const program *p)
 {
     const repl_options *o = &p->options;
     outlive_pipes();
+    lumat_set_notes(repl_note);
     if (!o->quiet)
         repl_print_banner();
     fflush(stdout);

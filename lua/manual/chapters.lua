@@ -17,7 +17,7 @@ manual.chapters = {
         "reshape flatten t",
         "row col reshape",
         "hcat vcat tile",
-        "take put where sort flip",
+        "take put where sort argsort flip",
         "eachrow eachcol map",
         "clone f32 f64 bool to totable free"},
     {"Products and linear algebra",

@@ -43,6 +43,9 @@ local calls = {
     randint = function() randint(1, 2, 2, wrong) end,
     randperm = function() randperm(2, wrong) end,
     sort = function() sort(v, wrong) end,
+    argsort = function() argsort(v, wrong) end,
+    cumsum = function() cumsum(A, wrong) end,
+    cumprod = function() cumprod(A, wrong) end,
     sparse = function() sparse(A, wrong) end,
     add = function() add(A, A, wrong) end,
     sin = function() sin(A, wrong) end,
@@ -60,6 +63,10 @@ local calls = {
     plot = function() plot(v, wrong) end,
     experiment = function() experiment(wrong) end,
 }
+
+for name in ("sum prod min max argmin argmax any all mean norm var std"):gmatch("%a+") do
+    calls[name] = function() _G[name](A, wrong) end
+end
 
 for name, call in pairs(calls) do
     TestOptions["test_" .. name] = function()

@@ -6,7 +6,7 @@ local t = dofile(folder .. "common.lua")
 local formulas = assert(loadfile(folder .. "formulas.lua"))(t)
 local unary, binary = formulas.unary, formulas.binary
 local ternary, round_to = formulas.ternary, formulas.round_to
-local equals, inf, nan = t.equals, t.inf, t.nan
+local equals, raises, inf, nan = t.equals, t.raises, t.inf, t.nan
 
 local kinds = {0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 2, 3, -3, 7, 0.1,
     -0.7, 1e-3, -1e-3, 1e-10, 20.25, -20.25, 85, -100, 1e5, -1e10, 1e15,
@@ -149,6 +149,115 @@ function TestEvery:test_numbers_give_numbers()
     lu.assertIsTrue(lt(1, 2))
     lu.assertEquals(clip(5, 0, 1), 1)
     lu.assertEquals(where(true, 4, 5), 4)
+end
+
+-- --- a second operand ------------------------------------------------------
+
+TestSecond = {}
+
+function TestSecond:test_round_to_digits()
+    lu.assertEquals({round(2.567, 2), round(-2.567, 2), round(1234.5, -2)},
+        {2.57, -2.57, 1200})
+    -- 2.675 lies below what it looks like, 0.125 and 1250 on the half
+    lu.assertEquals({round(2.675, 2), round(0.125, 2), round(0.375, 2)},
+        {2.67, 0.12, 0.38})
+    lu.assertEquals({round(1250, -2), round(1350, -2), round(49, -2)}, {1200, 1400, 0})
+    lu.assertEquals({round(1e300, 2), round(inf, 2), round(1e22, -3)}, {1e300, inf, 1e22})
+    lu.assertIsNaN(round(nan, 3))
+    lu.assertEquals({round(2.5, 0), round(3.5), round(2.5, nil)}, {2, 4, 2})
+    equals(round(vec{2.567, -1.5, 0.125}, 2), {t.single(2.57), -1.5, t.single(0.12)})
+    equals(round(vec{1234, 56, -50}, -2), {1200, 100, -0.0})
+    equals(round(mat{{true, false}}, 1), {{1, 0}})
+    local v, C = vec{1.26, 2.34}, zeros(2)
+    lu.assertTrue(rawequal(v:round_(1), v))
+    equals(v, {t.single(1.3), t.single(2.3)})
+    lu.assertTrue(rawequal(round(vec{1.26, 2.34}, 1, {out = C}), C))
+    equals(C, v:totable())
+    for _, digits in ipairs{2.5, "2", 400, -309, nan, true} do
+        raises(function() round(1.5, digits) end, "round: digits is a whole number")
+        raises(function() round(v, digits) end, "round: digits is a whole number")
+    end
+    raises(function() round(v, v) end, "digits", "a matrix")
+end
+
+-- What C prints with so many digits is rounded exactly.
+function TestSecond:test_rounding_is_that_of_decimals()
+    local x = rand(2000, {seed = 1, low = -100, high = 100, dtype = "f64"})
+    for _, digits in ipairs{1, 2, 5, 13} do
+        local ties = round(x * 2 ^ 10) / 2 ^ 10 -- every half is met
+        for _, A in ipairs{x, ties, x:f32(), ties:f32()} do
+            local rounded = round(A, digits):totable()
+            for i, y in ipairs(A:totable()) do
+                local expected = tonumber(("%." .. digits .. "f"):format(y))
+                if A.dtype == "f32" then expected = t.single(expected) end
+                lu.assertEquals(rounded[i], expected)
+                if A.dtype == "f64" then lu.assertEquals(round(y, digits), expected) end
+            end
+        end
+    end
+end
+
+function TestSecond:test_log_to_a_base()
+    lu.assertEquals({log(8, 2), log(1000, 10), log(125, 5), log(243, 3), log(1 / 9, 3)},
+        {3, 3, 3, 5, -2})
+    lu.assertEquals({log(0, 2), log(inf, 3), log(1, 7)}, {-inf, inf, 0})
+    lu.assertIsNaN(log(-1, 2))
+    t.near(log(7, 3), math.log(7) / math.log(3), 1e-15)
+    lu.assertEquals(log(7, nil), math.log(7))
+    for _, dtype in ipairs{"f32", "f64"} do
+        local most = dtype == "f32" and 2 ^ 24 or 2 ^ 53
+        for base = 2, 12 do
+            local powers, exponents = {}, {}
+            for k = 0, 40 do
+                if base ^ k > most then break end
+                powers[k + 1], exponents[k + 1] = base ^ k, k
+            end
+            local A = vec(powers, {dtype = dtype})
+            equals(log(A, base), exponents, base .. " " .. dtype)
+            equals(log(A, full(A.rows, base, {dtype = dtype})), exponents)
+        end
+    end
+    equals(log(8, vec{2, 8, 64}), {3, 1, 0.5})
+    equals(log(mat{{8}, {9}}, mat{{2, 3}})[":, 1"], {3, t.single(math.log(9, 2))})
+    equals(vec{8, 4}:log_(2), {3, 2})
+end
+
+function TestSecond:test_atan_of_two()
+    for _, p in ipairs{{1, 2}, {-1, -2}, {0.0, -1}, {-0.0, -1}, {0, 0}, {3, -inf}} do
+        local y, x = p[1], p[2]
+        lu.assertTrue(t.same(atan(y, x), math.atan(y, x)))
+        equals(atan(vec({y}, {dtype = "f64"}), x), {math.atan(y, x)}, nil, 1)
+        equals(atan(y, vec({x}, {dtype = "f64"})), {math.atan(y, x)}, nil, 1)
+    end
+    local Y, X = rand(3, 4, {seed = 1}), rand(3, 4, {seed = 2})
+    lu.assertTrue(atan(Y, X) == atan2(Y, X))
+    lu.assertTrue(atan(Y, X:row(1)) == atan2(Y, X:row(1)))
+    lu.assertTrue(Y:clone():atan_(X) == atan2(Y, X))
+    lu.assertEquals(atan(1), math.atan(1))
+    raises(function() atan(Y, X.T) end, "shapes differ")
+end
+
+-- An argument that is not used is refused.
+function TestSecond:test_more_operands_than_there_are()
+    for name in pairs(unary) do
+        if name ~= "round" and name ~= "log" and name ~= "atan" then
+            raises(function() _G[name](1, 2) end, name .. ": 2 arguments", name .. "(A")
+            raises(function() _G[name](vec{1}, 2) end, name .. ": 2 arguments")
+        end
+        raises(function() _G[name](1, 2, 3) end, name)
+        raises(function() _G[name](1, {out = zeros(1)}) end, "of numbers write " .. name)
+    end
+    for name in pairs(binary) do
+        raises(function() _G[name](1, 2, 3) end, name .. ": ")
+        raises(function() _G[name](vec{1}, 2, 3) end, name .. ": 3 arguments")
+        raises(function() _G[name](vec{1}, 2, {}, 3) end, name .. ": 4 arguments")
+    end
+    raises(function() maximum(1, 2, 3) end, "max(x, y, z)")
+    raises(function() clip(5, 0, 1, 2) end, "clip: 4 arguments")
+    raises(function() vec{1}:sqrt_(2) end, "sqrt_: 2 arguments", "A:sqrt_()")
+    raises(function() vec{1}:add_(2, 3) end, "add_: 3 arguments", "A:add_(B)")
+    equals(sqrt(vec{4}, nil), {2})
+    lu.assertEquals({sqrt(4, nil), add(1, 2, nil)}, {2, 3})
 end
 
 -- Long runs take other loops than short ones: vector code and its remainder.

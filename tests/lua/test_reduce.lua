@@ -102,6 +102,7 @@ end
 -- All of A's reductions by name are those of its elements.
 local function check(name, A, what)
     local rows, f = A:totable(), _G[name]
+    local function along_axis(i) return f(A, name == "norm" and {axis = i} or i) end
     local tolerance = A.dtype == "f32" and 3e-7 or 1e-12
     if name ~= "argmin" and name ~= "argmax" then
         agree(f(A), plain[name](flat(rows)), name, 1e-12, what)
@@ -110,8 +111,10 @@ local function check(name, A, what)
         lu.assertEquals({f(A)}, {place // A.cols + 1, place % A.cols + 1},
             name .. " " .. what)
     end
-    local down, along = f(A, 1), f(A, 2)
+    local down, along = along_axis(1), along_axis(2)
     lu.assertEquals({down.shape, along.shape}, {{1, A.cols}, {A.rows, 1}})
+    equals(f(A, {axis = 1}), down:totable())
+    equals(f(A, {axis = 2}), along:totable())
     for j, x in ipairs(each(transposed(rows), plain[name])) do
         agree(down(1, j), x, name, tolerance, what .. " down " .. j)
     end
@@ -156,7 +159,7 @@ function TestEvery:test_vectors()
         end
         if name ~= "argmin" and name ~= "argmax" then
             local v = vec{1, 0, 2}
-            agree(_G[name](v, 1)[1], f{1, 0, 2}, name, 3e-7, "axis 1")
+            agree(_G[name](v, {axis = 1})[1], f{1, 0, 2}, name, 3e-7, "axis 1")
         end
     end
 end
@@ -173,6 +176,163 @@ function TestEvery:test_masks_and_numbers()
         {3, 4, 2, false, true})
     lu.assertEquals(any(m, 1).dtype, "bool")
     lu.assertEquals(argmax(m:f32(), 1).dtype, "f64")
+end
+
+-- --- numbers ----------------------------------------------------------------
+
+TestNumbers = {}
+
+function TestNumbers:test_the_largest_and_smallest_of_any_count()
+    lu.assertEquals({max(3, 5), min(3, 1), max(2, 9, 4, 9), min(7)}, {5, 1, 9, 7})
+    lu.assertEquals(math.type(max(3, 5)), "integer")
+    lu.assertEquals(math.type(min(3, 1.5, 2)), "float")
+    lu.assertEquals(max(1 << 53, (1 << 53) + 1), (1 << 53) + 1)
+    lu.assertEquals({max(-inf, 2), min(inf, 2.5)}, {2, 2.5})
+    lu.assertIsNaN(max(1, nan, 3))
+    lu.assertIsNaN(min(nan, 1))
+    raises(function() max(3, "x") end, 'max: argument 2 is "x", not a number')
+    raises(function() max(3, nil) end, "argument 2 is nil")
+    raises(function() min(1, 2, {}) end, "min: argument 3 is a table")
+end
+
+function TestNumbers:test_several_are_no_vector()
+    for _, name in ipairs{"sum", "prod", "mean", "any", "all", "argmin", "argmax",
+        "norm", "var", "std"} do
+        raises(function() _G[name](1, 2, 3) end, name .. ": of several numbers",
+            name .. "(vec{1, 2, 3})")
+        raises(function() _G[name](3, {axis = 1}) end, name .. ": 3 is a number")
+    end
+    raises(function() all(true, false) end, "all(vec{true, false})")
+    raises(function() sum(3, 1) end, "sum(vec{3, 1})")
+    raises(function() sum(3, "x") end, "sum: 3 is a number")
+    lu.assertEquals({sum(3), sum(3, nil), mean(2.5)}, {3, 3, 2.5})
+end
+
+function TestNumbers:test_two_matrices_are_compared_by_another_function()
+    local A, B, v = ones(2, 2), ones(2, 2), vec{1, 2}
+    raises(function() max(A, B) end, "max: ", "maximum(A, B)")
+    raises(function() A:min(B) end, "min: ", "minimum(A, B)")
+    raises(function() max(3, A) end, "max: argument 2 is a matrix", "maximum(3, A)")
+    raises(function() max(A, 3) end, "max: a matrix has no axis 3", "maximum(A, 3)")
+    raises(function() min(v, 2) end, "a vector has no axis 2", "minimum(v, 2)")
+    raises(function() max(A, nil, 2) end, "max(A, 2)")
+    raises(function() max(A, {}, 1) end, "max(A, 1)")
+    raises(function() sum(A, B) end, "sum: takes one matrix", "axis")
+end
+
+function TestNumbers:test_what_is_too_much_is_refused()
+    local A = ones(2, 2)
+    for _, name in ipairs{"sum", "max", "argmin", "any", "mean", "std", "cumsum",
+        "cumprod"} do
+        raises(function() _G[name](A, {axis = 1}, 3) end, name .. ": 3 arguments",
+            name .. "(A, ")
+        raises(function() _G[name](A, {axes = 1}) end, "'axes'", "'axis'")
+        raises(function() _G[name](A, {axis = 3}) end, "no axis 3")
+        raises(function() _G[name](A, {axis = "x"}) end, "axis", '"x"')
+        raises(function() _G[name](vec{1}, {axis = 2}) end, "a vector has no axis 2")
+    end
+    equals(cumsum(mat{{1, 2}, {3, 4}}, {axis = 2}), {{1, 3}, {3, 7}})
+    lu.assertEquals(sum(A, nil), 4)
+    lu.assertEquals(sum(A, {}), 4)
+end
+
+-- f32 counts up to 2^24.
+function TestNumbers:test_counts_along_an_axis()
+    local n = 2 ^ 24 + 3 | 0
+    local m = full(n, 1, true, {dtype = "bool"})
+    local counted = sum(m, 1)
+    lu.assertEquals({counted.dtype, counted(1, 1)}, {"f64", n})
+    local running = cumsum(m["1:" .. n .. ", 1"])
+    lu.assertEquals({running.dtype, running[n - 2], running[n]}, {"f64", n - 2, n})
+end
+
+-- --- norms --------------------------------------------------------------------
+
+TestNorms = {}
+
+local function power_norm(list, p)
+    local largest, s = 0, 0
+    for _, x in ipairs(list) do largest = math.max(largest, math.abs(x)) end
+    if p == inf or largest == 0 then return largest end
+    for _, x in ipairs(list) do s = s + (math.abs(x) / largest) ^ p end
+    return largest * s ^ (1 / p)
+end
+
+function TestNorms:test_powers_of_vectors()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, n in ipairs{1, 3, 100, 5000} do
+            local v = rand(n, {seed = n, low = -3, high = 3, dtype = dtype})
+            for _, p in ipairs{0.5, 1, 1.5, 2, 3, 10, 400, inf} do
+                near(norm(v, p), power_norm(v:totable(), p), 1e-12, p)
+            end
+            lu.assertEquals(norm(v, "inf"), max(abs(v)))
+            lu.assertEquals(norm(v, "fro"), norm(v))
+            lu.assertEquals(norm(v, 2), norm(v))
+        end
+    end
+    lu.assertEquals({norm(vec{3, -4}, 1), norm(vec{3, -4}, "inf")}, {7, 4})
+    near(norm(vec{3, 4, 5}, 3), 6, 1e-15)
+    lu.assertEquals(norm(vec{true, true, false}, 1), 2)
+end
+
+function TestNorms:test_matrices()
+    local A = mat{{1, -2, 3}, {-4, 5, -6}}
+    lu.assertEquals({norm(A, 1), norm(A, "inf"), norm(A, inf)}, {9, 15, 15})
+    lu.assertEquals(norm(A, "fro"), norm(A))
+    near(norm(A), math.sqrt(91), 1e-15)
+    lu.assertEquals({norm(A.T, 1), norm(A["::-1, ::2"], "inf")}, {15, 10})
+    lu.assertEquals(norm(full(10, 1, 1e38), 1), 10 * t.single(1e38))
+    raises(function() norm(A, 2) end, "2-norm", "singular value", "norm(A, {axis=2})")
+    raises(function() norm(A, "nuc") end, "nuc", "singular value", "not there yet")
+    raises(function() norm(A, 3) end, 'p is 1, "inf" or "fro", not 3',
+        "norm(A, 3, {axis=1})")
+    raises(function() norm(A, "max") end, '"max"')
+    for _, p in ipairs{0, -1, nan, -inf} do
+        raises(function() norm(vec{1}, p) end, "p is a number above 0")
+    end
+    raises(function() norm(A, 1, {axis = 1}, 2) end, "norm: 4 arguments")
+    raises(function() norm(A, {axis = 1}, 2) end, "norm: 3 arguments")
+    raises(function() norm(A, 1, {axes = 1}) end, "'axes'")
+    raises(function() norm(A, {}, {}) end, "norm: 3 arguments")
+end
+
+function TestNorms:test_lines()
+    local A = mat({{1, -2, 2}, {-4, 3, 0}}, {dtype = "f64"})
+    equals(norm(A, {axis = 2}), {{3}, {5}})
+    equals(norm(A, 1, {axis = 2}), {{5}, {7}})
+    equals(A:norm(1, {axis = 1}), {{5, 5, 2}})
+    equals(norm(A, "inf", {axis = 1}), {{4, 3, 2}})
+    equals(norm(A:f32(), "fro", {axis = 2}), {{3}, {5}})
+    for i = 1, 2 do
+        near(norm(A, 2.5, {axis = 2})(i, 1), norm(A[i], 2.5), 1e-14)
+    end
+    lu.assertEquals(norm(A:f32(), 3, {axis = 1}).dtype, "f32")
+    lu.assertEquals(norm(A, 3, {axis = 1}).dtype, "f64")
+    equals(norm(vec{3, 4}, {axis = 1}), {5})
+end
+
+function TestNorms:test_range()
+    local wide = {dtype = "f64"}
+    for _, x in ipairs{1e200, 1e-200, 1e300, 1e-305} do
+        for _, p in ipairs{0.5, 1, 1.5, 3, 40} do
+            near(norm(vec({x, x}, wide), p), x * 2 ^ (1 / p), 1e-13, x)
+            near(norm(mat({{x, x}, {x, x}}, wide), p, {axis = 1})(1, 2),
+                x * 2 ^ (1 / p), 1e-13, x)
+        end
+    end
+    lu.assertEquals(norm(vec({5e-324, 5e-324}, wide), 1), 1e-323)
+    lu.assertEquals(norm(vec({4e-323, 0}, wide), 20), 4e-323)
+    near(norm(vec{1e30, 1e30}, 4), t.single(1e30) * 2 ^ 0.25, 1e-14)
+    near(norm(vec{1e-30, 1e-30}, 4), t.single(1e-30) * 2 ^ 0.25, 1e-14)
+    near(norm(full(10000, 1e-300, wide), 0.01), 1e100, 1e-11)
+    for _, p in ipairs{0.5, 1, 3, inf} do
+        lu.assertEquals(norm(vec{inf, 1}, p), inf)
+        lu.assertEquals(norm(vec({-inf, 1}, wide), p), inf)
+        lu.assertIsNaN(norm(vec({nan, 1}, wide), p))
+        lu.assertEquals({norm(zeros(3), p), norm(zeros(0), p)}, {0, 0})
+        equals(norm(zeros(0, 2), p, {axis = 1}), {{0, 0}})
+    end
+    lu.assertEquals({norm(zeros(0, 3), 1), norm(zeros(3, 0), "inf")}, {0, 0})
 end
 
 TestSpecial = {}
@@ -270,7 +430,8 @@ function TestAccuracy:test_norm_without_overflow()
     end
     near(norm(vec{3e30, 4e30}), t.single(5e30), 1e-6)
     near(norm(vec{3e-30, 4e-30}), 5e-30, 1e-6)
-    near(norm(mat({{3e200}, {4e200}}, {dtype = "f64"}), 1)(1, 1), 5e200, 1e-15)
+    near(norm(mat({{3e200}, {4e200}}, {dtype = "f64"}), {axis = 1})(1, 1), 5e200,
+        1e-15)
     lu.assertEquals(norm(zeros(4, {dtype = "f64"})), 0)
 end
 
@@ -298,9 +459,10 @@ function TestDevices:test_every_reduction_agrees_over_odd_shapes()
                     local A = sample(shape[1], shape[2], dtype, name)
                     if name == "var" or name == "std" then A = vcat(A,
                         A + 1) end
-                    if A.cols < 2 then return f(A, 1) end
-                    local down, along = f(A, 1), f(A, 2)
-                    return down, along, f(A["::-1,::2"], 1), f(A.T, 1)
+                    local one, two = {axis = 1}, {axis = 2}
+                    if A.cols < 2 then return f(A, one) end
+                    local down, along = f(A, one), f(A, two)
+                    return down, along, f(A["::-1,::2"], one), f(A.T, one)
                 end, name .. " " .. dtype, exact[name] and 0 or
                     dtype == "f32" and 2 or 1000)
             end
