@@ -117,6 +117,25 @@ static void push_text(lua_State *L, int index)
     lua_concat(L, 2);
 }
 
+/* A .. 1: text, or a column of ones? */
+static int raise_number(lua_State *L, int other)
+{
+    const gpu_matrix *m = lumat_check_matrix(L, 3 - other);
+    const char *name = lumat_name_of(L, 3 - other, m->ndim == 1 ? "v" : "A");
+    const char *number = lumat_push_brief(L, other);
+    const char *rows = lua_pushfstring(L, "%I", (LUAI_UACINT)m->rows);
+    const char *column =
+        m->ndim == 1 ? lua_pushfstring(L, "%s * ones(1)", number)
+                     : lua_pushfstring(L, "%s * ones(%s, 1)", number, rows);
+    const char *write = other == 2
+                            ? lua_pushfstring(L, "hcat(%s, %s)", name, column)
+                            : lua_pushfstring(L, "hcat(%s, %s)", column, name);
+    return lumat_raise(L,
+                       "..: cannot join a matrix and the number %s: %s puts it "
+                       "beside %s; for text write it in quotes",
+                       number, write, name);
+}
+
 /* A .. B joins side by side; with a string it is text. */
 static int concat(lua_State *L)
 {
@@ -124,7 +143,9 @@ static int concat(lua_State *L)
         return hcat(L);
     int other = lumat_test_matrix(L, 1) ? 2 : 1;
     int type = lua_type(L, other);
-    if (type != LUA_TSTRING && type != LUA_TNUMBER)
+    if (type == LUA_TNUMBER)
+        return raise_number(L, other);
+    if (type != LUA_TSTRING)
         return lumat_raise(L, "..: cannot join a matrix and a %s",
                            luaL_typename(L, other));
     push_text(L, 1);

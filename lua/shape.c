@@ -1,4 +1,6 @@
 /* Functions that change shape, order, type or place rather than values. */
+#include "hints.h"
+#include "index.h"
 #include "make.h"
 #include "stopping.h"
 
@@ -181,14 +183,51 @@ static int as_shape(lua_State *L, int ndim, int64_t rows, int64_t cols)
     return 1;
 }
 
-static int as_row(lua_State *L)
+/* What to write in place of v:row(1) and of A:row(). */
+static int raise_line(lua_State *L, const char *name, const char *what)
 {
-    return as_shape(L, 2, 1, gpu_size(lumat_check_matrix(L, 1)));
+    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    const char *own = lumat_name_of(L, 1, m->ndim == 1 ? "v" : "A");
+    if (m->ndim == 1)
+        return lumat_raise(L,
+                           "%s: %s is a vector: %s[i] is an element, %s:%s() "
+                           "all of them as a %s",
+                           name, own, own, own, name, what);
+    return lumat_raise(L,
+                       "%s: of a matrix, write which one: %s:%s(1) is the "
+                       "first %s; all elements in one are %s:flatten():%s()",
+                       name, own, name, what, own, name);
 }
 
-static int as_column(lua_State *L)
+/* A:row(i) or A:col(i), the part of axis 1 or 2; v:row() and v:col(). */
+static int line_of(lua_State *L, int axis)
 {
-    return as_shape(L, 2, gpu_size(lumat_check_matrix(L, 1)), 1);
+    const char *name = axis == 1 ? "row" : "col";
+    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    int given = lumat_arguments(L) > 1;
+    if (given == (m->ndim == 1))
+        return raise_line(L, name, axis == 1 ? "row" : "column");
+    if (lumat_arguments(L) > 2)
+        return lumat_raise_surplus(L, name, lumat_arguments(L),
+                                   axis == 1 ? "A:row(i), or A[{i, j}]"
+                                             : "A:col(j), or A[{i, j}]");
+    if (m->ndim == 1)
+        return as_shape(L, 2, axis == 1 ? 1 : m->rows, axis == 1 ? m->rows : 1);
+    gpu_slice rows = {0, 1, m->rows}, cols = {0, 1, m->cols};
+    gpu_slice one = {lumat_check_place(L, m, 2, axis), 1, 1};
+    lumat_try(L, gpu_view_block(m, axis == 1 ? one : rows,
+                                axis == 1 ? cols : one, lumat_new_matrix(L)));
+    return 1;
+}
+
+static int row(lua_State *L)
+{
+    return line_of(L, 1);
+}
+
+static int col(lua_State *L)
+{
+    return line_of(L, 2);
 }
 
 static int flatten(lua_State *L)
@@ -243,10 +282,14 @@ static const lumat_function functions[] = {
     {"reshape", reshape, 1, "reshape(A, m, n) or reshape(A, n)",
      "The same elements, row by row, in another shape; a view if possible.",
      "reshape(range(1, 4), 2, 2)", "{{1, 2}, {3, 4}}"},
-    {"row", as_row, 1, "row(v)", "A vector as a 1xn matrix.", "row(vec{1, 2})",
-     "{{1, 2}}"},
-    {"col", as_column, 1, "col(v)", "A vector as an nx1 matrix.",
-     "col(vec{1, 2})", "{{1}, {2}}"},
+    {"row", row, 1, "A:row(i) or v:row()",
+     "Row i of a matrix as a 1xn view, negative from the end; or a vector as "
+     "a 1xn matrix. A[i] is the row as a vector.",
+     "row(mat{{1, 2}, {3, 4}}, -1)", "{{3, 4}}"},
+    {"col", col, 1, "A:col(j) or v:col()",
+     "Column j of a matrix as an mx1 view, negative from the end; or a vector "
+     "as an nx1 matrix.",
+     "col(mat{{1, 2}, {3, 4}}, 1)", "{{1}, {3}}"},
     {"flatten", flatten, 1, "flatten(A)", "All elements as a vector.",
      "flatten(mat{{1, 2}, {3, 4}})", "{1, 2, 3, 4}"},
     {"t", transposed, 1, "t(A)", "The transposed view; also A.T.",

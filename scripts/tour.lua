@@ -145,7 +145,8 @@ column, 2 one a row.]], [[
     A:argmax()
     mean(A), std(A), norm(A)
     cumsum(A, 2)
-    sort(vec{3, 1, 2})]])
+    A - A:row(1)
+    sort(vec{3, 1, 2}), argsort(vec{3, 1, 2})]])
 
 chapter("Linear systems", [[
 solve finds x in A x = b; det and inv are there too. An ill-conditioned matrix

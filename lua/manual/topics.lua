@@ -142,6 +142,7 @@ topics.indexing = {title = "Indexing", see = "take put where ?operators ?propert
     "with the matrix they are of; A:clone() copies.",
     {code = true,
         {"A[1]  A[-1]  v[2]", "a row as a vector, the last one; an element of a vector"},
+        {"A:row(1)  A:col(-1)", "a row as a 1xn matrix, a column as mx1: they broadcast"},
         {"A[{1, 2}]  A(1, 2)", "an element"},
         {"A[{1, 2}] = 5  A[2] = 0  v[1] = 7", "assigned: an element, a row"},
         {"A[{{1, 2}, {}}]  A[{{}, 2}]", "rows 1 to 2; column 2; {} is all"},

@@ -103,18 +103,54 @@ function f.vec(list, options) return made("vec", 1, #list, 1, options) end
 
 -- --- element by element, reductions ---------------------------------------
 
-for name, op in pairs(own.ops) do
-    f[name] = function(...)
-        local options = select(op.arity + 1, ...)
-        return shapes.map(name, op, shapes.out_of(options), ...)
+local function is_options(x) return type(x) == "table" and not is(x) and
+    not shapes.is_unknown(x) end
+
+-- round, log and atan with a second operand: how many operands are elements,
+-- and how long the program is.
+local function of_two(name, second)
+    if name == "atan" then return {arity = 2, length = 1} end
+    if name == "log" then
+        return {arity = 2, length = (second == 2 or second == 10) and 5 or 7}
     end
+    return {arity = 1, length = second == 0 and 1 or second > 0 and 27 or 30}
+end
+
+local function applied(name, op, out, ...)
+    local second = select(2, ...)
+    local is_of_two = (name == "round" or name == "log" or name == "atan") and
+        second ~= nil and not is_options(second)
+    out = out or shapes.out_of((select(is_of_two and 3 or op.arity + 1, ...)))
+    return shapes.map(name, is_of_two and of_two(name, second) or op, out, ...)
+end
+for name, op in pairs(own.ops) do
+    f[name] = function(...) return applied(name, op, nil, ...) end
     shapes.methods[name .. "_"] = function(A, ...)
-        shapes.map(name, op, need(name, A), A, ...)
+        applied(name, op, need(name, A), A, ...)
         return A
     end
 end
+
+-- Of numbers a reduction costs nothing, and is known.
+local function has_shapes(...)
+    for i = 1, select("#", ...) do
+        local x = select(i, ...)
+        if is(x) or shapes.is_unknown(x) then return true end
+    end
+end
 for _, name in ipairs(own.reductions) do
-    f[name] = function(A, axis) return shapes.reduce(name, A, axis) end
+    f[name] = function(A, axis, ...)
+        if not has_shapes(A, axis, ...) then
+            return library[name](A, axis, ...)
+        end
+        if is_options(axis) then axis = axis.axis end
+        return shapes.reduce(name, A, axis)
+    end
+end
+function f.norm(A, p, options)
+    if not has_shapes(A) then return library.norm(A, p, options) end
+    if is_options(p) then p, options = nil, p end
+    return shapes.reduce("norm", A, option(options, "axis"))
 end
 function f.trace() return unknown("trace") end
 function f.close(A, B)
@@ -164,8 +200,14 @@ end
 -- --- views and copies -----------------------------------------------------
 
 function f.t(A) return shapes.transposed(need("t", A)) end
-function f.row(A) return shapes.view(need("row", A), 2, 1, A.rows) end
-function f.col(A) return shapes.view(need("col", A), 2, A.rows, 1) end
+function f.row(A, i)
+    if need("row", A).ndim == 1 then return shapes.view(A, 2, 1, A.rows) end
+    return shapes.index(A, {{i, i}, {}})
+end
+function f.col(A, j)
+    if need("col", A).ndim == 1 then return shapes.view(A, 2, A.rows, 1) end
+    return shapes.index(A, {{}, {j, j}})
+end
 function f.flatten(A)
     return shapes.view(need("flatten", A), 1, A.rows * A.cols, 1)
 end
@@ -210,10 +252,30 @@ end
 function f.free(A) need("free", A) end
 function f.forget(A) return A end
 
-function f.sort(A)
-    local s = new(need("sort", A).ndim, A.rows, A.cols, A.dtype, A.device)
-    return shapes.add("sort", "sort", s, 0, 2 * bytes_of(s), times.sort(
-        A.device, A.dtype, A.rows * A.cols, A.rows))
+-- Values, places or both.
+local function sorted(name, A, axis, options, has_values, has_places)
+    if is_options(axis) then axis, options = axis.axis, axis end
+    axis = axis or option(options, "axis", 1)
+    local ndim, length = need(name, A).ndim, axis == 2 and A.cols or A.rows
+    local s = has_values and new(ndim, A.rows, A.cols, A.dtype, A.device)
+    local places = has_places and new(ndim, A.rows, A.cols, "f64", A.device)
+    shapes.add("sort", "sort", s or places, 0, 2 * bytes_of(A), times.sort(
+        has_places and "argsort" or "sort", A.device, A.dtype,
+        A.rows * A.cols, length))
+    if places then
+        shapes.map(name, own.ops.add, places, places, 1)
+    end
+    return s, places
+end
+function f.sort(A, axis, options)
+    local how = is_options(axis) and axis or options
+    if option(how, "places") then
+        return sorted("sort", A, axis, options, true, true)
+    end
+    return (sorted("sort", A, axis, options, true, false))
+end
+function f.argsort(A, axis, options)
+    return (select(2, sorted("argsort", A, axis, options, false, true)))
 end
 
 local function count_of(list, all)

@@ -137,7 +137,7 @@ local function map(name, op, out, ...)
     out = out or new(shape.ndim, shape.rows, shape.cols, dtype, shape.device)
     local n = out.rows * out.cols
     bytes = bytes + bytes_of(out)
-    return add(name, "map", out, n, bytes, times.elementwise(name, op.arity,
+    return add(name, "map", out, n * (op.length or 1), bytes, times.elementwise(name, op.arity,
         shape.device, wide and "f64" or "f32", n, bytes))
 end
 shapes.map = map
@@ -161,11 +161,13 @@ function shapes.reduce(name, A, axis)
         end
         return new_unknown(name)
     end
-    local truth = name == "any" or name == "all"
+    local truth, is_place = name == "any" or name == "all", match(name, "^arg")
+    local many = name == "sum" and A.dtype == "bool" and
+        (axis == 2 and A.cols or A.rows) > 2 ^ 24
     local out = new(A.ndim, axis == 2 and A.rows or 1,
         axis == 1 and A.cols or 1, truth and "bool" or
-        A.dtype == "f64" and "f64" or "f32", A.device)
-    return add(name, "reduce", out, n, bytes + bytes_of(out), seconds)
+        (A.dtype == "f64" or is_place or many) and "f64" or "f32", A.device)
+    return add(name, "reduce", out, n, bytes, seconds)
 end
 
 -- Flops, bytes, the kernel and seconds of a product of these sizes.
@@ -344,11 +346,11 @@ function matrix.__pow(A, n)
     return result
 end
 
-function shapes.concat(A, B)
-    return shapes.methods.hcat(A, B)
-end
 matrix.__concat = function(A, B)
-    if is(A) and is(B) then return shapes.concat(A, B) end
+    if is(A) and is(B) then return shapes.methods.hcat(A, B) end
+    if type(A) == "number" or type(B) == "number" then
+        fail("a matrix and a number do not join: write hcat and ones")
+    end
     return tostring(A) .. tostring(B)
 end
 

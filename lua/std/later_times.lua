@@ -68,11 +68,12 @@ function times.random(name, device, elements, bytes)
         end))
 end
 
-function times.sort(device, dtype, elements, length)
+-- name: sort, or argsort, which carries places.
+function times.sort(name, device, dtype, elements, length)
     local base = is_cpu(device) and 14 or 20
-    return latency(device) + elements * per_element("sort", device,
+    return latency(device) + elements * per_element(name, device,
         dtype == "bool" and "f32" or dtype, function(x)
-            return library.sort(x)
+            return library[name](x)
         end) * larger(1, log(larger(2, length), 2) / base)
 end
 

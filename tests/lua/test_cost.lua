@@ -44,6 +44,14 @@ local works = {
     {"power", function() return D ^ 5 end},
     {"views", function() return A["1:10, :"] * B[{{}, {1, 5}}] end},
     {"rows", function() return A[2] + A[3] end},
+    {"a row and a column", function() return A - A:row(2) + A:col(-1) end},
+    {"digits", function() return round(A, 2) + round(A, -2) end},
+    {"a base", function() return log(A, 3) + log(A, 10) + log(A, A) end},
+    {"of two", function() return atan(A, 2) + atan(1, A) end},
+    {"sort", function() return sort(A) + sort(A, 2) end},
+    {"argsort", function() return argsort(A, {axis = 2}) end},
+    {"sort and places", function() return sort(A, {places = true}) end},
+    {"options", function() return A - max(A, {axis = 1}) end},
     {"into", function() return add(A, A, {out = A:clone()}) end},
 }
 

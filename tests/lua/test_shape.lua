@@ -54,6 +54,37 @@ function TestShape:test_rows_columns_flatten_transpose_flip()
     raises(function() A:sort(2 ^ 32 + 2) end, "axis 4294967298")
 end
 
+-- A row or column of a matrix shares its elements.
+function TestShape:test_row_and_column_of_a_matrix()
+    local A = places(3, 4)
+    equals(A:row(2), {{21, 22, 23, 24}})
+    equals(A:col(3), {{13}, {23}, {33}})
+    equals(row(A, -1), {{31, 32, 33, 34}})
+    equals(col(A, -4), {{11}, {21}, {31}})
+    equals(A["::2, ::-1"]:row(2), {{34, 33, 32, 31}})
+    equals(A.T:col(1), {{11}, {12}, {13}, {14}})
+    equals(A - A:row(1), {{0, 0, 0, 0}, {10, 10, 10, 10}, {20, 20, 20, 20}})
+    equals((A - A:col(1)):col(4), {{3}, {3}, {3}})
+    local r, c = A:row(1), A:col(-1)
+    r[{1, 2}] = 7
+    c:mul_(0)
+    A:row(3):add_(100)
+    equals(A, {{11, 7, 13, 0}, {21, 22, 23, 0}, {131, 132, 133, 100}})
+    equals(mat{{true, false}}:col(2), {{false}})
+    lu.assertEquals(zeros(0, 3):col(2).shape, {0, 1})
+    raises(function() A:row() end, "row: of a matrix", "A:row(1)",
+        "A:flatten():row()")
+    raises(function() A:col() end, "col: of a matrix", "A:col(1)")
+    raises(function() A:row(4) end, "row 4 is outside 1..3", "A is 3x4")
+    raises(function() A:col(0) end, "column 0", "start at 1")
+    raises(function() A:col(-5) end, "column -5 is outside 1..4")
+    raises(function() A:row(1.5) end, "1.5")
+    raises(function() A:row(1, 2) end, "too many", "A[{i, j}]")
+    local v = vec{1, 2}
+    raises(function() v:row(1) end, "v is a vector", "v[i]", "v:row()")
+    raises(function() v:col(1) end, "v is a vector", "v:col()")
+end
+
 TestJoin = {}
 
 function TestJoin:test_side_by_side_and_stacked()
@@ -91,6 +122,12 @@ function TestJoin:test_what_does_not_fit()
     raises(function() vcat(ones(2, 3), ones(3, 2)) end,
         "vcat: numbers of columns differ (3 and 2)", "2x3", "right.T would fit")
     raises(function() return ones(2, 2) .. nil end, "..: cannot join", "nil")
+    local A, v = ones(2, 2), vec{1, 2}
+    raises(function() return A .. 1 end, "..: cannot join a matrix and the number 1",
+        "hcat(A, 1 * ones(2, 1))")
+    raises(function() return 2.5 .. A end, "hcat(2.5 * ones(2, 1), A)")
+    raises(function() return v .. 3 end, "hcat(v, 3 * ones(1))")
+    lu.assertEquals("A is " .. A .. "1", "A is f32 2x21")
     raises(function() vcat(vec{1, 2}, vec{1}) end, "vcat", "vector 2")
     raises(function() hcat() end, "value expected")
     raises(function() hcat(ones(2), 3) end, "#2", "matrix expected")
@@ -274,13 +311,21 @@ function TestOrder:test_sort()
                 if n > 2 then A[{2, 3}] = nan A[{3, 3}] = -inf A[{1,
                     3}] = inf end
                 local how = {descending = descending}
+                local alone, alone_too = sort(A, how)
+                lu.assertNil(alone_too)
+                equals(alone, sort(A, 1, how):totable())
+                how.places = true
                 local S, order = sort(A, how)
+                equals(alone, S:totable())
+                equals(argsort(A, {descending = descending}), order:totable())
                 for j = 1, 4 do
                     local list, from = sorted(A[{{}, j}]:totable(), descending)
                     equals(S[{{}, j}], list)
                     equals(order[{{}, j}], from)
                 end
-                S, order = sort(A.T, 2, how)
+                how.axis = 2
+                S, order = sort(A.T, how)
+                equals(argsort(A.T, 2, {descending = descending}), order:totable())
                 for j = 1, 4 do
                     local list, from = sorted(A[{{}, j}]:totable(), descending)
                     equals(S[j], list)
@@ -291,11 +336,46 @@ function TestOrder:test_sort()
     end
     equals(sort(vec{3, 1, 2}), {1, 2, 3})
     local v = rand(100000, {seed = 5})
-    local s, order = sort(v)
+    local s, order = sort(v, {places = true})
     lu.assertIsTrue(s == v:take(order))
     lu.assertIsTrue((s["2:end"]:ge(s["1:end-1"])):all())
     raises(function() sort(vec{1}, 2) end, "axis 2")
     raises(function() sort(vec{1}, {descnding = true}) end, "'descending'")
+    raises(function() sort(ones(2, 2), 1, {axis = 2}) end, "axis is given twice")
+    raises(function() sort(vec{1}, {}, 3) end, "sort: 3 arguments are too many")
+    raises(function() argsort(vec{1}, {places = true}) end, "'places'")
+end
+
+-- Zeros of both signs are equal, and stay in their order with or without
+-- places.
+function TestOrder:test_zeros_keep_their_signs_and_order()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, n in ipairs{10, 5000} do
+            local list = {}
+            for i = 1, n do
+                list[i] = ({0, -0.0, nan, -1, 2, -0.0, 0, 0, inf, -inf})[i * i % 10 + 1]
+            end
+            local v = vec(list, {dtype = dtype})
+            for _, descending in ipairs{false, true} do
+                local expected = sorted(list, descending)
+                equals(sort(v, {descending = descending}), expected)
+                equals(sort(v:row(), {axis = 2, descending = descending}):flatten(),
+                    expected)
+            end
+        end
+    end
+    equals(sort(vec{true, false, true}), {0, 1, 1})
+    equals(sort(zeros(0)), {})
+    equals(argsort(zeros(0)), {})
+end
+
+-- What is not asked for is not made.
+function TestOrder:test_places_are_paid_for_when_wanted()
+    local v = rand(1000, {seed = 1})
+    local function allocated(f) return timing(f).allocated end
+    lu.assertEquals(allocated(function() return sort(v) end), 4000)
+    lu.assertEquals(allocated(function() return argsort(v) end), 8000)
+    lu.assertEquals(allocated(function() return sort(v, {places = true}) end), 12000)
 end
 
 TestValues = {}
@@ -361,9 +441,11 @@ function TestDevices:test_rearrangements_agree_over_odd_shapes()
             t.agrees(function()
                 local A = rand(s[1], s[2], {seed = 1, dtype = dtype})
                 local W = randint(-3, 3, s[1], s[2], {seed = 2, dtype = dtype})
-                local S, order = sort(A)
-                local R, across = sort(W, 2, {descending = true})
-                return S, order, R, across, W:cumsum(), W.T:cumsum(1),
+                local S, order = sort(A, {places = true})
+                local R, across = sort(W, 2, {descending = true, places = true})
+                return sort(A), sort(W, 2, {descending = true}), argsort(W),
+                    sort(W * -0.0), W:row(-1), W:col(1), S, order, R, across,
+                    W:cumsum(), W.T:cumsum(1),
                     W:cumsum(2), A:tril(), A:triu(1), A:flip(2) + A, A .. W,
                     vcat(A, W:flip()), A:flatten(), A.T:reshape(s[1], s[2]),
                     A:take({s[1], 1}), tile(A, 2, 3), kron(A["1:1,:"], W[":,1:1"]),
