@@ -106,7 +106,36 @@ function TestShapes:test_wrong_operands_are_named()
     raises(function() return sqrt() end, "#1", "value expected")
     raises(function() return add(A, 1, {ot = A}) end, "'ot'", "'out'")
     raises(function() return add(A, 1, {out = 3}) end, "out", "number")
-    raises(function() return add(A, 1, 3) end, "table expected")
+    raises(function() return add(A, 1, 3) end, "add: 3 arguments are too many",
+        "{out=}")
+end
+
+TestClose = {}
+
+-- An infinity is close to itself alone, on whatever side it stands.
+function TestClose:test_infinities_and_nan()
+    local inf, nan = math.huge, 0 / 0
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, p in ipairs{{5, inf}, {inf, 5}, {-inf, inf}, {inf, -inf}, {nan, inf},
+            {inf, nan}, {5, nan}, {nan, 5}} do
+            for _, tolerance in ipairs{0, 1e-5, 10, inf} do
+                local x, y = p[1], p[2]
+                lu.assertFalse(close(x, y, tolerance))
+                lu.assertFalse(close(vec({1, x}, {dtype = dtype}),
+                    vec({1, y}, {dtype = dtype}), tolerance))
+            end
+        end
+        for _, x in ipairs{inf, -inf, nan, 0, 1e30} do
+            lu.assertTrue(close(x, x))
+            lu.assertTrue(close(vec({x, 1}, {dtype = dtype}),
+                vec({x, 1}, {dtype = dtype}), 0))
+        end
+    end
+    lu.assertTrue(close(1e308, -1e308, 2))
+    lu.assertFalse(close(1.7e308, -1.7e308))
+    lu.assertTrue(close(vec{1, 2}, vec{1, 2.000001}))
+    lu.assertFalse(close(vec{1, 2}, vec{1, 2.0001}))
+    lu.assertTrue(close(1000000, 1000001))
 end
 
 TestTypes = {}
