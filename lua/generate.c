@@ -15,14 +15,59 @@ static struct {
 typedef struct sequence {
     double first, step, last;
     int64_t count;
-    int powers;
+    int powers, is_range;
 } sequence;
+
+static double element(const sequence *s, int64_t i)
+{
+    return i == s->count - 1 ? s->last : s->first + (double)i * s->step;
+}
+
+/* Fractions are rounded, as all are; whole numbers are to be what they say.
+ * Where one of a range is too large for f32, so is another of the two
+ * outermost at that end. Of evenly spaced ones none is to be there twice. */
+static int fits_f32(const sequence *s)
+{
+    int64_t n = s->count, outer[] = {0, 1, n - 2, n - 1};
+    float largest = (float)fmax(fabs(s->first), fabs(s->last));
+    if (n == 0 || s->powers || s->first != floor(s->first) ||
+        s->step != floor(s->step))
+        return 1;
+    if (!s->is_range)
+        return n == 1 || fabs(s->step) >= largest - nextafterf(largest, 0);
+    for (int i = 0; i < 4; i++)
+        if (outer[i] >= 0 && outer[i] < n &&
+            !lumat_holds(GPU_F32, element(s, outer[i])))
+            return 0;
+    return 1;
+}
+
+/* A whole number without a fraction, where an integer can be it. */
+static const char *push_whole(lua_State *L, double x)
+{
+    if (fabs(x) < 0x1p63)
+        lua_pushinteger(L, (lua_Integer)x);
+    else
+        lua_pushnumber(L, x);
+    return lua_tostring(L, -1);
+}
+
+static int raise_large(lua_State *L, const sequence *s)
+{
+    const char *first = push_whole(L, s->first);
+    const char *last = push_whole(L, s->last);
+    return lumat_raise_inexact(L, s->is_range ? "range" : "linspace",
+                               lua_pushfstring(L, "%s..%s", first, last),
+                               GPU_F32);
+}
 
 static int push_sequence(lua_State *L, const sequence *s, int options)
 {
     lumat_check_options(L, options, "dtype device");
     lumat_request r = {.ndim = 1, .rows = s->count, .cols = 1};
     r.dtype = lumat_option_dtype(L, options, lumat_default_dtype(L));
+    if (r.dtype == GPU_F32 && !fits_f32(s))
+        return raise_large(L, s);
     r.device = lumat_option_device(L, options, NULL);
     gpu_matrix *m = lumat_push_requested(L, &r);
     gpu_program p;
@@ -59,7 +104,7 @@ static int make_range(lua_State *L)
     /* so that range(0, 1, 0.1) has its 11 elements */
     double count = floor((last - first) / step * (1 + 1e-15) + 1e-10) + 1;
     luaL_argcheck(L, count < 0x1p53, 3, "the step is too small");
-    sequence s = {first, step, 0, count > 0 ? (int64_t)count : 0, 0};
+    sequence s = {first, step, 0, count > 0 ? (int64_t)count : 0, 0, 1};
     s.last = first + (double)(s.count - 1) * step;
     return push_sequence(L, &s, options);
 }
@@ -69,7 +114,7 @@ static int spaced(lua_State *L, int powers)
     double first = check_finite(L, 1), last = check_finite(L, 2);
     int64_t n = lumat_check_size(L, 3);
     double step = n > 1 ? (last - first) / (double)(n - 1) : 0;
-    sequence s = {first, step, last, n, powers};
+    sequence s = {first, step, last, n, powers, 0};
     return push_sequence(L, &s, 4);
 }
 
@@ -144,13 +189,18 @@ static int make_randperm(lua_State *L)
     r.device = lumat_option_device(L, 2, NULL);
     gpu_dtype natural = r.rows > 1 << 24 ? GPU_F64 : lumat_default_dtype(L);
     gpu_dtype dtype = lumat_option_dtype(L, 2, natural);
+    if (r.rows > 0 && !(lumat_holds(dtype, (double)r.rows) &&
+                        lumat_holds(dtype, (double)r.rows - 1)))
+        return lumat_raise_inexact(
+            L, "randperm", lua_pushfstring(L, "1..%I", (LUAI_UACINT)r.rows),
+            dtype);
     r.dtype = GPU_F64;
     gpu_random g = next_random(L, 2, GPU_UNIFORM);
     g.high = 1;
     gpu_matrix *keys = lumat_push_requested(L, &r);
     lumat_try(L, gpu_fill_random(keys, &g));
-    gpu_matrix *sorted = lumat_new_matrix(L), *order = lumat_new_matrix(L);
-    lumat_try(L, gpu_sort(keys, 1, 0, sorted, order));
+    gpu_matrix *order = lumat_new_matrix(L);
+    lumat_try(L, gpu_sort(keys, 1, 0, NULL, order));
     gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(L,
               gpu_create(out, gpu_matrix_device(order), dtype, 1, r.rows, 1));

@@ -228,6 +228,7 @@ static int make_fromfn(lua_State *L)
             if (matrix)
                 lua_pushinteger(L, j + 1);
             lua_call(L, matrix ? 2 : 1, 1);
+            lumat_check_whole(L, "fromfn", r.dtype);
             put(data, r.dtype, i * r.cols + j,
                 check_element(L, "fromfn", i + 1, matrix ? j + 1 : 0));
         }

@@ -219,9 +219,33 @@ function TestRefused:test_sizes_that_overflow()
     raises(function() linspace(0, 1, big) end, "memory")
     raises(function() fromfn(big, 2, math.max) end, "memory")
     raises(function() range(0, 1, 1e-300) end, "step")
-    raises(function() range(0, 1e15) end, "memory")
+    raises(function() range(0, 1e15, {dtype = "f64"}) end, "memory")
     -- one is empty, so nothing is needed
     lu.assertEquals(zeros(0, 1000000).size, 0)
+end
+
+-- f32 holds whole numbers up to 2^24, and some above.
+function TestRefused:test_whole_numbers_that_f32_does_not_hold()
+    local more = {"more than f32 holds exactly", '{dtype="f64"}'}
+    raises(function() range(16777214, 16777222) end,
+        "range: 16777214..16777222", table.unpack(more))
+    raises(function() range(5, -16777217, -1) end, "range", table.unpack(more))
+    raises(function() range(16777217, 16777257, 4) end, table.unpack(more))
+    raises(function() range(16777217, 16777217) end, table.unpack(more))
+    raises(function() linspace(16777214, 16777222, 9) end,
+        "linspace: 16777214..16777222", table.unpack(more))
+    raises(function() fromfn(2, function(i) return 16777215 + i end) end,
+        "fromfn: 16777217 is", table.unpack(more))
+    local wide = {dtype = "f64"}
+    equals(range(16777216, 16777218, wide), {16777216, 16777217, 16777218})
+    equals(linspace(16777216, 16777218, 3, wide), {16777216, 16777217, 16777218})
+    equals(fromfn(1, function() return 16777217 end, wide), {16777217})
+    equals(range(16777214, 16777216), {16777214, 16777215, 16777216})
+    equals(range(16777214, 16777220, 2), {16777214, 16777216, 16777218, 16777220})
+    lu.assertEquals(range(-2 ^ 25, 2 ^ 25, 2 ^ 20).rows, 65)
+    lu.assertEquals(linspace(0, 123456789, 2).rows, 2)
+    lu.assertEquals(linspace(0, 1, 100).rows, 100)
+    lu.assertEquals(fromfn(1, function() return 16777217.0 end)[1], 16777216)
 end
 
 function TestRefused:test_sequences_without_an_end()

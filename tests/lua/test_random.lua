@@ -221,6 +221,10 @@ function TestRefused:test_limits_that_are_none()
     raises(function() randn(3, {mean = t.inf}) end, "finite")
     raises(function() randperm(-1) end, "-1")
     raises(function() randperm(2.5) end, "2.5")
+    raises(function() randperm(2 ^ 24 + 1, {dtype = "f32"}) end,
+        "randperm: 1..16777217 is more than f32 holds", "f64")
+    raises(function() randperm(2 ^ 24 + 4, {dtype = "f32"}) end, "f32 holds")
+    raises(function() randperm(3, {dtype = "bool"}) end, "bool holds")
 end
 
 TestDevices = {}
