@@ -56,6 +56,14 @@ typedef struct gpu_bins {
     double per_unit, near;
 } gpu_bins;
 
+/* How large start a^-1 is, start being a power of two of a's type that keeps
+ * it in range. Where the 2-norm is surely below the limit, only it is given,
+ * roughly; else both are estimated. */
+typedef struct gpu_inverse_size {
+    double start, limit;   /* in; limit 0: both are wanted */
+    double norm_1, norm_2; /* out; norm_1 is 0 where it was not wanted */
+} gpu_inverse_size;
+
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
 typedef struct gpu_kernel {
     const char *operation; /* "dot" or "matmul" */
@@ -171,9 +179,13 @@ typedef struct gpu_backend {
                                  double alpha, double beta);
 
     /* Linear systems; any may be NULL. a (n x n) and b (n x m) are contiguous,
-     * f32 or f64, and overwritten: b with the solution. They wait. */
-    gpu_status (*solve)(void *device, const gpu_view *a, const gpu_view *b);
+     * f32 or f64, and overwritten: b with the solution. inverse may be NULL;
+     * of a singular a, inverse_norm gives infinities. They wait. */
+    gpu_status (*solve)(void *device, const gpu_view *a, const gpu_view *b,
+                        gpu_inverse_size *inverse);
     gpu_status (*determinant)(void *device, const gpu_view *a, double *out);
+    gpu_status (*inverse_norm)(void *device, const gpu_view *a,
+                               gpu_inverse_size *inverse);
 } gpu_backend;
 
 /* Names something kept: a number of the backend's own and the view it was

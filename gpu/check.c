@@ -36,20 +36,6 @@ const gpu_checks *gpu_checked(void)
     return &counted;
 }
 
-/* Around the check's own work, which no trace or count shows. */
-static gpu_counters begin(void)
-{
-    gpu_pause_trace(1);
-    return gpu_counted;
-}
-
-static gpu_status end(gpu_counters before, gpu_status status)
-{
-    gpu_pause_trace(0);
-    gpu_counted = before;
-    return status;
-}
-
 /* --- the vectors ---------------------------------------------------------- */
 
 /* -1 or 1, 1 x n. */
@@ -247,8 +233,8 @@ gpu_status gpu_check_start(gpu_check *c, const gpu_product *how,
     c->on = is_on;
     if (!c->on)
         return GPU_OK;
-    gpu_counters before = begin();
-    gpu_status status = end(before, note_result(c, how, result));
+    gpu_quiet before = gpu_begin_quiet();
+    gpu_status status = gpu_end_quiet(before, note_result(c, how, result));
     if (status != GPU_OK)
         release_check(c);
     return status;
@@ -306,8 +292,8 @@ gpu_status gpu_check_product(gpu_check *c, const gpu_kernel *k,
 {
     if (!c->on)
         return GPU_OK;
-    gpu_counters before = begin();
-    return end(before, compare(c, k, result->dtype, result, ratio));
+    gpu_quiet before = gpu_begin_quiet();
+    return gpu_end_quiet(before, compare(c, k, result->dtype, result, ratio));
 }
 
 void gpu_check_end(gpu_check *c)
@@ -342,6 +328,6 @@ gpu_status gpu_check_dot(const gpu_matrix both[2], const gpu_kernel *k,
     row.cols = row.rows;
     row.col_stride = row.row_stride;
     row.rows = 1;
-    gpu_counters before = begin();
-    return end(before, compare_dot(&c, k, value, ratio));
+    gpu_quiet before = gpu_begin_quiet();
+    return gpu_end_quiet(before, compare_dot(&c, k, value, ratio));
 }

@@ -49,6 +49,15 @@ enum { GPU_POLL = 1 << 18 };
 
 extern gpu_counters gpu_counted;
 
+/* Around work which no trace, check or count is to show: what it was before,
+ * and that again, whatever the work's status, which is given back. */
+typedef struct gpu_quiet {
+    gpu_counters counters;
+    int paused;
+} gpu_quiet;
+gpu_quiet gpu_begin_quiet(void);
+gpu_status gpu_end_quiet(gpu_quiet before, gpu_status status);
+
 gpu_view gpu_view_of(const gpu_matrix *m);
 /* The same for writing: what was kept about the storage is dropped. */
 gpu_view gpu_target_of(const gpu_matrix *m);

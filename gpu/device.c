@@ -131,6 +131,18 @@ int gpu_pause_trace(int paused)
     return before;
 }
 
+gpu_quiet gpu_begin_quiet(void)
+{
+    return (gpu_quiet){gpu_counted, gpu_pause_trace(1)};
+}
+
+gpu_status gpu_end_quiet(gpu_quiet before, gpu_status status)
+{
+    gpu_pause_trace(before.paused);
+    gpu_counted = before.counters;
+    return status;
+}
+
 static int start_timer(gpu_device *d)
 {
     return trace.report && !trace.paused &&

@@ -357,9 +357,22 @@ gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
 
 /* --- linear systems (LAPACK) ---------------------------------------------- */
 
-gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b, gpu_matrix *out);
-gpu_status gpu_inverse(const gpu_matrix *a, gpu_matrix *out);
+/* How near a is to a singular matrix. rcond is the reciprocal of |a| |a^-1| in
+ * the 1-norm, of which |a^-1| is estimated (often exact, seldom more than three
+ * times too small); NaN where a holds NaN or Inf. is_poor: of the digits of the
+ * type hardly one of the solution can be trusted. */
+typedef struct gpu_condition {
+    double rcond;
+    int is_poor;
+} gpu_condition;
+
+/* condition: NULL where it is not asked for; it costs a few percent. */
+gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b, gpu_matrix *out,
+                     gpu_condition *condition);
+gpu_status gpu_inverse(const gpu_matrix *a, gpu_matrix *out,
+                       gpu_condition *condition);
 gpu_status gpu_determinant(const gpu_matrix *a, double *out);
+gpu_status gpu_rcond(const gpu_matrix *a, double *out);
 
 /* --- sparse matrices ------------------------------------------------------ */
 

@@ -79,12 +79,15 @@ static int find_all(void *library[2])
     find(library, "cblas_ddot", &f->ddot);
     find(library, "cblas_strsm", &f->strsm);
     find(library, "cblas_dtrsm", &f->dtrsm);
+    find(library, "cblas_strsv", &f->strsv);
+    find(library, "cblas_dtrsv", &f->dtrsv);
     find(library, "sgetrf_", &f->sgetrf);
     find(library, "dgetrf_", &f->dgetrf);
     find(library, "openblas_get_num_threads", &f->get_num_threads);
     find(library, "openblas_set_num_threads", &f->set_num_threads);
     return f->sgemm && f->dgemm && f->sgemv && f->dgemv && f->sdot && f->ddot &&
-           f->strsm && f->dtrsm && f->sgetrf && f->dgetrf;
+           f->strsm && f->dtrsm && f->strsv && f->dtrsv && f->sgetrf &&
+           f->dgetrf;
 }
 
 int gpu_cpu_has_blas(void)

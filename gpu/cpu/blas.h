@@ -19,6 +19,8 @@ typedef struct gpu_cpu_blas_functions {
     __typeof__(&cblas_ddot) ddot;
     __typeof__(&cblas_strsm) strsm;
     __typeof__(&cblas_dtrsm) dtrsm;
+    __typeof__(&cblas_strsv) strsv;
+    __typeof__(&cblas_dtrsv) dtrsv;
     /* LAPACK: factors a (m x n, column-major) with pivots; info as there. */
     void (*sgetrf)(const int *m, const int *n, float *a, const int *lda,
                    int *pivots, int *info);

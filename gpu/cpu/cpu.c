@@ -247,6 +247,7 @@ static const gpu_backend table = {
     .sparse_product = gpu_cpu_sparse_product,
     .solve = gpu_cpu_solve,
     .determinant = gpu_cpu_determinant,
+    .inverse_norm = gpu_cpu_inverse_norm,
 };
 
 /* The best table of loops this processor runs; LUMAT_CPU=base or avx2 takes

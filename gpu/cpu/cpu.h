@@ -101,14 +101,25 @@ const gpu_kernel *gpu_cpu_choose_dot(void *device, const gpu_view *x,
 gpu_status gpu_cpu_sparse_product(void *device, const gpu_csr *s,
                                   const gpu_view *d, const gpu_view *c,
                                   double alpha, double beta);
+/* Order up to which a system needs no BLAS: loops are as fast as calls. */
+enum { GPU_CPU_SMALL_SYSTEM = 16 };
 /* Factors what LAPACK sees as columns in row-major a, n x n, in place: see
  * lu.c. zero gets the number of the first pivot that is zero, or 0. */
 gpu_status gpu_cpu_factor(const gpu_view *a, int *pivots, int *zero);
 /* b becomes the solution of a x = b, a being factored; both contiguous. */
 gpu_status gpu_cpu_substitute(const gpu_view *a, const int *pivots,
                               const gpu_view *b);
-gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b);
+/* The same but for the order of the rows of x; turned: of the transposed a,
+ * but for the order of the rows of b. */
+gpu_status gpu_cpu_undo_factors(const gpu_view *a, const gpu_view *b,
+                                int turned);
+gpu_status gpu_cpu_measure_inverse(const gpu_view *factors,
+                                   gpu_inverse_size *out);
+gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b,
+                         gpu_inverse_size *inverse);
 gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);
+gpu_status gpu_cpu_inverse_norm(void *device, const gpu_view *a,
+                                gpu_inverse_size *inverse);
 
 /* The rungs; kernels.c lists them. */
 extern const gpu_kernel gpu_cpu_matmul_reference, gpu_cpu_matmul_openblas;

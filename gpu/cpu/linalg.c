@@ -1,64 +1,87 @@
-/* Linear systems: solving, and the determinant. */
+/* Linear systems: solving, the determinant, how large the inverse is. */
+#include <math.h>
 #include "blas.h"
 #include "cpu.h"
 
-enum { WORTH_THREADS = 128 }; /* order from which threads help */
+enum {
+    WORTH_THREADS = 128, /* order from which threads help */
+    ESTIMATE = 2         /* right sides that the norm of the inverse costs */
+};
+
+/* A matrix that is being factored. */
+typedef struct work {
+    const gpu_view *a;
+    int *pivots;
+    int zero;    /* the first pivot that is, or 0 */
+    int threads; /* what to restore, or 0 */
+    int counted; /* progress */
+} work;
 
 /* OpenBLAS's threads slow small factorizations down: one for those. Other
  * BLAS libraries do not have these functions. Returns what to restore. */
 static int limit_threads(int64_t n)
 {
-    if (n >= WORTH_THREADS || !gpu_cpu_blas.get_num_threads ||
-        !gpu_cpu_blas.set_num_threads)
+    if (n <= GPU_CPU_SMALL_SYSTEM || n >= WORTH_THREADS ||
+        !gpu_cpu_blas.get_num_threads || !gpu_cpu_blas.set_num_threads)
         return 0;
     int threads = gpu_cpu_blas.get_num_threads();
     gpu_cpu_blas.set_num_threads(1);
     return threads;
 }
 
-static void restore_threads(int threads)
+static size_t pivot_bytes(const gpu_view *a)
 {
-    if (threads > 1)
-        gpu_cpu_blas.set_num_threads(threads);
+    return (size_t)a->rows * sizeof(int);
 }
 
-static gpu_status solve(const gpu_view *a, const gpu_view *b, int *pivots)
+static void end(work *w)
 {
-    int zero;
-    gpu_status status = gpu_cpu_factor(a, pivots, &zero);
+    gpu_cpu_end_stage(w->counted);
+    if (w->threads > 1)
+        gpu_cpu_blas.set_num_threads(w->threads);
+    gpu_cpu_free(NULL, w->pivots, pivot_bytes(w->a));
+}
+
+/* Factors a, which is not empty; `columns` will be solved for. To be ended
+ * where it succeeds. */
+static gpu_status begin(work *w, const gpu_view *a, int64_t columns)
+{
+    void *pivots;
+    int64_t n = a->rows;
+    gpu_status status = GPU_OK;
+    if (n > GPU_CPU_SMALL_SYSTEM)
+        status = gpu_cpu_load_blas();
     if (status != GPU_OK)
         return status;
-    if (zero > 0)
-        return gpu_cpu_host->fail(
-            GPU_SINGULAR, "solve: the matrix is singular (pivot %d is zero)",
-            zero);
-    return gpu_cpu_substitute(a, pivots, b);
+    if (gpu_cpu_alloc(NULL, pivot_bytes(a), &pivots) != GPU_OK)
+        return gpu_cpu_stop(GPU_MEMORY);
+    *w = (work){.a = a, .pivots = pivots, .threads = limit_threads(n)};
+    w->counted = gpu_cpu_begin_stage(n * n / 3 * n + n * n * columns);
+    status = gpu_cpu_factor(a, pivots, &w->zero);
+    if (status != GPU_OK)
+        end(w);
+    return status;
 }
 
-/* An n x n factorization, and as many columns solved for. */
-static int64_t work_of(int64_t n, int64_t columns)
-{
-    return n * n / 3 * n + n * n * columns;
-}
-
-gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b)
+gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b,
+                         gpu_inverse_size *inverse)
 {
     (void)device;
-    void *pivots;
-    size_t bytes = (size_t)a->rows * sizeof(int);
+    work w;
     if (a->rows == 0 || b->cols == 0)
         return GPU_OK;
-    gpu_status status = gpu_cpu_load_blas();
+    gpu_status status = begin(&w, a, b->cols + (inverse ? ESTIMATE : 0));
     if (status != GPU_OK)
         return status;
-    if (gpu_cpu_alloc(NULL, bytes, &pivots) != GPU_OK)
-        return gpu_cpu_stop(GPU_MEMORY);
-    int threads = limit_threads(a->rows);
-    int counted = gpu_cpu_begin_stage(work_of(a->rows, b->cols));
-    status = solve(a, b, pivots);
-    gpu_cpu_end_stage(counted);
-    restore_threads(threads);
-    gpu_cpu_free(NULL, pivots, bytes);
+    if (w.zero > 0)
+        status = gpu_cpu_host->fail(
+            GPU_SINGULAR, "solve: the matrix is singular (pivot %d is zero)",
+            w.zero);
+    if (status == GPU_OK)
+        status = gpu_cpu_substitute(a, w.pivots, b);
+    if (status == GPU_OK && inverse)
+        status = gpu_cpu_measure_inverse(a, inverse);
+    end(&w);
     return status;
 }
 
@@ -79,23 +102,29 @@ static double diagonal_product(const gpu_view *a, const int *pivots)
 gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out)
 {
     (void)device;
-    void *pivots;
-    size_t bytes = (size_t)a->rows * sizeof(int);
+    work w;
     *out = 1;
     if (a->rows == 0)
         return GPU_OK;
-    gpu_status status = gpu_cpu_load_blas();
+    gpu_status status = begin(&w, a, 0);
     if (status != GPU_OK)
         return status;
-    if (gpu_cpu_alloc(NULL, bytes, &pivots) != GPU_OK)
-        return gpu_cpu_stop(GPU_MEMORY);
-    int zero, threads = limit_threads(a->rows);
-    int counted = gpu_cpu_begin_stage(work_of(a->rows, 0));
-    status = gpu_cpu_factor(a, pivots, &zero);
-    gpu_cpu_end_stage(counted);
-    restore_threads(threads);
-    if (status == GPU_OK)
-        *out = diagonal_product(a, pivots);
-    gpu_cpu_free(NULL, pivots, bytes);
+    *out = diagonal_product(a, w.pivots);
+    end(&w);
+    return GPU_OK;
+}
+
+gpu_status gpu_cpu_inverse_norm(void *device, const gpu_view *a,
+                                gpu_inverse_size *inverse)
+{
+    (void)device;
+    work w;
+    inverse->norm_1 = inverse->norm_2 = INFINITY;
+    gpu_status status = begin(&w, a, ESTIMATE);
+    if (status != GPU_OK)
+        return status;
+    if (w.zero == 0)
+        status = gpu_cpu_measure_inverse(a, inverse);
+    end(&w);
     return status;
 }

@@ -3,13 +3,16 @@
 #include <math.h>
 #include "cpu.h"
 
+/* The factor loses its exponent first: a small one times the mantissa would be
+ * rounded. */
 void gpu_cpu_scale(gpu_cpu_scaled *product, double factor)
 {
-    int exponent;
-    product->mantissa = frexp(product->mantissa * factor, &exponent);
+    int exponent, more;
+    double mantissa = frexp(factor, &more);
+    product->mantissa = frexp(product->mantissa * mantissa, &exponent);
     if (product->mantissa == 0 || !isfinite(product->mantissa))
-        exponent = 0;
-    product->exponent += exponent;
+        exponent = more = 0;
+    product->exponent += exponent + more;
 }
 
 double gpu_cpu_unscale(gpu_cpu_scaled product)

@@ -255,6 +255,7 @@ static const gpu_backend backend = {
     .sparse_product = gpu_cuda_sparse_product,
     .solve = NULL,
     .determinant = NULL,
+    .inverse_norm = NULL,
 };
 
 extern "C" __attribute__((visibility("default"))) const gpu_backend *

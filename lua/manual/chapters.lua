@@ -23,7 +23,7 @@ manual.chapters = {
     {"Products and linear algebra",
         "matmul dot kernels race verify checking",
         "matmul dot outer kron",
-        "solve inv det",
+        "solve inv det rcond",
         "norm trace",
         "kernel_list kernel_choice kernel_bound",
         "forget keep_limit"},

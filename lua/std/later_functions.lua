@@ -196,6 +196,10 @@ function f.det(A)
     system("det", need("det", A), nil, 0)
     return unknown("det")
 end
+function f.rcond(A)
+    system("rcond", need("rcond", A), nil, 5)
+    return unknown("rcond")
+end
 
 -- --- views and copies -----------------------------------------------------
 

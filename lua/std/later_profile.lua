@@ -32,7 +32,7 @@ local function rate_text(r)
         return format("%.4g GB/s", r.bytes / r.seconds / 1e9)
     end
     local is_product = r.operation == "matmul" or r.operation == "solve" or
-        r.operation == "det"
+        r.operation == "det" or r.operation == "rcond"
     local value, unit, share = library.rate(is_product and r.flops or 0,
         r.bytes, r.seconds, r.dtype == "f64" and "f64" or "f32", r.device)
     return format("%.4g %s, %.0f %% of peak", value, unit, 100 * share)

@@ -319,7 +319,7 @@ static void check_solve(gpu_dtype t, int64_t n, int64_t m)
         set(&a.v, i, i, get(&a.v, i, i) + 4);
     memcpy(lu.memory, a.memory, a.bytes);
     memcpy(x.memory, b.memory, b.bytes);
-    assert_int_equal(cpu->solve(device, &lu.v, &x.v), GPU_OK);
+    assert_int_equal(cpu->solve(device, &lu.v, &x.v, NULL), GPU_OK);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < m; j++) {
             double sum = 0, size = 0;
@@ -356,7 +356,7 @@ static void singular_systems(void **state)
     double det;
     for (int i = 0; i < 9; i++)
         set(&a.v, i / 3, i % 3, i / 3 == 2 ? 0 : i * i);
-    assert_int_equal(cpu->solve(device, &a.v, &b.v), GPU_SINGULAR);
+    assert_int_equal(cpu->solve(device, &a.v, &b.v, NULL), GPU_SINGULAR);
     assert_string_equal(message,
                         "solve: the matrix is singular (pivot 3 is zero)");
     for (int i = 0; i < 9; i++)

@@ -76,7 +76,7 @@ static void read_products(const gpu_matrix *a, const gpu_matrix *part)
     assert_int_equal(gpu_determinant(&square, &x), GPU_OK);
     assert_int_equal(gpu_kernel_choice(a, &square, &name), GPU_OK);
     assert_string_equal(name, "keeper");
-    if (gpu_inverse(&square, &m) == GPU_OK)
+    if (gpu_inverse(&square, &m, NULL) == GPU_OK)
         gpu_release(&m);
     gpu_release(&row);
     gpu_release(&square);

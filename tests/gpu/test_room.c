@@ -91,7 +91,7 @@ static gpu_status operate(int which, const gpu_matrix *a, gpu_matrix *out)
     case 3:
         return gpu_gather(a, NULL, 0, NULL, 0, out);
     default:
-        return gpu_inverse(a, out);
+        return gpu_inverse(a, out, NULL);
     }
 }
 

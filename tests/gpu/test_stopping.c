@@ -307,7 +307,7 @@ static void solutions_solve(void **state)
         gpu_dtype t = i % 2 ? GPU_F64 : GPU_F32;
         gpu_matrix a = random_matrix(the_cpu(), t, orders[i / 2]), x, product;
         double worst;
-        assert_int_equal(gpu_solve(&a, &a, &x), GPU_OK);
+        assert_int_equal(gpu_solve(&a, &a, &x, NULL), GPU_OK);
         product.storage = NULL;
         gpu_product how = {.alpha = 1};
         assert_int_equal(gpu_matmul(&a, &x, &how, &product), GPU_OK);
@@ -332,7 +332,7 @@ static void a_singular_matrix_is_told(void **state)
     (void)state;
     gpu_view_column(&a, 499, &row);
     assert_int_equal(gpu_fill(&row, 0), GPU_OK);
-    assert_int_equal(gpu_solve(&a, &a, &x), GPU_SINGULAR);
+    assert_int_equal(gpu_solve(&a, &a, &x, NULL), GPU_SINGULAR);
     assert_int_equal(gpu_determinant(&a, &d), GPU_OK);
     assert_true(d == 0);
     gpu_release(&row);
@@ -358,7 +358,7 @@ static void factoring_is_interrupted(void **state)
     gpu_matrix a = random_matrix(the_cpu(), GPU_F32, 500), x;
     double d;
     (void)state;
-    INTERRUPTED(gpu_solve(&a, &a, &x));
+    INTERRUPTED(gpu_solve(&a, &a, &x, NULL));
     INTERRUPTED(gpu_determinant(&a, &d));
     assert_false(gpu_is_incomplete(&a));
     gpu_release(&a);
