@@ -33,7 +33,7 @@ end
 
 -- What the program prints with colours, for an expression on the CPU.
 local function coloured(expression)
-    local command = string.format("COLORTERM= LC_ALL=C.UTF-8 '%s' --device cpu " ..
+    local command = string.format("COLORTERM= '%s' --device cpu " ..
         "--color=always -p '%s'", os.getenv "LUMAT", expression)
     local pipe <close> = io.popen(command)
     return pipe:read "a"
