@@ -283,12 +283,32 @@ static int act(program *p)
     return 0;
 }
 
+/* Whether the locale that the environment names is one of UTF-8. */
+static int names_utf8(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *name = getenv(variables[i]);
+        if (name != NULL && *name != '\0')
+            return strcasestr(name, "utf-8") || strcasestr(name, "utf8");
+    }
+    return 0;
+}
+
+/* A locale that this machine lacks, as one an ssh client brings along from
+ * its own, still tells what the terminal shows. */
+static void choose_locale(void)
+{
+    if (setlocale(LC_CTYPE, "") == NULL && names_utf8())
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 int main(int argc, char **argv)
 {
     program p = {.argv = argv, .argc = argc};
     fill_standard_files();
     atexit(finish_early);
-    setlocale(LC_CTYPE, "");
+    choose_locale();
     p.code = repl_parse_options(argc, argv, &p.options);
     lumat_set_colour(p.options.colour);
     if (p.code == 0)

@@ -275,6 +275,8 @@ topics.startup = {title = "Starting", see = "settings ?scripts ?keys",
      {"LUMAT_INIT", "another file in its place; empty: none, as --no-init"},
      {"~/.local/state/lumat/history", "the entries of all sessions; in $XDG_STATE_HOME " ..
         "if that is set"},
+     {"LANG", "one of UTF-8, such as C.UTF-8, draws with its characters, any other with " ..
+        "ASCII; LC_CTYPE and LC_ALL come before it"},
      {"NO_COLOR", "not empty: no colour, as --color=never"},
      {"COLUMNS", "the width of what scripts print, else 80"},
      {"LUMAT_NO_CUDA", "not empty: as if there were no GPU"}}}

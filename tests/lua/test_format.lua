@@ -252,6 +252,67 @@ function TestVector:test_cells_alone()
         "       1.5  1.00e-09       NaN       0    2.00e+07")
 end
 
+TestLocales = {}
+
+-- What the program prints for an expression, with these variables set. Those
+-- that name a locale are empty otherwise, which is as if they were not there.
+local function printed(variables, expression)
+    local pipe <close> = io.popen(("LC_ALL= LC_CTYPE= LANG= %s '%s' " ..
+        "--device %s -p '%s' 2>&1"):format(variables, os.getenv "LUMAT",
+        os.getenv "LUMAT_TEST_DEVICE" or "cpu", expression))
+    return pipe:read "a"
+end
+
+-- A machine of which nobody said what it shows is given ASCII.
+function TestLocales:test_ascii()
+    local function gives(expression, ...)
+        lu.assertEquals(printed("", expression),
+            table.concat({...}, "\n"):gsub("@", device) .. "\n")
+    end
+    gives("fromfn(100, 2, function(i, j) return i * j end)",
+        "f32 100x2  @  800 B",
+        "         1    2",
+        "    1    1    2",
+        "    2    2    4",
+        "    3    3    6",
+        "    4    4    8",
+        "    :    :    :",
+        "   99   99  198",
+        "  100  100  200",
+        "  hidden: 188 of 200, no NaN or Inf")
+    gives("sparse(mat{{0, 7}, {0, 0}})", "f32 2x2 sparse csr  @  nnz 1 (25 %)  20 B",
+        "  .  7", "  .  .")
+    gives("hist(vec{1, 2, 2}, 2)", "f32 vector 3  @  12 B",
+        "    1 .. 1.5 |" .. ("#"):rep(32) .. " 1",
+        "  1.5 ..   2 |" .. ("#"):rep(63) .. " 2")
+end
+
+-- None of what draws or cuts forgets it.
+function TestLocales:test_all_is_ascii()
+    for _, expression in ipairs{"range(1, 1000)", "sparse(eye(1000))",
+        "inspect(rand(50, 50))", "heat(rand(50, 50))", "spy(eye(50))",
+        "hist(rand(50))", "plot(math.sin, 0, 6)", "plot(rand(50))",
+        "race(rand(50, 50), rand(50, 50))", "mem()"} do
+        local text = printed("LC_ALL=C", expression)
+        lu.assertNil(text:find "[\128-\255]", text)
+        lu.assertNotStrContains(text, "error:")
+    end
+end
+
+-- The first of three variables decides, and what it says of the characters
+-- also where the machine has no such locale.
+function TestLocales:test_which()
+    for variables, is_utf8 in pairs{[""] = false, ["LANG=C"] = false,
+        ["LANG=C.UTF-8"] = true, ["LANG=xx_XX.UTF-8"] = true,
+        ["LANG=xx_XX.utf8@euro"] = true, ["LANG=xx_XX.ISO-8859-1"] = false,
+        ["LANG=xx_XX"] = false, ["LC_CTYPE=xx_XX.UTF-8 LANG=C"] = true,
+        ["LC_CTYPE=C LANG=xx_XX.UTF-8"] = false,
+        ["LC_ALL=C LC_CTYPE=xx_XX.UTF-8 LANG=C.UTF-8"] = false} do
+        local text = printed(variables, "range(1, 1000)")
+        lu.assertEquals(text:find("⋮", 1, true) ~= nil, is_utf8, variables)
+    end
+end
+
 TestProperty = {}
 
 -- A printed 0 is an exact zero, and every other cell is within 5 % of its
