@@ -167,7 +167,7 @@ dist: all $(CTESTS) ## make a folder that runs elsewhere: build/dist
 clean: ## remove everything built
 	rm -rf $(BUILD) compile_commands.json
 help: ## this list
-	@sed -n 's/^\([a-z_.-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s'|'
+	@awk '/^[a-z_.-]+:.*## / {name = text = $$0; sub(/:.*/, "", name); sub(/.*## /, "", text); printf "  make %-22s%s\n", name, text}' $(firstword $(MAKEFILE_LIST))
 	@sed -n '3,7s/^# */  /p' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: all man run test test-programs check-gpu bench packages lint format install uninstall dist clean help
