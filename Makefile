@@ -154,7 +154,7 @@ install: all ## install under $(DESTDIR)$(PREFIX)
 	install -Dm755 $(LUMAT) $(DESTDIR)$(PREFIX)/bin/lumat
 	for f in $(PLUGINS); do install -Dm755 $$f $(DESTDIR)$(PREFIX)/lib/lumat/$$(basename $$f); done
 	install -Dm644 $(OUT)/lumat.1 $(DESTDIR)$(PREFIX)/share/man/man1/lumat.1
-	for f in scripts/*.lua; do install -Dm644 $$f $(DESTDIR)$(PREFIX)/share/lumat/$$f; done
+	for f in scripts/*; do [ ! -f "$$f" ] || install -Dm644 "$$f" "$(DESTDIR)$(PREFIX)/share/lumat/$$f"; done
 	install -Dm644 repl/completions/lumat.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/lumat
 	install -Dm644 repl/completions/_lumat $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_lumat
 uninstall: ## remove what install put there

@@ -1,14 +1,60 @@
--- The scripts a user runs: each with small arguments, as a program of its own.
+-- The scripts a user runs: each with small arguments, as a program of its own,
+-- from where `make install` puts script and program.
 local lu = require "luaunit"
 
 local here = arg[0]:match("^(.*)/[^/]*$") or "."
-local scripts = here .. "/../../scripts/"
-local lumat = assert(os.getenv("LUMAT"), "LUMAT must name the program")
+local source = here .. "/../.."
 local where = os.getenv("LUMAT_TEST_DEVICE") or "cpu"
 
 local function quoted(text)
     return "'" .. text:gsub("'", "'\\''") .. "'"
 end
+
+-- What a command prints, both streams together, and its exit code.
+local function shell(command, ...)
+    local pipe = assert(io.popen("{ " .. command:format(...) .. "; } 2>&1"))
+    local text = pipe:read("a")
+    local _, _, code = pipe:close()
+    return text, code
+end
+
+-- The files in a folder, by name.
+local function files_in(folder)
+    local names = {}
+    for name in shell("cd %s && find . -type f", quoted(folder)):gmatch
+        "%./([^\n]+)" do names[name] = true end
+    return names
+end
+
+-- make, for what is built already in the folder out; its variables are not
+-- those that this test may have been started with.
+local function make(target, out, root)
+    local text, code = shell("cd %s && env -u MAKEFLAGS -u MAKELEVEL make -s " ..
+        "-o all %s OUT=%s PLUGINS=\"$(ls %s/bin/*.so 2>/dev/null)\" " ..
+        "DESTDIR=%s PREFIX=/usr", quoted(source), target, quoted(out),
+        quoted(out), quoted(root))
+    if code == 0 then return end
+    os.execute("rm -rf " .. root)
+    error(text)
+end
+
+-- The folder that the program is installed under, and the one to be removed
+-- at the end. What `make dist` made is installed already.
+local function install(program)
+    local out = shell("cd $(dirname $(readlink -f %s))/.. && pwd",
+        quoted(program)):match "[^\n]+"
+    if files_in(out)["share/lumat/scripts/tour.lua"] then return out end
+    local root = os.tmpname()
+    os.remove(root)
+    make("install", out, root)
+    return root .. "/usr", root, out
+end
+
+local tree, root, out = install(assert(os.getenv("LUMAT"),
+    "LUMAT must name the program"))
+local scripts = tree .. "/share/lumat/scripts/"
+local lumat = tree .. "/bin/lumat"
+local was_run = {}
 
 -- What the program prints, both streams together, and its exit code.
 local function run(...)
@@ -16,10 +62,8 @@ local function run(...)
     for _, word in ipairs{...} do
         words[#words + 1] = quoted(tostring(word))
     end
-    local pipe = assert(io.popen(table.concat(words, " ") .. " 2>&1"))
-    local text = pipe:read("a")
-    local _, _, code = pipe:close()
-    return text, code
+    was_run[tostring((...)):match "[^/]*$"] = true
+    return shell("%s", table.concat(words, " "))
 end
 
 local function succeeds(script, ...)
@@ -302,15 +346,15 @@ end
 
 TestStudies = {}
 
--- What a program prints that runs in a folder of its own, its exit code, and
--- what it left there.
-local function run_in_folder(command)
+-- What a program prints that runs a script in a folder of its own, its exit
+-- code, and what it left there.
+local function run_in_folder(script, ...)
     local folder = os.tmpname()
     os.remove(folder)
-    local pipe = assert(io.popen(("mkdir %s && cd %s && %s 2>&1"):format(folder,
-        folder, command)))
-    local text = pipe:read("a")
-    local _, _, code = pipe:close()
+    was_run[script:match "[^/]*$"] = true
+    local text, code = shell("mkdir %s && cd %s && %s --device %s %s %s",
+        folder, folder, quoted(lumat), where, quoted(script),
+        table.concat({...}, " "))
     local files = {}
     for line in io.popen("ls " .. folder):lines() do
         local file = io.open(folder .. "/" .. line, "rb")
@@ -321,23 +365,11 @@ local function run_in_folder(command)
     return text, code, files
 end
 
-local function absolute(path)
-    if path:sub(1, 1) == "/" then return path end
-    local pipe = io.popen "pwd"
-    local folder = pipe:read "l"
-    pipe:close()
-    return folder .. "/" .. path
-end
-
-local function program()
-    return ("%s --device %s "):format(quoted(absolute(lumat)), where)
-end
-
 -- A study ends in a table, a chart and a report, in less than a minute.
 local function study(name)
     local start = clock()
-    local text, code, files = run_in_folder(program() ..
-        quoted(absolute(scripts .. "study_" .. name .. ".lua")) .. " --quiet")
+    local text, code, files = run_in_folder(scripts .. "study_" .. name ..
+        ".lua", "--quiet")
     lu.assertEquals(code, 0, text)
     lu.assertTrue(clock() - start < 60)
     lu.assertStrContains(text, name .. ".html has it all\n")
@@ -367,7 +399,7 @@ end
 
 -- The sweep that the README shows runs as it is written there.
 function TestStudies:test_the_sweep_of_the_readme()
-    local readme = assert(io.open(here .. "/../../README.md")):read "a"
+    local readme = assert(io.open(source .. "/README.md")):read "a"
     local sweep = readme:match("```lua\n(local e = experiment.-)```")
     lu.assertNotNil(sweep)
     lu.assertEquals(count(sweep, "\n"), 12)
@@ -378,7 +410,7 @@ function TestStudies:test_the_sweep_of_the_readme()
     local file = assert(io.open(path, "w"))
     file:write(sweep)
     file:close()
-    local text, code, files = run_in_folder(program() .. path)
+    local text, code, files = run_in_folder(path)
     os.remove(path)
     lu.assertEquals(code, 0, text)
     lu.assertStrContains(text, "products: 15 points; rate, ")
@@ -387,4 +419,32 @@ function TestStudies:test_the_sweep_of_the_readme()
     lu.assertNotNil(files.runs)
 end
 
-os.exit(lu.LuaUnit.run("-o", "tap"))
+-- The last class, by its name.
+TestTree = {}
+
+function TestTree:test_every_script_was_run()
+    for name in pairs(files_in(scripts)) do
+        if name:find "%.lua$" and not was_run[name] then
+            succeeds(name)
+        end
+    end
+end
+
+function TestTree:test_it_has_every_file()
+    lu.assertEquals(files_in(scripts), files_in(source .. "/scripts"))
+end
+
+function TestTree:test_uninstall_leaves_nothing()
+    lu.skipIf(not root, "not by make install")
+    local second = os.tmpname()
+    os.remove(second)
+    make("install", out, second)
+    lu.assertNotNil(next(files_in(second)))
+    make("uninstall", out, second)
+    lu.assertEquals(files_in(second), {})
+    os.execute("rm -rf " .. second)
+end
+
+local failures = lu.LuaUnit.run("-o", "tap")
+if root then os.execute("rm -rf " .. root) end
+os.exit(failures)
