@@ -32,7 +32,7 @@ local special = {
         header = "a table of column names for the first line",
         digits = "significant digits; else as many as give the same number again"},
     matmul = {
-        tile = "side of the tiled kernel's blocks: 8, 16 or 32",
+        tile = "side of the blocks of a GPU's tiled kernel: 8, 16 or 32",
         transA = "true: A transposed", transB = "true: B transposed",
         alpha = "factor of the product (1)",
         beta = "factor of what out holds before (0)",

@@ -186,9 +186,9 @@ local marks = {["…"] = "\\&...", ["·"] = "\\[pc]", ["→"] = "\\[->]",
 -- carets stay the characters one types.
 local function plain(text)
     text = gsub(text, "\\", "\\e")
-    text = gsub(text, "[\xC2-\xF4][\x80-\xBF]*", marks)
     text = gsub(text, "[-'`^~]", {["-"] = "\\-", ["'"] = "\\(aq", ["`"] = "\\(ga",
                                   ["^"] = "\\(ha", ["~"] = "\\(ti"})
+    text = gsub(text, "[\xC2-\xF4][\x80-\xBF]*", marks) -- last: names of marks have dashes
     return (gsub(text, "^([.])", "\\&%1"))
 end
 

@@ -251,14 +251,16 @@ topics.keys = {title = "Keys", see = "?printing ?commands",
     "Lines are edited by GNU Readline; its keys and your ~/.inputrc hold, " ..
     "with $if lumat for what is meant for here alone.",
     {{"RETURN", "runs the line; while the Lua is unfinished it goes on, and the " ..
-        "prompt names what is open"},
+        "prompt names what is open; Alt-RETURN begins a row in any case"},
+     {"→ Alt-F", "take the dim text behind the cursor, an earlier entry: all, a word"},
      {"TAB", "completes names, fields, methods, commands, files; twice: lists them"},
      {"↑ ↓", "earlier entries; Ctrl-R searches in them"},
      {"Ctrl-C", "at the prompt: drops the line, ↑ brings it back; else stops what runs"},
      {"Ctrl-D", "on an empty line: leaves, as does :quit"},
      {"Ctrl-A Ctrl-E", "to the beginning, to the end"},
      {"Ctrl-W Ctrl-U Ctrl-Y", "cut a word, cut the line, put it back"},
-     {"Ctrl-L", "clears the screen"}},
+     {"Ctrl-L", "clears the screen"},
+     {":keys", "lists all, with the names that ~/.inputrc can bind"}},
     "Entries are kept in the history, whole, when they are run; a blank in " ..
     "front keeps one out. A pasted block runs as one entry; with commands " ..
     "in it, piece by piece, up to one that fails."}
@@ -279,6 +281,8 @@ topics.startup = {title = "Starting", see = "settings ?scripts ?keys",
         "ASCII; LC_CTYPE and LC_ALL come before it"},
      {"NO_COLOR", "not empty: no colour, as --color=never"},
      {"COLUMNS", "the width of what scripts print, else 80"},
+     {"LUMAT_SUGGESTIONS", "off: no dim text of earlier entries behind the cursor"},
+     {"OMP_NUM_THREADS", "how many threads work on the CPU, else as many as it has cores"},
      {"LUMAT_NO_CUDA", "not empty: as if there were no GPU"}}}
 
 topics.scripts = {title = "Scripts", see = "load bench ?startup ?errors",
@@ -293,7 +297,8 @@ topics.scripts = {title = "Scripts", see = "load bench ?startup ?errors",
     "told once a line of the script does it a thousand times."}
 
 topics.lua = {title = "Lua in a few lines", see = "?operators ?errors",
-    {{"x, y = 1, 2", "assigns; a name without a value is nil"},
+    {code = true,
+     {"x, y = 1, 2", "assigns; a name without a value is nil"},
      {"local x = 1", "a variable of the block it is in; at the prompt, of the " ..
         "session from there on"},
      {"if x > 1 then … else … end", "only nil and false count as false; x ~= y is " ..

@@ -29,7 +29,7 @@ local rows = {
         says = "elements are f32, f64 or bool, which hold whole numbers exactly up to " ..
             "2^24 and 2^53"},
     {"half, float16, fp16, bfloat16, bf16, tf32, tensor cores, tensor core", "matmul kernels",
-        says = "elements are f32, f64 or bool; a product alone can be less precise",
+        says = "elements are f32, f64 or bool; on a GPU a product alone can be less precise",
         write = 'matmul(A, B, {precision = "bf16"})'},
     {"complex, real, imag, imaginary, conj, conjugate, angle", "",
         says = "there are no complex numbers yet"},
@@ -248,6 +248,8 @@ local rows = {
     {"gather", "to totable take", write = 'A:to("cpu")'},
     {"synchronize, synchronise, cudadevicesynchronize", "sync"},
     {"vram, ram, free memory, nvidia-smi, gc, garbage collection", "memory mem :mem"},
+    {"threads, nthreads, num_threads, omp_num_threads, maxnumcompthreads, cores", "startup",
+        says = "OMP_NUM_THREADS in the environment says how many threads the CPU's work uses"},
     {"flops, bandwidth, roofline, throughput, peak performance", "rate peak cost race"},
     {"cublas, openblas, blas, lapack, tiling", "kernels :kernel race matmul"},
     {"freivalds", "checking verify"},

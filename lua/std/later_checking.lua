@@ -11,8 +11,9 @@ local function text_of(found)
         return state .. (found.on and "; none so far" or
             ": checking(true) checks each one")
     end
-    return format("%s; %d so far, all right: at most %.2g of the bound, by " ..
-        "%s%s", state, found.products, found.worst, found.kernel,
+    return format("%s; %d so far, all right: at most %.2g of the bound%s%s",
+        state, found.products, found.worst,
+        found.kernel and ", by " .. found.kernel or "", -- none when all are exact
         found.partly > 0 and format("; %d in part, as they have NaN or Inf",
             found.partly) or "")
 end

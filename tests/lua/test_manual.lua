@@ -97,14 +97,36 @@ end
 -- Runs a piece of Lua with the names that topics use.
 local function run(code)
     local A, v = mat{{1, 2}, {3, 4}}, vec{1, 2}
-    local names = setmetatable({A = A, B = A:clone(), v = v, w = v:clone()},
-        {__index = _G})
+    local names = setmetatable({A = A, B = A:clone(), v = v, w = v:clone(), C = A * A,
+        b = v, x = 1, t = {}}, {__index = _G})
+    code = code:gsub("…", "x = nil")
     local chunk = load("return " .. code, "=topic", "t", names) or
         assert(load(code, "=topic", "t", names))
     return chunk()
 end
 
 TestTopics = {}
+
+-- Rows with Lua among what is none: what compiles runs.
+function TestTopics:test_code_of_the_others_runs()
+    local count = 0
+    for _, name in ipairs{"first", "memory", "devices", "errors"} do
+        for _, part in ipairs(manual.topics[name]) do
+            for _, row in ipairs(type(part) == "table" and part or {}) do
+                for piece in (row[1] .. "  "):gmatch("(.-)  +") do
+                    if (load("return " .. piece) or load(piece)) and
+                        not piece:find('"cuda"', 1, true) and not piece:find("^load ") and
+                        not piece:find("^error") and piece:find("[%(%[=*]") then
+                        local ok, problem = pcall(run, piece)
+                        lu.assertIsTrue(ok, name .. ": " .. piece .. ": " .. tostring(problem))
+                        count = count + 1
+                    end
+                end
+            end
+        end
+    end
+    lu.assertIsTrue(count > 12, count)
+end
 
 function TestTopics:test_their_code_runs()
     local count = 0
@@ -184,8 +206,8 @@ function TestWords:test_what_is_to_be_written_runs()
     local count = 0
     for _, row in ipairs(manual.word_rows) do
         if row.write and not row.write:find("^:") then
-            local names = setmetatable({A = A:clone(), B = A + 1, n = 3, f = function(x) return x end,
-                v = vec({1, 2, 3}, {dtype = "f64"}), w = vec{4, 5, 6},
+            local names = setmetatable({A = A:clone(), B = A + 1, n = 3,
+                f = function(x) return x end, v = vec({1, 2, 3}, {dtype = "f64"}), w = vec{4, 5, 6},
                 b = vec({1, 2}, {dtype = "f64"}), print = function() end,
                 view = function() end}, {__index = _G})
             if row.write:find("bf16") then names.matmul = function() end end -- of GPUs
