@@ -175,7 +175,7 @@ end
 
 local function words_of(text)
     local all, words = {}, {}
-    for word in gmatch(gsub(lower(text), "[?!]+$", ""), "%S+") do
+    for word in gmatch(lower(text), "%S+") do
         all[#all + 1] = word
         if not asked[word] then words[#words + 1] = word end
     end
@@ -199,6 +199,7 @@ local function row_of(text, words)
 end
 
 function manual.search(text, style)
+    text = manual.name_in(gsub(text, "(%w)[?!.,]+$", "%1"))
     local words, lines = words_of(text), {}
     local row = row_of(text, words)
     -- of what is not there, the pages that come nearest

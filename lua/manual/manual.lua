@@ -4,7 +4,7 @@ local lua = _ENV -- the globals as they were at the start
 local ipairs, pairs, type = ipairs, pairs, type
 local concat, sort = table.concat, table.sort
 local find, match, gsub, sub = string.find, string.match, string.gsub, string.sub
-local format, gmatch, rep = string.format, string.gmatch, string.rep
+local format, gmatch, lower = string.format, string.gmatch, string.lower
 
 -- --- a function -----------------------------------------------------------
 
@@ -274,6 +274,12 @@ local function explain_word(word, style)
         (said and text and "\n" or "") .. (text or "")
 end
 
+-- The name in "A:sum(1)", "sum(A)" and "A.T".
+function manual.name_in(topic)
+    return match(topic, "^A?[.:]?([%a_][%w_]*)%(.*%)$") or
+        match(topic, "^A[.:]([%a_][%w_]*)$") or topic
+end
+
 -- The help on a topic, and whether there is any. value: one line on the
 -- user's variable of that name.
 function manual.explain(topic, style, value)
@@ -285,8 +291,7 @@ function manual.explain(topic, style, value)
         add_commands(lines, style)
         return manual.text(lines, style), true
     end
-    local name = match(topic, "^A?[.:]?([%a_][%w_]*)%(.*%)$") or
-        match(topic, "^A[.:]([%a_][%w_]*)$") or topic
+    local name = manual.name_in(topic)
     local text = explain(name, style)
     if text then return text, true end
     if value then
@@ -301,6 +306,6 @@ function manual.explain(topic, style, value)
             "www.lua.org/manual/5.4 describes it, ?lua has the gist", style), true
     end
     local last = match(name, "%.([%a_][%w_]*)$") -- np.where
-    text = explain_word(name, style) or last and explain(last, style)
+    text = explain_word(name, style) or explain(lower(last or name), style)
     return text or told(unknown(topic), style), text and true or false
 end

@@ -245,6 +245,8 @@ function TestWords:test_forms_of_a_word()
         lu.assertEquals(manual.word(text).pages[1], name, text)
     end
     lu.assertStrContains((manual.explain("np.linalg.det", style(80))), "Determinant")
+    lu.assertStrContains((manual.explain("A.T", style(80))), "The transposed view")
+    lu.assertStrContains((manual.search("A:sum(1)", style(80))), "sum of the elements")
     lu.assertStrContains((manual.explain("invrese", style(80))), "did you mean inverse?")
     lu.assertNil(manual.word("qqqqqq"))
 end
