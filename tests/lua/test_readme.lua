@@ -78,7 +78,7 @@ end
 local prelude = [[
 local A = mat{{4, 1, 2}, {1, 5, 3}, {2, 3, 6}}
 local names = {A = A, B = A:clone(), C = zeros(3, 3), D = A, x = vec{1, 2, 3}, y = vec{1, 2, 3},
-    v = vec{1, 2, 3}, i = 2, j = 1, n = 2, p = 2, m = 3, S = sparse(A), k = 1,
+    v = vec{1, 2, 3}, b = vec{1, 2, 3}, i = 2, j = 1, n = 2, p = 2, m = 3, S = sparse(A), k = 1,
     f = function() return A * A end, file = "log.txt", arg = arg}
 setmetatable(names, {__index = _G})
 save(A, "data.csv")
