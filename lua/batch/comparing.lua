@@ -198,7 +198,8 @@ local function open(x, which)
             "directory, a .jsonl or .csv file, or a list of rows", which,
             checks.brief(x))
     end
-    return sources.source("compare", x), x.name or which
+    local source = sources.source("compare", x)
+    return source, source.name or which
 end
 
 -- The rows by their parameters; of points measured again the later counts.

@@ -15,8 +15,8 @@ local fail, brief = checks.fail, checks.brief
 local copied = require("lumat.fields").copied
 local _G, getmetatable, ipairs, pairs, pcall = _G, getmetatable, ipairs, pairs,
     pcall
-local debug, package, rawget, require, setmetatable = debug, package, rawget,
-    require, setmetatable
+local debug, package, rawget, require, select, setmetatable = debug, package,
+    rawget, require, select, setmetatable
 local tostring, type, utf8 = tostring, type, utf8
 local sort = table.sort
 local format, gsub = string.format, string.gsub
@@ -96,7 +96,7 @@ end
 function definition.define(spec)
     check_spec(spec)
     local points, names, left_out, joint = points_of.all(spec)
-    local e = {name = spec.name, axes = names, joint = joint,
+    local e = {name = spec.name, title = spec.title, axes = names, joint = joint,
         dir = spec.dir ~= false and path_of(spec.dir or "runs/" .. spec.name),
         spec = spec, list = list_points(spec, points),
         values = values_of(names, points), left_out = left_out,
@@ -236,7 +236,8 @@ function definition.open(dir)
         list[i] = {p = row.p, index = i, cost = 1, row = row}
     end
     local known = store:code(start.code)
-    return setmetatable({name = store.plan.name, dir = dir, axes = start.axes,
+    return setmetatable({name = store.plan.name, title = store.title, dir = dir,
+        axes = start.axes,
         joint = start.joint, spec = {}, list = list, values = start.values, left_out = 0,
         store = store, script = known.script, is_opened = true,
         code = {hash = start.code, parts = known.parts}}, experiment)
@@ -260,6 +261,8 @@ local function method_of(name, f)
     return checks.placed(function(e, ...)
         if getmetatable(e) ~= experiment then
             fail(name, "is called with a colon, as in e:%s()", name)
+        elseif name ~= "run" and select("#", ...) > 0 then
+            fail(name, "takes no arguments; e:table{where = …} chooses rows")
         end
         return f(e, ...)
     end)

@@ -51,6 +51,9 @@ return function(spec)
     elseif spec.dir == "" or spec.dir == true then
         fail("experiment", "dir is %s, expected the name of a folder, or " ..
             "false to keep nothing", brief(spec.dir))
+    elseif spec.title and not find(spec.title, "%S") then
+        fail("experiment", "title is empty: without it the name stands over " ..
+            "tables and pictures")
     elseif spec.group == true then
         fail("experiment", "group is true: the names of axes are expected, " ..
             "or false")

@@ -43,6 +43,11 @@ function notes.died(s, note)
     list[note.worker] = note
 end
 
+-- Titles are numbered: the last one counts, also one that was taken away.
+function notes.title(s, note)
+    if note.number > s.titles then s.titles, s.title = note.number, note.title end
+end
+
 function notes.start(s, note) s.starts[#s.starts + 1] = note end
 
 function methods:take_in(record)

@@ -218,6 +218,10 @@ end
 function measurement.first_run(m)
     local function of_number(seconds, ...)
         if not is_time(m, seconds, "returned") then return end
+        if m.hold then
+            return fail(m, "hold", "measure returned seconds, and what is " ..
+                "repeated is a function that it returns")
+        end
         m.take = function() return sample_of_number(m) end
         if m.spec.warmup == 0 or m.rule.most == 1 then
             m.samples[1] = seconds

@@ -2,6 +2,7 @@
 -- that may take.
 local checks = require "lumat.checks"
 local bar, points_of = require "lumat.bar", require "lumat.points"
+local text_lines = require "lumat.lines"
 local fields, identity = require "lumat.fields", require "lumat.identity"
 local copied, plural = fields.copied, fields.plural
 local ipairs, pairs = ipairs, pairs
@@ -52,7 +53,9 @@ local function headline_of(e, counts, seconds)
                 status == "ok" and "done" or status)
         end
     end
-    return format("%s: %s%s%s: %s%s", e.name, plural(#e.list, "point"),
+    return format("%s: %s%s%s: %s%s", e.title and
+        format("%s (%s)", text_lines.harmless(e.title), e.name) or e.name,
+        plural(#e.list, "point"),
         e.left_out > 0 and format(" (%d left out)", e.left_out) or "",
         e.dir and " in " .. e.dir or "",
         concat(parts, ", "), seconds and ", about " .. bar.clock_text(seconds) ..

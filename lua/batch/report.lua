@@ -58,7 +58,7 @@ local function plot_section(e, source, rows, o)
     for _, options in ipairs(o.plots or natural_plots(source, rows)) do
         local given = {}
         for name, value in next, options do given[name] = value end
-        given.where, given.file = given.where or o.where, nil
+        given.where = given.where or o.where
         local ok, chart, why = pcall(charts.build, e, given, true)
         if not ok and o.plots then
             checks.fail("report", "%s", (gsub(chart, "^%a+:%d+: ", "")))
@@ -88,10 +88,25 @@ end
 
 local kinds = {title = "string", plots = "table", where = "table|function"}
 
+local function check_plots(plots)
+    for i, options in next, plots or {} do
+        if type(i) ~= "number" or type(options) ~= "table" then
+            checks.fail("report", "plots has %s, expected a list of the " ..
+                "options of charts: plots = {{y = \"time\"}, {y = \"rate\"}}",
+                type(i) == "string" and i .. " =" or checks.brief(options))
+        elseif options.file then
+            checks.fail("report", "plots: file is not used: the page has the " ..
+                "charts, e:plot{file = %s} draws one there",
+                checks.brief(options.file))
+        end
+    end
+end
+
 -- The text of the page.
 function report.text(e, options)
     local o = sources.options("report", options, kinds)
     local source = sources.source("report", e)
+    check_plots(o.plots)
     local rows = sources.filtered("report", source, o.where)
     local title = o.title or source.name or "Experiment"
     return concat{'<!DOCTYPE html>\n<html lang="en">\n<head>\n',

@@ -8,7 +8,7 @@ local escape = require("lumat.svg").escape
 local section, sorted_names = style.section, style.sorted_names
 local told = {}
 local debug, io, ipairs, os, type = debug, io, ipairs, os, type
-local concat = table.concat
+local concat, insert = table.concat, table.insert
 local format, gmatch, gsub, match = string.format, string.gmatch, string.gsub,
     string.match
 
@@ -59,9 +59,16 @@ end
 
 -- --- parts of the page ------------------------------------------------------
 
+-- Which run it is, where the title does not say so; how its points are.
 function told.header(title, source, rows)
     local good, failed, seconds = count(rows)
+    local e = source.e or {}
     local parts = {format("%d points", #rows), format("%d good", good)}
+    if e.name and e.name ~= title then insert(parts, 1, escape(e.name)) end
+    if (e.found or 0) > 0 and rows == source.rows then
+        parts[#parts + 1] = format("%s done before this run",
+            e.found == #rows and "all" or format("%d of them", e.found))
+    end
     if failed > 0 then
         parts[#parts + 1] = format('<span class="f">%d failed</span>', failed)
     end

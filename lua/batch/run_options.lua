@@ -2,7 +2,7 @@
 local checks = require "lumat.checks"
 local fields = require "lumat.fields"
 local fail, brief = checks.fail, checks.brief
-local _G, tonumber, tostring, type = _G, tonumber, tostring, type
+local _G, next, tonumber, tostring, type = _G, next, tonumber, tostring, type
 local gsub, match = string.gsub, string.match
 local math_type, to_integer = math.type, math.tointeger
 local run_options = {}
@@ -68,6 +68,18 @@ local function check_count(name, n)
     return to_integer(n)
 end
 
+local function check_devices(list)
+    local count = 0
+    for _, name in next, list or {} do
+        count = count + 1
+        if type(name) ~= "string" then count = -1 break end
+    end
+    if list and (count < 1 or count ~= #list) then
+        fail("run", "devices is no list of their names, such as {\"cuda:0\", " ..
+            "\"cuda:1\"}")
+    end
+end
+
 -- The options of a run, checked, with those of the command line.
 function run_options.read(given)
     if given ~= nil and type(given) ~= "table" then
@@ -77,6 +89,7 @@ function run_options.read(given)
     fields.check("run", o, kinds)
     o.workers = check_count("workers", o.workers)
     o.threads = check_count("threads", o.threads)
+    check_devices(o.devices)
     if o.stale and not stale_ways[o.stale] then
         fail("run", "stale is %s, expected \"drop\" or \"keep\"", brief(o.stale))
     elseif o.order and not run_orders[o.order] then

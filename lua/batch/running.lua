@@ -14,7 +14,7 @@ local units = require "lumat.units"
 local fail = checks.fail
 local copied, plural = fields.copied, fields.plural
 local ipairs, next, pairs = ipairs, next, pairs
-local tostring = tostring
+local setmetatable, tostring = setmetatable, tostring
 local concat, sort = table.concat, table.sort
 local format, gsub = string.format, string.gsub
 local smaller = math.min
@@ -124,31 +124,68 @@ local function settle_rows(run)
     if o.retry_failed then
         write_note(run, {note = "retry", round = store.round + 1})
     end
+    if run.e.title ~= store.title then
+        write_note(run, {note = "title", title = run.e.title,
+            number = store.titles + 1})
+    end
+end
+
+-- The device that this process measures on, where it is not the one in use:
+-- that of its place among several, or the one that was named.
+local function own_device(run)
+    local o, place = run.options, workers.place(run.e.rank)
+    if run.count then return nil end
+    if place then return workers.device(o.devices, place) end
+    if o.devices and #o.devices > 1 and not o.workers then
+        fail("run", "devices names %d, and one process measures: workers = %d " ..
+            "takes as many", #o.devices, #o.devices)
+    end
+    return o.devices and o.devices[1]
 end
 
 -- What an environment is to be compared with: that of the workers, where
--- these do the work.
+-- these do the work. The device in use is another one until the result is
+-- closed.
 local function note_environment(run)
-    local rank, o = run.e.rank, run.options
-    local given = {}
+    local o, given = run.options, {}
     if run.count and not run.is_spawned then
         given.threads = o.threads or workers.threads(run.count)
         run.threads = given.threads
     end
-    local place = workers.place(rank)
-    if place and not run.count then
-        run.device = workers.device(o.devices, place)
-    end
+    local before = library.device()
+    run.device = own_device(run)
     if run.device then library.device(run.device) end
+    local back = run.device and setmetatable({}, {__close = function()
+        library.device(before)
+    end})
     local here = environment.gather(given)
     local number, note = environment.number(run.store, here, o.mix,
         run.count ~= 1 and run.count or nil)
     run.env = number
     if note then run.bar:say(run.name .. ": " .. note) end
+    return back
+end
+
+-- " (2 before this run, 1 failed; run{retry_failed = true} does them again)"
+local function more_of(run, done, failed, remedy)
+    local parts = {}
+    if run.found > 0 then
+        parts[1] = (run.found == done and "all" or tostring(run.found)) ..
+            " before this run"
+    end
+    if failed > 0 then
+        parts[#parts + 1] = format("%d failed%s", failed, remedy or "")
+    end
+    return #parts > 0 and " (" .. concat(parts, ", ") .. ")" or ""
 end
 
 local function tell_start(run)
-    local store = run.store
+    local store, left = run.store, #run.points - run.found
+    if run.found > 0 and left > 0 and not run.is_spawned then
+        run.bar:say(format("%s: %d of %s done before this run, %d to do",
+            run.name, run.found, #run.points == 1 and "1 point was" or
+            plural(#run.points, "point") .. " were", left))
+    end
     for _, name in ipairs(store.torn) do
         run.bar:say(format("%s: the last line of %s/%s was cut off while it " ..
             "was written and is dropped: its point is measured again",
@@ -211,8 +248,8 @@ local function tell_end(run, over)
         run.bar:say(format("%s: … %d more failed", run.name, failed - told))
     end
     run.bar:say(format("%s: %d of %s done%s%s in %s  %s", run.name, done,
-        plural(#run.points, "point"), failed > 0 and format(
-        " (%d failed; run{retry_failed = true} does them again)", failed) or "",
+        plural(#run.points, "point"), more_of(run, done, failed,
+            "; run{retry_failed = true} does them again"),
         over and ", the budget is used up; running again goes on" or "",
         bar.clock_text(library.clock() - run.bar.started), run.e.dir or ""))
 end
@@ -222,8 +259,7 @@ local function tell_stop(run)
     run.store:refresh(true)
     local done, failed = progress.count(run)
     run.bar:say_stopped(format("%s: stopped; %d of %s done%s%s%s", run.name, done,
-        plural(#run.points, "point"),
-        failed > 0 and format(" (%d failed)", failed) or "",
+        plural(#run.points, "point"), more_of(run, done, failed),
         not run.e.dir and " (dir = false keeps none of them)" or
         done > 0 and ", kept in " .. run.e.dir or "",
         run.e.dir and done < #run.points and "; run again for the rest" or ""))
@@ -266,9 +302,11 @@ local function measure(e, options)
     local cost = e.spec.cost or e.spec.flops or e.spec.bytes
     run.order = run.options.order or
         ((run.count or e.rank) and cost and "longest" or "interleaved")
+    run.found = progress.count(run)
+    e.found = run.found -- how many points were done before
     tell_start(run)
-    local left = #run.points - progress.count(run)
-    if left > 0 then note_environment(run) end
+    local left = #run.points - run.found
+    local device <close> = left > 0 and note_environment(run) or nil
     runner.prepare(run)
     write_notes(run)
     run.store:add_code(e.code, e.script)

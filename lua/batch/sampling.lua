@@ -45,6 +45,11 @@ function sampling.rule_of(spec)
         checks.fail("experiment", "stop: least is %s, more than most, %s",
             given.least, given.most)
     end
+    if repeats and next(given) ~= nil then
+        checks.fail("experiment", "repeats and stop both say how many samples " ..
+            "there are: repeats = %d alone takes as many, stop = {most = %d} " ..
+            "as many at most", repeats, repeats)
+    end
     local r = {}
     for name, value in next, rule do r[name] = given[name] or value end
     if repeats then

@@ -43,7 +43,7 @@ function sources.source(what, e)
     if e.results then
         local rows = e:results()
         peaks.settle(rows)
-        return {e = e, name = e.name, axes = e.axes, rows = rows,
+        return {e = e, name = e.title or e.name, axes = e.axes, rows = rows,
             points = e:points(), joint = e.joint,
             environments = e.environments and e:environments()}
     end
@@ -104,6 +104,10 @@ function sources.filtered(what, source, where)
         if not known then
             checks.fail(what, "where: there is no axis %s, but %s",
                 checks.brief(name), concat(source.axes, " "))
+        elseif type(where[name]) == "table" then
+            checks.fail(what, "where: %s is a table, expected one value; a " ..
+                "function chooses several: where = function(p) return p.%s > " ..
+                "… end", name, name)
         end
     end
     local function matches(row)

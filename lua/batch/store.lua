@@ -77,7 +77,7 @@ end
 local function new_store(dir)
     return setmetatable({dir = dir, files = {}, rows = {}, codes = {},
         drops = {}, keeps = {}, died = {}, launches = {}, torn = {}, starts = {},
-        generation = 0, round = 0, count = 0}, store)
+        generation = 0, round = 0, count = 0, titles = 0}, store)
 end
 
 -- The run directory that is there.

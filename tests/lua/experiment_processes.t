@@ -61,7 +61,7 @@ cmp_ok(scalar(() = glob 'runs/race/j-*'), '>', 1, 'several had a part');
 script('join', 'sleep(0.1)', '');
 ($code, $out, $err) = run_shell('$lumat join.lua >first 2>/dev/null & sleep 0.3; $lumat join.lua; wait; cat first');
 is($out, $all . $all, 'a second run joins the first');
-like($err, qr/^join: 1 worker at work here already \(process \d+ on \S+\): the points are shared\n/,
+like($err, qr/^join: 1 worker at work here already \(process \d+ on \S+\): the points are shared\n/m,
      'and says so');
 done_once('runs/join', 8, 'joined');
 
