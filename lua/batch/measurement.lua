@@ -223,7 +223,7 @@ function measurement.first_run(m)
                 "repeated is a function that it returns")
         end
         m.take = function() return sample_of_number(m) end
-        if m.spec.warmup == 0 or m.rule.most == 1 then
+        if (m.spec.warmup or m.rule.most == 1 and 0) == 0 then
             m.samples[1] = seconds
         end
         if not add_figures(m, (...), m.spec.check ~= nil) then return end

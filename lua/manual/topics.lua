@@ -33,7 +33,8 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
             "they run the same script, silently, up to this run"},
         {"threads = 2  --threads=2", "so many threads in each process; else all cores, or of " ..
             "several workers each its part"},
-        {"devices = {\"cuda:1\"}", "the devices of workers, in turn"},
+        {"devices = {\"cuda:1\"}", "the devices of workers, in turn; without workers one, " ..
+            "for this run"},
         {"shard = \"2/8\"  --shard=2/8", "the second of eight parts"},
         {"budget = \"10m\"  --budget=10m", "no point is begun after this time: 90s, 10m, 2h"},
         {"only = function(p) …", "the points it is true for"},
@@ -47,6 +48,8 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
         {"each = function(row) …", "is called for each point when it is done, whoever did it"},
         {"quiet = true  --quiet", "no progress"},
     },
+    "A run says how many of its points were done before. dir = false keeps " ..
+    "nothing: it writes, syncs and claims nothing, and every run begins anew.",
     "A point is the same while its parameters, version, lumat and the text of " ..
     "measure, setup and check are, with the numbers and functions they refer " ..
     "to; comments do not count, nor does what the axes have besides.",
@@ -96,9 +99,15 @@ topics.results = {title = "Results of experiments",
         {"experiment.compare(a, b)", "experiments, run directories or such files: SAME, FASTER, " ..
             "SLOWER or UNSURE a point; threshold = 0.02"},
     },
-    "measure gives the seconds of one run, or a function, which is timed until " ..
-    "stop = {interval = 0.01, least = 10, most = 100, seconds = 1} is met, or " ..
-    "repeats samples are there. ~ marks intervals wider than 5 %.",
+    "measure gives the seconds of one run, or a function, which is timed. " ..
+    "Either is run once to warm up (warmup = 1), which does not count, and " ..
+    "sampled until the 95 % interval of the median is within 1 % of it, with " ..
+    "stop = {interval = 0.01, least = 10, most = 100, seconds = 1}: at least 10 " ..
+    "samples, at most 100 or a second. So a measure that gives seconds is " ..
+    "called 11 times a point or more, less often only where 10 samples take " ..
+    "more than 10 seconds. repeats = 5 takes 5 samples, repeats = 1 calls it " ..
+    "once. ~ marks intervals wider than 5 %. Shares are of the best peak that " ..
+    "was measured where the points were; tables say which that is.",
     "compare takes the factor between the samples of a point (Hodges and " ..
     "Lehmann, on logarithms) with an error from its rank interval, made " ..
     "larger where neighbouring samples are alike (Bartlett), and towards what " ..

@@ -41,9 +41,10 @@ help.experiment = {
         "seed). Options: name (letters, digits, _ . and -), " ..
         "axes (a table: parameter = its values, a list or what pow2, " ..
         "experiment.range … give; or a list of points), " ..
-        "measure (function(p, state): the seconds of one run, or a function " ..
-        "to be timed, and a table of more figures; or false and why the " ..
-        "point is left out), " ..
+        "measure (function(p, state): the seconds of one run, called 11 times " ..
+        "a point or more unless repeats, stop and warmup say otherwise, or a " ..
+        "function to be timed, and a table of more figures; or false and why " ..
+        "the point is left out), " ..
         "setup (function(p): the state for measure; points that differ only " ..
         "in what it does not read share one and are measured in turn), " ..
         "group (a list of the axes that setup reads, where its text does not " ..
@@ -55,17 +56,18 @@ help.experiment = {
         "flops (a number or function(p): of one run), " ..
         "bytes (a number or function(p): of one run), " ..
         "cost (function(p): how long a point takes, in any unit), " ..
-        "repeats (so many samples; else as stop says), " ..
+        "repeats (so many samples; else as stop says; 1: measure is called " ..
+        "once), " ..
         "stop (when there are enough samples: {interval = 0.01, least = 10, " ..
         "most = 100, seconds = 1} unless it says otherwise), " ..
-        "warmup (runs before the first sample), " ..
+        "warmup (runs before the first sample, which do not count: 1), " ..
         "cold (true: caches are emptied before each sample), " ..
         "hold (seconds, or function(p): so long the work is repeated besides, " ..
         "for its time under a load that lasts), " ..
         "timeout (seconds after which a worker's point is given up), " ..
         "order (a list: the axes in their order), " ..
         "version (a number or string that makes old points stale), " ..
-        "title (for pictures and reports), " ..
+        "title (over tables, pictures and reports, in place of the name), " ..
         "dir (the run directory, else runs/NAME; false: nothing is kept).",
     example = "#experiment{name = \"a\", axes = {n = pow2(1, 3), k = {1, 2}}, " ..
         "measure = function(p) return p.n end}:points()", result = "6"}

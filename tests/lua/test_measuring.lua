@@ -90,6 +90,26 @@ function TestMeasure:test_first_run_is_no_sample()
     n = 0
     row = measure{measure = function() n = n + 1 return 1 end, repeats = 1}
     lu.assertEquals(n, 1)
+    n, times = 0, {9, 8, 1}
+    row = measure{measure = function()
+        n = n + 1
+        return times[n]
+    end, repeats = 1, warmup = 2}
+    lu.assertEquals({n, row.samples}, {3, {1}})
+end
+
+-- As README.md and the help say: eleven times, or as often as is asked for.
+function TestMeasure:test_how_often_measure_is_called()
+    for _, case in ipairs{{{}, 11}, {{repeats = 1}, 1}, {{repeats = 5}, 6},
+        {{repeats = 5, warmup = 0}, 5}, {{stop = {least = 3, most = 3}}, 4}} do
+        local spec, count = case[1], 0
+        spec.measure = function()
+            count = count + 1
+            return 1
+        end
+        measure(spec)
+        lu.assertEquals(count, case[2])
+    end
 end
 
 function TestMeasure:test_groups_take_turns()

@@ -413,9 +413,9 @@ function TestStudies:test_the_sweep_of_the_readme()
     local text, code, files = run_in_folder(path)
     os.remove(path)
     lu.assertEquals(code, 0, text)
-    lu.assertStrContains(text, "products: 15 points; rate, ")
-    lu.assertStrContains(text, "products: rate by n and kernel\n")
-    lu.assertStrContains(files["products.html"], "<h1>products</h1>")
+    lu.assertStrContains(text, "Products of matrices: 15 points; rate, ")
+    lu.assertStrContains(text, "Products of matrices: rate by n and kernel\n")
+    lu.assertStrContains(files["products.html"], "<h1>Products of matrices</h1>")
     lu.assertNotNil(files.runs)
 end
 
