@@ -16,8 +16,7 @@ local sources = require "lumat.sources"
 local scales = require "lumat.scales"
 local text_lines = require "lumat.lines"
 local charts = {}
-local _G, io, ipairs, next, setmetatable, type = _G, io, ipairs, next,
-    setmetatable, type
+local _G, io, ipairs, next, type = _G, io, ipairs, next, type
 local format, match = string.format, string.match
 local huge, larger, smaller = math.huge, math.max, math.min
 
@@ -225,9 +224,7 @@ charts.plot = checks.placed(function(e, options)
         text = o.file and draw_file(chart, o) or
             require "lumat.text_charts".draw(chart, o)
     end
-    return setmetatable({chart = chart, file = chart and o.file}, {
-        __tostring = function() return text end,
-        __index = type(e) == "table" and e.results and e or nil})
+    return sources.shown({chart = chart, file = chart and o.file}, text, e)
 end)
 
 return charts

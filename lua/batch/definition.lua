@@ -7,6 +7,7 @@ local environment = require "lumat.environment"
 local check_spec = require "lumat.description"
 local identity = require "lumat.identity"
 local peaks = require "lumat.peaks"
+local sources = require "lumat.sources"
 local plan_of, units = require "lumat.plan", require "lumat.units"
 local runner, workers = require "lumat.runner", require "lumat.workers"
 local store_of = require "lumat.store"
@@ -259,6 +260,7 @@ end
 
 local function method_of(name, f)
     return checks.placed(function(e, ...)
+        e = sources.origin(e)
         if getmetatable(e) ~= experiment then
             fail(name, "is called with a colon, as in e:%s()", name)
         elseif name ~= "run" and select("#", ...) > 0 then

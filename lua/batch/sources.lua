@@ -4,7 +4,8 @@ local checks = require "lumat.checks"
 local journal = require "lumat.journal"
 local peaks = require "lumat.peaks"
 local sources = {}
-local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
+local getmetatable, ipairs, next, pairs, setmetatable = getmetatable, ipairs,
+    next, pairs, setmetatable
 local tostring, type = tostring, type
 local concat, sort = table.concat, table.sort
 local find, format, gsub = string.find, string.format, string.gsub
@@ -33,9 +34,32 @@ local function axes_of(rows)
     return axes
 end
 
--- The rows of an experiment, or of a list of rows, with the names of the axes
--- and the points in their order (nil: that of the rows).
+-- What tables and charts are of, so that they can be shown in other ways, too.
+local origins = setmetatable({}, {__mode = "k"})
+
+-- Makes a value of what is shown: it prints the text, has the methods of the
+-- experiment e and stands for its rows, or for those given.
+function sources.shown(value, text, e, rows)
+    origins[value] = {e = e, rows = rows}
+    return setmetatable(value, {__tostring = function() return text end,
+        __index = type(e) == "table" and e.results and e or nil})
+end
+
+-- The experiment that something stands for.
+function sources.origin(e)
+    while origins[e] do e = origins[e].e end
+    return e
+end
+
+-- The rows of an experiment, of what shows it or of a list of rows, with the
+-- names of the axes and the points in their order (nil: that of the rows).
 function sources.source(what, e)
+    local shown = type(e) == "table" and origins[e]
+    if shown then
+        local source = sources.source(what, shown.e)
+        source.rows = shown.rows or source.rows
+        return source
+    end
     if type(e) ~= "table" then
         checks.fail(what, "%s is no experiment and no list of rows",
             checks.brief(e))

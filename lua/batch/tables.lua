@@ -9,7 +9,7 @@ local sources = require "lumat.sources"
 local text_lines = require "lumat.lines"
 local texts = require "lumat.texts"
 local tables = {}
-local ipairs, next, setmetatable, type = ipairs, next, setmetatable, type
+local ipairs, next, type = ipairs, next, type
 local concat, format = table.concat, string.format
 
 -- --- the plain list ---------------------------------------------------------
@@ -208,8 +208,7 @@ tables.table = checks.placed(function(e, options)
     local text, found = tables.text(e, options)
     local rows = {}
     for i, row in ipairs(found) do rows[i] = row end
-    return setmetatable(rows, {__tostring = function() return text end,
-        __index = type(e) == "table" and e.results and e or nil})
+    return sources.shown(rows, text, e, rows)
 end)
 
 return tables

@@ -387,6 +387,18 @@ function TestEveryOption:test_arguments_that_have_no_use()
         "where: n is a table, expected one value; a function chooses several")
 end
 
+-- What shows an experiment is shown in other ways by its own methods, with the
+-- rows that it has.
+function TestEveryOption:test_what_shows_can_be_shown()
+    local one = e:table{where = {n = 1}}
+    lu.assertEquals({#one, #one:results(), one.name}, {2, 6, "a"})
+    lu.assertStrContains(tostring(one:table()), "a: 2 points")
+    lu.assertStrContains(tostring(one:plot{x = "n"}:table()), "a: 2 points")
+    lu.assertEquals(#experiment.compare(one, e), 2)
+    lu.assertStrContains(tostring(e:plot{x = "n"}:table()), "a: 6 points")
+    raises(function() e.results({}) end, "is called with a colon")
+end
+
 -- --- what was done before --------------------------------------------------------
 
 TestBefore = {}
