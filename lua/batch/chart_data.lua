@@ -2,6 +2,7 @@
 -- roofs above them.
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
+local peaks = require "lumat.peaks"
 local scales = require "lumat.scales"
 local sources = require "lumat.sources"
 local data = {}
@@ -242,7 +243,18 @@ local function keep_few(chart)
     return chart
 end
 
--- What is to be said of points that are not in the chart: a list of texts.
+-- What the shares of a chart are of, if it has any.
+function data.shares(rows, o)
+    if o.y ~= "share" and o.value ~= "share" then return nil end
+    local good = {}
+    for _, row in ipairs(rows) do
+        if columns.is_good(row) then good[#good + 1] = row end
+    end
+    return peaks.said(good)
+end
+
+-- What is to be said of points that are not in the chart, and of those that
+-- are: a list of texts.
 function data.notes(chart)
     local notes, figure = {}, (chart.value or chart.y).title
     for _, kind in ipairs{"failed", "skipped", "lacking"} do
@@ -257,6 +269,7 @@ function data.notes(chart)
         end
     end
     notes[#notes + 1] = chart.without
+    notes[#notes + 1] = chart.shares
     return notes
 end
 

@@ -188,6 +188,7 @@ function charts.build(e, options, is_part)
     if o.kind ~= "heat" and #data.all(chart, "y") == 0 or chart.low == huge then
         return nil, without_points(source, rows, o)
     end
+    chart.shares = data.shares(rows, o)
     chart.plain_title = chart.title
     chart.title = o.title or sources.told(source, chart.title)
     return chart, o

@@ -8,7 +8,7 @@ local svg = require "lumat.svg"
 local frame = {}
 local ipairs, tonumber = ipairs, tonumber
 local huge, larger, smaller = math.huge, math.max, math.min
-local concat, format = table.concat, string.format
+local format = string.format
 
 local WIDTH, HEIGHT = 680, 420
 local SPACE = 12 -- around everything
@@ -43,8 +43,8 @@ local function legend_lines(chart, width)
     return lines
 end
 
--- What stands below the legend.
-local function notes_of(chart)
+-- What stands below the legend, in lines as wide as the picture.
+local function notes_of(chart, width)
     local notes = data.notes(chart)
     if chart.failed and chart.kind ~= "heat" then
         notes[1] = "× " .. notes[1]
@@ -56,7 +56,17 @@ local function notes_of(chart)
     if chart.has_less then
         notes[#notes + 1] = "* some of its points have none"
     end
-    return concat(notes, " · ")
+    local lines = {}
+    for _, note in ipairs(notes) do
+        local last = lines[#lines]
+        local joined = last and last .. " · " .. note
+        if joined and svg.width(joined) <= width then
+            lines[#lines] = joined
+        else
+            lines[#lines + 1] = svg.cut(note, width)
+        end
+    end
+    return lines
 end
 
 local MOST_SLANTED, MOST_SIDE = 130, 180 -- widths of labels
@@ -109,13 +119,12 @@ function frame.lay_out(chart, o, right_room)
     f.right = f.width - SPACE - (right_room or last_half(f.x))
     f.top = 66
     f.legend = legend_lines(chart, f.width - 2 * SPACE)
-    f.notes = notes_of(chart)
+    f.notes = notes_of(chart, f.width - 2 * SPACE)
     f.slant = slant_of(f.x, f.right - f.left)
     f.left = larger(f.left, SPACE + left_of_slanted(f))
     local labels = f.slant and
         smaller(widest(f.x.ticks), MOST_SLANTED) * 0.6 + 14 or 20
-    local below = labels + 20 + 20 * #f.legend + (f.notes ~= "" and 20 or 0) +
-        SPACE
+    local below = labels + 20 + 20 * #f.legend + 20 * #f.notes + SPACE
     f.height = larger(f.height, f.top + below + 120)
     f.bottom = f.height - below
     f.labels = labels
@@ -168,7 +177,9 @@ local function draw_legend(p, f)
         end
         y = y + 20
     end
-    if f.notes ~= "" then p:text(SPACE, y, f.notes, "soft") end
+    for i, note in ipairs(f.notes) do
+        p:text(SPACE, y + 20 * (i - 1), note, "soft")
+    end
 end
 
 function frame.draw(p, chart, f)

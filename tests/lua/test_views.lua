@@ -458,6 +458,24 @@ function TestGaps:test_numbers_that_are_none_and_logarithms()
     lu.assertStrContains(text, "  2 points have no x\n  1 point left out: y is 0")
 end
 
+-- Below charts of shares stands what they are of, in lines that fit.
+function TestGaps:test_what_shares_are_of()
+    local rows = sample()
+    local said = "shares are of the f32 peak 100 GFLOP/s"
+    lu.assertStrContains(tostring(views.plot(rows, {x = "n", y = "share"})),
+        "× 1 point failed\n  " .. said)
+    lu.assertStrContains(tostring(views.plot(rows, {x = "n", y = "kernel",
+        value = "share"})), said)
+    lu.assertNotStrContains(tostring(views.plot(rows, {x = "n"})), said)
+    local path = scratch(".svg")
+    views.plot(rows, {x = "n", y = "share", file = path})
+    lu.assertStrContains(content(path), "× 1 point failed · " .. said .. "<")
+    views.plot(rows, {x = "n", y = "share", file = path, width = 320})
+    local text = content(path)
+    lu.assertStrContains(text, ">× 1 point failed<")
+    lu.assertStrContains(text, ">" .. said .. "<")
+end
+
 -- The line of few dots that one point makes is seen, too.
 function TestGaps:test_a_point_between_gaps_is_seen()
     local rows = {}
