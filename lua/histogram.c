@@ -317,8 +317,12 @@ static int hist(lua_State *L)
 static const lumat_function functions[] = {
     {"hist", hist, 1,
      "hist(A [, bins] [, {bins=, width=, height=, low=, high=, file=}])",
-     "How many elements lie where, as bars; fields counts and edges. NaN and "
-     "Inf are left out; of a sparse matrix, entries are counted. Also :hist A.",
+     "How many elements lie where, as bars; fields counts and edges. Count i "
+     "is "
+     "of what is at least edge i and below the next, the last of what is at "
+     "its "
+     "end, too. NaN and Inf are left out; of a sparse matrix, entries are "
+     "counted. Also :hist A.",
      "vec(hist(vec{1, 2, 2, 3}).counts)", "{1, 2, 1}"},
     {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
 

@@ -305,6 +305,7 @@ static int push_norm(lua_State *L, const gpu_matrix *m, double p, int axis)
         lumat_try(L, gpu_norm_of_sums(m, p == 1 ? 1 : 2, &value));
     else
         return raise_unknown(L, p);
+    lumat_note_scalar(m->dtype, value);
     lua_pushnumber(L, value);
     return 1;
 }

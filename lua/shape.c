@@ -282,11 +282,11 @@ static const lumat_function functions[] = {
     {"reshape", reshape, 1, "reshape(A, m, n) or reshape(A, n)",
      "The same elements, row by row, in another shape; a view if possible.",
      "reshape(range(1, 4), 2, 2)", "{{1, 2}, {3, 4}}"},
-    {"row", row, 1, "A:row(i) or v:row()",
+    {"row", row, 1, "row(A, i) or row(v)",
      "Row i of a matrix as a 1xn view, negative from the end; or a vector as "
      "a 1xn matrix. A[i] is the row as a vector.",
      "row(mat{{1, 2}, {3, 4}}, -1)", "{{3, 4}}"},
-    {"col", col, 1, "A:col(j) or v:col()",
+    {"col", col, 1, "col(A, j) or col(v)",
      "Column j of a matrix as an mx1 view, negative from the end; or a vector "
      "as an nx1 matrix.",
      "col(mat{{1, 2}, {3, 4}}, 1)", "{{1}, {3}}"},
