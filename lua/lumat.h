@@ -105,6 +105,10 @@ void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
  * meant, or nil was the error. headline is "mattt is nil; did you mean mat?" */
 void lumat_each_unset(lua_State *L, int error, lumat_name_fn *each, void *data);
 
+/* Tells what the last entry says in Lua that may not be what was meant, such as
+ * `A == 1`: one boolean, and no mask. The name is "". */
+void lumat_each_remark(lua_State *L, lumat_name_fn *each, void *data);
+
 /* --- the text of an entry --------------------------------------------------
  */
 

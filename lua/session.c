@@ -5,6 +5,7 @@
 #include "library.h"
 #include "locals.h"
 #include "lumat.h"
+#include "remarks.h"
 #include "stopping.h"
 #include "stopwatch.h"
 #include "undefined.h"
@@ -107,8 +108,10 @@ int lumat_load(lua_State *L, const char *text, size_t length, int *shown)
     const char *code = lua_tolstring(L, -1, &code_length);
     int status = compile_statements(L, code, code_length);
     *shown = echoes.shown;
-    if (status == LUA_OK)
+    if (status == LUA_OK) {
+        lumat_find_remarks(L, text, length);
         return prepare(L);
+    }
     lua_remove(L, -2);
     if (!is_incomplete(L, status) || breaks_off(text, length)) {
         lumat_explain_syntax(L, text, length);

@@ -163,6 +163,7 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
         repl_report_entry(L, count_lines(text));
         lumat_each_unset(L, lua_gettop(L), print_note, NULL);
     }
+    lumat_each_remark(L, print_note, NULL);
     lua_settop(L, first - 1);
     lumat_end_entry(L, status == LUA_OK, session->seconds);
     return status == LUA_OK;
