@@ -107,6 +107,7 @@ typedef struct writer {
     luaL_Buffer text;
     const char *written; /* so far of the entry */
     const char *before;  /* where the statement before this one ended */
+    int closes;          /* a variable is closed at the end of the entry */
     lumat_echoes result;
 } writer;
 
@@ -114,6 +115,19 @@ static void write_up_to(writer *w, const char *end)
 {
     luaL_addlstring(&w->text, w->written, (size_t)(end - w->written));
     w->written = end;
+}
+
+/* local x <close> = … */
+static int has_close(lumat_word first, const char *end)
+{
+    lumat_reader r = lumat_read_words(first.start, (size_t)(end - first.start));
+    if (!lumat_at(&r, "local"))
+        return 0;
+    for (lumat_word before = r.word; r.word.kind != LUMAT_WORD_END;
+         before = r.word, lumat_next_word(&r))
+        if (lumat_word_is(&before, "<") && lumat_is_one_of(&r.word, "close"))
+            return 1;
+    return 0;
 }
 
 /* At the token behind the expressions from `first` on. */
@@ -126,10 +140,10 @@ static void write_expressions(writer *w, const lumat_word *first,
     while (lumat_at(r, ";"))
         lumat_next_word(r);
     write_up_to(w, first->start);
-    if (r->word.kind == LUMAT_WORD_END) {
+    if (r->word.kind == LUMAT_WORD_END && !w->closes) {
         luaL_addstring(&w->text, "return ");
         write_up_to(w, end);
-        w->written = r->end;
+        w->written = r->behind; /* a comment may be open there */
         return;
     }
     luaL_addstring(&w->text, is_silent ? SILENT "(" : SHOWN "(");
@@ -147,6 +161,7 @@ static int write_statement(writer *w, lumat_reader *r)
     int is_separator = lumat_at(r, ";"), has_values = skip_statement(r);
     size_t length = (size_t)(r->behind - first.start);
     w->before = is_separator ? NULL : r->behind;
+    w->closes |= has_close(first, r->behind);
     if (!has_values)
         return 1;
     if ((!begins_apart || !is_apart(r->behind, &r->word)) &&
@@ -178,7 +193,7 @@ static void note_given(lua_State *L, int silenced, const lumat_word *first,
     lua_pop(L, 1);
 }
 
-static void note_silenced(lua_State *L, const char *text, size_t length)
+void lumat_note_silenced(lua_State *L, const char *text, size_t length)
 {
     lumat_reader r = lumat_read_words(text, length);
     lua_newtable(L);
@@ -219,7 +234,6 @@ lumat_echoes lumat_push_echoing(lua_State *L, const char *text, size_t length)
     lumat_reader r = lumat_read_words(text, length);
     lua_pushlstring(L, text, length);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &text_key);
-    note_silenced(L, text, length);
     luaL_buffinit(L, &w.text);
     w.result.shown = !ends_silently(text, length);
     while (r.word.kind != LUMAT_WORD_END)

@@ -16,21 +16,22 @@ typedef struct lumat_echoes {
 
 /* Pushes the entry as the text to compile: every line is where it was, each
  * expression of the top level is the argument of an echo, and the last
- * statement, if it is one, is returned. Text that is no Lua is left as it is
- * from there on, for Lua to say so. Remembers the entry for the other two. */
+ * statement, if it is one and nothing is closed behind it, is returned. Text
+ * that is no Lua is left as it is from there on, for Lua to say so. */
 lumat_echoes lumat_push_echoing(lua_State *L, const char *text, size_t length);
 
 /* Pushes the C function that the text calls by this name, or returns 0. */
 int lumat_push_echo(lua_State *L, const char *name);
 int lumat_is_echo(const lumat_word *name);
 
-/* Did a statement with a ';' behind it give the name its last value in the
- * entry? Then it is not shown. */
+/* Of an entry that compiles: did a statement with a ';' behind it give the name
+ * its last value? Then that is not shown. */
+void lumat_note_silenced(lua_State *L, const char *text, size_t length);
 int lumat_is_silenced(lua_State *L, const char *name);
 
-/* With the message of an error on top that names a line of the last entry: adds
- * where in the statement a row goes on with the one above it, though each could
- * be a statement of its own. */
+/* With the message of an error on top that names a line of the entry last given
+ * to lumat_push_echoing: adds where in the statement a row goes on with the one
+ * above it, though each could be a statement of its own. */
 void lumat_explain_rows(lua_State *L);
 
 #endif

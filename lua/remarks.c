@@ -341,6 +341,24 @@ static int is_nil(finder *f, int i)
     return nil;
 }
 
+/* Is what the token names called of a matrix, or the library's? */
+static int is_library(finder *f, int first, int i)
+{
+    lua_State *L = f->L;
+    if (first < i) {
+        lumat_fact fact = lumat_infer(L, &f->t, first, i - 1, 0);
+        lua_pop(L, 1);
+        return fact.kind == LUMAT_IS_DENSE;
+    }
+    const lumat_lexeme *name = &f->t.list[i];
+    size_t length = name->end - name->start;
+    lumat_push_variable(L, f->t.text + name->start, length);
+    const char *found = lumat_library_name(L);
+    lua_pop(L, 1);
+    return found && strlen(found) == length &&
+           memcmp(found, f->t.text + name->start, length) == 0;
+}
+
 /* v, p = sort(A), v, p = A:sort(): at its name. */
 static void look_at_sort(finder *f, int i)
 {
@@ -355,7 +373,8 @@ static void look_at_sort(finder *f, int i)
         return;
     const lumat_lexeme *name = &t->list[sign - 1];
     size_t length = name->end - name->start;
-    if (!is_nil(f, sign - 1) || is_nil(f, sign - 3))
+    if (!is_nil(f, sign - 1) || is_nil(f, sign - 3) ||
+        !is_library(f, sign + 1, i))
         return;
     lua_pushlstring(f->L, t->text + name->start, length);
     lua_pushfstring(f->L,

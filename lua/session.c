@@ -109,6 +109,7 @@ int lumat_load(lua_State *L, const char *text, size_t length, int *shown)
     int status = compile_statements(L, code, code_length);
     *shown = echoes.shown;
     if (status == LUA_OK) {
+        lumat_note_silenced(L, text, length);
         lumat_find_remarks(L, text, length);
         return prepare(L);
     }
