@@ -103,7 +103,7 @@ let_go();
 ok(shows('a', qr/\none\nahead\^\[\[A\n/), 'until it is read');
 
 # A program may hide what is typed: a password.
-enter('os.execute("stty -echo") io.write("word: ") w = io.read() os.execute("stty echo")', $runs);
+enter('do os.execute("stty -echo") io.write("word: ") w = io.read() os.execute("stty echo") end', $runs);
 shows('a', qr/\nword:$/);
 type('a', 'secret', '<Enter>');
 ok(shows('a', qr/\nword:\s+w = "secret"\nlumat>$/), 'a password is not shown');
