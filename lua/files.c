@@ -21,6 +21,22 @@ static const struct suffix {
                 {".txt", LUMAT_FILE_CSV, 0, ' '},
                 {".npy", LUMAT_FILE_NPY, 0, 0}};
 
+static const struct suffix *find_suffix(const char *path)
+{
+    size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        size_t n = strlen(suffixes[i].name);
+        if (length > n && strcasecmp(path + length - n, suffixes[i].name) == 0)
+            return &suffixes[i];
+    }
+    return NULL;
+}
+
+int lumat_is_data_name(const char *name)
+{
+    return find_suffix(name) != NULL;
+}
+
 const char *lumat_check_path(lua_State *L, int arg, const char *who,
                              lumat_file_kind *kind, char *delimiter)
 {
@@ -29,21 +45,19 @@ const char *lumat_check_path(lua_State *L, int arg, const char *who,
     if (strlen(path) != length)
         luaL_argerror(L, arg, "the path has a zero byte in it");
     path = lumat_expand_path(L, arg);
-    length = strlen(path);
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        const struct suffix *s = &suffixes[i];
-        size_t n = strlen(s->name);
-        if (length <= n || strcasecmp(path + length - n, s->name) != 0)
-            continue;
-        *kind = s->kind;
-        *delimiter = strcmp(who, "save") == 0 ? s->writes : s->reads;
-        return path;
+    int saves = strcmp(who, "save") == 0;
+    const struct suffix *s = find_suffix(path);
+    if (!s) {
+        if (!saves)
+            lumat_refuse_file(L, path);
+        lumat_raise(
+            L, "%s: '%s' has none of the endings it knows: " LUMAT_DATA_KINDS,
+            who, path);
+        return NULL;
     }
-    lumat_raise(L,
-                "%s: '%s' has none of the endings it knows: "
-                ".csv .tsv .txt .npy",
-                who, path);
-    return NULL;
+    *kind = s->kind;
+    *delimiter = saves ? s->writes : s->reads;
+    return path;
 }
 
 /* Could c stand between numbers and names? */
@@ -235,7 +249,9 @@ static const lumat_function functions[] = {
     {"load", load_file, 0, "load(path [, options])",
      "Reads a matrix from a .csv, .tsv, .txt or .npy file. A line of names "
      "at the top of a table is returned second. Empty cells are NaN. In every "
-     "file's name ~/ is your home. Options: "
+     "file's name ~/ is your home. One word that is no Lua is a file's name, "
+     "and an error says what is wrong with it; everything else is Lua's own "
+     "load, for chunks. Options: "
      "header (true, false, \"auto\"), delimiter, dtype, device.",
      "(function() save(vec{1, 2}, \"/tmp/lumat-example.npy\") "
      "return load(\"/tmp/lumat-example.npy\") end)()",

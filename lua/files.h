@@ -13,6 +13,13 @@ typedef enum lumat_file_kind { LUMAT_FILE_CSV, LUMAT_FILE_NPY } lumat_file_kind;
 const char *lumat_check_path(lua_State *L, int arg, const char *who,
                              lumat_file_kind *kind, char *delimiter);
 
+#define LUMAT_DATA_KINDS ".csv .tsv .txt .npy"
+/* Has the name one of the endings of those? */
+int lumat_is_data_name(const char *name);
+/* Raises what is wrong with a path that load cannot read: there is no such
+ * file, and what there is in its place; or another program's kind of file. */
+int lumat_refuse_file(lua_State *L, const char *path);
+
 /* The string at arg, which becomes the file it names: "~/name" is in the
  * user's home. For whatever takes a path. */
 const char *lumat_expand_path(lua_State *L, int arg);

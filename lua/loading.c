@@ -1,5 +1,6 @@
 /* How chunks and data come in: Lua's loaders with precompiled chunks refused,
  * `load` for data files as well, and what --safe takes away. */
+#include "files.h"
 #include "journal.h"
 #include "library.h"
 
@@ -88,24 +89,34 @@ void lumat_refuse_bytecode(lua_State *L)
 
 /* --- data files ----------------------------------------------------------- */
 
-static int ends_with(const char *text, const char *suffix)
+/* One word of the characters that names of files are made of, but no number:
+ * that Lua reads, and has its own message for. */
+static int is_word(lua_State *L, const char *text, size_t length)
 {
-    size_t n = strlen(text), m = strlen(suffix);
-    return n > m && strcmp(text + n - m, suffix) == 0;
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./~-";
+    if (length == 0 || strspn(text, letters) != length)
+        return 0;
+    int is_number = lua_stringtonumber(L, text) != 0;
+    lua_pop(L, is_number);
+    return !is_number;
 }
 
-/* A file name rather than a chunk: it ends as data files do, has one line,
- * and is no Lua. */
-static int is_data_name(lua_State *L, int index)
+/* A file's name rather than a chunk: it is no Lua, and ends as data files do,
+ * or is one word where Lua's own arguments are not. */
+static int is_file_name(lua_State *L)
 {
-    if (lua_type(L, index) != LUA_TSTRING)
+    size_t length;
+    int options = lua_istable(L, 2);
+    if (lua_type(L, 1) != LUA_TSTRING || lua_gettop(L) > 2 ||
+        !(options || lua_isnoneornil(L, 2)))
         return 0;
-    const char *text = lua_tostring(L, index);
-    if (strchr(text, '\n') ||
-        !(ends_with(text, ".csv") || ends_with(text, ".tsv") ||
-          ends_with(text, ".txt") || ends_with(text, ".npy")))
+    const char *text = lua_tolstring(L, 1, &length);
+    int is_data = !memchr(text, '\n', length) && lumat_is_data_name(text);
+    if (!is_data &&
+        !(is_word(L, text, length) && (options || lua_gettop(L) == 1)))
         return 0;
-    int status = luaL_loadbufferx(L, text, strlen(text), "=load", "t");
+    int status = luaL_loadbufferx(L, text, length, "=load", "t");
     lua_pop(L, 1);
     return status != LUA_OK;
 }
@@ -115,9 +126,9 @@ static int load_both(lua_State *L)
 {
     if (!lua_isstring(L, 1) && !lua_isfunction(L, 1))
         return luaL_typeerror(L, 1, "chunk, function or file name");
-    int data = is_data_name(L, 1) && lua_gettop(L) <= 2 &&
-               (lua_isnoneornil(L, 2) || lua_istable(L, 2));
-    lua_pushvalue(L, lua_upvalueindex(data ? 2 : 1));
+    if (is_file_name(L)) /* in this frame: errors have the caller's place */
+        return lua_tocfunction(L, lua_upvalueindex(2))(L);
+    lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
     return lua_gettop(L);

@@ -122,7 +122,8 @@ function TestCsv:test_bad_files()
 end
 
 function TestCsv:test_where_files_are_not()
-    lu.assertErrorMsgContains("No such file", load, folder .. "-none.csv")
+    lu.assertErrorMsgContains("there is no file", load,
+        folder .. "-none.csv")
     lu.assertErrorMsgContains(".csv .tsv .txt .npy", save, ones(1), "a.xls")
     local name = folder .. "-folder.csv"
     os.execute("mkdir '" .. name .. "'")
@@ -132,6 +133,44 @@ function TestCsv:test_where_files_are_not()
     lu.assertErrorMsgContains("No such file", save, ones(2, 2),
         folder .. "/none/a.csv")
     lu.assertErrorMsgContains("zero byte", save, ones(2, 2), "a\0.csv")
+end
+
+-- One word that is no Lua is a file's name; the rest is Lua's own load.
+function TestCsv:test_what_is_no_data()
+    local dir = folder .. "-words"
+    os.execute("mkdir -p '" .. dir .. "/inner'")
+    for _, name in ipairs{"iris.csv", "two.npz", "a.mat", "b.MTX", "w.lum",
+        "plain", "c.dat"} do
+        local f <close> = assert(io.open(dir .. "/" .. name, "w"))
+        f:write("1,2\n")
+    end
+    local function says(text, name, ...)
+        lu.assertErrorMsgContains(text, load, dir .. "/" .. name, ...)
+    end
+    says("iris': did you mean iris.csv?", "iris")
+    says("iriss.csv': did you mean iris.csv?", "iriss.csv")
+    says("iris.npy': did you mean iris.csv?", "iris.npy")
+    says("did you mean iris.csv?", "iris", {dtype = "f64"})
+    says("there is no file", "nothing")
+    says("there is no folder '" .. dir .. "/none'", "none/iris")
+    says("an archive of arrays: in Python numpy.save", "two.npz")
+    says("writematrix", "a.mat")
+    says("scipy.io.mmread", "b.MTX")
+    says("load_session(", "w.lum")
+    says("it knows: .csv .tsv .txt .npy", "plain")
+    says("it knows: .csv .tsv .txt .npy", "c.dat")
+    says("is a directory", "inner")
+    lu.assertErrorMsgContains("there is no file 'nofile' in ", load, "nofile")
+    os.execute("rm -r '" .. dir .. "'")
+    for _, text in ipairs{"x =", "a b", "1.000", "x()y", "nofile\n"} do
+        local f, message = load(text)
+        lu.assertNil(f)
+        lu.assertStrContains(message, "[string ")
+    end
+    lu.assertNil((load("nofile", "chunk")))
+    lu.assertNil((load("nofile", nil, "t")))
+    lu.assertIsFunction(load("return"))
+    lu.assertIsFunction(load(""))
 end
 
 function TestCsv:test_save()
