@@ -70,7 +70,8 @@ static const gpu_backend *load_cuda(void)
 {
     char folder[4096];
     ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 16);
-    snprintf(cuda.why, sizeof cuda.why, "liblumat-cuda.so is not installed");
+    snprintf(cuda.why, sizeof cuda.why,
+             "this build has no CUDA (there is no liblumat-cuda.so)");
     const gpu_backend *b = NULL;
     if (n > 0) {
         folder[n] = '\0';

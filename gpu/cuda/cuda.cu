@@ -3,8 +3,10 @@
 #include "cuda_device.h"
 #include "la.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const gpu_host *gpu_cuda_host;
 
@@ -61,16 +63,71 @@ gpu_status gpu_cuda_enter(cuda_device *d)
     return gpu_cuda_check(d, cudaSetDevice(d->ordinal));
 }
 
+/* Does the file of one line begin so? */
+static int begins(const char *device, const char *file, const char *start)
+{
+    char path[512], line[32] = "";
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", device, file);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return 0;
+    int same =
+        fgets(line, sizeof line, f) && strncmp(line, start, strlen(start)) == 0;
+    fclose(f);
+    return same;
+}
+
+/* Is there a display or 3D controller of NVIDIA's, with a driver or not? */
+static int has_hardware(void)
+{
+    int found = 0;
+    DIR *all = opendir("/sys/bus/pci/devices");
+    while (all && !found) {
+        const struct dirent *e = readdir(all);
+        if (!e)
+            break;
+        found = begins(e->d_name, "vendor", "0x10de") &&
+                begins(e->d_name, "class", "0x03");
+    }
+    if (all)
+        closedir(all);
+    return found;
+}
+
+/* Why there is no device. CUDA says that its driver is too old where there is
+ * none, and that none is detected where one is hidden. */
+static void explain(cudaError_t error, char *why, size_t size)
+{
+    int driver = 0;
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    cudaDriverGetVersion(&driver);
+    cudaGetLastError();
+    if (driver == 0)
+        snprintf(why, size, "%s",
+                 has_hardware() ? "the NVIDIA GPU here has no driver"
+                                : "no NVIDIA GPU here");
+    else if (error == cudaErrorInsufficientDriver)
+        snprintf(why, size,
+                 "the driver here is for CUDA %d.%d, this build needs %d.%d",
+                 driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
+                 CUDART_VERSION % 1000 / 10);
+    else if (error != cudaSuccess && error != cudaErrorNoDevice)
+        snprintf(why, size, "%s", cudaGetErrorString(error));
+    else if (visible)
+        snprintf(why, size,
+                 "no NVIDIA GPU here that CUDA_VISIBLE_DEVICES (\"%s\") leaves",
+                 visible);
+    else
+        snprintf(why, size, "no NVIDIA GPU here");
+}
+
 static int probe(char *why, size_t size)
 {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error == cudaSuccess && count > 0)
         return count;
-    cudaGetLastError();
-    snprintf(why, size, "%s",
-             error == cudaSuccess ? "no CUDA device"
-                                  : cudaGetErrorString(error));
+    explain(error, why, size);
     return 0;
 }
 

@@ -93,6 +93,11 @@ gives(q($lumat -e 'ones(2, 3) * ones(2, 3)'), 1, '', qr/2x3/);
 gives(q($lumat -p 'x ='), 1, '', qr/^lumat: \(command line\):1: /);
 gives(q($lumat --device cuda -e 1), 3, '', qr/GPU/);
 gives(q($lumat --device cuda:1 -e 1), 3, '', qr/GPU/);
+# Where there is a GPU that can be used, cuda:900 is one too many.
+gives(q(env -u LUMAT_NO_CUDA $lumat --device cuda:900 -e 1), 3, '',
+      qr/^lumat: no (usable GPU: (no NVIDIA GPU here|this build has no CUDA|.*(GPU|driver) here )|device cuda:900)/);
+gives(q(env -u LUMAT_NO_CUDA CUDA_VISIBLE_DEVICES= $lumat -e 'rand(2, {device="cuda"})'), 3, '',
+      qr/^lumat: .*no usable GPU: (no NVIDIA GPU here|this build has no CUDA|.*(GPU|driver) here )/);
 gives(q($lumat -e 'zeros(1e6, 1e7)'), 4, '', qr/memory/);
 
 # --- commands outside the prompt -------------------------------------------------
