@@ -1,6 +1,7 @@
 /* Arguments and options that many functions take: sizes, an axis, numbers, a
  * matrix for the result. */
 #include "hints.h"
+#include "lumat.h"
 #include "make.h"
 
 int64_t lumat_check_size(lua_State *L, int arg)
@@ -140,7 +141,7 @@ double lumat_option_number(lua_State *L, int arg, const char *key,
     int type = lua_getfield(L, arg, key);
     if (type != LUA_TNIL && type != LUA_TNUMBER)
         lumat_raise(L, "%s: needs a number, not a %s", key,
-                    luaL_typename(L, -1));
+                    lumat_kind_of(L, -1));
     if (type == LUA_TNUMBER)
         value = lua_tonumber(L, -1);
     lua_pop(L, 1);
@@ -154,7 +155,7 @@ gpu_matrix *lumat_option_out(lua_State *L, int arg)
     gpu_matrix *out = lumat_test_matrix(L, -1);
     if (!out || !out->storage)
         lumat_raise(L, "out: needs a matrix, not a %s",
-                    out ? "freed one" : luaL_typename(L, -1));
+                    out ? "freed one" : lumat_kind_of(L, -1));
     return out;
 }
 

@@ -1,5 +1,6 @@
 /* A[…] = value in all its forms. */
 #include "index.h"
+#include "lumat.h"
 #include "make.h"
 
 /* Numbers and booleans; 1 when the value at 3 is one. */
@@ -24,7 +25,7 @@ static gpu_matrix *matrix_value(lua_State *L, const gpu_matrix *like)
     gpu_matrix *value = lumat_test_matrix(L, 3);
     if (!value)
         lumat_raise(L, "assignment: cannot put a %s into a matrix",
-                    luaL_typename(L, 3));
+                    lumat_kind_of(L, 3));
     return value;
 }
 
@@ -63,7 +64,7 @@ static int assign_place(lua_State *L, gpu_matrix *m, const lumat_part part[2])
         if (!scalar_value(L, &number))
             return lumat_raise(L,
                                "assignment: an element is a number, not a %s",
-                               luaL_typename(L, 3));
+                               lumat_kind_of(L, 3));
         lumat_try(L, gpu_set(m, part[0].slice.first,
                              m->ndim == 1 ? 0 : part[1].slice.first, number));
         return 0;

@@ -6,6 +6,7 @@
 #include "atomic.h"
 #include "csv.h"
 #include "files.h"
+#include "lumat.h"
 #include "matrix.h"
 #include "npy.h"
 #include "number.h"
@@ -139,7 +140,7 @@ static int has_names(lua_State *L, const gpu_matrix *m)
     for (lua_Integer j = 1; j <= count; j++) {
         if (lua_rawgeti(L, -1, j) != LUA_TSTRING)
             lumat_raise(L, "save: header: name %I is a %s, not a string",
-                        (LUAI_UACINT)j, luaL_typename(L, -1));
+                        (LUAI_UACINT)j, lumat_kind_of(L, -1));
         lua_pop(L, 1);
     }
     return 1;

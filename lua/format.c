@@ -1,6 +1,7 @@
 /* Printing: the header line, and the doors through which values are shown. */
 #include <stdio.h>
 #include "format.h"
+#include "lumat.h"
 #include "matrix.h"
 #include "sparse_matrix.h"
 
@@ -102,7 +103,7 @@ static void push_message(lua_State *L)
 {
     if (lua_type(L, -1) == LUA_TSTRING)
         return;
-    lua_pushfstring(L, "(the error is a %s)", luaL_typename(L, -1));
+    lua_pushfstring(L, "(the error is a %s)", lumat_kind_of(L, -1));
     lua_replace(L, -2);
 }
 

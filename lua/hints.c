@@ -1,6 +1,7 @@
 /* What error messages say of operands: their names, their shapes, and the
  * transposes that would fit. */
 #include "hints.h"
+#include "lumat.h"
 
 #include <string.h>
 
@@ -103,7 +104,7 @@ const char *lumat_push_brief(lua_State *L, int index)
         return lua_pushfstring(L, "a string of %I characters",
                                (LUAI_UACINT)length);
     default:
-        return lua_pushfstring(L, "a %s", luaL_typename(L, index));
+        return lua_pushfstring(L, "a %s", lumat_kind_of(L, index));
     }
 }
 

@@ -1,7 +1,9 @@
 /* A[…] and A(…) in all their forms: keys as places, and reading. */
 #include "index.h"
+#include "habits.h"
 #include "hints.h"
 #include "library.h"
+#include "lumat.h"
 #include "strict.h"
 #include "warning.h"
 
@@ -276,7 +278,7 @@ int lumat_bad_key(lua_State *L, int key)
         L,
         "index: a matrix is indexed by a number, {i, j}, a slice such "
         "as \"1:3, end\", or a mask, not a %s",
-        luaL_typename(L, key));
+        lumat_kind_of(L, key));
 }
 
 static int matrix_index(lua_State *L)
@@ -302,6 +304,7 @@ static int matrix_index(lua_State *L)
 /* A(i, j) and A(i) */
 static int matrix_call(lua_State *L)
 {
+    lumat_refuse_called(L);
     gpu_matrix *m = lumat_check_indexed(L, "index");
     if (lua_gettop(L) == 2)
         return index_number(L, m, 2);

@@ -1,5 +1,6 @@
 /* Matrices side by side and one above the other; the operator .. */
 #include "hints.h"
+#include "lumat.h"
 #include "make.h"
 
 static gpu_dtype wider(gpu_dtype a, gpu_dtype b)
@@ -147,7 +148,7 @@ static int concat(lua_State *L)
         return raise_number(L, other);
     if (type != LUA_TSTRING)
         return lumat_raise(L, "..: cannot join a matrix and a %s",
-                           luaL_typename(L, other));
+                           lumat_kind_of(L, other));
     push_text(L, 1);
     push_text(L, 2);
     lua_concat(L, 2);

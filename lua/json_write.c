@@ -1,6 +1,7 @@
 /* Writing JSON, as journals have it: Lua's integers and floats stay apart, and
  * NaN and the infinities have their names. Strings are bytes. */
 #include "journal.h"
+#include "lumat.h"
 #include "number.h"
 
 #include <math.h>
@@ -156,7 +157,7 @@ static void push_value(lua_State *L, int index, int depth, int strict)
         lua_pushliteral(L, "null");
         return;
     default:
-        luaL_error(L, "a %s cannot be written", luaL_typename(L, index));
+        luaL_error(L, "a %s cannot be written", lumat_kind_of(L, index));
     }
     luaL_pushresult(&w.b);
 }

@@ -12,6 +12,7 @@
 #include "matrix.h"
 
 void lumat_open_library(lua_State *L);  /* first of all: empty tables */
+void lumat_open_kinds(lua_State *L);    /* what messages call a value */
 void lumat_open_session(lua_State *L);  /* the prompt's locals */
 void lumat_open_parts(lua_State *L);    /* what saved sessions need */
 void lumat_open_who(lua_State *L);      /* who */

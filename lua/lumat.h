@@ -102,7 +102,9 @@ void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
 
 /* With the error value of the last entry at index, or 0: tells once of each
  * name without a value that it passed on, when something else may have been
- * meant, or nil was the error. headline is "mattt is nil; did you mean mat?" */
+ * meant, or nil was the error. headline is "mattt is nil; did you mean mat?"
+ * Tells as well, with "" for the name, of an entry without an error that would
+ * do something else in another language. */
 void lumat_each_unset(lua_State *L, int error, lumat_name_fn *each, void *data);
 
 /* Tells what the last entry says in Lua that may not be what was meant, such as
@@ -196,6 +198,10 @@ void lumat_set_style(lua_State *L, const lumat_style *style);
  * quoted, tables a level deep. May wait for a device; may fail: then pushes
  * the message and returns 0. */
 int lumat_push_shown(lua_State *L, int index, const lumat_style *style);
+
+/* What a message calls the value at index, behind "a": "matrix", "sparse
+ * matrix", "file", "table" … The text stays as long as the value does. */
+const char *lumat_kind_of(lua_State *L, int index);
 
 /* Pushes "f32 4096x4096  cuda:0  64.0 MiB", or a short form of any value. */
 void lumat_push_headline(lua_State *L, int index);

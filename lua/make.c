@@ -2,6 +2,7 @@
 #include "make.h"
 #include "sparse_matrix.h"
 #include "stopping.h"
+#include "lumat.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,10 +28,10 @@ static double check_element(lua_State *L, const char *name, lua_Integer i,
         value = lua_toboolean(L, -1);
     else if (j > 0)
         lumat_raise(L, "%s: element {%I, %I} is a %s, not a number", name,
-                    (LUAI_UACINT)i, (LUAI_UACINT)j, luaL_typename(L, -1));
+                    (LUAI_UACINT)i, (LUAI_UACINT)j, lumat_kind_of(L, -1));
     else
         lumat_raise(L, "%s: element %I is a %s, not a number", name,
-                    (LUAI_UACINT)i, luaL_typename(L, -1));
+                    (LUAI_UACINT)i, lumat_kind_of(L, -1));
     lua_pop(L, 1);
     return value;
 }
@@ -59,7 +60,7 @@ static void *push_elements(lua_State *L, int table, lumat_request *r)
         }
         if (!lua_istable(L, -1))
             lumat_raise(L, "%s: row %I is a %s, not a table", r->name,
-                        (LUAI_UACINT)i + 1, luaL_typename(L, -1));
+                        (LUAI_UACINT)i + 1, lumat_kind_of(L, -1));
         if ((int64_t)lua_rawlen(L, -1) != r->cols)
             lumat_raise(L,
                         "%s: ragged rows: row 1 has %I elements, row %I has %I",
@@ -131,7 +132,7 @@ static int from_table(lua_State *L, int ndim)
         lumat_raise(L,
                     "mat: row 1 is a %s; write mat{{1, 2}, {3, 4}}, or "
                     "vec{1, 2} for a vector",
-                    (lua_rawgeti(L, 1, 1), luaL_typename(L, -1)));
+                    (lua_rawgeti(L, 1, 1), lumat_kind_of(L, -1)));
     if (ndim == 2 && r.rows == 0)
         r.cols = 0;
     r.ndim = ndim;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "format.h"
 #include "hints.h"
+#include "lumat.h"
 #include "make.h"
 #include "matrix.h"
 #include "plot_draw.h"
@@ -155,7 +156,7 @@ static double call_at(lua_State *L, double x)
     lua_call(L, 1, 1);
     if (lua_type(L, -1) != LUA_TNUMBER)
         lumat_raise(L, "plot: f(%f) gave a %s, expected a number", x,
-                    luaL_typename(L, -1));
+                    lumat_kind_of(L, -1));
     double y = lua_tonumber(L, -1);
     lua_pop(L, 1);
     return y;

@@ -1,5 +1,6 @@
 /* Products: the operator *, matmul, dot, and the list of kernels. */
 #include "hints.h"
+#include "lumat.h"
 #include "make.h"
 #include "sparse_matrix.h"
 
@@ -25,7 +26,7 @@ static const char *option_string(lua_State *L, int arg, const char *key)
     if (!lua_istable(L, arg) || lua_getfield(L, arg, key) == LUA_TNIL)
         return NULL;
     if (lua_type(L, -1) != LUA_TSTRING)
-        lumat_raise(L, "%s: needs a name, not a %s", key, luaL_typename(L, -1));
+        lumat_raise(L, "%s: needs a name, not a %s", key, lumat_kind_of(L, -1));
     return lua_tostring(L, -1); /* the table keeps it alive */
 }
 

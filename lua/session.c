@@ -2,6 +2,7 @@
  * so that they can be stopped, and telling what they changed. */
 #include "echoes.h"
 #include "frames.h"
+#include "habits.h"
 #include "library.h"
 #include "locals.h"
 #include "lumat.h"
@@ -83,15 +84,18 @@ static void refuse_expression(lua_State *L, const lumat_word *first)
     lua_pop(L, 1);
 }
 
-/* Makes the function on top, compiled from the code under it, one of the
- * session, unless names in it have no value; takes the code away. */
-static int prepare(lua_State *L)
+/* Makes the function on top, compiled from the code under it, which was made
+ * of text, one of the session, unless names in it have no value; takes the code
+ * away. */
+static int prepare(lua_State *L, const char *text, size_t text_length)
 {
     size_t length;
     const char *code = lua_tolstring(L, -2, &length);
     int status = lumat_check_names(L, code, length);
     if (status == LUA_OK)
         lumat_find_unset(L, code, length);
+    if (status == LUA_OK)
+        lumat_find_misread(L, text, text_length);
     if (status == LUA_OK && !lua_iscfunction(L, -1))
         status = lumat_join_locals(L, code, length);
     entry = status == LUA_OK ? lua_topointer(L, -1) : NULL;
@@ -111,7 +115,10 @@ int lumat_load(lua_State *L, const char *text, size_t length, int *shown)
     if (status == LUA_OK) {
         lumat_note_silenced(L, text, length);
         lumat_find_remarks(L, text, length);
-        return prepare(L);
+        status = prepare(L, text, length);
+        if (status == LUA_ERRSYNTAX)
+            lumat_explain_syntax(L, text, length);
+        return status;
     }
     lua_remove(L, -2);
     if (!is_incomplete(L, status) || breaks_off(text, length)) {
@@ -262,7 +269,7 @@ int lumat_call(lua_State *L, int nargs)
     lua_remove(L, function);
     status = lumat_explain_stopped(L, status);
     if (status == LUA_ERRRUN)
-        lumat_explain_nil(L, is_entry);
+        lumat_explain_error(L, is_entry);
     if (status == LUA_ERRRUN && is_entry)
         lumat_explain_rows(L);
     if (status == LUA_OK) {

@@ -3,6 +3,7 @@
 #include "index.h"
 #include "make.h"
 #include "stopping.h"
+#include "lumat.h"
 
 gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
                             int64_t rows, int64_t cols)
@@ -134,7 +135,7 @@ static void store(void *data, gpu_dtype dtype, int64_t at, lua_State *L)
         lua_isboolean(L, -1) ? lua_toboolean(L, -1) : lua_tonumber(L, -1);
     if (lua_type(L, -1) != LUA_TNUMBER && !lua_isboolean(L, -1))
         lumat_raise(L, "map: the function gave a %s, not a number",
-                    luaL_typename(L, -1));
+                    lumat_kind_of(L, -1));
     if (dtype == GPU_F32)
         ((float *)data)[at] = (float)value;
     else if (dtype == GPU_F64)

@@ -1,5 +1,7 @@
 /* S.rows, S.T and the other properties of a sparse matrix; S(i, j). */
+#include "habits.h"
 #include "hints.h"
+#include "library.h"
 #include "sparse_make.h"
 #include "sparse_matrix.h"
 
@@ -89,6 +91,9 @@ static int unknown_name(lua_State *L, const char *name)
     if (near && *near)
         return lumat_raise(L, "a sparse matrix has no '%s': did you mean '%s'?",
                            name, near);
+    const char *instead = lumat_push_instead(L, name);
+    if (instead && strstr(instead, "mean A."))
+        return lumat_raise(L, "a sparse matrix has no '%s': %s", name, instead);
     return lumat_raise(L,
                        "a sparse matrix has no %s: there are %s; full(S) is "
                        "dense",
@@ -137,6 +142,7 @@ static int64_t check_place(lua_State *L, int arg, const char *what,
 /* S(i, j) */
 static int get_element(lua_State *L)
 {
+    lumat_refuse_called(L);
     const gpu_sparse *s = lumat_check_sparse(L);
     double value;
     if (lua_gettop(L) != 3)

@@ -244,6 +244,7 @@ static int open_all(lua_State *L)
 {
     const lumat_options *o = lua_touserdata(L, 1);
     luaL_openlibs(L);
+    lumat_open_kinds(L);
     lumat_open_input(L);
     lumat_open_warnings(L);
     lua_pushinteger(L, GPU_F32);

@@ -1,8 +1,9 @@
 /* What the library in Lua needs to put texts before people: files replaced
- * whole, and the style of the terminal. */
+ * whole, the style of the terminal, how messages name a value. */
 #include "files.h"
 #include "format.h"
 #include "library.h"
+#include "lumat.h"
 
 #include <errno.h>
 #include <string.h>
@@ -60,7 +61,16 @@ static int get_path(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"write", write_text},
+/* kind(x): what a message calls it, behind "a". */
+static int get_kind(lua_State *L)
+{
+    luaL_checkany(L, 1);
+    lua_pushstring(L, lumat_kind_of(L, 1));
+    return 1;
+}
+
+static const luaL_Reg functions[] = {{"kind", get_kind},
+                                     {"write", write_text},
                                      {"path", get_path},
                                      {"style", get_style},
                                      {NULL, NULL}};

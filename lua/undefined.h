@@ -19,6 +19,10 @@ void lumat_explain_nil(lua_State *L, int is_entry);
  * it that have no value and are passed on, for lumat_each_unset to tell of. */
 void lumat_find_unset(lua_State *L, const char *text, size_t length);
 
+/* Behind that one, with the entry's own text: finds what it does that would be
+ * something else in another language, for lumat_each_unset to tell of. */
+void lumat_find_misread(lua_State *L, const char *text, size_t length);
+
 /* Pushes "'matmull' is not defined: did you mean matmul?"; in an entry a
  * command may be meant, too. */
 void lumat_push_undefined(lua_State *L, const char *name, int is_entry);

@@ -2,6 +2,7 @@
  * somewhere: Lua takes each for nil, so what is meant is told afterwards.
  * Whoever tests or compares a name knows that it may be nil. */
 #include "given.h"
+#include "habits.h"
 #include "library.h"
 #include "lumat.h"
 #include "undefined.h"
@@ -11,7 +12,8 @@
 
 enum { MOST_NOTES = 3 };
 
-/* Registry: the last entry's names, in order; those that need no note. */
+/* Registry: the last entry's names, in order, and at 0 what is to be told of
+ * it as a whole; those that need no note. */
 static const char found_key, known_key;
 
 typedef struct finder {
@@ -150,6 +152,15 @@ void lumat_find_unset(lua_State *L, const char *text, size_t length)
     lua_settop(L, top);
 }
 
+void lumat_find_misread(lua_State *L, const char *text, size_t length)
+{
+    int top = lua_gettop(L);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &found_key) == LUA_TTABLE &&
+        lumat_push_misread(L, text, length))
+        lua_rawseti(L, top + 1, 0);
+    lua_settop(L, top);
+}
+
 /* --- telling -------------------------------------------------------------- */
 
 /* Pushes what there is to say, or returns NULL. A misspelling keeps the first
@@ -201,6 +212,8 @@ void lumat_each_unset(lua_State *L, int error, lumat_name_fn *each, void *data)
     const char *message = message_of(L, error);
     int got_nil = strstr(message, "nil") != NULL;
     int found = lua_rawgetp(L, LUA_REGISTRYINDEX, &found_key) == LUA_TTABLE;
+    if (found && !error && lua_rawgeti(L, -1, 0) == LUA_TSTRING)
+        each(data, "", lua_tostring(L, -1));
     for (int i = 1; found && told < MOST_NOTES; i++) {
         lua_settop(L, top + 1);
         if (lua_rawgeti(L, -1, i) != LUA_TSTRING)

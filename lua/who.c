@@ -178,7 +178,7 @@ static void push_items(lua_State *L, lumat_listing *l)
         *v = (lumat_variable){.name = lua_tostring(L, -2),
                               .dense = lumat_test_matrix(L, -1),
                               .sparse = lumat_test_sparse(L, -1),
-                              .type = luaL_typename(L, -1)};
+                              .type = lumat_kind_of(L, -1)};
     qsort(l->items, (size_t)l->count, sizeof *l->items, by_name);
     find_owners(L, l);
     for (int i = 0; i < l->count; i++)

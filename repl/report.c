@@ -65,7 +65,7 @@ static int describe(lua_State *L)
     if (lua_isstring(L, 1))
         lua_tostring(L, 1);
     else if (!luaL_callmeta(L, 1, "__tostring") || !lua_isstring(L, -1))
-        lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
+        lua_pushfstring(L, "(error object is a %s value)", lumat_kind_of(L, 1));
     return 1;
 }
 
@@ -73,8 +73,9 @@ static int describe(lua_State *L)
  * memory of a short string. What a __tostring does may be stopped. */
 static const char *message_of_top(lua_State *L)
 {
-    const char *type = luaL_typename(L, -1);
+    char kind[64];
     int is_string = lua_isstring(L, -1);
+    snprintf(kind, sizeof kind, "%s", lumat_kind_of(L, -1));
     lua_pushcfunction(L, describe);
     lua_insert(L, -2);
     if (!is_string)
@@ -84,7 +85,7 @@ static const char *message_of_top(lua_State *L)
         if (repl_interrupted())
             lua_pushliteral(L, "interrupted");
         else
-            lua_pushfstring(L, "(error object is a %s value)", type);
+            lua_pushfstring(L, "(error object is a %s value)", kind);
     }
     if (!is_string)
         repl_interrupts_stop(NULL);

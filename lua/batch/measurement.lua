@@ -49,20 +49,12 @@ local function try(m, what, f, ...)
 end
 measurement.try = try
 
-local function describe(x)
-    if type(x) == "userdata" then
-        local kind = getmetatable(x)
-        return "a " .. (type(kind) == "string" and kind or "userdata")
-    end
-    return checks.brief(x)
-end
-
 -- Seconds as a measure may give them, or why not.
 local function is_time(m, seconds, what)
     if type(seconds) ~= "number" then
         return fail(m, "measure", "%s %s; it returns the seconds of one run, " ..
             "or a function to be timed", what,
-            seconds == nil and "nothing" or describe(seconds))
+            seconds == nil and "nothing" or checks.brief(seconds))
     elseif seconds ~= seconds then
         return fail(m, "measure", "%s NaN", what)
     elseif seconds < 0 or seconds == huge then
@@ -84,7 +76,7 @@ local function number_of(m, name)
     if value == nil or value == false then return nil end
     if type(value) ~= "number" or not (value >= 0 and value < huge) then
         return fail(m, name, "%s, expected a number from 0 on",
-            describe(value))
+            checks.brief(value))
     end
     return value
 end
@@ -117,7 +109,7 @@ local function has_figures(t)
         if type(name) ~= "string" then
             other = other or format("[%s]", tostring(name))
         elseif not figure_kinds[type(value)] then
-            other = other or format("%s, %s,", name, describe(value))
+            other = other or format("%s, %s,", name, checks.brief(value))
         else
             any = true
         end
@@ -204,11 +196,11 @@ local function check_output(m, ...)
             "the result is wrong")
     elseif found ~= true then
         return fail(m, "check", "returned %s, expected a number, true, " ..
-            "false or what verify gives", describe(found))
+            "false or what verify gives", checks.brief(found))
     end
     if more ~= nil and type(more) ~= "table" then
         return fail(m, "check", "returned %s after the number, expected a " ..
-            "table of figures", describe(more))
+            "table of figures", checks.brief(more))
     end
     return not more or keep_figures(m, "check", more)
 end

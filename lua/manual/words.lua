@@ -14,10 +14,10 @@ local rows = {
     -- sizes and types
     {"size, shape, dim, dims", "properties", write = "A.shape"},
     {"length, len", "properties", write = "#A"},
-    {"numel, nelements, number of elements", "properties", write = "A.size"},
+    {"numel, nelement, nelements, number of elements", "properties", write = "A.size"},
     {"ndims, number of dimensions, dimension", "properties", write = "A.ndim"},
-    {"nrow, nrows, rows, number of rows", "properties", write = "A.rows"},
-    {"ncol, ncols, cols, columns, number of columns", "properties", write = "A.cols"},
+    {"nrow, nrows, rows, height, number of rows", "properties", write = "A.rows"},
+    {"ncol, ncols, cols, columns, width, number of columns", "properties", write = "A.cols"},
     {"isempty", "properties", write = "A.size == 0"},
     {"dtype, eltype, typeof, class, element type", "properties default_dtype",
         write = "A.dtype"},
@@ -217,7 +217,8 @@ local rows = {
         "fminsearch, minimize, optimize", "solve sum",
         says = "there is no fitting, integrating or optimising yet"},
     -- seeing
-    {"disp, display, printf, println, fprintf, echo", "printing", write = "print(A)"},
+    {"disp, display, println, echo, puts, cout, console", "printing", write = "print(A)"},
+    {"printf, fprintf", "printing lua", write = 'print(string.format("%d", n))'},
     {"sprintf, num2str, str2num, mat2str", "lua printing", write = 'string.format("%d", n)'},
     {"format, format long, digits, significant digits, decimals", "settings printing",
         write = "settings{digits = 5}"},
@@ -263,7 +264,7 @@ local rows = {
     {"clear, clearvars, del, delete, rm", "memory free",
         says = "a variable goes with x = nil, its memory at once with A:free(); Ctrl-L " ..
             "clears the screen"},
-    {"clc, cls, clear screen", "keys", says = "Ctrl-L clears the screen"},
+    {"clc, cls, clf, clear screen", "keys", says = "Ctrl-L clears the screen"},
     {"exit", "keys", says = ":quit leaves the prompt, os.exit() a script"},
     {"bye, logout", "keys", write = ":quit"},
     {"man, doc, docs, documentation, lookfor, apropos", "help", write = "help"},
@@ -284,7 +285,7 @@ local rows = {
         says = "the spacing at 1 is 2^-23 in f32, 2^-52 in f64"},
     {"true", "lua", write = "true"},
     {"false", "lua", write = "false"},
-    {"none, null", "lua", write = "nil"},
+    {"none, null, undefined", "lua", write = "nil"},
     {"local, function, for, if, while, repeat, until, do, then, elseif, else, return, break, " ..
         "goto, in, nil, string, table, struct, dict, loop, comment", "lua"},
     {"*, /, +, -, %, ^, //, .., ==, #, &, |, ~, ~=, <, >, <=, >=", "operators"},

@@ -7,6 +7,8 @@ local error, getmetatable, ipairs, next, pcall = error, getmetatable, ipairs,
 local setmetatable, tostring, type = setmetatable, tostring, type
 local concat, sort = table.concat, table.sort
 local format, huge, match = string.format, math.huge, string.match
+local kind = require "lumat.texts".kind
+checks.kind = kind
 
 -- f as its callers see it: an error raised in a file of the library, or by a
 -- function called from there, has the place of f's caller.
@@ -56,7 +58,7 @@ local function brief(x)
     if x ~= x then return "NaN" end
     if type(x) == "number" or x == nil then return tostring(x) end
     if type(x) == "string" and #x <= 40 then return format("%q", x) end
-    return "a " .. (getmetatable(x) == "matrix" and "matrix" or type(x))
+    return "a " .. kind(x)
 end
 checks.brief = brief
 

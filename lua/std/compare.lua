@@ -1,5 +1,6 @@
 -- Comparing matrices as a person means it.
 local library, methods, help = ...
+local checks = require "lumat.checks"
 local error, getmetatable, tostring, type = error, getmetatable, tostring, type
 local abs, larger, format, huge = math.abs, math.max, string.format, math.huge
 
@@ -16,7 +17,7 @@ local function check_operand(name, x)
     if type(x) == "number" then return end
     if type(x) ~= "userdata" or getmetatable(x) ~= "matrix" then
         error(format("close: %s is a %s, expected a matrix or a number", name,
-            type(x)), 3)
+            checks.kind(x)), 3)
     end
     if x.device == "none" then
         error(format("close: %s has been freed", name), 3)
@@ -30,7 +31,7 @@ library.close = function(A, B, tolerance)
         tolerance >= 0) then
         error("close: the tolerance is a number from 0 on, not " ..
             (type(tolerance) == "number" and tostring(tolerance) or
-                "a " .. type(tolerance)), 2)
+                "a " .. checks.kind(tolerance)), 2)
     end
     tolerance = tolerance or 1e-5
     if type(A) == "number" and type(B) == "number" then

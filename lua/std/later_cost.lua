@@ -243,7 +243,7 @@ function symbolic(x, name)
         return run.shapes[x]
     elseif kind == "userdata" then
         fail("%s is a %s: nothing is known of what it costs", name or "a value",
-            type(getmetatable(x)) == "string" and getmetatable(x) or kind)
+            checks.kind(x))
     elseif kind == "table" and not shapes.is(x) and
         not shapes.is_unknown(x) and getmetatable(x) == nil then
         return view_of(x)

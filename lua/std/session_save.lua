@@ -70,7 +70,7 @@ function saver:accepts(value, place)
     end
     self:skip(place, matrix and "a matrix that is gone" or
         kind == "table" and "a module" or
-        (kind == "userdata" and "a value of a library" or "a " .. kind))
+        "a " .. checks.kind(value))
     return false
 end
 

@@ -153,7 +153,7 @@ function TestSessions:test_what_is_left_out()
     lu.assertEquals(report.variables, 1)
     local text = tostring(report)
     for _, part in ipairs{"f (a function)", "co (a thread)",
-        "file (a value of a library)", "lib (a module)",
+        "file (a file)", "lib (a module)",
         "freed (a matrix that is gone)", "t.f (a function)",
         "t's metatable (the entries are saved)"} do
         lu.assertStrContains(text, part)
