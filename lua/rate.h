@@ -13,9 +13,17 @@ typedef struct lumat_rate {
 } lumat_rate;
 
 /* By flops or by bytes, whichever uses the larger share of its peak. The peak
- * of flops is that of plain multiply-adds in dtype, whatever a kernel uses. */
-lumat_rate lumat_rate_of(double flops, double bytes, double seconds,
-                         gpu_dtype dtype, const gpu_peak *peak);
+ * of flops is that of plain multiply-adds in dtype, whatever a kernel uses.
+ * The first share above the peak has it measured again, unless something is
+ * being timed in L (which may be NULL). */
+gpu_status lumat_rate_on(lua_State *L, gpu_device *d, double flops,
+                         double bytes, double seconds, gpu_dtype dtype,
+                         lumat_rate *out);
+
+/* "", or for a share that stays above the peak why. */
+const char *lumat_above_peak(double share);
+/* Adds above_peak(share) to what scripts do not see. */
+void lumat_open_rate(lua_State *L);
 
 /* rate(flops, bytes, seconds [, dtype [, device]]) */
 int lumat_rate_call(lua_State *L);

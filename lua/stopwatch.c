@@ -55,6 +55,40 @@ void lumat_stop_watch(void)
     }
 }
 
+/* --- a function by its device --------------------------------------------- */
+
+int lumat_timed_call(lua_State *L)
+{
+    gpu_device *d;
+    gpu_timer timer;
+    double seconds;
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    if (lua_isnoneornil(L, 2))
+        lumat_try(L, gpu_default(&d));
+    else
+        lumat_try(L, gpu_open(luaL_checkstring(L, 2), &d));
+    lua_settop(L, 1);
+    lumat_try(L, gpu_sync(d));
+    lumat_try(L, gpu_timer_start(d, &timer));
+    lua_call(L, 0, LUA_MULTRET);
+    lumat_try(L, gpu_timer_stop(d, &timer, &seconds));
+    lua_pushnumber(L, seconds);
+    lua_insert(L, 1);
+    return lua_gettop(L);
+}
+
+int lumat_is_timing(lua_State *L)
+{
+    lua_Debug call;
+    int found = watch.runs;
+    for (int level = 0; !found && lua_getstack(L, level, &call); level++) {
+        lua_getinfo(L, "f", &call);
+        found = lua_tocfunction(L, -1) == lumat_timed_call;
+        lua_pop(L, 1);
+    }
+    return found;
+}
+
 /* --- as text -------------------------------------------------------------- */
 
 static void push_seconds(lua_State *L, double seconds)

@@ -8,6 +8,12 @@
 /* Stops it if it runs, before anything waits for the devices. */
 void lumat_stop_watch(void);
 
+/* timed(f [, device]): seconds f took on the device, then its results. */
+int lumat_timed_call(lua_State *L);
+
+/* Is something being timed, by it or by timed? */
+int lumat_is_timing(lua_State *L);
+
 void lumat_open_stopwatch(lua_State *L);
 
 #endif

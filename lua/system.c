@@ -101,23 +101,6 @@ static int stats(lua_State *L)
     return 1;
 }
 
-/* timed(f [, device]): seconds f took on the device, then its results. */
-static int timed(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TFUNCTION);
-    gpu_device *d = check_device(L, 2);
-    gpu_timer timer;
-    double seconds;
-    lua_settop(L, 1);
-    lumat_try(L, gpu_sync(d));
-    lumat_try(L, gpu_timer_start(d, &timer));
-    lua_call(L, 0, LUA_MULTRET);
-    lumat_try(L, gpu_timer_stop(d, &timer, &seconds));
-    lua_pushnumber(L, seconds);
-    lua_insert(L, 1);
-    return lua_gettop(L);
-}
-
 static int default_dtype(lua_State *L)
 {
     gpu_dtype type = lumat_default_dtype(L);
@@ -211,13 +194,16 @@ static const lumat_function functions[] = {
     {"rate", lumat_rate_call, 0,
      "rate(flops, bytes, seconds [, dtype [, device]])",
      "Work done in so many seconds beside the measured peak, by flops or by "
-     "bytes, whichever comes nearer: value, unit, share, and whose peak.",
+     "bytes, whichever comes nearer: value, unit, share, and whose peak. A "
+     "share above 1 has the peak measured again, once, unless something is "
+     "being timed; what stays above lies in caches, uses other units, or what "
+     "else ran slowed both measurements.",
      "select(2, rate(0, 1e9, 1, \"f32\", \"cpu\"))", "\"GB/s\""},
     {"stats", stats, 0, "stats()",
      "Counts since the start: operations, allocations, bytes allocated, "
      "uploaded and downloaded, fallbacks to the CPU.",
      "stats().operations >= 0", "true"},
-    {"timed", timed, 0, "timed(f [, device])",
+    {"timed", lumat_timed_call, 0, "timed(f [, device])",
      "Seconds that f's work took on the device, then f's results.",
      "select(2, timed(function() return 7 end))", "7"},
     {"default_dtype", default_dtype, 0, "default_dtype([name])",
@@ -262,6 +248,7 @@ static int open_all(lua_State *L)
     lumat_open_files(L);
     lumat_open_system(L);
     lumat_open_settings(L);
+    lumat_open_rate(L);
     lumat_open_who(L);
     lumat_open_screens(L);
     lumat_open_parts(L);

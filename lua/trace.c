@@ -2,6 +2,7 @@
  * wants to know what a function does. */
 #include "trace.h"
 #include "lumat.h"
+#include "library.h"
 #include "rate.h"
 #include "records.h"
 
@@ -62,7 +63,7 @@ const char *lumat_event_size(const gpu_event *e, char *text, size_t size)
  * device's memory. */
 const char *lumat_event_rate(const gpu_event *e, char *text, size_t size)
 {
-    gpu_peak peak;
+    lumat_rate r;
     text[0] = '\0';
     if (!(e->seconds > 0))
         return text;
@@ -70,13 +71,15 @@ const char *lumat_event_rate(const gpu_event *e, char *text, size_t size)
         snprintf(text, size, "%.4g GB/s", e->bytes / e->seconds / 1e9);
         return text;
     }
-    if (gpu_device_peak((gpu_device *)e->device, &peak) != GPU_OK)
-        return text;
     double flops =
         e->k > 0 && e->m * e->n > 1 && !is_reduction(e) ? e->flops : 0;
-    lumat_rate r = lumat_rate_of(flops, e->bytes, e->seconds, e->dtype, &peak);
-    snprintf(text, size, "%.4g %s  %.0f %% of %s peak", r.value, r.unit,
-             100 * r.share, r.peak);
+    if (lumat_rate_on(lumat_running(), (gpu_device *)e->device, flops, e->bytes,
+                      e->seconds, e->dtype, &r) != GPU_OK)
+        return text;
+    const char *above = lumat_above_peak(r.share);
+    snprintf(text, size, "%.4g %s  %.0f %% of %s peak%s%s%s", r.value, r.unit,
+             100 * r.share, r.peak, *above ? "  (" : "", above,
+             *above ? ")" : "");
     return text;
 }
 
@@ -91,7 +94,7 @@ static void print_failure(const gpu_event *e, const char *size)
 
 static void print_event(const gpu_event *e)
 {
-    char size[80], rate[64], checked[32] = "";
+    char size[80], rate[160], checked[32] = "";
     fflush(stdout);
     lumat_event_size(e, size, sizeof size);
     if (e->status != GPU_OK) {

@@ -63,9 +63,12 @@ end
 function peaks.of(row, dtype, device)
     if dtype ~= "f64" and dtype ~= "f32" then dtype = library.default_dtype() end
     begin(device)
+    local before = library.peak(device) -- rate may have it measured again
     local peak, share = nearest(row, dtype, device)
     local key = tostring(device) .. " " .. peak.name
-    local was = peak.value
+    local was = peak.name == "memory" and before.bytes or
+        before[peak.name .. "_flops"]
+    if peak.value > was then peak.was = was end
     if share > SLACK and is_worth_trying(key) and
         try_again(key, device, peak) then
         local name = peak.name

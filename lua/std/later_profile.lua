@@ -1,13 +1,13 @@
 -- The profile as a person reads it.
-local library = ...
+local library, _, _, private = ...
 local amounts, checks = require "lumat.later_amounts", require "lumat.checks"
 local later = {}
 local own = require "lumat.profile"
 local fail, brief = checks.fail, checks.brief
 local ipairs, pcall, type = ipairs, pcall, type
 local concat, sort = table.concat, table.sort
-local format, gsub, rep = string.format, string.gsub, string.rep
-local larger, smaller, len = math.max, math.min, utf8.len
+local format, gsub = string.format, string.gsub
+local larger, smaller, require = math.max, math.min, require
 
 local SHOWN = 12 -- rows of each list; the fields have them all
 
@@ -26,16 +26,18 @@ local function rank(rows)
     return whole
 end
 
-local function rate_text(r)
-    if not (r.seconds > 0) then return "" end
+-- The rate, and its share of the peak.
+local function rate_of(r)
+    if not (r.seconds > 0) then return "", "" end
     if r.kernel == "bus" then
-        return format("%.4g GB/s", r.bytes / r.seconds / 1e9)
+        return format("%.4g GB/s", r.bytes / r.seconds / 1e9), ""
     end
     local is_product = r.operation == "matmul" or r.operation == "solve" or
         r.operation == "det" or r.operation == "rcond"
     local value, unit, share = library.rate(is_product and r.flops or 0,
         r.bytes, r.seconds, r.dtype == "f64" and "f64" or "f32", r.device)
-    return format("%.4g %s, %.0f %% of peak", value, unit, 100 * share)
+    return format("%.4g %s", value, unit), format("%.0f %%", 100 * share),
+        share
 end
 
 local function bytes_text(bytes)
@@ -46,34 +48,47 @@ local function seconds_text(seconds)
     return amounts.seconds(seconds, "%.4g")
 end
 
--- The rows that are shown, each by `text`, and how many are not.
-local function add_rows(lines, rows, text)
-    for i, r in ipairs(rows) do
-        if i > SHOWN then
-            lines[#lines + 1] = format("  %d more", #rows - SHOWN)
-            break
-        end
-        lines[#lines + 1] = text(r)
+local function calls_of(r)
+    return format("%d", r.calls), seconds_text(r.seconds),
+        format("%.0f %%", 100 * r.share)
+end
+
+-- Adds a table of the rows that are shown, each with the cells that `cells`
+-- gives, and how many are not.
+local function add_table(lines, columns, rows, cells)
+    local layout, list = require "lumat.later_layout", {}
+    for i = 1, smaller(SHOWN, #rows) do list[i] = cells(rows[i]) end
+    local text, gone = layout.table(columns, list, 2)
+    for _, line in ipairs(text) do lines[#lines + 1] = line end
+    if #rows > SHOWN then
+        lines[#lines + 1] = format("  %d more", #rows - SHOWN)
     end
+    return gone
 end
 
--- "name   calls  time  share", the name in so many columns.
-local function row_text(name, wide, r)
-    return format("  %s%s %8d %10s %4.0f %%", name, rep(" ", wide -
-        (len(name) or #name)), r.calls, seconds_text(r.seconds), 100 * r.share)
-end
-
-local function name_of(r)
-    return r.line or r.operation .. " " .. r.kernel .. " " .. r.dtype
-end
-
--- Columns of the longest name that is shown.
-local function width_of(rows, least)
-    for i = 1, smaller(SHOWN, #rows) do
-        local name = name_of(rows[i])
-        least = larger(least, len(name) or #name)
+local function add_operations(lines, operations)
+    local layout, highest = require "lumat.later_layout", 0
+    local gone = add_table(lines, {{title = "operation", left = true, least = 12},
+        {title = "calls", drop = 3}, {title = "time"}, {title = "share"},
+        {title = "bytes", drop = 1}, {title = "rate", drop = 2},
+        {title = "of peak", drop = 4}}, operations, function(r)
+            local rate, part, share = rate_of(r)
+            highest = larger(highest, share or 0)
+            local calls, time, of_all = calls_of(r)
+            return {r.operation .. " " .. r.kernel .. " " .. r.dtype, calls,
+                time, of_all, bytes_text(r.bytes), rate, part}
+        end)
+    if private.above_peak(highest) ~= "" then
+        lines[#lines + 1] = layout.wrap("  ", "above 100 %: " ..
+            private.above_peak(highest))
     end
-    return least
+    if #gone > 0 then lines[#lines + 1] = layout.gone(gone) end
+end
+
+local function add_lines(text, lines)
+    add_table(text, {{title = "line", left = true, least = 12},
+        {title = "calls", drop = 1}, {title = "time"}, {title = "share"}},
+        lines, function(r) return {r.line, calls_of(r)} end)
 end
 
 local function report()
@@ -85,19 +100,11 @@ local function report()
         return checks.shown(found, on and "on; no operation yet" or
             "no operation: profile(\"on\") begins, and work follows")
     end
-    local text = {format("%s of operations in %s%s", seconds_text(found.busy),
-        seconds_text(seconds), on and "; still on" or "")}
-    local wide = width_of(operations, width_of(lines, 16))
-    text[2] = format("  operation%s    calls       time  share      bytes  rate",
-        rep(" ", wide - 9))
-    add_rows(text, operations, function(r)
-        return format("%s %10s  %s", row_text(name_of(r), wide, r),
-            bytes_text(r.bytes), rate_text(r))
-    end)
-    text[#text + 1] = "  line"
-    add_rows(text, lines, function(r)
-        return row_text(name_of(r), wide, r)
-    end)
+    local text = {require "lumat.later_layout".wrap("", format(
+        "%s of operations in %s%s", seconds_text(found.busy),
+        seconds_text(seconds), on and "; still on" or ""), 2)}
+    add_operations(text, operations)
+    add_lines(text, lines)
     return checks.shown(found, concat(text, "\n"))
 end
 

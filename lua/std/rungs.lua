@@ -1,8 +1,9 @@
 -- The ladder: its rungs listed, and raced on a product.
-local library, methods = ...
+local library, methods, _, private = ...
 local checks, products = require "lumat.checks", require "lumat.products"
 local fail, brief = checks.fail, checks.brief
-local ipairs, pcall, tostring, type = ipairs, pcall, tostring, type
+local ipairs, pcall, require, tostring, type = ipairs, pcall, require, tostring,
+    type
 local concat, sort = table.concat, table.sort
 local format, gsub, match = string.format, string.gsub, string.match
 local huge = math.huge
@@ -27,8 +28,9 @@ end
 local function rung_line(k, chosen, dtype)
     local but = not k.available and format(" (not here: needs %s)", k.needs) or
         dtype and not k[dtype] and format(" (not %s)", dtype) or ""
-    return format("%s %-11s %-5s %s%s", k.name == chosen and "*" or " ",
-        k.name, precision_of(k), k.idea, but)
+    return require "lumat.later_layout".wrap(format("%s %-11s %-5s ",
+        k.name == chosen and "*" or " ", k.name, precision_of(k)),
+        k.idea .. but)
 end
 
 -- "matmul 4x5 by 5x6, f32 on cpu; auto takes openblas", and that name.
@@ -42,7 +44,7 @@ end
 
 -- Adds an operation's rungs to the list and to the lines that show it.
 local function list_operation(list, lines, title, rungs, chosen, dtype)
-    lines[#lines + 1] = title
+    lines[#lines + 1] = require "lumat.later_layout".wrap("", title, 2)
     for _, k in ipairs(rungs) do
         list[#list + 1] = k
         lines[#lines + 1] = rung_line(k, chosen, dtype)
@@ -64,7 +66,8 @@ local function list_named(name)
     for _, k in ipairs(library.kernel_list()) do
         if k.name == name then
             list_operation(list, lines, k.operation .. " on " .. device, {k})
-            lines[#lines + 1] = "  needs: " .. k.needs
+            lines[#lines + 1] = require "lumat.later_layout".wrap("  needs: ",
+                k.needs)
         end
     end
     return list, lines
@@ -169,16 +172,14 @@ end
 
 local peers = {cublas = true, openblas = true}
 
-local function row_text(r)
-    if r.accept == nil then
-        return format("%-11s cannot: %s", r.name, r.why)
-    end
-    local rate = r.rate and format("%9.4g %-7s %6.0f %%", r.rate, r.unit,
-        100 * r.share) or format("%26s", "")
-    return format("%-11s %8.4g us %s %8.1e %8.1e %8s  %s", r.name,
-        r.time * 1e6, rate, r.error, r.worst,
+-- What a row shows, in the order of the columns.
+local function cells_of(r)
+    local time = r.time * 1e6
+    return {r.name, format(time < 1e4 and "%.4g us" or "%.0f us", time),
+        format("%.4g %s", r.rate, r.unit), format("%.0f %%", 100 * r.share),
+        format("%.1e", r.error), format("%.1e", r.worst),
         r.ratio and format("%.2f", r.ratio) or "-",
-        (gsub(gsub(r.verdict, "^Accept.*", "Accept"), ", relative.*", "")))
+        (gsub(gsub(r.verdict, "^Accept.*", "Accept"), ", relative.*", ""))}
 end
 
 -- The time of the vendor's kernel, and its name.
@@ -189,12 +190,37 @@ local function find_peer(rows)
     return {name = "peer"}
 end
 
-local function heading(rows, peer)
+local function columns_for(rows, peer)
     local peak = rows[1] and rows[1].peak
-    return format("%-11s %8s    %9s %16s %8s %8s %9s", "kernel", "time",
-        "rate",
-        peak == "memory" and "of memory" or peak and peak .. " peak" or "",
-        "error", "worst", "x " .. peer.name)
+    return {{title = "kernel", left = true}, {title = "time"},
+        {title = "rate", drop = 4}, {title = peak == "memory" and "of memory" or
+            peak and peak .. " peak" or ""}, {title = "error", drop = 3},
+        {title = "worst", drop = 1}, {title = "x " .. peer.name, drop = 2},
+        {title = "", left = true}}
+end
+
+-- The table of those that ran, and below it those that cannot, and what is to
+-- be said.
+local function race_text(title, rows, peer)
+    local layout = require "lumat.later_layout"
+    local cells, below, highest = {}, {}, 0
+    for _, r in ipairs(rows) do
+        if r.accept == nil then
+            below[#below + 1] = layout.wrap(format("%-11s ", r.name),
+                "cannot: " .. r.why)
+        else
+            cells[#cells + 1] = cells_of(r)
+            if r.share > highest then highest = r.share end
+        end
+    end
+    local lines, gone = layout.table(columns_for(rows, peer), cells, 0)
+    if highest > 1 and private.above_peak(highest) ~= "" then
+        below[#below + 1] = layout.wrap("  ", "above 100 %: " ..
+            private.above_peak(highest))
+    end
+    if #gone > 0 then below[#below + 1] = layout.gone(gone) end
+    return layout.wrap("", title, 2) .. "\n" .. concat(lines, "\n") ..
+        (#below > 0 and "\n" .. concat(below, "\n") or "")
 end
 
 checks.add("race", "race(A, B [, {seconds=}])",
@@ -220,14 +246,12 @@ checks.add("race", "race(A, B [, {seconds=}])",
         end
         sort(rows, function(a, b) return a.time < b.time end)
         local peer = find_peer(rows)
-        local lines = {title, heading(rows, peer)}
         for _, row in ipairs(rows) do
             if row.accept ~= nil and peer.time then
                 row.ratio = peer.time / row.time
             end
-            lines[#lines + 1] = row_text(row)
         end
-        return checks.shown(rows, concat(lines, "\n"))
+        return checks.shown(rows, race_text(title, rows, peer))
     end)
 
 methods.kernels, methods.race = library.kernels, library.race

@@ -1,10 +1,10 @@
 -- Timing a function rightly on either device.
-local library = ...
+local library, _, _, private = ...
 local checks = require "lumat.checks"
 local trace, watch = require "lumat.trace", require "lumat.watch"
 local require, type, sort = require, type, table.sort
 local ceil, larger, smaller = math.ceil, math.max, math.min
-local format = string.format
+local format, unpack = string.format, table.unpack
 
 local function median(list)
     sort(list)
@@ -36,12 +36,15 @@ end
 
 -- What the single operation of f reached; nothing is known of several.
 local function add_rate(found, event)
-    if not event then return "" end
+    if not event then return {} end
     found.operation, found.kernel = event.operation, event.kernel
     found.rate, found.unit, found.share, found.peak = library.rate(event.flops,
         event.bytes, found.median, event.dtype, event.device)
-    return format("  %s %s  %.4g %s  %.0f %% of %s peak", event.operation,
-        event.kernel, found.rate, found.unit, 100 * found.share, found.peak)
+    local above = private.above_peak(found.share)
+    return {event.operation .. " " .. event.kernel,
+        format("%.4g %s", found.rate, found.unit),
+        format("%.0f %% of %s peak", 100 * found.share, found.peak),
+        above ~= "" and "(" .. above .. ")" or nil}
 end
 
 -- Seconds of a call, again and again: so many times, or for so long.
@@ -86,10 +89,10 @@ checks.add("bench", "bench(f [, {seconds=, least=, runs=, device=}])",
             local found = {median = middle, low = times[1 + #times // 4],
                 high = times[#times - #times // 4], runs = #times * batch}
             local rate = add_rate(found, event)
-            return checks.shown(found, format("%s  (%s to %s, %d run%s)%s",
-                seconds_text(middle), seconds_text(found.low),
-                seconds_text(found.high), found.runs,
-                found.runs == 1 and "" or "s", rate))
+            return checks.shown(found, require "lumat.later_layout".flow{
+                seconds_text(middle), format("(%s to %s, %d run%s)",
+                    seconds_text(found.low), seconds_text(found.high),
+                    found.runs, found.runs == 1 and "" or "s"), unpack(rate)})
         end)
     end)
 

@@ -162,4 +162,42 @@ function TestDevice:test_again_is_never_less()
     lu.assertEquals(peak(t.device), first)
 end
 
+-- A share above 1 has the peak measured again, once for each and never while
+-- something is being timed; what is shown says why it may be.
+function TestDevice:test_a_share_above_1_doubts_the_peak()
+    local function seconds_of(flops, bytes)
+        local start = clock()
+        local _, _, share = rate(flops, bytes, 1, "f32", t.device)
+        lu.assertTrue(share > 1)
+        return clock() - start
+    end
+    peak(t.device)
+    local start = clock()
+    peak(t.device, true)
+    local long = (clock() - start) / 4
+    for _, work in ipairs{{1e30, 0}, {0, 1e30}} do
+        local meanwhile
+        timed(function() meanwhile = seconds_of(table.unpack(work)) end)
+        lu.assertTrue(meanwhile < long)
+        lu.assertTrue(seconds_of(table.unpack(work)) > long)
+        lu.assertTrue(seconds_of(table.unpack(work)) < long)
+    end
+end
+
+function TestDevice:test_what_stays_above_the_peak_says_so()
+    local A = ones(64, 64, {device = t.device})
+    for _ = 1, 3 do
+        local found = bench(function() return A * 3 end, {seconds = 0.01})
+        lu.assertEquals(tostring(found):find("measured while busy", 1, true) ~=
+            nil, found.share > 1.005)
+        local ranked = race(A, A, {seconds = 0.001})
+        local highest = 0
+        for _, row in ipairs(ranked) do
+            highest = math.max(highest, row.share or 0)
+        end
+        lu.assertEquals(tostring(ranked):find("above 100 %", 1, true) ~= nil,
+            highest > 1.005)
+    end
+end
+
 os.exit(lu.LuaUnit.run("-o", "tap"))
