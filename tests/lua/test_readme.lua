@@ -32,7 +32,8 @@ for word in ([[nvcc cpu ~/ $PAGER $if numpy.load markdown ; off errors top mpiru
     :gmatch("%S+") do
     other[word] = true
 end
-for _, text in ipairs{"$if lumat", "json file", "A *", "solve(A,", "f(", "--csv", "--dir",
+for _, text in ipairs{"apt install git make ca-certificates", ".ci/bare",
+    "$if lumat", "json file", "A *", "solve(A,", "f(", "--csv", "--dir",
     "hold = 2", "threads = 2", "mix = true", "man lumat", "lumat --manual=text",
     'lumat --bytecode -e "_U=true" all.lua', "lumat scripts/bench_matmul.lua --seconds 0.4",
     '{dtype="f64"}', '"9:1:-2"', '{kernel="tiled", tile=16}', "verify(C, A, B, {kernel=})"} do
