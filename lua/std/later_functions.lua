@@ -111,7 +111,7 @@ local function is_options(x) return type(x) == "table" and not is(x) and
 local function of_two(name, second)
     if name == "atan" then return {arity = 2, length = 1} end
     if name == "log" then
-        return {arity = 2, length = (second == 2 or second == 10) and 5 or 7}
+        return {arity = 2, length = (second == 2 or second == 10) and 8 or 10}
     end
     return {arity = 1, length = second == 0 and 1 or second > 0 and 27 or 30}
 end
