@@ -121,6 +121,13 @@ $(OUT)/tests/%: tests/%.c $(GPU_OBJ)
 	$(say) "  CC    $<"
 	$(Q)$(CC) $(CFLAGS) -Igpu -Igpu/cpu -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $< $(GPU_OBJ) $(LIBS) -lcmocka
 
+# What tests of --safe start behind its fences.
+ATTACK   := $(OUT)/tests/lua/attack_fence
+$(ATTACK): tests/lua/attack_fence.c $(call object,lua/fence.c)
+	@mkdir -p $(@D)
+	$(say) "  CC    $<"
+	$(Q)$(CC) $(CFLAGS) -Igpu -Ilua -I$(LUA_INC) -o $@ $^ $(LUA_LIB) -lpthread -ldl -lm
+
 # A sub-make, because what was missing when this one started is there now.
 run: packages ## build and start the shell; without a terminal, the tour
 	@$(MAKE) --no-print-directory all
@@ -128,7 +135,7 @@ run: packages ## build and start the shell; without a terminal, the tour
 test: packages ## build and run every test
 	@$(MAKE) --no-print-directory all test-programs
 	@$(call PROVE,cpu,1,$(LONG) $(filter-out $(LONG),$(TESTS)),--jobs 2)
-test-programs: $(CTESTS)
+test-programs: $(CTESTS) $(ATTACK)
 check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
 	@$(call PROVE,cuda,,$(GPUTESTS))
 bench: all ## time the kernels and the language
@@ -161,7 +168,7 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/lumat $(DESTDIR)$(PREFIX)/share/man/man1/lumat.1
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/lumat $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_lumat
 	rm -rf $(DESTDIR)$(PREFIX)/lib/lumat $(DESTDIR)$(PREFIX)/share/lumat
-dist: all $(CTESTS) ## make a folder that runs elsewhere: build/dist
+dist: all $(CTESTS) $(ATTACK) ## make a folder that runs elsewhere: build/dist
 	sh .ci/dist $(OUT) $(BUILD)/dist
 
 clean: ## remove everything built

@@ -147,6 +147,11 @@ uint32_t gpu_epoch_written(const gpu_matrix *m);
 
 /* Called when an allocation finds no room: the language collects its garbage
  * there and returns 1 if a retry may succeed. */
+/* What matrices on the CPU and `beside`, bytes that the caller counts, may hold
+ * together; 0: as much as there is. */
+void gpu_limit_memory(size_t most, size_t (*beside)(void));
+/* What matrices on the CPU hold. */
+size_t gpu_host_live(void);
 void gpu_on_memory_short(int (*collect)(void *data), void *data);
 
 /* --- views: out shares m's storage, and gets a reference ------------------ */

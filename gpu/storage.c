@@ -58,8 +58,37 @@ void gpu_relieve(gpu_device *d)
     d->backend->trim(d->handle);
 }
 
+/* A limit that the user has set, for the CPU's memory. */
+static struct {
+    size_t most, live;
+    size_t (*beside)(void);
+} limit;
+
+void gpu_limit_memory(size_t most, size_t (*beside)(void))
+{
+    limit.most = most;
+    limit.beside = beside;
+}
+
+size_t gpu_host_live(void)
+{
+    return limit.live;
+}
+
+static int is_within_limit(const gpu_device *d, size_t bytes)
+{
+    return limit.most == 0 || !d->is_cpu ||
+           bytes + limit.live + limit.beside() <= limit.most;
+}
+
 static gpu_status out_of_memory(gpu_device *d, size_t bytes)
 {
+    if (!is_within_limit(d, bytes))
+        return gpu_fail(GPU_MEMORY,
+                        "out of memory: %s needed, but --memory allows %s, "
+                        "of which matrices hold %s",
+                        gpu_bytes_text(bytes), gpu_bytes_text(limit.most),
+                        gpu_bytes_text(limit.live));
     size_t free = 0, total = 0;
     d->backend->memory(d->handle, &free, &total);
     return gpu_fail(GPU_MEMORY,
@@ -74,6 +103,8 @@ static gpu_status out_of_memory(gpu_device *d, size_t bytes)
 static int has_room(gpu_device *d, size_t bytes)
 {
     size_t free = 0, total = 0;
+    if (!is_within_limit(d, bytes))
+        return 0;
     if (bytes < LARGE || d->backend->memory(d->handle, &free, &total) != GPU_OK)
         return 1;
     return total == 0 || bytes <= free;
@@ -115,6 +146,8 @@ static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
     s->incomplete = 0;
     s->made = s->written = epoch;
     d->live += s->bytes;
+    if (d->is_cpu)
+        limit.live += s->bytes;
     if (d->live > d->peak_live)
         d->peak_live = d->live;
     gpu_counted.allocations++;
@@ -173,6 +206,8 @@ void gpu_release(gpu_matrix *m)
     if (s->kept > 0)
         gpu_drop_kept(s);
     s->device->live -= s->bytes;
+    if (s->device->is_cpu)
+        limit.live -= s->bytes;
     if (s->data != s + 1)
         s->device->backend->free(s->device->handle, s->data, s->bytes);
     free(s);

@@ -1,5 +1,6 @@
 /* Archives by minizip, on top of files that are replaced whole. */
 #include "archive.h"
+#include "fence.h"
 #include "atomic.h"
 #include "matrix.h"
 #include "stopping.h"
@@ -147,7 +148,7 @@ static void check(lua_State *L, const lumat_archive *a, const char *verb,
         lumat_raise(L, "%s: cannot %s '%s': %s", a->who, verb, a->path,
                     error == EISDIR   ? "it is a directory"
                     : error == EINVAL ? "it is not a regular file"
-                                      : strerror(error));
+                                      : lumat_error_text(error));
 }
 
 /* With the first part: what ends it, an archive's scope, is there by then. */
@@ -187,6 +188,8 @@ lumat_archive *lumat_archive_open(lua_State *L, const char *who,
         error = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
     if (error == 0 && access(path, R_OK) != 0)
         error = errno;
+    if (error == 0 && !lumat_may_open(path, 0))
+        error = EACCES;
     check(L, a, "read", error);
     a->reads = unzOpen64(path);
     if (a->reads == NULL)

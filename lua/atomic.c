@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "atomic.h"
+#include "fence.h"
 #include "temporary.h"
 
 enum { MOST_LINKS = 40, WINDOW = 8 << 20 };
@@ -123,7 +124,7 @@ static int sync_folder(const char *target)
     int error = join(folder, target, length, length == 0 ? "." : "");
     if (error != 0)
         return error;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = lumat_open_path(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0)
         return errno == EACCES ? 0 : errno;
     error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;

@@ -4,6 +4,7 @@
  * thread, is the heartbeat of all its claims. A worker that faults leaves a
  * word about it in the file, so that whoever takes its claims over knows. */
 #include "journal.h"
+#include "fence.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -131,7 +132,7 @@ static int fill(worker *w, const char *text)
     struct stat info;
     size_t length = strlen(text);
     int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
-    w->fd = open(w->path, flags, 0666);
+    w->fd = lumat_open_path(w->path, flags, 0666);
     if (w->fd < 0)
         return errno;
     ssize_t n = write(w->fd, text, length);
@@ -164,7 +165,8 @@ static int join(lua_State *L)
     int error = fill(w, text);
     if (error) {
         close_worker(L);
-        return luaL_error(L, "claims: %s: %s", w->path, strerror(error));
+        return luaL_error(L, "claims: %s: %s", w->path,
+                          lumat_error_text(error));
     }
     lumat_begin_words(w->fd);
     return 1;
@@ -216,7 +218,7 @@ static int take(lua_State *L)
     int error = take_name(w, check_name(L, 2));
     if (error && error != EEXIST) {
         lua_pushnil(L);
-        lua_pushstring(L, strerror(error));
+        lua_pushstring(L, lumat_error_text(error));
         return 2;
     }
     lua_pushboolean(L, !error);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "files.h"
+#include "fence.h"
 #include "matrix.h"
 #include "stopping.h"
 
@@ -43,7 +44,7 @@ static int open_regular(const char *path, int *fd, size_t *size,
                         const char **what)
 {
     struct stat info;
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *fd = lumat_open_path(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     if (*fd < 0)
         return errno;
     int error = fstat(*fd, &info) == 0 ? 0 : errno;
@@ -240,7 +241,7 @@ char *lumat_push_file(lua_State *L, const char *path, size_t *size)
         lumat_refuse_file(L, path);
     if (error != 0)
         lumat_raise(L, "load: cannot read '%s': %s", path,
-                    what != NULL ? what : strerror(error));
+                    what != NULL ? what : lumat_error_text(error));
     if (*size == 0)
         lumat_raise(L, "load: '%s' is empty", path);
     return buffer;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "atomic.h"
+#include "fence.h"
 #include "csv.h"
 #include "files.h"
 #include "lumat.h"
@@ -71,7 +72,7 @@ static void check(lua_State *L, const saving *s, int error)
         return;
     const char *what = error == EISDIR   ? "it is a directory"
                        : error == EINVAL ? "it is not a regular file"
-                                         : strerror(error);
+                                         : lumat_error_text(error);
     lumat_raise(L, "save: cannot write '%s': %s", s->path, what);
 }
 

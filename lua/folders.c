@@ -1,6 +1,7 @@
 /* Files and folders that processes of several machines share, as over NFS,
  * where what is known of a file may be old until it is opened. */
 #include "journal.h"
+#include "fence.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +27,7 @@ static int open_folder(const char *path)
         memcpy(folder, path, length);
         strcpy(folder + length, length ? "" : "/");
     }
-    return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return lumat_open_path(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 }
 
 /* An opened folder is asked for at the server, and so is an opened file;
@@ -61,13 +62,14 @@ static int result_of(lua_State *L, int error)
         return 1;
     }
     lua_pushnil(L);
-    lua_pushstring(L, strerror(error));
+    lua_pushstring(L, lumat_error_text(error));
     return 2;
 }
 
 static int write_whole(const char *path, const char *content, size_t length)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd =
+        lumat_open_path(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return errno;
     int error = 0;
@@ -137,6 +139,8 @@ static int make_folder(lua_State *L)
 {
     size_t length;
     const char *path = luaL_checklstring(L, 1, &length);
+    if (!lumat_may_open(path, 1))
+        return result_of(L, EACCES);
     char *copy = lua_newuserdatauv(L, length + 1, 0);
     memcpy(copy, path, length + 1);
     for (size_t i = 1; i <= length; i++) {
@@ -158,7 +162,7 @@ static int make_folder(lua_State *L)
 static int list_folder(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    DIR *d = opendir(path);
+    DIR *d = lumat_may_open(path, 0) ? opendir(path) : NULL;
     if (!d)
         return result_of(L, errno);
     lua_newtable(L);

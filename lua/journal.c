@@ -1,6 +1,7 @@
 /* Journals, in which nothing is lost: one for each writer, a checked record a
  * line, synced before it counts. And the module of what experiments need. */
 #include "journal.h"
+#include "fence.h"
 #include "lumat.h"
 
 #include <dirent.h>
@@ -34,13 +35,13 @@ static int create(lua_State *L)
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
     signal(SIGXFSZ, SIG_IGN);
-    w->fd =
-        open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    w->fd = lumat_open_path(
+        path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     int error = w->fd < 0 ? errno : lumat_sync_folder(path);
     if (!error)
         return 1;
     lua_pushnil(L);
-    lua_pushstring(L, strerror(error));
+    lua_pushstring(L, lumat_error_text(error));
     return 2;
 }
 
@@ -84,7 +85,7 @@ static int append(lua_State *L)
     int error = put(w, text, length);
     if (error) {
         lua_pushnil(L);
-        lua_pushstring(L, strerror(error));
+        lua_pushstring(L, lumat_error_text(error));
         lua_pushboolean(L, error == ENOENT);
         return 3;
     }

@@ -2,6 +2,7 @@
  * writer was killed at, the end of the file, is no record and is not read; what
  * is wrong before a record is damage. */
 #include "journal.h"
+#include "fence.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +94,7 @@ static int read_records(lua_State *L)
     if (error) {
         lua_pushnil(L);
         lua_pushnil(L);
-        lua_pushstring(L, strerror(error));
+        lua_pushstring(L, lumat_error_text(error));
         return 3;
     }
     const char *all = lua_tolstring(L, -1, &length);

@@ -78,7 +78,7 @@ static void run_file(lua_State *L, const lumat_std *s, int results)
     lua_remove(L, -2);
     if (s->when == LUMAT_WHEN_REQUIRED) {
         /* Whatever the user did to his globals, those of the start serve. */
-        lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
+        lua_getfield(L, LUA_REGISTRYINDEX, "lumat.environment");
         lua_setupvalue(L, -2, 1);
     }
     for (int i = 0; i < 3; i++)
@@ -145,9 +145,22 @@ static int is_load(lua_State *L, int index)
            strcmp(lua_tostring(L, index), "load") == 0;
 }
 
+static void set_copy_of_globals(lua_State *L, const char *name)
+{
+    lua_pushglobaltable(L);
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_next(L, -3);) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_settable(L, -4);
+    }
+    lua_setfield(L, LUA_REGISTRYINDEX, name);
+    lua_pop(L, 1);
+}
+
 /* The library's names become globals, but for `load`, which joins Lua's own;
  * every name there now is lumat's. */
-void lumat_close_library(lua_State *L)
+void lumat_close_library(lua_State *L, int is_safe)
 {
     push_names(L, "lumat.methods");
     lua_setfield(L, LUA_REGISTRYINDEX, "lumat.method_names");
@@ -160,14 +173,10 @@ void lumat_close_library(lua_State *L)
         lua_pushvalue(L, -2);
         lua_settable(L, -6);
     }
-    lua_pop(L, 1);
+    lua_pop(L, 2);
     lumat_join_load(L);
-    lua_newtable(L);
-    for (lua_pushnil(L); lua_next(L, -3);) {
-        lua_pushvalue(L, -2);
-        lua_insert(L, -2);
-        lua_settable(L, -4);
-    }
-    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.base");
-    lua_pop(L, 1);
+    set_copy_of_globals(L, "lumat.environment");
+    if (is_safe)
+        lumat_make_safe(L);
+    set_copy_of_globals(L, "lumat.base");
 }

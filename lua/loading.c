@@ -1,5 +1,5 @@
 /* How chunks and data come in: Lua's loaders with precompiled chunks refused,
- * `load` for data files as well, and what --safe takes away. */
+ * `load` for data files as well. */
 #include "files.h"
 #include "journal.h"
 #include "library.h"
@@ -142,44 +142,4 @@ void lumat_join_load(lua_State *L)
     lua_remove(L, -2);
     lua_pushcclosure(L, load_both, 2);
     lua_setglobal(L, "load");
-}
-
-/* --- --safe --------------------------------------------------------------- */
-
-static void remove_field(lua_State *L, const char *table, const char *field)
-{
-    if (lua_getglobal(L, table) == LUA_TTABLE) {
-        lua_pushnil(L);
-        lua_setfield(L, -2, field);
-    }
-    lua_pop(L, 1);
-}
-
-void lumat_make_safe(lua_State *L)
-{
-    remove_field(L, "os", "execute");
-    remove_field(L, "os", "exit");
-    remove_field(L, "os", "remove");
-    remove_field(L, "os", "rename");
-    remove_field(L, "os", "setlocale");
-    remove_field(L, "os", "tmpname");
-    remove_field(L, "io", "popen");
-    remove_field(L, "string", "dump");
-    remove_field(L, "package", "loadlib");
-    lua_getglobal(L, "package");
-    lua_pushliteral(L, "");
-    lua_setfield(L, -2, "cpath");
-    lua_getfield(L, -1, "searchers");
-    for (int i = 3; i <= 4; i++) { /* those that load C modules */
-        lua_pushnil(L);
-        lua_rawseti(L, -2, i);
-    }
-    lua_pop(L, 2);
-    lua_pushnil(L);
-    lua_setglobal(L, "debug");
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-    lua_pushnil(L);
-    lua_setfield(L, -2, "debug");
-    lua_pop(L, 1);
-    lumat_start_no_processes(L);
 }

@@ -13,15 +13,31 @@
 
 #define LUMAT_VERSION "0.1.0"
 
+/* What scripts are kept from. */
+typedef enum lumat_safety {
+    LUMAT_UNSAFE,
+    LUMAT_SAFE_LANGUAGE, /* by taking functions away alone */
+    LUMAT_SAFE           /* and by fences of the kernel's */
+} lumat_safety;
+
 typedef struct lumat_options {
     const char *device; /* NULL: chosen at the first matrix */
-    int safe;           /* no processes, no debug library, no C modules */
-    int strict;         /* globals that were never set are errors */
-    int bytecode;       /* `load` takes precompiled chunks (Lua's own tests) */
+    lumat_safety safe;
+    const char *folders;         /* of --safe, "DIR[:ro],…"; NULL: "." */
+    const char *const *readable; /* files beside them, up to a NULL */
+    size_t memory; /* most bytes of Lua's heap and host matrices; 0: all */
+    int strict;    /* globals that were never set are errors */
+    int bytecode;  /* `load` takes precompiled chunks (Lua's own tests) */
 } lumat_options;
 
-/* A state with the standard library and lumat's. NULL: out of memory. */
-lua_State *lumat_open(const lumat_options *options);
+/* With --safe, before there is any thread: raises the first fence. Returns 0
+ * with why it does not stand (of size bytes). The options stay the caller's,
+ * as they are. */
+int lumat_fence(const lumat_options *options, char *why, size_t size);
+
+/* A state with the standard library and lumat's; with --safe the device is
+ * open and the second fence stands. NULL with why. */
+lua_State *lumat_open(const lumat_options *options, char *why, size_t size);
 void lumat_close(lua_State *L);
 
 /* Opens the chosen device now. Returns 1, or 0 and pushes why not. */

@@ -1,6 +1,7 @@
 /* The profile: every operation while it is on, added up by kind and by line,
  * and kept one by one for a timeline. */
 #include "profile.h"
+#include "fence.h"
 #include "files.h"
 #include "trace.h"
 #include "records.h"
@@ -202,7 +203,7 @@ static int write_profile(lua_State *L)
 {
     int error = lumat_write_profile(&profile, lumat_expand_path(L, 1));
     if (error)
-        return luaL_error(L, "%s", strerror(error));
+        return luaL_error(L, "%s", lumat_error_text(error));
     lua_pushinteger(L, (lua_Integer)profile.count);
     lua_pushinteger(L, (lua_Integer)profile.dropped);
     return 2;

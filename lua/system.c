@@ -4,6 +4,7 @@
 #include "library.h"
 #include "lumat.h"
 #include "cost.h"
+#include "fence.h"
 #include "held.h"
 #include "input.h"
 #include "lineage.h"
@@ -20,6 +21,7 @@
 
 #include "lualib.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -270,9 +272,7 @@ static int open_all(lua_State *L)
     lumat_open_std(L);
     if (!o->bytecode)
         lumat_refuse_bytecode(L);
-    if (o->safe)
-        lumat_make_safe(L);
-    lumat_close_library(L);
+    lumat_close_library(L, o->safe != LUMAT_UNSAFE);
     lumat_open_session(L);
     lumat_open_reads(L, o->strict);
     if (o->strict)
@@ -283,18 +283,75 @@ static int open_all(lua_State *L)
     return 0;
 }
 
-lua_State *lumat_open(const lumat_options *options)
+int lumat_fence(const lumat_options *options, char *why, size_t size)
+{
+    return lumat_raise_fence(options, why, size) == 0;
+}
+
+/* The second fence leaves no way to a device, so that has to be open. One that
+ * cannot be is told of when it is asked for. */
+static int fence_in(lua_State *L, char *why, size_t size)
+{
+    gpu_device *d;
+    if (!lumat_is_safe())
+        return 1;
+    lua_pushboolean(L, gpu_default(&d) == GPU_OK);
+    lua_pop(L, 1);
+    return lumat_close_fence(why, size) == 0;
+}
+
+/* --- --memory ------------------------------------------------------------- */
+
+static struct {
+    size_t most, used;
+} heap;
+
+static size_t heap_used(void)
+{
+    return heap.used;
+}
+
+/* Lua's allocator, as luaL_newstate has it, up to the limit. Without a block
+ * old_size is a type. */
+static void *allocate(void *data, void *block, size_t old_size, size_t size)
+{
+    size_t old = block ? old_size : 0;
+    (void)data;
+    if (size > old && heap.used - old + size + gpu_host_live() > heap.most)
+        return NULL;
+    void *moved = size > 0 ? realloc(block, size) : NULL;
+    if (size == 0)
+        free(block);
+    if (moved || size == 0)
+        heap.used += size - old;
+    return moved;
+}
+
+static void limit_memory(lua_State *L, size_t most)
+{
+    heap.most = most;
+    heap.used =
+        (size_t)lua_gc(L, LUA_GCCOUNT) * 1024 + (size_t)lua_gc(L, LUA_GCCOUNTB);
+    lua_setallocf(L, allocate, NULL);
+    gpu_limit_memory(most, heap_used);
+}
+
+lua_State *lumat_open(const lumat_options *options, char *why, size_t size)
 {
     lua_State *L = luaL_newstate();
+    snprintf(why, size, "not enough memory");
     if (!L)
         return NULL;
     if (options->device)
         gpu_set_default(options->device);
+    if (options->memory > 0)
+        limit_memory(L, options->memory);
     lua_pushcfunction(L, open_all);
     lua_pushlightuserdata(L, (void *)options);
-    if (lua_pcall(L, 1, 0, 0) == LUA_OK)
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+        snprintf(why, size, "%s", lua_tostring(L, -1));
+    else if (fence_in(L, why, size))
         return L;
-    fprintf(stderr, "lumat: %s\n", lua_tostring(L, -1));
     lua_close(L);
     return NULL;
 }

@@ -4,6 +4,7 @@
  * a folder locks may not be seen; a file of another one counts as left behind
  * after a day without a write. */
 #include "temporary.h"
+#include "fence.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -59,7 +60,7 @@ static int keep(int fd)
 static int create(const char *path, mode_t mode)
 {
     int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-    int fd = open(path, flags, mode);
+    int fd = lumat_open_path(path, flags, mode);
     if (fd < 0 || keep(fd))
         return fd;
     close(fd);

@@ -1,6 +1,7 @@
 /* What the library in Lua needs to put texts before people: files replaced
  * whole, the style of the terminal, how messages name a value. */
 #include "files.h"
+#include "fence.h"
 #include "format.h"
 #include "library.h"
 #include "lumat.h"
@@ -16,7 +17,7 @@ static int raise_unless(lua_State *L, const char *who, const char *path,
     return lumat_raise(L, "%s: cannot write '%s': %s", who, path,
                        error == EISDIR   ? "it is a directory"
                        : error == EINVAL ? "it is not a regular file"
-                                         : strerror(error));
+                                         : lumat_error_text(error));
 }
 
 /* write(who, path, text): the whole file or none of it. */

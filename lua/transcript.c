@@ -1,5 +1,6 @@
 /* The session as a file. What other programs print is not in it. */
 #include "transcript.h"
+#include "fence.h"
 #include "files.h"
 #include "lumat.h"
 #include "matrix.h"
@@ -68,7 +69,7 @@ static void check_file(void)
     close_file();
     fflush(stdout);
     fprintf(stderr, "log: %s: %s; nothing more is written to it\n", script.name,
-            strerror(error));
+            lumat_error_text(error));
 }
 
 static void write_entry(const char *prompt, const char *text)
@@ -113,6 +114,8 @@ void lumat_end_transcribed(void)
 static int open_file(const char *name)
 {
     close_file();
+    if (!lumat_may_open(name, 1))
+        return EACCES;
     script.file = fopen(name, "ae");
     if (!script.file)
         return errno;
@@ -136,7 +139,8 @@ static int transcript(lua_State *L)
         luaL_argcheck(L, *name, 1, "the name is empty");
         int error = open_file(name);
         if (error)
-            return lumat_raise(L, "transcript: %s: %s", name, strerror(error));
+            return lumat_raise(L, "transcript: %s: %s", name,
+                               lumat_error_text(error));
     }
     if (script.file)
         lua_pushstring(L, script.name);

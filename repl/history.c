@@ -22,6 +22,7 @@ enum { MOST_ENTRIES = 20000 };
 static char path[PATH_MAX];
 static int is_kept;
 static int unread = -1;  /* the open file, until it is read */
+static int held = -1;    /* the same for a session that may open no more */
 static char *unsaved;    /* what could not be written yet, as the file has it */
 static char *last_saved; /* the newest entry in the file */
 
@@ -39,14 +40,25 @@ static void complain(const char *why)
 
 static int open_file(void)
 {
+    if (held >= 0)
+        return dup(held);
     return open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 }
 
 static int is_still_there(int file)
 {
     struct stat opened, named;
+    if (held >= 0)
+        return 1;
     return fstat(file, &opened) == 0 && stat(path, &named) == 0 &&
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/* What is held stays open, so closing it alone would not unlock it. */
+static void close_locked(int file)
+{
+    flock(file, LOCK_UN);
+    close(file);
 }
 
 /* Opens and locks it; another session may have put a shorter one in its place
@@ -141,7 +153,7 @@ static void cut_file(void)
         replace_file(&entries, entries.count - MOST_ENTRIES);
     repl_free_entries(&entries);
     if (file >= 0)
-        close(file);
+        close_locked(file);
 }
 
 static void remember(const repl_entries *entries, int i)
@@ -227,7 +239,7 @@ static void save(void)
         unsaved = NULL;
     }
     if (file >= 0)
-        close(file);
+        close_locked(file);
 }
 
 /* --- the door ----------------------------------------------------------- */
@@ -243,6 +255,8 @@ static void make_private(int file)
 void repl_history_open(void)
 {
     int file;
+    if (is_kept)
+        return;
     if (!repl_user_path(path, sizeof path, "XDG_STATE_HOME", ".local/state",
                         "history")) {
         path[0] = '\0';
@@ -257,6 +271,13 @@ void repl_history_open(void)
         file = open(path, O_RDONLY | O_CLOEXEC); /* what is there can be used */
     }
     unread = file;
+}
+
+void repl_history_hold(void)
+{
+    repl_history_open();
+    if (unread >= 0)
+        held = dup(unread);
 }
 
 void repl_history_read(void)

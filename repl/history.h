@@ -5,6 +5,8 @@
 /* Keeps this session's entries in the file from now on. Where that cannot be,
  * says so once and keeps them in memory. */
 void repl_history_open(void);
+/* The same for a session that can open no files later. */
+void repl_history_hold(void);
 
 /* Remembers the entries of earlier sessions: once, and before any is added or
  * looked for; the first prompt need not wait for it. */

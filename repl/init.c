@@ -11,7 +11,7 @@
 
 /* The file $LUMAT_INIT names has to be there; the one in its usual place may
  * be missing. */
-static const char *init_path(char *path, size_t room)
+const char *repl_init_path(char *path, size_t room)
 {
     const char *named = getenv("LUMAT_INIT");
     if (named != NULL)
@@ -24,7 +24,7 @@ static const char *init_path(char *path, size_t room)
 void repl_run_init(lua_State *L)
 {
     char room[PATH_MAX];
-    const char *path = init_path(room, sizeof room);
+    const char *path = repl_init_path(room, sizeof room);
     int base = lua_gettop(L), status;
     if (path == NULL)
         return;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/time.h>
 
 static lua_State *volatile running;
 static volatile sig_atomic_t interrupted, echoed, count;
@@ -59,18 +60,75 @@ static int call(lua_State *L, int nargs)
     return status;
 }
 
+/* --- --time --------------------------------------------------------------- */
+
+static double most_seconds; /* of a call; 0: as many as it takes */
+static lua_State *volatile limited;
+static volatile sig_atomic_t expired;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    expired = 1;
+    if (limited != NULL)
+        lumat_interrupt(limited);
+}
+
+void repl_limit_time(double seconds)
+{
+    struct sigaction action = {.sa_handler = on_alarm};
+    most_seconds = seconds;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
+}
+
+static void set_alarm(double seconds)
+{
+    struct itimerval timer = {.it_value.tv_sec = (time_t)seconds};
+    timer.it_value.tv_usec =
+        (suseconds_t)((seconds - (double)timer.it_value.tv_sec) * 1e6);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* "interrupted at f.lua:3: --time=2 allows no more". */
+static void explain_limit(lua_State *L)
+{
+    if (lua_type(L, -1) != LUA_TSTRING)
+        return;
+    lua_pushfstring(L, "%s: --time=%f allows no more", lua_tostring(L, -1),
+                    (LUAI_UACNUMBER)most_seconds);
+    lua_replace(L, -2);
+}
+
+static int call_limited(lua_State *L, int nargs,
+                        int (*function)(lua_State *L, int nargs))
+{
+    int status;
+    if (most_seconds == 0 || limited != NULL)
+        return function(L, nargs);
+    expired = 0;
+    limited = L;
+    set_alarm(most_seconds);
+    status = function(L, nargs);
+    set_alarm(0);
+    limited = NULL;
+    if (status != LUA_OK && expired)
+        explain_limit(L);
+    return status;
+}
+
 /* A program started with Ctrl-C ignored, as nohup does, stays so. */
 int repl_call(lua_State *L, int nargs)
 {
     struct sigaction old;
     int status;
     if (kept)
-        return call(L, nargs);
+        return call_limited(L, nargs, call);
     sigaction(SIGINT, NULL, &old);
     if (old.sa_handler == SIG_IGN)
-        return lumat_call(L, nargs);
+        return call_limited(L, nargs, lumat_call);
     catch_interrupts(SA_RESETHAND, NULL);
-    status = call(L, nargs);
+    status = call_limited(L, nargs, call);
     sigaction(SIGINT, &old, NULL);
     return status;
 }

@@ -11,6 +11,9 @@ void repl_keep_interrupts(void);
  * Ctrl-C ends the program. */
 int repl_call(lua_State *L, int nargs);
 
+/* From now on a call that lasts longer is stopped, as by Ctrl-C. */
+void repl_limit_time(double seconds);
+
 /* For work that is not a call, such as showing a value; NULL ends it. */
 void repl_interrupts_stop(lua_State *L);
 

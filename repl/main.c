@@ -1,6 +1,7 @@
 /* lumat, a GPU matrix calculator: the program, its options, its exit code. */
 #include "banner.h"
 #include "commands.h"
+#include "history.h"
 #include "interrupt.h"
 #include "options.h"
 #include "pager.h"
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -198,7 +200,8 @@ static int run(lua_State *L)
         p->code = NO_DEVICE;
         return 0;
     }
-    if (prompt && p->options.language.device == NULL)
+    if (prompt && p->options.language.device == NULL &&
+        p->options.language.safe == LUMAT_UNSAFE)
         lumat_prepare_device();
     p->code = run_chunks(L, &p->options);
     if (p->code == 0)
@@ -210,14 +213,51 @@ static int run(lua_State *L)
     return 0;
 }
 
+/* Where Readline looks first; a name of nothing there does no harm. */
+static const char *find_inputrc(char *path, size_t size)
+{
+    const char *named = getenv("INPUTRC"), *home = getenv("HOME");
+    if (named != NULL && named[0] != '\0')
+        return named;
+    snprintf(path, size, "%s/.inputrc", home != NULL ? home : "");
+    return path;
+}
+
+/* The files that are read whatever --safe allows, and the history, which it
+ * keeps open. */
+static int fence(program *p, char *why, size_t size)
+{
+    static char init[PATH_MAX], inputrc[PATH_MAX + 16];
+    static const char *readable[4];
+    repl_options *o = &p->options;
+    int count = 0;
+    if (o->language.safe == LUMAT_UNSAFE)
+        return 1;
+    if (o->script < p->argc && !o->standard_input)
+        readable[count++] = p->argv[o->script];
+    if (wants_prompt(p)) {
+        readable[count++] = find_inputrc(inputrc, sizeof inputrc);
+        readable[count] = repl_init_path(init, sizeof init);
+        if (isatty(STDIN_FILENO))
+            repl_history_hold();
+    }
+    o->language.readable = readable;
+    return lumat_fence(&o->language, why, size);
+}
+
 static int run_program(program *p)
 {
-    lua_State *L = lumat_open(&p->options.language);
+    char why[512];
+    lua_State *L = fence(p, why, sizeof why)
+                       ? lumat_open(&p->options.language, why, sizeof why)
+                       : NULL;
     repl_show_progress();
     lumat_set_warnings(repl_warn);
+    if (p->options.seconds > 0)
+        repl_limit_time(p->options.seconds);
     if (L == NULL) {
-        repl_complain("not enough memory");
-        return OUT_OF_MEMORY;
+        repl_complain(why);
+        return strstr(why, "memory") ? OUT_OF_MEMORY : 1;
     }
     lumat_describe(repl_command_rows, repl_option_rows());
     lua_pushcfunction(L, run);

@@ -6,13 +6,25 @@
 
 #include <ctype.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Options without a letter get a number past every character. */
-enum { DEVICE = 256, COLOUR, NO_INIT, SAFE, STRICT, BYTECODE, MANUAL };
+enum {
+    DEVICE = 256,
+    COLOUR,
+    NO_INIT,
+    SAFE,
+    SAFE_LANGUAGE,
+    MEMORY,
+    TIME,
+    STRICT,
+    BYTECODE,
+    MANUAL
+};
 
 static const struct row {
     int key;
@@ -26,7 +38,13 @@ static const struct row {
      "cpu, cuda or cuda:N; else a GPU if there is one"},
     {COLOUR, "color", "when", "auto, always or never"},
     {NO_INIT, "no-init", NULL, "leave the init file alone"},
-    {SAFE, "safe", NULL, "no processes, no debug library, no C modules"},
+    {SAFE, "safe", "[dirs]",
+     "scripts have files below these alone (DIR[:ro],…), no net"},
+    {SAFE_LANGUAGE, "safe-language", "[dirs]",
+     "the same without the kernel's fences: weaker"},
+    {MEMORY, "memory", "size",
+     "most that Lua and matrices on the CPU hold: 512M, 4G"},
+    {TIME, "time", "seconds", "most that a script or an entry takes"},
     {STRICT, "strict", NULL, "a global that was never set is an error"},
     {BYTECODE, "bytecode", NULL, "let load take precompiled chunks"},
     {MANUAL, "manual", "form", "print the manual: text, markdown or roff"},
@@ -118,6 +136,42 @@ static int set_manual(repl_options *options, const char *form)
     return 0;
 }
 
+static int set_safe(repl_options *options, int fenced)
+{
+    options->language.safe = fenced ? LUMAT_SAFE : LUMAT_SAFE_LANGUAGE;
+    options->language.folders = optarg;
+    return 0;
+}
+
+/* "512M", "4G", "100K", or bytes. */
+static int set_memory(repl_options *options, const char *text)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double size = strtod(text, &end);
+    const char *unit = *end != '\0' ? strchr(units, toupper(*end)) : NULL;
+    if (unit != NULL) {
+        size = ldexp(size, 10 * (int)(unit - units + 1));
+        end++;
+    }
+    if (end == text || *end != '\0' || !(size >= 1 << 20) || size > 1e18)
+        return wrong("--memory takes a size from 1M on, as 512M or 4G, not "
+                     "'%s'",
+                     text);
+    options->language.memory = (size_t)size;
+    return 0;
+}
+
+static int set_time(repl_options *options, const char *text)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+    if (end == text || *end != '\0' || !(seconds >= 1e-3) || seconds > 1e9)
+        return wrong("--time takes seconds, as 60 or 0.5, not '%s'", text);
+    options->seconds = seconds;
+    return 0;
+}
+
 static int add_chunk(repl_options *options, int print)
 {
     repl_chunk *chunk = &options->chunks[options->chunk_count++];
@@ -138,6 +192,13 @@ static int take(repl_options *options, int key, int *flag)
         return set_colour(options, optarg);
     case MANUAL:
         return set_manual(options, optarg);
+    case MEMORY:
+        return set_memory(options, optarg);
+    case TIME:
+        return set_time(options, optarg);
+    case SAFE:
+    case SAFE_LANGUAGE:
+        return set_safe(options, key == SAFE);
     default:
         *flag = 1;
         return 0;
@@ -156,8 +217,6 @@ static int *flag_of(repl_options *options, int key)
         return &options->version;
     case NO_INIT:
         return &options->no_init;
-    case SAFE:
-        return &options->language.safe;
     case STRICT:
         return &options->language.strict;
     case BYTECODE:
@@ -174,13 +233,15 @@ static void describe(struct option *longs, char *letters)
     *letters++ = '+';
     *letters++ = ':';
     for (const struct row *row = rows; row->key != 0; row++) {
-        int takes = row->argument != NULL;
+        int takes = row->argument == NULL     ? no_argument
+                    : row->argument[0] == '[' ? optional_argument
+                                              : required_argument;
         if (row->name != NULL)
             *longs++ = (struct option){row->name, takes, NULL, row->key};
         if (row->key >= DEVICE)
             continue;
         *letters++ = (char)row->key;
-        if (takes)
+        if (takes == required_argument)
             *letters++ = ':';
     }
     *letters = '\0';
@@ -231,6 +292,15 @@ int repl_parse_options(int argc, char **argv, repl_options *options)
 
 enum { FORM = 32 };
 
+/* "=name", " code", "[=dirs]" */
+static void write_argument(const struct row *row, char *end)
+{
+    if (row->argument[0] == '[')
+        sprintf(end, "[=%s", row->argument + 1);
+    else
+        sprintf(end, "%c%s", row->name != NULL ? '=' : ' ', row->argument);
+}
+
 /* "-q, --quiet", "--device=name" */
 static void write_form(const struct row *row, char form[FORM])
 {
@@ -240,7 +310,7 @@ static void write_form(const struct row *row, char form[FORM])
     if (row->name != NULL)
         end += sprintf(end, "%s--%s", row->key < DEVICE ? ", " : "", row->name);
     if (row->argument != NULL)
-        sprintf(end, "%c%s", row->name != NULL ? '=' : ' ', row->argument);
+        write_argument(row, end);
 }
 
 const lumat_row *repl_option_rows(void)
@@ -262,7 +332,7 @@ void repl_print_usage(void)
     puts("usage: lumat [options] [file.lua [arguments]]\n"
          "A GPU matrix calculator. Without a file or code: a prompt.\n");
     for (const lumat_row *line = repl_option_rows(); line->name != NULL; line++)
-        printf("  %-18s%s\n", line->name, line->help);
+        printf("  %-24s%s\n", line->name, line->help);
     puts("\nexit codes: 0 done, 1 script error, 2 wrong command line, 3 no "
          "usable GPU\n"
          "though asked for, 4 out of memory, 130 interrupted");

@@ -16,6 +16,7 @@ typedef struct repl_options {
     lumat_colour colour;
     const char *manual; /* the form it is wanted in, or NULL */
     int interactive, quiet, no_init, help, version;
+    double seconds;     /* of --time; 0: no limit */
     int script;         /* where argv names it; argc: nowhere */
     int standard_input; /* it is - */
     int chunk_count;

@@ -17,6 +17,8 @@ typedef struct repl_session {
     char *text; /* the entry being typed or run */
 } repl_session;
 
+/* The path of the user's init file, in path or the environment; NULL: none. */
+const char *repl_init_path(char *path, size_t room);
 /* Runs the user's init file; whatever is wrong with it is only reported. */
 void repl_run_init(lua_State *L);
 

@@ -122,9 +122,10 @@ static int complain_of_interrupt(lua_State *L, const char *message, int lines)
     const char *number = message + sizeof start - 1;
     if (strncmp(message, start, sizeof start - 1) != 0)
         return 0;
-    repl_complain(lines > 1
-                      ? lua_pushfstring(L, "interrupted at line %s", number)
-                      : "interrupted");
+    const char *reason = number + strspn(number, "0123456789");
+    repl_complain(lua_pushfstring(
+        L, lines > 1 ? "interrupted at line %s" : "interrupted%s",
+        lines > 1 ? number : reason));
     return 1;
 }
 
@@ -133,7 +134,7 @@ void repl_report_entry(lua_State *L, int lines)
     const char *message = message_of_top(L), *text;
     int digits;
     if (complain_of_interrupt(L, message, lines)) {
-        lua_pop(L, lines > 1 ? 2 : 1);
+        lua_pop(L, 2);
         return;
     }
     text = skip_position(message, &digits);

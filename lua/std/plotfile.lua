@@ -8,7 +8,8 @@ local select, tostring = select, tostring
 local concat, huge, larger = table.concat, math.huge, math.max
 local format, gsub, lower, match = string.format, string.gsub, string.lower,
     string.match
-local io, os = io, os -- tables from which --safe takes what starts programs
+local journal = require "lumat.journal"
+local io, os = io, os
 
 local terminals = {png = "pngcairo", svg = "svg", pdf = "pdfcairo"}
 -- pdf is measured in inches
@@ -155,7 +156,7 @@ end
 local function write(kind, file, title, script)
     file = texts.path(file)
     local extension, path = destination(kind, file)
-    if not (io.popen and os.remove and os.rename and os.tmpname) then
+    if journal.is_safe() then
         checks.fail(kind, "--safe starts no other program, and %s needs gnuplot",
             file)
     end

@@ -3,6 +3,7 @@ local library = ...
 local checks = require "lumat.checks"
 local parts = require "lumat.parts"
 local words = require "lumat.saved_words"
+local loaded = package.loaded
 local plural = checks.plural
 local fail = checks.fail
 local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
@@ -246,7 +247,7 @@ checks.add("save_session", "save_session(path [, names])",
     function(path, names)
         path = words.path("save_session", path)
         local s, kept = new_saver(), {}
-        for name, module in pairs(package.loaded) do
+        for name, module in pairs(loaded) do
             s.modules[module] = true
         end
         s.modules[_G] = true

@@ -1,0 +1,160 @@
+#!/usr/bin/perl
+# --safe: what a script can and cannot do, by the language's word and, where the
+# kernel knows how, behind the fences; --memory and --time.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/..";
+use File::Basename qw(dirname);
+use Lumat;
+use Test::More;
+
+my $dir = new_folder('safe');
+chdir $dir or die "$dir: $!\n";
+delete @ENV{qw(COLUMNS NO_COLOR LUMAT_INIT XDG_STATE_HOME XDG_CONFIG_HOME)};
+# Looking for leaks starts a process at the end, which is what must not be.
+@ENV{qw(HOME LUMAT_NO_CUDA LC_ALL)} = ($dir, 1, 'C.UTF-8');
+$ENV{ASAN_OPTIONS} = 'allocator_may_return_null=1:detect_leaks=0';
+mkdir $_ for qw(box other box/sub);
+write_file('outside.txt', "secret\n");
+write_file('outside.lua', "return 'secret'\n");
+write_file('outside.npy', '');
+write_file('box/inside.txt', "1 2\n3 4\n");
+write_file('box/mine.lua', "return {name = ...}\n");
+write_file('other/data.txt', "5 6\n");
+symlink '../outside.txt', 'box/link.txt' or die;
+symlink '/', 'box/root' or die;
+write_file('outside', "secret\n");    # what attack_fence goes for
+symlink '../outside', 'box/link' or die;
+
+# --- the fences, without the language ------------------------------------------
+my $attack = dirname($lumat) . '/../tests/lua/attack_fence';
+chomp(my $unfenced = `cd box && LC_ALL=C $lumat --safe -e 1 2>&1`);
+my $fenced = $unfenced eq '';
+SKIP: {
+    skip 'no Landlock here', 2 if $unfenced =~ /needs Landlock/;
+    skip 'no program attack_fence', 2 unless -x $attack;
+    is($unfenced, '', 'the fences stand');
+    my $said = `$attack box 2>&1`;
+    is($? >> 8, 0, 'an attacker who calls what he likes') or diag($said);
+}
+
+# --- what scripts try ------------------------------------------------------------
+my @refused = (
+    'assert(io.open("../outside.txt"))', 'assert(io.open("../outside.txt", "a"))',
+    'assert(io.open("../new.txt", "w"))', 'assert(io.open("sub/../../outside.txt"))',
+    'assert(io.open("link.txt"))', 'assert(io.open("link.txt", "w"))',
+    'assert(io.open("root/etc/passwd"))', 'assert(io.open("/etc/passwd"))',
+    'assert(io.open("/proc/self/mem", "r+b"))', 'assert(io.open("/proc/self/environ"))',
+    'assert(io.open("/dev/stdin"))', 'assert(io.open("/dev/fd/0"))',
+    'io.lines("../outside.txt")', 'io.input("../outside.txt")',
+    'io.output("../new.txt")', 'dofile "../outside.lua"',
+    'assert(loadfile "../outside.lua")', 'package.path = "../?.lua" require "outside"',
+    'load "../outside.npy"', 'load "link.txt"', 'save(ones(2), "../new.npy")',
+    'save(ones(2), "root/tmp/new.npy")', 'save_session "../new.lum"',
+    'load_session "../outside.npy"', 'transcript "../new.log"',
+    'profile("json", "../new.json")', 'plot(vec{1, 2}, {file = "p.png"})',
+    'heat(eye(2), {file = "../p.svg"})', 'os.execute "true"', 'io.popen "true"',
+    'os.exit()', 'os.remove "inside.txt"', 'os.rename("inside.txt", "x")',
+    'os.tmpname()', 'io.tmpfile()', 'debug.getregistry()', 'debug.getinfo(1)',
+    'require "debug"', 'require "lumat.journal"', 'require "lumat.checks"',
+    'package.loadlib("libm.so.6", "*")', 'package.loaded.debug.getinfo(1)',
+    'package.searchers[1]("x")', 'string.dump(print)', '("x").dump(print)',
+    '("%p"):format("x")', 'string.format("%5p", {})', 'assert(load("\27Lua"))',
+    'assert(os.getenv "SECRET")',
+    'experiment{name = "x", dir = "../runs", axes = {n = {1}}, measure = function() return 1 end}:run{quiet = true}',
+    'experiment{name = "x", axes = {n = {1, 2}}, measure = function() return 1 end}:run{quiet = true, workers = 2}',
+);
+$ENV{SECRET} = 'secret';
+for my $mode ($fenced ? '--safe' : (), '--safe-language') {
+    for my $code (@refused) {
+        local $ENV{code} = $code;
+        my ($status, $out, $err) = run_shell("cd box && \$lumat $mode -e \"\$code\"");
+        ok($status == 1 && $out eq '' && $err =~ /^lumat: /, "$mode: $code")
+            or diag("$status $out$err");
+    }
+    is(join(' ', sort glob '*'), 'box err other out outside outside.lua outside.npy outside.txt',
+       "$mode: nothing new outside");
+    is(read_file('outside.txt'), "secret\n", "$mode: nor changed");
+
+    # --- and what they may ---------------------------------------------------
+    my @allowed = (
+        ['print(io.open("inside.txt"):read())', "1 2\n"],
+        ['io.open("new.txt", "w"):write("x"):close() print(io.open("new.txt"):read())', "x\n"],
+        ['for l in io.lines "inside.txt" do print(l) end', "1 2\n3 4\n"],
+        ['print(load("inside.txt"):sum())', "10.0\n"],
+        ['save(ones(3), "a.npy") print(load("a.npy"):sum())', "3.0\n"],
+        ['x = 5 save_session "s.lum" x = 6 load_session "s.lum" print(x)', qr/^5\n/m],
+        ['print(require "mine".name, require "mine" == require "mine")', "mine\ttrue\n"],
+        ['print(require "lumat".ones == ones, require "string" == string)', "true\ttrue\n"],
+        ['print((rand(200, 200) * rand(200, 200)).rows, solve(eye(50), ones(50)):sum())', "200\t50.0\n"],
+        ['print(memory("cpu").total > 0, os.time() > 0, os.date("%Y") + 0 > 2000)', "true\ttrue\ttrue\n"],
+        ['print(select(2, xpcall(error, debug.traceback, "mine")):match "^mine")', "mine\n"],
+        ['print(load "return 6 * 7"())', "42\n"],
+        ['transcript "t.log" transcript(false) print(io.open("t.log") ~= nil)', "true\n"],
+        ['local e = experiment{name = "x", axes = {n = {1, 2}}, measure = function(p) return p.n end}'
+         . ' e:run{quiet = true} print(io.open("runs/x/experiment.json") ~= nil)', "true\n"],
+        ['print(pcall(io.open, "inside.txt", "q"))', qr/^false\t.*invalid mode/],
+    );
+    for my $case (@allowed) {
+        local $ENV{code} = $case->[0];
+        my ($status, $out, $err) = run_shell("cd box && rm -rf runs && \$lumat $mode -e \"\$code\"");
+        my $good = ref $case->[1] ? $out =~ $case->[1] : $out eq $case->[1];
+        ok($status == 0 && $good, "$mode: $case->[0]") or diag("$status $out$err");
+    }
+
+    # --- addresses, and what there is ------------------------------------------
+    my ($status, $out, $err) = run_shell("cd box && \$lumat $mode -e 'local t, co = {}, coroutine.create(print)"
+        . ' print(t, print, co, io.stdout, setmetatable({}, {__name = "mine"}))'
+        . ' print(tostring(t) == tostring(t), tostring({}) ~= tostring({}), ("%s %5s"):format(t, 1))'
+        . " error(t)'");
+    is($status, 1, "$mode: an object as the error");
+    unlike("$out$err", qr/0x[0-9a-f]{6}/, "$mode: no address is shown");
+    like($out, qr/^table: \d+\tfunction: \d+\tthread: \d+\tfile\tmine: \d+\ntrue\ttrue\ttable: \d+     1\n$/,
+         "$mode: but which is which");
+    ($status, $out) = run_shell("cd box && \$lumat $mode -e 'local own = require \"lumat\" local names = {}"
+        . ' for name in pairs(_G) do if not own[name] then names[#names + 1] = name end end'
+        . " table.sort(names) print(table.concat(names, \" \"))'");
+    is($out, '_G _VERSION arg assert collectgarbage coroutine debug dofile error getmetatable io ipairs '
+        . 'loadfile math next os package pairs pcall print rawequal rawget rawlen rawset require select '
+        . "setmetatable string table tonumber tostring type utf8 warn xpcall\n", "$mode: the globals");
+}
+
+# --- folders -------------------------------------------------------------------
+for my $mode ($fenced ? '--safe' : (), '--safe-language') {
+    my @got = run_shell("\$lumat $mode=box,other:ro -e 'print(load(\"other/data.txt\"):sum())"
+        . " print(load(\"box/inside.txt\"):sum())' -e 'save(ones(2), \"box/b.npy\")' -e 'save(ones(2), \"other/b.npy\")'");
+    is($got[1], "11.0\n10.0\n", "$mode: folders by name");
+    like($got[2], qr{save: cannot write 'other/b.npy': --safe allows it in its folders alone}, "$mode: one of them to read");
+    ok(-e 'box/b.npy' && !-e 'other/b.npy', "$mode: and so it is");
+    unlink 'box/b.npy';
+    @got = run_shell("\$lumat $mode=box outside.lua");
+    is($got[0], 0, "$mode: the script itself may lie elsewhere");
+    @got = run_shell("\$lumat $mode=nowhere -e 1");
+    is($got[2], "lumat: --safe: there is no folder 'nowhere'\n", "$mode: a folder that is not there");
+}
+
+# --- limits --------------------------------------------------------------------
+for my $code ('t = {} for i = 1, 1e9 do t[i] = {} end', 's = ("x"):rep(1e9)', 'A = zeros(5000, 5000)',
+              't = {} for i = 1, 1e6 do t[i] = rand(100, 100) end') {
+    local $ENV{code} = $code;
+    my ($status, undef, $err) = run_shell('$lumat --device cpu --memory=64M -e "$code"');
+    is($status, 4, "--memory: $code");
+    like($err, qr/memory/, 'is told');
+}
+is((run_shell('$lumat --device cpu --memory=64M -e "for i = 1, 500 do local A = rand(1000, 1000) end"'))[0], 0,
+   '--memory: what is let go does not count');
+for my $code ('while true do end', 'while true do pcall(error) end', 'A = rand(2000, 2000) while true do A = A * A end') {
+    local $ENV{code} = $code;
+    my $begin = time;
+    my ($status, undef, $err) = run_shell('$lumat --device cpu --time=0.3 -e "$code"');
+    is($status, 130, "--time: $code");
+    like($err, qr/--time=0.3 allows no more/, 'is told');
+    cmp_ok(time - $begin, '<', 20, 'in time');
+}
+like((run_shell(q(printf 'while true do end\n1 + 1\n' | $lumat -q -i --time=0.2)))[1], qr{lumat> 2},
+     '--time: each entry has its own');
+for my $option ('--memory=3', '--memory=x', '--memory=', '--time=x', '--time=0', '--time=-1') {
+    is((run_shell("\$lumat $option -e 1"))[0], 2, "$option is refused");
+}
+done_testing();
