@@ -305,6 +305,26 @@ topics.scripts = {title = "Scripts", see = "load bench ?startup ?errors",
     "to standard error. Reading elements one by one from a GPU is slow, and " ..
     "told once a line of the script does it a thousand times."}
 
+topics.safe = {title = "Scripts of others", see = "?scripts ?startup",
+    "lumat --safe runs a script that is not trusted: it computes, and reads " ..
+    "and writes files below the folders it was given, and starts nothing.",
+    {{"--safe", "files of the current folder and below"},
+     {"--safe=data:ro,out", "reads below data, reads and writes below out"},
+     {"--safe-language", "the same by Lua's functions alone, on systems without Landlock " ..
+        "(Linux before 5.13); weaker, as an error in lumat would be a way out"},
+     {"--memory=2G", "the most that Lua's values and matrices on the CPU may hold"},
+     {"--time=60", "the most seconds that a script, or an entry at the prompt, may take; " ..
+        "stops it as Ctrl-C does"}},
+    "The kernel keeps what --safe promises: no other program, no network, no " ..
+    "file elsewhere, no signal to other processes. Symbolic links count as " ..
+    "what they lead to. io.popen, os.execute, os.remove, os.rename, the debug " ..
+    "library but for traceback, C modules and most environment variables are " ..
+    "not there; require finds modules in the folders; texts show numbers in " ..
+    "place of addresses.",
+    "A GPU is opened before the script starts, which takes a moment more; " ..
+    "--device cpu goes without. The driver and the libraries are trusted, and " ..
+    "that a file exists, its size and its times are not hidden."}
+
 topics.lua = {title = "Lua in a few lines", see = "?operators ?errors",
     {code = true,
      {"x, y = 1, 2", "assigns; a name without a value is nil"},
