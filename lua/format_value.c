@@ -8,27 +8,9 @@
 #include "matrix.h"
 #include "number.h"
 #include "sparse_matrix.h"
+#include "visible.h"
 
 enum { SHORT_COLUMNS = 40, STACK_NEEDED = 20 };
-
-/* The length of the UTF-8 sequence at s, or 0 when it is none that may stand
- * in a terminal (C1 controls may not). Source: RFC 3629. */
-static size_t utf8_length(const char *s, size_t left)
-{
-    const unsigned char *u = (const void *)s;
-    size_t n = u[0] < 0xC2 ? 0 : u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : 4;
-    if (n == 0 || u[0] > 0xF4 || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((u[i] & 0xC0) != 0x80)
-            return 0;
-    }
-    if ((u[0] == 0xE0 && u[1] < 0xA0) || (u[0] == 0xED && u[1] > 0x9F) ||
-        (u[0] == 0xF0 && u[1] < 0x90) || (u[0] == 0xF4 && u[1] > 0x8F) ||
-        (u[0] == 0xC2 && u[1] < 0xA0))
-        return 0;
-    return n;
-}
 
 /* Writes the character at s as it stands in quotes, returns the bytes of s
  * it took. out has room for 8. */
@@ -37,10 +19,10 @@ static size_t quote_one(const char *s, size_t left, char *out)
     static const char plain[] = "\n\t\r\a\b\f\v\"\\", named[] = "ntrabfv\"\\";
     unsigned char c = (unsigned char)*s;
     const char *found = c == 0 ? NULL : strchr(plain, c);
-    size_t n = c < 0x80 ? 1 : utf8_length(s, left);
+    size_t n = lumat_shown_length(s, left);
     if (found != NULL) {
         snprintf(out, 8, "\\%c", named[found - plain]);
-    } else if (c < 0x20 || c == 0x7F || n == 0) {
+    } else if (n == 0) {
         snprintf(out, 8, "\\x%02X", c);
     } else {
         memcpy(out, s, n);

@@ -7,6 +7,7 @@
 #define LUMAT_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 #include "lua.h"
 #include "window.h"
@@ -201,6 +202,16 @@ typedef enum lumat_colour {
 /* When there are colours: a setting, for the terminal to follow. */
 void lumat_set_colour(lumat_colour when);
 lumat_colour lumat_get_colour(void);
+
+/* Writes what others wrote (a file's name, an error's text) so that a terminal
+ * obeys none of it: control characters, marks of direction and what is no UTF-8
+ * become \x1B or \u{202E}. Newlines and tabs stay, colours if asked for. */
+void lumat_write_visible(FILE *to, const char *text, size_t length,
+                         int with_colours);
+
+/* The same of up to a KiB of formatted text, without colours. */
+void lumat_print_visible(FILE *to, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Behind the colour that text begins with, or text when there is none. */
 const char *lumat_skip_colour(const char *text);

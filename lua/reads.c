@@ -64,8 +64,8 @@ static void complain(lua_State *L, const lua_Debug *caller, const gpu_matrix *m)
     if (is_strict)
         luaL_error(L, "%s", text);
     fflush(stdout);
-    fprintf(stderr, "note: %s:%d %s\n", caller->short_src, caller->currentline,
-            text);
+    lumat_print_visible(stderr, "note: %s:%d %s\n", caller->short_src,
+                        caller->currentline, text);
     lua_settop(L, top);
 }
 

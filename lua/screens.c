@@ -106,7 +106,7 @@ static int last(lua_State *L)
     style.full = 1;
     lumat_push_text(L, 1, &style);
     if (!page_screen) {
-        fwrite(lua_tostring(L, -1), 1, lua_rawlen(L, -1), stdout);
+        lumat_write_visible(stdout, lua_tostring(L, -1), lua_rawlen(L, -1), 1);
         putchar('\n');
         return 0;
     }

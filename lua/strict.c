@@ -53,10 +53,11 @@ static int set_new(lua_State *L)
     if (is_new && is_slip(L, &caller)) {
         const char *name = lua_tostring(L, 2);
         fflush(stdout);
-        fprintf(stderr,
-                "note: %s:%d: a function sets the new global '%s'; 'local %s' "
-                "would keep it to itself\n",
-                caller.short_src, caller.currentline, name, name);
+        lumat_print_visible(
+            stderr,
+            "note: %s:%d: a function sets the new global '%s'; 'local %s' "
+            "would keep it to itself\n",
+            caller.short_src, caller.currentline, name, name);
     }
     lua_pushvalue(L, 2);
     lua_pushboolean(L, 1);

@@ -121,7 +121,7 @@ static int print_text(lua_State *L)
 {
     size_t n;
     const char *text = lua_tolstring(L, -1, &n);
-    fwrite(text, 1, n, stdout);
+    lumat_write_visible(stdout, text, n, 1);
     fputc('\n', stdout);
     return 0;
 }

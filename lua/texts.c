@@ -2,6 +2,7 @@
  * whole, the style of the terminal, how messages name a value. */
 #include "files.h"
 #include "fence.h"
+#include "visible.h"
 #include "format.h"
 #include "library.h"
 #include "lumat.h"
@@ -70,9 +71,19 @@ static int get_kind(lua_State *L)
     return 1;
 }
 
+/* visible(text): what a terminal shows of it and does not obey. */
+static int get_visible(lua_State *L)
+{
+    size_t length;
+    const char *text = luaL_checklstring(L, 1, &length);
+    lumat_push_visible(L, text, length);
+    return 1;
+}
+
 static const luaL_Reg functions[] = {{"kind", get_kind},
                                      {"write", write_text},
                                      {"path", get_path},
+                                     {"visible", get_visible},
                                      {"style", get_style},
                                      {NULL, NULL}};
 

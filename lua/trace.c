@@ -87,9 +87,9 @@ const char *lumat_event_rate(const gpu_event *e, char *text, size_t size)
 
 static void print_failure(const gpu_event *e, const char *size)
 {
-    fprintf(stderr, "  %s  %s  %s  %s %s  failed: %s\n", e->operation,
-            e->kernel, size, gpu_dtype_name(e->dtype),
-            gpu_device_name(e->device), gpu_message());
+    lumat_print_visible(stderr, "  %s  %s  %s  %s %s  failed: %s\n",
+                        e->operation, e->kernel, size, gpu_dtype_name(e->dtype),
+                        gpu_device_name(e->device), gpu_message());
 }
 
 static void print_event(const gpu_event *e)
@@ -103,11 +103,11 @@ static void print_event(const gpu_event *e)
     }
     if (e->checked >= 0)
         snprintf(checked, sizeof checked, "  ✓ %.2g", e->checked);
-    fprintf(stderr, "  %s  %s  %s  %s %s  %.4g us  %s%s%s\n", e->operation,
-            e->kernel, size, gpu_dtype_name(e->dtype),
-            gpu_device_name(e->device), e->seconds * 1e6,
-            lumat_event_rate(e, rate, sizeof rate), checked,
-            e->fallback ? "  (on the CPU)" : "");
+    lumat_print_visible(stderr, "  %s  %s  %s  %s %s  %.4g us  %s%s%s\n",
+                        e->operation, e->kernel, size, gpu_dtype_name(e->dtype),
+                        gpu_device_name(e->device), e->seconds * 1e6,
+                        lumat_event_rate(e, rate, sizeof rate), checked,
+                        e->fallback ? "  (on the CPU)" : "");
 }
 
 /* Because operations are waited for, it is the one that failed. */

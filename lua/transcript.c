@@ -68,8 +68,8 @@ static void check_file(void)
     int error = errno;
     close_file();
     fflush(stdout);
-    fprintf(stderr, "log: %s: %s; nothing more is written to it\n", script.name,
-            lumat_error_text(error));
+    lumat_print_visible(stderr, "log: %s: %s; nothing more is written to it\n",
+                        script.name, lumat_error_text(error));
 }
 
 static void write_entry(const char *prompt, const char *text)

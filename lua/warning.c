@@ -16,7 +16,7 @@ static lumat_warning_fn *print_note; /* NULL: not at a prompt */
 
 static void print_plainly(const char *message)
 {
-    fprintf(stderr, "warning: %s\n", message);
+    lumat_print_visible(stderr, "warning: %s\n", message);
 }
 
 static struct {

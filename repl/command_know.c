@@ -156,7 +156,8 @@ static void print_log(lua_State *L)
 {
     int status = luaL_dostring(L, "return require 'lumat'.transcript()");
     if (status == LUA_OK && lua_isstring(L, -1))
-        printf("logging to %s until :log off\n", lua_tostring(L, -1));
+        lumat_print_visible(stdout, "logging to %s until :log off\n",
+                            lua_tostring(L, -1));
     else
         puts("there is no log; :log FILE begins one");
     lua_pop(L, 1);
@@ -170,7 +171,8 @@ static void end_log(lua_State *L)
                                "return name";
     int status = luaL_dostring(L, code);
     if (status == LUA_OK && lua_isstring(L, -1))
-        printf("the log in %s has ended\n", lua_tostring(L, -1));
+        lumat_print_visible(stdout, "the log in %s has ended\n",
+                            lua_tostring(L, -1));
     else
         puts("there was no log");
     lua_pop(L, 1);

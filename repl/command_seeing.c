@@ -113,8 +113,10 @@ static void print_watched(lua_State *L)
     if (name == NULL)
         puts("nothing is watched");
     else
-        printf("%s is watched: a picture of it is drawn while an entry runs\n",
-               name);
+        lumat_print_visible(
+            stdout,
+            "%s is watched: a picture of it is drawn while an entry runs\n",
+            name);
 }
 
 /* A name stands for the variable, whatever it holds; "off" ends it. */

@@ -27,10 +27,11 @@ void repl_run_device(repl_session *session, const char *rest)
 static void print_entry(int number, const char *entry)
 {
     printf("%5d  ", number);
-    for (; *entry != '\0'; entry++) {
-        putchar(*entry);
-        if (*entry == '\n')
-            printf("       ");
+    for (size_t length; *entry != '\0'; entry += length) {
+        length = strcspn(entry, "\n");
+        lumat_write_visible(stdout, entry, length, 0);
+        if (entry[length] == '\n')
+            length++, printf("\n       ");
     }
     putchar('\n');
 }

@@ -15,7 +15,7 @@ void repl_print_top(lua_State *L)
 {
     size_t length;
     const char *text = lua_tolstring(L, -1, &length);
-    fwrite(text, 1, length, stdout);
+    lumat_write_visible(stdout, text, length, 1);
     if (length == 0 || text[length - 1] != '\n')
         fputc('\n', stdout);
     lua_pop(L, 1);

@@ -21,7 +21,7 @@ static void print_top(lua_State *L, int number)
 {
     if (number > 0)
         printf("%d: ", number);
-    fwrite(lua_tostring(L, -1), 1, lua_rawlen(L, -1), stdout);
+    lumat_write_visible(stdout, lua_tostring(L, -1), lua_rawlen(L, -1), 1);
     fputc('\n', stdout);
     lua_pop(L, 1);
 }
@@ -46,11 +46,19 @@ static void print_results(repl_session *session, int first)
         print_result(session, i, last > first ? i - first + 1 : 0);
 }
 
+static void print_named(const char *name, const char *headline)
+{
+    lumat_write_visible(stdout, name, strlen(name), 0);
+    fputs(" = ", stdout);
+    lumat_write_visible(stdout, headline, strlen(headline), 1);
+    fputc('\n', stdout);
+}
+
 static void print_change(void *data, const char *name, const char *headline)
 {
     int *count = data;
     if (++*count <= MOST_CHANGES)
-        printf("%s = %s\n", name, headline);
+        print_named(name, headline);
 }
 
 static void print_changes(repl_session *session)

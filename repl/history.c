@@ -4,6 +4,7 @@
 #include "history.h"
 
 #include "history_form.h"
+#include "lumat.h"
 #include "paths.h"
 #include "recall.h"
 
@@ -31,8 +32,8 @@ static void complain(const char *why)
 {
     static int has_complained;
     if (!has_complained)
-        fprintf(stderr, "note: the history is not kept: %s%s%s\n", path,
-                path[0] != '\0' ? ": " : "", why);
+        lumat_print_visible(stderr, "note: the history is not kept: %s%s%s\n",
+                            path, path[0] != '\0' ? ": " : "", why);
     has_complained = 1;
 }
 

@@ -66,10 +66,11 @@ static const char *option_name(int i)
 static int wrong(const char *format, ...)
 {
     va_list values;
-    fputs("lumat: ", stderr);
+    char message[1024];
     va_start(values, format);
-    vfprintf(stderr, format, values);
+    vsnprintf(message, sizeof message, format, values);
     va_end(values);
+    lumat_print_visible(stderr, "lumat: %s", message);
     fputs("\n  lumat --help lists the options\n", stderr);
     return REPL_USAGE;
 }

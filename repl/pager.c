@@ -154,7 +154,7 @@ static int print_plainly(const char *text, size_t length)
 {
     if (repl_has_full_screen() && !fits_screen(text))
         return 0;
-    fwrite(text, 1, length, stdout);
+    lumat_write_visible(stdout, text, length, 1);
     putchar('\n');
     return 1;
 }

@@ -26,7 +26,7 @@ unsigned repl_complaint_count(void)
 void repl_note(const char *message)
 {
     repl_end_output();
-    fprintf(stderr, "note: %s\n", message);
+    lumat_print_visible(stderr, "note: %s\n", message);
     fflush(stderr);
 }
 
@@ -41,8 +41,10 @@ static void print_labelled(const char *colour, const char *word,
 {
     int coloured = is_at_prompt() && repl_colour(STDERR_FILENO);
     repl_end_output();
-    fprintf(stderr, "%s%s%s %s\n", coloured ? colour : "", word,
-            coloured ? "\033[0m" : "", message);
+    fprintf(stderr, "%s%s%s ", coloured ? colour : "", word,
+            coloured ? "\033[0m" : "");
+    lumat_write_visible(stderr, message, strlen(message), 0);
+    fputc('\n', stderr);
     fflush(stderr);
 }
 

@@ -174,7 +174,9 @@ int repl_run(lua_State *L, int nargs)
     repl_report(L);
     traceback = lumat_push_last_traceback(L);
     if (traceback != NULL && code != INTERRUPTED)
-        fprintf(stderr, "%s\n", traceback);
+        lumat_write_visible(stderr, traceback, strlen(traceback), 0);
+    if (traceback != NULL && code != INTERRUPTED)
+        fputc('\n', stderr);
     lua_pop(L, 1);
     return code;
 }

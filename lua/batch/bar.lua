@@ -3,6 +3,7 @@
 local library = ...
 local amounts = require "lumat.later_amounts"
 local journal = require "lumat.journal"
+local texts = require "lumat.texts"
 local io, ipairs, setmetatable, tostring, utf8 = io, ipairs, setmetatable,
     tostring, utf8
 local floor, larger, smaller = math.floor, math.max, math.min
@@ -70,7 +71,7 @@ function bar.seconds_text(s)
 end
 
 local function one_line(text)
-    return (gsub(tostring(text), "%s+", " "))
+    return texts.visible((gsub(tostring(text), "%s+", " ")))
 end
 
 -- The pieces in order of importance, as many as fit.
@@ -209,7 +210,8 @@ end
 -- A line of its own, above the bar.
 function bar:say(text, ending)
     if self.quiet then return end
-    self.put((self.open and "\r\27[K" or "") .. text .. (ending or "\n"))
+    self.put((self.open and "\r\27[K" or "") .. texts.visible(text) ..
+        (ending or "\n"))
     self.open = false
 end
 

@@ -10,6 +10,7 @@
 --   roofs     of a roofline: {name, flops, bytes}
 --   left_out  how many series are not drawn
 local checks = require "lumat.checks"
+local texts = require "lumat.texts"
 local data = require "lumat.chart_data"
 local columns = require "lumat.columns"
 local sources = require "lumat.sources"
@@ -205,7 +206,8 @@ end
 -- Of a script nobody sees the value.
 local function tell_missing(file, why)
     if _G.arg and _G.arg[-1] then
-        io.stderr:write(format("note: %s is not written: %s\n", file, why))
+        io.stderr:write(texts.visible(format(
+            "note: %s is not written: %s\n", file, why)))
     end
 end
 

@@ -18,8 +18,9 @@ local exit_codes = {
     {"3", "no usable GPU though asked for"}, {"4", "out of memory"},
     {"130", "interrupted"}}
 
-local order = {"scripts", "experiments", "results", "startup", "keys", "operators", "indexing",
-               "random", "properties", "printing", "devices", "memory", "errors", "lua"}
+local order = {"scripts", "experiments", "results", "startup", "safe", "keys", "operators",
+               "indexing", "random", "properties", "printing", "devices", "memory", "errors",
+               "lua"}
 
 -- Functions that are in no chapter.
 local function others(seen)

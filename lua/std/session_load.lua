@@ -1,5 +1,6 @@
 -- load_session: variables from a file, see saved_words.lua.
 local checks = require "lumat.checks"
+local texts = require "lumat.texts"
 local entries = require "lumat.entries"
 local parts = require "lumat.parts"
 local words = require "lumat.saved_words"
@@ -151,8 +152,8 @@ checks.add("load_session", "load_session(path)",
             end
         end
         if s.moved then
-            io.stderr:write(format("note: a device of '%s' is not here; its " ..
-                "matrices are on %s\n", path, s.moved))
+            io.stderr:write(texts.visible(format("note: a device of '%s' is " ..
+                "not here; its matrices are on %s\n", path, s.moved)))
         end
         local set, count = by_name(s.names, s.values)
         return checks.shown({variables = count, path = path}, listing(set,
