@@ -80,12 +80,9 @@ static int get_visible(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"kind", get_kind},
-                                     {"write", write_text},
-                                     {"path", get_path},
-                                     {"visible", get_visible},
-                                     {"style", get_style},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"kind", get_kind},       {"write", write_text}, {"path", get_path},
+    {"visible", get_visible}, {"style", get_style},  {NULL, NULL}};
 
 void lumat_open_texts(lua_State *L)
 {

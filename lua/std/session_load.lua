@@ -1,4 +1,5 @@
 -- load_session: variables from a file, see saved_words.lua.
+local library = ...
 local checks = require "lumat.checks"
 local texts = require "lumat.texts"
 local entries = require "lumat.entries"
@@ -7,11 +8,15 @@ local words = require "lumat.saved_words"
 local listing = require "lumat.listing"
 local fail, plural, read_word = checks.fail, checks.plural, words.read
 local io = io
-local ipairs, rawset, setmetatable, tonumber, type = ipairs, rawset,
-    setmetatable, tonumber, type
-local unpack = table.unpack
+local ipairs, pairs, rawset, setmetatable, tonumber, type = ipairs, pairs,
+    rawset, setmetatable, tonumber, type
+local concat, sort, unpack = table.concat, table.sort, table.unpack
 local format, gmatch, sub = string.format, string.gmatch, string.sub
 local to_integer = math.tointeger
+
+-- Names of Lua's own, which no file sets.
+local luas_own = {}
+for name in pairs(_G) do luas_own[name] = true end
 
 local readers = {}
 
@@ -127,35 +132,91 @@ local function by_name(records, values)
     return set, count
 end
 
-checks.add("load_session", "load_session(path)",
-    "Brings back what save_session wrote: each variable under its name, on " ..
-    "the device it was on where there is one. Variables of other names stay. " ..
-    "Nothing is changed when the file cannot be read whole. What it gives " ..
-    "shows them.",
-    "type(load_session)", "'function'",
-    function(path)
-        path = words.path("load_session", path)
-        local s, locals = read(path), (parts.variables())
-        local values = {}
-        for i, record in ipairs(s.names) do
-            values[i] = read_word(record[3], s.values)
-            if values[i] == nil or sub(record[2], 1, 1) ~= "s" then
-                damaged(path, record.line)
-            end
+-- {"a", "b"} as a set, or nil.
+local function wanted_of(names)
+    if names == nil then return nil end
+    if type(names) ~= "table" then
+        fail("load_session", "expected a table of names, not %s",
+            checks.brief(names))
+    end
+    local wanted = {}
+    for _, name in ipairs(names) do wanted[name] = true end
+    return wanted
+end
+
+-- Why the name is not to be set: no file makes Lua or lumat another one.
+local function refusal(name, wanted)
+    if luas_own[name] or sub(name, 1, 1) == "_" then return "Lua's own" end
+    if library[name] ~= nil and not wanted then return "a function of lumat's" end
+end
+
+-- All of the file is checked before the first variable is set.
+local function chosen(path, s, wanted)
+    local list, found, left = {}, {}, {}
+    for _, record in ipairs(s.names) do
+        local name = read_word(record[2], s.values)
+        local value = read_word(record[3], s.values)
+        if value == nil or type(name) ~= "string" then
+            damaged(path, record.line)
         end
-        for i, record in ipairs(s.names) do
-            local name = read_word(record[2], s.values)
-            local is_local = record[1] == "l"
-            rawset(is_local and locals or _G, name, values[i])
-            if is_local or locals[name] == nil then
-                entries.set_anew[name] = true
+        found[name] = true
+        local why = refusal(name, wanted)
+        if wanted and not wanted[name] then
+            why = nil
+        elseif why then
+            left[#left + 1] = format("%s (%s)", name, why)
+            if not luas_own[name] and library[name] ~= nil then
+                left.shadowing = left.shadowing or name
             end
+        else
+            list[#list + 1] = {record = record, name = name, value = value}
+        end
+    end
+    for name in pairs(wanted or {}) do
+        if not found[name] then
+            fail("load_session", "there is no %s in '%s'", checks.brief(name),
+                path)
+        end
+    end
+    sort(left)
+    return list, left
+end
+
+checks.add("load_session", "load_session(path [, names])",
+    "Brings back what save_session wrote: each variable (or those named in a " ..
+    "table) under its name, on the device it was on where there is one. " ..
+    "Variables of other names stay, and nothing is changed when the file " ..
+    "cannot be read whole. A variable called like a function of lumat's is " ..
+    "left out and told of, unless it is named; Lua's own names and such as " ..
+    "begin with _ are never set. What it gives shows them.",
+    "type(load_session)", "'function'",
+    function(path, names)
+        path = words.path("load_session", path)
+        local wanted = wanted_of(names)
+        local s, locals = read(path), (parts.variables())
+        local list, left = chosen(path, s, wanted)
+        local records = {}
+        for i, v in ipairs(list) do
+            local is_local = v.record[1] == "l"
+            rawset(is_local and locals or _G, v.name, v.value)
+            if is_local or locals[v.name] == nil then
+                entries.set_anew[v.name] = true
+            end
+            records[i] = v.record
         end
         if s.moved then
             io.stderr:write(texts.visible(format("note: a device of '%s' is " ..
                 "not here; its matrices are on %s\n", path, s.moved)))
         end
-        local set, count = by_name(s.names, s.values)
-        return checks.shown({variables = count, path = path}, listing(set,
-            format("loaded %s from %s", plural(count, "variable"), path)))
+        local set, count = by_name(records, s.values)
+        local text = format("loaded %s from %s", plural(count, "variable"), path)
+        if #left > 0 then
+            text = text .. "; left out: " .. concat(left, ", ")
+        end
+        if left.shadowing then
+            text = format("%s; load_session(%q, {%q}) brings %s", text, path,
+                left.shadowing, left.shadowing)
+        end
+        return checks.shown({variables = count, path = path, skipped = left},
+            listing(set, text))
     end)

@@ -25,7 +25,11 @@ local function round_trip(variables, name)
     end
     local report = save_session(p, list)
     for key in pairs(variables) do _G[key] = nil end
-    load_session(p)
+    local named = nil -- as variables called like a function have to be
+    for _, key in ipairs(list) do
+        if require "lumat"[key] ~= nil then named = list end
+    end
+    load_session(p, named)
     local back = {}
     for key in pairs(variables) do
         back[key] = _G[key]
@@ -149,13 +153,13 @@ function TestSessions:test_what_is_left_out()
     freed:free()
     local _, report = round_trip({f = print, co = coroutine.create(print),
         file = io.stdout, lib = string, freed = freed,
-        t = setmetatable({1, f = print}, {__index = {}})})
+        kept = setmetatable({1, f = print}, {__index = {}})})
     lu.assertEquals(report.variables, 1)
     local text = tostring(report)
     for _, part in ipairs{"f (a function)", "co (a thread)",
         "file (a file)", "lib (a module)",
-        "freed (a matrix that is gone)", "t.f (a function)",
-        "t's metatable (the entries are saved)"} do
+        "freed (a matrix that is gone)", "kept.f (a function)",
+        "kept's metatable (the entries are saved)"} do
         lu.assertStrContains(text, part)
     end
 end
@@ -258,6 +262,54 @@ function TestSessions:test_forged_records()
         "p 2 S cpu f32 2 2\ng sforged v2\n", function(archive)
             parts.write_text(archive, "S", string.pack("<i8i8d", 5, 0, 1))
         end))))
+end
+
+-- No file makes print, _G or sum another one; all is checked before anything
+-- is set.
+function TestSessions:test_names_that_no_file_sets()
+    local head = "lumat session 1\nm 1 A.npy " .. common.device .. "\n"
+    local own = {}
+    for name in ("_G _VERSION print tostring string os require load sum " ..
+        "matmul zeros save"):gmatch("%S+") do
+        own[name] = _G[name]
+    end
+    own.t = _G.t
+    local records = {}
+    for name in pairs(own) do records[#records + 1] = "g s" .. name .. " v1" end
+    local p = forge(head .. table.concat(records, "\n") ..
+        "\ng s_hidden v1\ng s__index v1\ng sforged v1\n")
+    local report = load_session(p)
+    local same = _G.print == own.print and _G._G == own._G and _G.sum == own.sum
+    for name, value in pairs(own) do rawset(_G, name, value) end
+    lu.assertTrue(same)
+    lu.assertNil(rawget(_G, "_hidden"))
+    lu.assertNil(rawget(_G, "__index"))
+    lu.assertEquals(report.variables, 1)
+    lu.assertStrContains(tostring(report), "print (Lua's own)")
+    lu.assertStrContains(tostring(report), "sum (a function of lumat's)")
+    lu.assertStrContains(tostring(report), "_hidden (Lua's own)")
+    lu.assertEquals(_G.forged(2, 3), 6)
+    _G.forged = nil
+    -- asked for by name, one called like a function comes, and alone
+    p = forge(head .. "g st v1\ng sforged v1\ng sprint v1\n")
+    report = load_session(p)
+    lu.assertStrContains(tostring(report), 'load_session("' .. p .. '", {"t"}) brings t')
+    lu.assertEquals(_G.t, own.t)
+    _G.forged = nil
+    report = load_session(p, {"t"})
+    local got = _G.t
+    _G.t = own.t
+    lu.assertEquals(got(2, 3), 6)
+    lu.assertNil(rawget(_G, "forged"))
+    lu.assertEquals(report.variables, 1)
+    local ok, message = pcall(load_session, p, {"nothing"})
+    lu.assertFalse(ok)
+    lu.assertStrContains(message, 'load_session: there is no "nothing" in')
+    lu.assertFalse((pcall(load_session, p, "t")))
+    -- a record that is wrong at the end
+    p = forge(head .. "g sforged v1\ng sother v9\n")
+    lu.assertFalse((pcall(load_session, p)))
+    lu.assertNil(rawget(_G, "forged"))
 end
 
 -- A device that is not here: the default one, and a note.
