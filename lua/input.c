@@ -5,10 +5,13 @@
 #include "lumat.h"
 
 #include "lauxlib.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const lumat_typing *typing; /* NULL: nobody is told */
@@ -95,6 +98,49 @@ static int open_file(lua_State *L)
     if (typing && s && s->closef && is_read_from(s->f))
         typing->lend();
     return count;
+}
+
+/* How the program ended, pushed. */
+static void push_end(lua_State *L, int status)
+{
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    if (number == SIGINT || code == 128 + SIGINT)
+        lua_pushliteral(L, "interrupted");
+    else if (number != 0)
+        lua_pushfstring(L, "ended by signal %d: %s", number, strsignal(number));
+    else if (code != 0)
+        lua_pushfstring(L, "exit %d", code);
+    else
+        lua_pushliteral(L, "");
+}
+
+/* What comes from a pipe is for lumat: the program reads nothing then. */
+int lumat_run_shell(lua_State *L, const char *command)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.safe");
+    int is_safe = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    if (is_safe) {
+        lua_pushliteral(L, "!: --safe starts no programs");
+        return 0;
+    }
+    if (!isatty(STDIN_FILENO))
+        command = lua_pushfstring(L, "exec </dev/null\n%s", command);
+    else
+        command = lua_pushstring(L, command);
+    fflush(stdout);
+    if (typing)
+        typing->lend();
+    int status = system(command), error = errno;
+    if (typing)
+        typing->take_back();
+    lua_pop(L, 1);
+    if (status == -1)
+        lua_pushfstring(L, "!: no program can be started: %s", strerror(error));
+    else
+        push_end(L, status);
+    return status != -1;
 }
 
 static const struct {

@@ -13,13 +13,14 @@
 
 #include "matrix.h"
 
-void lumat_open_library(lua_State *L); /* first of all: empty tables */
-void lumat_open_kinds(lua_State *L);   /* what messages call a value */
-void lumat_open_session(lua_State *L); /* the prompt's locals */
-void lumat_open_parts(lua_State *L);   /* what saved sessions need */
-void lumat_open_who(lua_State *L);     /* who */
-void lumat_open_texts(lua_State *L);   /* what tables and reports need */
-void lumat_open_std(lua_State *L);     /* lua/std, text in Lua */
+void lumat_open_library(lua_State *L);        /* first of all: empty tables */
+void lumat_open_kinds(lua_State *L);          /* what messages call a value */
+void lumat_open_working_folder(lua_State *L); /* cd pwd */
+void lumat_open_session(lua_State *L);        /* the prompt's locals */
+void lumat_open_parts(lua_State *L);          /* what saved sessions need */
+void lumat_open_who(lua_State *L);            /* who */
+void lumat_open_texts(lua_State *L);          /* what tables and reports need */
+void lumat_open_std(lua_State *L);            /* lua/std, text in Lua */
 /* Last: names become globals, and with is_safe only what is allowed stays. */
 void lumat_close_library(lua_State *L, int is_safe);
 void lumat_open_completions(lua_State *L);

@@ -179,6 +179,11 @@ const char *lumat_innermost(const lumat_nesting *nesting);
  * "--[["; "" for other tokens. */
 const char *lumat_open_token(const char *text, const lumat_token *token);
 
+/* Runs a command of the shell, which has the terminal meanwhile; Ctrl-C ends
+ * it. Pushes what there is to say of its end, "exit 3" or "interrupted", or "".
+ * Returns 0 with a message pushed when it may not be started, or cannot. */
+int lumat_run_shell(lua_State *L, const char *command);
+
 /* Pushes the path of a file that a user named: "~/name" is in his home. */
 const char *lumat_push_path(lua_State *L, const char *path);
 

@@ -248,6 +248,7 @@ static int open_all(lua_State *L)
     lumat_open_shape(L);
     lumat_open_arrange(L);
     lumat_open_files(L);
+    lumat_open_working_folder(L);
     lumat_open_system(L);
     lumat_open_settings(L);
     lumat_open_rate(L);

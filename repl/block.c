@@ -59,7 +59,7 @@ static int is_command_row(const char *text)
     repl_entry_kind kind = repl_entry_kind_of(text, &rest);
     size_t length;
     if (kind != REPL_COMMAND)
-        return kind == REPL_HELP || kind == REPL_SEARCH;
+        return kind == REPL_HELP || kind == REPL_SEARCH || kind == REPL_SHELL;
     length = strspn(rest, "abcdefghijklmnopqrstuvwxyz"
                           "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
     if (length == 0 || strchr(" \t\r\n", rest[length]) == NULL)

@@ -114,6 +114,78 @@ void repl_run_file(repl_session *session, const char *rest)
     lua_pop(session->L, 1);
 }
 
+/* --- files and programs --------------------------------------------------- */
+
+/* Prints what the library's function gives for at most one word. */
+static void print_call(repl_session *session, const char *function,
+                       const char *rest)
+{
+    lua_State *L = session->L;
+    int base = lua_gettop(L);
+    char *words[MOST_WORDS], *text = lua_newuserdata(L, strlen(rest) + 1);
+    int count = cut_words(strcpy(text, rest), words);
+    if (count > 1) {
+        repl_complain(lua_pushfstring(
+            L, ":%s takes one name: quotes go around one with blanks in it",
+            function));
+        lua_settop(L, base);
+        return;
+    }
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
+    lua_getfield(L, -1, function);
+    if (count > 0)
+        lua_pushstring(L, words[0]);
+    if (lua_pcall(L, count, 1, 0) == LUA_OK) {
+        luaL_tolstring(L, -1, NULL);
+        repl_print_top(L);
+    } else {
+        repl_report(L);
+    }
+    lua_settop(L, base);
+}
+
+void repl_run_cd(repl_session *session, const char *rest)
+{
+    print_call(session, "cd", rest);
+}
+
+void repl_run_pwd(repl_session *session, const char *rest)
+{
+    (void)rest;
+    print_call(session, "pwd", "");
+}
+
+void repl_run_ls(repl_session *session, const char *rest)
+{
+    print_call(session, "ls", rest);
+}
+
+/* Does the command go to another folder, and do nothing there? */
+static int only_changes_folder(const char *command)
+{
+    return strncmp(command, "cd", 2) == 0 &&
+           (command[2] == '\0' || command[2] == ' ') &&
+           strpbrk(command, ";&|\n") == NULL;
+}
+
+void repl_run_shell(repl_session *session, const char *text)
+{
+    lua_State *L = session->L;
+    if (text[strspn(text, " \t\r\n")] == '\0') {
+        repl_complain("! needs a command of the shell: !ls");
+        return;
+    }
+    if (!lumat_run_shell(L, text)) {
+        repl_report(L);
+        return;
+    }
+    if (*lua_tostring(L, -1) != '\0')
+        repl_note(lua_tostring(L, -1));
+    lua_pop(L, 1);
+    if (only_changes_folder(text))
+        repl_note("that folder was the shell's; :cd goes to one here");
+}
+
 /* --- saving ------------------------------------------------------------- */
 
 /* Adds the word to b as Lua writes a string. */

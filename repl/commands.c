@@ -158,8 +158,12 @@ const lumat_row repl_command_rows[] = {
 
 void repl_print_help(repl_session *session, const char *topic)
 {
+    size_t length = strcspn(topic, "?");
+    topic =
+        lua_pushlstring(session->L, topic, length > 0 ? length : strlen(topic));
     lumat_push_help(session->L, topic);
     repl_print_top(session->L);
+    lua_pop(session->L, 1);
 }
 
 void repl_print_search(repl_session *session, const char *word)

@@ -7,8 +7,9 @@
 /* What belongs behind a command, for completion. */
 typedef enum repl_argument {
     REPL_NOTHING,
-    REPL_CHOICE,     /* one of `choices`, words between blanks */
-    REPL_FILE,       /* choices: the kinds wanted first, ".lua"; or NULL: any */
+    REPL_CHOICE, /* one of `choices`, words between blanks */
+    REPL_FILE,   /* choices: the kinds wanted first, ".lua"; or NULL: any */
+    REPL_FOLDER,
     REPL_FILE_NAMES, /* the same, and names of variables behind it */
     REPL_VARIABLE,   /* the user's own; several */
     REPL_TOPIC,
@@ -40,7 +41,10 @@ const repl_command *repl_find_command(const char *name, size_t length);
 /* Runs what follows the colon. */
 void repl_run_command(repl_session *session, const char *text);
 
-/* ?name; an empty one: the page of first things. */
+/* Runs what follows the exclamation mark. */
+void repl_run_shell(repl_session *session, const char *text);
+
+/* ?name or name?; an empty one: the page of first things. */
 void repl_print_help(repl_session *session, const char *topic);
 /* ??word */
 void repl_print_search(repl_session *session, const char *word);

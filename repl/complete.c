@@ -5,9 +5,12 @@
 #include "commands.h"
 #include "entry.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A line that begins with a command's name, up to point. */
 typedef struct command_line {
@@ -133,8 +136,11 @@ static lumat_completion complete_file(const request *r,
                                       const command_line *read)
 {
     int words = 0;
-    lumat_completion place =
-        file_place(r, read->rest, read->command->choices, &words);
+    lumat_completion place = file_place(r, read->rest,
+                                        read->command->argument == REPL_FOLDER
+                                            ? REPL_FOLDERS
+                                            : read->command->choices,
+                                        &words);
     if (words > 0 && read->command->argument == REPL_FILE_NAMES)
         return complete_behind(r, place.start, LUMAT_VARIABLES);
     return place;
@@ -181,6 +187,7 @@ static lumat_completion complete_argument(const request *r,
     case REPL_CHOICE:
         return complete_choice(r, read);
     case REPL_FILE:
+    case REPL_FOLDER:
     case REPL_FILE_NAMES:
         return complete_file(r, read);
     case REPL_VARIABLE:
@@ -212,6 +219,45 @@ static lumat_completion complete_command(const request *r,
     return place;
 }
 
+/* Offers the programs of a folder that begin as typed. */
+static void offer_programs(const request *r, const char *folder,
+                           const char *typed, size_t length)
+{
+    DIR *all = opendir(folder);
+    const struct dirent *e;
+    struct stat found;
+    while (all != NULL && (e = readdir(all)) != NULL)
+        if (strncmp(e->d_name, typed, length) == 0 && e->d_name[0] != '.' &&
+            fstatat(dirfd(all), e->d_name, &found, 0) == 0 &&
+            S_ISREG(found.st_mode) && (found.st_mode & 0111) != 0)
+            r->each(r->data, e->d_name, "");
+    if (all != NULL)
+        closedir(all);
+}
+
+/* Behind ! a program of $PATH, or a file; behind that files. */
+static lumat_completion complete_shell(const request *r, size_t mark)
+{
+    int words = 0;
+    lumat_completion place = file_place(r, mark, NULL, &words);
+    const char *typed = r->line + place.start, *path = getenv("PATH");
+    size_t length = r->point - place.start;
+    char folder[PATH_MAX];
+    if (words > 0 || length == 0 || memchr(typed, '/', length) != NULL)
+        return place;
+    place.files = NULL;
+    for (; path != NULL && *path != '\0'; path += *path == ':') {
+        size_t n = strcspn(path, ":");
+        if (n > 0 && n < sizeof folder) {
+            memcpy(folder, path, n);
+            folder[n] = '\0';
+            offer_programs(r, folder, typed, length);
+        }
+        path += n;
+    }
+    return place;
+}
+
 lumat_completion repl_complete(lua_State *L, const char *line, size_t point,
                                lumat_name_fn *each, void *data)
 {
@@ -220,9 +266,11 @@ lumat_completion repl_complete(lua_State *L, const char *line, size_t point,
     command_line read;
     repl_entry_kind kind = repl_entry_kind_of(line, &rest);
     size_t mark = (size_t)(rest - line);
-    if (read_command(line, point, &read))
+    if (kind != REPL_SHELL && read_command(line, point, &read))
         return complete_command(&r, &read);
-    if ((kind == REPL_HELP || kind == REPL_SEARCH) && mark <= point)
+    if (kind == REPL_SHELL && mark <= point)
+        return complete_shell(&r, mark);
+    if ((kind == REPL_HELP || kind == REPL_SEARCH) && mark > 0 && mark <= point)
         return complete_behind(&r, mark, LUMAT_TOPICS);
     return lumat_complete(L, line, point, LUMAT_ANYTHING, each, data);
 }

@@ -8,11 +8,12 @@ typedef enum repl_entry_kind {
     REPL_BLANK,
     REPL_LUA,
     REPL_COMMAND, /* :name arguments */
-    REPL_HELP,    /* ?name */
-    REPL_SEARCH   /* ??word */
+    REPL_HELP,    /* ?name, or name? */
+    REPL_SEARCH,  /* ??word */
+    REPL_SHELL    /* !command, or :!command */
 } repl_entry_kind;
 
-/* rest gets the text behind the mark, without blanks in front. */
+/* rest gets the text behind the mark, without blanks in front; of name? all. */
 repl_entry_kind repl_entry_kind_of(const char *text, const char **rest);
 
 /* Skips spaces and tabs. */

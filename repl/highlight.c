@@ -122,7 +122,7 @@ static size_t mark_length(const char *text)
     const char *start = repl_skip_blanks(text), *rest;
     repl_entry_kind kind = repl_entry_kind_of(text, &rest);
     size_t length;
-    if (kind == REPL_HELP || kind == REPL_SEARCH)
+    if (kind == REPL_HELP || kind == REPL_SEARCH || kind == REPL_SHELL)
         return (size_t)(rest - start);
     if (kind != REPL_COMMAND)
         return 0;

@@ -229,7 +229,7 @@ static void offer_files(size_t point)
     if (typed == NULL)
         return;
     add_files(typed, offers.place.files);
-    if (offers.count == 0)
+    if (offers.count == 0 && strcmp(offers.place.files, REPL_FOLDERS) != 0)
         add_files(typed, "");
     free(typed);
 }

@@ -141,13 +141,16 @@ static void run_lua(repl_session *session)
     end_entry(session);
 }
 
-/* What is no Lua: a command, or a question to the help. */
+/* What is no Lua: a command, of the prompt or of the shell, or a question to
+ * the help. */
 static void run_other(repl_session *session, repl_entry_kind kind,
                       const char *rest)
 {
     begin_entry(session);
     if (kind == REPL_COMMAND)
         repl_run_command(session, rest);
+    else if (kind == REPL_SHELL)
+        repl_run_shell(session, rest);
     else if (kind == REPL_HELP)
         repl_print_help(session, rest);
     else

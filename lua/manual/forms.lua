@@ -66,8 +66,11 @@ end
 
 local function tell_commands(form)
     tell_topic(form, manual.topics.commands)
-    form.rows{{"?name", "help on a function, a :command or a topic; ? alone: the first things"},
-              {"??word", "names whose help has the word"}}
+    form.rows{{"?name", "help on a function, a :command or a topic; ? alone: the first things; " ..
+                  "also name?"},
+              {"??word", "names whose help has the word"},
+              {"!command", "runs a command of the shell, which has the terminal meanwhile; " ..
+                  "its exit status is told unless it is 0. In Lua: os.execute"}}
     for _, group in ipairs(manual.command_groups()) do
         local rows = {}
         for i, row in ipairs(group) do

@@ -115,7 +115,8 @@ function manual.command_groups()
 end
 
 local first_rows = {{"?name", "help on it; ? alone: the first things"},
-                    {"??word", "names whose help has the word"}}
+                    {"??word", "names whose help has the word"},
+                    {"!command", "runs it in a shell"}}
 
 -- Every command with what it does.
 local function add_all_commands(lines, style)
@@ -133,7 +134,8 @@ end
 -- The names alone, a line or two a group: for a screen on which they would
 -- not fit with what they do.
 local function add_command_names(lines, style)
-    local rows = {{"?name  ??word", "help, search; ? alone: the first things"}}
+    local rows = {{"?name  ??word", "help, search; ? alone: the first things"},
+                  {"!command", "runs it in a shell"}}
     for _, group in ipairs(manual.command_groups()) do
         local names = {}
         for i, row in ipairs(group) do names[i] = ":" .. row[1] end

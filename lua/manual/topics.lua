@@ -276,7 +276,8 @@ topics.keys = {title = "Keys", see = "?printing ?commands",
 
 topics.commands = {title = "Commands", see = "?keys ?startup",
     "A colon and a name, which may be cut short while it is the only such " ..
-    "one. Most have a function in Lua that does the same.", {names = true}}
+    "one. Most have a function in Lua that does the same. !command runs a " ..
+    "command of the shell, :cd goes to another folder.", {names = true}}
 
 topics.startup = {title = "Starting", see = "settings ?scripts ?keys",
     "lumat alone prompts; lumat file.lua runs a script; lumat --help lists " ..

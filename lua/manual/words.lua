@@ -260,7 +260,11 @@ local rows = {
     {"sweep, batch, grid search, parameter study, journal, resume",
         "experiment experiments results"},
     -- the session
-    {"whos, ls, dir, variables, workspace variables", "who :who", write = ":who"},
+    {"whos, variables, workspace variables", "who :who", write = ":who"},
+    {"dir, listdir, list files, folder, directory", "ls cd pwd :ls :cd", write = "ls()"},
+    {"chdir, getwd, setwd, getcwd, working directory", "cd pwd :cd :pwd", write = "cd"},
+    {"shell, system, bash, sh, subprocess, popen, unix, dos, !", "commands",
+        says = "!command runs one of the shell's at the prompt", write = 'os.execute("true")'},
     {"clear, clearvars, del, delete, rm", "memory free",
         says = "a variable goes with x = nil, its memory at once with A:free(); Ctrl-L " ..
             "clears the screen"},

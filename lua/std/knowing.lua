@@ -33,6 +33,13 @@ checks.add("made_by", "made_by(A)",
     later("lineage", "made_by"))
 methods.made_by = library.made_by
 
+checks.add("ls", "ls([pattern])",
+    "The names of what is in the folder where you are, or in another one, or " ..
+    "of what a pattern such as \"data/*.csv\" fits: a list that shows itself, " ..
+    "folders with a slash behind them. Also :ls.",
+    "#ls(\"/no*where\")", "0",
+    later("files", "ls"))
+
 checks.add("mem", "mem([\"reset\"])",
     "What holds memory: of each device that is open, bytes of matrices now " ..
     "and at most (from the last reset), kept by products, free and in all; " ..

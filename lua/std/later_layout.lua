@@ -139,6 +139,25 @@ function layout.table(columns, rows, indent)
     return lines, gone
 end
 
+-- Names in columns, downwards, as many as fit.
+function layout.list(names)
+    local wide, longest, lines = width(), 0, {}
+    for _, name in ipairs(names) do
+        longest = larger(longest, columns_of(name))
+    end
+    local columns = larger(1, (wide + 2) // (longest + 2))
+    local rows = (#names + columns - 1) // columns
+    for row = 1, rows do
+        local line = ""
+        for i = row, #names, rows do
+            local name = gsub(names[i], "%c", "?")
+            line = line .. name .. rep(" ", longest + 2 - columns_of(name))
+        end
+        lines[row] = gsub(line, " +$", "")
+    end
+    return concat(lines, "\n")
+end
+
 -- What a table says of the columns that it had no room for.
 function layout.gone(gone)
     return layout.wrap("  ", "left out at " .. width() .. " columns: " ..

@@ -362,6 +362,46 @@ function TestAtomic:test_nothing_is_left_behind()
     os.execute("rm -r '" .. place .. "'")
 end
 
+TestFolders = {}
+
+-- Names without a slash in front are looked for where cd went.
+function TestFolders:test_cd_pwd_and_ls()
+    local dir, start = folder .. "-cd", pwd()
+    os.execute(("mkdir -p '%s/in [x]' && cd '%s' && touch a.csv b.csv .hid")
+        :format(dir, dir))
+    dir = cd(dir)
+    lu.assertEquals(pwd(), dir)
+    lu.assertEquals({table.unpack(ls())}, {"a.csv", "b.csv", "in [x]/"})
+    lu.assertEquals({table.unpack(ls "*.csv")}, {"a.csv", "b.csv"})
+    lu.assertEquals({table.unpack(ls ".h*")}, {".hid"})
+    lu.assertEquals(#ls "in [x]", 0)
+    lu.assertEquals(tostring(ls "*.x"), "no file fits *.x")
+    lu.assertEquals(cd "in [x]", dir .. "/in [x]")
+    save(vec{1, 2}, "v.npy")
+    lu.assertEquals(tostring(ls()), "v.npy")
+    lu.assertEquals(cd "-", dir)
+    lu.assertEquals(load "in [x]/v.npy":totable(), {1, 2})
+    lu.assertErrorMsgContains("there is no folder 'none'", cd, "none")
+    lu.assertErrorMsgContains("'a.csv' is a file", cd, "a.csv")
+    lu.assertErrorMsgContains("no file or folder 'none'", ls, "none")
+    lu.assertErrorMsgContains("the pattern is a table", ls, {})
+    lu.assertEquals(pwd(), dir)
+    lu.assertEquals(cd(), cd "~")
+    os.execute(("rm -r '%s'"):format(dir))
+    cd(start)
+end
+
+-- A folder that is removed while one is in it.
+function TestFolders:test_a_folder_that_is_gone()
+    local dir, start = folder .. "-gone", pwd()
+    os.execute("mkdir '" .. dir .. "'")
+    cd(dir)
+    os.execute("rmdir '" .. dir .. "'")
+    lu.assertErrorMsgContains("the folder is gone", pwd)
+    lu.assertEquals(cd(start), start)
+    lu.assertErrorMsgContains("no folder before", cd, "-")
+end
+
 local failures = lu.LuaUnit.run("-o", "tap")
 os.execute("rm -f '" .. folder .. "'-*")
 os.exit(failures)

@@ -64,6 +64,11 @@ gives(q($lumat --device cpu -p 1), 0, "1\n");
 gives(q($lumat --device=cpu -p 1), 0, "1\n");
 gives(q($lumat --no-init -q -p 1), 0, "1\n");
 
+gives(q(printf '!echo from sh; cat\n:pwd\n' | $lumat -q -i), 0, qr/^lumat> from sh\nlumat> \Q$dir\E\n/);
+gives(q(printf ':!exit 3\n1 + 1\n' | $lumat -q -i), 0, "lumat> lumat> 2\nlumat> \n", "note: exit 3\n");
+gives(q(printf '!touch safe\n:cd folder\n' | $lumat -q -i --safe; ls safe), 2, qr{^lumat> lumat> \Q$dir\E/folder\n}, qr/^error: !: --safe starts no programs\n/);
+gives(q(printf 'x = 1\nx?\n' | $lumat -q -i), 0, qr/x = 1\n  a variable of yours/);
+
 # --- exit codes ----------------------------------------------------------------
 gives(q($lumat fail.lua), 1, '', "lumat: fail.lua:2: no good\n");
 gives(q($lumat deep.lua), 1, '', qr/^lumat: deep.lua:2: deep\nstack traceback:\n.*in main chunk\n$/s);
