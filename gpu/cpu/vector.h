@@ -12,6 +12,10 @@
 typedef void gpu_cpu_loop(void *r, const void *x, const void *y, const void *z,
                           size_t n);
 
+/* log(exp(x) + exp(y)), right even where it is almost 0; both above -745, the
+ * larger in -2 .. 0. */
+double gpu_cpu_logaddexp(double x, double y);
+
 typedef struct gpu_cpu_vector {
     const char *name;
     gpu_cpu_loop *map[2][GPU_OPS]; /* by compute type; NULL for row, col */

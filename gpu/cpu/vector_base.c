@@ -11,11 +11,15 @@
 #define LANES_f32 4
 #define LOAD_f32(p) _mm_loadu_ps(p)
 #define STORE_f32(p, v) _mm_storeu_ps(p, v)
+#define ANY_f32(m) _mm_movemask_ps((__m128)(m))
 #define SLEEF_f32(name, accuracy) Sleef_##name##f4_##accuracy
 #define LANES_f64 2
 #define LOAD_f64(p) _mm_loadu_pd(p)
 #define STORE_f64(p, v) _mm_storeu_pd(p, v)
+#define ANY_f64(m) _mm_movemask_pd((__m128d)(m))
 #define SLEEF_f64(name, accuracy) Sleef_##name##d2_##accuracy
+#define EVEN(name) cinz_##name
+#define EVEN_u10 u10sse2
 #define SINCOSPI Sleef_sincospid2_u05
 #define SINCOSPI_PAIR Sleef___m128d_2
 #else

@@ -1,6 +1,7 @@
 /* The text of every vector_*.c: the loops for float, then for double, then
  * conversions and normals, then the table. The file including it says which
  * SLEEF functions and registers it has. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include <Random123/philox.h>
@@ -11,17 +12,93 @@
 #define SECOND(...) SECOND_OF(__VA_ARGS__, 0, 0)
 #define SECOND_OF(a, b, ...) b
 
-/* The ops.def column `vector` to SLEEF's accuracy class. */
+/* The ops.def column `vector` to SLEEF's accuracy class. Of sin, cos and tan
+ * those are taken in which a lane does not depend on its neighbours. */
 #define ACCURACY_hypot_u05 0, u05
+#define ACCURACY_erfc_u15 0, u15
+#define ACCURACY_sin_u10 0, EVEN_u10
+#define ACCURACY_cos_u10 0, EVEN_u10
+#define ACCURACY_tan_u10 0, EVEN_u10
 
-/* Arguments at which SLEEF 3.5 gives infinity though the value is finite;
- * libm computes those. */
+/* SLEEF's functions that do not carry the operations' own names. */
+#define SLEEF_OF_gamma 0, tgamma
+#define SLEEF_OF_sin 0, EVEN(sin)
+#define SLEEF_OF_cos 0, EVEN(cos)
+#define SLEEF_OF_tan 0, EVEN(tan)
+
 #define LIMIT(f32, f64) (sizeof(T) == 4 ? (f32) : (f64))
-#define LIBM_log1p(x) 0, ((x) > (T)LIMIT(1e38, 1e300))
-#define LIBM_sinh(x) 0, (M(fabs)(x) > (T)LIMIT(88, 709))
-#define LIBM_cosh(x) 0, (M(fabs)(x) > (T)LIMIT(88, 709))
-#define LIBM_asinh(x) 0, (M(fabs)(x) > (T)LIMIT(1e18, 1e153))
-#define LIBM_acosh(x) 0, ((x) > (T)LIMIT(1e18, 1e153))
+
+/* Where SLEEF 3.5 is mended, as masks of the lanes of x, and of y and the
+ * result r. ITSELF: small arguments that are the value, and of which it gives a
+ * neighbour, or of the smallest 0. LIBM: where it overflows too early, or
+ * misses an ulp (of gamma and lgamma two); libm computes those, in the next
+ * wider type. */
+#define BEYOND(x, limit) (((x) > (T)(limit)) | ((x) < -(T)(limit)))
+#define BETWEEN(x, low, high) (((x) > (T)(low)) & ((x) < (T)(high)))
+#define SIZE_BETWEEN(x, low, high) \
+    (BETWEEN(x, low, high) | BETWEEN(-(x), low, high))
+#define WITHIN(x, limit) BETWEEN(x, -(limit), limit)
+
+#define LOOP_OF_tan 0, MENDED_LOOP
+#define ITSELF_tan(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
+
+#define LOOP_OF_tanh 0, MENDED_LOOP
+#define ITSELF_tanh(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
+
+#define LOOP_OF_atanh 0, MENDED_LOOP
+#define ITSELF_atanh(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
+
+#define LOOP_OF_asinh 0, MENDED_LOOP
+#define ITSELF_asinh(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
+#define LIBM_asinh(x) 0, BEYOND(x, LIMIT(1e18, 1e153))
+
+#define LOOP_OF_acosh 0, MENDED_LOOP
+#define LIBM_acosh(x) 0, (x) > (T)LIMIT(1e18, 1e153)
+
+#define LOOP_OF_log1p 0, MENDED_LOOP
+#define ITSELF_log1p(x) 0, WITHIN(x, LIMIT(0x1p-26, 0x1p-55))
+#define LIBM_log1p(x) 0, (x) > (T)LIMIT(1e38, 1e300)
+
+#define LOOP_OF_exp 0, F64_LOOP
+#define LIBM_exp(x) 0, BETWEEN(x, 709.78, 709.79)
+
+#define LOOP_OF_sinh 0, MENDED_LOOP
+#define LIBM_sinh(x) 0, SIZE_BETWEEN(x, LIMIT(88, 709), LIMIT(90, 711))
+
+#define LOOP_OF_cosh 0, MENDED_LOOP
+#define LIBM_cosh(x) 0, SIZE_BETWEEN(x, LIMIT(88, 709), LIMIT(90, 711))
+
+#define LOOP_OF_erf 0, F32_LOOP
+#define LIBM_erf(x) 0, SIZE_BETWEEN(x, 0, 0x1p-120)
+
+#define LOOP_OF_gamma 0, MENDED_LOOP
+#define LIBM_gamma(x)                \
+    0, ((x) < (T)LIMIT(-30, -170)) | \
+           BETWEEN(x, LIMIT(35, 171.6), LIMIT(35.1, 171.7))
+
+#define LOOP_OF_lgamma 0, MENDED_LOOP
+#define LIBM_lgamma(x) 0, ((x) < (T)-2.3) | ((x) > (T)LIMIT(1e36, 1e305))
+
+#define LOOP_OF_pow 0, F64_LOOP
+#define LIBM_2_pow(x, y, r) \
+    0, BEYOND(r, 0x1p1023) & ((x)*0 == 0) & ((y)*0 == 0) & ((x) != 0)
+
+/* libm's functions that do not carry the operations' own names. lgamma itself
+ * writes to a global variable. */
+#define LIBM_OF_gamma 0, tgamma
+#define LIBM_OF_lgamma 0, lgamma_of
+
+static inline double lgamma_of(double x)
+{
+    int sign;
+    return lgamma_r(x, &sign);
+}
+
+static inline long double lgamma_ofl(long double x)
+{
+    int sign;
+    return lgammal_r(x, &sign);
+}
 
 /* The same words as functions: nested macros hide from the compiler that the
  * loop has no branch. */
@@ -32,9 +109,14 @@
 
 #define T float
 #define M(function) function##f
+#define WIDER(function) function
 #define TYPED(name) name##_f32
 #ifdef USE_SLEEF
+#define WORD int32_t
+#define F32_LOOP MENDED_LOOP
+#define F64_LOOP PLAIN_LOOP
 #define LANES LANES_f32
+#define ANY ANY_f32
 #define LOAD LOAD_f32
 #define STORE STORE_f32
 #define SLEEF SLEEF_f32
@@ -43,17 +125,27 @@
 #include "vector_folds.h"
 #undef T
 #undef M
+#undef WIDER
 #undef TYPED
+#undef WORD
+#undef F32_LOOP
+#undef F64_LOOP
 #undef LANES
+#undef ANY
 #undef LOAD
 #undef STORE
 #undef SLEEF
 
 #define T double
 #define M(function) function
+#define WIDER(function) function##l
 #define TYPED(name) name##_f64
 #ifdef USE_SLEEF
+#define WORD int64_t
+#define F32_LOOP PLAIN_LOOP
+#define F64_LOOP MENDED_LOOP
 #define LANES LANES_f64
+#define ANY ANY_f64
 #define LOAD LOAD_f64
 #define STORE STORE_f64
 #define SLEEF SLEEF_f64
@@ -102,6 +194,68 @@ static void philox(uint32_t (*to)[4], uint64_t first, size_t n, uint64_t call,
         to[i][3] = c.v[3];
     }
 }
+
+/* x becomes log(exp(x) + exp(y)): the larger and log1p(exp(-d)), where d, the
+ * distance, is held exactly; and with more bits where the two nearly cancel,
+ * so that less than `share` of the second is left. */
+#ifdef USE_SLEEF
+static void logaddexp_lanes(double *xv, const double *yv, double share)
+{
+    lanes_f64 x = LOAD(xv), y = LOAD(yv), zero = {0};
+    mask_f64 first = (x > y) | (x != x);
+    lanes_f64 high = choose_f64(first, x, y), low = choose_f64(first, y, x);
+    lanes_f64 d = choose_f64(low == high, zero, low - high);
+    lanes_f64 part = d - low, rest = (low - (d - part)) - (high + part);
+    lanes_f64 e = SLEEF(exp, u10)(d);
+    e = choose_f64(rest - rest == 0, e + e * rest, e);
+    lanes_f64 more = SLEEF(log1p, u10)(e), sum = high + more;
+    lanes_f64 least = share * more;
+    mask_f64 is_near = (high < 0) & (sum < least) & (sum > -least);
+    for (int l = 0; ANY(is_near) && l < LANES; l++)
+        sum[l] = is_near[l] ? gpu_cpu_logaddexp(x[l], y[l]) : sum[l];
+    STORE(xv, sum);
+}
+#else
+enum { LANES = 1 };
+
+static void logaddexp_lanes(double *x, const double *y, double share)
+{
+    double high = LARGER(*x, *y), low = SMALLER(*x, *y);
+    double d = low == high ? 0 : low - high, part = d - low;
+    double rest = (low - (d - part)) - (high + part), e = exp(d);
+    e = rest - rest == 0 ? e + e * rest : e;
+    double more = log1p(e), sum = high + more;
+    *x = high < 0 && fabs(sum) < share * more ? gpu_cpu_logaddexp(*x, *y) : sum;
+}
+#endif
+
+#define LOGADDEXP_PART(type, count, share)     \
+    do {                                       \
+        double x[LANES] = {0}, y[LANES] = {0}; \
+        for (size_t l = 0; l < (count); l++) { \
+            x[l] = (double)xs[i + l];          \
+            y[l] = (double)ys[i + l];          \
+        }                                      \
+        logaddexp_lanes(x, y, share);          \
+        for (size_t l = 0; l < (count); l++)   \
+            r[i + l] = (type)x[l];             \
+    } while (0)
+
+#define LOGADDEXP_LOOP(name, type, share)                                      \
+    static void name(void *rv, const void *xv, const void *yv, const void *zv, \
+                     size_t n)                                                 \
+    {                                                                          \
+        const type *xs = xv, *ys = yv;                                         \
+        type *r = rv;                                                          \
+        size_t i = 0;                                                          \
+        (void)zv;                                                              \
+        for (; i + LANES <= n; i += LANES)                                     \
+            LOGADDEXP_PART(type, LANES, share);                                \
+        if (i < n)                                                             \
+            LOGADDEXP_PART(type, n - i, share);                                \
+    }
+LOGADDEXP_LOOP(loop_logaddexp_f32, float, 0x1p-26)
+LOGADDEXP_LOOP(loop_logaddexp_f64, double, 1)
 
 /* Box and Muller, A note on the generation of random normal deviates, 1958. */
 #ifdef USE_SLEEF

@@ -84,6 +84,17 @@ static void plan_instruction(const gpu_program *p, int n, const int last[],
         step->to = slot_of[first + n] = (uint8_t)take_slot(used, &out->slots);
 }
 
+/* tgammaf misses 5 units, lgammaf 6 and beside its roots any number, as
+ * LOGADDEXP does (CUDA C++ Programming Guide, mathematical functions). */
+static int needs_f64(const gpu_program *p)
+{
+    for (int n = 0; n < p->length; n++)
+        if (p->code[n].op == GPU_OP_gamma || p->code[n].op == GPU_OP_lgamma ||
+            p->code[n].op == GPU_OP_logaddexp)
+            return 1;
+    return 0;
+}
+
 void gpu_cuda_plan(const gpu_program *p, plan *out)
 {
     int last[GPU_MAX_VALUES];
@@ -94,8 +105,10 @@ void gpu_cuda_plan(const gpu_program *p, plan *out)
     out->swapped = 0;
     out->wide = 0;
     out->result = operand_number(p, 0, slot_of);
+    out->is_f64 = p->compute == GPU_F64 || needs_f64(p);
     for (int v = 0; v < p->constants; v++)
-        out->constant[v] = p->constant[v];
+        out->constant[v] =
+            p->compute == GPU_F64 ? p->constant[v] : (float)p->constant[v];
     for (int n = 0; n < p->length; n++)
         if (last[p->inputs + p->constants + n] != NEVER)
             plan_instruction(p, n, last, slot_of, &used, out);

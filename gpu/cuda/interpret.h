@@ -30,13 +30,15 @@ typedef struct plan {
     int swapped;   /* rows and columns were exchanged: ROW gives j */
     unsigned wide; /* bit v: four elements of input v may be read at once */
     int length, slots;
+    int is_f64;     /* what is computed in */
     uint8_t result; /* the operand an empty program gives */
     plan_step code[GPU_MAX_CODE];
     double constant[GPU_MAX_CONSTANTS];
 } plan;
 
 /* Fills what does not depend on the views: steps that the result needs, in
- * order, with as few slots as their lifetimes allow. */
+ * order, with as few slots as their lifetimes allow. A program in f32 is one in
+ * f64 where CUDA's own f32 misses more than four units in the last place. */
 void gpu_cuda_plan(const gpu_program *p, plan *out);
 
 /* Shared memory for `threads` threads. */

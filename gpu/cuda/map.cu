@@ -233,9 +233,8 @@ gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
     job.out = *out;
     job.wide_out = 0;
     normalise(&job, p->inputs);
-    int as_f64 = p->compute == GPU_F64;
     if (p->length == 0 && p->inputs > 0)
-        return copy(d, &job, as_f64);
-    return as_f64 ? launch<double>(d, &job, p->inputs)
-                  : launch<float>(d, &job, p->inputs);
+        return copy(d, &job, job.p.is_f64);
+    return job.p.is_f64 ? launch<double>(d, &job, p->inputs)
+                        : launch<float>(d, &job, p->inputs);
 }

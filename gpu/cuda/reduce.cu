@@ -382,7 +382,7 @@ gpu_status gpu_cuda_reduce(void *device, const gpu_program *p,
     job.index_cols = in[0].cols;
     job.kind = p->reduction;
     job.whole = axis == 0;
-    job.is_f64 = p->compute == GPU_F64;
+    job.is_f64 = job.p.is_f64;
     job.out = *out;
     if (axis == 1)
         swap_axes(&job.out);

@@ -54,11 +54,7 @@ local function check(name, entry, dtype, lists, results)
             fits = got == expected
         else
             expected = round_to(dtype, expected)
-            -- lgammaf between its roots: the CUDA C++ Programming Guide gives
-            -- no bound there
-            local loose = name == "lgamma" and t.on_gpu and dtype == "f32" and
-                x < -2.264 and math.abs(got - expected) < 1e-6
-            fits = loose or t.within(got, expected, ulps, dtype) or
+            fits = t.within(got, expected, ulps, dtype) or
                 (entry[3] or ulps > 0) and expected - expected == 0 and
                 small_enough(got, expected, dtype,
                     entry[3] and dtype == "f64" and entry[3] or
