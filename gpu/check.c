@@ -192,14 +192,16 @@ static gpu_status judge(const gpu_kernel *k, const sides *s, double *ratio)
                     k->operation, k->name, (long long)row + 1, *ratio);
 }
 
-/* gamma: of the kernel and of the check's own sums. */
+/* gamma: of the kernel and of the check's own sums. least is never 0, so that
+ * an empty sum is right. */
 static void set_bounds(sides *s, const gpu_kernel *k, gpu_dtype type,
                        int64_t inner, int64_t cols)
 {
     int is_wide = type == GPU_F64;
     double terms = (double)inner + (double)cols + 8;
     s->gamma = k->bound(type, inner) + terms * 0x1p-53;
-    s->least = (double)inner * (double)cols * (is_wide ? 0x1p-1074 : 0x1p-149);
+    s->least = is_wide ? 0x1p-1074 : 0x1p-149;
+    s->least *= fmax((double)inner * (double)cols, 1);
     s->largest = 0.99 * (is_wide ? DBL_MAX : (double)FLT_MAX);
 }
 

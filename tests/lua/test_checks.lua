@@ -40,6 +40,43 @@ function TestOverflow:test_kernels_that_overflow_are_accepted()
     end
 end
 
+TestEmpty = {}
+
+-- Every kernel there is, of what is empty or of one element, checked as it is
+-- made.
+function TestEmpty:test_checked_products_of_nothing()
+    checking(true)
+    local function try(k, f, ...)
+        local ok, message = pcall(f, ...)
+        if not ok and message:find("wrong result", 1, true) then
+            checking(false)
+            lu.fail(k.name .. ": " .. message)
+        end
+        return ok and message
+    end
+    for _, k in ipairs(kernel_list(t.device)) do
+        for _, dtype in ipairs{"f32", "f64"} do
+            local how = {dtype = dtype}
+            for n = 0, 2 do
+                local v, o = zeros(n, how), ones(n, how)
+                if k.operation == "dot" then
+                    lu.assertEquals(try(k, dot, v, v, {kernel = k.name}) or 0, 0)
+                    lu.assertEquals(try(k, dot, o, o, {kernel = k.name}) or n, n)
+                else
+                    for _, s in ipairs{{0, n, 2}, {2, n, 0}, {2, n, 3},
+                        {1, n, 1}, {n, 1, n}} do
+                        local A, B = ones(s[1], s[2], how), ones(s[2], s[3], how)
+                        try(k, matmul, A, B, {kernel = k.name})
+                        try(k, matmul, A, B, {kernel = k.name, alpha = 2,
+                            beta = 1, out = ones(s[1], s[3], how)})
+                    end
+                end
+            end
+        end
+    end
+    checking(false)
+end
+
 TestRefusals = {}
 
 function TestRefusals:test_sparse_matrices()
