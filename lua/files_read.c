@@ -161,7 +161,7 @@ static const char *push_near_files(lua_State *L, const char *folder,
                                    const char *base)
 {
     int top = lua_gettop(L), named = 0;
-    DIR *d = opendir(folder);
+    DIR *d = lumat_may_open(folder, 0) ? opendir(folder) : NULL;
     lua_pushliteral(L, "");
     lua_pushliteral(L, "");
     for (int i = 0; d && i < MOST_SEEN; i++) {

@@ -1,5 +1,6 @@
 /* The folder in which files are looked for by names that do not begin with a
  * slash: going to another, and what is in it. */
+#include "fence.h"
 #include "files.h"
 #include "library.h"
 #include "lumat.h"
@@ -49,6 +50,7 @@ static int cd(lua_State *L)
     const char *folder = check_folder(L);
     if (!getcwd(before, sizeof before))
         *before = '\0';
+    lumat_check_fence(L, "cd", folder, 0);
     if (chdir(folder) == 0) {
         strcpy(former, before);
         push_here(L, "cd");
@@ -80,6 +82,7 @@ static int is_shown(const struct dirent *e)
 static int list_folder(lua_State *L, const char *folder)
 {
     struct dirent **names;
+    lumat_check_fence(L, "ls", folder, 0);
     int count = scandir(folder, &names, is_shown, alphasort);
     if (count < 0)
         return lumat_raise(L, "ls: cannot read '%s': %s", folder,
@@ -113,9 +116,12 @@ static int list(lua_State *L)
     if (status == GLOB_NOMATCH && !strpbrk(pattern, "*?["))
         lumat_raise(L, "ls: there is no file or folder '%s'", pattern);
     lua_newtable(L);
+    lua_Integer count = 0;
     for (size_t i = 0; status == 0 && i < found.gl_pathc; i++) {
+        if (!lumat_may_open(found.gl_pathv[i], 0))
+            continue;
         lua_pushstring(L, found.gl_pathv[i]);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
+        lua_rawseti(L, -2, ++count);
     }
     if (status == 0)
         globfree(&found);
