@@ -177,14 +177,14 @@ static int add_ratio(lua_State *L, gpu_program *p, int x, int base)
  * GPU's pow may lack, it is that number: log(125, 5) is 3 on every device. */
 static void add_log(lua_State *L, gpu_program *p, int x, int base)
 {
+    int one = gpu_program_constant(p, 1);
+    int near = gpu_program_constant(p, 0x1p-50);
     int ratio = add_ratio(L, p, x, base);
     int whole = gpu_program_add(p, GPU_OP_round, ratio, 0, 0);
     int power = gpu_program_add(p, GPU_OP_pow, base, whole, 0);
     int quotient = gpu_program_add(p, GPU_OP_div, power, x, 0);
-    int one = gpu_program_constant(p, 1);
     int apart = gpu_program_add(p, GPU_OP_sub, quotient, one, 0);
     int size = gpu_program_add(p, GPU_OP_abs, apart, 0, 0);
-    int near = gpu_program_constant(p, 0x1p-50);
     int is_whole = gpu_program_add(p, GPU_OP_le, size, near, 0);
     gpu_program_add(p, GPU_OP_where, is_whole, whole, ratio);
     p->compute = GPU_F64;
