@@ -185,6 +185,12 @@ static gpu_status judge(const gpu_kernel *k, const sides *s, double *ratio)
     if (*ratio <= 1)
         return GPU_OK;
     TRY(reduce_sides(s, GPU_REDUCE_argmax, &row));
+    if (isnan(*ratio))
+        return gpu_fail(GPU_INTERNAL,
+                        "%s: kernel %s gave a wrong result: row %lld of C has "
+                        "NaN or Inf, which A B has not; "
+                        "{kernel=\"reference\"} on the CPU can be trusted",
+                        k->operation, k->name, (long long)row + 1);
     return gpu_fail(GPU_INTERNAL,
                     "%s: kernel %s gave a wrong result: in row %lld, C x "
                     "differs from A (B x) by %.3g times what its bound allows; "

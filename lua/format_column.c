@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format.h"
+#include "number.h"
 #include "settings.h"
 
 static const double PLAIN_BELOW = 1e6;    /* beyond it: e-notation */
@@ -139,10 +140,9 @@ void lumat_column_fit(lumat_column *c, const double *values, int64_t count,
 
 int lumat_column_cell(const lumat_column *c, double x, char out[LUMAT_CELL])
 {
-    if (isnan(x))
-        return snprintf(out, LUMAT_CELL, "NaN");
-    if (isinf(x))
-        return snprintf(out, LUMAT_CELL, x < 0 ? "-Inf" : "Inf");
+    const char *special = lumat_special(x);
+    if (special)
+        return snprintf(out, LUMAT_CELL, "%s", special);
     if (x == 0)
         return snprintf(out, LUMAT_CELL, "%s%*s", signbit(x) ? "-0" : "0",
                         c->decimals > 0 ? c->decimals + 1 : 0, "");

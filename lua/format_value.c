@@ -98,15 +98,14 @@ static void push_float(lua_State *L, double x)
         lua_pushliteral(L, ".0"), lua_concat(L, 2);
 }
 
-/* As print does, but that NaN has no sign. */
+/* As print does, but for numbers that are no whole ones. */
 static void push_other(lua_State *L, int index)
 {
     double x = lua_tonumber(L, index);
-    if (lua_type(L, index) != LUA_TNUMBER || lua_isinteger(L, index) ||
-        isinf(x))
+    if (lua_type(L, index) != LUA_TNUMBER || lua_isinteger(L, index))
         luaL_tolstring(L, index, NULL);
-    else if (isnan(x))
-        lua_pushliteral(L, "nan");
+    else if (lumat_special(x))
+        lua_pushstring(L, lumat_special(x));
     else
         push_float(L, x);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "format.h"
+#include "hints.h"
 #include "make.h"
 #include "matrix.h"
 
@@ -68,7 +69,9 @@ static void choose_range(lua_State *L, const lumat_frame *f,
     *low = lumat_option_number(L, 2, "low", *low);
     *high = lumat_option_number(L, 2, "high", *high);
     if (*low > *high && isfinite(*low) && isfinite(*high))
-        lumat_raise(L, "heat: %f to %f is no range", *low, *high);
+        lumat_raise(L, "heat: %s to %s is no range",
+                    lumat_push_brief_number(L, *low),
+                    lumat_push_brief_number(L, *high));
 }
 
 /* In memory pushed onto the stack; the matrix is at 1. */

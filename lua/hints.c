@@ -2,6 +2,7 @@
  * transposes that would fit. */
 #include "hints.h"
 #include "lumat.h"
+#include "number.h"
 
 #include <string.h>
 
@@ -80,6 +81,15 @@ const char *lumat_name_of(lua_State *L, int index, const char *otherwise)
     return lua_pushstring(L, otherwise);
 }
 
+const char *lumat_push_brief_number(lua_State *L, double x)
+{
+    const char *special = lumat_special(x);
+    if (special)
+        return lua_pushstring(L, special);
+    lua_pushnumber(L, x);
+    return lua_tostring(L, -1);
+}
+
 const char *lumat_push_brief(lua_State *L, int index)
 {
     enum { LONGEST = 40 };
@@ -93,8 +103,8 @@ const char *lumat_push_brief(lua_State *L, int index)
     case LUA_TNIL:
         return lua_pushliteral(L, "nil");
     case LUA_TNUMBER:
-        if (lua_tonumber(L, index) != lua_tonumber(L, index))
-            return lua_pushliteral(L, "nan"); /* C may print its sign */
+        if (!lua_isinteger(L, index))
+            return lumat_push_brief_number(L, lua_tonumber(L, index));
         lua_pushvalue(L, index);
         return lua_tostring(L, -1);
     case LUA_TSTRING:

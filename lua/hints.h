@@ -11,6 +11,7 @@ const char *lumat_name_of(lua_State *L, int index, const char *otherwise);
 /* Pushes and returns how a message names the value at index: a number or a
  * short string as written, anything else by its kind. */
 const char *lumat_push_brief(lua_State *L, int index);
+const char *lumat_push_brief_number(lua_State *L, double x);
 
 /* What two operands have to agree in. */
 typedef enum lumat_fit {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "format.h"
+#include "hints.h"
 #include "make.h"
 #include "matrix.h"
 #include "picture.h"
@@ -99,7 +100,9 @@ static void cut_bins(lua_State *L, histogram *h, int arg, int asked, int most)
     double low = lumat_option_number(L, arg, "low", h->survey.min);
     double high = lumat_option_number(L, arg, "high", h->survey.max);
     if (!(low <= high) || !isfinite(low) || !isfinite(high))
-        lumat_raise(L, "hist: the range %f to %f is not one", low, high);
+        lumat_raise(L, "hist: the range %s to %s is not one",
+                    lumat_push_brief_number(L, low),
+                    lumat_push_brief_number(L, high));
     if (low != h->survey.min || high != h->survey.max)
         cut_evenly(h, low, high, asked ? asked : most);
     else if (asked)

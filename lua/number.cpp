@@ -1,4 +1,5 @@
 /* Numbers and text by the C++ library's from_chars and to_chars. */
+#include <cmath>
 #include <charconv>
 #include <limits>
 #include "number.h"
@@ -88,4 +89,13 @@ size_t lumat_print_f64(double x, int digits, char out[LUMAT_NUMBER_ROOM])
 size_t lumat_print_f32(float x, int digits, char out[LUMAT_NUMBER_ROOM])
 {
     return print(x, digits, out);
+}
+
+const char *lumat_special(double x)
+{
+    if (std::isnan(x))
+        return "NaN";
+    if (std::isinf(x))
+        return x < 0 ? "-Inf" : "Inf";
+    return nullptr;
 }

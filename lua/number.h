@@ -21,6 +21,10 @@ enum { LUMAT_NUMBER_ROOM = 32, LUMAT_MOST_DIGITS = 17 };
 size_t lumat_print_f64(double x, int digits, char out[LUMAT_NUMBER_ROOM]);
 size_t lumat_print_f32(float x, int digits, char out[LUMAT_NUMBER_ROOM]);
 
+/* "NaN", whatever its sign, "Inf" or "-Inf", as they are wherever numbers are
+ * shown; NULL for any other number. Files have the words of their formats. */
+const char *lumat_special(double x);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format.h"
+#include "number.h"
 
 const char lumat_plain[] = "\033[0m";
 
@@ -98,10 +99,9 @@ void lumat_flow_add(lumat_flow *f, const char *piece)
 
 const char *lumat_brief(double x, int digits, char out[LUMAT_BRIEF])
 {
-    if (isnan(x))
-        return strcpy(out, "NaN");
-    if (isinf(x))
-        return strcpy(out, x < 0 ? "-Inf" : "Inf");
+    const char *special = lumat_special(x);
+    if (special)
+        return strcpy(out, special);
     snprintf(out, LUMAT_BRIEF, "%.*g", digits, x == 0 ? 0 : x);
     return out;
 }

@@ -109,8 +109,8 @@ static int option_size(lua_State *L, int arg, const char *key, int least,
     enum { MOST = 10000 };
     double size = lumat_option_number(L, arg, key, otherwise);
     if (!(size >= least && size <= MOST))
-        lumat_raise(L, "%s: needs %d to %d characters, not %f", key, least,
-                    MOST, size);
+        lumat_raise(L, "%s: needs %d to %d characters, not %s", key, least,
+                    MOST, lumat_push_brief_number(L, size));
     return (int)size;
 }
 

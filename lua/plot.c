@@ -155,8 +155,8 @@ static double call_at(lua_State *L, double x)
     lua_pushnumber(L, x);
     lua_call(L, 1, 1);
     if (lua_type(L, -1) != LUA_TNUMBER)
-        lumat_raise(L, "plot: f(%f) gave a %s, expected a number", x,
-                    lumat_kind_of(L, -1));
+        lumat_raise(L, "plot: f(%s) gave a %s, expected a number",
+                    lumat_push_brief_number(L, x), lumat_kind_of(L, -1));
     double y = lua_tonumber(L, -1);
     lua_pop(L, 1);
     return y;
@@ -169,7 +169,9 @@ static void add_function(lua_State *L, plan *p)
     int64_t count = SAMPLES_A_DOT * p->dots;
     double *x = new_numbers(L, count), *y = new_numbers(L, count);
     if (!(a < b) || !isfinite(b - a))
-        lumat_raise(L, "plot: %f to %f is no range", a, b);
+        lumat_raise(L, "plot: %s to %s is no range",
+                    lumat_push_brief_number(L, a),
+                    lumat_push_brief_number(L, b));
     for (int64_t k = 0; k < count; k++) {
         double share = (double)k / (double)(count - 1);
         x[k] = a * (1 - share) + b * share;
@@ -251,7 +253,9 @@ static void fit(lua_State *L, lumat_chart *c, const plan *p, int options,
     double high = lumat_option_number(L, options, "high", c->high);
     int is_fixed = low != c->low || high != c->high;
     if (!(low <= high) || !isfinite(low) || !isfinite(high))
-        lumat_raise(L, "plot: %f to %f is no range", low, high);
+        lumat_raise(L, "plot: %s to %s is no range",
+                    lumat_push_brief_number(L, low),
+                    lumat_push_brief_number(L, high));
     c->low = low;
     c->high = high;
     lumat_plot_fit(c, style->width, lumat_picture_lines(style), is_fixed);

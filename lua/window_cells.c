@@ -66,10 +66,8 @@ static void write_exact(const lumat_window *w, double x, char *out)
     size_t n;
     if (w->dtype == GPU_BOOL)
         strcpy(out, x != 0 ? "true" : "false");
-    else if (isnan(x))
-        strcpy(out, "NaN");
-    else if (isinf(x))
-        strcpy(out, x < 0 ? "-Inf" : "Inf");
+    else if (lumat_special(x))
+        strcpy(out, lumat_special(x));
     else {
         n = w->dtype == GPU_F32 ? lumat_print_f32((float)x, 0, out)
                                 : lumat_print_f64(x, 0, out);

@@ -287,8 +287,8 @@ function columns.text(row, name, value, bare)
     local kind = columns.kind(name)
     if row and row.p[name] ~= nil or type(value) ~= "number" then
         return sources.plain(value)
-    elseif value ~= value then
-        return "NaN"
+    elseif value ~= value or value == huge or value == -huge then
+        return checks.figure("%g", value)
     elseif kind == "time" then
         local scale, unit = columns.time_unit(value)
         return significant(value / scale, 4) .. " " .. unit

@@ -58,7 +58,8 @@ local function is_time(m, seconds, what)
     elseif seconds ~= seconds then
         return fail(m, "measure", "%s NaN", what)
     elseif seconds < 0 or seconds == huge then
-        return fail(m, "measure", "%s %g seconds", what, seconds)
+        return fail(m, "measure", "%s %s seconds", what,
+            checks.figure("%g", seconds))
     end
     return true
 end

@@ -1,4 +1,5 @@
 -- The table of a report: a line for each point, in columns that can be sorted.
+local checks = require "lumat.checks"
 local columns = require "lumat.columns"
 local notes = require "lumat.notes"
 local origins = require "lumat.origins"
@@ -49,7 +50,9 @@ local function figure_columns(source, rows)
         end
     end
     add("% of peak", "share", function(x) return format("%.3g", 100 * x) end)
-    add("error", "check", function(x) return format("%.2g", x) end)
+    add("error", "check", function(x)
+        return checks.figure("%.2g", x)
+    end)
     add("held, " .. unit, "held", function(x)
         return columns.significant(x / scale, 4)
     end)
@@ -62,7 +65,8 @@ local function figure_columns(source, rows)
     end
     for _, name in ipairs(sorted_names(extra)) do
         add(name, name, function(x)
-            return type(x) == "number" and x % 1 ~= 0 and format("%.4g", x) or
+            return type(x) == "number" and x % 1 ~= 0 and
+                checks.figure("%.4g", x) or
                 sources.plain(x)
         end)
     end

@@ -88,7 +88,7 @@ end
 -- A value of an axis as text. Whole numbers are one whatever their type.
 function sources.plain(value)
     if math_type(value) == "integer" then return format("%d", value) end
-    if type(value) == "number" then return format("%.6g", value) end
+    if type(value) == "number" then return checks.figure("%.6g", value) end
     return tostring(value)
 end
 

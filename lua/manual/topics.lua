@@ -204,7 +204,9 @@ topics.printing = {title = "Printing", see = "settings ?keys",
     "column is laid out by itself, to 5 significant digits, decimals " ..
     "aligned; there is no common factor. A number that would lose more than " ..
     "5 % of its value so goes to e-notation alone, as does one from 1e6 on. " ..
-    "What is printed as 0 is exactly 0.",
+    "What is printed as 0 is exactly 0. NaN, of either sign, and infinities " ..
+    "are NaN, Inf and -Inf; CSV files have nan and inf, as NumPy writes them, " ..
+    "JSON NaN and Infinity.",
     "What does not fit the screen is cut: the first and last rows and " ..
     "columns stay, with their numbers, and a last line tells how many " ..
     "elements are hidden and whether NaN or Inf is among them. Only what is " ..
@@ -219,7 +221,9 @@ topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
     "opened at the first matrix, else the CPU. Every operation runs where " ..
     "its operands are; operands on different devices are an error that says " ..
     "what to write. The same functions give the same results on both, but " ..
-    "for the last digits.",
+    "for the last digits: element by element they are right to 1 unit in the " ..
+    "last place on the CPU (gamma, lgamma, erfc and logaddexp to 2), on a GPU " ..
+    "to what CUDA's manual says, at most 4 in f32.",
     {{":device", "the default device, its memory and measured peaks"},
      {":device cpu", "choose one: cpu, cuda, cuda:1; at the start --device=cpu"},
      {'A:to("cpu")  A:to("cuda")', "a copy there; the matrix itself if it is there already"},

@@ -53,10 +53,19 @@ local function fail(what, text, ...)
 end
 checks.fail = fail
 
+-- A number in a format such as "%.3g"; NaN and infinities as matrices show
+-- them.
+local function figure(shape, x)
+    if x ~= x then return "NaN" end
+    if x == huge or x == -huge then return x > 0 and "Inf" or "-Inf" end
+    return format(shape, x)
+end
+checks.figure = figure
+
 -- How a message names a wrong value.
 local function brief(x)
-    if x ~= x then return "NaN" end
-    if type(x) == "number" or x == nil then return tostring(x) end
+    if type(x) == "number" then return figure("%s", x) end
+    if x == nil then return tostring(x) end
     if type(x) == "string" and #x <= 40 then return format("%q", x) end
     return "a " .. kind(x)
 end

@@ -19,9 +19,9 @@ local function text_of(found)
 end
 
 local function failed_text(found)
-    return format("%s; %d so far, at worst %.3g times the bound, by %s: WRONG",
+    return format("%s; %d so far, at worst %s times the bound, by %s: WRONG",
         found.on and "products are checked" or "products are not checked",
-        found.products, found.worst, found.kernel)
+        found.products, checks.figure("%.3g", found.worst), found.kernel)
 end
 
 function later.checking(on)

@@ -291,7 +291,7 @@ end
 function TestErrors:test_keys_that_are_none()
     local A, v = places(3, 4), vec{1, 2}
     raises(function() return A[1.5] end, "1.5", "whole number")
-    raises(function() return A[nan] end, "nan", "whole number")
+    raises(function() return A[nan] end, "NaN", "whole number")
     raises(function() return A[1e30] end, "1e+30")
     raises(function() return A[true] end, "boolean", "mask")
     raises(function() return A[print] end, "function")

@@ -193,12 +193,12 @@ local makers = {zeros = zeros, ones = ones, rand = rand, randn = randn,
 
 function TestRefused:test_sizes_that_are_none()
     for name, make in pairs(makers) do
-        raises(function() make(nan) end, "whole number", "nan")
-        raises(function() make(2, nan) end, "whole number", "nan")
+        raises(function() make(nan) end, "whole number", "NaN")
+        raises(function() make(2, nan) end, "whole number", "NaN")
         raises(function() make(-1) end, "negative", "-1")
         raises(function() make(3, -7) end, "negative", "-7")
         raises(function() make(2.5) end, "whole number", "2.5")
-        raises(function() make(inf) end, "whole number", "inf")
+        raises(function() make(inf) end, "whole number", "Inf")
         raises(function() make(1e30) end, "1e+30")
         raises(function() make("3") end, "string")
         raises(function() make() end, "size expected")
