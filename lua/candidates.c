@@ -73,7 +73,8 @@ static void offer(lumat_query *q)
         lumat_offer_fields(q);
     else if (before == ':')
         lumat_offer_methods(q);
-    else if (!offer_wanted(q) && !lumat_offer_options(q))
+    else if (!offer_wanted(q) && !lumat_offer_index(q) &&
+             !lumat_offer_options(q))
         offer_word(q);
 }
 

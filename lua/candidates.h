@@ -29,6 +29,12 @@ void lumat_offer_keys(lumat_query *q);
  * offers names or values. */
 int lumat_offer_options(lumat_query *q);
 
+/* --- index_forms.c -------------------------------------------------------- */
+
+/* Whether the cursor is where an index of a matrix begins, or a part of one. If
+ * so, offers its forms, to be read. */
+int lumat_offer_index(lumat_query *q);
+
 /* --- strings.c ------------------------------------------------------------ */
 
 /* What may stand in the quotes that are open. */

@@ -84,7 +84,8 @@ void lumat_offer_in_string(lumat_query *q)
     q->place.files = "";
     if (before == '[' && lumat_chain_start(t, q->at - 1) < q->at - 1) {
         q->place.files = NULL;
-        lumat_offer_keys(q);
+        if (!lumat_offer_index(q))
+            lumat_offer_keys(q);
         return;
     }
     if (offer_compared(q) || lumat_offer_options(q)) {

@@ -147,15 +147,24 @@ static void print_wrapped(const char *text, int columns)
     }
 }
 
-/* How what is being called is used. */
+/* How what is being called is used; or what forms there are. */
 static void show_note(char **matches, int count, int width)
 {
     int rows, columns;
     (void)matches, (void)count, (void)width;
     rl_get_screen_size(&rows, &columns);
     fputc('\n', rl_outstream);
-    print_wrapped(offers.items[0].text, columns);
-    print_wrapped(offers.items[0].note, columns);
+    if (offers.count == 1) {
+        print_wrapped(offers.items[0].text, columns);
+        print_wrapped(offers.items[0].note, columns);
+    } else {
+        width = 0;
+        for (int i = 0; i < offers.count; i++)
+            if ((int)strlen(offers.items[i].text) > width)
+                width = (int)strlen(offers.items[i].text);
+        for (int i = 0; i < offers.count; i++)
+            print_match(offers.items[i].text, width, columns - width - 5);
+    }
     rl_forced_update_display();
 }
 
