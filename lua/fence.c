@@ -187,7 +187,7 @@ enum {
 enum {
     OF_FILES = FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV,
     TO_READ = FS_READ_FILE | FS_READ_DIR,
-    TO_USE = TO_READ | FS_WRITE_FILE | FS_IOCTL_DEV,
+    TO_USE = TO_READ | FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV,
     TO_WRITE = TO_READ | FS_WRITE_FILE | FS_REMOVE_DIR | FS_REMOVE_FILE |
                FS_MAKE_DIR | FS_MAKE_REG | FS_REFER | FS_TRUNCATE
 };
@@ -308,7 +308,7 @@ static int allow_driver(int rules)
     char path[32];
     if (allow(rules, "/proc", TO_READ) || allow(rules, "/sys", TO_READ) ||
         allow(rules, "/dev", TO_READ) ||
-        allow(rules, "/proc/self/task", TO_READ | FS_WRITE_FILE) ||
+        allow(rules, "/proc/self/task", TO_USE) ||
         allow(rules, "/dev/nvidiactl", TO_USE) ||
         allow(rules, "/dev/nvidia-uvm", TO_USE) ||
         allow(rules, "/dev/nvidia-uvm-tools", TO_USE) ||

@@ -153,7 +153,7 @@ function TestFailures:test_by_name()
         "one run, or a function to be timed")
     fails(returns(0 / 0), "measure: returned NaN")
     fails(returns(-1), "measure: returned -1 seconds")
-    fails(returns(math.huge), "measure: returned inf seconds")
+    fails(returns(math.huge), "measure: returned Inf seconds")
     fails(returns(eye(2)), "measure: returned a matrix")
     fails(returns("fast"), 'measure: returned "fast"')
     fails({measure = function() return eye(2) * eye(3) end},

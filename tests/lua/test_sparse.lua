@@ -424,7 +424,7 @@ function TestErrors:test_entries()
     says("sparse: j of entry 2 is -1: indices start at 1", {1, 2}, {2, -1}, 1)
     says("sparse: i of entry 2 must be a whole number, not 1.5", {1, 1.5},
         {1, 1}, 1)
-    says("sparse: j of entry 1 must be a whole number, not nan", {1, 1},
+    says("sparse: j of entry 1 must be a whole number, not NaN", {1, 1},
         {nan, 1}, 1)
     says("sparse: j of entry 1 must be a whole number, not 1e+300", 1, 1e300,
         1)

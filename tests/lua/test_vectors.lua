@@ -319,11 +319,11 @@ function TestErrors:test_wrong_arguments()
     raises(function() matmul(A, A, {out = 4}) end, "out", "number")
     raises(function() matmul(A, A, {precision = "f8"}) end, "f8")
     for tile, shown in pairs{[-5] = "-5", [0] = "0", [1.5] = "1.5",
-        [1e300] = "1e+300", ["8"] = '"8"', [inf] = "inf"} do
+        [1e300] = "1e+300", ["8"] = '"8"', [inf] = "Inf"} do
         raises(function() matmul(A, A, {tile = tile}) end,
             "matmul: tile must be a positive whole number, not " .. shown)
     end
-    raises(function() matmul(A, A, {tile = nan}) end, "not nan")
+    raises(function() matmul(A, A, {tile = nan}) end, "not NaN")
     raises(function() kernel_bound("matmul", "x", "f32", 3) end, "'x'")
     raises(function() kernel_list("abacus") end, "abacus")
 end
