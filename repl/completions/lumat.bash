@@ -18,7 +18,7 @@ _lumat_has_script()
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-        -e | -p | --device | --color | --manual)
+        -e | -p | --device | --color | --manual | --memory | --time)
             [ "${COMP_WORDS[i + 1]}" = "=" ] && ((i++))
             ((i++))
             while [ "${COMP_WORDS[i + 1]}" = ":" ]; do ((i += 2)); done
@@ -73,9 +73,11 @@ _lumat()
     esac
     case $word in
     --*) _lumat_offer "$word" "--quiet --device= --color= --no-init --safe
-        --strict --bytecode --manual= --version --help" ;;
+        --safe-language --memory= --time= --strict --bytecode --manual=
+        --version --help" ;;
     -*) _lumat_offer "$word" "-e -p -i -q -v -h --quiet --device= --color=
-        --no-init --safe --strict --bytecode --manual= --version --help" ;;
+        --no-init --safe --safe-language --memory= --time= --strict --bytecode
+        --manual= --version --help" ;;
     *) _lumat_files "$word" ;;
     esac
     [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace

@@ -47,7 +47,7 @@ sub script
     $more //= '';
     $count //= 8;
     write_file("$name.lua", <<"END");
-local sleep = require "lumat.journal".sleep
+local found, journal = pcall(require, "lumat.journal") local sleep = found and journal.sleep
 local e = experiment{name = "$name", axes = {n = experiment.range(1, $count)},
     repeats = 1, $more measure = function(p, s)
         $body

@@ -16,9 +16,9 @@ my %file = (bash => "$folder/lumat.bash", zsh => "$folder/_lumat");
 
 my $help = `'$lumat' --help`;
 my (%option, %takes);
-while ($help =~ /^  (-\w)?(?:, )?(--[\w-]+)?(=\w+| (?!\s)\w+)?\s/mg) {
+while ($help =~ /^  (-\w)?(?:, )?(--[\w-]+)?(=\w+|\[=\w+\]| (?!\s)\w+)?\s/mg) {
     $option{$_} = 1 for grep { defined } $1, $2;
-    $takes{$2} = 1 if defined $2 && $3;
+    $takes{$2} = 1 if defined $2 && $3 && $3 !~ /^\[/;
 }
 ok(keys %option > 12, 'the options of --help: ' . join ' ', sort keys %option);
 for my $shell (sort keys %file) {
