@@ -33,7 +33,7 @@ for word in ([[nvcc cpu ~/ $PAGER $if numpy.load markdown ; off errors top mpiru
     other[word] = true
 end
 for _, text in ipairs{"apt install git make ca-certificates", ".ci/bare",
-    "$if lumat", "json file", "A *", "solve(A,", "f(", "--csv", "--dir",
+    "$if lumat", "json file", "A *", "solve(A,", "f(", "A[", "!make", "--csv", "--dir",
     "hold = 2", "threads = 2", "mix = true", "man lumat", "lumat --manual=text",
     'lumat --bytecode -e "_U=true" all.lua', "lumat scripts/bench_matmul.lua --seconds 0.4",
     '{dtype="f64"}', '"9:1:-2"', '{kernel="tiled", tile=16}', "verify(C, A, B, {kernel=})"} do
@@ -56,7 +56,8 @@ local function problem_with(span)
     if command then
         return not is_command(command) and command ~= "command" and "no such command"
     end
-    local topic = span:match("^%?%?(%w+)$") or span:match("^%?(%w+)$")
+    local topic = span:match("^%?%?(%w+)$") or span:match("^%?(%w+)$") or
+        span:match("^(%w+)%?$")
     if topic then
         local found = topic == "name" or topic == "word" or
             select(2, manual.explain(topic, {width = 80, height = 24}))
