@@ -7,6 +7,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The home of the user whose name is `length` long; of this one for 0. */
 static const char *home_of(lua_State *L, const char *name, size_t length)
@@ -15,7 +16,8 @@ static const char *home_of(lua_State *L, const char *name, size_t length)
     if (home && *home)
         return home;
     const struct passwd *user =
-        length == 0 ? NULL : getpwnam(lua_pushlstring(L, name, length));
+        length == 0 ? getpwuid(getuid())
+                    : getpwnam(lua_pushlstring(L, name, length));
     return user ? user->pw_dir : NULL;
 }
 
