@@ -6,7 +6,7 @@
 #   PREFIX DESTDIR  where `make install` puts things
 #   BUILD           where everything built goes;  V=1 shows the commands
 
-VERSION  := $(shell sed -n 's/^\#define LUMAT_VERSION "\(.*\)"/\1/p' lua/lumat.h)
+VERSION  := $(shell sed -n 's/^\#define LUMAT_VERSION "\(.*\)"/\1/p' lua/value/launch.h)
 PREFIX   ?= /usr/local
 BUILD    ?= build
 NVCC     ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
@@ -32,35 +32,76 @@ PLUGINS  := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so) $(if $(CUBLAS),$(B
 LUA_INC  := $(firstword $(wildcard /usr/include/lua5.4 /usr/local/include))
 LUA_LIB  := $(firstword $(wildcard /usr/lib/*/liblua5.4.a /usr/local/lib/liblua.a))
 WARN     := -Wall -Wextra -Wshadow -Wpointer-arith -Wno-unknown-pragmas
-CWARN    := $(WARN) -Wstrict-prototypes -Wmissing-prototypes
+CWARN    := $(WARN) -Wstrict-prototypes -Wmissing-prototypes $(if $(SAN),,-Wframe-larger-than=49152)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 CFLAGS   ?= -O2 -g
 override CFLAGS += -std=c11 -D_GNU_SOURCE -fvisibility=hidden -MMD -MP $(CWARN) $(SANFLAGS)
 CXXFLAGS := -O2 -g -std=c++20 -fno-exceptions -fno-rtti -MMD -MP $(WARN) $(SANFLAGS)
-NVFLAGS  := -O3 -std=c++20 -Igpu -Igpu/cuda -t 2 --compiler-options -fPIC,-fvisibility=hidden \
+NVFLAGS   = -O3 -std=c++20 $(addprefix -I,gpu gpu/cuda $(KERNELS)) -t 2 --compiler-options -fPIC,-fvisibility=hidden \
             -Wno-deprecated-gpu-targets \
             $(foreach a,$(ARCHS),-gencode=arch=compute_$a$(comma)code=sm_$a) \
             $(foreach a,$(lastword $(ARCHS)),$(if $(findstring a,$a),,-gencode=arch=compute_$a$(comma)code=compute_$a))
-LIBS     := -lreadline -lncursesw -ltinfo $(LUA_LIB) -l:libminizip.a -l:libz.a -lsleef -lstdc++ -lpthread -ldl -lm
+LIBS     := -lreadline -lncursesw -ltinfo $(LUA_LIB) -l:libz.a -lsleef -lstdc++ -lpthread -ldl -lm
 
-# A folder's sources see only the headers below it: repl -> lua -> gpu.
-GPU_SRC  := $(wildcard gpu/*.c gpu/cpu/*.c)
-LUA_SRC  := $(wildcard lua/*.c lua/*.cpp)
-REPL_SRC := $(wildcard repl/*.c)
-STD_SRC  := $(wildcard lua/std/*.lua lua/manual/*.lua lua/batch/*.lua)
-CUDA_SRC := $(wildcard gpu/cuda/*.cu gpu/cuda/kernels/*.cu)
+# --- the rooms: sources of a folder see its own headers and those of the rooms
+# named here, nothing else
+SEES_gpu            :=
+SEES_gpu/runtime    := gpu
+SEES_gpu/matrix     := gpu gpu/runtime
+SEES_gpu/operations := gpu gpu/runtime gpu/matrix
+SEES_gpu/sparse     := gpu gpu/runtime gpu/matrix gpu/operations
+SEES_gpu/cpu        := gpu
+SEES_gpu/cuda/la := gpu
+VALUE               := gpu lua/parse lua/value
+PRINT               := $(VALUE) lua/scope lua/print
+MATH                := $(PRINT) lua/diagnose lua/math
+SEES_lua/parse      := gpu
+SEES_lua/value      := gpu lua/parse
+SEES_lua/std        := lua/value gpu
+SEES_lua/lualib     := $(VALUE)
+SEES_lua/scope      := $(VALUE)
+SEES_lua/print      := $(VALUE) lua/scope
+SEES_lua/math       := $(PRINT) lua/diagnose
+SEES_lua/diagnose   := $(VALUE) lua/scope
+SEES_lua/browse     := $(PRINT)
+SEES_lua/files      := $(PRINT)
+SEES_lua/experiment := $(VALUE)
+SEES_lua/draw       := $(MATH)
+SEES_lua/measure    := $(PRINT) lua/files
+SEES_lua/complete   := $(MATH)
+SEES_lua/session    := $(MATH) lua/diagnose lua/files lua/measure lua/complete
+SEES_lua            := $(MATH) lua/diagnose lua/browse lua/files lua/experiment lua/draw lua/measure lua/complete lua/session lua/std
+LANGUAGE            := lua $(filter-out gpu,$(SEES_lua))
+SEES_repl/terminal  := $(LANGUAGE)
+SEES_repl/viewer    := $(LANGUAGE) repl/terminal
+SEES_repl/history   := $(LANGUAGE) repl/terminal
+SEES_repl/entry     := $(LANGUAGE) repl/terminal
+SEES_repl/paint     := $(LANGUAGE) repl/terminal repl/history repl/entry
+SEES_repl/line      := $(LANGUAGE) repl/terminal repl/history repl/entry repl/paint
+SEES_repl/commands  := $(LANGUAGE) repl/terminal repl/history repl/entry repl/line repl/viewer
+SEES_repl/complete  := $(LANGUAGE) repl/terminal repl/entry repl/commands
+SEES_repl           := $(LANGUAGE) repl/terminal repl/viewer repl/history repl/entry repl/paint repl/line repl/commands repl/complete
+
+# The rooms, and what their files are compiled with.
+ROOMS      := $(patsubst SEES_%,%,$(sort $(filter SEES_%,$(.VARIABLES))))
+CPU_FLAGS  := -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
+see         = $(addprefix -I,$(1) $(SEES_$(1))) $(if $(filter lua% repl%,$(1)),-I$(LUA_INC)) $(if $(filter gpu/cpu,$(1)),$(CPU_FLAGS))
+FLAGS       = $(call see,$(patsubst %/,%,$(dir $<)))
+KERNELS    := gpu/cuda/kernels $(patsubst %/,%,$(wildcard gpu/cuda/kernels/*/))
+
+GPU_SRC  := $(wildcard $(addsuffix /*.c,$(filter-out gpu/cuda%,$(filter gpu%,$(ROOMS)))))
+LUA_SRC  := $(wildcard $(addsuffix /*.c,$(filter lua%,$(ROOMS))) lua/parse/*.cpp)
+REPL_SRC := $(wildcard $(addsuffix /*.c,$(filter repl%,$(ROOMS))))
+STD_SRC  := $(wildcard lua/std/*.lua lua/std/lazy/*.lua lua/manual/*.lua lua/experiment/*/*.lua)
+CUDA_SRC := $(wildcard $(addsuffix /*.cu,gpu/cuda $(KERNELS)))
 LA_SRC   := $(wildcard gpu/cuda/la/*.c)
 object    = $(patsubst %,$(OUT)/%.o,$(1))
 GPU_OBJ  := $(call object,$(GPU_SRC))
-LIB_OBJ  := $(GPU_OBJ) $(call object,$(LUA_SRC)) $(OUT)/lua/std.c.o
+LIB_OBJ  := $(GPU_OBJ) $(call object,$(LUA_SRC)) $(OUT)/lua/std/library.c.o
 OBJ      := $(LIB_OBJ) $(call object,$(REPL_SRC))
 CUDA_OBJ := $(call object,$(CUDA_SRC))
 LA_OBJ   := $(call object,$(LA_SRC))
-$(call object,$(wildcard gpu/*.c)):     FLAGS := -Igpu
-$(call object,$(wildcard gpu/cpu/*.c)): FLAGS := -Igpu -Igpu/cpu -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
-$(LA_OBJ):                              FLAGS := -Igpu -Igpu/cuda/la -isystem $(TOOLKIT)/include -fPIC
-$(call object,$(LUA_SRC)) $(OUT)/lua/std.c.o: FLAGS := -Igpu -Ilua -I$(LUA_INC)
-$(call object,$(REPL_SRC)):             FLAGS := -Ilua -I$(LUA_INC)
+$(LA_OBJ): CFLAGS += -isystem $(TOOLKIT)/include -fPIC
 
 all: $(LUMAT) $(PLUGINS) $(OUT)/lumat.1 ## build the program
 	@ln -sfn $(VARIANT)/bin/lumat $(BUILD)/lumat
@@ -102,31 +143,39 @@ $(OUT)/%.cu.o: %.cu
 	  { cat $(@:.o=.ptxas); exit 1; }
 	@grep -i warning $(@:.o=.ptxas) || true
 # The library in Lua travels inside the program, as arrays of bytes.
-$(OUT)/lua/std.c.o: $(STD_SRC) lua/std/embed
+$(OUT)/lua/std/library.c.o: $(STD_SRC) lua/std/embed
 	@mkdir -p $(@D)
-	@sh lua/std/embed $(STD_SRC) >$(OUT)/lua/std.c
-	$(say) "  CC    $(OUT)/lua/std.c"
-	$(Q)$(CC) $(CFLAGS) $(FLAGS) -c -o $@ $(OUT)/lua/std.c
+	@sh lua/std/embed $(STD_SRC) >$(OUT)/lua/std/library.c
+	$(say) "  CC    $(OUT)/lua/std/library.c"
+	$(Q)$(CC) $(CFLAGS) $(FLAGS) -c -o $@ $(OUT)/lua/std/library.c
 
 # --- tests: programs in tests/gpu, scripts in tests/lua, sessions in tests/repl
 CTESTS   := $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/gpu/*.c))
 # The longest begin, so that none is left to run alone at the end.
 LONG     := $(patsubst %,tests/lua/%,test_scripts.lua test_ladder.lua test_comparing.lua test_memory.lua experiment_processes.t experiment_hosts.t)
 LONG     += $(patsubst %,tests/repl/%,progress.session stopping.t painting.t)
-TESTS    := $(CTESTS) $(wildcard tests/lua/test_*.lua tests/lua/*.t tests/repl/*.session tests/repl/*.t)
+TESTS    := $(CTESTS) $(wildcard tests/lua/test_*.lua tests/lua/*.t tests/repl/*.session tests/repl/*.t tests/faults/*.t)
+FAULTS   := $(wildcard tests/faults/*.t) $(patsubst %,tests/%.t,repl/limits repl/escapes lua/experiment_kills)
 GPUTESTS := $(CTESTS) $(wildcard tests/lua/test_*.lua)
 PROVE     = LUMAT=$(abspath $(LUMAT)) LUMAT_TEST_DEVICE=$(1) LUMAT_NO_CUDA=$(2) prove $(4) --timer --failures --exec tests/run $(3)
 $(OUT)/tests/%: tests/%.c $(GPU_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
-	$(Q)$(CC) $(CFLAGS) -Igpu -Igpu/cpu -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $< $(GPU_OBJ) $(LIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(addprefix -I,$(filter-out gpu/cuda%,$(filter gpu%,$(ROOMS)))) -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $< $(GPU_OBJ) $(LIBS) -lcmocka
 
 # What tests of --safe start behind its fences.
 ATTACK   := $(OUT)/tests/lua/attack_fence
-$(ATTACK): tests/lua/attack_fence.c $(call object,lua/fence.c)
+$(ATTACK): tests/lua/attack_fence.c $(call object,lua/value/fence.c)
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
-	$(Q)$(CC) $(CFLAGS) -Igpu -Ilua -I$(LUA_INC) -o $@ $^ $(LUA_LIB) -lpthread -ldl -lm
+	$(Q)$(CC) $(CFLAGS) $(call see,lua/value) -o $@ $^ $(LUA_LIB) -lpthread -ldl -lm
+
+# What goes before the C library, and lets allocations fail.
+SHIM     := $(OUT)/tests/faults/fail_alloc.so
+$(SHIM): tests/faults/fail_alloc.c
+	@mkdir -p $(@D)
+	$(say) "  CC    $<"
+	$(Q)$(CC) -O2 -g -std=c11 -D_GNU_SOURCE $(CWARN) -fPIC -shared -o $@ $< -ldl
 
 # A sub-make, because what was missing when this one started is there now.
 run: packages ## build and start the shell; without a terminal, the tour
@@ -135,7 +184,10 @@ run: packages ## build and start the shell; without a terminal, the tour
 test: packages ## build and run every test
 	@$(MAKE) --no-print-directory all test-programs
 	@$(call PROVE,cpu,1,$(LONG) $(filter-out $(LONG),$(TESTS)),--jobs 2)
-test-programs: $(CTESTS) $(ATTACK)
+test-programs: $(CTESTS) $(ATTACK) $(SHIM)
+check-faults: all test-programs ## let memory, disks and processes fail: SECONDS=60 a tool, SEED=…
+	@SEED=$(or $(SEED),$(shell date +%s)) SECONDS=$(or $(SECONDS),60) \
+	  LUMAT_TEST_SEED=$(SEED) LUMAT_TEST_KILLS=$(or $(SECONDS),60) $(call PROVE,cpu,1,$(FAULTS))
 check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
 	@$(call PROVE,cuda,,$(GPUTESTS))
 bench: all ## time the kernels and the language
@@ -147,15 +199,14 @@ $(BUILD)/.packages: .ci/packages
 	@sh .ci/packages && mkdir -p $(BUILD) && touch $@
 
 # --- keeping house
-FORMATTED = $(wildcard $(addsuffix /*.[ch],repl lua gpu gpu/cpu gpu/cuda/la tests/gpu tests/fuzz) gpu/cuda/*.h gpu/cuda/*.cu gpu/cuda/kernels/*.h gpu/cuda/kernels/*.cu)
-lint: compile_commands.json ## check format, headers, warnings and the house rules
-	@sh .ci/lint "$(FORMATTED)"
+FORMATTED = $(filter-out lua/lualib/%,$(wildcard $(addsuffix /*.[ch],$(ROOMS) tests/gpu tests/fuzz tests/faults) $(foreach k,gpu/cuda $(KERNELS),$k/*.h $k/*.cu)))
+lint: compile_commands.json $(OBJ) ## check format, headers, warnings and the house rules
+	@sh .ci/lint $(OUT) "$(FORMATTED)" "$$(printf '%s\n'$(foreach r,$(ROOMS), '$r $(call see,$r)'))"
 format: ## let clang-format lay out the sources
 	clang-format -i $(FORMATTED)
 compile_commands.json: Makefile $(GPU_SRC) $(LUA_SRC) $(REPL_SRC) ## for editors and clang-tidy
-	@{ echo '['; for f in $(filter %.c,$(GPU_SRC) $(LUA_SRC) $(REPL_SRC)); do \
-	  case $$f in gpu/cpu/*) i='-Igpu -Igpu/cpu';; gpu/*) i=-Igpu;; lua/*) i='-Igpu -Ilua -I$(LUA_INC)';; *) i='-Ilua -I$(LUA_INC)';; esac; \
-	  printf '%s{"directory":"%s","file":"%s","command":"cc -std=c11 -D_GNU_SOURCE %s -c %s"}\n' "$$sep" "$(CURDIR)" $$f "$$i" $$f; sep=,; done; echo ']'; } >$@
+	@{ echo '['; sep=; $(foreach f,$(filter %.c,$(GPU_SRC) $(LUA_SRC) $(REPL_SRC)),f=$f; i='$(call see,$(patsubst %/,%,$(dir $f)))'; \
+	  printf '%s{"directory":"%s","file":"%s","command":"cc -std=c11 -D_GNU_SOURCE %s -c %s"}\n' "$$sep" "$(CURDIR)" $$f "$$i" $$f; sep=,;) echo ']'; } >$@
 
 install: all ## install under $(DESTDIR)$(PREFIX)
 	install -Dm755 $(LUMAT) $(DESTDIR)$(PREFIX)/bin/lumat
@@ -168,7 +219,7 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/lumat $(DESTDIR)$(PREFIX)/share/man/man1/lumat.1
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/lumat $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_lumat
 	rm -rf $(DESTDIR)$(PREFIX)/lib/lumat $(DESTDIR)$(PREFIX)/share/lumat
-dist: all $(CTESTS) $(ATTACK) ## make a folder that runs elsewhere: build/dist
+dist: all test-programs ## make a folder that runs elsewhere: build/dist
 	sh .ci/dist $(OUT) $(BUILD)/dist
 
 clean: ## remove everything built
@@ -177,7 +228,7 @@ help: ## this list
 	@awk '/^[a-z_.-]+:.*## / {name = text = $$0; sub(/:.*/, "", name); sub(/.*## /, "", text); printf "  make %-22s%s\n", name, text}' $(firstword $(MAKEFILE_LIST))
 	@sed -n '3,7s/^# */  /p' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: all man run test test-programs check-gpu bench packages lint format install uninstall dist clean help
+.PHONY: all man run test test-programs check-faults check-gpu bench packages lint format install uninstall dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d)

@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 7 };
+enum { GPU_BACKEND_ABI = 8 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -216,6 +216,11 @@ typedef struct gpu_host {
      * kept on the device, but not what recall and keep gave to the running
      * product. Returns whether there was any. */
     int (*make_room)(void *device);
+
+    /* For the CPU's backend, which keeps freed blocks for the next ones: how
+     * many bytes a limit that the user has set leaves beside what is held.
+     * NULL: there is none. */
+    size_t (*room_left)(void);
 } gpu_host;
 
 /* The CPU is always there; others are shared objects exporting this symbol.

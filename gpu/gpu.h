@@ -163,6 +163,9 @@ typedef struct gpu_slice { /* first + i * step for i in 0 .. count - 1 */
 void gpu_view_transposed(const gpu_matrix *m, gpu_matrix *out);
 gpu_status gpu_view_block(const gpu_matrix *m, gpu_slice rows, gpu_slice cols,
                           gpu_matrix *out);
+/* What m repeats by strides of zero, once: a view as wide as one likes of a few
+ * elements. Returns how often. Borrows: out gets no reference. */
+int64_t gpu_without_repeats(const gpu_matrix *m, gpu_matrix *out);
 void gpu_view_row(const gpu_matrix *m, int64_t i, gpu_matrix *out);
 void gpu_view_column(const gpu_matrix *m, int64_t j, gpu_matrix *out);
 void gpu_view_diagonal(const gpu_matrix *m, int64_t k, gpu_matrix *out);
@@ -360,7 +363,17 @@ gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
                             const char *kernel, gpu_dtype dtype, int64_t k,
                             double *gamma);
 
-/* --- linear systems (LAPACK) ---------------------------------------------- */
+/* --- libraries that can end the process ------------------------------------
+ */
+
+/* The word that tells a program to return what gpu_try_libraries gives. */
+#define GPU_TRIAL "--try-libraries"
+/* The program, which stays the caller's, that is started with that word before
+ * the system's BLAS is loaded here. NULL, as at first: none. */
+void gpu_set_trial(const char *program);
+int gpu_try_libraries(void);
+
+/* --- linear systems ------------------------------------------------------- */
 
 /* How near a is to a singular matrix. rcond is the reciprocal of |a| |a^-1| in
  * the 1-norm, of which |a^-1| is estimated (often exact, seldom more than three

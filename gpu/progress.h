@@ -13,6 +13,9 @@ typedef struct gpu_progress {
     double left; /* seconds to go, as far as can be told; negative: unknown */
 } gpu_progress;
 
+/* Seconds of a clock that never goes back: the one of all that is timed. */
+double gpu_now(void);
+
 /* From any thread. Returns 0 when nothing runs that may last. */
 int gpu_look_at_progress(gpu_progress *out);
 

@@ -1,30 +1,13 @@
 /* The help: lua/manual, loaded when it is first asked for, and what the
  * terminal tells it of its commands and options. */
+#include "command_names.h"
 #include "format.h"
-#include "library.h"
 #include "lumat.h"
+#include "open.h"
+#include "registry.h"
 #include "std.h"
 
 #include <string.h>
-
-/* The lists of the terminal. */
-static const lumat_row *commands, *options;
-
-void lumat_describe(const lumat_row *command_list, const lumat_row *option_list)
-{
-    commands = command_list;
-    options = option_list;
-}
-
-/* Headings have no form. */
-int lumat_is_command(const char *name, size_t length)
-{
-    for (const lumat_row *row = commands; row && row->name; row++)
-        if (row->form && strlen(row->name) == length &&
-            memcmp(row->name, name, length) == 0)
-            return 1;
-    return 0;
-}
 
 /* --- loading -------------------------------------------------------------- */
 
@@ -70,9 +53,9 @@ static void push_manual(lua_State *L)
         return;
     lua_pop(L, 1);
     lua_newtable(L);
-    push_rows(L, commands);
+    push_rows(L, lumat_command_rows());
     lua_setfield(L, -2, "commands");
-    push_rows(L, options);
+    push_rows(L, lumat_option_rows());
     lua_setfield(L, -2, "options");
     lua_pushliteral(L, LUMAT_VERSION);
     lua_setfield(L, -2, "version");
@@ -130,13 +113,10 @@ static int push_answer(lua_State *L, const char *function, const char *what,
     return found;
 }
 
-const char *lumat_push_instead(lua_State *L, const char *word)
+/* For lumat_push_instead: (word) -> text, or nothing. */
+static int instead(lua_State *L)
 {
-    if (push_answer(L, "instead", word, 0))
-        return lua_tostring(L, -1);
-    lua_pop(L, 1);
-    lua_pushnil(L);
-    return NULL;
+    return push_answer(L, "instead", luaL_checkstring(L, 1), 0);
 }
 
 /* Pushes one line on a variable of the user's, or nil. */
@@ -177,4 +157,10 @@ void lumat_push_search(lua_State *L, const char *word)
 int lumat_push_manual(lua_State *L, const char *form)
 {
     return push_answer(L, "whole", form, 0);
+}
+
+void lumat_open_help(lua_State *L)
+{
+    lua_pushcfunction(L, instead);
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.instead");
 }

@@ -4,119 +4,15 @@
  * with --safe-language. */
 #include "fence.h"
 #include "journal.h"
-#include "library.h"
+#include "open.h"
+#include "registry.h"
+#include "visible.h"
 
 #include "lauxlib.h"
 #include "lualib.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- texts without addresses ---------------------------------------------- */
-
-/* Registry: object -> its number, weak keys; and how many there were. */
-static const char numbers_key;
-static lua_Integer last_number;
-
-/* Pushes "table: 12": the number is the object's own. */
-static void push_numbered(lua_State *L, int index)
-{
-    index = lua_absindex(L, index);
-    const char *kind = luaL_getmetafield(L, index, "__name") == LUA_TSTRING
-                           ? lua_tostring(L, -1)
-                           : luaL_typename(L, index);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &numbers_key);
-    lua_pushvalue(L, index);
-    if (lua_rawget(L, -2) == LUA_TNIL) {
-        lua_pop(L, 1);
-        lua_pushinteger(L, ++last_number);
-        lua_pushvalue(L, index);
-        lua_pushvalue(L, -2);
-        lua_rawset(L, -4);
-    }
-    lua_pushfstring(L, "%s: %I", kind, (LUAI_UACINT)lua_tointeger(L, -1));
-}
-
-/* Would Lua's tostring give the address? */
-static int has_address(lua_State *L, int index)
-{
-    switch (lua_type(L, index)) {
-    case LUA_TNIL:
-    case LUA_TBOOLEAN:
-    case LUA_TNUMBER:
-    case LUA_TSTRING:
-        return 0;
-    default:
-        if (luaL_getmetafield(L, index, "__tostring") == LUA_TNIL)
-            return 1;
-        lua_pop(L, 1);
-        return 0;
-    }
-}
-
-static int to_string(lua_State *L)
-{
-    luaL_checkany(L, 1);
-    if (has_address(L, 1))
-        push_numbered(L, 1);
-    else
-        luaL_tolstring(L, 1, NULL);
-    return 1;
-}
-
-static void number_arguments(lua_State *L, int first)
-{
-    for (int i = first; i <= lua_gettop(L); i++) {
-        int top = lua_gettop(L);
-        if (!has_address(L, i))
-            continue;
-        push_numbered(L, i);
-        lua_replace(L, i);
-        lua_settop(L, top);
-    }
-}
-
-/* Upvalue: Lua's print. */
-static int print_numbered(lua_State *L)
-{
-    number_arguments(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, 0);
-    return 0;
-}
-
-static int has_pointer(const char *format)
-{
-    while ((format = strchr(format, '%')) != NULL) {
-        format++;
-        format += strspn(format, "-+ #0123456789.");
-        if (*format == 'p')
-            return 1;
-        if (*format != '\0')
-            format++;
-    }
-    return 0;
-}
-
-/* Upvalue: Lua's string.format. */
-static int format_numbered(lua_State *L)
-{
-    if (has_pointer(luaL_checkstring(L, 1)))
-        return luaL_error(L, "format: --safe shows no addresses, as %%p would");
-    number_arguments(L, 2);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, 1);
-    return 1;
-}
-
-static int file_to_string(lua_State *L)
-{
-    luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);
-    lua_pushstring(L, s->closef ? "file" : "file (closed)");
-    return 1;
-}
 
 /* --- files ---------------------------------------------------------------- */
 
@@ -141,6 +37,30 @@ static int open_file(lua_State *L)
                     writing ? "writing" : "reading");
     lua_pushinteger(L, EACCES);
     return 3;
+}
+
+/* The library's io.open: files that a script names, and what the system tells
+ * of itself. */
+static int open_for_library(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    int is_reading = strcmp(luaL_optstring(L, 2, "r"), "rb") == 0 ||
+                     strcmp(luaL_optstring(L, 2, "r"), "r") == 0;
+    return is_reading && lumat_is_system_path(path) ? call_own(L)
+                                                    : open_file(L);
+}
+
+/* The library's os.remove and os.rename: names of files to be changed. */
+static int change_named(lua_State *L)
+{
+    for (int i = 1; i <= lua_gettop(L); i++)
+        lumat_check_fence(L, "write", luaL_checkstring(L, i), 1);
+    return call_own(L);
+}
+
+static int start_nothing(lua_State *L)
+{
+    return luaL_error(L, "--safe starts no other program");
 }
 
 /* io.lines, io.input, dofile, loadfile: a name, or the standard input. */
@@ -338,27 +258,24 @@ static void wrap_files(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* string's own table changes: its functions are every string's methods. */
-static void hide_addresses(lua_State *L)
+void lumat_guard_library(lua_State *L)
 {
-    lua_newtable(L);
-    lua_createtable(L, 0, 1);
-    lua_pushliteral(L, "k");
-    lua_setfield(L, -2, "__mode");
-    lua_setmetatable(L, -2);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &numbers_key);
-    lua_pushglobaltable(L);
-    lua_pushcfunction(L, to_string);
-    lua_setfield(L, -2, "tostring");
-    wrap(L, "print", print_numbered);
-    lua_getfield(L, -1, "string");
-    wrap(L, "format", format_numbered);
-    keep_listed(L, list[6].names, 0);
+    static const char *const starting[] = {"io", "popen",   "os", "execute",
+                                           "os", "tmpname", "io", "tmpfile"};
+    lumat_start_no_processes(L);
+    lumat_hide_addresses(L);
+    lua_getglobal(L, "io");
+    wrap(L, "open", open_for_library);
+    lua_getglobal(L, "os");
+    wrap(L, "remove", change_named);
+    wrap(L, "rename", change_named);
     lua_pop(L, 2);
-    luaL_getmetatable(L, LUA_FILEHANDLE);
-    lua_pushcfunction(L, file_to_string);
-    lua_setfield(L, -2, "__tostring");
-    lua_pop(L, 1);
+    for (size_t i = 0; i < sizeof starting / sizeof *starting; i += 2) {
+        lua_getglobal(L, starting[i]);
+        lua_pushcfunction(L, start_nothing);
+        lua_setfield(L, -2, starting[i + 1]);
+        lua_pop(L, 1);
+    }
 }
 
 /* With `package` a copy already. */
@@ -380,11 +297,12 @@ static void replace_require(lua_State *L)
 
 void lumat_make_safe(lua_State *L)
 {
-    lumat_start_no_processes(L);
     for (const allowed *a = list + 1; a->table; a++)
         if (strcmp(a->table, "string") != 0)
             copy_listed(L, a->table, a->names);
-    hide_addresses(L);
+    lua_getglobal(L, "string"); /* its functions are every string's methods */
+    keep_listed(L, list[6].names, 0);
+    lua_pop(L, 1);
     wrap_files(L);
     replace_require(L);
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");

@@ -1,7 +1,6 @@
 /* The user's init file. */
-#include "repl.h"
-
 #include "paths.h"
+#include "repl.h"
 #include "script.h"
 
 #include <errno.h>
@@ -9,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The file $LUMAT_INIT names has to be there; the one in its usual place may
- * be missing. */
+/* The file $LUMAT_INIT names has to be there, and may be a pipe; the one in its
+ * usual place may be missing. */
 const char *repl_init_path(char *path, size_t room)
 {
     const char *named = getenv("LUMAT_INIT");
@@ -28,7 +27,8 @@ void repl_run_init(lua_State *L)
     int base = lua_gettop(L), status;
     if (path == NULL)
         return;
-    status = repl_load_file(L, path);
+    status =
+        path == room ? repl_load_own_file(L, path) : repl_load_file(L, path);
     if (status == LUA_OK)
         repl_run(L, 0);
     else

@@ -1,6 +1,8 @@
 /* lumat, a GPU matrix calculator: the program, its options, its exit code. */
 #include "banner.h"
+#include "command_table.h"
 #include "commands.h"
+#include "echo_off.h"
 #include "history.h"
 #include "interrupt.h"
 #include "options.h"
@@ -17,13 +19,18 @@
 #include <limits.h>
 #include <locale.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NO_DEVICE = 3, OUT_OF_MEMORY = 4 };
+enum { NO_DEVICE = 3 };
 
 typedef struct program {
     repl_options options;
@@ -39,6 +46,50 @@ static void fill_standard_files(void)
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
         if (fcntl(file, F_GETFD) < 0)
             open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+/* What the signal tells is an error of the call, too. A handler, unlike
+ * SIG_IGN, does not pass on to programs that are started. */
+static void outlive(int number)
+{
+    struct sigaction action = {.sa_handler = do_nothing,
+                               .sa_flags = SA_RESTART},
+                     old;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+        sigaction(number, &action, NULL);
+}
+
+static void on_time_limit(int number)
+{
+    static const char text[] =
+        "lumat: the processor time is used up that ulimit -t allows\n";
+    repl_typing_end();
+    ssize_t told = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)told; /* nothing else can be done */
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* The system ends without a word what reaches the limit of processor time that
+ * cannot be raised; a second earlier it can be said. */
+static void announce_time_limit(void)
+{
+    struct rlimit limit;
+    struct sigaction action = {.sa_handler = on_time_limit};
+    sigemptyset(&action.sa_mask);
+    if (getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    if (limit.rlim_cur == limit.rlim_max && limit.rlim_cur > 1) {
+        limit.rlim_cur--;
+        setrlimit(RLIMIT_CPU, &limit);
+    }
+    sigaction(SIGXCPU, &action, NULL);
 }
 
 /* Strings as they are, other values as an echo shows them. */
@@ -73,13 +124,17 @@ static int print_values(lua_State *L, int first)
 
 static int run_chunk(lua_State *L, const repl_chunk *chunk)
 {
-    int base = lua_gettop(L), code;
-    int status = repl_load_code(L, chunk->code, chunk->print);
+    int base = lua_gettop(L), code, status;
+    repl_begin_time();
+    status = repl_load_code(L, chunk->code, chunk->print);
+    repl_end_time();
     if (status != LUA_OK)
         return repl_load_failed(L, status);
     code = repl_run(L, 0);
+    repl_begin_time();
     if (code == 0 && chunk->print)
         code = print_values(L, base + 1);
+    repl_end_time();
     lua_settop(L, base);
     return code;
 }
@@ -95,7 +150,10 @@ static int run_chunks(lua_State *L, const repl_options *options)
 /* Runs a file, or standard input when path is NULL, with words as `...`. */
 static int run_script(lua_State *L, const char *path, char **words, int count)
 {
-    int base = lua_gettop(L), code, status = repl_load_file(L, path);
+    int base = lua_gettop(L), code, status;
+    repl_begin_time();
+    status = repl_load_file(L, path);
+    repl_end_time();
     if (status != LUA_OK)
         return repl_load_failed(L, status);
     if (!lua_checkstack(L, count + LUA_MINSTACK)) {
@@ -134,24 +192,10 @@ static int wants_prompt(const program *p)
     return o->script == p->argc && o->chunk_count == 0 && isatty(STDIN_FILENO);
 }
 
-static void do_nothing(int number)
-{
-    (void)number;
-}
-
-/* A closed pipe must not end a session: the program behind it may be a helper
- * of the user's. A handler, unlike SIG_IGN, does not pass on to helpers. */
-static void outlive_pipes(void)
-{
-    struct sigaction action = {.sa_handler = do_nothing};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGPIPE, &action, NULL);
-}
-
 static void start_prompt(lua_State *L, const program *p)
 {
     const repl_options *o = &p->options;
-    outlive_pipes();
+    outlive(SIGPIPE); /* of a helper of the user's that has ended */
     lumat_set_notes(repl_note);
     if (!o->quiet)
         repl_print_banner();
@@ -223,6 +267,16 @@ static const char *find_inputrc(char *path, size_t size)
     return path;
 }
 
+/* What whoever started us left open is none of a script's business. */
+static void close_others(void)
+{
+    enum { CLOSE_RANGE = 436 };
+    if (syscall(CLOSE_RANGE, STDERR_FILENO + 1, ~0u, 0) == 0)
+        return;
+    for (int file = STDERR_FILENO + 1; file < 1024; file++)
+        close(file);
+}
+
 /* The files that are read whatever --safe allows, and the history, which it
  * keeps open. */
 static int fence(program *p, char *why, size_t size)
@@ -233,6 +287,7 @@ static int fence(program *p, char *why, size_t size)
     int count = 0;
     if (o->language.safe == LUMAT_UNSAFE)
         return 1;
+    close_others();
     if (o->script < p->argc && !o->standard_input)
         readable[count++] = p->argv[o->script];
     if (wants_prompt(p)) {
@@ -248,6 +303,8 @@ static int fence(program *p, char *why, size_t size)
 static int run_program(program *p)
 {
     char why[512];
+    if (p->options.language.safe == LUMAT_UNSAFE)
+        lumat_set_trial("/proc/self/exe");
     lua_State *L = fence(p, why, sizeof why)
                        ? lumat_open(&p->options.language, why, sizeof why)
                        : NULL;
@@ -257,7 +314,7 @@ static int run_program(program *p)
         repl_limit_time(p->options.seconds);
     if (L == NULL) {
         repl_complain(why);
-        return strstr(why, "memory") ? OUT_OF_MEMORY : 1;
+        return strstr(why, "memory") ? REPL_OUT_OF_MEMORY : 1;
     }
     lumat_describe(repl_command_rows, repl_option_rows());
     lua_pushcfunction(L, run);
@@ -266,7 +323,10 @@ static int run_program(program *p)
         p->code = lumat_exit_code(L, -1);
         repl_report(L);
     }
+    fflush(stdout);
+    repl_begin_time(); /* finalisers are the script's */
     lumat_close(L);
+    repl_end_time();
     return p->code;
 }
 
@@ -288,12 +348,25 @@ static const char *why_lost(int error)
     return error != 0 ? strerror(error) : "an earlier write failed";
 }
 
+/* What a transcript lacks, too. */
+static int finish_log(int code)
+{
+    const char *lacks = lumat_end_transcript();
+    char message[PATH_MAX + 256];
+    if (lacks == NULL)
+        return code;
+    snprintf(message, sizeof message, "log: %s", lacks);
+    repl_complain(message);
+    return code != 0 ? code : 1;
+}
+
 /* Output that was lost makes an exit code of 0 a lie. That nobody reads on
  * behind a pipe is not worth a word. */
 static int finish(int code)
 {
     char message[128];
     is_finished = 1;
+    code = finish_log(code);
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
@@ -323,6 +396,63 @@ static int act(program *p)
     return 0;
 }
 
+/* --- the stack -------------------------------------------------------------
+ * Where it is limited to less (ulimit -s) than nested calls of Lua and the
+ * numerical libraries take, the program runs on one of its own, and threads
+ * have as much. A page below it is nobody's. */
+
+enum { LEAST_STACK = 2 << 20, OWN_STACK = 8 << 20 };
+
+static struct {
+    ucontext_t outside, inside;
+    program *p;
+} stack;
+
+static void act_inside(void)
+{
+    stack.p->code = act(stack.p);
+}
+
+static void enlarge_threads(void)
+{
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    pthread_attr_setstacksize(&attributes, LEAST_STACK);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+}
+
+/* The stack's lowest address, or NULL. */
+static char *make_stack(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *room =
+        mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (room == MAP_FAILED || mprotect(room, page, PROT_NONE) != 0)
+        return NULL;
+    return room;
+}
+
+static int act_with_room(program *p)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= LEAST_STACK)
+        return act(p);
+    enlarge_threads();
+    char *room = make_stack();
+    if (room == NULL || getcontext(&stack.inside) != 0)
+        return act(p);
+    stack.p = p;
+    stack.inside.uc_stack.ss_sp = room;
+    stack.inside.uc_stack.ss_size = OWN_STACK;
+    stack.inside.uc_link = &stack.outside;
+    makecontext(&stack.inside, act_inside, 0);
+    swapcontext(&stack.outside, &stack.inside);
+    return p->code;
+}
+
 /* Whether the locale that the environment names is one of UTF-8. */
 static int names_utf8(void)
 {
@@ -346,13 +476,17 @@ static void choose_locale(void)
 int main(int argc, char **argv)
 {
     program p = {.argv = argv, .argc = argc};
+    if (argc == 2 && lumat_is_trial(argv[1]))
+        return lumat_try_libraries();
     fill_standard_files();
+    outlive(SIGXFSZ); /* ulimit -f */
+    announce_time_limit();
     atexit(finish_early);
     choose_locale();
     p.code = repl_parse_options(argc, argv, &p.options);
     lumat_set_colour(p.options.colour);
     if (p.code == 0)
-        p.code = act(&p);
+        p.code = act_with_room(&p);
     free(p.options.chunks);
     return finish(p.code);
 }

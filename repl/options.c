@@ -137,8 +137,12 @@ static int set_manual(repl_options *options, const char *form)
     return 0;
 }
 
+/* Two lists would leave it open which of them holds. */
 static int set_safe(repl_options *options, int fenced)
 {
+    if (options->language.safe != LUMAT_UNSAFE)
+        return wrong("--safe was given twice: --safe=DIR,DIR:ro names all "
+                     "folders");
     options->language.safe = fenced ? LUMAT_SAFE : LUMAT_SAFE_LANGUAGE;
     options->language.folders = optarg;
     return 0;
@@ -284,6 +288,10 @@ int repl_parse_options(int argc, char **argv, repl_options *options)
             failed = reject(argv);
         else
             failed = take(options, key, flag_of(options, key));
+    if (!failed && options->language.bytecode &&
+        options->language.safe != LUMAT_UNSAFE)
+        failed = wrong("--bytecode: --safe takes no precompiled chunks, which "
+                       "could do anything");
     options->script = optind;
     options->standard_input = !failed && optind < argc &&
                               strcmp(argv[optind], "-") == 0 &&

@@ -2,16 +2,18 @@
 #include "repl.h"
 
 #include "commands.h"
-#include "entry.h"
-#include "echo.h"
+#include "entry_kind.h"
+#include "entry_queue.h"
 #include "history.h"
 #include "interrupt.h"
+#include "leave.h"
 #include "line.h"
 #include "prompt.h"
-#include "queue.h"
 #include "recall.h"
 #include "report.h"
+#include "run_entry.h"
 #include "screen.h"
+#include "tab_list.h"
 #include "watch_screen.h"
 
 #include <poll.h>
@@ -22,12 +24,6 @@
 #include <unistd.h>
 
 enum { DROPPED = -1 };
-
-void repl_take_style(repl_session *session)
-{
-    repl_prompt_style(&session->style);
-    lumat_set_style(session->L, &session->style);
-}
 
 /* --- read --------------------------------------------------------------- */
 
@@ -225,17 +221,24 @@ static int is_output_lost(void)
 void repl_loop(lua_State *L)
 {
     repl_session session = {.L = L};
+    int failures = 0; /* to read an entry, in succession */
     repl_report_at_prompt();
     repl_keep_interrupts();
     repl_watch_at_prompt();
     repl_line_open(L);
+    repl_offers_open(L);
     if (isatty(STDIN_FILENO))
         repl_history_open();
     while (!session.quit && !is_output_lost()) {
         lua_pushcfunction(L, step);
         lua_pushlightuserdata(L, &session);
-        if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+        int status = lua_pcall(L, 1, 0, 0);
+        if (status != LUA_OK)
             repl_report(L);
+        failures =
+            status == LUA_ERRMEM && session.text == NULL ? failures + 1 : 0;
+        if (failures > 2)
+            repl_leave_short();
         lumat_end_transcribed();
         free(session.text);
         session.text = NULL;

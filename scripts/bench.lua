@@ -49,8 +49,8 @@ figures.options = options
 if options.device then figures.use_device("bench", options.device) end
 local csv = options.csv and figures.create("bench", options.csv)
 if csv then
-    csv:write("what,device,dtype,size,seconds,low,high,rate,unit,",
-        "share_of_peak,verdict\n")
+    assert(csv:write("what,device,dtype,size,seconds,low,high,rate,unit,",
+        "share_of_peak,verdict\n"))
 end
 
 local function quoted(text)
@@ -61,7 +61,7 @@ local function write_csv(f)
     local fields = {quoted(f.what), f.device, f.dtype,
         quoted(f.size), f.time.median, f.time.low, f.time.high, f.rate or "",
         f.unit or "", f.share or "", quoted(f.verdict)}
-    csv:write(table.concat(fields, ","), "\n")
+    assert(csv:write(table.concat(fields, ","), "\n"))
 end
 
 local function heading(text)

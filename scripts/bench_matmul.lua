@@ -303,7 +303,7 @@ local groups = {
 
 local function note_errors(case, ours, theirs)
     for _, group in ipairs(groups) do
-        for _, key in ipairs{"error", "worst"} do
+        for _, key in ipairs{"frobenius", "worst"} do
             local q = quotient(ours[key], theirs[key])
             if group.has(case) and q >= (group[key] or 0) then
                 group[key], group[key .. "_at"] = q, ("%dx%dx%d %s"):format(
@@ -326,13 +326,13 @@ local function show_errors(pair)
     local p, ours, theirs = pair[1].p, pair[1].values, pair[2].values
     note_errors(p, ours, theirs)
     print(("  %-10s %6d %6d %6d %11.2e %9.2e %6.2f %11.2e %9.2e %6.2f"):format(
-        p.data, p.m, p.n, p.k, ours.error, theirs.error,
-        quotient(ours.error, theirs.error), ours.worst, theirs.worst,
+        p.data, p.m, p.n, p.k, ours.frobenius, theirs.frobenius,
+        quotient(ours.frobenius, theirs.frobenius), ours.worst, theirs.worst,
         quotient(ours.worst, theirs.worst)))
     figures.record{what = "error", kernel = "split16", dtype = "f32",
         size = ("%dx%dx%d %s"):format(p.m, p.n, p.k, p.data),
-        error = ours.error, worst = ours.worst,
-        ratio = quotient(ours.error, theirs.error)}
+        error = ours.frobenius, worst = ours.worst,
+        ratio = quotient(ours.frobenius, theirs.frobenius)}
 end
 
 local function has_kernel(name)
@@ -381,7 +381,8 @@ local function measure_errors()
         measure = function(p, s)
             local start = clock()
             local found = errors_of(s, p.kernel)
-            return clock() - start, {error = found.error, worst = found.worst}
+            return clock() - start,
+                {frobenius = found.error, worst = found.worst}
         end}, 0, show_errors)
 end
 
@@ -426,9 +427,9 @@ local function split16_targets()
     odd_size("8191", "8192")
     odd_size("8192 odd ld", "8192")
     for _, group in ipairs(groups) do
-        for _, key in ipairs{"error", "worst"} do
+        for _, key in ipairs{"frobenius", "worst"} do
             figures.target{what = ("%s against cublas, %s %s"):format(
-                key == "error" and "error" or "largest |e|", group.name,
+                key == "frobenius" and "error" or "largest |e|", group.name,
                 group[key .. "_at"] or ""):sub(1, 58), value = group[key],
                 must = group.must, goal = group.goal, most = true}
         end

@@ -177,12 +177,12 @@ end
 function figures.record(row)
     if not figures.csv then return end
     if not figures.headed then
-        figures.csv:write(table.concat(columns, ","), "\n")
+        assert(figures.csv:write(table.concat(columns, ","), "\n"))
         figures.headed = true
     end
     local fields = {}
     for i, name in ipairs(columns) do fields[i] = quoted(row[name]) end
-    figures.csv:write(table.concat(fields, ","), "\n")
+    assert(figures.csv:write(table.concat(fields, ","), "\n"))
 end
 
 function figures.heading(title)

@@ -8,10 +8,17 @@ use File::Temp qw(tempdir);
 use IO::Handle;
 use IPC::Open2 qw(open2);
 
-our @EXPORT = qw($lumat new_folder write_file read_file run_shell quote tmux use_tmux tmux_client);
+our @EXPORT = qw($lumat is_sanitized new_folder write_file read_file run_shell quote tmux use_tmux tmux_client);
 our $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
 my ($socket, $servers);    # of tmux's server, and how many there were
 die "no program '" . ($ENV{LUMAT} || 'build/lumat') . "'\n" unless $lumat && -x $lumat;
+
+# Whether the program looks after its memory itself: limits of that, and libraries
+# in between, are not for it.
+sub is_sanitized
+{
+    return read_file($lumat) =~ /__asan_init|__tsan_init/;
+}
 
 # A folder that goes when the test ends.
 sub new_folder

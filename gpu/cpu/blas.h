@@ -1,14 +1,15 @@
-/* The system's BLAS and LAPACK, loaded when first needed. */
+/* The system's BLAS, loaded when somebody first asks for its kernels. */
 #ifndef GPU_CPU_BLAS_H
 #define GPU_CPU_BLAS_H
 
 #include <cblas.h>
 #include "backend.h"
 
-/* Loads the library once. Afterwards the functions of gpu_cpu_blas may be
- * called; before, or when this failed, they are NULL. */
+/* Loads the library, unless it is there. What keeps it from being loaded is
+ * told, and the next call tries again. Afterwards the functions of
+ * gpu_cpu_blas may be called. It computes on the threads that call it, and
+ * starts none of its own. */
 gpu_status gpu_cpu_load_blas(void);
-int gpu_cpu_has_blas(void);
 
 typedef struct gpu_cpu_blas_functions {
     __typeof__(&cblas_sgemm) sgemm;
@@ -17,18 +18,7 @@ typedef struct gpu_cpu_blas_functions {
     __typeof__(&cblas_dgemv) dgemv;
     __typeof__(&cblas_sdot) sdot;
     __typeof__(&cblas_ddot) ddot;
-    __typeof__(&cblas_strsm) strsm;
-    __typeof__(&cblas_dtrsm) dtrsm;
-    __typeof__(&cblas_strsv) strsv;
-    __typeof__(&cblas_dtrsv) dtrsv;
-    /* LAPACK: factors a (m x n, column-major) with pivots; info as there. */
-    void (*sgetrf)(const int *m, const int *n, float *a, const int *lda,
-                   int *pivots, int *info);
-    void (*dgetrf)(const int *m, const int *n, double *a, const int *lda,
-                   int *pivots, int *info);
-    /* OpenBLAS only, else NULL */
-    int (*get_num_threads)(void);
-    void (*set_num_threads)(int threads);
+    int is_shared; /* may several threads call it at once? */
 } gpu_cpu_blas_functions;
 extern gpu_cpu_blas_functions gpu_cpu_blas;
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "blas.h"
 #include "cpu.h"
 #include "vector.h"
 
@@ -18,7 +17,7 @@ static struct {
     double started;
 } device_state;
 
-static double now(void)
+double gpu_cpu_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -128,14 +127,14 @@ static gpu_status nothing_to_wait_for(void *device)
 static gpu_status timer_start(void *device)
 {
     (void)device;
-    device_state.started = now();
+    device_state.started = gpu_cpu_now();
     return GPU_OK;
 }
 
 static gpu_status timer_stop(void *device, double *seconds)
 {
     (void)device;
-    *seconds = now() - device_state.started;
+    *seconds = gpu_cpu_now() - device_state.started;
     return GPU_OK;
 }
 
@@ -144,21 +143,23 @@ static gpu_status timer_stop(void *device, double *seconds)
 enum { SIDE = 1024, TRIES = 4, COPIED = 64 << 20 };
 static const double patience = 0.05; /* seconds a measurement may take */
 
-static double best_gemm(gpu_dtype t, void *a, void *c)
+static gpu_status best_product(gpu_dtype t, void *a, void *c, double *flops)
 {
-    double start = now(), best = 1e9;
-    for (int i = 0; i < TRIES && (i < 1 || now() - start < patience); i++) {
-        double began = now();
-        if (t == GPU_F64)
-            gpu_cpu_blas.dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE,
-                               SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
-        else
-            gpu_cpu_blas.sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE,
-                               SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
-        double took = now() - began;
+    gpu_view in = {a, t, SIDE, SIDE, SIDE, 1}, out = in;
+    out.data = c;
+    gpu_gemm g = {.a = in, .b = in, .c = out, .alpha = 1};
+    double start = gpu_cpu_now(), best = 1e9;
+    for (int i = 0; i < TRIES && (i < 1 || gpu_cpu_now() - start < patience);
+         i++) {
+        double began = gpu_cpu_now();
+        gpu_status status = gpu_cpu_matmul_packed.matmul(NULL, &g);
+        if (status != GPU_OK)
+            return status;
+        double took = gpu_cpu_now() - began;
         best = took < best ? took : best;
     }
-    return 2.0 * SIDE * SIDE * SIDE / best;
+    *flops = 2.0 * SIDE * SIDE * SIDE / best;
+    return GPU_OK;
 }
 
 static double best_copy(void *a, void *b)
@@ -166,11 +167,12 @@ static double best_copy(void *a, void *b)
     int64_t n = COPIED / 4;
     gpu_program p = {.inputs = 1, .compute = GPU_F32};
     gpu_view from = {a, GPU_F32, 1, n, n, 1}, to = {b, GPU_F32, 1, n, n, 1};
-    double start = now(), best = 1e9;
-    for (int i = 0; i < TRIES && (i < 2 || now() - start < patience); i++) {
-        double began = now();
+    double start = gpu_cpu_now(), best = 1e9;
+    for (int i = 0; i < TRIES && (i < 2 || gpu_cpu_now() - start < patience);
+         i++) {
+        double began = gpu_cpu_now();
         gpu_cpu_map(NULL, &p, &from, &to);
-        double took = now() - began;
+        double took = gpu_cpu_now() - began;
         best = took < best ? took : best;
     }
     return 2.0 * COPIED / best;
@@ -189,25 +191,31 @@ static void fill(gpu_dtype t, void *data)
     }
 }
 
+static gpu_status measure_peak(void *a, void *b, gpu_peak *out)
+{
+    fill(GPU_F32, a);
+    gpu_status status = best_product(GPU_F32, a, b, &out->f32_flops);
+    fill(GPU_F64, a);
+    if (status == GPU_OK)
+        status = best_product(GPU_F64, a, b, &out->f64_flops);
+    out->bytes = best_copy(a, b);
+    return status;
+}
+
 static gpu_status peak(void *device, gpu_peak *out)
 {
     void *a, *b;
-    gpu_status status = gpu_cpu_load_blas();
-    if (status == GPU_OK)
-        status = gpu_cpu_alloc(device, COPIED, &a);
-    if (status != GPU_OK)
-        return gpu_cpu_stop(status);
-    status = gpu_cpu_alloc(device, COPIED, &b);
+    if (gpu_cpu_alloc(device, COPIED, &a) != GPU_OK)
+        return gpu_cpu_stop(GPU_MEMORY);
+    gpu_status status = gpu_cpu_alloc(device, COPIED, &b);
     if (status == GPU_OK) {
-        fill(GPU_F32, a);
-        out->f32_flops = best_gemm(GPU_F32, a, b);
-        fill(GPU_F64, a);
-        out->f64_flops = best_gemm(GPU_F64, a, b);
-        out->bytes = best_copy(a, b);
+        status = measure_peak(a, b, out);
         gpu_cpu_free(device, b, COPIED);
+    } else {
+        gpu_cpu_stop(status);
     }
     gpu_cpu_free(device, a, COPIED);
-    return status == GPU_OK ? GPU_OK : gpu_cpu_stop(status);
+    return status;
 }
 
 static const gpu_backend table = {

@@ -62,6 +62,29 @@ typedef struct gpu_cpu_scaled { /* mantissa * 2^exponent */
 void gpu_cpu_scale(gpu_cpu_scaled *product, double factor);
 double gpu_cpu_unscale(gpu_cpu_scaled product);
 
+/* --- what many need ------------------------------------------------------- */
+
+static inline int64_t gpu_cpu_smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many pieces of a size cover count. */
+static inline int64_t gpu_cpu_pieces(int64_t count, int64_t size)
+{
+    return (count + size - 1) / size;
+}
+
+double gpu_cpu_now(void); /* seconds of a clock that never goes back */
+
+/* The bytes of its elements. */
+size_t gpu_cpu_view_bytes(const gpu_view *v);
+/* to = from, element by element. */
+gpu_status gpu_cpu_copy(const gpu_view *from, const gpu_view *to);
+/* v becomes one without gaps, at *room, which is to be freed; a copy if its
+ * elements are to be read. */
+gpu_status gpu_cpu_make_dense(gpu_view *v, int read, void **room);
+
 /* --- the entries of the table --------------------------------------------- */
 
 gpu_status gpu_cpu_alloc(void *device, size_t bytes, void **data);
@@ -101,7 +124,7 @@ const gpu_kernel *gpu_cpu_choose_dot(void *device, const gpu_view *x,
 gpu_status gpu_cpu_sparse_product(void *device, const gpu_csr *s,
                                   const gpu_view *d, const gpu_view *c,
                                   double alpha, double beta);
-/* Order up to which a system needs no BLAS: loops are as fast as calls. */
+/* Order up to which a system needs no memory to be looked at. */
 enum { GPU_CPU_SMALL_SYSTEM = 16 };
 /* Factors what LAPACK sees as columns in row-major a, n x n, in place: see
  * lu.c. zero gets the number of the first pivot that is zero, or 0. */
@@ -122,10 +145,13 @@ gpu_status gpu_cpu_inverse_norm(void *device, const gpu_view *a,
                                 gpu_inverse_size *inverse);
 
 /* The rungs; kernels.c lists them. */
-extern const gpu_kernel gpu_cpu_matmul_reference, gpu_cpu_matmul_openblas;
+extern const gpu_kernel gpu_cpu_matmul_reference, gpu_cpu_matmul_packed,
+    gpu_cpu_matmul_openblas;
 extern const gpu_kernel gpu_cpu_dot_reference, gpu_cpu_dot_vector,
     gpu_cpu_dot_openblas;
 /* Higham's gamma_k = k u / (1 - k u), for the unit roundoff of t. */
 double gpu_cpu_gamma(gpu_dtype t, double k);
+/* A product's bound whose sums are of the operands' type. */
+double gpu_cpu_product_bound(gpu_dtype t, int64_t k);
 
 #endif

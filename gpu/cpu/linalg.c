@@ -1,33 +1,16 @@
 /* Linear systems: solving, the determinant, how large the inverse is. */
 #include <math.h>
-#include "blas.h"
 #include "cpu.h"
 
-enum {
-    WORTH_THREADS = 128, /* order from which threads help */
-    ESTIMATE = 2         /* right sides that the norm of the inverse costs */
-};
+enum { ESTIMATE = 2 }; /* right sides that the norm of the inverse costs */
 
 /* A matrix that is being factored. */
 typedef struct work {
     const gpu_view *a;
     int *pivots;
     int zero;    /* the first pivot that is, or 0 */
-    int threads; /* what to restore, or 0 */
     int counted; /* progress */
 } work;
-
-/* OpenBLAS's threads slow small factorizations down: one for those. Other
- * BLAS libraries do not have these functions. Returns what to restore. */
-static int limit_threads(int64_t n)
-{
-    if (n <= GPU_CPU_SMALL_SYSTEM || n >= WORTH_THREADS ||
-        !gpu_cpu_blas.get_num_threads || !gpu_cpu_blas.set_num_threads)
-        return 0;
-    int threads = gpu_cpu_blas.get_num_threads();
-    gpu_cpu_blas.set_num_threads(1);
-    return threads;
-}
 
 static size_t pivot_bytes(const gpu_view *a)
 {
@@ -37,8 +20,6 @@ static size_t pivot_bytes(const gpu_view *a)
 static void end(work *w)
 {
     gpu_cpu_end_stage(w->counted);
-    if (w->threads > 1)
-        gpu_cpu_blas.set_num_threads(w->threads);
     gpu_cpu_free(NULL, w->pivots, pivot_bytes(w->a));
 }
 
@@ -48,16 +29,11 @@ static gpu_status begin(work *w, const gpu_view *a, int64_t columns)
 {
     void *pivots;
     int64_t n = a->rows;
-    gpu_status status = GPU_OK;
-    if (n > GPU_CPU_SMALL_SYSTEM)
-        status = gpu_cpu_load_blas();
-    if (status != GPU_OK)
-        return status;
     if (gpu_cpu_alloc(NULL, pivot_bytes(a), &pivots) != GPU_OK)
         return gpu_cpu_stop(GPU_MEMORY);
-    *w = (work){.a = a, .pivots = pivots, .threads = limit_threads(n)};
+    *w = (work){.a = a, .pivots = pivots};
     w->counted = gpu_cpu_begin_stage(n * n / 3 * n + n * n * columns);
-    status = gpu_cpu_factor(a, pivots, &w->zero);
+    gpu_status status = gpu_cpu_factor(a, pivots, &w->zero);
     if (status != GPU_OK)
         end(w);
     return status;

@@ -1,274 +1,236 @@
-/* LU factorization with partial pivoting, and what follows from it, in blocks
- * small enough for an interrupt to be answered between two of them: LAPACK
- * factors a panel, BLAS does the rest. Source: Golub and Van Loan, Matrix
- * Computations, 4th edition, 3.4.
+/* LU factorization with partial pivoting, and what follows from it: by halves,
+ * down to blocks of a few rows, so that nearly all of the work is products of
+ * matrices, which use all cores and answer an interrupt. Source: Toledo,
+ * Locality of reference in LU decomposition with partial pivoting, 1997.
  *
- * A row-major matrix A is, to LAPACK, its transpose; that is factored, as
- * P L U, so A = U' L' P'. In A's own layout U' is the lower triangle, L' the
- * upper one with ones on its diagonal, and LAPACK's rows are columns.
+ * What is factored is the transpose of the row-major matrix A, as LAPACK would
+ * see it: A^T = P L U, so A = U' L' P'. In A's own layout U' is the lower
+ * triangle, L' the upper one with ones on its diagonal, and pivots exchange
+ * columns.
  *
- * BLAS and LAPACK multiply by the reciprocals of pivots. Those overflow for
- * pivots below 2.9e-39 (f32) or 5.6e-309 (f64), and lose bits for the largest.
- * Panels and triangles with such pivots, and small matrices, are worked out in
- * plain loops, which divide. */
+ * Loops divide by pivots: their reciprocals would overflow below 2.9e-39 (f32)
+ * or 5.6e-309 (f64), and lose bits of the largest. */
 #include <math.h>
 #include <string.h>
-#include "blas.h"
 #include "cpu.h"
+#include "vector.h"
 
 enum {
-    PANEL = 192,
-    NARROW = 128,  /* panel of a matrix so large that a panel takes long: */
-    LARGE = 16384, /* from this order on */
-    SMALL = GPU_CPU_SMALL_SYSTEM
+    PANEL = 192, /* rows that are factored before the rest hears of it */
+    BLOCK = GPU_CPU_CORNER, /* rows and columns from which halves are made */
+    STRIP = 64, /* rows or columns of x that a thread takes at a time */
+    FEW = 16    /* elements for which loops are as fast as calls */
 };
 
-/* Multiplications between two looks at the interrupt flag. */
-static const double STEPS = 1e9;
-
-static int64_t panel_of(int64_t n)
+/* Of n, more than a block, the first half in whole blocks. */
+static int64_t half_of(int64_t n)
 {
-    return n >= LARGE ? NARROW : PANEL;
+    return gpu_cpu_pieces(n / 2, BLOCK) * BLOCK;
 }
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Zero, Inf and NaN are not extreme: dividing by them gains nothing. */
-static int is_extreme(gpu_dtype t, double pivot)
-{
-    double size = fabs(pivot), least = t == GPU_F64 ? 0x1p-1022 : 0x1p-126;
-    return size != 0 && isfinite(size) && (size < least || size > 1 / least);
-}
-
-/* Has the block's diagonal a pivot for the plain loops? */
-static int has_extremes(const gpu_view *block)
-{
-    int64_t step = block->row_stride + block->col_stride;
-    int64_t n = smaller(block->rows, block->cols);
-    for (int64_t i = 0; i < n; i++)
-        if (is_extreme(block->dtype,
-                       block->dtype == GPU_F64
-                           ? ((const double *)block->data)[i * step]
-                           : ((const float *)block->data)[i * step]))
-            return 1;
-    return 0;
-}
-
-/* --- pieces --------------------------------------------------------------- */
 
 /* c -= a b */
 static gpu_status subtract_product(gpu_view a, gpu_view b, gpu_view c)
 {
     gpu_gemm p = {.a = a, .b = b, .c = c, .alpha = -1, .beta = 1};
-    if (c.rows == 0 || c.cols == 0 || a.cols == 0)
-        return GPU_OK;
-    return gpu_cpu_matmul_openblas.matmul(NULL, &p);
+    gpu_status status = gpu_cpu_matmul_packed.matmul(NULL, &p);
+    gpu_cpu_advance(c.rows * c.cols * a.cols);
+    return status;
 }
 
-/* A triangle of a square block, and on which side of x it stands. */
+/* --- triangles ------------------------------------------------------------ */
+
+/* The lower or upper triangle of a square block, with ones on its diagonal or
+ * with what is there. */
 typedef struct triangle {
-    CBLAS_SIDE side;
-    CBLAS_UPLO half;
-    CBLAS_DIAG diagonal;
+    int is_lower, is_unit;
+    gpu_view block;
 } triangle;
 
-static int is_turned(const gpu_view *block)
+static triangle part_of(const triangle *t, int64_t at, int64_t n)
 {
-    return block->row_stride == 1;
+    triangle part = *t;
+    part.block = gpu_cpu_part(&t->block, at, at, n, n);
+    return part;
 }
 
-static CBLAS_UPLO other_half(CBLAS_UPLO half)
-{
-    return half == CblasLower ? CblasUpper : CblasLower;
-}
-
-/* By BLAS: the block lies in rows, or is turned; x lies in rows. */
-static void call_blas(triangle t, const gpu_view *block, const gpu_view *x)
-{
-    CBLAS_TRANSPOSE turned = is_turned(block) ? CblasTrans : CblasNoTrans;
-    CBLAS_UPLO half = turned == CblasTrans ? other_half(t.half) : t.half;
-    int m = (int)x->rows, n = (int)x->cols, ldx = (int)x->row_stride;
-    int ld =
-        (int)(turned == CblasTrans ? block->col_stride : block->row_stride);
-    if (t.side == CblasLeft && n == 1 && x->dtype == GPU_F64)
-        gpu_cpu_blas.dtrsv(CblasRowMajor, half, turned, t.diagonal, m,
-                           block->data, ld, x->data, ldx);
-    else if (t.side == CblasLeft && n == 1)
-        gpu_cpu_blas.strsv(CblasRowMajor, half, turned, t.diagonal, m,
-                           block->data, ld, x->data, ldx);
-    else if (x->dtype == GPU_F64)
-        gpu_cpu_blas.dtrsm(CblasRowMajor, t.side, half, turned, t.diagonal, m,
-                           n, 1, block->data, ld, x->data, ldx);
-    else
-        gpu_cpu_blas.strsm(CblasRowMajor, t.side, half, turned, t.diagonal, m,
-                           n, 1, block->data, ld, x->data, ldx);
-}
+typedef struct solving {
+    const triangle *t;
+    const gpu_view *x;
+} solving;
 
 /* A factor of zero takes nothing away, not even from Inf. */
 #define DIVIDE_OUT(type)                                                 \
     {                                                                    \
         const type *a = block->data;                                     \
-        for (int64_t s = 0; s < n; s++) {                                \
-            int64_t i = down ? s : n - 1 - s;                            \
+        for (int64_t done = 0; done < n; done++) {                       \
+            int64_t i = down ? done : n - 1 - done;                      \
             type *to = (type *)x->data + i * x->row_stride;              \
             type pivot = a[i * (block->row_stride + block->col_stride)]; \
-            for (int64_t r = 0; r < s; r++) {                            \
+            for (int64_t r = 0; r < done; r++) {                         \
                 int64_t k = down ? r : n - 1 - r;                        \
-                const type *from = (type *)x->data + k * x->row_stride;  \
+                const type *row = (type *)x->data + k * x->row_stride;   \
                 type factor =                                            \
                     a[i * block->row_stride + k * block->col_stride];    \
-                for (int64_t j = 0; factor != 0 && j < x->cols; j++)     \
-                    to[j] -= factor * from[j];                           \
+                if (factor != 0 && x->cols > FEW)                        \
+                    v->subtract_row[x->dtype](to, row, factor, cols);    \
+                else if (factor != 0)                                    \
+                    for (size_t j = 0; j < cols; j++)                    \
+                        to[j] -= factor * row[j];                        \
             }                                                            \
-            for (int64_t j = 0; divides && j < x->cols; j++)             \
-                to[j] /= pivot;                                          \
+            if (divides)                                                 \
+                v->divide_row[x->dtype](to, pivot, cols);                \
         }                                                                \
     }
 
-/* By plain loops: block x = x. */
-static void divide_out(triangle t, const gpu_view *block, const gpu_view *x)
+/* block x = x in STRIP columns of x, first .. last - 1. */
+static gpu_status divide_out(void *context, int64_t first, int64_t last)
 {
-    int64_t n = block->rows;
-    int down = t.half == CblasLower, divides = t.diagonal == CblasNonUnit;
+    const solving *s = context;
+    const gpu_view *block = &s->t->block;
+    int64_t n = block->rows, from = first * STRIP;
+    int64_t end = gpu_cpu_smaller(last * STRIP, s->x->cols);
+    gpu_view part = gpu_cpu_part(s->x, 0, from, n, end - from), *x = &part;
+    const gpu_cpu_vector *v = gpu_cpu_vectors;
+    int down = s->t->is_lower, divides = !s->t->is_unit;
+    size_t cols = (size_t)x->cols;
     if (x->dtype == GPU_F64)
         DIVIDE_OUT(double)
     else
         DIVIDE_OUT(float)
-}
-
-static int is_for_loops(triangle t, const gpu_view *block)
-{
-    return t.side == CblasLeft &&
-           (block->rows <= SMALL ||
-            (t.diagonal == CblasNonUnit && has_extremes(block)));
-}
-
-/* x becomes the solution of block x = x, or of x block = x. */
-static gpu_status solve_triangle(triangle t, gpu_view block, gpu_view x)
-{
-    double step = (double)block.rows * (double)block.rows;
-    int by_rows = t.side == CblasRight, loops = is_for_loops(t, &block);
-    int64_t count = by_rows ? x.rows : x.cols, most = (int64_t)(STEPS / step);
-    for (int64_t i = 0; i < count; i += most) {
-        int64_t n = smaller(most, count - i);
-        gpu_view part = by_rows ? gpu_cpu_part(&x, i, 0, n, x.cols)
-                                : gpu_cpu_part(&x, 0, i, x.rows, n);
-        if (gpu_cpu_interrupted())
-            return gpu_cpu_stop(GPU_INTERRUPTED);
-        (loops ? divide_out : call_blas)(t, &block, &part);
-    }
     return GPU_OK;
+}
+
+/* Of the blocks alone; with their x. */
+static gpu_status solve_block(const triangle *t, const gpu_view *x)
+{
+    solving s = {t, x};
+    int64_t n = t->block.rows, products = n * n / 2 * x->cols;
+    gpu_status status = gpu_cpu_parallel(gpu_cpu_pieces(x->cols, STRIP),
+                                         products, divide_out, &s);
+    gpu_cpu_advance(products);
+    return status;
+}
+
+/* x becomes the solution of block x = x. */
+static gpu_status solve_triangle(const triangle *t, gpu_view x)
+{
+    int64_t n = t->block.rows, half = half_of(n), rest = n - half;
+    if (n <= BLOCK)
+        return solve_block(t, &x);
+    triangle top = part_of(t, 0, half), bottom = part_of(t, half, rest);
+    gpu_view above = gpu_cpu_part(&x, 0, 0, half, x.cols);
+    gpu_view below = gpu_cpu_part(&x, half, 0, rest, x.cols);
+    gpu_view corner = t->is_lower
+                          ? gpu_cpu_part(&t->block, half, 0, rest, half)
+                          : gpu_cpu_part(&t->block, 0, half, half, rest);
+    gpu_status status = t->is_lower ? solve_triangle(&top, above)
+                                    : solve_triangle(&bottom, below);
+    if (status == GPU_OK)
+        status = t->is_lower ? subtract_product(corner, above, below)
+                             : subtract_product(corner, below, above);
+    if (status == GPU_OK)
+        status = t->is_lower ? solve_triangle(&bottom, below)
+                             : solve_triangle(&top, above);
+    return status;
+}
+
+/* x block = x in strips of x's rows; the block is an upper one with ones on
+ * its diagonal. */
+static gpu_status solve_rows(void *context, int64_t first, int64_t last)
+{
+    const solving *s = context;
+    const gpu_view *block = &s->t->block;
+    int64_t from = first * STRIP,
+            end = gpu_cpu_smaller(last * STRIP, s->x->rows);
+    gpu_view x = gpu_cpu_part(s->x, from, 0, end - from, block->rows);
+    gpu_cpu_vectors->solve_rows[x.dtype](x.data, x.row_stride, x.rows,
+                                         block->data, block->row_stride,
+                                         block->rows);
+    return GPU_OK;
+}
+
+/* x becomes the solution of x block = x, block being upper, with ones. */
+static gpu_status solve_from_right(const triangle *t, gpu_view x)
+{
+    int64_t n = t->block.rows, half = half_of(n), rest = n - half;
+    solving s = {t, &x};
+    if (n <= BLOCK) {
+        int64_t products = n * n / 2 * x.rows;
+        gpu_cpu_advance(products);
+        return gpu_cpu_parallel(gpu_cpu_pieces(x.rows, STRIP), products,
+                                solve_rows, &s);
+    }
+    triangle top = part_of(t, 0, half), bottom = part_of(t, half, rest);
+    gpu_view left = gpu_cpu_part(&x, 0, 0, x.rows, half);
+    gpu_view right = gpu_cpu_part(&x, 0, half, x.rows, rest);
+    gpu_status status = solve_from_right(&top, left);
+    if (status == GPU_OK)
+        status = subtract_product(
+            left, gpu_cpu_part(&t->block, 0, half, half, rest), right);
+    if (status == GPU_OK)
+        status = solve_from_right(&bottom, right);
+    return status;
 }
 
 /* --- factoring ------------------------------------------------------------ */
 
+/* Rows first .. last - 1 of a, and the pivots that exchange columns there. */
 typedef struct factoring {
     gpu_view a;
-    int *pivots;         /* from 1, as LAPACK has them */
-    int64_t first, last; /* the panel's rows of a */
+    int *pivots; /* from 1, as LAPACK has them */
+    int *zero;   /* gets the first pivot that is, from 1 */
+    int64_t first, last;
 } factoring;
 
-static gpu_view panel_view(const factoring *f)
+static factoring rows_of(const factoring *f, int64_t first, int64_t last)
 {
-    int64_t at = f->first, n = f->a.rows;
-    return gpu_cpu_part(&f->a, at, at, f->last - at, n - at);
+    factoring part = *f;
+    part.first = first;
+    part.last = last;
+    return part;
 }
 
 /* As LAPACK's getf2 does it, whose columns are rows here. */
-#define FACTOR(type)                                          \
-    for (int64_t k = 0; k < panel.rows; k++) {                \
-        type *row = (type *)panel.data + k * ld;              \
-        int64_t best = k;                                     \
-        for (int64_t j = k + 1; j < panel.cols; j++)          \
-            best = fabs(row[j]) > fabs(row[best]) ? j : best; \
-        pivots[k] = (int)best + 1;                            \
-        if (row[best] == 0) {                                 \
-            zero = zero > 0 ? zero : (int)k + 1;              \
-            continue;                                         \
-        }                                                     \
-        for (int64_t i = 0; i < panel.rows; i++) {            \
-            type *x = (type *)panel.data + i * ld;            \
-            type held = x[k];                                 \
-            x[k] = x[best];                                   \
-            x[best] = held;                                   \
-        }                                                     \
-        for (int64_t j = k + 1; j < panel.cols; j++)          \
-            row[j] /= row[k];                                 \
-        for (int64_t i = k + 1; i < panel.rows; i++) {        \
-            type *x = (type *)panel.data + i * ld;            \
-            type factor = x[k];                               \
-            for (int64_t j = k + 1; j < panel.cols; j++)      \
-                x[j] -= factor * row[j];                      \
-        }                                                     \
+#define FACTOR(type)                                                    \
+    for (int64_t k = 0; k < panel.rows; k++) {                          \
+        type *row = (type *)panel.data + k * ld, *behind = row + k + 1; \
+        size_t left = (size_t)(panel.cols - k - 1);                     \
+        int64_t best = k + (int64_t)v->farthest[t](row + k, left + 1);  \
+        pivots[k] = (int)(f->first + best) + 1;                         \
+        if (row[best] == 0) {                                           \
+            if (*f->zero == 0)                                          \
+                *f->zero = (int)(f->first + k) + 1;                     \
+            continue;                                                   \
+        }                                                               \
+        for (int64_t i = 0; i < panel.rows; i++) {                      \
+            type *x = (type *)panel.data + i * ld;                      \
+            type held = x[k];                                           \
+            x[k] = x[best];                                             \
+            x[best] = held;                                             \
+        }                                                               \
+        v->divide_row[t](behind, row[k], left);                         \
+        for (int64_t i = k + 1; i < panel.rows; i++) {                  \
+            type *x = (type *)panel.data + i * ld + k;                  \
+            if (left > FEW)                                             \
+                v->subtract_row[t](x + 1, behind, x[0], left);          \
+            else                                                        \
+                for (size_t j = 0; j < left; j++)                       \
+                    x[j + 1] -= x[0] * behind[j];                       \
+        }                                                               \
     }
 
-/* Like the next, by plain loops. */
-static int factor_by_loops(gpu_view panel, int *pivots)
+static void factor_block(const factoring *f)
 {
+    int64_t at = f->first, n = f->a.rows;
+    gpu_view panel = gpu_cpu_part(&f->a, at, at, f->last - at, n - at);
     int64_t ld = panel.row_stride;
-    int zero = 0;
+    int *pivots = f->pivots + at;
+    const gpu_cpu_vector *v = gpu_cpu_vectors;
+    gpu_dtype t = panel.dtype;
     if (panel.dtype == GPU_F64)
         FACTOR(double)
     else
         FACTOR(float)
-    return zero;
-}
-
-/* Pivots count from the panel's first. Returns LAPACK's info: 0, or the first
- * pivot that is zero. */
-static int factor_by_lapack(gpu_view panel, int *pivots)
-{
-    int rows = (int)panel.cols, columns = (int)panel.rows;
-    int ld = (int)panel.row_stride, info;
-    if (panel.dtype == GPU_F64)
-        gpu_cpu_blas.dgetrf(&rows, &columns, panel.data, &ld, pivots, &info);
-    else
-        gpu_cpu_blas.sgetrf(&rows, &columns, panel.data, &ld, pivots, &info);
-    return info;
-}
-
-static void copy_panel(const gpu_view *panel, char *room, int back)
-{
-    size_t bytes = (size_t)panel->cols * gpu_cpu_size(panel->dtype);
-    for (int64_t i = 0; i < panel->rows; i++) {
-        gpu_view row = gpu_cpu_part(panel, i, 0, 1, panel->cols);
-        char *kept = room + (size_t)i * bytes;
-        memcpy(back ? row.data : kept, back ? kept : row.data, bytes);
-    }
-}
-
-/* By LAPACK, and again by loops where a pivot was none for it. */
-static gpu_status factor_or_repeat(gpu_view panel, int *pivots, int *info)
-{
-    size_t bytes =
-        (size_t)(panel.rows * panel.cols) * gpu_cpu_size(panel.dtype);
-    void *room;
-    if (gpu_cpu_alloc(NULL, bytes, &room) != GPU_OK)
-        return gpu_cpu_stop(GPU_MEMORY);
-    copy_panel(&panel, room, 0);
-    *info = factor_by_lapack(panel, pivots);
-    if (has_extremes(&panel)) {
-        copy_panel(&panel, room, 1);
-        *info = factor_by_loops(panel, pivots);
-    }
-    gpu_cpu_free(NULL, room, bytes);
-    return GPU_OK;
-}
-
-static gpu_status factor_panel(const factoring *f, int *info)
-{
-    int *pivots = f->pivots + f->first;
-    gpu_status status = GPU_OK;
-    if (f->a.rows <= SMALL)
-        *info = factor_by_loops(panel_view(f), pivots);
-    else
-        status = factor_or_repeat(panel_view(f), pivots, info);
-    for (int64_t i = f->first; i < f->last && status == GPU_OK; i++)
-        f->pivots[i] += (int)f->first;
-    return status;
 }
 
 #define SWAP(type)                                     \
@@ -281,7 +243,7 @@ static gpu_status factor_panel(const factoring *f, int *info)
         }                                              \
     }
 
-/* The panel's exchanges, in rows of a that are not in it. */
+/* The exchanges, in rows of a that were not factored with them. */
 static gpu_status exchange(void *context, int64_t from, int64_t to)
 {
     const factoring *f = context;
@@ -297,94 +259,76 @@ static gpu_status exchange(void *context, int64_t from, int64_t to)
     return GPU_OK;
 }
 
-/* What is right of and below the panel's square. */
-static gpu_status update(const factoring *f)
+/* What the rows factored mean for those up to `end`, whose columns have been
+ * exchanged. */
+static gpu_status update(const factoring *f, int64_t end)
 {
-    static const triangle upper = {CblasRight, CblasUpper, CblasUnit};
-    int64_t at = f->first, n = f->last - at, left = f->a.rows - f->last;
-    gpu_view square = gpu_cpu_part(&f->a, at, at, n, n);
+    int64_t at = f->first, n = f->last - at, rows = end - f->last;
+    int64_t left = f->a.cols - f->last;
+    triangle square = {0, 1, gpu_cpu_part(&f->a, at, at, n, n)};
     gpu_view right = gpu_cpu_part(&f->a, at, f->last, n, left);
-    gpu_view below = gpu_cpu_part(&f->a, f->last, at, left, n);
-    gpu_view rest = gpu_cpu_part(&f->a, f->last, f->last, left, left);
-    if (left == 0)
+    gpu_view below = gpu_cpu_part(&f->a, f->last, at, rows, n);
+    gpu_view rest = gpu_cpu_part(&f->a, f->last, f->last, rows, left);
+    if (rows == 0)
         return GPU_OK;
-    gpu_status status = solve_triangle(upper, square, below);
+    gpu_status status = solve_from_right(&square, below);
     if (status == GPU_OK)
         status = subtract_product(below, right, rest);
     return status;
 }
 
+static gpu_status factor_panel(const factoring *f)
+{
+    int64_t n = f->last - f->first, middle = f->first + half_of(n);
+    if (gpu_cpu_interrupted())
+        return gpu_cpu_stop(GPU_INTERRUPTED);
+    if (n <= BLOCK) {
+        factor_block(f);
+        gpu_cpu_advance(n * n / 2 * (f->a.cols - f->first));
+        return GPU_OK;
+    }
+    factoring top = rows_of(f, f->first, middle);
+    factoring bottom = rows_of(f, middle, f->last);
+    gpu_status status = factor_panel(&top);
+    if (status == GPU_OK)
+        status = exchange(&top, middle, f->last);
+    if (status == GPU_OK)
+        status = update(&top, f->last);
+    if (status == GPU_OK)
+        status = factor_panel(&bottom);
+    if (status == GPU_OK)
+        status = exchange(&bottom, f->first, middle);
+    return status;
+}
+
 gpu_status gpu_cpu_factor(const gpu_view *a, int *pivots, int *zero)
 {
-    int64_t n = a->rows, step = panel_of(n);
-    factoring f = {.a = *a, .pivots = pivots};
+    int64_t n = a->rows;
+    factoring f = {.a = *a, .pivots = pivots, .zero = zero};
     gpu_status status = GPU_OK;
     *zero = 0;
-    for (int64_t at = 0; at < n && status == GPU_OK; at += step) {
-        int info = 0;
+    for (int64_t at = 0; at < n && status == GPU_OK; at += PANEL) {
         f.first = at;
-        f.last = smaller(at + step, n);
-        status = factor_panel(&f, &info);
-        if (info > 0 && *zero == 0)
-            *zero = (int)at + info;
-        int64_t done = f.last - at, left = n - f.last;
+        f.last = gpu_cpu_smaller(at + PANEL, n);
+        status = factor_panel(&f);
         if (status == GPU_OK)
-            status = gpu_cpu_parallel(n, n * done, exchange, &f);
+            status = gpu_cpu_parallel(n, n * (f.last - at), exchange, &f);
         if (status == GPU_OK)
-            status = update(&f);
-        gpu_cpu_advance(done * (left * left + left * done + done * done / 3));
+            status = update(&f, n);
     }
     return status;
 }
 
 /* --- solving -------------------------------------------------------------- */
 
-/* The lower triangle of a y = b, from the top. */
-static gpu_status go_down(gpu_view a, const gpu_view *b, CBLAS_DIAG diagonal)
-{
-    triangle lower = {CblasLeft, CblasLower, diagonal};
-    int64_t n = a.rows, step = panel_of(n);
-    gpu_status status = GPU_OK;
-    for (int64_t at = 0; at < n && status == GPU_OK; at += step) {
-        int64_t rows = smaller(step, n - at);
-        gpu_view x = gpu_cpu_part(b, at, 0, rows, b->cols);
-        status = subtract_product(gpu_cpu_part(&a, at, 0, rows, at),
-                                  gpu_cpu_part(b, 0, 0, at, b->cols), x);
-        if (status == GPU_OK)
-            status =
-                solve_triangle(lower, gpu_cpu_part(&a, at, at, rows, rows), x);
-        gpu_cpu_advance(rows * (at + rows / 2) * b->cols);
-    }
-    return status;
-}
-
-/* The upper triangle of a y = b, from the bottom. */
-static gpu_status go_up(gpu_view a, const gpu_view *b, CBLAS_DIAG diagonal)
-{
-    triangle upper = {CblasLeft, CblasUpper, diagonal};
-    int64_t n = a.rows, step = panel_of(n);
-    gpu_status status = GPU_OK;
-    for (int64_t end = n; end > 0 && status == GPU_OK;) {
-        int64_t at = (end - 1) / step * step, rows = end - at;
-        gpu_view x = gpu_cpu_part(b, at, 0, rows, b->cols);
-        status = subtract_product(gpu_cpu_part(&a, at, end, rows, n - end),
-                                  gpu_cpu_part(b, end, 0, n - end, b->cols), x);
-        if (status == GPU_OK)
-            status =
-                solve_triangle(upper, gpu_cpu_part(&a, at, at, rows, rows), x);
-        gpu_cpu_advance(rows * (n - end + rows / 2) * b->cols);
-        end = at;
-    }
-    return status;
-}
-
 gpu_status gpu_cpu_undo_factors(const gpu_view *a, const gpu_view *b,
-                                int turned)
+                                int is_turned)
 {
-    gpu_view first = turned ? gpu_cpu_turned(*a) : *a;
-    gpu_status status = go_down(first, b, turned ? CblasUnit : CblasNonUnit);
+    gpu_view first = is_turned ? gpu_cpu_turned(*a) : *a;
+    triangle lower = {1, is_turned, first}, upper = {0, !is_turned, first};
+    gpu_status status = solve_triangle(&lower, *b);
     if (status == GPU_OK)
-        status = go_up(first, b, turned ? CblasNonUnit : CblasUnit);
+        status = solve_triangle(&upper, *b);
     return status;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include "cpu.h"
 
 #define KIB ((size_t)1 << 10)
@@ -86,6 +88,31 @@ static void lower_limits(const char *group, const char *limit_name,
     *available = left < *available ? left : *available;
 }
 
+/* What a limit of this process's own (ulimit -v, -d) leaves of it. */
+static void lower_by_limit(int resource, size_t used, size_t *available,
+                           size_t *total)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur >= *total)
+        return;
+    size_t left = limit.rlim_cur > used ? (size_t)limit.rlim_cur - used : 0;
+    *total = (size_t)limit.rlim_cur;
+    *available = left < *available ? left : *available;
+}
+
+static void lower_by_limits(size_t *available, size_t *total)
+{
+    size_t size = 0, data = 0, page = (size_t)sysconf(_SC_PAGESIZE);
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return;
+    if (fscanf(f, "%zu %*s %*s %*s %*s %zu", &size, &data) == 2) {
+        lower_by_limit(RLIMIT_AS, size * page, available, total);
+        lower_by_limit(RLIMIT_DATA, data * page, available, total);
+    }
+    fclose(f);
+}
+
 void gpu_cpu_memory_limits(size_t *available, size_t *total)
 {
     char group[512];
@@ -97,6 +124,7 @@ void gpu_cpu_memory_limits(size_t *available, size_t *total)
     find_group("/sys/fs/cgroup/memory", ":memory:", group, sizeof group);
     lower_limits(group, "memory.limit_in_bytes", "memory.usage_in_bytes",
                  "total_inactive_file ", available, total);
+    lower_by_limits(available, total);
 }
 
 /* Large sizes come in steps of at most an eighth, so that a freed block fits
@@ -135,23 +163,30 @@ static void drop_oldest(void)
             (size_t)cache.count * sizeof *cache.block);
 }
 
+static size_t room_left(void)
+{
+    return gpu_cpu_host->room_left ? gpu_cpu_host->room_left() : SIZE_MAX;
+}
+
 static size_t kept_limit(void)
 {
+    size_t room = room_left();
     if (cache.limit == 0) {
         size_t available, total;
         gpu_cpu_memory_limits(&available, &total);
         cache.limit = total / 8 > GIB ? total / 8 : GIB;
     }
-    return cache.limit;
+    return room < cache.limit ? room : cache.limit;
 }
 
 static void keep(void *data, size_t bytes)
 {
     pthread_mutex_lock(&cache.lock);
-    if (bytes > kept_limit()) {
+    size_t most = kept_limit();
+    if (bytes > most) {
         free(data);
     } else {
-        while (cache.count == KEPT_BLOCKS || cache.bytes + bytes > cache.limit)
+        while (cache.count == KEPT_BLOCKS || cache.bytes + bytes > most)
             drop_oldest();
         cache.block[cache.count++] = (kept_block){data, bytes};
         cache.bytes += bytes;
@@ -174,8 +209,20 @@ static int has_room(size_t bytes)
     return bytes <= available || available == 0;
 }
 
+/* What is kept counts where the user has set a limit, so that a fresh block of
+ * so many bytes is within it. */
+static void keep_less(size_t bytes)
+{
+    size_t room = room_left();
+    pthread_mutex_lock(&cache.lock);
+    while (cache.count > 0 && room != SIZE_MAX && cache.bytes + bytes > room)
+        drop_oldest();
+    pthread_mutex_unlock(&cache.lock);
+}
+
 static void *take_fresh(size_t bytes)
 {
+    keep_less(bytes);
     void *data = has_room(bytes) ? aligned_alloc(512 * KIB, bytes) : NULL;
     if (data)
         madvise(data, bytes, MADV_HUGEPAGE);

@@ -1,4 +1,4 @@
-/* Moving elements: by lists of rows and columns, and by masks. */
+/* Moving elements: whole views, by lists of rows and columns, and by masks. */
 #include "cpu.h"
 
 enum { PIECE = 1024 }; /* elements a thread holds at a time */
@@ -8,6 +8,31 @@ typedef struct move {
     const int64_t *rows, *cols;
     int scatter;
 } move;
+
+/* --- whole views ---------------------------------------------------------- */
+
+size_t gpu_cpu_view_bytes(const gpu_view *v)
+{
+    return (size_t)(v->rows * v->cols) * gpu_cpu_size(v->dtype);
+}
+
+gpu_status gpu_cpu_copy(const gpu_view *from, const gpu_view *to)
+{
+    gpu_program p = {.inputs = 1};
+    p.compute = (uint8_t)from->dtype;
+    return gpu_cpu_map(NULL, &p, from, to);
+}
+
+gpu_status gpu_cpu_make_dense(gpu_view *v, int read, void **room)
+{
+    gpu_view from = *v;
+    if (gpu_cpu_alloc(NULL, gpu_cpu_view_bytes(v), room) != GPU_OK)
+        return GPU_MEMORY;
+    *v = (gpu_view){*room, v->dtype, v->rows, v->cols, v->cols, 1};
+    return read ? gpu_cpu_copy(&from, v) : GPU_OK;
+}
+
+/* --- lists of rows and columns -------------------------------------------- */
 
 /* The view of the indexed side: from for gather, to for scatter. */
 static gpu_view indexed(const move *m, int64_t i, int64_t j)

@@ -6,42 +6,17 @@
 #include "cpu.h"
 
 enum {
-    TINY = 64,     /* m n k up to which plain loops beat a call */
-    SMALLEST = 512 /* side below which a product is not cut */
+    LEAST = 64,    /* rows or columns of a panel, */
+    PANELS = 8,    /* and how many there are, where they are no smaller */
+    SMALLEST = 512 /* side below which a panel is not cut for the flag */
 };
 
-/* Work between two looks at the interrupt flag, for each thread: about 20 ms
- * on a slow core, to which an element brought from memory is as long as so
- * many multiplications. */
-static const double steps_a_thread = 5.5e8, steps_an_element = 8;
+/* Products of numbers from which panels are worth it. */
+static const double WORTH_PANELS = 4e6, WORTH_PANELS_BY_VECTOR = 1e5;
 
-/* --- a few elements ------------------------------------------------------- */
-
-#define TINY_PRODUCT(name, type)                                               \
-    static void name(const gpu_gemm *p)                                        \
-    {                                                                          \
-        const type *a = p->a.data, *b = p->b.data;                             \
-        type *c = p->c.data;                                                   \
-        for (int64_t i = 0; i < p->c.rows; i++)                                \
-            for (int64_t j = 0; j < p->c.cols; j++) {                          \
-                double sum = 0;                                                \
-                for (int64_t k = 0; k < p->a.cols; k++)                        \
-                    sum +=                                                     \
-                        (double)a[i * p->a.row_stride + k * p->a.col_stride] * \
-                        (double)b[k * p->b.row_stride + j * p->b.col_stride];  \
-                type *to = &c[i * p->c.row_stride + j * p->c.col_stride];      \
-                sum *= p->alpha;                                               \
-                *to = (type)(p->beta == 0 ? sum : sum + p->beta * *to);        \
-            }                                                                  \
-    }
-TINY_PRODUCT(tiny_f32, float)
-TINY_PRODUCT(tiny_f64, double)
-
-static int is_tiny(const gpu_gemm *p)
-{
-    int64_t m = p->c.rows, n = p->c.cols, k = p->a.cols;
-    return m <= TINY && n <= TINY && k <= TINY && m * n * k <= TINY;
-}
+/* Work between two looks at the interrupt flag: about 20 ms on a slow core, to
+ * which an element brought from memory is as long as so many products. */
+static const double steps_at_most = 5.5e8, steps_an_element = 8;
 
 /* --- layouts -------------------------------------------------------------- */
 
@@ -75,18 +50,6 @@ static int find_layout(operand *o)
     return 0;
 }
 
-static size_t packed_bytes(const gpu_view *v)
-{
-    return (size_t)(v->rows * v->cols) * gpu_cpu_size(v->dtype);
-}
-
-static gpu_status copy(const gpu_view *from, const gpu_view *to)
-{
-    gpu_program p = {.inputs = 1};
-    p.compute = (uint8_t)from->dtype;
-    return gpu_cpu_map(NULL, &p, from, to);
-}
-
 /* Sets o up for v; *room gets a copy to be freed when one was needed. */
 static gpu_status pack(const gpu_view *v, int read, operand *o, void **room)
 {
@@ -94,12 +57,9 @@ static gpu_status pack(const gpu_view *v, int read, operand *o, void **room)
     o->v = *v;
     if (find_layout(o))
         return GPU_OK;
-    if (gpu_cpu_alloc(NULL, packed_bytes(v), room) != GPU_OK)
-        return gpu_cpu_stop(GPU_MEMORY);
-    o->v = (gpu_view){*room, v->dtype, v->rows, v->cols, v->cols, 1};
     o->transposed = CblasNoTrans;
     o->ld = v->cols;
-    return read ? copy(v, &o->v) : GPU_OK;
+    return gpu_cpu_stop(gpu_cpu_make_dense(&o->v, read, room));
 }
 
 static operand turned(operand o)
@@ -164,9 +124,8 @@ static void call_gemv(const product *p)
 static gpu_view cut(const gpu_view *v, int64_t i, int64_t j, int64_t rows,
                     int64_t cols)
 {
-    int64_t m = v->rows - i < rows ? v->rows - i : rows;
-    int64_t n = v->cols - j < cols ? v->cols - j : cols;
-    return gpu_cpu_part(v, i, j, m, n);
+    return gpu_cpu_part(v, i, j, gpu_cpu_smaller(rows, v->rows - i),
+                        gpu_cpu_smaller(cols, v->cols - j));
 }
 
 /* BLAS works in blocks of registers: a thin side counts as one. */
@@ -179,50 +138,88 @@ static double steps_of(double m, double n, double k)
     return m * n * k + steps_an_element * (m * n + m * k + n * k);
 }
 
-/* Sides of the blocks between two looks at the flag. */
-static void choose_blocks(const product *p, int64_t *m, int64_t *n, int64_t *k)
+/* The library computes on the thread that calls it; several call it, each for
+ * panels of c. They are cut by the shape alone, so that the bits of c depend
+ * neither on how many threads there are nor on what else the machine does. */
+typedef struct panels {
+    const product *p;
+    void (*call)(const product *p);
+    int64_t m, n, k; /* of a panel, which is read k by k */
+    int64_t across;
+    int counted;
+} panels;
+
+static int64_t cut_side(int64_t side)
 {
-    double budget = steps_a_thread * gpu_cpu_threads();
-    *m = p->c.v.rows;
-    *n = p->c.v.cols;
-    *k = p->a.v.cols;
-    while (steps_of((double)*m, (double)*n, (double)*k) > budget ||
-           *m > INT_MAX || *n > INT_MAX || *k > INT_MAX) {
-        int64_t *side = *m > *n ? m : n;
-        if (*side < 2 * SMALLEST && *k >= 2 * SMALLEST)
-            side = k;
+    int64_t panel = gpu_cpu_pieces(gpu_cpu_pieces(side, PANELS), 16) * 16;
+    return panel < LEAST ? LEAST : panel;
+}
+
+static void choose_panels(panels *s)
+{
+    const product *p = s->p;
+    int64_t rows = p->c.v.rows, cols = p->c.v.cols;
+    double work = (double)rows * (double)cols * (double)p->a.v.cols;
+    s->m = rows;
+    s->n = cols;
+    s->k = p->a.v.cols;
+    if (work < (cols == 1 ? WORTH_PANELS_BY_VECTOR : WORTH_PANELS))
+        return;
+    *(rows >= cols ? &s->m : &s->n) = cut_side(rows >= cols ? rows : cols);
+    while (steps_of((double)s->m, (double)s->n, (double)s->k) > steps_at_most ||
+           s->m > INT_MAX || s->n > INT_MAX || s->k > INT_MAX) {
+        int64_t *side = s->m > s->n ? &s->m : &s->n;
+        if (*side < 2 * SMALLEST && s->k >= 2 * SMALLEST)
+            side = &s->k;
         if (*side < 2 * SMALLEST)
-            return;
+            break;
         *side = (*side + 1) / 2;
     }
 }
 
+static gpu_status multiply_panel(const panels *s, int64_t i, int64_t j)
+{
+    const product *p = s->p;
+    for (int64_t l = 0; l < p->a.v.cols; l += s->k) {
+        product block = *p;
+        block.a.v = cut(&p->a.v, i, l, s->m, s->k);
+        block.b.v = cut(&p->b.v, l, j, s->k, s->n);
+        block.c.v = cut(&p->c.v, i, j, s->m, s->n);
+        block.beta = l == 0 ? p->beta : 1;
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        s->call(&block);
+        if (s->counted)
+            gpu_cpu_advance(block.c.v.rows * block.c.v.cols * block.a.v.cols);
+    }
+    return GPU_OK;
+}
+
+static gpu_status multiply_panels(void *context, int64_t first, int64_t last)
+{
+    const panels *s = context;
+    gpu_status status = GPU_OK;
+    for (int64_t at = first; at < last && status == GPU_OK; at++)
+        status =
+            multiply_panel(s, at / s->across * s->m, at % s->across * s->n);
+    return status;
+}
+
 static gpu_status multiply(const product *p, void (*call)(const product *p))
 {
-    int64_t m, n, k, rows = p->c.v.rows, cols = p->c.v.cols;
-    gpu_status status = GPU_OK;
-    choose_blocks(p, &m, &n, &k);
-    int is_one = m == rows && n == cols && k == p->a.v.cols;
-    int counted = !is_one && gpu_cpu_begin_stage(rows * cols * p->a.v.cols);
-    for (int64_t i = 0; i < p->c.v.rows; i += m)
-        for (int64_t j = 0; j < p->c.v.cols; j += n)
-            for (int64_t l = 0; l < p->a.v.cols; l += k) {
-                product block = *p;
-                block.a.v = cut(&p->a.v, i, l, m, k);
-                block.b.v = cut(&p->b.v, l, j, k, n);
-                block.c.v = cut(&p->c.v, i, j, m, n);
-                block.beta = l == 0 ? p->beta : 1;
-                if (status != GPU_OK || gpu_cpu_interrupted()) {
-                    status = GPU_INTERRUPTED;
-                    continue;
-                }
-                call(&block);
-                if (counted)
-                    gpu_cpu_advance(block.c.v.rows * block.c.v.cols *
-                                    block.a.v.cols);
-            }
-    gpu_cpu_end_stage(counted);
-    return gpu_cpu_stop(status);
+    panels s = {.p = p, .call = call};
+    int64_t steps = p->c.v.rows * p->c.v.cols * p->a.v.cols;
+    choose_panels(&s);
+    s.across = gpu_cpu_pieces(p->c.v.cols, s.n);
+    int64_t count = gpu_cpu_pieces(p->c.v.rows, s.m) * s.across;
+    if (count > 1 || s.k < p->a.v.cols)
+        s.counted = gpu_cpu_begin_stage(steps);
+    gpu_status status =
+        gpu_cpu_blas.is_shared
+            ? gpu_cpu_parallel(count, steps, multiply_panels, &s)
+            : gpu_cpu_stop(multiply_panels(&s, 0, count));
+    gpu_cpu_end_stage(s.counted);
+    return status;
 }
 
 static int is_step(int64_t stride)
@@ -256,10 +253,6 @@ static gpu_status matmul(void *device, const gpu_gemm *g)
     (void)device;
     void *rooms[3] = {0};
     product p = {.alpha = g->alpha, .beta = g->beta};
-    if (is_tiny(g)) {
-        (g->c.dtype == GPU_F64 ? tiny_f64 : tiny_f32)(g);
-        return GPU_OK;
-    }
     gpu_status status = gpu_cpu_load_blas();
     if (status == GPU_OK)
         status = pack(&g->a, 1, &p.a, &rooms[0]);
@@ -271,16 +264,11 @@ static gpu_status matmul(void *device, const gpu_gemm *g)
     if (status == GPU_OK)
         status = multiply_dense(&p);
     if (status == GPU_OK && rooms[2])
-        status = copy(&packed, &g->c);
-    gpu_cpu_free(NULL, rooms[0], rooms[0] ? packed_bytes(&g->a) : 0);
-    gpu_cpu_free(NULL, rooms[1], rooms[1] ? packed_bytes(&g->b) : 0);
-    gpu_cpu_free(NULL, rooms[2], rooms[2] ? packed_bytes(&g->c) : 0);
+        status = gpu_cpu_copy(&packed, &g->c);
+    gpu_cpu_free(NULL, rooms[0], rooms[0] ? gpu_cpu_view_bytes(&g->a) : 0);
+    gpu_cpu_free(NULL, rooms[1], rooms[1] ? gpu_cpu_view_bytes(&g->b) : 0);
+    gpu_cpu_free(NULL, rooms[2], rooms[2] ? gpu_cpu_view_bytes(&g->c) : 0);
     return status;
-}
-
-static double bound(gpu_dtype dtype, int64_t k)
-{
-    return gpu_cpu_gamma(dtype, (double)k);
 }
 
 const gpu_kernel gpu_cpu_matmul_openblas = {
@@ -290,6 +278,6 @@ const gpu_kernel gpu_cpu_matmul_openblas = {
     .needs = "BLAS",
     .precision = "f32",
     .dtypes = 1 << GPU_F32 | 1 << GPU_F64,
-    .bound = bound,
+    .bound = gpu_cpu_product_bound,
     .matmul = matmul,
 };

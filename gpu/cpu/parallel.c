@@ -9,17 +9,23 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include "cpu.h"
 
 enum {
-    WORTH_THREADS = 65536, /* elements: waking threads costs about 10 us */
-    RANGES_A_THREAD = 4,   /* evens out threads that get less of a core */
-    LASTING = 1 << 24,     /* elements from which progress is counted */
-    RANGE = 1 << 22,       /* elements of a range then, about; */
-    MOST_RANGES = 1024,    /* but there are no more than so many */
+    WORTH_THREADS = 65536,   /* elements: waking threads costs about 10 us */
+    RANGES_A_THREAD = 4,     /* evens out threads that get less of a core */
+    LASTING = 1 << 24,       /* elements from which progress is counted, */
+    WORTH_WAITING = 1 << 28, /* and for which late threads are waited */
+    RANGE = 1 << 22,         /* elements of a range then, about; */
+    MOST_RANGES = 1024,      /* but there are no more than so many */
     MOST_THREADS = 256,
     SPINS = 500 /* looks for new work before sleeping: about 20 us */
 };
+
+/* Seconds that a thread is waited for before it counts as late, and how many
+ * times that the others then work without it; work that lasts they share. */
+static const double LATE = 1e-3, ALONE_AFTER = 20;
 
 typedef struct job {
     int64_t count, ranges;
@@ -37,7 +43,9 @@ static struct {
     job *current;           /* NULL: none that may still be joined */
     int inside;             /* workers that joined it */
     int threads;            /* 0: not started; else with the caller */
+    int wanted;             /* threads, once they have been started */
     int limit;              /* 0: none; else what gpu_cpu_set_threads said */
+    double alone_until;     /* by the clock: cores are wanted by others */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .wake = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
@@ -138,16 +146,19 @@ static int wanted_threads(void)
     return n < MOST_THREADS ? n : MOST_THREADS;
 }
 
-/* Workers leave signals to the main thread. */
+/* Workers leave signals to the main thread. Those that the system refuses now
+ * are asked for again with the next work. */
 static void start_threads(void)
 {
     sigset_t all, old;
     pthread_t thread;
-    int wanted = wanted_threads();
+    if (pool.threads == 0) {
+        pool.wanted = wanted_threads();
+        pool.threads = 1;
+    }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    pool.threads = 1;
-    while (pool.threads < wanted &&
+    while (pool.threads < pool.wanted &&
            pthread_create(&thread, NULL, serve, NULL) == 0) {
         pthread_detach(thread);
         pool.threads++;
@@ -167,14 +178,22 @@ void gpu_cpu_set_threads(int n)
     pool.limit = n;
 }
 
-/* Nobody may join any more; those who did are waited for. */
+/* Nobody may join any more; those who did are waited for. Where that is long,
+ * one of them lost its core in the midst of a range: the next jobs that are not
+ * long themselves do without them, for as many times as long. */
 static void close_job(void)
 {
     pthread_mutex_lock(&pool.lock);
     pool.current = NULL;
+    double start = pool.inside > 0 ? gpu_cpu_now() : 0;
     while (pool.inside > 0)
         pthread_cond_wait(&pool.done, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
+    if (start > 0) {
+        double end = gpu_cpu_now();
+        if (end - start > LATE)
+            pool.alone_until = end + ALONE_AFTER * (end - start);
+    }
 }
 
 static void run_threads(job *j)
@@ -218,9 +237,17 @@ gpu_status gpu_cpu_parallel(int64_t count, int64_t elements, gpu_cpu_work *work,
 {
     if (count <= 0)
         return GPU_OK;
-    if (elements > WORTH_THREADS && pool.threads == 0)
+    if (elements > WORTH_THREADS &&
+        (pool.threads == 0 || pool.threads < pool.wanted))
         start_threads();
     int threads = elements > WORTH_THREADS ? gpu_cpu_threads() : 1;
+    if (threads > 1 && pool.alone_until > 0 && elements < WORTH_WAITING &&
+        !pool.limit) {
+        if (gpu_cpu_now() < pool.alone_until)
+            threads = 1;
+        else
+            pool.alone_until = 0;
+    }
     gpu_status status;
     if (count == 1 || (threads == 1 && elements < LASTING))
         status = work(context, 0, count);

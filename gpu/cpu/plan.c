@@ -18,11 +18,6 @@ static int64_t length(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int gpu_cpu_is_uniform(const gpu_view *v)
 {
     return v->row_stride == 0 && v->col_stride == 0;
@@ -128,16 +123,16 @@ static void cut_tiles(gpu_cpu_plan *plan)
     for (int i = 0; i < plan->inputs; i++)
         crossed = crossed || is_crossed(&plan->in[i]);
     if (crossed) {
-        plan->tile_rows = smaller(plan->rows, GPU_CPU_SQUARE);
-        plan->tile_cols = smaller(plan->cols, block / plan->tile_rows);
-        plan->tile_rows = smaller(plan->rows, block / plan->tile_cols);
+        plan->tile_rows = gpu_cpu_smaller(plan->rows, GPU_CPU_SQUARE);
+        plan->tile_cols = gpu_cpu_smaller(plan->cols, block / plan->tile_rows);
+        plan->tile_rows = gpu_cpu_smaller(plan->rows, block / plan->tile_cols);
     } else if (plan->cols <= block) {
         plan->tile_cols = plan->cols;
-        plan->tile_rows = smaller(plan->rows, block / plan->cols);
+        plan->tile_rows = gpu_cpu_smaller(plan->rows, block / plan->cols);
     } else {
         int64_t pieces = (plan->cols + block - 1) / block;
         int64_t width = (plan->cols + pieces - 1) / pieces;
-        plan->tile_cols = smaller((width + 15) / 16 * 16, block);
+        plan->tile_cols = gpu_cpu_smaller((width + 15) / 16 * 16, block);
         plan->tile_rows = 1;
     }
     plan->tiles_across = (plan->cols + plan->tile_cols - 1) / plan->tile_cols;

@@ -17,6 +17,7 @@ enum {
     PIECE = 1024,
     POLL = 1 << 18
 };
+#define COUNT_BYTES ((size_t)PASSES * DIGITS * sizeof(int64_t))
 
 typedef struct pair {
     uint64_t key, place;
@@ -41,11 +42,6 @@ static int goes_on(const sorting *s, int64_t elements)
     if (s->is_counted)
         gpu_cpu_advance(elements);
     return !gpu_cpu_interrupted();
-}
-
-static int64_t at_most(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* --- sorting items ---------------------------------------------------------
@@ -99,10 +95,11 @@ INLINE void merge_runs(const char *a, int64_t na, const char *b, int64_t nb,
 INLINE char *merge_sort(char *p, char *spare, int64_t n, size_t size)
 {
     for (int64_t i = 0; i < n; i += RUN)
-        insertion_sort(p + (size_t)i * size, at_most(n - i, RUN), size);
+        insertion_sort(p + (size_t)i * size, gpu_cpu_smaller(n - i, RUN), size);
     for (int64_t width = RUN; width < n; width *= 2) {
         for (int64_t i = 0; i < n; i += 2 * width) {
-            int64_t na = at_most(n - i, width), nb = at_most(n - i - na, width);
+            int64_t na = gpu_cpu_smaller(n - i, width),
+                    nb = gpu_cpu_smaller(n - i - na, width);
             const char *a = p + (size_t)i * size;
             merge_runs(a, na, a + (size_t)na * size, nb,
                        spare + (size_t)i * size, size);
@@ -123,7 +120,7 @@ INLINE gpu_status count_digits(const sorting *s, const char *p, int64_t n,
                                int64_t (*count)[DIGITS], size_t size)
 {
     for (int64_t i = 0; i < n; i++) {
-        if (i % POLL == 0 && !goes_on(s, at_most(n - i, POLL)))
+        if (i % POLL == 0 && !goes_on(s, gpu_cpu_smaller(n - i, POLL)))
             return GPU_INTERRUPTED;
         uint64_t key = key_at(p, i, size);
         for (int pass = 0; pass < PASSES; pass++)
@@ -142,7 +139,7 @@ INLINE gpu_status spread(const sorting *s, const char *p, int64_t n, int pass,
         start += length;
     }
     for (int64_t i = 0; i < n; i++) {
-        if (i % POLL == 0 && !goes_on(s, at_most(n - i, POLL)))
+        if (i % POLL == 0 && !goes_on(s, gpu_cpu_smaller(n - i, POLL)))
             return GPU_INTERRUPTED;
         int64_t at = count[digit(key_at(p, i, size), pass)]++;
         move_item(to, at, p, i, size);
@@ -166,8 +163,8 @@ static gpu_status take_pages(const sorting *s, char *p, size_t bytes)
 INLINE gpu_status radix_sort(const sorting *s, char *p, char *spare, int64_t n,
                              size_t size, char **result)
 {
-    int64_t count[PASSES][DIGITS];
-    memset(count, 0, sizeof count);
+    int64_t(*count)[DIGITS] = (void *)(spare + (size_t)n * size);
+    memset(count, 0, COUNT_BYTES);
     if (take_pages(s, spare, (size_t)n * size) != GPU_OK)
         return GPU_INTERRUPTED;
     if (count_digits(s, p, n, count, size) != GPU_OK)
@@ -185,8 +182,8 @@ INLINE gpu_status radix_sort(const sorting *s, char *p, char *spare, int64_t n,
     return GPU_OK;
 }
 
-/* Sorts n items at p, with room for as many behind them; *result is one of
- * the two. */
+/* Sorts n items at p, with room for as many behind them, and COUNT_BYTES more
+ * behind that; *result is one of the two. */
 INLINE gpu_status sort_items(const sorting *s, char *p, int64_t n, size_t size,
                              char **result)
 {
@@ -229,7 +226,7 @@ static gpu_status make_pairs(const sorting *s, const gpu_view *line, pair *p)
     piece value;
     int wide = line->dtype == GPU_F64;
     for (int64_t first = 0; first < line->cols; first += PIECE) {
-        int64_t n = at_most(line->cols - first, PIECE);
+        int64_t n = gpu_cpu_smaller(line->cols - first, PIECE);
         if (!goes_on(s, n))
             return GPU_INTERRUPTED;
         gpu_cpu_load(line, first, n, wide ? GPU_F64 : GPU_F32, &value);
@@ -266,7 +263,7 @@ static gpu_status store_pairs(const sorting *s, int64_t line, const pair *p)
     if (s->to.data)
         to = gpu_cpu_part(&s->to, line, 0, 1, s->to.cols);
     for (int64_t first = 0; first < from.cols; first += PIECE, p += PIECE) {
-        int64_t n = at_most(from.cols - first, PIECE);
+        int64_t n = gpu_cpu_smaller(from.cols - first, PIECE);
         if (!goes_on(s, n))
             return GPU_INTERRUPTED;
         if (s->to.data) {
@@ -342,7 +339,7 @@ static gpu_status make_keys(const sorting *s, const gpu_view *line,
     piece value;
     int wide = line->dtype == GPU_F64;
     for (int64_t first = 0; first < line->cols; first += PIECE) {
-        int64_t n = at_most(line->cols - first, PIECE);
+        int64_t n = gpu_cpu_smaller(line->cols - first, PIECE);
         if (!goes_on(s, n))
             return GPU_INTERRUPTED;
         gpu_cpu_load(line, first, n, wide ? GPU_F64 : GPU_F32, &value);
@@ -360,7 +357,7 @@ static gpu_status store_keys(const sorting *s, const gpu_view *to,
     piece value;
     int wide = s->from.dtype == GPU_F64;
     for (int64_t first = 0; first < to->cols; first += PIECE, keys += PIECE) {
-        int64_t n = at_most(to->cols - first, PIECE);
+        int64_t n = gpu_cpu_smaller(to->cols - first, PIECE);
         if (!goes_on(s, n))
             return GPU_INTERRUPTED;
         for (int64_t i = 0; wide && i < n; i++)
@@ -415,7 +412,7 @@ static gpu_status mend_mixture(const sorting *s, const gpu_view *from,
     piece value;
     gpu_dtype type = from->dtype;
     for (int64_t first = 0; first < from->cols; first += PIECE) {
-        int64_t n = at_most(from->cols - first, PIECE);
+        int64_t n = gpu_cpu_smaller(from->cols - first, PIECE);
         if (!goes_on(s, 0))
             return GPU_INTERRUPTED;
         gpu_cpu_load(from, first, n, type, &value);
@@ -459,6 +456,8 @@ static gpu_status sort_lines(void *context, int64_t first, int64_t last)
     const sorting *s = context;
     size_t item = s->order.data ? sizeof(pair) : sizeof(uint64_t);
     size_t bytes = (size_t)s->from.cols * 2 * item;
+    if (s->from.cols > SHORT_LINE)
+        bytes += COUNT_BYTES;
     void *room;
     if (gpu_cpu_alloc(NULL, bytes, &room) != GPU_OK)
         return GPU_MEMORY;

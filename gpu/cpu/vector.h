@@ -16,6 +16,22 @@ typedef void gpu_cpu_loop(void *r, const void *x, const void *y, const void *z,
  * larger in -2 .. 0. */
 double gpu_cpu_logaddexp(double x, double y);
 
+/* A piece of c = alpha a b + beta c, with one rounding a step where the
+ * processor multiplies and adds at once. c's elements lie side by side in its
+ * rows; with a beta of 0 they are not read. Steps count elements. */
+typedef struct gpu_cpu_product {
+    int64_t rows, cols, k;
+    const void *a; /* rows x k */
+    int64_t a_row, a_col;
+    const void *b; /* k x cols, the elements of a row side by side */
+    int64_t b_row;
+    void *c; /* rows x cols */
+    int64_t c_row;
+    double alpha, beta;
+} gpu_cpu_product;
+enum { GPU_CPU_CORNER = 16 };
+typedef void gpu_cpu_multiply(const gpu_cpu_product *t);
+
 typedef struct gpu_cpu_vector {
     const char *name;
     gpu_cpu_loop *map[2][GPU_OPS]; /* by compute type; NULL for row, col */
@@ -32,6 +48,28 @@ typedef struct gpu_cpu_vector {
                              size_t cols);
     void (*largest_rows[2])(double *r, const void *x, size_t rows, size_t cols);
     double (*dot[2])(const void *x, const void *y, size_t n);
+    /* The place of the largest |x|, the first of several; NaN is none, but
+     * where it comes first. n >= 1 */
+    size_t (*farthest[2])(const void *x, size_t n);
+    /* Up to tile_rows x tile_cols. What lies behind b's columns, up to
+     * tile_cols of them or half as many, is read and leads nowhere. Every
+     * element is the sum of its k products in order, so that how a matrix is
+     * cut into tiles does not show; k is cut by the caller. */
+    int tile_rows, tile_cols[2];
+    gpu_cpu_multiply *tile[2];
+    /* Any number of rows, cols 1. Of the first the elements of a's rows lie
+     * side by side (a_col 1), and each is summed in lanes. Of the second those
+     * of its columns (a_row 1), which are added one after the other. Neither
+     * minds how the rows are cut, if at multiples of tile_cols. */
+    gpu_cpu_multiply *rows_by_vector[2], *columns_by_vector[2];
+    /* x -= factor y; x /= by */
+    void (*subtract_row[2])(void *x, const void *y, double factor, size_t n);
+    void (*divide_row[2])(void *x, double by, size_t n);
+    /* x, rows x n, becomes the solution of x u = x, where u is n x n, n at
+     * most GPU_CPU_CORNER, of which only what is above its diagonal is read:
+     * there are ones on it, and nothing below. */
+    void (*solve_rows[2])(void *x, int64_t x_row, int64_t rows, const void *u,
+                          int64_t u_row, int64_t n);
     /* Philox4x32-10: the words of blocks first .. first + n - 1. */
     void (*philox)(uint32_t (*to)[4], uint64_t first, size_t n, uint64_t call,
                    uint64_t seed);

@@ -12,6 +12,10 @@
 #define TABLE gpu_cpu_vector_avx2
 #define TABLE_NAME "AVX2"
 #define USE_SLEEF
+#define REGISTER 32
+#define TILE_ROWS 6
+#define ADD_PRODUCT_f32(sum, x, y) _mm256_fmadd_ps(x, y, sum)
+#define ADD_PRODUCT_f64(sum, x, y) _mm256_fmadd_pd(x, y, sum)
 #define LANES_f32 8
 #define LOAD_f32(p) _mm256_loadu_ps(p)
 #define STORE_f32(p, v) _mm256_storeu_ps(p, v)

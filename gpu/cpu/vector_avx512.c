@@ -12,6 +12,10 @@
 #define TABLE gpu_cpu_vector_avx512
 #define TABLE_NAME "AVX-512"
 #define USE_SLEEF
+#define REGISTER 64
+#define TILE_ROWS 8
+#define ADD_PRODUCT_f32(sum, x, y) _mm512_fmadd_ps(x, y, sum)
+#define ADD_PRODUCT_f64(sum, x, y) _mm512_fmadd_pd(x, y, sum)
 #define LANES_f32 16
 #define LOAD_f32(p) _mm512_loadu_ps(p)
 #define STORE_f32(p, v) _mm512_storeu_ps(p, v)

@@ -25,4 +25,8 @@
 #else
 #define TABLE_NAME "plain C"
 #endif
+#define REGISTER 16
+#define TILE_ROWS 4
+#define ADD_PRODUCT_f32(sum, x, y) ((sum) + (x) * (y))
+#define ADD_PRODUCT_f64(sum, x, y) ((sum) + (x) * (y))
 #include "vector_body.h"

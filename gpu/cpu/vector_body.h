@@ -111,6 +111,7 @@ static inline long double lgamma_ofl(long double x)
 #define M(function) function##f
 #define WIDER(function) function
 #define TYPED(name) name##_f32
+#define ADD_PRODUCT ADD_PRODUCT_f32
 #ifdef USE_SLEEF
 #define WORD int32_t
 #define F32_LOOP MENDED_LOOP
@@ -123,10 +124,12 @@ static inline long double lgamma_ofl(long double x)
 #endif
 #include "vector_loops.h"
 #include "vector_folds.h"
+#include "vector_product_loops.h"
 #undef T
 #undef M
 #undef WIDER
 #undef TYPED
+#undef ADD_PRODUCT
 #undef WORD
 #undef F32_LOOP
 #undef F64_LOOP
@@ -140,6 +143,7 @@ static inline long double lgamma_ofl(long double x)
 #define M(function) function
 #define WIDER(function) function##l
 #define TYPED(name) name##_f64
+#define ADD_PRODUCT ADD_PRODUCT_f64
 #ifdef USE_SLEEF
 #define WORD int64_t
 #define F32_LOOP PLAIN_LOOP
@@ -152,6 +156,7 @@ static inline long double lgamma_ofl(long double x)
 #endif
 #include "vector_loops.h"
 #include "vector_folds.h"
+#include "vector_product_loops.h"
 
 #define CONVERSION(name, to_type, from_type, expression)   \
     static void name(void *to, const void *from, size_t n) \
@@ -335,6 +340,15 @@ const gpu_cpu_vector TABLE = {
     .smallest_rows = {smallest_rows_f32, smallest_rows_f64},
     .largest_rows = {largest_rows_f32, largest_rows_f64},
     .dot = {dot_f32, dot_f64},
+    .farthest = {farthest_f32, farthest_f64},
+    .tile_rows = TILE_ROWS,
+    .tile_cols = {2 * REGISTER / sizeof(float), 2 * REGISTER / sizeof(double)},
+    .tile = {tile_f32, tile_f64},
+    .rows_by_vector = {rows_by_vector_f32, rows_by_vector_f64},
+    .columns_by_vector = {columns_by_vector_f32, columns_by_vector_f64},
+    .subtract_row = {subtract_row_f32, subtract_row_f64},
+    .divide_row = {divide_row_f32, divide_row_f64},
+    .solve_rows = {solve_rows_f32, solve_rows_f64},
     .philox = philox,
     .normal = normal,
 };

@@ -3,8 +3,8 @@
  * Where the answer depends on sizes, times are estimated from what an H200
  * was measured to need (scripts/bench_matmul.lua), and the shortest wins;
  * what counts is their ratio, which other large processors share roughly. */
-#include "kernels/kernel.h"
-#include "kernels/split16.h"
+#include "kernel.h"
+#include "split16.h"
 
 /* Up to so many rows or columns of c, a product is a matter of reading the
  * other operand once. */

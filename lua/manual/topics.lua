@@ -268,7 +268,8 @@ topics.keys = {title = "Keys", see = "?printing ?commands",
      {"→ Alt-F", "take the dim text behind the cursor, an earlier entry: all, a word"},
      {"TAB", "completes names, fields, methods, commands, files; twice: lists them"},
      {"↑ ↓", "earlier entries; Ctrl-R searches in them"},
-     {"Ctrl-C", "at the prompt: drops the line, ↑ brings it back; else stops what runs"},
+     {"Ctrl-C", "at the prompt: drops the line, ↑ brings it back; else stops what " ..
+        "runs; what goes on, the third offers to leave, the variables kept"},
      {"Ctrl-D", "on an empty line: leaves, as does :quit"},
      {"Ctrl-A Ctrl-E", "to the beginning, to the end"},
      {"Ctrl-W Ctrl-U Ctrl-Y", "cut a word, cut the line, put it back"},
@@ -314,12 +315,13 @@ topics.safe = {title = "Scripts of others", see = "?scripts ?startup",
     "lumat --safe runs a script that is not trusted: it computes, and reads " ..
     "and writes files below the folders it was given, and starts nothing.",
     {{"--safe", "files of the current folder and below"},
-     {"--safe=data:ro,out", "reads below data, reads and writes below out"},
+     {"--safe=data:ro,out", "reads below data, reads and writes below out; a folder to read " ..
+        "(:ro) cannot lie in one to write"},
      {"--safe-language", "the same by Lua's functions alone, on systems without Landlock " ..
         "(Linux before 5.13); weaker, as an error in lumat would be a way out"},
      {"--memory=2G", "the most that Lua's values and matrices on the CPU may hold"},
      {"--time=60", "the most seconds that a script, or an entry at the prompt, may take; " ..
-        "stops it as Ctrl-C does"}},
+        "stops it as Ctrl-C does, and ends a script that does not stop five seconds later"}},
     "The kernel keeps what --safe promises: no other program, no network, no " ..
     "file elsewhere, no signal to other processes. Symbolic links count as " ..
     "what they lead to. io.popen, os.execute, os.remove, os.rename, the debug " ..

@@ -1,6 +1,6 @@
 -- What the library's functions in Lua share: errors with the caller's place,
 -- checked arguments, tables that show themselves.
-local library, _, help = ...
+local library, _, help, private = ...
 local checks = {}
 local error, getmetatable, ipairs, next, pcall = error, getmetatable, ipairs,
     next, pcall
@@ -12,22 +12,14 @@ checks.kind = kind
 
 -- f as its callers see it: an error raised in a file of the library, or by a
 -- function called from there, has the place of f's caller.
-local files = {checks = true, plotfile = true, products = true, rungs = true,
-    session_load = true, session_save = true, saved_words = true,
-    timing = true}
-for _, name in ipairs{"axes", "bar", "chart_data", "charts", "columns",
-    "comparing", "definition", "environment", "experiment", "export", "fields",
-    "measuring", "pivots", "report", "runner", "running", "sampling",
-    "sources", "store", "tables", "workers"} do
-    files[name] = true
-end
+local files = private.files
 local function placed(f)
     local function finish(ok, ...)
         if ok then return ... end
         local message = ...
         if type(message) == "string" then
             local file, text = match(message, "^([%a_]+):%d+: (.*)$")
-            if file and (files[file] or match(file, "^later_")) then
+            if files[file] then
                 error(text, 2)
             end
         end

@@ -1,5 +1,5 @@
 -- experiment{…}: many measurements by one description. What it does is read
--- from lua/batch when it is first used.
+-- from lua/experiment when it is first used.
 local library, _, help = ...
 local checks = require "lumat.checks"
 local require, setmetatable = require, setmetatable

@@ -1,29 +1,34 @@
--- load_session: variables from a file, see saved_words.lua.
+-- load_session: variables from a file, see session_syntax.lua.
 local library = ...
 local checks = require "lumat.checks"
 local texts = require "lumat.texts"
 local entries = require "lumat.entries"
 local parts = require "lumat.parts"
-local words = require "lumat.saved_words"
+local words = require "lumat.session_syntax"
 local listing = require "lumat.listing"
-local fail, plural, read_word = checks.fail, checks.plural, words.read
+local fail, plural = checks.fail, checks.plural
 local io = io
-local ipairs, pairs, rawset, setmetatable, tonumber, type = ipairs, pairs,
-    rawset, setmetatable, tonumber, type
+local ipairs, next, pairs, rawset, setmetatable, tonumber, type = ipairs, next,
+    pairs, rawset, setmetatable, tonumber, type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
-local format, gmatch, sub = string.format, string.gmatch, string.sub
+local byte, find, format, gmatch, match, sub = string.byte, string.find,
+    string.format, string.gmatch, string.match, string.sub
 local to_integer = math.tointeger
+local ENTRY, GLOBAL, LOCAL, NEWLINE = byte("egl\n", 1, 4)
+local MOST_WORDS = 8
 
 -- Names of Lua's own, which no file sets.
 local luas_own = {}
 for name in pairs(_G) do luas_own[name] = true end
 
-local readers = {}
-
 local function damaged(path, line, what)
     fail("load_session", "'%s' is no session file of this version: record %d%s",
         path, line, what and ": " .. what or "")
 end
+
+-- Readers of what has a number, by the first letter of their records: each
+-- takes the words behind it and gives the value.
+local readers = {}
 
 local function integers(record, first)
     local list = {}
@@ -35,50 +40,37 @@ end
 
 -- m number part device
 function readers.m(s, record)
-    if #record ~= 4 then return false end
-    local device = s:device(record[4])
-    s.values[tonumber(record[2])] = parts.read_matrix(s.archive, record[3],
-        device)
+    return #record == 3 and s:takes(record[2]) and
+        parts.read_matrix(s.archive, record[2], s:device(record[3]))
 end
 
 -- w number owner ndim rows cols row_stride col_stride offset
 function readers.w(s, record)
-    local numbers = integers(record, 2)
+    local numbers = integers(record, 1)
     local owner = s.values[numbers[2]]
-    if #numbers ~= 8 or type(owner) ~= "userdata" then return false end
-    local view = parts.view(owner, unpack(numbers, 3))
-    s.values[numbers[1]] = view
-    return view ~= nil
+    return #numbers == 8 and type(owner) == "userdata" and
+        parts.view(owner, unpack(numbers, 3))
 end
 
 -- p number part device dtype rows cols
 function readers.p(s, record)
-    local sizes = integers(record, 6)
-    if #record ~= 7 or #sizes ~= 2 then return false end
-    s.values[tonumber(record[2])] = parts.read_sparse(s.archive, record[3],
-        s:device(record[4]), record[5], sizes[1], sizes[2])
+    local sizes = integers(record, 5)
+    return #record == 6 and #sizes == 2 and s:takes(record[2]) and
+        parts.read_sparse(s.archive, record[2], s:device(record[3]), record[4],
+            sizes[1], sizes[2], s.trusted)
 end
 
 -- t number
-function readers.t(s, record)
-    s.values[tonumber(record[2])] = s:table(tonumber(record[2]))
-end
-
--- e table key value: a key or value may be a table that comes later.
-function readers.e(s, record)
-    s.entries[#s.entries + 1] = record
-end
-
-function readers.g(s, record) s.names[#s.names + 1] = record end
-readers.l = readers.g
+function readers.t(_, record) return #record == 1 and {} end
 
 local session = {}
 session.__index = session
 
-function session:table(id)
-    local t = self.values[id] or {}
-    self.values[id] = t
-    return t
+-- A part is one value's: no part is read twice.
+function session:takes(part)
+    local is_first = not self.taken[part]
+    self.taken[part] = true
+    return is_first
 end
 
 function session:device(name)
@@ -87,49 +79,75 @@ function session:device(name)
     return there
 end
 
-function session:fill_tables(path)
-    for _, record in ipairs(self.entries) do
-        local t = self.values[tonumber(record[2])]
-        local key = read_word(record[3], self.values)
-        local value = read_word(record[4], self.values)
-        if type(t) ~= "table" or key == nil or key ~= key or value == nil then
-            damaged(path, record.line)
-        end
-        t[key] = value
+-- The record at a place of the text defines a value; where the next one is.
+function session:define(path, line, from)
+    local kind, words_of, last = match(self.text, "^(%a) ([^\n]+)\n?()", from)
+    local record, reader = {}, readers[kind]
+    for word in gmatch(words_of or "", "[^ ]+") do
+        record[#record + 1] = word
+        if #record > MOST_WORDS then break end
     end
+    local number = to_integer(tonumber(record[1]))
+    if not reader or not number or self.values[number] ~= nil then
+        damaged(path, line)
+    end
+    local value = reader(self, record)
+    if not value then damaged(path, line) end
+    self.values[number] = value
+    return last
 end
 
-local function read(path)
-    local archive <close> = parts.open(path)
-    local s = setmetatable({archive = archive, values = {}, entries = {},
-        names = {}}, session)
-    local text, line = parts.read_text(archive, "session.txt"), 0
-    for text_line in gmatch(text, "[^\n]+") do
+-- e table key value: a key or value may be a table that comes later.
+function session:fill(path, line, from)
+    return parts.fill(self.text, from, self.values) or damaged(path, line)
+end
+
+-- g name value, and l, a local of the prompt's
+function session:name(path, line, from, is_local)
+    local set = is_local and self.locals or self.globals
+    local last, name, value = parts.name(self.text, from, self.values)
+    if not last or set[name] ~= nil then damaged(path, line) end
+    set[name] = value
+    return last
+end
+
+-- Goes through the records: first those that define values, of which the
+-- others speak. None becomes a table of its own: there may be millions.
+function session:go_through(path, defines)
+    local text, line = self.text, 1
+    local from = find(text, "\n[^\n]")
+    from = from and from + 1
+    while from do
+        local kind, last = byte(text, from)
+        local defined = kind ~= ENTRY and kind ~= GLOBAL and kind ~= LOCAL
         line = line + 1
-        local record = {line = line}
-        for word in gmatch(text_line, "[^ ]+") do record[#record + 1] = word end
-        if line == 1 then
-            if text_line ~= words.header then damaged(path, 1, text_line) end
+        if defined ~= defines then
+            last = (find(text, "\n", from, true) or #text) + 1
+        elseif defined then
+            last = self:define(path, line, from)
+        elseif kind == ENTRY then
+            last = self:fill(path, line, from)
         else
-            local reader = readers[record[1]]
-            if not reader or #record < 2 or reader(s, record) == false then
-                damaged(path, line)
-            end
+            last = self:name(path, line, from, kind == LOCAL)
         end
+        if last <= #text and byte(text, last - 1) ~= NEWLINE then
+            damaged(path, line)
+        end
+        from = find(text, "[^\n]", last)
     end
-    s:fill_tables(path)
-    return s
 end
 
--- The values by name, and how many names there are.
-local function by_name(records, values)
-    local set, count = {}, 0
-    for _, record in ipairs(records) do
-        local name = read_word(record[2], values)
-        count = count + (set[name] == nil and 1 or 0)
-        set[name] = read_word(record[3], values)
-    end
-    return set, count
+local function read(path, trusted)
+    local archive <close> = parts.open(path)
+    local s = setmetatable({archive = archive, values = {}, globals = {},
+        locals = {}, taken = {["session.txt"] = true}, trusted = trusted},
+        session)
+    s.text = parts.read_text(archive, "session.txt")
+    local first = match(s.text, "^[^\n]*")
+    if first ~= words.header then damaged(path, 1, sub(first, 1, 100)) end
+    s:go_through(path, true)
+    s:go_through(path, false)
+    return s
 end
 
 -- {"a", "b"} as a set, or nil.
@@ -150,36 +168,36 @@ local function refusal(name, wanted)
     if library[name] ~= nil and not wanted then return "a function of lumat's" end
 end
 
--- All of the file is checked before the first variable is set.
-local function chosen(path, s, wanted)
-    local list, found, left = {}, {}, {}
-    for _, record in ipairs(s.names) do
-        local name = read_word(record[2], s.values)
-        local value = read_word(record[3], s.values)
-        if value == nil or type(name) ~= "string" then
-            damaged(path, record.line)
-        end
-        found[name] = true
+-- Takes what is not to be set out of the names; which they are.
+local function leave_out(set, wanted, left)
+    for name in next, set do
         local why = refusal(name, wanted)
         if wanted and not wanted[name] then
-            why = nil
+            set[name] = nil
         elseif why then
+            set[name] = nil
             left[#left + 1] = format("%s (%s)", name, why)
             if not luas_own[name] and library[name] ~= nil then
-                left.shadowing = left.shadowing or name
+                local other = left.shadowing
+                left.shadowing = other and other < name and other or name
             end
-        else
-            list[#list + 1] = {record = record, name = name, value = value}
         end
     end
+end
+
+-- All of the file is checked before the first variable is set.
+local function choose(path, s, wanted)
+    local left = {}
     for name in pairs(wanted or {}) do
-        if not found[name] then
+        if s.globals[name] == nil and s.locals[name] == nil then
             fail("load_session", "there is no %s in '%s'", checks.brief(name),
                 path)
         end
     end
+    leave_out(s.globals, wanted, left)
+    leave_out(s.locals, wanted, left)
     sort(left)
-    return list, left
+    return left
 end
 
 checks.add("load_session", "load_session(path [, names])",
@@ -193,22 +211,22 @@ checks.add("load_session", "load_session(path [, names])",
     function(path, names)
         path = words.path("load_session", path)
         local wanted = wanted_of(names)
-        local s, locals = read(path), (parts.variables())
-        local list, left = chosen(path, s, wanted)
-        local records = {}
-        for i, v in ipairs(list) do
-            local is_local = v.record[1] == "l"
-            rawset(is_local and locals or _G, v.name, v.value)
-            if is_local or locals[v.name] == nil then
-                entries.set_anew[v.name] = true
-            end
-            records[i] = v.record
+        local s, locals = read(path, wanted ~= nil), (parts.variables())
+        local left, set, count = choose(path, s, wanted), s.locals, 0
+        for name, value in next, s.locals do
+            rawset(locals, name, value)
+            entries.set_anew[name] = true
         end
+        for name, value in next, s.globals do
+            rawset(_G, name, value)
+            if locals[name] == nil then entries.set_anew[name] = true end
+            if set[name] == nil then set[name] = value end
+        end
+        for _ in next, set do count = count + 1 end
         if s.moved then
             io.stderr:write(texts.visible(format("note: a device of '%s' is " ..
                 "not here; its matrices are on %s\n", path, s.moved)))
         end
-        local set, count = by_name(records, s.values)
         local text = format("loaded %s from %s", plural(count, "variable"), path)
         if #left > 0 then
             text = text .. "; left out: " .. concat(left, ", ")

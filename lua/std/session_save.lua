@@ -1,12 +1,14 @@
--- save_session: variables to a file, see saved_words.lua.
-local library = ...
+-- save_session: variables to a file, see session_syntax.lua.
+local library, _, _, private = ...
 local checks = require "lumat.checks"
 local parts = require "lumat.parts"
-local words = require "lumat.saved_words"
+local words = require "lumat.session_syntax"
+local visible = require "lumat.texts".visible
 local loaded = package.loaded
 local plural = checks.plural
 local fail = checks.fail
 local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
+local error, pcall = error, pcall
 local setmetatable, tostring, type = setmetatable, tostring, type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
 local find, format, gsub, sub = string.find, string.format, string.gsub,
@@ -62,8 +64,13 @@ function saver:accepts(value, place)
         self:number(value)
         return true
     end
-    local matrix, alive = parts.kind(value)
-    if matrix and alive then
+    local matrix, alive, complete, near = parts.kind(value)
+    if self.rescues and alive and not (complete and (near or self.whole)) then
+        self.far = self.far or complete
+        self:skip(place, complete and "on " .. value.device or
+            "a matrix that is incomplete")
+        return false
+    elseif matrix and alive then
         local list = matrix == "matrix" and self.owners or self.others
         list[#list + 1] = {value, place}
         self:number(value)
@@ -237,6 +244,42 @@ local function write(path, s, variables)
     parts.commit(archive)
 end
 
+-- Saves what the saver can of the variables; returns what there is to say.
+local function save(s, path, names)
+    local kept = {}
+    for name, module in pairs(loaded) do
+        s.modules[module] = true
+    end
+    s.modules[_G] = true
+    for _, v in ipairs(gather(names)) do
+        if s:accepts(v[3], v[2]) then kept[#kept + 1] = v end
+    end
+    s:walk()
+    s.late, s.records = s.records, {}
+    write(path, s, kept)
+    local text = format("saved %s in %s", plural(#kept, "variable"), path)
+    if #s.skipped > 0 then
+        text = text .. "; left out: " .. listed(s.skipped)
+    end
+    return text, #kept
+end
+
+-- What a program that cannot go on leaves behind, in the first of the paths
+-- that can be written: what is whole and, unless all is asked for, what is in
+-- the host's memory. Returns what there is to say, for a terminal, and whether
+-- that was all.
+function private.rescue(whole, ...)
+    local ok, text
+    for _, path in ipairs{...} do
+        local s = new_saver()
+        s.rescues, s.whole = true, whole
+        ok, text = pcall(save, s, path)
+        text = visible(gsub(tostring(text), "^[%a_]+:%d+: ", ""))
+        if ok then return text, not s.far end
+    end
+    error(text, 0)
+end
+
 checks.add("save_session", "save_session(path [, names])",
     "Saves your variables (or those named in a table): matrices of every " ..
     "kind, numbers, strings, booleans, and tables of these, also such as " ..
@@ -246,21 +289,8 @@ checks.add("save_session", "save_session(path [, names])",
     "type(save_session)", "'function'",
     function(path, names)
         path = words.path("save_session", path)
-        local s, kept = new_saver(), {}
-        for name, module in pairs(loaded) do
-            s.modules[module] = true
-        end
-        s.modules[_G] = true
-        for _, v in ipairs(gather(wanted_names(names))) do
-            if s:accepts(v[3], v[2]) then kept[#kept + 1] = v end
-        end
-        s:walk()
-        s.late, s.records = s.records, {}
-        write(path, s, kept)
-        local text = format("saved %s in %s", plural(#kept, "variable"), path)
-        if #s.skipped > 0 then
-            text = text .. "; left out: " .. listed(s.skipped)
-        end
-        return checks.shown({variables = #kept, path = path,
+        local s = new_saver()
+        local text, count = save(s, path, wanted_names(names))
+        return checks.shown({variables = count, path = path,
             skipped = s.skipped}, text)
     end)

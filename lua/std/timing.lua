@@ -31,7 +31,7 @@ end
 
 -- Seconds as a person reads them.
 local function seconds_text(s)
-    return require "lumat.later_amounts".seconds(s, "%.4g")
+    return require "lumat.unit_text".seconds(s, "%.4g")
 end
 
 -- What the single operation of f reached; nothing is known of several.
@@ -89,7 +89,7 @@ checks.add("bench", "bench(f [, {seconds=, least=, runs=, device=}])",
             local found = {median = middle, low = times[1 + #times // 4],
                 high = times[#times - #times // 4], runs = #times * batch}
             local rate = add_rate(found, event)
-            return checks.shown(found, require "lumat.later_layout".flow{
+            return checks.shown(found, require "lumat.text_layout".flow{
                 seconds_text(middle), format("(%s to %s, %d run%s)",
                     seconds_text(found.low), seconds_text(found.high),
                     found.runs, found.runs == 1 and "" or "s"), unpack(rate)})

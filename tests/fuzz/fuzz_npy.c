@@ -21,8 +21,9 @@ static void convert(const lumat_npy *n, const void *file)
     for (int type = 0; type < GPU_DTYPES; type++) {
         void *host = malloc(sizes[type] * count + 1);
         require(host != NULL);
-        int read = lumat_npy_read(n, file, (gpu_dtype)type, host, type & 1,
-                                  message, MESSAGE);
+        int read =
+            lumat_npy_read(n, (const char *)file + n->data, 0, (int64_t)count,
+                           (gpu_dtype)type, host, type & 1, message, MESSAGE);
         require(read || message[0] != '\0');
         free(host);
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "lauxlib.h"
 #include "reader.h"
-#include "tokens.h"
+#include "lexer.h"
 
 static void require(int truth)
 {

@@ -1,6 +1,7 @@
 /* Products, dot products and linear systems on the CPU: every rung over odd
  * shapes, transpositions, gaps, alpha and beta, against exact references and
  * the bound each rung states. */
+#include "cpu.h"
 #include "cpu_testing.h"
 
 static const int64_t sides[] = {1, 2, 3, 5, 31, 33, 64, 65, 127};
@@ -71,9 +72,10 @@ static void integers_are_exact(void **state)
 {
     (void)state;
     const gpu_kernel *kernels[] = {kernel("matmul", "reference"),
+                                   kernel("matmul", "packed"),
                                    kernel("matmul", "openblas")};
     static const double alphas[] = {1, 1, 2, -1}, betas[] = {0, 1, -3, 0};
-    for (int round = 0; round < 1200; round++) {
+    for (int round = 0; round < 1800; round++) {
         int64_t s[3];
         layout how[3];
         for (int i = 0; i < 3; i++) {
@@ -81,16 +83,14 @@ static void integers_are_exact(void **state)
             how[i] = (layout)next_below(round < 400 ? 2 : LAYOUTS);
         }
         int k = round % 4;
-        check_integers(kernels[round / 4 % 2], s, (gpu_dtype)(round / 8 % 2),
+        check_integers(kernels[round / 4 % 3], s, (gpu_dtype)(round / 12 % 2),
                        how, alphas[k], betas[k]);
     }
 }
 
 /* Row and column blocks of a larger matrix, and broadcast operands. */
-static void odd_strides(void **state)
+static void check_odd_strides(const gpu_kernel *k)
 {
-    (void)state;
-    const gpu_kernel *k = kernel("matmul", "openblas");
     block a = make(GPU_F32, 200, 200, DENSE), c = make(GPU_F32, 90, 80, DENSE);
     block x = make(GPU_F32, 1, 1, DENSE);
     fill_integers(&a.v, 5);
@@ -121,16 +121,23 @@ static void odd_strides(void **state)
     drop(&x);
 }
 
+static void odd_strides(void **state)
+{
+    (void)state;
+    check_odd_strides(kernel("matmul", "packed"));
+    check_odd_strides(kernel("matmul", "openblas"));
+}
+
 static void bounds_hold(void **state)
 {
     (void)state;
-    static const char *const names[] = {"reference", "openblas"};
+    static const char *const names[] = {"reference", "packed", "openblas"};
     static const int64_t shape[][3] = {
         {5, 7, 3}, {33, 65, 127}, {4, 3, 5000}, {1, 40, 999}, {40, 1, 999}};
-    for (int round = 0; round < 20; round++) {
-        const gpu_kernel *k = kernel("matmul", names[round % 2]);
-        const int64_t *s = shape[round / 4];
-        gpu_dtype t = (gpu_dtype)(round / 2 % 2);
+    for (int round = 0; round < 30; round++) {
+        const gpu_kernel *k = kernel("matmul", names[round % 3]);
+        const int64_t *s = shape[round / 6];
+        gpu_dtype t = (gpu_dtype)(round / 3 % 2);
         block a = make(t, s[0], s[2], DENSE), b = make(t, s[2], s[1], TURNED);
         block c = make(t, s[0], s[1], DENSE);
         gpu_gemm g = {.a = a.v, .b = b.v, .c = c.v, .alpha = 1, .beta = 0};
@@ -152,52 +159,105 @@ static void bounds_hold(void **state)
     }
 }
 
-/* Large enough to be cut into blocks between looks at the interrupt flag. */
+/* Some elements of c, which are integers. old: what was there, or NULL. */
+static void check_some(const gpu_kernel *k, const gpu_gemm *g,
+                       const gpu_view *old)
+{
+    double size;
+    for (int round = 0; round < 100; round++) {
+        int64_t i = next_below(g->c.rows), j = next_below(g->c.cols);
+        double want = (double)exact(g, i, j, &size);
+        if (old)
+            want += get(old, i, j);
+        if (get(&g->c, i, j) != want)
+            fail_msg("%s %ldx%ldx%ld (%ld, %ld): %g not %g", k->name,
+                     (long)g->c.rows, (long)g->c.cols, (long)g->a.cols, (long)i,
+                     (long)j, get(&g->c, i, j), want);
+    }
+}
+
+static void check_large(const gpu_kernel *k, const int64_t s[3], gpu_dtype t,
+                        const layout how[3])
+{
+    block a = make(t, s[0], s[2], how[0]), b = make(t, s[2], s[1], how[1]);
+    block c = make(t, s[0], s[1], how[2]), old = make(t, s[0], s[1], DENSE);
+    gpu_gemm g = {.a = a.v, .b = b.v, .c = c.v, .alpha = 1, .beta = 1};
+    fill_integers(&a.v, 2);
+    fill_integers(&b.v, 2);
+    fill_integers(&c.v, 2);
+    for (int64_t i = 0; i < s[0] * s[1]; i++)
+        set(&old.v, i / s[1], i % s[1], get(&c.v, i / s[1], i % s[1]));
+    assert_int_equal(k->matmul(device, &g), GPU_OK);
+    check_some(k, &g, &old.v);
+    g.beta = 0;
+    assert_int_equal(k->matmul(device, &g), GPU_OK);
+    check_some(k, &g, NULL);
+    drop(&a);
+    drop(&b);
+    drop(&c);
+    drop(&old);
+}
+
+/* Shapes of which each is cut in a way of its own. */
+static const int64_t large[][3] = {
+    {700, 650, 600},   {300, 200, 6000}, {3000, 1, 1001}, {1, 3000, 1001},
+    {40, 5000, 300},   {9000, 33, 500},  {60, 60, 20000}, {10, 1, 100000},
+    {1, 2000, 100000}, {257, 999, 1}};
+enum { LARGE = sizeof large / sizeof *large };
+
 static void large_products(void **state)
 {
     (void)state;
-    const gpu_kernel *k = kernel("matmul", "openblas");
-    static const int64_t shape[][3] = {
-        {1500, 1400, 1300}, {300, 200, 60000}, {3000, 1, 3001}};
-    for (int i = 0; i < 3; i++) {
-        const int64_t *s = shape[i];
-        block a = make(GPU_F32, s[0], s[2], DENSE);
-        block b = make(GPU_F32, s[2], s[1], DENSE);
-        block c = make(GPU_F32, s[0], s[1], TURNED);
-        gpu_gemm g = {.a = a.v, .b = b.v, .c = c.v, .alpha = 1, .beta = 1};
-        double size;
-        fill_integers(&a.v, 2);
-        fill_integers(&b.v, 2);
-        fill_integers(&c.v, 2);
-        for (int round = 0; round < 200; round++) {
-            int64_t row = next_below(s[0]), col = next_below(s[1]);
-            double before = get(&c.v, row, col);
-            if (round > 0)
-                continue;
+    static const char *const names[] = {"packed", "openblas"};
+    for (int i = 0; i < 2 * LARGE; i++) {
+        layout how[3];
+        for (int l = 0; l < 3; l++)
+            how[l] = (layout)next_below(LAYOUTS);
+        check_large(kernel("matmul", names[i % 2]), large[i / 2],
+                    (gpu_dtype)next_below(2), how);
+    }
+}
+
+/* The bits of a product, and of what follows from it, are those of one thread,
+ * however many there are. */
+static void same_bits_of_any_threads(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"packed", "openblas"};
+    static const int threads[] = {1, 2, 3, 7, 40};
+    for (int i = 0; i < 2 * LARGE; i++) {
+        const int64_t *s = large[i / 2];
+        gpu_dtype t = (gpu_dtype)next_below(2);
+        block a = make(t, s[0], s[2], (layout)next_below(2));
+        block b = make(t, s[2], s[1], (layout)next_below(2));
+        block c = make(t, s[0], s[1], DENSE), one = make(t, s[0], s[1], DENSE);
+        gpu_gemm g = {.a = a.v, .b = b.v, .c = one.v, .alpha = 1};
+        fill_uniform(&a.v, -1, 1);
+        fill_uniform(&b.v, -1, 1);
+        for (int n = 0; n < 5; n++) {
+            const gpu_kernel *k = kernel("matmul", names[i % 2]);
+            gpu_cpu_set_threads(threads[n]);
             assert_int_equal(k->matmul(device, &g), GPU_OK);
-            assert_true(get(&c.v, row, col) ==
-                        before + (double)exact(&g, row, col, &size));
+            g.c = c.v;
+            if (n > 0 && memcmp(c.memory, one.memory, c.bytes) != 0)
+                fail_msg("%s %ldx%ldx%ld differs with %d threads", k->name,
+                         (long)s[0], (long)s[1], (long)s[2], threads[n]);
         }
-        g.beta = 0;
-        assert_int_equal(k->matmul(device, &g), GPU_OK);
-        for (int round = 0; round < 200; round++) {
-            int64_t row = next_below(s[0]), col = next_below(s[1]);
-            assert_true(get(&c.v, row, col) ==
-                        (double)exact(&g, row, col, &size));
-        }
+        gpu_cpu_set_threads(0);
         drop(&a);
         drop(&b);
         drop(&c);
+        drop(&one);
     }
 }
 
 static void interruption(void **state)
 {
     (void)state;
-    static const char *const names[] = {"reference", "openblas"};
+    static const char *const names[] = {"reference", "packed", "openblas"};
     block a = make(GPU_F32, 100, 100, DENSE), c = make(GPU_F32, 100, 100, 0);
     gpu_gemm g = {.a = a.v, .b = a.v, .c = c.v, .alpha = 1, .beta = 0};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         interrupted = 1;
         gpu_status status = kernel("matmul", names[i])->matmul(device, &g);
         interrupted = 0;
@@ -301,7 +361,7 @@ static void auto_choices(void **state)
     (void)state;
     block x = make(GPU_F32, 4, 4, DENSE);
     gpu_gemm g = {.a = x.v, .b = x.v, .c = x.v, .alpha = 1, .beta = 0};
-    assert_string_equal(cpu->choose_matmul(device, &g)->name, "openblas");
+    assert_string_equal(cpu->choose_matmul(device, &g)->name, "packed");
     assert_string_equal(cpu->choose_dot(device, &x.v, &x.v)->name, "vector");
     drop(&x);
 }
@@ -340,13 +400,64 @@ static void check_solve(gpu_dtype t, int64_t n, int64_t m)
 static void solving(void **state)
 {
     (void)state;
-    static const int64_t n[] = {1, 2, 3, 23, 127, 128, 200};
-    for (int i = 0; i < 7; i++)
+    static const int64_t n[] = {1, 2, 3, 16, 17, 23, 127, 128, 200, 401};
+    for (int i = 0; i < 10; i++)
         for (gpu_dtype t = GPU_F32; t <= GPU_F64; t++) {
             check_solve(t, n[i], 1);
             check_solve(t, n[i], 5);
             check_solve(t, n[i], 70);
         }
+}
+
+static void solve_with(int threads, int64_t n, gpu_dtype t, const block *from,
+                       block *x)
+{
+    block lu = make(t, n, n, DENSE);
+    memcpy(lu.memory, from[0].memory, from[0].bytes);
+    memcpy(x->memory, from[1].memory, from[1].bytes);
+    gpu_cpu_set_threads(threads);
+    assert_int_equal(cpu->solve(device, &lu.v, &x->v, NULL), GPU_OK);
+    gpu_cpu_set_threads(0);
+    drop(&lu);
+}
+
+static void same_solutions_of_any_threads(void **state)
+{
+    (void)state;
+    enum { N = 500, COLUMNS = 70 };
+    for (gpu_dtype t = GPU_F32; t <= GPU_F64; t++) {
+        block from[] = {make(t, N, N, DENSE), make(t, N, COLUMNS, DENSE)};
+        block one = make(t, N, COLUMNS, DENSE), x = make(t, N, COLUMNS, DENSE);
+        fill_uniform(&from[0].v, -1, 1);
+        fill_uniform(&from[1].v, -1, 1);
+        solve_with(1, N, t, from, &one);
+        for (int threads = 2; threads < 9; threads += 3) {
+            solve_with(threads, N, t, from, &x);
+            assert_memory_equal(x.memory, one.memory, x.bytes);
+        }
+        drop(&from[0]);
+        drop(&from[1]);
+        drop(&one);
+        drop(&x);
+    }
+}
+
+/* Of pivots whose reciprocals overflow, in blocks of every kind. */
+static void tiny_pivots(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    block a = make(GPU_F64, N, N, DENSE), b = make(GPU_F64, N, 1, DENSE);
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t j = 0; j < N; j++)
+            set(&a.v, i, j, i == j ? 0x1p-1060 : 0);
+    for (int64_t i = 0; i < N; i++)
+        set(&b.v, i, 0, (double)(i + 1) * 0x1p-1060);
+    assert_int_equal(cpu->solve(device, &a.v, &b.v, NULL), GPU_OK);
+    for (int64_t i = 0; i < N; i++)
+        assert_true(get(&b.v, i, 0) == (double)(i + 1));
+    drop(&a);
+    drop(&b);
 }
 
 static void singular_systems(void **state)
@@ -393,12 +504,15 @@ int main(void)
         cmocka_unit_test(odd_strides),
         cmocka_unit_test(bounds_hold),
         cmocka_unit_test(large_products),
+        cmocka_unit_test(same_bits_of_any_threads),
         cmocka_unit_test(interruption),
         cmocka_unit_test(dots),
         cmocka_unit_test(dot_of_broadcast_and_special),
         cmocka_unit_test(cancelling_dots),
         cmocka_unit_test(auto_choices),
         cmocka_unit_test(solving),
+        cmocka_unit_test(same_solutions_of_any_threads),
+        cmocka_unit_test(tiny_pivots),
         cmocka_unit_test(singular_systems),
         cmocka_unit_test(determinants),
     };

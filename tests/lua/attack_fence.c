@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,8 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -55,7 +61,8 @@ static int make_thread(void)
 static void try_files(void)
 {
     char *const none[] = {NULL};
-    ALLOWED(open("in", O_RDWR | O_CREAT, 0600));
+    int flags = 0, own = open("in", O_RDWR | O_CREAT, 0600);
+    ALLOWED(own);
     ALLOWED(open("in", O_RDWR | O_TRUNC));
     ALLOWED(truncate("in", 0) == 0 || errno == EPERM ? 0 : -1);
     ALLOWED(mkdir("folder", 0700));
@@ -75,6 +82,8 @@ static void try_files(void)
     REFUSED(symlink("../outside", "in"));
     REFUSED(mknod("in", S_IFIFO | 0600, 0));
     REFUSED(chmod("../outside", 0777));
+    REFUSED(fchmod(own, 04777));
+    REFUSED(ioctl(own, FS_IOC_SETFLAGS, &flags));
     REFUSED(chown("../outside", 1, 1));
     REFUSED(setxattr("../outside", "user.a", "b", 1, 0));
     REFUSED(utimensat(AT_FDCWD, "../outside", NULL, 0));
@@ -88,6 +97,8 @@ static void try_files(void)
 static void try_processes(void)
 {
     struct iovec piece = {&count, sizeof count};
+    struct rlimit limit = {0, 0};
+    int parent = getppid();
     REFUSED(fork());
     REFUSED(vfork());
     REFUSED(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
@@ -99,6 +110,17 @@ static void try_processes(void)
     REFUSED(process_vm_readv(getppid(), &piece, 1, &piece, 1, 0));
     REFUSED(kill(getppid(), 0));
     REFUSED(kill(-1, 0));
+    REFUSED(kill(0, SIGHUP));
+    REFUSED(setpgid(0, getppid()));
+    REFUSED(fcntl(0, F_SETOWN, getppid()));
+    REFUSED(fcntl(0, F_SETSIG, SIGKILL));
+    REFUSED(ioctl(0, FIOSETOWN, &parent));
+    REFUSED(syscall(SYS_prlimit64, getppid(), RLIMIT_CPU, &limit, NULL));
+    ALLOWED(getrlimit(RLIMIT_CPU, &limit));
+    REFUSED(shmget(1, 1, IPC_CREAT | 0600));
+    REFUSED(msgget(1, IPC_CREAT | 0600));
+    REFUSED(semget(1, 1, IPC_CREAT | 0600));
+    REFUSED(syscall(SYS_mq_open, "lumat", O_RDWR | O_CREAT, 0600, NULL));
     ALLOWED(kill(getpid(), 0));
     ALLOWED(raise(0));
     REFUSED(syscall(SYS_tkill, getppid(), 0));
@@ -107,6 +129,7 @@ static void try_processes(void)
     REFUSED(syscall(SYS_mount, "none", ".", "tmpfs", 0, NULL));
     REFUSED(unshare(CLONE_NEWUSER));
     REFUSED(ioctl(0, TIOCSTI, "x"));
+    REFUSED(ioctl(0, TIOCLINUX, "x"));
     REFUSED(setuid(1));
 }
 

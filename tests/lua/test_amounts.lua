@@ -1,6 +1,6 @@
 -- Amounts for people: the unit that suits what is shown, after rounding.
 local lu = require "luaunit"
-local amounts = require "lumat.later_amounts"
+local amounts = require "lumat.unit_text"
 
 TestAmounts = {}
 

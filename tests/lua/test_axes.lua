@@ -2,7 +2,7 @@
 local lu = require "luaunit"
 local t = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
 local raises = t.raises
-local identity = require "lumat.identity"
+local identity = require "lumat.code_hash"
 
 local function measure(p) return 1 end
 

@@ -121,6 +121,45 @@ function TestCsv:test_bad_files()
     fails("1,2\n", "delimiter", {delimiter = "1"})
 end
 
+-- What is no text, and a quote that does not end, are told with their place.
+function TestCsv:test_what_is_no_text()
+    fails(("\0"):rep(100000), ".csv:1: column 1: a zero byte: this is no text")
+    fails("1,2\n3,\0\n", ".csv:2: column 2: a zero byte")
+    fails("a\0b\n1\n", ".csv:1: column 1: a zero byte")
+    fails('"' .. ("a"):rep(100000), ".csv:1: column 1: a quote begins here")
+    fails('x,"y\n1,2\n', ".csv:1: column 2: a quote begins here")
+    fails('1,2\n3,"4\n5,6\n', ".csv:2: column 2: a quote begins here")
+    fails('"x\ny","z\n1,2\n', ".csv:2: column 2: a quote begins here")
+    fails('"1', ".csv:1: column 1: a quote", {header = false})
+    loads('1,2\n"3",4\n', {{1, 2}, {3, 4}})
+    lu.assertEquals(select(2, load(file(".csv", '5" wide,b\n1,2\n'))),
+        {'5" wide', "b"})
+    fails("a" .. (","):rep(1 << 21) .. "\n1\n",
+        ".csv:1: it names 2097153 columns")
+end
+
+-- Tables are read in pieces: rows and cells across their ends.
+function TestCsv:test_many_cells()
+    local n = (1 << 19) + 7
+    local A = load(file(".csv", (","):rep(n - 1) .. "\n"))
+    lu.assertEquals(A.shape, {1, n})
+    lu.assertEquals(A:ne(A):sum(), n)
+    A = load(file(".csv", ("1,,3\n"):rep(n)), {dtype = "f64"})
+    lu.assertEquals(A.shape, {n, 3})
+    lu.assertEquals(A:col(1):sum() + A:col(3):sum(), 4 * n)
+    lu.assertEquals(A:col(2):ne(A:col(2)):sum(), n)
+    A = load(file(".csv", ("0\n\n1\n"):rep(n)), {dtype = "bool"})
+    lu.assertEquals(A.shape, {2 * n, 1})
+    lu.assertEquals(A:sum(), n)
+    A = load(file(".csv", '"x\ny"\n' .. ('"1"\n\n 2\n'):rep(n)))
+    lu.assertEquals(A.shape, {2 * n, 1})
+    lu.assertEquals(A:sum(), 3 * n)
+    fails(("1,2\n"):rep(n) .. "1,2,3,4\n",
+        ".csv:" .. n + 1 .. ": 4 columns, but 2 expected")
+    fails(("1,2\n"):rep(n) .. "1\n", ".csv:" .. n + 1 .. ": 1 column, but")
+    fails(("1,2\n"):rep(n) .. "1,x\n", ".csv:" .. n + 1 .. ': column 2: "x"')
+end
+
 function TestCsv:test_where_files_are_not()
     lu.assertErrorMsgContains("there is no file", load,
         folder .. "-none.csv")
@@ -301,6 +340,22 @@ function TestNpy:test_large_round_trip()
     local A, name = randn(1500, 1100), file(".npy")
     save(A.T, name)
     lu.assertTrue(load(name) == A.T)
+end
+
+-- In pieces, of every kind: what is wrong is where it is in the whole.
+function TestNpy:test_many_elements()
+    local n = (1 << 19) + 7
+    local A = load(file(".npy", npy("|u1", false, ("(%d,)"):format(2 * n),
+        ("\1\3"):rep(n))))
+    lu.assertEquals(A:sum(), 4 * n)
+    A = load(file(".npy", npy("<f4", true, ("(%d, 2)"):format(n),
+        string.pack("<f", 1):rep(n) .. string.pack("<f", 2):rep(n))))
+    lu.assertEquals(A.shape, {n, 2})
+    lu.assertEquals({A:col(1):sum(), A(n, 1), A(1, 2)}, {n, 1, 2})
+    local one = string.pack("<i8", 1)
+    fails(npy("<i8", false, ("(%d, 3)"):format(n), one:rep(3 * n - 1) ..
+        string.pack("<i8", (1 << 53) + 1)), ("[%d, 3] is"):format(n), nil,
+        ".npy")
 end
 
 function TestNpy:test_bad_files()

@@ -4,7 +4,7 @@ local lu = require "luaunit"
 local t = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
 local raises = t.raises
 local journal = require "lumat.journal"
-local identity = require "lumat.identity"
+local identity = require "lumat.code_hash"
 local root, new_dir = t.folders()
 
 -- Runs an experiment over n and kind; it, and what setup and measure saw.

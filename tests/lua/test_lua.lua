@@ -115,6 +115,42 @@ function TestValues:test_strings()
     lu.assertEquals(("k=v"):match("(%w)=(%w)"), "k")
 end
 
+-- Long strings are gone through in parts, which must not be seen.
+function TestValues:test_long_strings_of_utf8()
+    local s = ("aé€😀"):rep(300000)
+    local function at(i) return utf8.offset(s, i) end
+    lu.assertEquals(utf8.len(s), 1200000)
+    lu.assertEquals(utf8.len(s, 4, -1), 1199998)
+    lu.assertEquals(utf8.len(s, -4, -1), 1)
+    lu.assertEquals(utf8.len(s, #s + 1), 0)
+    for i = 1, 8 do
+        local part = ("a"):rep(2 ^ 20 - i) .. "😀" .. ("é"):rep(2 ^ 20)
+        lu.assertEquals(utf8.len(part), 2 ^ 21 - i + 1)
+        local wrong = ("a"):rep(2 ^ 20 - i) .. "\xC3" .. ("a"):rep(2 ^ 20)
+        lu.assertEquals({utf8.len(wrong)}, {nil, 2 ^ 20 - i + 1})
+        wrong = ("a"):rep(2 ^ 20 - i) .. "é" .. ("\xA9"):rep(7) .. s
+        lu.assertEquals({utf8.len(wrong)}, {nil, 2 ^ 20 - i + 3})
+        local lax = ("a"):rep(2 ^ 20 - i) .. "\u{7FFFFFFF}" .. ("a"):rep(9)
+        lu.assertEquals(utf8.len(lax, 1, -1, true), 2 ^ 20 - i + 10)
+        lu.assertNil((utf8.len(lax)))
+    end
+    lu.assertEquals({at(1), at(2), at(4), at(1200001)}, {1, 2, 7, #s + 1})
+    lu.assertEquals({at(-1), at(-1200000)}, {#s - 3, 1})
+    lu.assertNil(at(1200002))
+    lu.assertNil(at(-1200001))
+    lu.assertNil(at(math.maxinteger))
+    lu.assertNil(at(math.mininteger))
+    lu.assertEquals(utf8.offset(s, 1199999, 2), #s - 3)
+    lu.assertEquals(utf8.offset(s, -1199999, #s - 3), 1)
+    lu.assertEquals(utf8.offset(s, 0, 3), 2)
+    raises(function() utf8.offset(s, 1100000, 3) end, "continuation byte")
+    raises(function() utf8.offset(s, 2, 2 * #s) end, "#3", "'offset'")
+    raises(function() utf8.len(s, -2 * #s) end, "#2", "'len'")
+    raises(function() utf8.len(s, 1, 2 * #s) end, "#3", "'len'")
+    raises(function() utf8.len() end, "#1", "'len'")
+    raises(function() utf8.offset("a") end, "#2", "'offset'")
+end
+
 function TestValues:test_numbers()
     lu.assertEquals({7 // 2, 7 % -3, 7 / 2, 1 << 4, 7 & 5, ~0}, {3, -2, 3.5,
         16, 5, -1})

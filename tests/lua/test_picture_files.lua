@@ -24,6 +24,29 @@ local function read(name)
     return file:read "a"
 end
 
+local function names_in(folder)
+    local pipe <close> = io.popen("ls -A '" .. folder .. "' | tr '\\n' ' '")
+    return pipe:read "a"
+end
+
+local function write(name, text)
+    local file <close> = assert(io.open(name, "wb"))
+    file:write(text)
+end
+
+-- Calls f while a script for sh stands in the place of gnuplot.
+local function with_gnuplot(folder, script, f)
+    local popen = io.popen
+    write(folder .. "gnuplot", script)
+    io.popen = function(command, mode)
+        return popen("sh " .. command:gsub("^gnuplot", folder .. "gnuplot"), mode)
+    end
+    local ok, problem = pcall(f)
+    io.popen = popen
+    os.remove(folder .. "gnuplot")
+    if not ok then error(problem, 0) end
+end
+
 function TestFiles:test_every_picture()
     lu.skipIf(not has_gnuplot, "no gnuplot")
     in_folder(function(folder)
@@ -35,7 +58,7 @@ function TestFiles:test_every_picture()
             draw(A, folder .. "p.svg")
             has(read(folder .. "p.svg"), "<svg", "</svg>")
         end
-        lu.assertNil(io.open(folder .. "p.svg.part"))
+        lu.assertEquals(names_in(folder), "p.png p.svg ")
     end)
 end
 
@@ -64,22 +87,48 @@ function TestFiles:test_refusals()
         "spy: cannot write", "No such file")
 end
 
+-- What gnuplot gives is written by lumat, whole or not at all.
+function TestFiles:test_what_gnuplot_gives_is_the_file()
+    in_folder(function(folder)
+        local name = folder .. "p.svg"
+        with_gnuplot(folder, "echo warned >&2; cat $1; echo '</svg>'", function()
+            shows(plot(vec{1, 2}, name), "wrote " .. name)
+        end)
+        has(read(name), "set terminal svg", "1 1\n2 2\n")
+        lu.assertEquals(names_in(folder), "p.svg ")
+    end)
+end
+
 function TestFiles:test_a_failure_leaves_the_old_file()
-    lu.skipIf(not has_gnuplot, "no gnuplot")
     in_folder(function(folder)
         local name = folder .. "old.svg"
-        plot(vec{1, 2}, name)
-        local before = read(name)
-        local popen = io.popen
-        io.popen = function(command, mode)
-            return popen("echo 'line 3: no way'; exit 1 # " .. command, mode)
+        write(name, "old")
+        for script, why in pairs {
+            ["echo half; echo line 3: no way >&2; exit 1"] = "no way",
+            ["echo half; kill -9 $$"] = "",
+            ["exit 0"] = "it gave no picture",
+            ["echo '<svg>'"] = "it gave half of it",
+            ["echo what >&2"] = "what"} do
+            with_gnuplot(folder, script, function()
+                local ok, message = pcall(plot, vec{2, 1}, name)
+                lu.assertIsFalse(ok)
+                lu.assertStrContains(message,
+                    "plot: gnuplot could not draw " .. name .. ": " .. why)
+            end)
+            lu.assertEquals(read(name), "old")
+            lu.assertEquals(names_in(folder), "old.svg ")
         end
-        local ok, message = pcall(plot, vec{2, 1}, name)
-        io.popen = popen
-        lu.assertIsFalse(ok)
-        lu.assertStrContains(message, "gnuplot could not draw " .. name .. ": no way")
-        lu.assertEquals(read(name), before)
-        lu.assertNil(io.open(name .. ".part"))
+    end)
+end
+
+-- No place for the file is said before anything is drawn.
+function TestFiles:test_nothing_is_drawn_for_no_file()
+    in_folder(function(folder)
+        with_gnuplot(folder, "touch " .. folder .. "ran; echo p", function()
+            t.raises(function() plot(vec{1, 2}, folder .. "no/p.svg") end,
+                "plot: cannot write '" .. folder .. "no/p.svg': No such file")
+        end)
+        lu.assertEquals(names_in(folder), "")
     end)
 end
 

@@ -28,7 +28,8 @@ end
 local other = {}
 for word in ([[nvcc cpu ~/ $PAGER $if numpy.load markdown ; off errors top mpirun srun
     measure stop repeats warmup cold held setup check verify kernels.def split16 -1 t[1] _U=true
-    e:csv e:jsonl local ~/.inputrc ~/.local/state/lumat/history LUMAT_SUGGESTIONS=off]])
+    e:csv e:jsonl SEED= SECONDS=
+    local ~/.inputrc ~/.local/state/lumat/history LUMAT_SUGGESTIONS=off]])
     :gmatch("%S+") do
     other[word] = true
 end
@@ -67,7 +68,8 @@ local function problem_with(span)
     if target then
         return not makefile:find("\n" .. target:gsub("-", "%%-") .. ":") and "no such target"
     end
-    local file = span:match("^scripts/[%w_]+%.lua$") or span:match("^gpu/[%w_/.]+$") or
+    local file = span:match("^scripts/[%w_]+%.lua$") or span:match("^%l+/[%w_/.]+%.%l+$") or
+        span:match("^gpu/[%w_/.]+$") or
         span:match("^[%w_]+%.lua$") and "scripts/" .. span
     if file then
         return not (t.content(root .. file) or file:find("/$")) and "no such file"

@@ -3,7 +3,7 @@ local lu = require "luaunit"
 local t = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
 local raises, content, write = t.raises, t.content, t.write
 local journal = require "lumat.journal"
-local identity = require "lumat.identity"
+local identity = require "lumat.code_hash"
 local root, new_dir = t.folders()
 
 local function files(dir, pattern)

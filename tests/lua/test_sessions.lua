@@ -181,6 +181,69 @@ function TestSessions:test_names_of_parts()
     _G.A, _G.net, _G["odd name"] = nil, nil, nil
 end
 
+-- The archive as another program may write it: parts packed by deflate (in one
+-- block that is stored), numbers of 64 bits where 32 would do, a comment.
+local function rewritten(archive, changed)
+    local last = #archive - 21
+    local count = ("<I2"):unpack(archive, last + 10)
+    local at = ("<I4"):unpack(archive, last + 16) + 1
+    local out, list = "", ""
+    for _ = 1, count do
+        local crc, _, length, n, extra, _, _, _, _, place =
+            ("<I4I4I4I2I2I2I2I2I4I4"):unpack(archive, at + 16)
+        local name = archive:sub(at + 46, at + 45 + n)
+        local more = ("<I2"):unpack(archive, place + 29)
+        local begin = place + 31 + n + more
+        local data = archive:sub(begin, begin + length - 1)
+        if changed.packed then
+            data = ("<BI2I2"):pack(1, length, length ~ 0xffff) .. data
+        end
+        local method = changed.packed and 8 or 0
+        local fixed = ("<I2I2I2I4I4"):pack(45, 0, method, 0, crc)
+        local sizes, wide = ("<I4I4"):pack(#data, length), ""
+        local where = #out
+        if changed.wide then
+            wide = ("<I2I2I8I8I8"):pack(1, 24, length, #data, where)
+            sizes, where = ("\xff"):rep(8), 0xffffffff
+        end
+        list = list .. "PK\1\2\45\0" .. fixed .. sizes ..
+            ("<I2I2I2I2I2I4I4"):pack(n, #wide, 0, 0, 0, 0, where) .. name .. wide
+        out = out .. "PK\3\4" .. fixed .. sizes .. ("<I2I2"):pack(n, 0) ..
+            name .. data
+        at = at + 46 + n + extra
+    end
+    local ending = ("<I4I2I2I4I4"):pack(0, count, count, #list, #out)
+    if changed.wide then
+        local size = #list
+        list = list .. "PK\6\6" .. ("<I8I2I2I4I4I8I8I8I8"):pack(44, 45, 45, 0,
+            0, count, count, size, #out) ..
+            "PK\6\7" .. ("<I4I8I4"):pack(0, #out + size, 1)
+        ending = "\0\0\0\0" .. ("\xff"):rep(12)
+    end
+    return out .. list .. "PK\5\6" .. ending .. "\7\0comment"
+end
+
+function TestSessions:test_archives_of_other_programs()
+    local p, q = path "own", path "other"
+    local A, words = rand(30, 20), ("words "):rep(999)
+    kept_matrix, kept_words = A, words
+    save_session(p, {"kept_matrix", "kept_words"})
+    for _, changed in ipairs {{}, {packed = true}, {wide = true},
+            {packed = true, wide = true}} do
+        write(q, rewritten(content(p), changed))
+        kept_matrix, kept_words = nil, nil
+        load_session(q)
+        lu.assertTrue(kept_matrix == A)
+        lu.assertEquals(kept_words, words)
+        local bytes = content(q)
+        for cut = 1, #bytes - 1, 97 do
+            write(q, bytes:sub(1, cut))
+            lu.assertFalse((pcall(load_session, q)))
+        end
+    end
+    kept_matrix, kept_words = nil, nil
+end
+
 function TestSessions:test_wrong_arguments()
     local function fails(text, f, ...)
         lu.assertErrorMsgContains(text, f, ...)
@@ -244,11 +307,17 @@ function TestSessions:test_forged_records()
     for _, records in ipairs{"w 2 1 2 3 2 1 3 1", "w 2 1 2 3 2 1 3 -1",
         "w 2 1 2 4 2 1 3 0", "w 2 1 3 2 2 1 1 0", "w 2 1 1 2 2 1 1 0",
         "w 2 1 2 9223372036854775807 9223372036854775807 1 1 0",
+        "w 2 1 2 137438953472 137438953472 0 0 0",
+        "w 2 1 2 137438953472 134217728 0 0 0",
         "w 2 1 2 4611686018427387904 2 4 1 0", "w 2 1 2 2 2 -1 1 0",
         "w 2 9 2 2 2 1 1 0", "w 2 1 2 2 2 x 1 0", "w 2 1 2 2 2", "w",
         "t 2\ne 2 dnan i1", "t 2\ne 2 v7 i1", "t 2\ne 2 i1 v7", "e 2 i1 i1",
         "t 2\ne 2 i1", "t 2\ne 2 ix i1", "g sforged v9", "g sforged",
-        "g i3 i4", "z 1 2", "p 2 A.npy cpu f32 2 2", "p 2 none cpu f32 2 2",
+        "g i3 i4", "z 1 2", "e", "g", "e ", "t 2\ne 2  i1", "t 2\ne 2 i1 i1 i1",
+        "t 2\ne 2 i1.5 i1", "t 2\ne 2 i1 d", "t 2\ne 2 i1 dx", "t 2 3", "t x",
+        "t 2\nt 2", "g sforged i1\ng sforged i2", "t 2\ne 2 i1 i" ..
+        ("1"):rep(99), "m 2 A.npy cpu", "g sforged x", "gg sforged i1",
+        "p 2 A.npy cpu f32 2 2", "p 2 none cpu f32 2 2",
         "m 2 none cpu", "m 2 session.txt cpu"} do
         local ok, message = load(records .. "\n")
         lu.assertFalse(ok, records)
@@ -262,6 +331,76 @@ function TestSessions:test_forged_records()
         "p 2 S cpu f32 2 2\ng sforged v2\n", function(archive)
             parts.write_text(archive, "S", string.pack("<i8i8d", 5, 0, 1))
         end))))
+end
+
+-- A view that repeats what it is a view of, as only strides of zero may, is
+-- looked at as its copy is, and in no time.
+local function repeated(values, dtype, view)
+    local p = path("repeated")
+    do
+        local archive <close> = parts.create(p)
+        local A = mat({values}, {dtype = dtype ~= "bool" and dtype or nil})
+        parts.write_matrix(archive, "A.npy", dtype == "bool" and A:gt(0) or A)
+        parts.write_text(archive, "session.txt", ("lumat session 1\nm 1 A.npy " ..
+            "%s\nw 2 1 2 %s\ng sforged v2\n"):format(common.device, view))
+        parts.commit(archive)
+    end
+    load_session(p)
+    local B = _G.forged
+    _G.forged = nil
+    return B
+end
+
+local function same_facts(a, b, what)
+    for key, value in pairs(b) do
+        if type(value) == "table" then
+            same_facts(a[key], value, what .. key)
+        elseif type(value) == "number" then
+            local near = common.same(a[key], value) or
+                math.abs(a[key] - value) <= 1e-6 * math.abs(value)
+            lu.assertTrue(near, what .. key)
+        end
+    end
+end
+
+local function bars(A)
+    local ok, drawn = pcall(hist, A)
+    return ok and tostring(drawn)
+end
+
+function TestSessions:test_views_that_repeat()
+    for _, values in ipairs{{1, -2, 3, 0, 2.5}, {1, nan, 3, inf, 0},
+        {inf, inf, inf, inf, inf}, {inf, -inf, inf, inf, inf},
+        {nan, nan, nan, nan, nan}, {0, 0, 0, 0, 0}, {0, 0, 1, 0, 0},
+        {1e300, -1e300, 2e300, 5, 6}} do
+        for _, dtype in ipairs{"f32", "f64", "bool"} do
+            for _, view in ipairs{"5 5 0 1 0", "5 5 1 0 0", "5 5 0 0 2",
+                "7 5 0 1 0", "5 9 1 0 0", "3 5 0 1 0", "4 3 0 0 0"} do
+                local B = repeated(values, dtype, view)
+                local F, what = B:clone(), view .. dtype .. values[1]
+                lu.assertEquals(tostring(B), tostring(F))
+                lu.assertEquals(tostring(heat(B)), tostring(heat(F)))
+                lu.assertEquals(bars(B), bars(F))
+                same_facts(inspect(B), inspect(F), what)
+            end
+        end
+    end
+    local B, began = repeated({1, 2}, "f32", "1000000000 1000000000 0 0 1"),
+        os.clock()
+    lu.assertStrContains(tostring(B), "of 1 000 000 000 000 000 000, no NaN")
+    local facts = inspect(B)
+    lu.assertEquals({facts.max, facts.zeros, facts.norm}, {2, 0, 2e9})
+    lu.assertStrContains(tostring(heat(B)), "means of up to")
+    lu.assertStrContains(tostring(hist(B)), "2 ")
+    lu.assertTrue(os.clock() - began < 1)
+    B, began = repeated({1, nan}, "f32", "1000000000 2 0 1 0"), os.clock()
+    lu.assertStrContains(tostring(B), "999 999 994 NaN (first at [5, 2])")
+    lu.assertTrue(os.clock() - began < 1)
+    -- more elements than there are, by strides that overlap; more than fit
+    for _, view in ipairs{"2 2 1 1 0", "4 4 1 0 0", "3037000500 3037000500 0 0 0",
+        "137438953472 137438953472 0 0 0"} do
+        lu.assertErrorMsgContains("record 3", repeated, {1, 2, 3}, "f64", view)
+    end
 end
 
 -- No file makes print, _G or sum another one; all is checked before anything

@@ -7,6 +7,7 @@ use FindBin;
 use lib "$FindBin::Bin/..";
 use File::Basename qw(dirname);
 use Lumat;
+use POSIX ();
 use Test::More;
 
 my $dir = new_folder('safe');
@@ -60,7 +61,7 @@ my @refused = (
     'require "debug"', 'require "lumat.journal"', 'require "lumat.checks"',
     'package.loadlib("libm.so.6", "*")', 'package.loaded.debug.getinfo(1)',
     'package.searchers[1]("x")', 'string.dump(print)', '("x").dump(print)',
-    '("%p"):format("x")', 'string.format("%5p", {})', 'assert(load("\27Lua"))',
+    '("%p"):format("x")', 'string.format("%5p", {})', '("\0%p"):format("x")', 'assert(load("\27Lua"))',
     'assert(os.getenv "SECRET")', 'cd ".."', 'ls ".."', 'ls "/etc"', 'assert(ls("/etc/pass*")[1])',
     'assert(ls("../out*")[1])',
     'experiment{name = "x", dir = "../runs", axes = {n = {1}}, measure = function() return 1 end}:run{quiet = true}',
@@ -104,8 +105,24 @@ for my $mode ($fenced ? '--safe' : (), '--safe-language') {
         ok($status == 0 && $good, "$mode: $case->[0]") or diag("$status $out$err");
     }
 
+    # --- what the library does for a script --------------------------------------
+    my ($status, $out, $err) = run_shell("cd box && rm -rf runs && \$lumat $mode -e '"
+        . ' local e = experiment{name = "x", axes = {n = {1}}, measure = load("return 1", "@../outside.txt")}'
+        . ' e:run{quiet = true} e:report "r.html" print(io.open "r.html":read "a":find("secret", 1, true))' . "'");
+    is($out, "nil\n", "$mode: a report has no file elsewhere as its script") or diag($err);
+    mkdir 'box/run';
+    symlink '../../outside.txt', "box/run/$_" or die for qw(env-1.json experiment.json j-x-1-abc.jsonl);
+    ($status, $out, $err) = run_shell("cd box && \$lumat $mode -e '"
+        . ' experiment{name = "x", dir = "run", axes = {n = {1}}, measure = function() return 1 end}:run{quiet = true}' . "'");
+    unlike("$out$err", qr/secret/, "$mode: nor is a link in a run's folder read");
+    run_shell('rm -rf box/run');
+    write_file('.lumat-elsewhere-1-0.tmp', 'left behind');
+    utime 1, 1, '.lumat-elsewhere-1-0.tmp';
+    run_shell("cd box && \$lumat $mode -e 'save(ones(2), \"../new.npy\")'");
+    ok(unlink('.lumat-elsewhere-1-0.tmp'), "$mode: nothing is swept elsewhere");
+
     # --- addresses, and what there is ------------------------------------------
-    my ($status, $out, $err) = run_shell("cd box && \$lumat $mode -e 'local t, co = {}, coroutine.create(print)"
+    ($status, $out, $err) = run_shell("cd box && \$lumat $mode -e 'local t, co = {}, coroutine.create(print)"
         . ' print(t, print, co, io.stdout, setmetatable({}, {__name = "mine"}))'
         . ' print(tostring(t) == tostring(t), tostring({}) ~= tostring({}), ("%s %5s"):format(t, 1))'
         . " error(t)'");
@@ -113,6 +130,14 @@ for my $mode ($fenced ? '--safe' : (), '--safe-language') {
     unlike("$out$err", qr/0x[0-9a-f]{6}/, "$mode: no address is shown");
     like($out, qr/^table: \d+\tfunction: \d+\tthread: \d+\tfile\tmine: \d+\ntrue\ttrue\ttable: \d+     1\n$/,
          "$mode: but which is which");
+    ($status, $out, $err) = run_shell("cd box && rm -rf runs && \$lumat $mode -p print -p '{print, coroutine.create(print)}'"
+        . ' -e \'print(pcall(function() return ones(2) + print end)) print(("%s %9s"):format(print, {}))\''
+        . ' -e \'local e = experiment{name = "x", axes = {n = {1}}, measure = function() error(print) end}'
+        . ' e:run{quiet = true} print(e:table())\'');
+    unlike("$out$err", qr/0x[0-9a-f]{6}/, "$mode: nor in an echo, a message, a table");
+    like($out, qr/^function: \d+\n\{function, thread: \d+\}\n.*FAILED  n=1: measure: function: \d+/s, "$mode: by whatever way");
+    ($status, $out, $err) = run_shell("cd box && printf 'print\\nfunction f() end\\nf\\nt = {f}\\nt\\n' | \$lumat -q -i $mode");
+    unlike("$out$err", qr/0x[0-9a-f]{6}/, "$mode: nor at the prompt");
     ($status, $out) = run_shell("cd box && \$lumat $mode -e 'local own = require \"lumat\" local names = {}"
         . ' for name in pairs(_G) do if not own[name] then names[#names + 1] = name end end'
         . " table.sort(names) print(table.concat(names, \" \"))'");
@@ -133,6 +158,22 @@ for my $mode ($fenced ? '--safe' : (), '--safe-language') {
     is($got[0], 0, "$mode: the script itself may lie elsewhere");
     @got = run_shell("\$lumat $mode=nowhere -e 1");
     is($got[2], "lumat: --safe: there is no folder 'nowhere'\n", "$mode: a folder that is not there");
+    for my $list ('.,other:ro', 'other:ro,.', 'other,other:ro') {
+        @got = run_shell("\$lumat $mode=$list -e 1");
+        is($got[0], 1, "$mode=$list is refused");
+        like($got[2], qr{^lumat: --safe: '\S+/other' cannot be :ro, as a folder that may be written has it$}, 'with why');
+    }
+    @got = run_shell("\$lumat $mode=other:ro,other/in -e 1") if mkdir 'other/in';
+    is($got[0], 0, "$mode: a folder to write may lie in one to read") or diag($got[2]);
+    rmdir 'other/in';
+    for my $twice ("$mode=box $mode=other", "$mode --bytecode", "--bytecode $mode") {
+        is((run_shell("\$lumat $twice -e 1"))[0], 2, "$twice is refused");
+    }
+    @got = run_shell("cd box && printf ':run ../outside.lua\\n:run mine.lua\\n' | \$lumat -q -i $mode");
+    is($got[2], "error: :run: --safe keeps '../outside.lua' from being read\n", "$mode: :run");
+    @got = run_shell("\$lumat $mode=box -e 'print(io.stderr:write() and 1)' -e 'io.read()' 7<outside.txt <fifo &"
+        . ' pid=$!; exec 8>fifo; sleep 0.5; ls /proc/$pid/fd; kill $pid') if -e 'fifo' || POSIX::mkfifo('fifo', 0600);
+    unlike($got[1], qr/^7$/m, "$mode: what was left open is closed");
 }
 
 # --- limits --------------------------------------------------------------------
@@ -145,6 +186,16 @@ for my $code ('t = {} for i = 1, 1e9 do t[i] = {} end', 's = ("x"):rep(1e9)', 'A
 }
 is((run_shell('$lumat --device cpu --memory=64M -e "for i = 1, 500 do local A = rand(1000, 1000) end"'))[0], 0,
    '--memory: what is let go does not count');
+my $peak = q(print(io.open("/proc/self/status"):read "a":match "VmHWM:%s*(%d+)"));
+for my $code ('pcall(function() local t = {} for i = 1, 1e9 do t[i] = zeros(1) end end)',
+              'for i = 1, 100 do local A = zeros(1000, 6000 + 500 * (i % 19)) A = nil collectgarbage() end') {
+    local $ENV{code} = "$code $peak";
+    my (undef, $out) = run_shell('$lumat --device cpu --memory=64M -e "$code"');
+    SKIP: {
+        skip 'sanitizers hold more', 1 if is_sanitized();
+        cmp_ok($out / 1024, '<', 110, "--memory holds: $code");
+    }
+}
 for my $code ('while true do end', 'while true do pcall(error) end', 'A = rand(2000, 2000) while true do A = A * A end') {
     local $ENV{code} = $code;
     my $begin = time;
@@ -155,6 +206,21 @@ for my $code ('while true do end', 'while true do pcall(error) end', 'A = rand(2
 }
 like((run_shell(q(printf 'while true do end\n1 + 1\n' | $lumat -q -i --time=0.2)))[1], qr{lumat> 2},
      '--time: each entry has its own');
+like((run_shell(q(printf 't = setmetatable({}, {__tostring = function() while true do end end})\nt\n1 + 1\n' | $lumat -q -i --time=0.2)))[1],
+     qr{lumat> 2}, '--time: what an entry shows has it, too');
+is((run_shell(q($lumat --time=0.2 -e 'setmetatable({}, {__gc = function() while true do end end})')))[0], 0,
+   '--time: a finaliser at the end is stopped');
+write_file('long.lua', 'return ' . 'x and ' x 200_000 . 'x');
+for my $words ('long.lua', q(-e 'io.popen("exec sleep 20"):close()')) {
+    my $begin = time;
+    my ($status, undef, $err) = run_shell("\$lumat --time=0.2 $words");
+    is($status, 130, '--time: what does not stop ends with the program');
+    is($err, "lumat: --time=0.2 allows no more, and what runs does not stop\n", 'is told');
+    cmp_ok(time - $begin, '<', 20, 'in time');
+}
+my ($caught) = run_shell(q(timeout -s KILL 15 $lumat --time=0.2 -e 'setmetatable({}, {__gc = function() while true do)
+    . q( pcall(function() while true do end end) end end})'));
+isnt($caught, 137, '--time: a finaliser that catches errors ends, one way or the other');
 for my $option ('--memory=3', '--memory=x', '--memory=', '--time=x', '--time=0', '--time=-1') {
     is((run_shell("\$lumat $option -e 1"))[0], 2, "$option is refused");
 }

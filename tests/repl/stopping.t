@@ -11,6 +11,7 @@ use FindBin;
 use lib "$FindBin::Bin/..";
 use Lumat;
 use IPC::Open2;
+use POSIX qw(WNOHANG);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -34,6 +35,39 @@ my @cases = (
     ['coroutine that is closed', 't = setmetatable({}, {__close = function() while true do end end}); '
      . 'c = coroutine.create(function() local x <close> = t; coroutine.yield() end); coroutine.resume(c)',
      'coroutine.close(c)'],
+    ['coroutine in another', 'function deep(n) while true do if n > 0 then '
+     . 'coroutine.resume(coroutine.create(deep), n - 1) end end end', 'deep(4)'],
+    ['finaliser', 'function forever() while true do end end', 'do setmetatable({}, {__gc = forever}) end collectgarbage()'],
+    ['finaliser that catches', '',
+     'do setmetatable({}, {__gc = function() while true do pcall(error) end end}) end collectgarbage()'],
+    ['finaliser set later', 'm = {__gc = true}',
+     'do setmetatable({}, m) end m.__gc = function() while true do end end collectgarbage()'],
+    ['finaliser in a coroutine', 'function forever() while true do end end',
+     'coroutine.wrap(function() setmetatable({}, {__gc = forever}) collectgarbage() end)()'],
+    ['finaliser of a file', 'm = getmetatable(io.stdout); close = m.__gc',
+     'm.__gc = function() m.__gc = close while true do end end do local f <const> = io.tmpfile() end '
+     . 'collectgarbage() collectgarbage()'],
+    ['finalisers', 'function forever() while true do end end',
+     'for i = 1, 30 do setmetatable({}, {__gc = forever}) end collectgarbage()'],
+    ['hook', '', 'debug.sethook(function() while true do end end, "", 1) local x = 1'],
+    ['pattern', '', 'local i = ("a"):rep(40):find(("a?"):rep(40) .. ("a"):rep(40))'],
+    ['match', 's = ("a"):rep(3000)', 's:match(".-.-.-.-b")'],
+    ['matches', 's = ("a"):rep(3000)', 'for w in s:gmatch(".*.*.*.*b") do end'],
+    ['replacing', 's = ("a"):rep(100000000)', 'while true do s:gsub("a", "b") end'],
+    ['balance', 's = ("("):rep(100000000)', 'while true do s:find("%b()") end'],
+    ['plain find', 's = ("a"):rep(50000000)', 's:find(("a"):rep(20000000) .. "b", 1, true)'],
+    ['rep', '', 'while true do s = ("x"):rep(100000000) end'],
+    ['case', 's = ("x"):rep(100000000)', 'while true do s:upper() s:lower() s:reverse() end'],
+    ['format', 's = ("\\1"):rep(100000000)', 'while true do string.format("%q", s) string.format(s) end'],
+    ['packing', '', 'while true do string.pack("c200000000", "") end'],
+    ['utf8', 's = ("é"):rep(100000000)', 'while true do utf8.len(s) utf8.offset(s, 90000000) end'],
+    ['results', 's = ("x"):rep(900000); t = {s:byte(1, -1)}',
+     'while true do s:byte(1, -1) utf8.codepoint(s, 1, -1) table.unpack(t) string.char(s:byte(1, 200000)) end'],
+    ['sort of a table', 't = {} for i = 1, 3000000 do t[i] = i * 7919 % 3000017 end', 'while true do table.sort(t, nil) '
+     . 'table.sort(t, math.ult) table.sort(t, function(a, b) return a > b end) end'],
+    ['concat', 't = {} for i = 1, 10000000 do t[i] = "abc" end', 'while true do table.concat(t, ", ") end'],
+    ['insert and move', 't = {} for i = 1, 10000000 do t[i] = i end',
+     'while true do table.insert(t, 1, 0) table.remove(t, 1) table.move(t, 1, #t, 2) end'],
     ['error that is shown', 't = setmetatable({}, {__tostring = function() while true do end end})', 'error(t)'],
     ['product', 'A = rand(6000, 6000)', 'C = A * A'],
     ['product of doubles', 'A = rand(4500, 4500, {dtype="f64"})', 'C = A * A'],
@@ -122,6 +156,20 @@ sub stop_once
     return (time - $start, $said // 'no prompt');
 }
 
+# What a case left to be finalised runs for ever when the session ends, too.
+sub end_session
+{
+    enter('left = setmetatable({}, {__gc = function() while true do end end})');
+    wait_for_prompt(30);
+    enter(':quit');
+    for (1 .. 100) {
+        last if waitpid $pid, WNOHANG;
+        sleep 0.3;
+        kill 'INT', $pid;
+    }
+    is($? >> 8, 0, 'the session ends as it should');
+}
+
 # --- moments -------------------------------------------------------------------
 
 my @order = @cases;
@@ -148,10 +196,42 @@ for my $case (@order) {
 note sprintf '%d moments: median %.0f ms, 90 %% below %.0f ms, longest %.0f ms',
     scalar @times, map { 1000 * $times[int($_ * $#times)] } 0.5, 0.9, 1;
 
+# --- what does not stop ---------------------------------------------------------
+
+end_session();
+
+# A call that nothing can stop: the third Ctrl-C offers to leave, and another
+# one does, with the variables in a file.
+begin();
+wait_for_prompt(30);
+enter('A = rand(100, 100); nested = {1, {A}}; f = print; local b = "here"');
+wait_for_prompt(30);
+enter("io.write('begun\\n'):flush() io.popen('sleep 20'):close()");
+wait_for_prompt(30, qr/begun\n/);
+for (1 .. 3) {
+    sleep 0.3;
+    kill 'INT', $pid;
+}
+ok(defined wait_for_prompt(10, qr/this does not stop; another Ctrl-C saves the variables and leaves\n/),
+   'the third Ctrl-C offers to leave');
+sleep 0.6;
+kill 'INT', $pid;
+my $saved = wait_for_prompt(30, qr/saved 3 variables in \S+; left out: f \(a function\)\n/) // '';
+kill 'KILL', $pid if $saved eq '';
+waitpid $pid, 0;
+is($? >> 8, 130, 'another one leaves with 130');
+my ($file) = $saved =~ /variables in (\S+);/;
+begin();
+wait_for_prompt(30);
+enter("load_session('" . ($file // 'none') . "');");
+wait_for_prompt(30);
+enter('print(A.rows, rawequal(nested[2][1], A), b);');
+like(wait_for_prompt(30), qr/^100\ttrue\there\n/m, 'and the variables are in a file');
+
 # --- scripts -------------------------------------------------------------------
 
 # Stopped, a script says where it was, and ends with 130; catching errors does
-# not keep it going.
+# not keep it going, nor does a finaliser.
 sub stop_script
 {
     my ($code, $place) = @_;
@@ -169,6 +249,7 @@ sub stop_script
     is($lines[0], "lumat: interrupted at f.lua:$place\n", 'and says where it was');
 }
 stop_script("local i = 0 BEGUN\n\nwhile true do i = i + 1 end\n", 3);
+stop_script("setmetatable({}, {__gc = function() BEGUN\n  while true do end\nend})\ncollectgarbage()\n", 2);
 stop_script("A = rand(3000, 3000) BEGUN\nwhile true do\n"
             . "  pcall(matmul, A, A, {kernel='reference'})\nend\n", 3) if $device eq 'cpu';
 
@@ -176,7 +257,5 @@ stop_script("A = rand(3000, 3000) BEGUN\nwhile true do\n"
 kill 'INT', $pid; # while nothing runs
 enter('A = mat{{1, 2}, {3, 4}}; print(A * A == mat{{7, 10}, {15, 22}}, #A)');
 like(wait_for_prompt(30), qr/^true\t2\n/, 'products are right after all that');
-enter(':quit');
-waitpid $pid, 0;
-is($? >> 8, 0, 'the session ends as it should');
+end_session();
 done_testing;

@@ -7,7 +7,7 @@
  * a rung of ours. Only cublas-bf16 copies, since rounding a and b to bf16
  * first is how one gets that speed. */
 #include "kernel.h"
-#include "../la.h"
+#include "la.h"
 
 #include <cuda_bf16.h>
 

@@ -1,0 +1,321 @@
+/* split16's second part on Hopper: three FP16 products with FP32's accuracy.
+ *
+ * A persistent grid of blocks with one warpgroup that feeds a ring of slots
+ * in shared memory by the tensor copy engine and two that multiply, 64 rows
+ * of c each. Products go into a chunk accumulator, small ones first, and every
+ * 64 or 32 of k that is added to the sums: wgmma rounds toward zero, so a long
+ * chain in it would drift. Tiles are 128 x 256 by pairs of blocks that share
+ * b, or 128 x 128; where tiles are few, they are smaller (split16_small.h), or
+ * k is cut into slices that meet in global memory and are added in a fixed
+ * order. Blocks that have no tile left do c's edges (split16_edges.h).
+ *
+ * Limited by power first (the tensor cores reach 95 % of their cycles), then
+ * by bytes: a pair moves 32 KiB from L2 for each 2.1 MFLOP. Needs sm_90a. */
+#include "split16_edges.h"
+#include "split16_ring.h"
+#include "split16_small.h"
+#include "split16_schedule.h"
+#include "split_certify.h"
+
+[[maybe_unused]] constexpr int FEED = 128, THREADS = 384;
+[[maybe_unused]] constexpr int FEED_REGISTERS = 40, MULTIPLY_REGISTERS = 232;
+
+constexpr int SHARED =
+    SLOTS * SLOT + barrier_bytes(SLOTS) + WARPS * STAGE + 1024;
+static_assert(SLOTS * SLOT >= EDGE_BYTES);
+
+/* Adds the slices of this block's share of the tile's rows, four at once a
+ * warp: their loads must not wait for each other. */
+__device__ __forceinline__ void join_slices(const split_product &p,
+                                            const plan &q, int tile, int slice,
+                                            int row, const four_columns &c,
+                                            int thread)
+{
+    const int many = 4;
+    const float *partial =
+        p.partial + (int64_t)tile * q.slices * SIDE * SIDE + thread % 32 * 4;
+    int first = slice * SIDE / q.slices, end = (slice + 1) * SIDE / q.slices;
+    for (int r = first + thread / 32; r < end; r += many * WARPS) {
+        some_rows<many, WARPS> rows =
+            find_rows<many, WARPS>(p, row + r, row + end);
+        float4 sum[many];
+        add_slices(partial + r * SIDE, q.slices, min(end - r, many * WARPS),
+                   sum);
+        write_some(p, sum, rows, c,
+                   [&](int i, int j) { note_uncertain(p, i, j); });
+    }
+}
+
+/* --- the kernel --------------------------------------------------------- */
+
+template <class G>
+__device__ __forceinline__ block prepare_block(const plan &p, uint8_t *raw)
+{
+    block b;
+    uint32_t memory = (shared_address(raw) + 1023) & ~1023u;
+    b.slots = ring_at(memory, SLOTS * SLOT, SLOTS);
+    b.stages = memory + SLOTS * SLOT + barrier_bytes(SLOTS);
+    b.rank = G::PAIR > 1 ? cluster_rank() : 0;
+    int slice = (int)blockIdx.x % p.slices;
+    b.first = slice * p.slice_steps;
+    b.last = min(p.steps, b.first + p.slice_steps);
+    if (threadIdx.x == 0)
+        init_ring(b.slots, SLOTS, 2 * G::PAIR); /* warpgroups */
+    if (G::PAIR > 1)
+        cluster_sync(); /* the pair's barriers are ready */
+    else
+        __syncthreads(); /* barriers are ready */
+    return b;
+}
+
+#ifdef WGMMA
+template <class G>
+__device__ __forceinline__ void
+finish_tile(const split_product &p, const plan &q, const block &b, int tile,
+            float (&sum)[G::HALVES][64], int row, int col)
+{
+    int thread = (int)threadIdx.x - FEED, lane = thread % 32;
+    int warp = thread / 32;
+    if (G::HALVES == 1 && q.slices > 1) {
+        int slice = (int)blockIdx.x % q.slices;
+        int64_t part = (int64_t)tile * q.slices + slice;
+        four_columns c = find_columns(p, col + lane * 4);
+        keep_partial(p.partial + part * SIDE * SIDE, sum[0], warp * 16, lane);
+        meet(q.tickets + tile, (unsigned)q.slices, thread);
+        join_slices(p, q, tile, slice, row, c, thread);
+        return;
+    }
+    row += warp * 16;
+#pragma unroll 1
+    for (int half = 0; half < G::HALVES; half++) { /* see write_rows */
+        int j = col + half * SIDE;
+        marks<16> m = load_marks<16>(p, row + lane / 4, j + lane % 4 * 2);
+        write_rows<16>(
+            p, sum[0], m, row, j, b.stages + warp * STAGE, lane,
+            [&](int down, int across) { note_uncertain(p, down, across); });
+#pragma unroll
+        for (int i = 0; i < 64; i++)
+            sum[0][i] = sum[G::HALVES - 1][i];
+    }
+}
+
+template <class G>
+__device__ __forceinline__ void consume(const split_product &p, const plan &q,
+                                        const block &b, int products, int first,
+                                        int stride)
+{
+    int thread = (int)threadIdx.x - FEED;
+    uint32_t rows = b.slots.first + thread / 128 * PLANE / 2; /* 64 of 128 */
+    consumer w = {b.slots, low_word(rows, ALONG_K_LOW),
+                  low_word(b.slots.first, ALONG_SPAN_LOW), thread % 128};
+    cursor c = {0, 0};
+    for (int t = first; t < q.down * q.across; t += stride) {
+        int row, col;
+        tile_corner<G>(q, b, t, &row, &col);
+        float sum[G::HALVES][64];
+#pragma unroll
+        for (int half = 0; half < G::HALVES; half++)
+#pragma unroll
+            for (int i = 0; i < 64; i++)
+                sum[half][i] = 0;
+        if (products == 3)
+            multiply_tile<G, 3>(sum, w, &c, b.last - b.first);
+        else if (products == 1)
+            multiply_tile<G, 1>(sum, w, &c, b.last - b.first);
+        else
+            multiply_tile<G, 4>(sum, w, &c, b.last - b.first);
+        finish_tile<G>(p, q, b, t, sum, row, col);
+    }
+}
+#endif
+
+/* What blocks do that have no tile left: c's edges, and what is not certain.
+ * shared: the ring. */
+__device__ __forceinline__ void finish_grid(const split_product &p,
+                                            const product<float> &g,
+                                            const edge_work &edges, int thread,
+                                            void *shared)
+{
+    bool has_edges = edges.below.units + edges.beside.units > 0;
+    if (has_edges)
+        multiply_edges(edges, thread, (char *)shared);
+    certify<1>(p, g, thread, (double *)shared);
+    if (has_edges && blockIdx.x == 0 && thread == 0)
+        *edges.ticket = 0; /* all have drawn: certify waits for them */
+}
+
+template <class G>
+__global__ void __launch_bounds__(THREADS, 1)
+    multiply_planes(const __grid_constant__ maps m,
+                    const __grid_constant__ split_product p,
+                    const __grid_constant__ plan q,
+                    const __grid_constant__ product<float> g,
+                    const __grid_constant__ edge_work edges)
+{
+#ifdef WGMMA
+    extern __shared__ uint8_t raw[];
+    if (threadIdx.x == 0) {
+        prefetch_map(&m.a);
+        prefetch_map(G::PAIR > 1 ? &m.b_one : &m.b);
+    }
+    block b = prepare_block<G>(q, raw);
+    wait_for_previous();
+    int products = products_for(*p.a.facts, *p.b.facts);
+    int share = G::PAIR * q.slices;
+    int first = (int)blockIdx.x / share, stride = (int)gridDim.x / share;
+    if (threadIdx.x < FEED) {
+        give_registers<FEED_REGISTERS>();
+        if (threadIdx.x == 0 && products > 0)
+            feed<G>(m, q, b, products == 1 ? 1 : 2, first, stride);
+    } else {
+        take_registers<MULTIPLY_REGISTERS>();
+        if (products > 0)
+            consume<G>(p, q, b, products, first, stride);
+        finish_grid(p, g, edges, (int)threadIdx.x - FEED,
+                    __cvta_shared_to_generic(b.slots.first));
+    }
+    if (G::PAIR > 1)
+        cluster_sync(); /* the other block may still write here */
+#endif
+}
+
+/* --- the host's side ---------------------------------------------------- */
+
+typedef config<2, 64, 2> wide64;
+typedef config<2, 32, 2> wide32;
+typedef config<1, 64, 1> square64;
+typedef config<1, 32, 1> square32;
+
+static gpu_status make_map(cuda_device *d, const split_planes *p,
+                           const map_shape &shape, CUtensorMap *out)
+{
+    return gpu_cuda_make_map(d, "split16", p->planes, &shape, out);
+}
+
+/* Boxes of so many rows and planes of a. */
+static map_shape rows_of(const split_planes *a, int rows, int planes)
+{
+    return {CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            3,
+            {(cuuint64_t)a->length, (cuuint64_t)a->lines, 2, 1},
+            {(cuuint64_t)a->pitch * 2, (cuuint64_t)a->plane * 2, 0},
+            {DEPTH, (cuuint32_t)rows, (cuuint32_t)planes, 1},
+            CU_TENSOR_MAP_L2_PROMOTION_L2_256B};
+}
+
+/* Boxes of so many groups of 64 columns and planes of b. */
+static map_shape columns_of(const split_planes *b, int groups, int planes)
+{
+    return {CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            4,
+            {64, (cuuint64_t)b->lines, (cuuint64_t)b->pitch / 64, 2},
+            {(cuuint64_t)b->pitch * 2, 128, (cuuint64_t)b->plane * 2},
+            {64, DEPTH, (cuuint32_t)groups, (cuuint32_t)planes},
+            CU_TENSOR_MAP_L2_PROMOTION_L2_256B};
+}
+
+/* Pairs bring b a plane at a time. */
+static gpu_status make_maps(cuda_device *d, const split_product *p, int is_pair,
+                            maps *out)
+{
+    TRY(make_map(d, &p->a, rows_of(&p->a, SIDE, 2), &out->a));
+    TRY(make_map(d, &p->a, rows_of(&p->a, SIDE, 1), &out->a_one));
+    if (!is_pair)
+        TRY(make_map(d, &p->b, columns_of(&p->b, SIDE / 64, 2), &out->b));
+    return make_map(d, &p->b, columns_of(&p->b, SIDE / 64, 1), &out->b_one);
+}
+
+template <class... Params>
+static gpu_status prepare(cuda_device *d, void (*kernel)(Params...), int shared,
+                          int *prepared)
+{
+    if (*prepared != d->ordinal + 1)
+        CHECK(d,
+              cudaFuncSetAttribute(
+                  kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    return keep_division(d, (const void *)kernel, prepared);
+}
+
+template <class G>
+static gpu_status launch(cuda_device *d, const split_product *p, int slices,
+                         const gpu_gemm *g, const edge_work *edges)
+{
+    maps m = {};
+    TRY(make_maps(d, p, G::PAIR > 1, &m));
+    plan q = {};
+    q.steps = (int)ceil_div(p->k, DEPTH);
+    q.down = (int)ceil_div(p->m, SIDE * G::PAIR);
+    q.across = (int)ceil_div(p->n, SIDE * G::HALVES);
+    q.slice_steps = (int)ceil_div(q.steps, slices);
+    q.slices = (int)ceil_div(q.steps, q.slice_steps);
+    q.tickets = d->tickets;
+    static int prepared;
+    TRY(prepare(d, multiply_planes<G>, SHARED, &prepared));
+    int64_t tiles = (int64_t)q.down * q.across;
+    int64_t most = d->sms / (G::PAIR * q.slices);
+    int64_t blocks = smaller(tiles, most) * G::PAIR * q.slices;
+    return launch_behind(d, multiply_planes<G>, dim3((unsigned)blocks), THREADS,
+                         SHARED, G::PAIR, m, *p, q, typed_product<float>(g),
+                         *edges);
+}
+
+/* Short tiles with a team for each, or tall ones by pairs. */
+template <class G>
+static gpu_status launch_small(cuda_device *d, const split_product *p,
+                               const gpu_gemm *g, int cluster)
+{
+    small_maps m;
+    TRY(make_map(d, &p->a, rows_of(&p->a, G::ROWS, G::IS_TALL ? 1 : 2), &m.a));
+    TRY(make_map(d, &p->b, columns_of(&p->b, 1, 2), &m.b));
+    small_plan q = {};
+    q.steps = (int)ceil_div(p->k, DEPTH);
+    q.down = (int)ceil_div(p->m, G::ROWS);
+    q.cluster = cluster;
+    int64_t across = ceil_div(p->n, G::IS_TALL ? 128 : 64);
+    static int prepared;
+    TRY(prepare(d, multiply_small<G>, G::SHARED, &prepared));
+    return launch_behind(
+        d, multiply_small<G>, dim3((unsigned)(q.down * across * cluster)),
+        SMALL_THREADS, G::SHARED, cluster, m, *p, q, typed_product<float>(g));
+}
+
+split_way gpu_cuda_split16_hopper_way(const cuda_device *d, int64_t m,
+                                      int64_t n, int64_t k)
+{
+    split_product p = {};
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    return choose(d, &p);
+}
+
+size_t gpu_cuda_split16_hopper_workspace(const split_product *p, split_way w)
+{
+    return w.kind != split_way::SLICES
+               ? 0
+               : (size_t)(tiles_of(p, SIDE, SIDE) * w.parts) * SIDE * SIDE *
+                     sizeof(float);
+}
+
+/* Additions into the sums every 64 of k; every 32 where k is short or cut, as
+ * there the error of the products themselves shows more. */
+gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
+                                   split_way w, const gpu_gemm *g,
+                                   const split_edges *edges, int *has_edges)
+{
+    int is_short = p->k < 512;
+    edge_work work = plan_edges(edges, p->tickets + SPLIT_EDGES, has_edges);
+    if (w.kind == split_way::SHORT || w.kind == split_way::TALL)
+        *has_edges = 0;
+    if (w.kind == split_way::SHORT)
+        return launch_small<short_tile>(d, p, g, w.parts);
+    if (w.kind == split_way::TALL)
+        return launch_small<tall_tile>(d, p, g, w.parts);
+    if (w.kind == split_way::SLICES)
+        return launch<square32>(d, p, w.parts, g, &work);
+    if (w.kind == split_way::WIDE)
+        return is_short ? launch<wide32>(d, p, 1, g, &work)
+                        : launch<wide64>(d, p, 1, g, &work);
+    return is_short ? launch<square32>(d, p, 1, g, &work)
+                    : launch<square64>(d, p, 1, g, &work);
+}

@@ -1,0 +1,410 @@
+/* Matrices: storage with a count of references, shapes and views. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t epoch;
+
+/* From here on a size is first compared with the memory there is. */
+enum { LARGE = 64 << 20 };
+enum { WITHIN = 64 }; /* bytes kept in the storage itself, on the CPU */
+
+static struct {
+    int (*collect)(void *data);
+    void *data;
+} garbage;
+
+static const struct {
+    const char *name;
+    size_t size;
+} dtypes[GPU_DTYPES] = {{"f32", 4}, {"f64", 8}, {"bool", 1}};
+
+const char *gpu_dtype_name(gpu_dtype t)
+{
+    return dtypes[t].name;
+}
+
+size_t gpu_dtype_size(gpu_dtype t)
+{
+    return dtypes[t].size;
+}
+
+int gpu_dtype_find(const char *name, gpu_dtype *out)
+{
+    for (int t = 0; t < GPU_DTYPES; t++) {
+        if (strcmp(name, dtypes[t].name) == 0) {
+            *out = (gpu_dtype)t;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* --- storage -------------------------------------------------------------- */
+
+void gpu_on_memory_short(int (*collect)(void *data), void *data)
+{
+    garbage.collect = collect;
+    garbage.data = data;
+}
+
+void gpu_relieve(gpu_device *d)
+{
+    gpu_drop_all_kept(d);
+    d->backend->sync(d->handle);
+    if (garbage.collect)
+        garbage.collect(garbage.data);
+    d->backend->trim(d->handle);
+}
+
+static int is_within_limit(const gpu_device *d, size_t bytes)
+{
+    return !d->is_cpu || bytes <= gpu_room_left();
+}
+
+static gpu_status out_of_memory(gpu_device *d, size_t bytes)
+{
+    if (!is_within_limit(d, bytes))
+        return gpu_fail(GPU_MEMORY,
+                        "out of memory: %s needed, but --memory allows %s, "
+                        "of which matrices hold %s",
+                        gpu_bytes_text(bytes),
+                        gpu_bytes_text(gpu_memory_limit()),
+                        gpu_bytes_text(gpu_host_live()));
+    size_t free = 0, total = 0;
+    d->backend->memory(d->handle, &free, &total);
+    return gpu_fail(GPU_MEMORY,
+                    "out of memory on %s: %s needed, %s free of %s; "
+                    "matrices here hold %s",
+                    d->name, gpu_bytes_text(bytes), gpu_bytes_text(free),
+                    gpu_bytes_text(total), gpu_bytes_text(d->live));
+}
+
+/* Systems promise memory they do not have, so large sizes are compared with
+ * what is free before asking. */
+static int has_room(gpu_device *d, size_t bytes)
+{
+    size_t free = 0, total = 0;
+    if (!is_within_limit(d, bytes))
+        return 0;
+    if (bytes < LARGE || d->backend->memory(d->handle, &free, &total) != GPU_OK)
+        return 1;
+    return total == 0 || bytes <= free;
+}
+
+static gpu_status allocate(gpu_device *d, size_t bytes, void **data)
+{
+    if (has_room(d, bytes)) {
+        gpu_status status = d->backend->alloc(d->handle, bytes, data);
+        if (status != GPU_MEMORY)
+            return status;
+    }
+    gpu_relieve(d);
+    if (!has_room(d, bytes) ||
+        d->backend->alloc(d->handle, bytes, data) != GPU_OK)
+        return out_of_memory(d, bytes);
+    return GPU_OK;
+}
+
+static int is_within(const gpu_device *d, size_t bytes)
+{
+    return bytes <= WITHIN && d->is_cpu;
+}
+
+/* What a limit of the CPU's memory counts: of many small matrices the storages
+ * themselves are the most. */
+static size_t host_bytes(const gpu_storage *s)
+{
+    if (is_within(s->device, s->bytes))
+        return sizeof *s + WITHIN;
+    return sizeof *s + (s->device->is_cpu ? s->bytes : 0);
+}
+
+/* A few elements on the CPU live right behind their storage: one call of
+ * malloc less for the matrices of two or three rows people type. */
+static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
+{
+    int within = is_within(d, bytes);
+    gpu_storage *s = malloc(sizeof *s + (within ? WITHIN : 0));
+    if (!s)
+        return out_of_memory(d, bytes);
+    s->data = s + 1;
+    gpu_status status =
+        within ? GPU_OK : allocate(d, bytes ? bytes : 1, &s->data);
+    if (status != GPU_OK) {
+        free(s);
+        return status;
+    }
+    s->device = d;
+    s->bytes = bytes ? bytes : 1;
+    s->references = 1;
+    s->kept = 0;
+    s->incomplete = 0;
+    s->made = s->written = epoch;
+    d->live += s->bytes;
+    gpu_count_host((ptrdiff_t)host_bytes(s));
+    if (d->live > d->peak_live)
+        d->peak_live = d->live;
+    gpu_counted.allocations++;
+    gpu_counted.allocated += s->bytes;
+    *out = s;
+    return GPU_OK;
+}
+
+static gpu_status count_bytes(int64_t rows, int64_t cols, gpu_dtype dtype,
+                              size_t *bytes)
+{
+    if (rows < 0 || cols < 0)
+        return gpu_fail(GPU_ARGUMENT, "a size cannot be negative: %lldx%lld",
+                        (long long)rows, (long long)cols);
+    int64_t elements, most = INT64_MAX / 16;
+    if (rows > most || cols > most ||
+        __builtin_mul_overflow(rows, cols, &elements) || elements > most)
+        return gpu_fail(GPU_MEMORY,
+                        "%lldx%lld is more elements than any memory holds",
+                        (long long)rows, (long long)cols);
+    *bytes = (size_t)elements * dtypes[dtype].size;
+    return GPU_OK;
+}
+
+gpu_status gpu_create(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
+                      int ndim, int64_t rows, int64_t cols)
+{
+    size_t bytes;
+    TRY(count_bytes(rows, cols, dtype, &bytes));
+    if (!device)
+        TRY(gpu_default(&device));
+    gpu_storage *storage = NULL;
+    TRY(create_storage(device, bytes, &storage));
+    *out = (gpu_matrix){.storage = storage,
+                        .dtype = dtype,
+                        .ndim = ndim,
+                        .rows = rows,
+                        .cols = cols,
+                        .row_stride = cols,
+                        .col_stride = 1};
+    return GPU_OK;
+}
+
+void gpu_retain(const gpu_matrix *m)
+{
+    if (m->storage)
+        m->storage->references++;
+}
+
+void gpu_release(gpu_matrix *m)
+{
+    gpu_storage *s = m->storage;
+    m->storage = NULL;
+    if (!s || --s->references > 0)
+        return;
+    if (s->kept > 0)
+        gpu_drop_kept(s);
+    s->device->live -= s->bytes;
+    gpu_count_host(-(ptrdiff_t)host_bytes(s));
+    if (s->data != s + 1)
+        s->device->backend->free(s->device->handle, s->data, s->bytes);
+    free(s);
+}
+
+/* --- questions ------------------------------------------------------------ */
+
+int64_t gpu_size(const gpu_matrix *m)
+{
+    return m->rows * m->cols;
+}
+
+size_t gpu_bytes(const gpu_matrix *m)
+{
+    return (size_t)gpu_size(m) * dtypes[m->dtype].size;
+}
+
+gpu_device *gpu_matrix_device(const gpu_matrix *m)
+{
+    return m->storage ? m->storage->device : NULL;
+}
+
+int gpu_is_lost(const gpu_matrix *m)
+{
+    gpu_device *d = gpu_matrix_device(m);
+    return d && d->backend->is_lost && d->backend->is_lost(d->handle);
+}
+
+int gpu_is_contiguous(const gpu_matrix *m)
+{
+    return (m->col_stride == 1 || m->cols <= 1) &&
+           (m->row_stride == m->cols || m->rows <= 1);
+}
+
+int gpu_shares_storage(const gpu_matrix *a, const gpu_matrix *b)
+{
+    return a->storage && a->storage == b->storage;
+}
+
+size_t gpu_storage_bytes(const gpu_matrix *m)
+{
+    return m->storage ? m->storage->bytes : 0;
+}
+
+uint32_t gpu_begin_epoch(void)
+{
+    return ++epoch;
+}
+
+uint32_t gpu_epoch_made(const gpu_matrix *m)
+{
+    return m->storage ? m->storage->made : 0;
+}
+
+uint32_t gpu_epoch_written(const gpu_matrix *m)
+{
+    return m->storage ? m->storage->written : 0;
+}
+
+int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b)
+{
+    return a->storage == b->storage && a->offset == b->offset &&
+           a->rows == b->rows && a->cols == b->cols &&
+           (a->rows <= 1 || a->row_stride == b->row_stride) &&
+           (a->cols <= 1 || a->col_stride == b->col_stride);
+}
+
+gpu_view gpu_view_of(const gpu_matrix *m)
+{
+    char *base = m->storage->data;
+    return (gpu_view){.data = base + m->offset * (int64_t)dtypes[m->dtype].size,
+                      .dtype = m->dtype,
+                      .rows = m->rows,
+                      .cols = m->cols,
+                      .row_stride = m->row_stride,
+                      .col_stride = m->col_stride};
+}
+
+gpu_view gpu_target_of(const gpu_matrix *m)
+{
+    gpu_forget(m);
+    m->storage->written = epoch;
+    return gpu_view_of(m);
+}
+
+/* --- views ---------------------------------------------------------------- */
+
+void gpu_view_transposed(const gpu_matrix *m, gpu_matrix *out)
+{
+    gpu_retain(m);
+    *out = *m;
+    if (m->ndim == 1)
+        return;
+    out->rows = m->cols;
+    out->cols = m->rows;
+    out->row_stride = m->col_stride;
+    out->col_stride = m->row_stride;
+}
+
+static int slice_fits(gpu_slice s, int64_t size)
+{
+    int64_t last = s.first + (s.count - 1) * s.step;
+    return s.count == 0 || (s.count > 0 && s.first >= 0 && s.first < size &&
+                            last >= 0 && last < size);
+}
+
+gpu_status gpu_view_block(const gpu_matrix *m, gpu_slice rows, gpu_slice cols,
+                          gpu_matrix *out)
+{
+    if (!slice_fits(rows, m->rows) || !slice_fits(cols, m->cols))
+        return gpu_fail(GPU_RANGE, "the block is outside %s",
+                        gpu_shape_text(m));
+    gpu_retain(m);
+    *out = *m;
+    out->rows = rows.count;
+    out->cols = cols.count;
+    out->row_stride = m->row_stride * rows.step;
+    out->col_stride = m->col_stride * cols.step;
+    if (rows.count > 0 && cols.count > 0)
+        out->offset += rows.first * m->row_stride + cols.first * m->col_stride;
+    return GPU_OK;
+}
+
+int64_t gpu_without_repeats(const gpu_matrix *m, gpu_matrix *out)
+{
+    *out = *m;
+    if (m->row_stride == 0 && m->rows > 0)
+        out->rows = 1;
+    if (m->col_stride == 0 && m->cols > 0)
+        out->cols = 1;
+    return gpu_size(m) == 0 ? 1 : m->rows / out->rows * (m->cols / out->cols);
+}
+
+void gpu_view_row(const gpu_matrix *m, int64_t i, gpu_matrix *out)
+{
+    gpu_retain(m);
+    *out = *m;
+    out->ndim = 1;
+    out->rows = m->cols;
+    out->cols = 1;
+    out->row_stride = m->col_stride;
+    out->col_stride = 1;
+    out->offset += i * m->row_stride;
+}
+
+void gpu_view_column(const gpu_matrix *m, int64_t j, gpu_matrix *out)
+{
+    gpu_retain(m);
+    *out = *m;
+    out->ndim = 1;
+    out->cols = 1;
+    out->col_stride = 1;
+    out->offset += j * m->col_stride;
+}
+
+void gpu_view_diagonal(const gpu_matrix *m, int64_t k, gpu_matrix *out)
+{
+    int64_t row = k < 0 ? -k : 0, col = k > 0 ? k : 0;
+    int64_t down = m->rows - row, across = m->cols - col;
+    int64_t count = down < across ? down : across;
+    gpu_retain(m);
+    *out = *m;
+    out->ndim = 1;
+    out->rows = count > 0 ? count : 0;
+    out->cols = 1;
+    out->row_stride = m->row_stride + m->col_stride;
+    out->col_stride = 1;
+    if (count > 0)
+        out->offset += row * m->row_stride + col * m->col_stride;
+}
+
+/* Elements in row-major order lie one constant step apart in memory. */
+static int is_evenly_spaced(const gpu_matrix *m, int64_t *step)
+{
+    *step = m->cols > 1 ? m->col_stride : m->row_stride;
+    return m->rows <= 1 || m->cols <= 1 ||
+           m->row_stride == m->cols * m->col_stride;
+}
+
+gpu_status gpu_reshape(const gpu_matrix *m, int ndim, int64_t rows,
+                       int64_t cols, gpu_matrix *out)
+{
+    size_t bytes;
+    TRY(count_bytes(rows, cols, m->dtype, &bytes));
+    if (rows * cols != gpu_size(m))
+        return gpu_fail(
+            GPU_SHAPE, "reshape: %s has %lld elements, %lldx%lld has %lld",
+            gpu_shape_text(m), (long long)gpu_size(m), (long long)rows,
+            (long long)cols, (long long)(rows * cols));
+    int64_t step;
+    gpu_matrix flat = *m;
+    if (!is_evenly_spaced(m, &step)) {
+        TRY(gpu_clone(m, m->dtype, NULL, &flat));
+        step = 1;
+    } else {
+        gpu_retain(m);
+    }
+    *out = flat;
+    out->ndim = ndim;
+    out->rows = rows;
+    out->cols = cols;
+    out->row_stride = cols * step;
+    out->col_stride = step;
+    return GPU_OK;
+}

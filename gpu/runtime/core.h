@@ -1,0 +1,162 @@
+/* What the files of gpu/ itself share: devices and storage from the inside,
+ * checks, and the trace. Not for backends, not for other folders. */
+#ifndef GPU_CORE_H
+#define GPU_CORE_H
+
+#include "backend.h"
+
+#define TRY(call)                       \
+    do {                                \
+        gpu_status try_status = (call); \
+        if (try_status != GPU_OK)       \
+            return try_status;          \
+    } while (0)
+
+typedef struct gpu_kept gpu_kept;
+
+struct gpu_device {
+    const gpu_backend *backend;
+    void *handle;
+    int index, is_cpu;
+    char name[24];
+    size_t live, peak_live; /* bytes of storage */
+    gpu_peak peak;          /* bytes = 0: not measured yet */
+    gpu_kept *kept;         /* what kernels keep about operands */
+    size_t kept_bytes, keep_limit;
+    int kept_count, keep_limit_known;
+    uint64_t keep_round; /* counts products that ended */
+    int is_multiplying;  /* a product's kernel is running */
+    uint64_t timers;     /* how many were started */
+};
+
+struct gpu_storage {
+    gpu_device *device;
+    void *data;
+    size_t bytes;
+    int references;
+    int kept;               /* how many things are kept about it */
+    int incomplete;         /* what wrote it was interrupted */
+    uint32_t made, written; /* epochs */
+};
+
+/* In loops of gpu/ itself, every so many rounds. */
+enum { GPU_POLL = 1 << 18 };
+#define POLL_AT(i)               \
+    do {                         \
+        if ((i) % GPU_POLL == 0) \
+            TRY(gpu_poll());     \
+    } while (0)
+
+extern gpu_counters gpu_counted;
+
+/* Around work which no trace, check or count is to show: what it was before,
+ * and that again, whatever the work's status, which is given back. */
+typedef struct gpu_quiet {
+    gpu_counters counters;
+    int paused;
+} gpu_quiet;
+gpu_quiet gpu_begin_quiet(void);
+gpu_status gpu_end_quiet(gpu_quiet before, gpu_status status);
+
+gpu_view gpu_view_of(const gpu_matrix *m);
+/* The same for writing: what was kept about the storage is dropped. */
+gpu_view gpu_target_of(const gpu_matrix *m);
+/* What wrote m was stopped; or all of m has been written, which makes it whole
+ * again if that is the whole storage. */
+void gpu_leave_incomplete(const gpu_matrix *m);
+void gpu_make_whole(const gpu_matrix *m);
+/* "3x4" or "vector 5" in a ring of static buffers, for messages. */
+const char *gpu_shape_text(const gpu_matrix *m);
+/* "64.0 MiB", likewise. */
+const char *gpu_bytes_text(size_t bytes);
+
+/* GPU_OK when all n matrices are alive, complete and on one device, which out
+ * gets. For one that is only written to: also when it is incomplete. */
+gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
+                              int n, gpu_device **out);
+gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
+                            gpu_device **device);
+/* Do a and b address exactly the same elements in the same order? */
+int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b);
+/* The CPU device, which always opens. */
+gpu_device *gpu_cpu(void);
+/* The device of a backend's handle. */
+gpu_device *gpu_device_of(void *handle);
+
+/* Around an operation: start returns 1 when a trace is on, stop waits and
+ * notes the time, report tells; each passes the status on. traced is stop and
+ * report in one. */
+int gpu_trace_start(gpu_device *d);
+gpu_status gpu_trace_stop(gpu_device *d, int tracing, gpu_status status,
+                          gpu_event *e);
+gpu_status gpu_trace_report(int tracing, gpu_status status, gpu_event *e);
+gpu_status gpu_traced(gpu_device *d, int tracing, gpu_status status,
+                      const char *operation, const char *kernel,
+                      const gpu_matrix *result, int64_t k, double flops,
+                      double bytes);
+/* The same around what crosses the bus, which is no operation: never on a
+ * CPU. */
+int gpu_transfer_start(gpu_device *d);
+gpu_status gpu_transferred(gpu_device *d, int tracing, gpu_status status,
+                           const char *name, const gpu_matrix *m, size_t bytes);
+/* The CPU stands in for a device that lacks the entry, until the next event. */
+void gpu_note_fallback(void);
+/* Is a trace on, or are products to be checked? */
+int gpu_is_watched(void);
+
+/* A product being checked, from before to after. */
+typedef struct gpu_check {
+    int on;
+    gpu_device *device;
+    double alpha, beta;
+    const gpu_matrix *a, *b;         /* m x k, k x n */
+    gpu_matrix signs, before, sizes; /* 1 x n; of C as it was, m x 1 */
+} gpu_check;
+
+/* Before a kernel writes c, after it has (ratio gets the deviation), and when
+ * all is done. */
+gpu_status gpu_check_start(gpu_check *c, const gpu_product *how,
+                           const gpu_matrix *result);
+gpu_status gpu_check_product(gpu_check *c, const gpu_kernel *k,
+                             const gpu_matrix *result, double *ratio);
+void gpu_check_end(gpu_check *c);
+gpu_status gpu_check_dot(const gpu_matrix both[2], const gpu_kernel *k,
+                         double value, double *ratio);
+
+/* Around the backend's part of an operation, whose shape is m's, k being the
+ * inner dimension or 0. gpu_traced ends it. */
+void gpu_begin_operation(gpu_device *d, const char *name, const gpu_matrix *m,
+                         int64_t k);
+void gpu_end_operation(void);
+/* For reductions: checks operands and shapes, and gives the views broadcast
+ * to the common shape and the program with its compute type. */
+gpu_status gpu_common_views(const char *name, const gpu_program *p,
+                            const gpu_matrix *const *in, gpu_device **d,
+                            gpu_program *typed, gpu_view *views, int *ndim);
+
+/* Runs a product's kernel, which becomes another where memory is short and it
+ * was not asked for. What an interrupt leaves is part of c. */
+gpu_status gpu_run_product(gpu_device *d, gpu_gemm *p, int is_chosen,
+                           const gpu_kernel **k);
+
+/* See backend.h. */
+void *gpu_recall(gpu_storage *s, const gpu_keep_key *key);
+void *gpu_keep(gpu_storage *s, const gpu_keep_key *key, size_t bytes);
+int gpu_make_room(void *handle);
+/* Under the limit of gpu_limit_memory; SIZE_MAX without one. */
+size_t gpu_room_left(void);
+size_t gpu_memory_limit(void); /* 0: there is none */
+/* Matrices hold so many bytes more of the host's memory, or less. */
+void gpu_count_host(ptrdiff_t bytes);
+/* Around a kernel. What one that failed kept is dropped: it may never have
+ * been filled. */
+void gpu_begin_product(gpu_device *d);
+void gpu_end_product(gpu_device *d, gpu_status status);
+void gpu_drop_kept(gpu_storage *s);
+void gpu_drop_all_kept(gpu_device *d);
+
+/* Drops what is kept, then asks the language for garbage, then the backend for
+ * its caches. */
+void gpu_relieve(gpu_device *d);
+
+#endif

@@ -1,0 +1,59 @@
+/* The call that a cursor is in, and what the help says of its arguments and
+ * options. */
+#ifndef LUMAT_CALL_AT_CURSOR_H
+#define LUMAT_CALL_AT_CURSOR_H
+
+#include "known_value.h"
+
+/* --- call_at_cursor.c
+ * -------------------------------------------------------------- */
+
+/* The call that the cursor is in. */
+typedef struct lumat_calling {
+    char name[64];  /* of the library's function, or as written: io.open */
+    int is_library; /* it has help */
+    int is_method;
+    int argument;     /* from 1; the object of a method is the first */
+    int callee, open; /* tokens: what is called, and where arguments begin */
+} lumat_calling;
+
+/* The call whose arguments token `open`, a bracket or string, begins; its
+ * argument that begins before token `at`. Returns 0 when there is none. */
+int lumat_find_call(lua_State *L, const lumat_lexemes *t, int open, int at,
+                    lumat_calling *call);
+/* The fact about an argument before the one that the cursor is in. */
+lumat_fact lumat_argument_fact(lua_State *L, const lumat_lexemes *t,
+                               const lumat_calling *call, int argument);
+/* What the usage calls the argument in its several forms, such as
+ * " device name "; "" when it does not. */
+void lumat_argument_words(lua_State *L, const lumat_calling *call, char *words,
+                          size_t room);
+/* Pushes the usage and the help of what is called, or a user's function and
+ * where it is; returns 0 and pushes nothing when there is neither. */
+int lumat_push_signature(lua_State *L, const lumat_lexemes *t,
+                         const lumat_calling *call);
+/* Pushes what the help has on the members of what is called so; returns 0 and
+ * pushes nothing when it has none. */
+int lumat_push_members(lua_State *L, const char *owner, size_t length);
+/* How the metatable of the table on top names it, or NULL. */
+const char *lumat_owner_name(lua_State *L);
+/* Pushes a field of the help on a name, or on a member as "experiment.run": a
+ * string, "" when there is none. */
+const char *lumat_push_help_field(lua_State *L, const char *name,
+                                  const char *field);
+
+/* --- options_of.c --------------------------------------------------------- */
+
+/* An option as the help has it: its name, and the note behind it in brackets
+ * or behind its =. Neither ends in a zero. */
+typedef struct lumat_option {
+    const char *name, *note;
+    size_t length, note_length;
+} lumat_option;
+
+typedef void lumat_option_fn(void *data, const lumat_option *option);
+/* Calls each(data, option) for the options of a library function. */
+void lumat_each_option(lua_State *L, const char *function,
+                       lumat_option_fn *each, void *data);
+
+#endif

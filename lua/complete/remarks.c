@@ -1,0 +1,486 @@
+/* What Lua takes otherwise than it may be meant: `A == 1` is one boolean, a
+ * mask in a condition is always true, a second result that a function does not
+ * give is nil. Only where the operand is a matrix for certain: by the text, and
+ * by the values of variables. Those that the entry itself sets are looked at
+ * when it has run, if it set them once, before. */
+#include "remarks.h"
+#include "given.h"
+#include "known_value.h"
+#include "statements.h"
+#include "warning.h"
+
+#include <string.h>
+
+enum { MOST_REMARKS = 3, MOST_QUOTED = 40 };
+
+/* Registry: the last entry's text; what there is to say of it. */
+static const char text_key, remarks_key;
+
+typedef struct finder {
+    lua_State *L;
+    lumat_lexemes t;
+    int given;    /* on the stack: name -> where the one statement ends that
+                     sets it, 0 when there are more */
+    int remarks;  /* on the stack: a list */
+    int has_run;  /* the entry has: its variables have their values */
+    int is_fresh; /* what is looked at has a variable that the entry set */
+} finder;
+
+/* --- names that the entry sets -------------------------------------------- */
+
+/* Notes the names of the statement from `start` to `end`. */
+static void note_given(lua_State *L, int given, const char *text,
+                       const char *start, const char *end, int is_plain)
+{
+    lumat_push_given(L, lumat_read_words(start, (size_t)(end - start)));
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        int is_known = lua_rawget(L, given) != LUA_TNIL;
+        lua_pop(L, 1);
+        lua_pushvalue(L, -2);
+        lua_pushinteger(L, is_plain && !is_known ? end - text : 0);
+        lua_rawset(L, given);
+    }
+    lua_pop(L, 1);
+}
+
+static void push_given(lua_State *L, const char *text, size_t length)
+{
+    lumat_reader r = lumat_read_words(text, length);
+    lua_newtable(L);
+    int given = lua_gettop(L);
+    while (r.word.kind != LUMAT_WORD_END) {
+        lumat_word first = r.word;
+        lumat_skip_statement(&r);
+        note_given(L, given, text, first.start, r.behind,
+                   first.kind == LUMAT_WORD_NAME);
+    }
+}
+
+/* May the variable's value be looked at for what stands at token i? */
+static int is_trusted(finder *f, int i)
+{
+    const lumat_lexeme *name = &f->t.list[i];
+    lua_pushlstring(f->L, f->t.text + name->start, name->end - name->start);
+    int is_given = lua_rawget(f->L, f->given) != LUA_TNIL;
+    lua_Integer end = lua_tointeger(f->L, -1);
+    lua_pop(f->L, 1);
+    if (!is_given)
+        return 1;
+    f->is_fresh = 1;
+    return f->has_run && end > 0 && (size_t)end <= name->start;
+}
+
+static int are_trusted(finder *f, int first, int end)
+{
+    f->is_fresh = 0;
+    for (int i = first; i < end; i++) {
+        int before = i > first ? lumat_lexeme_kind(&f->t, i - 1) : 0;
+        if (f->t.list[i].kind == TOKEN_NAME && before != '.' && before != ':' &&
+            !is_trusted(f, i))
+            return 0;
+    }
+    return 1;
+}
+
+/* --- expressions ---------------------------------------------------------- */
+
+static int is_opening(int kind)
+{
+    return kind == '(' || kind == '[' || kind == '{';
+}
+
+/* Behind the operand that begins at token i, without the signs in front of it;
+ * i when there is none that is looked into. */
+static int operand_end(const lumat_lexemes *t, int i)
+{
+    int kind = lumat_lexeme_kind(t, i);
+    if (kind == TOKEN_NUMBER || kind == TOKEN_STRING)
+        return i + 1;
+    if (kind != TOKEN_NAME && kind != '(')
+        return i;
+    i = kind == '(' ? t->list[i].match + 1 : i + 1;
+    for (;;) {
+        kind = lumat_lexeme_kind(t, i);
+        if ((kind == '.' || kind == ':') &&
+            lumat_lexeme_kind(t, i + 1) == TOKEN_NAME)
+            i += 2;
+        else if (is_opening(kind))
+            i = t->list[i].match + 1;
+        else if (kind == TOKEN_STRING)
+            i++;
+        else
+            return i;
+    }
+}
+
+/* Behind the arithmetic expression that begins at token i. */
+static int expression_end(const lumat_lexemes *t, int i)
+{
+    for (;;) {
+        int start = i;
+        while (lumat_lexeme_kind(t, i) == '-' ||
+               lumat_lexeme_kind(t, i) == '~' || lumat_lexeme_kind(t, i) == '#')
+            i++;
+        int end = operand_end(t, i);
+        if (end <= i)
+            return start;
+        i = end;
+        if (!lumat_is_binary(t, i) || lumat_lexeme_kind(t, i) == TOKEN_COMPARE)
+            return i;
+        i++;
+    }
+}
+
+/* Of what begins a row, or goes on in it, the beginning is not certain. */
+static int expression_start(const lumat_lexemes *t, int end)
+{
+    int i = lumat_expression_start(t, end);
+    return expression_end(t, i) == end ? i : end;
+}
+
+/* Does the operand end in a call of what compares element by element? */
+static int ends_in_test(const lumat_lexemes *t, int first, int end)
+{
+    int open = end - 1;
+    const char *close = ")";
+    if (lumat_lexeme_kind(t, open) != close[0] || t->list[open].match <= first)
+        return 0;
+    const lumat_lexeme *name = &t->list[t->list[open].match - 1];
+    size_t length = name->end - name->start;
+    for (int op = 0; op < GPU_OPS; op++)
+        if (gpu_op_is_test((gpu_op)op) &&
+            strlen(gpu_op_name((gpu_op)op)) == length &&
+            memcmp(gpu_op_name((gpu_op)op), t->text + name->start, length) == 0)
+            return name->kind == TOKEN_NAME;
+    return 0;
+}
+
+/* Are masks joined in it, and nothing else computed? */
+static int joins_masks(const lumat_lexemes *t, int first, int end)
+{
+    int joins = 0;
+    for (int i = first; i < end; i++) {
+        int kind = lumat_lexeme_kind(t, i);
+        joins |= kind == '&' || kind == '|';
+        if (kind < TOKEN_NAME && strchr("+-*/%^", kind))
+            return 0;
+    }
+    return joins;
+}
+
+static lumat_fact_kind kind_of(finder *f, int first, int end)
+{
+    if (end <= first || !are_trusted(f, first, end))
+        return LUMAT_IS_UNKNOWN;
+    lumat_fact fact = lumat_infer(f->L, &f->t, first, end, 0);
+    lua_pop(f->L, 1);
+    return fact.kind;
+}
+
+static int is_mask(finder *f, int first, int end)
+{
+    if (end <= first || !are_trusted(f, first, end))
+        return 0;
+    lumat_fact fact = lumat_infer(f->L, &f->t, first, end, 0);
+    const gpu_matrix *m = lumat_test_matrix(f->L, -1);
+    lua_pop(f->L, 1);
+    return fact.kind == LUMAT_IS_DENSE &&
+           (m ? m->dtype == GPU_BOOL
+              : ends_in_test(&f->t, first, end) ||
+                    joins_masks(&f->t, first, end));
+}
+
+/* --- remarks -------------------------------------------------------------- */
+
+/* Adds the text on top. What was seen before the entry ran is not told again.
+ */
+static void add_remark(finder *f, int is_new)
+{
+    lua_Integer count = (lua_Integer)lua_rawlen(f->L, f->remarks);
+    if (is_new && count < MOST_REMARKS)
+        lua_rawseti(f->L, f->remarks, count + 1);
+    else
+        lua_pop(f->L, 1);
+}
+
+/* Pushes the tokens as they are written, or otherwise when they are many. */
+static const char *push_source(finder *f, int first, int end,
+                               const char *otherwise)
+{
+    size_t start = f->t.list[first].start;
+    size_t length = f->t.list[end - 1].end - start;
+    const char *text = f->t.text + start;
+    if (length > MOST_QUOTED || memchr(text, '\n', length))
+        return lua_pushstring(f->L, otherwise);
+    return lua_pushlstring(f->L, text, length);
+}
+
+/* The same for what a method is called of. */
+static const char *push_object(finder *f, int first, int end)
+{
+    const char *text = push_source(f, first, end, "A");
+    if (operand_end(&f->t, first) == end || strcmp(text, "A") == 0)
+        return text;
+    return lua_pushfstring(f->L, "(%s)", text);
+}
+
+/* A == 1, 1 ~= A: Lua asks nobody, for they are of two types. */
+static void look_at_comparison(finder *f, int i)
+{
+    lua_State *L = f->L;
+    int is_equal = lumat_is_lexeme(&f->t, i, "==");
+    int left = expression_start(&f->t, i), end = expression_end(&f->t, i + 1);
+    int top = lua_gettop(L);
+    if (!is_equal && !lumat_is_lexeme(&f->t, i, "~="))
+        return;
+    int a = kind_of(f, left, i), is_fresh = f->is_fresh;
+    int b = kind_of(f, i + 1, end);
+    is_fresh |= f->is_fresh;
+    int is_left = a == LUMAT_IS_DENSE && b == LUMAT_IS_NUMBER;
+    if (!is_left && (a != LUMAT_IS_NUMBER || b != LUMAT_IS_DENSE))
+        return;
+    const char *all = push_source(f, left, end, "a matrix == a number");
+    const char *object =
+        is_left ? push_object(f, left, i) : push_object(f, i + 1, end);
+    const char *number = is_left ? push_source(f, i + 1, end, "x")
+                                 : push_source(f, left, i, "x");
+    lua_pushfstring(L,
+                    "%s is %s, one boolean: a matrix is no number; %s:%s(%s) "
+                    "is the mask",
+                    all, is_equal ? "false" : "true", object,
+                    is_equal ? "eq" : "ne", number);
+    add_remark(f, is_fresh == f->has_run);
+    lua_settop(L, top);
+}
+
+static void add_condition(finder *f, int first, int end)
+{
+    int top = lua_gettop(f->L);
+    const char *mask = push_source(f, first, end, "m");
+    lua_pushfstring(f->L,
+                    "%s is a matrix, and so always true: any(%s) or all(%s) "
+                    "asks for its elements",
+                    mask, mask, mask);
+    add_remark(f, f->is_fresh == f->has_run);
+    lua_settop(f->L, top);
+}
+
+static int ends_condition(finder *f, int i)
+{
+    return lumat_is_lexeme(&f->t, i, "then") || lumat_is_lexeme(&f->t, i, "do");
+}
+
+/* if A:gt(5) then, while …, until …; `and` and `or` look for themselves. */
+static void look_at_condition(finder *f, int i)
+{
+    int first = i + 1, end = expression_end(&f->t, first);
+    int is_alone = ends_condition(f, end) || lumat_is_lexeme(&f->t, i, "until");
+    if (is_alone && lumat_lexeme_kind(&f->t, end) != TOKEN_COMPARE &&
+        is_mask(f, first, end))
+        add_condition(f, first, end);
+}
+
+/* m1 and m2, m1 or m2. `m and x` may ask whether there is an m; what a call
+ * gives is there. `x and m1 or m2` chooses between the two. */
+static void look_at_junction(finder *f, int i)
+{
+    lua_State *L = f->L;
+    int is_and = lumat_is_lexeme(&f->t, i, "and"), top = lua_gettop(L);
+    int left = expression_start(&f->t, i), end = expression_end(&f->t, i + 1);
+    if (ends_condition(f, end) && ends_in_test(&f->t, i + 1, end) &&
+        is_mask(f, i + 1, end))
+        add_condition(f, i + 1, end);
+    if (lumat_lexeme_kind(&f->t, left - 1) == TOKEN_COMPARE ||
+        lumat_is_lexeme(&f->t, left - 1, "not") ||
+        lumat_is_lexeme(&f->t, left - 1, "and") || !is_mask(f, left, i))
+        return;
+    int is_fresh = f->is_fresh;
+    if (lumat_lexeme_kind(&f->t, end) == TOKEN_COMPARE ||
+        !is_mask(f, i + 1, end)) {
+        f->is_fresh = is_fresh;
+        if (ends_in_test(&f->t, left, i))
+            add_condition(f, left, i);
+        return;
+    }
+    const char *a = push_source(f, left, i, "m1");
+    const char *b = push_source(f, i + 1, end, "m2");
+    lua_pushfstring(L,
+                    "%s %s %s is %s: a matrix is always true; %s %s %s joins "
+                    "masks",
+                    a, is_and ? "and" : "or", b, is_and ? b : a, a,
+                    is_and ? "&" : "|", b);
+    add_remark(f, (is_fresh | f->is_fresh) == f->has_run);
+    lua_settop(L, top);
+}
+
+static void look_at_negation(finder *f, int i)
+{
+    lua_State *L = f->L;
+    int end = operand_end(&f->t, i + 1), top = lua_gettop(L);
+    if (!is_mask(f, i + 1, end))
+        return;
+    const char *mask = push_source(f, i + 1, end, "m");
+    lua_pushfstring(L,
+                    "not %s is false: a matrix is always true; ~%s turns a "
+                    "mask",
+                    mask, mask);
+    add_remark(f, f->is_fresh == f->has_run);
+    lua_settop(L, top);
+}
+
+/* --- results that there are not ------------------------------------------- */
+
+/* Is the variable of the token nil? */
+static int is_nil(finder *f, int i)
+{
+    const lumat_lexeme *name = &f->t.list[i];
+    lumat_push_variable(f->L, f->t.text + name->start, name->end - name->start);
+    int nil = lua_isnil(f->L, -1);
+    lua_pop(f->L, 1);
+    return nil;
+}
+
+/* Is what the token names called of a matrix, or the library's? */
+static int is_library(finder *f, int first, int i)
+{
+    lua_State *L = f->L;
+    if (first < i) {
+        lumat_fact fact = lumat_infer(L, &f->t, first, i - 1, 0);
+        lua_pop(L, 1);
+        return fact.kind == LUMAT_IS_DENSE;
+    }
+    const lumat_lexeme *name = &f->t.list[i];
+    size_t length = name->end - name->start;
+    lumat_push_variable(L, f->t.text + name->start, length);
+    const char *found = lumat_library_name(L);
+    lua_pop(L, 1);
+    return found && strlen(found) == length &&
+           memcmp(found, f->t.text + name->start, length) == 0;
+}
+
+/* v, p = sort(A), v, p = A:sort(): at its name. */
+static void look_at_sort(finder *f, int i)
+{
+    const lumat_lexemes *t = &f->t;
+    int is_method = lumat_lexeme_kind(t, i - 1) == ':';
+    int sign = is_method ? lumat_chain_start(t, i - 1) - 1 : i - 1;
+    if (!f->has_run || lumat_lexeme_kind(t, i + 1) != '(' ||
+        !lumat_is_lexeme(t, sign, "=") ||
+        lumat_lexeme_kind(t, sign - 1) != TOKEN_NAME ||
+        lumat_lexeme_kind(t, sign - 2) != ',' ||
+        lumat_lexeme_kind(t, sign - 3) != TOKEN_NAME)
+        return;
+    const lumat_lexeme *name = &t->list[sign - 1];
+    size_t length = name->end - name->start;
+    if (!is_nil(f, sign - 1) || is_nil(f, sign - 3) ||
+        !is_library(f, sign + 1, i))
+        return;
+    lua_pushlstring(f->L, t->text + name->start, length);
+    lua_pushfstring(f->L,
+                    "%s is nil, for sort gives the values alone: v, p = "
+                    "sort(A, {places=true}) gives the places, too",
+                    lua_tostring(f->L, -1));
+    lua_remove(f->L, -2);
+    add_remark(f, 1);
+}
+
+/* --- what is closed ------------------------------------------------------- */
+
+static int mentions(lumat_reader r, const lumat_word *name)
+{
+    while (r.word.kind != LUMAT_WORD_END &&
+           (r.word.length != name->length ||
+            memcmp(r.word.start, name->start, name->length) != 0))
+        lumat_next_word(&r);
+    return r.word.kind != LUMAT_WORD_END;
+}
+
+/* local k <close> of the top level that nothing behind it uses. */
+static void look_at_closed(finder *f, lumat_reader r)
+{
+    lua_State *L = f->L;
+    lumat_declaration *n = lua_newuserdatauv(L, sizeof *n, 0);
+    while (r.word.kind != LUMAT_WORD_END) {
+        if (!lumat_at(&r, "local")) {
+            lumat_skip_statement(&r);
+            continue;
+        }
+        lumat_read_declaration(&r, n);
+        for (int i = 0; i < n->count; i++) {
+            const lumat_word *name = &n->list[i].name;
+            if (!n->list[i].closes || mentions(r, name))
+                continue;
+            lua_pushlstring(L, name->start, name->length);
+            lua_pushfstring(L,
+                            "%s was closed at the end of its entry: do local "
+                            "%s <close> = ... end, with what uses it inside",
+                            lua_tostring(L, -1), lua_tostring(L, -1));
+            lua_remove(L, -2);
+            add_remark(f, 1);
+        }
+    }
+    lua_pop(L, 1);
+}
+
+/* --- finding and telling -------------------------------------------------- */
+
+static void look_at(finder *f, int i)
+{
+    int kind = f->t.list[i].kind;
+    if (kind == TOKEN_COMPARE)
+        look_at_comparison(f, i);
+    else if (kind == TOKEN_NAME && lumat_is_lexeme(&f->t, i, "sort"))
+        look_at_sort(f, i);
+    else if (kind != TOKEN_WORD)
+        return;
+    else if (lumat_is_lexeme(&f->t, i, "and") ||
+             lumat_is_lexeme(&f->t, i, "or"))
+        look_at_junction(f, i);
+    else if (lumat_is_lexeme(&f->t, i, "not"))
+        look_at_negation(f, i);
+    else if (lumat_is_lexeme(&f->t, i, "if") ||
+             lumat_is_lexeme(&f->t, i, "elseif") ||
+             lumat_is_lexeme(&f->t, i, "while") ||
+             lumat_is_lexeme(&f->t, i, "until"))
+        look_at_condition(f, i);
+}
+
+/* Adds to the list on top what is seen now. */
+static void find(lua_State *L, const char *text, size_t length, int has_run)
+{
+    finder f = {.L = L, .has_run = has_run, .remarks = lua_gettop(L)};
+    push_given(L, text, length);
+    f.given = lua_gettop(L);
+    lumat_push_lexemes(L, text, length, &f.t);
+    for (int i = 0; i < f.t.count; i++)
+        look_at(&f, i);
+    if (!has_run)
+        look_at_closed(&f, lumat_read_words(text, length));
+    lua_settop(L, f.remarks);
+}
+
+void lumat_find_remarks(lua_State *L, const char *text, size_t length)
+{
+    lua_pushlstring(L, text, length);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &text_key);
+    lua_newtable(L);
+    find(L, text, length, 0);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &remarks_key);
+}
+
+void lumat_each_remark(lua_State *L, lumat_name_fn *each, void *data)
+{
+    int top = lua_gettop(L);
+    size_t length;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &text_key) == LUA_TSTRING &&
+        lua_rawgetp(L, LUA_REGISTRYINDEX, &remarks_key) == LUA_TTABLE) {
+        const char *text = lua_tolstring(L, top + 1, &length);
+        find(L, text, length, 1);
+        for (int i = 1; lua_rawgeti(L, top + 2, i) == LUA_TSTRING; i++) {
+            each(data, "", lua_tostring(L, -1));
+            lua_pop(L, 1);
+        }
+    }
+    lua_settop(L, top);
+}

@@ -1,0 +1,315 @@
+/* Pictures made of characters: text, colours, sizes and axes. Pure. */
+#include "picture.h"
+#include "visible.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "format.h"
+#include "number.h"
+
+const char lumat_plain[] = "\033[0m";
+
+/* --- text ----------------------------------------------------------------- */
+
+void lumat_put(lumat_text *t, const char *s)
+{
+    size_t n = strlen(s);
+    if (n >= t->room - t->length)
+        return;
+    memcpy(t->at + t->length, s, n + 1);
+    t->length += n;
+}
+
+void lumat_putf(lumat_text *t, const char *format, ...)
+{
+    char piece[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(piece, sizeof piece, format, args);
+    va_end(args);
+    lumat_put(t, piece);
+}
+
+void lumat_put_times(lumat_text *t, const char *s, int64_t times)
+{
+    while (times-- > 0)
+        lumat_put(t, s);
+}
+
+void lumat_put_count(lumat_text *t, int64_t n)
+{
+    char digits[32];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)n);
+    for (int i = 0; i < length; i++)
+        lumat_putf(t, i > 0 && (length - i) % 3 == 0 ? " %c" : "%c", digits[i]);
+}
+
+void lumat_put_dim(lumat_text *t, const lumat_style *s, const char *text)
+{
+    lumat_putf(t, s->colour ? "\033[2m%s\033[0m" : "%s", text);
+}
+
+int lumat_columns(const char *text)
+{
+    int columns = 0;
+    for (const char *p = text; *p;) {
+        const char *behind = lumat_skip_colour(p);
+        columns += behind == p && (*p & 0xC0) != 0x80;
+        p = behind == p ? p + 1 : behind;
+    }
+    return columns;
+}
+
+void lumat_flow_add(lumat_flow *f, const char *piece)
+{
+    int columns = lumat_columns(piece);
+    if (f->column > 0 && f->column + f->gap + columns > f->width) {
+        lumat_put(f->text, "\n");
+        f->column = 0;
+    }
+    int blanks = f->column > 0 ? f->gap : f->margin;
+    lumat_put_times(f->text, " ", blanks);
+    lumat_put(f->text, piece);
+    f->column += blanks + columns;
+}
+
+const char *lumat_brief(double x, int digits, char out[LUMAT_BRIEF])
+{
+    const char *special = lumat_special(x);
+    if (special)
+        return strcpy(out, special);
+    snprintf(out, LUMAT_BRIEF, "%.*g", digits, x == 0 ? 0 : x);
+    return out;
+}
+
+/* --- colours -------------------------------------------------------------- */
+
+enum { STOPS = 9 };
+
+/* Source: viridis, by Smith and van der Walt, 2015. */
+static const lumat_rgb one_sided[STOPS] = {
+    {68, 1, 84},    {71, 44, 122},  {59, 81, 139},
+    {44, 113, 142}, {33, 144, 141}, {39, 173, 129},
+    {92, 200, 99},  {170, 220, 50}, {253, 231, 37},
+};
+/* Source: Moreland, Diverging color maps for scientific visualization, 2009. */
+static const lumat_rgb two_sided[STOPS] = {
+    {59, 76, 192},   {98, 130, 234},  {141, 176, 254},
+    {184, 208, 249}, {221, 221, 221}, {245, 196, 173},
+    {244, 154, 123}, {222, 96, 77},   {180, 4, 38},
+};
+
+static unsigned char between(unsigned char a, unsigned char b, double share)
+{
+    return (unsigned char)lround(a + (b - a) * share);
+}
+
+static lumat_rgb mix(const lumat_rgb *stops, double share)
+{
+    double at = fmin(fmax(share, 0), 1) * (STOPS - 1);
+    int i = at < STOPS - 1 ? (int)at : STOPS - 2;
+    const lumat_rgb *a = &stops[i], *b = a + 1;
+    return (lumat_rgb){between(a->red, b->red, at - i),
+                       between(a->green, b->green, at - i),
+                       between(a->blue, b->blue, at - i)};
+}
+
+lumat_rgb lumat_heat_colour(double value, double low, double high)
+{
+    if (low < 0 && high > 0) {
+        double most = fmax(-low, high);
+        return mix(two_sided, 0.5 + value / most / 2);
+    }
+    /* halves, as high - low may overflow */
+    double span = high / 2 - low / 2;
+    return mix(one_sided, span > 0 ? (value / 2 - low / 2) / span : 0.5);
+}
+
+/* The nearest of the 6 levels of a channel in the 256 colours. */
+static int level(int value)
+{
+    return value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40;
+}
+
+void lumat_put_colour(lumat_text *t, const lumat_style *s, lumat_rgb c,
+                      int is_behind)
+{
+    int way = is_behind ? 48 : 38;
+    if (s->colour >= LUMAT_ALL_COLOURS)
+        lumat_putf(t, "\033[%d;2;%d;%d;%dm", way, c.red, c.green, c.blue);
+    else
+        lumat_putf(t, "\033[%d;5;%dm", way,
+                   16 + 36 * level(c.red) + 6 * level(c.green) + level(c.blue));
+}
+
+/* --- sizes ---------------------------------------------------------------- */
+
+enum { MOST_ZOOM = 4, LEAST_COLS = 8, LEAST_ROWS = 4 };
+enum { LEAST_LINES = 3, MOST_LINES = 40, OTHER_LINES = 3 };
+
+static int64_t at_most(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t at_least(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+int lumat_picture_lines(const lumat_style *s)
+{
+    int64_t lines = lumat_line_limit(s) - OTHER_LINES;
+    return (int)at_least(at_most(lines, MOST_LINES), LEAST_LINES);
+}
+
+static int zoom_for(int64_t blocks, int64_t dots)
+{
+    return (int)at_least(at_most(dots / blocks, MOST_ZOOM), 1);
+}
+
+void lumat_frame_fit(lumat_frame *f, int64_t m, int64_t n, int width, int lines,
+                     int dots_y, int dots_x)
+{
+    /* a character is about twice as high as wide */
+    double tall = 2.0 * dots_x / dots_y;
+    int64_t most_cols = (int64_t)width * dots_x;
+    int64_t most_rows = (int64_t)lines * dots_y;
+    double scale = fmax((double)n / (double)most_cols,
+                        (double)m / ((double)most_rows * tall));
+    int64_t cols = n, rows = m;
+    f->zoom_x = f->zoom_y = 1;
+    if (n > most_cols || m > most_rows) {
+        cols = (int64_t)ceil((double)n / scale);
+        rows = (int64_t)ceil((double)m / (scale * tall));
+        cols = at_least(cols, at_most(n, LEAST_COLS));
+        rows = at_least(rows, at_most(m, LEAST_ROWS));
+        f->zoom_x = cols >= n ? zoom_for(n, most_cols) : 1;
+        f->zoom_y = rows >= m ? zoom_for(m, most_rows) : 1;
+    } else {
+        int zoom =
+            (int)at_most(zoom_for(n, most_cols),
+                         zoom_for(m, (int64_t)((double)most_rows * tall)));
+        f->zoom_x = zoom;
+        f->zoom_y = (int)at_least((int64_t)(zoom / tall), 1);
+    }
+    f->m = m;
+    f->n = n;
+    f->dots_y = dots_y;
+    f->dots_x = dots_x;
+    f->cols = (int)at_most(at_most(cols, n), most_cols);
+    f->rows = (int)at_most(at_most(rows, m), most_rows);
+    f->lines = (f->rows * f->zoom_y + dots_y - 1) / dots_y;
+    f->columns = (f->cols * f->zoom_x + dots_x - 1) / dots_x;
+    f->gutter = lumat_digits(m) + 1;
+}
+
+void lumat_cell_text(const lumat_frame *f, char *out, size_t room)
+{
+    int64_t down = (f->m + f->rows - 1) / f->rows;
+    int64_t across = (f->n + f->cols - 1) / f->cols;
+    out[0] = '\0';
+    if (down > 1 || across > 1)
+        snprintf(out, room, "%s%lldx%lld",
+                 f->m % f->rows || f->n % f->cols ? "up to " : "",
+                 (long long)down, (long long)across);
+}
+
+void lumat_put_row_number(lumat_text *t, const lumat_style *s,
+                          const lumat_frame *f, int line)
+{
+    enum { EVERY = 5 };
+    char number[32];
+    int64_t row = (int64_t)line * f->dots_y / f->zoom_y * f->m / f->rows + 1;
+    int is_last = line == f->lines - 1 && f->m > 1;
+    int is_shown = line % EVERY == 0 && line + EVERY / 2 < f->lines;
+    if (f->m == 1)
+        is_shown = line == 0;
+    if (is_last && line > 0)
+        row = f->m;
+    if (is_last || is_shown)
+        snprintf(number, sizeof number, "%*lld ", f->gutter - 1,
+                 (long long)row);
+    else
+        snprintf(number, sizeof number, "%*s", f->gutter, "");
+    lumat_put_dim(t, s, number);
+}
+
+void lumat_put_column_numbers(lumat_text *t, const lumat_style *s,
+                              const lumat_frame *f, int margin)
+{
+    char last[32], line[64];
+    snprintf(last, sizeof last, "%lld", (long long)f->n);
+    int room = f->columns - 1;
+    lumat_put_times(t, " ", f->gutter + margin);
+    if (f->n == 1 || room < (int)strlen(last) + 1) {
+        lumat_put_dim(t, s, f->n == 1 ? "1" : "");
+        if (f->n > 1) {
+            snprintf(line, sizeof line, "1 %s %s", s->ascii ? ".." : "…", last);
+            lumat_put_dim(t, s, line);
+        }
+        return;
+    }
+    lumat_put_dim(t, s, "1");
+    lumat_put_times(t, " ", room - (int)strlen(last));
+    lumat_put_dim(t, s, last);
+}
+
+/* --- distributions -------------------------------------------------------- */
+
+enum { HEIGHTS = 8 };
+static const char *const columns_up[HEIGHTS] = {"▁", "▂", "▃", "▄",
+                                                "▅", "▆", "▇", "█"};
+static const char *const bars[HEIGHTS] = {"▏", "▎", "▍", "▌",
+                                          "▋", "▊", "▉", "█"};
+static const char ascii_heights[HEIGHTS + 1] = "_.:-=+*#";
+
+void lumat_put_distribution(lumat_text *t, const lumat_style *s,
+                            const int64_t *counts, int n)
+{
+    int64_t most = 1;
+    for (int i = 0; i < n; i++)
+        most = at_least(most, counts[i]);
+    for (int i = 0; i < n; i++) {
+        int height = (int)((double)counts[i] / (double)most * (HEIGHTS - 1));
+        if (counts[i] == 0)
+            lumat_put(t, " ");
+        else if (s->ascii)
+            lumat_putf(t, "%c", ascii_heights[height]);
+        else
+            lumat_put(t, columns_up[height]);
+    }
+}
+
+void lumat_put_bar(lumat_text *t, const lumat_style *s, double share,
+                   int columns)
+{
+    int eighths = (int)lround(share * columns * HEIGHTS);
+    if (share > 0 && eighths == 0)
+        eighths = 1;
+    if (s->ascii) {
+        lumat_put_times(t, "#", (eighths + HEIGHTS - 1) / HEIGHTS);
+        return;
+    }
+    lumat_put_times(t, bars[HEIGHTS - 1], eighths / HEIGHTS);
+    if (eighths % HEIGHTS)
+        lumat_put(t, bars[eighths % HEIGHTS - 1]);
+}
+
+/* --- braille -------------------------------------------------------------- */
+
+void lumat_put_braille(lumat_text *t, unsigned dots)
+{
+    /* Unicode numbers them column by column, but for the lowest two. */
+    static const unsigned char bits[] = {0x01, 0x02, 0x04, 0x40,
+                                         0x08, 0x10, 0x20, 0x80};
+    unsigned code = 0;
+    for (int i = 0; i < 8; i++)
+        code |= dots >> i & 1 ? bits[i] : 0;
+    char text[] = {(char)0xE2, (char)(0xA0 | code >> 6),
+                   (char)(0x80 | (code & 63)), '\0'};
+    lumat_put(t, code ? text : " ");
+}

@@ -1,0 +1,145 @@
+/* Pictures made of characters: what the files that draw share. Drawing is
+ * pure: numbers in, text out, the screen's size and abilities in a style. */
+#ifndef LUMAT_PICTURE_H
+#define LUMAT_PICTURE_H
+
+#include "gpu.h"
+#include "lua.h"
+#include "style.h"
+
+/* --- text ----------------------------------------------------------------- */
+
+/* Text in memory that someone else owns. What does not fit is left out. */
+typedef struct lumat_text {
+    char *at; /* always ends in '\0' */
+    size_t length, room;
+} lumat_text;
+
+void lumat_put(lumat_text *t, const char *s);
+void lumat_putf(lumat_text *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void lumat_put_times(lumat_text *t, const char *s, int64_t times);
+/* n with its digits in threes: "16 777 216" */
+void lumat_put_count(lumat_text *t, int64_t n);
+/* Dim, where the style has colours. */
+void lumat_put_dim(lumat_text *t, const lumat_style *s, const char *text);
+/* How many columns text takes: characters, without colours. */
+int lumat_columns(const char *text);
+
+/* Pieces of text one behind another, `gap` blanks between them, on a new line
+ * where one would not fit; lines begin with `margin` blanks. */
+typedef struct lumat_flow {
+    lumat_text *text;
+    int width, margin, gap;
+    int column; /* 0: nothing yet */
+} lumat_flow;
+void lumat_flow_add(lumat_flow *f, const char *piece);
+
+/* x to about `digits` digits, as short as it gets: "-5.4112" "1.2e-05" "0". */
+enum { LUMAT_BRIEF = 32 };
+const char *lumat_brief(double x, int digits, char out[LUMAT_BRIEF]);
+
+/* --- colours -------------------------------------------------------------- */
+
+typedef struct lumat_rgb {
+    unsigned char red, green, blue;
+} lumat_rgb;
+
+/* The colour of a value of low .. high: one scale from dark to light, or, when
+ * there are values on both sides of 0, blue below and red above it. */
+lumat_rgb lumat_heat_colour(double value, double low, double high);
+/* Sets the colour of what follows, or what is behind it: in 256 colours, or in
+ * all when the style has them. */
+void lumat_put_colour(lumat_text *t, const lumat_style *s, lumat_rgb c,
+                      int is_behind);
+extern const char lumat_plain[]; /* ends all colours */
+
+/* --- sizes ---------------------------------------------------------------- */
+
+/* A matrix on the screen: cut into rows x cols blocks, each drawn zoom_y x
+ * zoom_x dots large, of which a character holds dots_y x dots_x. */
+typedef struct lumat_frame {
+    int64_t m, n; /* of the matrix */
+    int rows, cols, zoom_y, zoom_x, dots_y, dots_x;
+    int lines, columns; /* of characters */
+    int gutter;         /* columns for row numbers */
+} lumat_frame;
+
+/* As large as fits `width` x `lines` characters without distortion, where dots
+ * are `tall` times as high as wide; small ones are magnified. */
+void lumat_frame_fit(lumat_frame *f, int64_t m, int64_t n, int width, int lines,
+                     int dots_y, int dots_x);
+/* The lines a picture may take of a screen, and the width. */
+int lumat_picture_lines(const lumat_style *s);
+
+/* The number of the matrix's row that stands beside a line, in the gutter, or
+ * blanks. */
+void lumat_put_row_number(lumat_text *t, const lumat_style *s,
+                          const lumat_frame *f, int line);
+/* The line of column numbers below, `margin` characters from the gutter. */
+void lumat_put_column_numbers(lumat_text *t, const lumat_style *s,
+                              const lumat_frame *f, int margin);
+/* "each cell 64x32 elements", or nothing when it is one. */
+void lumat_cell_text(const lumat_frame *f, char *out, size_t room);
+
+/* --- distributions -------------------------------------------------------- */
+
+/* A character for each of n counts, as high as it is many. */
+void lumat_put_distribution(lumat_text *t, const lumat_style *s,
+                            const int64_t *counts, int n);
+/* A bar for a share of 0 .. 1 of so many columns. */
+void lumat_put_bar(lumat_text *t, const lumat_style *s, double share,
+                   int columns);
+
+/* --- braille -------------------------------------------------------------- */
+
+enum { LUMAT_DOTS_Y = 4, LUMAT_DOTS_X = 2 };
+/* Adds the character with the dots of bits 1 << (4 * x + y). */
+void lumat_put_braille(lumat_text *t, unsigned dots);
+
+/* --- pictures as values --------------------------------------------------- */
+
+/* Memory for text, in a userdata pushed onto the stack. */
+void lumat_new_text(lua_State *L, lumat_text *t, size_t room);
+/* Makes the table on top of the stack one that shows itself as the text, and
+ * where it may go into a file as the one without colours. NULL: colours mean
+ * nothing in it, and are left out there. */
+void lumat_show_as(lua_State *L, const lumat_text *t, const lumat_text *plain);
+
+/* What a picture is made of: a dense matrix, a vector being a row, or a sparse
+ * one. Borrowed from the argument. */
+typedef struct lumat_subject {
+    gpu_matrix dense; /* storage NULL: it is sparse */
+    const gpu_sparse *sparse;
+    int64_t m, n;
+} lumat_subject;
+/* Raises for what is no matrix, freed or empty. A plain table of numbers
+ * becomes a matrix in its place. */
+void lumat_check_subject(lua_State *L, int arg, lumat_subject *out);
+/* "f32 4x4  cpu  64 B" and a newline */
+void lumat_put_headline(lua_State *L, int index, lumat_text *t);
+
+/* Pushes a userdata with one number for each block of the frame. */
+double *lumat_push_blocks(lua_State *L, const lumat_subject *s,
+                          gpu_block_kind kind, int64_t rows, int64_t cols);
+
+/* The current style with width and height from the options at arg, which may
+ * have no other keys than those allowed; a string there is a file's name. */
+lumat_style lumat_picture_style(lua_State *L, int arg, const char *allowed);
+
+/* Where the options at arg have {file = name}: pushes what writes such a
+ * picture (lua/std/gnuplot.lua), the file's name and the title, and returns
+ * 1. */
+int lumat_wants_file(lua_State *L, int arg, const char *kind);
+/* Calls it with nargs more arguments; leaves what shows where it went. */
+void lumat_write_picture(lua_State *L, int nargs);
+/* Pushes a table of count numbers. */
+void lumat_push_numbers(lua_State *L, const double *x, int64_t count);
+
+void lumat_open_heat(lua_State *L);      /* heat spy blocks */
+void lumat_open_histogram(lua_State *L); /* hist */
+void lumat_open_plot(lua_State *L);      /* plot */
+void lumat_open_inspect(lua_State *L);   /* inspect */
+void lumat_open_watch(lua_State *L);     /* watch */
+
+#endif

@@ -1,0 +1,343 @@
+-- `run`: its options, what has to be settled before it, and what it tells.
+local library = ...
+local journal = require "lumat.journal"
+local checks = require "lumat.checks"
+local bar = require "lumat.bar"
+local points_of = require "lumat.points"
+local environment = require "lumat.environment"
+local fields, identity = require "lumat.fields", require "lumat.code_hash"
+local progress, run_options = require "lumat.progress",
+    require "lumat.run_options"
+local runner, workers = require "lumat.runner", require "lumat.workers"
+local store_of = require "lumat.store"
+local units = require "lumat.units"
+local fail = checks.fail
+local copied, plural = fields.copied, fields.plural
+local ipairs, next, pairs = ipairs, next, pairs
+local setmetatable, tostring = setmetatable, tostring
+local concat, sort = table.concat, table.sort
+local format, gsub = string.format, string.gsub
+local smaller = math.min
+local date, exit, time = os.date, os.exit, os.time
+local running = {}
+
+-- --- which points a run has -----------------------------------------------
+
+-- Every n-th by key: parts of one size, whatever order the axes have.
+local function shard_of(list, shard)
+    local i, n = run_options.shard(shard)
+    local sorted, part = units.in_order(list, "interleaved"), {}
+    for k = i, #sorted, n do part[#part + 1] = sorted[k] end
+    return part
+end
+
+local function select_points(e, o)
+    if not o.only then return e.list end
+    local kept = {}
+    for _, point in ipairs(e.list) do
+        if o.only(copied(point.p)) then kept[#kept + 1] = point end
+    end
+    if #kept == 0 then
+        fail("run", "only leaves none of the %d points", #e.list)
+    end
+    return kept
+end
+
+-- The units of the run, and their points.
+local function choose(run)
+    local e, o = run.e, run.options
+    local all = units.divide(e.list, units.shared(e.spec, e.axes))
+    local list = units.chosen(all, select_points(e, o), e.code.hash)
+    run.units = o.shard and shard_of(list, o.shard) or list
+    run.points = units.points(run.units)
+end
+
+-- --- before a run ---------------------------------------------------------
+
+-- A note that decides what counts. Of processes started together the first
+-- one writes it for all; those of a launch that has no name wait for nothing,
+-- the first rank alone writes.
+local function write_note(run, note)
+    local rank = run.e.rank
+    local launch = rank and rank.launch
+    if launch then
+        note.launch = note.note .. launch
+        if run.store.launches[note.launch] then return end
+    elseif rank and rank.rank > 0 then
+        return
+    end
+    run.notes[#run.notes + 1] = note
+    run.store:take_in(note)
+end
+
+local function refuse_stale(e, store, codes)
+    local lines, total = {}, 0
+    for code, count in pairs(codes) do
+        local known = store:code(code)
+        total = total + count
+        lines[#lines + 1] = format("%s changed since %s", identity.difference(
+            known.parts, e.code.parts), known.since and
+            date("%Y-%m-%d %H:%M", known.since) or "then")
+    end
+    sort(lines)
+    fail("run", "%s: %s in %s of the code as it was: run{stale = \"drop\"} " ..
+        "measures anew, run{stale = \"keep\"} lets the old ones count, another " ..
+        "dir = leaves them alone", concat(lines, "; "), total == 1 and
+        "there is 1 point" or format("there are %d points", total), e.dir)
+end
+
+-- Rows of another code: refused, dropped, or taken as of this one.
+local function settle_stale(run)
+    local e, store = run.e, run.store
+    local codes = store:stale(e.code.hash)
+    if not codes then return end
+    local way = run.options.stale
+    if run.options.resume == false then way = "drop" end
+    if not way then refuse_stale(e, store, codes) end
+    for code in pairs(codes) do
+        write_note(run, way == "drop" and {note = "drop", code = code,
+            gen = store.generation + 1} or {note = "keep", code = code,
+            as = e.code.hash})
+    end
+end
+
+local function settle_rows(run)
+    local store, o = run.store, run.options
+    if run.is_spawned then -- who started it did
+        local codes = store:stale(run.code.hash)
+        if codes then refuse_stale(run.e, store, codes) end
+        return
+    end
+    local others = o.resume == false and not run.e.rank and store:workers()
+    if others and #others > 0 then
+        fail("run", "%s is being measured (process %d on %s): run{resume = " ..
+            "false} would take its points away; wait for it or stop it",
+            store.dir, others[1].pid, others[1].host)
+    end
+    settle_stale(run)
+    if o.resume == false and next(store.rows) then
+        for _, code in ipairs(store:accepted(run.code.hash)) do
+            write_note(run, {note = "drop", code = code,
+                gen = store.generation + 1})
+        end
+    end
+    if o.retry_failed then
+        write_note(run, {note = "retry", round = store.round + 1})
+    end
+    if run.e.title ~= store.title then
+        write_note(run, {note = "title", title = run.e.title,
+            number = store.titles + 1})
+    end
+end
+
+-- The device that this process measures on, where it is not the one in use:
+-- that of its place among several, or the one that was named.
+local function own_device(run)
+    local o, place = run.options, workers.place(run.e.rank)
+    if run.count then return nil end
+    if place then return workers.device(o.devices, place) end
+    if o.devices and #o.devices > 1 and not o.workers then
+        fail("run", "devices names %d, and one process measures: workers = %d " ..
+            "takes as many", #o.devices, #o.devices)
+    end
+    return o.devices and o.devices[1]
+end
+
+-- What an environment is to be compared with: that of the workers, where
+-- these do the work. The device in use is another one until the result is
+-- closed.
+local function note_environment(run)
+    local o, given = run.options, {}
+    if run.count and not run.is_spawned then
+        given.threads = o.threads or workers.threads(run.count)
+        run.threads = given.threads
+    end
+    local before = library.device()
+    run.device = own_device(run)
+    if run.device then library.device(run.device) end
+    local back = run.device and setmetatable({}, {__close = function()
+        library.device(before)
+    end})
+    local here = environment.gather(given)
+    local number, note = environment.number(run.store, here, o.mix,
+        run.count ~= 1 and run.count or nil)
+    run.env = number
+    if note then run.bar:say(run.name .. ": " .. note) end
+    return back
+end
+
+-- " (2 before this run, 1 failed; run{retry_failed = true} does them again)"
+local function more_of(run, done, failed, remedy)
+    local parts = {}
+    if run.found > 0 then
+        parts[1] = (run.found == done and "all" or tostring(run.found)) ..
+            " before this run"
+    end
+    if failed > 0 then
+        parts[#parts + 1] = format("%d failed%s", failed, remedy or "")
+    end
+    return #parts > 0 and " (" .. concat(parts, ", ") .. ")" or ""
+end
+
+local function tell_start(run)
+    local store, left = run.store, #run.points - run.found
+    if run.found > 0 and left > 0 and not run.is_spawned then
+        run.bar:say(format("%s: %d of %s done before this run, %d to do",
+            run.name, run.found, #run.points == 1 and "1 point was" or
+            plural(#run.points, "point") .. " were", left))
+    end
+    for _, name in ipairs(store.torn) do
+        run.bar:say(format("%s: the last line of %s/%s was cut off while it " ..
+            "was written and is dropped: its point is measured again",
+            run.name, store.dir, name))
+    end
+    store.torn = {}
+    local others = store:workers()
+    if #others > 0 and not run.is_spawned and not run.e.rank then
+        run.bar:say(format("%s: %s at work here already (process %d on %s): " ..
+            "the points are shared", run.name, plural(#others, "worker"),
+            others[1].pid, others[1].host))
+    end
+end
+
+-- What one worker is needed for, where no others do the work: the end of a
+-- point that does not end this process; threads, which a process has for good.
+local function needs_worker(e, o)
+    if workers.spawned_for() then return nil end
+    return e.spec.timeout and "timeout" or
+        o.threads and o.threads ~= environment.threads() and "threads" or nil
+end
+
+local function new_run(e, options)
+    local o = run_options.read(options)
+    local spawned = workers.spawned_for()
+    local run = {e = e, options = o, name = e.name, spec = e.spec,
+        names = e.axes, values = e.values, code = e.code, notes = {},
+        is_spawned = spawned ~= nil, devices = o.devices}
+    local quiet = o.quiet or run.is_spawned or e.silent
+    run.bar = bar.new(e.name, {quiet = quiet})
+    run.store = e.dir and store_of.create(e.dir, e.name) or store_of.passing()
+    e.store = run.store
+    if o.workers and o.workers > 1 and not e.rank then
+        run.count = o.workers
+    elseif needs_worker(e, o) then
+        run.count = 1
+    end
+    return run
+end
+
+-- --- running --------------------------------------------------------------
+
+local FAILED = 5 -- lines about failed points
+
+local function tell_end(run, over)
+    run.store:refresh(true)
+    runner.tidy(run)
+    local done, failed = progress.count(run)
+    local told = 0
+    for _, point in ipairs(run.points) do
+        local row = run.store:row(point.keys)
+        if row and progress.has_failed(row) and told < FAILED then
+            told = told + 1
+            run.bar:say(format("%s: %s %s: %s", run.name, row.status,
+                points_of.name(row.p, run.names),
+                (gsub(tostring(row.message), "%s+", " "))))
+        end
+    end
+    if failed > told then
+        run.bar:say(format("%s: … %d more failed", run.name, failed - told))
+    end
+    run.bar:say(format("%s: %d of %s done%s%s in %s  %s", run.name, done,
+        plural(#run.points, "point"), more_of(run, done, failed,
+            "; run{retry_failed = true} does them again"),
+        over and ", the budget is used up; running again goes on" or "",
+        bar.clock_text(library.clock() - run.bar.started), run.e.dir or ""))
+end
+
+-- Ctrl-C stopped the run, and its workers: what of it is there.
+local function tell_stop(run)
+    run.store:refresh(true)
+    local done, failed = progress.count(run)
+    run.bar:say_stopped(format("%s: stopped; %d of %s done%s%s%s", run.name, done,
+        plural(#run.points, "point"), more_of(run, done, failed),
+        not run.e.dir and " (dir = false keeps none of them)" or
+        done > 0 and ", kept in " .. run.e.dir or "",
+        run.e.dir and done < #run.points and "; run again for the rest" or ""))
+end
+
+-- Does what is left; whether the time that was given was over first.
+local function measure_points(run, left)
+    local seconds = run.is_spawned and workers.seconds_left() or
+        run.options.budget
+    run.deadline = seconds and library.clock() + seconds
+    local rest <close> = journal.when_stopped(function() tell_stop(run) end)
+    if not run.count or run.is_spawned then return runner.work(run) end
+    return workers.supervise(run, smaller(run.count, left))
+end
+
+-- Notes are the first records of a journal of their own.
+local function write_notes(run)
+    if #run.notes == 0 then return end
+    local host, pid = journal.identity()
+    run.store:begin(journal.unique() .. "-notes", {note = "notes", time = time(),
+        host = host, pid = pid})
+    local store <close> = run.store
+    for _, note in ipairs(run.notes) do run.store:append(note) end
+end
+
+local function is_for_another(e)
+    local dir = workers.spawned_for()
+    return dir and (not e.dir or dir ~= journal.real_path(e.dir))
+end
+
+local function measure(e, options)
+    local run = new_run(e, options)
+    if run.count and not run.is_spawned then
+        workers.check_script(run.count == 1 and
+            needs_worker(e, run.options) or "workers")
+    end
+    settle_rows(run)
+    runner.set_keys(e.list, run.store:accepted(e.code.hash))
+    choose(run)
+    local cost = e.spec.cost or e.spec.flops or e.spec.bytes
+    run.order = run.options.order or
+        ((run.count or e.rank) and cost and "longest" or "interleaved")
+    run.found = progress.count(run)
+    e.found = run.found -- how many points were done before
+    tell_start(run)
+    local left = #run.points - run.found
+    local device <close> = left > 0 and note_environment(run) or nil
+    runner.prepare(run)
+    write_notes(run)
+    run.store:add_code(e.code, e.script)
+    local over = left > 0 and measure_points(run, left)
+    if run.is_spawned then exit(0, true) end
+    tell_end(run, over)
+end
+
+-- A run that keeps nothing has nothing to share.
+local function check_passing(e, options)
+    local o = run_options.read(options)
+    if e.rank or (o.workers or 1) > 1 then
+        fail("run", "dir = false keeps nothing that processes could share: " ..
+            "dir = names a folder")
+    end
+    local reason = needs_worker(e, o)
+    if reason then
+        fail("run", "%s, and dir = false keeps nothing that it could share: " ..
+            "dir = names a folder", workers.reasons[reason])
+    end
+end
+
+function running.run(e, options)
+    if e.is_opened then
+        fail("run", "%s was opened from its folder, which has no measure: run " ..
+            "the script that made it", e.name)
+    end
+    if is_for_another(e) then return e end
+    if not e.dir then check_passing(e, options) end
+    measure(e, options)
+    return e
+end
+
+return running

@@ -1,0 +1,410 @@
+/* What sessions are saved with: matrices and texts as parts of an archive,
+ * views described against their owner, and the prompt's variables. For
+ * lua/std/session_*.lua, as package.loaded["lumat.parts"]. */
+#include "archive.h"
+#include "load_save.h"
+#include "locals.h"
+#include "npy.h"
+#include "registry.h"
+#include "sparse_matrix.h"
+
+#include <string.h>
+
+enum { PIECE_BYTES = 1 << 22, ENTRIES = 1 << 16, MESSAGE = 256 };
+
+static lumat_archive *check_archive(lua_State *L)
+{
+    return luaL_checkudata(L, 1, "lumat.archive");
+}
+
+/* --- opening and closing ------------------------------------------------- */
+
+static int create(lua_State *L)
+{
+    lumat_archive_create(L, "save_session", luaL_checkstring(L, 1));
+    return 1;
+}
+
+static int open(lua_State *L)
+{
+    lumat_archive_open(L, "load_session", luaL_checkstring(L, 1));
+    return 1;
+}
+
+static int commit(lua_State *L)
+{
+    lumat_archive_commit(L, check_archive(L));
+    return 0;
+}
+
+/* --- texts --------------------------------------------------------------- */
+
+static int write_text(lua_State *L)
+{
+    size_t length;
+    lumat_archive *a = check_archive(L);
+    const char *text = luaL_checklstring(L, 3, &length);
+    lumat_archive_begin(L, a, luaL_checkstring(L, 2));
+    lumat_archive_write(L, a, text, length);
+    lumat_archive_end(L, a);
+    return 0;
+}
+
+static int read_text(lua_State *L)
+{
+    luaL_Buffer b;
+    lumat_archive *a = check_archive(L);
+    uint64_t length = lumat_archive_find_text(L, a, luaL_checkstring(L, 2));
+    lumat_archive_read(L, a, luaL_buffinitsize(L, &b, length), length);
+    luaL_pushresultsize(&b, length);
+    lumat_archive_finish(L, a);
+    return 1;
+}
+
+/* --- matrices ------------------------------------------------------------ */
+
+/* Blocks of whole rows, or parts of one row, of at most PIECE_BYTES, in
+ * row-major order. */
+typedef struct piece {
+    gpu_slice rows, cols;
+    size_t bytes;
+} piece;
+
+static int next_piece(const gpu_matrix *m, piece *p)
+{
+    size_t size = gpu_dtype_size(m->dtype);
+    int64_t most = PIECE_BYTES / (int64_t)size;
+    int64_t row = p->rows.first, col = p->cols.first + p->cols.count;
+    if (col >= m->cols || p->cols.count == 0)
+        row += p->rows.count, col = 0;
+    if (row >= m->rows || m->cols == 0)
+        return 0;
+    int64_t width = m->cols - col < most ? m->cols - col : most;
+    int64_t height = width == m->cols ? most / width : 1;
+    height = m->rows - row < height ? m->rows - row : height;
+    p->rows = (gpu_slice){row, 1, height};
+    p->cols = (gpu_slice){col, 1, width};
+    p->bytes = size * (size_t)(width * height);
+    return 1;
+}
+
+/* Room for any of its pieces. Most matrices are small, and many. */
+static void *push_room(lua_State *L, const gpu_matrix *m)
+{
+    size_t all = gpu_bytes(m);
+    return lua_newuserdatauv(L, all < PIECE_BYTES ? all : PIECE_BYTES, 0);
+}
+
+/* matrix(archive, part, A) */
+static int write_matrix(lua_State *L)
+{
+    char header[LUMAT_NPY_HEADER];
+    piece p = {.bytes = 0};
+    lumat_archive *a = check_archive(L);
+    gpu_matrix *m = lumat_check_matrix(L, 3);
+    void *host = push_room(L, m);
+    gpu_matrix *block = lumat_new_matrix(L);
+    lumat_archive_begin(L, a, luaL_checkstring(L, 2));
+    lumat_archive_write(
+        L, a, header,
+        lumat_npy_header(header, m->dtype, m->ndim, m->rows, m->cols));
+    while (next_piece(m, &p)) {
+        lumat_try(L, gpu_view_block(m, p.rows, p.cols, block));
+        lumat_try(L, gpu_download(block, host));
+        gpu_release(block);
+        lumat_archive_write(L, a, host, p.bytes);
+    }
+    lumat_archive_end(L, a);
+    return 0;
+}
+
+/* The header at the start of a part of so many bytes: one that write_matrix
+ * wrote, so the elements can be taken as they are. */
+static void read_header(lua_State *L, lumat_archive *a, uint64_t length,
+                        lumat_npy *n, gpu_dtype *dtype)
+{
+    char header[LUMAT_NPY_HEADER + 1] = "", message[MESSAGE] = "";
+    enum { PREFIX = 10 };
+    const unsigned char *bytes = (const unsigned char *)header;
+    if (length < PREFIX)
+        lumat_archive_fail(L, a, "has a matrix that is cut off");
+    lumat_archive_read(L, a, header, PREFIX);
+    size_t rest = bytes[8] | (size_t)bytes[9] << 8;
+    if (rest > LUMAT_NPY_HEADER - PREFIX || length < PREFIX + rest)
+        lumat_archive_fail(L, a, "has a matrix with a malformed header");
+    lumat_archive_read(L, a, header + PREFIX, rest);
+    if (!lumat_npy_open(n, header, length, message, sizeof message))
+        lumat_archive_fail(L, a, "has a matrix that %s", message);
+    *dtype = lumat_npy_dtype(n);
+    if (n->fortran || n->ndim == 0 ||
+        (n->kind != 'b' && !lumat_npy_is_plain(n, *dtype)))
+        lumat_archive_fail(L, a, "has a matrix that no session holds");
+}
+
+/* Truth values are 0 or 1, whatever the file says. */
+static void make_truths(unsigned char *truths, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        truths[i] = truths[i] != 0;
+}
+
+/* matrix(archive, part, device) */
+static int read_matrix(lua_State *L)
+{
+    lumat_npy n;
+    gpu_dtype dtype;
+    gpu_device *device;
+    piece p = {.bytes = 0};
+    lumat_archive *a = check_archive(L);
+    lumat_try(L, gpu_open(luaL_checkstring(L, 3), &device));
+    read_header(L, a, lumat_archive_find(L, a, luaL_checkstring(L, 2)), &n,
+                &dtype);
+    gpu_matrix *block = lumat_new_matrix(L), *m = lumat_new_matrix(L);
+    lumat_try(L, gpu_create(m, device, dtype, n.ndim, n.rows, n.cols));
+    lumat_account(L, m);
+    void *host = push_room(L, m);
+    lua_insert(L, -2); /* below the matrix, which is the result */
+    while (next_piece(m, &p)) {
+        lumat_archive_read(L, a, host, p.bytes);
+        if (dtype == GPU_BOOL)
+            make_truths(host, p.bytes);
+        lumat_try(L, gpu_view_block(m, p.rows, p.cols, block));
+        lumat_try(L, gpu_upload(block, host));
+        gpu_release(block);
+    }
+    lumat_archive_finish(L, a);
+    return 1;
+}
+
+/* --- sparse matrices: entries one after the other ------------------------ */
+
+typedef struct entries {
+    int64_t rows[ENTRIES], cols[ENTRIES];
+    double values[ENTRIES];
+} entries;
+
+/* sparse(archive, part, S): each run of entries as rows, columns, values. */
+static int write_sparse(lua_State *L)
+{
+    lumat_archive *a = check_archive(L);
+    gpu_sparse *s = lumat_test_sparse(L, 3);
+    entries *e = lua_newuserdatauv(L, sizeof *e, 0);
+    lumat_archive_begin(L, a, luaL_checkstring(L, 2));
+    for (int64_t i = 0; i < s->count; i += ENTRIES) {
+        int64_t left = s->count - i, count = left < ENTRIES ? left : ENTRIES;
+        lumat_try(L,
+                  gpu_sparse_entries(s, i, count, e->rows, e->cols, e->values));
+        lumat_archive_write(L, a, e->rows, (size_t)count * 8);
+        lumat_archive_write(L, a, e->cols, (size_t)count * 8);
+        lumat_archive_write(L, a, e->values, (size_t)count * 8);
+    }
+    lumat_archive_end(L, a);
+    return 0;
+}
+
+static void read_entries(lua_State *L, lumat_archive *a, int64_t count,
+                         int64_t *rows, int64_t *cols, double *values)
+{
+    for (int64_t i = 0; i < count; i += ENTRIES) {
+        int64_t left = count - i;
+        size_t bytes = (size_t)(left < ENTRIES ? left : ENTRIES) * 8;
+        lumat_archive_read(L, a, rows + i, bytes);
+        lumat_archive_read(L, a, cols + i, bytes);
+        lumat_archive_read(L, a, values + i, bytes);
+    }
+}
+
+/* A few entries can claim many rows, of which each takes its bytes: unless the
+ * file is trusted, hardly more than for entries is made room for. */
+static void check_rows(lua_State *L, const lumat_archive *a, lua_Integer rows,
+                       uint64_t length)
+{
+    enum { ANYWAY = 1 << 26, EACH = 8 };
+    if (rows > 0 && (uint64_t)rows > (ANYWAY + 4 * length) / EACH &&
+        !lua_toboolean(L, 7))
+        lumat_archive_fail(L, a,
+                           "has a sparse matrix of %I rows and few "
+                           "entries; load_session(path, names) loads "
+                           "what you name, however large",
+                           (LUAI_UACINT)rows);
+}
+
+/* sparse(archive, part, device, dtype, rows, cols, trusted) */
+static int read_sparse(lua_State *L)
+{
+    enum { EACH = 24 };
+    gpu_device *device;
+    gpu_dtype dtype;
+    lumat_archive *a = check_archive(L);
+    lumat_try(L, gpu_open(luaL_checkstring(L, 3), &device));
+    luaL_argcheck(L, gpu_dtype_find(luaL_checkstring(L, 4), &dtype), 4,
+                  "no such type");
+    uint64_t length = lumat_archive_find(L, a, luaL_checkstring(L, 2));
+    if (length % EACH != 0 || length > PTRDIFF_MAX / 2)
+        lumat_archive_fail(L, a, "has a sparse matrix that is cut off");
+    check_rows(L, a, luaL_checkinteger(L, 5), length);
+    int64_t count = (int64_t)(length / EACH);
+    int64_t *rows = lua_newuserdatauv(L, (size_t)length + 1, 0);
+    int64_t *cols = rows + count;
+    double *values = (void *)(cols + count);
+    read_entries(L, a, count, rows, cols, values);
+    lumat_archive_finish(L, a);
+    gpu_triplets t = {luaL_checkinteger(L, 5),
+                      luaL_checkinteger(L, 6),
+                      count,
+                      rows,
+                      cols,
+                      values};
+    gpu_sparse *s = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_create(s, device, dtype, &t));
+    lumat_account_sparse(L, s);
+    return 1;
+}
+
+/* --- views --------------------------------------------------------------- */
+
+/* The lowest and highest offset of an element; m has elements. */
+static void find_range(const gpu_matrix *m, int64_t *low, int64_t *high)
+{
+    int64_t down = (m->rows - 1) * m->row_stride;
+    int64_t across = (m->cols - 1) * m->col_stride;
+    *low = m->offset + (down < 0 ? down : 0) + (across < 0 ? across : 0);
+    *high = m->offset + (down > 0 ? down : 0) + (across > 0 ? across : 0);
+}
+
+/* is_view(A, B): ndim, rows, cols, row and column stride, and the offset in
+ * A's elements, when all of B lies in A's, which have no gaps; else nil. */
+static int view_of(lua_State *L)
+{
+    int64_t low, high;
+    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
+    if (!gpu_shares_storage(a, b) || !gpu_is_contiguous(a) ||
+        a->dtype != b->dtype || gpu_size(b) == 0)
+        return 0;
+    find_range(b, &low, &high);
+    if (low < a->offset || high >= a->offset + gpu_size(a))
+        return 0;
+    int64_t numbers[] = {b->ndim,       b->rows,       b->cols,
+                         b->row_stride, b->col_stride, b->offset - a->offset};
+    for (int i = 0; i < 6; i++)
+        lua_pushinteger(L, numbers[i]);
+    return 6;
+}
+
+/* The elements along what has a stride: all are, but for what is broadcast. */
+static int64_t own_elements(const gpu_matrix *m)
+{
+    int64_t rows = m->row_stride != 0 ? m->rows : 1;
+    int64_t cols = m->col_stride != 0 ? m->cols : 1, count;
+    return __builtin_mul_overflow(rows, cols, &count) ? INT64_MAX : count;
+}
+
+/* Are the sizes and strides so small that nothing overflows? Only by strides
+ * of zero is a view larger than what it is a view of. */
+static int is_modest(const gpu_matrix *m, int64_t size)
+{
+    int64_t bytes;
+    if (m->rows <= 0 || m->cols <= 0 || own_elements(m) > size ||
+        __builtin_mul_overflow(m->rows, m->cols, &bytes) ||
+        __builtin_mul_overflow(bytes, (int64_t)gpu_dtype_size(m->dtype),
+                               &bytes))
+        return 0;
+    int64_t most = (int64_t)1 << 31;
+    return (m->ndim == 1 || m->ndim == 2) && (m->ndim == 2 || m->cols == 1) &&
+           m->rows <= most * 64 && m->cols <= most * 64 && m->offset >= 0 &&
+           m->offset < size && m->row_stride > -size && m->row_stride < size &&
+           m->col_stride > -size && m->col_stride < size;
+}
+
+/* view(A, ndim, …): the numbers view_of gives; nil when they leave A. */
+static int view(lua_State *L)
+{
+    int64_t low, high;
+    gpu_matrix *a = lumat_check_matrix(L, 1), b = *a;
+    b.ndim = (int)luaL_checkinteger(L, 2);
+    b.rows = luaL_checkinteger(L, 3);
+    b.cols = luaL_checkinteger(L, 4);
+    b.row_stride = luaL_checkinteger(L, 5);
+    b.col_stride = luaL_checkinteger(L, 6);
+    b.offset = luaL_checkinteger(L, 7);
+    if (!gpu_is_contiguous(a) || !is_modest(&b, gpu_size(a)))
+        return 0;
+    /* both products fit: 2^37 times a stride below the size of a matrix that
+     * is there */
+    if (__builtin_mul_overflow(b.rows, b.row_stride, &low) ||
+        __builtin_mul_overflow(b.cols, b.col_stride, &low))
+        return 0;
+    find_range(&b, &low, &high);
+    if (low < 0 || high >= gpu_size(a))
+        return 0;
+    b.offset += a->offset;
+    gpu_matrix *out = lumat_new_matrix(L);
+    gpu_retain(a);
+    *out = b;
+    return 1;
+}
+
+/* --- what is there ------------------------------------------------------- */
+
+/* "matrix", "sparse", or nil; whether it still holds anything, and all of it;
+ * whether it is in the host's memory. */
+static int kind(lua_State *L)
+{
+    gpu_matrix *m = lumat_test_matrix(L, 1);
+    gpu_sparse *s = lumat_test_sparse(L, 1);
+    if (m == NULL && s == NULL)
+        return 0;
+    if (s != NULL)
+        m = &s->values;
+    lua_pushstring(L, s != NULL ? "sparse" : "matrix");
+    int is_there = m->storage != NULL && !gpu_is_lost(m);
+    lua_pushboolean(L, is_there);
+    lua_pushboolean(L, is_there && !gpu_is_incomplete(m));
+    lua_pushboolean(L, is_there && gpu_device_is_cpu(gpu_matrix_device(m)));
+    return 4;
+}
+
+/* The name under which the device can be opened, or the default one's. */
+static int usable_device(lua_State *L)
+{
+    gpu_device *device;
+    if (gpu_open(luaL_checkstring(L, 1), &device) != GPU_OK)
+        lumat_try(L, gpu_default(&device));
+    lua_pushstring(L, gpu_device_name(device));
+    return 1;
+}
+
+/* The prompt's locals, and the globals that are not the user's own. */
+static int variables(lua_State *L)
+{
+    lumat_refresh_locals(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
+    return 2;
+}
+
+static const luaL_Reg functions[] = {{"create", create},
+                                     {"open", open},
+                                     {"commit", commit},
+                                     {"write_text", write_text},
+                                     {"read_text", read_text},
+                                     {"write_matrix", write_matrix},
+                                     {"read_matrix", read_matrix},
+                                     {"write_sparse", write_sparse},
+                                     {"read_sparse", read_sparse},
+                                     {"view_of", view_of},
+                                     {"view", view},
+                                     {"kind", kind},
+                                     {"usable_device", usable_device},
+                                     {"variables", variables},
+                                     {NULL, NULL}};
+
+void lumat_open_parts(lua_State *L)
+{
+    lumat_open_archive(L);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    luaL_newlib(L, functions);
+    lumat_add_session_records(L);
+    lua_setfield(L, -2, "lumat.parts");
+    lua_pop(L, 1);
+}

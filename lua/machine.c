@@ -1,0 +1,395 @@
+/* Functions about the machine and the program: clocks, devices, counters,
+ * help, defaults; and opening a whole state. */
+#include "cancellation.h"
+#include "chunk_loading.h"
+#include "fence.h"
+#include "input.h"
+#include "journal.h"
+#include "lineage.h"
+#include "lumat.h"
+#include "memory_facts.h"
+#include "op_facts.h"
+#include "open.h"
+#include "picture.h"
+#include "profile.h"
+#include "rate.h"
+#include "records.h"
+#include "registry.h"
+#include "settings.h"
+#include "slow_reads.h"
+#include "sparse_make.h"
+#include "sparse_matrix.h"
+#include "stopwatch.h"
+#include "strict.h"
+#include "trace.h"
+#include "transcript.h"
+#include "visible.h"
+#include "warning.h"
+
+#include "lualib.h"
+#include "constructors.h"
+#include "format.h"
+#include "load_save.h"
+#include "cursor_context.h"
+#include "session_parts.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int get_clock(lua_State *L)
+{
+    lua_pushnumber(L, gpu_now());
+    return 1;
+}
+
+static int sync_all(lua_State *L)
+{
+    lumat_try(L, gpu_sync_all());
+    return 0;
+}
+
+static gpu_device *check_device(lua_State *L, int arg)
+{
+    gpu_device *d;
+    if (lua_isnoneornil(L, arg))
+        lumat_try(L, gpu_default(&d));
+    else
+        lumat_try(L, gpu_open(luaL_checkstring(L, arg), &d));
+    return d;
+}
+
+/* device([name]): the default device, after setting it. */
+static int device(lua_State *L)
+{
+    gpu_device *d;
+    if (!lua_isnoneornil(L, 1)) {
+        lumat_try(L, gpu_open(luaL_checkstring(L, 1), &d));
+        lumat_try(L, gpu_set_default(lua_tostring(L, 1)));
+    }
+    lumat_try(L, gpu_default(&d));
+    lua_pushstring(L, gpu_device_name(d));
+    lua_pushstring(L, gpu_device_description(d));
+    return 2;
+}
+
+static int memory(lua_State *L)
+{
+    gpu_memory m;
+    lumat_try(L, gpu_device_memory(check_device(L, 1), &m));
+    lua_newtable(L);
+    lumat_set_count(L, "live", m.live);
+    lumat_set_count(L, "peak", m.peak);
+    lumat_set_count(L, "kept", m.kept);
+    lumat_set_count(L, "free", m.free);
+    lumat_set_count(L, "total", m.total);
+    lumat_set_count(L, "unused", m.unused);
+    return 1;
+}
+
+static int peak(lua_State *L)
+{
+    gpu_peak p;
+    gpu_device *d = check_device(L, 1);
+    lumat_try(L, lua_toboolean(L, 2) ? gpu_device_peak_again(d, &p)
+                                     : gpu_device_peak(d, &p));
+    lua_newtable(L);
+    lumat_set_number(L, "f32_flops", p.f32_flops);
+    lumat_set_number(L, "f64_flops", p.f64_flops);
+    lumat_set_number(L, "bytes", p.bytes);
+    return 1;
+}
+
+static int stats(lua_State *L)
+{
+    const gpu_counters *c = gpu_counts();
+    lua_newtable(L);
+    lumat_set_count(L, "operations", c->operations);
+    lumat_set_count(L, "allocations", c->allocations);
+    lumat_set_count(L, "allocated", c->allocated);
+    lumat_set_count(L, "uploaded", c->uploaded);
+    lumat_set_count(L, "downloaded", c->downloaded);
+    lumat_set_count(L, "fallbacks", c->fallbacks);
+    return 1;
+}
+
+static int default_dtype(lua_State *L)
+{
+    gpu_dtype type = lumat_default_dtype(L);
+    if (!lua_isnoneornil(L, 1)) {
+        const char *name = luaL_checkstring(L, 1);
+        luaL_argcheck(L, gpu_dtype_find(name, &type) && type != GPU_BOOL, 1,
+                      "is \"f32\" or \"f64\"");
+        lua_pushinteger(L, type);
+        lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
+    }
+    lua_pushstring(L, gpu_dtype_name(type));
+    return 1;
+}
+
+static int print_text(lua_State *L)
+{
+    size_t n;
+    const char *text = lua_tolstring(L, -1, &n);
+    lumat_write_visible(stdout, text, n, 1);
+    fputc('\n', stdout);
+    return 0;
+}
+
+/* Puts the name of the library's function at 1 in its place. */
+static void name_function(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING || !lua_rawequal(L, -1, 1))
+            continue;
+        lua_pop(L, 1);
+        lua_replace(L, 1);
+        break;
+    }
+    lua_settop(L, 1);
+}
+
+static int help(lua_State *L)
+{
+    lua_settop(L, 1);
+    if (lua_isfunction(L, 1))
+        name_function(L);
+    lumat_push_help(L, luaL_optstring(L, 1, NULL));
+    return print_text(L);
+}
+
+static int forget(lua_State *L)
+{
+    gpu_forget(lumat_check_matrix(L, 1));
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* keep_limit(bytes [, device]) */
+static int keep_limit(lua_State *L)
+{
+    lua_Number bytes = luaL_checknumber(L, 1);
+    luaL_argcheck(L, bytes >= 0 && bytes < 0x1p63, 1, "is a number of bytes");
+    gpu_set_keep_limit(check_device(L, 2), (size_t)bytes);
+    return 0;
+}
+
+static const lumat_function functions[] = {
+    {"forget", forget, 1, "forget(A)",
+     "Drops what products keep about A to be faster the next time, and gives "
+     "A back. A write to A does the same.",
+     "forget(mat{{1, 2}})", "{{1, 2}}"},
+    {"keep_limit", keep_limit, 0, "keep_limit(bytes [, device])",
+     "How many bytes products may keep about their operands; a quarter of "
+     "the device's memory unless set.",
+     "select('#', keep_limit(2 ^ 30, \"cpu\"))", "0"},
+    {"clock", get_clock, 0, "clock()", "Seconds of a clock that never jumps.",
+     "clock() <= clock()", "true"},
+    {"sync", sync_all, 0, "sync()",
+     "Waits until all devices have done what they were given.",
+     "select('#', sync())", "0"},
+    {"device", device, 0, "device([name])",
+     "The device new matrices live on; with a name, chooses it. Second "
+     "result: a description.",
+     "device(\"cpu\")", "\"cpu\""},
+    {"memory", memory, 0, "memory([device])",
+     "Bytes on a device: live and peak of our matrices, kept about operands "
+     "by products, free and total; unused is the part of free that waits for "
+     "the next allocation.",
+     "memory().live >= 0", "true"},
+    {"peak", peak, 0, "peak([device [, again]])",
+     "Measured peaks per second: f32_flops, f64_flops, bytes. They are "
+     "measured once; again = true measures them anew, which counts where it "
+     "is more: what else ran may have slowed the first.",
+     "peak(\"cpu\").bytes > 1e8", "true"},
+    {"rate", lumat_rate_call, 0,
+     "rate(flops, bytes, seconds [, dtype [, device]])",
+     "Work done in so many seconds beside the measured peak, by flops or by "
+     "bytes, whichever comes nearer: value, unit, share, and whose peak. A "
+     "share above 1 has the peak measured again, once, unless something is "
+     "being timed; what stays above lies in caches, uses other units, or what "
+     "else ran slowed both measurements.",
+     "select(2, rate(0, 1e9, 1, \"f32\", \"cpu\"))", "\"GB/s\""},
+    {"stats", stats, 0, "stats()",
+     "Counts since the start: operations, allocations, bytes allocated, "
+     "uploaded and downloaded, fallbacks to the CPU.",
+     "stats().operations >= 0", "true"},
+    {"timed", lumat_timed_call, 0, "timed(f [, device])",
+     "Seconds that f's work took on the device, then f's results.",
+     "select(2, timed(function() return 7 end))", "7"},
+    {"default_dtype", default_dtype, 0, "default_dtype([name])",
+     "The element type of new matrices; with \"f32\" or \"f64\", sets it.",
+     "default_dtype()", "\"f32\""},
+    {"help", help, 0, "help([name])", "Prints the help on a name; also ?name.",
+     "type(help)", "\"function\""},
+    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+
+void lumat_open_system(lua_State *L)
+{
+    lumat_register(L, functions);
+}
+
+/* --- a whole state -------------------------------------------------------- */
+
+static int open_require(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
+    return 1;
+}
+
+static int open_all(lua_State *L)
+{
+    const lumat_options *o = lua_touserdata(L, 1);
+    luaL_openlibs(L);
+    lumat_open_kinds(L);
+    lumat_open_input(L);
+    if (o->safe != LUMAT_UNSAFE)
+        lumat_guard_library(L);
+    lumat_open_warnings(L);
+    lua_pushinteger(L, GPU_F32);
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
+    lumat_open_library(L);
+    lumat_open_matrix(L);
+    lumat_open_sparse(L);
+    lumat_open_format(L);
+    lumat_open_make(L);
+    lumat_open_generate(L);
+    lumat_open_index(L);
+    lumat_open_ops(L);
+    lumat_open_product(L);
+    lumat_open_shape(L);
+    lumat_open_arrange(L);
+    lumat_open_sparse_index(L);
+    lumat_open_sparse_make(L);
+    lumat_open_files(L);
+    lumat_open_working_folder(L);
+    lumat_open_system(L);
+    lumat_open_help(L);
+    lumat_open_settings(L);
+    lumat_open_rate(L);
+    lumat_open_who(L);
+    lumat_open_screens(L);
+    lumat_open_parts(L);
+    lumat_open_texts(L);
+    lumat_open_journal(L);
+    lumat_open_trace(L);
+    lumat_open_stopwatch(L);
+    lumat_open_profile(L);
+    lumat_open_lineage(L);
+    lumat_open_transcript(L);
+    lumat_open_held(L);
+    lumat_open_cost(L);
+    lumat_open_heat(L);
+    lumat_open_histogram(L);
+    lumat_open_inspect(L);
+    lumat_open_plot(L);
+    lumat_open_watch(L);
+    lumat_open_completions(L);
+    lumat_open_rescue(L);
+    lumat_open_std(L);
+    if (!o->bytecode)
+        lumat_refuse_bytecode(L);
+    lumat_close_library(L);
+    lumat_join_load(L);
+    lumat_copy_globals(L, "lumat.environment");
+    if (o->safe != LUMAT_UNSAFE)
+        lumat_make_safe(L);
+    lumat_copy_globals(L, "lumat.base");
+    lumat_open_session(L);
+    lumat_open_reads(L, o->strict);
+    if (o->strict)
+        lumat_make_strict(L);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    lua_pushcfunction(L, open_require);
+    lua_setfield(L, -2, "lumat");
+    return 0;
+}
+
+int lumat_fence(const lumat_options *options, char *why, size_t size)
+{
+    return lumat_raise_fence(options, why, size) == 0;
+}
+
+/* The second fence leaves no way to a device, so that has to be open. One that
+ * cannot be is told of when it is asked for. */
+static int fence_in(lua_State *L, char *why, size_t size)
+{
+    gpu_device *d;
+    if (!lumat_is_safe())
+        return 1;
+    lua_pushboolean(L, gpu_default(&d) == GPU_OK);
+    lua_pop(L, 1);
+    return lumat_close_fence(why, size) == 0;
+}
+
+/* --- --memory ------------------------------------------------------------- */
+
+static struct {
+    size_t most, used;
+} heap;
+
+static size_t heap_used(void)
+{
+    return heap.used;
+}
+
+/* Lua's allocator, as luaL_newstate has it, up to the limit. Without a block
+ * old_size is a type. */
+static void *allocate(void *data, void *block, size_t old_size, size_t size)
+{
+    size_t old = block ? old_size : 0;
+    (void)data;
+    if (size > old && heap.used - old + size + gpu_host_live() > heap.most)
+        return NULL;
+    void *moved = size > 0 ? realloc(block, size) : NULL;
+    if (size == 0)
+        free(block);
+    if (moved || size == 0)
+        heap.used += size - old;
+    return moved;
+}
+
+static void limit_memory(lua_State *L, size_t most)
+{
+    heap.most = most;
+    heap.used =
+        (size_t)lua_gc(L, LUA_GCCOUNT) * 1024 + (size_t)lua_gc(L, LUA_GCCOUNTB);
+    lua_setallocf(L, allocate, NULL);
+    gpu_limit_memory(most, heap_used);
+}
+
+lua_State *lumat_open(const lumat_options *options, char *why, size_t size)
+{
+    lua_State *L = luaL_newstate();
+    snprintf(why, size, "not enough memory");
+    if (!L)
+        return NULL;
+    if (options->device)
+        gpu_set_default(options->device);
+    if (options->memory > 0)
+        limit_memory(L, options->memory);
+    lua_pushcfunction(L, open_all);
+    lua_pushlightuserdata(L, (void *)options);
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+        snprintf(why, size, "%s", lua_tostring(L, -1));
+    else if (fence_in(L, why, size))
+        return L;
+    lua_close(L);
+    return NULL;
+}
+
+void lumat_close(lua_State *L)
+{
+    lua_close(L);
+    lumat_close_stopping();
+    gpu_on_memory_short(NULL, NULL);
+    gpu_shutdown();
+}
+
+const char *lumat_unusual_device(lua_State *L)
+{
+    (void)L;
+    const char *name = gpu_default_name();
+    return strcmp(name, "auto") == 0 ? NULL : name;
+}

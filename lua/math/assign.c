@@ -1,0 +1,130 @@
+/* A[…] = value in all its forms. */
+#include "constructors.h"
+#include "index.h"
+#include "visible.h"
+
+/* Numbers and booleans; 1 when the value at 3 is one. */
+static int scalar_value(lua_State *L, double *out)
+{
+    int type = lua_type(L, 3);
+    if (type == LUA_TBOOLEAN)
+        *out = lua_toboolean(L, 3);
+    else if (type == LUA_TNUMBER)
+        *out = lua_tonumber(L, 3);
+    return type == LUA_TBOOLEAN || type == LUA_TNUMBER;
+}
+
+/* The matrix to be written, at stack place 3; a table becomes one. */
+static gpu_matrix *matrix_value(lua_State *L, const gpu_matrix *like)
+{
+    if (lua_type(L, 3) == LUA_TTABLE) {
+        lumat_push_from_table(L, 3, "assignment", like->dtype,
+                              gpu_matrix_device(like));
+        lua_replace(L, 3);
+    }
+    gpu_matrix *value = lumat_test_matrix(L, 3);
+    if (!value)
+        lumat_raise(L, "assignment: cannot put a %s into a matrix",
+                    lumat_kind_of(L, 3));
+    return value;
+}
+
+static int fits(const gpu_matrix *value, const gpu_matrix *target)
+{
+    if (value->ndim != target->ndim)
+        return 0;
+    if (value->ndim == 1)
+        return value->rows == target->rows;
+    return (value->rows == target->rows || value->rows == 1) &&
+           (value->cols == target->cols || value->cols == 1);
+}
+
+static int assign_view(lua_State *L, gpu_matrix *target)
+{
+    double number;
+    if (scalar_value(L, &number)) {
+        lumat_try(L, gpu_fill(target, number));
+        return 0;
+    }
+    gpu_matrix *value = matrix_value(L, target);
+    if (!fits(value, target)) {
+        lumat_push_shape(L, value);
+        lumat_push_shape(L, target);
+        return lumat_raise(L, "assignment: %s does not fit into %s",
+                           lua_tostring(L, -2), lua_tostring(L, -1));
+    }
+    lumat_try(L, gpu_copy(value, target));
+    return 0;
+}
+
+static int assign_place(lua_State *L, gpu_matrix *m, const lumat_part part[2])
+{
+    double number;
+    if (lumat_is_element(m, part)) {
+        if (!scalar_value(L, &number))
+            return lumat_raise(L,
+                               "assignment: an element is a number, not a %s",
+                               lumat_kind_of(L, 3));
+        lumat_try(L, gpu_set(m, part[0].slice.first,
+                             m->ndim == 1 ? 0 : part[1].slice.first, number));
+        return 0;
+    }
+    lumat_push_block(L, m, part);
+    return assign_view(L, lumat_test_matrix(L, -1));
+}
+
+static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
+{
+    double number;
+    if (!scalar_value(L, &number)) {
+        lumat_try(L, gpu_expand(matrix_value(L, m), mask, m));
+        return 0;
+    }
+    if (mask->dtype != GPU_BOOL)
+        return lumat_raise(
+            L,
+            "assignment: the mask is %s, not bool: make one with "
+            "A:gt(0) and the like",
+            gpu_dtype_name(mask->dtype));
+    if (mask->ndim != m->ndim || mask->rows != m->rows ||
+        mask->cols != m->cols) {
+        lumat_push_shape(L, m);
+        lumat_push_shape(L, mask);
+        return lumat_raise(L, "assignment: shapes differ (%s, mask %s)",
+                           lua_tostring(L, -2), lua_tostring(L, -1));
+    }
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    int value = gpu_program_constant(&p, number);
+    gpu_program_add(&p, GPU_OP_where, 0, value, 1);
+    const gpu_matrix *in[] = {mask, m};
+    lumat_try(L, gpu_map("mask", &p, in, m));
+    return 0;
+}
+
+int lumat_newindex(lua_State *L)
+{
+    lumat_part part[2] = {{.slice = {0, 1, 1}, .is_index = 1},
+                          {.slice = {0, 1, 0}}};
+    gpu_matrix *m = lumat_check_indexed(L, "assignment"), *mask;
+    part[1].slice.count = m->cols;
+    switch (lua_type(L, 2)) {
+    case LUA_TNUMBER:
+        part[0].slice.first = lumat_check_place(L, m, 2, 1);
+        return assign_place(L, m, part);
+    case LUA_TTABLE:
+        lumat_table_parts(L, m, 2, part);
+        return assign_place(L, m, part);
+    case LUA_TSTRING:
+        if (lumat_is_property(lua_tostring(L, 2)))
+            return lumat_raise(L, "assignment: '%s' cannot be assigned",
+                               lua_tostring(L, 2));
+        if (!lumat_is_slice(lua_tostring(L, 2)))
+            return lumat_unknown_name(L, lua_tostring(L, 2));
+        lumat_string_parts(L, m, 2, part);
+        return assign_place(L, m, part);
+    default:
+        mask = lumat_test_matrix(L, 2);
+        return mask ? assign_mask(L, m, mask) : lumat_bad_key(L, 2);
+    }
+}

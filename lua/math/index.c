@@ -1,0 +1,339 @@
+/* A[…] and A(…) in all their forms: keys as places, and reading. */
+#include "index.h"
+#include "command_names.h"
+#include "constructors.h"
+#include "foreign_syntax.h"
+#include "registry.h"
+#include "shape_errors.h"
+#include "slow_reads.h"
+#include "visible.h"
+#include "warning.h"
+
+#include <string.h>
+
+int lumat_is_slice(const char *key)
+{
+    if (strncmp(key, "end", 3) == 0)
+        return key[3] == '\0' || strchr(" ,:+-", key[3]);
+    return *key == '\0' || strchr("0123456789:-, ", *key);
+}
+
+gpu_matrix *lumat_check_indexed(lua_State *L, const char *name)
+{
+    gpu_matrix *m = lumat_test_matrix(L, 1);
+    if (!m)
+        luaL_typeerror(L, 1, "matrix");
+    else if (!m->storage)
+        lumat_raise(L, "%s: the matrix has been freed", name);
+    return m;
+}
+
+/* --- keys as places ------------------------------------------------------- */
+
+static int outside(lua_State *L, const gpu_matrix *m, lua_Integer i, int axis)
+{
+    int64_t size = axis == 1 ? m->rows : m->cols;
+    const char *what = m->ndim == 1 ? "index" : axis == 1 ? "row" : "column";
+    const char *name = lumat_name_of(L, 1, "the matrix");
+    lumat_push_shape(L, m);
+    const char *shape = lua_tostring(L, -1);
+    if (i == 0)
+        return lumat_raise(L, "%s 0: indices start at 1 (%s is %s)", what, name,
+                           shape);
+    const char *hint =
+        axis == 1 && i == size + 1 ? "; to visit all, use A:eachrow()" : "";
+    return lumat_raise(L, "%s %I is outside 1..%I (%s is %s)%s", what,
+                       (LUAI_UACINT)i, (LUAI_UACINT)size, name, shape, hint);
+}
+
+int64_t lumat_check_place(lua_State *L, const gpu_matrix *m, int arg, int axis)
+{
+    int exact;
+    lua_Integer i = lua_tointegerx(L, arg, &exact);
+    if (!exact || lua_type(L, arg) != LUA_TNUMBER)
+        lumat_raise(L, "index: must be a whole number, not %s",
+                    lumat_push_brief(L, arg));
+    int64_t place = lumat_place(i, axis == 1 ? m->rows : m->cols);
+    return place >= 0 ? place : outside(L, m, i, axis);
+}
+
+static int wrong_count(lua_State *L, const gpu_matrix *m, int given)
+{
+    return lumat_raise(L, "index: %d %s given, the matrix has %d", given,
+                       given == 1 ? "index" : "indices", m->ndim);
+}
+
+/* What a range written in the order of other languages is told, once: of one
+ * that takes a place or none, where theirs would take more. */
+static const char *taken(const lumat_part *part)
+{
+    return part->slice.count == 0 ? "none" : "1";
+}
+
+static void warn_of_range(lua_State *L, const lua_Integer bound[3],
+                          const lumat_part *part)
+{
+    lumat_warn(L, "index",
+               "ranges are {first, last, step}: {%lld, %lld, %lld} takes %s, "
+               "{%lld, %lld, %lld} takes %lld",
+               (long long)bound[0], (long long)bound[1], (long long)bound[2],
+               taken(part), (long long)bound[0], (long long)bound[2],
+               (long long)bound[1], (long long)part->swapped);
+}
+
+/* text: "a:b:c" of that part, up to its end or a comma. */
+static void warn_of_slice(lua_State *L, const char *text,
+                          const lumat_part *part)
+{
+    text += strspn(text, " \t");
+    const char *end = text + strcspn(text, ",");
+    const char *middle = strchr(text, ':') + 1;
+    const char *last = strchr(middle, ':') + 1;
+    lumat_warn(L, "index",
+               "slices are first:last:step: \"%.*s\" takes %s, "
+               "\"%.*s%.*s:%.*s\" takes %lld",
+               (int)(end - text), text, taken(part), (int)(middle - text), text,
+               (int)(end - last), last, (int)(last - 1 - middle), middle,
+               (long long)part->swapped);
+}
+
+/* One entry of A[{…}]: i, {}, {a, b} or {a, b, step}. */
+static void table_part(lua_State *L, const gpu_matrix *m, int axis,
+                       lumat_part *out)
+{
+    int64_t size = axis == 1 ? m->rows : m->cols;
+    *out = (lumat_part){.slice = {0, 1, size}};
+    if (lua_type(L, -1) != LUA_TTABLE) {
+        out->slice =
+            (gpu_slice){lumat_check_place(L, m, lua_gettop(L), axis), 1, 1};
+        out->is_index = 1;
+        return;
+    }
+    lua_Integer bound[3] = {1, size, 1};
+    int n = (int)lua_rawlen(L, -1);
+    if (n == 0)
+        return;
+    if (n > 3 || n == 1)
+        lumat_raise(L, "index: a range is {first, last} or {first, last, "
+                       "step}, or {} for all");
+    for (int k = 0; k < n; k++) {
+        int exact;
+        lua_rawgeti(L, -1, k + 1);
+        bound[k] = lua_tointegerx(L, -1, &exact);
+        if (!exact || lua_type(L, -1) != LUA_TNUMBER)
+            lumat_raise(L, "index: a range needs whole numbers, not %s",
+                        lumat_push_brief(L, -1));
+        lua_pop(L, 1);
+    }
+    char error[128];
+    if (!lumat_slice_range(bound[0], bound[1], bound[2], size, out, error,
+                           sizeof error))
+        lumat_raise(L, "index: %s", error);
+    if (n == 3 && out->swapped)
+        warn_of_range(L, bound, out);
+}
+
+void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
+                       lumat_part out[2])
+{
+    int n = (int)lua_rawlen(L, key);
+    if (n < 1 || n > m->ndim)
+        wrong_count(L, m, n);
+    out[1] = (lumat_part){.slice = {0, 1, m->cols}};
+    for (int k = 0; k < n; k++) {
+        lua_rawgeti(L, key, k + 1);
+        table_part(L, m, k + 1, &out[k]);
+        lua_pop(L, 1);
+    }
+}
+
+void lumat_string_parts(lua_State *L, const gpu_matrix *m, int key,
+                        lumat_part out[2])
+{
+    size_t length;
+    const char *text = lua_tolstring(L, key, &length);
+    char error[128];
+    key = lua_absindex(L, key);
+    if (lumat_slice_parse(text, length, m->ndim, m->rows, m->cols, out, error,
+                          sizeof error)) {
+        if (out[0].swapped)
+            warn_of_slice(L, text, &out[0]);
+        if (out[1].swapped)
+            warn_of_slice(L, strchr(text, ',') + 1, &out[1]);
+        return;
+    }
+    const char *name = lumat_name_of(L, 1, "A");
+    const char *brief = lumat_push_brief(L, key);
+    lumat_push_shape(L, m);
+    lumat_raise(L, "%s[%s]: %s (%s is %s)", name, brief, error, name,
+                lua_tostring(L, -1));
+}
+
+/* Is this the place of one element? */
+int lumat_is_element(const gpu_matrix *m, const lumat_part part[2])
+{
+    return part[0].is_index && (m->ndim == 1 || part[1].is_index);
+}
+
+void lumat_push_block(lua_State *L, const gpu_matrix *m,
+                      const lumat_part part[2])
+{
+    gpu_matrix block, *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_view_block(m, part[0].slice, part[1].slice, &block));
+    *out = block;
+    if (m->ndim == 1 || (!part[0].is_index && !part[1].is_index))
+        return;
+    if (part[0].is_index)
+        gpu_view_row(&block, 0, out);
+    else
+        gpu_view_column(&block, 0, out);
+    gpu_release(&block);
+}
+
+int lumat_push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j)
+{
+    double value;
+    lumat_count_read(L, m);
+    lumat_try(L, gpu_get(m, i, j, &value));
+    lumat_note_scalar(m->dtype, value);
+    if (m->dtype == GPU_BOOL)
+        lua_pushboolean(L, value != 0);
+    else
+        lua_pushnumber(L, value);
+    return 1;
+}
+
+static int push_place(lua_State *L, const gpu_matrix *m,
+                      const lumat_part part[2])
+{
+    if (lumat_is_element(m, part))
+        return lumat_push_element(L, m, part[0].slice.first,
+                                  m->ndim == 1 ? 0 : part[1].slice.first);
+    lumat_push_block(L, m, part);
+    return 1;
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+static int index_number(lua_State *L, const gpu_matrix *m, int key)
+{
+    int64_t i = lumat_check_place(L, m, key, 1);
+    if (m->ndim == 1)
+        return lumat_push_element(L, m, i, 0);
+    gpu_view_row(m, i, lumat_new_matrix(L));
+    return 1;
+}
+
+/* A word of one letter, or without a letter in common, is no misspelling. */
+static const char *nearest_name(lua_State *L, const char *name,
+                                const char *list)
+{
+    const char *near = strlen(name) > 1 ? lumat_nearest(L, name, list) : NULL;
+    return near && strpbrk(name, near) ? near : NULL;
+}
+
+int lumat_unknown_name(lua_State *L, const char *name)
+{
+    if (strlen(name) > 40)
+        return lumat_raise(L, "a matrix has no name of %I characters",
+                           (LUAI_UACINT)strlen(name));
+    if (lumat_push_instead(L, name))
+        return lumat_raise(L, "a matrix has no '%s': %s", name,
+                           lua_tostring(L, -1));
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.method_names");
+    const char *methods = lua_tostring(L, -1);
+    lua_pushfstring(L, "%s %s", lumat_property_names, methods ? methods : "");
+    const char *near = nearest_name(L, name, lua_tostring(L, -1));
+    if (near)
+        return lumat_raise(L, "a matrix has no '%s': did you mean '%s'?", name,
+                           near);
+    return lumat_raise(L, "a matrix has no '%s'", name);
+}
+
+static int index_string(lua_State *L, const gpu_matrix *m)
+{
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
+        return 1;
+    const char *name = lua_tostring(L, 2);
+    if (lumat_push_property(L, m, name))
+        return 1;
+    if (!lumat_is_slice(name))
+        return lumat_unknown_name(L, name);
+    lumat_check_indexed(L, "index");
+    lumat_part part[2];
+    lumat_string_parts(L, m, 2, part);
+    return push_place(L, m, part);
+}
+
+static int index_mask(lua_State *L, const gpu_matrix *m, const gpu_matrix *mask)
+{
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_compress(m, mask, out));
+    lumat_account(L, out);
+    return 1;
+}
+
+int lumat_bad_key(lua_State *L, int key)
+{
+    return lumat_raise(
+        L,
+        "index: a matrix is indexed by a number, {i, j}, a slice such "
+        "as \"1:3, end\", or a mask, not a %s",
+        lumat_kind_of(L, key));
+}
+
+static int matrix_index(lua_State *L)
+{
+    gpu_matrix *m = lumat_test_matrix(L, 1);
+    if (!m)
+        return luaL_typeerror(L, 1, "matrix");
+    int type = lua_type(L, 2);
+    if (type == LUA_TSTRING)
+        return index_string(L, m);
+    lumat_check_indexed(L, "index");
+    if (type == LUA_TNUMBER)
+        return index_number(L, m, 2);
+    if (type == LUA_TTABLE) {
+        lumat_part part[2];
+        lumat_table_parts(L, m, 2, part);
+        return push_place(L, m, part);
+    }
+    gpu_matrix *mask = lumat_test_matrix(L, 2);
+    return mask ? index_mask(L, m, mask) : lumat_bad_key(L, 2);
+}
+
+/* A(i, j) and A(i) */
+static int matrix_call(lua_State *L)
+{
+    lumat_refuse_called(L);
+    gpu_matrix *m = lumat_check_indexed(L, "index");
+    if (lua_gettop(L) == 2)
+        return index_number(L, m, 2);
+    if (lua_gettop(L) != 3 || m->ndim != 2)
+        return wrong_count(L, m, lua_gettop(L) - 1);
+    int64_t i = lumat_check_place(L, m, 2, 1),
+            j = lumat_check_place(L, m, 3, 2);
+    return lumat_push_element(L, m, i, j);
+}
+
+static int matrix_len(lua_State *L)
+{
+    lua_pushinteger(L, lumat_check_matrix(L, 1)->rows);
+    return 1;
+}
+
+void lumat_open_index(lua_State *L)
+{
+    luaL_getmetatable(L, "lumat.matrix");
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.methods");
+    lua_pushcclosure(L, matrix_index, 1);
+    lua_setfield(L, -2, "__index");
+    static const luaL_Reg metamethods[] = {{"__newindex", lumat_newindex},
+                                           {"__call", matrix_call},
+                                           {"__len", matrix_len},
+                                           {NULL, NULL}};
+    luaL_setfuncs(L, metamethods, 0);
+    lua_pop(L, 1);
+    lumat_open_visit(L);
+}

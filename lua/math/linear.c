@@ -1,0 +1,214 @@
+/* Linear algebra beyond the product: powers, systems, inverse, determinant. */
+#include "constructors.h"
+#include "shape_errors.h"
+#include "warning.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- warnings ------------------------------------------------------------- */
+
+/* What to ask for the condition with: NULL where nobody would hear of it. */
+static gpu_condition *wanted(gpu_condition *condition)
+{
+    *condition = (gpu_condition){.rcond = 1};
+    return lumat_warns() ? condition : NULL;
+}
+
+/* A matrix of type `type` was poor: how many digits that costs, and what
+ * helps. */
+static void warn_if_poor(lua_State *L, const char *operation, gpu_dtype type,
+                         const gpu_condition *c)
+{
+    int is_f64 = type == GPU_F64, digits = is_f64 ? 16 : 7;
+    if (!c->is_poor)
+        return;
+    int lost = c->rcond > 0 ? (int)lround(-log10(c->rcond)) : digits;
+    char text[64] = "all";
+    if (lost < digits)
+        snprintf(text, sizeof text, "about %d", lost);
+    lumat_warn(L, operation,
+               "the matrix is nearly singular or badly scaled (rcond %.1e)\n"
+               "  %s of %s's %d digits may be lost; %s",
+               c->rcond, text, is_f64 ? "f64" : "f32", digits,
+               is_f64 ? "are there rows or columns that depend on each "
+                        "other?\n"
+                        "  A + s * eye(n) with a small s is a regular matrix"
+                      : "A:f64() has 16");
+}
+
+/* --- powers --------------------------------------------------------------- */
+
+/* The matrix on top and the one at index become their product. */
+static void replace_by_product(lua_State *L, int a, int b, int target)
+{
+    gpu_product how = {.alpha = 1};
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_matmul(lumat_test_matrix(L, a), lumat_test_matrix(L, b),
+                            &how, out));
+    lumat_account(L, out);
+    lua_replace(L, target);
+}
+
+static lua_Integer check_power(lua_State *L)
+{
+    gpu_matrix *m = lumat_test_matrix(L, 1);
+    int exact;
+    lua_Integer n = lua_tointegerx(L, 2, &exact);
+    if (!m)
+        lumat_raise(L, "x ^ A: a power is a whole number; pow(x, A) is "
+                       "element by element");
+    if (!exact || lua_type(L, 2) != LUA_TNUMBER)
+        lumat_raise(L,
+                    "A ^ n: n must be a whole number, not %s; A:pow(p) is "
+                    "element by element",
+                    lumat_push_brief(L, 2));
+    lumat_check_matrix(L, 1);
+    if (m->ndim != 2 || m->rows != m->cols) {
+        lumat_push_shape(L, m);
+        lumat_raise(L,
+                    "A ^ n: needs a square matrix, not %s; A:pow(n) is "
+                    "element by element",
+                    lua_tostring(L, -1));
+    }
+    return n;
+}
+
+static void push_identity(lua_State *L, const gpu_matrix *m)
+{
+    gpu_matrix *out = lumat_new_matrix(L);
+    gpu_dtype type = m->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
+    lumat_try(L,
+              gpu_create(out, gpu_matrix_device(m), type, 2, m->rows, m->rows));
+    lumat_account(L, out);
+    gpu_matrix diagonal;
+    lumat_try(L, gpu_fill(out, 0));
+    gpu_view_diagonal(out, 0, &diagonal);
+    gpu_status status = gpu_fill(&diagonal, 1);
+    gpu_release(&diagonal);
+    lumat_try(L, status);
+}
+
+/* Pushes the inverse of the matrix at index; messages say `inv`. */
+static void push_inverse(lua_State *L, int index)
+{
+    gpu_matrix *out = lumat_new_matrix(L);
+    gpu_condition condition;
+    gpu_status status =
+        gpu_inverse(lumat_test_matrix(L, index), out, wanted(&condition));
+    if (status == GPU_SHAPE)
+        lumat_raise_shape(L, index);
+    if (status == GPU_SINGULAR) {
+        const char *what = strchr(gpu_message(), ':');
+        what = lua_pushstring(L, what ? what : ": the matrix is singular");
+        gpu_fail(GPU_SINGULAR, "inv%s", what);
+    }
+    lumat_try(L, status);
+    lumat_account(L, out);
+    warn_if_poor(L, "inv", out->dtype, &condition);
+}
+
+/* By squaring: base at 1, result at 3. */
+static int matrix_power(lua_State *L)
+{
+    lua_Integer n = check_power(L);
+    lua_settop(L, 2);
+    lua_Unsigned left = n < 0 ? 0u - (lua_Unsigned)n : (lua_Unsigned)n;
+    if (n < 0) {
+        push_inverse(L, 1);
+        lua_replace(L, 1);
+    }
+    push_identity(L, lumat_test_matrix(L, 1));
+    for (int first = 1; left > 0; left >>= 1) {
+        if (left & 1 && first) {
+            gpu_matrix *copy = lumat_new_matrix(L);
+            gpu_matrix *base = lumat_test_matrix(L, 1);
+            lumat_try(
+                L, gpu_clone(base, lumat_test_matrix(L, 3)->dtype, NULL, copy));
+            lua_replace(L, 3);
+            first = 0;
+        } else if (left & 1) {
+            replace_by_product(L, 3, 1, 3);
+        }
+        if (left > 1)
+            replace_by_product(L, 1, 1, 1);
+    }
+    lua_settop(L, 3);
+    return 1;
+}
+
+/* --- linear systems ------------------------------------------------------- */
+
+static int solve(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
+    gpu_matrix *out = lumat_new_matrix(L);
+    gpu_condition condition;
+    gpu_status status = gpu_solve(a, b, out, wanted(&condition));
+    if (status == GPU_SHAPE && (a->ndim != 2 || a->rows != a->cols))
+        return lumat_raise_shape(L, 1);
+    if (status == GPU_SHAPE)
+        return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_ROWS);
+    lumat_try(L, status);
+    lumat_account(L, out);
+    warn_if_poor(L, "solve", out->dtype, &condition);
+    return 1;
+}
+
+static int inverse(lua_State *L)
+{
+    lumat_check_matrix(L, 1);
+    push_inverse(L, 1);
+    return 1;
+}
+
+static int push_number(lua_State *L,
+                       gpu_status (*number)(const gpu_matrix *, double *))
+{
+    double value;
+    gpu_status status = number(lumat_check_matrix(L, 1), &value);
+    if (status == GPU_SHAPE)
+        return lumat_raise_shape(L, 1);
+    lumat_try(L, status);
+    lumat_note_scalar(lumat_check_matrix(L, 1)->dtype, value);
+    lua_pushnumber(L, value);
+    return 1;
+}
+
+static int determinant(lua_State *L)
+{
+    return push_number(L, gpu_determinant);
+}
+
+static int rcond(lua_State *L)
+{
+    return push_number(L, gpu_rcond);
+}
+
+static const lumat_function functions[] = {
+    {"solve", solve, 1, "solve(A, B)",
+     "The X with A X = B, for a square A (LU with partial pivoting).",
+     "solve(mat{{2, 0}, {0, 4}}, vec{2, 8})", "{1, 2}"},
+    {"inv", inverse, 1, "inv(A)",
+     "Inverse of a square matrix; also A ^ -1. To solve a system use "
+     "solve(A, b): it is faster and more exact.",
+     "inv(mat{{2, 0}, {0, 4}})", "{{0.5, 0}, {0, 0.25}}"},
+    {"det", determinant, 1, "det(A)", "Determinant of a square matrix.",
+     "det(mat{{1, 2}, {3, 4}})", "-2"},
+    {"rcond", rcond, 1, "rcond(A)",
+     "Reciprocal condition of a square matrix: about 1 where solve and inv are "
+     "as exact as can be, 0 where A is singular. It is 1 / (|A| |inv(A)|) in "
+     "the 1-norm, of which |inv(A)| is estimated. About -log10(rcond(A)) of "
+     "the 7 digits of f32, or the 16 of f64, can be lost; where hardly one is "
+     "left solve and inv warn.",
+     "rcond(mat{{1, 0}, {0, 4}})", "0.25"},
+    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+
+void lumat_open_linear(lua_State *L)
+{
+    luaL_getmetatable(L, "lumat.matrix");
+    lua_pushcfunction(L, matrix_power);
+    lua_setfield(L, -2, "__pow");
+    lua_pop(L, 1);
+    lumat_register(L, functions);
+}

@@ -1,0 +1,490 @@
+/* Elementwise operations of ops.def as Lua functions, methods and operators:
+ * one closure a row. */
+#include "constructors.h"
+#include "matrix.h"
+#include "shape_errors.h"
+#include "sparse_matrix.h"
+#include "visible.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct row {
+    const char *name, *help, *example, *result;
+    int arity, test;
+} row;
+
+#define OP(name, arity, expression, vector, help, example, result) \
+    {#name, help, example, result, arity, 0},
+#define TEST(name, arity, expression, vector, help, example, result) \
+    {#name, help, example, result, arity, 1},
+#define REDUCTION(name, primitive, help, example, result)
+static const row ops[] = {
+#include "ops.def"
+};
+
+/* --- elementwise ---------------------------------------------------------- */
+
+typedef struct operands {
+    int count; /* matrices among the arguments */
+    int argument[3];
+    const gpu_matrix *matrix[3];
+} operands;
+
+static double check_scalar(lua_State *L, int arg)
+{
+    if (lua_isboolean(L, arg))
+        return lua_toboolean(L, arg);
+    if (lumat_test_sparse(L, arg))
+        lumat_check_matrix(L, arg); /* raises: full(S) is dense */
+    if (lua_type(L, arg) != LUA_TNUMBER)
+        luaL_typeerror(L, arg, "matrix or number");
+    return lua_tonumber(L, arg);
+}
+
+/* Splits arguments 1 … count into matrices (inputs) and numbers (constants)
+ * and starts a program of them; value gets their numbers. */
+static void read_operands(lua_State *L, int count, gpu_program *p, operands *o,
+                          int value[3])
+{
+    o->count = 0;
+    for (int i = 0; i < count; i++) {
+        gpu_matrix *m = lumat_test_matrix(L, i + 1);
+        value[i] = -1;
+        if (!m)
+            continue;
+        o->argument[o->count] = i + 1;
+        o->matrix[o->count] = m;
+        value[i] = o->count++;
+    }
+    gpu_program_start(p, o->count);
+    for (int i = 0; i < count; i++)
+        if (value[i] < 0)
+            value[i] = gpu_program_constant(p, check_scalar(L, i + 1));
+}
+
+/* --- a second operand of round, log and atan --------------------------------
+ */
+
+static int takes_second(lua_State *L, gpu_op op)
+{
+    return (op == GPU_OP_round || op == GPU_OP_log || op == GPU_OP_atan) &&
+           !lua_isnoneornil(L, 2) && !lua_istable(L, 2);
+}
+
+static int check_digits(lua_State *L)
+{
+    enum { MOST = 308 }; /* 10^309 is no number */
+    int exact;
+    lua_Integer digits = lua_tointegerx(L, 2, &exact);
+    if (!exact || lua_type(L, 2) != LUA_TNUMBER || digits < -MOST ||
+        digits > MOST)
+        lumat_raise(L, "round: digits is a whole number from -%d to %d, not %s",
+                    MOST, MOST, lumat_push_brief(L, 2));
+    return (int)digits;
+}
+
+/* What x is divided or multiplied by to round it, and its two halves, whose
+ * products with those of another number are exact. */
+typedef struct decimal {
+    int scale, high, low;
+} decimal;
+
+static decimal add_decimal(gpu_program *p, int digits)
+{
+    double scale = pow(10, abs(digits)), high;
+    uint64_t bits;
+    memcpy(&bits, &scale, sizeof bits);
+    bits &= ~(uint64_t)0 << 27;
+    memcpy(&high, &bits, sizeof high);
+    return (decimal){gpu_program_constant(p, scale),
+                     gpu_program_constant(p, high),
+                     gpu_program_constant(p, scale - high)};
+}
+
+/* The product a * scale as computed is wrong by this, exactly. Source: Dekker,
+ * A floating-point technique for extending the available precision, 1971. */
+static int add_product_error(gpu_program *p, int a, int product, int splitter,
+                             decimal d)
+{
+    int c = gpu_program_add(p, GPU_OP_mul, a, splitter, 0);
+    int high = gpu_program_add(p, GPU_OP_sub, c, a, 0);
+    high = gpu_program_add(p, GPU_OP_sub, c, high, 0);
+    int low = gpu_program_add(p, GPU_OP_sub, a, high, 0);
+    int error = gpu_program_add(p, GPU_OP_mul, high, d.high, 0);
+    error = gpu_program_add(p, GPU_OP_sub, error, product, 0);
+    int part = gpu_program_add(p, GPU_OP_mul, high, d.low, 0);
+    error = gpu_program_add(p, GPU_OP_add, error, part, 0);
+    part = gpu_program_add(p, GPU_OP_mul, low, d.high, 0);
+    error = gpu_program_add(p, GPU_OP_add, error, part, 0);
+    part = gpu_program_add(p, GPU_OP_mul, low, d.low, 0);
+    return gpu_program_add(p, GPU_OP_add, error, part, 0);
+}
+
+/* x rounded to a multiple of 10^-digits, halves to even: to the f64 nearest to
+ * it, for up to 22 digits, whose power of ten is exact. scaled = x 10^digits
+ * may have been rounded to a half: then its error tells on which side of the
+ * half it lies. */
+static void add_round(gpu_program *p, int x, int digits)
+{
+    decimal d = add_decimal(p, digits);
+    int splitter = gpu_program_constant(p, 0x1p27 + 1);
+    int half = gpu_program_constant(p, 0.5);
+    int zero = gpu_program_constant(p, 0);
+    int limit = gpu_program_constant(p, 0x1p53); /* from here on x is round */
+    int is_up = digits > 0, error;
+    gpu_op there = is_up ? GPU_OP_mul : GPU_OP_div;
+    gpu_op back = is_up ? GPU_OP_div : GPU_OP_mul;
+    int scaled = gpu_program_add(p, there, x, d.scale, 0);
+    if (is_up) {
+        error = add_product_error(p, x, scaled, splitter, d);
+    } else {
+        int product = gpu_program_add(p, GPU_OP_mul, scaled, d.scale, 0);
+        int part = add_product_error(p, scaled, product, splitter, d);
+        error = gpu_program_add(p, GPU_OP_sub, x, product, 0);
+        error = gpu_program_add(p, GPU_OP_sub, error, part, 0);
+    }
+    int whole = gpu_program_add(p, GPU_OP_round, scaled, 0, 0);
+    int rest = gpu_program_add(p, GPU_OP_sub, scaled, whole, 0);
+    int size = gpu_program_add(p, GPU_OP_abs, rest, 0, 0);
+    int is_half = gpu_program_add(p, GPU_OP_eq, size, half, 0);
+    int beyond = gpu_program_add(p, GPU_OP_mul, rest, error, 0);
+    beyond = gpu_program_add(p, GPU_OP_gt, beyond, zero, 0);
+    beyond = gpu_program_add(p, GPU_OP_land, beyond, is_half, 0);
+    int next = gpu_program_add(p, GPU_OP_add, rest, rest, 0);
+    next = gpu_program_add(p, GPU_OP_add, whole, next, 0);
+    whole = gpu_program_add(p, GPU_OP_where, beyond, next, whole);
+    int rounded = gpu_program_add(p, back, whole, d.scale, 0);
+    size = gpu_program_add(p, GPU_OP_abs, scaled, 0, 0);
+    int is_small = gpu_program_add(p, GPU_OP_lt, size, limit, 0);
+    gpu_program_add(p, GPU_OP_where, is_small, rounded, x);
+    p->compute = GPU_F64;
+}
+
+/* The logarithm to a base that has its own function, and to any other. */
+static int add_ratio(lua_State *L, gpu_program *p, int x, int base)
+{
+    double number = lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : 0;
+    if (number == 2 || number == 10)
+        return gpu_program_add(p, number == 2 ? GPU_OP_log2 : GPU_OP_log10, x,
+                               0, 0);
+    int above = gpu_program_add(p, GPU_OP_log, x, 0, 0);
+    int below = gpu_program_add(p, GPU_OP_log, base, 0, 0);
+    return gpu_program_add(p, GPU_OP_div, above, below, 0);
+}
+
+/* Where base to the nearest whole number is x, but for the last bits that a
+ * GPU's pow may lack, it is that number: log(125, 5) is 3 on every device. */
+static void add_log(lua_State *L, gpu_program *p, int x, int base)
+{
+    int one = gpu_program_constant(p, 1);
+    int near = gpu_program_constant(p, 0x1p-50);
+    int ratio = add_ratio(L, p, x, base);
+    int whole = gpu_program_add(p, GPU_OP_round, ratio, 0, 0);
+    int power = gpu_program_add(p, GPU_OP_pow, base, whole, 0);
+    int quotient = gpu_program_add(p, GPU_OP_div, power, x, 0);
+    int apart = gpu_program_add(p, GPU_OP_sub, quotient, one, 0);
+    int size = gpu_program_add(p, GPU_OP_abs, apart, 0, 0);
+    int is_whole = gpu_program_add(p, GPU_OP_le, size, near, 0);
+    gpu_program_add(p, GPU_OP_where, is_whole, whole, ratio);
+    p->compute = GPU_F64;
+}
+
+static void make_second(lua_State *L, gpu_op op, gpu_program *p, operands *o)
+{
+    int value[3];
+    int digits = op == GPU_OP_round ? check_digits(L) : 0;
+    read_operands(L, op == GPU_OP_round ? 1 : 2, p, o, value);
+    if (op == GPU_OP_log)
+        add_log(L, p, value[0], value[1]);
+    else if (op == GPU_OP_atan)
+        gpu_program_add(p, GPU_OP_atan2, value[0], value[1], 0);
+    else if (digits == 0)
+        gpu_program_add(p, op, value[0], 0, 0);
+    else
+        add_round(p, value[0], digits);
+}
+
+/* --- functions, methods, operators -------------------------------------------
+ */
+
+/* The program of one instruction over the first `count` arguments; of more,
+ * where they are one more than the operation has operands. */
+static void make_program(lua_State *L, gpu_op op, int count, gpu_program *p,
+                         operands *o)
+{
+    int value[3] = {0, 0, 0};
+    if (count > gpu_op_arity(op)) {
+        make_second(L, op, p, o);
+        return;
+    }
+    read_operands(L, count, p, o, value);
+    gpu_program_add(p, op, value[0], value[1], value[2]);
+}
+
+/* A program without matrices, in double precision. */
+static int push_number(lua_State *L, gpu_op op, const gpu_program *p)
+{
+    double value[GPU_MAX_VALUES];
+    int n = p->constants;
+    memcpy(value, p->constant, (size_t)n * sizeof *value);
+    for (int i = 0; i < p->length; i++) {
+        gpu_instruction c = p->code[i];
+        int arity = gpu_op_arity((gpu_op)c.op);
+        value[n++] = gpu_op_evaluate((gpu_op)c.op, value[c.x],
+                                     arity > 1 ? value[c.y] : 0,
+                                     arity > 2 ? value[c.z] : 0);
+    }
+    if (gpu_op_is_test(op))
+        lua_pushboolean(L, value[n - 1] != 0);
+    else
+        lua_pushnumber(L, value[n - 1]);
+    return 1;
+}
+
+/* {out=C} after the operands. */
+static gpu_matrix *output_option(lua_State *L, int arg)
+{
+    if (lua_isnoneornil(L, arg))
+        return NULL;
+    lumat_check_options(L, arg, "out");
+    return lumat_option_out(L, arg);
+}
+
+/* Names the first operand and the one that does not go with it. */
+static int raise_mismatch(lua_State *L, const operands *o)
+{
+    const gpu_matrix *a = o->matrix[0], *b = o->matrix[1];
+    int same = a->ndim == b->ndim && a->rows == b->rows && a->cols == b->cols;
+    int other = o->count == 3 && same ? 2 : 1;
+    return lumat_raise_shapes(L, o->argument[0], o->argument[other], 0);
+}
+
+static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
+               gpu_matrix *out)
+{
+    int created = !out;
+    if (created)
+        out = lumat_new_matrix(L);
+    gpu_status status = gpu_map(gpu_op_name(op), p, o->matrix, out);
+    if (status == GPU_SHAPE && o->count >= 2 && created)
+        return raise_mismatch(L, o);
+    lumat_try(L, status);
+    if (created)
+        lumat_account(L, out);
+    return 1;
+}
+
+/* "(A [, {out=}])" behind a name. */
+static const char *operands_of(gpu_op op)
+{
+    static const char *const operand[] = {
+        "", "(A [, {out=}])", "(A, B [, {out=}])", "(A, B, C [, {out=}])"};
+    switch (op) {
+    case GPU_OP_round:
+        return "(A [, digits] [, {out=}])";
+    case GPU_OP_log:
+        return "(A [, base] [, {out=}])";
+    case GPU_OP_atan:
+        return "(A [, B] [, {out=}])";
+    default:
+        return operand[gpu_op_arity(op)];
+    }
+}
+
+/* Behind the operands may stand {out=}, when one of them is a matrix. */
+static void check_rest(lua_State *L, gpu_op op, int count, int has_matrix)
+{
+    const char *name = gpu_op_name(op);
+    int given = lumat_arguments(L);
+    if (given <= count || (given == count + 1 && has_matrix &&
+                           (lua_istable(L, given) || lua_isnil(L, given))))
+        return;
+    if (given == count + 1 && lua_istable(L, given))
+        lumat_raise(L, "%s: options go with matrices: of numbers write %s%s",
+                    name, name,
+                    count == 1   ? "(x)"
+                    : count == 2 ? "(x, y)"
+                                 : "(x, y, z)");
+    if (!has_matrix && (op == GPU_OP_maximum || op == GPU_OP_minimum))
+        lumat_raise(L, "%s: compares two; of more numbers write %s", name,
+                    op == GPU_OP_maximum ? "max(x, y, z)" : "min(x, y, z)");
+    lumat_raise_surplus(L, name, given,
+                        lua_pushfstring(L, "%s%s", name, operands_of(op)));
+}
+
+static int raise_in_place(lua_State *L, gpu_op op)
+{
+    static const char *const operand[] = {"", "()", "(B)", "(B, C)"};
+    int given = lumat_arguments(L);
+    const char *name = lua_pushfstring(L, "%s_", gpu_op_name(op));
+    const char *usage = op == GPU_OP_round  ? "(digits)"
+                        : op == GPU_OP_log  ? "(base)"
+                        : op == GPU_OP_atan ? "(B)"
+                                            : operand[gpu_op_arity(op)];
+    return lumat_raise_surplus(L, name, given,
+                               lua_pushfstring(L, "A:%s%s", name, usage));
+}
+
+static int elementwise(lua_State *L)
+{
+    gpu_op op = (gpu_op)lua_tointeger(L, lua_upvalueindex(1));
+    int count = gpu_op_arity(op) + takes_second(L, op);
+    gpu_program p;
+    operands o;
+    luaL_checkany(L, count);
+    make_program(L, op, count, &p, &o);
+    if (lua_gettop(L) > count)
+        check_rest(L, op, count, o.count > 0);
+    if (o.count == 0)
+        return push_number(L, op, &p);
+    return run(L, op, &p, &o, output_option(L, count + 1));
+}
+
+/* A:add_(B): the result replaces A's elements. */
+static int in_place(lua_State *L)
+{
+    gpu_op op = (gpu_op)lua_tointeger(L, lua_upvalueindex(1));
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    gpu_program p;
+    operands o;
+    int count = gpu_op_arity(op) + takes_second(L, op);
+    luaL_checkany(L, count);
+    if (lumat_arguments(L) > count)
+        raise_in_place(L, op);
+    make_program(L, op, count, &p, &o);
+    run(L, op, &p, &o, m);
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* Operators pass a second operand even where there is one (__unm, __bnot). */
+static int operator(lua_State *L)
+{
+    gpu_op op = (gpu_op)lua_tointeger(L, lua_upvalueindex(1));
+    gpu_program p;
+    operands o;
+    make_program(L, op, gpu_op_arity(op), &p, &o);
+    return o.count ? run(L, op, &p, &o, NULL) : push_number(L, op, &p);
+}
+
+/* A % B is the product element by element, A % 3 and 3 % A the remainder. */
+static int percent(lua_State *L)
+{
+    gpu_program p;
+    operands o;
+    int both = lumat_test_matrix(L, 1) && lumat_test_matrix(L, 2);
+    gpu_op op = both ? GPU_OP_mul : GPU_OP_mod;
+    make_program(L, op, 2, &p, &o);
+    return o.count ? run(L, op, &p, &o, NULL) : push_number(L, op, &p);
+}
+
+/* --- whole-matrix questions ----------------------------------------------- */
+
+static int matrices_equal(lua_State *L, const gpu_matrix *a,
+                          const gpu_matrix *b)
+{
+    if (a->ndim != b->ndim || a->rows != b->rows || a->cols != b->cols)
+        return 0;
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    gpu_program_add(&p, GPU_OP_ne, 0, 1, 0);
+    p.reduction = GPU_REDUCE_any;
+    const gpu_matrix *in[] = {a, b};
+    double differs;
+    lumat_try(L, gpu_reduce_all("==", &p, in, &differs));
+    return differs == 0;
+}
+
+static int equal(lua_State *L)
+{
+    gpu_matrix *a = lumat_test_matrix(L, 1), *b = lumat_test_matrix(L, 2);
+    int same = a && b && a->storage && b->storage && matrices_equal(L, a, b);
+    lua_pushboolean(L, same);
+    return 1;
+}
+
+/* A < B and A <= B, and > and >=, which Lua turns round. */
+static int no_order(lua_State *L)
+{
+    int strict = lua_toboolean(L, lua_upvalueindex(1));
+    int left = lumat_test_matrix(L, 1) != NULL;
+    int number = lua_type(L, left ? 2 : 1) == LUA_TNUMBER;
+    const char *other = number ? lumat_tolstring(L, left ? 2 : 1, NULL) : "B";
+    const char *method = left ? (strict ? "lt" : "le") : strict ? "gt" : "ge";
+    const char *turned = strict ? "gt" : "ge", *sign = strict ? "<" : "<=";
+    if (number)
+        return lumat_raise(L,
+                           "a comparison of a matrix with %s gives a single "
+                           "true or false in Lua: write A:%s(%s) for a mask",
+                           other, method, other);
+    return lumat_raise(L,
+                       "A %s B gives a single true or false in Lua: write "
+                       "A:%s(B) for a mask (or A:%s(B) for %s)",
+                       sign, method, turned, strict ? ">" : ">=");
+}
+
+/* --- opening -------------------------------------------------------------- */
+
+static void add_in_place(lua_State *L, const row *r, int op)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.methods");
+    const char *name = lua_pushfstring(L, "%s_", r->name);
+    lua_pushinteger(L, op);
+    lua_pushcclosure(L, in_place, 1);
+    lua_setfield(L, -3, name);
+    lua_pop(L, 2);
+}
+
+static void add_row(lua_State *L, const row *r, int op)
+{
+    const char *usage =
+        lua_pushfstring(L, "%s%s", r->name, operands_of((gpu_op)op));
+    lumat_function function = {r->name, elementwise, 1,        usage,
+                               r->help, r->example,  r->result};
+    lumat_register_with(L, &function, op);
+    lua_pop(L, 1);
+}
+
+static void add_operators(lua_State *L)
+{
+    static const struct {
+        const char *event;
+        int op;
+    } operators[] = {
+        {"__add", GPU_OP_add},   {"__sub", GPU_OP_sub},
+        {"__div", GPU_OP_div},   {"__idiv", GPU_OP_idiv},
+        {"__unm", GPU_OP_neg},   {"__band", GPU_OP_land},
+        {"__bor", GPU_OP_lor},   {"__bxor", GPU_OP_lxor},
+        {"__bnot", GPU_OP_lnot},
+    };
+    luaL_getmetatable(L, "lumat.matrix");
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        lua_pushinteger(L, operators[i].op);
+        lua_pushcclosure(L, operator, 1);
+        lua_setfield(L, -2, operators[i].event);
+    }
+    lua_pushcfunction(L, percent);
+    lua_setfield(L, -2, "__mod");
+    lua_pushcfunction(L, equal);
+    lua_setfield(L, -2, "__eq");
+    lua_pushboolean(L, 1);
+    lua_pushcclosure(L, no_order, 1);
+    lua_setfield(L, -2, "__lt");
+    lua_pushboolean(L, 0);
+    lua_pushcclosure(L, no_order, 1);
+    lua_setfield(L, -2, "__le");
+    lua_pop(L, 1);
+}
+
+void lumat_open_ops(lua_State *L)
+{
+    for (int op = 0; op < (int)(sizeof ops / sizeof *ops); op++) {
+        add_row(L, &ops[op], op);
+        if (!ops[op].test)
+            add_in_place(L, &ops[op], op);
+    }
+    add_operators(L);
+    lumat_open_reductions(L);
+}

@@ -1,0 +1,257 @@
+/* Products: the operator *, matmul, dot, and the list of kernels. */
+#include "constructors.h"
+#include "shape_errors.h"
+#include "sparse_matrix.h"
+#include "visible.h"
+
+#include <limits.h>
+
+/* --- dot ------------------------------------------------------------------ */
+
+static int push_dot(lua_State *L, const char *kernel)
+{
+    double value;
+    gpu_status status = gpu_dot(lumat_check_matrix(L, 1),
+                                lumat_check_matrix(L, 2), kernel, &value);
+    if (status == GPU_SHAPE)
+        return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_LENGTHS);
+    lumat_try(L, status);
+    lumat_note_scalar(lumat_check_matrix(L, 1)->dtype, value);
+    lua_pushnumber(L, value);
+    return 1;
+}
+
+static const char *option_string(lua_State *L, int arg, const char *key)
+{
+    if (!lua_istable(L, arg) || lua_getfield(L, arg, key) == LUA_TNIL)
+        return NULL;
+    if (lua_type(L, -1) != LUA_TSTRING)
+        lumat_raise(L, "%s: needs a name, not a %s", key, lumat_kind_of(L, -1));
+    return lua_tostring(L, -1); /* the table keeps it alive */
+}
+
+static int dot(lua_State *L)
+{
+    lua_settop(L, 3);
+    lumat_check_options(L, 3, "kernel");
+    return push_dot(L, option_string(L, 3, "kernel"));
+}
+
+/* --- matmul --------------------------------------------------------------- */
+
+static int push_product(lua_State *L, const gpu_product *how, gpu_matrix *out)
+{
+    int created = !out;
+    if (created)
+        out = lumat_new_matrix(L);
+    gpu_status status =
+        gpu_matmul(lumat_test_matrix(L, 1), lumat_test_matrix(L, 2), how, out);
+    if (status == GPU_SHAPE)
+        return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_PRODUCT);
+    lumat_try(L, status);
+    if (created)
+        lumat_account(L, out);
+    return 1;
+}
+
+/* transA and transB: the operand is replaced by its transposed view. */
+static void option_transpose(lua_State *L, int arg, const char *key,
+                             int operand)
+{
+    int type = lua_getfield(L, arg, key);
+    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+        lumat_raise(L, "matmul: %s must be true or false, not %s", key,
+                    lumat_push_brief(L, -1));
+    if (lua_toboolean(L, -1)) {
+        gpu_view_transposed(lumat_test_matrix(L, operand), lumat_new_matrix(L));
+        lua_replace(L, operand);
+    }
+    lua_pop(L, 1);
+}
+
+/* 0 where there is none: the kernel's own. */
+static int option_tile(lua_State *L, int arg)
+{
+    int exact, type = lua_getfield(L, arg, "tile");
+    lua_Integer tile = lua_tointegerx(L, -1, &exact);
+    if (type != LUA_TNIL &&
+        (type != LUA_TNUMBER || !exact || tile < 1 || tile > INT_MAX))
+        lumat_raise(L, "matmul: tile must be a positive whole number, not %s",
+                    lumat_push_brief(L, -1));
+    lua_pop(L, 1);
+    return (int)tile;
+}
+
+static int matmul(lua_State *L)
+{
+    gpu_product how = {.alpha = 1};
+    lua_settop(L, 3);
+    lumat_check_matrix(L, 1);
+    lumat_check_matrix(L, 2);
+    lumat_check_options(L, 3,
+                        "kernel tile transA transB alpha beta out "
+                        "precision");
+    if (!lua_istable(L, 3))
+        return push_product(L, &how, NULL);
+    how.kernel = option_string(L, 3, "kernel");
+    how.precision = option_string(L, 3, "precision");
+    how.tile = option_tile(L, 3);
+    how.alpha = lumat_option_number(L, 3, "alpha", 1);
+    how.beta = lumat_option_number(L, 3, "beta", 0);
+    option_transpose(L, 3, "transA", 1);
+    option_transpose(L, 3, "transB", 2);
+    gpu_matrix *out = lumat_option_out(L, 3);
+    if (how.beta != 0 && !out)
+        return lumat_raise(L,
+                           "matmul: beta = %f needs out = C, the matrix it "
+                           "scales",
+                           how.beta);
+    return push_product(L, &how, out);
+}
+
+/* --- the operator * ------------------------------------------------------- */
+
+static int scale(lua_State *L, int matrix, int number)
+{
+    const gpu_matrix *m = lumat_check_matrix(L, matrix);
+    if (lua_type(L, number) != LUA_TNUMBER)
+        luaL_typeerror(L, number, "matrix or number");
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    int factor = gpu_program_constant(&p, lua_tonumber(L, number));
+    gpu_program_add(&p, GPU_OP_mul, 0, factor, 0);
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_map("mul", &p, &m, out));
+    lumat_account(L, out);
+    return 1;
+}
+
+static int multiply(lua_State *L)
+{
+    gpu_matrix *a = lumat_test_matrix(L, 1), *b = lumat_test_matrix(L, 2);
+    if ((!a || !b) && lumat_test_sparse(L, a ? 2 : 1))
+        return lumat_multiply_sparse(L);
+    if (!a || !b)
+        return a ? scale(L, 1, 2) : scale(L, 2, 1);
+    if (a->ndim == 1 && b->ndim == 1)
+        return push_dot(L, NULL);
+    lumat_check_matrix(L, 1);
+    lumat_check_matrix(L, 2);
+    gpu_product how = {.alpha = 1};
+    return push_product(L, &how, NULL);
+}
+
+/* --- the ladder ----------------------------------------------------------- */
+
+static void push_field(lua_State *L, const char *key, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, key);
+}
+
+/* An array of {operation, name, idea, needs, precision, available, f32, f64}.
+ */
+static int kernel_list(lua_State *L)
+{
+    gpu_device *d;
+    gpu_kernel_info k;
+    if (lua_isnoneornil(L, 1))
+        lumat_try(L, gpu_default(&d));
+    else
+        lumat_try(L, gpu_open(luaL_checkstring(L, 1), &d));
+    int n = gpu_kernel_count(d);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        gpu_kernel_describe(d, i, &k);
+        lua_createtable(L, 0, 8);
+        push_field(L, "operation", k.operation);
+        push_field(L, "name", k.name);
+        push_field(L, "idea", k.idea);
+        push_field(L, "needs", k.needs);
+        push_field(L, "precision", k.precision);
+        lua_pushboolean(L, k.available);
+        lua_setfield(L, -2, "available");
+        lua_pushboolean(L, k.dtypes >> GPU_F32 & 1);
+        lua_setfield(L, -2, "f32");
+        lua_pushboolean(L, k.dtypes >> GPU_F64 & 1);
+        lua_setfield(L, -2, "f64");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* kernel_bound(operation, kernel, dtype, k [, device]) */
+static int kernel_bound(lua_State *L)
+{
+    gpu_device *d;
+    gpu_dtype dtype;
+    double gamma;
+    const char *operation = luaL_checkstring(L, 1);
+    const char *kernel = luaL_checkstring(L, 2);
+    const char *type = luaL_checkstring(L, 3);
+    lua_Integer k = luaL_checkinteger(L, 4);
+    if (lua_isnoneornil(L, 5))
+        lumat_try(L, gpu_default(&d));
+    else
+        lumat_try(L, gpu_open(luaL_checkstring(L, 5), &d));
+    if (!gpu_dtype_find(type, &dtype) || dtype == GPU_BOOL)
+        return luaL_argerror(L, 3,
+                             lua_pushfstring(L, "is f32 or f64, not %s", type));
+    if (k < 0)
+        return luaL_argerror(
+            L, 4,
+            lua_pushfstring(
+                L, "the inner dimension cannot be negative, as %I is", k));
+    lumat_try(L, gpu_kernel_bound(d, operation, kernel, dtype, k, &gamma));
+    lua_pushnumber(L, gamma);
+    return 1;
+}
+
+/* kernel_choice(A, B) */
+static int kernel_choice(lua_State *L)
+{
+    const char *name;
+    gpu_status status = gpu_kernel_choice(lumat_check_matrix(L, 1),
+                                          lumat_check_matrix(L, 2), &name);
+    if (status == GPU_SHAPE)
+        return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_PRODUCT);
+    lumat_try(L, status);
+    lua_pushstring(L, name);
+    return 1;
+}
+
+static const lumat_function functions[] = {
+    {"matmul", matmul, 1, "matmul(A, B [, options])",
+     "Matrix product alpha A B + beta C; also A * B. Options: kernel, tile, "
+     "transA (true, false), transB (true, false), alpha, beta, out, precision "
+     "(\"f32\", \"f64\": the operands' own; \"tf32\", \"bf16\": the first "
+     "kernel that has it). With alpha = 0, A and B are not read: the result is "
+     "beta C.",
+     "matmul(mat{{1, 2}, {3, 4}}, mat{{5, 6}, {7, 8}})",
+     "{{19, 22}, {43, 50}}"},
+    {"dot", dot, 1, "dot(x, y [, {kernel=}])",
+     "Sum of the products of two vectors' elements; also x * y.",
+     "dot(vec{1, 2, 3}, vec{4, 5, 6})", "32"},
+    {"kernel_list", kernel_list, 0, "kernel_list([device])",
+     "The kernels of a device as a table; kernels() shows it.",
+     "kernel_list(\"cpu\")[1].operation", "\"dot\""},
+    {"kernel_choice", kernel_choice, 1, "kernel_choice(A, B)",
+     "The kernel that auto takes for A * B, or for the dot of two vectors.",
+     "kernel_choice(ones(2, 2):to(\"cpu\"), ones(2, 2):to(\"cpu\"))",
+     "\"packed\""},
+    {"kernel_bound", kernel_bound, 0,
+     "kernel_bound(operation, kernel, dtype, k [, device])",
+     "gamma such that |result - exact| <= gamma |A||B| for inner dimension k.",
+     "kernel_bound(\"matmul\", \"openblas\", \"f32\", 1, \"cpu\") < 1e-6",
+     "true"},
+    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+
+void lumat_open_product(lua_State *L)
+{
+    luaL_getmetatable(L, "lumat.matrix");
+    lua_pushcfunction(L, multiply);
+    lua_setfield(L, -2, "__mul");
+    lua_pop(L, 1);
+    lumat_register(L, functions);
+    lumat_open_linear(L);
+}

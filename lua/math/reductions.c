@@ -1,0 +1,361 @@
+/* Reductions as Lua functions and methods: ops.def's, one closure a row, and
+ * norm. Of numbers, where that has a meaning. */
+#include "constructors.h"
+#include "shape_errors.h"
+#include "visible.h"
+#include "warning.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct row {
+    const char *name, *help, *example, *result;
+} row;
+
+#define OP(name, arity, expression, vector, help, example, result)
+#define TEST(name, arity, expression, vector, help, example, result)
+#define REDUCTION(name, primitive, help, example, result) \
+    {#name, help, example, result},
+static const row reductions[] = {
+    {0},
+#include "ops.def"
+};
+
+static int is_extreme(int kind)
+{
+    return kind == GPU_REDUCE_max || kind == GPU_REDUCE_min;
+}
+
+/* What compares element by element. */
+static const char *pairwise(int kind)
+{
+    return kind == GPU_REDUCE_max ? "maximum" : "minimum";
+}
+
+static int push_reduced(lua_State *L, int kind, double value)
+{
+    if (kind == GPU_REDUCE_any || kind == GPU_REDUCE_all)
+        lua_pushboolean(L, value != 0);
+    else if (kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax)
+        lua_pushinteger(L, (lua_Integer)value + 1);
+    else
+        lua_pushnumber(L, value);
+    return 1;
+}
+
+/* --- of numbers ------------------------------------------------------------
+ */
+
+static int is_plain(lua_State *L, int index)
+{
+    return lua_type(L, index) == LUA_TNUMBER || lua_isboolean(L, index);
+}
+
+/* "sum(vec{3, 4})": what was meant by numbers as arguments. */
+static const char *push_as_vector(lua_State *L, const char *name)
+{
+    enum { SHOWN = 8 };
+    int count = lua_gettop(L);
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    lua_pushfstring(L, "%s(vec{", name);
+    luaL_addvalue(&b);
+    for (int i = 1; i <= count && i <= SHOWN; i++) {
+        if (i > 1)
+            luaL_addstring(&b, ", ");
+        lumat_tolstring(L, i, NULL);
+        luaL_addvalue(&b);
+    }
+    luaL_addstring(&b, count > SHOWN ? ", …})" : "})");
+    luaL_pushresult(&b);
+    return lua_tostring(L, -1);
+}
+
+/* A number stands for all there is; whatever comes behind it was meant for
+ * something else. */
+static int raise_more(lua_State *L, const char *name, int count)
+{
+    int plain = 1;
+    lua_settop(L, count);
+    for (int i = 1; i <= count; i++)
+        plain &= is_plain(L, i);
+    if (plain)
+        return lumat_raise(L, "%s: of several numbers write %s", name,
+                           push_as_vector(L, name));
+    return lumat_raise(L,
+                       "%s: %s is a number: there is no axis, and nothing "
+                       "else to give; write %s(A) of a matrix",
+                       name, lumat_push_brief(L, 1), name);
+}
+
+static int reduce_number(lua_State *L, int kind)
+{
+    int count = lumat_arguments(L);
+    double x = lua_isboolean(L, 1) ? lua_toboolean(L, 1) : lua_tonumber(L, 1);
+    if (count > 1)
+        return raise_more(L, reductions[kind].name, count);
+    switch (kind) {
+    case GPU_REDUCE_any:
+    case GPU_REDUCE_all:
+        return push_reduced(L, kind, x != 0);
+    case GPU_REDUCE_norm:
+        return push_reduced(L, kind, fabs(x));
+    case GPU_REDUCE_argmin:
+    case GPU_REDUCE_argmax:
+        return push_reduced(L, kind, 0);
+    case GPU_REDUCE_var:
+    case GPU_REDUCE_std:
+        return push_reduced(L, kind, NAN);
+    default:
+        return push_reduced(L, kind, x);
+    }
+}
+
+static int check_number(lua_State *L, int kind, int i)
+{
+    const char *name = reductions[kind].name;
+    if (lua_type(L, i) == LUA_TNUMBER)
+        return lua_tonumber(L, i) == lua_tonumber(L, i);
+    if (lumat_test_matrix(L, i))
+        return lumat_raise(L,
+                           "%s: argument %d is a matrix: %s(%s, %s) compares a "
+                           "number with each element",
+                           name, i, pairwise(kind), lumat_push_brief(L, 1),
+                           lumat_name_of(L, i, "A"));
+    return lumat_raise(L, "%s: argument %d is %s, not a number", name, i,
+                       lumat_push_brief(L, i));
+}
+
+/* max(3, 5, 4): the argument itself, so that integers stay integers; NaN if
+ * any is, as of a matrix. */
+static int extreme_number(lua_State *L, int kind)
+{
+    int count = lua_gettop(L), best = 1;
+    for (int i = 1; i <= count; i++)
+        if (!check_number(L, kind, i))
+            best = i;
+    for (int i = 1; i <= count && lua_rawequal(L, best, best); i++)
+        if (kind == GPU_REDUCE_max ? lua_compare(L, best, i, LUA_OPLT)
+                                   : lua_compare(L, i, best, LUA_OPLT))
+            best = i;
+    lua_pushvalue(L, best);
+    return 1;
+}
+
+/* --- of matrices ------------------------------------------------------------
+ */
+
+/* Place of an extreme element of a matrix: row, column. */
+static int push_place(lua_State *L, const gpu_matrix *m, double value)
+{
+    int64_t at = (int64_t)value;
+    if (m->ndim == 1)
+        return push_reduced(L, GPU_REDUCE_argmax, value);
+    lua_pushinteger(L, at / m->cols + 1);
+    lua_pushinteger(L, at % m->cols + 1);
+    return 2;
+}
+
+static int is_axis(lua_State *L, int index, const gpu_matrix *m)
+{
+    double x = lua_type(L, index) == LUA_TNUMBER ? lua_tonumber(L, index) : 0;
+    return x == 1 || (x == 2 && m->ndim == 2);
+}
+
+/* max(A, B), max(A, 3) and Octave's max(A, [], 2). */
+static void refuse_pairs(lua_State *L, int kind, const gpu_matrix *m)
+{
+    const char *name = reductions[kind].name, *other = pairwise(kind);
+    const char *a = lumat_name_of(L, 1, "A");
+    if (lumat_test_matrix(L, 2))
+        lumat_raise(L,
+                    "%s: gives the %s element of one matrix: %s(%s, %s) "
+                    "compares two, element by element",
+                    name, kind == GPU_REDUCE_max ? "largest" : "smallest",
+                    other, a, lumat_name_of(L, 2, "B"));
+    if (lua_type(L, 2) != LUA_TNUMBER && is_axis(L, 3, m))
+        lumat_raise(L, "%s: the axis is the second argument: write %s(%s, %s)",
+                    name, name, a, lumat_push_brief(L, 3));
+    if (lua_type(L, 2) != LUA_TNUMBER || is_axis(L, 2, m))
+        return;
+    const char *given = lumat_push_brief(L, 2);
+    lumat_raise(L,
+                "%s: %s has no axis %s: %s(%s, %s) compares each element "
+                "with a number; an axis is 1 (down each column) or 2 "
+                "(along each row)",
+                name, m->ndim == 1 ? "a vector" : "a matrix", given, other, a,
+                given);
+}
+
+/* The axis of (A [, axis]) or (A, {axis=}); 0: of all elements. */
+static int check_reduced(lua_State *L, int kind, const gpu_matrix *m)
+{
+    const char *name = reductions[kind].name;
+    int count = lumat_arguments(L);
+    if (is_extreme(kind))
+        refuse_pairs(L, kind, m);
+    if (lumat_test_matrix(L, 2))
+        lumat_raise(L,
+                    "%s: takes one matrix; what may follow is an axis, 1 (down "
+                    "each column) or 2 (along each row)",
+                    name);
+    if (count > 2)
+        lumat_raise_surplus(
+            L, name, count,
+            lua_pushfstring(L, "%s(A, 1) or %s(A, {axis=1})", name, name));
+    lua_settop(L, 2);
+    if (lua_isnil(L, 2))
+        return 0;
+    if (!lua_istable(L, 2))
+        return lumat_check_axis(L, 2, m);
+    lumat_check_options(L, 2, "axis");
+    return lumat_option_axis(L, 2, m);
+}
+
+static int reduction(lua_State *L)
+{
+    int kind = (int)lua_tointeger(L, lua_upvalueindex(1));
+    int is_place = kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax;
+    if (is_extreme(kind) && lua_type(L, 1) == LUA_TNUMBER)
+        return extreme_number(L, kind);
+    if (is_plain(L, 1))
+        return reduce_number(L, kind);
+    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    int axis = lua_gettop(L) > 1 ? check_reduced(L, kind, m) : 0;
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    p.reduction = (uint8_t)kind;
+    if (axis == 0) {
+        double value;
+        lumat_try(L, gpu_reduce_all(reductions[kind].name, &p, &m, &value));
+        lumat_note_scalar(m->dtype, value);
+        return is_place ? push_place(L, m, value)
+                        : push_reduced(L, kind, value);
+    }
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_reduce(reductions[kind].name, &p, &m, axis, out));
+    lumat_account(L, out);
+    if (is_place)
+        lumat_count_from_one(L, "argmax", out, out);
+    return 1;
+}
+
+/* --- norms ------------------------------------------------------------------
+ */
+
+enum { FROBENIUS = -1, NUCLEAR = -2 }; /* beside powers, which are above 0 */
+
+/* p of norm(A, p): a power, INFINITY, or one of the two. */
+static double check_power(lua_State *L, int arg)
+{
+    if (lua_isnoneornil(L, arg))
+        return FROBENIUS;
+    const char *word =
+        lua_type(L, arg) == LUA_TSTRING ? lua_tostring(L, arg) : "";
+    if (strcmp(word, "fro") == 0)
+        return FROBENIUS;
+    if (strcmp(word, "nuc") == 0)
+        return NUCLEAR;
+    if (strcmp(word, "inf") == 0)
+        return INFINITY;
+    double p = lua_type(L, arg) == LUA_TNUMBER ? lua_tonumber(L, arg) : 0;
+    if (!(p > 0))
+        lumat_raise(L,
+                    "norm: p is a number above 0, \"inf\" or \"fro\", not %s",
+                    lumat_push_brief(L, arg));
+    return p;
+}
+
+static int raise_unknown(lua_State *L, double p)
+{
+    const char *name = lumat_name_of(L, 1, "A");
+    const char *given = lumat_push_brief(L, 2);
+    if (p == NUCLEAR)
+        return lumat_raise(L, "norm: \"nuc\" is of a matrix, and comes with "
+                              "the singular value decomposition: it is not "
+                              "there yet");
+    if (p == 2)
+        return lumat_raise(L,
+                           "norm: the 2-norm of a matrix comes with the "
+                           "singular value decomposition and is not there "
+                           "yet: norm(%s) is the Frobenius norm, norm(%s, "
+                           "{axis=2}) one norm a row",
+                           name, name);
+    return lumat_raise(L,
+                       "norm: of a matrix p is 1, \"inf\" or \"fro\", not %s: "
+                       "norm(%s, %s, {axis=1}) is one norm a column",
+                       given, name, given);
+}
+
+/* Norms of the lines along an axis, of a vector, or of a matrix as one. */
+static int push_norm(lua_State *L, const gpu_matrix *m, double p, int axis)
+{
+    double value, power = p == FROBENIUS ? 2 : p;
+    if (p == NUCLEAR)
+        return raise_unknown(L, p);
+    if (axis > 0) {
+        gpu_matrix *out = lumat_new_matrix(L);
+        lumat_try(L, gpu_norm(m, power, axis, out));
+        lumat_account(L, out);
+        return 1;
+    }
+    if (m->ndim == 1 || p == FROBENIUS)
+        lumat_try(L, gpu_norm_all(m, power, &value));
+    else if (p == 1 || isinf(p))
+        lumat_try(L, gpu_norm_of_sums(m, p == 1 ? 1 : 2, &value));
+    else
+        return raise_unknown(L, p);
+    lumat_note_scalar(m->dtype, value);
+    lua_pushnumber(L, value);
+    return 1;
+}
+
+/* norm(A [, p] [, {axis=}]) */
+static int norm(lua_State *L)
+{
+    if (is_plain(L, 1))
+        return reduce_number(L, GPU_REDUCE_norm);
+    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    int options = lua_istable(L, 2) ? 2 : 3, count = lumat_arguments(L);
+    if (count > options)
+        return lumat_raise_surplus(L, "norm", count, "norm(A, p, {axis=1})");
+    double p = options == 2 ? FROBENIUS : check_power(L, 2);
+    lumat_check_options(L, options, "axis");
+    int axis = lumat_option_axis(L, options, m);
+    if (m->ndim == 2 && axis == 0 && p == 1)
+        lumat_note(L, "norm",
+                   "norm(A, 1) is the matrix norm 1; one norm a column is "
+                   "norm(A, {axis=1})");
+    return push_norm(L, m, p, axis);
+}
+
+/* --- opening -----------------------------------------------------------------
+ */
+
+static const char *usage_of(lua_State *L, int kind)
+{
+    const char *name = reductions[kind].name;
+    if (kind == GPU_REDUCE_norm)
+        return lua_pushliteral(L, "norm(A [, p] [, {axis=}])");
+    if (is_extreme(kind))
+        return lua_pushfstring(L,
+                               "%s(A [, axis]), %s(A, {axis=}) or %s(x, y, …)",
+                               name, name, name);
+    return lua_pushfstring(L, "%s(A [, axis]) or %s(A, {axis=})", name, name);
+}
+
+void lumat_open_reductions(lua_State *L)
+{
+    for (int kind = 1; kind < GPU_REDUCTIONS; kind++) {
+        const row *r = &reductions[kind];
+        lumat_function f = {.name = r->name,
+                            .call = kind == GPU_REDUCE_norm ? norm : reduction,
+                            .method = 1,
+                            .usage = usage_of(L, kind),
+                            .help = r->help,
+                            .example = r->example,
+                            .result = r->result};
+        lumat_register_with(L, &f, kind);
+        lua_pop(L, 1);
+    }
+}

@@ -1,0 +1,307 @@
+/* Functions that change shape, order, type or place rather than values. */
+#include "cancellation.h"
+#include "constructors.h"
+#include "index.h"
+#include "shape_errors.h"
+#include "visible.h"
+
+gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
+                            int64_t rows, int64_t cols)
+{
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(
+        L, gpu_create(out, gpu_matrix_device(m), m->dtype, ndim, rows, cols));
+    lumat_account(L, out);
+    return out;
+}
+
+/* --- type and place ------------------------------------------------------- */
+
+static int convert(lua_State *L, gpu_dtype dtype)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    lua_settop(L, 1);
+    if (m->dtype == dtype)
+        return 1;
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_clone(m, dtype, NULL, out));
+    lumat_account(L, out);
+    return 1;
+}
+
+static int to_f32(lua_State *L)
+{
+    return convert(L, GPU_F32);
+}
+
+static int to_f64(lua_State *L)
+{
+    return convert(L, GPU_F64);
+}
+
+static int to_bool(lua_State *L)
+{
+    return convert(L, GPU_BOOL);
+}
+
+static int to_device(lua_State *L)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    gpu_device *d;
+    lumat_try(L, gpu_open(luaL_checkstring(L, 2), &d));
+    lua_settop(L, 1);
+    if (gpu_matrix_device(m) == d)
+        return 1;
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_clone(m, m->dtype, d, out));
+    lumat_account(L, out);
+    return 1;
+}
+
+static int clone(lua_State *L)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1), *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_clone(m, m->dtype, NULL, out));
+    lumat_account(L, out);
+    return 1;
+}
+
+static int free_now(lua_State *L)
+{
+    gpu_matrix *m = lumat_test_matrix(L, 1);
+    if (!m)
+        return luaL_typeerror(L, 1, "matrix");
+    gpu_release(m);
+    return 0;
+}
+
+/* --- Lua tables ----------------------------------------------------------- */
+
+static void push_value(lua_State *L, const void *data, gpu_dtype dtype,
+                       int64_t at)
+{
+    if (dtype == GPU_F32)
+        lua_pushnumber(L, ((const float *)data)[at]);
+    else if (dtype == GPU_F64)
+        lua_pushnumber(L, ((const double *)data)[at]);
+    else
+        lua_pushboolean(L, ((const uint8_t *)data)[at]);
+}
+
+void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m)
+{
+    void *data = lua_newuserdatauv(L, gpu_bytes(m), 0);
+    lumat_try(L, gpu_download(m, data));
+    return data;
+}
+
+/* The first elements, which are those that an echo of the table shows. */
+static void note_first(const float *data, int64_t count)
+{
+    enum { MOST = 256 };
+    for (int64_t i = count < MOST ? count : MOST; i > 0; i--)
+        lumat_note_scalar(GPU_F32, data[i - 1]);
+}
+
+static int to_table(lua_State *L)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    const void *data = lumat_push_host_copy(L, m);
+    if (m->dtype == GPU_F32)
+        note_first(data, gpu_size(m));
+    lua_newtable(L);
+    for (int64_t i = 0; i < m->rows; i++) {
+        lumat_poll(L, i);
+        if (m->ndim == 1) {
+            push_value(L, data, m->dtype, i);
+        } else {
+            lua_newtable(L);
+            for (int64_t j = 0; j < m->cols; j++) {
+                lumat_poll(L, i * m->cols + j);
+                push_value(L, data, m->dtype, i * m->cols + j);
+                lua_rawseti(L, -2, j + 1);
+            }
+        }
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* --- A Lua function for every element ------------------------------------- */
+
+static void store(void *data, gpu_dtype dtype, int64_t at, lua_State *L)
+{
+    double value =
+        lua_isboolean(L, -1) ? lua_toboolean(L, -1) : lua_tonumber(L, -1);
+    if (lua_type(L, -1) != LUA_TNUMBER && !lua_isboolean(L, -1))
+        lumat_raise(L, "map: the function gave a %s, not a number",
+                    lumat_kind_of(L, -1));
+    if (dtype == GPU_F32)
+        ((float *)data)[at] = (float)value;
+    else if (dtype == GPU_F64)
+        ((double *)data)[at] = value;
+    else
+        ((uint8_t *)data)[at] = value != 0;
+    lua_pop(L, 1);
+}
+
+static int map_function(lua_State *L)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    luaL_checktype(L, 2, LUA_TFUNCTION);
+    lua_settop(L, 2);
+    gpu_matrix *out = lumat_push_like(L, m, m->ndim, m->rows, m->cols);
+    void *data = lumat_push_host_copy(L, m);
+    for (int64_t i = 0; i < gpu_size(m); i++) {
+        lua_pushvalue(L, 2);
+        push_value(L, data, m->dtype, i);
+        lua_pushinteger(L, i / out->cols + 1);
+        lua_pushinteger(L, i % out->cols + 1);
+        lua_call(L, 3, 1);
+        store(data, out->dtype, i, L);
+    }
+    lumat_try(L, gpu_upload(out, data));
+    lua_settop(L, 3);
+    return 1;
+}
+
+/* --- shape ---------------------------------------------------------------- */
+
+static int reshape(lua_State *L)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    int ndim = lua_gettop(L) < 3 ? 1 : 2;
+    int64_t rows = lumat_check_size(L, 2);
+    int64_t cols = ndim == 2 ? lumat_check_size(L, 3) : 1;
+    lumat_try(L, gpu_reshape(m, ndim, rows, cols, lumat_new_matrix(L)));
+    return 1;
+}
+
+static int as_shape(lua_State *L, int ndim, int64_t rows, int64_t cols)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    lumat_try(L, gpu_reshape(m, ndim, rows, cols, lumat_new_matrix(L)));
+    return 1;
+}
+
+/* What to write in place of v:row(1) and of A:row(). */
+static int raise_line(lua_State *L, const char *name, const char *what)
+{
+    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    const char *own = lumat_name_of(L, 1, m->ndim == 1 ? "v" : "A");
+    if (m->ndim == 1)
+        return lumat_raise(L,
+                           "%s: %s is a vector: %s[i] is an element, %s:%s() "
+                           "all of them as a %s",
+                           name, own, own, own, name, what);
+    return lumat_raise(L,
+                       "%s: of a matrix, write which one: %s:%s(1) is the "
+                       "first %s; all elements in one are %s:flatten():%s()",
+                       name, own, name, what, own, name);
+}
+
+/* A:row(i) or A:col(i), the part of axis 1 or 2; v:row() and v:col(). */
+static int line_of(lua_State *L, int axis)
+{
+    const char *name = axis == 1 ? "row" : "col";
+    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    int given = lumat_arguments(L) > 1;
+    if (given == (m->ndim == 1))
+        return raise_line(L, name, axis == 1 ? "row" : "column");
+    if (lumat_arguments(L) > 2)
+        return lumat_raise_surplus(L, name, lumat_arguments(L),
+                                   axis == 1 ? "A:row(i), or A[{i, j}]"
+                                             : "A:col(j), or A[{i, j}]");
+    if (m->ndim == 1)
+        return as_shape(L, 2, axis == 1 ? 1 : m->rows, axis == 1 ? m->rows : 1);
+    gpu_slice rows = {0, 1, m->rows}, cols = {0, 1, m->cols};
+    gpu_slice one = {lumat_check_place(L, m, 2, axis), 1, 1};
+    lumat_try(L, gpu_view_block(m, axis == 1 ? one : rows,
+                                axis == 1 ? cols : one, lumat_new_matrix(L)));
+    return 1;
+}
+
+static int row(lua_State *L)
+{
+    return line_of(L, 1);
+}
+
+static int col(lua_State *L)
+{
+    return line_of(L, 2);
+}
+
+static int flatten(lua_State *L)
+{
+    return as_shape(L, 1, gpu_size(lumat_check_matrix(L, 1)), 1);
+}
+
+static int transposed(lua_State *L)
+{
+    gpu_view_transposed(lumat_check_matrix(L, 1), lumat_new_matrix(L));
+    return 1;
+}
+
+/* A view with the rows (axis 1) or columns (axis 2) in reverse. */
+static int flip(lua_State *L)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    int axis = lumat_check_axis(L, 2, m);
+    gpu_slice rows = {0, 1, m->rows}, cols = {0, 1, m->cols};
+    gpu_slice *turned = axis == 1 ? &rows : &cols;
+    if (turned->count > 0)
+        *turned = (gpu_slice){turned->count - 1, -1, turned->count};
+    lumat_try(L, gpu_view_block(m, rows, cols, lumat_new_matrix(L)));
+    return 1;
+}
+
+static const lumat_function functions[] = {
+    {"f32", to_f32, 1, "f32(A)", "A in single precision; A itself if it is.",
+     "f32(vec({1}, {dtype=\"f64\"})).dtype", "\"f32\""},
+    {"f64", to_f64, 1, "f64(A)", "A in double precision; A itself if it is.",
+     "f64(vec{1}).dtype", "\"f64\""},
+    {"bool", to_bool, 1, "bool(A)", "A as a mask: true where not zero.",
+     "bool(vec{0, 2})", "{false, true}"},
+    {"to", to_device, 1, "to(A, device)",
+     "A on a device, \"cpu\" or \"cuda:N\"; A itself if it is there.",
+     "to(vec{1}, \"cpu\").device", "\"cpu\""},
+    {"clone", clone, 1, "clone(A)", "A copy with its own elements.",
+     "(function() local a = vec{1} local b = a:clone() b[1] = 5 return a[1] "
+     "end)()",
+     "1"},
+    {"free", free_now, 1, "A:free()",
+     "Gives A's memory back at once; A cannot be used afterwards.",
+     "(function() local a = vec{1} a:free() return pcall(sum, a) end)()",
+     "false"},
+    {"totable", to_table, 1, "totable(A)",
+     "A plain Lua table; of a matrix, a table of rows.",
+     "totable(mat{{1, 2}, {3, 4}})[2][1]", "3"},
+    {"map", map_function, 1, "map(A, f)",
+     "Calls f(x, i, j) for every element, on the CPU. Operations on whole "
+     "matrices are far faster.",
+     "map(vec{1, 2}, function(x) return x * 10 end)", "{10, 20}"},
+    {"reshape", reshape, 1, "reshape(A, m, n) or reshape(A, n)",
+     "The same elements, row by row, in another shape; a view if possible.",
+     "reshape(range(1, 4), 2, 2)", "{{1, 2}, {3, 4}}"},
+    {"row", row, 1, "row(A, i) or row(v)",
+     "Row i of a matrix as a 1xn view, negative from the end; or a vector as "
+     "a 1xn matrix. A[i] is the row as a vector.",
+     "row(mat{{1, 2}, {3, 4}}, -1)", "{{3, 4}}"},
+    {"col", col, 1, "col(A, j) or col(v)",
+     "Column j of a matrix as an mx1 view, negative from the end; or a vector "
+     "as an nx1 matrix.",
+     "col(mat{{1, 2}, {3, 4}}, 1)", "{{1}, {3}}"},
+    {"flatten", flatten, 1, "flatten(A)", "All elements as a vector.",
+     "flatten(mat{{1, 2}, {3, 4}})", "{1, 2, 3, 4}"},
+    {"t", transposed, 1, "t(A)", "The transposed view; also A.T.",
+     "t(mat{{1, 2}, {3, 4}})", "{{1, 3}, {2, 4}}"},
+    {"flip", flip, 1, "flip(A [, axis])",
+     "A view with rows (axis 1) or columns (axis 2) in reverse.",
+     "flip(vec{1, 2, 3})", "{3, 2, 1}"},
+    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+
+void lumat_open_shape(lua_State *L)
+{
+    lumat_register(L, functions);
+    lumat_open_join(L);
+}

@@ -1,0 +1,115 @@
+/* Rates and their share of the measured peak. */
+#include "rate.h"
+#include "arguments.h"
+#include "stopwatch.h"
+
+#include <string.h>
+
+/* One unit a device, so that the kernels of a race can be compared at a
+ * glance. */
+static lumat_rate flops_rate(double flops, gpu_dtype dtype, double peak)
+{
+    int tera = peak >= 1e12;
+    return (lumat_rate){flops / (tera ? 1e12 : 1e9),
+                        tera ? "TFLOP/s" : "GFLOP/s", flops / peak,
+                        dtype == GPU_F64 ? "f64" : "f32"};
+}
+
+static lumat_rate rate_of(double flops, double bytes, double seconds,
+                          gpu_dtype dtype, const gpu_peak *peak)
+{
+    double most = dtype == GPU_F64 ? peak->f64_flops : peak->f32_flops;
+    flops /= seconds;
+    bytes /= seconds;
+    if (flops / most > bytes / peak->bytes)
+        return flops_rate(flops, dtype, most);
+    return (lumat_rate){bytes / 1e9, "GB/s", bytes / peak->bytes, "memory"};
+}
+
+/* --- shares above the peak -------------------------------------------------
+ */
+
+#define SLACK 1.005 /* the share from which a peak is doubted */
+enum { MOST_DOUBTS = 64 };
+
+/* The peaks that were measured again in vain: not once more. */
+static struct {
+    const gpu_device *device;
+    const char *peak;
+} settled[MOST_DOUBTS];
+static int settled_count;
+
+static int is_settled(const gpu_device *d, const char *peak)
+{
+    for (int i = 0; i < settled_count; i++)
+        if (settled[i].device == d && strcmp(settled[i].peak, peak) == 0)
+            return 1;
+    return settled_count == MOST_DOUBTS;
+}
+
+gpu_status lumat_rate_on(lua_State *L, gpu_device *d, double flops,
+                         double bytes, double seconds, gpu_dtype dtype,
+                         lumat_rate *out)
+{
+    gpu_peak peak;
+    gpu_status status = gpu_device_peak(d, &peak);
+    if (status != GPU_OK)
+        return status;
+    *out = rate_of(flops, bytes, seconds, dtype, &peak);
+    if (out->share <= SLACK || is_settled(d, out->peak) ||
+        (L && lumat_is_timing(L)))
+        return GPU_OK;
+    status = gpu_device_peak_again(d, &peak);
+    if (status != GPU_OK)
+        return status;
+    const char *doubted = out->peak;
+    *out = rate_of(flops, bytes, seconds, dtype, &peak);
+    if (out->share > SLACK) {
+        settled[settled_count].device = d;
+        settled[settled_count++].peak = doubted;
+    }
+    return GPU_OK;
+}
+
+const char *lumat_above_peak(double share)
+{
+    return share <= SLACK ? ""
+                          : "in caches, by other units, or beside a peak "
+                            "measured while busy";
+}
+
+static int above_peak(lua_State *L)
+{
+    lua_pushstring(L, lumat_above_peak(luaL_checknumber(L, 1)));
+    return 1;
+}
+
+void lumat_open_rate(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, "lumat.private");
+    lua_pushcfunction(L, above_peak);
+    lua_setfield(L, -2, "above_peak");
+    lua_pop(L, 1);
+}
+
+int lumat_rate_call(lua_State *L)
+{
+    gpu_device *d;
+    gpu_dtype dtype;
+    lumat_rate r;
+    double flops = luaL_checknumber(L, 1), bytes = luaL_checknumber(L, 2);
+    double seconds = luaL_checknumber(L, 3);
+    luaL_argcheck(L, seconds > 0, 3, "must be above 0");
+    luaL_argcheck(L, gpu_dtype_find(luaL_optstring(L, 4, "f32"), &dtype), 4,
+                  "is f32 or f64");
+    if (lua_isnoneornil(L, 5))
+        lumat_try(L, gpu_default(&d));
+    else
+        lumat_try(L, gpu_open(luaL_checkstring(L, 5), &d));
+    lumat_try(L, lumat_rate_on(L, d, flops, bytes, seconds, dtype, &r));
+    lua_pushnumber(L, r.value);
+    lua_pushstring(L, r.unit);
+    lua_pushnumber(L, r.share);
+    lua_pushstring(L, r.peak);
+    return 4;
+}

@@ -1,0 +1,176 @@
+/* How long something took: by the clock and by the GPUs' own events. */
+#include "stopwatch.h"
+#include "format.h"
+#include "matrix.h"
+#include "records.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum { MOST_DEVICES = 17 };
+
+typedef struct lap {
+    gpu_device *device;
+    gpu_timer timer;
+    double seconds; /* below 0: not known */
+} lap;
+
+static struct {
+    int runs, count;
+    lap laps[MOST_DEVICES]; /* of the GPUs that were open at the start */
+    gpu_counters before, did;
+} watch;
+
+void lumat_start_watch(lua_State *L)
+{
+    gpu_device *const *devices;
+    int n = gpu_device_count_opened(&devices);
+    (void)L;
+    watch.count = 0;
+    for (int i = 0; i < n && watch.count < MOST_DEVICES; i++) {
+        lap *l = &watch.laps[watch.count];
+        l->device = devices[i];
+        l->seconds = -1;
+        if (!gpu_device_is_cpu(l->device) &&
+            gpu_timer_start(l->device, &l->timer) == GPU_OK)
+            watch.count++;
+    }
+    watch.before = *gpu_counts();
+    watch.runs = 1;
+}
+
+void lumat_stop_watch(void)
+{
+    const gpu_counters *now = gpu_counts();
+    if (!watch.runs)
+        return;
+    watch.runs = 0;
+    watch.did.operations = now->operations - watch.before.operations;
+    watch.did.allocated = now->allocated - watch.before.allocated;
+    for (int i = 0; i < watch.count; i++) {
+        lap *l = &watch.laps[i];
+        if (gpu_timer_stop(l->device, &l->timer, &l->seconds) != GPU_OK)
+            l->seconds = -1;
+    }
+}
+
+/* --- a function by its device --------------------------------------------- */
+
+int lumat_timed_call(lua_State *L)
+{
+    gpu_device *d;
+    gpu_timer timer;
+    double seconds;
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    if (lua_isnoneornil(L, 2))
+        lumat_try(L, gpu_default(&d));
+    else
+        lumat_try(L, gpu_open(luaL_checkstring(L, 2), &d));
+    lua_settop(L, 1);
+    lumat_try(L, gpu_sync(d));
+    lumat_try(L, gpu_timer_start(d, &timer));
+    lua_call(L, 0, LUA_MULTRET);
+    lumat_try(L, gpu_timer_stop(d, &timer, &seconds));
+    lua_pushnumber(L, seconds);
+    lua_insert(L, 1);
+    return lua_gettop(L);
+}
+
+int lumat_is_timing(lua_State *L)
+{
+    lua_Debug call;
+    int found = watch.runs;
+    for (int level = 0; !found && lua_getstack(L, level, &call); level++) {
+        lua_getinfo(L, "f", &call);
+        found = lua_tocfunction(L, -1) == lumat_timed_call;
+        lua_pop(L, 1);
+    }
+    return found;
+}
+
+/* --- as text -------------------------------------------------------------- */
+
+static void push_seconds(lua_State *L, double seconds)
+{
+    static const struct unit {
+        double size;
+        const char *name;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
+    const struct unit *unit = units;
+    char text[48];
+    while (unit < units + 2 && seconds < unit->size)
+        unit++;
+    snprintf(text, sizeof text, "%.3g %s", seconds / unit->size, unit->name);
+    lua_pushstring(L, text);
+}
+
+/* Devices that did nothing took next to no time, but who knows: all are
+ * named, as all were waited for. */
+static void add_laps(lua_State *L)
+{
+    for (int i = 0; i < watch.count; i++) {
+        const lap *l = &watch.laps[i];
+        if (l->seconds < 0 || watch.did.operations == 0)
+            continue;
+        lua_pushfstring(L, "  %s waited for, ", gpu_device_name(l->device));
+        push_seconds(L, l->seconds);
+        lua_pushliteral(L, " by its events");
+        lua_concat(L, 4);
+    }
+}
+
+static void add_work(lua_State *L)
+{
+    char bytes[32];
+    unsigned long long operations = watch.did.operations;
+    if (operations > 0) {
+        lua_pushfstring(L, "  %I operation%s", (LUAI_UACINT)operations,
+                        operations == 1 ? "" : "s");
+        lua_concat(L, 2);
+    }
+    if (watch.did.allocated == 0)
+        return;
+    lumat_bytes_text(watch.did.allocated, bytes, sizeof bytes);
+    lua_pushfstring(L, "  %s allocated", bytes);
+    lua_concat(L, 2);
+}
+
+void lumat_push_watch(lua_State *L, double seconds)
+{
+    push_seconds(L, seconds);
+    add_laps(L);
+    add_work(L);
+}
+
+/* --- for the library's own files ------------------------------------------ */
+
+/* watch(f): {seconds, gpu, operations, allocated} of a call, and its text. */
+static int watch_call(lua_State *L)
+{
+    lua_settop(L, 1);
+    lumat_try(L, gpu_sync_all());
+    lumat_start_watch(L);
+    double start = gpu_now();
+    lua_call(L, 0, 0);
+    lumat_stop_watch();
+    lumat_try(L, gpu_sync_all());
+    double seconds = gpu_now() - start, gpu = 0;
+    for (int i = 0; i < watch.count; i++)
+        gpu = watch.laps[i].seconds > gpu ? watch.laps[i].seconds : gpu;
+    lua_createtable(L, 0, 4);
+    lumat_set_number(L, "seconds", seconds);
+    if (watch.count > 0)
+        lumat_set_number(L, "gpu", gpu);
+    lumat_set_count(L, "operations", watch.did.operations);
+    lumat_set_count(L, "allocated", watch.did.allocated);
+    lumat_push_watch(L, seconds);
+    return 2;
+}
+
+void lumat_open_stopwatch(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_pushcfunction(L, watch_call);
+    lua_setfield(L, -2, "lumat.watch");
+    lua_pop(L, 1);
+}

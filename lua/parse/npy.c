@@ -1,0 +1,340 @@
+/* Reads and writes NumPy's .npy headers, with a parser of its own for the
+ * dictionary literal: exactly the three keys, nothing evaluated. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "npy.h"
+
+enum {
+    MAGIC = 6,
+    MOST_HEADER = LUMAT_NPY_MOST_HEADER - 12,
+    ALIGNMENT = 64,
+    MOST_DIMENSIONS = 32
+};
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+static const char OWN_ORDER = '<';
+#else
+static const char OWN_ORDER = '>';
+#endif
+
+/* What is left of a header, and where to say what is wrong with it. */
+typedef struct parser {
+    const char *p, *end;
+    int ndim;
+    int64_t shape[MOST_DIMENSIONS];
+    char *error;
+    size_t size;
+} parser;
+
+static int fail(char *error, size_t size, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(error, size, format, list);
+    va_end(list);
+    return 0;
+}
+
+static int malformed(const parser *s, const char *what)
+{
+    return fail(s->error, s->size, "has a malformed header: %s", what);
+}
+
+/* --- the literal ---------------------------------------------------------- */
+
+static void skip_space(parser *s)
+{
+    while (s->p < s->end && strchr(" \t\r\n", *s->p) != NULL && *s->p != 0)
+        s->p++;
+}
+
+/* Takes the character c, after space. */
+static int take(parser *s, char c)
+{
+    skip_space(s);
+    if (s->p == s->end || *s->p != c)
+        return 0;
+    s->p++;
+    return 1;
+}
+
+static int take_word(parser *s, const char *word)
+{
+    size_t length = strlen(word);
+    skip_space(s);
+    if ((size_t)(s->end - s->p) < length || memcmp(s->p, word, length) != 0)
+        return 0;
+    s->p += length;
+    return 1;
+}
+
+/* Takes a quoted string of at most size - 1 characters, without escapes. */
+static int take_string(parser *s, char *out, size_t size)
+{
+    skip_space(s);
+    if (s->p == s->end || (*s->p != '\'' && *s->p != '"'))
+        return 0;
+    char quote = *s->p++;
+    size_t length = 0;
+    while (s->p < s->end && *s->p != quote) {
+        unsigned char c = (unsigned char)*s->p++;
+        if (length + 1 >= size || c < ' ' || c > '~' || c == '\\')
+            return 0;
+        out[length++] = (char)c;
+    }
+    out[length] = '\0';
+    return take(s, quote);
+}
+
+/* Takes digits, with the L that Python 2 wrote after some. */
+static int take_size(parser *s, int64_t *out)
+{
+    skip_space(s);
+    const char *start = s->p;
+    *out = 0;
+    while (s->p < s->end && *s->p >= '0' && *s->p <= '9') {
+        if (__builtin_mul_overflow(*out, 10, out) ||
+            __builtin_add_overflow(*out, *s->p - '0', out))
+            return 0;
+        s->p++;
+    }
+    if (s->p == start)
+        return 0;
+    if (s->p < s->end && *s->p == 'L')
+        s->p++;
+    return 1;
+}
+
+static int take_shape(parser *s)
+{
+    if (!take(s, '('))
+        return malformed(s, "shape is not a tuple of sizes");
+    while (!take(s, ')')) {
+        if (s->ndim == MOST_DIMENSIONS || !take_size(s, &s->shape[s->ndim]))
+            return malformed(s, "shape is not a tuple of sizes");
+        s->ndim++;
+        if (!take(s, ',')) {
+            if (s->ndim == 1 || !take(s, ')'))
+                return malformed(s, "shape is not a tuple of sizes");
+            break;
+        }
+    }
+    return 1;
+}
+
+static int take_order(parser *s, lumat_npy *n)
+{
+    n->fortran = take_word(s, "True");
+    if (n->fortran || take_word(s, "False"))
+        return 1;
+    return malformed(s, "fortran_order is neither True nor False");
+}
+
+/* --- the element type ----------------------------------------------------- */
+
+static const char *kind_name(char kind)
+{
+    switch (kind) {
+    case 'O':
+        return "Python objects";
+    case 'c':
+        return "complex numbers";
+    case 'S':
+    case 'a':
+    case 'U':
+        return "strings";
+    case 'M':
+    case 'm':
+        return "dates or times";
+    case 'V':
+        return "structures or raw bytes";
+    default:
+        return "elements of an unknown type";
+    }
+}
+
+static int set_type(const parser *s, lumat_npy *n, const char *descr)
+{
+    const char *type = descr;
+    char order = OWN_ORDER;
+    if (*type != '\0' && strchr("<>=|", *type) != NULL)
+        order = *type++;
+    if (strcmp(type, "?") == 0)
+        type = "b1";
+    n->swapped = (order == '<' || order == '>') && order != OWN_ORDER;
+    n->kind = *type;
+    n->bytes = type[0] != '\0' && type[1] != '\0' && type[2] == '\0'
+                   ? type[1] - '0'
+                   : 0;
+    const char *sizes = n->kind == 'b'                     ? "1"
+                        : n->kind == 'i' || n->kind == 'u' ? "1248"
+                        : n->kind == 'f'                   ? "248"
+                                                           : NULL;
+    if (sizes == NULL)
+        return fail(s->error, s->size,
+                    "has dtype '%s' (%s); only b1, i1 to i8, u1 to u8 and "
+                    "f2 to f8 can be read",
+                    descr, kind_name(n->kind));
+    if (n->bytes <= 0 || strchr(sizes, '0' + n->bytes) == NULL)
+        return fail(s->error, s->size,
+                    "has dtype '%s'; only b1, i1 to i8, u1 to u8 and f2 to "
+                    "f8 can be read",
+                    descr);
+    return 1;
+}
+
+static int take_type(parser *s, lumat_npy *n)
+{
+    char descr[64];
+    skip_space(s);
+    if (s->p < s->end && *s->p == '[')
+        return fail(s->error, s->size,
+                    "holds structures (a dtype with fields); save each field "
+                    "as an array of its own");
+    if (!take_string(s, descr, sizeof descr))
+        return malformed(s, "descr is not the name of a type");
+    return set_type(s, n, descr);
+}
+
+/* --- the header ---------------------------------------------------------- */
+
+enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };
+
+/* Takes one "'key': value" and returns which it was, or 0. */
+static int take_entry(parser *s, lumat_npy *n)
+{
+    char key[32];
+    if (!take_string(s, key, sizeof key) || !take(s, ':'))
+        return malformed(s, "a key is missing");
+    if (strcmp(key, "descr") == 0)
+        return take_type(s, n) ? DESCR : 0;
+    if (strcmp(key, "fortran_order") == 0)
+        return take_order(s, n) ? ORDER : 0;
+    if (strcmp(key, "shape") == 0)
+        return take_shape(s) ? SHAPE : 0;
+    return malformed(s, "it has keys other than descr, fortran_order, shape");
+}
+
+static int take_dictionary(parser *s, lumat_npy *n)
+{
+    int seen = 0;
+    if (!take(s, '{'))
+        return malformed(s, "it is no dictionary");
+    while (!take(s, '}')) {
+        int key = take_entry(s, n);
+        if (key == 0)
+            return 0;
+        if (seen & key)
+            return malformed(s, "a key stands there twice");
+        seen |= key;
+        if (!take(s, ',')) {
+            if (!take(s, '}'))
+                return malformed(s, "a comma or a brace is missing");
+            break;
+        }
+    }
+    skip_space(s);
+    if (s->p != s->end)
+        return malformed(s, "something follows the dictionary");
+    return seen == ALL ? 1 : malformed(s, "a key is missing");
+}
+
+static int set_shape(const parser *s, lumat_npy *n)
+{
+    if (s->ndim > 2)
+        return fail(s->error, s->size,
+                    "has %d dimensions; only vectors and matrices can be read",
+                    s->ndim);
+    n->ndim = s->ndim;
+    n->rows = s->ndim > 0 ? s->shape[0] : 1;
+    n->cols = s->ndim > 1 ? s->shape[1] : 1;
+    return 1;
+}
+
+/* The elements claimed must be exactly the rest of the file. */
+static int check_size(const parser *s, const lumat_npy *n, size_t length)
+{
+    uint64_t bytes, rest = length - n->data;
+    if (__builtin_mul_overflow((uint64_t)n->rows, (uint64_t)n->cols, &bytes) ||
+        __builtin_mul_overflow(bytes, (uint64_t)n->bytes, &bytes))
+        return fail(s->error, s->size, "claims %lldx%lld elements, too many",
+                    (long long)n->rows, (long long)n->cols);
+    if (bytes == rest)
+        return 1;
+    return fail(s->error, s->size,
+                "%s: its header claims %llu bytes of elements, %llu follow",
+                bytes > rest ? "is cut off" : "is too long",
+                (unsigned long long)bytes, (unsigned long long)rest);
+}
+
+/* Finds the text of the header. Its length has 2 bytes in version 1.0, 4 from
+ * 2.0 on, little-endian. */
+static int find_header(parser *s, const unsigned char *file, size_t length)
+{
+    size_t field = MAGIC + 2, count = 0;
+    if (length < field || memcmp(file, "\x93NUMPY", MAGIC) != 0)
+        return fail(s->error, s->size, "is not a NumPy file");
+    if (file[MAGIC] < 1 || file[MAGIC] > 3 || file[MAGIC + 1] != 0)
+        return fail(s->error, s->size,
+                    "has format version %d.%d; 1.0 to 3.0 "
+                    "can be read",
+                    file[MAGIC], file[MAGIC + 1]);
+    size_t width = file[MAGIC] == 1 ? 2 : 4;
+    if (length < field + width)
+        return fail(s->error, s->size, "is cut off in its header");
+    for (size_t i = 0; i < width; i++)
+        count |= (size_t)file[field + i] << (8 * i);
+    if (count > MOST_HEADER)
+        return fail(s->error, s->size,
+                    "has a header of %zu bytes; at most "
+                    "%d are read",
+                    count, MOST_HEADER);
+    if (count > length - field - width)
+        return fail(s->error, s->size, "is cut off in its header");
+    s->p = (const char *)file + field + width;
+    s->end = s->p + count;
+    return 1;
+}
+
+int lumat_npy_open(lumat_npy *n, const void *file, size_t length, char *error,
+                   size_t size)
+{
+    parser s = {.error = error, .size = size};
+    *n = (lumat_npy){0};
+    if (!find_header(&s, file, length) || !take_dictionary(&s, n) ||
+        !set_shape(&s, n))
+        return 0;
+    n->data = (size_t)(s.end - (const char *)file);
+    return check_size(&s, n, length);
+}
+
+static const char *descr_of(gpu_dtype dtype)
+{
+    static const char *const names[] = {"f4", "f8", "b1"};
+    return names[dtype];
+}
+
+size_t lumat_npy_header(char out[LUMAT_NPY_HEADER], gpu_dtype dtype, int ndim,
+                        int64_t rows, int64_t cols)
+{
+    enum { PREFIX = MAGIC + 4 };
+    char shape[64];
+    if (ndim == 1)
+        snprintf(shape, sizeof shape, "(%lld,)", (long long)rows);
+    else
+        snprintf(shape, sizeof shape, "(%lld, %lld)", (long long)rows,
+                 (long long)cols);
+    int text =
+        snprintf(out + PREFIX, LUMAT_NPY_HEADER - PREFIX,
+                 "{'descr': '%c%s', 'fortran_order': False, 'shape': %s, }",
+                 dtype == GPU_BOOL ? '|' : OWN_ORDER, descr_of(dtype), shape);
+    size_t used = PREFIX + (size_t)text;
+    size_t total = (used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    memset(out + used, ' ', total - used - 1);
+    out[total - 1] = '\n';
+    memcpy(out, "\x93NUMPY\x01\x00", MAGIC + 2);
+    out[MAGIC + 2] = (char)((total - PREFIX) & 0xFF);
+    out[MAGIC + 3] = (char)((total - PREFIX) >> 8);
+    return total;
+}

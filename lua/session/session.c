@@ -1,0 +1,338 @@
+/* What a prompt needs: compiling entries whose locals survive, calling them
+ * so that they can be stopped, and telling what they changed. */
+#include "session.h"
+#include "cancellation.h"
+#include "echoes.h"
+#include "foreign_syntax.h"
+#include "lexer.h"
+#include "locals.h"
+#include "nearest_name.h"
+#include "open_blocks.h"
+#include "registry.h"
+#include "remarks.h"
+#include "stopwatch.h"
+#include "style.h"
+#include "traceback.h"
+#include "warning.h"
+
+#include "lualib.h"
+#include "session_parts.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MARK "<eof>"
+
+/* Registry: values before the last entry; where its error came from. */
+static const char before_key, traceback_key;
+
+/* The function that lumat_load gave last. */
+static const void *entry;
+
+/* --- compiling ------------------------------------------------------------ */
+
+/* Does text end in a quoted string that cannot go on in the next line? */
+static int breaks_off(const char *text, size_t length)
+{
+    lumat_token token = {0};
+    while (lumat_next_token(text, length, &token))
+        continue;
+    return token.open == LUMAT_OPEN_IN_LINE;
+}
+
+static int is_incomplete(lua_State *L, int status)
+{
+    size_t length;
+    if (status != LUA_ERRSYNTAX)
+        return 0;
+    const char *message = lua_tolstring(L, -1, &length);
+    size_t mark = sizeof MARK - 1;
+    return length >= mark && strcmp(message + length - mark, MARK) == 0;
+}
+
+static int compile(lua_State *L, const char *text, size_t length)
+{
+    return luaL_loadbufferx(L, text, length, "=" LUMAT_CHUNK, "t");
+}
+
+/* Does the message on top tell of a limit that parts of the text may keep? */
+static int is_over_limit(lua_State *L)
+{
+    const char *message = lua_tostring(L, -1);
+    return strstr(message, "too many local variables") != NULL ||
+           strstr(message, "too many registers") != NULL;
+}
+
+/* In parts if need be. */
+static int compile_statements(lua_State *L, const char *text, size_t length)
+{
+    int status = compile(L, text, length);
+    if (status != LUA_ERRSYNTAX || !is_over_limit(L))
+        return status;
+    int parted = lumat_load_parts(L, text, length);
+    if (parted == LUMAT_ONE_PART)
+        return status;
+    lua_remove(L, -2);
+    return parted;
+}
+
+/* Replaces the message on top: Lua takes the expression for the beginning of
+ * an assignment, which nobody goes on with in the next row. */
+static void refuse_expression(lua_State *L, const lumat_word *first)
+{
+    const char *word = lua_pushlstring(L, first->start, first->length);
+    lua_pushfstring(L,
+                    LUMAT_CHUNK ":%d: syntax error near '%s'\n  a ; or a new "
+                                "row belongs before %s, or an operator",
+                    first->line, word, word);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+}
+
+/* Makes the function on top, compiled from the code under it, which was made
+ * of text, one of the session, unless names in it have no value; takes the code
+ * away. */
+static int prepare(lua_State *L, const char *text, size_t text_length)
+{
+    size_t length;
+    const char *code = lua_tolstring(L, -2, &length);
+    int status = lumat_check_names(L, code, length);
+    if (status == LUA_OK)
+        lumat_find_unset(L, code, length);
+    if (status == LUA_OK)
+        lumat_find_misread(L, text, text_length);
+    if (status == LUA_OK && !lua_iscfunction(L, -1))
+        status = lumat_join_locals(L, code, length);
+    entry = status == LUA_OK ? lua_topointer(L, -1) : NULL;
+    lua_remove(L, -2);
+    return status;
+}
+
+int lumat_load(lua_State *L, const char *text, size_t length, int *shown)
+{
+    size_t code_length;
+    luaL_checkstack(L, 2 * LUA_MINSTACK, NULL);
+    lumat_adopt_locals(L);
+    lumat_echoes echoes = lumat_push_echoing(L, text, length);
+    const char *code = lua_tolstring(L, -1, &code_length);
+    int status = compile_statements(L, code, code_length);
+    *shown = echoes.shown;
+    if (status == LUA_OK) {
+        lumat_note_silenced(L, text, length);
+        lumat_find_remarks(L, text, length);
+        status = prepare(L, text, length);
+        if (status == LUA_ERRSYNTAX)
+            lumat_explain_syntax(L, text, length);
+        return status;
+    }
+    lua_remove(L, -2);
+    if (!is_incomplete(L, status) || breaks_off(text, length)) {
+        lumat_explain_syntax(L, text, length);
+        lumat_explain_rows(L);
+        return status;
+    }
+    if (echoes.refused.kind != LUMAT_WORD_END) {
+        refuse_expression(L, &echoes.refused);
+        return status;
+    }
+    lua_pop(L, 1);
+    lumat_push_open_construct(L, text, length);
+    return LUMAT_INCOMPLETE;
+}
+
+/* --- what changed --------------------------------------------------------- */
+
+static void copy_into(lua_State *L, int from, int to)
+{
+    for (lua_pushnil(L); lua_next(L, from);) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, to);
+    }
+}
+
+/* Pushes the globals and, over them, the session's locals. */
+static int push_variables(lua_State *L)
+{
+    lua_newtable(L);
+    int all = lua_gettop(L);
+    lua_pushglobaltable(L);
+    copy_into(L, all + 1, all);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
+    copy_into(L, all + 2, all);
+    lua_settop(L, all);
+    return all;
+}
+
+/* Weakly: what an entry lets go must not be kept alive by this. */
+static void remember_variables(lua_State *L)
+{
+    push_variables(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &before_key);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int is_nan(lua_State *L, int index)
+{
+    return lua_type(L, index) == LUA_TNUMBER && isnan(lua_tonumber(L, index));
+}
+
+static int is_shown(lua_State *L, int before)
+{
+    if (lua_type(L, -2) != LUA_TSTRING || lua_isfunction(L, -1))
+        return 0;
+    const char *name = lua_tostring(L, -2);
+    if (strcmp(name, "ans") == 0 || strcmp(name, "_ENV") == 0 ||
+        lumat_is_silenced(L, name))
+        return 0;
+    lua_pushvalue(L, -2);
+    lua_rawget(L, before);
+    int same = lua_rawequal(L, -1, -2) || (is_nan(L, -1) && is_nan(L, -2));
+    lua_pop(L, 1);
+    return !same;
+}
+
+void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data)
+{
+    int top = lua_gettop(L), all = push_variables(L);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &before_key) != LUA_TTABLE) {
+        lua_settop(L, top);
+        return;
+    }
+    lua_newtable(L);
+    int changed = all + 2, n = 0;
+    for (lua_pushnil(L); lua_next(L, all); lua_pop(L, 1)) {
+        if (!is_shown(L, all + 1))
+            continue;
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, changed, ++n);
+    }
+    const char **names = lua_newuserdatauv(L, (size_t)n * sizeof *names, 0);
+    for (int i = 0; i < n; i++) {
+        lua_rawgeti(L, changed, i + 1);
+        names[i] = lua_tostring(L, -1); /* the table keeps it alive */
+        lua_pop(L, 1);
+    }
+    if (n > 0)
+        qsort(names, (size_t)n, sizeof *names, by_name);
+    for (int i = 0; i < n; i++) {
+        lua_getfield(L, all, names[i]);
+        lumat_push_headline(L, -1);
+        each(data, names[i], lua_tostring(L, -1));
+        lua_pop(L, 2);
+    }
+    lua_settop(L, top);
+}
+
+/* --- calling -------------------------------------------------------------- */
+
+/* A message handler: leaves the error value as it is. */
+static int keep_traceback(lua_State *L)
+{
+    lumat_push_traceback(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    lua_settop(L, 1);
+    return 1;
+}
+
+const char *lumat_push_last_traceback(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    return lua_tostring(L, -1);
+}
+
+/* Errors of work issued earlier appear under the line that caused it. */
+static int wait_for_devices(lua_State *L)
+{
+    lumat_try(L, gpu_sync_all());
+    return 0;
+}
+
+int lumat_call(lua_State *L, int nargs)
+{
+    int function = lua_gettop(L) - nargs;
+    int is_entry = entry && lua_topointer(L, function) == entry;
+    lumat_begin_stoppable(L);
+    if (is_entry)
+        remember_variables(L);
+    lumat_hide_locals(L);
+    lua_pushnil(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    lua_pushcfunction(L, keep_traceback);
+    lua_insert(L, function);
+    int status = lua_pcall(L, nargs, LUA_MULTRET, function);
+    lumat_end_stoppable(L);
+    lumat_stop_watch();
+    lua_remove(L, function);
+    status = lumat_explain_stopped(L, status);
+    if (status == LUA_ERRRUN)
+        lumat_explain_error(L, is_entry);
+    if (status == LUA_ERRRUN && is_entry)
+        lumat_explain_rows(L);
+    if (status == LUA_OK) {
+        lua_pushcfunction(L, wait_for_devices);
+        status = lua_pcall(L, 0, 0, 0);
+        if (status != LUA_OK) {
+            lua_replace(L, function);
+            lua_settop(L, function);
+        }
+    }
+    if (lua_checkstack(L, LUA_MINSTACK))
+        lumat_refresh_locals(L);
+    gpu_clear_interrupt();
+    return status;
+}
+
+void lumat_set_ans(lua_State *L, int index)
+{
+    lua_pushvalue(L, index);
+    lua_setglobal(L, "ans");
+}
+
+/* --- opening -------------------------------------------------------------- */
+
+void lumat_open_session(lua_State *L)
+{
+    lumat_open_stopping(L);
+    lumat_open_locals(L);
+}
+
+/* --- exit codes ----------------------------------------------------------- */
+
+static int is_last_failure(lua_State *L, const char *text)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.message");
+    const char *message = lua_tostring(L, -1);
+    int same = message && *message && strstr(text, message);
+    lua_pop(L, 1);
+    return same;
+}
+
+int lumat_exit_code(lua_State *L, int index)
+{
+    const char *text = lua_tostring(L, index);
+    if (!text)
+        return 1;
+    if (lumat_was_stopped() && strstr(text, "interrupted"))
+        return 130;
+    if (strcmp(text, "not enough memory") == 0) /* Lua's own */
+        return 4;
+    if (!is_last_failure(L, text))
+        return 1;
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.status");
+    int status = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return status == GPU_MEMORY        ? 4
+           : status == GPU_DEVICE      ? 3
+           : status == GPU_LOST        ? 3
+           : status == GPU_INTERRUPTED ? 130
+                                       : 1;
+}

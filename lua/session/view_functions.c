@@ -1,0 +1,137 @@
+/* view(A) and last(): what they show is found here, the screen is another's. */
+#include "format.h"
+#include "session.h"
+#include "session_parts.h"
+#include "shape_errors.h"
+#include "sparse_matrix.h"
+#include "visible.h"
+
+#include <stdio.h>
+
+enum { MOST_PRINTED = 1000000 };
+
+static lua_CFunction view_screen, page_screen;
+
+void lumat_set_screens(lua_State *L, lua_CFunction view, lua_CFunction page)
+{
+    (void)L;
+    view_screen = view;
+    page_screen = page;
+}
+
+/* Without an argument the last result is meant: leaves one value. */
+static void take_value(lua_State *L, const char *name)
+{
+    int is_given = !lua_isnone(L, 1);
+    lua_settop(L, 1);
+    if (is_given)
+        return;
+    lua_getglobal(L, "ans");
+    lua_replace(L, 1);
+    if (lua_isnil(L, 1))
+        lumat_raise(L, "%s: there is no result yet: name a value", name);
+}
+
+/* --- view ----------------------------------------------------------------- */
+
+/* 1 when the matrix at 1 has something to be seen, else its headline is
+ * pushed; raises for what is no matrix. */
+static int is_visible(lua_State *L)
+{
+    const gpu_matrix *m = lumat_test_matrix(L, 1);
+    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    if (!m && !s)
+        lumat_raise(L, "view: needs a matrix, not %s", lumat_push_brief(L, 1));
+    const gpu_matrix *part = m ? m : &s->values;
+    if (!part->storage)
+        lumat_raise(L, "view: the matrix has been freed");
+    if (m ? gpu_size(m) > 0 : s->rows > 0 && s->cols > 0)
+        return 1;
+    lumat_push_headline(L, 1);
+    return 0;
+}
+
+/* A value without a name becomes `ans`, so that the places seen in it can be
+ * named afterwards. */
+static void push_name(lua_State *L)
+{
+    if (*lumat_name_of(L, 1, "") != '\0')
+        return;
+    lua_pop(L, 1);
+    lumat_set_ans(L, 1);
+    lua_pushliteral(L, "ans");
+}
+
+static int view(lua_State *L)
+{
+    take_value(L, "view");
+    if (!is_visible(L)) {
+        puts(lua_tostring(L, -1));
+        return 0;
+    }
+    push_name(L);
+    if (!view_screen)
+        return lumat_raise(L, "view: there is no screen here");
+    lua_pushcfunction(L, view_screen);
+    lua_insert(L, 1);
+    lua_call(L, 2, 0);
+    return 0;
+}
+
+/* --- last ----------------------------------------------------------------- */
+
+static void check_amount(lua_State *L, int64_t count, const char *what)
+{
+    luaL_Buffer b;
+    if (count <= MOST_PRINTED)
+        return;
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, "last: ");
+    lumat_add_count(&b, count);
+    luaL_addstring(&b, what);
+    luaL_addstring(&b, ", and in full at most ");
+    lumat_add_count(&b, MOST_PRINTED);
+    luaL_addstring(&b, " are printed; :view shows any part of it");
+    luaL_pushresult(&b);
+    lumat_raise(L, "%s", lua_tostring(L, -1));
+}
+
+static int last(lua_State *L)
+{
+    lumat_style style = lumat_style_now(L);
+    take_value(L, "last");
+    const gpu_matrix *m = lumat_test_matrix(L, 1);
+    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    if (m && m->storage)
+        check_amount(L, gpu_size(m), " elements");
+    if (s && s->values.storage)
+        check_amount(L, s->count, " entries");
+    style.full = 1;
+    lumat_push_text(L, 1, &style);
+    if (!page_screen) {
+        lumat_write_visible(stdout, lua_tostring(L, -1), lua_rawlen(L, -1), 1);
+        putchar('\n');
+        return 0;
+    }
+    lua_pushcfunction(L, page_screen);
+    lua_insert(L, -2);
+    lua_call(L, 1, 0);
+    return 0;
+}
+
+static const lumat_function functions[] = {
+    {"view", view, 1, "view([A])",
+     "Walks through a matrix of any size, dense or sparse, on the whole "
+     "screen; without A, through the last result. ? there lists the keys. "
+     "Also :view.",
+     "type(view)", "\"function\""},
+    {"last", last, 0, "last([value])",
+     "Prints the last result, or the value, with nothing left out; on a "
+     "terminal, when it is more than a screen, through $PAGER. Also :last.",
+     "type(last)", "\"function\""},
+    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+
+void lumat_open_screens(lua_State *L)
+{
+    lumat_register(L, functions);
+}

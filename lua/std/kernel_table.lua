@@ -1,0 +1,257 @@
+-- The ladder: its rungs listed, and raced on a product.
+local library, methods, _, private = ...
+local checks, products = require "lumat.checks", require "lumat.products"
+local fail, brief = checks.fail, checks.brief
+local ipairs, pcall, require, tostring, type = ipairs, pcall, require, tostring,
+    type
+local concat, sort = table.concat, table.sort
+local format, gsub, match = string.format, string.gsub, string.match
+local huge = math.huge
+
+-- --- the list ------------------------------------------------------------
+
+-- Those an operand's type rules out are found by trying, in a race.
+local function rungs_of(operation, device)
+    local rungs = {}
+    for _, k in ipairs(library.kernel_list(device)) do
+        if k.operation == operation then rungs[#rungs + 1] = k end
+    end
+    return rungs
+end
+
+-- What the kernel keeps of its operands' own precision.
+local function precision_of(k)
+    return k.precision == "f32" and "full" or k.precision
+end
+
+-- dtype: of the product at hand, if there is one.
+local function rung_line(k, chosen, dtype)
+    local but = not k.available and format(" (not here: needs %s)", k.needs) or
+        dtype and not k[dtype] and format(" (not %s)", dtype) or ""
+    return require "lumat.text_layout".wrap(format("%s %-11s %-5s ",
+        k.name == chosen and "*" or " ", k.name, precision_of(k)),
+        k.idea .. but)
+end
+
+-- "matmul 4x5 by 5x6, f32 on cpu; auto takes openblas", and that name.
+local function product_title(operation, A, B)
+    local chosen = library.kernel_choice(A, B)
+    local dtype = (A.dtype == "f64" or B.dtype == "f64") and "f64" or "f32"
+    return format("%s %s by %s, %s on %s%s", operation, checks.shape_of(A),
+        checks.shape_of(B), dtype, A.device,
+        chosen and "; auto takes " .. chosen or ""), chosen, dtype
+end
+
+-- Adds an operation's rungs to the list and to the lines that show it.
+local function list_operation(list, lines, title, rungs, chosen, dtype)
+    lines[#lines + 1] = require "lumat.text_layout".wrap("", title, 2)
+    for _, k in ipairs(rungs) do
+        list[#list + 1] = k
+        lines[#lines + 1] = rung_line(k, chosen, dtype)
+    end
+end
+
+local function list_ladder(device)
+    local list, lines = {}, {}
+    for _, operation in ipairs{"dot", "matmul"} do
+        list_operation(list, lines, operation .. " on " ..
+            (device or library.device()), rungs_of(operation, device))
+    end
+    return list, lines
+end
+
+-- The rungs of that name, with what they need; nothing if there is none.
+local function list_named(name)
+    local list, lines, device = {}, {}, library.device()
+    for _, k in ipairs(library.kernel_list()) do
+        if k.name == name then
+            list_operation(list, lines, k.operation .. " on " .. device, {k})
+            lines[#lines + 1] = require "lumat.text_layout".wrap("  needs: ",
+                k.needs)
+        end
+    end
+    return list, lines
+end
+
+-- The ladder of a device, or a rung of the default one, whichever is called
+-- so.
+local function list_called(name)
+    local list, lines = list_named(name)
+    if #list > 0 then return list, lines end
+    if name == "cpu" or match(name, "^cuda") then return list_ladder(name) end
+    fail("kernels", "no kernel or device %s on %s: see kernels(), " ..
+        'kernels("cpu") or kernels(A, B)', brief(name), (library.device()))
+end
+
+local function list_for(A, B)
+    checks.product("kernels", A, B)
+    local operation, list, lines = products.operation_on(A, B), {}, {}
+    local title, chosen, dtype = product_title(operation, A, B)
+    list_operation(list, lines, title, rungs_of(operation, A.device), chosen,
+        dtype)
+    list.choice = chosen
+    return list, lines
+end
+
+checks.add("kernels", "kernels([device]), kernels(name) or kernels(A, B)",
+    "The ladder: every kernel of dot and matmul, with its precision, idea " ..
+    "and needs; of a kernel's name, that one; or those for A * B, with the " ..
+    "one that auto takes. " ..
+    "Also :kernel.",
+    'kernels("cpu").count > 2', "true",
+    function(A, B)
+        local list, lines
+        if type(A) == "userdata" or B ~= nil then
+            list, lines = list_for(A, B)
+        elseif A == nil then
+            list, lines = list_ladder()
+        elseif type(A) == "string" then
+            list, lines = list_called(A)
+        else
+            fail("kernels", "the device is %s, expected a name", brief(A))
+        end
+        list.count = #list
+        return checks.shown(list, concat(lines, "\n"))
+    end)
+
+-- --- the race ------------------------------------------------------------
+
+-- Does f run? The message if not, without its place and operation.
+local function attempt(f)
+    local ok, result = pcall(f)
+    if ok then return result end
+    local text = gsub(tostring(result), "^[^:]*:%d+: ", "")
+    return nil, (gsub(text, "^%l+: ", ""))
+end
+
+-- One call of a kernel, writing to the same result each time.
+local function runner(operation, A, B, name)
+    local how = {kernel = name}
+    if operation == "dot" then
+        return function() return library.dot(A, B, how) end
+    end
+    local C, why = attempt(function() return library.matmul(A, B, how) end)
+    if not C then return nil, why end
+    how.out = library.mul(C, 0 / 0, {out = C}) -- what is not written shows
+    return function() return library.matmul(A, B, how) end
+end
+
+-- The flops and bytes that A * B cannot do without.
+local function work_of(A, B, dtype)
+    local rows, cols, inner = checks.sizes(A, B)
+    local is_dot = products.operation_on(A, B) == "dot"
+    local elements = rows * inner + inner * cols +
+        (is_dot and 0 or rows * cols)
+    return is_dot and 0 or 2.0 * rows * cols * inner,
+        elements * (dtype == "f64" and 8.0 or 4.0)
+end
+
+-- A kernel's row: time, rate and errors, or `why` there are none.
+local function race_one(row, A, B, known, options)
+    local run, why = runner(row.operation, A, B, row.name)
+    local result
+    if run then result, why = attempt(run) end
+    if not result then
+        row.why = why
+        return
+    end
+    local v = products.judge(result, A, B, known, {kernel = row.name})
+    row.accept, row.error, row.worst, row.verdict = v.accept, v.error,
+        v.worst, tostring(v)
+    row.time = library.bench(run, {seconds = options.seconds or 0.2,
+        least = 3, device = A.device}).median
+    local rows, cols, inner = checks.sizes(A, B)
+    row.gflops = 2.0 * rows * cols * inner / row.time / 1e9
+end
+
+local function add_rate(row, A, B, dtype)
+    local flops, bytes = work_of(A, B, dtype)
+    row.rate, row.unit, row.share, row.peak =
+        library.rate(flops, bytes, row.time, dtype, A.device)
+end
+
+local peers = {cublas = true, openblas = true}
+
+-- What a row shows, in the order of the columns.
+local function cells_of(r)
+    local time = r.time * 1e6
+    return {r.name, format(time < 1e4 and "%.4g us" or "%.0f us", time),
+        format("%.4g %s", r.rate, r.unit), format("%.0f %%", 100 * r.share),
+        format("%.1e", r.error), format("%.1e", r.worst),
+        r.ratio and format("%.2f", r.ratio) or "-",
+        (gsub(gsub(r.verdict, "^Accept.*", "Accept"), ", relative.*", ""))}
+end
+
+-- The time of the vendor's kernel, and its name.
+local function find_peer(rows)
+    for _, r in ipairs(rows) do
+        if peers[r.name] and r.accept ~= nil then return r end
+    end
+    return {name = "peer"}
+end
+
+local function columns_for(rows, peer)
+    local peak = rows[1] and rows[1].peak
+    return {{title = "kernel", left = true}, {title = "time"},
+        {title = "rate", drop = 4}, {title = peak == "memory" and "of memory" or
+            peak and peak .. " peak" or ""}, {title = "error", drop = 3},
+        {title = "worst", drop = 1}, {title = "x " .. peer.name, drop = 2},
+        {title = "", left = true}}
+end
+
+-- The table of those that ran, and below it those that cannot, and what is to
+-- be said.
+local function race_text(title, rows, peer)
+    local layout = require "lumat.text_layout"
+    local cells, below, highest = {}, {}, 0
+    for _, r in ipairs(rows) do
+        if r.accept == nil then
+            below[#below + 1] = layout.wrap(format("%-11s ", r.name),
+                "cannot: " .. r.why)
+        else
+            cells[#cells + 1] = cells_of(r)
+            if r.share > highest then highest = r.share end
+        end
+    end
+    local lines, gone = layout.table(columns_for(rows, peer), cells, 0)
+    if highest > 1 and private.above_peak(highest) ~= "" then
+        below[#below + 1] = layout.wrap("  ", "above 100 %: " ..
+            private.above_peak(highest))
+    end
+    if #gone > 0 then below[#below + 1] = layout.gone(gone) end
+    return layout.wrap("", title, 2) .. "\n" .. concat(lines, "\n") ..
+        (#below > 0 and "\n" .. concat(below, "\n") or "")
+end
+
+checks.add("race", "race(A, B [, {seconds=}])",
+    "Runs every kernel on A * B (or on the dot of two vectors), checks each " ..
+    "against the bound it promises and ranks them by time: rate, share of " ..
+    "the measured peak, error (Frobenius), worst (largest |e| / |A||B|), and " ..
+    "how many times as fast as the vendor's. Also :race.",
+    "race(ones(3, 3), ones(3, 3), {seconds = 0.01})[1].accept", "true",
+    function(A, B, options)
+        checks.product("race", A, B)
+        options = checks.options("race", options, {seconds = "number"})
+        local operation, rows = products.operation_on(A, B), {}
+        local title, _, dtype = product_title(operation, A, B)
+        local known = products.reference(A, B)
+        for _, k in ipairs(rungs_of(operation, A.device)) do
+            if k.available then
+                local row = {operation = operation, name = k.name,
+                             precision = k.precision, time = huge}
+                race_one(row, A, B, known, options)
+                if row.accept ~= nil then add_rate(row, A, B, dtype) end
+                rows[#rows + 1] = row
+            end
+        end
+        sort(rows, function(a, b) return a.time < b.time end)
+        local peer = find_peer(rows)
+        for _, row in ipairs(rows) do
+            if row.accept ~= nil and peer.time then
+                row.ratio = peer.time / row.time
+            end
+        end
+        return checks.shown(rows, race_text(title, rows, peer))
+    end)
+
+methods.kernels, methods.race = library.kernels, library.race

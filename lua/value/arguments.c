@@ -1,0 +1,170 @@
+/* Arguments and options that many functions take: sizes, an axis, numbers, a
+ * matrix for the result. */
+#include "arguments.h"
+#include "shape_errors.h"
+#include "visible.h"
+
+int64_t lumat_check_size(lua_State *L, int arg)
+{
+    lua_Integer n = 0;
+    int exact = 0;
+    if (lua_type(L, arg) == LUA_TNUMBER)
+        n = lua_tointegerx(L, arg, &exact);
+    else
+        luaL_typeerror(L, arg, "size");
+    if (!exact) {
+        lua_pushfstring(L, "a size must be a whole number, not %s",
+                        lumat_push_brief(L, arg));
+        luaL_argerror(L, arg, lua_tostring(L, -1));
+    }
+    if (n < 0) {
+        lua_pushfstring(L, "a size cannot be negative: %I", (LUAI_UACINT)n);
+        luaL_argerror(L, arg, lua_tostring(L, -1));
+    }
+    return n;
+}
+
+/* A nil among the arguments is a variable that was never set: to take it for
+ * an argument left out would give a vector where a matrix was meant. */
+lumat_request lumat_check_request(lua_State *L, int arg, const char *allowed)
+{
+    lumat_request r = {.ndim = 1, .cols = 1, .device = NULL};
+    r.rows = lumat_check_size(L, arg++);
+    if (lua_isnil(L, arg))
+        luaL_typeerror(L, arg, "size");
+    if (lua_type(L, arg) == LUA_TNUMBER) {
+        r.ndim = 2;
+        r.cols = lumat_check_size(L, arg++);
+    }
+    if (!lua_isnoneornil(L, arg) && !lua_istable(L, arg))
+        luaL_argerror(L, arg, "expected a size or a table of options");
+    r.options = arg;
+    lumat_check_options(L, arg, allowed);
+    r.dtype = lumat_option_dtype(L, arg, lumat_default_dtype(L));
+    r.device = lumat_option_device(L, arg, NULL);
+    return r;
+}
+
+/* The axis under `axis` of the options at arg, on top of the stack; nil where
+ * there is none. */
+static void push_axis_option(lua_State *L, int arg)
+{
+    lua_getfield(L, arg, "axis");
+    if (!lua_isnil(L, -1) && lua_type(L, -1) != LUA_TNUMBER)
+        lumat_raise(L,
+                    "axis: is 1 (down each column) or 2 (along each row), "
+                    "not %s",
+                    lumat_push_brief(L, -1));
+}
+
+/* 1 or 2 of the number at index. */
+static int axis_at(lua_State *L, int index, int arg, const gpu_matrix *m)
+{
+    int exact;
+    lua_Integer axis = lua_tointegerx(L, index, &exact);
+    if (exact && (axis == 1 || (axis == 2 && m->ndim == 2)))
+        return (int)axis;
+    if (exact && axis == 2)
+        lua_pushliteral(L, "a vector has no axis 2");
+    else
+        lua_pushfstring(L,
+                        "there is no axis %s: an axis is 1 (down each column) "
+                        "or 2 (along each row)",
+                        lumat_push_brief(L, index));
+    return luaL_argerror(L, arg, lua_tostring(L, -1));
+}
+
+int lumat_option_axis(lua_State *L, int arg, const gpu_matrix *m)
+{
+    int axis = 0;
+    if (!lua_istable(L, arg))
+        return 0;
+    push_axis_option(L, arg);
+    if (!lua_isnil(L, -1))
+        axis = axis_at(L, lua_gettop(L), arg, m);
+    lua_pop(L, 1);
+    return axis;
+}
+
+int lumat_check_axis(lua_State *L, int arg, const gpu_matrix *m)
+{
+    if (lua_isnoneornil(L, arg))
+        return 1;
+    luaL_checktype(L, arg, LUA_TNUMBER);
+    return axis_at(L, arg, arg, m);
+}
+
+int lumat_arguments(lua_State *L)
+{
+    int count = lua_gettop(L);
+    while (count > 0 && lua_isnil(L, count))
+        count--;
+    return count;
+}
+
+int lumat_raise_surplus(lua_State *L, const char *name, int count,
+                        const char *usage)
+{
+    return lumat_raise(L, "%s: %d arguments are too many: write %s", name,
+                       count, usage);
+}
+
+int lumat_holds(gpu_dtype dtype, double whole)
+{
+    if (dtype == GPU_F32)
+        return (float)whole == whole;
+    return dtype == GPU_F64 || whole == 0 || whole == 1;
+}
+
+int lumat_raise_inexact(lua_State *L, const char *name, const char *what,
+                        gpu_dtype dtype)
+{
+    return lumat_raise(L,
+                       "%s: %s is more than %s holds exactly; add "
+                       "{dtype=\"f64\"}",
+                       name, what, gpu_dtype_name(dtype));
+}
+
+void lumat_check_whole(lua_State *L, const char *name, gpu_dtype dtype)
+{
+    if (dtype == GPU_F32 && lua_isinteger(L, -1) &&
+        !lumat_holds(dtype, lua_tonumber(L, -1)))
+        lumat_raise_inexact(L, name, lumat_push_brief(L, -1), dtype);
+}
+
+double lumat_option_number(lua_State *L, int arg, const char *key,
+                           double otherwise)
+{
+    double value = otherwise;
+    if (!lua_istable(L, arg))
+        return value;
+    int type = lua_getfield(L, arg, key);
+    if (type != LUA_TNIL && type != LUA_TNUMBER)
+        lumat_raise(L, "%s: needs a number, not a %s", key,
+                    lumat_kind_of(L, -1));
+    if (type == LUA_TNUMBER)
+        value = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    return value;
+}
+
+gpu_matrix *lumat_option_out(lua_State *L, int arg)
+{
+    if (!lua_istable(L, arg) || lua_getfield(L, arg, "out") == LUA_TNIL)
+        return NULL;
+    gpu_matrix *out = lumat_test_matrix(L, -1);
+    if (!out || !out->storage)
+        lumat_raise(L, "out: needs a matrix, not a %s",
+                    out ? "freed one" : lumat_kind_of(L, -1));
+    return out;
+}
+
+void lumat_count_from_one(lua_State *L, const char *name,
+                          const gpu_matrix *places, gpu_matrix *out)
+{
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    int one = gpu_program_constant(&p, 1);
+    gpu_program_add(&p, GPU_OP_add, 0, one, 0);
+    lumat_try(L, gpu_map(name, &p, &places, out));
+}

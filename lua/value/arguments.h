@@ -1,0 +1,53 @@
+/* Arguments of functions: sizes, axes, options, and what does not fit. */
+#ifndef LUMAT_ARGUMENTS_H
+#define LUMAT_ARGUMENTS_H
+
+#include "matrix.h"
+
+/* What a constructor is asked for: (m, n [, options]) or (n [, options]). */
+typedef struct lumat_request {
+    const char *name; /* of the constructor, for messages about elements */
+    int ndim;
+    int64_t rows, cols;
+    gpu_dtype dtype;
+    gpu_device *device;
+    int options; /* stack index of the table, or of nothing */
+} lumat_request;
+
+/* Reads sizes and options from arg on; `allowed` names the options. */
+lumat_request lumat_check_request(lua_State *L, int arg, const char *allowed);
+/* A size argument: a whole number, not negative. */
+int64_t lumat_check_size(lua_State *L, int arg);
+/* An axis of m, which is 1 when there is no argument. */
+int lumat_check_axis(lua_State *L, int arg, const gpu_matrix *m);
+/* The axis of m under `axis` of the options at arg; 0: none is there. */
+int lumat_option_axis(lua_State *L, int arg, const gpu_matrix *m);
+/* How many arguments there are, nils at the end aside. */
+int lumat_arguments(lua_State *L);
+/* Raises "name: 3 arguments are too many: write usage". */
+int lumat_raise_surplus(lua_State *L, const char *name, int count,
+                        const char *usage);
+
+/* Does a matrix of dtype hold the whole number exactly? (f32 up to 2^24, and
+ * some above.) */
+int lumat_holds(gpu_dtype dtype, double whole);
+/* Raises that it does not, what being the number or numbers as a text. */
+int lumat_raise_inexact(lua_State *L, const char *name, const char *what,
+                        gpu_dtype dtype);
+/* The same for a Lua integer on top, such as a place, that is to become an
+ * element. */
+void lumat_check_whole(lua_State *L, const char *name, gpu_dtype dtype);
+
+/* The number under key of the options at arg. */
+double lumat_option_number(lua_State *L, int arg, const char *key,
+                           double otherwise);
+/* The matrix under `out` of the options at arg, left on the stack; NULL when
+ * there is none. */
+gpu_matrix *lumat_option_out(lua_State *L, int arg);
+
+/* out (made when empty) = 0-based places as 1-based ones; may be in place.
+ * name is what errors and the trace say. */
+void lumat_count_from_one(lua_State *L, const char *name,
+                          const gpu_matrix *places, gpu_matrix *out);
+
+#endif

@@ -1,0 +1,565 @@
+/* While something runs: Ctrl-C, by a hook that stops Lua and a flag that stops
+ * the loops of gpu/; and how far it is. */
+#include "cancellation.h"
+#include "registry.h"
+#include "running.h"
+#include "shape_errors.h"
+#include "sparse_matrix.h"
+#include "traceback.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* The thread that runs; whether it is being stopped, and whether the last
+ * call was; how often what runs behind its end, a finaliser, was. */
+static lua_State *volatile running;
+volatile sig_atomic_t lumat_stopping;
+static volatile sig_atomic_t was_stopped, is_behind;
+
+lua_State *lumat_running(void)
+{
+    return running;
+}
+
+/* --- what is said --------------------------------------------------------- */
+
+/* Where the running call was stopped first; code that catches errors is
+ * stopped again on its way out. */
+static char place[LUA_IDSIZE + 16];
+
+/* Notes the user's line that runs. Returns whether any Lua does. */
+static int find_place(lua_State *L)
+{
+    lua_Debug ar;
+    int runs = 0;
+    for (int level = 0; lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        runs |= ar.currentline > 0;
+        if (!lumat_is_users(&ar))
+            continue;
+        if (!*place)
+            snprintf(place, sizeof place, "%s:%d", ar.short_src,
+                     ar.currentline);
+        break;
+    }
+    return runs;
+}
+
+/* Pushes "interrupted", with the place when there is one. Returns whether any
+ * Lua runs. */
+static int push_interrupted(lua_State *L)
+{
+    int runs = find_place(L);
+    if (*place)
+        lua_pushfstring(L, "interrupted at %s", place);
+    else
+        lua_pushliteral(L, "interrupted");
+    return runs;
+}
+
+int lumat_raise_interrupted(lua_State *L)
+{
+    push_interrupted(L);
+    return lua_error(L);
+}
+
+static int is_incomplete(lua_State *L, int index)
+{
+    const gpu_matrix *m = lumat_test_matrix(L, index);
+    const gpu_sparse *s = m ? NULL : lumat_test_sparse(L, index);
+    return m ? gpu_is_incomplete(m) : s && gpu_is_incomplete(&s->values);
+}
+
+/* Of the names in the table on top, that of a matrix which shares m's
+ * storage: the first in order, or `found`. */
+static const char *find_sharer(lua_State *L, const gpu_matrix *m,
+                               const char *found)
+{
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        const gpu_matrix *other = lumat_test_matrix(L, -1);
+        if (lua_type(L, -2) != LUA_TSTRING || !other ||
+            !gpu_shares_storage(m, other))
+            continue;
+        const char *name = lua_tostring(L, -2);
+        if (strcmp(name, "ans") != 0 && (!found || strcmp(name, found) < 0))
+            found = name;
+    }
+    lua_pop(L, 1);
+    return found;
+}
+
+/* The value at index by its own name, or by that of one it is a view of. */
+static const char *name_incomplete(lua_State *L, int index)
+{
+    const gpu_matrix *m = lumat_test_matrix(L, index);
+    const char *name = lumat_name_of(L, index, ""), *found = NULL;
+    if (*name || !m)
+        return *name ? name : "the matrix";
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
+    found = find_sharer(L, m, found);
+    lua_pushglobaltable(L);
+    found = find_sharer(L, m, found);
+    return found ? found : "the matrix";
+}
+
+int lumat_raise_incomplete(lua_State *L)
+{
+    const char *name = "the matrix";
+    int index = 1, top = lua_gettop(L);
+    while (index <= top && !is_incomplete(L, index))
+        index++;
+    if (index <= top)
+        name = name_incomplete(L, index);
+    return lumat_raise(L,
+                       "%s is incomplete: the operation that wrote it was "
+                       "interrupted",
+                       name);
+}
+
+/* --- stopping ------------------------------------------------------------- */
+
+static lua_CFunction xpcall; /* Lua's own */
+
+/* Is the frame that of an xpcall whose handler, its second argument, is no C
+ * function, such as debug.traceback is? */
+static int has_handler(lua_State *L, lua_Debug *ar)
+{
+    int found = 0;
+    lua_getinfo(L, "f", ar);
+    if (lua_tocfunction(L, -1) == xpcall && lua_getlocal(L, ar, 2)) {
+        found = !lua_iscfunction(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return found;
+}
+
+/* May such a handler run when an error is raised in L? */
+static int may_be_handled(lua_State *L)
+{
+    lua_Debug ar;
+    for (int level = 0; xpcall && lua_getstack(L, level, &ar); level++)
+        if (has_handler(L, &ar))
+            return 1;
+    return 0;
+}
+
+/* Raises the string on top. Lua calls a handler with its hooks off, so that one
+ * which goes on for ever could not be stopped. The one error without a handler
+ * is that of memory: lumat_explain_stopped says what it was. */
+static void raise_past_handlers(lua_State *L)
+{
+    if (may_be_handled(L))
+        lua_pushliteral(L, "not enough memory");
+    lua_error(L);
+}
+
+int lumat_explain_stopped(lua_State *L, int status)
+{
+    if (status != LUA_ERRMEM || !was_stopped)
+        return status;
+    lua_pushfstring(L, *place ? "interrupted at %s" : "interrupted", place);
+    lua_replace(L, -2);
+    return LUA_ERRRUN;
+}
+
+/* Stays in place until the call that is being stopped ends, so that code
+ * which catches errors does not go on. What passes the error on when no Lua
+ * runs any more is left alone. */
+static void stop(lua_State *L, lua_Debug *ar)
+{
+    if (!lumat_stopping) { /* a coroutine that outlived its call */
+        lua_sethook(L, NULL, 0, 0);
+        return;
+    }
+    lua_getinfo(L, "Sn", ar);
+    if (*ar->what == 'C' &&
+        (ar->event != LUA_HOOKRET || (ar->name && !strcmp(ar->name, "__gc"))))
+        return; /* what closes variables has to run; a finaliser has */
+    gpu_fail(GPU_INTERRUPTED, "interrupted");
+    if (push_interrupted(L))
+        raise_past_handlers(L);
+    lua_pop(L, 1);
+}
+
+static void set_hook(lua_State *L)
+{
+    int any = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT;
+    lua_sethook(L, stop, any, 1);
+}
+
+/* --- where Lua calls no hooks ---------------------------------------------
+ *
+ * In finalisers, hooks and message handlers it calls none (lgc.c, ldo.c), and
+ * it has no function that changes that: one that goes on for ever could not be
+ * stopped. Resuming finalisers in coroutines would: but __gc would no longer be
+ * the user's function, nor debug.getinfo call it a metamethod. So what is to
+ * stop has some time to end, and then the byte of its thread that says whether
+ * hooks are called is set. It is the second behind Lua's header of an object
+ * (lstate.h of Lua 5.4), which is tried before it is relied on. */
+
+enum { CALLS_HOOKS = sizeof(void *) + 3 };
+
+/* Nanoseconds: the time to end, and from then on between two looks whether
+ * there is another finaliser; that time behind a second Ctrl-C. */
+enum { PATIENCE = 100000000, NEXT = 1000000, HURRY = 50000 };
+
+static int is_byte_known, looks;
+static timer_t timer;
+static int has_timer;
+
+static volatile unsigned char *calls_hooks(lua_State *L)
+{
+    return (volatile unsigned char *)L + CALLS_HOOKS;
+}
+
+static int do_nothing(lua_State *L)
+{
+    (void)L;
+    return 0;
+}
+
+/* A hook: with the byte set, what it calls comes by here again. */
+static void look_at_byte(lua_State *L, lua_Debug *ar)
+{
+    (void)ar;
+    if (++looks > 1 || *calls_hooks(L) != 0)
+        return;
+    *calls_hooks(L) = 1;
+    lua_pushcfunction(L, do_nothing);
+    lua_call(L, 0, 0);
+    *calls_hooks(L) = 0;
+}
+
+static int find_byte(lua_State *L)
+{
+    lua_State *other = lua_newthread(L);
+    int is_set = *calls_hooks(other) == 1;
+    looks = 0;
+    lua_sethook(other, look_at_byte, LUA_MASKCALL, 0);
+    lua_pushcfunction(other, do_nothing);
+    lua_call(other, 0, 0);
+    is_set &= *calls_hooks(other) == 1;
+    lua_pop(L, 1);
+    return is_set && looks == 2;
+}
+
+static void set_timer(long first, long next)
+{
+    struct itimerspec times = {{0, next}, {0, first}};
+    if (has_timer)
+        timer_settime(timer, 0, &times, NULL);
+}
+
+/* The hook is set again because Lua that runs can take it away. */
+static void insist(lua_State *L)
+{
+    set_hook(L);
+    if (is_byte_known)
+        *calls_hooks(L) = 1;
+}
+
+static void on_timer(int number)
+{
+    int saved = errno;
+    (void)number;
+    if (lumat_stopping && running)
+        insist(running);
+    else
+        set_timer(0, 0);
+    errno = saved;
+}
+
+/* A signal of its own: SIGALRM may be the script's, or time a limit. */
+static void open_timer(void)
+{
+    struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+                             .sigev_signo = SIGRTMIN};
+    sigemptyset(&action.sa_mask);
+    has_timer = sigaction(SIGRTMIN, &action, NULL) == 0 &&
+                timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+}
+
+/* --- a call --------------------------------------------------------------- */
+
+void lumat_interrupt(lua_State *L)
+{
+    int again = lumat_stopping;
+    lumat_stopping = was_stopped = 1;
+    is_behind = 0;
+    gpu_interrupt();
+    set_hook(L);
+    if (running && running != L)
+        set_hook(running);
+    if (again && running)
+        insist(running);
+    if (again)
+        set_timer(HURRY, HURRY);
+    else
+        set_timer(PATIENCE, NEXT);
+}
+
+int lumat_interrupt_finaliser(void)
+{
+    lua_State *L = running;
+    if (!L || !is_byte_known || (!is_behind && *calls_hooks(L)))
+        return 0;
+    int times = is_behind + 1;
+    if (times == 1)
+        *place = '\0';
+    lumat_interrupt(L);
+    is_behind = times;
+    return times;
+}
+
+void lumat_end_interrupt(lua_State *L)
+{
+    if (lumat_stopping)
+        set_timer(0, 0);
+    lumat_stopping = is_behind = 0;
+    if (lua_gethook(L) == stop)
+        lua_sethook(L, NULL, 0, 0);
+    gpu_clear_interrupt();
+}
+
+/* With either of the errors that stop() raises. */
+static int is_interrupted(const char *message)
+{
+    return strncmp(message, "interrupted", 11) == 0 ||
+           strncmp(message, "not enough memory", 17) == 0;
+}
+
+int lumat_is_told_of(const char *warning)
+{
+    static const char start[] = "error in __gc (";
+    if (!lumat_stopping || strncmp(warning, start, sizeof start - 1) != 0 ||
+        !is_interrupted(warning + sizeof start - 1))
+        return 0;
+    if (!is_behind)
+        return 1;
+    lumat_end_interrupt(running);
+    return 0;
+}
+
+void lumat_begin_stoppable(lua_State *L)
+{
+    if (is_behind)
+        lumat_end_interrupt(L);
+    was_stopped = lumat_stopping;
+    *place = '\0';
+    running = L;
+}
+
+void lumat_end_stoppable(lua_State *L)
+{
+    if (lumat_stopping)
+        set_timer(0, 0);
+    lumat_stopping = 0;
+    lua_sethook(L, NULL, 0, 0);
+}
+
+int lumat_was_stopped(void)
+{
+    return was_stopped;
+}
+
+void lumat_poll(lua_State *L, int64_t i)
+{
+    enum { ROUNDS = 1 << 14 };
+    if (i % ROUNDS == 0)
+        lumat_try(L, gpu_poll());
+}
+
+/* A finaliser that began since has its time, too. */
+void lumat_stop_here(lua_State *L)
+{
+    if (!is_byte_known || *calls_hooks(L))
+        lumat_try(L, gpu_poll());
+}
+
+/* --- progress ------------------------------------------------------------- */
+
+void lumat_watch_progress(void (*began)(void), void (*ended)(void))
+{
+    gpu_watch_progress(began, ended);
+}
+
+int lumat_look_at_progress(lumat_progress *out)
+{
+    gpu_progress p;
+    int runs = gpu_look_at_progress(&p);
+    memcpy(out->what, p.what, sizeof out->what);
+    out->seconds = p.seconds;
+    out->share = p.share;
+    out->left = p.left;
+    return runs;
+}
+
+/* --- coroutines ----------------------------------------------------------- */
+
+/* Calls the function under the arguments with `inner` noted as running. */
+static int call_noted(lua_State *L, lua_State *inner)
+{
+    lua_State *outer = running;
+    running = inner;
+    int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+    running = outer;
+    if (lumat_stopping && outer)
+        set_hook(outer); /* which the signal found waiting */
+    return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+}
+
+/* coroutine.resume and close, noting which thread runs, so that a loop inside
+ * a coroutine can be stopped as well. Upvalue: Lua's own. */
+static int resume_noted(lua_State *L)
+{
+    lua_State *inner = lua_tothread(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    return call_noted(L, inner ? inner : running);
+}
+
+/* What coroutine.wrap returns. Upvalues: Lua's own, its thread. */
+static int call_wrapped(lua_State *L)
+{
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    return call_noted(L, lua_tothread(L, lua_upvalueindex(2)));
+}
+
+static int wrap_noted(lua_State *L)
+{
+    lua_settop(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, 1, 1);
+    if (!lua_getupvalue(L, 1, 1))
+        return 1;
+    lua_pushcclosure(L, call_wrapped, 2);
+    return 1;
+}
+
+static void note_coroutines(lua_State *L)
+{
+    lua_getglobal(L, "coroutine");
+    lua_getfield(L, -1, "resume");
+    lua_pushcclosure(L, resume_noted, 1);
+    lua_setfield(L, -2, "resume");
+    lua_getfield(L, -1, "close");
+    lua_pushcclosure(L, resume_noted, 1);
+    lua_setfield(L, -2, "close");
+    lua_getfield(L, -1, "wrap");
+    lua_pushcclosure(L, wrap_noted, 1);
+    lua_setfield(L, -2, "wrap");
+    lua_pop(L, 1);
+}
+
+/* --- long strings of UTF-8 ------------------------------------------------
+ *
+ * Lua's own functions, called for a part after the other. */
+
+enum { PART = 1 << 20, MOST_CONTINUING = 5 };
+
+static lua_CFunction utf8_len, utf8_offset; /* Lua's own */
+
+/* The argument as a place from the start, or what is no place. */
+static lua_Integer check_place(lua_State *L, int arg, lua_Integer otherwise,
+                               lua_Integer size)
+{
+    lua_Integer n = luaL_optinteger(L, arg, otherwise);
+    return n >= 0 ? n : n < -size ? 0 : size + n + 1;
+}
+
+static int is_continuing(char c)
+{
+    return (c & 0xC0) == 0x80;
+}
+
+/* Sets the arguments behind the string and calls; results are on top. */
+static int call_part(lua_State *L, lua_CFunction f, lua_Integer second,
+                     lua_Integer third)
+{
+    lumat_look(L);
+    lua_settop(L, 4);
+    lua_pushinteger(L, second);
+    lua_replace(L, 2);
+    lua_pushinteger(L, third);
+    lua_replace(L, 3);
+    return f(L);
+}
+
+/* A part ends with a whole character, as the next begins with one. */
+static int length_of_utf8(lua_State *L)
+{
+    size_t bytes;
+    const char *s = luaL_checklstring(L, 1, &bytes);
+    lua_Integer size = (lua_Integer)bytes, characters = 0, end;
+    lua_Integer first = check_place(L, 2, 1, size);
+    lua_Integer last = check_place(L, 3, -1, size);
+    if (size <= PART || first < 1 || first > size + 1 || last > size)
+        return utf8_len(L);
+    for (; first <= last; first = end + 1) {
+        end = last - first < PART ? last : first + PART - 1;
+        for (int i = 0; i < MOST_CONTINUING && end < last; i++)
+            end += is_continuing(s[end]);
+        int results = call_part(L, utf8_len, first, end);
+        if (results > 1) /* nil and the place that is none */
+            return results;
+        characters += lua_tointeger(L, -1);
+    }
+    lua_pushinteger(L, characters);
+    return 1;
+}
+
+static int offset_in_utf8(lua_State *L)
+{
+    luaL_checkstring(L, 1);
+    lua_Integer n = luaL_checkinteger(L, 2), step = n > 0 ? PART : -PART;
+    for (; n > PART || n < -PART; n -= step) {
+        lumat_look(L);
+        lua_settop(L, 3);
+        lua_pushinteger(L, n > 0 ? step + 1 : step);
+        lua_replace(L, 2);
+        utf8_offset(L);
+        if (lua_isnil(L, -1))
+            return 1;
+        lua_replace(L, 3);
+    }
+    lua_pushinteger(L, n);
+    lua_replace(L, 2);
+    return utf8_offset(L);
+}
+
+/* Puts f in the place of a field of the table on top; returns what was. */
+static lua_CFunction replace(lua_State *L, const char *name, lua_CFunction f)
+{
+    lua_getfield(L, -1, name);
+    lua_CFunction was = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    lua_pushcfunction(L, f);
+    lua_setfield(L, -2, name);
+    return was;
+}
+
+void lumat_open_stopping(lua_State *L)
+{
+    is_byte_known = find_byte(L);
+    open_timer();
+    lua_getglobal(L, "xpcall");
+    xpcall = lua_tocfunction(L, -1);
+    note_coroutines(L);
+    lua_getglobal(L, "utf8");
+    utf8_len = replace(L, "len", length_of_utf8);
+    utf8_offset = replace(L, "offset", offset_in_utf8);
+    lua_pop(L, 2);
+}
+
+void lumat_close_stopping(void)
+{
+    set_timer(0, 0);
+    running = NULL;
+}

@@ -1,0 +1,53 @@
+/* --safe: what the process itself may do, whatever a script gets it to do.
+ *
+ * Two fences of the kernel's (Landlock and seccomp; the process cannot take
+ * them down). The first stands before any thread is there, and leaves the
+ * driver of the GPU what it needs to start. The second stands on the main
+ * thread, on which scripts run, before the first line of one: files are those
+ * of the folders that were given, and the libraries', read-only; there are no
+ * sockets, no /proc and no /dev. Scripts open files on that thread alone.
+ *
+ * Beside them one question about paths, for messages that say what is wrong,
+ * and for --safe-language, which has no fences. */
+#ifndef LUMAT_FENCE_H
+#define LUMAT_FENCE_H
+
+#include "lua.h"
+#include "launch.h"
+#include <errno.h>
+#include <sys/types.h>
+
+/* Reads the folders and raises the first fence. Returns 0, or -1 after writing
+ * into why (of size bytes) what is missing. */
+int lumat_raise_fence(const lumat_options *options, char *why, size_t size);
+/* Raises the second one; nothing where there is no first one. */
+int lumat_close_fence(char *why, size_t size);
+
+/* For files that nobody named, or that have to have an end. fd, opened to be
+ * read with O_NONBLOCK, which is cleared, if it is a regular file, whose size
+ * it gives unless NULL; else it is closed, and -1 with LUMAT_IRREGULAR: a pipe
+ * would be waited for, and a device goes on for ever. The null device counts as
+ * an empty file. Of -1 it makes -1. */
+enum { LUMAT_IRREGULAR = ENOSTR };
+int lumat_take_regular(int fd, size_t *size);
+/* strerror, but for what --safe refuses, folders and irregular files. */
+const char *lumat_error_text(int error);
+/* Is it --safe or --safe-language? */
+int lumat_is_safe(void);
+/* Whether the file may be opened, to be written or not. Says so of any without
+ * --safe. A name that has no file yet counts by its folder, and each symbolic
+ * link by what it leads to. */
+int lumat_may_open(const char *path, int writing);
+/* Is it what the system tells of its processors and memory? */
+int lumat_is_system_path(const char *path);
+/* open(2) of what may be opened, else -1 with EACCES. */
+int lumat_open_path(const char *path, int flags, mode_t mode);
+/* The same for reading, and of regular files alone: see lumat_take_regular. */
+int lumat_open_regular(const char *path, size_t *size);
+/* unlink(2) of what may be written. */
+void lumat_unlink_path(const char *path);
+/* Raises "name: --safe …" when it may not. */
+void lumat_check_fence(lua_State *L, const char *name, const char *path,
+                       int writing);
+
+#endif

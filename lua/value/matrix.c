@@ -1,0 +1,312 @@
+/* Matrices as Lua values: the userdata, its bytes and the collector, and the
+ * bridge from gpu/'s status to Lua's errors. */
+#include "cancellation.h"
+#include "shape_errors.h"
+#include "sparse_matrix.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+/* Lua sees a few dozen bytes of a matrix, whatever it holds on its device. So
+ * allocations add their bytes to a debt, and every DEBT of it the collector
+ * does a step; above a soft limit it does everything. */
+#define DEBT ((size_t)64 << 20)
+#define SOFT_LIMIT ((size_t)1 << 30)
+#define STORAGE_OVERHEAD 64
+
+/* The metatable, twice: its place in the registry's array, which is found
+ * fastest, and its address, to compare with. There is one state. */
+static int metatable_place;
+static const void *metatable_address;
+
+static struct {
+    size_t debt, limit;
+    double collecting; /* seconds spent in full collections */
+    double started;
+} memory;
+
+/* --- errors --------------------------------------------------------------- */
+
+int lumat_raise(lua_State *L, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    luaL_where(L, 1);
+    lua_pushvfstring(L, format, args);
+    va_end(args);
+    lua_concat(L, 2);
+    return lua_error(L);
+}
+
+/* The last failure's kind and text, for the exit code. */
+static void remember(lua_State *L, gpu_status status)
+{
+    gpu_pause_trace(0);
+    lua_pushinteger(L, status);
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.status");
+    lua_pushstring(L, gpu_message());
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.message");
+}
+
+void (*lumat_after_success)(lua_State *L);
+
+void lumat_try(lua_State *L, gpu_status status)
+{
+    if (status == GPU_OK) {
+        if (lumat_after_success != NULL)
+            lumat_after_success(L);
+        return;
+    }
+    remember(L, status);
+    if (status == GPU_INTERRUPTED)
+        lumat_raise_interrupted(L);
+    if (status == GPU_INCOMPLETE)
+        lumat_raise_incomplete(L);
+    lumat_raise(L, "%s", gpu_message());
+}
+
+/* --- the userdata --------------------------------------------------------- */
+
+gpu_matrix *lumat_new_matrix(lua_State *L)
+{
+    gpu_matrix *m = lua_newuserdatauv(L, sizeof *m, 0);
+    m->storage = NULL;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, metatable_place);
+    lua_setmetatable(L, -2);
+    return m;
+}
+
+gpu_matrix *lumat_test_matrix(lua_State *L, int index)
+{
+    void *m = lua_touserdata(L, index);
+    if (!m || !lua_getmetatable(L, index))
+        return NULL;
+    int same = lua_topointer(L, -1) == metatable_address;
+    lua_pop(L, 1);
+    return same ? m : NULL;
+}
+
+gpu_matrix *lumat_check_matrix(lua_State *L, int arg)
+{
+    gpu_matrix *m = lumat_test_matrix(L, arg);
+    if (!m && lumat_test_sparse(L, arg))
+        luaL_argerror(L, arg,
+                      "a sparse matrix cannot be used here: full(S) "
+                      "is dense");
+    if (!m)
+        luaL_typeerror(L, arg, "matrix");
+    else if (!m->storage)
+        luaL_argerror(L, arg, "the matrix has been freed");
+    return m;
+}
+
+static int release(lua_State *L)
+{
+    gpu_matrix *m = lumat_test_matrix(L, 1);
+    if (m)
+        gpu_release(m);
+    return 0;
+}
+
+/* --- the collector -------------------------------------------------------- */
+
+static int collect_all(void *data)
+{
+    lua_State *L = data;
+    double start = gpu_now();
+    lua_gc(L, LUA_GCCOLLECT);
+    lua_gc(L, LUA_GCCOLLECT); /* what finalizers let go */
+    memory.collecting += gpu_now() - start;
+    memory.debt = 0;
+    return 1;
+}
+
+/* Full collections may take a twentieth of the time there has been. */
+static int may_collect(void)
+{
+    double elapsed = gpu_now() - memory.started;
+    return memory.collecting <= 0.01 + 0.05 * elapsed;
+}
+
+static void keep_below_limit(lua_State *L, const gpu_device *d)
+{
+    if (gpu_device_live(d) <= memory.limit || !may_collect())
+        return;
+    collect_all(L);
+    if (gpu_device_live(d) > memory.limit / 4 * 3)
+        memory.limit += memory.limit / 2;
+}
+
+void lumat_account(lua_State *L, const gpu_matrix *m)
+{
+    memory.debt += gpu_storage_bytes(m) + STORAGE_OVERHEAD;
+    if (memory.debt < DEBT)
+        return;
+    memory.debt = 0;
+    lua_gc(L, LUA_GCSTEP, 0); /* one young collection, whatever Lua owes */
+    keep_below_limit(L, gpu_matrix_device(m));
+}
+
+/* --- shapes and suggestions ----------------------------------------------- */
+
+gpu_matrix lumat_as_rows(const gpu_matrix *m)
+{
+    gpu_matrix row = *m;
+    if (m->ndim == 2)
+        return row;
+    row.ndim = 2;
+    row.rows = 1;
+    row.cols = m->rows;
+    row.col_stride = m->row_stride;
+    return row;
+}
+
+void lumat_push_shape(lua_State *L, const gpu_matrix *m)
+{
+    if (m->ndim == 1)
+        lua_pushfstring(L, "vector %I", (LUAI_UACINT)m->rows);
+    else
+        lua_pushfstring(L, "%Ix%I", (LUAI_UACINT)m->rows, (LUAI_UACINT)m->cols);
+}
+
+/* Edits between two words (insert, delete, replace, swap neighbours); words
+ * longer than 31 are not compared. */
+static int distance(const char *a, size_t n, const char *b, size_t m)
+{
+    int d[32][32];
+    if (n > 31 || m > 31)
+        return 99;
+    for (size_t i = 0; i <= n; i++)
+        d[i][0] = (int)i;
+    for (size_t j = 0; j <= m; j++)
+        d[0][j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        for (size_t j = 1; j <= m; j++) {
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (d[i - 1][j] + 1 < best)
+                best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best)
+                best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                if (d[i - 2][j - 2] + 1 < best)
+                    best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    }
+    return d[n][m];
+}
+
+const char *lumat_nearest(lua_State *L, const char *word, const char *list)
+{
+    size_t length = strlen(word), found = 0;
+    int best = length <= 4 ? 2 : 3; /* edits at which words stop being alike */
+    const char *nearest = NULL;
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, " ");
+        int edits = distance(word, length, p, n);
+        if (edits < best) {
+            best = edits;
+            nearest = p;
+            found = n;
+        }
+        p += n + strspn(p + n, " ");
+    }
+    return nearest ? lua_pushlstring(L, nearest, found) : NULL;
+}
+
+/* --- options -------------------------------------------------------------- */
+
+static int is_listed(const char *word, const char *list)
+{
+    size_t length = strlen(word);
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, " ");
+        if (n == length && memcmp(p, word, n) == 0)
+            return 1;
+        p += n + strspn(p + n, " ");
+    }
+    return 0;
+}
+
+void lumat_check_options(lua_State *L, int arg, const char *allowed)
+{
+    if (lua_isnoneornil(L, arg))
+        return;
+    luaL_checktype(L, arg, LUA_TTABLE);
+    lua_pushnil(L);
+    while (lua_next(L, arg)) {
+        lua_pop(L, 1);
+        const char *key =
+            lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+        if (!key)
+            luaL_argerror(L, arg, "options are named, as in {dtype=\"f64\"}");
+        if (is_listed(key, allowed))
+            continue;
+        if (strlen(key) > 40)
+            lumat_raise(L, "unknown option, of %I characters: there are %s",
+                        (LUAI_UACINT)strlen(key), allowed);
+        const char *near = lumat_nearest(L, key, allowed);
+        if (near)
+            lumat_raise(L, "unknown option '%s': did you mean '%s'?", key,
+                        near);
+        lumat_raise(L, "unknown option '%s': there are %s", key, allowed);
+    }
+}
+
+gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise)
+{
+    gpu_dtype type = otherwise;
+    if (!lua_istable(L, arg) || lua_getfield(L, arg, "dtype") == LUA_TNIL)
+        return type;
+    const char *name = lua_tostring(L, -1);
+    if (!name || !gpu_dtype_find(name, &type))
+        lumat_raise(L, "dtype: %s is not one of f32, f64, bool",
+                    lumat_push_brief(L, -1));
+    lua_pop(L, 1);
+    return type;
+}
+
+gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise)
+{
+    gpu_device *d = otherwise;
+    if (!lua_istable(L, arg) || lua_getfield(L, arg, "device") == LUA_TNIL)
+        return d;
+    const char *name = lua_tostring(L, -1);
+    if (!name)
+        lumat_raise(L, "device: needs a name: cpu, cuda or cuda:N");
+    lumat_try(L, gpu_open(name, &d));
+    lua_pop(L, 1);
+    return d;
+}
+
+gpu_dtype lumat_default_dtype(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
+    gpu_dtype type = (gpu_dtype)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return type;
+}
+
+/* --- opening -------------------------------------------------------------- */
+
+void lumat_open_matrix(lua_State *L)
+{
+    luaL_newmetatable(L, "lumat.matrix");
+    lua_pushvalue(L, -1);
+    metatable_place = luaL_ref(L, LUA_REGISTRYINDEX);
+    metatable_address = lua_topointer(L, -1);
+    lua_pushcfunction(L, release);
+    lua_setfield(L, -2, "__gc");
+    lua_pushcfunction(L, release);
+    lua_setfield(L, -2, "__close");
+    lua_pushliteral(L, "matrix");
+    lua_setfield(L, -2, "__name");
+    lua_pushliteral(L, "matrix");
+    lua_setfield(L, -2, "__metatable");
+    lua_pop(L, 1);
+    memory.limit = SOFT_LIMIT;
+    memory.started = gpu_now();
+    lua_gc(L, LUA_GCGEN, 0, 0);
+    gpu_on_memory_short(collect_all, L);
+}

@@ -1,0 +1,196 @@
+/* Opening the language: the state, the library's tables and what is made of
+ * them, the part written in Lua. */
+#include "registry.h"
+#include "std.h"
+
+#include "lualib.h"
+#include <string.h>
+
+static const char *const tables[] = {"lumat.functions", "lumat.methods",
+                                     "lumat.help", "lumat.session"};
+
+void lumat_open_library(lua_State *L)
+{
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        lua_newtable(L);
+        lua_setfield(L, LUA_REGISTRYINDEX, tables[i]);
+    }
+}
+
+static void set_text(lua_State *L, const char *key, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, key);
+}
+
+/* Pops the function. */
+static void set_function(lua_State *L, const char *table, const char *name)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, table);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, name);
+    lua_pop(L, 1);
+}
+
+/* Adds f, whose call is on top, and pops that. */
+static void add_function(lua_State *L, const lumat_function *f)
+{
+    if (f->method) {
+        lua_pushvalue(L, -1);
+        set_function(L, "lumat.methods", f->name);
+    }
+    set_function(L, "lumat.functions", f->name);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.help");
+    lua_createtable(L, 0, 4);
+    set_text(L, "usage", f->usage);
+    set_text(L, "help", f->help);
+    set_text(L, "example", f->example);
+    set_text(L, "result", f->result);
+    lua_setfield(L, -2, f->name);
+    lua_pop(L, 1);
+}
+
+void lumat_register(lua_State *L, const lumat_function *f)
+{
+    for (; f->name; f++) {
+        lua_pushcfunction(L, f->call);
+        add_function(L, f);
+    }
+}
+
+void lumat_register_with(lua_State *L, const lumat_function *f, int upvalue)
+{
+    lua_pushinteger(L, upvalue);
+    lua_pushcclosure(L, f->call, 1);
+    add_function(L, f);
+}
+
+/* --- the part written in Lua ---------------------------------------------- */
+
+/* Calls a file with the library, the methods, the help and what scripts must
+ * not have. */
+static void run_file(lua_State *L, const lumat_std *s)
+{
+    lua_pushfstring(L, "=%s", s->name);
+    if (luaL_loadbufferx(L, s->text, s->length, lua_tostring(L, -1), "t"))
+        lua_error(L);
+    lua_remove(L, -2);
+    if (s->when == LUMAT_WHEN_REQUIRED) {
+        /* Whatever the user did to his globals, those of the start serve. */
+        lua_getfield(L, LUA_REGISTRYINDEX, "lumat.environment");
+        lua_setupvalue(L, -2, 1);
+    }
+    for (int i = 0; i < 3; i++)
+        lua_getfield(L, LUA_REGISTRYINDEX, tables[i]);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.private");
+    lua_call(L, 4, 1);
+}
+
+/* Upvalue: a file. */
+static int run_required(lua_State *L)
+{
+    run_file(L, lua_touserdata(L, lua_upvalueindex(1)));
+    return 1;
+}
+
+/* What few sessions use costs nothing before: require "lumat.NAME". */
+static void set_required(lua_State *L, const lumat_std *s)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    lua_pushfstring(L, "lumat.%s", s->name);
+    lua_pushlightuserdata(L, (void *)s);
+    lua_pushcclosure(L, run_required, 1);
+    lua_settable(L, -3);
+    lua_pop(L, 1);
+}
+
+/* private.files: the names of all of them, for errors that hide them. */
+static void name_files(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.private");
+    lua_newtable(L);
+    for (const lumat_std *s = lumat_std_files; s->name; s++) {
+        lua_pushboolean(L, 1);
+        lua_setfield(L, -2, s->name);
+    }
+    lua_setfield(L, -2, "files");
+    lua_pop(L, 1);
+}
+
+/* Each file adds to what it is called with. What is run at the start is
+ * required, too: so those that others need come first. */
+void lumat_open_std(lua_State *L)
+{
+    const lumat_std *s;
+    name_files(L);
+    for (s = lumat_std_files; s->name; s++)
+        if (s->when != LUMAT_FOR_HELP)
+            set_required(L, s);
+    for (s = lumat_std_files; s->name; s++) {
+        if (s->when != LUMAT_AT_START)
+            continue;
+        lua_getglobal(L, "require");
+        lua_pushfstring(L, "lumat.%s", s->name);
+        lua_call(L, 1, 0);
+    }
+}
+
+/* "name name name" of a table's keys, for suggestions. */
+static void push_names(lua_State *L, const char *table)
+{
+    luaL_Buffer b;
+    lua_getfield(L, LUA_REGISTRYINDEX, table);
+    int t = lua_gettop(L);
+    lua_newtable(L);
+    int i = 0;
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, t + 1, ++i);
+    }
+    luaL_buffinit(L, &b);
+    for (int k = 1; k <= i; k++) {
+        lua_rawgeti(L, t + 1, k);
+        luaL_addvalue(&b);
+        luaL_addchar(&b, ' ');
+    }
+    luaL_pushresult(&b);
+    lua_replace(L, t);
+    lua_settop(L, t);
+}
+
+static int is_load(lua_State *L, int index)
+{
+    return lua_type(L, index) == LUA_TSTRING &&
+           strcmp(lua_tostring(L, index), "load") == 0;
+}
+
+/* The library's names become globals, but for `load`, which joins Lua's own;
+ * every name there now is lumat's. */
+void lumat_close_library(lua_State *L)
+{
+    push_names(L, "lumat.methods");
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.method_names");
+    lua_pushglobaltable(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        if (is_load(L, -2))
+            continue;
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        lua_settable(L, -6);
+    }
+    lua_pop(L, 2);
+}
+
+void lumat_copy_globals(lua_State *L, const char *name)
+{
+    lua_pushglobaltable(L);
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_next(L, -3);) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_settable(L, -4);
+    }
+    lua_setfield(L, LUA_REGISTRYINDEX, name);
+    lua_pop(L, 1);
+}

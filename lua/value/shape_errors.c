@@ -1,0 +1,282 @@
+/* What error messages say of operands: their names, their shapes, and the
+ * transposes that would fit. */
+#include "shape_errors.h"
+#include "number.h"
+#include "visible.h"
+
+#include <string.h>
+
+/* Does the value on top equal the one at index? Pops it. */
+static int is_same(lua_State *L, int index)
+{
+    int same = lua_rawequal(L, -1, index);
+    lua_pop(L, 1);
+    return same;
+}
+
+/* A local of the function that called us. */
+static int push_local_name(lua_State *L, int index)
+{
+    lua_Debug caller;
+    if (!lua_getstack(L, 1, &caller))
+        return 0;
+    const char *name, *found = NULL;
+    for (int i = 1; (name = lua_getlocal(L, &caller, i)); i++)
+        if (is_same(L, index) && *name != '(')
+            found = name;
+    if (found)
+        lua_pushstring(L, found);
+    return found != NULL;
+}
+
+/* An upvalue of the function that called us. */
+static int push_upvalue_name(lua_State *L, int index)
+{
+    lua_Debug caller;
+    if (!lua_getstack(L, 1, &caller) || !lua_getinfo(L, "f", &caller))
+        return 0;
+    int function = lua_gettop(L);
+    const char *name, *found = NULL;
+    for (int i = 1; (name = lua_getupvalue(L, function, i)); i++)
+        if (is_same(L, index) && *name != '\0')
+            found = name;
+    lua_settop(L, function - 1);
+    if (found)
+        lua_pushstring(L, found);
+    return found != NULL;
+}
+
+/* A key of the table on top; pops the table. */
+static int push_key(lua_State *L, int index)
+{
+    int table = lua_gettop(L);
+    lua_pushnil(L);
+    while (lua_next(L, table)) {
+        if (lua_type(L, -2) == LUA_TSTRING && lua_rawequal(L, -1, index) &&
+            strcmp(lua_tostring(L, -2), "ans") != 0) {
+            lua_pop(L, 1);
+            lua_remove(L, table);
+            return 1;
+        }
+        lua_pop(L, 1);
+    }
+    lua_settop(L, table - 1);
+    return 0;
+}
+
+const char *lumat_name_of(lua_State *L, int index, const char *otherwise)
+{
+    index = lua_absindex(L, index);
+    if (push_local_name(L, index) || push_upvalue_name(L, index))
+        return lua_tostring(L, -1);
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session") == LUA_TTABLE) {
+        if (push_key(L, index))
+            return lua_tostring(L, -1);
+    } else {
+        lua_pop(L, 1);
+    }
+    lua_pushglobaltable(L);
+    if (push_key(L, index))
+        return lua_tostring(L, -1);
+    return lua_pushstring(L, otherwise);
+}
+
+const char *lumat_push_brief_number(lua_State *L, double x)
+{
+    const char *special = lumat_special(x);
+    if (special)
+        return lua_pushstring(L, special);
+    lua_pushnumber(L, x);
+    return lua_tostring(L, -1);
+}
+
+const char *lumat_push_brief(lua_State *L, int index)
+{
+    enum { LONGEST = 40 };
+    size_t length;
+    const char *text;
+    const gpu_matrix *m = lumat_test_matrix(L, index);
+    if (m)
+        return lua_pushstring(L, m->storage ? "a matrix" : "a freed matrix");
+    switch (lua_type(L, index)) {
+    case LUA_TNONE:
+    case LUA_TNIL:
+        return lua_pushliteral(L, "nil");
+    case LUA_TNUMBER:
+        if (!lua_isinteger(L, index))
+            return lumat_push_brief_number(L, lua_tonumber(L, index));
+        lua_pushvalue(L, index);
+        return lua_tostring(L, -1);
+    case LUA_TSTRING:
+        text = lua_tolstring(L, index, &length);
+        if (length <= LONGEST)
+            return lua_pushfstring(L, "\"%s\"", text);
+        return lua_pushfstring(L, "a string of %I characters",
+                               (LUAI_UACINT)length);
+    default:
+        return lua_pushfstring(L, "a %s", lumat_kind_of(L, index));
+    }
+}
+
+/* --- what fits ------------------------------------------------------------ */
+
+/* A matrix and its name; in a product a vector is a row on the left and a
+ * column on the right. */
+typedef struct operand {
+    const char *name;
+    int ndim;
+    int64_t rows, cols;
+} operand;
+
+static operand operand_of(const gpu_matrix *m, const char *name, int is_row)
+{
+    if (m->ndim == 1 && is_row)
+        return (operand){name, 1, 1, m->rows};
+    return (operand){name, m->ndim, m->rows, m->cols};
+}
+
+static int goes_with(int64_t a, int64_t b)
+{
+    return a == b || a == 1 || b == 1;
+}
+
+static int fits(operand x, operand y, lumat_fit fit)
+{
+    switch (fit) {
+    case LUMAT_FIT_PRODUCT:
+        return x.cols == y.rows;
+    case LUMAT_FIT_ROWS:
+        return x.rows == y.rows;
+    case LUMAT_FIT_COLUMNS:
+        return x.cols == y.cols;
+    case LUMAT_FIT_LENGTHS:
+        return x.ndim == 1 && y.ndim == 1 && x.rows == y.rows;
+    default:
+        if (x.ndim != y.ndim)
+            return 0;
+        if (x.ndim == 1)
+            return x.rows == y.rows;
+        return goes_with(x.rows, y.rows) && goes_with(x.cols, y.cols);
+    }
+}
+
+int lumat_fits(const gpu_matrix *left, const gpu_matrix *right, lumat_fit fit)
+{
+    int is_row = fit == LUMAT_FIT_COLUMNS;
+    operand x = operand_of(left, "", is_row || fit == LUMAT_FIT_PRODUCT);
+    return fits(x, operand_of(right, "", is_row), fit);
+}
+
+static operand turned(operand x)
+{
+    return (operand){x.name, x.ndim, x.cols, x.rows};
+}
+
+static void suggest_product(lua_State *L, luaL_Buffer *b, operand x, int tx,
+                            operand y, int ty)
+{
+    if ((tx && x.ndim == 1) || (ty && y.ndim == 1))
+        return;
+    operand left = tx ? turned(x) : x, right = ty ? turned(y) : y;
+    if (!fits(left, right, LUMAT_FIT_PRODUCT))
+        return;
+    lua_pushfstring(L, "      %s%s * %s%s is ", x.name, tx ? ".T" : "", y.name,
+                    ty ? ".T" : "");
+    luaL_addvalue(b);
+    if (x.ndim == 2 && y.ndim == 2)
+        lua_pushfstring(L, "%Ix%I", (LUAI_UACINT)left.rows,
+                        (LUAI_UACINT)right.cols);
+    else
+        lua_pushfstring(L, "vector %I",
+                        (LUAI_UACINT)(x.ndim == 2 ? left.rows : right.cols));
+    luaL_addvalue(b);
+}
+
+static void suggest_products(lua_State *L, luaL_Buffer *b, operand x, operand y)
+{
+    suggest_product(L, b, x, 1, y, 0);
+    suggest_product(L, b, x, 0, y, 1);
+    suggest_product(L, b, x, 1, y, 1);
+    if (x.ndim != 2 || y.ndim != 2 || x.rows != y.rows || x.cols != y.cols)
+        return;
+    lua_pushfstring(L, "      %s %% %s is element by element", x.name, y.name);
+    luaL_addvalue(b);
+}
+
+static void suggest(lua_State *L, luaL_Buffer *b, operand x, const char *change)
+{
+    lua_pushfstring(L, "      %s%s would fit", x.name, change);
+    luaL_addvalue(b);
+}
+
+/* A vector beside a matrix, element by element. */
+static void suggest_vector(lua_State *L, luaL_Buffer *b, operand v, operand m)
+{
+    if (v.rows == m.cols)
+        suggest(L, b, v, ":row()");
+    else if (v.rows == m.rows)
+        suggest(L, b, v, ":col()");
+}
+
+static void suggest_transpose(lua_State *L, luaL_Buffer *b, operand x,
+                              operand y, lumat_fit fit)
+{
+    int elements = fit == LUMAT_FIT_ELEMENTS;
+    if (elements && x.ndim + y.ndim == 3) {
+        suggest_vector(L, b, x.ndim == 1 ? x : y, x.ndim == 1 ? y : x);
+        return;
+    }
+    if (x.ndim != 2 || y.ndim != 2 || fit == LUMAT_FIT_LENGTHS)
+        return;
+    /* what broadcasting makes of a turned row or column is no correction */
+    if (elements && (x.rows != y.cols || x.cols != y.rows))
+        return;
+    if (fits(x, turned(y), fit))
+        suggest(L, b, y, ".T");
+    else if (fits(turned(x), y, fit))
+        suggest(L, b, x, ".T");
+}
+
+static void add_operand(lua_State *L, luaL_Buffer *b, const char *before,
+                        const char *name, const gpu_matrix *m)
+{
+    luaL_addstring(b, before);
+    luaL_addstring(b, name);
+    luaL_addstring(b, " is ");
+    lumat_push_shape(L, m);
+    luaL_addvalue(b);
+}
+
+int lumat_raise_shapes(lua_State *L, int left, int right, lumat_fit fit)
+{
+    const gpu_matrix *l = lumat_test_matrix(L, left);
+    const gpu_matrix *r = lumat_test_matrix(L, right);
+    int is_product = fit == LUMAT_FIT_PRODUCT;
+    int is_row = is_product || fit == LUMAT_FIT_COLUMNS;
+    const char *message = lua_pushstring(L, gpu_message());
+    operand x = operand_of(l, "left", is_row);
+    operand y = operand_of(r, "right", is_row && !is_product);
+    if (fits(x, y, fit))
+        return lumat_raise(L, "%s", message);
+    x.name = lumat_name_of(L, left, x.name);
+    y.name = lumat_name_of(L, right, y.name);
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, message);
+    add_operand(L, &b, "\n  ", x.name, l);
+    add_operand(L, &b, ", ", y.name, r);
+    if (is_product)
+        suggest_products(L, &b, x, y);
+    else
+        suggest_transpose(L, &b, x, y, fit);
+    luaL_pushresult(&b);
+    return lumat_raise(L, "%s", lua_tostring(L, -1));
+}
+
+int lumat_raise_shape(lua_State *L, int index)
+{
+    const char *message = lua_pushstring(L, gpu_message());
+    const char *name = lumat_name_of(L, index, "the matrix");
+    lumat_push_shape(L, lumat_test_matrix(L, index));
+    return lumat_raise(L, "%s (%s is %s)", message, name, lua_tostring(L, -1));
+}

@@ -1,0 +1,184 @@
+/* Lua's warn, on from the start, and the library's own warnings. */
+#include "warning.h"
+#include "cancellation.h"
+#include "lexer.h"
+#include "running.h"
+#include "traceback.h"
+#include "visible.h"
+
+#include "lauxlib.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Registry: what was warned of, "operation place" -> true; what was noted. */
+static const char told_key, noted_key;
+static lumat_warning_fn *print_note; /* NULL: not at a prompt */
+
+static void print_plainly(const char *message)
+{
+    lumat_print_visible(stderr, "warning: %s\n", message);
+}
+
+static struct {
+    lumat_warning_fn *print;
+    int off;
+    char text[1024]; /* pieces of a warning that is still given */
+    size_t length;
+    int begun;
+    int entry; /* whose warnings are noted under told_key */
+} warnings = {.print = print_plainly};
+
+void lumat_set_warnings(lumat_warning_fn *print)
+{
+    warnings.print = print ? print : print_plainly;
+}
+
+int lumat_warns(void)
+{
+    return !warnings.off;
+}
+
+/* Source: Lua's manual, warn: a message of one piece that begins with '@' is
+ * for the one who prints. */
+static int is_control(const char *message, int to_continue)
+{
+    if (warnings.begun || to_continue || message[0] != '@')
+        return 0;
+    if (strcmp(message, "@off") == 0)
+        warnings.off = 1;
+    else if (strcmp(message, "@on") == 0)
+        warnings.off = 0;
+    return 1;
+}
+
+static void take_piece(void *data, const char *message, int to_continue)
+{
+    size_t room = sizeof warnings.text - 1 - warnings.length;
+    size_t length = strlen(message);
+    (void)data;
+    if (is_control(message, to_continue))
+        return;
+    if (length > room)
+        length = room;
+    memcpy(warnings.text + warnings.length, message, length);
+    warnings.length += length;
+    warnings.begun = to_continue;
+    if (to_continue)
+        return;
+    warnings.text[warnings.length] = '\0';
+    warnings.length = 0;
+    if (!lumat_is_told_of(warnings.text) && !warnings.off)
+        warnings.print(warnings.text);
+}
+
+/* Pushes the user's line that is running, "file.lua:3: ", or in an entry of
+ * several lines "line 3: ", else "". */
+static void push_place(lua_State *L)
+{
+    lua_Debug ar;
+    int number;
+    const char *entry = lumat_running_entry(&number);
+    for (int level = 0; lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        if (!lumat_is_users(&ar))
+            continue;
+        if (strcmp(ar.source, "=" LUMAT_CHUNK) != 0)
+            lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+        else if (entry && strchr(entry, '\n'))
+            lua_pushfstring(L, "line %d: ", ar.currentline);
+        else
+            break;
+        return;
+    }
+    lua_pushliteral(L, "");
+}
+
+/* Pushes the table of what this entry, or the script, was warned of. */
+static void push_told(lua_State *L)
+{
+    int number;
+    lumat_running_entry(&number);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &told_key) == LUA_TTABLE &&
+        number == warnings.entry)
+        return;
+    lua_pop(L, 1);
+    warnings.entry = number;
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &told_key);
+}
+
+/* With the place on top: whether the operation has warned there. */
+static int was_told(lua_State *L, const char *operation)
+{
+    push_told(L);
+    lua_pushfstring(L, "%s %s", operation, lua_tostring(L, -2));
+    lua_pushvalue(L, -1);
+    int told = lua_rawget(L, -3) != LUA_TNIL;
+    lua_pop(L, 1);
+    lua_pushboolean(L, 1);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+    return told;
+}
+
+void lumat_warn(lua_State *L, const char *operation, const char *format, ...)
+{
+    char text[640];
+    va_list args;
+    int top = lua_gettop(L);
+    if (warnings.off)
+        return;
+    push_place(L);
+    if (!was_told(L, operation)) {
+        va_start(args, format);
+        vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+        lua_pushfstring(L, "%s%s: %s", lua_tostring(L, -1), operation, text);
+        lua_warning(L, lua_tostring(L, -1), 0);
+    }
+    lua_settop(L, top);
+}
+
+void lumat_set_notes(lumat_warning_fn *print)
+{
+    print_note = print;
+}
+
+void lumat_note(lua_State *L, const char *word, const char *note)
+{
+    if (!print_note)
+        return;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &noted_key) != LUA_TTABLE) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &noted_key);
+    }
+    if (lua_getfield(L, -1, word) == LUA_TNIL) {
+        lua_pushboolean(L, 1);
+        lua_setfield(L, -3, word);
+        print_note(note);
+    }
+    lua_pop(L, 2);
+}
+
+/* warn_once(operation, message): the same for the library's part in Lua. */
+static int warn_once(lua_State *L)
+{
+    lumat_warn(L, luaL_checkstring(L, 1), "%s", luaL_checkstring(L, 2));
+    return 0;
+}
+
+void lumat_open_warnings(lua_State *L)
+{
+    warnings.off = 0;
+    warnings.length = 0;
+    warnings.begun = 0;
+    lua_setwarnf(L, take_piece, NULL);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, "lumat.private");
+    lua_pushcfunction(L, warn_once);
+    lua_setfield(L, -2, "warn_once");
+    lua_pop(L, 1);
+}
