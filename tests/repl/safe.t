@@ -187,10 +187,11 @@ for my $code ('t = {} for i = 1, 1e9 do t[i] = {} end', 's = ("x"):rep(1e9)', 'A
 is((run_shell('$lumat --device cpu --memory=64M -e "for i = 1, 500 do local A = rand(1000, 1000) end"'))[0], 0,
    '--memory: what is let go does not count');
 my $peak = q(print(io.open("/proc/self/status"):read "a":match "VmHWM:%s*(%d+)"));
-for my $code ('pcall(function() local t = {} for i = 1, 1e9 do t[i] = zeros(1) end end)',
+for my $code ('pcall(function() local t = {} for i = 1, 1e9 do t[i] = zeros(1) end end) collectgarbage()',
               'for i = 1, 100 do local A = zeros(1000, 6000 + 500 * (i % 19)) A = nil collectgarbage() end') {
     local $ENV{code} = "$code $peak";
     my (undef, $out) = run_shell('$lumat --device cpu --memory=64M -e "$code"');
+    like($out, qr/^\d+$/, "goes on short of memory: $code");
     SKIP: {
         skip 'sanitizers hold more', 1 if is_sanitized();
         cmp_ok($out / 1024, '<', 110, "--memory holds: $code");
