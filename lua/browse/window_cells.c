@@ -1,6 +1,6 @@
 /* The cells of what a window has at hand: their formats, their text, and the
  * Lua that stands for them. */
-#include "number.h"
+#include "parse.h"
 #include "window_parts.h"
 
 #include <math.h>

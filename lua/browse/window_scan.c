@@ -2,7 +2,7 @@
  * a test, the extremes, the range. Reductions over pieces find them on the
  * device; between pieces the viewer looks at the keyboard. */
 #include "matrix.h"
-#include "number.h"
+#include "parse.h"
 #include "window_parts.h"
 
 #include <ctype.h>

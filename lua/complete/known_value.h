@@ -5,7 +5,7 @@
 #define LUMAT_KNOWN_VALUE_H
 
 #include "matrix.h"
-#include "token_list.h"
+#include "parse.h"
 
 enum { LUMAT_LEVELS = 40 }; /* nesting that is looked into */
 

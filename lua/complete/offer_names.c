@@ -2,7 +2,7 @@
  * tables are read raw. */
 #include "cursor_context.h"
 #include "index.h"
-#include "lexer.h"
+#include "parse.h"
 #include "sparse_matrix.h"
 
 #include <ctype.h>

@@ -4,9 +4,8 @@
  * by the values of variables. Those that the entry itself sets are looked at
  * when it has run, if it set them once, before. */
 #include "remarks.h"
-#include "given.h"
+#include "parse.h"
 #include "known_value.h"
-#include "statements.h"
 #include "warning.h"
 
 #include <string.h>

@@ -2,10 +2,9 @@
  * meant, and what to write instead. */
 #include "foreign_syntax.h"
 #include "command_names.h"
-#include "lexer.h"
+#include "parse.h"
 #include "locals.h"
 #include "nearest_name.h"
-#include "open_blocks.h"
 #include "registry.h"
 #include "running.h"
 #include "shape_errors.h"

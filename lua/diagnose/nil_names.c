@@ -4,7 +4,7 @@
 #include "nil_names.h"
 #include "command_names.h"
 #include "foreign_syntax.h"
-#include "given.h"
+#include "parse.h"
 #include "nearest_name.h"
 #include "registry.h"
 #include "warning.h"

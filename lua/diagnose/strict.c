@@ -1,6 +1,6 @@
 /* --strict: globals that were never set are no nil. */
 #include "strict.h"
-#include "lexer.h"
+#include "parse.h"
 #include "nearest_name.h"
 #include "visible.h"
 

@@ -2,9 +2,7 @@
  * top level calls, indexes or computes with, that has no value, before
  * anything ran that could have given it one. Where that is not certain
  * nothing is said. */
-#include "echoes.h"
-#include "given.h"
-#include "lexer.h"
+#include "parse.h"
 #include "locals.h"
 #include "nearest_name.h"
 

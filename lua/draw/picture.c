@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format.h"
-#include "number.h"
+#include "parse.h"
 
 const char lumat_plain[] = "\033[0m";
 

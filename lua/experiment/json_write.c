@@ -1,7 +1,7 @@
 /* Writing JSON, as journals have it: Lua's integers and floats stay apart, and
  * NaN and the infinities have their names. Strings are bytes. */
 #include "journal.h"
-#include "number.h"
+#include "parse.h"
 #include "visible.h"
 
 #include <math.h>

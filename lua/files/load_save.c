@@ -4,9 +4,8 @@
 #include <strings.h>
 #include "load_save.h"
 #include "cancellation.h"
-#include "csv.h"
+#include "parse.h"
 #include "matrix.h"
-#include "npy.h"
 
 enum { MESSAGE = 256 };
 

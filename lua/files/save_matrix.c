@@ -4,12 +4,10 @@
 #include <math.h>
 #include <string.h>
 #include "cancellation.h"
-#include "csv.h"
+#include "parse.h"
 #include "fence.h"
 #include "load_save.h"
 #include "matrix.h"
-#include "npy.h"
-#include "number.h"
 #include "replace_file.h"
 #include "visible.h"
 

@@ -4,7 +4,7 @@
 #include "archive.h"
 #include "load_save.h"
 #include "locals.h"
-#include "npy.h"
+#include "parse.h"
 #include "registry.h"
 #include "sparse_matrix.h"
 

@@ -1,7 +1,7 @@
 /* Elements read one by one: on a GPU each is a copy that costs what a million
  * of them cost in one. */
 #include "slow_reads.h"
-#include "lexer.h"
+#include "parse.h"
 #include "shape_errors.h"
 #include "visible.h"
 

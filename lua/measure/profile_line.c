@@ -1,5 +1,5 @@
 /* The line of Lua that issued an operation. */
-#include "lexer.h"
+#include "parse.h"
 #include "profile.h"
 #include "registry.h"
 #include "running.h"

@@ -3,11 +3,7 @@
  * row or stands behind a ';' and ends so. One that ends its row shows its
  * values when it is reached, for it becomes the argument of a call: all of the
  * entry is one chunk, with its locals, labels and lines. */
-#include "echoes.h"
-#include "given.h"
-#include "lexer.h"
-#include "open_blocks.h"
-#include "statements.h"
+#include "parse.h"
 
 #include "lauxlib.h"
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <charconv>
 #include <limits>
-#include "number.h"
+#include "parse.h"
 
 namespace
 {

@@ -1,7 +1,6 @@
 /* Which constructs an entry has open, for the prompt, indentation, and the
  * brackets that belong together. */
-#include "open_blocks.h"
-#include "lexer.h"
+#include "parse.h"
 #include "lauxlib.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
-/* Statements of Lua text: where they end, and what they declare. */
-#include "statements.h"
-
+/* Statements of Lua text: where they end, what they declare and set. */
 #include <string.h>
+#include "parse.h"
 
 static void read_names(lumat_reader *r, lumat_declaration *out)
 {
@@ -98,4 +97,131 @@ void lumat_skip_statement(lumat_reader *r)
     } else {
         skip_plain(r);
     }
+}
+
+/* --- names with a value --------------------------------------------------- */
+/* What an entry's text says of names: which it gives a value, and where its
+ * statements begin. */
+
+int lumat_is_one_of(const lumat_word *t, const char *words)
+{
+    return t->kind != LUMAT_WORD_STRING && lumat_word_among(t, words);
+}
+
+int lumat_is_suffix(const lumat_word *t)
+{
+    return t->kind == LUMAT_WORD_STRING || lumat_is_one_of(t, "( { [ . :");
+}
+
+/* Does an expression that may go on end with the token? */
+static int ends_operand(const lumat_word *t)
+{
+    return t->kind == LUMAT_WORD_NAME || t->kind == LUMAT_WORD_NUMBER ||
+           t->kind == LUMAT_WORD_STRING ||
+           lumat_is_one_of(t, ") ] } end nil true false ...");
+}
+
+/* A name right behind an operand, or a keyword that starts statements. */
+int lumat_starts_statement(const lumat_word *before, const lumat_word *t)
+{
+    if (t->kind == LUMAT_WORD_NAME)
+        return !before->start || ends_operand(before) ||
+               lumat_is_one_of(before, "; do then else repeat ::");
+    return lumat_is_one_of(
+        t, "; local if while for repeat return do goto break ::");
+}
+
+lumat_word lumat_word_behind(const lumat_reader *r)
+{
+    lumat_reader copy = *r;
+    lumat_next_word(&copy);
+    return copy.word;
+}
+
+/* --- names the text gives a value ----------------------------------------- */
+
+static void give(lua_State *L, int given, const lumat_word *name)
+{
+    lua_pushlstring(L, name->start, name->length);
+    lua_pushboolean(L, 1);
+    lua_rawset(L, given);
+}
+
+/* The names up to one of the words that ends them. */
+static void give_until(lua_State *L, int given, lumat_reader r,
+                       const char *ends)
+{
+    for (; r.word.kind != LUMAT_WORD_END && !lumat_is_one_of(&r.word, ends);
+         lumat_next_word(&r))
+        if (r.word.kind == LUMAT_WORD_NAME)
+            give(L, given, &r.word);
+}
+
+/* "a <const>, b" behind local. */
+static void give_list(lua_State *L, int given, lumat_reader r)
+{
+    while (r.word.kind == LUMAT_WORD_NAME) {
+        give(L, given, &r.word);
+        lumat_next_word(&r);
+        for (int i = lumat_at(&r, "<") ? 3 : 0; i > 0; i--)
+            lumat_next_word(&r);
+        if (!lumat_at(&r, ","))
+            return;
+        lumat_next_word(&r);
+    }
+}
+
+/* Past a.b[i], (…) and so on; whether it is a name alone. */
+static int skip_target(lumat_reader *r)
+{
+    int alone = 1;
+    lumat_next_word(r);
+    for (; lumat_is_suffix(&r->word); alone = 0)
+        if (lumat_is_one_of(&r->word, ". :"))
+            lumat_next_word(r), lumat_next_word(r);
+        else
+            lumat_skip_operand(r);
+    return alone;
+}
+
+/* The names among the targets of an assignment that may begin here. */
+static void give_targets(lua_State *L, int given, lumat_reader r)
+{
+    lumat_reader again = r;
+    for (; r.word.kind == LUMAT_WORD_NAME; lumat_next_word(&r)) {
+        skip_target(&r);
+        if (!lumat_at(&r, ","))
+            break;
+    }
+    if (!lumat_at(&r, "="))
+        return;
+    for (; again.word.kind == LUMAT_WORD_NAME; lumat_next_word(&again)) {
+        lumat_word name = again.word;
+        if (skip_target(&again))
+            give(L, given, &name);
+        if (!lumat_at(&again, ","))
+            return;
+    }
+}
+
+int lumat_push_given(lua_State *L, lumat_reader r)
+{
+    lumat_word before = {0};
+    int functions = 0;
+    lua_newtable(L);
+    int given = lua_gettop(L);
+    for (; r.word.kind != LUMAT_WORD_END;
+         before = r.word, lumat_next_word(&r)) {
+        functions |= lumat_at(&r, "function");
+        if (lumat_at(&r, "function"))
+            give_until(L, given, r, ")");
+        else if (lumat_at(&r, "for"))
+            give_until(L, given, r, "= in");
+        else if (lumat_word_is(&before, "local"))
+            give_list(L, given, r);
+        else if (r.word.kind == LUMAT_WORD_NAME &&
+                 lumat_starts_statement(&before, &r.word))
+            give_targets(L, given, r);
+    }
+    return functions;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format.h"
-#include "number.h"
+#include "parse.h"
 #include "settings.h"
 
 static const double PLAIN_BELOW = 1e6;    /* beyond it: e-notation */

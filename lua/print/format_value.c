@@ -6,7 +6,7 @@
 #include <string.h>
 #include "format.h"
 #include "matrix.h"
-#include "number.h"
+#include "parse.h"
 #include "sparse_matrix.h"
 #include "visible.h"
 

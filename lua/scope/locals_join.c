@@ -1,10 +1,8 @@
 /* Entries compiled so that they see the session's locals and keep their own:
  * inside a function that declares what they use, with a call behind each
  * declaration that hands a closure over the new variable to the session. */
-#include "echoes.h"
-#include "lexer.h"
+#include "parse.h"
 #include "locals.h"
-#include "statements.h"
 
 #include "lauxlib.h"
 #include <string.h>

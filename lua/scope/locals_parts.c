@@ -1,9 +1,8 @@
 /* An entry with more locals than a function of Lua's can have, its own or the
  * session's, runs part after part, each of a few statements: the locals of one
  * are the session's for the next. */
-#include "lexer.h"
+#include "parse.h"
 #include "locals.h"
-#include "statements.h"
 
 #include "lauxlib.h"
 

@@ -4,7 +4,7 @@
 #include "lineage.h"
 #include "constructors.h"
 #include "locals.h"
-#include "reader.h"
+#include "parse.h"
 #include "records.h"
 #include "registry.h"
 #include "running.h"

@@ -2,12 +2,10 @@
  * so that they can be stopped, and telling what they changed. */
 #include "session.h"
 #include "cancellation.h"
-#include "echoes.h"
+#include "parse.h"
 #include "foreign_syntax.h"
-#include "lexer.h"
 #include "locals.h"
 #include "nearest_name.h"
-#include "open_blocks.h"
 #include "registry.h"
 #include "remarks.h"
 #include "stopwatch.h"

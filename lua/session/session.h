@@ -3,7 +3,7 @@
 #define LUMAT_SESSION_H
 
 #include <stddef.h>
-#include "lexer.h"
+#include "parse.h"
 #include "lua.h"
 #include "style.h"
 #include "warning.h"

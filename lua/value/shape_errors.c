@@ -1,7 +1,7 @@
 /* What error messages say of operands: their names, their shapes, and the
  * transposes that would fit. */
 #include "shape_errors.h"
-#include "number.h"
+#include "parse.h"
 #include "visible.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "csv.h"
+#include "parse.h"
 
 enum { MESSAGE = 128 };
 

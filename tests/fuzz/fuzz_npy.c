@@ -3,7 +3,7 @@
  * there, and every type converts to every other without reading beyond. */
 #include <stdlib.h>
 #include <string.h>
-#include "npy.h"
+#include "parse.h"
 
 enum { MESSAGE = 128, PREFIX = 10 };
 

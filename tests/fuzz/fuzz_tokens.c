@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lauxlib.h"
-#include "reader.h"
-#include "lexer.h"
+#include "parse.h"
 
 static void require(int truth)
 {
