@@ -1,7 +1,7 @@
 /* The help: lua/manual, loaded when it is first asked for, and what the
  * terminal tells it of its commands and options. */
 #include "command_names.h"
-#include "format.h"
+#include "print.h"
 #include "lumat.h"
 #include "open.h"
 #include "registry.h"

@@ -23,7 +23,7 @@
 #include "session.h"
 #include "settings.h"
 #include "stopwatch.h"
-#include "style.h"
+#include "print.h"
 #include "tilde.h"
 #include "transcript.h"
 #include "visible.h"

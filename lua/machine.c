@@ -28,7 +28,7 @@
 
 #include "lualib.h"
 #include "constructors.h"
-#include "format.h"
+#include "print.h"
 #include "load_save.h"
 #include "cursor_context.h"
 #include "session_parts.h"

@@ -2,7 +2,7 @@
 #ifndef LUMAT_WINDOW_PARTS_H
 #define LUMAT_WINDOW_PARTS_H
 
-#include "format.h"
+#include "print.h"
 #include "window.h"
 
 struct lumat_window {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "format.h"
+#include "print.h"
 #include "shape_errors.h"
 #include "constructors.h"
 #include "matrix.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "constructors.h"
-#include "format.h"
+#include "print.h"
 #include "matrix.h"
 #include "picture.h"
 #include "shape_errors.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "inspect.h"
-#include "format.h"
+#include "print.h"
 #include "records.h"
 #include "shape_errors.h"
 #include "sparse_matrix.h"

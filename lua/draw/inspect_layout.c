@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "format.h"
+#include "print.h"
 #include "inspect.h"
 #include "registry.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "format.h"
+#include "print.h"
 #include "parse.h"
 
 const char lumat_plain[] = "\033[0m";

@@ -5,7 +5,7 @@
 
 #include "gpu.h"
 #include "lua.h"
-#include "style.h"
+#include "print.h"
 
 /* --- text ----------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* Pictures as Lua values: what they are made of, their options, files. */
 #include <string.h>
 #include "constructors.h"
-#include "format.h"
+#include "print.h"
 #include "picture.h"
 #include "shape_errors.h"
 #include "sparse_matrix.h"

@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include "constructors.h"
-#include "format.h"
+#include "print.h"
 #include "matrix.h"
 #include "plot_draw.h"
 #include "shape_errors.h"
 #include "sparse_matrix.h"
-#include "style.h"
 #include "visible.h"
 
 enum { FILE_DOTS = 2000, SAMPLES_A_DOT = 2, MANY = 4 };

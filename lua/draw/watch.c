@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 #include "heat_draw.h"
-#include "format.h"
+#include "print.h"
 #include "shape_errors.h"
 #include "sparse_matrix.h"
 

@@ -2,7 +2,7 @@
 #ifndef LUMAT_WATCH_H
 #define LUMAT_WATCH_H
 
-#include "style.h"
+#include "print.h"
 
 /* Between the two, draw gets a picture of what watch(A) named, about 8 times a
  * second, lines between newlines. start raises nothing. */

@@ -1,10 +1,9 @@
 /* What the library in Lua needs to put texts before people: files replaced
  * whole, the style of the terminal, how messages name a value. */
 #include "fence.h"
-#include "format.h"
+#include "print.h"
 #include "load_save.h"
 #include "registry.h"
-#include "style.h"
 #include "visible.h"
 
 #include <errno.h>

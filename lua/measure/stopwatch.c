@@ -1,6 +1,6 @@
 /* How long something took: by the clock and by the GPUs' own events. */
 #include "stopwatch.h"
-#include "format.h"
+#include "print.h"
 #include "matrix.h"
 #include "records.h"
 

@@ -1,9 +1,8 @@
 /* Printing: the header line, and the doors through which values are shown. */
 #include <stdio.h>
-#include "format.h"
+#include "print_parts.h"
 #include "matrix.h"
 #include "sparse_matrix.h"
-#include "style.h"
 #include "visible.h"
 
 static const char STYLE_KEY; /* its address is the key in the registry */
@@ -157,7 +156,8 @@ int lumat_is_for_later(lua_State *L)
     return function && (function == makers[0] || function == makers[1]);
 }
 
-int lumat_tostring(lua_State *L)
+/* The metamethod __tostring of matrices of both kinds. */
+static int matrix_tostring(lua_State *L)
 {
     const gpu_matrix *m = lumat_test_matrix(L, 1);
     const gpu_sparse *s = lumat_test_sparse(L, 1);
@@ -180,7 +180,7 @@ void lumat_open_format(lua_State *L)
     lumat_set_style(L, &plain);
     for (int i = 0; i < 2; i++) {
         luaL_getmetatable(L, i ? LUMAT_SPARSE : "lumat.matrix");
-        lua_pushcfunction(L, lumat_tostring);
+        lua_pushcfunction(L, matrix_tostring);
         lua_setfield(L, -2, "__tostring");
     }
     lua_getglobal(L, "tostring");

@@ -1,10 +1,264 @@
 /* A matrix as text: all of it when it fits the screen, else its corners with
- * row and column numbers. */
+ * row and column numbers; a vector across, with the index of the first item of
+ * each line when there are several. */
 #include <math.h>
-#include "format.h"
+#include <string.h>
+#include "matrix.h"
+#include "print_parts.h"
 
-enum { TAIL_COLS = 2, GAP = 2 };
-enum { LEAST_COLUMN = GAP + 1, LEAST_COLS = 8 };
+/* --- the elements shown --------------------------------------------------- */
+/* Brought from the device, which is asked about the others. */
+
+/* The indices of the first head and last tail of count, as a new userdata;
+ * NULL, and nil pushed, when that is all of them. */
+static int64_t *push_indices(lua_State *L, int64_t count, int64_t head,
+                             int64_t tail)
+{
+    if (head + tail == count) {
+        lua_pushnil(L);
+        return NULL;
+    }
+    size_t bytes = sizeof(int64_t) * (size_t)(head + tail);
+    int64_t *list = lua_newuserdatauv(L, bytes, 0);
+    for (int64_t i = 0; i < head; i++)
+        list[i] = i;
+    for (int64_t i = 0; i < tail; i++)
+        list[head + i] = count - tail + i;
+    return list;
+}
+
+/* From the last one, as doubles are never smaller. */
+void lumat_widen(double *data, gpu_dtype dtype, int64_t count)
+{
+    const unsigned char *bytes = (const void *)data;
+    float single;
+    for (int64_t i = count - 1; i >= 0 && dtype == GPU_F32; i--) {
+        memcpy(&single, bytes + i * (int64_t)sizeof single, sizeof single);
+        data[i] = single;
+    }
+    for (int64_t i = count - 1; i >= 0 && dtype == GPU_BOOL; i--)
+        data[i] = bytes[i];
+}
+
+/* Fills c->values from the device and pushes the userdata that owns them. */
+static void fetch_corner(lua_State *L, const gpu_matrix *m, lumat_corner *c)
+{
+    int64_t nrows = c->head_rows + c->tail_rows;
+    int64_t ncols = c->head_cols + c->tail_cols;
+    int whole = nrows == m->rows && ncols == m->cols;
+    size_t bytes = sizeof(double) * (size_t)(nrows * ncols);
+    c->values = lua_newuserdatauv(L, bytes, 0);
+    if (whole) {
+        lumat_try(L, gpu_download(m, c->values));
+    } else {
+        gpu_matrix *part = lumat_new_matrix(L);
+        int64_t *rows = push_indices(L, m->rows, c->head_rows, c->tail_rows);
+        int64_t *cols = push_indices(L, m->cols, c->head_cols, c->tail_cols);
+        lumat_try(L, gpu_gather(m, rows, nrows, cols, ncols, part));
+        lumat_try(L, gpu_download(part, c->values));
+        gpu_release(part);
+        lua_pop(L, 3);
+    }
+    lumat_widen(c->values, m->dtype, nrows * ncols);
+}
+
+/* One number for a block: its elements tested, then reduced. */
+static double ask(lua_State *L, const gpu_matrix *m, gpu_op test,
+                  gpu_reduction reduction)
+{
+    gpu_program p;
+    double result = 0;
+    gpu_program_start(&p, 1);
+    gpu_program_add(&p, test, 0, 0, 0);
+    p.reduction = (uint8_t)reduction;
+    lumat_try(L, gpu_reduce_all("print", &p, &m, &result));
+    return result;
+}
+
+/* Adds what a block of m hides; the blocks come in row-major order of their
+ * first elements that matter. */
+static void count_block(lua_State *L, const gpu_matrix *m, gpu_slice rows,
+                        gpu_slice cols, lumat_hidden *out)
+{
+    if (rows.count == 0 || cols.count == 0)
+        return;
+    int64_t size = rows.count * cols.count;
+    out->count += size;
+    if (m->dtype == GPU_BOOL)
+        return;
+    gpu_matrix *block = lumat_new_matrix(L), once;
+    lumat_try(L, gpu_view_block(m, rows, cols, block));
+    int64_t times = gpu_without_repeats(block, &once), asked = size / times;
+    int64_t finite = (int64_t)ask(L, &once, GPU_OP_isfinite, GPU_REDUCE_sum);
+    if (finite < asked) {
+        int64_t nan = (int64_t)ask(L, &once, GPU_OP_isnan, GPU_REDUCE_sum);
+        out->nan += nan * times;
+        out->inf += (asked - finite - nan) * times;
+    }
+    if (finite < asked && out->row < 0) {
+        double at = ask(L, &once, GPU_OP_isfinite, GPU_REDUCE_argmin);
+        out->row = rows.first + (int64_t)at / once.cols;
+        out->col = cols.first + (int64_t)at % once.cols;
+    }
+    gpu_release(block);
+    lua_pop(L, 1);
+}
+
+void lumat_count_hidden(lua_State *L, const gpu_matrix *m,
+                        const lumat_corner *c, lumat_hidden *out)
+{
+    gpu_slice top = {0, 1, c->head_rows};
+    gpu_slice bottom = {m->rows - c->tail_rows, 1, c->tail_rows};
+    gpu_slice between = {c->head_rows, 1, bottom.first - c->head_rows};
+    gpu_slice all = {0, 1, m->cols};
+    gpu_slice inner = {c->head_cols, 1, m->cols - c->head_cols - c->tail_cols};
+    *out = (lumat_hidden){.row = -1, .col = -1};
+    count_block(L, m, top, inner, out);
+    count_block(L, m, between, all, out);
+    count_block(L, m, bottom, inner, out);
+}
+
+/* --- vectors -------------------------------------------------------------- */
+
+enum { GAP = 2, LEAST_COLUMN = GAP + 1 }; /* blanks before a number */
+
+typedef struct lines {
+    const gpu_matrix *m;
+    const lumat_style *style;
+    lumat_corner fetched;
+    lumat_column column;
+    int64_t label, per_line, count; /* count: of lines */
+    int64_t head, tail;             /* lines shown of a cut one */
+    int cut;
+} lines;
+
+/* Elements that may cross the bus. */
+static int64_t budget(const lines *l)
+{
+    return LUMAT_SHOWN_BYTES / (int64_t)gpu_dtype_size(l->m->dtype);
+}
+
+/* As many as fit when every item has one digit. */
+static int64_t most_per_line(const lines *l)
+{
+    int64_t items = l->style->width / LEAST_COLUMN + 1;
+    int64_t most = budget(l) / (l->head + l->tail);
+    return items < most ? items : most;
+}
+
+/* All of a vector that could fit the screen, else what its first and last
+ * lines could hold. */
+static void plan_items(lines *l)
+{
+    int64_t size = l->m->rows;
+    int64_t per_line = most_per_line(l);
+    l->fetched = (lumat_corner){.head_rows = size, .head_cols = 1};
+    if (l->style->full)
+        return;
+    if (size > budget(l) || size / per_line > lumat_line_limit(l->style)) {
+        l->fetched.head_rows = l->head * per_line;
+        l->fetched.tail_rows = l->tail * per_line;
+    }
+}
+
+static void lay_out(lines *l)
+{
+    int64_t fetched = l->fetched.head_rows + l->fetched.tail_rows;
+    int64_t size = l->m->rows;
+    lumat_column_fit(&l->column, l->fetched.values, fetched, 1);
+    int64_t width = l->style->width, item = GAP + l->column.width;
+    l->label = item * size > width ? GAP + lumat_digits(size) : 0;
+    l->per_line = (width - l->label) / item;
+    if (l->per_line > most_per_line(l))
+        l->per_line = most_per_line(l);
+    if (l->per_line < 1)
+        l->per_line = 1;
+    l->count = (size + l->per_line - 1) / l->per_line;
+    l->cut = l->count > lumat_line_limit(l->style) || l->fetched.tail_rows > 0;
+}
+
+static double item_at(const lines *l, int64_t i)
+{
+    const lumat_corner *c = &l->fetched;
+    return c->values[i < c->head_rows
+                         ? i
+                         : i - (l->m->rows - c->head_rows - c->tail_rows)];
+}
+
+static void add_items(luaL_Buffer *b, const lines *l, int64_t line)
+{
+    int64_t first = line * l->per_line, end = first + l->per_line;
+    luaL_addchar(b, '\n');
+    if (l->label > 0)
+        lumat_add_number(b, l->style, first + 1, l->label);
+    for (int64_t i = first; i < end && i < l->m->rows; i++)
+        lumat_add_cell(b, l->style, &l->column, item_at(l, i),
+                       GAP + l->column.width);
+}
+
+static void count_item_specials(const lines *l, lumat_hidden *out)
+{
+    *out = (lumat_hidden){0};
+    for (int64_t i = 0; i < l->m->rows; i++) {
+        out->nan += isnan(item_at(l, i)) != 0;
+        out->inf += isinf(item_at(l, i)) != 0;
+    }
+}
+
+static void add_lines(luaL_Buffer *b, const lines *l)
+{
+    for (int64_t i = 0; i < l->count; i++) {
+        if (l->cut && i == l->head) {
+            luaL_addchar(b, '\n');
+            lumat_add_padded(b, l->style, l->style->ascii ? ":" : "⋮", 1,
+                             l->label, LUMAT_DIM);
+            i = l->count - l->tail;
+        }
+        add_items(b, l, i);
+    }
+}
+
+/* What the lines of a cut vector show. */
+static lumat_corner part_shown(const lines *l)
+{
+    int64_t last = (l->m->rows - 1) % l->per_line + 1;
+    return (lumat_corner){.head_rows = l->head * l->per_line,
+                          .tail_rows = (l->tail - 1) * l->per_line + last,
+                          .head_cols = 1};
+}
+
+void lumat_push_vector_text(lua_State *L, const gpu_matrix *m,
+                            const lumat_style *s)
+{
+    lines l = {.m = m, .style = s};
+    lumat_line_edges(lumat_line_limit(s), &l.head, &l.tail);
+    lumat_hidden special;
+    luaL_Buffer b;
+    int top = lua_gettop(L);
+    plan_items(&l);
+    fetch_corner(L, m, &l.fetched);
+    lay_out(&l);
+    lumat_corner shown = part_shown(&l);
+    if (l.cut)
+        lumat_count_hidden(L, m, &shown, &special);
+    else
+        count_item_specials(&l, &special);
+    lumat_push_matrix_headline(L, m);
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, lua_tostring(L, top + 2));
+    if (!l.cut)
+        lumat_add_specials(&b, "   ", special.nan, special.inf);
+    add_lines(&b, &l);
+    if (l.cut)
+        lumat_add_hidden(&b, m, &special);
+    luaL_pushresult(&b);
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+}
+
+/* --- matrices ------------------------------------------------------------- */
+
+enum { TAIL_COLS = 2, LEAST_COLS = 8 };
 
 /* What is laid out: values and formats of the columns fetched, and how many
  * of these are shown. */
@@ -241,7 +495,7 @@ void lumat_push_matrix_text(lua_State *L, const gpu_matrix *m,
     luaL_Buffer b;
     int top = lua_gettop(L);
     plan_fetch(&l);
-    lumat_fetch_corner(L, m, &l.fetched);
+    fetch_corner(L, m, &l.fetched);
     fit_columns(L, &l);
     choose_columns(&l);
     if (l.cut)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "format.h"
+#include "print_parts.h"
 #include "matrix.h"
 #include "sparse_matrix.h"
 

@@ -1,5 +1,5 @@
 /* The state as a person asks for it: devices, memory. */
-#include "format.h"
+#include "print.h"
 #include "registry.h"
 #include "session.h"
 

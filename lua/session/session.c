@@ -9,7 +9,7 @@
 #include "registry.h"
 #include "remarks.h"
 #include "stopwatch.h"
-#include "style.h"
+#include "print.h"
 #include "traceback.h"
 #include "warning.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include "parse.h"
 #include "lua.h"
-#include "style.h"
+#include "print.h"
 #include "warning.h"
 
 /* Compiles an entry: Lua, in which lists of expressions may stand as

@@ -3,7 +3,7 @@
 #ifndef LUMAT_VARIABLES_H
 #define LUMAT_VARIABLES_H
 
-#include "format.h"
+#include "print.h"
 
 /* Every storage has one owner among the variables, which its bytes are counted
  * for; the others are views of it, or the same. */

@@ -1,5 +1,5 @@
 /* view(A) and last(): what they show is found here, the screen is another's. */
-#include "format.h"
+#include "print.h"
 #include "session.h"
 #include "session_parts.h"
 #include "shape_errors.h"

@@ -1,5 +1,5 @@
 /* The table of the user's variables as text. */
-#include "style.h"
+#include "print.h"
 #include "variables.h"
 
 #include <stdio.h>

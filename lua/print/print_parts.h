@@ -1,0 +1,64 @@
+/* What the files that print values share, and nobody else sees. */
+#ifndef LUMAT_PRINT_PARTS_H
+#define LUMAT_PRINT_PARTS_H
+
+#include "print.h"
+
+/* lumat_column_fit_as with as many significant digits as are set for the
+ * largest magnitude below 1e6, whole numbers plain. */
+void lumat_column_fit(lumat_column *c, const double *values, int64_t count,
+                      int64_t stride);
+
+/* --- the elements shown --------------------------------------------------- */
+
+/* The first head and the last tail rows and columns of a matrix. */
+typedef struct lumat_corner {
+    int64_t head_rows, tail_rows, head_cols, tail_cols;
+    double *values; /* (head + tail rows) x (head + tail columns) */
+} lumat_corner;
+
+/* What is left out of what is shown. */
+typedef struct lumat_hidden {
+    int64_t count, nan, inf;
+    int64_t row, col; /* 0-based place of the first NaN or Inf, or -1 */
+} lumat_hidden;
+
+/* Looks, on the device, at what the corners leave out. */
+void lumat_count_hidden(lua_State *L, const gpu_matrix *m,
+                        const lumat_corner *c, lumat_hidden *out);
+
+/* --- text ----------------------------------------------------------------- */
+
+/* A style without zeros. */
+lumat_style lumat_style_of(const lumat_style *style);
+/* How many first and last ones of more than `limit` lines are shown; together
+ * not more than the limit. */
+void lumat_line_edges(int64_t limit, int64_t *head, int64_t *tail);
+/* Adds ", 1 NaN, 2 Inf" without what is absent, after a lead. */
+void lumat_add_specials(luaL_Buffer *b, const char *lead, int64_t nan,
+                        int64_t inf);
+/* Adds a line that says what is hidden. */
+void lumat_add_hidden(luaL_Buffer *b, const gpu_matrix *m,
+                      const lumat_hidden *h);
+/* Adds x as a cell of c, right-aligned to width, in its colour. */
+void lumat_add_cell(luaL_Buffer *b, const lumat_style *s, const lumat_column *c,
+                    double x, int64_t width);
+
+/* Each pushes one string, and may raise. The matrix is not released, lost or
+ * empty in the first two. */
+void lumat_push_matrix_text(lua_State *L, const gpu_matrix *m,
+                            const lumat_style *s);
+void lumat_push_vector_text(lua_State *L, const gpu_matrix *m,
+                            const lumat_style *s);
+void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m);
+/* A value that is no matrix: in full, or in at most about 40 columns. */
+void lumat_push_value_text(lua_State *L, int index, const lumat_style *s);
+void lumat_push_value_short(lua_State *L, int index);
+
+/* "f32 5x5 sparse csr  cpu  nnz 4 (16 %)  56 B", and that with what fits the
+ * screen: dots for a small matrix, triplets for a large one. */
+void lumat_push_sparse_headline(lua_State *L, const gpu_sparse *s);
+void lumat_push_sparse_text(lua_State *L, const gpu_sparse *s,
+                            const lumat_style *style);
+
+#endif
