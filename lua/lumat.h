@@ -12,10 +12,9 @@
 #include "parse.h"
 #include "experiment.h"
 #include "fence.h"
-#include "foreign_syntax.h"
+#include "diagnose.h"
 #include "input.h"
 #include "launch.h"
-#include "nil_names.h"
 #include "output.h"
 #include "remarks.h"
 #include "rescue.h"
@@ -29,7 +28,7 @@
 #include "visible.h"
 #include "warning.h"
 #include "watch.h"
-#include "window.h"
+#include "browse.h"
 
 /* With --safe, before there is any thread: raises the first fence. Returns 0
  * with why it does not stand (of size bytes). The options stay the caller's,

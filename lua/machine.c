@@ -20,7 +20,7 @@
 #include "sparse_make.h"
 #include "sparse_matrix.h"
 #include "stopwatch.h"
-#include "strict.h"
+#include "diagnose.h"
 #include "trace.h"
 #include "transcript.h"
 #include "visible.h"

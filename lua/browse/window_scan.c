@@ -1,15 +1,14 @@
 /* Looking at all elements of a matrix for the viewer: the next one that passes
  * a test, the extremes, the range. Reductions over pieces find them on the
  * device; between pieces the viewer looks at the keyboard. */
-#include "matrix.h"
-#include "parse.h"
-#include "window_parts.h"
-
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include "matrix.h"
+#include "parse.h"
+#include "window_parts.h"
 
 /* Elements in the first piece; seconds that are too few and too many. */
 enum { FIRST_PIECE = 1 << 18 };
@@ -143,7 +142,8 @@ static gpu_matrix *push_direction(lua_State *L, const gpu_matrix *m,
     return view;
 }
 
-void lumat_scan_advance(lumat_scan *s, int64_t count, int64_t total)
+/* Moves on by so many elements; behind the last one comes the first. */
+static void advance(lumat_scan *s, int64_t count, int64_t total)
 {
     s->left -= count;
     s->at += count;
@@ -193,7 +193,8 @@ static int64_t examine(lua_State *L, const gpu_matrix *m, lumat_scan *s)
     return -1;
 }
 
-int64_t lumat_scan_piece(lua_State *L, const gpu_matrix *m, lumat_scan *s)
+/* Examines a piece of m. Returns the place found or -1. */
+static int64_t scan_piece(lua_State *L, const gpu_matrix *m, lumat_scan *s)
 {
     int64_t total = gpu_size(m), place;
     const gpu_matrix *turned = push_direction(L, m, s->backwards);
@@ -210,13 +211,14 @@ int64_t lumat_scan_piece(lua_State *L, const gpu_matrix *m, lumat_scan *s)
         place = s->backwards ? total - 1 - place : place;
     }
     if (place < 0 || s->kind != LUMAT_FIND)
-        lumat_scan_advance(s, a.rows * a.cols, total);
+        advance(s, a.rows * a.cols, total);
     return place;
 }
 
 /* --- dense ---------------------------------------------------------------- */
 
-void lumat_scan_begin(lumat_scan *s, int64_t behind, int64_t total)
+/* Begins behind an element of so many, in row-major order, or at the first. */
+static void begin_scan(lumat_scan *s, int64_t behind, int64_t total)
 {
     s->piece = FIRST_PIECE;
     s->left = total;
@@ -232,8 +234,8 @@ void lumat_scan_begin(lumat_scan *s, int64_t behind, int64_t total)
 static int step_dense(lua_State *L, const gpu_matrix *m, lumat_scan *s)
 {
     if (s->piece == 0)
-        lumat_scan_begin(s, s->row * m->cols + s->col, gpu_size(m));
-    int64_t place = lumat_scan_piece(L, m, s);
+        begin_scan(s, s->row * m->cols + s->col, gpu_size(m));
+    int64_t place = scan_piece(L, m, s);
     if (place >= 0) {
         s->row = place / m->cols;
         s->col = place % m->cols;
@@ -242,11 +244,120 @@ static int step_dense(lua_State *L, const gpu_matrix *m, lumat_scan *s)
     return s->left > 0 && !(s->kind == LUMAT_FIND && s->found);
 }
 
+/* --- sparse --------------------------------------------------------------- */
+/* At the entries as at a vector; and at the zeros between them where these are
+ * what is looked for. */
+
+enum { STRIP = 4096 };
+
+/* On the host; a limit is what the matrix can hold of it. */
+static int passes(const lumat_window *w, const lumat_scan *s, double x)
+{
+    double limit = w->dtype == GPU_F32 ? (double)(float)s->limit : s->limit;
+    return gpu_op_evaluate((gpu_op)s->test, x, limit, 0) != 0;
+}
+
+static int has_gaps(const gpu_sparse *s)
+{
+    return s->count < s->rows * s->cols;
+}
+
+/* Zeros are nearly everywhere and mostly without an entry: a strip of a row
+ * at a time comes to the host. */
+static int walk(lua_State *L, lumat_window *w, lumat_scan *s)
+{
+    double values[STRIP];
+    uint8_t stored[STRIP];
+    int64_t total = w->rows * w->cols;
+    int64_t at = s->backwards ? total - 1 - s->at : s->at, count;
+    gpu_slice row = {at / w->cols, 1, 1}, cols = {at % w->cols, 1, 1};
+    count = s->backwards ? cols.first + 1 : w->cols - cols.first;
+    count = count < STRIP ? count : STRIP;
+    count = count < s->left ? count : s->left;
+    cols.count = count;
+    if (s->backwards)
+        cols.first -= count - 1;
+    lumat_try(L, gpu_sparse_block(w->sparse, row, cols, values, stored));
+    for (int64_t k = 0; k < count; k++) {
+        int64_t j = s->backwards ? count - 1 - k : k;
+        if (!passes(w, s, values[j]))
+            continue;
+        s->row = row.first;
+        s->col = cols.first + j;
+        s->found = 1;
+        return 0;
+    }
+    advance(s, count, total);
+    return s->left > 0;
+}
+
+/* From now on the scan walks, in search of a zero. */
+static int look_for_zero(lumat_scan *s, int64_t total)
+{
+    *s = (lumat_scan){.kind = s->kind,
+                      .test = GPU_OP_eq,
+                      .walks = 1,
+                      .piece = 1,
+                      .left = total};
+    return 1;
+}
+
+/* The entries have been seen; there may be zeros beside them. */
+static int finish_sparse(lumat_window *w, lumat_scan *s)
+{
+    if (!has_gaps(w->sparse) || s->kind == LUMAT_FIND)
+        return 0;
+    if (s->kind == LUMAT_RANGE) {
+        s->low = s->found ? fmin(s->low, 0) : 0;
+        s->high = s->found ? fmax(s->high, 0) : 0;
+        s->found = 1;
+        return 0;
+    }
+    if (s->found && (s->kind == LUMAT_LARGEST ? s->high >= 0 : s->low <= 0))
+        return 0;
+    return look_for_zero(s, w->rows * w->cols);
+}
+
+/* Begins with the entry behind the place, or before it. */
+static void begin_sparse(lua_State *L, lumat_window *w, lumat_scan *s)
+{
+    int64_t rank, count = w->sparse->count;
+    s->walks = s->kind == LUMAT_FIND && passes(w, s, 0);
+    if (s->walks || count == 0) {
+        begin_scan(s, s->row * w->cols + s->col, w->rows * w->cols);
+        s->left = s->walks ? s->left : 0;
+        return;
+    }
+    lumat_try(
+        L, gpu_sparse_rank(w->sparse, s->row, s->col + !s->backwards, &rank));
+    begin_scan(s, s->backwards ? rank : rank - 1, count);
+}
+
+static int step_sparse(lua_State *L, lumat_window *w, lumat_scan *s)
+{
+    int64_t place;
+    if (s->piece == 0)
+        begin_sparse(L, w, s);
+    if (s->walks)
+        return walk(L, w, s);
+    if (s->left == 0)
+        return finish_sparse(w, s);
+    place = scan_piece(L, &w->sparse->values, s);
+    if (place >= 0) {
+        double value;
+        lumat_try(L, gpu_sparse_entries(w->sparse, place, 1, &s->row, &s->col,
+                                        &value));
+        s->found = 1;
+    }
+    if (s->kind == LUMAT_FIND && s->found)
+        return 0;
+    return s->left > 0 || finish_sparse(w, s);
+}
+
 int lumat_scan_step(lua_State *L, lumat_window *w, lumat_scan *s)
 {
     gpu_pause_trace(1);
-    int more =
-        w->dense ? step_dense(L, w->dense, s) : lumat_scan_sparse(L, w, s);
+    int more = w->dense ? step_dense(L, w->dense, s) : step_sparse(L, w, s);
     gpu_pause_trace(0);
     return more;
 }

@@ -1,10 +1,9 @@
 /* Habits from other languages: lines that are no Lua, or another Lua than was
  * meant, and what to write instead. */
-#include "foreign_syntax.h"
+#include "diagnose_parts.h"
 #include "command_names.h"
 #include "parse.h"
 #include "locals.h"
-#include "nearest_name.h"
 #include "registry.h"
 #include "running.h"
 #include "shape_errors.h"

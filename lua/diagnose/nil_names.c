@@ -1,11 +1,9 @@
 /* Names without a value that an entry prints, passes to a function, or puts
  * somewhere: Lua takes each for nil, so what is meant is told afterwards.
  * Whoever tests or compares a name knows that it may be nil. */
-#include "nil_names.h"
+#include "diagnose_parts.h"
 #include "command_names.h"
-#include "foreign_syntax.h"
 #include "parse.h"
-#include "nearest_name.h"
 #include "registry.h"
 #include "warning.h"
 

@@ -2,7 +2,7 @@
 #include "index.h"
 #include "command_names.h"
 #include "constructors.h"
-#include "foreign_syntax.h"
+#include "diagnose.h"
 #include "registry.h"
 #include "shape_errors.h"
 #include "slow_reads.h"

@@ -1,6 +1,6 @@
 /* S.rows, S.T and the other properties of a sparse matrix; S(i, j). */
 #include "command_names.h"
-#include "foreign_syntax.h"
+#include "diagnose.h"
 #include "registry.h"
 #include "shape_errors.h"
 #include "sparse_make.h"

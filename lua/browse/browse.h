@@ -1,8 +1,8 @@
-/* Looking into a matrix part by part: what the full-screen viewer needs of
- * the language. A part of lumat.h. Places count from 0 here; a vector is a
- * column. What gets a lua_State may raise. */
-#ifndef LUMAT_WINDOW_H
-#define LUMAT_WINDOW_H
+/* Looking into a matrix part by part: what the full-screen viewer needs of the
+ * language. Places count from 0 here; a vector is a column. What gets a
+ * lua_State may raise. */
+#ifndef LUMAT_BROWSE_H
+#define LUMAT_BROWSE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,0 +1,469 @@
+/* Names that have no value: what was meant by them and how messages say it,
+ * --strict, and finding, before an entry runs, the one it is sure to stumble
+ * on. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "command_names.h"
+#include "diagnose_parts.h"
+#include "lauxlib.h"
+#include "locals.h"
+#include "parse.h"
+#include "registry.h"
+#include "visible.h"
+
+/* --- what was meant ------------------------------------------------------- */
+
+/* Counts the names in the table on top, or adds them to the array. */
+static int list_names(lua_State *L, const char **names)
+{
+    int table = lua_gettop(L), n = 0;
+    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING)
+            continue;
+        if (names)
+            names[n] = lua_tostring(L, -2);
+        n++;
+    }
+    return n;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds the names that begin with the letter, or the others. */
+static void add_names(luaL_Buffer *b, const char **names, int n, char first,
+                      int others)
+{
+    for (int i = 0; i < n; i++) {
+        if ((names[i][0] == first) == others)
+            continue;
+        luaL_addstring(b, names[i]);
+        luaL_addchar(b, ' ');
+    }
+}
+
+/* Pushes "name name name", of the session's locals and the globals in the
+ * order in which the nearest is looked for: whoever errs in a letter rarely
+ * does so in the first. */
+static const char *push_variables(lua_State *L, char first)
+{
+    int top = lua_gettop(L), locals, n;
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
+    n = locals = list_names(L, NULL);
+    lua_pushglobaltable(L);
+    n += list_names(L, NULL);
+    const char **names = lua_newuserdatauv(L, sizeof *names * (size_t)n, 0);
+    lua_insert(L, top + 1);
+    list_names(L, names + locals);
+    lua_pop(L, 1);
+    list_names(L, names);
+    qsort(names, (size_t)n, sizeof *names, by_name);
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    add_names(&b, names, n, first, 0);
+    add_names(&b, names, n, first, 1);
+    luaL_pushresult(&b);
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return lua_tostring(L, -1);
+}
+
+/* The name of the list that differs from word in case alone, or NULL. */
+static const char *push_cased(lua_State *L, const char *word, const char *list)
+{
+    size_t length = strlen(word);
+    for (const char *p = list; *p; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        if (n == length && strncasecmp(p, word, n) == 0)
+            return lua_pushlstring(L, p, n);
+        p += n;
+    }
+    return NULL;
+}
+
+/* Pushes the name that has a value and differs in letters, or nil. Two letters
+ * are no misspelling, nor is a word without one in common. */
+static const char *push_nearest(lua_State *L, const char *name,
+                                const char *names)
+{
+    const char *near = NULL;
+    if (strlen(name) > 2 && strlen(name) <= 40)
+        near = lumat_nearest(L, name, names);
+    if (near && !strpbrk(name, near))
+        near = NULL;
+    if (!near)
+        lua_pushnil(L);
+    return near;
+}
+
+static int begin_alike(const char *a, const char *b)
+{
+    return tolower((unsigned char)*a) == tolower((unsigned char)*b);
+}
+
+/* Names before words of other languages before names that are spelt alike. */
+static const char *push_meant(lua_State *L, const char *name, int is_entry,
+                              int *is_likely)
+{
+    const char *names, *meant;
+    *is_likely = 1;
+    if (is_entry && lumat_is_command(name, strlen(name)))
+        return lua_pushfstring(L, "did you mean :%s?", name);
+    names = push_variables(L, name[0]);
+    if ((meant = push_cased(L, name, names)))
+        return lua_pushfstring(L, "did you mean %s?", meant);
+    if ((meant = lumat_push_instead(L, name)))
+        return meant;
+    if (!(meant = push_nearest(L, name, names)))
+        return NULL;
+    *is_likely = begin_alike(name, meant);
+    return lua_pushfstring(L, "did you mean %s?", meant);
+}
+
+const char *lumat_push_meant(lua_State *L, const char *name, int is_entry,
+                             int *is_likely)
+{
+    int top = lua_gettop(L), likely;
+    const char *meant =
+        push_meant(L, name, is_entry, is_likely ? is_likely : &likely);
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return meant;
+}
+
+/* Pushes "'matmull' is not defined: did you mean matmul?"; in an entry a
+ * command may be meant, too. */
+static void push_undefined(lua_State *L, const char *name, int is_entry)
+{
+    const char *meant = lumat_push_meant(L, name, is_entry, NULL);
+    if (meant)
+        lua_pushfstring(L, "'%s' is not defined: %s", name, meant);
+    else
+        lua_pushfstring(L, "'%s' is not defined", name);
+    lua_remove(L, -2);
+}
+
+/* --- --strict ------------------------------------------------------------- */
+/* Globals that were never set are no nil. */
+
+static const char meta_key; /* registry: the metatable of the globals */
+
+/* Who reads or sets the global: 0 for C, which may look. */
+static int find_caller(lua_State *L, lua_Debug *caller)
+{
+    return lua_getstack(L, 1, caller) && lua_getinfo(L, "Sl", caller) &&
+           caller->currentline > 0;
+}
+
+static int is_entry(const lua_Debug *caller)
+{
+    return strcmp(caller->source, "=" LUMAT_CHUNK) == 0;
+}
+
+/* Upvalue: the names that were set. */
+static int read_unset(lua_State *L)
+{
+    lua_Debug caller;
+    lua_settop(L, 2);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL ||
+        lua_type(L, 2) != LUA_TSTRING || !find_caller(L, &caller)) {
+        lua_pushnil(L);
+        return 1;
+    }
+    push_undefined(L, lua_tostring(L, 2), is_entry(&caller));
+    return luaL_error(L, "%s", lua_tostring(L, -1));
+}
+
+/* At the prompt and at a file's top level this is how globals are made. */
+static int is_slip(lua_State *L, lua_Debug *caller)
+{
+    return lua_type(L, 2) == LUA_TSTRING && find_caller(L, caller) &&
+           strcmp(caller->what, "main") != 0 && !is_entry(caller);
+}
+
+static int set_new(lua_State *L)
+{
+    lua_Debug caller;
+    lua_settop(L, 3);
+    lua_pushvalue(L, 2);
+    int is_new = lua_rawget(L, lua_upvalueindex(1)) == LUA_TNIL;
+    lua_settop(L, 3);
+    if (is_new && is_slip(L, &caller)) {
+        const char *name = lua_tostring(L, 2);
+        fflush(stdout);
+        lumat_print_visible(
+            stderr,
+            "note: %s:%d: a function sets the new global '%s'; 'local %s' "
+            "would keep it to itself\n",
+            caller.short_src, caller.currentline, name, name);
+    }
+    lua_pushvalue(L, 2);
+    lua_pushboolean(L, 1);
+    lua_rawset(L, lua_upvalueindex(1));
+    lua_rawset(L, 1);
+    return 0;
+}
+
+void lumat_make_strict(lua_State *L)
+{
+    static const luaL_Reg methods[] = {
+        {"__index", read_unset}, {"__newindex", set_new}, {NULL, NULL}};
+    lua_pushglobaltable(L);
+    lua_createtable(L, 0, 2);
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 1);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &meta_key);
+    lua_setmetatable(L, -2);
+    lua_pop(L, 1);
+}
+
+/* Is the table on top's metatable the one that does so? */
+static int is_strict(lua_State *L, int index)
+{
+    if (!lua_getmetatable(L, index))
+        return 0;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &meta_key);
+    int same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return same;
+}
+
+/* --- values --------------------------------------------------------------- */
+
+int lumat_has_value(lua_State *L, const char *name, size_t length)
+{
+    int has_value = lumat_push_local(L, name, length);
+    lua_pushglobaltable(L);
+    lua_pushlstring(L, name, length);
+    has_value |= lua_rawget(L, -2) != LUA_TNIL;
+    lua_pop(L, 3);
+    return has_value;
+}
+
+int lumat_are_globals_plain(lua_State *L)
+{
+    int top = lua_gettop(L), plain;
+    lua_pushnil(L);
+    lua_pushglobaltable(L);
+    plain = !lua_getmetatable(L, top + 1) &&
+            (is_strict(L, top + 2) || !lua_getmetatable(L, top + 2));
+    lua_settop(L, top);
+    return plain;
+}
+
+/* --- what Lua says -------------------------------------------------------- */
+
+/* Where "attempt to … a nil value (global 'x')" begins in the message, with
+ * the name pushed; or NULL. */
+static const char *find_nil_global(lua_State *L, const char *message)
+{
+    static const char mark[] = "a nil value (global '";
+    const char *start = strstr(message, "attempt to ");
+    const char *name = start ? strstr(start, mark) : NULL;
+    if (!name)
+        return NULL;
+    name += sizeof mark - 1;
+    lua_pushlstring(L, name, strcspn(name, "'"));
+    return start;
+}
+
+static int is_global(lua_State *L, const char *name)
+{
+    lua_pushglobaltable(L);
+    lua_pushstring(L, name);
+    int found = lua_rawget(L, -2) != LUA_TNIL;
+    lua_pop(L, 2);
+    return found;
+}
+
+void lumat_explain_nil(lua_State *L, int is_entry)
+{
+    int top = lua_gettop(L);
+    if (lua_type(L, top) != LUA_TSTRING)
+        return;
+    const char *message = lua_tostring(L, top);
+    const char *start = find_nil_global(L, message), *name, *meant;
+    if (!start || is_global(L, name = lua_tostring(L, -1))) {
+        lua_settop(L, top);
+        return;
+    }
+    if (is_entry) {
+        lua_pushlstring(L, message, (size_t)(start - message));
+        push_undefined(L, name, 1);
+        lua_concat(L, 2);
+    } else if ((meant = lumat_push_meant(L, name, 0, NULL))) {
+        lua_pushfstring(L, "%s: %s", message, meant);
+    } else {
+        lua_pushvalue(L, top);
+    }
+    lua_replace(L, top);
+    lua_settop(L, top);
+}
+
+/* --- before an entry runs ------------------------------------------------- */
+/* One that its top level calls, indexes or computes with, before anything ran
+ * that could have given it a value. Where that is not certain nothing is said.
+ */
+
+typedef struct checker {
+    lua_State *L;
+    lumat_reader r;
+    lumat_word before;
+    int depth;       /* of blocks */
+    int unsure;      /* behind `and` or `or`, up to the statement's end */
+    int functions;   /* the text makes some */
+    int given, base; /* on the stack: the names the text gives a value, and
+                        the globals that are not the user's */
+} checker;
+
+static int is_arithmetic(const lumat_word *t)
+{
+    return lumat_is_one_of(t, "+ - * / // % ^ .. & | ~ << >> #");
+}
+
+/* --- what a name stands for ----------------------------------------------- */
+
+static int is_given(checker *c)
+{
+    lua_pushlstring(c->L, c->r.word.start, c->r.word.length);
+    int found = lua_rawget(c->L, c->given) != LUA_TNIL;
+    lua_pop(c->L, 1);
+    return found;
+}
+
+/* Pushes the value before the entry runs. */
+static void push_value(checker *c)
+{
+    lua_State *L = c->L;
+    if (lumat_push_local(L, c->r.word.start, c->r.word.length)) {
+        lua_getupvalue(L, -1, 1);
+    } else {
+        lua_pushglobaltable(L);
+        lua_pushlstring(L, c->r.word.start, c->r.word.length);
+        lua_rawget(L, -2);
+        lua_remove(L, -2);
+    }
+    lua_remove(L, -2);
+}
+
+/* Is the value on top, of the name at hand, what the library put there? */
+static int is_base(checker *c)
+{
+    lua_pushlstring(c->L, c->r.word.start, c->r.word.length);
+    lua_rawget(c->L, c->base);
+    int same = lua_rawequal(c->L, -1, -2);
+    lua_pop(c->L, 1);
+    return same;
+}
+
+/* May a mention of the name lead to code that sets globals? What the text
+ * itself made is a function of the user's only if it makes functions. */
+static int is_risky(checker *c)
+{
+    static const char words[] = "_G _ENV require dofile load loadfile pcall "
+                                "xpcall setmetatable rawset debug coroutine "
+                                "package";
+    lumat_word next = lumat_word_behind(&c->r);
+    if (lumat_is_one_of(&c->r.word, words))
+        return 1;
+    if (is_given(c))
+        return c->functions &&
+               (lumat_is_suffix(&next) || lumat_is_one_of(&next, ", )"));
+    push_value(c);
+    int type = lua_type(c->L, -1);
+    int risky = type == LUA_TFUNCTION ? !is_base(c)
+                : type == LUA_TTABLE  ? lumat_is_suffix(&next) && !is_base(c)
+                                      : 0;
+    lua_pop(c->L, 1);
+    return risky;
+}
+
+static int has_value(checker *c)
+{
+    return is_given(c) || lumat_is_echo(&c->r.word) ||
+           lumat_is_one_of(&c->r.word, "_ENV") ||
+           lumat_has_value(c->L, c->r.word.start, c->r.word.length);
+}
+
+/* --- the walk ------------------------------------------------------------- */
+
+/* Called, indexed, or computed with. */
+static int is_used(const checker *c)
+{
+    lumat_word next = lumat_word_behind(&c->r);
+    return lumat_is_suffix(&next) || is_arithmetic(&next) ||
+           is_arithmetic(&c->before);
+}
+
+static int is_variable(const checker *c)
+{
+    return c->r.word.kind == LUMAT_WORD_NAME &&
+           !lumat_is_one_of(&c->before, ". : :: goto");
+}
+
+/* Does the walk end here: who knows what runs behind this? */
+static int is_end(const checker *c)
+{
+    const lumat_word *t = &c->r.word;
+    int calls_result =
+        lumat_is_one_of(&c->before, ") ]") &&
+        (t->kind == LUMAT_WORD_STRING || lumat_is_one_of(t, "( {"));
+    return t->kind == LUMAT_WORD_END || lumat_is_one_of(t, "goto break") ||
+           (c->depth > 0 && lumat_is_one_of(t, "return")) || calls_result;
+}
+
+/* Is a name sure to fail? Then the reader stands at it. */
+static int find_undefined(checker *c)
+{
+    while (!is_end(c)) {
+        if (lumat_starts_statement(&c->before, &c->r.word))
+            c->unsure = 0;
+        if (lumat_at(&c->r, "and") || lumat_at(&c->r, "or"))
+            c->unsure = 1;
+        if (is_variable(c)) {
+            if (c->depth == 0 && !c->unsure && is_used(c) && !has_value(c))
+                return 1;
+            if (is_risky(c))
+                return 0;
+        }
+        c->before = c->r.word;
+        if (lumat_at(&c->r, "function")) {
+            lumat_skip_operand(&c->r);
+            c->before = (lumat_word){LUMAT_WORD_KEYWORD, "end", 3, 0};
+            continue;
+        }
+        c->depth += lumat_block_step(&c->r.word);
+        lumat_next_word(&c->r);
+    }
+    return 0;
+}
+
+int lumat_check_names(lua_State *L, const char *text, size_t length)
+{
+    int top = lua_gettop(L);
+    checker c = {.L = L, .r = lumat_read_words(text, length)};
+    if (!lumat_are_globals_plain(L))
+        return LUA_OK;
+    c.functions = lumat_push_given(L, c.r);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
+    c.given = top + 1;
+    c.base = top + 2;
+    if (!find_undefined(&c)) {
+        lua_settop(L, top);
+        return LUA_OK;
+    }
+    lua_pushlstring(L, c.r.word.start, c.r.word.length);
+    lua_pushfstring(L, LUMAT_CHUNK ":%d: ", c.r.word.line);
+    push_undefined(L, lua_tostring(L, -2), 1);
+    lua_concat(L, 2);
+    lua_replace(L, top);
+    lua_settop(L, top);
+    return LUA_ERRSYNTAX;
+}
