@@ -27,7 +27,7 @@
 #include "transcript.h"
 #include "visible.h"
 #include "warning.h"
-#include "watch.h"
+#include "draw.h"
 #include "browse.h"
 
 /* With --safe, before there is any thread: raises the first fence. Returns 0

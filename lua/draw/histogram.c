@@ -6,6 +6,7 @@
 #include "constructors.h"
 #include "print.h"
 #include "matrix.h"
+#include "draw.h"
 #include "picture.h"
 #include "shape_errors.h"
 

@@ -1,5 +1,6 @@
-/* Pictures made of characters: what the files that draw share. Drawing is
- * pure: numbers in, text out, the screen's size and abilities in a style. */
+/* Pictures made of characters: what the files that draw share, and nobody else
+ * sees. Drawing is pure: numbers in, text out, the screen's size and abilities
+ * in a style. */
 #ifndef LUMAT_PICTURE_H
 #define LUMAT_PICTURE_H
 
@@ -136,10 +137,19 @@ void lumat_write_picture(lua_State *L, int nargs);
 /* Pushes a table of count numbers. */
 void lumat_push_numbers(lua_State *L, const double *x, int64_t count);
 
-void lumat_open_heat(lua_State *L);      /* heat spy blocks */
-void lumat_open_histogram(lua_State *L); /* hist */
-void lumat_open_plot(lua_State *L);      /* plot */
-void lumat_open_inspect(lua_State *L);   /* inspect */
-void lumat_open_watch(lua_State *L);     /* watch */
+/* --- heat maps: numbers in, text out ----------------------------------------
+ */
+
+/* Values above each other in a character of a heat map. */
+int lumat_heat_dots(const lumat_style *s);
+/* The range of the finite values; low > high when there is none. */
+void lumat_heat_range(const lumat_frame *f, const double *values, double *low,
+                      double *high);
+/* Bytes that a picture may take. */
+size_t lumat_heat_room(const lumat_frame *f);
+/* values: f->rows x f->cols. The last line is the legend, without a newline;
+ * on a narrow screen it takes several. */
+void lumat_draw_heat(lumat_text *t, const lumat_style *s, const lumat_frame *f,
+                     const double *values, double low, double high);
 
 #endif

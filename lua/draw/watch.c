@@ -3,13 +3,13 @@
  * There is no hook: whatever computes passes lumat_try, which looks here when
  * something is watched. What runs then has to be as harmless as lumat_try: it
  * takes no memory from Lua, runs no code of the user's and raises nothing. */
-#include "watch.h"
+#include "draw.h"
 #include "matrix.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "heat_draw.h"
+#include "picture.h"
 #include "print.h"
 #include "shape_errors.h"
 #include "sparse_matrix.h"
