@@ -23,7 +23,7 @@
 #include "settings.h"
 #include "stopwatch.h"
 #include "print.h"
-#include "tilde.h"
+#include "files.h"
 #include "transcript.h"
 #include "visible.h"
 #include "warning.h"

@@ -29,7 +29,7 @@
 #include "lualib.h"
 #include "constructors.h"
 #include "print.h"
-#include "load_save.h"
+#include "files.h"
 #include "cursor_context.h"
 #include "session_parts.h"
 #include <stdio.h>

@@ -1,11 +1,288 @@
-/* load and save: what they are called with, and load itself. */
+/* load and save: what they are called with, the bytes of a file or what is
+ * wrong with it, and matrices from and to tables of numbers and .npy files, a
+ * block at a time, so that a large one on a device needs little host memory. */
 #include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
-#include "load_save.h"
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "cancellation.h"
-#include "parse.h"
+#include "fence.h"
+#include "files_parts.h"
 #include "matrix.h"
+#include "parse.h"
+#include "visible.h"
+
+typedef enum file_kind { FILE_CSV, FILE_NPY } file_kind;
+
+/* A regular file that is being read. */
+typedef struct input_file {
+    int fd;
+    size_t size;
+    const char *path;
+    int began; /* of begin_file, until it is closed */
+} input_file;
+
+enum { PART = 1 << 22 }; /* bytes read at a time */
+
+/* --- progress ------------------------------------------------------------ */
+
+/* Begins "load name.csv" or "save …" for whoever watches the progress of so
+ * many bytes, if any; ended with the same value, before anything raises.
+ * goes_on counts bytes, and returns 0 when the user wants it to stop. */
+static int begin_file(const char *what, const char *path, size_t bytes)
+{
+    const char *slash = strrchr(path, '/');
+    if (bytes < PART ||
+        !gpu_begin_work("%s %s", what, slash != NULL ? slash + 1 : path))
+        return 0;
+    return gpu_begin_stage((int64_t)bytes);
+}
+
+static void end_file(int began)
+{
+    gpu_end_work(began);
+}
+
+static int file_goes_on(size_t bytes)
+{
+    gpu_advance((int64_t)bytes);
+    return !gpu_is_interrupted();
+}
+
+/* --- what is no file of ours ---------------------------------------------- */
+
+enum { MOST_SEEN = 10000, MOST_NAMED = 3 };
+
+/* What others write, and how it comes here. */
+static const char *const foreign[][2] = {
+    {".npz", "an archive of arrays: in Python numpy.save(\"a.npy\", "
+             "numpy.load(\"%s\")[\"a\"]) takes one out"},
+    {".mat", "MATLAB's: there writematrix(A, \"a.csv\"), in Octave "
+             "csvwrite(\"a.csv\", A) writes one matrix"},
+    {".mtx", "of Matrix Market: in Python numpy.save(\"a.npy\", "
+             "scipy.io.mmread(\"%s\").toarray()) converts it"},
+    {".lum", "a saved session: load_session(\"%s\") reads it"},
+    {".lua", "a script: dofile(\"%s\") runs it"},
+    {".xlsx", "a spreadsheet: save it there as .csv"},
+    {".xls", "a spreadsheet: save it there as .csv"},
+    {".ods", "a spreadsheet: save it there as .csv"},
+    {".gz", "compressed: unpack it first"},
+    {".bz2", "compressed: unpack it first"},
+    {".xz", "compressed: unpack it first"},
+    {".zst", "compressed: unpack it first"},
+    {".zip", "compressed: unpack it first"},
+    {".h5", "of HDF5: in Python numpy.save(\"a.npy\", array) writes an array"},
+    {".hdf5",
+     "of HDF5: in Python numpy.save(\"a.npy\", array) writes an array"},
+    {".parquet", "of Parquet: in Python pandas' to_csv writes it as text"},
+    {".pkl", "Python's: there numpy.save(\"a.npy\", array) writes an array"},
+    {".pt",
+     "PyTorch's: there numpy.save(\"a.npy\", t.numpy()) writes an array"},
+};
+
+/* It is there, but not to be read. */
+static int refuse_kind(lua_State *L, const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof foreign / sizeof *foreign; i++) {
+        if (strcasecmp(dot, foreign[i][0]) != 0)
+            continue;
+        const char *advice = luaL_gsub(L, foreign[i][1], "%s", path);
+        return lumat_raise(L, "load: '%s' is %s; load reads " LUMAT_DATA_KINDS,
+                           path, advice);
+    }
+    return lumat_raise(L,
+                       "load: '%s' has none of the endings it knows: %s; name "
+                       "a table of numbers .txt",
+                       path, LUMAT_DATA_KINDS);
+}
+
+/* Names that differ in case or in what is behind their last dot alone. */
+static int is_same_stem(const char *a, const char *b)
+{
+    const char *c = strrchr(a, '.'), *d = strrchr(b, '.');
+    size_t n = c && c > a ? (size_t)(c - a) : strlen(a);
+    size_t m = d && d > b ? (size_t)(d - b) : strlen(b);
+    return strcasecmp(a, b) == 0 || (n == m && strncasecmp(a, b, n) == 0) ||
+           (m == strlen(a) && strncasecmp(a, b, m) == 0);
+}
+
+/* Pushes "a.csv or a.npy": what there is in the folder of that stem; else the
+ * one with the most similar name, or "". */
+static const char *push_near_files(lua_State *L, const char *folder,
+                                   const char *base)
+{
+    int top = lua_gettop(L), named = 0;
+    DIR *d = lumat_may_open(folder, 0) ? opendir(folder) : NULL;
+    lua_pushliteral(L, "");
+    lua_pushliteral(L, "");
+    for (int i = 0; d && i < MOST_SEEN; i++) {
+        const struct dirent *e = readdir(d); /* of some a guess will do, too */
+        if (!e)
+            break;
+        if (e->d_name[0] == '.' || strchr(e->d_name, ' '))
+            continue;
+        if (is_same_stem(base, e->d_name) && lumat_is_data_name(e->d_name) &&
+            named < MOST_NAMED) {
+            lua_pushfstring(L, "%s%s%s", lua_tostring(L, top + 1),
+                            named++ ? " or " : "", e->d_name);
+            lua_replace(L, top + 1);
+        }
+        lua_pushfstring(L, "%s%s ", lua_tostring(L, top + 2), e->d_name);
+        lua_replace(L, top + 2);
+    }
+    if (d)
+        closedir(d);
+    if (!named && lumat_nearest(L, base, lua_tostring(L, top + 2)))
+        lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return lua_tostring(L, -1);
+}
+
+/* There is none. */
+static int refuse_missing(lua_State *L, const char *path)
+{
+    char here[PATH_MAX];
+    struct stat found;
+    const char *slash = strrchr(path, '/'), *base = path, *folder = ".";
+    if (slash) {
+        base = slash + 1;
+        folder = lua_pushlstring(L, path,
+                                 slash == path ? 1 : (size_t)(slash - path));
+    }
+    if (stat(folder, &found) != 0 || !S_ISDIR(found.st_mode))
+        return lumat_raise(L,
+                           "load: there is no file '%s': there is no folder "
+                           "'%s'",
+                           path, folder);
+    const char *near = push_near_files(L, folder, base);
+    if (*near)
+        return lumat_raise(L, "load: there is no file '%s': did you mean %s?",
+                           path, near);
+    if (slash || !getcwd(here, sizeof here))
+        return lumat_raise(L, "load: there is no file '%s'", path);
+    return lumat_raise(L, "load: there is no file '%s' in %s", path, here);
+}
+
+/* Raises what is wrong with a path that load cannot read: there is no such
+ * file, and what there is in its place; or another program's kind of file. */
+static int refuse_file(lua_State *L, const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) != 0 && (errno == ENOENT || errno == ENOTDIR))
+        return refuse_missing(L, path);
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+        return lumat_raise(L, "load: '%s' is a directory", path);
+    return refuse_kind(L, path);
+}
+
+/* --- reading ------------------------------------------------------------- */
+
+static const char INPUT[] = "lumat.input";
+
+static int close_input(lua_State *L)
+{
+    input_file *in = luaL_checkudata(L, 1, INPUT);
+    end_file(in->began);
+    in->began = 0;
+    if (in->fd >= 0)
+        close(in->fd);
+    in->fd = -1;
+    return 0;
+}
+
+static void open_inputs(lua_State *L)
+{
+    luaL_newmetatable(L, INPUT);
+    lua_pushcfunction(L, close_input);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "__gc");
+    lua_setfield(L, -2, "__close");
+    lua_pop(L, 1);
+}
+
+static int refuse_input(lua_State *L, const char *path, int error)
+{
+    if (error == ENOENT || error == ENOTDIR)
+        return refuse_file(L, path);
+    return lumat_raise(L, "load: cannot read '%s': %s", path,
+                       lumat_error_text(error));
+}
+
+/* Pushes a userdata that is closed where the running function ends, or on
+ * being popped; raises when the file cannot be read, or is empty. */
+static input_file *push_input(lua_State *L, const char *path)
+{
+    input_file *in = lua_newuserdatauv(L, sizeof *in, 0);
+    *in = (input_file){.fd = -1, .path = path};
+    luaL_setmetatable(L, INPUT);
+    lua_toclose(L, -1);
+    in->fd = lumat_open_regular(path, &in->size);
+    if (in->fd < 0)
+        refuse_input(L, path, errno);
+    if (in->size == 0)
+        lumat_raise(L, "load: '%s' is empty", path);
+    return in;
+}
+
+/* Reads exactly so many bytes from a place on; raises when they are not there,
+ * or when the user wants it to stop. */
+static void read_input(lua_State *L, const input_file *in, size_t at,
+                       void *bytes, size_t length)
+{
+    char *to = bytes;
+    while (length > 0) {
+        size_t part = length < PART ? length : PART;
+        ssize_t n = pread(in->fd, to, part, (off_t)at);
+        if (n < 0 && errno != EINTR)
+            refuse_input(L, in->path, errno);
+        if (n == 0)
+            lumat_raise(L, "load: '%s' became shorter while it was read",
+                        in->path);
+        if (n > 0) {
+            at += (size_t)n;
+            to += n;
+            length -= (size_t)n;
+            gpu_advance(n);
+        }
+        lumat_poll(L, 0);
+    }
+}
+
+/* Begins the progress of going through so many bytes. */
+static void begin_input(input_file *in, size_t bytes)
+{
+    end_file(in->began);
+    in->began = begin_file("load", in->path, bytes);
+}
+
+/* Pushes a userdata with all bytes of the file. */
+static char *push_input_text(lua_State *L, input_file *in)
+{
+    char *text = lua_newuserdatauv(L, in->size, 0);
+    begin_input(in, in->size);
+    read_input(L, in, 0, text, in->size);
+    return text;
+}
+
+/* Gives back the memory of what lies between, which then reads as zeros: whole
+ * pages, for their neighbours are not the text's. */
+static void forget_text(char *text, size_t first, size_t last)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t start = ((uintptr_t)text + first + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)text + last) / page * page;
+    if (start < end)
+        madvise((void *)start, end - start, MADV_DONTNEED);
+}
 
 enum { MESSAGE = 256 };
 
@@ -13,12 +290,12 @@ enum { MESSAGE = 256 };
 
 static const struct suffix {
     const char *name;
-    lumat_file_kind kind;
+    file_kind kind;
     char reads, writes; /* delimiters; 0: looks for one */
-} suffixes[] = {{".csv", LUMAT_FILE_CSV, 0, ','},
-                {".tsv", LUMAT_FILE_CSV, '\t', '\t'},
-                {".txt", LUMAT_FILE_CSV, 0, ' '},
-                {".npy", LUMAT_FILE_NPY, 0, 0}};
+} suffixes[] = {{".csv", FILE_CSV, 0, ','},
+                {".tsv", FILE_CSV, '\t', '\t'},
+                {".txt", FILE_CSV, 0, ' '},
+                {".npy", FILE_NPY, 0, 0}};
 
 static const struct suffix *find_suffix(const char *path)
 {
@@ -36,8 +313,10 @@ int lumat_is_data_name(const char *name)
     return find_suffix(name) != NULL;
 }
 
-const char *lumat_check_path(lua_State *L, int arg, const char *who,
-                             lumat_file_kind *kind, char *delimiter)
+/* The path at arg, checked, and what its suffix says: the kind and, for
+ * text, the delimiter that goes with it (0: none does). */
+static const char *check_path(lua_State *L, int arg, const char *who,
+                              file_kind *kind, char *delimiter)
 {
     size_t length;
     const char *path = luaL_checklstring(L, arg, &length);
@@ -48,7 +327,7 @@ const char *lumat_check_path(lua_State *L, int arg, const char *who,
     const struct suffix *s = find_suffix(path);
     if (!s) {
         if (!saves)
-            lumat_refuse_file(L, path);
+            refuse_file(L, path);
         lumat_raise(
             L, "%s: '%s' has none of the endings it knows: " LUMAT_DATA_KINDS,
             who, path);
@@ -68,7 +347,8 @@ static int is_delimiter(char c)
            strchr("+-.\"", c) == NULL;
 }
 
-char lumat_option_delimiter(lua_State *L, int arg, char otherwise)
+/* The option delimiter of the table at arg: one character; else otherwise. */
+static char option_delimiter(lua_State *L, int arg, char otherwise)
 {
     size_t length = 0;
     if (!lua_istable(L, arg))
@@ -103,6 +383,252 @@ static enum lumat_csv_header option_header(lua_State *L, int arg)
     lua_pop(L, 1);
     return header;
 }
+
+/* --- saving --------------------------------------------------------------- */
+
+enum { BLOCK_BYTES = 1 << 20 };
+
+static const char *const METATABLE = "lumat.atomic";
+
+/* What is being saved, and to where. */
+typedef struct open_file {
+    lumat_atomic file; /* first: what is closed */
+    int began;         /* the progress */
+} open_file;
+
+typedef struct saving {
+    const gpu_matrix *m;
+    const char *path;
+    lumat_atomic *file;
+    file_kind kind;
+    char delimiter;
+    int digits;
+} saving;
+
+static int collect_atomic(lua_State *L)
+{
+    open_file *f = luaL_checkudata(L, 1, METATABLE);
+    end_file(f->began);
+    f->began = 0;
+    lumat_atomic_abort(&f->file);
+    return 0;
+}
+
+static open_file *push_open_file(lua_State *L)
+{
+    open_file *f = lua_newuserdatauv(L, sizeof *f, 0);
+    f->file.fd = -1;
+    f->began = 0;
+    luaL_setmetatable(L, METATABLE);
+    return f;
+}
+
+lumat_atomic *lumat_push_atomic(lua_State *L)
+{
+    return &push_open_file(L)->file;
+}
+
+static void open_atomic(lua_State *L)
+{
+    luaL_newmetatable(L, METATABLE);
+    lua_pushcfunction(L, collect_atomic);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "__gc");
+    lua_setfield(L, -2, "__close");
+    lua_pop(L, 1);
+}
+
+/* Raises unless error is 0. */
+static void check(lua_State *L, const saving *s, int error)
+{
+    if (error == 0)
+        return;
+    const char *what = error == EISDIR   ? "it is a directory"
+                       : error == EINVAL ? "it is not a regular file"
+                                         : lumat_error_text(error);
+    lumat_raise(L, "save: cannot write '%s': %s", s->path, what);
+}
+
+static void put(lua_State *L, const saving *s, const void *data, size_t n)
+{
+    check(L, s, lumat_atomic_write(s->file, data, n));
+}
+
+/* --- text ---------------------------------------------------------------- */
+
+static size_t print_element(const saving *s, const void *host, int64_t i,
+                            char out[LUMAT_NUMBER_ROOM])
+{
+    const float *singles = host;
+    const double *doubles = host;
+    const unsigned char *truths = host;
+    if (s->m->dtype == GPU_BOOL) {
+        out[0] = truths[i] ? '1' : '0';
+        return 1;
+    }
+    double x = s->m->dtype == GPU_F32 ? singles[i] : doubles[i];
+    if (isnan(x)) {
+        memcpy(out, "nan", 3);
+        return 3;
+    }
+    return s->m->dtype == GPU_F32 ? lumat_print_f32(singles[i], s->digits, out)
+                                  : lumat_print_f64(x, s->digits, out);
+}
+
+/* Writes a block that starts in column `first`. */
+static void put_text(lua_State *L, const saving *s, const void *host,
+                     int64_t first, int64_t rows, int64_t cols)
+{
+    char text[LUMAT_NUMBER_ROOM + 1];
+    for (int64_t i = 0; i < rows * cols; i++) {
+        size_t n = print_element(s, host, i, text);
+        int ends = first + i % cols + 1 == s->m->cols;
+        text[n++] = ends ? '\n' : s->delimiter;
+        put(L, s, text, n);
+    }
+}
+
+static void put_name(lua_State *L, const saving *s, const char *name,
+                     size_t length)
+{
+    if (!lumat_csv_needs_quotes(name, length, s->delimiter)) {
+        put(L, s, name, length);
+        return;
+    }
+    put(L, s, "\"", 1);
+    for (size_t i = 0; i < length; i++)
+        put(L, s, name[i] == '"' ? "\"\"" : name + i, name[i] == '"' ? 2 : 1);
+    put(L, s, "\"", 1);
+}
+
+/* Checks the option header before anything is written. */
+static int has_names(lua_State *L, const gpu_matrix *m)
+{
+    if (!lua_istable(L, 3) || lua_getfield(L, 3, "header") == LUA_TNIL)
+        return 0;
+    luaL_argcheck(L, lua_istable(L, -1), 3, "header: needs a table of names");
+    lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
+    if (count != m->cols)
+        lumat_raise(L, "save: header has %I names for %I columns",
+                    (LUAI_UACINT)count, (LUAI_UACINT)m->cols);
+    for (lua_Integer j = 1; j <= count; j++) {
+        if (lua_rawgeti(L, -1, j) != LUA_TSTRING)
+            lumat_raise(L, "save: header: name %I is a %s, not a string",
+                        (LUAI_UACINT)j, lumat_kind_of(L, -1));
+        lua_pop(L, 1);
+    }
+    return 1;
+}
+
+static void put_names(lua_State *L, const saving *s)
+{
+    lua_getfield(L, 3, "header");
+    for (lua_Integer j = 1; j <= s->m->cols; j++) {
+        size_t length;
+        char after = j == s->m->cols ? '\n' : s->delimiter;
+        lua_rawgeti(L, -1, j);
+        const char *name = lua_tolstring(L, -1, &length);
+        put_name(L, s, name, length);
+        put(L, s, &after, 1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* --- blocks -------------------------------------------------------------- */
+
+static void put_block(lua_State *L, const saving *s, void *host,
+                      gpu_matrix *block, gpu_slice rows, gpu_slice cols)
+{
+    lumat_try(L, gpu_view_block(s->m, rows, cols, block));
+    lumat_try(L, gpu_download(block, host));
+    gpu_release(block);
+    if (s->kind == FILE_NPY)
+        put(L, s, host,
+            gpu_dtype_size(s->m->dtype) * (size_t)(rows.count * cols.count));
+    else
+        put_text(L, s, host, cols.first, rows.count, cols.count);
+    if (!file_goes_on(gpu_dtype_size(s->m->dtype) *
+                      (size_t)(rows.count * cols.count)))
+        lumat_poll(L, 0);
+}
+
+/* Elements in row-major order: several rows at a time, or parts of one. */
+static void put_elements(lua_State *L, const saving *s)
+{
+    int64_t rows = s->m->rows, cols = s->m->cols;
+    int64_t most = BLOCK_BYTES / (int64_t)gpu_dtype_size(s->m->dtype);
+    if (rows == 0 || cols == 0)
+        return;
+    int64_t width = cols < most ? cols : most;
+    int64_t height = most / width < rows ? most / width : rows;
+    void *host = lua_newuserdatauv(
+        L, gpu_dtype_size(s->m->dtype) * (size_t)(width * height), 0);
+    gpu_matrix *block = lumat_new_matrix(L);
+    for (int64_t i = 0; i < rows; i += height) {
+        gpu_slice r = {i, 1, rows - i < height ? rows - i : height};
+        for (int64_t j = 0; j < cols; j += width) {
+            gpu_slice c = {j, 1, cols - j < width ? cols - j : width};
+            put_block(L, s, host, block, r, c);
+        }
+    }
+}
+
+/* --- save ---------------------------------------------------------------- */
+
+static void check_text_options(lua_State *L, saving *s)
+{
+    lumat_check_options(L, 3, "header delimiter digits");
+    s->delimiter = option_delimiter(L, 3, s->delimiter);
+    if (gpu_size(s->m) == 0)
+        lumat_raise(L, "save: an empty matrix has no text; .npy keeps it");
+    if (!lua_istable(L, 3) || lua_getfield(L, 3, "digits") == LUA_TNIL)
+        return;
+    int is_integer;
+    lua_Integer digits = lua_tointegerx(L, -1, &is_integer);
+    if (!is_integer || digits < 1 || digits > LUMAT_MOST_DIGITS)
+        lumat_raise(L, "digits: needs a whole number from 1 to %d",
+                    LUMAT_MOST_DIGITS);
+    s->digits = (int)digits;
+}
+
+static void open_target(lua_State *L, saving *s)
+{
+    open_file *f = push_open_file(L);
+    s->file = &f->file;
+    lua_toclose(L, -1);
+    check(L, s, lumat_atomic_open(s->file, s->path));
+    f->began = begin_file("save", s->path, gpu_bytes(s->m));
+}
+
+/* Whatever raises, the unfinished file is a value to be closed, and goes. */
+static int save_file(lua_State *L)
+{
+    char header[LUMAT_NPY_HEADER];
+    saving s = {.m = lumat_check_matrix(L, 1)};
+    int named = 0;
+    s.path = check_path(L, 2, "save", &s.kind, &s.delimiter);
+    lua_settop(L, 3);
+    if (s.kind == FILE_NPY) {
+        if (!lua_isnil(L, 3))
+            return lumat_raise(L, "save: a .npy file takes no options");
+    } else {
+        check_text_options(L, &s);
+        named = has_names(L, s.m);
+    }
+    open_target(L, &s);
+    if (s.kind == FILE_NPY)
+        put(L, &s, header,
+            lumat_npy_header(header, s.m->dtype, s.m->ndim, s.m->rows,
+                             s.m->cols));
+    else if (named)
+        put_names(L, &s);
+    put_elements(L, &s);
+    check(L, &s, lumat_atomic_commit(s.file));
+    return 0;
+}
+
+/* --- loading -------------------------------------------------------------- */
 
 /* A result that is filled piece by piece, in row-major order, from elements in
  * host memory: so beside the result there is little. */
@@ -189,14 +715,14 @@ static int refuse_table(lua_State *L, const char *path, const char *message)
 
 /* Reads the rows into the result. Text that was read is forgotten: where cells
  * are short the result is larger than the text. */
-static void read_table(lua_State *L, lumat_input *in, const lumat_csv *c,
+static void read_table(lua_State *L, input_file *in, const lumat_csv *c,
                        char *text, gpu_dtype dtype, result *r)
 {
     char message[MESSAGE] = "";
     size_t size = dtype == GPU_F64 ? sizeof(double) : sizeof(float);
     void *host = push_room(L, gpu_size(r->all) + 1, size);
     lumat_csv_place place = {c->data, c->line, 0};
-    lumat_begin_input(in, c->length);
+    begin_input(in, c->length);
     for (int64_t count = 1; count > 0;) {
         size_t start = place.at;
         count = lumat_csv_read(c, &place, PIECE, dtype == GPU_F64 ? NULL : host,
@@ -208,7 +734,7 @@ static void read_table(lua_State *L, lumat_input *in, const lumat_csv *c,
             to_truths(host, count);
         if (count > 0)
             add_to_result(L, r, host, count);
-        lumat_forget_text(text, start, place.at);
+        forget_text(text, start, place.at);
     }
     lumat_poll(L, 0);
     if (*message != '\0' || r->done < gpu_size(r->all))
@@ -220,14 +746,14 @@ static int load_csv(lua_State *L, const char *path, char delimiter)
 {
     char message[MESSAGE] = "";
     lumat_check_options(L, 2, "header delimiter dtype device");
-    lumat_csv c = {.delimiter = lumat_option_delimiter(L, 2, delimiter),
+    lumat_csv c = {.delimiter = option_delimiter(L, 2, delimiter),
                    .header = option_header(L, 2)};
     gpu_dtype dtype = lumat_option_dtype(L, 2, lumat_default_dtype(L));
-    lumat_input *in = lumat_push_input(L, path);
-    char *text = lumat_push_input_text(L, in);
+    input_file *in = push_input(L, path);
+    char *text = push_input_text(L, in);
     c.text = text;
     c.length = in->size;
-    c.goes_on = lumat_file_goes_on;
+    c.goes_on = file_goes_on;
     if (!lumat_csv_open(&c, message, sizeof message))
         return refuse_table(L, path, message);
     if (c.has_names)
@@ -246,7 +772,7 @@ static int load_csv(lua_State *L, const char *path, char delimiter)
 /* --- NumPy --------------------------------------------------------------- */
 
 /* Reads and converts the elements, in the file's order. */
-static void read_elements(lua_State *L, lumat_input *in, const lumat_npy *n,
+static void read_elements(lua_State *L, input_file *in, const lumat_npy *n,
                           gpu_dtype dtype, result *r)
 {
     char message[MESSAGE] = "";
@@ -256,11 +782,11 @@ static void read_elements(lua_State *L, lumat_input *in, const lumat_npy *n,
     size_t size = (size_t)n->bytes;
     char *raw = push_room(L, all, size);
     void *host = is_plain ? raw : push_room(L, all, gpu_dtype_size(dtype));
-    lumat_begin_input(in, (size_t)all * size);
+    begin_input(in, (size_t)all * size);
     while (done && r->done < all) {
         int64_t left = all - r->done, count = left < PIECE ? left : PIECE;
-        lumat_read_input(L, in, n->data + (size_t)r->done * size, raw,
-                         (size_t)count * size);
+        read_input(L, in, n->data + (size_t)r->done * size, raw,
+                   (size_t)count * size);
         done = is_plain || lumat_npy_read(n, raw, r->done, count, dtype, host,
                                           !chosen, message, sizeof message);
         if (done)
@@ -276,11 +802,11 @@ static int load_npy(lua_State *L, const char *path)
     char message[MESSAGE] = "";
     lumat_npy n;
     lumat_check_options(L, 2, "dtype device");
-    lumat_input *in = lumat_push_input(L, path);
+    input_file *in = push_input(L, path);
     size_t most = LUMAT_NPY_MOST_HEADER;
     size_t length = in->size < most ? in->size : most;
     char *header = lua_newuserdatauv(L, length, 0);
-    lumat_read_input(L, in, 0, header, length);
+    read_input(L, in, 0, header, length);
     if (!lumat_npy_open(&n, header, in->size, message, sizeof message))
         return lumat_raise(L, "load: '%s' %s", path, message);
     gpu_dtype dtype = lumat_option_dtype(L, 2, lumat_npy_dtype(&n));
@@ -300,12 +826,11 @@ static int load_npy(lua_State *L, const char *path)
 
 static int load_file(lua_State *L)
 {
-    lumat_file_kind kind;
+    file_kind kind;
     char delimiter;
-    const char *path = lumat_check_path(L, 1, "load", &kind, &delimiter);
+    const char *path = check_path(L, 1, "load", &kind, &delimiter);
     lua_settop(L, 2);
-    return kind == LUMAT_FILE_NPY ? load_npy(L, path)
-                                  : load_csv(L, path, delimiter);
+    return kind == FILE_NPY ? load_npy(L, path) : load_csv(L, path, delimiter);
 }
 
 static const lumat_function functions[] = {
@@ -319,7 +844,7 @@ static const lumat_function functions[] = {
      "(function() save(vec{1, 2}, \"/tmp/lumat-example.npy\") "
      "return load(\"/tmp/lumat-example.npy\") end)()",
      "{1, 2}"},
-    {"save", lumat_file_save, 1, "save(A, path [, options])",
+    {"save", save_file, 1, "save(A, path [, options])",
      "Writes a matrix to a .csv, .tsv, .txt or .npy file, which is replaced "
      "whole or not at all. Options for tables: header (a table of names), "
      "delimiter, digits (default: as many as give the same number again).",
@@ -330,7 +855,7 @@ static const lumat_function functions[] = {
 
 void lumat_open_files(lua_State *L)
 {
-    lumat_open_atomic(L);
-    lumat_open_inputs(L);
+    open_atomic(L);
+    open_inputs(L);
     lumat_register(L, functions);
 }

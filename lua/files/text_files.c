@@ -2,7 +2,7 @@
  * whole, the style of the terminal, how messages name a value. */
 #include "fence.h"
 #include "print.h"
-#include "load_save.h"
+#include "files_parts.h"
 #include "registry.h"
 #include "visible.h"
 

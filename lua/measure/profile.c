@@ -2,7 +2,7 @@
  * and kept one by one for a timeline. */
 #include "profile.h"
 #include "fence.h"
-#include "load_save.h"
+#include "files.h"
 #include "records.h"
 #include "trace.h"
 

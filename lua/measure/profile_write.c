@@ -1,7 +1,7 @@
 /* The profile as a trace for Perfetto (ui.perfetto.dev) and chrome://tracing.
  * Source of the format: Trace Event Format, Google, 2016. */
 #include "profile.h"
-#include "replace_file.h"
+#include "files.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* How chunks and data come in: Lua's loaders with precompiled chunks refused,
  * `load` for data files as well. */
 #include "chunk_loading.h"
-#include "load_save.h"
+#include "files.h"
 #include "registry.h"
 
 #include "lualib.h"

@@ -2,7 +2,7 @@
 #include "transcript.h"
 #include "descriptor.h"
 #include "fence.h"
-#include "load_save.h"
+#include "files.h"
 #include "matrix.h"
 #include "output.h"
 #include "visible.h"

@@ -1,10 +1,24 @@
-/* Archives: zip files of named parts, not compressed, written whole or not at
- * all. A matrix is a part in NumPy's format, so numpy.load opens an archive. */
-#ifndef LUMAT_ARCHIVE_H
-#define LUMAT_ARCHIVE_H
+/* What the files of this room share, and nobody else sees. */
+#ifndef LUMAT_FILES_PARTS_H
+#define LUMAT_FILES_PARTS_H
 
+#include "files.h"
 #include "gpu.h"
-#include "lua.h"
+
+/* --- files that are replaced whole ---------------------------------------- */
+
+/* Writes over length bytes that were written before, from byte `at` on. */
+int lumat_atomic_patch(lumat_atomic *a, off_t at, const void *data,
+                       size_t length);
+/* The bytes written so far. */
+off_t lumat_atomic_size(const lumat_atomic *a);
+
+/* Pushes a file, not yet open, that the collector aborts. */
+lumat_atomic *lumat_push_atomic(lua_State *L);
+
+/* --- archives ------------------------------------------------------------- */
+/* Zip files of named parts, not compressed, written whole or not at all. A
+ * matrix is a part in NumPy's format, so numpy.load opens an archive. */
 
 typedef struct lumat_archive lumat_archive;
 
@@ -39,7 +53,5 @@ void lumat_archive_fail(lua_State *L, const lumat_archive *a,
                         const char *format, ...);
 
 void lumat_open_archive(lua_State *L);
-/* Adds to the module on top what reads the records of a saved session. */
-void lumat_add_session_records(lua_State *L);
 
 #endif

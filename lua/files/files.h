@@ -1,0 +1,53 @@
+/* Files: load and save, archives, saved sessions, the folder and names of
+ * files. Whatever is written is there whole or not at all. */
+#ifndef LUMAT_FILES_H
+#define LUMAT_FILES_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include "lauxlib.h"
+#include "lua.h"
+
+/* --- names of files ------------------------------------------------------- */
+
+/* Pushes the path of a file that a user named: "~/name" is in his home. */
+const char *lumat_push_path(lua_State *L, const char *path);
+
+#define LUMAT_DATA_KINDS ".csv .tsv .txt .npy"
+/* Has the name one of the endings of those? */
+int lumat_is_data_name(const char *name);
+
+/* The string at arg, which becomes the file it names: "~/name" is in the
+ * user's home. For whatever takes a path. */
+const char *lumat_expand_path(lua_State *L, int arg);
+
+void lumat_open_files(lua_State *L);          /* load save */
+void lumat_open_working_folder(lua_State *L); /* cd pwd ls */
+void lumat_open_parts(lua_State *L);          /* what saved sessions need */
+void lumat_open_texts(lua_State *L);          /* what tables and reports need */
+
+/* --- files that are replaced whole ---------------------------------------- */
+/* Written beside the target under another name, synced, then renamed over it.
+ */
+
+enum { LUMAT_ATOMIC_BUFFER = 65536 };
+
+typedef struct lumat_atomic {
+    int fd;                 /* -1: not open */
+    size_t used;            /* bytes in the buffer */
+    off_t written, started; /* bytes of the file; those on their way to disk */
+    char target[PATH_MAX], temporary[PATH_MAX];
+    char buffer[LUMAT_ATOMIC_BUFFER];
+} lumat_atomic;
+
+/* Each returns 0, or what errno said. open follows a symbolic link to its
+ * target, and keeps the permission bits of a file that is there. After an
+ * error only abort may follow; abort leaves the target as it was, and does
+ * nothing when no file is open. */
+int lumat_atomic_open(lumat_atomic *a, const char *path);
+int lumat_atomic_write(lumat_atomic *a, const void *data, size_t length);
+int lumat_atomic_commit(lumat_atomic *a);
+void lumat_atomic_abort(lumat_atomic *a);
+
+#endif
