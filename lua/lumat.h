@@ -21,7 +21,7 @@
 #include "running.h"
 #include "session.h"
 #include "settings.h"
-#include "stopwatch.h"
+#include "measure.h"
 #include "print.h"
 #include "files.h"
 #include "transcript.h"

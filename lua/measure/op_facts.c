@@ -1,6 +1,6 @@
 /* What is known of operations without running them, and how a function is led
  * to compute with shapes: for cost.lua alone, as it looks inside. */
-#include "op_facts.h"
+#include "measure.h"
 #include "lauxlib.h"
 
 #include <string.h>

@@ -1,14 +1,216 @@
-/* The profile: every operation while it is on, added up by kind and by line,
- * and kept one by one for a timeline. */
-#include "profile.h"
-#include "fence.h"
-#include "files.h"
-#include "records.h"
-#include "trace.h"
-
+/* The profile: every operation while it is on, added up by kind and by line of
+ * Lua, and kept one by one for a timeline. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "fence.h"
+#include "files.h"
+#include "measure_parts.h"
+#include "parse.h"
+#include "records.h"
+#include "registry.h"
+#include "running.h"
+#include "traceback.h"
+
+enum { LUMAT_LINE = 72 }; /* room for "file.lua:12" or the line of an entry */
+
+typedef struct lumat_sum { /* what calls of one kind, or of one line, took */
+    const char *operation, *kernel;
+    const gpu_device *device;
+    gpu_dtype dtype;
+    char line[LUMAT_LINE];
+    uint64_t calls;
+    double seconds, flops, bytes;
+} lumat_sum;
+
+typedef struct lumat_moment { /* one operation */
+    int kind, line;           /* places in the lists of sums */
+    double start, seconds;    /* since the profile began */
+    double flops, bytes;
+    int64_t m, n, k;
+} lumat_moment;
+
+enum { LUMAT_SUMS = 2048 }; /* of a list; the last one takes all others */
+
+typedef struct lumat_profile {
+    lumat_sum *kinds, *lines;
+    int kind_count, line_count;
+    lumat_moment *moments;
+    size_t count, room, dropped;
+} lumat_profile;
+
+/* --- the line of Lua that issued an operation ----------------------------- */
+
+/* The level of the innermost function written by the user, or -1. */
+static int find_caller(lua_State *L, lua_Debug *ar)
+{
+    for (int level = 0; lua_getstack(L, level, ar); level++) {
+        lua_getinfo(L, "Sl", ar);
+        if (lumat_is_users(ar))
+            return level;
+    }
+    return -1;
+}
+
+/* Takes away the first bytes of a character that was cut. */
+static void end_whole(char line[LUMAT_LINE])
+{
+    size_t length = strlen(line);
+    if (length < LUMAT_LINE - 1)
+        return;
+    while (length > 0 && (line[length - 1] & 0x80) != 0)
+        line[--length] = '\0';
+}
+
+/* Line `number` of the entry that runs. */
+static void entry_line(int number, char line[LUMAT_LINE])
+{
+    int entry;
+    const char *text = lumat_running_entry(&entry);
+    while (text && --number > 0 && (text = strchr(text, '\n')))
+        text++;
+    text = text ? text + strspn(text, " \t") : "";
+    snprintf(line, LUMAT_LINE, "[%d] %.*s", entry, (int)strcspn(text, "\n"),
+             text);
+    end_whole(line);
+}
+
+/* The outermost function typed at the prompt is the entry itself. */
+static int is_entry(lua_State *L, int level)
+{
+    lua_Debug ar;
+    while (lua_getstack(L, ++level, &ar)) {
+        lua_getinfo(L, "S", &ar);
+        if (strcmp(ar.source, "=" LUMAT_CHUNK) == 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Where the Lua code is that issued what happens now: "file.lua:12", at the
+ * prompt "[3] C = A * B". */
+static void find_line(char line[LUMAT_LINE])
+{
+    lua_State *L = lumat_running();
+    lua_Debug ar;
+    int level = L ? find_caller(L, &ar) : -1;
+    if (level < 0) {
+        strcpy(line, "?");
+    } else if (strcmp(ar.source, "=" LUMAT_CHUNK) != 0) {
+        snprintf(line, LUMAT_LINE, "%.56s:%d", ar.short_src, ar.currentline);
+    } else if (is_entry(L, level)) {
+        entry_line(ar.currentline, line);
+    } else {
+        lua_getinfo(L, "n", &ar);
+        snprintf(line, LUMAT_LINE, "%.40s, line %d",
+                 ar.name ? ar.name : "a function", ar.currentline);
+    }
+}
+
+/* --- as a trace ----------------------------------------------------------- */
+/* For Perfetto (ui.perfetto.dev) and chrome://tracing. Source of the format:
+ * Trace Event Format, Google, 2016. */
+
+static int put(lumat_atomic *a, const char *text)
+{
+    return lumat_atomic_write(a, text, strlen(text));
+}
+
+/* Text as a JSON string; bytes of UTF-8 stay as they are. */
+static const char *quoted(const char *text, char out[6 * LUMAT_LINE + 3])
+{
+    char *p = out;
+    *p++ = '"';
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            p += sprintf(p, "\\%c", c);
+        else if (c < ' ')
+            p += sprintf(p, "\\u%04x", c);
+        else
+            *p++ = (char)c;
+    }
+    strcpy(p, "\"");
+    return out;
+}
+
+/* A row of the picture for each device: its place among the kinds' devices. */
+static int row_of(const lumat_profile *p, const gpu_device *d)
+{
+    int i = 0;
+    while (i < p->kind_count && p->kinds[i].device != d)
+        i++;
+    return i + 1;
+}
+
+static int write_rows(lumat_atomic *a, const lumat_profile *p)
+{
+    char text[200];
+    for (int i = 0; i < p->kind_count; i++) {
+        const gpu_device *d = p->kinds[i].device;
+        if (row_of(p, d) != i + 1)
+            continue;
+        snprintf(text, sizeof text,
+                 "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,"
+                 "\"args\":{\"name\":\"%s\"}},\n",
+                 i + 1, gpu_device_name(d));
+        int error = put(a, text);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static int write_moment(lumat_atomic *a, const lumat_profile *p,
+                        const lumat_moment *m)
+{
+    char text[1024], line[6 * LUMAT_LINE + 3];
+    const lumat_sum *kind = &p->kinds[m->kind];
+    snprintf(text, sizeof text,
+             "{\"name\":\"%s %s\",\"cat\":\"operation\",\"ph\":\"X\","
+             "\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{"
+             "\"line\":%s,\"dtype\":\"%s\",\"m\":%lld,\"n\":%lld,"
+             "\"k\":%lld,\"flops\":%.0f,\"bytes\":%.0f}},\n",
+             kind->operation, kind->kernel, row_of(p, kind->device),
+             m->start * 1e6, m->seconds * 1e6,
+             quoted(p->lines[m->line].line, line), gpu_dtype_name(kind->dtype),
+             (long long)m->m, (long long)m->n, (long long)m->k, m->flops,
+             m->bytes);
+    return put(a, text);
+}
+
+static int write_all(lumat_atomic *a, const lumat_profile *p)
+{
+    int error = put(a, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    if (!error)
+        error = write_rows(a, p);
+    for (size_t i = 0; i < p->count && !error; i++)
+        error = write_moment(a, p, &p->moments[i]);
+    if (!error)
+        error = put(a, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,"
+                       "\"args\":{\"name\":\"lumat\"}}\n]}\n");
+    return error ? error : lumat_atomic_commit(a);
+}
+
+/* Writes all moments as a trace for Perfetto or chrome://tracing; returns 0 or
+ * what errno said. */
+static int write_trace(const lumat_profile *p, const char *path)
+{
+    lumat_atomic *a = malloc(sizeof *a);
+    if (!a)
+        return ENOMEM;
+    int error = lumat_atomic_open(a, path);
+    if (!error)
+        error = write_all(a, p);
+    if (error)
+        lumat_atomic_abort(a);
+    free(a);
+    return error;
+}
+
+/* --- the profile ---------------------------------------------------------- */
 
 enum { MOST_MOMENTS = 1 << 20 };
 
@@ -84,7 +286,7 @@ static void hear(const gpu_event *e)
                       .dtype = e->dtype};
     if (e->status != GPU_OK)
         return;
-    lumat_find_line(what.line);
+    find_line(what.line);
     int kind = find_sum(p->kinds, &p->kind_count, &what, is_kind);
     int line = find_sum(p->lines, &p->line_count, &what, is_line);
     add(&p->kinds[kind], e);
@@ -194,7 +396,7 @@ static int switch_profile(lua_State *L)
 /* write(path): how many operations were written and dropped */
 static int write_profile(lua_State *L)
 {
-    int error = lumat_write_profile(&profile, lumat_expand_path(L, 1));
+    int error = write_trace(&profile, lumat_expand_path(L, 1));
     if (error)
         return luaL_error(L, "%s", lumat_error_text(error));
     lua_pushinteger(L, (lua_Integer)profile.count);

@@ -1,7 +1,6 @@
 /* Rates and their share of the measured peak. */
-#include "rate.h"
+#include "measure_parts.h"
 #include "arguments.h"
-#include "stopwatch.h"
 
 #include <string.h>
 

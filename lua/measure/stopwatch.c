@@ -1,5 +1,5 @@
 /* How long something took: by the clock and by the GPUs' own events. */
-#include "stopwatch.h"
+#include "measure_parts.h"
 #include "print.h"
 #include "matrix.h"
 #include "records.h"

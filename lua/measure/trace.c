@@ -1,10 +1,8 @@
 /* What operations tell of themselves: to the trace, the profile and whoever
  * wants to know what a function does. */
-#include "trace.h"
-#include "rate.h"
+#include "measure_parts.h"
 #include "records.h"
 #include "registry.h"
-#include "stopwatch.h"
 #include "visible.h"
 
 #include <stdio.h>
@@ -48,7 +46,8 @@ static void reduced_size(const gpu_event *e, char *text, size_t size)
         snprintf(text, size, "%lld to 1", k);
 }
 
-const char *lumat_event_size(const gpu_event *e, char *text, size_t size)
+/* "512x256x128", "3x4 to 1x4", "3x4" */
+static const char *event_size(const gpu_event *e, char *text, size_t size)
 {
     long long m = e->m, n = e->n, k = e->k;
     if (is_reduction(e))
@@ -60,9 +59,10 @@ const char *lumat_event_size(const gpu_event *e, char *text, size_t size)
     return text;
 }
 
-/* A dot is not a product here: bytes alone set its pace. Nor is the bus the
+/* "47 TFLOP/s  71 % of f32 peak", or "". May measure the device's peak. A dot
+ * is not a product here: bytes alone set its pace. Nor is the bus the
  * device's memory. */
-const char *lumat_event_rate(const gpu_event *e, char *text, size_t size)
+static const char *event_rate(const gpu_event *e, char *text, size_t size)
 {
     lumat_rate r;
     text[0] = '\0';
@@ -97,7 +97,7 @@ static void print_event(const gpu_event *e)
 {
     char size[80], rate[160], checked[32] = "";
     fflush(stdout);
-    lumat_event_size(e, size, sizeof size);
+    event_size(e, size, sizeof size);
     if (e->status != GPU_OK) {
         print_failure(e, size);
         return;
@@ -107,7 +107,7 @@ static void print_event(const gpu_event *e)
     lumat_print_visible(stderr, "  %s  %s  %s  %s %s  %.4g us  %s%s%s\n",
                         e->operation, e->kernel, size, gpu_dtype_name(e->dtype),
                         gpu_device_name(e->device), e->seconds * 1e6,
-                        lumat_event_rate(e, rate, sizeof rate), checked,
+                        event_rate(e, rate, sizeof rate), checked,
                         e->fallback ? "  (on the CPU)" : "");
 }
 

@@ -7,7 +7,7 @@
 #include "locals.h"
 #include "registry.h"
 #include "remarks.h"
-#include "stopwatch.h"
+#include "measure.h"
 #include "print.h"
 #include "traceback.h"
 #include "warning.h"

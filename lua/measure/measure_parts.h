@@ -1,9 +1,25 @@
+/* What the files of this room share, and nobody else sees. */
+#ifndef LUMAT_MEASURE_PARTS_H
+#define LUMAT_MEASURE_PARTS_H
+
+#include "measure.h"
+
+/* --- who hears of operations ---------------------------------------------- */
+
+typedef enum lumat_hearer {
+    LUMAT_TRACE,   /* prints */
+    LUMAT_PROFILE, /* adds up */
+    LUMAT_CAPTURE, /* looks at one function's operations */
+    LUMAT_HEARERS
+} lumat_hearer;
+
+/* From now on f hears of every operation; NULL: no more. f must not raise. */
+typedef void lumat_hear_fn(const gpu_event *e);
+void lumat_hear(lumat_hearer who, lumat_hear_fn *f);
+
+/* --- rates ---------------------------------------------------------------- */
 /* How fast work was, beside what the device reaches: the one place from which
  * the trace, race and the benchmarks have their numbers. */
-#ifndef LUMAT_RATE_H
-#define LUMAT_RATE_H
-
-#include "matrix.h"
 
 typedef struct lumat_rate {
     double value;     /* in units a second */
@@ -22,10 +38,8 @@ gpu_status lumat_rate_on(lua_State *L, gpu_device *d, double flops,
 
 /* "", or for a share that stays above the peak why. */
 const char *lumat_above_peak(double share);
-/* Adds above_peak(share) to what scripts do not see. */
-void lumat_open_rate(lua_State *L);
 
-/* rate(flops, bytes, seconds [, dtype [, device]]) */
-int lumat_rate_call(lua_State *L);
+/* Is something being timed, by it or by timed? */
+int lumat_is_timing(lua_State *L);
 
 #endif

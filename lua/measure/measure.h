@@ -1,0 +1,42 @@
+/* What operations cost: the trace, the profile, the stopwatch, and rates beside
+ * what the device reaches. */
+#ifndef LUMAT_MEASURE_H
+#define LUMAT_MEASURE_H
+
+#include "matrix.h"
+
+/* --- the stopwatch -------------------------------------------------------- */
+/* How long something took, by the clock and by the GPUs' own events, and what
+ * it did meanwhile. There is one stopwatch; starting it again is no error. */
+
+/* Starts a stopwatch that the next lumat_call stops; then pushes "2.9 ms" of
+ * the time given and what else there is to say of the call. */
+void lumat_start_watch(lua_State *L);
+void lumat_push_watch(lua_State *L, double seconds);
+
+/* Stops it if it runs, before anything waits for the devices. */
+void lumat_stop_watch(void);
+
+/* timed(f [, device]): seconds f took on the device, then its results. */
+int lumat_timed_call(lua_State *L);
+
+void lumat_open_stopwatch(lua_State *L);
+
+/* --- the trace ------------------------------------------------------------ */
+
+/* Whether operations are told of as they run: :trace. */
+void lumat_set_trace(lua_State *L, int on);
+void lumat_open_trace(lua_State *L);
+
+/* --- rates, the profile, costs -------------------------------------------- */
+
+/* rate(flops, bytes, seconds [, dtype [, device]]) */
+int lumat_rate_call(lua_State *L);
+/* Adds above_peak(share) to what scripts do not see. */
+void lumat_open_rate(lua_State *L);
+
+void lumat_open_profile(lua_State *L);
+/* What cost.lua needs of C. */
+void lumat_open_cost(lua_State *L);
+
+#endif
