@@ -1,13 +1,10 @@
 /* Functions about the machine and the program: clocks, devices, counters,
  * help, defaults; and opening a whole state. */
 #include "cancellation.h"
-#include "chunk_loading.h"
+#include "session.h"
 #include "fence.h"
-#include "input.h"
 #include "journal.h"
-#include "lineage.h"
 #include "lumat.h"
-#include "memory_facts.h"
 #include "measure.h"
 #include "open.h"
 #include "picture.h"
@@ -18,7 +15,6 @@
 #include "sparse_make.h"
 #include "sparse_matrix.h"
 #include "diagnose.h"
-#include "transcript.h"
 #include "visible.h"
 #include "warning.h"
 
@@ -27,7 +23,6 @@
 #include "print.h"
 #include "files.h"
 #include "cursor_context.h"
-#include "session_parts.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

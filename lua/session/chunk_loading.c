@@ -1,6 +1,6 @@
 /* How chunks and data come in: Lua's loaders with precompiled chunks refused,
  * `load` for data files as well. */
-#include "chunk_loading.h"
+#include "session.h"
 #include "files.h"
 #include "registry.h"
 

@@ -1,6 +1,6 @@
 /* Standard input while an entry runs, and what else may have the terminal read:
  * a program, or a file that is the terminal. */
-#include "input.h"
+#include "session.h"
 #include "running.h"
 
 #include "lauxlib.h"

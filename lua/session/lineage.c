@@ -1,16 +1,14 @@
 /* What each entry at the prompt changed. Of every variable a number is kept
  * that changes with its value and one that changes when it is set to another
  * one; nothing is kept alive. lineage.lua draws the conclusions. */
-#include "lineage.h"
+#include "session.h"
 #include "constructors.h"
 #include "locals.h"
 #include "parse.h"
 #include "records.h"
 #include "registry.h"
 #include "running.h"
-#include "session.h"
 #include "sparse_matrix.h"
-#include "transcript.h"
 
 #include <string.h>
 

@@ -1,11 +1,20 @@
-/* Standard output and error while an entry runs. Readline, between entries,
- * has the terminal to itself. What other programs print is not seen here. */
-#include "output.h"
-
-#include "lauxlib.h"
+/* Standard output and error while an entry runs, and the session as a file.
+ * Readline, between entries, has the terminal to itself. What other programs
+ * print is not seen here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdio_ext.h>
+#include <string.h>
 #include <unistd.h>
+#include "descriptor.h"
+#include "fence.h"
+#include "files.h"
+#include "lauxlib.h"
+#include "matrix.h"
+#include "session.h"
+#include "visible.h"
 
 /* Where in an escape sequence the output is. */
 typedef enum escape { TEXT, ESCAPED, CONTROL, TITLE } escape;
@@ -25,7 +34,9 @@ static struct {
     branch out, err;
 } output;
 
-void lumat_set_sink(void (*sink)(char c))
+/* What gets each character that is printed, but for escape sequences; NULL:
+ * nothing does. */
+static void set_sink(void (*sink)(char c))
 {
     output.sink = sink;
 }
@@ -143,7 +154,9 @@ static void turn_back(branch *b, FILE **stream)
         b->handle->f = b->real;
 }
 
-int lumat_start_output(void)
+/* Begins, unless nobody wants it: neither is one a terminal nor is there a
+ * sink. Returns 0 when memory is short. */
+static int start_output(void)
 {
     if (output.is_on)
         return 1;
@@ -158,7 +171,7 @@ int lumat_start_output(void)
     return 1;
 }
 
-void lumat_stop_output(void)
+static void stop_output(void)
 {
     if (!output.is_on)
         return;
@@ -167,7 +180,8 @@ void lumat_stop_output(void)
     output.is_on = 0;
 }
 
-FILE *lumat_real_stderr(void)
+/* Where standard error goes, past what is passed on: for a word about that. */
+static FILE *real_stderr(void)
 {
     return output.is_on ? output.err.real : stderr;
 }
@@ -185,14 +199,270 @@ static luaL_Stream *find_handle(lua_State *L, const char *name)
     return s;
 }
 
-void lumat_open_output(lua_State *L)
+static void open_output(lua_State *L)
 {
     output.out.handle = find_handle(L, "stdout");
     output.err.handle = find_handle(L, "stderr");
 }
 
-void lumat_close_output(void)
+/* The state is about to end. */
+static void close_output(void)
 {
-    lumat_stop_output();
+    stop_output();
     output.out.handle = output.err.handle = NULL;
+}
+
+/* --- the transcript ------------------------------------------------------- */
+
+enum {
+    LONGEST = 4096, /* a line that may still be taken back */
+    BUFFER = 1 << 14
+};
+
+static struct {
+    int fd;       /* -1: none is written */
+    int error;    /* why not all is in the file, or 0 */
+    int in_entry; /* of the prompt */
+    char name[PATH_MAX];
+    int returned; /* the last character was a return */
+    size_t length, used;
+    char line[LONGEST];
+    char buffer[BUFFER];
+} script = {.fd = -1};
+
+/* What cannot be written is said at once, and again when it is closed, or the
+ * program ends. */
+static struct {
+    int is_one;
+    char message[PATH_MAX + 200];
+} lost;
+
+/* --- the file ------------------------------------------------------------- */
+
+static void write_out(void)
+{
+    size_t used = script.used;
+    script.used = 0;
+    if (!script.error)
+        script.error = lumat_write_fully(script.fd, script.buffer, used, -1);
+}
+
+static void close_file(void)
+{
+    set_sink(NULL);
+    write_out();
+    int error = lumat_sync(script.fd);
+    if (close(script.fd) != 0 && errno != EINTR && !error)
+        error = errno;
+    script.fd = -1;
+    if (!script.error)
+        script.error = error;
+    if (!script.error)
+        return;
+    if (!lost.is_one)
+        snprintf(lost.message, sizeof lost.message, "%s is not complete: %s",
+                 script.name, lumat_error_text(script.error));
+    lost.is_one = 1;
+}
+
+static void tell_error(void)
+{
+    lumat_print_visible(real_stderr(),
+                        "log: %s: %s; nothing more is written to it\n",
+                        script.name, lumat_error_text(script.error));
+}
+
+/* In the middle of an entry it can wait until that ends. */
+static void check_file(void)
+{
+    if (script.fd < 0 || !script.error || script.in_entry)
+        return;
+    close_file();
+    tell_error();
+}
+
+/* --- lines ---------------------------------------------------------------- */
+
+static void put(const char *text, size_t length)
+{
+    while (length > 0) {
+        size_t n = BUFFER - script.used;
+        n = n < length ? n : length;
+        memcpy(script.buffer + script.used, text, n);
+        script.used += n;
+        text += n;
+        length -= n;
+        if (script.used == BUFFER)
+            write_out();
+    }
+}
+
+static void end_line(void)
+{
+    put(script.line, script.length);
+    script.length = 0;
+    script.returned = 0;
+}
+
+/* A progress line begins with a return each time: the last one counts. */
+static void add_character(char c)
+{
+    if (c == '\r') {
+        script.returned = 1;
+        return;
+    }
+    if (script.returned && c != '\n')
+        script.length = 0;
+    script.returned = 0;
+    if (script.length == LONGEST)
+        end_line();
+    script.line[script.length++] = c;
+    if (c == '\n')
+        end_line();
+    check_file();
+}
+
+/* --- entries -------------------------------------------------------------- */
+
+static void write_entry(const char *prompt, const char *text)
+{
+    int indent = (int)strlen(prompt) - 2;
+    put(prompt, strlen(prompt));
+    for (const char *p = text; *p; p++) {
+        put(p, 1);
+        for (int i = 0; *p == '\n' && i < indent; i++)
+            put(" ", 1);
+        if (*p == '\n')
+            put("> ", 2);
+    }
+    put("\n", 1);
+    write_out();
+    check_file();
+}
+
+void lumat_transcribe(const char *prompt, const char *text)
+{
+    if (!prompt)
+        return;
+    if (script.fd >= 0)
+        write_entry(prompt, text);
+    start_output();
+    script.in_entry = 1;
+}
+
+void lumat_transcribe_echo(const char *text)
+{
+    for (; script.fd >= 0 && *text; text++)
+        add_character(*text);
+}
+
+void lumat_end_transcribed(void)
+{
+    stop_output();
+    script.in_entry = 0;
+    if (script.fd < 0)
+        return;
+    if (script.length > 0)
+        add_character('\n');
+    write_out();
+    check_file();
+}
+
+/* --- opening and closing -------------------------------------------------- */
+
+/* All that was printed so far belongs to it. */
+static void end_file(void)
+{
+    if (script.fd < 0)
+        return;
+    fflush(stdout);
+    end_line();
+    close_file();
+}
+
+/* Output goes to the file from here on, that of the entry which says so, too:
+ * a script has no other. */
+static int open_file(const char *name)
+{
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+    script.fd = lumat_open_path(name, flags, 0666);
+    if (script.fd < 0)
+        return errno;
+    script.error = 0;
+    snprintf(script.name, sizeof script.name, "%s", name);
+    set_sink(add_character);
+    if (start_output())
+        return 0;
+    close_file();
+    return ENOMEM;
+}
+
+/* Another file takes the place of the one there is. */
+static int change_file(const char *name)
+{
+    int was_open = script.fd >= 0;
+    end_file();
+    if (was_open && script.error)
+        tell_error();
+    return open_file(name);
+}
+
+const char *lumat_end_transcript(void)
+{
+    end_file();
+    int is_lost = lost.is_one;
+    lost.is_one = 0;
+    return is_lost ? lost.message : NULL;
+}
+
+/* --- the function --------------------------------------------------------- */
+
+/* transcript([file | false]) */
+static int transcript(lua_State *L)
+{
+    if (lua_type(L, 1) == LUA_TBOOLEAN && !lua_toboolean(L, 1)) {
+        const char *message = lumat_end_transcript();
+        if (message)
+            return lumat_raise(L, "transcript: %s", message);
+    } else if (!lua_isnoneornil(L, 1)) {
+        const char *name = lumat_expand_path(L, 1);
+        luaL_argcheck(L, *name, 1, "the name is empty");
+        int error = change_file(name);
+        if (error)
+            return lumat_raise(L, "transcript: %s: %s", name,
+                               lumat_error_text(error));
+    }
+    if (script.fd >= 0)
+        lua_pushstring(L, script.name);
+    else
+        lua_pushboolean(L, 0);
+    return 1;
+}
+
+static int end_transcript(lua_State *L)
+{
+    (void)L;
+    end_file(); /* lumat_end_transcript says what is wrong */
+    close_output();
+    return 0;
+}
+
+static const lumat_function functions[] = {
+    {"transcript", transcript, 0, "transcript([file | false])",
+     "Appends what is typed at the prompt and what the program prints to a "
+     "file, without colours; false ends it. Gives the file's name, or false. "
+     "Also :log.",
+     "transcript()", "false"},
+    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+
+void lumat_open_transcript(lua_State *L)
+{
+    lumat_register(L, functions);
+    open_output(L);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, end_transcript);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &script);
 }

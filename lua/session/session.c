@@ -13,7 +13,6 @@
 #include "warning.h"
 
 #include "lualib.h"
-#include "session_parts.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,17 @@
-/* Entries typed at the prompt: compiling, calling, what they changed. */
+/* Entries at the prompt: compiling and calling them, what they changed, the
+ * variables, what they read and print, and saving all that at the worst. */
 #ifndef LUMAT_SESSION_H
 #define LUMAT_SESSION_H
 
 #include <stddef.h>
+#include <sys/types.h>
+#include "matrix.h"
 #include "parse.h"
-#include "lua.h"
 #include "print.h"
 #include "warning.h"
+#include "lua.h"
+
+/* --- entries -------------------------------------------------------------- */
 
 /* Compiles an entry: Lua, in which lists of expressions may stand as
  * statements of the top level. Each but the last is given to the function of
@@ -44,7 +49,7 @@ void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
  * (out of memory), 130 (interrupted). */
 int lumat_exit_code(lua_State *L, int index);
 
-/* --- variables, devices, screens --------------------------------------- */
+/* --- variables and devices ------------------------------------------------ */
 
 /* Pushes the table of the user's variables, or of those whose names match a
  * pattern such as "tmp*" (NULL: all); by name, or the largest first. */
@@ -59,9 +64,6 @@ void lumat_prepare_device(void);
  * 0 with the message pushed when there is no such device. */
 int lumat_push_device(lua_State *L, const char *name);
 
-/* What view(A) calls with the matrix and its name, and last() with a text. */
-void lumat_set_screens(lua_State *L, lua_CFunction view, lua_CFunction page);
-
 /* A library that can end the process is loaded by another one first: by
  * `program`, started with a word of which lumat_is_trial says that it is that,
  * which then returns what lumat_try_libraries gives. It stays the caller's;
@@ -69,5 +71,79 @@ void lumat_set_screens(lua_State *L, lua_CFunction view, lua_CFunction page);
 void lumat_set_trial(const char *program);
 int lumat_is_trial(const char *word);
 int lumat_try_libraries(void);
+
+/* --- input and output while an entry runs --------------------------------- */
+
+/* How an entry reads standard input, and what is called around a program that
+ * it starts or a terminal that it opens: the program may read it. */
+typedef struct lumat_typing {
+    ssize_t (*read)(char *text, size_t size);
+    void (*lend)(void), (*take_back)(void);
+} lumat_typing;
+void lumat_set_typing(const lumat_typing *ways);
+
+/* Runs a command of the shell, which has the terminal meanwhile; Ctrl-C ends
+ * it. Pushes what there is to say of its end, "exit 3" or "interrupted", or "".
+ * Returns 0 with a message pushed when it may not be started, or cannot. */
+int lumat_run_shell(lua_State *L, const char *command);
+
+/* Whether what was printed by entries left text in the terminal's row; from
+ * now on it has not. */
+int lumat_take_open_row(void);
+
+/* Is the value io.stdout or io.stderr? */
+int lumat_is_own_output(lua_State *L, int index);
+
+/* What view(A) calls with the matrix and its name, and last() with a text. */
+void lumat_set_screens(lua_State *L, lua_CFunction view, lua_CFunction page);
+
+/* --- the session as a file ------------------------------------------------ */
+/* Entries and what they print. */
+
+/* For a transcript alone: an entry, with NULL for the prompt none, and
+ * what is printed up to the end. */
+void lumat_transcribe(const char *prompt, const char *text);
+void lumat_end_transcribed(void);
+/* What the terminal itself has shown: "^C". */
+void lumat_transcribe_echo(const char *text);
+/* Ends the transcript; NULL, or "f.log is not complete: No space left on
+ * device", also of one that stopped earlier. */
+const char *lumat_end_transcript(void);
+
+/* --- when the program cannot go on ---------------------------------------- */
+
+/* Saves what can be read of the variables, as save_session does, into the
+ * first of the paths (up to a NULL) that can be written. For a program that
+ * does not stop: lumat_rescue may be called in any signal handler. What it
+ * leaves to do, if anything, lumat_rescue_here may, unless that hangs. said:
+ * of LUMAT_RESCUE_TEXT bytes, what was saved or why it failed. */
+typedef enum lumat_rescued {
+    LUMAT_RESCUE_LATER = 1, /* it stands badly: try again in a moment */
+    LUMAT_RESCUE_FAILED,
+    LUMAT_RESCUED_IN_PART, /* lumat_rescue_here is needed */
+    LUMAT_RESCUED
+} lumat_rescued;
+enum { LUMAT_RESCUE_TEXT = 4096 };
+lumat_rescued lumat_rescue(const char *const *paths, char *said, size_t size);
+lumat_rescued lumat_rescue_here(const char *const *paths, char *said,
+                                size_t size);
+
+/* --- what the room adds to a state ---------------------------------------- */
+
+void lumat_open_session(lua_State *L);    /* the prompt's locals */
+void lumat_open_who(lua_State *L);        /* who */
+void lumat_open_screens(lua_State *L);    /* view last */
+void lumat_open_lineage(lua_State *L);    /* how made_by */
+void lumat_open_transcript(lua_State *L); /* transcript */
+void lumat_open_held(lua_State *L);       /* what memory_report.lua needs */
+void lumat_open_rescue(lua_State *L);
+/* Puts stand-ins in place of io's and os's functions that may have the terminal
+ * read. */
+void lumat_open_input(lua_State *L);
+
+/* Precompiled chunks are refused everywhere. */
+void lumat_refuse_bytecode(lua_State *L);
+/* The global `load` takes chunks and data files. */
+void lumat_join_load(lua_State *L);
 
 #endif

@@ -1,17 +1,46 @@
-/* The user's variables: which there are, and who owns what. */
-#include "variables.h"
-#include "locals.h"
-#include "registry.h"
-#include "session.h"
-#include "session_parts.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
-#include "visible.h"
-
+/* The user's variables: which there are, who owns what, the table of them as
+ * text, and what of them and of the devices holds memory. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "locals.h"
+#include "print.h"
+#include "records.h"
+#include "registry.h"
+#include "session.h"
+#include "shape_errors.h"
+#include "sparse_matrix.h"
+#include "visible.h"
+
+/* Every storage has one owner among the variables, which its bytes are counted
+ * for; the others are views of it, or the same. */
+typedef struct lumat_variable {
+    const char *name, *type;
+    const gpu_matrix *dense; /* one of the two, or neither: another value */
+    const gpu_sparse *sparse;
+    int parts_owned;          /* storages */
+    size_t owned, kept;       /* bytes of these, and kept about them */
+    const char *sharing;      /* who owns the others; NULL: there are none */
+    const gpu_matrix *shared; /* its matrix, when dense */
+    int entry; /* at the prompt, that made what it owns; 0: not known */
+    char shape[64], bytes[24];
+} lumat_variable;
+
+typedef struct lumat_listing {
+    int names;        /* stack place of the table of all variables */
+    int count, shown; /* those to be shown come first */
+    lumat_variable *items;
+    const char *heading; /* NULL: words above the columns, devices below */
+} lumat_listing;
+
+enum { LUMAT_MOST_LISTED = 20 }; /* under a heading */
+
+/* A matrix of it that tells its device, or NULL. */
+static const gpu_matrix *variable_part(const lumat_variable *v)
+{
+    return v->dense ? v->dense : v->sparse ? &v->sparse->values : NULL;
+}
 
 enum { PARTS = 3 };
 
@@ -144,11 +173,6 @@ static int by_size(const void *a, const void *b)
     return by_name(a, b);
 }
 
-const gpu_matrix *lumat_variable_part(const lumat_variable *v)
-{
-    return v->dense ? v->dense : v->sparse ? &v->sparse->values : NULL;
-}
-
 /* The texts of a matrix's columns. */
 static void describe(lua_State *L, lumat_variable *v)
 {
@@ -159,7 +183,7 @@ static void describe(lua_State *L, lumat_variable *v)
                         (LUAI_UACINT)v->sparse->cols);
     snprintf(v->shape, sizeof v->shape, "%s", lua_tostring(L, -1));
     lua_pop(L, 1);
-    v->type = gpu_dtype_name(lumat_variable_part(v)->dtype);
+    v->type = gpu_dtype_name(variable_part(v)->dtype);
     /* the storage of an empty matrix is not quite so */
     size_t bytes =
         v->dense && gpu_size(v->dense) == 0 && v->owned == 1 ? 0 : v->owned;
@@ -183,7 +207,7 @@ static void push_items(lua_State *L, lumat_listing *l)
     qsort(l->items, (size_t)l->count, sizeof *l->items, by_name);
     find_owners(L, l);
     for (int i = 0; i < l->count; i++)
-        if (lumat_variable_part(&l->items[i]))
+        if (variable_part(&l->items[i]))
             describe(L, &l->items[i]);
 }
 
@@ -222,6 +246,253 @@ static void choose(lumat_listing *l, const char *pattern)
     }
 }
 
+/* --- as text -------------------------------------------------------------- */
+
+enum { GAP = 2, LONGEST_NAME = 100, ENTRY = 5 };
+
+typedef struct widths {
+    int name, type, shape, where, bytes;
+    int entry; /* 0: there is no such column */
+} widths;
+
+static void grow(int *width, const char *text)
+{
+    int length = (int)strlen(text);
+    length = length < LONGEST_NAME ? length : LONGEST_NAME;
+    *width = length > *width ? length : *width;
+}
+
+static const char *where_is(const lumat_variable *v)
+{
+    const gpu_matrix *m = variable_part(v);
+    return m->storage ? gpu_device_name(gpu_matrix_device(m)) : "freed";
+}
+
+static widths measure(const lumat_listing *l)
+{
+    widths w = {4, 4, 5, 5, 5, 0}; /* the words above the columns */
+    for (int i = 0; i < l->shown; i++) {
+        const lumat_variable *v = &l->items[i];
+        grow(&w.name, v->name);
+        grow(&w.type, v->type);
+        if (!variable_part(v))
+            continue;
+        grow(&w.shape, v->shape);
+        grow(&w.where, where_is(v));
+        grow(&w.bytes, v->bytes);
+        if (v->entry > 0)
+            w.entry = ENTRY;
+    }
+    return w;
+}
+
+/* --- lines ---------------------------------------------------------------- */
+
+static int is_same(const gpu_matrix *a, const gpu_matrix *b)
+{
+    return a->ndim == b->ndim && a->rows == b->rows && a->cols == b->cols &&
+           a->row_stride == b->row_stride && a->col_stride == b->col_stride &&
+           a->offset == b->offset;
+}
+
+/* Whose elements, in all or in part, a variable has. */
+static const char *relation(const lumat_variable *v)
+{
+    if (v->dense && v->shared)
+        return is_same(v->dense, v->shared) ? "same as " : "view of ";
+    return v->parts_owned == 0 ? "same as " : "places are those of ";
+}
+
+static int is_orphan(const lumat_variable *v)
+{
+    return v->dense && gpu_size(v->dense) > 0 && v->owned > gpu_bytes(v->dense);
+}
+
+static int has_note(const lumat_variable *v)
+{
+    return v->sparse || v->sharing || v->kept > 0 || is_orphan(v);
+}
+
+/* Adds text behind a blank or a comma. */
+static void add_remark(luaL_Buffer *b, int *count, const char *text)
+{
+    luaL_addstring(b, (*count)++ ? ", " : "  ");
+    luaL_addstring(b, text);
+}
+
+static void add_note(luaL_Buffer *b, const lumat_variable *v)
+{
+    char text[32];
+    int count = 0;
+    if (v->sparse) {
+        add_remark(b, &count, "sparse, nnz ");
+        lumat_add_count(b, v->sparse->count);
+    }
+    if (v->sharing) {
+        add_remark(b, &count, relation(v));
+        luaL_addstring(b, v->sharing);
+    }
+    if (is_orphan(v))
+        add_remark(b, &count, "view of a matrix without a name");
+    if (v->kept > 0) {
+        add_remark(b, &count, "products keep ");
+        luaL_addstring(b, lumat_bytes_text(v->kept, text, sizeof text));
+        luaL_addstring(b, " more");
+    }
+}
+
+static void add_entry(luaL_Buffer *b, const lumat_variable *v, const widths *w,
+                      const lumat_style *style)
+{
+    if (v->entry > 0)
+        lumat_add_number(b, style, v->entry, GAP + w->entry);
+    else if (has_note(v))
+        lumat_add_padded(b, style, "", 0, GAP + w->entry, LUMAT_PLAIN);
+}
+
+static void add_matrix(luaL_Buffer *b, const lumat_variable *v, const widths *w,
+                       const lumat_style *style)
+{
+    char text[128];
+    int owns = v->bytes[0] != '\0';
+    const char *none = style->ascii ? "-" : "–";
+    if (!variable_part(v)->storage) {
+        luaL_addstring(b, "  freed");
+        return;
+    }
+    snprintf(text, sizeof text, "  %-*s  %-*s", w->shape, v->shape, w->where,
+             where_is(v));
+    luaL_addstring(b, text);
+    lumat_add_padded(b, style, owns ? v->bytes : none,
+                     owns ? (int)strlen(v->bytes) : 1, GAP + w->bytes,
+                     LUMAT_PLAIN);
+    if (w->entry > 0)
+        add_entry(b, v, w, style);
+    add_note(b, v);
+}
+
+static void add_variable(lua_State *L, luaL_Buffer *b, const lumat_listing *l,
+                         const lumat_variable *v, const widths *w)
+{
+    lumat_style style = lumat_style_now(L);
+    char text[160];
+    snprintf(text, sizeof text, "\n%-*.100s  %-*s", w->name, v->name, w->type,
+             v->type);
+    luaL_addstring(b, text);
+    if (variable_part(v)) {
+        add_matrix(b, v, w, &style);
+        return;
+    }
+    lua_getfield(L, l->names, v->name);
+    lumat_push_headline(L, -1);
+    snprintf(text, sizeof text, "  %.120s", lua_tostring(L, -1));
+    lua_pop(L, 2);
+    luaL_addstring(b, text);
+}
+
+/* --- devices -------------------------------------------------------------- */
+
+/* What variables own on a device, and how many they are. */
+static size_t count_owned(const lumat_listing *l, const gpu_device *d,
+                          int *count)
+{
+    size_t bytes = 0;
+    *count = 0;
+    for (int i = 0; i < l->count; i++) {
+        const lumat_variable *v = &l->items[i];
+        const gpu_matrix *part = variable_part(v);
+        if (!part || v->parts_owned == 0 || gpu_matrix_device(part) != d)
+            continue;
+        bytes += v->owned;
+        ++*count;
+    }
+    return bytes;
+}
+
+/* ", 64.0 MiB" and what it is, unless it is nothing. */
+static void add_amount(luaL_Buffer *b, size_t bytes, const char *what,
+                       int *count)
+{
+    char text[32];
+    if (bytes == 0)
+        return;
+    luaL_addstring(b, (*count)++ ? ", " : "\n  besides ");
+    luaL_addstring(b, lumat_bytes_text(bytes, text, sizeof text));
+    luaL_addstring(b, what);
+}
+
+static void add_device(luaL_Buffer *b, const lumat_listing *l, gpu_device *d)
+{
+    gpu_memory memory;
+    char text[160], owned[32], free[32], total[32];
+    int count, besides = 0;
+    size_t bytes = count_owned(l, d, &count);
+    if (gpu_device_memory(d, &memory) != GPU_OK)
+        return;
+    snprintf(text, sizeof text, "\n%s: %d %s, %s; %s free of %s",
+             gpu_device_name(d), count, count == 1 ? "matrix" : "matrices",
+             lumat_bytes_text(bytes, owned, sizeof owned),
+             lumat_bytes_text(memory.free, free, sizeof free),
+             lumat_bytes_text(memory.total, total, sizeof total));
+    luaL_addstring(b, text);
+    add_amount(b, memory.live > bytes ? memory.live - bytes : 0,
+               " in matrices without a name", &besides);
+    add_amount(b, memory.kept, " kept by products", &besides);
+    add_amount(b, memory.unused, " unused in the pool", &besides);
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+static void add_heading(luaL_Buffer *b, const lumat_listing *l, const widths *w,
+                        const char *pattern)
+{
+    char text[256];
+    if (l->heading) {
+        luaL_addstring(b, l->heading);
+        return;
+    }
+    if (l->shown > 0)
+        snprintf(text, sizeof text, "%-*.100s  %-*s  %-*s  %-*s  %*s", w->name,
+                 "name", w->type, "type", w->shape, "shape", w->where, "where",
+                 w->bytes, "bytes");
+    else if (pattern)
+        snprintf(text, sizeof text, "no variable matches '%.100s'", pattern);
+    else
+        strcpy(text, "no variables yet: A = mat{{1, 2}, {3, 4}} makes one");
+    luaL_addstring(b, text);
+    if (w->entry > 0)
+        luaL_addstring(b, "  entry");
+}
+
+static void add_rest(lua_State *L, luaL_Buffer *b, const lumat_listing *l)
+{
+    char text[64];
+    snprintf(text, sizeof text, "\n%s and %d more",
+             lumat_style_now(L).ascii ? "..." : "…", l->count - l->shown);
+    luaL_addstring(b, text);
+}
+
+/* Pushes the text. pattern is for the message when it matches nothing. */
+static void push_listing(lua_State *L, const lumat_listing *l,
+                         const char *pattern)
+{
+    gpu_device *const *devices;
+    int count = gpu_device_count_opened(&devices);
+    widths w = measure(l);
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    add_heading(&b, l, &w, pattern);
+    for (int i = 0; i < l->shown; i++)
+        add_variable(L, &b, l, &l->items[i], &w);
+    if (l->shown < l->count && l->heading)
+        add_rest(L, &b, l);
+    for (int i = 0; i < count && !pattern && !l->heading; i++)
+        add_device(&b, l, devices[i]);
+    luaL_pushresult(&b);
+}
+
+/* --- who ------------------------------------------------------------------ */
+
 void lumat_push_who(lua_State *L, const char *pattern, int largest_first)
 {
     int top = lua_gettop(L);
@@ -233,7 +504,7 @@ void lumat_push_who(lua_State *L, const char *pattern, int largest_first)
     find_entries(L, &l);
     if (largest_first)
         qsort(l.items, (size_t)l.shown, sizeof *l.items, by_size);
-    lumat_push_listing(L, &l, pattern);
+    push_listing(L, &l, pattern);
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
 }
@@ -245,7 +516,7 @@ static int list_values(lua_State *L)
     lumat_listing l = {.names = 1, .heading = luaL_checkstring(L, 2)};
     push_items(L, &l);
     l.shown = l.count < LUMAT_MOST_LISTED ? l.count : LUMAT_MOST_LISTED;
-    lumat_push_listing(L, &l, NULL);
+    push_listing(L, &l, NULL);
     return 1;
 }
 
@@ -286,5 +557,89 @@ void lumat_open_who(lua_State *L)
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     lua_pushcfunction(L, list_values);
     lua_setfield(L, -2, "lumat.listing");
+    lua_pop(L, 1);
+}
+
+/* --- what holds memory ---------------------------------------------------- */
+/* For memory_report.lua: the devices that are open, and variables by name. */
+
+/* devices(): a list of names */
+static int push_devices(lua_State *L)
+{
+    gpu_device *const *devices;
+    int n = gpu_device_count_opened(&devices);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        lua_pushstring(L, gpu_device_name(devices[i]));
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* reset(): every device's peak is what its matrices hold now */
+static int reset_peaks(lua_State *L)
+{
+    gpu_device *const *devices;
+    int n = gpu_device_count_opened(&devices);
+    (void)L;
+    for (int i = 0; i < n; i++)
+        gpu_reset_peak(devices[i]);
+    return 0;
+}
+
+static size_t storage_of_sparse(const gpu_sparse *s)
+{
+    return gpu_storage_bytes(&s->starts) + gpu_storage_bytes(&s->columns) +
+           gpu_storage_bytes(&s->values);
+}
+
+/* Adds {name, bytes, device, matrix, storage} when the value on top is a
+ * matrix that is there; storage tells which share one. */
+static void add_fact(lua_State *L, int list, const char *name)
+{
+    const gpu_matrix *m = lumat_test_matrix(L, -1);
+    const gpu_sparse *s = m ? NULL : lumat_test_sparse(L, -1);
+    const gpu_matrix *held = s ? &s->values : m;
+    if (!held || !held->storage)
+        return;
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, name);
+    lua_setfield(L, -2, "name");
+    lumat_set_count(L, "bytes",
+                    s ? storage_of_sparse(s) : gpu_storage_bytes(m));
+    lua_pushstring(L, gpu_device_name(gpu_matrix_device(held)));
+    lua_setfield(L, -2, "device");
+    lua_pushlightuserdata(L, held->storage);
+    lua_setfield(L, -2, "storage");
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "matrix");
+    lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
+}
+
+/* variables(): matrices among the prompt's locals and the globals */
+static int push_variables(lua_State *L)
+{
+    lua_settop(L, 0);
+    lumat_refresh_locals(L);
+    lua_newtable(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
+    lua_pushglobaltable(L);
+    for (int table = 2; table <= 3; table++)
+        for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1))
+            if (lua_type(L, -2) == LUA_TSTRING)
+                add_fact(L, 1, lua_tostring(L, -2));
+    lua_settop(L, 1);
+    return 1;
+}
+
+void lumat_open_held(lua_State *L)
+{
+    static const luaL_Reg own[] = {{"devices", push_devices},
+                                   {"variables", push_variables},
+                                   {"reset", reset_peaks},
+                                   {NULL, NULL}};
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    luaL_newlib(L, own);
+    lua_setfield(L, -2, "lumat.held");
     lua_pop(L, 1);
 }

@@ -1,7 +1,6 @@
 /* view(A) and last(): what they show is found here, the screen is another's. */
 #include "print.h"
 #include "session.h"
-#include "session_parts.h"
 #include "shape_errors.h"
 #include "sparse_matrix.h"
 #include "visible.h"
