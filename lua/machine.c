@@ -3,7 +3,7 @@
 #include "cancellation.h"
 #include "session.h"
 #include "fence.h"
-#include "journal.h"
+#include "experiment.h"
 #include "lumat.h"
 #include "measure.h"
 #include "open.h"

@@ -3,7 +3,7 @@
  * where this would not; this is what says what is wrong, and all there is
  * with --safe-language. */
 #include "fence.h"
-#include "journal.h"
+#include "experiment.h"
 #include "open.h"
 #include "registry.h"
 #include "visible.h"

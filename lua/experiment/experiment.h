@@ -1,8 +1,14 @@
-/* What a terminal hears of experiments. */
+/* What experiments need of the machine, below what is written of them in Lua:
+ * JSON, journals, leases, processes, what is being done. */
 #ifndef LUMAT_EXPERIMENT_H
 #define LUMAT_EXPERIMENT_H
 
 #include "lua.h"
+
+/* Makes the module "lumat.journal". */
+void lumat_open_journal(lua_State *L);
+/* From now on no process is started, for --safe. */
+void lumat_start_no_processes(lua_State *L);
 
 /* What the signal handler that is there for faults while an experiment runs is
  * to call before the program dies. */

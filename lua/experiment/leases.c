@@ -3,11 +3,6 @@
  * it, which link(2) makes for one of many, and the file's time, touched by a
  * thread, is the heartbeat of all its claims. A worker that faults leaves a
  * word about it in the file, so that whoever takes its claims over knows. */
-#include "descriptor.h"
-#include "fence.h"
-#include "gpu.h"
-#include "journal.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +14,102 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "descriptor.h"
+#include "experiment_parts.h"
+#include "fence.h"
+#include "gpu.h"
+
+/* --- last words ----------------------------------------------------------- */
+/* A worker that faults, or calls exit, says so in its file. */
+
+/* The file of the worker whose process this is, and whether it holds a claim:
+ * what it holds is to blame if this ends. */
+static int last_fd = -1;
+static volatile sig_atomic_t holding;
+
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+enum { FAULTS = sizeof faults / sizeof *faults };
+static struct sigaction former[FAULTS];
+static char other_stack[65536];
+static void (*clean_up)(void);
+
+static void leave_note(const char *word)
+{
+    if (holding && last_fd >= 0 && write(last_fd, word, strlen(word)) < 0)
+        return; /* nothing else can be done */
+}
+
+void lumat_at_fault(void (*function)(void))
+{
+    clean_up = function;
+}
+
+/* Once; then what the signal does otherwise, also one that was sent. */
+static void on_fault(int number)
+{
+    int saved = errno;
+    char word[] = "died signal 00\n";
+    word[12] = (char)('0' + number / 10);
+    word[13] = (char)('0' + number % 10);
+    leave_note(word);
+    if (clean_up)
+        clean_up();
+    errno = saved;
+    raise(number);
+}
+
+static void on_exit_called(void)
+{
+    leave_note("died exit\n");
+}
+
+static void watch_faults(void)
+{
+    static int registered;
+    struct sigaction action = {.sa_handler = on_fault,
+                               .sa_flags = (int)SA_RESETHAND | SA_ONSTACK};
+    stack_t stack = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
+    sigemptyset(&action.sa_mask);
+    sigaltstack(&stack, NULL);
+    for (int i = 0; i < FAULTS; i++)
+        sigaction(faults[i], &action, &former[i]);
+    if (!registered)
+        atexit(on_exit_called);
+    registered = 1;
+}
+
+static void unwatch_faults(void)
+{
+    for (int i = 0; i < FAULTS; i++)
+        sigaction(faults[i], &former[i], NULL);
+}
+
+/* The file of a worker takes the word of what ends this process, while it is to
+ * blame for that. */
+static void begin_note(int fd)
+{
+    if (last_fd >= 0)
+        return;
+    last_fd = fd;
+    watch_faults();
+}
+
+static void blame(int fd, int yes)
+{
+    if (fd == last_fd)
+        holding = yes;
+}
+
+static void end_note(int fd)
+{
+    if (fd != last_fd)
+        return;
+    unwatch_faults();
+    holding = 0;
+    last_fd = -1;
+}
+
+/* --- leases --------------------------------------------------------------- */
 
 static const char worker_type[] = "lumat.worker";
 
@@ -43,7 +134,7 @@ static void check_deadline(const worker *w)
 {
     if (w->deadline <= 0 || gpu_now() < w->deadline)
         return;
-    lumat_leave_word("died timeout\n");
+    leave_note("died timeout\n");
     kill(getpid(), SIGKILL);
 }
 
@@ -163,7 +254,7 @@ static int join(lua_State *L)
         return luaL_error(L, "claims: %s: %s", w->path,
                           lumat_error_text(error));
     }
-    lumat_begin_words(w->fd);
+    begin_note(w->fd);
     return 1;
 }
 
@@ -202,7 +293,7 @@ static int take_name(worker *w, const char *name)
     if (error && !is_mine(w, name))
         return error;
     snprintf(w->held, sizeof w->held, "%s", name);
-    lumat_blame(w->fd, 1);
+    blame(w->fd, 1);
     return 0;
 }
 
@@ -225,7 +316,7 @@ static void drop_name(worker *w, const char *name)
     char path[PATH_MAX];
     claim_path(w, name, path);
     if (strcmp(name, w->held) == 0) {
-        lumat_blame(w->fd, 0);
+        blame(w->fd, 0);
         if (is_mine(w, name))
             unlink(path);
         w->held[0] = '\0';
@@ -321,7 +412,7 @@ static int close_worker(lua_State *L)
         let_go(w);
     stop_beating(w);
     unlink(w->path);
-    lumat_end_words(w->fd);
+    end_note(w->fd);
     close(w->fd);
     w->fd = -1;
     return 0;

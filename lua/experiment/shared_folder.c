@@ -2,7 +2,7 @@
  * where what is known of a file may be old until it is opened. */
 #include "descriptor.h"
 #include "fence.h"
-#include "journal.h"
+#include "experiment_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

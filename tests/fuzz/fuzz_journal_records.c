@@ -2,7 +2,7 @@
  * lines get the checksum they should have, and where the file ended when it
  * was read before. Holds: what is read ends with a record, reading as far
  * again gives the same, and so does reading a file that grew in two steps. */
-#include "journal.h"
+#include "experiment_parts.h"
 #include "lualib.h"
 
 #include <stdint.h>
@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(L != NULL);
     lua_pushglobaltable(L);
     lumat_add_records(L);
-    lumat_add_json_writer(L);
+    lumat_add_json(L);
     FILE *lines = open_memstream(&text, &length);
     write_lines(lines, (const char *)data + 1, size - 1, data[0] & 1);
     fclose(lines);

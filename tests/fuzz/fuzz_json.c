@@ -1,6 +1,6 @@
 /* Feeds any bytes to the reader of JSON. Holds: what it takes and can write, it
  * reads back as the same; what it refuses leaves nothing behind. */
-#include "journal.h"
+#include "experiment_parts.h"
 #include "lualib.h"
 
 #include <stdint.h>
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     lua_State *L = luaL_newstate();
     require(L != NULL);
     lua_pushglobaltable(L);
-    lumat_add_json_writer(L);
+    lumat_add_json(L);
     lua_settop(L, 0);
     char *text = malloc(size ? size : 1); /* its end is found if passed */
     require(text != NULL);
