@@ -3,7 +3,7 @@
 #include "diagnose_parts.h"
 #include "command_names.h"
 #include "parse.h"
-#include "locals.h"
+#include "scope.h"
 #include "registry.h"
 #include "running.h"
 #include "shape_errors.h"

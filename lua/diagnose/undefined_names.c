@@ -9,7 +9,7 @@
 #include "command_names.h"
 #include "diagnose_parts.h"
 #include "lauxlib.h"
-#include "locals.h"
+#include "scope.h"
 #include "parse.h"
 #include "registry.h"
 #include "visible.h"

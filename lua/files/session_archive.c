@@ -6,7 +6,7 @@
 #include <string.h>
 #include "files_parts.h"
 #include "lauxlib.h"
-#include "locals.h"
+#include "scope.h"
 #include "parse.h"
 #include "registry.h"
 #include "sparse_matrix.h"

@@ -3,7 +3,7 @@
  * one; nothing is kept alive. lineage.lua draws the conclusions. */
 #include "session.h"
 #include "constructors.h"
-#include "locals.h"
+#include "scope.h"
 #include "parse.h"
 #include "records.h"
 #include "registry.h"

@@ -4,7 +4,7 @@
 #include "cancellation.h"
 #include "parse.h"
 #include "diagnose.h"
-#include "locals.h"
+#include "scope.h"
 #include "registry.h"
 #include "remarks.h"
 #include "measure.h"

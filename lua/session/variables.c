@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "locals.h"
+#include "scope.h"
 #include "print.h"
 #include "records.h"
 #include "registry.h"

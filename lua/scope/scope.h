@@ -6,8 +6,8 @@
  * compiled inside a function that declares it and joined to the cell. The
  * table lumat.session mirrors their values between calls. What is written
  * there becomes the local's value, or a new local. */
-#ifndef LUMAT_LOCALS_H
-#define LUMAT_LOCALS_H
+#ifndef LUMAT_SCOPE_H
+#define LUMAT_SCOPE_H
 
 #include "lua.h"
 #include <stddef.h>
@@ -20,10 +20,6 @@ void lumat_adopt_locals(lua_State *L);
 /* Pushes the cell of a local of the session, or nil. Returns whether there is
  * one. */
 int lumat_push_local(lua_State *L, const char *name, size_t length);
-int lumat_is_constant(lua_State *L, const char *name);
-/* The C function lumat_keep(name, function() return <name> end [, constant]),
- * called behind declarations. */
-int lumat_keep_local(lua_State *L);
 
 /* With an entry's function, compiled from text, on top: puts the function
  * that sees and keeps the session's locals in its place. Returns Lua's status;
