@@ -16,7 +16,7 @@ library.experiment = setmetatable({
     logspace = from("axes", "logspace"),
     zip = from("axes", "zip"),
     product = from("axes", "product"),
-    random = from("random_axes", "random"),
+    random = from("axes", "random"),
 }, {
     __name = "experiment",
     __call = placed(function(_, spec)

@@ -1,6 +1,6 @@
 -- Progress: the cost model's guesses, the line of a terminal, lines of a log.
 local lu = require "luaunit"
-local bar = require "lumat.bar"
+local bar = require "lumat.progress".bar
 
 TestModel = {}
 

@@ -3,8 +3,8 @@
 local lu = require "luaunit"
 local here = arg[0]:match("^.*/") or "./"
 local t = dofile(here .. "common.lua")
-local distributions = require "lumat.distributions"
-local shifts = require "lumat.shifts"
+local distributions = require "lumat.statistics".distributions
+local shifts = require "lumat.comparing".shifts
 local statistics = require "lumat.statistics"
 local compare = experiment.compare
 

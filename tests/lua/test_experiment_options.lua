@@ -5,7 +5,7 @@ local lu = require "luaunit"
 local t = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
 local raises, content = t.raises, t.content
 local journal = require "lumat.journal"
-local bar = require "lumat.bar"
+local bar = require "lumat.progress".bar
 local root, new_dir = t.folders()
 
 -- What runs say, each line of it.

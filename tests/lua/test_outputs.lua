@@ -6,7 +6,7 @@ local t = dofile(here .. "common.lua")
 local views = package.loaded["lumat.experiment_views"]
 local export = require "lumat.export"
 local labels = require "lumat.labels"
-local lines = require "lumat.lines"
+local lines = require "lumat.labels".lines
 local charts = require "lumat.charts"
 local raises, content, scratch = t.raises, t.taken, t.scratch
 

@@ -6,7 +6,7 @@ local t = dofile(here .. "common.lua")
 local views = package.loaded["lumat.experiment_views"]
 local export = require "lumat.export"
 local charts = require "lumat.charts"
-local scales = require "lumat.scales"
+local scales = require "lumat.chart_data".scales
 local svg = require "lumat.svg"
 local raises, content, scratch = t.raises, t.taken, t.scratch
 

@@ -1,19 +1,381 @@
--- Two runs of an experiment beside each other: which points became faster or
--- slower, which are the same, and which cannot be told.
+-- experiment.compare: two sets of rows beside one another.
 local library = ...
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
-local distributions = require "lumat.distributions"
-local comparison = require "lumat.comparison"
-local origins = require "lumat.origins"
-local shifts = require "lumat.shifts"
+local distributions = require "lumat.statistics".distributions
+local lines_of = require "lumat.labels".lines
+local origins = require "lumat.environment".origins
 local sources = require "lumat.sources"
 local statistics = require "lumat.statistics"
-local comparing = {}
+local texts = require "lumat.texts"
 local ipairs, type = ipairs, type
-local abs, ceil, exp, log = math.abs, math.ceil, math.exp, math.log
-local larger = math.max
-local format, match, sort = string.format, string.match, table.sort
+local concat, sort = table.concat, table.sort
+local abs, ceil, exp, floor, huge, larger, log, smaller, sqrt = math.abs,
+    math.ceil, math.exp, math.floor, math.huge, math.max, math.log, math.min,
+    math.sqrt
+local format, match = string.format, string.match
+local comparing, comparison, shifts = {}, {}, {}
+
+-- --- shifts ----------------------------------------------------------------
+-- By which factor the samples of one list are above those of another: nothing
+-- is assumed of the shape of their noise but that it is alike.
+
+-- Samples each from which a 95 % interval can be told, by a wide margin.
+shifts.fewest = 5
+
+-- --- dependence -------------------------------------------------------------
+
+local WEIGHT = 50 -- samples that outweigh what all lists have in common
+local MOST = 0.9 -- correlation that is believed
+
+-- What few samples leave of a correlation of neighbours (Kendall, Note on bias
+-- in the estimation of autocorrelation, Biometrika 41, 1954).
+local function left_of(n)
+    return 1 - smaller(4 / n, 0.6)
+end
+
+-- The correlation of the ranks of neighbours and of next but ones.
+local function correlations(list)
+    local n, place, rank = #list, {}, {}
+    for i = 1, n do place[i] = i end
+    table.sort(place, function(i, j)
+        if list[i] ~= list[j] then return list[i] < list[j] end
+        return i < j
+    end)
+    for r, i in ipairs(place) do rank[i] = r - (n + 1) / 2 end
+    local squares, one, two = 0, 0, 0
+    for i = 1, n do
+        squares = squares + rank[i] ^ 2
+        one = one + rank[i] * (rank[i - 1] or 0)
+        two = two + rank[i] * (rank[i - 2] or 0)
+    end
+    local share = left_of(n)
+    if list[place[1]] == list[place[n]] then return 0, 0 end
+    return (one / squares + 1 / n) / share, (two / squares + 1 / n) / share
+end
+
+-- Samples that independent noise would make as good an estimate from.
+local function weight_of(n)
+    return n * left_of(n) ^ 2
+end
+
+-- What is common to the lists of a table, as they come from one machine: the
+-- mean correlation of neighbours, and how it falls with their distance.
+function shifts.common(lists)
+    local one, two, sum, own = 0, 0, 0, {}
+    for i, list in ipairs(lists) do
+        local r1, r2 = correlations(list)
+        local weight = weight_of(#list)
+        own[i] = r1
+        one, two, sum = one + weight * r1, two + weight * r2, sum + weight
+    end
+    local r1, r2 = one / (sum + WEIGHT), two / (sum + WEIGHT)
+    local falls = r1 > 0 and r2 * r1 / (r1 * r1 + 1 / (sum + WEIGHT)) or 0
+    return {own = own, mean = r1, falls = falls}
+end
+
+-- How many times the variance of a mean is that of independent samples where
+-- the i-th list's are correlated by r, r g, r g² …: 1 + 2 r / (1 - g), after
+-- Bartlett (1935), but no more than there are samples: those that are all alike
+-- are worth one. r is drawn towards what the other lists have.
+function shifts.inflation(common, i, count)
+    local weight = weight_of(count)
+    local r = (weight * common.own[i] + WEIGHT * common.mean) /
+        (weight + WEIGHT)
+    r = smaller(larger(r, 0), MOST)
+    return smaller(count,
+        1 + 2 * r / (1 - smaller(larger(common.falls, r), MOST)))
+end
+
+-- --- the shift --------------------------------------------------------------
+
+local function logarithms(list)
+    local logs = {}
+    for i, x in ipairs(list) do logs[i] = log(x) end
+    return statistics.sorted(logs)
+end
+
+-- How many y - x of sorted lists are d or below.
+local function count_below(a, b, d)
+    local count, j = 0, 1
+    for i = 1, #a do
+        local edge = a[i] + d
+        while j <= #b and b[j] <= edge do j = j + 1 end
+        count = count + j - 1
+    end
+    return count
+end
+
+-- The largest y - x that is d or below, but for rounding.
+local function difference_at(a, b, d)
+    local most, j = -huge, 0
+    for i = 1, #a do
+        local edge = a[i] + d
+        while j < #b and b[j + 1] <= edge do j = j + 1 end
+        if j > 0 then most = larger(most, b[j] - a[i]) end
+    end
+    return most > -huge and most or d
+end
+
+-- The k-th smallest y - x, by halving: no list of all pairs is needed.
+local function nth_difference(a, b, k)
+    local low, high = b[1] - a[#a], b[#b] - a[1]
+    if count_below(a, b, low) >= k then return low end
+    for _ = 1, 60 do
+        local d = (low + high) / 2
+        if d <= low or d >= high then break end
+        if count_below(a, b, d) >= k then high = d else low = d end
+    end
+    return difference_at(a, b, high)
+end
+
+local function middle_difference(a, b)
+    local pairs_of = #a * #b
+    local d = nth_difference(a, b, pairs_of // 2 + 1)
+    if pairs_of % 2 == 1 then return d end
+    return (d + nth_difference(a, b, pairs_of // 2)) / 2
+end
+
+-- The shift of log(b) from log(a): `by` (Hodges and Lehmann, Estimates of
+-- location based on rank tests, Annals of Mathematical Statistics 34, 1963),
+-- its standard `error` from the width of its interval (Moses; Hollander and
+-- Wolfe, Nonparametric Statistical Methods, 4.3), made larger by `inflation`,
+-- and the degrees of freedom `df` that are left. inflation: of the variance.
+function shifts.shift(a, b, inflation)
+    a, b = logarithms(a), logarithms(b)
+    local n, m = #a, #b
+    local r, tail = distributions.rank(n, m, 0.025)
+    local low = nth_difference(a, b, r)
+    local high = nth_difference(a, b, n * m + 1 - r)
+    local width = (high - low) / 2
+    local t = distributions.t_quantile(tail, n + m - 2)
+    local df = floor((n + m) / inflation - 2 + 0.5)
+    return {by = middle_difference(a, b), df = larger(df, 2),
+        error = sqrt(inflation) * width / t, share = n * m / (n + m)}
+end
+
+-- Of few samples all may happen to lie close: a shift whose noise is below
+-- what is usual in the table is taken as if so many degrees of freedom told of
+-- the usual one (after Smyth; never towards less noise): the fewer the more the
+-- noise of the points differs, so that one of them that is all noise does not
+-- make the others unsure. Samples that are all the same have none.
+local USUAL_DF = 3
+function shifts.moderate(list)
+    local noisy, variances, dfs = {}, {}, {}
+    for _, s in ipairs(list) do
+        if s.error > 0 then
+            local n = #noisy + 1
+            noisy[n], variances[n], dfs[n] = s, s.error ^ 2 * s.share, s.df
+        end
+    end
+    if #noisy < 2 then return end
+    local worth, usual = distributions.common_variance(variances, dfs)
+    worth = smaller(worth, USUAL_DF)
+    for i, s in ipairs(noisy) do
+        local moderated = (worth * usual + s.df * variances[i]) /
+            (worth + s.df)
+        s.error = sqrt(larger(variances[i], moderated) / s.share)
+    end
+end
+
+-- --- what it says -----------------------------------------------------------
+
+-- How likely a shift as large is where there is none.
+function shifts.chance(s)
+    if s.error <= 0 then return s.by == 0 and 1 or 0 end
+    return distributions.t_beyond(abs(s.by) / s.error, s.df)
+end
+
+-- The ends of the interval that leaves out `tail` at either side.
+function shifts.interval(s, tail)
+    local reach = s.error * distributions.t_quantile(tail, s.df)
+    return s.by - reach, s.by + reach
+end
+
+-- Samples each with which a `distance` is told with a power of 80 % from
+-- nothing, where the test leaves out `tail` at a side.
+function shifts.needed(s, distance, tail)
+    if distance <= 0 then return huge end
+    local z = distributions.normal_quantile(tail) +
+        distributions.normal_quantile(0.2)
+    return 2 * s.share * (s.error * z / distance) ^ 2
+end
+
+-- --- what is said ----------------------------------------------------------
+-- The text of a comparison: what was found, what is not comparable, the table.
+
+local FEW = 10 -- points that are named one by one
+
+local function plural(n, word)
+    return format("%d %s%s", n, word, n == 1 and "" or "s")
+end
+
+-- --- the table --------------------------------------------------------------
+
+local function time_text(seconds)
+    if not seconds then return "-" end
+    local scale, unit = columns.time_unit(seconds)
+    return columns.significant(seconds / scale, 4) .. " " .. unit
+end
+
+local function error_text(x)
+    return x == nil and "none" or type(x) == "number" and format("%.1e", x) or
+        sources.plain(x)
+end
+
+-- What is to be said of an entry besides its figures.
+local function note_of(entry)
+    local parts = {}
+    if entry.why then parts[1] = entry.why
+    elseif entry.chance then parts[1] = format("p = %.1g", entry.chance) end
+    if entry.error_differs then
+        parts[#parts + 1] = format("error %s -> %s",
+            error_text(entry.error_before), error_text(entry.error_after))
+    end
+    return concat(parts, "; ")
+end
+
+-- A share in per cent with its sign, and none of what is shown as 0.
+local function percent(x)
+    local text = format("%+.1f", 100 * x)
+    return (text == "-0.0" or text == "+0.0") and "0.0" or text
+end
+
+-- A change of less than ten times is a share; beyond that it is a factor.
+local TIMES = 10
+local function is_large(x)
+    return 1 + x > TIMES or 1 + x < 1 / TIMES
+end
+
+local function times(x)
+    local factor = 1 + x
+    local by = factor < 1 and 1 / factor or factor
+    return (factor < 1 and "/ " or "x ") ..
+        format(by < 1e4 and "%.3g" or "%.1e", by)
+end
+
+local function change_text(x)
+    return is_large(x) and times(x) or percent(x) .. " %"
+end
+
+local function interval_text(low, high)
+    if is_large(low) or is_large(high) then
+        return times(low) .. " .. " .. times(high)
+    end
+    return percent(low) .. " .. " .. percent(high) .. " %"
+end
+
+local function entry_line(entry, axes)
+    local line = {entry.verdict}
+    for _, name in ipairs(axes) do
+        line[#line + 1] = entry.p[name] == nil and "-" or
+            sources.plain(entry.p[name])
+    end
+    line[#line + 1] = time_text(entry.before)
+    line[#line + 1] = time_text(entry.after)
+    line[#line + 1] = entry.change and change_text(entry.change) or "-"
+    line[#line + 1] = entry.change and
+        interval_text(entry.low, entry.high) or "-"
+    line[#line + 1] = note_of(entry)
+    return line
+end
+
+local function table_text(list, axes)
+    local head, left, lines = {""}, {true}, {}
+    for i, name in ipairs(axes) do
+        head[#head + 1] = name
+        left[i + 1] = type(list[1].p[name]) ~= "number"
+    end
+    for _, name in ipairs{"before", "after", "change", "95 % interval", ""} do
+        head[#head + 1] = name
+    end
+    left[#head] = true
+    lines[1] = head
+    for _, entry in ipairs(list) do
+        lines[#lines + 1] = entry_line(entry, axes)
+    end
+    return concat(lines_of.aligned(lines, left, 1 + #axes, (texts.style())),
+        "\n")
+end
+
+-- --- above it ---------------------------------------------------------------
+
+local function add_alone(lines, points, name, axes)
+    if #points == 0 then return end
+    lines[#lines + 1] = format("  %s only in %s:", plural(#points, "point"),
+        name)
+    for i = 1, #points <= FEW and #points or FEW - 1 do
+        lines[#lines + 1] = "    " .. sources.describe(axes, points[i])
+    end
+    if #points > FEW then
+        lines[#lines + 1] = format("    and %d more", #points - FEW + 1)
+    end
+end
+
+-- What was not the same when the rows were measured, and for how many.
+local function add_differences(lines, list)
+    local counts, found = {}, {}
+    for _, entry in ipairs(list) do
+        for _, text in ipairs(entry.differs or {}) do
+            if not counts[text] then found[#found + 1] = text end
+            counts[text] = (counts[text] or 0) + 1
+        end
+    end
+    sort(found)
+    for _, text in ipairs(found) do
+        lines[#lines + 1] = format("  NOT ALIKE: %s (%s)", text,
+            counts[text] == #list and "all points" or
+                plural(counts[text], "point"))
+    end
+end
+
+local function add_errors(lines, list)
+    local count, worse = 0, 0
+    for _, entry in ipairs(list) do
+        local a, b = entry.error_before, entry.error_after
+        if entry.error_differs then count = count + 1 end
+        if a and b and b > a then worse = worse + 1 end
+    end
+    if count > 0 then
+        lines[#lines + 1] = format("  the error differs at %s%s",
+            plural(count, "point"), worse > 0 and format(
+                ", and is larger at %d", worse) or "")
+    end
+end
+
+local function middle_change(list)
+    local changes = {}
+    for _, entry in ipairs(list) do
+        changes[#changes + 1] = entry.change
+    end
+    return #changes > 1 and columns.stats.median(changes)
+end
+
+-- The text: o has names and sides (sources) of both runs, and the threshold.
+function comparison.text(list, o)
+    local lines = {format("%s -> %s: %s compared, changes under %g %% do " ..
+        "not count", o.names[1], o.names[2], plural(#list, "point"),
+        100 * o.threshold)}
+    add_differences(lines, list)
+    for i = 1, 2 do
+        add_alone(lines, list.alone[i], o.names[i], o.sides[i].axes)
+    end
+    add_errors(lines, list)
+    local counts, middle = list.counts, middle_change(list)
+    lines[#lines + 1] = format("  FASTER %d   SLOWER %d   SAME %d   UNSURE %d",
+        counts.FASTER, counts.SLOWER, counts.SAME, counts.UNSURE) ..
+        (counts.FAILED > 0 and format("   FAILED %d", counts.FAILED) or "") ..
+        (middle and "   median change " .. change_text(middle) or "")
+    for i, line in ipairs(lines) do lines[i] = lines_of.harmless(line) end
+    if #list > 0 then
+        lines[#lines + 1] = table_text(list, o.sides[2].axes)
+    end
+    return concat(lines, "\n")
+end
+
+-- --- comparing -------------------------------------------------------------
+-- Two runs of an experiment beside each other: which points became faster or
+-- slower, which are the same, and which cannot be told.
 
 local THRESHOLD = 0.02 -- smaller changes do not count
 local CHANCE = 0.05 -- of a false alarm in a table where nothing changed
@@ -303,5 +665,7 @@ comparing.compare = checks.placed(function(a, b, options)
     return checks.shown(list, comparison.text(list, {names = {old_name,
         new_name}, sides = {old, new}, threshold = threshold}))
 end)
+
+comparing.shifts = shifts
 
 return comparing

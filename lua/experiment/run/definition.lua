@@ -1,28 +1,189 @@
 -- An experiment as defined: its description checked, its points, what is done
--- of them.
-local journal = require "lumat.journal"
+-- of them and what is to do.
 local checks = require "lumat.checks"
-local points_of = require "lumat.points"
+local journal = require "lumat.journal"
+local bar = require "lumat.progress".bar
 local environment = require "lumat.environment"
-local check_spec = require "lumat.description"
+local fields = require "lumat.fields"
 local identity = require "lumat.code_hash"
 local peaks = require "lumat.peaks"
+local points_of = require "lumat.axes".points_of
+local runner = require "lumat.runner"
+local sampling = require "lumat.sampling"
 local sources = require "lumat.sources"
-local plan_of, units = require "lumat.plan", require "lumat.units"
-local runner, workers = require "lumat.runner", require "lumat.workers"
 local store_of = require "lumat.store"
+local text_lines = require "lumat.labels".lines
+local units = require "lumat.units"
+local workers = require "lumat.workers"
 local path_of = require "lumat.texts".path
+local require = require
 local fail, brief = checks.fail, checks.brief
-local copied = require("lumat.fields").copied
-local _G, getmetatable, ipairs, pairs, pcall = _G, getmetatable, ipairs, pairs,
-    pcall
-local debug, package, rawget, require, select, setmetatable = debug, package,
-    rawget, require, select, setmetatable
-local tostring, type, utf8 = tostring, type, utf8
-local sort = table.sort
-local format, gsub, sub = string.format, string.gsub, string.sub
+local copied, plural = fields.copied, fields.plural
+local _G, debug, getmetatable, ipairs, package, pairs, pcall, rawget, select,
+    setmetatable, tostring, type, utf8 = _G, debug, getmetatable, ipairs,
+    package, pairs, pcall, rawget, select, setmetatable, tostring, type, utf8
+local concat, sort = table.concat, table.sort
 local huge = math.huge
-local definition, methods = {}, {}
+local find, format, gsub, sub = string.find, string.format, string.gsub,
+    string.sub
+local definition, methods, plan_of = {}, {}, {}
+
+-- --- the description -------------------------------------------------------
+-- Which fields it has, and of what kind.
+
+local known_fields = {name = "string", axes = "table", measure = "function",
+    dir = "string boolean", where = "function", fixed = "table", setup = "function",
+    check = "function", flops = "function number", bytes = "function number",
+    cost = "function number", repeats = "number", stop = "table function number",
+    warmup = "number", cold = "boolean function", timeout = "number",
+    order = "table", version = "number string", title = "string",
+    group = "table string boolean", hold = "function number"}
+
+local function check_name(name)
+    if not name then
+        fail("experiment", "has no name: experiment{name = \"sweep\", axes = " ..
+            "{n = pow2(6, 9)}, measure = function(p) … end}")
+    elseif not find(name, "^[%w_][%w_.-]*$") or #name > 80 then
+        fail("experiment", "%q is no name: letters, digits, _ . and -", name)
+    end
+end
+
+-- Numbers that the description has in the place of functions.
+local function check_numbers(spec)
+    for _, name in ipairs{"flops", "bytes", "cost", "hold"} do
+        local x = spec[name]
+        if type(x) == "number" and not (x >= 0 and x < huge) then
+            fail("experiment", "%s is %s, expected a number from 0 on", name,
+                brief(x))
+        end
+    end
+    if spec.timeout and not (spec.timeout > 0 and spec.timeout < huge) then
+        fail("experiment", "timeout is %s, expected seconds above 0",
+            brief(spec.timeout))
+    end
+end
+
+-- Raises unless the description is one.
+local function check_spec(spec)
+    if type(spec) ~= "table" then
+        fail("experiment", "takes a table: experiment{name = …}, not %s",
+            brief(spec))
+    end
+    fields.check("experiment", spec, known_fields)
+    check_name(spec.name)
+    if not spec.measure then
+        fail("experiment", "%s has no measure = function(p) … end", spec.name)
+    elseif spec.dir == "" or spec.dir == true then
+        fail("experiment", "dir is %s, expected the name of a folder, or " ..
+            "false to keep nothing", brief(spec.dir))
+    elseif spec.title and not find(spec.title, "%S") then
+        fail("experiment", "title is empty: without it the name stands over " ..
+            "tables and pictures")
+    elseif spec.group == true then
+        fail("experiment", "group is true: the names of axes are expected, " ..
+            "or false")
+    end
+    check_numbers(spec)
+    sampling.rule_of(spec) -- says what is wrong with `stop`
+end
+
+-- --- the plan --------------------------------------------------------------
+-- What is done, what is to do, and how long that may take.
+
+-- How many stale rows are of points that there are now.
+local function stale_points(e, store)
+    local by_point, count = {}, 0
+    local codes = store and store:stale(e.code.hash)
+    if not codes then return {}, 0 end
+    for _, row in pairs(store.rows) do
+        if codes[row.code] and not store:is_dropped(row) then
+            by_point[identity.canonical(row.p)] = row
+        end
+    end
+    for _, point in ipairs(e.list) do
+        if by_point[identity.canonical(point.p)] then count = count + 1 end
+    end
+    return by_point, count
+end
+
+local function status_of(point, store, stale)
+    local row = point.row or store and store:row(point.keys)
+    if row then return row.status, row end
+    return stale[identity.canonical(point.p)] and "stale" or "to do"
+end
+
+local function predicted(e, store)
+    local model, left, count = bar.model(), 0, 0
+    for _, point in ipairs(e.list) do
+        local row = point.row or store and store:row(point.keys)
+        if row and row.seconds and row.seconds > 0 then
+            model:add(point.cost, row.seconds)
+        elseif not row then
+            left, count = left + point.cost, count + 1
+        end
+    end
+    return count > 0 and model:predict(count, left) or nil
+end
+
+local function headline_of(e, counts, seconds)
+    local parts = {}
+    for _, status in ipairs{"ok", "skipped", "failed", "crashed", "timeout",
+        "stale", "to do"} do
+        if counts[status] then
+            parts[#parts + 1] = format("%d %s", counts[status],
+                status == "ok" and "done" or status)
+        end
+    end
+    return format("%s: %s%s%s: %s%s", e.title and
+        format("%s (%s)", text_lines.harmless(e.title), e.name) or e.name,
+        plural(#e.list, "point"),
+        e.left_out > 0 and format(" (%d left out)", e.left_out) or "",
+        e.dir and " in " .. e.dir or "",
+        concat(parts, ", "), seconds and ", about " .. bar.clock_text(seconds) ..
+        " to go" or "")
+end
+
+local PLANNED = 40 -- lines of a plan that are shown
+
+local function plan_text(e, plan, counts, seconds)
+    local lines = {headline_of(e, counts, seconds)}
+    for i, item in ipairs(plan) do
+        if i > PLANNED then
+            lines[#lines + 1] = format("  … %d more", #plan - PLANNED)
+            break
+        end
+        lines[#lines + 1] = format("  %-8s %s%s", item.status,
+            points_of.name(item.p, e.axes),
+            item.message and "  " .. gsub(item.message, "%s+", " ") or "")
+    end
+    return concat(lines, "\n")
+end
+
+-- The plan's items, and how many there are of each status.
+local function items_of(e, store)
+    local stale, items, counts = stale_points(e, store), {}, {}
+    for i, point in ipairs(e.list) do
+        local status, row = status_of(point, store, stale)
+        counts[status] = (counts[status] or 0) + 1
+        items[i] = {p = copied(point.p), status = status, cost = point.cost,
+            message = row and row.message}
+    end
+    return items, counts
+end
+
+-- A list of {p, status, cost, message}, which shows itself.
+function plan_of.of(e, store)
+    local items, counts = items_of(e, store)
+    return checks.shown(items, plan_text(e, items, counts, predicted(e, store)))
+end
+
+-- How many points are done, failed, to do, in a line.
+function plan_of.headline(e, store)
+    local _, counts = items_of(e, store)
+    return headline_of(e, counts)
+end
+
+-- --- the experiment --------------------------------------------------------
 
 local function script_text()
     local path = _G.arg and _G.arg[0]

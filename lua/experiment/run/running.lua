@@ -1,25 +1,122 @@
--- `run`: its options, what has to be settled before it, and what it tells.
+-- `run`: its options, from the script and from the command line, what has to be
+-- settled before it, and what it tells.
 local library = ...
-local journal = require "lumat.journal"
 local checks = require "lumat.checks"
-local bar = require "lumat.bar"
-local points_of = require "lumat.points"
+local journal = require "lumat.journal"
+local bar = require "lumat.progress".bar
 local environment = require "lumat.environment"
-local fields, identity = require "lumat.fields", require "lumat.code_hash"
-local progress, run_options = require "lumat.progress",
-    require "lumat.run_options"
-local runner, workers = require "lumat.runner", require "lumat.workers"
+local fields = require "lumat.fields"
+local identity = require "lumat.code_hash"
+local points_of = require "lumat.axes".points_of
+local progress = require "lumat.progress"
+local runner = require "lumat.runner"
 local store_of = require "lumat.store"
 local units = require "lumat.units"
-local fail = checks.fail
+local workers = require "lumat.workers"
+local fail, brief = checks.fail, checks.brief
 local copied, plural = fields.copied, fields.plural
-local ipairs, next, pairs = ipairs, next, pairs
-local setmetatable, tostring = setmetatable, tostring
+local _G, ipairs, next, pairs, setmetatable, tonumber, tostring, type = _G,
+    ipairs, next, pairs, setmetatable, tonumber, tostring, type
 local concat, sort = table.concat, table.sort
-local format, gsub = string.format, string.gsub
-local smaller = math.min
+local math_type, smaller, to_integer = math.type, math.min, math.tointeger
+local format, gsub, match = string.format, string.gsub, string.match
 local date, exit, time = os.date, os.exit, os.time
-local running = {}
+local run_options, running = {}, {}
+
+-- --- options ---------------------------------------------------------------
+
+local kinds = {resume = "boolean", workers = "number", devices = "table",
+    shard = "string", budget = "string number", only = "function",
+    retry_failed = "boolean", quiet = "boolean", stale = "string",
+    mix = "boolean", threads = "number", order = "string", each = "function"}
+
+local unit_seconds = {s = 1, m = 60, h = 3600, d = 86400, [""] = 1}
+
+-- "90s", "10m", "1.5h", "2d" or seconds.
+local function seconds_of(budget)
+    local value, unit = match(tostring(budget), "^%s*([%d.]+)%s*([smhd]?)%s*$")
+    local number = tonumber(value or "")
+    if not number or number <= 0 then
+        fail("run", "budget is %s, expected a time such as \"10m\", \"90s\" or " ..
+            "\"2h\"", brief(budget))
+    end
+    return number * unit_seconds[unit]
+end
+
+-- Words of the command line that say how to run, as in --workers 4, go before
+-- what the script says.
+local words = {workers = "number", threads = "number", shard = "string", budget = "string",
+    quiet = "boolean", ["retry-failed"] = "boolean"}
+
+local function take_words(options)
+    local arg = _G.arg or {}
+    for i = 1, #arg do
+        local name, value = match(tostring(arg[i]), "^%-%-([%a-]+)=?(.*)$")
+        local kind = name and words[name]
+        if kind == "boolean" then
+            options[gsub(name, "%-", "_")] = true
+        elseif kind then
+            if value == "" then value = tostring(arg[i + 1] or "") end
+            options[name] = kind == "number" and tonumber(value) or value
+        end
+    end
+    return options
+end
+
+-- 2 and 8 of "2/8".
+function run_options.shard(shard)
+    local i, n = match(shard, "^%s*(%d+)%s*/%s*(%d+)%s*$")
+    i, n = to_integer(tonumber(i)), to_integer(tonumber(n))
+    if not i or n < 1 or i < 1 or i > n then
+        fail("run", "shard is %s, expected \"2/8\" for the second of eight " ..
+            "parts", brief(shard))
+    end
+    return i, n
+end
+
+local stale_ways = {drop = true, keep = true}
+local run_orders = {given = true, interleaved = true, longest = true}
+
+-- Processes, or threads of one.
+local function check_count(name, n)
+    if n and (math_type(to_integer(n)) ~= "integer" or n < 1 or n > 1024) then
+        fail("run", "%s is %s, expected a whole number from 1 to 1024", name,
+            brief(n))
+    end
+    return to_integer(n)
+end
+
+local function check_devices(list)
+    local count = 0
+    for _, name in next, list or {} do
+        count = count + 1
+        if type(name) ~= "string" then count = -1 break end
+    end
+    if list and (count < 1 or count ~= #list) then
+        fail("run", "devices is no list of their names, such as {\"cuda:0\", " ..
+            "\"cuda:1\"}")
+    end
+end
+
+-- The options of a run, checked, with those of the command line.
+function run_options.read(given)
+    if given ~= nil and type(given) ~= "table" then
+        fail("run", "the options are %s, expected a table", brief(given))
+    end
+    local o = take_words(fields.copied(given or {}))
+    fields.check("run", o, kinds)
+    o.workers = check_count("workers", o.workers)
+    o.threads = check_count("threads", o.threads)
+    check_devices(o.devices)
+    if o.stale and not stale_ways[o.stale] then
+        fail("run", "stale is %s, expected \"drop\" or \"keep\"", brief(o.stale))
+    elseif o.order and not run_orders[o.order] then
+        fail("run", "order is %s, expected \"interleaved\", \"given\" or " ..
+            "\"longest\"", brief(o.order))
+    end
+    if o.budget then o.budget = seconds_of(o.budget) end
+    return o
+end
 
 -- --- which points a run has -----------------------------------------------
 

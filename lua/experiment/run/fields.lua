@@ -1,7 +1,7 @@
 -- What descriptions and options share: fields checked, tables copied, words.
 local journal = require "lumat.journal"
 local checks = require "lumat.checks"
-local sorted_keys = require("lumat.axis_parts").sorted_keys
+local sorted_keys = require "lumat.axes".sorted_keys
 local fail, brief = checks.fail, checks.brief
 local ipairs, next, type = ipairs, next, type
 local concat = table.concat

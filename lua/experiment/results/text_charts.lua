@@ -2,8 +2,8 @@
 -- apart, or plain characters where the terminal has no others.
 local charts = require "lumat.charts"
 local data = require "lumat.chart_data"
-local scales = require "lumat.scales"
-local lines_of = require "lumat.lines"
+local scales = require "lumat.chart_data".scales
+local lines_of = require "lumat.labels".lines
 local columns = require "lumat.columns"
 local labels = require "lumat.labels"
 local texts = require "lumat.texts"

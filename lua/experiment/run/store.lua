@@ -8,29 +8,265 @@
 -- g is gone once a note drops what came before g + 1; a failed one of round r
 -- is done again once a note starts round r + 1.
 local journal = require "lumat.journal"
-local fail = require("lumat.checks").fail
-local codes, journals = require "lumat.store_codes", require "lumat.journals"
 local fields = require "lumat.fields"
+local fail = require("lumat.checks").fail
 local copied, plural = fields.copied, fields.plural
-local read_json = require("lumat.json_files").read
-local error, ipairs, pairs, pcall = error, ipairs, pairs, pcall
-local select, setmetatable = select, setmetatable
-local tostring, type = tostring, type
-local find, format, gsub, match = string.find, string.format, string.gsub,
-    string.match
+local error, ipairs, pairs, pcall, select, setmetatable, tostring, type = error,
+    ipairs, pairs, pcall, select, setmetatable, tostring, type
+local sort = table.sort
 local larger = math.max
+local find, format, gsub, match, sub = string.find, string.format, string.gsub,
+    string.match, string.sub
 local remove, time = os.remove, os.time
 local store = {}
 store.__index = store
-for _, part in ipairs{journals.methods, codes} do
-    for name, method in pairs(part) do store[name] = method end
-end
 local FORMAT = 1
+
+-- --- its small files -------------------------------------------------------
+-- What they say, or what is wrong with one, where, and how to go on.
+
+-- Pattern of the name, what to do about a damaged one of these.
+local remedies = {
+    {"^experiment%.json$", 'with {"format":1,"name":"NAME"} in it, NAME ' ..
+        "being the experiment's, all is as it was"},
+    {"^env%-%d+%.json$", "put a copy of it back, or remove it: where its rows " ..
+        "were measured is not known then"},
+    {"^code%-", "it can be removed: the rows are in the journals, and a run " ..
+        "writes it anew"},
+}
+
+local function remedy(path, name)
+    local file = match(path, "[^/]*$")
+    for _, entry in ipairs(remedies) do
+        if find(file, entry[1]) then
+            return "; " .. (gsub(entry[2], "NAME", name or "NAME", 1):gsub(
+                name and ", NAME being the experiment's" or "$^", ""))
+        end
+    end
+    return ""
+end
+
+-- Raises that the file is damaged. name: the experiment's, if it is known.
+local function json_refuse(path, why, name)
+    fail("experiment", "%s is damaged: %s%s", path, why, remedy(path, name))
+end
+
+-- "line 1, byte 17: a string without an end"
+local function place_of(text, wrong, at)
+    local before = sub(text, 1, at)
+    local _, lines = gsub(before, "\n", "")
+    if not find(text, "%S") then return "it is empty" end
+    if at >= #text then
+        return format("it ends in the midst, after %s", plural(#text, "byte"))
+    end
+    return format("line %d, byte %d: %s", lines + 1,
+        #match(before, "[^\n]*$") + 1, wrong)
+end
+
+local NOT_THERE, MOST = 2, 1 << 26 -- bytes
+
+-- The table in the file, or nil where there is no such file.
+local function json_read(path, name)
+    local text, why, code = journal.read_file(path, MOST)
+    if not text and code == NOT_THERE then return nil end
+    if not text then fail("experiment", "cannot read %s: %s", path, why) end
+    local value, wrong, at = journal.decode(text)
+    if wrong then
+        json_refuse(path, place_of(text, wrong, at), name)
+    elseif type(value) ~= "table" then
+        json_refuse(path, "it has one value alone", name)
+    end
+    return value
+end
+
+-- --- codes -----------------------------------------------------------------
+-- What measured what is in a store, and which of their rows count.
+
+function store:code(hash)
+    local known = self.codes[hash]
+    if known == nil then
+        local name = format("code-%s.json", hash)
+        known = self:read(name) or false
+        if known and type(known.parts) ~= "table" then
+            json_refuse(self.dir .. "/" .. name, "it names no parts")
+        end
+        self.codes[hash] = known
+    end
+    return known or {parts = {}}
+end
+
+function store:add_code(code, script)
+    self.codes[code.hash] = self:found("code-" .. code.hash .. ".json",
+        {parts = code.parts, since = time(), script = script})
+end
+
+-- The code whose rows a row of this code counts with.
+function store:counts_as(code)
+    local steps = 0
+    while self.keeps[code] and steps < 100 do
+        code, steps = self.keeps[code], steps + 1
+    end
+    return code
+end
+
+function store:is_dropped(row)
+    local gen = self.drops[row.code]
+    return gen ~= nil and (row.gen or 0) < gen
+end
+
+-- The codes whose rows count for this one, itself first.
+function store:accepted(code)
+    local list = {code}
+    for old in pairs(self.keeps) do
+        if old ~= code and self:counts_as(old) == code then
+            list[#list + 1] = old
+        end
+    end
+    sort(list, function(a, b)
+        if (a == code) ~= (b == code) then return a == code end
+        return a < b
+    end)
+    return list
+end
+
+-- {code = number of rows} of codes that neither count nor are dropped.
+function store:stale(code)
+    local counts
+    for _, row in pairs(self.rows) do
+        if self:counts_as(row.code) ~= code and not self:is_dropped(row) then
+            counts = counts or {}
+            counts[row.code] = (counts[row.code] or 0) + 1
+        end
+    end
+    return counts
+end
+
+-- --- journals --------------------------------------------------------------
+-- Which rows count, what notes say, what has grown since.
+
+local function before(a, b)
+    if a.time ~= b.time then return (a.time or 0) < (b.time or 0) end
+    return (a.worker or "") < (b.worker or "")
+end
+
+-- Of two rows of a key: the later round; the one that is good; the first.
+local function is_better(new, old)
+    if not old then return true end
+    if new.gen ~= old.gen then return (new.gen or 0) > (old.gen or 0) end
+    if (new.status == "ok") ~= (old.status == "ok") then
+        return new.status == "ok"
+    end
+    if new.round ~= old.round then return (new.round or 0) > (old.round or 0) end
+    return before(new, old)
+end
+
+local notes = {}
+
+function notes.drop(s, note)
+    s.generation = larger(s.generation, note.gen)
+    s.drops[note.code] = larger(s.drops[note.code] or 0, note.gen)
+end
+
+function notes.keep(s, note) s.keeps[note.code] = note.as end
+
+function notes.retry(s, note) s.round = larger(s.round, note.round) end
+
+function notes.died(s, note)
+    local list = s.died[note.key] or {}
+    s.died[note.key] = list
+    list[note.worker] = note
+end
+
+-- Titles are numbered: the last one counts, also one that was taken away.
+function notes.title(s, note)
+    if note.number > s.titles then s.titles, s.title = note.number, note.title end
+end
+
+function notes.start(s, note) s.starts[#s.starts + 1] = note end
+
+function store:take_in(record)
+    if type(record) ~= "table" then return end
+    if record.note then
+        if record.launch then self.launches[record.launch] = true end
+        local read = notes[record.note]
+        if read then read(self, record) end
+    elseif record.key and is_better(record, self.rows[record.key]) then
+        if not self.rows[record.key] then self.count = self.count + 1 end
+        self.rows[record.key] = record
+        self.last = record
+        if self.fresh then self.fresh[#self.fresh + 1] = record end
+    end
+end
+
+local function read_journal(self, name)
+    local path = self.dir .. "/" .. name
+    local file = self.files[name]
+    local records, at, rest = journal.read(path, file.offset)
+    if not records and at then
+        fail("experiment", "%s:%d: this line is damaged; a copy of the file " ..
+            "as it was is needed, or the file moved away: its points are " ..
+            "measured again", path, file.lines + at)
+    elseif not records then
+        fail("experiment", "cannot read %s: %s", path, rest)
+    end
+    for _, record in ipairs(records) do self:take_in(record) end
+    file.offset, file.lines = at, file.lines + #records
+    file.rest = rest
+end
+
+-- Which of the journals can still grow: those of workers that are there, and
+-- notes, whose writers are in no list. The list of the claims is the later one:
+-- a worker is in it before it has a journal.
+local function end_files(self, names)
+    local claims, why, is_gone = journal.list(self.dir .. "/claims")
+    if not claims and not is_gone then
+        fail("experiment", "cannot read %s/claims: %s", self.dir, why)
+    end
+    for _, name in ipairs(names) do
+        local file = self.files[name] or {offset = 0, lines = 0}
+        self.files[name] = file
+        local id = match(name, "^j(%-.*)%.jsonl$")
+        file.has_ended = not (claims and claims["w" .. id]) and not find(id, "%-notes$")
+    end
+end
+
+-- Journals that may have more than was read. is_due: every one that can still
+-- grow is opened, as its size may be an old one over NFS.
+local function grown(self, is_due)
+    local list, why, is_gone = journal.list(self.dir)
+    if not list then
+        fail("experiment", is_gone and "the run directory %s is gone: %s" or
+            "cannot read the run directory %s: %s", self.dir, why)
+    end
+    local names = {}
+    for name, size in pairs(list) do
+        local file = self.files[name]
+        if find(name, "^j%-.*%.jsonl$") and (not file or
+            size > file.offset or is_due and not file.has_ended) then
+            names[#names + 1] = name
+        end
+    end
+    sort(names)
+    end_files(self, names)
+    return names
+end
+
+-- Takes in what was written since, to the last record where it is due. first:
+-- tells torn last lines, of writers that are gone.
+function store:refresh(is_due, first)
+    for _, name in ipairs(grown(self, is_due)) do
+        read_journal(self, name)
+        local file = self.files[name]
+        if first and file.rest > 0 and file.has_ended then
+            self.torn[#self.torn + 1] = name
+        end
+    end
+end
 
 -- --- small files ----------------------------------------------------------
 
 -- The value in a file of the run directory, or nil.
-function store:read(name) return read_json(self.dir .. "/" .. name) end
+function store:read(name) return json_read(self.dir .. "/" .. name) end
 
 -- Writes it unless somebody did; what is there now.
 function store:found(name, value)
@@ -38,7 +274,7 @@ function store:found(name, value)
     local mine, why = journal.found(path, journal.encode(value) .. "\n",
         journal.unique())
     if mine == nil then self:cannot_write(why) end
-    return mine and value or read_json(path, value.name), mine
+    return mine and value or json_read(path, value.name), mine
 end
 
 function store:cannot_write(why)
@@ -85,7 +321,7 @@ end
 
 -- The run directory that is there.
 function store.open(dir, name)
-    local plan = read_json(dir .. "/experiment.json", name)
+    local plan = json_read(dir .. "/experiment.json", name)
     if not plan then
         fail("experiment.open", "%s is no run directory: there is no " ..
             "experiment.json in it", dir)
@@ -187,7 +423,7 @@ function store:row(keys)
     local best
     for _, key in ipairs(keys) do
         local row = self.rows[key]
-        if row and not self:is_dropped(row) and journals.is_better(row, best) then
+        if row and not self:is_dropped(row) and is_better(row, best) then
             best = row
         end
     end

@@ -1,11 +1,13 @@
--- Names in little room: how many places of a terminal a text takes, and texts
--- cut so that they can still be told apart.
-local labels = {}
+-- Names in little room: how many places of a terminal a text takes, texts cut
+-- so that they can still be told apart, and lines whose columns stand below one
+-- another.
 local ipairs = ipairs
 local concat = table.concat
-local find, gmatch, sub = string.find, string.gmatch, string.sub
+local larger, smaller = math.max, math.min
+local find, format, gmatch, gsub, rep, sub = string.find, string.format,
+    string.gmatch, string.gsub, string.rep, string.sub
 local codes, len, pattern = utf8.codes, utf8.len, utf8.charpattern
-local smaller = math.min
+local labels, lines = {}, {}
 
 -- --- places -----------------------------------------------------------------
 
@@ -114,5 +116,78 @@ function labels.fitted(list, most, width)
     if not clash then return cut end
     return (cut_all(short, most, width, cut_inside))
 end
+
+-- --- lines of text ---------------------------------------------------------
+-- For terminals.
+
+-- Text that a terminal shows as it is: no control characters in it.
+local function harmless(text)
+    if not len(text) then text = gsub(text, "[\x80-\xff]", "?") end
+    return (gsub(text, "%c", function(c) return format("\\%03d", c:byte()) end))
+end
+lines.harmless = harmless
+
+local function padded(text, width, to_left)
+    local space = rep(" ", width - labels.width(text))
+    return to_left and text .. space or space .. text
+end
+
+local GAP, LEAST = 2, 24 -- between columns; of one that is made narrower
+
+local function widths_of(table_of)
+    local widths = {}
+    for _, line in ipairs(table_of) do
+        for i, cell in ipairs(line) do
+            line[i] = harmless(cell)
+            widths[i] = larger(widths[i] or 0, labels.width(line[i]))
+        end
+    end
+    return widths
+end
+
+local function cut_column(table_of, i, most)
+    local cells = {}
+    for n = 2, #table_of do cells[n - 1] = table_of[n][i] or "" end
+    for n, cell in ipairs(labels.fitted(cells, most, labels.width)) do
+        if table_of[n + 1][i] then table_of[n + 1][i] = cell end
+    end
+end
+
+-- Makes the widest columns of names narrower, until the table is no wider than
+-- `most` or nothing is left to take.
+local function narrow(table_of, left, names, most)
+    for _ = 1, names do
+        local widths, whole, widest = widths_of(table_of), 0, nil
+        for i, width in ipairs(widths) do
+            whole = whole + width + GAP
+            if i <= names and left[i] and width > LEAST and
+                (not widest or width > widths[widest]) then
+                widest = i
+            end
+        end
+        if whole <= most or not widest then return end
+        cut_column(table_of, widest,
+            larger(LEAST, widths[widest] - (whole - most)))
+    end
+end
+
+-- A table's lines, cells in columns as wide as they need to be; left: columns
+-- whose text begins at the left; the first of them, `names` many, may be cut
+-- where a line would be wider than `most`.
+local function aligned(table_of, left, names, most)
+    if most and most > 0 then narrow(table_of, left, names, most) end
+    local widths, out = widths_of(table_of), {}
+    for n, line in ipairs(table_of) do
+        local cells = {}
+        for i, cell in ipairs(line) do
+            cells[i] = padded(cell, widths[i], left[i])
+        end
+        out[n] = (gsub("  " .. concat(cells, "  "), "%s+$", ""))
+    end
+    return out
+end
+lines.aligned = aligned
+
+labels.lines = lines
 
 return labels
