@@ -2,11 +2,13 @@
  * terminal tells it of its commands and options. */
 #include "command_names.h"
 #include "print.h"
+#include "function.h"
 #include "lumat.h"
 #include "open.h"
 #include "registry.h"
 #include "std.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* --- loading -------------------------------------------------------------- */
@@ -47,6 +49,39 @@ static void run_file(lua_State *L, const lumat_std *file)
     lua_pop(L, 1);
 }
 
+/* Adds {name, what it does and what is taken else, is_common=} to the list on
+ * top. */
+static void add_option(void *data, const lumat_option *option)
+{
+    lua_State *L = data;
+    lua_createtable(L, 2, 1);
+    lua_pushstring(L, option->name);
+    lua_rawseti(L, -2, 1);
+    const char *otherwise = option->otherwise;
+    if (!otherwise)
+        lua_pushstring(L, option->help);
+    else if (isalpha((unsigned char)*otherwise))
+        lua_pushfstring(L, "%s; else %s", option->help, otherwise);
+    else
+        lua_pushfstring(L, "%s (%s)", option->help, otherwise);
+    lua_rawseti(L, -2, 2);
+    lua_pushboolean(L, lumat_is_common(option));
+    lua_setfield(L, -2, "is_common");
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+}
+
+/* options_of(name): a list of them, or nil. */
+static int options_of(lua_State *L)
+{
+    const lumat_function *f = lumat_find_row(L, luaL_checkstring(L, 1));
+    lua_newtable(L);
+    if (f)
+        lumat_each_option(f, add_option, L);
+    if (lua_rawlen(L, -1) == 0)
+        lua_pushnil(L);
+    return 1;
+}
+
 static void push_manual(lua_State *L)
 {
     if (lua_getfield(L, LUA_REGISTRYINDEX, "lumat.manual") == LUA_TTABLE)
@@ -59,6 +94,8 @@ static void push_manual(lua_State *L)
     lua_setfield(L, -2, "options");
     lua_pushliteral(L, LUMAT_VERSION);
     lua_setfield(L, -2, "version");
+    lua_pushcfunction(L, options_of);
+    lua_setfield(L, -2, "options_of");
     set_registered(L, "help", "lumat.help");
     set_registered(L, "methods", "lumat.methods");
     for (const lumat_std *file = lumat_std_files; file->name; file++)

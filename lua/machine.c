@@ -4,6 +4,7 @@
 #include "session.h"
 #include "fence.h"
 #include "experiment.h"
+#include "function.h"
 #include "lumat.h"
 #include "measure.h"
 #include "open.h"
@@ -167,54 +168,65 @@ static int keep_limit(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"forget", forget, 1, "forget(A)",
-     "Drops what products keep about A to be faster the next time, and gives "
-     "A back. A write to A does the same.",
-     "forget(mat{{1, 2}})", "{{1, 2}}"},
-    {"keep_limit", keep_limit, 0, "keep_limit(bytes [, device])",
-     "How many bytes products may keep about their operands; a quarter of "
-     "the device's memory unless set.",
-     "select('#', keep_limit(2 ^ 30, \"cpu\"))", "0"},
-    {"clock", get_clock, 0, "clock()", "Seconds of a clock that never jumps.",
-     "clock() <= clock()", "true"},
-    {"sync", sync_all, 0, "sync()",
+    {"forget", forget, 1, "A: matrix", "matrix",
+     "Drops what products keep about A to be faster the next time, and gives A "
+     "back. A write to A does the same.",
+     "forget(mat{{1, 2}})", "{{1, 2}}", .group = "keeping"},
+    {"keep_limit", keep_limit, 0, "bytes: number [, device: device]", "nothing",
+     "How many bytes products may keep about their operands; a quarter of the "
+     "device's memory unless set.",
+     "select('#', keep_limit(2 ^ 30, \"cpu\"))", "0", .group = "keeping"},
+    {"clock", get_clock, 0, "", "number",
+     "Seconds of a clock that never jumps.", "clock() <= clock()", "true",
+     .group = "timing"},
+    {"sync", sync_all, 0, "", "nothing",
      "Waits until all devices have done what they were given.",
-     "select('#', sync())", "0"},
-    {"device", device, 0, "device([name])",
-     "The device new matrices live on; with a name, chooses it. Second "
-     "result: a description.",
-     "device(\"cpu\")", "\"cpu\""},
-    {"memory", memory, 0, "memory([device])",
-     "Bytes on a device: live and peak of our matrices, kept about operands "
-     "by products, free and total; unused is the part of free that waits for "
-     "the next allocation.",
-     "memory().live >= 0", "true"},
-    {"peak", peak, 0, "peak([device [, again]])",
+     "select('#', sync())", "0", .group = "timing"},
+    {"device", device, 0, "[name: device]", "string, string",
+     "The device new matrices live on; with a name, chooses it. Second result: "
+     "a description.",
+     "device(\"cpu\")", "\"cpu\"", .group = "devices"},
+    {"memory", memory, 0, "[device: device]", "table",
+     "Bytes on a device: live and peak of our matrices, kept about operands by "
+     "products, free and total; unused is the part of free that waits for the "
+     "next allocation.",
+     "memory().live >= 0", "true", .group = "devices"},
+    {"peak", peak, 0, "[device: device [, again: boolean]]", "table",
      "Measured peaks per second: f32_flops, f64_flops, bytes. They are "
-     "measured once; again = true measures them anew, which counts where it "
-     "is more: what else ran may have slowed the first.",
-     "peak(\"cpu\").bytes > 1e8", "true"},
+     "measured once; again = true measures them anew, which counts where it is "
+     "more: what else ran may have slowed the first.",
+     "peak(\"cpu\").bytes > 1e8", "true", .group = "devices rates"},
     {"rate", lumat_rate_call, 0,
-     "rate(flops, bytes, seconds [, dtype [, device]])",
+     "flops: number, bytes: number, seconds: number [, dtype: dtype [, device: "
+     "device]]",
+     "number, string, number, string",
      "Work done in so many seconds beside the measured peak, by flops or by "
      "bytes, whichever comes nearer: value, unit, share, and whose peak. A "
      "share above 1 has the peak measured again, once, unless something is "
      "being timed; what stays above lies in caches, uses other units, or what "
      "else ran slowed both measurements.",
-     "select(2, rate(0, 1e9, 1, \"f32\", \"cpu\"))", "\"GB/s\""},
-    {"stats", stats, 0, "stats()",
+     "select(2, rate(0, 1e9, 1, \"f32\", \"cpu\"))", "\"GB/s\"",
+     .group = "rates"},
+    {"stats", stats, 0, "", "table",
      "Counts since the start: operations, allocations, bytes allocated, "
      "uploaded and downloaded, fallbacks to the CPU.",
-     "stats().operations >= 0", "true"},
-    {"timed", lumat_timed_call, 0, "timed(f [, device])",
-     "Seconds that f's work took on the device, then f's results.",
-     "select(2, timed(function() return 7 end))", "7"},
-    {"default_dtype", default_dtype, 0, "default_dtype([name])",
+     "stats().operations >= 0", "true", .group = "tracing"},
+    {"timed", lumat_timed_call, 0, "f: function [, device: device]",
+     "number, …", "Seconds that f's work took on the device, then f's results.",
+     "select(2, timed(function() return 7 end))", "7", .group = "timing"},
+    {"default_dtype", default_dtype, 0, "[name: \"f32\"|\"f64\"]", "string",
      "The element type of new matrices; with \"f32\" or \"f64\", sets it.",
-     "default_dtype()", "\"f32\""},
-    {"help", help, 0, "help([name])", "Prints the help on a name; also ?name.",
-     "type(help)", "\"function\""},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "default_dtype()", "\"f32\"", .group = "settings"},
+    {"help", help, 0, "[name: topic|function]", "nothing",
+     "Prints the help on a name; also ?name.", "type(help)", "\"function\"",
+     .group = "asking"},
+    {"settings", lumat_settings, 0, "[changes: table]", "table",
+     "The settings as a table, after changing those given: digits, rows and "
+     "edge of printed matrices, colour, dtype and device of new ones. Those "
+     "for every session go into init.lua; also :set.",
+     "settings{digits = 5}.digits", "5", .group = "settings",
+     .usage = "settings([{name = value, …}])"},
+    {0}};
 
 void lumat_open_system(lua_State *L)
 {
@@ -241,6 +253,7 @@ static int open_all(lua_State *L)
     lua_pushinteger(L, GPU_F32);
     lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
     lumat_open_library(L);
+    lumat_open_rows(L);
     lumat_open_matrix(L);
     lumat_open_sparse(L);
     lumat_open_format(L);
@@ -257,7 +270,6 @@ static int open_all(lua_State *L)
     lumat_open_working_folder(L);
     lumat_open_system(L);
     lumat_open_help(L);
-    lumat_open_settings(L);
     lumat_open_rate(L);
     lumat_open_who(L);
     lumat_open_screens(L);

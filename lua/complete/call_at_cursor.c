@@ -1,8 +1,7 @@
 /* The call that the cursor is in: what is called, with which arguments, and
- * what its help says of them. */
+ * what its row says of them. */
 #include "call_at_cursor.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,37 +24,9 @@ int lumat_push_members(lua_State *L, const char *owner, size_t length)
     return 0;
 }
 
-/* Pushes what the help has on a name or, by "owner.member", on a member;
- * returns whether that is a table. */
-static int push_entry(lua_State *L, const char *name)
-{
-    const char *dot = strchr(name, '.');
-    if (dot && lumat_push_members(L, name, (size_t)(dot - name)))
-        return enter(L, dot + 1, strlen(dot + 1));
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.help");
-    return enter(L, name, strlen(name));
-}
-
-const char *lumat_push_help_field(lua_State *L, const char *name,
-                                  const char *field)
-{
-    int top = lua_gettop(L) + 1;
-    if (push_entry(L, name)) {
-        lua_pushstring(L, field);
-        lua_rawget(L, -2);
-    }
-    if (lua_type(L, -1) != LUA_TSTRING)
-        lua_pushliteral(L, "");
-    lua_replace(L, top);
-    lua_settop(L, top);
-    return lua_tostring(L, top);
-}
-
 static int has_help(lua_State *L, const char *name)
 {
-    int found = *lumat_push_help_field(L, name, "usage") != '\0';
-    lua_pop(L, 1);
-    return found;
+    return lumat_find_row(L, name) != NULL;
 }
 
 /* --- what is called ------------------------------------------------------- */
@@ -179,36 +150,18 @@ lumat_fact lumat_argument_fact(lua_State *L, const lumat_lexemes *t,
     return count == argument ? fact : (lumat_fact){.kind = LUMAT_IS_UNKNOWN};
 }
 
-/* --- what its help says --------------------------------------------------- */
+/* --- what its row says ---------------------------------------------------- */
 
-/* Adds "word " for the argument in the form that begins behind "name(". */
-static void add_word(const char *form, int argument, char *words, size_t room)
+int lumat_argument_kinds(lua_State *L, const lumat_calling *call,
+                         lumat_piece *kinds, int most)
 {
-    int depth = 0;
-    for (; *form && *form != ')'; form++) {
-        depth += (*form == '{') - (*form == '}');
-        argument -= *form == ',' && depth == 0;
-        if (argument != 1 || !(isalpha((unsigned char)*form)))
-            continue;
-        size_t n = strspn(form, "abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-        size_t used = strlen(words);
-        if (depth == 0 && used + n + 2 < room)
-            snprintf(words + used, room - used, "%.*s ", (int)n, form);
-        return;
-    }
-}
-
-void lumat_argument_words(lua_State *L, const lumat_calling *call, char *words,
-                          size_t room)
-{
-    const char *usage = lumat_push_help_field(L, call->name, "usage");
-    size_t length = strlen(call->name);
-    snprintf(words, room, " ");
-    for (const char *p = usage; (p = strstr(p, call->name)); p += length)
-        if (p[length] == '(')
-            add_word(p + length + 1, call->argument, words, room);
-    lua_pop(L, 1);
+    const lumat_function *f = lumat_find_row(L, call->name);
+    lumat_argument a = {.rest = f ? f->takes : ""};
+    int count = 0;
+    while (f && lumat_next_argument(&a) && count < most)
+        if (a.is == LUMAT_ARGUMENT && a.place == call->argument)
+            kinds[count++] = a.kind;
+    return count;
 }
 
 /* Pushes "f(a, b, ...)" of the Lua function on top, called as `name`. */
@@ -243,8 +196,9 @@ int lumat_push_signature(lua_State *L, const lumat_lexemes *t,
     int top = lua_gettop(L), name = call->open - 1;
     const lumat_lexeme *n = &t->list[name];
     if (call->is_library) {
-        lumat_push_help_field(L, call->name, "usage");
-        lumat_push_help_field(L, call->name, "help");
+        const lumat_function *f = lumat_find_row(L, call->name);
+        lumat_push_usage(L, f);
+        lua_pushstring(L, f->help);
         return 1;
     }
     lumat_push_chain(L, t, call->callee, call->open - 2 * call->is_method);

@@ -3,6 +3,7 @@
 #ifndef LUMAT_CALL_AT_CURSOR_H
 #define LUMAT_CALL_AT_CURSOR_H
 
+#include "function.h"
 #include "known_value.h"
 
 /* --- call_at_cursor.c
@@ -24,10 +25,10 @@ int lumat_find_call(lua_State *L, const lumat_lexemes *t, int open, int at,
 /* The fact about an argument before the one that the cursor is in. */
 lumat_fact lumat_argument_fact(lua_State *L, const lumat_lexemes *t,
                                const lumat_calling *call, int argument);
-/* What the usage calls the argument in its several forms, such as
- * " device name "; "" when it does not. */
-void lumat_argument_words(lua_State *L, const lumat_calling *call, char *words,
-                          size_t room);
+/* The kinds, as rows have them, that the argument has in the several forms of
+ * the call; returns how many there are, up to most. */
+int lumat_argument_kinds(lua_State *L, const lumat_calling *call,
+                         lumat_piece *kinds, int most);
 /* Pushes the usage and the help of what is called, or a user's function and
  * where it is; returns 0 and pushes nothing when there is neither. */
 int lumat_push_signature(lua_State *L, const lumat_lexemes *t,
@@ -37,23 +38,5 @@ int lumat_push_signature(lua_State *L, const lumat_lexemes *t,
 int lumat_push_members(lua_State *L, const char *owner, size_t length);
 /* How the metatable of the table on top names it, or NULL. */
 const char *lumat_owner_name(lua_State *L);
-/* Pushes a field of the help on a name, or on a member as "experiment.run": a
- * string, "" when there is none. */
-const char *lumat_push_help_field(lua_State *L, const char *name,
-                                  const char *field);
-
-/* --- options_of.c --------------------------------------------------------- */
-
-/* An option as the help has it: its name, and the note behind it in brackets
- * or behind its =. Neither ends in a zero. */
-typedef struct lumat_option {
-    const char *name, *note;
-    size_t length, note_length;
-} lumat_option;
-
-typedef void lumat_option_fn(void *data, const lumat_option *option);
-/* Calls each(data, option) for the options of a library function. */
-void lumat_each_option(lua_State *L, const char *function,
-                       lumat_option_fn *each, void *data);
 
 #endif

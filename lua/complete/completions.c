@@ -1,6 +1,7 @@
 /* completions(line): what Tab offers, for editors and other programs. */
 #include "completion.h"
 #include "cursor_context.h"
+#include "function.h"
 #include "registry.h"
 
 /* The offers come in a call of its own: what it fills is in the registry. */
@@ -49,11 +50,11 @@ static int completions(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"completions", completions, 0, "completions(line)",
+    {"completions", completions, 0, "line: string", "table",
      "What Tab offers at the end of a line of Lua: names, the notes beside "
      "them, and, where a file belongs, the kinds that are wanted first.",
-     "completions(\"linsp\")[1]", "\"linspace\""},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "completions(\"linsp\")[1]", "\"linspace\"", .group = "asking"},
+    {0}};
 
 void lumat_open_completions(lua_State *L)
 {

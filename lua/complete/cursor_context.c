@@ -56,11 +56,11 @@ static int offer_wanted(lumat_query *q)
     lumat_values v = {&q->gather, "", NULL, ""};
     int before = lumat_lexeme_kind(&q->tokens, q->at - 1);
     if (q->wanted == LUMAT_DEVICES)
-        return lumat_gather_kind(&v, "device", 6);
+        return lumat_gather_kind(&v, (lumat_piece){"device", 6});
     if (q->wanted == LUMAT_TOPICS)
-        return lumat_gather_kind(&v, "topic", 5);
+        return lumat_gather_kind(&v, (lumat_piece){"topic", 5});
     if (q->wanted == LUMAT_KERNELS && before == '(')
-        lumat_gather_kind(&v, "kernel", 6);
+        lumat_gather_kind(&v, (lumat_piece){"kernel", 6});
     return 0;
 }
 

@@ -53,58 +53,66 @@ lumat_partner lumat_partner_of_sign(lua_State *L, const lumat_lexemes *t,
     return p;
 }
 
-/* Functions of several matrices: which argument has to fit which other. Any
- * other function of A and B works element by element. */
-static const struct rule {
-    const char *function;
-    int argument, other; /* argument 0: any but the first */
+/* What a row says that two arguments agree in. */
+static const struct {
+    const char *word;
     int fit, is_join;
-} rules[] = {
-    {"matmul", 2, 1, LUMAT_FIT_PRODUCT, 0},
-    {"race", 2, 1, LUMAT_FIT_PRODUCT, 0},
-    {"kernels", 2, 1, LUMAT_FIT_PRODUCT, 0},
-    {"kernel_choice", 2, 1, LUMAT_FIT_PRODUCT, 0},
-    {"solve", 2, 1, LUMAT_FIT_ROWS, 0},
-    {"dot", 2, 1, LUMAT_FIT_LENGTHS, 0},
-    {"verify", 2, 1, LUMAT_FIT_ROWS, 0},
-    {"verify", 3, 2, LUMAT_FIT_PRODUCT, 0},
-    {"hcat", 0, 1, LUMAT_FIT_ROWS, 1},
-    {"vcat", 0, 1, LUMAT_FIT_COLUMNS, 0},
-    {"kron", 2, 1, -1, 0},
-    {"put", 2, 1, -1, 0},
+} fits_in[] = {
+    {"elements", LUMAT_FIT_ELEMENTS, 0}, {"product", LUMAT_FIT_PRODUCT, 0},
+    {"rows", LUMAT_FIT_ROWS, 0},         {"columns", LUMAT_FIT_COLUMNS, 0},
+    {"lengths", LUMAT_FIT_LENGTHS, 0},   {"beside", LUMAT_FIT_ROWS, 1},
 };
 
-static struct rule rule_of(lua_State *L, const lumat_calling *call)
+/* The argument of the call at the cursor that its row says must fit another
+ * one, or what stands for any more of it; 0: there is none. */
+static int find_fitting(const lumat_function *f, const lumat_calling *call,
+                        lumat_argument *found)
 {
-    char words[64];
-    int is_listed = 0;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (strcmp(rules[i].function, call->name) != 0)
-            continue;
-        is_listed = 1;
-        if (rules[i].argument == call->argument || rules[i].argument == 0)
-            return rules[i];
+    lumat_argument a = {.rest = f->takes}, last = a;
+    while (lumat_next_argument(&a)) {
+        int is_here = a.is == LUMAT_ARGUMENT && a.place == call->argument;
+        int is_more = a.is == LUMAT_ARGUMENT_MORE && a.place <= call->argument;
+        *found = is_more ? last : a;
+        if ((is_here || is_more) && found->fit.length > 0)
+            return 1;
+        last = a;
     }
-    lumat_argument_words(L, call, words, sizeof words);
-    if (is_listed || (!strstr(words, " B ") && !strstr(words, " C ")))
-        return (struct rule){.fit = -1};
-    return (struct rule){call->name, call->argument, 1, LUMAT_FIT_ELEMENTS, 0};
+    return 0;
+}
+
+/* The argument that the one found has to fit. */
+static lumat_argument partner_of(const lumat_function *f,
+                                 const lumat_argument *found)
+{
+    lumat_argument a = {.rest = f->takes};
+    while (lumat_next_argument(&a))
+        if (a.form == found->form && a.name.length == found->partner.length &&
+            memcmp(a.name.start, found->partner.start, a.name.length) == 0)
+            break;
+    return a;
 }
 
 lumat_partner lumat_partner_in_call(lua_State *L, const lumat_lexemes *t,
                                     const lumat_calling *call)
 {
-    if (!call->is_library || call->argument < 2)
+    const lumat_function *f = lumat_find_row(L, call->name);
+    lumat_argument found, other;
+    lumat_partner p = {.fit = -1, .is_call = 1};
+    if (!call->is_library || call->argument < 2 ||
+        !find_fitting(f, call, &found))
         return nobody;
-    struct rule rule = rule_of(L, call);
-    lumat_partner p = {.fit = rule.fit, .is_join = rule.is_join, .is_call = 1};
-    if (rule.fit < 0)
-        return nobody;
-    p.fact = lumat_argument_fact(L, t, call, rule.other);
-    p.is_shown = strcmp(call->name, "matmul") == 0;
+    other = partner_of(f, &found);
+    for (size_t i = 0; i < sizeof fits_in / sizeof *fits_in; i++)
+        if (lumat_is_piece(found.fit, fits_in[i].word)) {
+            p.fit = fits_in[i].fit;
+            p.is_join = fits_in[i].is_join;
+        }
+    p.fact = lumat_argument_fact(L, t, call, other.place);
+    p.is_shown = p.fit == LUMAT_FIT_PRODUCT &&
+                 lumat_is_piece(lumat_result_kind(f, 2), "matrix");
     const gpu_matrix *m = &p.fact.shape;
     if (!is_known(p.fact) || p.fact.kind == LUMAT_IS_SPARSE ||
-        (strcmp(call->name, "solve") == 0 && m->rows != m->cols))
+        (lumat_is_piece(other.kind, "square") && m->rows != m->cols))
         return nobody;
     return p;
 }

@@ -69,7 +69,7 @@ lumat_fact lumat_infer(lua_State *L, const lumat_lexemes *t, int first, int end,
 /* Where the expression that ends before token `end` begins. */
 int lumat_expression_start(const lumat_lexemes *t, int end);
 int lumat_is_binary(const lumat_lexemes *t, int i);
-/* What the library's function gives for so many arguments: result_of.c. */
+/* What the library's function gives for so many arguments, by its row. */
 lumat_fact lumat_result_of(lua_State *L, const char *function, int arguments);
 
 #endif

@@ -61,10 +61,10 @@ typedef struct lumat_values {
     const char *quote;        /* put around them; "" inside quotes */
 } lumat_values;
 
-/* Offers the values of a kind: device, dtype, kernel, operation, topic.
- * Returns 0 for a kind that has none. */
-int lumat_gather_kind(const lumat_values *v, const char *kind, size_t length);
-/* Offers those that an option's note lists, or else those of its name. */
+/* Offers the values of a kind: a string in quotes, device, dtype, kernel,
+ * operation, topic; outside of quotes also true and false. Returns 0 for a kind that has none. */
+int lumat_gather_kind(const lumat_values *v, lumat_piece kind);
+/* Offers those that an option may have. */
 int lumat_gather_option(const lumat_values *v, const lumat_option *option);
 /* Modules that require would find. */
 void lumat_gather_modules(lumat_gather *g);

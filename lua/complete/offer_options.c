@@ -14,8 +14,8 @@ typedef struct reading {
 static int is_same(const lumat_lexemes *t, const lumat_lexeme *key,
                    const lumat_option *option)
 {
-    return key->end - key->start == option->length &&
-           memcmp(t->text + key->start, option->name, option->length) == 0;
+    lumat_piece word = {t->text + key->start, key->end - key->start};
+    return lumat_is_piece(word, option->name);
 }
 
 /* Whether the table has the option already. */
@@ -38,11 +38,8 @@ static void offer_name(void *data, const lumat_option *option)
     r->count++;
     if (is_given(r, option))
         return;
-    lua_pushlstring(L, option->name, option->length);
-    lua_pushliteral(L, "=");
-    lua_concat(L, 2);
-    lumat_gather_copy(&r->q->gather, lua_tostring(L, -1), option->length + 1,
-                      NULL);
+    const char *text = lua_pushfstring(L, "%s=", option->name);
+    lumat_gather_copy(&r->q->gather, text, strlen(text), NULL);
     lua_pop(L, 1);
 }
 
@@ -63,7 +60,7 @@ static void offer_value(void *data, const lumat_option *option)
     int listed = lumat_gather_option(&v, option);
     if (q->place.quote || (listed && q->gather.length == 0))
         return;
-    if (option->length == 3 && memcmp(option->name, "out", 3) == 0)
+    if (strcmp(option->kind, "matrix") == 0)
         q->wanted = LUMAT_MATRICES;
     lumat_offer_variables(q, &(lumat_partner){.fit = -1});
 }
@@ -71,14 +68,12 @@ static void offer_value(void *data, const lumat_option *option)
 /* Is what is called used as "name{field=, …}"? */
 static int takes_fields(lua_State *L, const lumat_calling *call)
 {
-    const char *p = lumat_push_help_field(L, call->name, "usage");
-    size_t n = strlen(call->name);
-    int is_table = strncmp(p, call->name, n) == 0 && p[n] == '{';
-    if (is_table)
-        p += n + 1 + strspn(p + n + 1, "abcdefghijklmnopqrstuvwxyz_");
-    is_table = is_table && *p == '=';
-    lua_pop(L, 1);
-    return is_table;
+    const lumat_function *f = lumat_find_row(L, call->name);
+    lumat_argument a = {.rest = f ? f->takes : ""};
+    while (lumat_next_argument(&a))
+        if (a.is == LUMAT_ARGUMENT_OPTIONS && a.place == call->argument)
+            return 1;
+    return 0;
 }
 
 /* The call of which the table is an argument, behind what it works on, or the
@@ -109,6 +104,8 @@ int lumat_offer_options(lumat_query *q)
         return 0;
     if (is_value)
         r.key = &t->list[q->at - 2];
-    lumat_each_option(q->L, call.name, is_value ? offer_value : offer_name, &r);
+    const lumat_function *f = lumat_find_row(q->L, call.name);
+    if (f)
+        lumat_each_option(f, is_value ? offer_value : offer_name, &r);
     return r.count > 0;
 }

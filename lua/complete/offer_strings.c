@@ -4,59 +4,56 @@
 
 #include <string.h>
 
-#define DATA ".csv .tsv .txt .npy"
+/* What of Lua's own takes a file's name. */
+static const struct {
+    const char *function, *files;
+} lua_files[] = {{"dofile", ".lua"}, {"loadfile", ".lua"}};
 
-/* What takes a file, a module, or the name of what it is called after. */
-static const struct rule {
-    const char *function, *kind, *files;
-} rules[] = {
-    {"load", NULL, DATA},           {"save", NULL, DATA},
-    {"dofile", NULL, ".lua"},       {"loadfile", NULL, ".lua"},
-    {"load_session", NULL, ".lum"}, {"save_session", NULL, ".lum"},
-    {"require", "module", ""},      {"device", "device", NULL},
-    {"help", "topic", NULL},        {"default_dtype", "dtype", NULL},
-    {"kernels", "kernel", NULL},
-};
+/* The kinds of arguments that are files, and how their names end. */
+static const struct {
+    const char *kind, *files;
+} file_kinds[] = {
+    {"data", ".csv .tsv .txt .npy"}, {"script", ".lua"}, {"session", ".lum"},
+    {"picture", ".png .svg .pdf"},   {"path", ""},       {"folder", ""}};
 
-static const struct rule *rule_of(const lumat_calling *call)
+static const char *files_of(lumat_piece kind)
 {
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (strcmp(rules[i].function, call->name) == 0)
-            return &rules[i];
+    for (size_t i = 0; i < sizeof file_kinds / sizeof *file_kinds; i++)
+        if (lumat_is_piece(kind, file_kinds[i].kind))
+            return file_kinds[i].files;
     return NULL;
 }
 
-/* The words by which the usage calls the argument, such as device. */
-static int offer_words(lumat_query *q, const lumat_values *v,
-                       const lumat_calling *call)
+/* What the row says may stand there; nothing where it names no words. */
+static void offer_by_row(lumat_query *q, const lumat_calling *call)
 {
-    char words[64];
-    int found = 0;
-    lumat_argument_words(q->L, call, words, sizeof words);
-    if (strstr(words, " path "))
-        return 0;
-    for (const char *p = words + 1; *p;) {
-        size_t n = strcspn(p, " ");
-        found |= lumat_gather_kind(v, p, n);
-        p += n + strspn(p + n, " ");
-    }
-    return found || call->is_library;
+    enum { MOST = 8 };
+    lumat_piece kinds[MOST], kind;
+    lumat_values v = {&q->gather, call->name, NULL, ""};
+    int count = lumat_argument_kinds(q->L, call, kinds, MOST);
+    for (int i = 0; i < count; i++)
+        while (lumat_next_kind(&kinds[i], &kind)) {
+            lumat_gather_kind(&v, kind);
+            const char *files = files_of(kind);
+            q->place.files = files ? files : q->place.files;
+        }
 }
 
 static void offer_argument(lumat_query *q, const lumat_calling *call)
 {
-    const struct rule *rule = rule_of(call);
-    lumat_values v = {&q->gather, call->name, NULL, ""};
     q->place.files = NULL;
-    if (call->is_library && offer_words(q, &v, call) &&
-        (!rule || !rule->kind || call->argument > 1))
+    if (call->is_library) {
+        offer_by_row(q, call);
         return;
-    if (rule && rule->kind && strcmp(rule->kind, "module") == 0)
+    }
+    if (strcmp(call->name, "require") == 0) {
         lumat_gather_modules(&q->gather);
-    else if (rule && rule->kind)
-        lumat_gather_kind(&v, rule->kind, strlen(rule->kind));
-    else
-        q->place.files = rule ? rule->files : "";
+        return;
+    }
+    q->place.files = "";
+    for (size_t i = 0; i < sizeof lua_files / sizeof *lua_files; i++)
+        if (strcmp(lua_files[i].function, call->name) == 0)
+            q->place.files = lua_files[i].files;
 }
 
 /* A.dtype == "…", A.device == "…" */
@@ -70,7 +67,7 @@ static int offer_compared(lumat_query *q)
     if (lumat_is_lexeme(t, q->at - 2, "dtype"))
         lumat_gather_words(&q->gather, "f32 f64 bool");
     else if (lumat_is_lexeme(t, q->at - 2, "device"))
-        lumat_gather_kind(&v, "device", 6);
+        lumat_gather_kind(&v, (lumat_piece){"device", 6});
     else
         return 0;
     return 1;

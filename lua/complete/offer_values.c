@@ -37,11 +37,11 @@ static void offer_devices(const lumat_values *v)
     }
 }
 
-/* Those of numbers: where bool is one as well, the help lists them. */
 static void offer_dtypes(const lumat_values *v)
 {
     offer_text(v, gpu_dtype_name(GPU_F32), NULL);
     offer_text(v, gpu_dtype_name(GPU_F64), NULL);
+    offer_text(v, gpu_dtype_name(GPU_BOOL), NULL);
 }
 
 /* Kernels or operations of a device. */
@@ -102,22 +102,21 @@ static void offer_topics(const lumat_values *v)
 
 /* --- kinds and options ---------------------------------------------------- */
 
-static int is_word(const char *word, const char *text, size_t length)
+int lumat_gather_kind(const lumat_values *v, lumat_piece kind)
 {
-    return strlen(word) == length && memcmp(word, text, length) == 0;
-}
-
-int lumat_gather_kind(const lumat_values *v, const char *kind, size_t length)
-{
-    if (is_word("device", kind, length))
+    if (*kind.start == '"')
+        offer(v, kind.start + 1, kind.length - 2, NULL);
+    else if (lumat_is_piece(kind, "boolean") && *v->quote)
+        lumat_gather_words(v->gather, "true false"); /* stand without quotes */
+    else if (lumat_is_piece(kind, "device"))
         offer_devices(v);
-    else if (is_word("dtype", kind, length))
+    else if (lumat_is_piece(kind, "dtype"))
         offer_dtypes(v);
-    else if (is_word("operation", kind, length))
+    else if (lumat_is_piece(kind, "operation"))
         offer_ladder(v, 0);
-    else if (is_word("topic", kind, length))
+    else if (lumat_is_piece(kind, "topic"))
         offer_topics(v);
-    else if (!is_word("kernel", kind, length))
+    else if (!lumat_is_piece(kind, "kernel"))
         return 0;
     else {
         offer_text(v, "auto", "what is fastest as a rule");
@@ -126,30 +125,11 @@ int lumat_gather_kind(const lumat_values *v, const char *kind, size_t length)
     return 1;
 }
 
-/* true and false stand for themselves, outside of quotes. */
-static int offer_boolean(const lumat_values *v, const char *word, size_t length)
-{
-    int found = is_word("true", word, length) || is_word("false", word, length);
-    if (found && *v->quote)
-        lumat_gather_words(v->gather, "true false");
-    return found;
-}
-
 int lumat_gather_option(const lumat_values *v, const lumat_option *option)
 {
-    const char *p = option->note, *end = p + option->note_length;
+    lumat_piece rest = {option->kind, strlen(option->kind)}, kind;
     int found = 0;
-    while (p < end) {
-        size_t word = strspn(p, "abcdefghijklmnopqrstuvwxyz");
-        const char *close =
-            *p == '"' ? memchr(p + 1, '"', (size_t)(end - p - 1)) : NULL;
-        if (close) {
-            offer(v, p + 1, (size_t)(close - p - 1), NULL);
-            found = 1;
-            p = close;
-        }
-        found |= offer_boolean(v, p, word);
-        p += word > 0 ? word : 1;
-    }
-    return found || lumat_gather_kind(v, option->name, option->length);
+    while (lumat_next_kind(&rest, &kind))
+        found |= lumat_gather_kind(v, kind);
+    return found;
 }

@@ -1,5 +1,6 @@
 /* One step of a chain: .name, :name(…), [key] or (…), by what is certain of
  * the value on top, which it replaces. */
+#include "function.h"
 #include "known_value.h"
 
 #include <string.h>
@@ -8,6 +9,21 @@ static const lumat_fact unknown = {.kind = LUMAT_IS_UNKNOWN};
 static const lumat_fact number = {.kind = LUMAT_IS_NUMBER};
 static const lumat_fact string = {.kind = LUMAT_IS_STRING};
 static const lumat_fact dense = {.kind = LUMAT_IS_DENSE};
+
+lumat_fact lumat_result_of(lua_State *L, const char *function, int arguments)
+{
+    static const struct {
+        const char *kind;
+        lumat_fact_kind is;
+    } kinds[] = {{"matrix", LUMAT_IS_DENSE},   {"same", LUMAT_IS_DENSE},
+                 {"sparse", LUMAT_IS_SPARSE},  {"number", LUMAT_IS_NUMBER},
+                 {"integer", LUMAT_IS_NUMBER}, {"string", LUMAT_IS_STRING}};
+    const lumat_function *f = lumat_find_row(L, function);
+    for (size_t i = 0; f && i < sizeof kinds / sizeof *kinds; i++)
+        if (lumat_is_piece(lumat_result_kind(f, arguments), kinds[i].kind))
+            return (lumat_fact){.kind = kinds[i].is};
+    return unknown;
+}
 
 typedef struct step {
     lua_State *L;

@@ -1,5 +1,6 @@
 /* heat, spy and blocks: matrices seen from afar. The device works out a number
  * for each block; only those cross the bus. */
+#include "function.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -348,7 +349,7 @@ static int heat(lua_State *L)
     lumat_frame f;
     lumat_text t, plain;
     double low, high;
-    lumat_style style = lumat_picture_style(L, 2, "width height low high file");
+    lumat_style style = lumat_picture_style(L, 2);
     lua_settop(L, 2);
     lumat_check_subject(L, 1, &s);
     if (lumat_wants_file(L, 2, "heat"))
@@ -421,7 +422,7 @@ static int spy(lua_State *L)
     lumat_subject s;
     lumat_frame f;
     lumat_text t;
-    lumat_style style = lumat_picture_style(L, 2, "width height file");
+    lumat_style style = lumat_picture_style(L, 2);
     lua_settop(L, 2);
     lumat_check_subject(L, 1, &s);
     if (lumat_wants_file(L, 2, "spy"))
@@ -443,20 +444,25 @@ static int spy(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"heat", heat, 1, "heat(A [, {width=, height=, low=, high=, file=}])",
+    {"heat", heat, 1, "A: matrix|sparse {width, height, low, high, file}",
+     "table",
      "A picture of A in colours or shades, of block means where A is larger "
      "than the screen; with file = \"p.png\" or \"p.svg\", one drawn by "
      "gnuplot. Also :heat A.",
-     "heat(mat{{1, 2}, {3, 4}}).high", "4"},
-    {"spy", spy, 1, "spy(A [, {width=, height=, file=}])",
+     "heat(mat{{1, 2}, {3, 4}}).high", "4", .group = "pictures watching"},
+    {"spy", spy, 1, "A: matrix|sparse {width, height, file}", "table",
      "A picture of where A is not zero, or where a sparse matrix has entries. "
      "Also :spy A.",
-     "spy(eye(3)).filled", "3"},
-    {"blocks", blocks, 1, "blocks(A, rows, cols [, kind])",
-     "A cut into so many blocks, as equal as can be, each made one number: "
-     "its \"mean\", the \"largest\" |x|, its \"min\" or \"max\".",
-     "blocks(mat{{1, 2, 3, 4}, {5, 6, 7, 8}}, 1, 2)", "{{3.5, 5.5}}"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "spy(eye(3)).filled", "3", .group = "pictures"},
+    {"blocks", blocks, 1,
+     "A: matrix|sparse, rows: size, cols: size [, kind: "
+     "\"mean\"|\"largest\"|\"min\"|\"max\"]",
+     "matrix",
+     "A cut into so many blocks, as equal as can be, each made one number: its "
+     "\"mean\", the \"largest\" |x|, its \"min\" or \"max\".",
+     "blocks(mat{{1, 2, 3, 4}, {5, 6, 7, 8}}, 1, 2)", "{{3.5, 5.5}}",
+     .group = "watching"},
+    {0}};
 
 void lumat_open_heat(lua_State *L)
 {

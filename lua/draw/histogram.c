@@ -5,6 +5,7 @@
 #include <string.h>
 #include "constructors.h"
 #include "print.h"
+#include "function.h"
 #include "matrix.h"
 #include "draw.h"
 #include "picture.h"
@@ -299,7 +300,7 @@ static int hist(lua_State *L)
     lumat_text t;
     histogram h = {.outside = 0};
     lumat_style style =
-        lumat_picture_style(L, arg, "bins width height low high file");
+        lumat_picture_style(L, arg);
     lua_settop(L, arg);
     lumat_check_subject(L, 1, &s);
     look_at(L, &s, &h);
@@ -323,15 +324,15 @@ static int hist(lua_State *L)
 
 static const lumat_function functions[] = {
     {"hist", hist, 1,
-     "hist(A [, bins] [, {bins=, width=, height=, low=, high=, file=}])",
+     "A: matrix|sparse [, bins: integer] {bins, width, height, low, high, "
+     "file}",
+     "table",
      "How many elements lie where, as bars; fields counts and edges. Count i "
-     "is "
-     "of what is at least edge i and below the next, the last of what is at "
-     "its "
-     "end, too. NaN and Inf are left out; of a sparse matrix, entries are "
+     "is of what is at least edge i and below the next, the last of what is at "
+     "its end, too. NaN and Inf are left out; of a sparse matrix, entries are "
      "counted. Also :hist A.",
-     "vec(hist(vec{1, 2, 2, 3}).counts)", "{1, 2, 1}"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "vec(hist(vec{1, 2, 2, 3}).counts)", "{1, 2, 1}", .group = "pictures"},
+    {0}};
 
 void lumat_open_histogram(lua_State *L)
 {

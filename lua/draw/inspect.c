@@ -7,6 +7,7 @@
 #include "draw.h"
 #include "picture.h"
 #include "print.h"
+#include "function.h"
 #include "records.h"
 #include "registry.h"
 #include "shape_errors.h"
@@ -572,13 +573,13 @@ static int inspect(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"inspect", inspect, 1, "inspect(A [, name])",
+    {"inspect", inspect, 1, "A: matrix|sparse [, name: string]", "table",
      "What there is to know of A: layout, aliases, extremes and where they "
      "are, mean, std, norm, zeros, NaN, Inf, subnormals, distribution and "
-     "structure, all but the distribution in one pass; also as fields. "
-     "Also :inspect A.",
-     "inspect(mat{{1, 2}, {2, 1}}).symmetric", "true"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "structure, all but the distribution in one pass; also as fields. Also "
+     ":inspect A.",
+     "inspect(mat{{1, 2}, {2, 1}}).symmetric", "true", .group = "pictures"},
+    {0}};
 
 void lumat_open_inspect(lua_State *L)
 {

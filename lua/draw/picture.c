@@ -427,24 +427,11 @@ static int option_size(lua_State *L, int arg, const char *key, int least,
     return (int)size;
 }
 
-/* A file's name alone stands for {file = name}. */
-static void take_file_name(lua_State *L, int arg)
-{
-    if (lua_type(L, arg) != LUA_TSTRING)
-        return;
-    lua_createtable(L, 0, 1);
-    lua_pushvalue(L, arg);
-    lua_setfield(L, -2, "file");
-    lua_replace(L, arg);
-}
-
-lumat_style lumat_picture_style(lua_State *L, int arg, const char *allowed)
+lumat_style lumat_picture_style(lua_State *L, int arg)
 {
     /* of a screen, around a picture */
     enum { LEAST_WIDTH = 10, LEAST_HEIGHT = 4, LINES_AROUND = 9 };
     lumat_style s = lumat_style_now(L);
-    take_file_name(L, arg);
-    lumat_check_options(L, arg, allowed);
     if (s.width < LEAST_WIDTH)
         s.width = LEAST_WIDTH;
     s.width = option_size(L, arg, "width", LEAST_WIDTH, s.width);

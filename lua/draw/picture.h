@@ -124,9 +124,9 @@ void lumat_put_headline(lua_State *L, int index, lumat_text *t);
 double *lumat_push_blocks(lua_State *L, const lumat_subject *s,
                           gpu_block_kind kind, int64_t rows, int64_t cols);
 
-/* The current style with width and height from the options at arg, which may
- * have no other keys than those allowed; a string there is a file's name. */
-lumat_style lumat_picture_style(lua_State *L, int arg, const char *allowed);
+/* The current style with width and height from the options at
+ * arg. */
+lumat_style lumat_picture_style(lua_State *L, int arg);
 
 /* Where the options at arg have {file = name}: pushes what writes such a
  * picture (lua/std/gnuplot.lua), the file's name and the title, and returns

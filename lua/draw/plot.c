@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "constructors.h"
+#include "function.h"
 #include "matrix.h"
 #include "draw.h"
 #include "picture.h"
@@ -610,8 +611,7 @@ static int plot(lua_State *L)
     lumat_chart c = {.count = 0};
     lumat_text t, plain;
     plan p = {.count = 0};
-    lumat_style style =
-        lumat_picture_style(L, options, "width height low high file");
+    lumat_style style = lumat_picture_style(L, options);
     int to_file = lua_istable(L, options) && lua_getfield(L, options, "file");
     p.dots = to_file ? FILE_DOTS : (int64_t)style.width * LUMAT_DOTS_X;
     gather(L, &p, count);
@@ -632,13 +632,16 @@ static int plot(lua_State *L)
 
 static const lumat_function functions[] = {
     {"plot", plot, 1,
-     "plot(y [, {width=, height=, low=, high=, file=}])  also  plot(x, y)  "
-     "plot(f, a, b)",
+     "y: matrix|table {width, height, low, high, file} or x: vector|table, y: "
+     "matrix|table "
+     "{width, height, low, high, file} or f: function, a: number, b: number "
+     "{width, height, low, high, file}",
+     "table",
      "A line through a vector's elements, one for each column of a matrix, or "
      "that of a function; low and high set the axis. With file = \"p.png\" or "
      "\"p.svg\", drawn by gnuplot. Also :plot y.",
-     "plot(vec{1, 3, 2}).high >= 3", "true"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "plot(vec{1, 3, 2}).high >= 3", "true", .group = "pictures"},
+    {0}};
 
 void lumat_open_plot(lua_State *L)
 {

@@ -4,6 +4,7 @@
  * something is watched. What runs then has to be as harmless as lumat_try: it
  * takes no memory from Lua, runs no code of the user's and raises nothing. */
 #include "draw.h"
+#include "function.h"
 #include "matrix.h"
 
 #include <stdlib.h>
@@ -217,12 +218,12 @@ static int watch_value(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"watch", watch_value, 1, "watch([A])",
+    {"watch", watch_value, 1, "[A: matrix|variable|boolean]", "string",
      "Watches a matrix, or the variable of a name, which may come to be later: "
      "while entries at the prompt run, a heat map of it is drawn anew. "
      "watch(false) ends it; watch() gives the name. Also :watch A.",
-     "watch(false)", "nil"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "watch(false)", "nil", .group = "watching"},
+    {0}};
 
 void lumat_open_watch(lua_State *L)
 {

@@ -16,6 +16,7 @@
 #include "cancellation.h"
 #include "fence.h"
 #include "files_parts.h"
+#include "arguments.h"
 #include "matrix.h"
 #include "parse.h"
 #include "visible.h"
@@ -578,7 +579,6 @@ static void put_elements(lua_State *L, const saving *s)
 
 static void check_text_options(lua_State *L, saving *s)
 {
-    lumat_check_options(L, 3, "header delimiter digits");
     s->delimiter = option_delimiter(L, 3, s->delimiter);
     if (gpu_size(s->m) == 0)
         lumat_raise(L, "save: an empty matrix has no text; .npy keeps it");
@@ -745,7 +745,6 @@ static void read_table(lua_State *L, input_file *in, const lumat_csv *c,
 static int load_csv(lua_State *L, const char *path, char delimiter)
 {
     char message[MESSAGE] = "";
-    lumat_check_options(L, 2, "header delimiter dtype device");
     lumat_csv c = {.delimiter = option_delimiter(L, 2, delimiter),
                    .header = option_header(L, 2)};
     gpu_dtype dtype = lumat_option_dtype(L, 2, lumat_default_dtype(L));
@@ -797,11 +796,21 @@ static void read_elements(lua_State *L, input_file *in, const lumat_npy *n,
     gpu_release(r->flat);
 }
 
+/* What goes with text alone. */
+static void refuse_text_option(lua_State *L, const char *name)
+{
+    if (lua_istable(L, 2) && lua_getfield(L, 2, name) != LUA_TNIL)
+        lumat_raise(L, "load: a .npy file takes no %s, but dtype and device",
+                    name);
+    lua_settop(L, 2);
+}
+
 static int load_npy(lua_State *L, const char *path)
 {
     char message[MESSAGE] = "";
     lumat_npy n;
-    lumat_check_options(L, 2, "dtype device");
+    refuse_text_option(L, "header");
+    refuse_text_option(L, "delimiter");
     input_file *in = push_input(L, path);
     size_t most = LUMAT_NPY_MOST_HEADER;
     size_t length = in->size < most ? in->size : most;
@@ -833,24 +842,37 @@ static int load_file(lua_State *L)
     return kind == FILE_NPY ? load_npy(L, path) : load_csv(L, path, delimiter);
 }
 
+static const lumat_option load_options[] = {
+    {"dtype", "dtype", "what default_dtype says, or a .npy file",
+     "element type: \"f32\", \"f64\" or \"bool\""},
+    {"header", "boolean|\"auto\"", "\"auto\", told by its cells",
+     "is the first line one of names: true or false"},
+    {NULL, NULL, NULL, NULL}};
+
+static const lumat_option save_options[] = {
+    {"header", "table", NULL, "a table of column names for the first line"},
+    {"digits", "count", "as many as give the same number again",
+     "significant digits"},
+    {NULL, NULL, NULL, NULL}};
+
 static const lumat_function functions[] = {
-    {"load", load_file, 0, "load(path [, options])",
-     "Reads a matrix from a .csv, .tsv, .txt or .npy file. A line of names "
-     "at the top of a table is returned second. Empty cells are NaN. In every "
+    {"load", load_file, 0, "path: data {header, delimiter, dtype, device}",
+     "matrix, table",
+     "Reads a matrix from a .csv, .tsv, .txt or .npy file. A line of names at "
+     "the top of a table is returned second. Empty cells are NaN. In every "
      "file's name ~/ is your home. One word that is no Lua is a file's name, "
      "and an error says what is wrong with it; everything else is Lua's own "
-     "load, for chunks. Options: "
-     "header (true, false, \"auto\"), delimiter, dtype, device.",
-     "(function() save(vec{1, 2}, \"/tmp/lumat-example.npy\") "
-     "return load(\"/tmp/lumat-example.npy\") end)()",
-     "{1, 2}"},
-    {"save", save_file, 1, "save(A, path [, options])",
+     "load, for chunks.",
+     "(function() save(vec{1, 2}, \"/tmp/lumat-example.npy\") return "
+     "load(\"/tmp/lumat-example.npy\") end)()",
+     "{1, 2}", .group = "files", .options = load_options},
+    {"save", save_file, 1,
+     "A: matrix, path: data {header, delimiter, digits}", "nothing",
      "Writes a matrix to a .csv, .tsv, .txt or .npy file, which is replaced "
-     "whole or not at all. Options for tables: header (a table of names), "
-     "delimiter, digits (default: as many as give the same number again).",
-     "(function() save(mat{{1, 2}, {3, 4}}, \"/tmp/lumat-example.csv\") "
-     "return load(\"/tmp/lumat-example.csv\") end)()",
-     "{{1, 2}, {3, 4}}"},
+     "whole or not at all.",
+     "(function() save(mat{{1, 2}, {3, 4}}, \"/tmp/lumat-example.csv\") return "
+     "load(\"/tmp/lumat-example.csv\") end)()",
+     "{{1, 2}, {3, 4}}", .group = "files", .options = save_options},
     {0}};
 
 void lumat_open_files(lua_State *L)

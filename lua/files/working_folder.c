@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "fence.h"
 #include "files.h"
+#include "function.h"
 #include "registry.h"
 
 /* --- the user's home ------------------------------------------------------ */
@@ -213,15 +214,15 @@ static int list(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"cd", cd, 0, "cd([folder])",
+    {"cd", cd, 0, "[folder: folder]", "string",
      "Goes to a folder, where names of files that do not begin with / are "
      "looked for from then on, and gives its path. Without one it goes home, "
      "with \"-\" to where it was before. Also :cd.",
-     "cd(\".\") == pwd()", "true"},
-    {"pwd", pwd, 0, "pwd()",
-     "The folder in which files are looked for by names that do not begin "
-     "with /. Also :pwd.",
-     "type(pwd())", "\"string\""},
+     "cd(\".\") == pwd()", "true", .group = "folders"},
+    {"pwd", pwd, 0, "", "string",
+     "The folder in which files are looked for by names that do not begin with "
+     "/. Also :pwd.",
+     "type(pwd())", "\"string\"", .group = "folders"},
     {0}};
 
 void lumat_open_working_folder(lua_State *L)

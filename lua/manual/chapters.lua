@@ -1,74 +1,55 @@
--- The functions in the order of the reference: chapters of groups of names.
--- Names of a group point at each other under "see also"; a function is
--- described where it is named first. What is in no group gets a chapter of
--- its own at the end.
+-- The chapters of the reference: each is groups of functions. A function's row
+-- names its group, or several; it is described in the first of them that the
+-- reference comes to. Names of a group point at each other under "see also".
 local manual = ...
-local gmatch, ipairs = string.gmatch, ipairs
+local gmatch, ipairs, pairs = string.gmatch, ipairs, pairs
+local concat, sort = table.concat, table.sort
 
-manual.chapters = {
-    {"Making matrices",
-        "mat vec fromfn",
-        "zeros ones full eye",
-        "range linspace logspace",
-        "rand randn randint randperm seed",
-        "diag tril triu",
-        "sparse full"},
-    {"Shape and place",
-        "reshape flatten t",
-        "row col reshape",
-        "hcat vcat tile",
-        "take put where sort argsort flip",
-        "eachrow eachcol map",
-        "clone f32 f64 bool to totable free"},
+local titles = {
+    {"Making matrices", "making constants sequences random diagonals sparse"},
+    {"Shape and place", "shape lines joining places iterating converting"},
     {"Products and linear algebra",
-        "matmul dot kernels race verify checking",
-        "matmul dot outer kron",
-        "solve inv det rcond",
-        "norm trace",
-        "kernel_list kernel_choice kernel_bound",
-        "forget keep_limit"},
-    {"Element by element",
-        "add sub mul div idiv mod neg reciprocal",
-        "pow square sqrt cbrt hypot",
-        "abs sign signbit copysign nextafter",
-        "maximum minimum clip",
-        "floor ceil trunc round",
-        "exp exp2 expm1",
-        "log log2 log10 log1p logaddexp",
-        "sin cos tan",
-        "asin acos atan atan2",
-        "sinh cosh tanh",
-        "asinh acosh atanh",
-        "erf erfc gamma lgamma",
-        "map fromfn"},
-    {"Comparing and masks",
-        "eq ne lt le gt ge close",
-        "land lor lxor lnot",
-        "any all where",
-        "isnan isinf isfinite"},
-    {"Over everything, columns or rows",
-        "sum prod mean var std",
-        "min max argmin argmax",
-        "cumsum cumprod"},
-    {"Seeing matrices",
-        "inspect heat hist spy plot",
-        "heat watch blocks"},
-    {"Files",
-        "load save",
-        "save_session load_session"},
+        "products outer systems norms kernels keeping"},
+    {"Element by element", "arithmetic powers signs limits rounding " ..
+        "exponentials logarithms angles arcs hyperbolic area special mapping"},
+    {"Comparing and masks", "comparing logic questions finite"},
+    {"Over everything, columns or rows", "totals extremes running"},
+    {"Seeing matrices", "pictures watching"},
+    {"Files", "files sessions folders"},
     {"Time and the machine",
-        "bench timing timed clock sync",
-        "cost profile bench",
-        "device to memory mem peak",
-        "rate peak bench",
-        "stats tracing profile",
-        "how made_by transcript"},
-    {"Batch experiments",
-        "experiment pow2 bench"},
-    {"The session",
-        "help who view last settings",
-        "default_dtype settings"},
+        "timing costs devices rates tracing lineage"},
+    {"Batch experiments", "experiments"},
+    {"The session", "asking settings"},
 }
+
+-- group = its names, in the order of their rows.
+local function groups()
+    local list = {}
+    for name, entry in pairs(manual.help) do
+        for group in gmatch(entry.group or "", "%S+") do
+            list[group] = list[group] or {}
+            local names = list[group]
+            names[#names + 1] = name
+        end
+    end
+    for _, names in pairs(list) do
+        sort(names, function(a, b)
+            return manual.help[a].order < manual.help[b].order
+        end)
+    end
+    return list
+end
+
+-- {{title, "name name …" of a group, …}, …}
+local of = groups()
+manual.chapters = {}
+for i, chapter in ipairs(titles) do
+    local list = {chapter[1]}
+    for group in gmatch(chapter[2], "%S+") do
+        list[#list + 1] = concat(of[group] or {}, " ")
+    end
+    manual.chapters[i] = list
+end
 
 -- see[name]: names of the groups it is in, in order, without itself.
 function manual.index_chapters()

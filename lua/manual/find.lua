@@ -55,8 +55,7 @@ local function entries()
         local options = manual.options_of(name) or {}
         local words = {entry.usage, entry.help, entry.example}
         for _, row in ipairs(options) do
-            local is_common = row[2] == manual.common_options[row[1]]
-            words[#words + 1] = is_common and row[1] or concat(row, " ")
+            words[#words + 1] = row.is_common and row[1] or concat(row, " ")
         end
         add(list, name, summary_of(entry.help), concat(words, " "))
     end

@@ -85,7 +85,7 @@ end
 
 local function tell_function(form, name)
     local entry, rows = manual.help[name], {}
-    local options, text = manual.options_of(name)
+    local options, text = manual.options_of(name), entry.help
     for _, row in ipairs(options or {}) do
         rows[#rows + 1] = {row[1] .. " =", row[2]}
     end

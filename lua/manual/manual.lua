@@ -49,7 +49,7 @@ end
 
 local function add_function(lines, name, style)
     local entry = manual.help[name]
-    local options, text = manual.options_of(name)
+    local options, text = manual.options_of(name), entry.help
     local rows = {}
     if #lines > 0 then lines[#lines + 1] = "" end
     add_heading(lines, entry.usage, other_form(name, entry.usage), style.width)

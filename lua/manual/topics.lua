@@ -26,28 +26,10 @@ topics.first = {title = "First things", {
 
 topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
     "e:run{…} measures the points that are not done yet, each of them once, " ..
-    "however often it is started and stopped. Its options, in a table; those " ..
-    "with -- also as words behind the script's name:",
-    {
-        {"workers = 4  --workers=4", "so many processes, a GPU each where there are several: " ..
-            "they run the same script, silently, up to this run"},
-        {"threads = 2  --threads=2", "so many threads in each process; else all cores, or of " ..
-            "several workers each its part"},
-        {"devices = {\"cuda:1\"}", "the devices of workers, in turn; without workers one, " ..
-            "for this run"},
-        {"shard = \"2/8\"  --shard=2/8", "the second of eight parts"},
-        {"budget = \"10m\"  --budget=10m", "no point is begun after this time: 90s, 10m, 2h"},
-        {"only = function(p) …", "the points it is true for"},
-        {"retry_failed = true  --retry-failed", "does those that failed again"},
-        {"resume = false", "measures everything anew"},
-        {"stale = \"drop\"", "measures anew what other code measured; \"keep\" lets it count"},
-        {"mix = true", "adds to rows that were measured elsewhere: on another machine or " ..
-            "device, with other threads; tables say which is which"},
-        {"order = \"given\"", "of the points: else \"longest\" first for workers where costs " ..
-            "are known, or \"interleaved\", as if shuffled"},
-        {"each = function(row) …", "is called for each point when it is done, whoever did it"},
-        {"quiet = true  --quiet", "no progress"},
-    },
+    "however often it is started and stopped. Its options, in a table; " ..
+    "workers, threads, shard, budget, retry_failed and quiet also as words " ..
+    "behind the script's name: --workers=4 --retry-failed",
+    manual.options_of "experiment.run",
     "A run says how many of its points were done before. dir = false keeps " ..
     "nothing: it writes, syncs and claims nothing, and every run begins anew.",
     "A point is the same while its parameters, version, lumat and the text of " ..

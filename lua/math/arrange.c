@@ -2,6 +2,7 @@
  * chosen rows and columns, running sums, sorting. */
 #include "cancellation.h"
 #include "constructors.h"
+#include "function.h"
 #include "shape_errors.h"
 
 #include <math.h>
@@ -153,17 +154,13 @@ static int put(lua_State *L)
 /* --- order ---------------------------------------------------------------- */
 
 /* The axis of (A [, axis] [, {axis=, …}]), 1 where there is none; *options is
- * where the table stands, or would. usage is for one argument too many. */
+ * where the table stands, or would. usage is for one that is given twice. */
 static int check_axis_and_options(lua_State *L, const char *name,
-                                  const char *usage, const char *allowed,
-                                  const gpu_matrix *m, int *options)
+                                  const char *usage, const gpu_matrix *m,
+                                  int *options)
 {
-    int count = lumat_arguments(L);
     *options = lua_istable(L, 2) ? 2 : 3;
-    if (count > *options)
-        lumat_raise_surplus(L, name, count, usage);
     lua_settop(L, *options);
-    lumat_check_options(L, *options, allowed);
     int axis = lumat_option_axis(L, *options, m);
     if (axis > 0 && *options == 3 && !lua_isnil(L, 2))
         lumat_raise(L, "%s: the axis is given twice: write %s", name, usage);
@@ -177,7 +174,7 @@ static int running(lua_State *L, const char *name, const char *usage,
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
     int options;
-    int axis = check_axis_and_options(L, name, usage, "axis", m, &options);
+    int axis = check_axis_and_options(L, name, usage, m, &options);
     gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(L, gpu_scan(m, kind, axis, out));
     lumat_account(L, out);
@@ -209,10 +206,8 @@ static int sort(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
     gpu_matrix *out = NULL, *order = NULL;
-    int options,
-        axis =
-            check_axis_and_options(L, "sort", "sort(A, 2, {descending=true})",
-                                   "axis descending places", m, &options);
+    int options, axis = check_axis_and_options(
+                     L, "sort", "sort(A, 2, {descending=true})", m, &options);
     int descending = is_set(L, options, "descending");
     out = lumat_new_matrix(L);
     if (is_set(L, options, "places"))
@@ -229,9 +224,9 @@ static int sort(lua_State *L)
 static int argsort(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    int options, axis = check_axis_and_options(
-                     L, "argsort", "argsort(A, 2, {descending=true})",
-                     "axis descending", m, &options);
+    int options,
+        axis = check_axis_and_options(
+            L, "argsort", "argsort(A, 2, {descending=true})", m, &options);
     int descending = is_set(L, options, "descending");
     gpu_matrix *order = lumat_new_matrix(L);
     lumat_try(L, gpu_sort(m, axis, descending, NULL, order));
@@ -240,41 +235,51 @@ static int argsort(lua_State *L)
     return 1;
 }
 
+static const lumat_option sort_options[] = {
+    {"places", "boolean", NULL,
+     "true: a second result says where each element came from"},
+    {NULL, NULL, NULL, NULL}};
+
 static const lumat_function functions[] = {
-    {"diag", diag, 1, "diag(v [, k]) or diag(A [, k])",
+    {"diag", diag, 1, "v: vector [, k: integer] or A: matrix [, k: integer]",
+     "matrix",
      "A matrix with v on its k-th diagonal, or the k-th diagonal of A.",
-     "diag(vec{1, 2})", "{{1, 0}, {0, 2}}"},
-    {"tril", tril, 1, "tril(A [, k])",
+     "diag(vec{1, 2})", "{{1, 0}, {0, 2}}", .group = "diagonals"},
+    {"tril", tril, 1, "A: matrix [, k: integer]", "matrix",
      "The lower triangle, up to the k-th diagonal.", "tril(ones(2, 2))",
-     "{{1, 0}, {1, 1}}"},
-    {"triu", triu, 1, "triu(A [, k])",
+     "{{1, 0}, {1, 1}}", .group = "diagonals"},
+    {"triu", triu, 1, "A: matrix [, k: integer]", "matrix",
      "The upper triangle, from the k-th diagonal.", "triu(ones(2, 2))",
-     "{{1, 1}, {0, 1}}"},
-    {"trace", trace, 1, "trace(A)", "Sum of the diagonal.",
-     "trace(mat{{1, 2}, {3, 4}})", "5"},
-    {"take", take, 1, "take(A, rows [, columns])",
+     "{{1, 1}, {0, 1}}", .group = "diagonals"},
+    {"trace", trace, 1, "A: square", "number", "Sum of the diagonal.",
+     "trace(mat{{1, 2}, {3, 4}})", "5", .group = "norms"},
+    {"take", take, 1, "A: matrix, rows: list [, columns: list]", "matrix",
      "The rows and columns at the places given (vectors or tables; nil for "
      "all), as a copy.",
-     "take(mat{{1, 2}, {3, 4}}, {2, 1}, {1})", "{{3}, {1}}"},
-    {"put", put, 1, "put(A, B, rows [, columns])",
-     "Writes B into A at the places given, and returns A.",
-     "put(zeros(3), vec{7, 8}, {1, 3})", "{7, 0, 8}"},
-    {"cumsum", cumsum, 1, "cumsum(A [, axis]) or cumsum(A, {axis=})",
-     "Running sums down each column (axis 1) or along each row (2).",
-     "cumsum(vec{1, 2, 3})", "{1, 3, 6}"},
-    {"cumprod", cumprod, 1, "cumprod(A [, axis]) or cumprod(A, {axis=})",
+     "take(mat{{1, 2}, {3, 4}}, {2, 1}, {1})", "{{3}, {1}}", .group = "places"},
+    {"put", put, 1, "A: matrix, B: matrix, rows: list [, columns: list]",
+     "matrix", "Writes B into A at the places given, and returns A.",
+     "put(zeros(3), vec{7, 8}, {1, 3})", "{7, 0, 8}", .group = "places"},
+    {"cumsum", cumsum, 1, "A: matrix [, axis: axis] or A: matrix, {axis}",
+     "matrix", "Running sums down each column (axis 1) or along each row (2).",
+     "cumsum(vec{1, 2, 3})", "{1, 3, 6}", .group = "running"},
+    {"cumprod", cumprod, 1, "A: matrix [, axis: axis] or A: matrix, {axis}",
+     "matrix",
      "Running products down each column (axis 1) or along each row (2).",
-     "cumprod(vec{1, 2, 3})", "{1, 2, 6}"},
-    {"sort", sort, 1, "sort(A [, axis] [, {axis=, descending=, places=}])",
+     "cumprod(vec{1, 2, 3})", "{1, 2, 6}", .group = "running"},
+    {"sort", sort, 1, "A: matrix [, axis: axis] {axis, descending, places}",
+     "matrix or matrix, matrix",
      "Sorted down each column (axis 1) or along each row (2); NaN last. With "
-     "{places=true} there is a second result: where each element came from, "
-     "as argsort gives it.",
-     "sort(vec{3, 1, 2})", "{1, 2, 3}"},
-    {"argsort", argsort, 1, "argsort(A [, axis] [, {axis=, descending=}])",
+     "{places=true} there is a second result: where each element came from, as "
+     "argsort gives it.",
+     "sort(vec{3, 1, 2})", "{1, 2, 3}", .group = "places",
+     .options = sort_options},
+    {"argsort", argsort, 1, "A: matrix [, axis: axis] {axis, descending}",
+     "matrix",
      "The places that sort A down each column (axis 1) or along each row (2): "
      "v:take(argsort(v)) is sort(v). Equal elements keep their order.",
-     "argsort(vec{3, 1, 2})", "{2, 3, 1}"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "argsort(vec{3, 1, 2})", "{2, 3, 1}", .group = "places"},
+    {0}};
 
 void lumat_open_arrange(lua_State *L)
 {

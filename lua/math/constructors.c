@@ -1,6 +1,7 @@
 /* Constructors: matrices from Lua tables, constants and functions. */
 #include "constructors.h"
 #include "cancellation.h"
+#include "function.h"
 #include "sparse_matrix.h"
 #include "visible.h"
 
@@ -121,7 +122,6 @@ gpu_matrix *lumat_push_from_table(lua_State *L, int index, const char *name,
 static int from_table(lua_State *L, int ndim)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
-    lumat_check_options(L, 2, "dtype device");
     lumat_request r = {.name = ndim == 2 ? "mat" : "vec",
                        .device = lumat_option_device(L, 2, NULL)};
     measure_table(L, 1, &r);
@@ -164,13 +164,13 @@ static int filled(lua_State *L, double value, const lumat_request *r)
 
 static int make_zeros(lua_State *L)
 {
-    lumat_request r = lumat_check_request(L, 1, "dtype device");
+    lumat_request r = lumat_check_request(L, 1);
     return filled(L, 0, &r);
 }
 
 static int make_ones(lua_State *L)
 {
-    lumat_request r = lumat_check_request(L, 1, "dtype device");
+    lumat_request r = lumat_check_request(L, 1);
     return filled(L, 1, &r);
 }
 
@@ -185,14 +185,14 @@ static int make_full(lua_State *L)
     double value =
         lua_isboolean(L, at) ? lua_toboolean(L, at) : lua_tonumber(L, at);
     lua_remove(L, at);
-    lumat_request r = lumat_check_request(L, 1, "dtype device");
+    lumat_request r = lumat_check_request(L, 1);
     return filled(L, value, &r);
 }
 
 /* Ones where column - row = k. */
 static int make_eye(lua_State *L)
 {
-    lumat_request r = lumat_check_request(L, 1, "dtype device");
+    lumat_request r = lumat_check_request(L, 1);
     if (r.ndim == 1)
         r.cols = r.rows;
     r.ndim = 2;
@@ -218,7 +218,7 @@ static int make_fromfn(lua_State *L)
     lua_pushvalue(L, function);
     lua_remove(L, function);
     lua_insert(L, 1); /* f, sizes, options */
-    lumat_request r = lumat_check_request(L, 2, "dtype device");
+    lumat_request r = lumat_check_request(L, 2);
     gpu_matrix *m = lumat_push_requested(L, &r);
     size_t bytes = (size_t)(r.rows * r.cols) * gpu_dtype_size(r.dtype);
     void *data = lua_newuserdatauv(L, bytes, 0);
@@ -239,31 +239,40 @@ static int make_fromfn(lua_State *L)
     return 1;
 }
 
-#define OPTIONS "Options: dtype (\"f32\", \"f64\", \"bool\"), device"
-
 static const lumat_function functions[] = {
-    {"mat", make_mat, 0, "mat{{1, 2}, {3, 4}} or mat(table, options)",
-     "A matrix from nested tables, row by row. " OPTIONS ".",
-     "mat{{1, 2}, {3, 4}}", "{{1, 2}, {3, 4}}"},
-    {"vec", make_vec, 0, "vec{1, 2, 3} or vec(table, options)",
-     "A vector from a table. " OPTIONS ".", "vec{1, 2, 3}", "{1, 2, 3}"},
-    {"zeros", make_zeros, 0, "zeros(m, n [, options]) or zeros(n)",
-     "A matrix (or vector) of zeros. " OPTIONS ".", "zeros(2, 3)",
-     "{{0, 0, 0}, {0, 0, 0}}"},
-    {"ones", make_ones, 0, "ones(m, n [, options]) or ones(n)",
-     "A matrix (or vector) of ones. " OPTIONS ".", "ones(2)", "{1, 1}"},
-    {"full", make_full, 0, "full(m, n, x [, options]), full(n, x) or full(S)",
+    {"mat", make_mat, 0, "elements: table {dtype, device}", "matrix",
+     "A matrix from nested tables, row by row.", "mat{{1, 2}, {3, 4}}",
+     "{{1, 2}, {3, 4}}", .group = "making",
+     .usage = "mat{{1, 2}, {3, 4}} or mat(table [, {dtype=, device=}])"},
+    {"vec", make_vec, 0, "elements: table {dtype, device}", "matrix",
+     "A vector from a table.", "vec{1, 2, 3}", "{1, 2, 3}", .group = "making",
+     .usage = "vec{1, 2, 3} or vec(table [, {dtype=, device=}])"},
+    {"zeros", make_zeros, 0,
+     "m: size, n: size {dtype, device} or n: size {dtype, device}", "matrix",
+     "A matrix (or vector) of zeros.", "zeros(2, 3)", "{{0, 0, 0}, {0, 0, 0}}",
+     .group = "constants"},
+    {"ones", make_ones, 0,
+     "m: size, n: size {dtype, device} or n: size {dtype, device}", "matrix",
+     "A matrix (or vector) of ones.", "ones(2)", "{1, 1}",
+     .group = "constants"},
+    {"full", make_full, 0,
+     "m: size, n: size, x: number|boolean {dtype, device} or n: size, x: "
+     "number|boolean {dtype, device} or S: sparse",
+     "matrix",
      "A matrix (or vector) with every element x; or the sparse matrix S made "
-     "dense. " OPTIONS ".",
-     "full(2, 2, 7)", "{{7, 7}, {7, 7}}"},
-    {"eye", make_eye, 0, "eye(n [, options]) or eye(m, n)",
-     "Ones on the diagonal, zeros elsewhere. " OPTIONS ".", "eye(2)",
-     "{{1, 0}, {0, 1}}"},
-    {"fromfn", make_fromfn, 0, "fromfn(m, n, f [, options]) or fromfn(n, f)",
-     "Calls f(i, j) (or f(i)) for each place. " OPTIONS ".",
+     "dense.",
+     "full(2, 2, 7)", "{{7, 7}, {7, 7}}", .group = "constants sparse"},
+    {"eye", make_eye, 0,
+     "n: size {dtype, device} or m: size, n: size {dtype, device}", "matrix",
+     "Ones on the diagonal, zeros elsewhere.", "eye(2)", "{{1, 0}, {0, 1}}",
+     .group = "constants"},
+    {"fromfn", make_fromfn, 0,
+     "m: size, n: size, f: function {dtype, device} or n: size, f: function "
+     "{dtype, device}",
+     "matrix", "Calls f(i, j) (or f(i)) for each place.",
      "fromfn(2, 2, function(i, j) return 10 * i + j end)",
-     "{{11, 12}, {21, 22}}"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "{{11, 12}, {21, 22}}", .group = "making mapping"},
+    {0}};
 
 void lumat_open_make(lua_State *L)
 {

@@ -1,5 +1,6 @@
 /* A:eachrow() and A:eachcol(): rows, columns and elements in a loop. */
 #include "index.h"
+#include "function.h"
 
 static int next_row(lua_State *L)
 {
@@ -44,17 +45,18 @@ static int each_column(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"eachrow", each_row, 1, "for i, row in A:eachrow() do … end",
+    {"eachrow", each_row, 1, "A: matrix", "function, value, value",
      "Visits the rows in order, as views; of a vector, the elements.",
-     "(function() local s = 0 for i, r in mat{{1, 2}, {3, 4}}:eachrow() do "
-     "s = s + i * r:sum() end return s end)()",
-     "17"},
-    {"eachcol", each_column, 1, "for j, column in A:eachcol() do … end",
+     "(function() local s = 0 for i, r in mat{{1, 2}, {3, 4}}:eachrow() do s = "
+     "s + i * r:sum() end return s end)()",
+     "17", .group = "iterating", .usage = "for i, row in A:eachrow() do … end"},
+    {"eachcol", each_column, 1, "A: matrix", "function, value, value",
      "Visits the columns in order, as views.",
-     "(function() local s = 0 for j, c in mat{{1, 2}, {3, 4}}:eachcol() do "
-     "s = s + j * c:sum() end return s end)()",
-     "16"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "(function() local s = 0 for j, c in mat{{1, 2}, {3, 4}}:eachcol() do s = "
+     "s + j * c:sum() end return s end)()",
+     "16", .group = "iterating",
+     .usage = "for j, column in A:eachcol() do … end"},
+    {0}};
 
 void lumat_open_visit(lua_State *L)
 {

@@ -1,5 +1,6 @@
 /* Matrices side by side and one above the other; the operator .. */
 #include "constructors.h"
+#include "function.h"
 #include "shape_errors.h"
 #include "visible.h"
 
@@ -156,13 +157,15 @@ static int concat(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"hcat", hcat, 1, "hcat(A, B, …)",
-     "Side by side; also A .. B. Vectors join end to end, or as columns "
-     "beside matrices.",
-     "hcat(mat{{1}, {2}}, mat{{3}, {4}})", "{{1, 3}, {2, 4}}"},
-    {"vcat", vcat, 1, "vcat(A, B, …)", "One above the other; vectors are rows.",
-     "vcat(vec{1, 2}, vec{3, 4})", "{{1, 2}, {3, 4}}"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+    {"hcat", hcat, 1, "A: matrix, B: matrix beside A, …", "matrix",
+     "Side by side; also A .. B. Vectors join end to end, or as columns beside "
+     "matrices.",
+     "hcat(mat{{1}, {2}}, mat{{3}, {4}})", "{{1, 3}, {2, 4}}",
+     .group = "joining"},
+    {"vcat", vcat, 1, "A: matrix, B: matrix columns A, …", "matrix",
+     "One above the other; vectors are rows.", "vcat(vec{1, 2}, vec{3, 4})",
+     "{{1, 2}, {3, 4}}", .group = "joining"},
+    {0}};
 
 void lumat_open_join(lua_State *L)
 {

@@ -1,5 +1,6 @@
 /* Linear algebra beyond the product: powers, systems, inverse, determinant. */
 #include "constructors.h"
+#include "function.h"
 #include "shape_errors.h"
 #include "warning.h"
 
@@ -186,23 +187,24 @@ static int rcond(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"solve", solve, 1, "solve(A, B)",
+    {"solve", solve, 1, "A: square, B: matrix rows A", "matrix",
      "The X with A X = B, for a square A (LU with partial pivoting).",
-     "solve(mat{{2, 0}, {0, 4}}, vec{2, 8})", "{1, 2}"},
-    {"inv", inverse, 1, "inv(A)",
-     "Inverse of a square matrix; also A ^ -1. To solve a system use "
-     "solve(A, b): it is faster and more exact.",
-     "inv(mat{{2, 0}, {0, 4}})", "{{0.5, 0}, {0, 0.25}}"},
-    {"det", determinant, 1, "det(A)", "Determinant of a square matrix.",
-     "det(mat{{1, 2}, {3, 4}})", "-2"},
-    {"rcond", rcond, 1, "rcond(A)",
+     "solve(mat{{2, 0}, {0, 4}}, vec{2, 8})", "{1, 2}", .group = "systems"},
+    {"inv", inverse, 1, "A: square", "matrix",
+     "Inverse of a square matrix; also A ^ -1. To solve a system use solve(A, "
+     "b): it is faster and more exact.",
+     "inv(mat{{2, 0}, {0, 4}})", "{{0.5, 0}, {0, 0.25}}", .group = "systems"},
+    {"det", determinant, 1, "A: square", "number",
+     "Determinant of a square matrix.", "det(mat{{1, 2}, {3, 4}})", "-2",
+     .group = "systems"},
+    {"rcond", rcond, 1, "A: square", "number",
      "Reciprocal condition of a square matrix: about 1 where solve and inv are "
      "as exact as can be, 0 where A is singular. It is 1 / (|A| |inv(A)|) in "
      "the 1-norm, of which |inv(A)| is estimated. About -log10(rcond(A)) of "
      "the 7 digits of f32, or the 16 of f64, can be lost; where hardly one is "
      "left solve and inv warn.",
-     "rcond(mat{{1, 0}, {0, 4}})", "0.25"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "rcond(mat{{1, 0}, {0, 4}})", "0.25", .group = "systems"},
+    {0}};
 
 void lumat_open_linear(lua_State *L)
 {

@@ -10,17 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct row {
-    const char *name, *help, *example, *result;
-    int arity, test;
-} row;
+static int elementwise(lua_State *L);
+static void explain_surplus(lua_State *L, const lumat_function *f, int count);
 
-#define OP(name, arity, expression, vector, help, example, result) \
-    {#name, help, example, result, arity, 0},
-#define TEST(name, arity, expression, vector, help, example, result) \
-    {#name, help, example, result, arity, 1},
+/* What operations take, by their number of operands. */
+#define OPERAND "matrix|number|boolean"
+#define TAKES_1 "A: " OPERAND " {out}"
+#define TAKES_2 "A: " OPERAND ", B: " OPERAND " elements A {out}"
+#define TAKES_3                                                             \
+    "A: " OPERAND ", B: " OPERAND " elements A, C: " OPERAND " elements A " \
+    "{out}"
+
+/* Rows of functions in the order of ops.def, each group behind its name. */
+#define GROUP(title) {.group = title},
+#define OP(word, arity, expression, vector, text, shown, gives_this) \
+    {#word,         elementwise, 1,                                  \
+     TAKES_##arity, "same",      text,                               \
+     shown,         gives_this,  .on_surplus = explain_surplus},
+#define TEST(word, arity, expression, vector, text, shown, gives_this) \
+    {#word,         elementwise, 1,                                    \
+     TAKES_##arity, "matrix",    text,                                 \
+     shown,         gives_this,  .on_surplus = explain_surplus},
 #define REDUCTION(name, primitive, help, example, result)
-static const row ops[] = {
+static lumat_function ops[] = {
 #include "ops.def"
 };
 
@@ -243,15 +255,6 @@ static int push_number(lua_State *L, gpu_op op, const gpu_program *p)
     return 1;
 }
 
-/* {out=C} after the operands. */
-static gpu_matrix *output_option(lua_State *L, int arg)
-{
-    if (lua_isnoneornil(L, arg))
-        return NULL;
-    lumat_check_options(L, arg, "out");
-    return lumat_option_out(L, arg);
-}
-
 /* Names the first operand and the one that does not go with it. */
 static int raise_mismatch(lua_State *L, const operands *o)
 {
@@ -276,70 +279,53 @@ static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
     return 1;
 }
 
-/* "(A [, {out=}])" behind a name. */
-static const char *operands_of(gpu_op op)
+/* Options go with matrices, and some functions with more than two numbers. */
+static void explain_surplus(lua_State *L, const lumat_function *f, int count)
 {
-    static const char *const operand[] = {
-        "", "(A [, {out=}])", "(A, B [, {out=}])", "(A, B, C [, {out=}])"};
-    switch (op) {
-    case GPU_OP_round:
-        return "(A [, digits] [, {out=}])";
-    case GPU_OP_log:
-        return "(A [, base] [, {out=}])";
-    case GPU_OP_atan:
-        return "(A [, B] [, {out=}])";
-    default:
-        return operand[gpu_op_arity(op)];
-    }
-}
-
-/* Behind the operands may stand {out=}, when one of them is a matrix. */
-static void check_rest(lua_State *L, gpu_op op, int count, int has_matrix)
-{
-    const char *name = gpu_op_name(op);
-    int given = lumat_arguments(L);
-    if (given <= count || (given == count + 1 && has_matrix &&
-                           (lua_istable(L, given) || lua_isnil(L, given))))
-        return;
-    if (given == count + 1 && lua_istable(L, given))
-        lumat_raise(L, "%s: options go with matrices: of numbers write %s%s",
-                    name, name,
-                    count == 1   ? "(x)"
-                    : count == 2 ? "(x, y)"
-                                 : "(x, y, z)");
-    if (!has_matrix && (op == GPU_OP_maximum || op == GPU_OP_minimum))
+    const char *name = f->name;
+    gpu_op op = (gpu_op)f->tag;
+    if (lua_type(L, 1) == LUA_TNUMBER &&
+        (op == GPU_OP_maximum || op == GPU_OP_minimum) && count > 2)
         lumat_raise(L, "%s: compares two; of more numbers write %s", name,
                     op == GPU_OP_maximum ? "max(x, y, z)" : "min(x, y, z)");
-    lumat_raise_surplus(L, name, given,
-                        lua_pushfstring(L, "%s%s", name, operands_of(op)));
+    lumat_raise(L, "%s: %d arguments are too many: write %s", name, count,
+                lumat_push_usage(L, f));
+}
+
+static void refuse_options(lua_State *L, gpu_op op, int count)
+{
+    static const char *const operand[] = {"", "(x)", "(x, y)", "(x, y, z)"};
+    const char *name = gpu_op_name(op);
+    if (!lua_isnoneornil(L, count + 1))
+        lumat_raise(L, "%s: options go with matrices: of numbers write %s%s",
+                    name, name, operand[count]);
 }
 
 static int raise_in_place(lua_State *L, gpu_op op)
 {
     static const char *const operand[] = {"", "()", "(B)", "(B, C)"};
     int given = lumat_arguments(L);
-    const char *name = lua_pushfstring(L, "%s_", gpu_op_name(op));
+    const char *name = gpu_op_name(op);
     const char *usage = op == GPU_OP_round  ? "(digits)"
                         : op == GPU_OP_log  ? "(base)"
                         : op == GPU_OP_atan ? "(B)"
                                             : operand[gpu_op_arity(op)];
-    return lumat_raise_surplus(L, name, given,
-                               lua_pushfstring(L, "A:%s%s", name, usage));
+    return lumat_raise(L, "%s_: %d arguments are too many: write A:%s_%s", name,
+                       given, name, usage);
 }
 
 static int elementwise(lua_State *L)
 {
-    gpu_op op = (gpu_op)lua_tointeger(L, lua_upvalueindex(1));
+    gpu_op op = (gpu_op)lumat_running_row(L)->tag;
     int count = gpu_op_arity(op) + takes_second(L, op);
     gpu_program p;
     operands o;
     luaL_checkany(L, count);
     make_program(L, op, count, &p, &o);
-    if (lua_gettop(L) > count)
-        check_rest(L, op, count, o.count > 0);
-    if (o.count == 0)
-        return push_number(L, op, &p);
-    return run(L, op, &p, &o, output_option(L, count + 1));
+    if (o.count > 0)
+        return run(L, op, &p, &o, lumat_option_out(L, count + 1));
+    refuse_options(L, op, count);
+    return push_number(L, op, &p);
 }
 
 /* A:add_(B): the result replaces A's elements. */
@@ -427,24 +413,40 @@ static int no_order(lua_State *L)
 
 /* --- opening -------------------------------------------------------------- */
 
-static void add_in_place(lua_State *L, const row *r, int op)
+static void add_in_place(lua_State *L, const lumat_function *f)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.methods");
-    const char *name = lua_pushfstring(L, "%s_", r->name);
-    lua_pushinteger(L, op);
+    const char *name = lua_pushfstring(L, "%s_", f->name);
+    lua_pushinteger(L, f->tag);
     lua_pushcclosure(L, in_place, 1);
     lua_setfield(L, -3, name);
     lua_pop(L, 2);
 }
 
-static void add_row(lua_State *L, const row *r, int op)
+/* Of what takes a second operand besides those of its expression. */
+static const char *takes_of(gpu_op op)
 {
-    const char *usage =
-        lua_pushfstring(L, "%s%s", r->name, operands_of((gpu_op)op));
-    lumat_function function = {r->name, elementwise, 1,        usage,
-                               r->help, r->example,  r->result};
-    lumat_register_with(L, &function, op);
-    lua_pop(L, 1);
+    switch (op) {
+    case GPU_OP_round:
+        return "A: " OPERAND " [, digits: integer] {out}";
+    case GPU_OP_log:
+        return "A: " OPERAND " [, base: " OPERAND "] {out}";
+    case GPU_OP_atan:
+        return "A: " OPERAND " [, B: " OPERAND " elements A] {out}";
+    default:
+        return NULL;
+    }
+}
+
+static void add_op(lua_State *L, lumat_function *f, const char *group, int op)
+{
+    const char *takes = takes_of((gpu_op)op);
+    f->tag = op;
+    f->group = group;
+    f->takes = takes ? takes : f->takes;
+    lumat_register_one(L, f);
+    if (!gpu_op_is_test((gpu_op)op))
+        add_in_place(L, f);
 }
 
 static void add_operators(lua_State *L)
@@ -480,10 +482,13 @@ static void add_operators(lua_State *L)
 
 void lumat_open_ops(lua_State *L)
 {
-    for (int op = 0; op < (int)(sizeof ops / sizeof *ops); op++) {
-        add_row(L, &ops[op], op);
-        if (!ops[op].test)
-            add_in_place(L, &ops[op], op);
+    const char *group = NULL;
+    int op = 0;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        if (ops[i].name)
+            add_op(L, &ops[i], group, op++);
+        else
+            group = ops[i].group;
     }
     add_operators(L);
     lumat_open_reductions(L);

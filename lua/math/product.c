@@ -1,5 +1,6 @@
 /* Products: the operator *, matmul, dot, and the list of kernels. */
 #include "constructors.h"
+#include "function.h"
 #include "shape_errors.h"
 #include "sparse_matrix.h"
 #include "visible.h"
@@ -33,7 +34,6 @@ static const char *option_string(lua_State *L, int arg, const char *key)
 static int dot(lua_State *L)
 {
     lua_settop(L, 3);
-    lumat_check_options(L, 3, "kernel");
     return push_dot(L, option_string(L, 3, "kernel"));
 }
 
@@ -88,9 +88,6 @@ static int matmul(lua_State *L)
     lua_settop(L, 3);
     lumat_check_matrix(L, 1);
     lumat_check_matrix(L, 2);
-    lumat_check_options(L, 3,
-                        "kernel tile transA transB alpha beta out "
-                        "precision");
     if (!lua_istable(L, 3))
         return push_product(L, &how, NULL);
     how.kernel = option_string(L, 3, "kernel");
@@ -220,31 +217,47 @@ static int kernel_choice(lua_State *L)
     return 1;
 }
 
+static const lumat_option matmul_options[] = {
+    {"tile", "count", "the kernel's own",
+     "side of the blocks of a GPU's tiled kernel: 8, 16 or 32"},
+    {"transA", "boolean", NULL, "true: A transposed"},
+    {"transB", "boolean", NULL, "true: B transposed"},
+    {"alpha", "number", "1", "factor of the product"},
+    {"beta", "number", "0", "factor of what out holds before"},
+    {"out", "matrix", NULL, "C: gets alpha A B + beta C"},
+    {"precision", "\"f32\"|\"f64\"|\"tf32\"|\"bf16\"", NULL,
+     "\"f32\", \"f64\": the operands' own; \"tf32\", \"bf16\": the first "
+     "kernel that has it"},
+    {NULL, NULL, NULL, NULL}};
+
 static const lumat_function functions[] = {
-    {"matmul", matmul, 1, "matmul(A, B [, options])",
-     "Matrix product alpha A B + beta C; also A * B. Options: kernel, tile, "
-     "transA (true, false), transB (true, false), alpha, beta, out, precision "
-     "(\"f32\", \"f64\": the operands' own; \"tf32\", \"bf16\": the first "
-     "kernel that has it). With alpha = 0, A and B are not read: the result is "
-     "beta C.",
-     "matmul(mat{{1, 2}, {3, 4}}, mat{{5, 6}, {7, 8}})",
-     "{{19, 22}, {43, 50}}"},
-    {"dot", dot, 1, "dot(x, y [, {kernel=}])",
+    {"matmul", matmul, 1,
+     "A: matrix, B: matrix product A {kernel, tile, transA, transB, alpha, "
+     "beta, out, precision}",
+     "matrix",
+     "Matrix product alpha A B + beta C; also A * B. With alpha = 0, A and B "
+     "are not read: the result is beta C.",
+     "matmul(mat{{1, 2}, {3, 4}}, mat{{5, 6}, {7, 8}})", "{{19, 22}, {43, 50}}",
+     .group = "products outer", .options = matmul_options},
+    {"dot", dot, 1, "x: vector, y: vector lengths x {kernel}", "number",
      "Sum of the products of two vectors' elements; also x * y.",
-     "dot(vec{1, 2, 3}, vec{4, 5, 6})", "32"},
-    {"kernel_list", kernel_list, 0, "kernel_list([device])",
+     "dot(vec{1, 2, 3}, vec{4, 5, 6})", "32", .group = "products outer"},
+    {"kernel_list", kernel_list, 0, "[device: device]", "table",
      "The kernels of a device as a table; kernels() shows it.",
-     "kernel_list(\"cpu\")[1].operation", "\"dot\""},
-    {"kernel_choice", kernel_choice, 1, "kernel_choice(A, B)",
+     "kernel_list(\"cpu\")[1].operation", "\"dot\"", .group = "kernels"},
+    {"kernel_choice", kernel_choice, 1, "A: matrix, B: matrix product A",
+     "string",
      "The kernel that auto takes for A * B, or for the dot of two vectors.",
      "kernel_choice(ones(2, 2):to(\"cpu\"), ones(2, 2):to(\"cpu\"))",
-     "\"packed\""},
+     "\"packed\"", .group = "kernels"},
     {"kernel_bound", kernel_bound, 0,
-     "kernel_bound(operation, kernel, dtype, k [, device])",
+     "operation: operation, kernel: kernel, dtype: dtype, k: integer [, "
+     "device: device]",
+     "number",
      "gamma such that |result - exact| <= gamma |A||B| for inner dimension k.",
      "kernel_bound(\"matmul\", \"openblas\", \"f32\", 1, \"cpu\") < 1e-6",
-     "true"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "true", .group = "kernels"},
+    {0}};
 
 void lumat_open_product(lua_State *L)
 {

@@ -8,18 +8,34 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct row {
-    const char *name, *help, *example, *result;
-} row;
+static int reduction(lua_State *L);
+static int norm(lua_State *L);
+static void explain_surplus(lua_State *L, const lumat_function *f, int count);
 
+#define OPERAND "matrix|number|boolean"
+#define TAKES "A: " OPERAND " [, axis: axis] or A: " OPERAND ", {axis}"
+#define NUMBER "number or matrix with axis"
+
+/* Rows of functions in the order of ops.def, each group behind its name. */
+#define GROUP(title) {.group = title},
 #define OP(name, arity, expression, vector, help, example, result)
 #define TEST(name, arity, expression, vector, help, example, result)
-#define REDUCTION(name, primitive, help, example, result) \
-    {#name, help, example, result},
-static const row reductions[] = {
-    {0},
+#define REDUCTION(word, primitive, text, shown, gives_this) \
+    {#word,                                                 \
+     reduction,                                             \
+     1,                                                     \
+     TAKES,                                                 \
+     NUMBER,                                                \
+     text,                                                  \
+     shown,                                                 \
+     gives_this,                                            \
+     .on_surplus = explain_surplus,                         \
+     .tag = GPU_REDUCE_##word},
+static lumat_function reductions[] = {
 #include "ops.def"
 };
+
+static const char *names[GPU_REDUCTIONS];
 
 static int is_extreme(int kind)
 {
@@ -93,7 +109,7 @@ static int reduce_number(lua_State *L, int kind)
     int count = lumat_arguments(L);
     double x = lua_isboolean(L, 1) ? lua_toboolean(L, 1) : lua_tonumber(L, 1);
     if (count > 1)
-        return raise_more(L, reductions[kind].name, count);
+        return raise_more(L, names[kind], count);
     switch (kind) {
     case GPU_REDUCE_any:
     case GPU_REDUCE_all:
@@ -113,7 +129,7 @@ static int reduce_number(lua_State *L, int kind)
 
 static int check_number(lua_State *L, int kind, int i)
 {
-    const char *name = reductions[kind].name;
+    const char *name = names[kind];
     if (lua_type(L, i) == LUA_TNUMBER)
         return lua_tonumber(L, i) == lua_tonumber(L, i);
     if (lumat_test_matrix(L, i))
@@ -165,7 +181,7 @@ static int is_axis(lua_State *L, int index, const gpu_matrix *m)
 /* max(A, B), max(A, 3) and Octave's max(A, [], 2). */
 static void refuse_pairs(lua_State *L, int kind, const gpu_matrix *m)
 {
-    const char *name = reductions[kind].name, *other = pairwise(kind);
+    const char *name = names[kind], *other = pairwise(kind);
     const char *a = lumat_name_of(L, 1, "A");
     if (lumat_test_matrix(L, 2))
         lumat_raise(L,
@@ -187,11 +203,23 @@ static void refuse_pairs(lua_State *L, int kind, const gpu_matrix *m)
                 given);
 }
 
+static void explain_surplus(lua_State *L, const lumat_function *f, int count)
+{
+    if (is_plain(L, 1))
+        raise_more(L, f->name, count);
+    if (is_extreme(f->tag) && lumat_test_matrix(L, 1))
+        refuse_pairs(L, f->tag, lumat_test_matrix(L, 1));
+    if (lumat_test_matrix(L, 2))
+        lumat_raise(L,
+                    "%s: takes one matrix; what may follow is an axis, 1 (down "
+                    "each column) or 2 (along each row)",
+                    f->name);
+}
+
 /* The axis of (A [, axis]) or (A, {axis=}); 0: of all elements. */
 static int check_reduced(lua_State *L, int kind, const gpu_matrix *m)
 {
-    const char *name = reductions[kind].name;
-    int count = lumat_arguments(L);
+    const char *name = names[kind];
     if (is_extreme(kind))
         refuse_pairs(L, kind, m);
     if (lumat_test_matrix(L, 2))
@@ -199,22 +227,17 @@ static int check_reduced(lua_State *L, int kind, const gpu_matrix *m)
                     "%s: takes one matrix; what may follow is an axis, 1 (down "
                     "each column) or 2 (along each row)",
                     name);
-    if (count > 2)
-        lumat_raise_surplus(
-            L, name, count,
-            lua_pushfstring(L, "%s(A, 1) or %s(A, {axis=1})", name, name));
     lua_settop(L, 2);
     if (lua_isnil(L, 2))
         return 0;
     if (!lua_istable(L, 2))
         return lumat_check_axis(L, 2, m);
-    lumat_check_options(L, 2, "axis");
     return lumat_option_axis(L, 2, m);
 }
 
 static int reduction(lua_State *L)
 {
-    int kind = (int)lua_tointeger(L, lua_upvalueindex(1));
+    int kind = lumat_running_row(L)->tag;
     int is_place = kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax;
     if (is_extreme(kind) && lua_type(L, 1) == LUA_TNUMBER)
         return extreme_number(L, kind);
@@ -227,13 +250,13 @@ static int reduction(lua_State *L)
     p.reduction = (uint8_t)kind;
     if (axis == 0) {
         double value;
-        lumat_try(L, gpu_reduce_all(reductions[kind].name, &p, &m, &value));
+        lumat_try(L, gpu_reduce_all(names[kind], &p, &m, &value));
         lumat_note_scalar(m->dtype, value);
         return is_place ? push_place(L, m, value)
                         : push_reduced(L, kind, value);
     }
     gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_reduce(reductions[kind].name, &p, &m, axis, out));
+    lumat_try(L, gpu_reduce(names[kind], &p, &m, axis, out));
     lumat_account(L, out);
     if (is_place)
         lumat_count_from_one(L, "argmax", out, out);
@@ -316,11 +339,8 @@ static int norm(lua_State *L)
     if (is_plain(L, 1))
         return reduce_number(L, GPU_REDUCE_norm);
     const gpu_matrix *m = lumat_check_matrix(L, 1);
-    int options = lua_istable(L, 2) ? 2 : 3, count = lumat_arguments(L);
-    if (count > options)
-        return lumat_raise_surplus(L, "norm", count, "norm(A, p, {axis=1})");
+    int options = lua_istable(L, 2) ? 2 : 3;
     double p = options == 2 ? FROBENIUS : check_power(L, 2);
-    lumat_check_options(L, options, "axis");
     int axis = lumat_option_axis(L, options, m);
     if (m->ndim == 2 && axis == 0 && p == 1)
         lumat_note(L, "norm",
@@ -332,30 +352,34 @@ static int norm(lua_State *L)
 /* --- opening -----------------------------------------------------------------
  */
 
-static const char *usage_of(lua_State *L, int kind)
+/* What not all reductions have alike. */
+static void complete_row(lumat_function *f)
 {
-    const char *name = reductions[kind].name;
-    if (kind == GPU_REDUCE_norm)
-        return lua_pushliteral(L, "norm(A [, p] [, {axis=}])");
-    if (is_extreme(kind))
-        return lua_pushfstring(L,
-                               "%s(A [, axis]), %s(A, {axis=}) or %s(x, y, …)",
-                               name, name, name);
-    return lua_pushfstring(L, "%s(A [, axis]) or %s(A, {axis=})", name, name);
+    if (is_extreme(f->tag))
+        f->takes = "A: matrix [, axis: axis] or A: matrix, {axis} or "
+                   "x: number, y: number, …";
+    if (f->tag == GPU_REDUCE_any || f->tag == GPU_REDUCE_all)
+        f->gives = "boolean or matrix with axis";
+    if (f->tag == GPU_REDUCE_argmin || f->tag == GPU_REDUCE_argmax)
+        f->gives = "integer, integer or matrix with axis";
+    if (f->tag != GPU_REDUCE_norm)
+        return;
+    f->call = norm;
+    f->takes = "A: " OPERAND " [, p: number|\"inf\"|\"fro\"] {axis}";
 }
 
 void lumat_open_reductions(lua_State *L)
 {
-    for (int kind = 1; kind < GPU_REDUCTIONS; kind++) {
-        const row *r = &reductions[kind];
-        lumat_function f = {.name = r->name,
-                            .call = kind == GPU_REDUCE_norm ? norm : reduction,
-                            .method = 1,
-                            .usage = usage_of(L, kind),
-                            .help = r->help,
-                            .example = r->example,
-                            .result = r->result};
-        lumat_register_with(L, &f, kind);
-        lua_pop(L, 1);
+    const char *group = NULL;
+    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) {
+        lumat_function *f = &reductions[i];
+        if (!f->name) {
+            group = f->group;
+            continue;
+        }
+        f->group = group;
+        names[f->tag] = f->name;
+        complete_row(f);
+        lumat_register_one(L, f);
     }
 }

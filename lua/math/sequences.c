@@ -1,5 +1,6 @@
 /* Constructors: sequences and random numbers. */
 #include "constructors.h"
+#include "function.h"
 #include "shape_errors.h"
 
 #include <math.h>
@@ -63,7 +64,6 @@ static int raise_large(lua_State *L, const sequence *s)
 
 static int push_sequence(lua_State *L, const sequence *s, int options)
 {
-    lumat_check_options(L, options, "dtype device");
     lumat_request r = {.ndim = 1, .rows = s->count, .cols = 1};
     r.dtype = lumat_option_dtype(L, options, lumat_default_dtype(L));
     if (r.dtype == GPU_F32 && !fits_f32(s))
@@ -149,7 +149,7 @@ static gpu_random next_random(lua_State *L, int options, gpu_random_kind kind)
 
 static int make_rand(lua_State *L)
 {
-    lumat_request r = lumat_check_request(L, 1, "dtype device seed low high");
+    lumat_request r = lumat_check_request(L, 1);
     gpu_random g = next_random(L, r.options, GPU_UNIFORM);
     g.low = lumat_option_number(L, r.options, "low", 0);
     g.high = lumat_option_number(L, r.options, "high", 1);
@@ -159,7 +159,7 @@ static int make_rand(lua_State *L)
 
 static int make_randn(lua_State *L)
 {
-    lumat_request r = lumat_check_request(L, 1, "dtype device seed mean std");
+    lumat_request r = lumat_check_request(L, 1);
     gpu_random g = next_random(L, r.options, GPU_NORMAL);
     g.low = lumat_option_number(L, r.options, "mean", 0);
     g.high = lumat_option_number(L, r.options, "std", 1);
@@ -170,7 +170,7 @@ static int make_randn(lua_State *L)
 static int make_randint(lua_State *L)
 {
     lua_Integer low = luaL_checkinteger(L, 1), high = luaL_checkinteger(L, 2);
-    lumat_request r = lumat_check_request(L, 3, "dtype device seed");
+    lumat_request r = lumat_check_request(L, 3);
     if (r.dtype == GPU_BOOL && (low < 0 || high > 1))
         lumat_raise(L, "randint: a bool is 0 or 1, not %I..%I",
                     (LUAI_UACINT)low, (LUAI_UACINT)high);
@@ -185,7 +185,6 @@ static int make_randint(lua_State *L)
 static int make_randperm(lua_State *L)
 {
     lumat_request r = {.ndim = 1, .rows = lumat_check_size(L, 1), .cols = 1};
-    lumat_check_options(L, 2, "dtype device seed");
     r.device = lumat_option_device(L, 2, NULL);
     gpu_dtype natural = r.rows > 1 << 24 ? GPU_F64 : lumat_default_dtype(L);
     gpu_dtype dtype = lumat_option_dtype(L, 2, natural);
@@ -226,42 +225,60 @@ static int set_seed(lua_State *L)
 
 #define BEGINS \
     "Every session begins at the same seed: seed(os.time()) begins elsewhere."
-#define OPTIONS "Options: dtype (\"f32\", \"f64\", \"bool\"), device"
+/* Those of the random functions that are not as elsewhere. */
+static const lumat_option random_options[] = {
+    {"dtype", "\"f32\"|\"f64\"", "what default_dtype says",
+     "element type: \"f32\" or \"f64\""},
+
+    {"low", "number", "0", "the least number"},
+    {"high", "number", "1", "the bound above, not reached"},
+
+    {"mean", "number", "0", "the mean"},
+    {"std", "number", "1", "the standard deviation"},
+    {NULL, NULL, NULL, NULL}};
 
 static const lumat_function functions[] = {
-    {"range", make_range, 0, "range(first, last [, step [, options]])",
-     "first, first + step … up to and including last. " OPTIONS ".",
-     "range(1, 7, 2)", "{1, 3, 5, 7}"},
-    {"linspace", make_linspace, 0, "linspace(first, last, count [, options])",
-     "count evenly spaced numbers, both ends included. " OPTIONS ".",
-     "linspace(0, 1, 5)", "{0, 0.25, 0.5, 0.75, 1}"},
-    {"logspace", make_logspace, 0, "logspace(first, last, count [, options])",
-     "10^first … 10^last in count equal ratios. " OPTIONS ".",
-     "logspace(0, 2, 3)", "{1, 10, 100}"},
-    {"rand", make_rand, 0, "rand(m, n [, options]) or rand(n)",
+    {"range", make_range, 0,
+     "first: number, last: number [, step: number {dtype, device}]", "matrix",
+     "first, first + step … up to and including last.", "range(1, 7, 2)",
+     "{1, 3, 5, 7}", .group = "sequences",
+     .usage = "range(first, last [, step [, {dtype=, device=}]])"},
+    {"linspace", make_linspace, 0,
+     "first: number, last: number, count: size {dtype, device}", "matrix",
+     "count evenly spaced numbers, both ends included.", "linspace(0, 1, 5)",
+     "{0, 0.25, 0.5, 0.75, 1}", .group = "sequences"},
+    {"logspace", make_logspace, 0,
+     "first: number, last: number, count: size {dtype, device}", "matrix",
+     "10^first … 10^last in count equal ratios.", "logspace(0, 2, 3)",
+     "{1, 10, 100}", .group = "sequences"},
+    {"rand", make_rand, 0,
+     "m: size, n: size {seed, low, high, dtype, device} or n: size {seed, low, "
+     "high, dtype, device}",
+     "matrix",
      "Uniform random numbers in [0, 1), or low..high. The same seed gives the "
-     "same numbers on every device (Philox4x32-10). " BEGINS " Options: seed, "
-     "low, high, dtype, device.",
-     "rand(3, {seed=1}) == rand(3, {seed=1})", "true"},
-    {"randn", make_randn, 0, "randn(m, n [, options]) or randn(n)",
-     "Normal random numbers. " BEGINS
-     " Options: mean, std, seed, dtype, device.",
-     "math.abs(mean(randn(10000, {seed=1}))) < 0.05", "true"},
-    {"randint", make_randint, 0, "randint(low, high, m [, n] [, options])",
-     "Random integers from low to high, both included. " BEGINS " Options: "
-     "seed, dtype, device.",
-     "max(randint(1, 6, 1000, {seed=1}))", "6"},
-    {"randperm", make_randperm, 0, "randperm(n [, options])",
-     "1 … n in random order. " BEGINS " Options: seed, dtype, device.",
-     "sum(randperm(10))", "55"},
-    {"seed", set_seed, 0, "seed(n [, drawn])",
+     "same numbers on every device (Philox4x32-10). " BEGINS,
+     "rand(3, {seed=1}) == rand(3, {seed=1})", "true", .group = "random",
+     .options = random_options},
+    {"randn", make_randn, 0,
+     "m: size, n: size {mean, std, seed, dtype, device} or n: size {mean, std, "
+     "seed, dtype, device}",
+     "matrix", "Normal random numbers. " BEGINS,
+     "math.abs(mean(randn(10000, {seed=1}))) < 0.05", "true", .group = "random",
+     .options = random_options},
+    {"randint", make_randint, 0,
+     "low: integer, high: integer, m: size [, n: size] {seed, dtype, device}",
+     "matrix", "Random integers from low to high, both included. " BEGINS,
+     "max(randint(1, 6, 1000, {seed=1}))", "6", .group = "random"},
+    {"randperm", make_randperm, 0, "n: size {seed, dtype, device}", "matrix",
+     "1 … n in random order. " BEGINS, "sum(randperm(10))", "55",
+     .group = "random"},
+    {"seed", set_seed, 0, "n: integer [, drawn: integer]", "nothing",
      "Starts the random numbers of rand, randn, randint and randperm anew; "
      "with a second number, as if so many matrices had been drawn since. "
      "seed(os.time()) makes each session another.",
-     "(function() seed(5) local a = rand(2) seed(5) return a == rand(2) "
-     "end)()",
-     "true"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "(function() seed(5) local a = rand(2) seed(5) return a == rand(2) end)()",
+     "true", .group = "random"},
+    {0}};
 
 void lumat_open_generate(lua_State *L)
 {

@@ -1,9 +1,12 @@
 /* Functions that change shape, order, type or place rather than values. */
 #include "cancellation.h"
 #include "constructors.h"
+#include "function.h"
 #include "index.h"
 #include "shape_errors.h"
 #include "visible.h"
+
+#include <string.h>
 
 gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
                             int64_t rows, int64_t cols)
@@ -208,10 +211,6 @@ static int line_of(lua_State *L, int axis)
     int given = lumat_arguments(L) > 1;
     if (given == (m->ndim == 1))
         return raise_line(L, name, axis == 1 ? "row" : "column");
-    if (lumat_arguments(L) > 2)
-        return lumat_raise_surplus(L, name, lumat_arguments(L),
-                                   axis == 1 ? "A:row(i), or A[{i, j}]"
-                                             : "A:col(j), or A[{i, j}]");
     if (m->ndim == 1)
         return as_shape(L, 2, axis == 1 ? 1 : m->rows, axis == 1 ? m->rows : 1);
     gpu_slice rows = {0, 1, m->rows}, cols = {0, 1, m->cols};
@@ -219,6 +218,13 @@ static int line_of(lua_State *L, int axis)
     lumat_try(L, gpu_view_block(m, axis == 1 ? one : rows,
                                 axis == 1 ? cols : one, lumat_new_matrix(L)));
     return 1;
+}
+
+static void explain_surplus(lua_State *L, const lumat_function *f, int count)
+{
+    lumat_raise(L, "%s: %d arguments are too many: write A:%s, or A[{i, j}]",
+                f->name, count,
+                strcmp(f->name, "row") == 0 ? "row(i)" : "col(j)");
 }
 
 static int row(lua_State *L)
@@ -256,49 +262,57 @@ static int flip(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"f32", to_f32, 1, "f32(A)", "A in single precision; A itself if it is.",
-     "f32(vec({1}, {dtype=\"f64\"})).dtype", "\"f32\""},
-    {"f64", to_f64, 1, "f64(A)", "A in double precision; A itself if it is.",
-     "f64(vec{1}).dtype", "\"f64\""},
-    {"bool", to_bool, 1, "bool(A)", "A as a mask: true where not zero.",
-     "bool(vec{0, 2})", "{false, true}"},
-    {"to", to_device, 1, "to(A, device)",
+    {"f32", to_f32, 1, "A: matrix", "same",
+     "A in single precision; A itself if it is.",
+     "f32(vec({1}, {dtype=\"f64\"})).dtype", "\"f32\"", .group = "converting"},
+    {"f64", to_f64, 1, "A: matrix", "same",
+     "A in double precision; A itself if it is.", "f64(vec{1}).dtype",
+     "\"f64\"", .group = "converting"},
+    {"bool", to_bool, 1, "A: matrix", "matrix",
+     "A as a mask: true where not zero.", "bool(vec{0, 2})", "{false, true}",
+     .group = "converting"},
+    {"to", to_device, 1, "A: matrix, device: device", "same",
      "A on a device, \"cpu\" or \"cuda:N\"; A itself if it is there.",
-     "to(vec{1}, \"cpu\").device", "\"cpu\""},
-    {"clone", clone, 1, "clone(A)", "A copy with its own elements.",
+     "to(vec{1}, \"cpu\").device", "\"cpu\"", .group = "converting devices"},
+    {"clone", clone, 1, "A: matrix", "same", "A copy with its own elements.",
      "(function() local a = vec{1} local b = a:clone() b[1] = 5 return a[1] "
      "end)()",
-     "1"},
-    {"free", free_now, 1, "A:free()",
+     "1", .group = "converting"},
+    {"free", free_now, 1, "A: matrix", "nothing",
      "Gives A's memory back at once; A cannot be used afterwards.",
      "(function() local a = vec{1} a:free() return pcall(sum, a) end)()",
-     "false"},
-    {"totable", to_table, 1, "totable(A)",
+     "false", .group = "converting", .usage = "A:free()"},
+    {"totable", to_table, 1, "A: matrix", "table",
      "A plain Lua table; of a matrix, a table of rows.",
-     "totable(mat{{1, 2}, {3, 4}})[2][1]", "3"},
-    {"map", map_function, 1, "map(A, f)",
+     "totable(mat{{1, 2}, {3, 4}})[2][1]", "3", .group = "converting"},
+    {"map", map_function, 1, "A: matrix, f: function", "matrix",
      "Calls f(x, i, j) for every element, on the CPU. Operations on whole "
      "matrices are far faster.",
-     "map(vec{1, 2}, function(x) return x * 10 end)", "{10, 20}"},
-    {"reshape", reshape, 1, "reshape(A, m, n) or reshape(A, n)",
+     "map(vec{1, 2}, function(x) return x * 10 end)", "{10, 20}",
+     .group = "iterating mapping"},
+    {"reshape", reshape, 1, "A: matrix, m: size, n: size or A: matrix, n: size",
+     "matrix",
      "The same elements, row by row, in another shape; a view if possible.",
-     "reshape(range(1, 4), 2, 2)", "{{1, 2}, {3, 4}}"},
-    {"row", row, 1, "row(A, i) or row(v)",
-     "Row i of a matrix as a 1xn view, negative from the end; or a vector as "
-     "a 1xn matrix. A[i] is the row as a vector.",
-     "row(mat{{1, 2}, {3, 4}}, -1)", "{{3, 4}}"},
-    {"col", col, 1, "col(A, j) or col(v)",
+     "reshape(range(1, 4), 2, 2)", "{{1, 2}, {3, 4}}", .group = "shape lines"},
+    {"row", row, 1, "A: matrix, i: integer or v: vector", "matrix",
+     "Row i of a matrix as a 1xn view, negative from the end; or a vector as a "
+     "1xn matrix. A[i] is the row as a vector.",
+     "row(mat{{1, 2}, {3, 4}}, -1)", "{{3, 4}}", .group = "lines",
+     .on_surplus = explain_surplus},
+    {"col", col, 1, "A: matrix, j: integer or v: vector", "matrix",
      "Column j of a matrix as an mx1 view, negative from the end; or a vector "
      "as an nx1 matrix.",
-     "col(mat{{1, 2}, {3, 4}}, 1)", "{{1}, {3}}"},
-    {"flatten", flatten, 1, "flatten(A)", "All elements as a vector.",
-     "flatten(mat{{1, 2}, {3, 4}})", "{1, 2, 3, 4}"},
-    {"t", transposed, 1, "t(A)", "The transposed view; also A.T.",
-     "t(mat{{1, 2}, {3, 4}})", "{{1, 3}, {2, 4}}"},
-    {"flip", flip, 1, "flip(A [, axis])",
+     "col(mat{{1, 2}, {3, 4}}, 1)", "{{1}, {3}}", .group = "lines",
+     .on_surplus = explain_surplus},
+    {"flatten", flatten, 1, "A: matrix", "matrix", "All elements as a vector.",
+     "flatten(mat{{1, 2}, {3, 4}})", "{1, 2, 3, 4}", .group = "shape"},
+    {"t", transposed, 1, "A: matrix", "matrix",
+     "The transposed view; also A.T.", "t(mat{{1, 2}, {3, 4}})",
+     "{{1, 3}, {2, 4}}", .group = "shape"},
+    {"flip", flip, 1, "A: matrix [, axis: axis]", "matrix",
      "A view with rows (axis 1) or columns (axis 2) in reverse.",
-     "flip(vec{1, 2, 3})", "{3, 2, 1}"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "flip(vec{1, 2, 3})", "{3, 2, 1}", .group = "places"},
+    {0}};
 
 void lumat_open_shape(lua_State *L)
 {

@@ -2,6 +2,7 @@
 #include "sparse_make.h"
 #include "cancellation.h"
 #include "constructors.h"
+#include "function.h"
 #include "shape_errors.h"
 #include "sparse_matrix.h"
 
@@ -127,7 +128,6 @@ static int from_triplets(lua_State *L)
         t.rows = lumat_check_size(L, 4);
         t.cols = lumat_check_size(L, 5);
     }
-    lumat_check_options(L, options, "dtype device");
     list l[3];
     l[0] = read_list(L, 1, "i");
     l[1] = read_list(L, 2, "j");
@@ -151,7 +151,6 @@ static int from_dense(lua_State *L)
     lua_settop(L, 2);
     luaL_argcheck(L, m->ndim == 2, 1,
                   "needs a matrix, not a vector: v:col() is one");
-    lumat_check_options(L, 2, "dtype device");
     gpu_dtype dtype = option_dtype(L, 2, m);
     gpu_device *d = lumat_option_device(L, 2, NULL);
     gpu_sparse *out = lumat_new_sparse(L);
@@ -173,14 +172,16 @@ static int make_sparse(lua_State *L)
 
 static const lumat_function functions[] = {
     {"sparse", make_sparse, 1,
-     "sparse(i, j, v [, m, n] [, options]) or sparse(A [, options])",
+     "i: list|number, j: list|number, v: list|number [, m: size, n: size] "
+     "{dtype, device} or A: matrix {dtype, device}",
+     "sparse",
      "A sparse matrix (compressed rows): v[k] at (i[k], j[k]), those at one "
      "place added up, m and n the largest indices if absent; or the non-zeros "
-     "of A. i, j, v: vectors, tables or one number for all. There are S * D, "
-     "S * x, 2 * S, S.T, S(i, j), S.nnz, S:full(), S:f64(), S:to(device). "
-     "Options: dtype, device.",
-     "sparse({1, 2}, {3, 1}, {5, 7}) * vec{1, 2, 3}", "{15, 7}"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "of A. i, j, v: vectors, tables or one number for all. There are S * D, S "
+     "* x, 2 * S, S.T, S(i, j), S.nnz, S:full(), S:f64(), S:to(device).",
+     "sparse({1, 2}, {3, 1}, {5, 7}) * vec{1, 2, 3}", "{15, 7}",
+     .group = "sparse"},
+    {0}};
 
 void lumat_open_sparse_make(lua_State *L)
 {

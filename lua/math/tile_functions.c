@@ -1,5 +1,6 @@
 /* Functions whose result holds elements, or their products, many times. */
 #include "constructors.h"
+#include "function.h"
 
 static int outer(lua_State *L)
 {
@@ -139,14 +140,17 @@ static int tile(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"outer", outer, 1, "outer(x, y)", "Every x[i] times every y[j].",
-     "outer(vec{1, 2}, vec{3, 4})", "{{3, 4}, {6, 8}}"},
-    {"kron", kron, 1, "kron(A, B)",
+    {"outer", outer, 1, "x: vector, y: vector", "matrix",
+     "Every x[i] times every y[j].", "outer(vec{1, 2}, vec{3, 4})",
+     "{{3, 4}, {6, 8}}", .group = "outer"},
+    {"kron", kron, 1, "A: matrix, B: matrix", "matrix",
      "Kronecker product: B scaled by every element of A.",
-     "kron(mat{{1, 2}}, mat{{1}, {10}})", "{{1, 2}, {10, 20}}"},
-    {"tile", tile, 1, "tile(A, m [, n])", "A repeated m times down, n across.",
-     "tile(vec{1, 2}, 2)", "{1, 2, 1, 2}"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "kron(mat{{1, 2}}, mat{{1}, {10}})", "{{1, 2}, {10, 20}}",
+     .group = "outer"},
+    {"tile", tile, 1, "A: matrix, m: size [, n: size]", "matrix",
+     "A repeated m times down, n across.", "tile(vec{1, 2}, 2)", "{1, 2, 1, 2}",
+     .group = "joining"},
+    {0}};
 
 void lumat_open_repeat(lua_State *L)
 {

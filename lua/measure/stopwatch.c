@@ -1,5 +1,6 @@
 /* How long something took: by the clock and by the GPUs' own events. */
 #include "measure_parts.h"
+#include "function.h"
 #include "print.h"
 #include "matrix.h"
 #include "records.h"
@@ -82,7 +83,8 @@ int lumat_is_timing(lua_State *L)
     int found = watch.runs;
     for (int level = 0; !found && lua_getstack(L, level, &call); level++) {
         lua_getinfo(L, "f", &call);
-        found = lua_tocfunction(L, -1) == lumat_timed_call;
+        const lumat_function *f = lumat_row_of(L, -1);
+        found = f && f->call == lumat_timed_call;
         lua_pop(L, 1);
     }
     return found;

@@ -1,6 +1,7 @@
 /* What operations tell of themselves: to the trace, the profile and whoever
  * wants to know what a function does. */
 #include "measure_parts.h"
+#include "function.h"
 #include "records.h"
 #include "registry.h"
 #include "visible.h"
@@ -218,12 +219,12 @@ static int call_quietly(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"tracing", tracing, 0, "tracing([on])",
+    {"tracing", tracing, 0, "[on: boolean|\"errors\"]", "boolean",
      "With true, every operation reports kernel, time and rate on standard "
-     "error; with \"errors\", those that fail or that the CPU does for a "
-     "GPU; with false, none. Gives what is set; also :trace.",
-     "tracing(false)", "false"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "error; with \"errors\", those that fail or that the CPU does for a GPU; "
+     "with false, none. Gives what is set; also :trace.",
+     "tracing(false)", "false", .group = "tracing"},
+    {0}};
 
 void lumat_open_trace(lua_State *L)
 {

@@ -121,14 +121,15 @@ static int is_file_name(lua_State *L)
     return status != LUA_OK;
 }
 
-/* Upvalues: load for chunks, load for data. */
+/* Upvalues: what checks calls of load for data, load for chunks, and load for
+ * data. */
 static int load_both(lua_State *L)
 {
     if (!lua_isstring(L, 1) && !lua_isfunction(L, 1))
         return luaL_typeerror(L, 1, "chunk, function or file name");
     if (is_file_name(L)) /* in this frame: errors have the caller's place */
-        return lua_tocfunction(L, lua_upvalueindex(2))(L);
-    lua_pushvalue(L, lua_upvalueindex(1));
+        return lua_tocfunction(L, lua_upvalueindex(3))(L);
+    lua_pushvalue(L, lua_upvalueindex(2));
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
     return lua_gettop(L);
@@ -136,10 +137,12 @@ static int load_both(lua_State *L)
 
 void lumat_join_load(lua_State *L)
 {
-    lua_getglobal(L, "load");
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
     lua_getfield(L, -1, "load");
-    lua_remove(L, -2);
-    lua_pushcclosure(L, load_both, 2);
+    lua_getupvalue(L, -1, 1);
+    lua_getglobal(L, "load");
+    lua_pushvalue(L, -3);
+    lua_pushcclosure(L, load_both, 3);
     lua_setglobal(L, "load");
+    lua_pop(L, 2);
 }

@@ -8,6 +8,7 @@
 #include <stdio_ext.h>
 #include <string.h>
 #include <unistd.h>
+#include "function.h"
 #include "descriptor.h"
 #include "fence.h"
 #include "files.h"
@@ -448,12 +449,13 @@ static int end_transcript(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"transcript", transcript, 0, "transcript([file | false])",
+    {"transcript", transcript, 0, "[file: path|boolean]", "string",
      "Appends what is typed at the prompt and what the program prints to a "
      "file, without colours; false ends it. Gives the file's name, or false. "
      "Also :log.",
-     "transcript()", "false"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "transcript()", "false", .group = "lineage",
+     .usage = "transcript([file | false])"},
+    {0}};
 
 void lumat_open_transcript(lua_State *L)
 {

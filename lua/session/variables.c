@@ -7,6 +7,7 @@
 #include "scope.h"
 #include "print.h"
 #include "records.h"
+#include "function.h"
 #include "registry.h"
 #include "session.h"
 #include "shape_errors.h"
@@ -522,7 +523,6 @@ static int list_values(lua_State *L)
 
 static int sorts_by_size(lua_State *L, int options)
 {
-    lumat_check_options(L, options, "sort");
     if (!lua_istable(L, options) ||
         lua_getfield(L, options, "sort") == LUA_TNIL)
         return 0;
@@ -542,14 +542,19 @@ static int who(lua_State *L)
     return 0;
 }
 
+static const lumat_option who_options[] = {
+    {"sort", "\"size\"|\"name\"", "\"name\"", "\"size\": the largest first"},
+    {NULL, NULL, NULL, NULL}};
+
 static const lumat_function functions[] = {
-    {"who", who, 0, "who([pattern [, options]])",
+    {"who", who, 0, "[pattern: string {sort}]", "nothing",
      "Prints your variables, or those whose names match a pattern as of files "
      "(\"tmp*\"): type, shape, device, bytes there; a view and a second name "
      "have none of their own. {sort=\"size\"} puts the largest first. Also "
      ":who.",
-     "type(who)", "\"function\""},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "type(who)", "\"function\"", .group = "asking",
+     .usage = "who([pattern [, {sort=}]])", .options = who_options},
+    {0}};
 
 void lumat_open_who(lua_State *L)
 {

@@ -1,5 +1,6 @@
 /* view(A) and last(): what they show is found here, the screen is another's. */
 #include "print.h"
+#include "function.h"
 #include "session.h"
 #include "shape_errors.h"
 #include "sparse_matrix.h"
@@ -119,16 +120,16 @@ static int last(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"view", view, 1, "view([A])",
+    {"view", view, 1, "[A: matrix|sparse]", "nothing",
      "Walks through a matrix of any size, dense or sparse, on the whole "
-     "screen; without A, through the last result. ? there lists the keys. "
-     "Also :view.",
-     "type(view)", "\"function\""},
-    {"last", last, 0, "last([value])",
+     "screen; without A, through the last result. ? there lists the keys. Also "
+     ":view.",
+     "type(view)", "\"function\"", .group = "asking"},
+    {"last", last, 0, "[value: value]", "nothing",
      "Prints the last result, or the value, with nothing left out; on a "
      "terminal, when it is more than a screen, through $PAGER. Also :last.",
-     "type(last)", "\"function\""},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
+     "type(last)", "\"function\"", .group = "asking"},
+    {0}};
 
 void lumat_open_screens(lua_State *L)
 {

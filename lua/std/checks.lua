@@ -1,12 +1,14 @@
 -- What the library's functions in Lua share: errors with the caller's place,
 -- checked arguments, tables that show themselves.
-local library, _, help, private = ...
+local _, _, _, private = ...
 local checks = {}
 local error, getmetatable, ipairs, next, pcall = error, getmetatable, ipairs,
     next, pcall
 local setmetatable, tostring, type = setmetatable, tostring, type
 local concat, sort = table.concat, table.sort
-local format, huge, match = string.format, math.huge, string.match
+local find, format, huge, match = string.find, string.format, math.huge,
+    string.match
+local debug, require = debug, require
 local kind = require "lumat.texts".kind
 checks.kind = kind
 
@@ -32,12 +34,30 @@ end
 
 checks.placed = placed
 
--- Makes f the library's function `name`, with its help.
-function checks.add(name, usage, text, example, result, f)
-    library[name] = placed(f)
-    help[name] = {usage = usage, help = text, example = example,
-                  result = result}
+-- A function of a file that is loaded when it is first called.
+local function lazily(file, name)
+    local f
+    return function(...)
+        f = f or require("lumat." .. file)[name]
+        return f(...)
+    end
 end
+
+-- row{…} for what stands in `file`, which has the functions by their names: a
+-- member, as experiment.run, and what is no function are told of only.
+function checks.rows(file)
+    return function(t)
+        local is_told = t.is_table or find(t.name, ".", 1, true)
+        private.row(t, not is_told and lazily(file, t.name) or nil)
+    end
+end
+
+-- Names of Lua's own.
+checks.luas_own = {}
+for name in next, _G do checks.luas_own[name] = true end
+
+-- What draws pictures into files.
+debug.getregistry()["lumat.gnuplot"] = lazily("gnuplot", "draw")
 
 -- Raises "what: format" with the values.
 local function fail(what, text, ...)

@@ -280,17 +280,26 @@ function private.rescue(whole, ...)
     error(text, 0)
 end
 
-checks.add("save_session", "save_session(path [, names])",
-    "Saves your variables (or those named in a table): matrices of every " ..
-    "kind, numbers, strings, booleans, and tables of these, also such as " ..
-    "share or contain each other; views stay views. Functions are left out " ..
-    "and named. The file is replaced whole or, when stopped, stays as it " ..
-    "was. At the prompt :save work.lum; numpy.load opens it too.",
-    "type(save_session)", "'function'",
-    function(path, names)
-        path = words.path("save_session", path)
-        local s = new_saver()
-        local text, count = save(s, path, wanted_names(names))
-        return checks.shown({variables = count, path = path,
-            skipped = s.skipped}, text)
-    end)
+row{
+    name = "save_session",
+    takes = "path: session [, names: table]",
+    gives = "table",
+    group = "sessions",
+    help = "Saves your variables (or those named in a table): matrices of " ..
+        "every kind, numbers, strings, booleans, and tables of these, also " ..
+        "such as share or contain each other; views stay views. Functions " ..
+        "are left out and named. The file is replaced whole or, when " ..
+        "stopped, stays as it was. At the prompt :save work.lum; numpy.load " ..
+        "opens it too.",
+    example = "type(save_session)",
+    result = "'function'",
+}
+local function save_session(path, names)
+    path = words.path("save_session", path)
+    local s = new_saver()
+    local text, count = save(s, path, wanted_names(names))
+    return checks.shown({variables = count, path = path, skipped = s.skipped},
+        text)
+end
+
+return {save_session = save_session}

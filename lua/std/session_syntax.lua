@@ -41,4 +41,4 @@ function words.path(who, path)
     return ending and path or path .. ".lum"
 end
 
-package.loaded["lumat.session_syntax"] = words
+return words

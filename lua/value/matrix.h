@@ -30,26 +30,6 @@ gpu_matrix lumat_as_rows(const gpu_matrix *m);
 /* "3x4", "vector 5" */
 void lumat_push_shape(lua_State *L, const gpu_matrix *m);
 
-/* A function of the library. method: A:name(…) works too. */
-typedef struct lumat_function {
-    const char *name;
-    lua_CFunction call;
-    int method;
-    const char *usage; /* "linspace(first, last, count [, options])" */
-    const char *help;  /* one or two sentences */
-    const char *example, *result; /* Lua expressions; as in ops.def */
-} lumat_function;
-/* Adds the rows up to one without a name: to the library's table, the methods
- * and the help. */
-void lumat_register(lua_State *L, const lumat_function *list);
-/* Adds one function, as a closure with this upvalue. */
-void lumat_register_with(lua_State *L, const lumat_function *f, int upvalue);
-
-/* The options table at arg, or none. Unknown keys raise, with a suggestion
- * from allowed (space separated). */
-void lumat_check_options(lua_State *L, int arg, const char *allowed);
-gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise);
-gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise);
 gpu_dtype lumat_default_dtype(lua_State *L);
 
 /* Notes what an operation on a matrix of the type gives to Lua: an f32 is

@@ -17,54 +17,6 @@ void lumat_open_library(lua_State *L)
     }
 }
 
-static void set_text(lua_State *L, const char *key, const char *value)
-{
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, key);
-}
-
-/* Pops the function. */
-static void set_function(lua_State *L, const char *table, const char *name)
-{
-    lua_getfield(L, LUA_REGISTRYINDEX, table);
-    lua_insert(L, -2);
-    lua_setfield(L, -2, name);
-    lua_pop(L, 1);
-}
-
-/* Adds f, whose call is on top, and pops that. */
-static void add_function(lua_State *L, const lumat_function *f)
-{
-    if (f->method) {
-        lua_pushvalue(L, -1);
-        set_function(L, "lumat.methods", f->name);
-    }
-    set_function(L, "lumat.functions", f->name);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.help");
-    lua_createtable(L, 0, 4);
-    set_text(L, "usage", f->usage);
-    set_text(L, "help", f->help);
-    set_text(L, "example", f->example);
-    set_text(L, "result", f->result);
-    lua_setfield(L, -2, f->name);
-    lua_pop(L, 1);
-}
-
-void lumat_register(lua_State *L, const lumat_function *f)
-{
-    for (; f->name; f++) {
-        lua_pushcfunction(L, f->call);
-        add_function(L, f);
-    }
-}
-
-void lumat_register_with(lua_State *L, const lumat_function *f, int upvalue)
-{
-    lua_pushinteger(L, upvalue);
-    lua_pushcclosure(L, f->call, 1);
-    add_function(L, f);
-}
-
 /* --- the part written in Lua ---------------------------------------------- */
 
 /* Calls a file with the library, the methods, the help and what scripts must

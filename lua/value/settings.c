@@ -225,7 +225,7 @@ static int show(lua_State *L)
 }
 
 /* settings([{name = value}]): a table of all, which shows itself as a list. */
-static int settings(lua_State *L)
+int lumat_settings(lua_State *L)
 {
     lua_settop(L, 1);
     if (!lua_isnil(L, 1))
@@ -291,17 +291,4 @@ int lumat_push_setting(lua_State *L, const char *name, const char *value)
     lua_pushstring(L, name);
     lua_pushstring(L, value);
     return lua_pcall(L, 2, 1, 0) == LUA_OK;
-}
-
-static const lumat_function functions[] = {
-    {"settings", settings, 0, "settings([{name = value, …}])",
-     "The settings as a table, after changing those given: digits, rows and "
-     "edge of printed matrices, colour, dtype and device of new ones. Those "
-     "for every session go into init.lua; also :set.",
-     "settings{digits = 5}.digits", "5"},
-    {NULL, NULL, 0, NULL, NULL, NULL, NULL}};
-
-void lumat_open_settings(lua_State *L)
-{
-    lumat_register(L, functions);
 }

@@ -31,6 +31,7 @@ int lumat_push_setting(lua_State *L, const char *name, const char *value);
 /* The words among a setting's values, between blanks. */
 const char *lumat_setting_words(const char *name, size_t length);
 
-void lumat_open_settings(lua_State *L);
+/* The Lua function settings([{name = value, …}]). */
+int lumat_settings(lua_State *L);
 
 #endif

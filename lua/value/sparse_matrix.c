@@ -1,7 +1,6 @@
 /* Sparse matrices as Lua values: the userdata, its properties and methods,
  * and the operators there are. triplets.c of gpu/ does the arranging. */
 #include "sparse_matrix.h"
-#include "arguments.h"
 #include "shape_errors.h"
 
 #include <string.h>

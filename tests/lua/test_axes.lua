@@ -169,7 +169,7 @@ function TestRefusals:test_specifications()
     end
     raises(function() experiment("a") end, 'takes a table')
     raises(function() pow2(3, 1) end, "goes up")
-    raises(function() pow2(0.5, 1) end, "whole numbers")
+    raises(function() pow2(0.5, 1) end, "first is 0.5, expected a whole number")
     raises(function() experiment.range(1, 5, -1) end, "does not lead from 1 to 5")
     raises(function() experiment.logspace(0, 3, 4) end,
         "experiment.logspace(1, 1000, 4) has 1, 10, 100, 1000")

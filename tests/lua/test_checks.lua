@@ -103,8 +103,8 @@ function TestRefusals:test_transpositions()
     local A = eye(2)
     for _, key in ipairs{"transA", "transB"} do
         raises(function() matmul(A, A, {[key] = "no"}) end,
-            "matmul: " .. key .. ' must be true or false, not "no"')
-        raises(function() matmul(A, A, {[key] = 1}) end, "not 1")
+            "matmul: " .. key .. ' is "no", expected true or false')
+        raises(function() matmul(A, A, {[key] = 1}) end, " is 1, expected")
         matmul(A, A, {[key] = false})
     end
 end

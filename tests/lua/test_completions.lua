@@ -46,6 +46,7 @@ local calls = {
     argsort = function() argsort(v, wrong) end,
     cumsum = function() cumsum(A, wrong) end,
     cumprod = function() cumprod(A, wrong) end,
+    who = function() who("*", wrong) end,
     sparse = function() sparse(A, wrong) end,
     add = function() add(A, A, wrong) end,
     sin = function() sin(A, wrong) end,

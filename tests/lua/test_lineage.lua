@@ -170,7 +170,7 @@ end
 function TestMadeBy:test_what_it_refuses()
     lu.assertNil(made_by(ones(2)))
     lu.assertErrorMsgContains("made_by: A is 3, expected a matrix", made_by, 3)
-    lu.assertErrorMsgContains("how: the file is 2", how, "x", 2)
+    lu.assertErrorMsgContains("how: file is 2, expected a file's name", how, "x", 2)
     lu.assertErrorMsgContains("no variable holds a matrix", how, ones(2))
 end
 

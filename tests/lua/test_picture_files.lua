@@ -82,7 +82,7 @@ function TestFiles:test_refusals()
         "plot: \"p.gif\": a picture's name ends in .png, .svg or .pdf")
     t.raises(function() heat(ones(2, 2), "png") end, "ends in .png")
     t.raises(function() heat(ones(2, 2), "a\nb.png") end, "control characters")
-    t.raises(function() heat(ones(2, 2), {file = 3}) end, "file: needs a name, not 3")
+    t.raises(function() heat(ones(2, 2), {file = 3}) end, "heat: file is 3, expected a file's name")
     t.raises(function() spy(ones(2, 2), "/no/such/place/p.png") end,
         "spy: cannot write", "No such file")
 end

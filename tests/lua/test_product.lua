@@ -254,7 +254,7 @@ function TestKernels:test_empty_products_know_their_kernels()
         {kernel = "fast"})
     lu.assertErrorMsgContains("'fast'", dot, zeros(0), zeros(0),
         {kernel = "fast"})
-    lu.assertErrorMsgContains("'f8'", matmul, empty[1], empty[2],
+    lu.assertErrorMsgContains('"f8"', matmul, empty[1], empty[2],
         {precision = "f8"})
 end
 
@@ -302,7 +302,7 @@ function TestPrecision:test_another_takes_the_first_kernel_that_has_it()
         lu.assertErrorMsgContains('multiplies f64', matmul, A:f64(), B:f64(),
             how)
     end
-    lu.assertErrorMsgContains("there are f32, f64, tf32, bf16", matmul, A, B,
+    lu.assertErrorMsgContains('"f32", "f64", "tf32" or "bf16"', matmul, A, B,
         {precision = "half"})
 end
 

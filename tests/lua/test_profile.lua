@@ -103,7 +103,7 @@ function TestProfile:test_a_timeline()
 end
 
 function TestProfile:test_what_it_refuses()
-    raises(function() profile("sideways") end, "profile: \"sideways\" is none")
+    raises(function() profile("sideways") end, "profile: what is \"sideways\", expected \"on\"")
     raises(function() profile("json") end, "profile: the file is nil")
     raises(function() profile("json", "/no/where") end,
         "profile: /no/where: No such file")
@@ -202,7 +202,7 @@ function TestMemory:test_the_peak_starts_anew()
     mem("reset")
     lu.assertTrue(memory().peak < high)
     lu.assertEquals(memory().peak, memory().live)
-    raises(function() mem("all") end, 'mem: "all" is not "reset"')
+    raises(function() mem("all") end, 'mem: what is "all", expected "reset"')
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))

@@ -435,7 +435,7 @@ function TestErrors:test_entries()
     says("sparse: 3000000000x1: a size must be below 2147483648", 3e9, 1, 1)
     says("dtype: a sparse matrix is f32 or f64, not bool", 1, 1, 1,
         {dtype = "bool"})
-    says("unknown option 'dtyp': did you mean 'dtype'?", 1, 1, 1, {dtyp = 1})
+    says("sparse: unknown option 'dtyp': did you mean 'dtype'?", 1, 1, 1, {dtyp = 1})
 end
 
 function TestErrors:test_arguments()

@@ -216,6 +216,16 @@ function axes.range(first, last, step)
     return list
 end
 
+row{
+    name = "pow2",
+    takes = "first: integer, last: integer",
+    gives = "table",
+    group = "experiments",
+    help = "A list of the powers 2^first … 2^last, for the axis of an " ..
+        "experiment.",
+    example = "pow2(6, 8)[3]",
+    result = "256",
+}
 -- 2^first … 2^last.
 function axes.pow2(first, last)
     local what = "pow2"

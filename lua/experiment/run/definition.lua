@@ -245,8 +245,7 @@ local views = {table = true, csv = true, jsonl = true, plot = true,
 
 function experiment.__index(e, name)
     if methods[name] then return methods[name] end
-    local seen = package.loaded["lumat.experiment_views"]
-    local view = seen and seen[name]
+    local view = require("lumat.experiment_views")[name]
     if view and rawget(e, "silent") and views[name] then
         return function() return e end
     end

@@ -2,7 +2,7 @@
 local checks = require "lumat.checks"
 local later = {}
 local trace = require "lumat.trace"
-local format, type = string.format, type
+local format = string.format
 
 local function text_of(found)
     local state = found.on and "products are checked" or
@@ -24,11 +24,20 @@ local function failed_text(found)
         found.products, checks.figure("%.3g", found.worst), found.kernel)
 end
 
+row{
+    name = "checking",
+    takes = "[on: boolean]",
+    gives = "table",
+    group = "products",
+    help = "With true, every product is checked as it is made: C x against A " ..
+        "(B x) in f64 for a random vector x of signs (Freivalds), which " ..
+        "costs a few passes over A, B and C. Beyond the kernel's bound it " ..
+        "is an error. Fields: on, products, partly (rows with NaN or Inf " ..
+        "are left out), worst (of the bound), kernel. Also :check.",
+    example = "checking(false).on",
+    result = "false",
+}
 function later.checking(on)
-    if on ~= nil and type(on) ~= "boolean" then
-        checks.fail("checking", "%s is neither true nor false",
-            checks.brief(on))
-    end
     local found = {}
     if on ~= nil then trace.checking(on) end
     found.products, found.partly, found.worst, found.on, found.kernel =

@@ -342,6 +342,19 @@ local function hint_text(h)
         flops_text(h.their_flops), seconds_text(h.their_seconds))
 end
 
+row{
+    name = "cost",
+    takes = "f: function",
+    gives = "table",
+    group = "costs",
+    help = "What f() would take, without running it: it is called with shapes " ..
+        "in place of matrices. Fields: flops, bytes (moved), allocated, " ..
+        "peak (bytes at once beyond what there is), seconds (from measured " ..
+        "rates), operations, hints (products in a better order). Also " ..
+        ":cost.",
+    example = "cost(function() return ones(4, 3) * ones(3, 2) end).flops",
+    result = "48",
+}
 -- f is a function without arguments, or the text of one's body.
 function later.cost(f)
     if type(f) ~= "function" then

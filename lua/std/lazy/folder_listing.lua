@@ -3,14 +3,20 @@ local checks = require "lumat.checks"
 local layout = require "lumat.text_layout"
 local later = {}
 local list = require "lumat.list"
-local fail, shown = checks.fail, checks.shown
-local type = type
+local shown = checks.shown
 
+row{
+    name = "ls",
+    takes = "[pattern: path]",
+    gives = "table",
+    group = "folders",
+    help = "The names of what is in the folder where you are, or in another " ..
+        "one, or of what a pattern such as \"data/*.csv\" fits: a list that " ..
+        "shows itself, folders with a slash behind them. Also :ls.",
+    example = "#ls(\"/no*where\")",
+    result = "0",
+}
 function later.ls(pattern)
-    if pattern ~= nil and type(pattern) ~= "string" then
-        fail("ls", "the pattern is %s, expected a name such as \"*.csv\"",
-            checks.brief(pattern))
-    end
     local names = list(pattern)
     return shown(names, #names > 0 and layout.list(names) or
         "no file" .. (pattern and " fits " .. pattern or ""))

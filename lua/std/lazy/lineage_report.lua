@@ -6,8 +6,8 @@ local later = {}
 local own = require "lumat.entries"
 local texts = require "lumat.texts"
 local fail, brief = checks.fail, checks.brief
-local getmetatable, ipairs, load, next, pairs, type =
-    getmetatable, ipairs, load, next, pairs, type
+local ipairs, load, next, pairs, type =
+    ipairs, load, next, pairs, type
 local concat, remove = table.concat, table.remove
 local byte, find, format, gsub, match, sub = string.byte, string.find,
     string.format, string.gsub, string.match, string.sub
@@ -299,11 +299,19 @@ local function name_of(what)
         brief(what))
 end
 
+row{
+    name = "how",
+    takes = "name: value [, file: path]",
+    gives = "table",
+    group = "lineage",
+    help = "The entries of this session that made the variable what it is, the " ..
+        "fewest, as Lua that makes it again; with a file, written there. A " ..
+        "list of {number, text, seconds}. Also :how.",
+    example = "#how(\"C\")",
+    result = "0",
+}
 function later.how(what, file)
     local name = name_of(what)
-    if file ~= nil and type(file) ~= "string" then
-        fail("how", "the file is %s, expected a name", brief(file))
-    end
     file = texts.path(file)
     local lines, chosen = script_of(name)
     local list = {}
@@ -338,11 +346,18 @@ local function described(e)
     return format("%s  entry %d, %s%s", text, e.number, ago(e), took(e))
 end
 
+row{
+    name = "made_by", method = true,
+    takes = "A: matrix|sparse",
+    gives = "string, string",
+    group = "lineage",
+    help = "The entry at the prompt that made A, its number, when and how long " ..
+        "it took; then the entry that changed A last, if another one did. " ..
+        "nil where none is known.",
+    example = "made_by(eye(2))",
+    result = "nil",
+}
 function later.made_by(A)
-    local kind = getmetatable(A)
-    if kind ~= "matrix" and kind ~= "sparse matrix" then
-        fail("made_by", "A is %s, expected a matrix", brief(A))
-    end
     local made, changed = own.epochs(A)
     made, changed = entry_of(made), entry_of(changed)
     if changed and made and changed ~= made then

@@ -65,12 +65,21 @@ local function add_variables(lines, list)
     end
 end
 
+row{
+    name = "mem",
+    takes = "[what: \"reset\"]",
+    gives = "table",
+    usage = "mem([\"reset\"])",
+    group = "devices",
+    help = "What holds memory: of each device that is open, bytes of matrices " ..
+        "now and at most (from the last reset), kept by products, free and " ..
+        "in all; the largest variables; what Lua holds. Fields: devices, " ..
+        "variables, lua. Also :mem.",
+    example = "mem().devices[1].live >= 0",
+    result = "true",
+}
 function later.mem(what)
-    if what == "reset" then
-        own.reset()
-    elseif what ~= nil then
-        checks.fail("mem", "%s is not \"reset\"", checks.brief(what))
-    end
+    if what then own.reset() end
     library.device()
     local list, held = variables()
     local found = {devices = {}, variables = list,

@@ -120,14 +120,23 @@ local function write(file)
         dropped > 0 and format(" (%d more not kept)", dropped) or ""))
 end
 
+row{
+    name = "profile",
+    takes = "[what: \"on\"|\"off\"|\"top\"|\"reset\"|\"json\" [, file: path]]",
+    gives = "table",
+    usage = "profile([\"on\"|\"off\"|\"top\"|\"reset\"|\"json\", file])",
+    group = "costs tracing",
+    help = "What operations took while it is on: by kind (calls, time, share, " ..
+        "bytes, rate) and by line of the script. Every operation is waited " ..
+        "for meanwhile. Fields: operations, lines, seconds, busy, on. " ..
+        "\"json\" writes a timeline for Perfetto or chrome://tracing. Also " ..
+        ":prof.",
+    example = "profile(\"reset\").busy",
+    result = "0",
+}
 function later.profile(what, file)
     if what == "json" then return write(file) end
-    if what == "on" or what == "off" or what == "reset" then
-        own.switch(what)
-    elseif what ~= nil and what ~= "top" then
-        fail("profile", "%s is none of on, off, top, reset, json",
-            brief(what))
-    end
+    if what and what ~= "top" then own.switch(what) end
     return report()
 end
 

@@ -2,7 +2,7 @@
 #ifndef LUMAT_ARGUMENTS_H
 #define LUMAT_ARGUMENTS_H
 
-#include "matrix.h"
+#include "function.h"
 
 /* What a constructor is asked for: (m, n [, options]) or (n [, options]). */
 typedef struct lumat_request {
@@ -14,8 +14,8 @@ typedef struct lumat_request {
     int options; /* stack index of the table, or of nothing */
 } lumat_request;
 
-/* Reads sizes and options from arg on; `allowed` names the options. */
-lumat_request lumat_check_request(lua_State *L, int arg, const char *allowed);
+/* Reads sizes and the options dtype and device from arg on. */
+lumat_request lumat_check_request(lua_State *L, int arg);
 /* A size argument: a whole number, not negative. */
 int64_t lumat_check_size(lua_State *L, int arg);
 /* An axis of m, which is 1 when there is no argument. */
@@ -24,9 +24,6 @@ int lumat_check_axis(lua_State *L, int arg, const gpu_matrix *m);
 int lumat_option_axis(lua_State *L, int arg, const gpu_matrix *m);
 /* How many arguments there are, nils at the end aside. */
 int lumat_arguments(lua_State *L);
-/* Raises "name: 3 arguments are too many: write usage". */
-int lumat_raise_surplus(lua_State *L, const char *name, int count,
-                        const char *usage);
 
 /* Does a matrix of dtype hold the whole number exactly? (f32 up to 2^24, and
  * some above.) */
@@ -38,6 +35,10 @@ int lumat_raise_inexact(lua_State *L, const char *name, const char *what,
  * element. */
 void lumat_check_whole(lua_State *L, const char *name, gpu_dtype dtype);
 
+/* The element type and the device under `dtype` and `device` of the options at
+ * arg. */
+gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise);
+gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise);
 /* The number under key of the options at arg. */
 double lumat_option_number(lua_State *L, int arg, const char *key,
                            double otherwise);

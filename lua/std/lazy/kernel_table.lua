@@ -1,5 +1,6 @@
 -- The ladder: its rungs listed, and raced on a product.
-local library, methods, _, private = ...
+local library, _, _, private = ...
+local ladder = {}
 local checks, products = require "lumat.checks", require "lumat.products"
 local fail, brief = checks.fail, checks.brief
 local ipairs, pcall, require, tostring, type = ipairs, pcall, require, tostring,
@@ -93,26 +94,29 @@ local function list_for(A, B)
     return list, lines
 end
 
-checks.add("kernels", "kernels([device]), kernels(name) or kernels(A, B)",
-    "The ladder: every kernel of dot and matmul, with its precision, idea " ..
-    "and needs; of a kernel's name, that one; or those for A * B, with the " ..
-    "one that auto takes. " ..
-    "Also :kernel.",
-    'kernels("cpu").count > 2', "true",
-    function(A, B)
-        local list, lines
-        if type(A) == "userdata" or B ~= nil then
-            list, lines = list_for(A, B)
-        elseif A == nil then
-            list, lines = list_ladder()
-        elseif type(A) == "string" then
-            list, lines = list_called(A)
-        else
-            fail("kernels", "the device is %s, expected a name", brief(A))
-        end
-        list.count = #list
-        return checks.shown(list, concat(lines, "\n"))
-    end)
+row{
+    name = "kernels", method = true,
+    takes = "[device: device] or name: kernel or A: matrix, B: matrix product A",
+    gives = "table",
+    group = "products",
+    help = "The ladder: every kernel of dot and matmul, with its precision, " ..
+        "idea and needs; of a kernel's name, that one; or those for A * B, " ..
+        "with the one that auto takes. Also :kernel.",
+    example = "kernels(\"cpu\").count > 2",
+    result = "true",
+}
+function ladder.kernels(A, B)
+    local list, lines
+    if B ~= nil then
+        list, lines = list_for(A, B)
+    elseif A == nil then
+        list, lines = list_ladder()
+    else
+        list, lines = list_called(A)
+    end
+    list.count = #list
+    return checks.shown(list, concat(lines, "\n"))
+end
 
 -- --- the race ------------------------------------------------------------
 
@@ -223,35 +227,43 @@ local function race_text(title, rows, peer)
         (#below > 0 and "\n" .. concat(below, "\n") or "")
 end
 
-checks.add("race", "race(A, B [, {seconds=}])",
-    "Runs every kernel on A * B (or on the dot of two vectors), checks each " ..
-    "against the bound it promises and ranks them by time: rate, share of " ..
-    "the measured peak, error (Frobenius), worst (largest |e| / |A||B|), and " ..
-    "how many times as fast as the vendor's. Also :race.",
-    "race(ones(3, 3), ones(3, 3), {seconds = 0.01})[1].accept", "true",
-    function(A, B, options)
-        checks.product("race", A, B)
-        options = checks.options("race", options, {seconds = "number"})
-        local operation, rows = products.operation_on(A, B), {}
-        local title, _, dtype = product_title(operation, A, B)
-        local known = products.reference(A, B)
-        for _, k in ipairs(rungs_of(operation, A.device)) do
-            if k.available then
-                local row = {operation = operation, name = k.name,
-                             precision = k.precision, time = huge}
-                race_one(row, A, B, known, options)
-                if row.accept ~= nil then add_rate(row, A, B, dtype) end
-                rows[#rows + 1] = row
-            end
+row{
+    name = "race", method = true,
+    takes = "A: matrix, B: matrix product A {seconds}",
+    gives = "table",
+    group = "products",
+    help = "Runs every kernel on A * B (or on the dot of two vectors), checks " ..
+        "each against the bound it promises and ranks them by time: rate, " ..
+        "share of the measured peak, error (Frobenius), worst (largest |e| " ..
+        "/ |A||B|), and how many times as fast as the vendor's. Also :race.",
+    example = "race(ones(3, 3), ones(3, 3), {seconds = 0.01})[1].accept",
+    result = "true",
+    options = {
+        {"seconds", "positive", "0.2", "how long to time each kernel"}},
+}
+function ladder.race(A, B, options)
+    checks.product("race", A, B)
+    options = options or {}
+    local operation, rows = products.operation_on(A, B), {}
+    local title, _, dtype = product_title(operation, A, B)
+    local known = products.reference(A, B)
+    for _, k in ipairs(rungs_of(operation, A.device)) do
+        if k.available then
+            local row = {operation = operation, name = k.name,
+                         precision = k.precision, time = huge}
+            race_one(row, A, B, known, options)
+            if row.accept ~= nil then add_rate(row, A, B, dtype) end
+            rows[#rows + 1] = row
         end
-        sort(rows, function(a, b) return a.time < b.time end)
-        local peer = find_peer(rows)
-        for _, row in ipairs(rows) do
-            if row.accept ~= nil and peer.time then
-                row.ratio = peer.time / row.time
-            end
+    end
+    sort(rows, function(a, b) return a.time < b.time end)
+    local peer = find_peer(rows)
+    for _, row in ipairs(rows) do
+        if row.accept ~= nil and peer.time then
+            row.ratio = peer.time / row.time
         end
-        return checks.shown(rows, race_text(title, rows, peer))
-    end)
+    end
+    return checks.shown(rows, race_text(title, rows, peer))
+end
 
-methods.kernels, methods.race = library.kernels, library.race
+return ladder

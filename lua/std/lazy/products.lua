@@ -1,5 +1,5 @@
 -- Products checked: A B in double precision, and how far a result is from it.
-local library, methods = ...
+local library = ...
 local checks = require "lumat.checks"
 local fail = checks.fail
 local products = {}
@@ -128,25 +128,30 @@ function products.judge(C, A, B, known, options)
     return checks.shown(found, text)
 end
 
-checks.add("verify", "verify(C, A, B [, {kernel=, bound=}])",
-    "Compares C with A * B in double precision and says Accept, or by how " ..
-    "much it fails the bound gamma |A||B|: a kernel's own, one given, or " ..
-    "that of sums in C's type. Fields: accept, ratio (to the bound), error " ..
-    "(Frobenius), worst (to |A||B|).",
-    "verify(mat{{1, 2}} * mat{{3}, {4}}, mat{{1, 2}}, mat{{3}, {4}}).accept",
-    "true",
-    function(C, A, B, options)
-        local shape = checks.product("verify", A, B)
-        if type(C) ~= "number" then checks.matrix("verify", "C", C) end
-        if checks.shape_of(C) ~= shape then
-            fail("verify", "C is %s, but A * B is %s (A is %s, B is %s)",
-                checks.shape_of(C), shape, checks.shape_of(A),
-                checks.shape_of(B))
-        end
-        options = checks.options("verify", options,
-            {kernel = "string", bound = "number"})
-        return products.judge(C, A, B, products.reference(A, B), options)
-    end)
+row{
+    name = "verify", method = true,
+    takes = "C: matrix|number, A: matrix rows C, B: matrix product A {kernel, " ..
+        "bound}",
+    gives = "table",
+    group = "products",
+    help = "Compares C with A * B in double precision and says Accept, or by " ..
+        "how much it fails the bound gamma |A||B|: a kernel's own, one " ..
+        "given, or that of sums in C's type. Fields: accept, ratio (to the " ..
+        "bound), error (Frobenius), worst (to |A||B|).",
+    example = "verify(mat{{1, 2}} * mat{{3}, {4}}, mat{{1, 2}}, mat{{3}, " ..
+        "{4}}).accept",
+    result = "true",
+    options = {
+        {"kernel", "kernel", false, "the kernel whose bound is meant"},
+        {"bound", "positive", false, "a bound given as a number"}},
+}
+function products.verify(C, A, B, options)
+    local shape = checks.product("verify", A, B)
+    if checks.shape_of(C) ~= shape then
+        fail("verify", "C is %s, but A * B is %s (A is %s, B is %s)",
+            checks.shape_of(C), shape, checks.shape_of(A), checks.shape_of(B))
+    end
+    return products.judge(C, A, B, products.reference(A, B), options or {})
+end
 
-methods.verify = library.verify
-package.loaded["lumat.products"] = products
+return products

@@ -2,7 +2,8 @@
 local library, _, _, private = ...
 local checks = require "lumat.checks"
 local trace, watch = require "lumat.trace", require "lumat.watch"
-local require, type, sort = require, type, table.sort
+local timing = {}
+local require, sort = require, table.sort
 local ceil, larger, smaller = math.ceil, math.max, math.min
 local format, unpack = string.format, table.unpack
 
@@ -63,50 +64,59 @@ local function times_of(time, device, options)
     return times, batch
 end
 
-checks.add("bench", "bench(f [, {seconds=, least=, runs=, device=}])",
-    "Times f() until `seconds` (0.3) have passed and it ran `least` (5) " ..
-    "times, or `runs` times, after a warm-up. Fields: median, low, high " ..
-    "(seconds; quartiles), runs; of a single operation also operation, " ..
-    "kernel, rate, unit, share and whose peak. Also :bench.",
-    "bench(function() end, {seconds = 0.01}).runs >= 5", "true",
-    function(f, options)
-        if type(f) ~= "function" then
-            checks.fail("bench", "f is %s, expected a function",
-                checks.brief(f))
-        end
-        options = checks.options("bench", options, {seconds = "number",
-            least = "number", runs = "number", device = "string"})
-        local device, timed = options.device or library.device(), library.timed
-        local function time(calls)
-            return (timed(function()
-                for _ = 1, calls do f() end
-            end, device))
-        end
-        local event = trace.captured(f)
-        return trace.quietly(function()
-            local times, batch = times_of(time, device, options)
-            local middle = median(times)
-            local found = {median = middle, low = times[1 + #times // 4],
-                high = times[#times - #times // 4], runs = #times * batch}
-            local rate = add_rate(found, event)
-            return checks.shown(found, require "lumat.text_layout".flow{
-                seconds_text(middle), format("(%s to %s, %d run%s)",
-                    seconds_text(found.low), seconds_text(found.high),
-                    found.runs, found.runs == 1 and "" or "s"), unpack(rate)})
-        end)
+row{
+    name = "bench",
+    takes = "f: function {seconds, least, runs, device}",
+    gives = "table",
+    group = "timing costs rates experiments",
+    help = "Times f() until `seconds` have passed and it ran `least` times, or " ..
+        "`runs` times, after a warm-up. Fields: median, low, high (seconds; " ..
+        "quartiles), runs; of a single operation also operation, kernel, " ..
+        "rate, unit, share and whose peak. Also :bench.",
+    example = "bench(function() end, {seconds = 0.01}).runs >= 5",
+    result = "true",
+    options = {
+        {"seconds", "positive", "0.3", "how long to repeat f"},
+        {"least", "positive", "5", "at least so many runs"},
+        {"runs", "positive", false, "so many runs, whatever time they take"},
+        {"device", "device", "the default device", "the one whose work is timed"}},
+}
+function timing.bench(f, options)
+    options = options or {}
+    local device, timed = options.device or library.device(), library.timed
+    local function time(calls)
+        return (timed(function()
+            for _ = 1, calls do f() end
+        end, device))
+    end
+    local event = trace.captured(f)
+    return trace.quietly(function()
+        local times, batch = times_of(time, device, options)
+        local middle = median(times)
+        local found = {median = middle, low = times[1 + #times // 4],
+            high = times[#times - #times // 4], runs = #times * batch}
+        local rate = add_rate(found, event)
+        return checks.shown(found, require "lumat.text_layout".flow{
+            seconds_text(middle), format("(%s to %s, %d run%s)",
+                seconds_text(found.low), seconds_text(found.high),
+                found.runs, found.runs == 1 and "" or "s"), unpack(rate)})
     end)
+end
 
-checks.add("timing", "timing(f)",
-    "Calls f() once and waits for the devices. Fields: seconds, gpu (by the " ..
-    "device's events, where there is one), operations, allocated (bytes). " ..
-    "bench(f) is the better clock; also :time.",
-    "timing(function() return zeros(2, 2) end).allocated", "16",
-    function(f)
-        if type(f) ~= "function" then
-            checks.fail("timing", "f is %s, expected a function",
-                checks.brief(f))
-        end
-        return checks.shown(watch(f))
-    end)
+row{
+    name = "timing",
+    takes = "f: function",
+    gives = "table",
+    group = "timing",
+    help = "Calls f() once and waits for the devices. Fields: seconds, gpu (by " ..
+        "the device's events, where there is one), operations, allocated " ..
+        "(bytes). bench(f) is the better clock; also :time.",
+    example = "timing(function() return zeros(2, 2) end).allocated",
+    result = "16",
+}
+function timing.timing(f)
+    return checks.shown(watch(f))
+end
 
-package.loaded["lumat.timing"] = {batch_for = batch_for}
+timing.batch_for = batch_for
+return timing

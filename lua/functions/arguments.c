@@ -26,7 +26,7 @@ int64_t lumat_check_size(lua_State *L, int arg)
 
 /* A nil among the arguments is a variable that was never set: to take it for
  * an argument left out would give a vector where a matrix was meant. */
-lumat_request lumat_check_request(lua_State *L, int arg, const char *allowed)
+lumat_request lumat_check_request(lua_State *L, int arg)
 {
     lumat_request r = {.ndim = 1, .cols = 1, .device = NULL};
     r.rows = lumat_check_size(L, arg++);
@@ -39,10 +39,35 @@ lumat_request lumat_check_request(lua_State *L, int arg, const char *allowed)
     if (!lua_isnoneornil(L, arg) && !lua_istable(L, arg))
         luaL_argerror(L, arg, "expected a size or a table of options");
     r.options = arg;
-    lumat_check_options(L, arg, allowed);
     r.dtype = lumat_option_dtype(L, arg, lumat_default_dtype(L));
     r.device = lumat_option_device(L, arg, NULL);
     return r;
+}
+
+gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise)
+{
+    gpu_dtype type = otherwise;
+    if (!lua_istable(L, arg) || lua_getfield(L, arg, "dtype") == LUA_TNIL)
+        return type;
+    const char *name = lua_tostring(L, -1);
+    if (!name || !gpu_dtype_find(name, &type))
+        lumat_raise(L, "dtype: %s is not one of f32, f64, bool",
+                    lumat_push_brief(L, -1));
+    lua_pop(L, 1);
+    return type;
+}
+
+gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise)
+{
+    gpu_device *d = otherwise;
+    if (!lua_istable(L, arg) || lua_getfield(L, arg, "device") == LUA_TNIL)
+        return d;
+    const char *name = lua_tostring(L, -1);
+    if (!name)
+        lumat_raise(L, "device: needs a name: cpu, cuda or cuda:N");
+    lumat_try(L, gpu_open(name, &d));
+    lua_pop(L, 1);
+    return d;
 }
 
 /* The axis under `axis` of the options at arg, on top of the stack; nil where
@@ -100,13 +125,6 @@ int lumat_arguments(lua_State *L)
     while (count > 0 && lua_isnil(L, count))
         count--;
     return count;
-}
-
-int lumat_raise_surplus(lua_State *L, const char *name, int count,
-                        const char *usage)
-{
-    return lumat_raise(L, "%s: %d arguments are too many: write %s", name,
-                       count, usage);
 }
 
 int lumat_holds(gpu_dtype dtype, double whole)

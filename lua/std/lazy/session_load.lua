@@ -17,9 +17,7 @@ local to_integer = math.tointeger
 local ENTRY, GLOBAL, LOCAL, NEWLINE = byte("egl\n", 1, 4)
 local MOST_WORDS = 8
 
--- Names of Lua's own, which no file sets.
-local luas_own = {}
-for name in pairs(_G) do luas_own[name] = true end
+local luas_own = checks.luas_own -- names that no file sets
 
 local function damaged(path, line, what)
     fail("load_session", "'%s' is no session file of this version: record %d%s",
@@ -200,41 +198,50 @@ local function choose(path, s, wanted)
     return left
 end
 
-checks.add("load_session", "load_session(path [, names])",
-    "Brings back what save_session wrote: each variable (or those named in a " ..
-    "table) under its name, on the device it was on where there is one. " ..
-    "Variables of other names stay, and nothing is changed when the file " ..
-    "cannot be read whole. A variable called like a function of lumat's is " ..
-    "left out and told of, unless it is named; Lua's own names and such as " ..
-    "begin with _ are never set. What it gives shows them.",
-    "type(load_session)", "'function'",
-    function(path, names)
-        path = words.path("load_session", path)
-        local wanted = wanted_of(names)
-        local s, locals = read(path, wanted ~= nil), (parts.variables())
-        local left, set, count = choose(path, s, wanted), s.locals, 0
-        for name, value in next, s.locals do
-            rawset(locals, name, value)
-            entries.set_anew[name] = true
-        end
-        for name, value in next, s.globals do
-            rawset(_G, name, value)
-            if locals[name] == nil then entries.set_anew[name] = true end
-            if set[name] == nil then set[name] = value end
-        end
-        for _ in next, set do count = count + 1 end
-        if s.moved then
-            io.stderr:write(texts.visible(format("note: a device of '%s' is " ..
-                "not here; its matrices are on %s\n", path, s.moved)))
-        end
-        local text = format("loaded %s from %s", plural(count, "variable"), path)
-        if #left > 0 then
-            text = text .. "; left out: " .. concat(left, ", ")
-        end
-        if left.shadowing then
-            text = format("%s; load_session(%q, {%q}) brings %s", text, path,
-                left.shadowing, left.shadowing)
-        end
-        return checks.shown({variables = count, path = path, skipped = left},
-            listing(set, text))
-    end)
+row{
+    name = "load_session",
+    takes = "path: session [, names: table]",
+    gives = "table",
+    group = "sessions",
+    help = "Brings back what save_session wrote: each variable (or those named " ..
+        "in a table) under its name, on the device it was on where there is " ..
+        "one. Variables of other names stay, and nothing is changed when " ..
+        "the file cannot be read whole. A variable called like a function " ..
+        "of lumat's is left out and told of, unless it is named; Lua's own " ..
+        "names and such as begin with _ are never set. What it gives shows " ..
+        "them.",
+    example = "type(load_session)",
+    result = "'function'",
+}
+local function load_session(path, names)
+    path = words.path("load_session", path)
+    local wanted = wanted_of(names)
+    local s, locals = read(path, wanted ~= nil), (parts.variables())
+    local left, set, count = choose(path, s, wanted), s.locals, 0
+    for name, value in next, s.locals do
+        rawset(locals, name, value)
+        entries.set_anew[name] = true
+    end
+    for name, value in next, s.globals do
+        rawset(_G, name, value)
+        if locals[name] == nil then entries.set_anew[name] = true end
+        if set[name] == nil then set[name] = value end
+    end
+    for _ in next, set do count = count + 1 end
+    if s.moved then
+        io.stderr:write(texts.visible(format("note: a device of '%s' is " ..
+            "not here; its matrices are on %s\n", path, s.moved)))
+    end
+    local text = format("loaded %s from %s", plural(count, "variable"), path)
+    if #left > 0 then
+        text = text .. "; left out: " .. concat(left, ", ")
+    end
+    if left.shadowing then
+        text = format("%s; load_session(%q, {%q}) brings %s", text, path,
+            left.shadowing, left.shadowing)
+    end
+    return checks.shown({variables = count, path = path, skipped = left},
+        listing(set, text))
+end
+
+return {load_session = load_session}

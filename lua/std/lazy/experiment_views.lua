@@ -6,7 +6,7 @@ local function method(file, name)
     return function(...) return require("lumat." .. file)[name](...) end
 end
 
-package.loaded["lumat.experiment_views"] = {
+return {
     table = method("tables", "table"),
     csv = method("export", "csv"),
     jsonl = method("export", "jsonl"),

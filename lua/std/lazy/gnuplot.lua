@@ -198,7 +198,9 @@ local function write(kind, file, title, script)
     end)
 end
 
-debug.getregistry()["lumat.gnuplot"] = function(kind, file, ...)
+local gnuplot = {}
+
+function gnuplot.draw(kind, file, ...)
     local n = select("#", ...)
     local title = select(n, ...)
     local ok, message = pcall(write, kind, file, title, draw[kind](...))
@@ -206,3 +208,5 @@ debug.getregistry()["lumat.gnuplot"] = function(kind, file, ...)
     if not ok then error((gsub(tostring(message), "^%a+:%d+: ", "")), 0) end
     return checks.shown({file = file}, "wrote " .. file)
 end
+
+return gnuplot

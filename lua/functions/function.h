@@ -1,0 +1,136 @@
+/* lua/functions: what is known of a function of the library stands in one row
+ * beside its code. Calls are checked by it; help, manual and completion read
+ * it. Lua modules write the same rows (row{…}, see lua/std/README). */
+#ifndef LUMAT_FUNCTION_H
+#define LUMAT_FUNCTION_H
+
+#include "matrix.h"
+
+#include <stdint.h>
+
+/* An option of the table that may end a call: {dtype="f64"}. */
+typedef struct lumat_option {
+    const char *name;      /* NULL ends a list */
+    const char *kind;      /* of its value, as in `takes` */
+    const char *otherwise; /* what is taken without it, where that is said */
+    const char *help;      /* what it does */
+} lumat_option;
+
+/* A function of the library.
+ *
+ * takes: its arguments. Forms of a call are divided by " or ", arguments by
+ * commas; each is "name: kind", in brackets where it may be left out, followed
+ * where two must agree by what they agree in and with which: "B: matrix rows A"
+ * (elements product rows columns lengths beside). A kind is one of kinds.c, a
+ * string in quotes, or several with | between them. {axis, out} is the table
+ * of options; a comma before it says that this form needs it. … stands for
+ * any more of the last argument. So the usage of
+ *     "A: matrix [, axis: axis] or A: matrix, {axis}"
+ * is sum(A [, axis]) or sum(A, {axis=}).
+ *
+ * gives: the kinds of its results with commas between them; " or " before
+ * another one, which may end in "with NAME": given when that argument is.
+ * "same" is the kind of the first argument, "nothing" no result. */
+typedef struct lumat_function {
+    const char *name;
+    lua_CFunction call;
+    int method; /* A:name(…) works too */
+    const char *takes, *gives;
+    const char *help;             /* one or two sentences */
+    const char *example, *result; /* Lua expressions; as in ops.def */
+    const char *group;            /* of the reference, see chapters.lua */
+    const lumat_option *options;  /* those that have no common meaning */
+    const char *usage;            /* where `takes` does not show it best */
+    /* Called when there are too many arguments: may raise what was meant. */
+    void (*on_surplus)(lua_State *L, const struct lumat_function *f, int count);
+    int tag; /* whatever tells functions with one `call` apart */
+} lumat_function;
+
+/* Adds the rows up to one without a name: to the library's table, the methods
+ * and the help. They are kept: strings and rows must live as long as L. */
+void lumat_register(lua_State *L, const lumat_function *list);
+void lumat_register_one(lua_State *L, const lumat_function *f);
+/* The row of the function that runs, which was registered by one of these. */
+const lumat_function *lumat_running_row(lua_State *L);
+
+/* The row of the function at index; NULL: it is none of the library's. */
+const lumat_function *lumat_row_of(lua_State *L, int index);
+/* The row of a library function, or of a member as "experiment.run"; NULL:
+ * there is none. */
+const lumat_function *lumat_find_row(lua_State *L, const char *name);
+/* Pushes how it is called. */
+const char *lumat_push_usage(lua_State *L, const lumat_function *f);
+
+/* --- arguments, one by one (takes.c) ---------------------------------------
+ */
+
+typedef struct lumat_piece {
+    const char *start;
+    size_t length;
+} lumat_piece;
+
+int lumat_is_piece(lumat_piece p, const char *word);
+
+typedef enum lumat_argument_kind {
+    LUMAT_ARGUMENT,
+    LUMAT_ARGUMENT_MORE, /* … */
+    LUMAT_ARGUMENT_OPTIONS
+} lumat_argument_kind;
+
+/* Begins as {.rest = takes}. */
+typedef struct lumat_argument {
+    lumat_argument_kind is;
+    int form, place; /* from 0; from 1 */
+    int depth;       /* brackets around it: above 0 it may be left out */
+    int is_needed;   /* of options: this form needs the table */
+    lumat_piece name, kind, fit, partner; /* of options, name: "axis, out" */
+    const char *rest;
+    int open; /* brackets that are open at rest */
+} lumat_argument;
+
+/* Reads the next one; 0 at the end. */
+int lumat_next_argument(lumat_argument *a);
+/* The next of the parts that | divides; 0 at the end. */
+int lumat_next_kind(lumat_piece *rest, lumat_piece *kind);
+/* The next name of a list; 0 at the end. */
+int lumat_next_name(lumat_piece *rest, lumat_piece *name);
+
+/* Calls each(data, option) for the options of a function, once each. */
+typedef void lumat_option_fn(void *data, const lumat_option *option);
+void lumat_each_option(const lumat_function *f, lumat_option_fn *each,
+                       void *data);
+/* Does it mean the same wherever it is taken? */
+int lumat_is_common(const lumat_option *option);
+/* What the name stands for in calls of f; NULL: f does not take it. */
+const lumat_option *lumat_find_option(const lumat_function *f, const char *name,
+                                      size_t length);
+
+/* The kind of the first result when so many arguments are given: a kind of
+ * `gives`; and how many results there are at most, 0 to 8. */
+lumat_piece lumat_result_kind(const lumat_function *f, int arguments);
+int lumat_most_results(const lumat_function *f);
+
+/* --- kinds (kinds.c) -------------------------------------------------------
+ */
+
+/* Is the value at index of a kind? */
+int lumat_is_kind(lua_State *L, int index, lumat_piece kind);
+/* Pushes "a number or true or false": the kind in words. */
+const char *lumat_push_kind(lua_State *L, lumat_piece kind);
+
+/* --- checks of calls (calls.c) ---------------------------------------------
+ */
+
+/* How a function with this row is called: checked, then done. */
+void lumat_push_checked(lua_State *L, const lumat_function *f, int as_method);
+/* Pushes the Lua function at index behind the checks of f's row, those of its
+ * arguments' kinds among them. */
+void lumat_push_checked_lua(lua_State *L, const lumat_function *f, int index,
+                            int as_method);
+/* Checks the table at index against the options of f: names, kinds. */
+void lumat_check_options(lua_State *L, int index, const lumat_function *f);
+
+/* Registers rows that stand in Lua: private.row. */
+void lumat_open_rows(lua_State *L);
+
+#endif
