@@ -122,7 +122,8 @@ typedef struct gpu_backend {
                          int axis, const gpu_view *out);
 
     /* Moving elements. Index arrays are host memory, read before returning,
-     * and valid. gather and scatter convert between types. */
+     * and valid; NULL: all in their order. gather and scatter convert between
+     * types; what scatter writes twice it writes in order, the last wins. */
     gpu_status (*gather)(void *device, const gpu_view *from,
                          const int64_t *rows, const int64_t *cols,
                          const gpu_view *to);

@@ -191,7 +191,8 @@ gpu_status gpu_clone(const gpu_matrix *m, gpu_dtype dtype, gpu_device *device,
  * Indices are 0-based. */
 gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
                       const int64_t *cols, int64_t ncols, gpu_matrix *out);
-/* m[rows[i], cols[j]] = from[i, j]; with a repeated index the last wins. */
+/* m[rows[i], cols[j]] = from[i, j]; with a repeated index the last wins. A
+ * matrix from is broadcast as in gpu_copy, a vector is not. */
 gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
                        int64_t nrows, const int64_t *cols, int64_t ncols,
                        gpu_matrix *m);
@@ -427,6 +428,13 @@ gpu_status gpu_sparse_transposed(const gpu_sparse *s, gpu_sparse *out);
 gpu_status gpu_sparse_clone(const gpu_sparse *s, gpu_dtype dtype,
                             gpu_device *device, gpu_sparse *out);
 gpu_status gpu_sparse_scaled(const gpu_sparse *s, double factor,
+                             gpu_sparse *out);
+/* out[i, j] = s[rows[i], cols[j]], on s's device, with what is stored there,
+ * zeros as well; out is created. rows or cols NULL: all. Indices are 0-based.
+ * Where rows end crosses the bus, and the columns of the chosen rows' entries
+ * when columns are chosen, too; values stay where they are. */
+gpu_status gpu_sparse_gather(const gpu_sparse *s, const int64_t *rows,
+                             int64_t nrows, const int64_t *cols, int64_t ncols,
                              gpu_sparse *out);
 
 /* out = s d, out is created. A vector is a column and gives a vector. */

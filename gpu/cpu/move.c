@@ -34,47 +34,75 @@ gpu_status gpu_cpu_make_dense(gpu_view *v, int read, void **room)
 
 /* --- lists of rows and columns -------------------------------------------- */
 
-/* The view of the indexed side: from for gather, to for scatter. */
-static gpu_view indexed(const move *m, int64_t i, int64_t j)
+static void move_one(const void *from, gpu_dtype x, void *to, gpu_dtype y)
 {
-    return gpu_cpu_part(m->scatter ? m->to : m->from, m->rows ? m->rows[i] : i,
-                        m->cols ? m->cols[j] : j, 1, 1);
+    double value = x == GPU_F64   ? *(const double *)from
+                   : x == GPU_F32 ? *(const float *)from
+                                  : *(const uint8_t *)from;
+    if (y == GPU_F64)
+        *(double *)to = value;
+    else if (y == GPU_F32)
+        *(float *)to = (float)value;
+    else
+        *(uint8_t *)to = value != 0;
 }
 
-static void move_one(const gpu_view *from, const gpu_view *to)
+#define PICK(type)                                                    \
+    if (scatter)                                                      \
+        for (int64_t k = 0; k < n; k++)                               \
+            ((type *)b)[list[k] * far] = ((const type *)a)[k * near]; \
+    else                                                              \
+        for (int64_t k = 0; k < n; k++)                               \
+            ((type *)a)[k * near] = ((const type *)b)[list[k] * far];
+
+/* n elements between a row of the dense side, which lie side by side, and one
+ * of the listed side, where list says. */
+static void pick(const gpu_view *dense, const gpu_view *listed,
+                 const int64_t *list, int64_t n, int scatter)
 {
-    double value = from->dtype == GPU_F64   ? *(const double *)from->data
-                   : from->dtype == GPU_F32 ? *(const float *)from->data
-                                            : *(const uint8_t *)from->data;
-    if (to->dtype == GPU_F64)
-        *(double *)to->data = value;
-    else if (to->dtype == GPU_F32)
-        *(float *)to->data = (float)value;
-    else
-        *(uint8_t *)to->data = value != 0;
+    int64_t near = dense->col_stride, far = listed->col_stride;
+    char *a = dense->data, *b = listed->data;
+    if (dense->dtype == listed->dtype && dense->dtype == GPU_F64) {
+        PICK(double)
+    } else if (dense->dtype == listed->dtype && dense->dtype == GPU_F32) {
+        PICK(float)
+    } else {
+        int64_t x = (int64_t)gpu_cpu_size(dense->dtype) * near;
+        int64_t y = (int64_t)gpu_cpu_size(listed->dtype) * far;
+        for (int64_t k = 0; k < n; k++)
+            if (scatter)
+                move_one(a + k * x, dense->dtype, b + list[k] * y,
+                         listed->dtype);
+            else
+                move_one(b + list[k] * y, listed->dtype, a + k * x,
+                         dense->dtype);
+    }
 }
 
 /* Rows first .. last - 1 of the list, columns c0 .. c1 - 1 of the list. */
 static gpu_status move_block(const move *m, int64_t first, int64_t last,
                              int64_t c0, int64_t c1)
 {
+    enum { BETWEEN_POLLS = 64 * PIECE };
     const gpu_view *dense = m->scatter ? m->from : m->to;
-    for (int64_t i = first; i < last; i++) {
-        if ((i - first) % PIECE == 0 && gpu_cpu_interrupted())
-            return GPU_INTERRUPTED;
-        int64_t step = m->cols ? 1 : c1 - c0;
-        for (int64_t j = c0; j < c1; j += step) {
-            gpu_view a = gpu_cpu_part(dense, i, j, 1, step);
-            gpu_view b = indexed(m, i, j);
-            b.cols = step;
-            const gpu_view *from = m->scatter ? &a : &b;
-            const gpu_view *to = m->scatter ? &b : &a;
-            if (step == 1)
-                move_one(from, to);
+    const gpu_view *listed = m->scatter ? m->to : m->from;
+    int64_t n, left = 0;
+    for (int64_t i = first; i < last; i++)
+        for (int64_t j = c0; j < c1; j += n) {
+            n = c1 - j < BETWEEN_POLLS ? c1 - j : BETWEEN_POLLS;
+            left -= n;
+            if (left < 0 && gpu_cpu_interrupted())
+                return GPU_INTERRUPTED;
+            if (left < 0)
+                left = BETWEEN_POLLS;
+            int64_t row = m->rows ? m->rows[i] : i;
+            gpu_view a = gpu_cpu_part(dense, i, j, 1, n);
+            gpu_view b = gpu_cpu_part(listed, row, m->cols ? 0 : j, 1, n);
+            if (m->cols)
+                pick(&a, &b, m->cols + j, n, m->scatter);
             else
-                gpu_cpu_convert(from, to);
+                gpu_cpu_convert(m->scatter ? &a : &b, m->scatter ? &b : &a);
         }
-    }
     return GPU_OK;
 }
 
@@ -92,14 +120,33 @@ static gpu_status move_cols(void *context, int64_t first, int64_t last)
     return move_block(m, 0, dense->rows, first, last);
 }
 
+/* A column is moved as a row: its list is gone through in one loop. */
+static void turn_column(move *m, gpu_view turned[2])
+{
+    const int64_t *rows = m->rows;
+    if ((m->scatter ? m->from : m->to)->cols != 1)
+        return;
+    turned[0] = gpu_cpu_turned(*m->from);
+    turned[1] = gpu_cpu_turned(*m->to);
+    m->from = &turned[0];
+    m->to = &turned[1];
+    m->rows = m->cols;
+    m->cols = rows;
+}
+
 gpu_status gpu_cpu_gather(void *device, const gpu_view *from,
                           const int64_t *rows, const int64_t *cols,
                           const gpu_view *to)
 {
     (void)device;
+    gpu_view turned[2];
     move m = {from, to, rows, cols, 0};
     int64_t n = to->rows * to->cols;
-    return n ? gpu_cpu_parallel(to->rows, n, move_rows, &m) : GPU_OK;
+    if (n == 0)
+        return GPU_OK;
+    turn_column(&m, turned);
+    return m.to->rows == 1 ? gpu_cpu_parallel(m.to->cols, n, move_cols, &m)
+                           : gpu_cpu_parallel(m.to->rows, n, move_rows, &m);
 }
 
 /* With a repeated index the last wins: threads share out what is not
@@ -109,15 +156,17 @@ gpu_status gpu_cpu_scatter(void *device, const gpu_view *from,
                            const gpu_view *to)
 {
     (void)device;
+    gpu_view turned[2];
     move m = {from, to, rows, cols, 1};
     int64_t n = from->rows * from->cols;
     if (n == 0)
         return GPU_OK;
-    if (!rows)
-        return gpu_cpu_parallel(from->rows, n, move_rows, &m);
-    if (!cols && from->cols >= PIECE)
-        return gpu_cpu_parallel(from->cols, n, move_cols, &m);
-    return gpu_cpu_stop(move_rows(&m, 0, from->rows));
+    turn_column(&m, turned);
+    if (!m.rows && m.from->rows > 1)
+        return gpu_cpu_parallel(m.from->rows, n, move_rows, &m);
+    if (!m.cols && m.from->cols >= PIECE)
+        return gpu_cpu_parallel(m.from->cols, n, move_cols, &m);
+    return gpu_cpu_stop(move_rows(&m, 0, m.from->rows));
 }
 
 /* --- masks ----------------------------------------------------------------

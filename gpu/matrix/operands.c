@@ -61,3 +61,14 @@ void gpu_make_whole(const gpu_matrix *m)
     if (is_all(m))
         m->storage->incomplete = 0;
 }
+
+gpu_status gpu_check_places(const char *name, const int64_t *places, int64_t n,
+                            int64_t size, const char *what)
+{
+    for (int64_t i = 0; places && i < n; i++) {
+        if (places[i] < 0 || places[i] >= size)
+            return gpu_fail(GPU_RANGE, "%s: %s %lld is outside 1..%lld", name,
+                            what, (long long)places[i] + 1, (long long)size);
+    }
+    return GPU_OK;
+}

@@ -3,7 +3,6 @@
 #include "core.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Backends' outputs may not overlap their inputs; a copy steps in. */
 static gpu_status apart(const gpu_matrix *in, const gpu_matrix *out,
@@ -18,29 +17,6 @@ static gpu_status apart(const gpu_matrix *in, const gpu_matrix *out,
     return gpu_clone(in, in->dtype, NULL, copy);
 }
 
-static gpu_status check_indices(const char *name, const int64_t *index,
-                                int64_t n, int64_t size, const char *what)
-{
-    for (int64_t i = 0; index && i < n; i++) {
-        if (index[i] < 0 || index[i] >= size)
-            return gpu_fail(GPU_RANGE, "%s: %s %lld is outside 1..%lld", name,
-                            what, (long long)index[i] + 1, (long long)size);
-    }
-    return GPU_OK;
-}
-
-/* index itself, or 0 1 2 … in memory the caller frees. */
-static const int64_t *all_of(const int64_t *index, int64_t n, int64_t **made)
-{
-    *made = NULL;
-    if (index)
-        return index;
-    *made = malloc((size_t)(n ? n : 1) * sizeof **made);
-    for (int64_t i = 0; *made && i < n; i++)
-        (*made)[i] = i;
-    return *made;
-}
-
 typedef gpu_status move_fn(void *device, const gpu_view *from,
                            const int64_t *rows, const int64_t *cols,
                            const gpu_view *to);
@@ -50,24 +26,16 @@ static gpu_status move(gpu_device *d, move_fn *fn, const char *name,
                        const int64_t *cols, const gpu_matrix *to,
                        const gpu_matrix *moved)
 {
-    int64_t *made_rows, *made_cols;
-    rows = all_of(rows, moved->rows, &made_rows);
-    cols = all_of(cols, moved->cols, &made_cols);
-    gpu_status status = gpu_fail(GPU_MEMORY, "out of memory");
-    if (rows && cols) {
-        gpu_view source = gpu_view_of(from), target = gpu_target_of(to);
-        gpu_matrix shape = *moved;
-        shape.storage = NULL; /* of scatter, it is what is read */
-        gpu_begin_operation(d, name, &shape, 0);
-        int tracing = gpu_trace_start(d);
-        status = fn(d->handle, &source, rows, cols, &target);
-        status = gpu_traced(d, tracing, status, name, name, &shape, 0, 0,
-                            2.0 * (double)gpu_bytes(moved));
-        if (status == GPU_INTERRUPTED)
-            gpu_leave_incomplete(to);
-    }
-    free(made_rows);
-    free(made_cols);
+    gpu_view source = gpu_view_of(from), target = gpu_target_of(to);
+    gpu_matrix shape = *moved;
+    shape.storage = NULL; /* of scatter, it is what is read */
+    gpu_begin_operation(d, name, &shape, 0);
+    int tracing = gpu_trace_start(d);
+    gpu_status status = fn(d->handle, &source, rows, cols, &target);
+    status = gpu_traced(d, tracing, status, name, name, &shape, 0, 0,
+                        2.0 * (double)gpu_bytes(moved));
+    if (status == GPU_INTERRUPTED)
+        gpu_leave_incomplete(to);
     return status;
 }
 
@@ -77,8 +45,8 @@ gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
     gpu_device *d;
     const gpu_matrix *in[] = {m};
     TRY(gpu_check_operands("gather", in, 1, &d));
-    TRY(check_indices("gather", rows, nrows, m->rows, "row"));
-    TRY(check_indices("gather", cols, ncols, m->cols, "column"));
+    TRY(gpu_check_places("gather", rows, nrows, m->rows, "row"));
+    TRY(gpu_check_places("gather", cols, ncols, m->cols, "column"));
     TRY(gpu_create(out, d, m->dtype, m->ndim, rows ? nrows : m->rows,
                    cols ? ncols : m->cols));
     if (gpu_size(out) == 0)
@@ -90,6 +58,17 @@ gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
     return status;
 }
 
+/* A row, a column or an element as often as the places want it. */
+static void spread(gpu_matrix *m, int64_t rows, int64_t cols)
+{
+    if (m->rows != rows)
+        m->row_stride = 0;
+    if (m->cols != cols)
+        m->col_stride = 0;
+    m->rows = rows;
+    m->cols = cols;
+}
+
 gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
                        int64_t nrows, const int64_t *cols, int64_t ncols,
                        gpu_matrix *m)
@@ -97,18 +76,21 @@ gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
     gpu_device *d;
     TRY(gpu_check_operands("scatter", &from, 1, &d));
     TRY(gpu_check_target("scatter", m, &d));
-    TRY(check_indices("scatter", rows, nrows, m->rows, "row"));
-    TRY(check_indices("scatter", cols, ncols, m->cols, "column"));
+    TRY(gpu_check_places("scatter", rows, nrows, m->rows, "row"));
+    TRY(gpu_check_places("scatter", cols, ncols, m->cols, "column"));
     nrows = rows ? nrows : m->rows;
     ncols = cols ? ncols : m->cols;
-    if (from->rows != nrows || from->cols != ncols)
+    int spreads = from->ndim == 2;
+    if ((from->rows != nrows && !(spreads && from->rows == 1)) ||
+        (from->cols != ncols && !(spreads && from->cols == 1)))
         return gpu_fail(GPU_SHAPE, "scatter: %lldx%lld places, %s given",
                         (long long)nrows, (long long)ncols,
                         gpu_shape_text(from));
-    if (gpu_size(from) == 0)
+    if (nrows == 0 || ncols == 0)
         return GPU_OK;
     gpu_matrix source;
     TRY(apart(from, m, &source));
+    spread(&source, nrows, ncols);
     gpu_status status = move(d, d->backend->scatter, "scatter", &source, rows,
                              cols, m, &source);
     gpu_release(&source);

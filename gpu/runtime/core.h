@@ -76,6 +76,10 @@ gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
                               int n, gpu_device **out);
 gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
                             gpu_device **device);
+/* GPU_OK when all n places (0-based; NULL: none to check) are below size; an
+ * error calls one that is not a what: "row", "column". */
+gpu_status gpu_check_places(const char *name, const int64_t *places, int64_t n,
+                            int64_t size, const char *what);
 /* Do a and b address exactly the same elements in the same order? */
 int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b);
 /* The CPU device, which always opens. */
