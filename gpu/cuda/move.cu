@@ -67,13 +67,24 @@ static void swap_job(move_job *job, const int64_t **rows, const int64_t **cols)
     swap_axes(&job->small);
 }
 
+/* Do neighbours in memory follow each other down the columns? A small view
+ * that is broadcast is read from the cache: then the big one's layout counts.
+ */
+static bool runs_down(const move_job *job)
+{
+    bool is_broadcast =
+        job->small.row_stride == 0 || job->small.col_stride == 0;
+    const gpu_view *v = is_broadcast ? &job->big : &job->small;
+    return job->small.cols == 1 ||
+           stride_size(v->row_stride) < stride_size(v->col_stride);
+}
+
 template <bool SCATTER>
 static gpu_status move(cuda_device *d, move_job *job, const int64_t *rows,
                        const int64_t *cols)
 {
     const gpu_view *small = &job->small;
-    if (small->cols == 1 ||
-        stride_size(small->row_stride) < stride_size(small->col_stride))
+    if (runs_down(job))
         swap_job(job, &rows, &cols);
     TRY(upload_lists(d, job, rows, cols));
     int width = 1;
