@@ -130,7 +130,7 @@ topics.operators = {title = "Operators", see = "matmul ?indexing ?lua",
 topics.indexing = {title = "Indexing", see = "take put where ?operators ?properties",
     "Indices start at 1; negative ones count from the end; what is outside " ..
     "raises. Rows, columns and blocks are views: they share their elements " ..
-    "with the matrix they are of; A:clone() copies.",
+    "with the matrix they are of; A:clone() copies, and so do lists and masks.",
     {code = true,
         {"A[1]  A[-1]  v[2]", "a row as a vector, the last one; an element of a vector"},
         {"A:row(1)  A:col(-1)", "a row as a 1xn matrix, a column as mx1: they broadcast"},
@@ -142,12 +142,18 @@ topics.indexing = {title = "Indexing", see = "take put where ?operators ?propert
             "first:last:step; also end-1"},
         {'A["2, :"] = 0  A[{{}, 1}] = v', "blocks are assigned as well"},
         {"A[A:gt(2)]  A[A:gt(2)] = 0", "the elements a mask chooses, as a vector; assigned"},
-        {"take(v, vec{2, 1})", "elements by a vector of indices"},
+        {"A[vec{2, -1}]  v[vec{2, 1}]", "rows by a list of their places, a vector; elements"},
+        {"A[{{}, vec{2, 1}}]  A[{vec{1, 2}, vec{2, 1}}]",
+            "columns by a list; the rows and columns of two"},
+        {"A[A[{{}, 1}]:gt(1)]  A[{{}, A[1]:gt(1)}]", "rows by a mask of as many elements; columns"},
+        {"A[vec{1, 2}] = 0", "assigned; of a place that comes again the last value stays"},
         {"for i, row in A:eachrow() do end", "all rows; also eachcol"},
     },
     "The step comes last, as in Lua's for: v[\"9:1:-2\"] is every second " ..
     "element from the ninth down. Where first:step:last, the order of other " ..
-    "languages, would have taken more, a warning says so."}
+    "languages, would have taken more, a warning says so. {1, 3} is a range " ..
+    "wherever it stands: the rows 1 and 3 are A[vec{1, 3}]. Of a sparse matrix " ..
+    "S[…] gives a sparse one; it is not assigned."}
 
 topics.random = {title = "Random numbers", see = "rand randn randint randperm seed",
     "Every session and every script begins at the same seed, so that it gives " ..

@@ -1,11 +1,10 @@
 /* Functions that put elements in other places: diagonals and triangles,
  * chosen rows and columns, running sums, sorting. */
-#include "cancellation.h"
 #include "constructors.h"
 #include "function.h"
+#include "index.h"
 #include "shape_errors.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* --- diagonals and triangles ---------------------------------------------- */
@@ -80,49 +79,24 @@ static int trace(lua_State *L)
 
 /* --- chosen rows and columns ---------------------------------------------- */
 
-/* The 0-based place that v names among `size`, negative ones from the end. */
-static int64_t check_listed(lua_State *L, const char *name, double v,
-                            int64_t size)
-{
-    double place = v < 0 ? v + (double)size + 1 : v;
-    if (place >= 1 && place <= (double)size && v == floor(v))
-        return (int64_t)place - 1;
-    lua_pushnumber(L, v);
-    if (v != floor(v))
-        lumat_raise(L, "%s: place %s is not a whole number", name,
-                    lumat_push_brief(L, -1));
-    if (fabs(v) < 0x1p63)
-        lua_pushinteger(L, (lua_Integer)v);
-    lumat_raise(L, "%s: place %s is outside 1..%I", name,
-                lumat_push_brief(L, -1), (LUAI_UACINT)size);
-    return 0;
-}
-
-/* 0-based places from a vector or table of 1-based ones; NULL: all. */
+/* 0-based places, as a userdata that stays pushed, of a list: a vector or a
+ * table of places, or a mask; NULL: all. */
 static const int64_t *push_places(lua_State *L, const char *name, int arg,
                                   int64_t size, int64_t *count)
 {
+    lumat_side side = {name, "place", size, NULL};
+    gpu_device *cpu;
     *count = size;
     if (lua_isnoneornil(L, arg))
         return NULL;
     if (lua_istable(L, arg)) {
-        lumat_push_from_table(L, arg, name, GPU_F64, NULL);
-    } else {
-        gpu_matrix *wide = lumat_new_matrix(L);
-        lumat_try(L,
-                  gpu_clone(lumat_check_matrix(L, arg), GPU_F64, NULL, wide));
+        lumat_try(L, gpu_open("cpu", &cpu));
+        lumat_push_from_table(L, arg, name, GPU_F64, cpu);
+        lua_replace(L, arg);
     }
-    gpu_matrix *list = lumat_test_matrix(L, -1);
-    luaL_argcheck(L, list->ndim == 1, arg, "needs a vector of places");
-    *count = list->rows;
-    int64_t *places = lua_newuserdatauv(L, (size_t)*count * sizeof *places, 0);
-    const double *values = lumat_push_host_copy(L, list);
-    for (int64_t i = 0; i < *count; i++) {
-        lumat_poll(L, i);
-        places[i] = check_listed(L, name, values[i], size);
-    }
-    lua_pop(L, 1);
-    return places;
+    luaL_argcheck(L, lumat_check_matrix(L, arg)->ndim == 1, arg,
+                  "needs a vector of places");
+    return lumat_push_places(L, &side, arg, count);
 }
 
 static int take(lua_State *L)
@@ -254,11 +228,13 @@ static const lumat_function functions[] = {
     {"trace", trace, 1, "A: square", "number", "Sum of the diagonal.",
      "trace(mat{{1, 2}, {3, 4}})", "5", .group = "norms"},
     {"take", take, 1, "A: matrix, rows: list [, columns: list]", "matrix",
-     "The rows and columns at the places given (vectors or tables; nil for "
-     "all), as a copy.",
+     "The rows and columns at the places given (vectors, tables or masks; nil "
+     "for all), as a copy: what A[{rows, columns}] gives of vectors.",
      "take(mat{{1, 2}, {3, 4}}, {2, 1}, {1})", "{{3}, {1}}", .group = "places"},
     {"put", put, 1, "A: matrix, B: matrix, rows: list [, columns: list]",
-     "matrix", "Writes B into A at the places given, and returns A.",
+     "matrix",
+     "Writes B into A at the places given, and returns A: "
+     "A[{rows, columns}] = B.",
      "put(zeros(3), vec{7, 8}, {1, 3})", "{7, 0, 8}", .group = "places"},
     {"cumsum", cumsum, 1, "A: matrix [, axis: axis] or A: matrix, {axis}",
      "matrix", "Running sums down each column (axis 1) or along each row (2).",

@@ -39,21 +39,66 @@ static int fits(const gpu_matrix *value, const gpu_matrix *target)
            (value->cols == target->cols || value->cols == 1);
 }
 
-static int assign_view(lua_State *L, gpu_matrix *target)
+/* matrix_value for a target of this shape; raises where it does not fit. */
+static gpu_matrix *fitting_value(lua_State *L, const gpu_matrix *target)
 {
-    double number;
-    if (scalar_value(L, &number)) {
-        lumat_try(L, gpu_fill(target, number));
-        return 0;
-    }
     gpu_matrix *value = matrix_value(L, target);
     if (!fits(value, target)) {
         lumat_push_shape(L, value);
         lumat_push_shape(L, target);
-        return lumat_raise(L, "assignment: %s does not fit into %s",
-                           lua_tostring(L, -2), lua_tostring(L, -1));
+        lumat_raise(L, "assignment: %s does not fit into %s",
+                    lua_tostring(L, -2), lua_tostring(L, -1));
     }
-    lumat_try(L, gpu_copy(value, target));
+    return value;
+}
+
+static int assign_view(lua_State *L, gpu_matrix *target)
+{
+    double number;
+    if (scalar_value(L, &number))
+        lumat_try(L, gpu_fill(target, number));
+    else
+        lumat_try(L, gpu_copy(fitting_value(L, target), target));
+    return 0;
+}
+
+/* Pushes the matrix of one element that is broadcast. */
+static const gpu_matrix *push_single(lua_State *L, const gpu_matrix *like,
+                                     double number)
+{
+    gpu_matrix *one = lumat_push_like(L, like, 2, 1, 1);
+    lumat_try(L, gpu_fill(one, number));
+    return one;
+}
+
+/* The value on the target's device, where scatter wants it. */
+static const gpu_matrix *push_near(lua_State *L, const gpu_matrix *value,
+                                   const gpu_matrix *target)
+{
+    gpu_device *d = gpu_matrix_device(target);
+    gpu_matrix *copy = lumat_new_matrix(L);
+    if (!value->storage || gpu_matrix_device(value) == d)
+        return value;
+    lumat_try(L, gpu_clone(value, target->dtype, d, copy));
+    return copy;
+}
+
+/* The places of block that are listed; nothing is written unless all fits. */
+static int assign_lists(lua_State *L, gpu_matrix *block, const lumat_lists *to)
+{
+    double number;
+    gpu_matrix target = *block;
+    const gpu_matrix *value;
+    if (to->rows)
+        target.rows = to->nrows;
+    if (to->cols)
+        target.cols = to->ncols;
+    if (scalar_value(L, &number))
+        value = push_single(L, block, number);
+    else
+        value = push_near(L, fitting_value(L, &target), block);
+    lumat_try(
+        L, gpu_scatter(value, to->rows, to->nrows, to->cols, to->ncols, block));
     return 0;
 }
 
@@ -70,7 +115,10 @@ static int assign_place(lua_State *L, gpu_matrix *m, const lumat_part part[2])
         return 0;
     }
     lumat_push_block(L, m, part);
-    return assign_view(L, lumat_test_matrix(L, -1));
+    gpu_matrix *block = lumat_test_matrix(L, -1);
+    lumat_lists lists = lumat_lists_of(m, part);
+    return lists.rows || lists.cols ? assign_lists(L, block, &lists)
+                                    : assign_view(L, block);
 }
 
 static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
@@ -80,12 +128,6 @@ static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
         lumat_try(L, gpu_expand(matrix_value(L, m), mask, m));
         return 0;
     }
-    if (mask->dtype != GPU_BOOL)
-        return lumat_raise(
-            L,
-            "assignment: the mask is %s, not bool: make one with "
-            "A:gt(0) and the like",
-            gpu_dtype_name(mask->dtype));
     if (mask->ndim != m->ndim || mask->rows != m->rows ||
         mask->cols != m->cols) {
         lumat_push_shape(L, m);
@@ -125,6 +167,11 @@ int lumat_newindex(lua_State *L)
         return assign_place(L, m, part);
     default:
         mask = lumat_test_matrix(L, 2);
-        return mask ? assign_mask(L, m, mask) : lumat_bad_key(L, 2);
+        if (!mask)
+            return lumat_bad_key(L, 2);
+        if (lumat_is_element_mask(m, mask))
+            return assign_mask(L, m, mask);
+        lumat_list_parts(L, m, 2, part);
+        return assign_place(L, m, part);
     }
 }

@@ -40,8 +40,10 @@ static int outside(lua_State *L, const gpu_matrix *m, lua_Integer i, int axis)
     if (i == 0)
         return lumat_raise(L, "%s 0: indices start at 1 (%s is %s)", what, name,
                            shape);
-    const char *hint =
-        axis == 1 && i == size + 1 ? "; to visit all, use A:eachrow()" : "";
+    int is_dense = m->storage != NULL;
+    const char *hint = is_dense && axis == 1 && i == size + 1
+                           ? "; to visit all, use A:eachrow()"
+                           : "";
     return lumat_raise(L, "%s %I is outside 1..%I (%s is %s)%s", what,
                        (LUAI_UACINT)i, (LUAI_UACINT)size, name, shape, hint);
 }
@@ -55,12 +57,6 @@ int64_t lumat_check_place(lua_State *L, const gpu_matrix *m, int arg, int axis)
                     lumat_push_brief(L, arg));
     int64_t place = lumat_place(i, axis == 1 ? m->rows : m->cols);
     return place >= 0 ? place : outside(L, m, i, axis);
-}
-
-static int wrong_count(lua_State *L, const gpu_matrix *m, int given)
-{
-    return lumat_raise(L, "index: %d %s given, the matrix has %d", given,
-                       given == 1 ? "index" : "indices", m->ndim);
 }
 
 /* What a range written in the order of other languages is told, once: of one
@@ -97,40 +93,148 @@ static void warn_of_slice(lua_State *L, const char *text,
                (long long)part->swapped);
 }
 
-/* One entry of A[{…}]: i, {}, {a, b} or {a, b, step}. */
-static void table_part(lua_State *L, const gpu_matrix *m, int axis,
-                       lumat_part *out)
+static const char *side_name(const gpu_matrix *m, int axis)
 {
-    int64_t size = axis == 1 ? m->rows : m->cols;
-    *out = (lumat_part){.slice = {0, 1, size}};
-    if (lua_type(L, -1) != LUA_TTABLE) {
-        out->slice =
-            (gpu_slice){lumat_check_place(L, m, lua_gettop(L), axis), 1, 1};
-        out->is_index = 1;
-        return;
+    return m->ndim == 1 ? "element" : axis == 1 ? "row" : "column";
+}
+
+/* A vector of places or a mask, at key, of one side. */
+static void list_part(lua_State *L, const gpu_matrix *m, int axis, int key,
+                      lumat_part *out)
+{
+    lumat_side side = {"index", side_name(m, axis),
+                       axis == 1 ? m->rows : m->cols, m};
+    *out = (lumat_part){.slice = {0, 1, side.size}};
+    out->places = lumat_push_places(L, &side, key, &out->listed);
+}
+
+void lumat_list_parts(lua_State *L, const gpu_matrix *m, int key,
+                      lumat_part out[2])
+{
+    out[1] = (lumat_part){.slice = {0, 1, m->cols}};
+    list_part(L, m, 1, key, &out[0]);
+}
+
+/* Pushes "vec{1, 3, 5}", how the numbers of the table at index are a list; of
+ * one with other things in it "vec{…}". */
+static const char *push_vector_text(lua_State *L, int index)
+{
+    enum { MOST = 6 };
+    int n = (int)lua_rawlen(L, index);
+    const char *text = "vec{";
+    luaL_checkstack(L, 3 * MOST + 10, "index");
+    for (int k = 1; k <= n && k <= MOST; k++) {
+        if (lua_rawgeti(L, index, k) != LUA_TNUMBER)
+            return lua_pushliteral(L, "vec{…}");
+        text = lua_pushfstring(L, "%s%s%s", text, k > 1 ? ", " : "",
+                               lumat_push_brief(L, -1));
     }
-    lua_Integer bound[3] = {1, size, 1};
+    return lua_pushfstring(L, "%s%s}", text, n > MOST ? ", …" : "");
+}
+
+static int wrong_count(lua_State *L, const gpu_matrix *m, int given)
+{
+    return lumat_raise(L, "index: %d %s given, the matrix has %d", given,
+                       given == 1 ? "index" : "indices", m->ndim);
+}
+
+/* A[{1, 3, 5}], where a list of places may be meant. */
+static int wrong_length(lua_State *L, const gpu_matrix *m, int key, int given)
+{
+    const char *list = given > m->ndim ? push_vector_text(L, key) : "";
+    if (given <= m->ndim || strstr(list, "…}") == list + 4)
+        return wrong_count(L, m, given);
+    return lumat_raise(L,
+                       "index: %d indices given, the matrix has %d; the %ss of "
+                       "a list are %s[%s]",
+                       given, m->ndim, side_name(m, 1),
+                       lumat_name_of(L, 1, "A"), list);
+}
+
+/* The table on top is no range. */
+static int no_range(lua_State *L)
+{
+    return lumat_raise(
+        L,
+        "index: a range is {first, last} or {first, last, step}, "
+        "or {} for all; a list of places is a vector: %s",
+        push_vector_text(L, lua_gettop(L)));
+}
+
+/* {1, 3, 5}: a step beyond the last place takes the first alone, which nobody
+ * writes who does not mean a list. */
+static void warn_of_list(lua_State *L, const lua_Integer bound[3], int64_t size)
+{
+    if (0 < bound[0] && bound[0] < bound[1] && bound[1] < bound[2] &&
+        bound[2] <= size)
+        lumat_warn(L, "index",
+                   "{%lld, %lld, %lld} is a range {first, last, step}, which "
+                   "takes %lld alone; a list of places is vec{%lld, %lld, "
+                   "%lld}",
+                   (long long)bound[0], (long long)bound[1],
+                   (long long)bound[2], (long long)bound[0],
+                   (long long)bound[0], (long long)bound[1],
+                   (long long)bound[2]);
+}
+
+/* The numbers of the table on top: how many there are, of which bound gets
+ * the first three at most. */
+static int range_bounds(lua_State *L, lua_Integer bound[3])
+{
     int n = (int)lua_rawlen(L, -1);
-    if (n == 0)
-        return;
     if (n > 3 || n == 1)
-        lumat_raise(L, "index: a range is {first, last} or {first, last, "
-                       "step}, or {} for all");
+        no_range(L);
     for (int k = 0; k < n; k++) {
         int exact;
-        lua_rawgeti(L, -1, k + 1);
+        int type = lua_rawgeti(L, -1, k + 1);
         bound[k] = lua_tointegerx(L, -1, &exact);
-        if (!exact || lua_type(L, -1) != LUA_TNUMBER)
+        if (type == LUA_TBOOLEAN)
+            lumat_raise(L, "index: a range needs whole numbers, not a boolean; "
+                           "a mask is a vector: vec{true, false, …}");
+        if (!exact || type != LUA_TNUMBER)
             lumat_raise(L, "index: a range needs whole numbers, not %s",
                         lumat_push_brief(L, -1));
         lua_pop(L, 1);
     }
+    return n;
+}
+
+/* {}, {a, b} or {a, b, step} on top. */
+static void range_part(lua_State *L, int64_t size, lumat_part *out)
+{
+    lua_Integer bound[3] = {1, size, 1};
     char error[128];
+    *out = (lumat_part){.slice = {0, 1, size}};
+    int n = range_bounds(L, bound);
+    if (n == 0)
+        return;
     if (!lumat_slice_range(bound[0], bound[1], bound[2], size, out, error,
                            sizeof error))
         lumat_raise(L, "index: %s", error);
     if (n == 3 && out->swapped)
         warn_of_range(L, bound, out);
+    else if (n == 3)
+        warn_of_list(L, bound, size);
+}
+
+/* One entry of A[{…}], on top: i, a range or a list, whose places take its
+ * place; the others are popped. */
+static void table_part(lua_State *L, const gpu_matrix *m, int axis,
+                       lumat_part *out)
+{
+    int type = lua_type(L, -1);
+    if (type == LUA_TUSERDATA && lumat_test_matrix(L, -1)) {
+        list_part(L, m, axis, lua_gettop(L), out);
+        lua_remove(L, -2);
+        return;
+    }
+    if (type == LUA_TTABLE)
+        range_part(L, axis == 1 ? m->rows : m->cols, out);
+    else
+        *out = (lumat_part){
+            .slice = {lumat_check_place(L, m, lua_gettop(L), axis), 1, 1},
+            .is_index = 1};
+    lua_pop(L, 1);
 }
 
 void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
@@ -138,12 +242,11 @@ void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
 {
     int n = (int)lua_rawlen(L, key);
     if (n < 1 || n > m->ndim)
-        wrong_count(L, m, n);
+        wrong_length(L, m, key, n);
     out[1] = (lumat_part){.slice = {0, 1, m->cols}};
     for (int k = 0; k < n; k++) {
         lua_rawgeti(L, key, k + 1);
         table_part(L, m, k + 1, &out[k]);
-        lua_pop(L, 1);
     }
 }
 
@@ -190,6 +293,21 @@ void lumat_push_block(lua_State *L, const gpu_matrix *m,
     gpu_release(&block);
 }
 
+lumat_lists lumat_lists_of(const gpu_matrix *m, const lumat_part part[2])
+{
+    const lumat_part *rows = &part[0], *cols = &part[1];
+    lumat_lists lists = {NULL, NULL, 0, 0};
+    if (m->ndim == 2 && rows->is_index) {
+        rows = cols; /* of a row, which is a vector */
+        cols = &part[0];
+    }
+    lists.rows = rows->places;
+    lists.nrows = rows->listed;
+    lists.cols = cols->places;
+    lists.ncols = cols->listed;
+    return lists;
+}
+
 int lumat_push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j)
 {
     double value;
@@ -210,6 +328,14 @@ static int push_place(lua_State *L, const gpu_matrix *m,
         return lumat_push_element(L, m, part[0].slice.first,
                                   m->ndim == 1 ? 0 : part[1].slice.first);
     lumat_push_block(L, m, part);
+    lumat_lists lists = lumat_lists_of(m, part);
+    if (!lists.rows && !lists.cols)
+        return 1;
+    const gpu_matrix *block = lumat_test_matrix(L, -1);
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_gather(block, lists.rows, lists.nrows, lists.cols,
+                            lists.ncols, out));
+    lumat_account(L, out);
     return 1;
 }
 
@@ -266,8 +392,22 @@ static int index_string(lua_State *L, const gpu_matrix *m)
     return push_place(L, m, part);
 }
 
-static int index_mask(lua_State *L, const gpu_matrix *m, const gpu_matrix *mask)
+/* A column beside a matrix with more columns chooses no elements: it is told
+ * how it becomes a list. */
+int lumat_is_element_mask(const gpu_matrix *m, const gpu_matrix *mask)
 {
+    return mask->dtype == GPU_BOOL && mask->ndim == m->ndim &&
+           (mask->cols == m->cols || mask->cols != 1);
+}
+
+static int index_matrix(lua_State *L, const gpu_matrix *m,
+                        const gpu_matrix *mask)
+{
+    lumat_part part[2];
+    if (!lumat_is_element_mask(m, mask)) {
+        lumat_list_parts(L, m, 2, part);
+        return push_place(L, m, part);
+    }
     gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(L, gpu_compress(m, mask, out));
     lumat_account(L, out);
@@ -279,7 +419,7 @@ int lumat_bad_key(lua_State *L, int key)
     return lumat_raise(
         L,
         "index: a matrix is indexed by a number, {i, j}, a slice such "
-        "as \"1:3, end\", or a mask, not a %s",
+        "as \"1:3, end\", a mask, or places as in vec{1, 3}, not a %s",
         lumat_kind_of(L, key));
 }
 
@@ -300,7 +440,7 @@ static int matrix_index(lua_State *L)
         return push_place(L, m, part);
     }
     gpu_matrix *mask = lumat_test_matrix(L, 2);
-    return mask ? index_mask(L, m, mask) : lumat_bad_key(L, 2);
+    return mask ? index_matrix(L, m, mask) : lumat_bad_key(L, 2);
 }
 
 /* A(i, j) and A(i) */

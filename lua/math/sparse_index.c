@@ -1,6 +1,9 @@
-/* S.rows, S.T and the other properties of a sparse matrix; S(i, j). */
+/* S.rows, S.T and the other properties of a sparse matrix; S(i, j); the rows
+ * and columns that S[…] chooses. */
+#include "cancellation.h"
 #include "command_names.h"
 #include "diagnose.h"
+#include "index.h"
 #include "registry.h"
 #include "shape_errors.h"
 #include "sparse_make.h"
@@ -101,13 +104,89 @@ static int unknown_name(lua_State *L, const char *name)
                        lumat_push_brief(L, 2), names);
 }
 
+/* --- chosen rows and columns ---------------------------------------------- */
+
+/* S[i], S[{i, {}}] and S[{{}, j}]: S(i, j) is there. */
+static int no_vector(lua_State *L, int axis)
+{
+    const char *name = lumat_name_of(L, 1, "S");
+    return lumat_raise(L,
+                       "index: there are no sparse vectors: as a sparse matrix "
+                       "the %s is %s[{%s}]",
+                       axis == 1 ? "row" : "column", name,
+                       axis == 1 ? "{i, i}, {}" : "{}, {j, j}");
+}
+
+/* Pushes the places of a range, or a nil: those of a list are pushed already;
+ * NULL: all. */
+static const int64_t *push_part(lua_State *L, const lumat_part *part,
+                                int64_t size, int64_t *count)
+{
+    *count = part->listed;
+    lua_pushnil(L);
+    if (part->places)
+        return part->places;
+    *count = part->slice.count;
+    if (part->slice.first == 0 && part->slice.step == 1 && *count == size)
+        return NULL;
+    int64_t *places = lua_newuserdatauv(L, (size_t)*count * sizeof *places, 0);
+    for (int64_t k = 0; k < *count; k++) {
+        lumat_poll(L, k);
+        places[k] = part->slice.first + k * part->slice.step;
+    }
+    return places;
+}
+
+static int push_element(lua_State *L, const gpu_sparse *s, int64_t i, int64_t j)
+{
+    double value;
+    lumat_try(L, gpu_sparse_get(s, i, j, &value));
+    lumat_note_scalar(s->values.dtype, value);
+    lua_pushnumber(L, value);
+    return 1;
+}
+
+static int push_parts(lua_State *L, const gpu_sparse *s,
+                      const lumat_part part[2])
+{
+    int64_t nrows, ncols;
+    if (part[0].is_index && part[1].is_index)
+        return push_element(L, s, part[0].slice.first, part[1].slice.first);
+    if (part[0].is_index || part[1].is_index)
+        return no_vector(L, part[0].is_index ? 1 : 2);
+    const int64_t *rows = push_part(L, &part[0], s->rows, &nrows);
+    const int64_t *cols = push_part(L, &part[1], s->cols, &ncols);
+    gpu_sparse *out = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_gather(s, rows, nrows, cols, ncols, out));
+    lumat_account_sparse(L, out);
+    return 1;
+}
+
+/* The number, table, slice or matrix at 2; parts look at shapes alone. */
+static int get_parts(lua_State *L, const gpu_sparse *s)
+{
+    gpu_matrix shape = {.ndim = 2, .rows = s->rows, .cols = s->cols};
+    lumat_part part[2];
+    if (!s->values.storage)
+        return lumat_raise(L, "index: the sparse matrix has been freed");
+    if (lua_type(L, 2) == LUA_TNUMBER)
+        return no_vector(L, 1);
+    if (lua_type(L, 2) == LUA_TTABLE)
+        lumat_table_parts(L, &shape, 2, part);
+    else if (lua_type(L, 2) == LUA_TSTRING)
+        lumat_string_parts(L, &shape, 2, part);
+    else if (lumat_test_matrix(L, 2))
+        lumat_list_parts(L, &shape, 2, part);
+    else
+        return lumat_bad_key(L, 2);
+    return push_parts(L, s, part);
+}
+
 static int get_index(lua_State *L)
 {
     const gpu_sparse *s = lumat_check_sparse(L);
-    if (lua_type(L, 2) != LUA_TSTRING || strpbrk(lua_tostring(L, 2), ":,"))
-        return lumat_raise(L,
-                           "index: there are no rows and blocks of a sparse "
-                           "matrix yet: S(i, j) is an element, full(S) dense");
+    if (lua_type(L, 2) != LUA_TSTRING || lumat_is_slice(lua_tostring(L, 2)))
+        return get_parts(L, s);
     const char *name = lua_tostring(L, 2);
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
@@ -145,17 +224,13 @@ static int get_element(lua_State *L)
 {
     lumat_refuse_called(L);
     const gpu_sparse *s = lumat_check_sparse(L);
-    double value;
     if (lua_gettop(L) != 3)
         return lumat_raise(L, "index: %d %s given, a sparse matrix has 2",
                            lua_gettop(L) - 1,
                            lua_gettop(L) == 2 ? "index" : "indices");
     int64_t i = check_place(L, 2, "row", s->rows);
     int64_t j = check_place(L, 3, "column", s->cols);
-    lumat_try(L, gpu_sparse_get(s, i, j, &value));
-    lumat_note_scalar(s->values.dtype, value);
-    lua_pushnumber(L, value);
-    return 1;
+    return push_element(L, s, i, j);
 }
 
 static int get_length(lua_State *L)

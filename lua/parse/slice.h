@@ -8,12 +8,14 @@
 #include "gpu.h"
 
 /* One part of a slice: its places, and whether it was one index (which drops
- * the dimension) rather than a range. */
+ * the dimension), a range or a list. */
 typedef struct lumat_part {
-    gpu_slice slice;
+    gpu_slice slice; /* of a list: all */
     int is_index;
     int64_t swapped; /* of three numbers that take one place or none: how many
                         first:step:last would take, if two more; else 0 */
+    const int64_t *places; /* of a list, 0-based; NULL of all that is text */
+    int64_t listed;        /* how many places */
 } lumat_part;
 
 /* 0-based place of a 1-based or negative index, or -1 when it is outside. */

@@ -1,6 +1,6 @@
-/* Blocks and ranks of sparse matrices against their dense form, on the device
- * LUMAT_TEST_DEVICE names where its backend lies beside this program, else on
- * the CPU. */
+/* Blocks, ranks and chosen places of sparse matrices against their dense form,
+ * on the device LUMAT_TEST_DEVICE names where its backend lies beside this
+ * program, else on the CPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,6 +84,55 @@ static void check_rank(const gpu_sparse *s, const uint8_t *stored)
     assert_int_equal(rank, before);
 }
 
+/* Places of a side with repeats, at most MOST_PLACES; NULL: all of them. */
+enum { MOST_PLACES = 150 };
+
+static const int64_t *any_places(int64_t size, int64_t list[MOST_PLACES],
+                                 int64_t *count)
+{
+    *count = size;
+    if (below(4) == 0)
+        return NULL;
+    *count = below(MOST_PLACES);
+    for (int64_t k = 0; k < *count; k++)
+        list[k] = below((int)size);
+    return list;
+}
+
+static void check_gather(const gpu_sparse *s, const double *dense,
+                         const uint8_t *stored)
+{
+    static double values[MOST_PLACES * MOST_PLACES];
+    static uint8_t there[MOST_PLACES * MOST_PLACES];
+    int64_t row[MOST_PLACES], col[MOST_PLACES], m, n, count = 0;
+    const int64_t *rows = any_places(s->rows, row, &m);
+    const int64_t *cols = any_places(s->cols, col, &n);
+    gpu_slice all_rows = {0, 1, m}, all_cols = {0, 1, n};
+    gpu_sparse out;
+    assert_int_equal(gpu_sparse_gather(s, rows, m, cols, n, &out), GPU_OK);
+    assert_true(out.rows == m && out.cols == n);
+    assert_int_equal(gpu_sparse_block(&out, all_rows, all_cols, values, there),
+                     GPU_OK);
+    for (int64_t at = 0; at < m * n; at++) {
+        int64_t i = rows ? rows[at / n] : at / n;
+        int64_t j = cols ? cols[at % n] : at % n;
+        assert_true(values[at] == dense[i * s->cols + j]);
+        assert_int_equal(there[at], stored[i * s->cols + j]);
+        count += there[at];
+    }
+    assert_true(out.count == count);
+    gpu_sparse_release(&out);
+}
+
+static void check_refused(const gpu_sparse *s)
+{
+    int64_t far[] = {0, s->rows > s->cols ? s->rows : s->cols};
+    gpu_sparse out;
+    assert_int_equal(gpu_sparse_gather(s, far, 2, NULL, 0, &out), GPU_RANGE);
+    assert_int_equal(gpu_sparse_gather(s, NULL, 0, far, 2, &out), GPU_RANGE);
+    assert_null(out.values.storage);
+}
+
 static void blocks_are_those_of_the_dense_form(void **state)
 {
     static double dense[MOST];
@@ -99,7 +148,9 @@ static void blocks_are_those_of_the_dense_form(void **state)
                 for (int k = 0; k < 5; k++) {
                     check_block(&s, dense, stored);
                     check_rank(&s, stored);
+                    check_gather(&s, dense, stored);
                 }
+                check_refused(&s);
                 gpu_sparse_release(&s);
             }
 }

@@ -25,7 +25,8 @@ TestCost = {}
 
 local A, B = t.uniform(30, 20, "f32", 1), t.uniform(20, 40, "f32", 2)
 local v, w = rand(20, {seed = 3}), rand(30, {seed = 4})
-local D = t.uniform(20, 20, "f64", 5)
+local D, p = t.uniform(20, 20, "f64", 5), vec{2, 3}
+local q = vec{3, 1, 3}
 
 -- name, work; flops and bytes agree exactly
 local works = {
@@ -44,6 +45,13 @@ local works = {
     {"power", function() return D ^ 5 end},
     {"views", function() return A["1:10, :"] * B[{{}, {1, 5}}] end},
     {"rows", function() return A[2] + A[3] end},
+    {"lists", function()
+        local M = A[q]
+        M[{p, {1, 2}}] = A[{p, p}]
+        M[p] = 1
+        local s = A[{5, p}] + A[{{1, 3}, 2}]:take(p)
+        return M + A[{p, {}}]["1:1, :"]
+    end},
     {"a row and a column", function() return A - A:row(2) + A:col(-1) end},
     {"digits", function() return round(A, 2) + round(A, -2) end},
     {"a base", function() return log(A, 3) + log(A, 10) + log(A, A) end},

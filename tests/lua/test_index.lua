@@ -295,13 +295,22 @@ function TestErrors:test_keys_that_are_none()
     raises(function() return A[1e30] end, "1e+30")
     raises(function() return A[true] end, "boolean", "mask")
     raises(function() return A[print] end, "function")
-    raises(function() return A[{1, 2, 3}] end, "index: 3 indices", "2")
-    raises(function() return v[{1, 2}] end, "2 indices", "1")
+    raises(function() return A[{1, 2, 3}] end, "index: 3 indices", "2",
+        "the rows of a list are A[vec{1, 2, 3}]")
+    raises(function() return v[{1, 2}] end, "2 indices", "1",
+        "the elements of a list are v[vec{1, 2}]")
+    lu.assertNil(raises(function() return A[{1, 2, "x"}] end,
+        "3 indices"):find("list"))
     raises(function() return A[{}] end, "0 indices")
     raises(function() return A(1, 2, 3) end, "3 indices")
     raises(function() return A() end, "0 indices")
-    raises(function() return A[{{1}, 2}] end, "{first, last}")
-    raises(function() return A[{{1, 2, 3, 4}, 2}] end, "{first, last}")
+    raises(function() return A[{{1}, 2}] end, "{first, last}", "vec{1}")
+    raises(function() return A[{{1, 2, 3, 4}, 2}] end, "{first, last}",
+        "a list of places is a vector: vec{1, 2, 3, 4}")
+    raises(function() return A[{{1, 2, 3, 4, 5, 6, 7, 8}, 2}] end,
+        "vec{1, 2, 3, 4, 5, 6, …}")
+    raises(function() return A[{{true, false, true}, 2}] end, "boolean",
+        "vec{true, false, …}")
     raises(function() return A[{{1, 2.5}, 2}] end, "2.5")
     raises(function() return A[{"x", 1}] end, "x")
     raises(function() return A[{{1, 3, 0}}] end, "step", "0")
@@ -437,6 +446,12 @@ local function is_habit(first, middle, third, n)
     return count <= 1 and taken(first, third, middle, n) >= count + 2
 end
 
+-- Three numbers in braces that take the first place alone, where a list of
+-- three places may be meant.
+local function is_list(first, middle, third, n)
+    return 0 < first and first < middle and middle < third and third <= n
+end
+
 -- The lines of the script that a warning names, and all that was warned.
 local function warned_lines(script)
     local path, lines = t.scratch(".lua"), {}
@@ -459,7 +474,9 @@ function TestOrder:test_exactly_what_the_other_order_would_take_more_of_is_told(
     local function add(kind, form, ...)
         script[#script + 1] = ("ok = pcall(function() return %s end)"):format(
             form:format(...))
-        if is_habit(...) then table.insert(expected[kind], #script) end
+        if is_habit(...) or kind == "table" and is_list(...) then
+            table.insert(expected[kind], #script)
+        end
     end
     for first = -n, n + 1 do
         for middle = -n, n do
@@ -487,6 +504,7 @@ local x = v["1:2:9"]
 A["end:-1:1, 3"] = 1
 x = A["1:2,  5:1:9"]
 x = A[{{1, 3, 10}, {}}]
+x = A[{{}, {1, 3, 5}}]
 for i = 1, 3 do x = v["2:2:10"] end
 for i = 1, 10 do x = v[("%d:%d:1"):format(i, i)] end
 for i = 1, 10 do x = v[("%d:-1:2"):format(i)] end
@@ -496,12 +514,14 @@ x = v["::9"] x = v["1:0"] x = v["3:2:-9"] x = v[":1:9"]
 warn("@off")
 x = v["1:2:9"]
 ]])
-    lu.assertEquals(lines, {2, 3, 4, 5, 6})
+    lu.assertEquals(lines, {2, 3, 4, 5, 6, 7})
     for _, said in ipairs{
         'first:last:step: "1:2:9" takes 1, "1:9:2" takes 5\n',
         '"end:-1:1" takes 1, "end:1:-1" takes 10\n',
         '"5:1:9" takes none, "5:9:1" takes 5\n',
-        "{first, last, step}: {1, 3, 10} takes 1, {1, 10, 3} takes 4\n"} do
+        "{first, last, step}: {1, 3, 10} takes 1, {1, 10, 3} takes 4\n",
+        "{1, 3, 5} is a range {first, last, step}, which takes 1 alone; " ..
+            "a list of places is vec{1, 3, 5}\n"} do
         lu.assertStrContains(text, said)
     end
 end

@@ -504,14 +504,27 @@ function TestErrors:test_indices()
         "index: must be a whole number, not 1.5")
     raises(function() return S(1) end,
         "index: 1 index given, a sparse matrix has 2")
-    local missing = "index: there are no rows and blocks of a sparse matrix " ..
-        "yet: S(i, j) is an element, full(S) dense"
-    raises(function() return S[1] end, missing)
-    raises(function() return S[{1, 2}] end, missing)
-    raises(function() return S["1,:"] end, missing)
+    local none = "index: there are no sparse vectors: as a sparse matrix the "
+    raises(function() return S[1] end, none .. "row is S[{{i, i}, {}}]")
+    raises(function() return S["1,:"] end, none .. "row is S[{{i, i}, {}}]")
+    raises(function() return S[{{}, 2}] end,
+        none .. "column is S[{{}, {j, j}}]")
+    raises(function() return S[{1, 2, 3}] end, "3 indices", "has 2")
+    raises(function() return S["1:3,:"] end, "3", "1..2", "S is 2x3")
+    raises(function() return S[{{}, vec{1, 4}}] end,
+        "index: column 4 is outside 1..3 (S is 2x3)")
+    raises(function() return S[vec{true}] end,
+        "index: the mask has length 1, there are 2 rows (S is 2x3)")
+    raises(function() return S[ones(2, 3):gt(0)] end, "a list of rows",
+        "bool 2x3")
+    raises(function() return S[true] end, "boolean")
+    lu.assertNil(raises(function() return S[{3, {}}] end,
+        "row 3 is outside 1..2"):find("eachrow"))
     local written = "assignment: a sparse matrix stays as it was made"
     raises(function() S[1] = 2 end, written)
     raises(function() S["1,:"] = 2 end, written)
+    raises(function() S[vec{1, 2}] = 2 end, written)
+    raises(function() S[{{}, vec{1, 2}}] = S end, written)
     raises(function() S.rows = 2 end, written)
     raises(function() return S.nzz end,
         "a sparse matrix has no 'nzz': did you mean 'nnz'?")

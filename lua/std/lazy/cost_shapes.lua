@@ -229,18 +229,46 @@ function shapes.transposed(A)
     return s
 end
 
--- A[key]: what a view of such a matrix would be.
-function shapes.index(A, key)
-    if is(key) then
+-- How many places the list has on a side of A; nil for what is no list.
+local function length_of(A, list)
+    if not is(list) then return end
+    if list.dtype == "bool" then
         fail("how many elements %s[mask] has depends on the mask",
             A.info.name or "A")
-    elseif is_unknown(key) then
+    end
+    return list.rows
+end
+
+-- The block of A[key], and how many rows and columns of it its lists choose.
+local function block_of(A, key)
+    if is(key) then return A, length_of(A, key) end
+    local sides, counts = key, {}
+    if type(key) == "table" then
+        sides = {}
+        for k = 1, #key do
+            counts[k] = length_of(A, key[k])
+            sides[k] = counts[k] and {} or key[k]
+        end
+    end
+    local part = own.phantom(A.ndim, A.rows, A.cols)[sides]
+    if type(part) == "number" then return end
+    local block = shapes.view(A, part.ndim, part.rows, part.cols)
+    if part.ndim < A.ndim then return block, counts[1] or counts[2] end
+    return block, counts[1], counts[2]
+end
+
+-- A[key]: what a view of such a matrix would be; with lists its shape, and
+-- true: it would be a copy.
+function shapes.index(A, key)
+    if is_unknown(key) then
         return A.ndim == 1 and new_unknown("an element") or
             shapes.view(A, 1, A.cols, 1)
     end
-    local part = own.phantom(A.ndim, A.rows, A.cols)[key]
-    if type(part) == "number" then return new_unknown("an element") end
-    return shapes.view(A, part.ndim, part.rows, part.cols)
+    local block, rows, cols = block_of(A, key)
+    if not block then return new_unknown("an element") end
+    if not rows and not cols then return block end
+    return shapes.view(A, block.ndim, rows or block.rows,
+        cols or block.cols), true
 end
 
 -- Written anew with so many bytes read.
@@ -269,12 +297,21 @@ function matrix.__index(A, key)
         not match(key, "^end") then
         fail("nothing is known of what A:%s costs", key)
     end
-    return shapes.index(A, key)
+    local part, is_copy = shapes.index(A, key)
+    if not is_copy then return part end
+    part = new(part.ndim, part.rows, part.cols, A.dtype, A.device)
+    return shapes.copied("gather", part, bytes_of(part))
 end
 function matrix.__newindex(A, key, value)
-    local part = is(key) and A or shapes.index(A, key)
+    local is_mask = is(key) and key.dtype == "bool"
+    local part, is_list = A, false
+    if not is_mask then part, is_list = shapes.index(A, key) end
+    if is_list and type(value) == "number" then -- a matrix to be broadcast
+        shapes.copied("copy", new(2, 1, 1, A.dtype, A.device), 0)
+    end
     if is(part) then
-        shapes.copied("copy", part, is(value) and bytes_of(value) or 0)
+        shapes.copied(is_list and "scatter" or "copy", part, is_list and
+            bytes_of(part) or is(value) and bytes_of(value) or 0)
     end
 end
 function matrix.__call(A, i, j)
