@@ -93,6 +93,34 @@ static const char *first_places(const gpu_matrix *m)
     return has_two ? "rows 1 and 2" : "row 1";
 }
 
+static const char *axis_name(const gpu_matrix *m, int axis)
+{
+    return m->ndim == 1 ? "element" : axis == 1 ? "row" : "column";
+}
+
+static void offer_places(lumat_query *q, const gpu_matrix *m, int axis)
+{
+    int has_two = m->ndim == 0 || (axis == 2 ? m->cols : m->rows) > 1;
+    lua_pushfstring(q->L, "%ss by their places, as a copy", axis_name(m, axis));
+    add(q, has_two ? "vec{1, 2}" : "vec{1}");
+}
+
+/* Pushes " of 3", how long a mask of the axis is. */
+static const char *push_length(lua_State *L, const gpu_matrix *m, int axis)
+{
+    LUAI_UACINT size = axis == 2 ? m->cols : m->rows;
+    if (m->ndim == 0)
+        return lua_pushliteral(L, " as long");
+    return lua_pushfstring(L, " of %I", size);
+}
+
+static void offer_mask(lumat_query *q, const gpu_matrix *m, int axis)
+{
+    lua_pushfstring(q->L, "the %ss that a mask%s chooses", axis_name(m, axis),
+                    push_length(q->L, m, axis));
+    add(q, "mask");
+}
+
 static void offer_whole(lumat_query *q, const gpu_matrix *m)
 {
     lua_State *L = q->L;
@@ -116,11 +144,16 @@ static void offer_whole(lumat_query *q, const gpu_matrix *m)
         lua_pushfstring(L, "as text, first:last:step: %s, last column", first);
         add(q, has_two ? "\"1:2, end\"" : "\"1:1, end\"");
     }
-    lua_pushliteral(L, "the elements that a mask of its shape chooses");
+    if (m->ndim == 1)
+        lua_pushliteral(L, "the elements that a mask of its shape chooses");
+    else
+        lua_pushfstring(L, "elements by a mask of its shape, rows by one%s",
+                        push_length(L, m, 1));
     add(q, "mask");
+    offer_places(q, m, 1);
 }
 
-static void offer_text(lumat_query *q, const gpu_matrix *m)
+static void offer_text(lumat_query *q, const gpu_matrix *m, int is_sparse)
 {
     lua_State *L = q->L;
     int is_vector = m->ndim == 1;
@@ -128,7 +161,7 @@ static void offer_text(lumat_query *q, const gpu_matrix *m)
     add(q, m->ndim == 0 || m->rows > 1 ? "1:2" : "1:1");
     lua_pushstring(L, is_vector ? "every second one" : "every second row");
     add(q, "1:end:2");
-    if (is_vector)
+    if (is_vector || is_sparse)
         return;
     lua_pushliteral(L, "all rows of column 1");
     add(q, ":, 1");
@@ -139,9 +172,7 @@ static void offer_text(lumat_query *q, const gpu_matrix *m)
 static void offer_part(lumat_query *q, const spot *x)
 {
     lua_State *L = q->L;
-    const char *what = x->m->ndim == 1 ? "element"
-                       : x->axis == 1  ? "row"
-                                       : "column";
+    const char *what = axis_name(x->m, x->axis);
     const char *places = push_places(L, x->m, x->axis);
     if (x->place == IN_RANGE) {
         lua_pushfstring(L, "%ss%s; a third number is the step", what, places);
@@ -155,19 +186,35 @@ static void offer_part(lumat_query *q, const spot *x)
     add(q, "{first, last}");
     lua_pushfstring(L, "every %s", what);
     add(q, "{}");
+    offer_places(q, x->m, x->axis);
+    offer_mask(q, x->m, x->axis);
 }
 
-static void offer_forms(lumat_query *q, const spot *x)
+/* What a sparse matrix gives is one as well: there are no rows as vectors. */
+static void offer_sparse(lumat_query *q, const gpu_matrix *m)
+{
+    lua_State *L = q->L;
+    lua_pushfstring(L, "an element: column%s", push_places(L, m, 2));
+    add(q, "{i, j}");
+    lua_pushfstring(L, "a block, sparse: %s, all columns", first_places(m));
+    add(q, m->rows > 1 ? "{{1, 2}, {}}" : "{{1, 1}, {}}");
+    offer_mask(q, m, 1);
+    offer_places(q, m, 1);
+}
+
+static void offer_forms(lumat_query *q, const spot *x, int is_sparse)
 {
     if (x->m->ndim > 0 && gpu_size(x->m) == 0) {
         lua_pushliteral(q->L, "it is empty: there is nothing to index");
         lumat_push_shape(q->L, x->m);
         const char *shape = lumat_keep(&q->gather);
         add(q, shape);
-    } else if (x->place == IN_INDEX)
+    } else if (x->place == IN_INDEX && is_sparse)
+        offer_sparse(q, x->m);
+    else if (x->place == IN_INDEX)
         offer_whole(q, x->m);
     else if (x->place == IN_TEXT)
-        offer_text(q, x->m);
+        offer_text(q, x->m, is_sparse);
     else if (x->axis == 1 || (x->axis == 2 && x->m->ndim != 1))
         offer_part(q, x);
 }
@@ -183,15 +230,9 @@ int lumat_offer_index(lumat_query *q)
     lumat_fact fact = lumat_push_chain(L, t, start, x.open);
     lua_pop(L, 1);
     x.m = &fact.shape;
-    if (fact.kind == LUMAT_IS_DENSE) {
-        offer_forms(q, &x);
-    } else if (fact.kind == LUMAT_IS_SPARSE && x.place == IN_INDEX) {
-        lua_pushliteral(L, "an element; full(S) is dense, with rows and "
-                           "blocks");
-        add(q, "S(i, j)");
-    } else {
+    if (fact.kind != LUMAT_IS_DENSE && fact.kind != LUMAT_IS_SPARSE)
         return 0;
-    }
+    offer_forms(q, &x, fact.kind == LUMAT_IS_SPARSE);
     q->place.is_note = 1;
     return 1;
 }

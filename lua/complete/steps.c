@@ -8,7 +8,6 @@
 static const lumat_fact unknown = {.kind = LUMAT_IS_UNKNOWN};
 static const lumat_fact number = {.kind = LUMAT_IS_NUMBER};
 static const lumat_fact string = {.kind = LUMAT_IS_STRING};
-static const lumat_fact dense = {.kind = LUMAT_IS_DENSE};
 
 lumat_fact lumat_result_of(lua_State *L, const char *function, int arguments)
 {
@@ -122,21 +121,49 @@ static lumat_fact index_by_number(lumat_fact fact)
     return fact;
 }
 
-/* A["1:3, end"] and A[{{1, 3}, 2}] are matrices; A[{1, 2}] is a number. */
+/* Is it certain that tokens first .. end - 1 are a matrix: places or a mask? */
+static int is_list(const step *s, int first, int end)
+{
+    lumat_fact fact = lumat_infer(s->L, s->t, first, end, 1);
+    lua_pop(s->L, 1);
+    return fact.kind == LUMAT_IS_DENSE;
+}
+
+/* Is a side of A[{…}] a range or a list? */
+static int has_block(const step *s, int table)
+{
+    int end = s->t->list[table].match, first = table + 1;
+    for (int i = first; i < end; i++)
+        if (s->t->list[i].kind == '{')
+            return 1;
+    for (int i = first; i < end; i++) {
+        if (s->t->list[i].match > i)
+            i = s->t->list[i].match;
+        if (i + 1 < end && s->t->list[i + 1].kind != ',')
+            continue;
+        if (is_list(s, first, i + 1))
+            return 1;
+        first = i + 2;
+    }
+    return 0;
+}
+
+/* A["1:3, end"], A[{{1, 3}, 2}] and A[vec{1, 3}] are matrices, of A's kind;
+ * A[{1, 2}] is a number. */
 static lumat_fact index_matrix(const step *s, lumat_fact fact)
 {
     int key = s->open + 1, kind = lumat_lexeme_kind(s->t, key);
     const lumat_lexeme *k = &s->t->list[key];
+    lumat_fact block = {.kind = fact.kind};
     forget_value(s->L, fact);
     if (kind == TOKEN_NUMBER && key + 1 == s->close)
-        return index_by_number(fact);
+        return fact.kind == LUMAT_IS_DENSE ? index_by_number(fact) : unknown;
     if (kind == TOKEN_STRING && key + 1 == s->close)
-        return memchr(s->t->text + k->start, ':', k->end - k->start) ? dense
+        return memchr(s->t->text + k->start, ':', k->end - k->start) ? block
                                                                      : unknown;
-    for (int i = key + 1; kind == '{' && i < k->match; i++)
-        if (s->t->list[i].kind == '{')
-            return dense;
-    return unknown;
+    if (kind == '{')
+        return has_block(s, key) ? block : unknown;
+    return is_list(s, key, s->close) ? block : unknown;
 }
 
 /* t[1], t["x"]: a key that is written out. */
@@ -166,7 +193,7 @@ static lumat_fact index_table(const step *s)
 
 static lumat_fact read_index(const step *s, lumat_fact fact)
 {
-    if (fact.kind == LUMAT_IS_DENSE)
+    if (fact.kind == LUMAT_IS_DENSE || fact.kind == LUMAT_IS_SPARSE)
         return index_matrix(s, fact);
     return fact.kind == LUMAT_IS_VALUE ? index_table(s)
                                        : forget_value(s->L, unknown);
