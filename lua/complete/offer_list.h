@@ -62,7 +62,8 @@ typedef struct lumat_values {
 } lumat_values;
 
 /* Offers the values of a kind: a string in quotes, device, dtype, kernel,
- * operation, topic; outside of quotes also true and false. Returns 0 for a kind that has none. */
+ * operation, topic; outside of quotes also true and false. Returns 0 for a kind
+ * that has none. */
 int lumat_gather_kind(const lumat_values *v, lumat_piece kind);
 /* Offers those that an option may have. */
 int lumat_gather_option(const lumat_values *v, const lumat_option *option);

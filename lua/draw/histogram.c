@@ -299,8 +299,7 @@ static int hist(lua_State *L)
     lumat_subject s;
     lumat_text t;
     histogram h = {.outside = 0};
-    lumat_style style =
-        lumat_picture_style(L, arg);
+    lumat_style style = lumat_picture_style(L, arg);
     lua_settop(L, arg);
     lumat_check_subject(L, 1, &s);
     look_at(L, &s, &h);

@@ -866,8 +866,8 @@ static const lumat_function functions[] = {
      "(function() save(vec{1, 2}, \"/tmp/lumat-example.npy\") return "
      "load(\"/tmp/lumat-example.npy\") end)()",
      "{1, 2}", .group = "files", .options = load_options},
-    {"save", save_file, 1,
-     "A: matrix, path: data {header, delimiter, digits}", "nothing",
+    {"save", save_file, 1, "A: matrix, path: data {header, delimiter, digits}",
+     "nothing",
      "Writes a matrix to a .csv, .tsv, .txt or .npy file, which is replaced "
      "whole or not at all.",
      "(function() save(mat{{1, 2}, {3, 4}}, \"/tmp/lumat-example.csv\") return "

@@ -142,8 +142,10 @@ void lumat_check_options(lua_State *L, int index, const lumat_function *f)
                         f->name);
         const char *key = lua_tolstring(L, -2, &length);
         const lumat_option *option = lumat_find_option(f, key, length);
-        if (!option)
+        if (!option) {
             raise_unknown(L, f, key);
+            return;
+        }
         lumat_piece kind = {option->kind, strlen(option->kind)};
         if (!lumat_is_kind(L, -1, kind))
             raise_kind(L, f, (lumat_piece){key, length}, -1, kind);

@@ -21,12 +21,11 @@ typedef struct lumat_option {
  * takes: its arguments. Forms of a call are divided by " or ", arguments by
  * commas; each is "name: kind", in brackets where it may be left out, followed
  * where two must agree by what they agree in and with which: "B: matrix rows A"
- * (elements product rows columns lengths beside). A kind is one of kinds.c, a
- * string in quotes, or several with | between them. {axis, out} is the table
- * of options; a comma before it says that this form needs it. … stands for
- * any more of the last argument. So the usage of
- *     "A: matrix [, axis: axis] or A: matrix, {axis}"
- * is sum(A [, axis]) or sum(A, {axis=}).
+ * (elements product rows columns lengths beside). A kind is one of
+ * argument_kinds.c, a string in quotes, or several with | between them. {axis,
+ * out} is the table of options; a comma before it says that this form needs it.
+ * … stands for any more of the last argument. So the usage of "A: matrix [,
+ * axis: axis] or A: matrix, {axis}" is sum(A [, axis]) or sum(A, {axis=}).
  *
  * gives: the kinds of its results with commas between them; " or " before
  * another one, which may end in "with NAME": given when that argument is.
@@ -110,7 +109,8 @@ const lumat_option *lumat_find_option(const lumat_function *f, const char *name,
 lumat_piece lumat_result_kind(const lumat_function *f, int arguments);
 int lumat_most_results(const lumat_function *f);
 
-/* --- kinds (kinds.c) -------------------------------------------------------
+/* --- kinds (argument_kinds.c)
+ * -------------------------------------------------------
  */
 
 /* Is the value at index of a kind? */

@@ -227,7 +227,7 @@ function TestNumbers:test_what_is_too_much_is_refused()
         raises(function() _G[name](A, {axis = 1}, 3) end, name .. ": 3 arguments",
             name .. "(A, ")
         raises(function() _G[name](A, {axes = 1}) end, "'axes'", "'axis'")
-        raises(function() _G[name](A, {axis = 3}) end, "axis is 3, expected 1 (down each column) or 2")
+        raises(function() _G[name](A, {axis = 3}) end, "axis is 3, expected 1")
         raises(function() _G[name](A, {axis = "x"}) end, "axis", '"x"')
         raises(function() _G[name](vec{1}, {axis = 2}) end, "a vector has no axis 2")
     end
