@@ -108,7 +108,7 @@ static int is_nothing(lua_State *L, int index)
 /* Names that say more to completion than to a check share theirs. */
 static const struct kind {
     const char *name;
-    int (*is)(lua_State *L, int index);
+    lumat_kind_test *is;
     const char *words;
 } kinds[] = {
     {"value", is_any, "a value"},
@@ -156,6 +156,12 @@ static int is_one(lua_State *L, int index, lumat_piece kind)
         return find_kind(kind)->is(L, index);
     lumat_piece word = {kind.start + 1, kind.length - 2};
     return is_string(L, index) && lumat_is_piece(word, lua_tostring(L, index));
+}
+
+lumat_kind_test *lumat_find_test(lumat_piece kind)
+{
+    int is_plain = *kind.start != '"' && !memchr(kind.start, '|', kind.length);
+    return is_plain ? find_kind(kind)->is : NULL;
 }
 
 int lumat_is_kind(lua_State *L, int index, lumat_piece kind)

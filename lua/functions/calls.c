@@ -9,15 +9,33 @@
 
 /* What a call is held against, in front of the function itself: the closure's
  * first upvalue. */
+typedef struct known_option {
+    const char *key; /* as Lua has it: equal strings are at one place */
+    const lumat_option *option;
+    lumat_kind_test *test; /* or NULL: by the kind's text */
+} known_option;
+
 typedef struct checked {
     const lumat_function *row;
-    int least, most;  /* arguments before options; INT_MAX: any number */
-    int from, to;     /* where the options may stand; 0: nowhere */
-    int has_no_place; /* as many as there can be without a look at them */
+    known_option *options; /* from the first call on that has any */
+    int option_count;
+    int least, most; /* arguments before options; INT_MAX: any number */
+    int from, to;    /* where the options may stand; 0: nowhere */
+    int unlooked;    /* as many as there can be without a look at them */
+    unsigned data;   /* bits of the places where a table may be data */
 } checked;
 
 /* --- what is held against ---------------------------------------------------
  */
+
+static int is_in(lumat_piece kinds, const char *kind)
+{
+    lumat_piece one;
+    while (lumat_next_kind(&kinds, &one))
+        if (lumat_is_piece(one, kind))
+            return 1;
+    return 0;
+}
 
 static void measure(const lumat_function *f, checked *c)
 {
@@ -37,6 +55,8 @@ static void measure(const lumat_function *f, checked *c)
             continue;
         }
         needed += a.depth == 0 && a.is == LUMAT_ARGUMENT;
+        if (is_in(a.kind, "table") || is_in(a.kind, "list"))
+            c->data |= 1u << a.place;
         if (a.is == LUMAT_ARGUMENT_MORE)
             c->most = INT_MAX;
         else if (a.place > c->most) {
@@ -46,7 +66,7 @@ static void measure(const lumat_function *f, checked *c)
     }
     c->most += is_device; /* to(A, device()): device() describes it, too */
     c->least = needed < c->least ? needed : c->least;
-    c->has_no_place = c->from > 0 && c->from <= c->most ? c->from - 1 : c->most;
+    c->unlooked = c->from > 0 && c->from <= c->most ? c->from - 1 : c->most;
 }
 
 /* --- what is wrong ----------------------------------------------------------
@@ -130,6 +150,72 @@ static int raise_kind(lua_State *L, const lumat_function *f, lumat_piece name,
                        lumat_push_brief(L, index), lumat_push_kind(L, kind));
 }
 
+/* --- options ----------------------------------------------------------------
+ */
+
+typedef struct gathering {
+    lua_State *L;
+    known_option *options;
+    int count, names; /* the table that keeps their strings */
+} gathering;
+
+static void gather_option(void *data, const lumat_option *option)
+{
+    gathering *g = data;
+    if (g->options) {
+        lua_pushstring(g->L, option->name);
+        g->options[g->count] = (known_option){
+            lua_tostring(g->L, -1), option,
+            lumat_find_test((lumat_piece){option->kind, strlen(option->kind)})};
+        lua_rawseti(g->L, g->names, g->count + 1);
+    }
+    g->count++;
+}
+
+/* Kept in the user value of what is held against. */
+static void gather_options(lua_State *L, checked *c)
+{
+    gathering g = {.L = L};
+    lumat_each_option(c->row, gather_option, &g);
+    lua_createtable(L, g.count, 1);
+    g.names = lua_gettop(L);
+    g.options = lua_newuserdatauv(L, (size_t)g.count * sizeof *g.options, 0);
+    lua_setfield(L, g.names, "options");
+    g.count = 0;
+    lumat_each_option(c->row, gather_option, &g);
+    lua_setiuservalue(L, lua_upvalueindex(1), 1);
+    c->option_count = g.count;
+    c->options = g.options;
+}
+
+/* Is what is on top what the option of that key may be? */
+static int is_right(lua_State *L, const checked *c, const char *key)
+{
+    for (int i = 0; i < c->option_count; i++) {
+        const known_option *o = &c->options[i];
+        if (o->key != key)
+            continue;
+        return o->test ? o->test(L, lua_gettop(L))
+                       : lumat_is_kind(L, -1,
+                                       (lumat_piece){o->option->kind,
+                                                     strlen(o->option->kind)});
+    }
+    return 0;
+}
+
+/* As lumat_check_options, and faster where all is well. */
+static void check_known(lua_State *L, checked *c, int index)
+{
+    if (!c->options)
+        gather_options(L, c);
+    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+        if (lua_type(L, -2) == LUA_TSTRING &&
+            is_right(L, c, lua_tostring(L, -2)))
+            continue;
+        lumat_check_options(L, index, c->row);
+    }
+}
+
 /* --- checks -----------------------------------------------------------------
  */
 
@@ -163,26 +249,6 @@ static void take_file_name(lua_State *L, const lumat_function *f, int index)
     lua_replace(L, index);
 }
 
-static int is_in(lumat_piece kinds, const char *kind)
-{
-    lumat_piece one;
-    while (lumat_next_kind(&kinds, &one))
-        if (lumat_is_piece(one, kind))
-            return 1;
-    return 0;
-}
-
-/* May a list at the place be data rather than options? */
-static int may_be_data(const lumat_function *f, int place)
-{
-    lumat_argument a = {.rest = f->takes};
-    while (lumat_next_argument(&a))
-        if (a.is == LUMAT_ARGUMENT && a.place == place &&
-            (is_in(a.kind, "table") || is_in(a.kind, "list")))
-            return 1;
-    return 0;
-}
-
 /* Is it a table of names, no list? */
 static int has_names(lua_State *L, int index)
 {
@@ -199,7 +265,7 @@ static int is_options(lua_State *L, const checked *c, int index)
     if (c->from == 0 || index < c->from || index > c->to ||
         !lua_istable(L, index))
         return 0;
-    return !may_be_data(c->row, index) || has_names(L, index);
+    return !(c->data >> index & 1) || has_names(L, index);
 }
 
 static void raise_more(lua_State *L, const checked *c, int count)
@@ -216,7 +282,7 @@ static void raise_more(lua_State *L, const checked *c, int count)
 
 /* More arguments than can be counted without a look: the last one may be the
  * table of options. Nils at the end are as good as left out. */
-static void check_many(lua_State *L, const checked *c, int count)
+static void check_many(lua_State *L, checked *c, int count)
 {
     while (count > 0 && lua_isnil(L, count))
         count--;
@@ -226,16 +292,16 @@ static void check_many(lua_State *L, const checked *c, int count)
         if (is_options(L, c, i))
             raise_surplus(L, c->row, count);
     if (is_options(L, c, count))
-        lumat_check_options(L, count, c->row);
+        check_known(L, c, count);
     else if (count > c->most)
         raise_more(L, c, count);
 }
 
 static const lumat_function *check_call(lua_State *L)
 {
-    const checked *c = lua_touserdata(L, lua_upvalueindex(1));
+    checked *c = lua_touserdata(L, lua_upvalueindex(1));
     int count = lua_gettop(L);
-    if (count > c->has_no_place)
+    if (count > c->unlooked)
         check_many(L, c, count);
     return c->row;
 }
@@ -246,7 +312,7 @@ static const lumat_function *check_method(lua_State *L)
     const checked *c = lua_touserdata(L, lua_upvalueindex(1));
     int count = lua_gettop(L);
     lua_Debug ar;
-    if (!lumat_test_matrix(L, 1) && !lumat_test_sparse(L, 1))
+    if (lua_type(L, 1) != LUA_TUSERDATA)
         raise_dot(L, c->row, count);
     if (count < c->least && lua_getstack(L, 0, &ar) &&
         lua_getinfo(L, "n", &ar) && strcmp(ar.namewhat, "field") == 0)
@@ -385,7 +451,7 @@ static int call_lua_method(lua_State *L)
 
 static void push_measured(lua_State *L, const lumat_function *f)
 {
-    checked *c = lua_newuserdatauv(L, sizeof *c, 0);
+    checked *c = lua_newuserdatauv(L, sizeof *c, 1);
     measure(f, c);
 }
 

@@ -115,6 +115,10 @@ int lumat_most_results(const lumat_function *f);
 
 /* Is the value at index of a kind? */
 int lumat_is_kind(lua_State *L, int index, lumat_piece kind);
+/* The same for a kind that is one of argument_kinds.c alone; NULL: it is a
+ * string or has alternatives. */
+typedef int lumat_kind_test(lua_State *L, int index);
+lumat_kind_test *lumat_find_test(lumat_piece kind);
 /* Pushes "a number or true or false": the kind in words. */
 const char *lumat_push_kind(lua_State *L, lumat_piece kind);
 
