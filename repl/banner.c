@@ -1,8 +1,7 @@
 /* What the prompt begins with. */
 #include "banner.h"
 
-#include "lumat.h"
-#include "paths.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* The user's init file. */
-#include "paths.h"
 #include "repl.h"
 #include "script.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,16 +2,12 @@
 #include "banner.h"
 #include "command_table.h"
 #include "commands.h"
-#include "echo_off.h"
 #include "history.h"
-#include "interrupt.h"
 #include "options.h"
 #include "pager.h"
-#include "progress_line.h"
 #include "repl.h"
-#include "report.h"
-#include "screen.h"
 #include "script.h"
+#include "terminal.h"
 #include "viewer.h"
 
 #include <errno.h>
@@ -26,8 +22,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <ucontext.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { NO_DEVICE = 3 };

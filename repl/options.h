@@ -3,7 +3,7 @@
 #define OPTIONS_H
 
 #include "lumat.h"
-#include "screen.h"
+#include "terminal.h"
 
 /* What -e or -p gave. */
 typedef struct repl_chunk {

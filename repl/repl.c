@@ -5,16 +5,12 @@
 #include "entry_kind.h"
 #include "entry_queue.h"
 #include "history.h"
-#include "interrupt.h"
-#include "leave.h"
 #include "line.h"
 #include "prompt.h"
 #include "recall.h"
-#include "report.h"
 #include "run_entry.h"
-#include "screen.h"
 #include "tab_list.h"
-#include "watch_screen.h"
+#include "terminal.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -1,10 +1,9 @@
 /* Commands about typing itself. */
 #include "command_list.h"
-#include "editor.h"
 #include "entry_queue.h"
 #include "keys.h"
 #include "recall.h"
-#include "report.h"
+#include "terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Commands that tell what happened: profile, checks, memory, costs, the entries
  * behind a value, the transcript. */
 #include "command_list.h"
-#include "report.h"
 #include "run_entry.h"
+#include "terminal.h"
 
 #include "lauxlib.h"
 

@@ -1,6 +1,6 @@
 /* Commands that show what there is. */
 #include "command_list.h"
-#include "report.h"
+#include "terminal.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Commands that time work and compare kernels. */
 #include "command_list.h"
-#include "report.h"
 #include "run_entry.h"
+#include "terminal.h"
 
 #include "lauxlib.h"
 

@@ -1,9 +1,8 @@
 /* Commands that look at matrices. What they show is no result: `ans`, which
  * they look at when nothing is named, stays. */
 #include "command_list.h"
-#include "interrupt.h"
-#include "report.h"
 #include "run_entry.h"
+#include "terminal.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Commands about the session: its variables, device, entries and scripts. */
 #include "command_list.h"
 #include "recall.h"
-#include "report.h"
 #include "script.h"
+#include "terminal.h"
 
 #include "lauxlib.h"
 

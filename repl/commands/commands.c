@@ -3,8 +3,8 @@
 
 #include "command_list.h"
 #include "guess.h"
-#include "report.h"
 #include "run_entry.h"
+#include "terminal.h"
 
 #include <stdio.h>
 #include <string.h>

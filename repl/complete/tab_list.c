@@ -3,7 +3,7 @@
 #include "tab_list.h"
 
 #include "command_completion.h"
-#include "screen.h"
+#include "terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

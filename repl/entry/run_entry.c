@@ -2,9 +2,7 @@
 #include "run_entry.h"
 
 #include "entry_kind.h"
-#include "interrupt.h"
-#include "report.h"
-#include "screen.h"
+#include "terminal.h"
 
 #include "lauxlib.h"
 

@@ -1,10 +1,8 @@
 /* Running files and pieces of code that were not typed at the prompt. */
 #include "script.h"
 
-#include "interrupt.h"
-#include "lumat.h"
 #include "pasted_block.h"
-#include "report.h"
+#include "terminal.h"
 
 #include "lauxlib.h"
 

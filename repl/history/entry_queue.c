@@ -2,7 +2,7 @@
 #include "entry_queue.h"
 
 #include "recall.h"
-#include "report.h"
+#include "terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

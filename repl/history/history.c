@@ -4,9 +4,8 @@
 #include "history.h"
 
 #include "history_form.h"
-#include "lumat.h"
-#include "paths.h"
 #include "recall.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>

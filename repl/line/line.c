@@ -2,16 +2,13 @@
  * of a line. */
 #include "line.h"
 
-#include "echo_off.h"
 #include "entry_queue.h"
 #include "history.h"
-#include "interrupt.h"
 #include "keys.h"
-#include "leave.h"
 #include "multiline.h"
 #include "paint.h"
 #include "recall.h"
-#include "reserve.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <poll.h>

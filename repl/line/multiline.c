@@ -1,7 +1,6 @@
 /* An entry of several rows in one buffer. */
 #include "multiline.h"
 
-#include "editor.h"
 #include "entry_queue.h"
 #include "ghost.h"
 #include "indent.h"
@@ -9,6 +8,7 @@
 #include "pasted_block.h"
 #include "recall.h"
 #include "row_ends.h"
+#include "terminal.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -2,8 +2,7 @@
 #include "current_line.h"
 
 #include "highlight.h"
-#include "lumat.h"
-#include "screen.h"
+#include "terminal.h"
 
 #include <string.h>
 #include <readline/readline.h>

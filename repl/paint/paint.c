@@ -6,11 +6,10 @@
 
 #include "brush.h"
 #include "current_line.h"
-#include "echo_off.h"
 #include "ghost.h"
 #include "highlight.h"
 #include "readline_draw.h"
-#include "screen.h"
+#include "terminal.h"
 
 #include <poll.h>
 #include <stdio.h>

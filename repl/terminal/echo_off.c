@@ -1,10 +1,7 @@
 /* The terminal's echo: off while an entry runs, and on again for what reads the
  * terminal. Of its settings that bit alone is written, so that what a program
  * has set otherwise meanwhile stays. */
-#include "echo_off.h"
-
-#include "lumat.h"
-#include "screen.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <poll.h>

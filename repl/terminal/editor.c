@@ -1,10 +1,6 @@
 /* The user's own editor on a text, by way of a file that only they can
  * read. */
-#include "editor.h"
-
-#include "echo_off.h"
-#include "lumat.h"
-#include "report.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,5 @@
 /* Ctrl-C: a mark while a line is typed, a stop for what runs. */
-#include "interrupt.h"
-
-#include "echo_off.h"
-#include "leave.h"
-#include "report.h"
-#include "watch_screen.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <signal.h>

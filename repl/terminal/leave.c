@@ -1,20 +1,16 @@
-/* Leaving with the variables saved, when the program cannot go on. */
-#include "leave.h"
-
-#include "echo_off.h"
-#include "lumat.h"
-#include "paths.h"
-#include "report.h"
-#include "reserve.h"
+/* Leaving with the variables saved, when the program cannot go on; and the
+ * memory that is kept for that, or for the prompt. */
+#include "terminal.h"
 
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <readline/readline.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
+#include <readline/readline.h>
 
 void repl_set_alarm(double seconds)
 {
@@ -79,16 +75,33 @@ static void limit_rest(void)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+typedef lumat_rescued rescue(const char *const *paths, char *said, size_t size);
+
+/* Saves the variables by that way, in the first of the places found before
+ * that can be written, and leaves with the code when what came of it is enough.
+ * Else returns it, with the reason in said, of LUMAT_RESCUE_TEXT bytes. */
+static lumat_rescued save_and_leave(rescue *way, lumat_rescued enough, int code,
+                                    char *said)
+{
+    const char *paths[] = {unanswered.near, unanswered.here, NULL};
+    lumat_rescued result;
+    repl_make_folders(unanswered.near);
+    result = way(paths, said, LUMAT_RESCUE_TEXT);
+    if (result < enough)
+        return result;
+    tell("", said);
+    leave(code);
+}
+
 /* Where the copy could not save all, this process tries. */
-static void save_and_leave(void)
+static void leave_running(void)
 {
     char said[LUMAT_RESCUE_TEXT];
-    const char *paths[] = {unanswered.near, unanswered.here, NULL};
     lumat_rescued result;
     if (unanswered.tries == 0)
         tell("", "saving the variables");
-    repl_make_folders(unanswered.near);
-    result = lumat_rescue(paths, said, sizeof said);
+    result =
+        save_and_leave(lumat_rescue, LUMAT_RESCUED, REPL_INTERRUPTED, said);
     if (result == LUMAT_RESCUE_LATER && ++unanswered.tries < TRIES) {
         try_in(RETRY);
         return;
@@ -98,11 +111,8 @@ static void save_and_leave(void)
         if (said[0] != '\0')
             tell("", said);
         limit_rest();
-        result = lumat_rescue_here(paths, said, sizeof said);
-    }
-    if (result == LUMAT_RESCUED) {
-        tell("", said);
-        leave(REPL_INTERRUPTED);
+        result = save_and_leave(lumat_rescue_here, LUMAT_RESCUED,
+                                REPL_INTERRUPTED, said);
     }
     tell("error: ", result == LUMAT_RESCUE_FAILED ? said : UNSAVED);
     tell("note: ", "another Ctrl-C leaves without them");
@@ -113,7 +123,7 @@ static void try_again(int number)
     (void)number;
     if (unanswered.is_last)
         leave(REPL_INTERRUPTED);
-    save_and_leave();
+    leave_running();
 }
 
 /* The third of those that did not help has leaving offered, which another one
@@ -127,7 +137,7 @@ void repl_count_press(void)
         leave(REPL_INTERRUPTED);
     } else if (unanswered.offered > 0) {
         if (time - unanswered.offered > ACCEPT && unanswered.tries == 0)
-            save_and_leave();
+            leave_running();
     } else if (unanswered.presses >= OFFERING &&
                time - unanswered.first > OFFER) {
         unanswered.offered = time;
@@ -162,20 +172,110 @@ void repl_prepare_leaving(void)
         strcpy(unanswered.near, unanswered.here);
 }
 
+/* --- memory for when there is no other ------------------------------------ */
+
+/* Bytes: for a screen and some line, or an entry that makes room; and for
+ * saving the variables, at least and at first. */
+enum { FOR_PROMPT = 1 << 20, LEAST = 16 << 20, FOR_LEAVING = 32 << 20 };
+
+static void *for_prompt, *for_leaving;
+static size_t left; /* of what is for leaving */
+
+static int has_room(size_t size)
+{
+    void *room = malloc(size);
+    free(room);
+    return room != NULL;
+}
+
+/* Frees what is kept for the prompt, or also what is for leaving. */
+static void give_reserve(void)
+{
+    free(for_prompt);
+    for_prompt = NULL;
+}
+
+static void give_last_reserve(void)
+{
+    give_reserve();
+    free(for_leaving);
+    for_leaving = NULL;
+    left = 0;
+}
+
+/* A session that was given what was for its prompt, and has used it. */
+static void give_more(void)
+{
+    if (for_prompt != NULL) {
+        give_reserve();
+    } else if (left > LEAST) {
+        free(for_leaving);
+        for_leaving = malloc(left - FOR_PROMPT);
+        left = for_leaving != NULL ? left - FOR_PROMPT : 0;
+    }
+}
+
+/* An entry that may free something needs memory, too: then it gets this. */
+void repl_keep_reserve(void)
+{
+    static int is_short;
+    int was_short = is_short;
+    is_short = !has_room(FOR_PROMPT);
+    if (is_short) {
+        give_more();
+        if (!was_short)
+            repl_note("there is hardly any memory left; :who shows what takes "
+                      "it, x = nil frees x");
+        return;
+    }
+    if (left < FOR_LEAVING && has_room(2 * FOR_LEAVING)) {
+        give_last_reserve();
+        for_leaving = malloc(FOR_LEAVING);
+        left = for_leaving != NULL ? FOR_LEAVING : 0;
+    }
+    if (for_prompt == NULL && has_room(2 * FOR_PROMPT))
+        for_prompt = malloc(FOR_PROMPT);
+}
+
 void repl_leave_short(void)
 {
     char said[LUMAT_RESCUE_TEXT] = "";
-    const char *paths[] = {unanswered.near, unanswered.here, NULL};
     if (rl_readline_state & RL_STATE_TERMPREPPED)
         rl_deprep_terminal();
-    repl_give_last_reserve();
+    give_last_reserve();
     tell("error: ", "there is no memory left for what is typed");
-    repl_make_folders(unanswered.near);
-    if (lumat_rescue_here(paths, said, sizeof said) == LUMAT_RESCUE_FAILED) {
-        tell("error: ", UNSAVED);
-        tell("error: ", said);
-    } else {
-        tell("", said);
-    }
+    save_and_leave(lumat_rescue_here, LUMAT_RESCUED_IN_PART, REPL_OUT_OF_MEMORY,
+                   said);
+    tell("error: ", UNSAVED);
+    tell("error: ", said);
     leave(REPL_OUT_OF_MEMORY);
+}
+
+/* --- Readline's memory ----------------------------------------------------
+ * It lets a program define these, as Bash does, and looks for them by these
+ * names in the program first: its own end it without a word. */
+
+__attribute__((visibility("default"))) void *xmalloc(size_t size);
+__attribute__((visibility("default"))) void *xrealloc(void *old, size_t size);
+
+static void *allocate(void *old, size_t size)
+{
+    void *memory = realloc(old, size > 0 ? size : 1);
+    if (memory != NULL)
+        return memory;
+    give_reserve();
+    memory = realloc(old, size > 0 ? size : 1);
+    if (memory == NULL)
+        repl_leave_short();
+    return memory;
+}
+
+void *xmalloc(size_t size)
+{
+    return allocate(NULL, size);
+}
+
+void *xrealloc(void *old, size_t size)
+{
+    return allocate(old, size);
 }

@@ -1,5 +1,5 @@
 /* Where a user's own files are (XDG Base Directory Specification). */
-#include "paths.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,9 +3,7 @@
  * is: what stands before it is never touched, and erasing to the end of the
  * line takes it back. A task has the whole line, which whoever tells of it
  * fills at other times. */
-#include "progress_line.h"
-
-#include "lumat.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <pthread.h>

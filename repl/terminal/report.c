@@ -1,8 +1,5 @@
 /* The one place where errors are printed. */
-#include "report.h"
-
-#include "interrupt.h"
-#include "screen.h"
+#include "terminal.h"
 
 #include "lauxlib.h"
 

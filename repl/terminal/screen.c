@@ -1,14 +1,14 @@
-/* What the screen can show: its size, colours, and characters. */
-#include "screen.h"
-
-#include "fresh_row.h"
-#include "interrupt.h"
+/* What the screen can show: its size, colours, and characters; and rows that
+ * nothing stands in. */
+#include "terminal.h"
 
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <termcap.h>
 #include <unistd.h>
 
 int repl_can_move_cursor(void)
@@ -87,6 +87,47 @@ int repl_terminal_file(void)
     return isatty(STDERR_FILENO) ? STDERR_FILENO : -1;
 }
 
+/* --- a row of its own ----------------------------------------------------- */
+
+/* As zsh begins one: as many blanks as the screen is wide leave the cursor in
+ * the row it is in when that was empty, and else in the next one. The terminal
+ * is not asked where its cursor is: the answer would come among the keys that
+ * were typed ahead. */
+
+/* Whether a program ended since the last call: where lumat's own output ends is
+ * known, see lumat_take_open_row. */
+static int has_program_run(void)
+{
+    static long last;
+    struct rusage used;
+    long before = last;
+    if (getrusage(RUSAGE_CHILDREN, &used) == 0)
+        last = used.ru_minflt;
+    return last != before;
+}
+
+/* Whether the terminal goes on in the next row. Most begin that only when
+ * there is something to show in it. */
+static int can_wrap(int *at_once)
+{
+    char am[] = "am", xn[] = "xn";
+    if (!repl_can_move_cursor() || tgetflag(am) <= 0)
+        return 0;
+    *at_once = tgetflag(xn) <= 0;
+    return 1;
+}
+
+/* When programs that lumat started have ended since the last call, has the
+ * cursor of the terminal leave a row in which there is text. */
+static void begin_fresh_row(int terminal)
+{
+    struct winsize size;
+    int at_once;
+    if (has_program_run() && can_wrap(&at_once) &&
+        ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
+        dprintf(terminal, "%*s\r\033[K", size.ws_col - at_once, "");
+}
+
 void repl_end_output(void)
 {
     int terminal = repl_terminal_file(), echoed = repl_take_echo(), open;
@@ -98,5 +139,5 @@ void repl_end_output(void)
         fputc('\n', terminal == STDOUT_FILENO ? stdout : stderr);
     fflush(stdout);
     if (terminal >= 0)
-        repl_begin_fresh_row(terminal);
+        begin_fresh_row(terminal);
 }

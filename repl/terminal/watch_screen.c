@@ -1,9 +1,7 @@
 /* The lower part of the screen while something is watched: the picture stays
  * there, and what the entry prints scrolls above it. When the entry ends the
  * screen is as if nothing had been drawn. */
-#include "watch_screen.h"
-
-#include "screen.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <signal.h>

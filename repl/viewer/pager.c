@@ -2,7 +2,7 @@
 #include "pager.h"
 
 #include "full_screen.h"
-#include "screen.h"
+#include "terminal.h"
 
 #include "lauxlib.h"
 

@@ -1,5 +1,5 @@
 /* The full-screen viewer: its keys and its loop. */
-#include "screen.h"
+#include "terminal.h"
 #include "view_parts.h"
 #include "viewer.h"
 
