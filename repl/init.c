@@ -1,6 +1,6 @@
 /* The user's init file. */
+#include "entry.h"
 #include "repl.h"
-#include "script.h"
 #include "terminal.h"
 
 #include <errno.h>

@@ -1,12 +1,11 @@
 /* lumat, a GPU matrix calculator: the program, its options, its exit code. */
 #include "banner.h"
-#include "command_table.h"
 #include "commands.h"
+#include "entry.h"
 #include "history.h"
 #include "options.h"
 #include "pager.h"
 #include "repl.h"
-#include "script.h"
 #include "terminal.h"
 #include "viewer.h"
 

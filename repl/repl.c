@@ -2,13 +2,12 @@
 #include "repl.h"
 
 #include "commands.h"
-#include "entry_kind.h"
+#include "entry.h"
 #include "entry_queue.h"
 #include "history.h"
 #include "line.h"
 #include "prompt.h"
 #include "recall.h"
-#include "run_entry.h"
 #include "tab_list.h"
 #include "terminal.h"
 

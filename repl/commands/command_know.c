@@ -1,7 +1,7 @@
 /* Commands that tell what happened: profile, checks, memory, costs, the entries
  * behind a value, the transcript. */
 #include "command_list.h"
-#include "run_entry.h"
+#include "entry.h"
 #include "terminal.h"
 
 #include "lauxlib.h"

@@ -1,6 +1,6 @@
 /* Commands that time work and compare kernels. */
 #include "command_list.h"
-#include "run_entry.h"
+#include "entry.h"
 #include "terminal.h"
 
 #include "lauxlib.h"

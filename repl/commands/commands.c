@@ -2,8 +2,8 @@
 #include "commands.h"
 
 #include "command_list.h"
+#include "entry.h"
 #include "guess.h"
-#include "run_entry.h"
 #include "terminal.h"
 
 #include <stdio.h>

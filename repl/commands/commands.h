@@ -2,8 +2,8 @@
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
-#include "command_table.h"
-#include "run_entry.h"
+#include "entry.h"
+#include "entry.h"
 
 /* Runs what follows the colon. */
 void repl_run_command(repl_session *session, const char *text);

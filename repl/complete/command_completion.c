@@ -2,9 +2,8 @@
 #include "command_completion.h"
 
 #include "command_list.h"
-#include "command_table.h"
 #include "commands.h"
-#include "entry_kind.h"
+#include "entry.h"
 
 #include <dirent.h>
 #include <fcntl.h>

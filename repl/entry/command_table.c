@@ -1,5 +1,5 @@
 /* The table of commands, but for what they do. */
-#include "command_table.h"
+#include "entry.h"
 
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* Loading, calling and echoing one entry. */
-#include "run_entry.h"
+#include "entry.h"
 
-#include "entry_kind.h"
 #include "terminal.h"
 
 #include "lauxlib.h"

@@ -1,7 +1,6 @@
 /* Running files and pieces of code that were not typed at the prompt. */
-#include "script.h"
+#include "entry.h"
 
-#include "pasted_block.h"
 #include "terminal.h"
 
 #include "lauxlib.h"

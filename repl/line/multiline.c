@@ -1,11 +1,10 @@
 /* An entry of several rows in one buffer. */
 #include "multiline.h"
 
+#include "entry.h"
 #include "entry_queue.h"
 #include "ghost.h"
-#include "indent.h"
 #include "paint.h"
-#include "pasted_block.h"
 #include "recall.h"
 #include "row_ends.h"
 #include "terminal.h"

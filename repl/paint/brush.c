@@ -3,7 +3,7 @@
  * its own, none by writing past the last column. */
 #include "brush.h"
 
-#include "highlight.h"
+#include "entry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

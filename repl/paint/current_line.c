@@ -1,7 +1,7 @@
 /* The picture of Readline's line as it is now. */
 #include "current_line.h"
 
-#include "highlight.h"
+#include "entry.h"
 #include "terminal.h"
 
 #include <string.h>

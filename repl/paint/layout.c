@@ -3,7 +3,7 @@
  * next one at once; a wide character does not begin in the last column. */
 #include "layout.h"
 
-#include "highlight.h"
+#include "entry.h"
 #include "prompt.h"
 
 #include <stdio.h>

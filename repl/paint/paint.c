@@ -6,8 +6,8 @@
 
 #include "brush.h"
 #include "current_line.h"
+#include "entry.h"
 #include "ghost.h"
-#include "highlight.h"
 #include "readline_draw.h"
 #include "terminal.h"
 
