@@ -3,11 +3,9 @@
 
 #include "commands.h"
 #include "entry.h"
-#include "entry_queue.h"
 #include "history.h"
 #include "line.h"
 #include "prompt.h"
-#include "recall.h"
 #include "tab_list.h"
 #include "terminal.h"
 

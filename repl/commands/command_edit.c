@@ -1,8 +1,7 @@
 /* Commands about typing itself. */
 #include "command_list.h"
-#include "entry_queue.h"
+#include "history.h"
 #include "keys.h"
-#include "recall.h"
 #include "terminal.h"
 
 #include <stdio.h>

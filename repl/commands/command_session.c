@@ -1,7 +1,7 @@
 /* Commands about the session: its variables, device, entries and scripts. */
 #include "command_list.h"
 #include "entry.h"
-#include "recall.h"
+#include "history.h"
 #include "terminal.h"
 
 #include "lauxlib.h"

@@ -1,7 +1,6 @@
 /* Entries that wait to be read. */
-#include "entry_queue.h"
+#include "history.h"
 
-#include "recall.h"
 #include "terminal.h"
 
 #include <stdio.h>

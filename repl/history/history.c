@@ -3,10 +3,9 @@
  * being typed. Whoever starts cuts off what is over the cap. */
 #include "history.h"
 
-#include "history_form.h"
-#include "recall.h"
 #include "terminal.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_ENTRIES = 20000 };
@@ -34,6 +34,122 @@ static void complain(const char *why)
         lumat_print_visible(stderr, "note: the history is not kept: %s%s%s\n",
                             path, path[0] != '\0' ? ": " : "", why);
     has_complained = 1;
+}
+
+/* --- the form of the file -------------------------------------------------
+ * Each entry stands behind a line with '#' and the time, as Readline and bash
+ * write it. A line of an entry that looks like such a line has a backslash
+ * before it. */
+
+/* A file's text, and where each of its entries begins. */
+typedef struct entries {
+    char *text;
+    size_t *starts; /* one more than count: the end */
+    int count, room;
+} entries;
+
+static int is_time(const char *line)
+{
+    return line[0] == '#' && isdigit((unsigned char)line[1]);
+}
+
+/* Whether it reads "#<digit>…" behind any number of backslashes. */
+static int looks_like_time(const char *line)
+{
+    return is_time(line + strspn(line, "\\"));
+}
+
+static const char *next_line(const char *line)
+{
+    line += strcspn(line, "\n");
+    return *line == '\n' ? line + 1 : line;
+}
+
+static int add_start(entries *all, size_t start)
+{
+    if (all->count + 1 >= all->room) {
+        int room = 2 * all->room + 1024;
+        size_t *starts = realloc(all->starts, (size_t)room * sizeof *starts);
+        if (starts == NULL)
+            return 0;
+        all->starts = starts;
+        all->room = room;
+    }
+    all->starts[all->count++] = start;
+    return 1;
+}
+
+/* Finds the entries of the text, which belongs to them from then on. Returns 0
+ * when memory is short. Lines before the first time are an entry each. */
+static int find_entries(entries *all, char *text)
+{
+    const char *line = text;
+    int timed = 0, ok = 1;
+    *all = (entries){.text = text};
+    for (; *line != '\0' && ok; line = next_line(line)) {
+        timed |= is_time(line);
+        if (is_time(line) || !timed)
+            ok = add_start(all, (size_t)(line - text));
+    }
+    ok = ok && add_start(all, (size_t)(line - text));
+    if (ok)
+        all->count--;
+    return ok;
+}
+
+static void free_entries(entries *all)
+{
+    free(all->text);
+    free(all->starts);
+}
+
+/* The entry as it was typed. The caller frees it; NULL: memory is short. */
+static char *entry_typed(const entries *all, int i)
+{
+    const char *line = all->text + all->starts[i];
+    const char *end = all->text + all->starts[i + 1];
+    char *entry = malloc((size_t)(end - line) + 1), *out = entry;
+    if (entry == NULL)
+        return NULL;
+    if (is_time(line))
+        line = next_line(line);
+    while (line < end) {
+        const char *next = next_line(line);
+        if (looks_like_time(line))
+            line++;
+        memcpy(out, line, (size_t)(next - line));
+        out += next - line;
+        line = next;
+    }
+    if (out > entry && out[-1] == '\n')
+        out--;
+    *out = '\0';
+    return entry;
+}
+
+/* The entry as the file has it, typed now. The caller frees it; NULL: memory is
+ * short. */
+static char *entry_filed(const char *entry)
+{
+    char *form = NULL;
+    size_t length;
+    FILE *out = open_memstream(&form, &length);
+    if (out == NULL)
+        return NULL;
+    fprintf(out, "#%lld\n", (long long)time(NULL));
+    for (const char *line = entry; *line != '\0';) {
+        size_t count = strcspn(line, "\n");
+        if (looks_like_time(line))
+            fputc('\\', out);
+        fwrite(line, 1, count, out);
+        fputc('\n', out);
+        line += count + (line[count] != '\0');
+    }
+    if (fclose(out) != 0) {
+        free(form);
+        return NULL;
+    }
+    return form;
 }
 
 /* --- the file ----------------------------------------------------------- */
@@ -112,10 +228,10 @@ static char *read_text(int file)
 
 /* Puts a file with the newest entries in the place of the one that is locked,
  * which is named by a link perhaps. Where that fails, it stays as it was. */
-static void replace_file(const repl_entries *entries, int first)
+static void replace_file(const entries *all, int first)
 {
     char real[PATH_MAX], other[PATH_MAX + 8];
-    size_t start = entries->starts[first];
+    size_t start = all->starts[first];
     int file, failed;
     if (realpath(path, real) == NULL)
         return;
@@ -124,9 +240,8 @@ static void replace_file(const repl_entries *entries, int first)
                 0600);
     if (file < 0)
         return;
-    failed =
-        lumat_write_fully(file, entries->text + start,
-                          entries->starts[entries->count] - start, -1) != 0;
+    failed = lumat_write_fully(file, all->text + start,
+                               all->starts[all->count] - start, -1) != 0;
     failed |= lumat_sync(file) != 0;
     failed |= close(file) != 0;
     if (failed || rename(other, real) != 0)
@@ -137,18 +252,17 @@ static void cut_file(void)
 {
     int file = open_locked();
     char *text = file >= 0 ? read_text(file) : NULL;
-    repl_entries entries = {0};
-    if (text != NULL && repl_find_entries(&entries, text) &&
-        entries.count > MOST_ENTRIES)
-        replace_file(&entries, entries.count - MOST_ENTRIES);
-    repl_free_entries(&entries);
+    entries all = {0};
+    if (text != NULL && find_entries(&all, text) && all.count > MOST_ENTRIES)
+        replace_file(&all, all.count - MOST_ENTRIES);
+    free_entries(&all);
     if (file >= 0)
         close_locked(file);
 }
 
-static void remember(const repl_entries *entries, int i)
+static void remember(const entries *all, int i)
 {
-    char *entry = repl_entry_typed(entries, i);
+    char *entry = entry_typed(all, i);
     const char *last = repl_last_remembered();
     if (entry != NULL && entry[0] != '\0' &&
         (last == NULL || strcmp(last, entry) != 0))
@@ -160,16 +274,16 @@ static void remember(const repl_entries *entries, int i)
 static void read_file(int file)
 {
     char *text = read_text(file);
-    repl_entries entries = {0};
+    entries all = {0};
     int first = 0;
     repl_forget_over(MOST_ENTRIES);
-    if (text != NULL && repl_find_entries(&entries, text)) {
-        if (entries.count > MOST_ENTRIES)
-            first = entries.count - MOST_ENTRIES;
-        for (int i = first; i < entries.count; i++)
-            remember(&entries, i);
+    if (text != NULL && find_entries(&all, text)) {
+        if (all.count > MOST_ENTRIES)
+            first = all.count - MOST_ENTRIES;
+        for (int i = first; i < all.count; i++)
+            remember(&all, i);
     }
-    repl_free_entries(&entries);
+    free_entries(&all);
     if (first > 0)
         cut_file();
 }
@@ -294,6 +408,6 @@ void repl_history_add(const char *entry)
         return;
     free(last_saved);
     last_saved = strdup(entry);
-    if (is_kept && queue(repl_entry_filed(entry)))
+    if (is_kept && queue(entry_filed(entry)))
         save();
 }

@@ -1,12 +1,28 @@
-/* What Up brings back. */
-#include "recall.h"
+/* What is remembered of entries, what Up brings back, and the suggestion behind
+ * the cursor. */
+#include "history.h"
 
-#include "row_ends.h"
-
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <readline/readline.h>
 #include <readline/history.h>
+
+/* --- rows of Readline's line ---------------------------------------------- */
+
+int repl_row_start(int place)
+{
+    while (place > 0 && rl_line_buffer[place - 1] != '\n')
+        place--;
+    return place;
+}
+
+int repl_row_end(int place)
+{
+    while (place < rl_end && rl_line_buffer[place] != '\n')
+        place++;
+    return place;
+}
 
 /* --- the entries ---------------------------------------------------------- */
 
@@ -42,7 +58,8 @@ void repl_forget_over(int most)
 /* What entries are to begin with, and the line they brought back last. */
 static char *prefix, *recalled;
 
-int repl_recalled(void)
+/* Whether the line was just brought back. */
+static int is_recalled(void)
 {
     return recalled != NULL && strcmp(recalled, rl_line_buffer) == 0;
 }
@@ -57,7 +74,7 @@ void repl_recall_begin(void)
 /* A walk goes on while nothing but its own keys changed the line. */
 static void begin_walk(void)
 {
-    if (repl_recalled() && prefix != NULL)
+    if (is_recalled() && prefix != NULL)
         return;
     free(prefix);
     prefix = strndup(rl_line_buffer, (size_t)rl_point);
@@ -122,4 +139,41 @@ int repl_recall_newer(int count, int key)
     rl_point = rl_end;
     note_walked();
     return 0;
+}
+
+/* --- the suggestion ------------------------------------------------------- */
+
+static int is_on;
+
+void repl_ghost_begin(int on)
+{
+    const char *wish = getenv("LUMAT_SUGGESTIONS");
+    is_on = on && (wish == NULL || strcmp(wish, "off") != 0);
+}
+
+/* Where a line is asked for in parts, or a key awaits others, or an earlier
+ * entry was just brought back, nothing is suggested. */
+static int is_wanted(void)
+{
+    if (!is_on || rl_end == 0 || rl_point != rl_end || is_recalled())
+        return 0;
+    if (RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH | RL_STATE_NUMERICARG |
+                   RL_STATE_VIMOTION | RL_STATE_COMPLETING))
+        return 0;
+    return rl_editing_mode != 0 || rl_get_keymap() == vi_insertion_keymap;
+}
+
+const char *repl_ghost(void)
+{
+    size_t length = (size_t)rl_end;
+    if (!is_wanted())
+        return NULL;
+    for (int i = repl_remembered_count() - 1; i >= 0; i--) {
+        const char *entry = repl_remembered(i);
+        if (entry[0] == rl_line_buffer[0] &&
+            strncmp(entry, rl_line_buffer, length) == 0 &&
+            entry[length] != '\0')
+            return entry + length;
+    }
+    return NULL;
 }

@@ -1,7 +1,7 @@
 /* Looking for an entry by a text in it. */
 #include "history_search.h"
 
-#include "recall.h"
+#include "history.h"
 
 #include <stdio.h>
 #include <stdlib.h>

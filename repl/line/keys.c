@@ -2,10 +2,10 @@
  * what :keys prints. */
 #include "keys.h"
 
+#include "history.h"
 #include "history_search.h"
 #include "multiline.h"
 #include "paste.h"
-#include "recall.h"
 
 #include <stdio.h>
 #include <string.h>

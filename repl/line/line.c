@@ -2,12 +2,10 @@
  * of a line. */
 #include "line.h"
 
-#include "entry_queue.h"
 #include "history.h"
 #include "keys.h"
 #include "multiline.h"
 #include "paint.h"
-#include "recall.h"
 #include "terminal.h"
 
 #include <errno.h>

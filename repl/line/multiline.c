@@ -2,11 +2,8 @@
 #include "multiline.h"
 
 #include "entry.h"
-#include "entry_queue.h"
-#include "ghost.h"
+#include "history.h"
 #include "paint.h"
-#include "recall.h"
-#include "row_ends.h"
 #include "terminal.h"
 
 #include <ctype.h>

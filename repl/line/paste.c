@@ -2,7 +2,7 @@
  * and results, becomes the entries alone, which run one after the other. */
 #include "paste.h"
 
-#include "entry_queue.h"
+#include "history.h"
 #include "line.h"
 #include "multiline.h"
 #include "prompt.h"

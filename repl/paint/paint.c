@@ -7,7 +7,7 @@
 #include "brush.h"
 #include "current_line.h"
 #include "entry.h"
-#include "ghost.h"
+#include "history.h"
 #include "readline_draw.h"
 #include "terminal.h"
 
