@@ -5,7 +5,7 @@
 #include "entry.h"
 #include "history.h"
 #include "line.h"
-#include "prompt.h"
+#include "paint.h"
 #include "tab_list.h"
 #include "terminal.h"
 

@@ -5,7 +5,7 @@
 #include "history.h"
 #include "line.h"
 #include "multiline.h"
-#include "prompt.h"
+#include "paint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "layout.h"
 
 #include "entry.h"
-#include "prompt.h"
+#include "paint.h"
 
 #include <stdio.h>
 #include <stdlib.h>

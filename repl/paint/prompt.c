@@ -1,6 +1,6 @@
 /* What stands in front of the rows of an entry, and finding it in a pasted
  * screen. */
-#include "prompt.h"
+#include "paint.h"
 
 #include <stdio.h>
 #include <string.h>
