@@ -4,7 +4,6 @@
 #include "entry.h"
 #include "history.h"
 #include "options.h"
-#include "pager.h"
 #include "repl.h"
 #include "terminal.h"
 #include "viewer.h"

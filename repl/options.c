@@ -2,7 +2,7 @@
  * at what a misspelt one meant. */
 #include "options.h"
 
-#include "guess.h"
+#include "commands.h"
 
 #include <ctype.h>
 #include <getopt.h>

@@ -1,10 +1,12 @@
-/* The functions behind commands.def, and what they share. Each gets what
- * follows the command's name, without blanks at its ends. */
+/* The functions behind commands.def, and what they share; for commands/ alone.
+ * A command is a row there and its function here. */
 #ifndef COMMAND_LIST_H
 #define COMMAND_LIST_H
 
 #include "commands.h"
 
+/* Runs a command: gets what follows its name, without blanks at the ends, which
+ * stands until it returns; leaves the stack as it was. */
 typedef void repl_command_fn(repl_session *session, const char *rest);
 
 #define COMMAND(name, form, help, argument, choices, run) repl_command_fn run;
@@ -20,15 +22,21 @@ void repl_print_top(lua_State *L);
 void repl_print_or_complain(lua_State *L, int ok);
 
 /* Evaluates the library's function of that name, whatever the user's own
- * variable of the name may be, and shows what it gives. */
+ * variable of the name may be, with the text of its arguments, and shows what
+ * it gives; `ans` stays. */
 void repl_show_call(repl_session *session, const char *function,
                     const char *arguments);
 
-/* Is the word one of the list? Complains if not. */
+/* The same with a word of so many bytes, and a second text unless it is empty,
+ * as strings; without either when the word is empty. */
+void repl_show_strings(repl_session *session, const char *function,
+                       const char *word, size_t length, const char *more);
+
+/* Whether the word is one of the list, words between blanks; complains if it
+ * is not. */
 int repl_is_choice(const char *command, const char *word, const char *list);
 
-/* Pushes "function() return text end", or without the return where text is a
- * statement. */
-const char *repl_push_function(lua_State *L, const char *text, size_t length);
+/* Pushes and returns the text as a string of Lua. */
+const char *repl_push_quoted(lua_State *L, const char *text, size_t length);
 
 #endif

@@ -1,6 +1,7 @@
-/* Commands that time work and compare kernels. */
+/* Commands about what work takes: costs, times, traces, profiles, checks, and
+ * the kernels compared. */
 #include "command_list.h"
-#include "entry.h"
+
 #include "terminal.h"
 
 #include "lauxlib.h"
@@ -8,6 +9,33 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Pushes "function() return text end", or without the return where text is a
+ * statement. */
+static const char *push_function(lua_State *L, const char *text, size_t length)
+{
+    const char *body = lua_pushlstring(L, text, length);
+    const char *code = lua_pushfstring(L, "return %s\n", body);
+    int status = luaL_loadstring(L, code);
+    lua_pop(L, 2);
+    code =
+        status == LUA_OK ? "function() return %s\nend" : "function() %s\nend";
+    code = lua_pushfstring(L, code, body);
+    lua_remove(L, -2);
+    return code;
+}
+
+void repl_run_cost(repl_session *session, const char *rest)
+{
+    lua_State *L = session->L;
+    if (rest[0] == '\0') {
+        repl_complain(":cost needs an expression: :cost A * B * v");
+        return;
+    }
+    push_function(L, rest, strlen(rest));
+    repl_show_call(session, "cost", lua_tostring(L, -1));
+    lua_pop(L, 1);
+}
 
 void repl_run_trace(repl_session *session, const char *rest)
 {
@@ -62,10 +90,36 @@ void repl_run_bench(repl_session *session, const char *rest)
         repl_complain(":bench needs an expression: :bench A * B");
         return;
     }
-    const char *code = repl_push_function(L, rest, (size_t)(runs - rest));
+    const char *code = push_function(L, rest, (size_t)(runs - rest));
     code = lua_pushfstring(L, *runs ? "%s, {runs = %s}" : "%s", code, runs);
     repl_show_call(session, "bench", code);
     lua_pop(L, 2);
+}
+
+void repl_run_prof(repl_session *session, const char *rest)
+{
+    char word[16];
+    size_t length = strcspn(rest, " \t");
+    const char *file = rest + length + strspn(rest + length, " \t");
+    snprintf(word, sizeof word, "%.*s", (int)length, rest);
+    if (length > 0 && !repl_is_choice("prof", word, "on off top reset json"))
+        return;
+    if (strcmp(word, "json") == 0 && *file == '\0')
+        repl_complain(":prof json needs a file's name: :prof json trace.json");
+    else if (strcmp(word, "json") != 0 && *file != '\0')
+        repl_complain(":prof takes a file's name behind json only");
+    else
+        repl_show_strings(session, "profile", rest, length, file);
+}
+
+void repl_run_check(repl_session *session, const char *rest)
+{
+    if (rest[0] == '\0')
+        repl_show_call(session, "checking", "");
+    else if (repl_is_choice("check", rest, "on off"))
+        repl_evaluate(session, rest[1] == 'n'
+                                   ? "require 'lumat'.checking(true);"
+                                   : "require 'lumat'.checking(false);");
 }
 
 /* --- the ladder --------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* Commands that look at matrices. What they show is no result: `ans`, which
  * they look at when nothing is named, stays. */
 #include "command_list.h"
-#include "entry.h"
 #include "terminal.h"
 
 #include <ctype.h>

@@ -1,10 +1,11 @@
-/* The commands of the prompt: finding and running them, and their help. */
+/* The commands of the prompt: finding and running them, the guess at a misspelt
+ * one, and their help. */
 #include "commands.h"
 
 #include "command_list.h"
-#include "entry.h"
-#include "guess.h"
 #include "terminal.h"
+
+#include "lauxlib.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,95 @@ void repl_show_call(repl_session *session, const char *function,
     repl_evaluate(session, text);
     session->keeps_ans = 0;
     lua_pop(session->L, 1);
+}
+
+int repl_is_choice(const char *command, const char *word, const char *list)
+{
+    char message[120];
+    size_t length = strlen(word);
+    for (const char *p = list; *p != '\0'; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        if (n == length && strncmp(p, word, n) == 0)
+            return 1;
+        p += n;
+    }
+    snprintf(message, sizeof message, ":%s takes one of: %s", command, list);
+    repl_complain(message);
+    return 0;
+}
+
+/* As Lua writes a string; a newline stays one. */
+const char *repl_push_quoted(lua_State *L, const char *text, size_t length)
+{
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    luaL_addchar(&b, '"');
+    for (size_t i = 0; i < length; i++) {
+        if (memchr("\"\\\r\n", text[i], 4) != NULL)
+            luaL_addchar(&b, '\\');
+        luaL_addchar(&b, text[i]);
+    }
+    luaL_addchar(&b, '"');
+    luaL_pushresult(&b);
+    return lua_tostring(L, -1);
+}
+
+void repl_show_strings(repl_session *session, const char *function,
+                       const char *word, size_t length, const char *more)
+{
+    lua_State *L = session->L;
+    int top = lua_gettop(L);
+    const char *words = length > 0 ? repl_push_quoted(L, word, length) : "";
+    if (*more != '\0')
+        words = lua_pushfstring(L, "%s, %s", words,
+                                repl_push_quoted(L, more, strlen(more)));
+    repl_show_call(session, function, words);
+    lua_settop(L, top);
+}
+
+/* --- the nearest name ----------------------------------------------------- */
+
+enum { LONGEST = 32 };
+
+static int least(int a, int b, int c)
+{
+    int m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Insertions, deletions and replacements that turn a into b (Wagner and
+ * Fischer 1974, one row at a time); both at most LONGEST long. */
+static int distance(const char *a, const char *b)
+{
+    int row[LONGEST + 1], columns = (int)strlen(b);
+    for (int j = 0; j <= columns; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1] != '\0'; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= columns; j++) {
+            int changed = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = least(changed, row[j] + 1, row[j - 1] + 1);
+        }
+    }
+    return row[columns];
+}
+
+const char *repl_nearest(const char *word, repl_name_at *name_at)
+{
+    const char *best = NULL, *name;
+    int length = (int)strlen(word), limit = length / 3 + 1;
+    if (length > LONGEST)
+        return NULL;
+    for (int i = 0; (name = name_at(i)) != NULL; i++) {
+        int d = strlen(name) > LONGEST ? limit + 1 : distance(word, name);
+        if (d <= limit) {
+            best = name;
+            limit = d - 1;
+        }
+    }
+    return best;
 }
 
 /* --- running them --------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* Looking for an entry by a text in it. */
-#include "history_search.h"
+#include "keys.h"
 
 #include "history.h"
 

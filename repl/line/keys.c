@@ -3,9 +3,7 @@
 #include "keys.h"
 
 #include "history.h"
-#include "history_search.h"
-#include "multiline.h"
-#include "paste.h"
+#include "line.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 
 #include "history.h"
 #include "keys.h"
-#include "multiline.h"
 #include "paint.h"
 #include "terminal.h"
 

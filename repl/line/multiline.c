@@ -1,5 +1,5 @@
 /* An entry of several rows in one buffer. */
-#include "multiline.h"
+#include "keys.h"
 
 #include "entry.h"
 #include "history.h"

@@ -1,10 +1,8 @@
 /* Pasted text. A block is one entry. What was copied from a screen, prompts
  * and results, becomes the entries alone, which run one after the other. */
-#include "paste.h"
+#include "keys.h"
 
 #include "history.h"
-#include "line.h"
-#include "multiline.h"
 #include "paint.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The whole screen, through ncurses, which only the files that include this
- * know. It is opened for the viewer or the pager, and closed before anything
- * else is printed: the terminal is then as it was. */
+ * know: those of viewer/. It is opened for the viewer or the pager, and closed
+ * before anything else is printed: the terminal is then as it was. */
 #ifndef FULL_SCREEN_H
 #define FULL_SCREEN_H
 
@@ -58,15 +58,5 @@ int repl_columns(const char *text); /* that it takes */
 /* Puts text at a place: cut, which shows, to so many columns, or followed by
  * blanks. */
 void repl_put(int line, int column, int width, const char *text);
-
-/* Lines of text of which the screen shows a part. */
-typedef struct repl_pages {
-    const char *const *lines; /* without colours */
-    int count, widest;        /* columns that the longest one takes */
-    int top, left;            /* what the screen begins with */
-} repl_pages;
-/* Draws them and waits for a key, which may show another part. Returns 0 for
- * one that leaves. */
-int repl_turn(repl_pages *p);
 
 #endif

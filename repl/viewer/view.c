@@ -1,15 +1,19 @@
-/* The full-screen viewer: its keys and its loop. */
-#include "terminal.h"
-#include "view_parts.h"
+/* The full-screen viewer: its keys, where they take the cursor, its help, and
+ * its loop. */
 #include "viewer.h"
 
+#include "terminal.h"
+#include "view_parts.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { FEWEST_DIGITS = 2, MOST_DIGITS = 17 };
 
-/* --- moving: what every function here gets is how far, or which way --------
- */
+/* --- moving ---------------------------------------------------------------
+ * What every function that a key runs gets is how far, or which way. */
 
 static void move_rows(view *v, int by)
 {
@@ -127,12 +131,6 @@ static void redraw(view *v, int unused)
     clearok(curscr, TRUE);
 }
 
-static void show_keys(view *v, int unused)
-{
-    (void)v, (void)unused;
-    view_show_keys();
-}
-
 /* Keeps Lua for the time after leaving. */
 static void note(view *v, int row)
 {
@@ -140,6 +138,254 @@ static void note(view *v, int row)
     lumat_push_cells(v->L, v->window, v->name, row ? view_row_part(v) : cell);
     snprintf(v->message, sizeof v->message, "noted %s", lua_tostring(v->L, -1));
     lua_rawseti(v->L, v->notes, ++v->noted);
+}
+
+/* --- jumping: a place, what matches, extremes ----------------------------- */
+
+static const double PATIENCE = 0.2; /* seconds before a look is told of */
+
+static void say(view *v, const char *text)
+{
+    snprintf(v->message, sizeof v->message, "%s", text);
+}
+
+/* --- places --------------------------------------------------------------- */
+
+static void go_to(view *v, int unused)
+{
+    char text[64] = "";
+    int64_t place[2] = {v->row, v->col};
+    (void)unused;
+    if (!repl_ask("go to row, column: ", text, sizeof text) || text[0] == '\0')
+        return;
+    if (!lumat_window_place(v->window, text, place, v->message,
+                            sizeof v->message))
+        return;
+    view_jump(v, place[0], place[1]);
+}
+
+/* --- looking at everything ------------------------------------------------ */
+
+static void show_progress(const lumat_scan *s)
+{
+    char text[64];
+    snprintf(text, sizeof text, "looked at %.0f %%; Ctrl-C stops",
+             100 * s->share);
+    attrset(A_REVERSE);
+    repl_put(LINES - 1, 0, COLS, text);
+    attrset(A_NORMAL);
+    refresh();
+}
+
+/* Returns 0 when the user stopped it. */
+static int scan(view *v, lumat_scan *s)
+{
+    double start = lumat_now();
+    while (lumat_scan_step(v->L, v->window, s)) {
+        if (repl_is_stopped()) {
+            say(v, "stopped");
+            return 0;
+        }
+        if (lumat_now() - start > PATIENCE)
+            show_progress(s);
+    }
+    return 1;
+}
+
+static void search(view *v, int backwards)
+{
+    lumat_scan s = v->search;
+    s.backwards = backwards;
+    s.row = v->row;
+    s.col = v->col;
+    if (!scan(v, &s))
+        return;
+    if (!s.found) {
+        snprintf(v->message, sizeof v->message, "no element is %s", v->sought);
+        return;
+    }
+    view_jump(v, s.row, s.col);
+    if (s.wrapped)
+        say(v, backwards ? "went on from the end" : "went on from the start");
+}
+
+static void search_again(view *v, int backwards)
+{
+    if (v->sought[0] == '\0')
+        say(v, "nothing has been sought yet; / does");
+    else
+        search(v, backwards);
+}
+
+static void ask_and_search(view *v, int unused)
+{
+    char text[sizeof v->sought] = "";
+    lumat_scan s = {.kind = LUMAT_FIND};
+    (void)unused;
+    if (!repl_ask("/", text, sizeof text))
+        return;
+    if (text[0] == '\0') {
+        search_again(v, 0);
+        return;
+    }
+    if (!lumat_scan_parse(text, &s)) {
+        say(v, "what can be sought: nan inf 0 -2.5 >3 >=3 <3 <=3 ~=3");
+        return;
+    }
+    strcpy(v->sought, text);
+    v->search = s;
+    search(v, 0);
+}
+
+static void find_extreme(view *v, int kind)
+{
+    lumat_scan s = {.kind = (lumat_scan_kind)kind};
+    if (!scan(v, &s))
+        return;
+    if (!s.found) {
+        say(v, "there is nothing but NaN");
+        return;
+    }
+    view_jump(v, s.row, s.col);
+    say(v, kind == LUMAT_LARGEST ? "the largest" : "the smallest");
+}
+
+/* --- heat ----------------------------------------------------------------- */
+
+/* Stopped before its end, the scale is that of what was seen. */
+static void find_range(view *v)
+{
+    lumat_scan s = {.kind = LUMAT_RANGE};
+    scan(v, &s);
+    if (!s.found) {
+        if (v->message[0] == '\0')
+            say(v, "there is nothing finite");
+        return;
+    }
+    v->low = s.low;
+    v->high = s.high;
+    v->knows_range = 1;
+}
+
+static void toggle_heat(view *v, int unused)
+{
+    (void)unused;
+    if (!view_has_colours()) {
+        say(v, "there are no colours here");
+        return;
+    }
+    if (!v->heat && !v->knows_range)
+        find_range(v);
+    v->heat = !v->heat && v->knows_range;
+}
+
+/* --- help: what the keys do, laid out for the screen ---------------------- */
+
+enum { KEY_COLUMNS = 21, INDENT = 2, MOST_LINES = 128, MOST_TEXT = 2048 };
+
+static const struct key {
+    const char *names, *what;
+} keys[] = {
+    {"arrows, h j k l", "by a cell"},
+    {"PgUp PgDn", "by a screen"},
+    {"Ctrl-arrows", "by half a screen"},
+    {"Home End", "the row's ends, then the matrix's"},
+    {"g or : 2071,88", "go there; end and -1 count too"},
+    {"/nan /inf /0 />3.5", "find it; n the next, N the one before"},
+    {"< >", "the smallest, the largest"},
+    {"t", "transposed"},
+    {"c", "heat colours"},
+    {"+ - e", "more digits, fewer, e-notation"},
+    {"y Y", "note cell or row as Lua, for after leaving"},
+    {"q Esc Ctrl-C", "leave; Ctrl-C stops a search, too"},
+};
+
+enum { KEYS = sizeof keys / sizeof keys[0] };
+
+typedef struct help {
+    view_pages pages;
+    const char *lines[MOST_LINES];
+    char text[MOST_TEXT];
+    int used; /* of the text */
+} help;
+
+static void begin_line(help *h)
+{
+    if (h->pages.count < MOST_LINES)
+        h->lines[h->pages.count++] = h->text + h->used;
+}
+
+static void put(help *h, int width, const char *text, int length)
+{
+    int room = MOST_TEXT - 1 - h->used;
+    int n = snprintf(h->text + h->used, (size_t)room, "%-*.*s", width, length,
+                     text);
+    h->used += n < room ? n : room - 1;
+}
+
+static void end_line(help *h)
+{
+    int columns = repl_columns(h->lines[h->pages.count - 1]);
+    if (columns > h->pages.widest)
+        h->pages.widest = columns;
+    h->text[++h->used] = '\0';
+}
+
+/* The words, in as many lines as they need. */
+static void put_words(help *h, const char *words, int indent)
+{
+    int column = 0;
+    while (*words != '\0') {
+        int length = (int)strcspn(words, " ");
+        if (column > 0 && column + 1 + length > COLS) {
+            end_line(h);
+            column = 0;
+        }
+        if (column == 0)
+            begin_line(h);
+        put(h, column > 0 ? 1 : indent, "", 0);
+        column += (column > 0 ? 1 : indent) + length;
+        put(h, 0, words, length);
+        words += length;
+        words += strspn(words, " ");
+    }
+    end_line(h);
+}
+
+/* Where both columns fit. */
+static int is_wide(void)
+{
+    for (int i = 0; i < KEYS; i++)
+        if (KEY_COLUMNS + (int)strlen(keys[i].what) > COLS)
+            return 0;
+    return 1;
+}
+
+static void lay_out(help *h)
+{
+    int wide = is_wide();
+    h->pages.count = h->pages.widest = h->used = 0;
+    h->pages.lines = h->lines;
+    for (int i = 0; i < KEYS; i++) {
+        if (wide) {
+            begin_line(h);
+            put(h, KEY_COLUMNS, keys[i].names, (int)strlen(keys[i].names));
+            put(h, 0, keys[i].what, (int)strlen(keys[i].what));
+            end_line(h);
+        } else {
+            put_words(h, keys[i].names, 0);
+            put_words(h, keys[i].what, INDENT);
+        }
+    }
+}
+
+static void show_keys(view *v, int unused)
+{
+    help h = {.used = 0};
+    (void)v, (void)unused;
+    do
+        lay_out(&h);
+    while (view_turn(&h.pages));
 }
 
 /* --- keys ----------------------------------------------------------------- */
@@ -169,14 +415,14 @@ static const struct binding {
     {KEY_END, go_to_end, 1},
     {REPL_KEY_FIRST, go_to_corner, 0},
     {REPL_KEY_LAST, go_to_corner, 1},
-    {'g', view_go_to, 0},
-    {':', view_go_to, 0},
-    {'/', view_search, 0},
-    {'n', view_search_again, 0},
-    {'N', view_search_again, 1},
-    {'>', view_find_extreme, LUMAT_LARGEST},
-    {'<', view_find_extreme, LUMAT_SMALLEST},
-    {'c', view_toggle_heat, 0},
+    {'g', go_to, 0},
+    {':', go_to, 0},
+    {'/', ask_and_search, 0},
+    {'n', search_again, 0},
+    {'N', search_again, 1},
+    {'>', find_extreme, LUMAT_LARGEST},
+    {'<', find_extreme, LUMAT_SMALLEST},
+    {'c', toggle_heat, 0},
     {'t', transpose, 0},
     {'+', change_digits, 1},
     {'-', change_digits, -1},

@@ -1,15 +1,14 @@
-/* What the files of the viewer share. */
+/* What the files of the viewer and the pager share; for viewer/ alone. */
 #ifndef VIEW_PARTS_H
 #define VIEW_PARTS_H
 
 #include "full_screen.h"
 #include "lumat.h"
 
-enum { VIEW_GAP = 2 }; /* columns between cells */
-
+/* The viewer while it is open. Rows and columns count from 0. */
 typedef struct view {
     lua_State *L;
-    lumat_window *window;
+    lumat_window *window;        /* of Lua's; it lives as long as the view */
     const char *name, *headline; /* stack place headline_at keeps the latter */
     int headline_at;
     int64_t rows, cols; /* of the matrix, as it is shown */
@@ -28,6 +27,10 @@ typedef struct view {
 
 /* --- view_draw.c ---------------------------------------------------------- */
 
+/* Once the screen is open. */
+void view_open_colours(void);
+int view_has_colours(void);
+
 /* Brings the cursor onto the screen and draws everything. */
 void view_draw(view *v);
 /* Moves the cursor; a place that is not on the screen comes to its middle. */
@@ -35,25 +38,17 @@ void view_jump(view *v, int64_t row, int64_t col);
 /* The part of the cursor's row that is on the screen. */
 lumat_area view_row_part(const view *v);
 
-/* --- view_keys.c ---------------------------------------------------------- */
+/* --- pager.c -------------------------------------------------------------- */
 
-/* What the keys do, on the whole screen, until a key that leaves. */
-void view_show_keys(void);
+/* Lines of text of which the screen shows a part. */
+typedef struct view_pages {
+    const char *const *lines; /* without colours; the caller's */
+    int count, widest;        /* columns that the longest one takes */
+    int top, left;            /* what the screen begins with */
+} view_pages;
 
-/* --- view_colour.c -------------------------------------------------------- */
-
-void view_open_colours(void);
-int view_has_colours(void);
-/* What a cell looks like. */
-attr_t view_attribute(const view *v, const lumat_cell *cell);
-
-/* --- view_find.c ---------------------------------------------------------- */
-
-/* Each is run by a key, with an argument. */
-void view_go_to(view *v, int unused);
-void view_search(view *v, int unused);
-void view_search_again(view *v, int backwards);
-void view_find_extreme(view *v, int kind);
-void view_toggle_heat(view *v, int unused);
+/* Draws them and waits for a key, which may show another part. Returns 0 for
+ * one that leaves. */
+int view_turn(view_pages *p);
 
 #endif
