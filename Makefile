@@ -80,8 +80,8 @@ SEES_repl/history   := $(LANGUAGE) repl/terminal
 SEES_repl/entry     := $(LANGUAGE) repl/terminal
 SEES_repl/paint     := $(LANGUAGE) repl/terminal repl/history repl/entry
 SEES_repl/line      := $(LANGUAGE) repl/terminal repl/history repl/entry repl/paint
-SEES_repl/commands  := $(LANGUAGE) repl/terminal repl/history repl/entry repl/line repl/viewer
-SEES_repl/complete  := $(LANGUAGE) repl/terminal repl/entry repl/commands
+SEES_repl/commands  := $(LANGUAGE) repl/terminal repl/history repl/entry repl/line
+SEES_repl/complete  := $(LANGUAGE) repl/terminal repl/entry
 SEES_repl           := $(LANGUAGE) repl/terminal repl/viewer repl/history repl/entry repl/paint repl/line repl/commands repl/complete
 
 # The rooms, and what their files are compiled with.

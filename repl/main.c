@@ -1,9 +1,6 @@
 /* lumat, a GPU matrix calculator: the program, its options, its exit code. */
-#include "banner.h"
-#include "commands.h"
 #include "entry.h"
 #include "history.h"
-#include "options.h"
 #include "repl.h"
 #include "terminal.h"
 #include "viewer.h"
@@ -186,16 +183,72 @@ static int wants_prompt(const program *p)
     return o->script == p->argc && o->chunk_count == 0 && isatty(STDIN_FILENO);
 }
 
+/* --- the prompt's beginning ----------------------------------------------- */
+
+/* A terminal, and no history yet where one will be. */
+static int is_first_start(void)
+{
+    char path[PATH_MAX];
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return 0;
+    if (!repl_user_path(path, sizeof path, "XDG_STATE_HOME", ".local/state",
+                        "history"))
+        return 0;
+    return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+/* Three lines at a user's first start, one at later ones. */
+static void print_banner(void)
+{
+    puts("lumat " LUMAT_VERSION "  Lua " LUA_VERSION_MAJOR "." LUA_VERSION_MINOR
+         "  ? for help, :quit to leave");
+    if (is_first_start())
+        puts("A = rand(3, 3) makes a matrix, A shows it, A * A:inv() computes; "
+             "TAB completes\n"
+             "?name explains one, ??word searches, :help lists the commands; "
+             "Ctrl-C stops");
+}
+
+/* The path of the user's init file, in path or the environment; NULL: none. The
+ * file $LUMAT_INIT names has to be there, and may be a pipe; the one in its
+ * usual place may be missing. */
+static const char *init_path(char *path, size_t room)
+{
+    const char *named = getenv("LUMAT_INIT");
+    if (named != NULL)
+        return named[0] != '\0' ? named : NULL;
+    if (!repl_user_path(path, room, "XDG_CONFIG_HOME", ".config", "init.lua"))
+        return NULL;
+    return access(path, F_OK) == 0 || errno != ENOENT ? path : NULL;
+}
+
+/* Runs it; whatever is wrong with it is only reported. */
+static void run_init(lua_State *L)
+{
+    char room[PATH_MAX];
+    const char *path = init_path(room, sizeof room);
+    int base = lua_gettop(L), status;
+    if (path == NULL)
+        return;
+    status =
+        path == room ? repl_load_own_file(L, path) : repl_load_file(L, path);
+    if (status == LUA_OK)
+        repl_run(L, 0);
+    else
+        repl_load_failed(L, status);
+    lua_settop(L, base);
+}
+
 static void start_prompt(lua_State *L, const program *p)
 {
     const repl_options *o = &p->options;
     outlive(SIGPIPE); /* of a helper of the user's that has ended */
     lumat_set_notes(repl_note);
     if (!o->quiet)
-        repl_print_banner();
+        print_banner();
     fflush(stdout);
     if (!o->no_init)
-        repl_run_init(L);
+        run_init(L);
     repl_loop(L);
 }
 
@@ -286,7 +339,7 @@ static int fence(program *p, char *why, size_t size)
         readable[count++] = p->argv[o->script];
     if (wants_prompt(p)) {
         readable[count++] = find_inputrc(inputrc, sizeof inputrc);
-        readable[count] = repl_init_path(init, sizeof init);
+        readable[count] = init_path(init, sizeof init);
         if (isatty(STDIN_FILENO))
             repl_history_hold();
     }

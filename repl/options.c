@@ -1,6 +1,6 @@
 /* The command line: one table gives the options, their help, and the guess
  * at what a misspelt one meant. */
-#include "options.h"
+#include "repl.h"
 
 #include "commands.h"
 

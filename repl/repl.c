@@ -6,7 +6,7 @@
 #include "history.h"
 #include "line.h"
 #include "paint.h"
-#include "tab_list.h"
+#include "tab_completion.h"
 #include "terminal.h"
 
 #include <poll.h>

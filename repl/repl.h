@@ -1,15 +1,44 @@
-/* The prompt, and what its parts share. */
+/* The program: its command line, and the prompt. main.c acts on the one and
+ * starts the other; nobody below sees this. */
 #ifndef REPL_H
 #define REPL_H
 
 #include "lumat.h"
 
-/* The path of the user's init file, in path or the environment; NULL: none. */
-const char *repl_init_path(char *path, size_t room);
-/* Runs the user's init file; whatever is wrong with it is only reported. */
-void repl_run_init(lua_State *L);
+/* --- the command line, as numbers and strings: options.c ------------------ */
 
-/* Prompts until the user leaves. */
+/* What -e or -p gave. */
+typedef struct repl_chunk {
+    const char *code; /* argv's own */
+    int print;
+} repl_chunk;
+
+/* All that the options say; strings are argv's own. */
+typedef struct repl_options {
+    lumat_options language;
+    lumat_colour colour;
+    const char *manual; /* the form it is wanted in, or NULL */
+    int interactive, quiet, no_init, help, version;
+    double seconds;     /* of --time; 0: no limit */
+    int script;         /* where argv names it; argc: nowhere */
+    int standard_input; /* it is - */
+    int chunk_count;
+    repl_chunk *chunks; /* in order; the caller frees them */
+} repl_options;
+
+enum { REPL_USAGE = 2 }; /* exit code of a wrong command line */
+
+/* Reads the command line up to its first word that is no option. Returns 0,
+ * or REPL_USAGE after saying on standard error what is wrong. */
+int repl_parse_options(int argc, char **argv, repl_options *options);
+void repl_print_usage(void);
+
+/* The options as lines of help; they stand for ever. */
+const lumat_row *repl_option_rows(void);
+
+/* --- the prompt: repl.c --------------------------------------------------- */
+
+/* Prompts until the user leaves. Raises nothing. */
 void repl_loop(lua_State *L);
 
 #endif

@@ -1,6 +1,6 @@
 /* The commands of the prompt, a colon and a name, and what else is typed there
  * that is no Lua: !command, ?name, ??word. Sees entries, the history, lines
- * (for :keys) and the terminal; repl.c and complete/ see this one. Nothing here
+ * (for :keys) and the terminal; the program sees this one. Nothing here
  * raises; errors are reported. */
 #ifndef COMMANDS_H
 #define COMMANDS_H
