@@ -9,10 +9,9 @@ use lib "$FindBin::Bin/..";
 use Lumat;
 use Shell;
 use Test::More;
-use Time::HiRes qw(sleep time);
 
 my $dir = new_folder('escapes');
-use_shells('escapes', $dir);
+use_shells($dir);
 chdir $dir or die "$dir: $!\n";
 
 # By name: the bytes, and what Lua has for them in quotes.
@@ -58,7 +57,7 @@ for my $kind (sort keys %kinds) {
     saved_session($quoted);
     unlink 'raw';
     start('e', '--color=never');
-    tmux('pipe-pane', '-t', 'e', "cat >$dir/raw");
+    tmux('pipe-pane', '-t', '=e:', "cat >$dir/raw");
     my @seen;
     for my $i (0 .. $#ways) {
         (my $line = $ways[$i]) =~ s/B(?=EVIL)/$quoted/g;
@@ -67,9 +66,8 @@ for my $kind (sort keys %kinds) {
     }
     type('e', ":quit", '<Enter>');
     shows('e', qr/sh: *$/);
-    tmux('pipe-pane', '-t', 'e');
-    my $end = time + $patience;
-    sleep 0.05 until read_file('raw') =~ /quit/ || time > $end;
+    tmux('pipe-pane', '-t', '=e:');
+    comes_true(sub { read_file('raw') =~ /quit/ });
     my $raw = read_file('raw');
     my @found = $raw =~ /([^\n]*\Q$bytes\EEVIL[^\n]*)/g;
     is(scalar @found, 0, "$kind, by " . @ways . ' ways') or diag(map { "$_\n" } @found);

@@ -15,7 +15,7 @@ my $limit = 'ulimit -v 200000';
 plan skip_all => 'this build needs more address space than can be taken away'
     if system("$limit; '$lumat' -q --no-init --device cpu -e '' >/dev/null 2>&1") != 0;
 
-use_shells('little-memory', $dir);
+use_shells($dir);
 open_shell('sh');
 type('sh', "($limit; exec \$lumat -q --no-init --device cpu)", '<Enter>');
 ok(shows('sh', qr/^lumat\[cpu\]>$/m), 'a session with little memory');

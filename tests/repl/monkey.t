@@ -13,18 +13,16 @@ $SIG{INT} = 'DEFAULT';
 use FindBin;
 use lib "$FindBin::Bin/..", $FindBin::Bin;
 use Lumat;
-use POSIX ();
 use Monkey qw(pick random_burst show_step read_step);
+use Terminal;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(time);
 
 binmode Test::More->builder->$_, ':utf8' for qw(output failure_output todo_output);
 my $bursts = $ENV{LUMAT_MONKEY} || 14;
 my $seed = $ENV{LUMAT_SEED} || 1;
-my $patience = $ENV{LUMAT_PATIENCE} || 20;
 my $dir = new_folder('monkey');
 my $file = "$dir/.local/state/lumat/history";
-use_tmux('monkey');
 
 # --- what there is around it ---------------------------------------------------
 
@@ -60,63 +58,25 @@ my $variables = "TERM=screen-256color LANG=C.UTF-8 HOME=$dir PATH=$dir/bin LUMAT
 
 # --- the terminal --------------------------------------------------------------
 
-my ($shell, $program, $size, $tty) = (0, 0, '80x24');
-my $ask;    # tmux, a line at a time
+my ($shell, $program, $size) = (0, 0, '80x24');
 
 sub see
 {
-    my ($at) = $ask->('display-message -p -t s "#{cursor_x}"');
-    my @lines = $ask->('capture-pane -p -t s');
-    s/\s+$// for @lines;
-    pop @lines while @lines && $lines[-1] eq '';
-    return (join("\n", @lines), $at);
+    my $at = ask('s', '#{cursor_x}');
+    return (screen('s'), $at);
 }
 
 # Since the session began.
 sub row_of_cursor
 {
-    my ($above, $row) = split / /, ($ask->('display-message -p -t s "#{history_size} #{cursor_y}"'))[0];
+    my ($above, $row) = split / /, ask('s', '#{history_size} #{cursor_y}');
     return $above + $row;
 }
 
 sub line_of_cursor
 {
-    my ($row) = $ask->('display-message -p -t s "#{cursor_y}"');
-    return ($ask->('capture-pane -p -t s'))[$row] // '';
-}
-
-sub wait_until
-{
-    my ($test, $seconds) = @_;
-    my $end = time + ($seconds // $patience);
-    until ($test->()) {
-        return 0 if time > $end;
-        sleep 0.01;
-    }
-    return 1;
-}
-
-# Its bytes, whatever they are.
-sub send_bytes
-{
-    my $bytes = shift;
-    if (length $bytes < 300) {
-        $ask->(join ' ', 'send-keys -t s -H', map { sprintf '%x', ord } split //, $bytes);
-    } else {
-        write_file("$dir/sent", $bytes);
-        $ask->("load-buffer $dir/sent");
-        $ask->('paste-buffer -r -d -t s');
-    }
-}
-
-# Programs are told of new sizes only so often.
-sub is_size_known
-{
-    my ($width, $height) = split /x/, $size;
-    my $told = pack 'S4';
-    open my $terminal, '<', $tty or return 1;
-    ioctl $terminal, 0x5413, $told or die "TIOCGWINSZ: $!\n";
-    return "$height $width" eq join ' ', (unpack 'S4', $told)[0, 1];
+    my $row = ask('s', '#{cursor_y}');
+    return (screen_lines('s'))[$row] // '';
 }
 
 sub resize
@@ -124,16 +84,14 @@ sub resize
     my $new = shift;
     return if $new eq $size;
     $size = $new;
-    my ($width, $height) = split /x/, $size;
-    $ask->("resize-window -t s -x $width -y $height");
-    wait_until(\&is_size_known);
+    resize_pane('s', split /x/, $size);
 }
 
 # Until nothing moves, or it is clear that something goes on.
 sub settle
 {
     my ($last, $still) = ('', 0);
-    wait_until(sub {
+    comes_true(sub {
         my $now = join '|', see();
         $still = $now eq $last ? $still + 1 : 0;
         $last = $now;
@@ -162,48 +120,29 @@ sub has_terminal
     return $group == $owner;
 }
 
-sub find_program
-{
-    for my $stat (glob '/proc/[0-9]*/stat') {
-        open my $in, '<', $stat or next;
-        my ($pid, $parent) = (<$in> // '') =~ /^(\d+) \(lumat.*\) \S (\d+)/ or next;
-        return $program = $pid if $parent == $shell;
-    }
-    return 0;
-}
-
 # What was typed ahead, the shell gets.
 sub comes_to_shell
 {
-    return wait_until(sub {
+    return comes_true(sub {
         my $row = row_of_cursor();
-        send_bytes("\x03");
-        return wait_until(sub { line_of_cursor() =~ /^sh:\s*$/ && row_of_cursor() > $row }, 0.3);
+        send_bytes('s', "\x03");
+        return comes_true(sub { line_of_cursor() =~ /^sh:\s*$/ && row_of_cursor() > $row }, 0.3);
     });
 }
 
 # In front of the shell again, which writes down how it ends.
 sub go_on
 {
-    wait_until(sub { has_terminal($shell) }) && comes_to_shell() or return 0;
-    send_bytes("fg; echo \$? >code\r");
-    return wait_until(sub { state() eq 'gone' || has_terminal($program) }, 1);
+    comes_true(sub { has_terminal($shell) }) && comes_to_shell() or return 0;
+    send_bytes('s', "fg; echo \$? >code\r");
+    return comes_true(sub { state() eq 'gone' || has_terminal($program) }, 1);
 }
 
 # Whether it came to what the test says, though it may have to be gone on with.
 sub comes_to
 {
     my ($test, $seconds) = @_;
-    return wait_until(sub { go_on() if state() eq 'stopped'; $test->() }, $seconds);
-}
-
-# While something runs the terminal takes some 4,000 bytes, and then not even
-# Ctrl-C.
-sub reads_keys
-{
-    my $modes = POSIX::Termios->new;
-    open my $terminal, '<', $tty or return 0;
-    return !($modes->getattr(fileno $terminal) && $modes->getlflag & POSIX::ICANON);
+    return comes_true(sub { go_on() if state() eq 'stopped'; $test->() }, $seconds);
 }
 
 my $killed_by = '';    # a signal of ours
@@ -218,8 +157,9 @@ sub play
     if ($step =~ /^(?:KILL|TERM|HUP)$/) {
         kill $killed_by = $step, $program;
         comes_to(sub { state() eq 'gone' });
-    } elsif (length $step < 3000 || wait_until(\&reads_keys, 0.5)) {
-        send_bytes($step);
+        # a terminal that gives lines takes some 4,000 bytes, and then not even Ctrl-C
+    } elsif (length $step < 3000 || comes_true(sub { !reads_lines('s') }, 0.5)) {
+        send_bytes('s', $step);
         comes_to(sub { state() eq 'gone' }, 0.1) if $step eq "\x1a";
     }
 }
@@ -251,7 +191,7 @@ sub is_at_prompt
 {
     my ($text, $at) = see();
     return 0 unless $text =~ /^(lumat(?:\[\S+\])?>)\z/m && $at == 1 + length $1;
-    return 0 unless reads_keys() && state() eq 'sleeps';
+    return 0 unless !reads_lines('s') && state() eq 'sleeps';
     return "$text|$at" eq join('|', see()) && state() eq 'sleeps';
 }
 
@@ -262,8 +202,8 @@ sub comes_back
     return comes_to(sub {
         return 1 if state() eq 'gone';
         my $row = row_of_cursor();
-        send_bytes("\x03") if state() ne 'stopped';
-        return wait_until(sub { is_at_prompt() && row_of_cursor() > $row }, 0.5);
+        send_bytes('s', "\x03") if state() ne 'stopped';
+        return comes_true(sub { is_at_prompt() && row_of_cursor() > $row }, 0.5);
     });
 }
 
@@ -275,8 +215,8 @@ sub answer_fault
     my $entry = 'io.write("alive", 6*' . ++(our $asked) . ', "\n");';
     my $wanted = qr/(?:^|\n)lumat(\[\S+\])?> \Q$entry\E\nalive@{[6 * $asked]}\nlumat(\[\S+\])?>\z/;
     my $began = time;
-    send_bytes("$entry\r");
-    wait_until(sub { (see())[0] =~ $wanted }) or return 'it does not answer';
+    send_bytes('s', "$entry\r");
+    comes_true(sub { (see())[0] =~ $wanted }) or return 'it does not answer';
     $slowest = time - $began if time - $began > $slowest;
     return history_fault($entry);
 }
@@ -287,15 +227,14 @@ sub terminal_state
 {
     my $mark = ++(our $states);
     resize('80x24');
-    send_bytes("printf '\\33[H\\33[2J'; stty -a >stty.$mark; IFS= read -r x; echo \"<\$x>\" >paste.$mark\r");
-    wait_until(sub { -s "$dir/stty.$mark" });
-    tmux('set-buffer', "pasted\n");
-    tmux('paste-buffer', '-p', '-t', 's');
-    wait_until(sub { -s "$dir/paste.$mark" });
-    my @flags = tmux('display-message', '-p', '-t', 's', join ' ', map { "$_=#{$_}" }
+    send_bytes('s', "printf '\\33[H\\33[2J'; stty -a >stty.$mark; IFS= read -r x; echo \"<\$x>\" >paste.$mark\r");
+    comes_true(sub { -s "$dir/stty.$mark" });
+    paste('s', "pasted\n");
+    comes_true(sub { -s "$dir/paste.$mark" });
+    my $flags = ask('s', join ' ', map { "$_=#{$_}" }
         qw(alternate_on cursor_flag insert_flag keypad_cursor_flag keypad_flag mouse_any_flag
            origin_flag wrap_flag scroll_region_upper scroll_region_lower));
-    return join "\n", read_file("$dir/stty.$mark"), read_file("$dir/paste.$mark"), @flags;
+    return join "\n", read_file("$dir/stty.$mark"), read_file("$dir/paste.$mark"), $flags;
 }
 
 my $before;    # what it was then
@@ -306,7 +245,7 @@ sub exit_fault
     return undef if $killed_by eq 'KILL';
     my %codes = ('' => 0, TERM => 143, HUP => 129);
     my $code = '';
-    wait_until(sub { ($code = read_file("$dir/code")) =~ /^\d+\n/ && $code != 148 && has_terminal($shell) })
+    comes_true(sub { ($code = read_file("$dir/code")) =~ /^\d+\n/ && $code != 148 && has_terminal($shell) })
         or return 'the shell has no terminal';
     return 'it ended with ' . $code if $code != $codes{$killed_by} && $code != 0;
     comes_to_shell() or return 'the shell does not answer';
@@ -319,10 +258,9 @@ sub exit_fault
 
 sub open_shell
 {
-    tmux('respawn-pane', '-k', '-t', 's', "cd $dir; exec /usr/bin/env -i $variables PS1='sh: ' lumat=" . quote($lumat) . ' /bin/sh -iI');
-    tmux('clear-history', '-t', 's');
-    wait_until(sub { line_of_cursor() =~ /^sh:\s*$/ });
-    ($shell, $tty) = tmux('display-message', '-p', '-t', 's', "#{pane_pid}\n#{pane_tty}");
+    restart_pane('s', "cd $dir; exec /usr/bin/env -i $variables PS1='sh: ' lumat=" . quote($lumat) . ' /bin/sh -iI');
+    comes_true(sub { line_of_cursor() =~ /^sh:\s*$/ });
+    $shell = ask('s', '#{pane_pid}');
     $before = terminal_state();
 }
 
@@ -332,8 +270,8 @@ sub start
     open_shell();
     unlink "$dir/code";
     ($kept = '', unlink $file) if length $kept > 1e6;
-    send_bytes("printf '\\33[H\\33[2J'; \"\$lumat\" -q --no-init $options; echo \$? >code\r");
-    wait_until(sub { find_program() && is_at_prompt() }) or die "there is no prompt:\n", (see())[0], "\n";
+    send_bytes('s', "printf '\\33[H\\33[2J'; \"\$lumat\" -q --no-init $options; echo \$? >code\r");
+    comes_true(sub { ($program = (child_of($shell, 'lumat'))[0]) && is_at_prompt() }) or die "there is no prompt:\n", (see())[0], "\n";
 }
 
 # Returns its fault, or nothing.
@@ -375,10 +313,8 @@ sub run
     return 0;
 }
 
-my @options = map { ('set-option', '-g', @$_, ';') }
-    ['status', 'off'], ['escape-time', '0'], ['history-limit', '100000'], ['remain-on-exit', 'on'];
-tmux('-f', '/dev/null', 'start-server', ';', @options, 'new-session', '-d', '-s', 's', '-x', 80, '-y', 24, 'sleep 1000');
-$ask = tmux_client('-t', 's');
+use_terminals();
+open_pane('s', 'exec sleep 1000');
 $bursts = 1 if $ENV{LUMAT_BURST};
 ok(run($_), "burst $_") for $seed .. $seed + $bursts - 1;
 note(sprintf 'the slowest answer took %.1f s', $slowest);

@@ -13,15 +13,15 @@ use utf8;
 use FindBin;
 use lib "$FindBin::Bin/..";
 use Lumat;
+use Terminal;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
 binmode Test::More->builder->$_, ':utf8' for qw(output failure_output todo_output);
 my $sequences = $ENV{LUMAT_PAINTING} || 8;
 my $seed = $ENV{LUMAT_SEED} || 1;
-my $patience = $ENV{LUMAT_PATIENCE} || 5;
+my $enough = $ENV{LUMAT_PATIENCE} || 5;    # seconds until screens that differ do
 my $dir = new_folder('painting');
-use_tmux('painting');
 my @panes = ('auto', 'never');    # sessions, named after their --color
 
 # --- two terminals -------------------------------------------------------------
@@ -57,14 +57,11 @@ sub start
 {
     my ($width, $height, $suggestions) = @_;
     for my $pane (@panes) {
-        tmux('resize-window', '-t', $pane, '-x', $width, '-y', $height);
-        tmux('respawn-pane', '-k', '-t', $pane, 'sh', '-c', command($pane, $suggestions));
-        tmux('clear-history', '-t', $pane);
+        resize_pane($pane, $width, $height);
+        restart_pane($pane, command($pane, $suggestions));
     }
-    my $end = time + $patience;
     for my $pane (@panes) {
-        sleep 0.01
-            until join("\n", tmux('capture-pane', '-p', '-t', $pane)) =~ /lumat>/ || time > $end;
+        comes_true(sub { screen($pane) =~ /lumat>/ });
     }
 }
 
@@ -74,7 +71,7 @@ sub start
 sub state_of
 {
     my $pane = shift;
-    my ($at) = tmux('display-message', '-p', '-t', $pane, '#{cursor_y},#{cursor_x}');
+    my $at = ask($pane, '#{cursor_y},#{cursor_x}');
     my $dim = 0;
     my @lines;
     for my $line (tmux('capture-pane', '-p', '-e', '-t', $pane)) {
@@ -132,7 +129,7 @@ sub text_of
 # Both screens once they have not changed for a while, or are equal for one.
 sub settle
 {
-    my $end = time + $patience;
+    my $end = time + $enough;
     my ($last, $still) = ('', 0);
     while (1) {
         my @states = map { [state_of($_)] } @panes;
@@ -201,19 +198,16 @@ sub send_keys
 {
     my $key = shift;
     if ($key =~ /^(\d+)x(\d+)$/) {
-        tmux('resize-window', '-t', $_, '-x', $1, '-y', $2) for @panes;
-        sleep 0.3;    # tmux tells programs of a new size at most so often
+        resize_pane($_, $1, $2) for @panes;
         return;
     }
-    tmux('set-buffer', '--', substr $key, 1) if $key =~ /^\+/;
     for my $pane (@panes) {
-        if ($key =~ /^\+/s) {
-            tmux('paste-buffer', '-p', '-t', $pane);
+        if ($key =~ /^\+(.*)/s) {
+            paste($pane, $1);
         } elsif ($key =~ /^=(.*)/s) {
-            (my $text = $1) =~ s/;$/\\;/;
-            tmux('send-keys', '-t', $pane, '-l', '--', $text);
+            send_bytes($pane, $1);
         } else {
-            tmux('send-keys', '-t', $pane, $key);
+            type($pane, "<$key>");
         }
     }
 }
@@ -243,11 +237,8 @@ sub play
     return 1;
 }
 
-tmux('-f', '/dev/null', 'new-session', '-d', '-s', $panes[0], 'sleep 1000');
-tmux('new-session', '-d', '-s', $panes[1], 'sleep 1000');
-tmux('set-option', '-g', 'status', 'off');
-tmux('set-option', '-g', 'escape-time', '0');
+use_terminals();
 tmux('set-option', '-g', 'history-limit', '200');
-tmux('set-option', '-g', 'remain-on-exit', 'on');
+open_pane($_, 'exec sleep 1000') for @panes;
 ok(play($_), "sequence $_") for $seed .. $seed + $sequences - 1;
 done_testing();

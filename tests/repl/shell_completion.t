@@ -97,7 +97,7 @@ SKIP: {
     skip 'no zsh here', 1 if system('command -v zsh >/dev/null 2>&1') != 0;
     mkdir "$home/functions";
     write_file("$home/functions/_lumat", read_file($file{zsh}));
-    use_shells('completion', $home);
+    use_shells($home);
     open_shell('z', 'zsh -f -i');
     type('z', 'PS1="z: "; fpath=(~/functions $fpath); autoload -Uz compinit; compinit -u; clear', '<Enter>');
     shows('z', qr/^z:$/);

@@ -9,14 +9,13 @@ use utf8;
 use FindBin;
 use lib "$FindBin::Bin/..";
 use Lumat;
-use POSIX ();
 use Shell;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(time);
 
 my $dir = new_folder('terminal');
 my $state = "$dir/.local/state/lumat";
-use_shells('terminal', $dir);
+use_shells($dir);
 
 write_file("$dir/part.lua", 'io.write("no end")');
 open_shell('a');
@@ -44,14 +43,14 @@ type('a', '<C-z>');
 ok(shows('a', qr/Stopped.*\nsh:$/s), 'Ctrl-Z stops the viewer');
 type('a', 'clear; stty -a | grep -c " icanon.* echo "', '<Enter>');
 ok(shows('a', qr/^1\nsh:$/m), 'the terminal is as it was');
-tmux('resize-window', '-t', 'a', '-x', 20, '-y', 5);
+resize_pane('a', 20, 5);
 type('a', 'fg', '<Enter>');
 ok(shows('a', qr/^arrows, h j k l\n.*\n1-4\/\d+; q leaves$/s), 'it comes back with its help');
 type('a', 'q');
 ok(shows('a', qr/^ +1 +2\n.*\[1, 1\]/s), 'which q leaves');
-tmux('resize-window', '-t', 'a', '-x', 10, '-y', 3);
+resize_pane('a', 10, 3);
 ok(shows('a', qr/^ +1\n 1.*\n\[1, 1\]/), 'it follows the size');
-tmux('resize-window', '-t', 'a', '-x', 80, '-y', 24);
+resize_pane('a', 80, 24);
 type('a', 'q');
 ok(shows('a', qr/lumat>$/), 'and leaves a prompt');
 
@@ -110,10 +109,7 @@ for my $keys ([':edit x', '<Enter>'], ['x = 3', '<C-x>', '<C-e>']) {
 # Output that waits for the terminal goes on after a signal.
 start('a');
 type('a', 'repeat until io.open("go"); for i = 1, 20000 do print(i) end print("through")', '<Enter>');
-my ($tty) = tmux('display-message', '-p', '-t', 'a', '#{pane_tty}');
-open my $terminal, '<', $tty or die "$tty: $!\n";
-my $modes = POSIX::Termios->new;
-comes_true(sub { $modes->getattr(fileno $terminal); $modes->getlflag & POSIX::ICANON });
+comes_true(sub { reads_lines('a') });
 type('a', '<C-s>');
 write_file("$dir/go", '');
 comes_true(sub { (find_lumat('a'))[1] eq 'S' });
@@ -129,9 +125,8 @@ open_shell('closed');
 start('closed');
 type('closed', 'closed = {', '<Enter>', 'os.exit(');
 shows('closed', qr/\{ …>   os\.exit\($/);
-tmux('kill-session', '-t', 'closed');
-my $end = time + $patience;
-sleep 0.02 until read_file("$state/history") =~ /closed/ || time > $end;
+close_pane('closed');
+comes_true(sub { read_file("$state/history") =~ /closed/ });
 like(read_file("$state/history"), qr/^closed = \{\n  os\.exit\(\n\z/m,
      'what was typed when the terminal was closed is kept');
 
@@ -181,11 +176,9 @@ for my $plain ('NO_COLOR=1 $lumat', '$lumat --color=never') {
 
 # Readline's own prompt of a search has room for so much.
 start('a');
-write_file("$dir/big", 'y' x 30_000);
 type('a', '<C-r>');
 shows('a', qr/reverse-i-search/);
-tmux('load-buffer', "$dir/big");
-tmux('paste-buffer', '-p', '-t', 'a');
+paste('a', 'y' x 30_000);
 type('a', '<C-g>', 'print(6 * 7)', '<Enter>');
 ok(shows('a', qr/lumat> print\(6 \* 7\)\n42\nlumat>$/), 'a long text pasted into a search');
 type('a', ':quit', '<Enter>');
@@ -194,10 +187,8 @@ shows('a', qr/sh:$/);
 # --- a megabyte in one line ----------------------------------------------------
 
 start('a');
-write_file("$dir/big", 'x = "' . 'é日' x 200_000 . "\"\n");
-tmux('load-buffer', "$dir/big");
 my $began = time;
-tmux('paste-buffer', '-p', '-t', 'a');
+paste('a', 'x = "' . 'é日' x 200_000 . "\"\n");
 ok(shows('a', qr/\(1000000 bytes\)\nlumat>$/), 'a megabyte is pasted');
 cmp_ok(time - $began, '<', 10, 'within seconds');
 type('a', '#x', '<Enter>');
@@ -285,14 +276,10 @@ for my $stops (0, 1) {
         type($name, 'clear; fg', '<Enter>');
         shows($name, qr/\n  1 +2\n  0 +1$/);
     }
-    my ($shell) = tmux('display-message', '-p', '-t', $name, '#{pane_pid}');
-    my ($pid) = grep { read_file("/proc/$_/stat") =~ /^\d+ \(lumat.*\) \S $shell / }
-        map { m{/proc/(\d+)/} } glob '/proc/[0-9]*/stat';
+    my ($pid) = find_lumat($name);
     ok($pid, 'a loop is watched');
-    tmux('kill-session', '-t', $name);
-    my $end = time + $patience;
-    sleep 0.02 until !-e "/proc/$pid" || time > $end;
-    ok(!-e "/proc/$pid", "it ends with the terminal, stopped $stops times before");
+    close_pane($name);
+    ok(comes_true(sub { !-e "/proc/$pid" }), "it ends with the terminal, stopped $stops times before");
     kill 'KILL', $pid if $pid && -e "/proc/$pid";
 }
 

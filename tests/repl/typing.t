@@ -11,41 +11,44 @@ use lib "$FindBin::Bin/..";
 use Lumat;
 use Shell;
 use Test::More;
-use Time::HiRes qw(sleep time);
 
 my $dir = new_folder('typing');
-use_shells('typing', $dir);
+use_shells($dir);
 open_shell('a');
 
 # --- settings of the terminal -----------------------------------------------------
 
 sub modes
 {
-    my ($tty) = tmux('display-message', '-p', '-t', 'a', '#{pane_tty}');
-    return `stty -a <$tty`;
+    return `stty -a <@{[ask('a', '#{pane_tty}')]}`;
 }
 
 # Waits until the terminal is set so.
 sub becomes
 {
     my $wanted = shift;
-    my $end = time + $patience;
-    sleep 0.02 until modes() =~ $wanted || time > $end;
-    return modes() =~ $wanted;
+    return comes_true(sub { modes() =~ $wanted });
 }
 
 my $runs = qr/ icanon.* -echo /s;    # an entry does, and the terminal is quiet
 my $shell = qr/ icanon.* echo /s;
 my $forever = 'while true do end';
 
-# Types an entry, and waits until it runs.
+# Waits until what runs waits for a line: on the way there the terminal may be set
+# so for a moment.
+sub awaits
+{
+    return comes_true(sub { modes() =~ $shell && (find_lumat('a'))[1] eq 'S' });
+}
+
+# Types an entry, and waits until it runs, or awaits a line.
 sub enter
 {
-    my ($entry, $modes) = @_;
+    my ($entry, $is_awaiting) = @_;
     type('a', '<C-l>');
     shows('a', qr/^lumat>$/);
     type('a', $entry, '<Enter>');
-    becomes($modes // $runs);
+    $is_awaiting ? awaits() : becomes($runs);
 }
 
 # --- typed ahead --------------------------------------------------------------------
@@ -55,14 +58,16 @@ sub let_go { write_file("$dir/go", '') }
 
 type('a', 'ulimit -c 0', '<Enter>');
 start('a');
-enter("$wait print(\"abc\")");
+my $entry = 'go() print("abc") go() print("def")';
+type('a', "function go() $wait end", '<Enter>');
+enter($entry);
 type('a', 'x = 1');
-sleep 0.2;
-is(screen('a'), "lumat> $wait print(\"abc\")", 'what is typed ahead does not appear');
 let_go();
-ok(shows('a', qr/^lumat> \Q$wait\E print\("abc"\)\nabc\nlumat> x = 1$/), 'until the next prompt');
+ok(shows('a', qr/^lumat> \Q$entry\E\nabc$/), 'what is typed ahead does not appear');
+let_go();
+ok(shows('a', qr/^lumat> \Q$entry\E\nabc\ndef\nlumat> x = 1$/), 'until the next prompt');
 type('a', '<Enter>');
-ok(shows('a', qr/\nabc\nlumat> x = 1\nx = 1\nlumat>$/), 'which has it');
+ok(shows('a', qr/\ndef\nlumat> x = 1\nx = 1\nlumat>$/), 'which has it');
 
 # --- what reads the terminal ----------------------------------------------------------
 
@@ -74,7 +79,7 @@ for my $case (['io.write("name? ") n = io.read()', 'name\? '],
               ['for l in io.lines("/dev/tty") do n = l break end', ''],
               ['n = io.popen("read n; echo $n"):read()', '']) {
     my ($entry, $asks) = @$case;
-    enter($entry, $shell);
+    enter($entry, 1);
     shows('a', qr/\nname\?$/) if $asks;
     type('a', 'joe');
     ok(shows('a', qr/\n${asks}joe$/), "$entry shows what is typed");
@@ -82,28 +87,28 @@ for my $case (['io.write("name? ") n = io.read()', 'name\? '],
     ok(shows('a', qr/\n${asks}joe\n+n = "joe"\nlumat>$/), 'and gets it');
     type('a', 'n = nil', '<Enter>');
 }
-enter('debug.debug()', $shell);
+enter('debug.debug()', 1);
 type('a', 'cont');
 ok(shows('a', qr/\nlua_debug> cont$/), 'debug.debug() shows what is typed');
 type('a', '<Enter>');
 ok(shows('a', qr/\nlumat>$/), 'and ends');
-enter('os.execute("read n; echo got $n")', $shell);
+enter('os.execute("read n; echo got $n")', 1);
 type('a', 'joe');
 ok(shows('a', qr/\njoe$/), 'so does os.execute');
 type('a', '<Enter>');
 ok(shows('a', qr/\ngot joe\n/), 'which has the terminal to itself');
 
-enter("n = io.read() $wait m = io.read()", $shell);
+enter("n = io.read() $wait m = io.read()", 1);
 type('a', 'one', '<Enter>');
 ok(becomes($runs), 'between two lines the terminal is quiet');
 type('a', "ahead\e[A", '<Enter>');
-sleep 0.2;
+comes_true(sub { input_of('a') > 0 });
 like(screen('a'), qr/\none$/, 'a line typed ahead does not appear');
 let_go();
 ok(shows('a', qr/\none\nahead\^\[\[A\n/), 'until it is read');
 
 # A program may hide what is typed: a password.
-enter('do os.execute("stty -echo") io.write("word: ") w = io.read() os.execute("stty echo") end', $runs);
+enter('do os.execute("stty -echo") io.write("word: ") w = io.read() os.execute("stty echo") end');
 shows('a', qr/\nword:$/);
 type('a', 'secret', '<Enter>');
 ok(shows('a', qr/\nword:\s+w = "secret"\nlumat>$/), 'a password is not shown');
@@ -113,7 +118,7 @@ type('a', 'x = 12 + 1', '<Enter>');
 ok(shows('a', qr/\nx = 13$/), 'a terminal that was set not to echo still runs what is typed');
 unlike(screen('a'), qr/12/, 'and shows nothing of it');
 type('a', 'os.execute("stty echo")', '<Enter>');
-sleep 0.2;
+shows('a', qr/\nx = 13\n+1: true\n2: "exit"\n3: 0\nlumat>$/);
 type('a', 'x = 21', '<Enter>');
 ok(shows('a', qr/lumat> x = 21\nx = 21\n/), 'until it is set otherwise');
 
@@ -133,11 +138,12 @@ type('a', 'y = 2', '<C-c>');
 ok(shows('a', qr/\n\^C\nerror: interrupted\nlumat>$/), 'as ever');
 
 type('a', 'n = io.read()', '<Enter>');
-becomes($shell);
+awaits();
 type('a', '<C-z>');
 shows('a', qr/Stopped.*\nsh:$/s);
 type('a', 'clear; fg', '<Enter>');
 shows('a', qr/^\$\{lumat\}/m);
+awaits();
 type('a', 'joe', '<Enter>');
 ok(shows('a', qr/\njoe\nn = "joe"\nlumat>$/), 'a line that is awaited may be stopped, too');
 
@@ -166,12 +172,13 @@ shows('a', qr/^ +1 .*\[1, 1\]/s);
 type('a', 'q');
 ok(shows('a', qr/lumat>$/), 'it comes back');
 type('a', ':quit', '<Enter>');
+shows('a', qr/lumat> :quit\nsh:$/);
 type('a', 'export EDITOR="sh -c read\ n" PAGER="sh -c read\ n\ </dev/tty"', '<Enter>');
 start('a');
 type('a', ':edit', '<Enter>');
 ok(becomes($shell), 'an editor may read the terminal');
 type('a', '<Enter>');
-shows('a', qr/lumat>.+$/);
+shows('a', qr/\nlumat> :quit$/);
 type('a', '<C-u>', ':last ("x\n"):rep(99)', '<Enter>');
 ok(becomes($shell), 'and so may a pager');
 type('a', '<Enter>');
@@ -180,8 +187,8 @@ type('a', ':quit', '<Enter>');
 shows('a', qr/sh:$/);
 
 # Scripts have the terminal as it is.
-type('a', "clear; \$lumat -e '$forever'", '<Enter>');
-sleep 0.3;
+type('a', "clear; \$lumat -e 'print(6 * 7) io.stdout:flush() $forever'", '<Enter>');
+shows('a', qr/^42$/m);
 like(modes(), $shell, 'a script leaves the terminal as it is');
 type('a', '<C-c>');
 shows('a', qr/sh:$/);
