@@ -5,8 +5,10 @@ use warnings;
 use Cwd qw(abs_path);
 use Exporter qw(import);
 use File::Temp qw(tempdir);
+use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw($lumat is_sanitized new_folder write_file read_file run_shell quote);
+our @EXPORT = qw($lumat is_sanitized new_folder write_file read_file run_shell quote comes_true computes awaits_child $patience);
+our $patience = $ENV{LUMAT_PATIENCE} || 20;
 our $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
 die "no program '" . ($ENV{LUMAT} || 'build/lumat') . "'\n" unless $lumat && -x $lumat;
 
@@ -48,6 +50,37 @@ sub run_shell
     local $ENV{lumat} = $lumat;
     system 'bash', '-c', "{ $command\n} >out 2>err </dev/null";
     return ($? >> 8, read_file('out'), read_file('err'));
+}
+
+# Waits until the test is true, at most so many seconds; returns whether it is.
+sub comes_true
+{
+    my ($test, $seconds) = @_;
+    my $end = time + ($seconds // $patience);
+    until ($test->()) {
+        return 0 if time > $end;
+        sleep 0.01;
+    }
+    return 1;
+}
+
+# Waits until the process has computed for two ticks of the clock more: until it
+# is in a loop.
+sub computes
+{
+    my $pid = shift;
+    my $ticks = sub { (split / /, read_file("/proc/$pid/stat") =~ s/.*\) //r)[11] // 0 };
+    my $before = $ticks->();
+    return comes_true(sub { $ticks->() >= $before + 2 });
+}
+
+# Waits until the process waits for one that it started.
+sub awaits_child
+{
+    my $pid = shift;
+    return comes_true(sub {
+        return read_file("/proc/$pid/stat") =~ /\) S / && read_file("/proc/$pid/task/$pid/children") =~ /\d/;
+    });
 }
 
 # The text as one word for a shell.

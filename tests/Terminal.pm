@@ -9,27 +9,13 @@ use IO::Handle;
 use IPC::Open2 qw(open2);
 use Lumat;
 use POSIX ();
-use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(
-    $patience comes_true use_terminals open_pane restart_pane close_pane resize_pane
+    use_terminals open_pane restart_pane close_pane resize_pane
     tmux ask screen_lines screen type paste send_bytes shows reads_lines input_of child_of
 );
-our $patience = $ENV{LUMAT_PATIENCE} || 20;
 my ($folder, $socket, $servers);    # the server's; how many there were
 my ($client, $to, $from);           # the one client's process, and its ends
-
-# Waits until the test is true, at most so many seconds; returns whether it is.
-sub comes_true
-{
-    my ($test, $seconds) = @_;
-    my $end = time + ($seconds // $patience);
-    until ($test->()) {
-        return 0 if time > $end;
-        sleep 0.01;
-    }
-    return 1;
-}
 
 # --- the server ----------------------------------------------------------------
 

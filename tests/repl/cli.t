@@ -6,7 +6,7 @@ use FindBin;
 use lib "$FindBin::Bin/..";
 use Lumat;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(time);
 
 my $dir = new_folder('cli');
 chdir $dir or die "$dir: $!\n";
@@ -189,7 +189,8 @@ gives(q($lumat -e 'print(ones(1, 60))'), 0, qr/^(?:.{0,84}\n)+$/);
 
 # --- stopping ------------------------------------------------------------------
 
-# Starts the code, waits for its first output, sends signals; exit status.
+# Starts the code, waits for its first output and until it is in a loop, or waits
+# for a child; sends signals, each once the one before has come. Exit status.
 sub interrupted
 {
     my ($code, @signals) = @_;
@@ -201,12 +202,12 @@ sub interrupted
         open STDERR, '>', 'err';
         exec $lumat, '-e', "print(1) io.stdout:flush() $code";
     }
-    my $end = time + 20;
-    sleep 0.01 until -s 'out' || time > $end;
-    sleep 0.2;
+    comes_true(sub { -s 'out' });
+    @signals > 1 ? awaits_child($pid) : computes($pid);
     for my $signal (@signals) {
         kill $signal, $pid;
-        sleep 0.3 if @signals > 1;
+        # a script handles the first Ctrl-C only
+        comes_true(sub { hex((read_file("/proc/$pid/status") =~ /SigCgt:\s*\w*(\w)/)[0] // 0) % 4 < 2 });
     }
     waitpid $pid, 0;
     return $?;
