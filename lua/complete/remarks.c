@@ -359,28 +359,26 @@ static int is_library(finder *f, int first, int i)
 }
 
 /* v, p = sort(A), v, p = A:sort(): at its name. */
-static void look_at_sort(finder *f, int i)
+static void look_at_call(finder *f, int i)
 {
     const lumat_lexemes *t = &f->t;
-    int is_method = lumat_lexeme_kind(t, i - 1) == ':';
-    int sign = is_method ? lumat_chain_start(t, i - 1) - 1 : i - 1;
-    if (!f->has_run || lumat_lexeme_kind(t, i + 1) != '(' ||
-        !lumat_is_lexeme(t, sign, "=") ||
-        lumat_lexeme_kind(t, sign - 1) != TOKEN_NAME ||
-        lumat_lexeme_kind(t, sign - 2) != ',' ||
-        lumat_lexeme_kind(t, sign - 3) != TOKEN_NAME)
+    lumat_assigned_call call;
+    lua_State *L = f->L;
+    if (!f->has_run || !lumat_find_assigned_call(t, i, &call) ||
+        !is_nil(f, call.sign - 1) || !is_library(f, call.first, i))
         return;
-    const lumat_lexeme *name = &t->list[sign - 1];
-    size_t length = name->end - name->start;
-    if (!is_nil(f, sign - 1) || is_nil(f, sign - 3) ||
-        !is_library(f, sign + 1, i))
+    const lumat_lexeme *name = &t->list[call.name];
+    lua_pushlstring(L, t->text + name->start, name->end - name->start);
+    const lumat_function *row = lumat_find_row(L, lua_tostring(L, -1));
+    lua_pop(L, 1);
+    if (!row || !lumat_push_fewer_results(L, t, row, &call))
         return;
-    lua_pushlstring(f->L, t->text + name->start, length);
-    lua_pushfstring(f->L,
-                    "%s is nil, for sort gives the values alone: v, p = "
-                    "sort(A, {places=true}) gives the places, too",
-                    lua_tostring(f->L, -1));
-    lua_remove(f->L, -2);
+    name = &t->list[call.sign - 1];
+    lua_pushlstring(L, t->text + name->start, name->end - name->start);
+    lua_pushfstring(L, "%s is nil, for %s", lua_tostring(L, -1),
+                    lua_tostring(L, -2));
+    lua_replace(L, -3);
+    lua_pop(L, 1);
     add_remark(f, 1);
 }
 
@@ -429,8 +427,8 @@ static void look_at(finder *f, int i)
     int kind = f->t.list[i].kind;
     if (kind == TOKEN_COMPARE)
         look_at_comparison(f, i);
-    else if (kind == TOKEN_NAME && lumat_is_lexeme(&f->t, i, "sort"))
-        look_at_sort(f, i);
+    else if (kind == TOKEN_NAME)
+        look_at_call(f, i);
     else if (kind != TOKEN_WORD)
         return;
     else if (lumat_is_lexeme(&f->t, i, "and") ||

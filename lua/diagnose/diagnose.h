@@ -53,5 +53,6 @@ void lumat_each_unset(lua_State *L, int error, lumat_name_fn *each, void *data);
 /* From now on reading a global that was never set is an error, and a function
  * that sets a new one is told. */
 void lumat_make_strict(lua_State *L);
+int lumat_is_strict(lua_State *L);
 
 #endif

@@ -235,6 +235,14 @@ static int is_strict(lua_State *L, int index)
     return same;
 }
 
+int lumat_is_strict(lua_State *L)
+{
+    lua_pushglobaltable(L);
+    int found = is_strict(L, lua_gettop(L));
+    lua_pop(L, 1);
+    return found;
+}
+
 /* --- values --------------------------------------------------------------- */
 
 int lumat_has_value(lua_State *L, const char *name, size_t length)

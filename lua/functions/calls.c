@@ -69,6 +69,13 @@ static void measure(const lumat_function *f, checked *c)
     c->unlooked = c->from > 0 && c->from <= c->most ? c->from - 1 : c->most;
 }
 
+/* A member's name without its owner. */
+static const char *said(const lumat_function *f)
+{
+    const char *dot = strrchr(f->name, '.');
+    return dot ? dot + 1 : f->name;
+}
+
 /* --- what is wrong ----------------------------------------------------------
  */
 
@@ -126,12 +133,12 @@ static int raise_unknown(lua_State *L, const lumat_function *f, const char *key)
         return lumat_raise(L,
                            "%s: unknown option, of %I characters: there are "
                            "%s",
-                           f->name, (LUAI_UACINT)strlen(key), names);
+                           said(f), (LUAI_UACINT)strlen(key), names);
     const char *near = lumat_nearest(L, key, names);
     if (near)
         return lumat_raise(L, "%s: unknown option '%s': did you mean '%s'?",
-                           f->name, key, near);
-    return lumat_raise(L, "%s: unknown option '%s': there are %s", f->name, key,
+                           said(f), key, near);
+    return lumat_raise(L, "%s: unknown option '%s': there are %s", said(f), key,
                        names);
 }
 
@@ -142,11 +149,11 @@ static int raise_kind(lua_State *L, const lumat_function *f, lumat_piece name,
     const char *what = lua_pushlstring(L, name.start, name.length);
     const gpu_matrix *m = lumat_test_matrix(L, index);
     if (m && !m->storage)
-        return lumat_raise(L, "%s: %s has been freed", f->name, what);
+        return lumat_raise(L, "%s: %s has been freed", said(f), what);
     if (lumat_test_sparse(L, index))
         return lumat_raise(L, "%s: %s is a sparse matrix; write full(S)",
-                           f->name, what);
-    return lumat_raise(L, "%s: %s is %s, expected %s", f->name, what,
+                           said(f), what);
+    return lumat_raise(L, "%s: %s is %s, expected %s", said(f), what,
                        lumat_push_brief(L, index), lumat_push_kind(L, kind));
 }
 
@@ -225,7 +232,7 @@ void lumat_check_options(lua_State *L, int index, const lumat_function *f)
         size_t length;
         if (lua_type(L, -2) != LUA_TSTRING)
             lumat_raise(L, "%s: options are named, as in {dtype=\"f64\"}",
-                        f->name);
+                        said(f));
         const char *key = lua_tolstring(L, -2, &length);
         const lumat_option *option = lumat_find_option(f, key, length);
         if (!option) {

@@ -108,6 +108,10 @@ const lumat_option *lumat_find_option(const lumat_function *f, const char *name,
  * `gives`; and how many results there are at most, 0 to 8. */
 lumat_piece lumat_result_kind(const lumat_function *f, int arguments);
 int lumat_most_results(const lumat_function *f);
+/* How many there are as a rule, and the argument or option with which there are
+ * others, "" when none changes that; and from which place on that is given. */
+int lumat_count_results(const lumat_function *f, lumat_piece *with);
+int lumat_place_of(const lumat_function *f, lumat_piece argument);
 
 /* --- kinds (argument_kinds.c)
  * -------------------------------------------------------

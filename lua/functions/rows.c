@@ -50,10 +50,15 @@ static void add_help(lua_State *L, const lumat_function *f)
     lua_pushinteger(L, ++order);
     lua_setfield(L, -2, "order");
     lua_setfield(L, -2, name);
+    lua_pop(L, 1);
+}
+
+static void keep_row(lua_State *L, const lumat_function *f)
+{
     luaL_getsubtable(L, LUA_REGISTRYINDEX, ROWS);
     lua_pushlightuserdata(L, (void *)f);
     lua_setfield(L, -2, f->name);
-    lua_pop(L, 2);
+    lua_pop(L, 1);
 }
 
 const lumat_function *lumat_find_row(lua_State *L, const char *name)
@@ -86,6 +91,7 @@ void lumat_register_one(lua_State *L, const lumat_function *f)
         lumat_push_checked(L, f, 1);
         set_function(L, "lumat.methods", f->name);
     }
+    keep_row(L, f);
     add_help(L, f);
 }
 
@@ -157,7 +163,8 @@ static lumat_function *push_row(lua_State *L)
 }
 
 /* row(t [, f]): the table of a row, and the function it is of; without one it
- * is of a member, or of what is called otherwise, and only told. */
+ * is of a member, or of what is called otherwise, and only told. With is_part
+ * it is of a table inside options, and only checked. */
 static int add_row(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -166,6 +173,10 @@ static int add_row(lua_State *L)
     if (!f->name || !f->takes || !f->gives || !f->help)
         return luaL_error(L, "a row lacks name, takes, gives or help");
     luaL_ref(L, LUA_REGISTRYINDEX);
+    keep_row(L, f);
+    lua_getfield(L, 1, "is_part");
+    if (lua_toboolean(L, -1))
+        return 0;
     add_help(L, f);
     if (lua_isnil(L, 2))
         return 0;

@@ -224,8 +224,7 @@ const lumat_option *lumat_find_option(const lumat_function *f, const char *name,
 /* --- results ---------------------------------------------------------------
  */
 
-/* The place from which on the argument, or the option, is given. */
-static int place_of(const lumat_function *f, lumat_piece wanted)
+int lumat_place_of(const lumat_function *f, lumat_piece wanted)
 {
     lumat_argument a = {.rest = f->takes};
     lumat_piece name;
@@ -254,7 +253,7 @@ lumat_piece lumat_result_kind(const lumat_function *f, int arguments)
                    ? kind
                    : (lumat_piece){"value", 5};
     with += 6;
-    return arguments >= place_of(f, read_word(&with)) ? other : kind;
+    return arguments >= lumat_place_of(f, read_word(&with)) ? other : kind;
 }
 
 int lumat_most_results(const lumat_function *f)
@@ -267,6 +266,21 @@ int lumat_most_results(const lumat_function *f)
         most = count > most ? count : most;
     }
     return strstr(f->gives, ELLIPSIS) ? 8 : most;
+}
+
+int lumat_count_results(const lumat_function *f, lumat_piece *with)
+{
+    const char *other = strstr(f->gives, " or "), *p;
+    int count = 1;
+    if (strcmp(f->gives, "nothing") == 0)
+        return 0;
+    for (p = f->gives; *p && p != other; p++)
+        count += *p == ',';
+    p = other ? strstr(other, " with ") : NULL;
+    if (p)
+        p += strlen(" with ");
+    *with = p ? read_word(&p) : (lumat_piece){"", 0};
+    return count;
 }
 
 /* --- how it is called ------------------------------------------------------

@@ -244,7 +244,7 @@ static const lumat_function functions[] = {
      "Running products down each column (axis 1) or along each row (2).",
      "cumprod(vec{1, 2, 3})", "{1, 2, 6}", .group = "running"},
     {"sort", sort, 1, "A: matrix [, axis: axis] {axis, descending, places}",
-     "matrix or matrix, matrix",
+     "matrix or matrix, matrix with places",
      "Sorted down each column (axis 1) or along each row (2); NaN last. With "
      "{places=true} there is a second result: where each element came from, as "
      "argsort gives it.",

@@ -85,6 +85,35 @@ static void refuse_expression(lua_State *L, const lumat_word *first)
     lua_pop(L, 1);
 }
 
+/* With --strict names that are sure to become nil are an error; replaces the
+ * function on top by what is wrong. */
+static int refuse_missing_results(lua_State *L, const char *text, size_t length)
+{
+    int function = lua_gettop(L);
+    int line =
+        lumat_is_strict(L) ? lumat_push_missing_result(L, text, length) : 0;
+    if (line == 0)
+        return LUA_OK;
+    if (memchr(text, '\n', length))
+        lua_pushfstring(L, "line %d: %s", line, lua_tostring(L, -1));
+    lua_replace(L, function);
+    lua_settop(L, function);
+    return LUA_ERRRUN;
+}
+
+int lumat_check_script(lua_State *L, const char *name, const char *text,
+                       size_t length)
+{
+    int line =
+        lumat_is_strict(L) ? lumat_push_missing_result(L, text, length) : 0;
+    if (line == 0)
+        return LUA_OK;
+    lua_pushfstring(L, "%s:%d: %s", name, line, lua_tostring(L, -1));
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+    return LUA_ERRSYNTAX;
+}
+
 /* Makes the function on top, compiled from the code under it, which was made
  * of text, one of the session, unless names in it have no value; takes the code
  * away. */
@@ -93,6 +122,8 @@ static int prepare(lua_State *L, const char *text, size_t text_length)
     size_t length;
     const char *code = lua_tolstring(L, -2, &length);
     int status = lumat_check_names(L, code, length);
+    if (status == LUA_OK)
+        status = refuse_missing_results(L, text, text_length);
     if (status == LUA_OK)
         lumat_find_unset(L, code, length);
     if (status == LUA_OK)

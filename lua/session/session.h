@@ -22,6 +22,12 @@
  * becomes 0 when a ';' ends the entry. */
 int lumat_load(lua_State *L, const char *text, size_t length, int *shown);
 
+/* With --strict, for the text of a script that compiled to the function on top:
+ * LUA_OK; or replaces it by "name:line: …" and returns LUA_ERRSYNTAX where an
+ * assignment has more names than its call has results. */
+int lumat_check_script(lua_State *L, const char *name, const char *text,
+                       size_t length);
+
 /* Calls the function under nargs arguments, waits for the devices, and
  * leaves its results, or the error value, in place of function and
  * arguments. Returns Lua's status. */

@@ -120,28 +120,14 @@ function checks.product(what, A, B)
         format("vector %d", rows * cols) or format("%dx%d", rows, cols)
 end
 
--- The options table: its keys are those of `kinds`, their values of the kind
--- given there; numbers are positive.
-function checks.options(what, options, kinds)
+-- The options, checked by the row of that name; an empty table for none.
+function checks.options(name, options)
     if options == nil then return {} end
-    if type(options) ~= "table" then
-        fail(what, "the options are %s, expected a table", brief(options))
+    if type(options) ~= "table" or getmetatable(options) then
+        fail(match(name, "[^.]*$"), "the options are %s, expected a plain table",
+            brief(options))
     end
-    for key, value in next, options do
-        local kind = kinds[key]
-        if not kind then
-            local names = {}
-            for name in next, kinds do names[#names + 1] = name end
-            sort(names)
-            fail(what, "unknown option %s: there are %s", brief(key),
-                concat(names, " "))
-        elseif type(value) ~= kind then
-            fail(what, "%s is %s, expected a %s", key, brief(value), kind)
-        elseif kind == "number" and not (value > 0 and value < huge) then
-            fail(what, "%s must be above 0 and finite, not %s", key,
-                brief(value))
-        end
-    end
+    private.check_options(name, options)
     return options
 end
 

@@ -81,7 +81,7 @@ row{
             "function(p): how long a point takes, in any unit"},
         {"repeats", "number", "as stop says",
             "so many samples; 1: measure is called once"},
-        {"stop", "table|function|number", false,
+        {"stop", "table|function", false,
             "when there are enough samples: {interval = 0.01, least = 10, " ..
             "most = 100, seconds = 1} unless it says otherwise"},
         {"warmup", "number", "1",
@@ -329,4 +329,16 @@ row{
     usage = "experiment.random(count, values [, seed])",
     help = "So many values of a list, or that a function(u) makes of numbers " ..
         "from 0 to 1.",
+}
+
+row{
+    name = "experiment.stop", is_part = true,
+    takes = "{interval, least, most, seconds}",
+    gives = "nothing",
+    help = "When there are enough samples.",
+    options = {
+        {"interval", "positive", "0.01", "as a share of the median"},
+        {"least", "positive", "10", "samples"},
+        {"most", "positive", "100", "samples"},
+        {"seconds", "positive", "1", "for all of them"}},
 }

@@ -145,6 +145,8 @@ static int load_text(lua_State *L, const char *name, const char *text,
     status = luaL_loadbufferx(L, start, length - at, lua_tostring(L, -1), "t");
     if (status == LUA_ERRSYNTAX)
         explain_syntax(L, is_input ? "FILE" : name, start, length - at);
+    if (status == LUA_OK)
+        status = lumat_check_script(L, name, text, length);
     lua_remove(L, -2);
     return status;
 }

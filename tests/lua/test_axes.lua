@@ -107,9 +107,7 @@ function TestRefusals:test_how_it_is_measured()
     for _, case in ipairs{
         {"repeats", 0, "repeats is 0, expected a whole number from 1 on"},
         {"warmup", -1, "warmup is -1, expected a whole number from 0 on"},
-        {"stop", 5, "stop: the options are 5, expected a table"},
-        {"stop", {intervall = 1}, 'stop: unknown option "intervall": did ' ..
-            "you mean interval?"},
+        {"stop", 5, "stop is 5, expected a table or a function"},
         {"hold", -1, "hold is -1, expected a number from 0 on"},
         {"flops", 0 / 0, "flops is NaN, expected a number from 0 on"},
         {"stop", {least = 9, most = 3}, "stop: least is 9, more than most, 3"}} do
@@ -118,6 +116,9 @@ function TestRefusals:test_how_it_is_measured()
                 [case[1]] = case[2]}
         end, "experiment: " .. case[3])
     end
+    raises(function()
+        experiment{name = "a", axes = {n = {1}}, measure = print, stop = {intervall = 1}}
+    end, "stop: unknown option 'intervall': did you mean 'interval'?")
 end
 
 function TestRefusals:test_axes()
@@ -160,7 +161,7 @@ function TestRefusals:test_specifications()
         {{name = "..", axes = axes, measure = measure}, "is no name"},
         {{name = "a", axes = axes}, "a has no measure"},
         {{name = "a", axes = axes, mesure = measure},
-            'unknown option "mesure": did you mean measure?'},
+            "unknown option 'mesure': did you mean 'measure'?"},
         {{name = "a", axes = axes, measure = 1},
             "measure is 1, expected a function"},
         {{name = "a", axes = axes, measure = measure, timeout = -1},

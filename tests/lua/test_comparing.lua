@@ -372,7 +372,7 @@ function TestCompare:test_refusals()
     t.raises(function() compare(1, {}) end, "test_comparing.lua:")
     t.raises(function() compare({}, {{}}) end, "row 1 has no table p")
     t.raises(function() compare({}, {}, {treshold = 1}) end,
-        'unknown option "treshold"; did you mean threshold?')
+        "unknown option 'treshold': did you mean 'threshold'?")
     t.raises(function() compare({}, {}, {threshold = 2}) end,
         "threshold is 2, expected a share such as 0.02")
     t.raises(function() compare("/no/where.jsonl", {}) end, "/no/where.jsonl")

@@ -125,7 +125,7 @@ function TestAxes:test_all_failed()
     lu.assertStrContains(text, "nothing to draw: none of 2 points")
     lu.assertStrContains(text, "nor that")
     raises(function() views.plot(rows, {by = "m"}) end, "by: there is no axis")
-    raises(function() views.plot(rows, {kind = "pie"}) end, "there is no kind")
+    raises(function() views.plot(rows, {kind = "pie"}) end, 'kind is "pie", expected "lines"')
 end
 
 function TestAxes:test_a_picture_that_is_not_there()

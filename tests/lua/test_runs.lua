@@ -371,7 +371,7 @@ end
 
 function TestChanges:test_options()
     local e = of_code(new_dir(), 1)
-    raises(function() e:run{worker = 2} end, "did you mean workers?")
+    raises(function() e:run{worker = 2} end, "did you mean 'workers'?")
     raises(function() e:run{workers = 0} end, "workers is 0")
     raises(function() e:run{workers = 1.5} end, "workers is 1.5")
     raises(function() e:run{threads = 0} end, "threads is 0")

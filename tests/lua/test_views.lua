@@ -103,14 +103,14 @@ end
 function TestTable:test_refusals()
     local rows = sample()
     for _, case in ipairs{
-        {{row = "n"}, 'unknown option "row"; did you mean rows?'},
+        {{row = "n"}, "unknown option 'row': did you mean 'rows'?"},
         {{rows = "m"}, 'rows: there is no axis "m"'},
         {{rows = "n", cols = "kernel", value = "shore"},
             'value: there is no "shore"; did you mean share?'},
         {{rows = "n", cols = "n"}, "several points stand in one cell: " ..
             "kernel differs; name it in rows, cols or where"},
         {{cols = "n"}, "cols is n, but rows names no axis"},
-        {{stat = "mode"}, 'there is no stat "mode"'},
+        {{stat = "mode"}, 'stat is "mode", expected "min", "max", "mean" or "median"'},
         {{best = false}, "best is not used: it names the best column"},
         {{rows = "n", cols = "kernel", value = "steps", best = true},
             "best is not used: of steps nobody knows"},
@@ -292,7 +292,7 @@ end
 
 function TestPlot:test_refusals()
     for _, case in ipairs{
-        {{kind = "pie"}, 'there is no kind "pie"'},
+        {{kind = "pie"}, 'kind is "pie", expected "lines", "heat" or "roofline"'},
         {{kind = "heat", x = "n"}, "a heat map needs x and y"},
         {{by = "colour"}, 'by: there is no axis "colour"'},
         {{y = "rats"}, 'y: there is no "rats"'},
@@ -363,7 +363,7 @@ function TestPlaces:test_points_that_differ()
         stat = "mean"})
     lu.assertAlmostEquals(chart.series[2].points[1].y, 1.5 * 32e-6, 1e-12)
     raises(function() views.plot(rows, {stat = "mode"}) end,
-        'plot: there is no stat "mode"')
+        'plot: stat is "mode", expected "min", "max", "mean" or "median"')
 end
 
 -- Where nobody says `by`, it is all that tells points apart.

@@ -67,11 +67,6 @@ end
 
 -- --- plot -------------------------------------------------------------------
 
-local kinds = {x = "string", y = "string|function", by = "string|table",
-    value = "string|function", log = "string|boolean", file = "string",
-    kind = "string", where = "table|function", width = "number",
-    height = "number", title = "string", stat = "string"}
-
 -- The axis with numbers that has most values, else the one that has most.
 local function natural_x(source, rows)
     local best, most, best_numeric
@@ -127,12 +122,7 @@ local function checked(source, rows, options, is_part)
         end
     end
     o.kind = o.kind or (o.value and "heat") or "lines"
-    if not (o.kind == "lines" or o.kind == "heat" or o.kind == "roofline") then
-        checks.fail("plot", "there is no kind %s%s", checks.brief(o.kind),
-            sources.suggest(o.kind, {"lines", "heat", "roofline"}))
-    end
     check_use(o)
-    columns.check_stat("plot", o.stat)
     o.x = o.x or natural_x(source, rows)
     for _, name in ipairs(type(o.by) == "table" and o.by or {o.by}) do
         sources.check_axis("plot", "by", source, name)
@@ -176,7 +166,7 @@ end
 -- The chart that options ask for, and these with what they leave open; or nil
 -- and a line that says why there is nothing to draw. is_part: of a page.
 function charts.build(e, options, is_part)
-    options = sources.options("plot", options, kinds)
+    options = checks.options("experiment.plot", options)
     local source = sources.source("plot", e)
     local rows = sources.filtered("plot", source, options.where)
     local o = checked(source, rows, options, is_part)

@@ -353,14 +353,6 @@ function columns.lacking(rows, name)
     return format("%s takes %s", columns.title(name), why)
 end
 
--- Raises unless it is a stat, or none is asked for.
-function columns.check_stat(what, stat)
-    if stat and not stats[stat] then
-        checks.fail(what, "there is no stat %s%s", checks.brief(stat),
-            sources.suggest(stat, {"max", "mean", "median", "min"}))
-    end
-end
-
 -- Raises unless the name is a figure of some row. Where no point worked, nobody
 -- knows which figures measure and check give.
 function columns.check_name(what, option, source, name)

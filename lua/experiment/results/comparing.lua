@@ -644,7 +644,7 @@ end
 -- change, low, high, chance, needed, why, differs} that shows itself, with the
 -- fields counts and alone.
 comparing.compare = checks.placed(function(a, b, options)
-    local o = sources.options("compare", options, {threshold = "number"})
+    local o = checks.options("experiment.compare", options)
     local threshold = o.threshold or THRESHOLD
     if not (threshold > 0 and threshold < 1) then
         checks.fail("compare", "threshold is %g, expected a share such as " ..

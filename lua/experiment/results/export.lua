@@ -309,7 +309,7 @@ local function writer(name, text_of)
             checks.fail(name, "needs a file's name, such as \"results.%s\"",
                 name)
         end
-        local o = sources.options(name, options, {where = "table|function"})
+        local o = checks.options("experiment." .. name, options)
         texts.write(name, path, text_of(e, o.where))
         return e
     end)

@@ -457,8 +457,6 @@ local function nothing_section(source)
         escape(sources.nothing(source, "tell of")) .. "</p>")
 end
 
-local kinds = {title = "string", plots = "table", where = "table|function"}
-
 local function check_plots(plots)
     for i, options in next, plots or {} do
         if type(i) ~= "number" or type(options) ~= "table" then
@@ -475,7 +473,7 @@ end
 
 -- The text of the page.
 function report.text(e, options)
-    local o = sources.options("report", options, kinds)
+    local o = checks.options("experiment.report", options)
     local source = sources.source("report", e)
     check_plots(o.plots)
     local rows = sources.filtered("report", source, o.where)

@@ -281,30 +281,6 @@ function sources.suggest(name, names)
     return ": there are " .. concat(names, " ")
 end
 
--- The options table, each key of the kinds listed: "string|table".
-function sources.options(what, options, kinds)
-    if options == nil then return {} end
-    if type(options) ~= "table" or getmetatable(options) then
-        checks.fail(what, "the options are %s, expected a plain table",
-            checks.brief(options))
-    end
-    local names = {}
-    for name in pairs(kinds) do names[#names + 1] = name end
-    sort(names)
-    for key, value in next, options do
-        local kind = kinds[key]
-        if not kind then
-            checks.fail(what, "unknown option %s%s", checks.brief(key),
-                sources.suggest(key, names))
-        elseif not find("|" .. kind .. "|", "|" .. type(value) .. "|", 1,
-            true) then
-            checks.fail(what, "%s is %s, expected a %s", key,
-                checks.brief(value), (gsub(kind, "|", " or a ")))
-        end
-    end
-    return options
-end
-
 function sources.check_axis(what, option, source, name)
     for _, axis in ipairs(source.axes) do
         if axis == name then return end

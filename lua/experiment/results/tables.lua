@@ -455,13 +455,9 @@ local function as_list(x)
     return {x}
 end
 
-local kinds = {rows = "string|table", cols = "string|table",
-    value = "string|function", stat = "string", where = "table|function",
-    best = "boolean", ratio_to = "table"}
-
 local function checked(source, options)
     local o = {}
-    for name, value in next, sources.options("table", options, kinds) do
+    for name, value in next, checks.options("experiment.table", options) do
         o[name] = value
     end
     for _, side in ipairs{"rows", "cols"} do
@@ -480,7 +476,6 @@ local function checked(source, options)
         checks.fail("table", "%s names no axis", #o.rows == 0 and "rows" or
             "cols")
     end
-    columns.check_stat("table", o.stat)
     local _, better = columns.kind(o.value or "median")
     if o.best and not (better or o.ratio_to and not o.value) then
         checks.fail("table", "best is not used: of %s nobody knows which is",

@@ -31,14 +31,6 @@ local definition, methods, plan_of = {}, {}, {}
 -- --- the description -------------------------------------------------------
 -- Which fields it has, and of what kind.
 
-local known_fields = {name = "string", axes = "table", measure = "function",
-    dir = "string boolean", where = "function", fixed = "table", setup = "function",
-    check = "function", flops = "function number", bytes = "function number",
-    cost = "function number", repeats = "number", stop = "table function number",
-    warmup = "number", cold = "boolean function", timeout = "number",
-    order = "table", version = "number string", title = "string",
-    group = "table string boolean", hold = "function number"}
-
 local function check_name(name)
     if not name then
         fail("experiment", "has no name: experiment{name = \"sweep\", axes = " ..
@@ -69,7 +61,7 @@ local function check_spec(spec)
         fail("experiment", "takes a table: experiment{name = …}, not %s",
             brief(spec))
     end
-    fields.check("experiment", spec, known_fields)
+    checks.options("experiment", spec)
     check_name(spec.name)
     if not spec.measure then
         fail("experiment", "%s has no measure = function(p) … end", spec.name)

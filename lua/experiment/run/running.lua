@@ -25,11 +25,6 @@ local run_options, running = {}, {}
 
 -- --- options ---------------------------------------------------------------
 
-local kinds = {resume = "boolean", workers = "number", devices = "table",
-    shard = "string", budget = "string number", only = "function",
-    retry_failed = "boolean", quiet = "boolean", stale = "string",
-    mix = "boolean", threads = "number", order = "string", each = "function"}
-
 local unit_seconds = {s = 1, m = 60, h = 3600, d = 86400, [""] = 1}
 
 -- "90s", "10m", "1.5h", "2d" or seconds.
@@ -74,9 +69,6 @@ function run_options.shard(shard)
     return i, n
 end
 
-local stale_ways = {drop = true, keep = true}
-local run_orders = {given = true, interleaved = true, longest = true}
-
 -- Processes, or threads of one.
 local function check_count(name, n)
     if n and (math_type(to_integer(n)) ~= "integer" or n < 1 or n > 1024) then
@@ -104,16 +96,10 @@ function run_options.read(given)
         fail("run", "the options are %s, expected a table", brief(given))
     end
     local o = take_words(fields.copied(given or {}))
-    fields.check("run", o, kinds)
+    checks.options("experiment.run", o)
     o.workers = check_count("workers", o.workers)
     o.threads = check_count("threads", o.threads)
     check_devices(o.devices)
-    if o.stale and not stale_ways[o.stale] then
-        fail("run", "stale is %s, expected \"drop\" or \"keep\"", brief(o.stale))
-    elseif o.order and not run_orders[o.order] then
-        fail("run", "order is %s, expected \"interleaved\", \"given\" or " ..
-            "\"longest\"", brief(o.order))
-    end
     if o.budget then o.budget = seconds_of(o.budget) end
     return o
 end

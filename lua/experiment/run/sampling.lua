@@ -2,7 +2,6 @@
 -- cold before each.
 local library = ...
 local checks = require "lumat.checks"
-local fields = require "lumat.fields"
 local statistics = require "lumat.statistics"
 local sampling = {}
 local io, next, tonumber, type = io, next, tonumber, type
@@ -16,8 +15,6 @@ local ceil, huge, larger = math.ceil, math.huge, math.max
 -- `seconds`. PATIENCE times that even where there are fewer than `least`.
 local rule = {interval = 0.01, least = 10, most = 100, seconds = 1}
 local PATIENCE = 10
-local limits = {interval = "number", least = "number", most = "number",
-    seconds = "number"}
 sampling.SPAN = 1e-3 -- seconds of a sample, if need be of many runs
 
 local function check_count(name, value, least)
@@ -37,10 +34,7 @@ function sampling.rule_of(spec)
         return {done = stop, least = 1, most = repeats or huge, seconds = huge,
             interval = 0}
     end
-    if type(stop) == "table" then
-        fields.check("experiment: stop", stop, limits)
-    end
-    local given = checks.options("experiment: stop", stop, limits)
+    local given = checks.options("experiment.stop", stop)
     if given.least and given.most and given.least > given.most then
         checks.fail("experiment", "stop: least is %s, more than most, %s",
             given.least, given.most)
