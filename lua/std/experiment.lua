@@ -222,7 +222,7 @@ row{
         {"stat", "\"min\"|\"max\"|\"mean\"|\"median\"", "\"median\"",
             "of the samples of each point, and of the points in one cell, or " ..
             "at one x of a line"},
-        {"log", "\"x\"|\"y\"|\"xy\"|\"\"|boolean", "as the values are",
+        {"log", "\"x\"|\"y\"|\"xy\"|string|boolean", "as the values are",
             "which scales are logarithmic"},
         {"kind", "\"lines\"|\"heat\"|\"roofline\"", false,
             "\"roofline\": rates over flops a byte, below the measured peaks"},

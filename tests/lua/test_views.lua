@@ -296,7 +296,7 @@ function TestPlot:test_refusals()
         {{kind = "heat", x = "n"}, "a heat map needs x and y"},
         {{by = "colour"}, 'by: there is no axis "colour"'},
         {{y = "rats"}, 'y: there is no "rats"'},
-        {{log = "z"}, 'log is "z", expected "x", "y", "xy", ""'},
+        {{log = "z"}, 'log is "z", expected "x", "y", "xy" or ""'},
         {{width = -3}, "width is -3, expected a number from 1 on"},
         {{file = "a.png"}, "a chart's file ends in .svg"},
         {{kind = "lines", value = "rate"}, "value is not used: a heat map has it"},
