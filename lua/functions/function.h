@@ -1,6 +1,7 @@
 /* lua/functions: what is known of a function of the library stands in one row
  * beside its code. Calls are checked by it; help, manual and completion read
- * it. Lua modules write the same rows (row{…}, see lua/std/README). */
+ * it. Files in Lua write the same rows as row{…}: lua/std/embed cuts them out,
+ * add_row in rows.c reads them. */
 #ifndef LUMAT_FUNCTION_H
 #define LUMAT_FUNCTION_H
 
