@@ -50,6 +50,7 @@ SEES_gpu/runtime    := gpu
 SEES_gpu/matrix     := gpu gpu/runtime
 SEES_gpu/operations := gpu gpu/runtime gpu/matrix
 SEES_gpu/sparse     := gpu gpu/runtime gpu/matrix gpu/operations
+SEES_gpu/dry        := gpu gpu/runtime gpu/matrix
 SEES_gpu/cpu        := gpu
 SEES_gpu/cuda/la := gpu
 VALUE               := gpu lua/parse lua/value

@@ -178,6 +178,10 @@ gpu_status gpu_reshape(const gpu_matrix *m, int ndim, int64_t rows,
 /* host: row-major elements of m's own type, without gaps. */
 gpu_status gpu_upload(gpu_matrix *m, const void *host);
 gpu_status gpu_download(const gpu_matrix *m, void *host);
+/* The same for bytes that are handed on without a look at them, as to a file:
+ * the only whole matrix that can be had in a dry run, which leaves host as it
+ * is (and takes NULL). */
+gpu_status gpu_download_unseen(const gpu_matrix *m, void *host);
 gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out);
 gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value);
 gpu_status gpu_fill(gpu_matrix *m, double value);
@@ -213,6 +217,10 @@ gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
  * With no inputs out must exist. name is what errors and the trace say. */
 gpu_status gpu_map(const char *name, const gpu_program *p,
                    const gpu_matrix *const *in, gpu_matrix *out);
+/* The shape that this has of n >= 1 inputs: out has no storage and no type, and
+ * the inputs need none. */
+gpu_status gpu_map_shape(const char *name, const gpu_matrix *const *in, int n,
+                         gpu_matrix *out);
 
 /* p's results reduced with p->reduction: axis 1 gives 1xn (one value a
  * column), axis 2 mx1 (one a row), a vector only its whole. out is created.
@@ -343,6 +351,9 @@ void gpu_set_keep_limit(gpu_device *d, size_t bytes);
  * b are not, so that c = beta c whatever they hold. */
 gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
                       const gpu_product *how, gpu_matrix *c);
+/* Shape and type of a b: out has no storage, and a and b need none. */
+gpu_status gpu_product_shape(const gpu_matrix *a, const gpu_matrix *b,
+                             gpu_matrix *out);
 
 typedef struct gpu_kernel_info {
     const char *operation, *name, *idea, *needs, *precision;
@@ -477,6 +488,7 @@ typedef struct gpu_event {
     const char *operation, *kernel; /* these texts stay */
     const gpu_device *device;
     int64_t m, n, k; /* shape of the result; k: inner dimension or 0 */
+    int ndim;        /* of the result, 1: a vector; 0: not said */
     gpu_dtype dtype;
     double seconds, flops, bytes; /* flops and bytes that had to be done */
     int fallback;                 /* 1: ran on the CPU, data crossed the bus */
@@ -512,6 +524,43 @@ typedef struct gpu_counters {
     uint64_t allocated;
 } gpu_counters; /* uploaded, downloaded and allocated in bytes */
 const gpu_counters *gpu_counts(void);
+
+/* --- dry runs ---------------------------------------------------------------
+ * A state in which every device has no bytes. Operations, on matrices that
+ * exist, too, check types and shapes and tell of themselves as ever, but write
+ * nothing: what is made has a shape, a type and a device, and no elements, and
+ * is of no use afterwards. An event's seconds are predicted, from what the
+ * device it stands for is measured to do. A single element that is read, or a
+ * reduction to one, is 1 and means nothing: gpu_is_dry tells who asks for it.
+ * What needs the elements themselves fails. */
+
+/* data goes to both functions, which may be NULL and must not compute; the
+ * struct has to stay until the end. product: c = a b was made. predicts: 0
+ * where nobody asks for times; events have 0 seconds then. overhead: seconds
+ * that the caller takes for an operation, however small: none is predicted to
+ * take less. */
+typedef struct gpu_dry_watch {
+    void (*event)(const gpu_event *e, void *data);
+    void (*product)(const gpu_matrix *a, const gpu_matrix *b,
+                    const gpu_matrix *c, void *data);
+    void *data;
+    int predicts;
+    double overhead;
+} gpu_dry_watch;
+
+typedef struct gpu_dry_report { /* bytes */
+    uint64_t allocated;
+    uint64_t peak; /* the most at once, beyond what there was */
+} gpu_dry_report;
+
+/* Fails where one goes on. Between the two traces and checks of the user's
+ * rest, and counters stand still: nothing of them is told or changed. end does
+ * nothing where none goes on; report may be NULL. */
+gpu_status gpu_begin_dry(const gpu_dry_watch *watch);
+void gpu_end_dry(gpu_dry_report *report);
+int gpu_is_dry(void);
+/* The number of m's storage among all that were made dry; 0: it is real. */
+uint32_t gpu_dry_number(const gpu_matrix *m);
 
 /* Stops threads and gives everything back; matrices must be released. */
 void gpu_shutdown(void);

@@ -41,6 +41,15 @@ static gpu_status common_shape(const char *name, const gpu_matrix *const *in,
     return GPU_OK;
 }
 
+gpu_status gpu_map_shape(const char *name, const gpu_matrix *const *in, int n,
+                         gpu_matrix *out)
+{
+    shape s;
+    TRY(common_shape(name, in, n, &s));
+    *out = (gpu_matrix){.ndim = s.ndim, .rows = s.rows, .cols = s.cols};
+    return GPU_OK;
+}
+
 /* m's view with zero strides where it is broadcast to the shape. */
 static gpu_view stretched(const gpu_matrix *m, const shape *s)
 {

@@ -6,15 +6,32 @@
 static struct {
     void (*report)(const gpu_event *e, void *data);
     void *data;
-    int paused, fallback;
+    int paused, fallback, checks; /* checks: are products checked? */
     gpu_timer timer;
-} trace;
-static int is_on; /* products are checked */
+} trace, outer; /* outer: the user's, while a dry run goes on */
 
 void gpu_set_trace(void (*report)(const gpu_event *e, void *data), void *data)
 {
+    if (gpu_dry) {
+        outer.report = report;
+        outer.data = data;
+        return;
+    }
     trace.report = report;
     trace.data = data;
+}
+
+void gpu_begin_dry_trace(void)
+{
+    outer = trace;
+    trace.report = gpu_dry->watch->event;
+    trace.data = gpu_dry->watch->data;
+    trace.paused = trace.fallback = trace.checks = 0;
+}
+
+void gpu_end_dry_trace(void)
+{
+    trace = outer;
 }
 
 int gpu_pause_trace(int paused)
@@ -44,12 +61,15 @@ static int start_timer(gpu_device *d)
 
 void gpu_set_check(int on)
 {
-    is_on = on;
+    if (gpu_dry)
+        outer.checks = on;
+    else
+        trace.checks = on;
 }
 
 int gpu_is_checking(void)
 {
-    return is_on;
+    return trace.checks;
 }
 
 int gpu_is_watched(void)
@@ -100,6 +120,7 @@ static gpu_status tell(gpu_device *d, int tracing, gpu_status status,
 {
     e.m = result->rows;
     e.n = result->cols;
+    e.ndim = result->ndim;
     e.dtype = result->dtype;
     status = gpu_trace_stop(d, tracing, status, &e);
     return gpu_trace_report(tracing, status, &e);

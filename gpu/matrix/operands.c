@@ -8,6 +8,10 @@ gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
     if (!m->storage)
         return gpu_fail(GPU_ARGUMENT, "%s: the matrix has been freed", name);
     gpu_device *d = m->storage->device;
+    if (m->storage->dry && !gpu_dry)
+        return gpu_fail(GPU_ARGUMENT,
+                        "%s: the matrix is one of cost, and has no elements",
+                        name);
     if (gpu_is_lost(m))
         return gpu_fail(GPU_LOST,
                         "%s: the matrix was lost when %s failed; "
@@ -44,7 +48,7 @@ int gpu_is_incomplete(const gpu_matrix *m)
 
 void gpu_leave_incomplete(const gpu_matrix *m)
 {
-    if (m->storage)
+    if (m->storage && !gpu_dry)
         m->storage->incomplete = 1;
 }
 
@@ -58,7 +62,7 @@ static int is_all(const gpu_matrix *m)
 
 void gpu_make_whole(const gpu_matrix *m)
 {
-    if (is_all(m))
+    if (!gpu_dry && is_all(m))
         m->storage->incomplete = 0;
 }
 

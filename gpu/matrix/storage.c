@@ -121,10 +121,66 @@ static size_t host_bytes(const gpu_storage *s)
     return sizeof *s + (s->device->is_cpu ? s->bytes : 0);
 }
 
+/* What storage without bytes points at: nothing is ever read there, and views
+ * of it are as well aligned as real ones. */
+static void *const nowhere = (void *)4096;
+
+/* In a dry run garbage is looked for before what is held at once grows by an
+ * eighth, as long as that does not take long. */
+static void collect_dry(size_t bytes)
+{
+    enum { PART = 8 };
+    static const double most = 0.5; /* seconds */
+    gpu_dry->fresh += bytes;
+    if (gpu_dry->fresh <= gpu_dry->live / PART || !garbage.collect ||
+        gpu_dry->collecting > most)
+        return;
+    double start = gpu_now();
+    gpu_dry->fresh = bytes;
+    garbage.collect(garbage.data);
+    gpu_dry->collecting += gpu_now() - start;
+}
+
+static gpu_status create_dry(gpu_device *d, size_t bytes, gpu_storage **out)
+{
+    gpu_storage *s = malloc(sizeof *s);
+    if (!s)
+        return out_of_memory(d, sizeof *s);
+    *s = (gpu_storage){.device = d,
+                       .data = nowhere,
+                       .bytes = bytes ? bytes : 1,
+                       .references = 1,
+                       .made = epoch,
+                       .written = epoch};
+    collect_dry(s->bytes);
+    s->dry = ++gpu_dry->made;
+    gpu_dry->live += s->bytes;
+    if (gpu_dry->live > gpu_dry->peak)
+        gpu_dry->peak = gpu_dry->live;
+    gpu_counted.allocations++;
+    gpu_counted.allocated += s->bytes;
+    *out = s;
+    return GPU_OK;
+}
+
+static void free_dry(gpu_storage *s)
+{
+    if (gpu_dry && s->dry > gpu_dry->before)
+        gpu_dry->live -= s->bytes;
+    free(s);
+}
+
+uint32_t gpu_dry_number(const gpu_matrix *m)
+{
+    return m->storage ? m->storage->dry : 0;
+}
+
 /* A few elements on the CPU live right behind their storage: one call of
  * malloc less for the matrices of two or three rows people type. */
 static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
 {
+    if (gpu_dry)
+        return create_dry(d, bytes, out);
     int within = is_within(d, bytes);
     gpu_storage *s = malloc(sizeof *s + (within ? WITHIN : 0));
     if (!s)
@@ -142,6 +198,7 @@ static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
     s->kept = 0;
     s->incomplete = 0;
     s->made = s->written = epoch;
+    s->dry = 0;
     d->live += s->bytes;
     gpu_count_host((ptrdiff_t)host_bytes(s));
     if (d->live > d->peak_live)
@@ -199,6 +256,10 @@ void gpu_release(gpu_matrix *m)
     m->storage = NULL;
     if (!s || --s->references > 0)
         return;
+    if (s->dry) {
+        free_dry(s);
+        return;
+    }
     if (s->kept > 0)
         gpu_drop_kept(s);
     s->device->live -= s->bytes;
@@ -281,8 +342,11 @@ gpu_view gpu_view_of(const gpu_matrix *m)
                       .col_stride = m->col_stride};
 }
 
+/* In a dry run nothing is written, and a real operand is as it was. */
 gpu_view gpu_target_of(const gpu_matrix *m)
 {
+    if (gpu_dry)
+        return gpu_view_of(m);
     gpu_forget(m);
     m->storage->written = epoch;
     return gpu_view_of(m);

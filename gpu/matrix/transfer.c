@@ -100,7 +100,7 @@ gpu_status gpu_upload(gpu_matrix *m, const void *host)
     return status;
 }
 
-gpu_status gpu_download(const gpu_matrix *m, void *host)
+gpu_status gpu_download_unseen(const gpu_matrix *m, void *host)
 {
     TRY(check_alive("download", m));
     if (gpu_size(m) == 0)
@@ -109,9 +109,15 @@ gpu_status gpu_download(const gpu_matrix *m, void *host)
         return download_bytes(m, host, gpu_view_of(m).data, gpu_bytes(m));
     gpu_matrix packed;
     TRY(gpu_clone(m, m->dtype, NULL, &packed));
-    gpu_status status = gpu_download(&packed, host);
+    gpu_status status = gpu_download_unseen(&packed, host);
     gpu_release(&packed);
     return status;
+}
+
+gpu_status gpu_download(const gpu_matrix *m, void *host)
+{
+    TRY(gpu_download_unseen(m, gpu_dry ? NULL : host));
+    return gpu_dry && gpu_size(m) > 0 ? gpu_fail_unread() : GPU_OK;
 }
 
 /* --- single elements ------------------------------------------------------ */
@@ -143,7 +149,10 @@ gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
     TRY(check_place(m, i, j));
     gpu_matrix one = one_of(m);
     TRY(download_bytes(&one, &e, place(m, i, j), gpu_dtype_size(m->dtype)));
-    *out = m->dtype == GPU_F32   ? (double)e.f32
+    if (gpu_dry)
+        e.f64 = 1;
+    *out = gpu_dry               ? e.f64
+           : m->dtype == GPU_F32 ? (double)e.f32
            : m->dtype == GPU_F64 ? e.f64
                                  : (double)e.truth;
     if (*out != *out)
@@ -197,11 +206,11 @@ static gpu_status place_host(const gpu_matrix *from, const void *host,
 static gpu_status copy_across(const gpu_matrix *from, gpu_matrix *to)
 {
     size_t bytes = gpu_bytes(from);
-    void *host = malloc(bytes ? bytes : 1);
-    if (!host)
+    void *host = gpu_dry ? NULL : malloc(bytes ? bytes : 1);
+    if (!host && !gpu_dry)
         return gpu_fail(GPU_MEMORY, "out of memory: %s to copy through",
                         gpu_bytes_text(bytes));
-    gpu_status status = gpu_download(from, host);
+    gpu_status status = gpu_download_unseen(from, host);
     if (status == GPU_OK)
         status = place_host(from, host, to);
     free(host);

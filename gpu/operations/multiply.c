@@ -370,6 +370,19 @@ static gpu_status check_inner(const gpu_matrix *fa, const gpu_matrix *fb)
                     (long long)fa->cols, (long long)fb->rows);
 }
 
+gpu_status gpu_product_shape(const gpu_matrix *a, const gpu_matrix *b,
+                             gpu_matrix *out)
+{
+    gpu_matrix left = as_factor(a, 1), right = as_factor(b, 0);
+    int ndim = a->ndim == 1 || b->ndim == 1 ? 1 : 2;
+    TRY(check_inner(&left, &right));
+    *out = (gpu_matrix){.dtype = product_type(a, b),
+                        .ndim = ndim,
+                        .rows = ndim == 2 ? left.rows : left.rows * right.cols,
+                        .cols = ndim == 2 ? right.cols : 1};
+    return GPU_OK;
+}
+
 /* c as the m x n matrix the kernels see, and checked. */
 static gpu_status as_result(const gpu_matrix *c, int ndim, int64_t m, int64_t n,
                             int left_vector, gpu_matrix *out)
@@ -432,6 +445,15 @@ static gpu_status multiply(gpu_device *d, const gpu_matrix factors[2],
     return status;
 }
 
+/* Tells a dry run of a product that is written as a * b. */
+static void tell_product(const gpu_matrix *a, const gpu_matrix *b,
+                         const gpu_product *how, const gpu_matrix *c)
+{
+    int is_plain = !how->kernel && !how->precision && how->alpha == 1;
+    if (is_plain && gpu_dry->watch->product)
+        gpu_dry->watch->product(a, b, c, gpu_dry->watch->data);
+}
+
 gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
                       const gpu_product *how, gpu_matrix *c)
 {
@@ -443,17 +465,17 @@ gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
                            &d));
     if (!created)
         TRY(gpu_check_target("matmul", c, &d));
-    gpu_matrix factors[] = {as_factor(a, 1), as_factor(b, 0)}, result;
-    TRY(check_inner(&factors[0], &factors[1]));
+    gpu_matrix factors[] = {as_factor(a, 1), as_factor(b, 0)}, result, shape;
+    TRY(gpu_product_shape(a, b, &shape));
     TRY(find_asked(d, how, product_type(a, b), &asked));
     int64_t m = factors[0].rows, n = factors[1].cols;
-    int ndim = a->ndim == 1 || b->ndim == 1 ? 1 : 2;
     if (created)
-        TRY(gpu_create(c, d, product_type(a, b), ndim, ndim == 2 ? m : m * n,
-                       ndim == 2 ? n : 1));
-    gpu_status status = as_result(c, ndim, m, n, a->ndim == 1, &result);
+        TRY(gpu_create(c, d, shape.dtype, shape.ndim, shape.rows, shape.cols));
+    gpu_status status = as_result(c, shape.ndim, m, n, a->ndim == 1, &result);
     if (status == GPU_OK)
         status = multiply(d, factors, how, asked, &result);
+    if (status == GPU_OK && gpu_dry && created)
+        tell_product(a, b, how, c);
     if (status != GPU_OK && created)
         gpu_release(c);
     return status;

@@ -99,6 +99,7 @@ gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
 
 /* --- masks ---------------------------------------------------------------- */
 
+/* count: how many elements are true; -1 in a dry run. */
 static gpu_status check_mask(const char *name, const gpu_matrix *m,
                              const gpu_matrix *mask, gpu_device **d,
                              int64_t *count)
@@ -118,7 +119,7 @@ static gpu_status check_mask(const char *name, const gpu_matrix *m,
     p.reduction = GPU_REDUCE_sum;
     double sum;
     TRY(gpu_reduce_all(name, &p, &mask, &sum));
-    *count = (int64_t)sum;
+    *count = gpu_dry ? -1 : (int64_t)sum;
     return GPU_OK;
 }
 
@@ -128,6 +129,9 @@ gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
     gpu_device *d;
     int64_t count;
     TRY(check_mask("mask", m, mask, &d, &count));
+    if (count < 0)
+        return gpu_fail(GPU_UNSUPPORTED,
+                        "how many elements A[mask] has depends on the mask");
     TRY(gpu_create(out, d, m->dtype, 1, count, 1));
     if (count == 0)
         return GPU_OK;
@@ -149,6 +153,8 @@ gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
     gpu_device *d;
     int64_t count;
     TRY(check_mask("mask", m, mask, &d, &count));
+    if (count < 0)
+        count = gpu_size(from);
     if (gpu_size(from) != count)
         return gpu_fail(GPU_SHAPE,
                         "mask: %lld elements are true, %lld values given",

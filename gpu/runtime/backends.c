@@ -103,10 +103,15 @@ static void look_for_cuda(void)
         cuda.count = cuda.backend->probe(cuda.why, sizeof cuda.why);
 }
 
+static const gpu_backend *own_backend(const gpu_device *d)
+{
+    return d->own ? d->own : d->backend;
+}
+
 static gpu_status open_device(const gpu_backend *b, int index, gpu_device **out)
 {
     for (int i = 0; i < opened_count; i++) {
-        if (opened[i]->backend == b && opened[i]->index == index) {
+        if (own_backend(opened[i]) == b && opened[i]->index == index) {
             *out = opened[i];
             return GPU_OK;
         }
@@ -126,6 +131,10 @@ static gpu_status open_device(const gpu_backend *b, int index, gpu_device **out)
         snprintf(d->name, sizeof d->name, "%s", b->name);
     else
         snprintf(d->name, sizeof d->name, "%s:%d", b->name, index);
+    if (gpu_dry && !gpu_dry->adopt(d)) {
+        free(d);
+        return gpu_fail(GPU_MEMORY, "out of memory");
+    }
     opened[opened_count++] = d;
     *out = d;
     return GPU_OK;
@@ -287,8 +296,9 @@ void gpu_shutdown(void)
     wait_for_preparation();
     for (int i = 0; i < opened_count; i++) {
         gpu_drop_all_kept(opened[i]);
-        if (opened[i]->backend->close)
-            opened[i]->backend->close(opened[i]->handle);
+        const gpu_backend *b = own_backend(opened[i]);
+        if (b->close)
+            b->close(opened[i]->handle);
         free(opened[i]);
     }
     opened_count = 0;

@@ -15,7 +15,8 @@
 typedef struct gpu_kept gpu_kept;
 
 struct gpu_device {
-    const gpu_backend *backend;
+    const gpu_backend *backend; /* what computes: in a dry run the dry one */
+    const gpu_backend *own;     /* the device's, in a dry run; else NULL */
     void *handle;
     int index, is_cpu;
     char name[24];
@@ -37,7 +38,27 @@ struct gpu_storage {
     int kept;               /* how many things are kept about it */
     int incomplete;         /* what wrote it was interrupted */
     uint32_t made, written; /* epochs */
+    uint32_t dry;           /* its number among those without bytes; 0: real */
 };
+
+/* The dry run that goes on (see gpu_begin_dry), or NULL. */
+typedef struct gpu_dry_run {
+    int (*adopt)(
+        gpu_device *d); /* one that is opened meanwhile; 0: it cannot */
+    const gpu_dry_watch *watch;
+    uint32_t before;   /* numbers up to it are of earlier runs */
+    uint32_t made;     /* the last number */
+    size_t live, peak; /* bytes that its storages would hold */
+    size_t fresh;      /* made since garbage was collected last */
+    double collecting; /* seconds that this took */
+} gpu_dry_run;
+extern gpu_dry_run *gpu_dry;
+
+/* The failure of what would look at elements in a dry run. */
+gpu_status gpu_fail_unread(void);
+/* The dry run's trace in place of the user's, whose checks rest, too. */
+void gpu_begin_dry_trace(void);
+void gpu_end_dry_trace(void);
 
 /* In loops of gpu/ itself, every so many rounds. */
 enum { GPU_POLL = 1 << 18 };

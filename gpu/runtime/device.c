@@ -4,6 +4,7 @@
 #include <time.h>
 
 gpu_counters gpu_counted;
+gpu_dry_run *gpu_dry;
 
 const char *gpu_device_name(const gpu_device *d)
 {

@@ -70,3 +70,9 @@ const char *gpu_bytes_text(size_t bytes)
              unit[u]);
     return text;
 }
+
+gpu_status gpu_fail_unread(void)
+{
+    return gpu_fail(GPU_UNSUPPORTED,
+                    "what is done depends on elements: it has to be run");
+}

@@ -101,6 +101,29 @@ gpu_status gpu_sparse_create(gpu_sparse *out, gpu_device *device,
     return status;
 }
 
+/* A dry run knows how many entries there are, or can be, and neither which nor
+ * where: the arrays travel without being looked at. */
+static gpu_status create_dry(int64_t rows, int64_t cols, int64_t count,
+                             gpu_dtype dtype, gpu_device *d, gpu_sparse *out)
+{
+    *out = (gpu_sparse){.rows = rows, .cols = cols, .count = count};
+    gpu_status status = upload_vector(d, GPU_F32, rows + 1, NULL, &out->starts);
+    if (status == GPU_OK)
+        status = upload_vector(d, GPU_F32, count, NULL, &out->columns);
+    if (status == GPU_OK)
+        status = upload_vector(d, dtype, count, NULL, &out->values);
+    if (status != GPU_OK)
+        gpu_sparse_release(out);
+    return status;
+}
+
+static gpu_status download_dry(const gpu_sparse *s)
+{
+    TRY(gpu_download_unseen(&s->starts, NULL));
+    TRY(gpu_download_unseen(&s->columns, NULL));
+    return gpu_download_unseen(&s->values, NULL);
+}
+
 /* --- dense matrices ------------------------------------------------------- */
 
 static double element(const void *host, gpu_dtype dtype, int64_t at)
@@ -156,6 +179,12 @@ gpu_status gpu_sparse_from_dense(const gpu_matrix *m, gpu_dtype dtype,
     const gpu_matrix *in[] = {m};
     *out = (gpu_sparse){0};
     TRY(gpu_check_operands("sparse", in, 1, &d));
+    if (gpu_dry) { /* as many entries as there can be */
+        int64_t count = gpu_size(m) < INT32_MAX ? gpu_size(m) : INT32_MAX;
+        TRY(gpu_download_unseen(m, NULL));
+        return create_dry(m->rows, m->cols, count, dtype, device ? device : d,
+                          out);
+    }
     void *host = malloc(gpu_bytes(m) + 1);
     if (!host)
         return no_room(gpu_bytes(m));
@@ -200,17 +229,25 @@ static gpu_status fill_dense(const gpu_host_rows *h, gpu_matrix *out)
     return status;
 }
 
-gpu_status gpu_sparse_to_dense(const gpu_sparse *s, gpu_matrix *out)
+static gpu_status bring_dense(const gpu_sparse *s, gpu_matrix *out)
 {
-    gpu_device *d;
     gpu_host_rows h;
-    out->storage = NULL;
-    TRY(gpu_sparse_check("full", s, &d));
-    TRY(gpu_create(out, d, s->values.dtype, 2, s->rows, s->cols));
     gpu_status status = gpu_host_rows_download(s, &h);
     if (status == GPU_OK)
         status = fill_dense(&h, out);
     gpu_host_rows_free(&h);
+    return status;
+}
+
+gpu_status gpu_sparse_to_dense(const gpu_sparse *s, gpu_matrix *out)
+{
+    gpu_device *d;
+    out->storage = NULL;
+    TRY(gpu_sparse_check("full", s, &d));
+    TRY(gpu_create(out, d, s->values.dtype, 2, s->rows, s->cols));
+    gpu_status status = gpu_dry ? download_dry(s) : bring_dense(s, out);
+    if (status == GPU_OK && gpu_dry)
+        status = gpu_upload(out, NULL);
     if (status != GPU_OK)
         gpu_release(out);
     return status;
@@ -224,6 +261,10 @@ gpu_status gpu_sparse_transposed(const gpu_sparse *s, gpu_sparse *out)
     gpu_host_rows from, turned = {0};
     *out = (gpu_sparse){0};
     TRY(gpu_sparse_check("transpose", s, &d));
+    if (gpu_dry) {
+        TRY(download_dry(s));
+        return create_dry(s->cols, s->rows, s->count, s->values.dtype, d, out);
+    }
     gpu_status status = gpu_host_rows_download(s, &from);
     if (status == GPU_OK)
         status = gpu_host_rows_transposed(&from, &turned);
