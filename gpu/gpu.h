@@ -365,9 +365,6 @@ void gpu_kernel_describe(gpu_device *d, int i, gpu_kernel_info *out);
 /* The kernel that auto takes for a b, or for the dot of two vectors. */
 gpu_status gpu_kernel_choice(const gpu_matrix *a, const gpu_matrix *b,
                              const char **name);
-/* The same for operands of these sizes that do not exist; dense rows. */
-const char *gpu_kernel_for(gpu_device *d, const char *operation,
-                           gpu_dtype dtype, int64_t m, int64_t n, int64_t k);
 /* Of a kernel by its name, which auto is not.
  * gamma: |result - exact| <= gamma |a||b| for every element. Source: Higham,
  * Accuracy and Stability of Numerical Algorithms, section 3.5. */

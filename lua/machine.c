@@ -15,6 +15,7 @@
 #include "slow_reads.h"
 #include "sparse_make.h"
 #include "sparse_matrix.h"
+#include "unknown_number.h"
 #include "diagnose.h"
 #include "visible.h"
 #include "warning.h"
@@ -255,6 +256,7 @@ static int open_all(lua_State *L)
     lumat_open_library(L);
     lumat_open_rows(L);
     lumat_open_matrix(L);
+    lumat_open_unknown(L);
     lumat_open_sparse(L);
     lumat_open_format(L);
     lumat_open_make(L);
@@ -282,7 +284,7 @@ static int open_all(lua_State *L)
     lumat_open_lineage(L);
     lumat_open_transcript(L);
     lumat_open_held(L);
-    lumat_open_cost(L);
+    lumat_open_dry_run(L);
     lumat_open_heat(L);
     lumat_open_histogram(L);
     lumat_open_inspect(L);

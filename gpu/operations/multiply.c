@@ -509,19 +509,6 @@ static void choose(gpu_device *d, const gpu_matrix *a, const gpu_matrix *b,
     *name = d->backend->choose_matmul(d->handle, &p)->name;
 }
 
-const char *gpu_kernel_for(gpu_device *d, const char *operation,
-                           gpu_dtype dtype, int64_t m, int64_t n, int64_t k)
-{
-    gpu_view x = {NULL, dtype, k, 1, 1, 1};
-    if (strcmp(operation, "dot") == 0)
-        return d->backend->choose_dot(d->handle, &x, &x)->name;
-    gpu_gemm p = {.a = {NULL, dtype, m, k, k, 1},
-                  .b = {NULL, dtype, k, n, n, 1},
-                  .c = {NULL, dtype, m, n, n, 1},
-                  .alpha = 1};
-    return d->backend->choose_matmul(d->handle, &p)->name;
-}
-
 gpu_status gpu_kernel_choice(const gpu_matrix *a, const gpu_matrix *b,
                              const char **name)
 {

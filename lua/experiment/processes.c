@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "experiment_parts.h"
 #include "matrix.h"
+#include "unknown_number.h"
 
 /* --- a pool of processes -------------------------------------------------- */
 
@@ -113,6 +114,7 @@ static int start(lua_State *L)
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.safe");
     if (lua_toboolean(L, -1))
         return luaL_error(L, "--safe starts no processes");
+    lumat_refuse_dry(L, "a process");
     if (c->count == MOST_PROCESSES)
         return luaL_error(L, "at most %d processes", MOST_PROCESSES);
     char **words = push_words(L, 3), **settings = push_words(L, 4);

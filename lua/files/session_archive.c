@@ -313,7 +313,7 @@ static int write_matrix(lua_State *L)
         lumat_npy_header(header, m->dtype, m->ndim, m->rows, m->cols));
     while (next_piece(m, &p)) {
         lumat_try(L, gpu_view_block(m, p.rows, p.cols, block));
-        lumat_try(L, gpu_download(block, host));
+        lumat_try(L, gpu_download_unseen(block, host));
         gpu_release(block);
         lumat_archive_write(L, a, host, p.bytes);
     }

@@ -15,6 +15,7 @@
 #include "files.h"
 #include "function.h"
 #include "registry.h"
+#include "unknown_number.h"
 
 /* --- the user's home ------------------------------------------------------ */
 
@@ -95,6 +96,7 @@ static int cd(lua_State *L)
     const char *folder = check_folder(L);
     if (!getcwd(before, sizeof before))
         *before = '\0';
+    lumat_refuse_dry(L, "cd");
     lumat_check_fence(L, "cd", folder, 0);
     if (chdir(folder) == 0) {
         strcpy(former, before);

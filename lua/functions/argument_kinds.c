@@ -1,6 +1,7 @@
 /* The kinds of arguments, options and results that rows speak of. */
 #include "function.h"
 #include "sparse_matrix.h"
+#include "unknown_number.h"
 
 #include <math.h>
 #include <string.h>
@@ -150,10 +151,19 @@ static const struct kind *find_kind(lumat_piece name)
     return &kinds[0];
 }
 
+/* Of these an unknown number of a dry run may be one. */
+static int is_numeric(const struct kind *k)
+{
+    return k->is == is_number || k->is == is_above_zero || k->is == is_whole ||
+           k->is == is_size || k->is == is_count || k->is == is_axis;
+}
+
 static int is_one(lua_State *L, int index, lumat_piece kind)
 {
-    if (*kind.start != '"')
-        return find_kind(kind)->is(L, index);
+    if (*kind.start != '"') {
+        const struct kind *k = find_kind(kind);
+        return k->is(L, index) || (is_numeric(k) && lumat_is_unknown(L, index));
+    }
     lumat_piece word = {kind.start + 1, kind.length - 2};
     return is_string(L, index) && lumat_is_piece(word, lua_tostring(L, index));
 }

@@ -2,7 +2,15 @@
  * matrix for the result. */
 #include "arguments.h"
 #include "shape_errors.h"
+#include "unknown_number.h"
 #include "visible.h"
+
+static void raise_unknown_size(lua_State *L, int arg)
+{
+    lua_getiuservalue(L, arg, 1);
+    lumat_raise(L, "a size depends on elements (%s): it has to be run",
+                lua_tostring(L, -1));
+}
 
 int64_t lumat_check_size(lua_State *L, int arg)
 {
@@ -10,6 +18,8 @@ int64_t lumat_check_size(lua_State *L, int arg)
     int exact = 0;
     if (lua_type(L, arg) == LUA_TNUMBER)
         n = lua_tointegerx(L, arg, &exact);
+    else if (lumat_is_unknown(L, arg))
+        raise_unknown_size(L, arg);
     else
         luaL_typeerror(L, arg, "size");
     if (!exact) {
@@ -32,7 +42,7 @@ lumat_request lumat_check_request(lua_State *L, int arg)
     r.rows = lumat_check_size(L, arg++);
     if (lua_isnil(L, arg))
         luaL_typeerror(L, arg, "size");
-    if (lua_type(L, arg) == LUA_TNUMBER) {
+    if (lua_type(L, arg) == LUA_TNUMBER || lumat_is_unknown(L, arg)) {
         r.ndim = 2;
         r.cols = lumat_check_size(L, arg++);
     }

@@ -4,6 +4,7 @@
 #include "function.h"
 #include "index.h"
 #include "shape_errors.h"
+#include "unknown_number.h"
 
 #include <stdlib.h>
 
@@ -72,6 +73,8 @@ static int trace(lua_State *L)
     const gpu_matrix *in[] = {diagonal};
     double sum;
     lumat_try(L, gpu_reduce_all("trace", &p, in, &sum));
+    if (lumat_push_unread(L, "trace"))
+        return 1;
     lumat_note_scalar(m->dtype, sum);
     lua_pushnumber(L, sum);
     return 1;

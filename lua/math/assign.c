@@ -1,6 +1,7 @@
 /* A[…] = value in all its forms. */
 #include "constructors.h"
 #include "index.h"
+#include "unknown_number.h"
 #include "visible.h"
 
 /* Numbers and booleans; 1 when the value at 3 is one. */
@@ -11,7 +12,11 @@ static int scalar_value(lua_State *L, double *out)
         *out = lua_toboolean(L, 3);
     else if (type == LUA_TNUMBER)
         *out = lua_tonumber(L, 3);
-    return type == LUA_TBOOLEAN || type == LUA_TNUMBER;
+    else if (lumat_is_unknown(L, 3))
+        *out = 1;
+    else
+        return 0;
+    return 1;
 }
 
 /* The matrix to be written, at stack place 3; a table becomes one. */
@@ -166,6 +171,10 @@ int lumat_newindex(lua_State *L)
         lumat_string_parts(L, m, 2, part);
         return assign_place(L, m, part);
     default:
+        if (lumat_is_unknown(L, 2)) {
+            part[0].slice.first = lumat_check_place(L, m, 2, 1);
+            return assign_place(L, m, part);
+        }
         mask = lumat_test_matrix(L, 2);
         if (!mask)
             return lumat_bad_key(L, 2);

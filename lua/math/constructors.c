@@ -3,6 +3,7 @@
 #include "cancellation.h"
 #include "function.h"
 #include "sparse_matrix.h"
+#include "unknown_number.h"
 #include "visible.h"
 
 #include <math.h>
@@ -27,6 +28,8 @@ static double check_element(lua_State *L, const char *name, lua_Integer i,
         value = lua_tonumber(L, -1);
     else if (type == LUA_TBOOLEAN)
         value = lua_toboolean(L, -1);
+    else if (lumat_is_unknown(L, -1))
+        value = 0;
     else if (j > 0)
         lumat_raise(L, "%s: element {%I, %I} is a %s, not a number", name,
                     (LUAI_UACINT)i, (LUAI_UACINT)j, lumat_kind_of(L, -1));
@@ -180,7 +183,7 @@ static int make_full(lua_State *L)
     if (lumat_test_sparse(L, 1))
         return lumat_push_dense(L, 1);
     int at = lua_gettop(L) >= 3 && !lua_istable(L, 3) ? 3 : 2;
-    if (!lua_isboolean(L, at))
+    if (!lua_isboolean(L, at) && !lumat_is_unknown(L, at))
         luaL_checknumber(L, at);
     double value =
         lua_isboolean(L, at) ? lua_toboolean(L, at) : lua_tonumber(L, at);
@@ -220,6 +223,10 @@ static int make_fromfn(lua_State *L)
     lua_insert(L, 1); /* f, sizes, options */
     lumat_request r = lumat_check_request(L, 2);
     gpu_matrix *m = lumat_push_requested(L, &r);
+    if (gpu_is_dry()) { /* what Lua takes is not counted, so f is not called */
+        lumat_try(L, gpu_upload(m, NULL));
+        return 1;
+    }
     size_t bytes = (size_t)(r.rows * r.cols) * gpu_dtype_size(r.dtype);
     void *data = lua_newuserdatauv(L, bytes, 0);
     for (int64_t i = 0; i < r.rows; i++) {

@@ -6,6 +6,7 @@
 #include "registry.h"
 #include "shape_errors.h"
 #include "slow_reads.h"
+#include "unknown_number.h"
 #include "visible.h"
 #include "warning.h"
 
@@ -52,6 +53,8 @@ int64_t lumat_check_place(lua_State *L, const gpu_matrix *m, int arg, int axis)
 {
     int exact;
     lua_Integer i = lua_tointegerx(L, arg, &exact);
+    if (lumat_is_unknown(L, arg))
+        return 0; /* as good as any other */
     if (!exact || lua_type(L, arg) != LUA_TNUMBER)
         lumat_raise(L, "index: must be a whole number, not %s",
                     lumat_push_brief(L, arg));
@@ -313,6 +316,8 @@ int lumat_push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j)
     double value;
     lumat_count_read(L, m);
     lumat_try(L, gpu_get(m, i, j, &value));
+    if (lumat_push_unread(L, "an element"))
+        return 1;
     lumat_note_scalar(m->dtype, value);
     if (m->dtype == GPU_BOOL)
         lua_pushboolean(L, value != 0);
@@ -439,6 +444,8 @@ static int matrix_index(lua_State *L)
         lumat_table_parts(L, m, 2, part);
         return push_place(L, m, part);
     }
+    if (lumat_is_unknown(L, 2))
+        return index_number(L, m, 2);
     gpu_matrix *mask = lumat_test_matrix(L, 2);
     return mask ? index_matrix(L, m, mask) : lumat_bad_key(L, 2);
 }

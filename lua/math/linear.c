@@ -2,6 +2,7 @@
 #include "constructors.h"
 #include "function.h"
 #include "shape_errors.h"
+#include "unknown_number.h"
 #include "warning.h"
 
 #include <math.h>
@@ -163,7 +164,7 @@ static int inverse(lua_State *L)
     return 1;
 }
 
-static int push_number(lua_State *L,
+static int push_number(lua_State *L, const char *name,
                        gpu_status (*number)(const gpu_matrix *, double *))
 {
     double value;
@@ -171,6 +172,8 @@ static int push_number(lua_State *L,
     if (status == GPU_SHAPE)
         return lumat_raise_shape(L, 1);
     lumat_try(L, status);
+    if (lumat_push_unread(L, name))
+        return 1;
     lumat_note_scalar(lumat_check_matrix(L, 1)->dtype, value);
     lua_pushnumber(L, value);
     return 1;
@@ -178,12 +181,12 @@ static int push_number(lua_State *L,
 
 static int determinant(lua_State *L)
 {
-    return push_number(L, gpu_determinant);
+    return push_number(L, "det", gpu_determinant);
 }
 
 static int rcond(lua_State *L)
 {
-    return push_number(L, gpu_rcond);
+    return push_number(L, "rcond", gpu_rcond);
 }
 
 static const lumat_function functions[] = {

@@ -6,6 +6,7 @@
 #include "shape_errors.h"
 
 #include <math.h>
+#include <string.h>
 
 /* " (A is 3x4)" of what is indexed, or "". */
 static const char *push_of(lua_State *L, const lumat_side *side)
@@ -70,6 +71,9 @@ static const int64_t *push_chosen(lua_State *L, const lumat_side *side,
         lumat_raise(L, "%s: the mask has length %I, there are %I %ss%s",
                     side->name, (LUAI_UACINT)mask->rows,
                     (LUAI_UACINT)side->size, side->what, push_of(L, side));
+    if (gpu_is_dry())
+        lumat_raise(L, "%s: how many %ss are chosen depends on the mask",
+                    side->name, side->what);
     const uint8_t *truth = lumat_push_host_copy(L, mask);
     int64_t n = 0;
     *count = count_true(truth, mask->rows);
@@ -83,10 +87,22 @@ static const int64_t *push_chosen(lua_State *L, const lumat_side *side,
     return places;
 }
 
+/* In a dry run they are not known: one is as good as another. */
+static const int64_t *push_any(lua_State *L, const gpu_matrix *list,
+                               int64_t *count)
+{
+    *count = list->rows;
+    lumat_try(L, gpu_download_unseen(list, NULL));
+    void *places = lua_newuserdatauv(L, (size_t)*count * sizeof(int64_t), 0);
+    return memset(places, 0, (size_t)*count * sizeof(int64_t));
+}
+
 /* Pushes the places that a vector of numbers names. */
 static const int64_t *push_named(lua_State *L, const lumat_side *side,
                                  const gpu_matrix *list, int64_t *count)
 {
+    if (gpu_is_dry())
+        return push_any(L, list, count);
     const void *values = lumat_push_host_copy(L, list);
     const double *wide = values;
     const float *single = values;

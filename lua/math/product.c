@@ -3,6 +3,7 @@
 #include "function.h"
 #include "shape_errors.h"
 #include "sparse_matrix.h"
+#include "unknown_number.h"
 #include "visible.h"
 
 #include <limits.h>
@@ -17,6 +18,8 @@ static int push_dot(lua_State *L, const char *kernel)
     if (status == GPU_SHAPE)
         return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_LENGTHS);
     lumat_try(L, status);
+    if (lumat_push_unread(L, "dot"))
+        return 1;
     lumat_note_scalar(lumat_check_matrix(L, 1)->dtype, value);
     lua_pushnumber(L, value);
     return 1;
@@ -111,7 +114,7 @@ static int matmul(lua_State *L)
 static int scale(lua_State *L, int matrix, int number)
 {
     const gpu_matrix *m = lumat_check_matrix(L, matrix);
-    if (lua_type(L, number) != LUA_TNUMBER)
+    if (!lumat_is_number(L, number))
         luaL_typeerror(L, number, "matrix or number");
     gpu_program p;
     gpu_program_start(&p, 1);

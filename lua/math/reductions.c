@@ -2,6 +2,7 @@
  * norm. Of numbers, where that has a meaning. */
 #include "constructors.h"
 #include "shape_errors.h"
+#include "unknown_number.h"
 #include "visible.h"
 #include "warning.h"
 
@@ -130,6 +131,8 @@ static int reduce_number(lua_State *L, int kind)
 static int check_number(lua_State *L, int kind, int i)
 {
     const char *name = names[kind];
+    if (lumat_is_unknown(L, i))
+        return 0;
     if (lua_type(L, i) == LUA_TNUMBER)
         return lua_tonumber(L, i) == lua_tonumber(L, i);
     if (lumat_test_matrix(L, i))
@@ -150,6 +153,10 @@ static int extreme_number(lua_State *L, int kind)
     for (int i = 1; i <= count; i++)
         if (!check_number(L, kind, i))
             best = i;
+    if (lumat_is_unknown(L, best)) {
+        lua_pushvalue(L, best);
+        return 1;
+    }
     for (int i = 1; i <= count && lua_rawequal(L, best, best); i++)
         if (kind == GPU_REDUCE_max ? lua_compare(L, best, i, LUA_OPLT)
                                    : lua_compare(L, i, best, LUA_OPLT))
@@ -243,6 +250,8 @@ static int reduction(lua_State *L)
         return extreme_number(L, kind);
     if (is_plain(L, 1))
         return reduce_number(L, kind);
+    if (lumat_is_unknown(L, 1))
+        return is_extreme(kind) ? extreme_number(L, kind) : 1;
     const gpu_matrix *m = lumat_check_matrix(L, 1);
     int axis = lua_gettop(L) > 1 ? check_reduced(L, kind, m) : 0;
     gpu_program p;
@@ -251,6 +260,10 @@ static int reduction(lua_State *L)
     if (axis == 0) {
         double value;
         lumat_try(L, gpu_reduce_all(names[kind], &p, &m, &value));
+        if (lumat_push_unread(L, names[kind])) {
+            lua_pushvalue(L, -1);
+            return is_place && m->ndim == 2 ? 2 : 1;
+        }
         lumat_note_scalar(m->dtype, value);
         return is_place ? push_place(L, m, value)
                         : push_reduced(L, kind, value);
@@ -328,6 +341,8 @@ static int push_norm(lua_State *L, const gpu_matrix *m, double p, int axis)
         lumat_try(L, gpu_norm_of_sums(m, p == 1 ? 1 : 2, &value));
     else
         return raise_unknown(L, p);
+    if (lumat_push_unread(L, "norm"))
+        return 1;
     lumat_note_scalar(m->dtype, value);
     lua_pushnumber(L, value);
     return 1;
@@ -338,6 +353,10 @@ static int norm(lua_State *L)
 {
     if (is_plain(L, 1))
         return reduce_number(L, GPU_REDUCE_norm);
+    if (lumat_is_unknown(L, 1)) {
+        lua_settop(L, 1);
+        return 1;
+    }
     const gpu_matrix *m = lumat_check_matrix(L, 1);
     int options = lua_istable(L, 2) ? 2 : 3;
     double p = options == 2 ? FROBENIUS : check_power(L, 2);

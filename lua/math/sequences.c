@@ -142,7 +142,8 @@ static gpu_random next_random(lua_State *L, int options, gpu_random_kind kind)
                         lumat_push_brief(L, -1));
         lua_pop(L, 1);
     } else {
-        r.call = generator.call++;
+        r.call = generator.call;
+        generator.call += !gpu_is_dry();
     }
     return r;
 }
@@ -218,6 +219,8 @@ static int set_seed(lua_State *L)
 {
     lua_Integer seed = luaL_checkinteger(L, 1), call = luaL_optinteger(L, 2, 0);
     luaL_argcheck(L, call >= 0, 2, "is how many were drawn, 0 or more");
+    if (gpu_is_dry())
+        return 0;
     generator.seed = (uint64_t)seed;
     generator.call = (uint64_t)call;
     return 0;

@@ -4,6 +4,7 @@
 #include "function.h"
 #include "index.h"
 #include "shape_errors.h"
+#include "unknown_number.h"
 #include "visible.h"
 
 #include <string.h>
@@ -74,16 +75,20 @@ static int free_now(lua_State *L)
     gpu_matrix *m = lumat_test_matrix(L, 1);
     if (!m)
         return luaL_typeerror(L, 1, "matrix");
-    gpu_release(m);
+    if (!gpu_is_dry())
+        gpu_release(m);
     return 0;
 }
 
 /* --- Lua tables ----------------------------------------------------------- */
 
+/* data NULL: of a dry run. */
 static void push_value(lua_State *L, const void *data, gpu_dtype dtype,
                        int64_t at)
 {
-    if (dtype == GPU_F32)
+    if (!data)
+        lumat_push_unknown(L, "an element");
+    else if (dtype == GPU_F32)
         lua_pushnumber(L, ((const float *)data)[at]);
     else if (dtype == GPU_F64)
         lua_pushnumber(L, ((const double *)data)[at]);
@@ -109,8 +114,12 @@ static void note_first(const float *data, int64_t count)
 static int to_table(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    const void *data = lumat_push_host_copy(L, m);
-    if (m->dtype == GPU_F32)
+    const void *data = NULL;
+    if (gpu_is_dry())
+        lumat_try(L, gpu_download_unseen(m, NULL));
+    else
+        data = lumat_push_host_copy(L, m);
+    if (data && m->dtype == GPU_F32)
         note_first(data, gpu_size(m));
     lua_newtable(L);
     for (int64_t i = 0; i < m->rows; i++) {
@@ -154,6 +163,11 @@ static int map_function(lua_State *L)
     luaL_checktype(L, 2, LUA_TFUNCTION);
     lua_settop(L, 2);
     gpu_matrix *out = lumat_push_like(L, m, m->ndim, m->rows, m->cols);
+    if (gpu_is_dry()) { /* what Lua takes is not counted, so f is not called */
+        lumat_try(L, gpu_download_unseen(m, NULL));
+        lumat_try(L, gpu_upload(out, NULL));
+        return 1;
+    }
     void *data = lumat_push_host_copy(L, m);
     for (int64_t i = 0; i < gpu_size(m); i++) {
         lua_pushvalue(L, 2);

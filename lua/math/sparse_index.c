@@ -8,6 +8,7 @@
 #include "shape_errors.h"
 #include "sparse_make.h"
 #include "sparse_matrix.h"
+#include "unknown_number.h"
 
 #include <string.h>
 
@@ -141,6 +142,8 @@ static int push_element(lua_State *L, const gpu_sparse *s, int64_t i, int64_t j)
 {
     double value;
     lumat_try(L, gpu_sparse_get(s, i, j, &value));
+    if (lumat_push_unread(L, "an element"))
+        return 1;
     lumat_note_scalar(s->values.dtype, value);
     lua_pushnumber(L, value);
     return 1;

@@ -36,7 +36,7 @@ int lumat_rate_call(lua_State *L);
 void lumat_open_rate(lua_State *L);
 
 void lumat_open_profile(lua_State *L);
-/* What cost.lua needs of C. */
-void lumat_open_cost(lua_State *L);
+/* Calls that compute nothing, for cost.lua. */
+void lumat_open_dry_run(lua_State *L);
 
 #endif

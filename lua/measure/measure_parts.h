@@ -17,6 +17,9 @@ typedef enum lumat_hearer {
 typedef void lumat_hear_fn(const gpu_event *e);
 void lumat_hear(lumat_hearer who, lumat_hear_fn *f);
 
+/* Writes "512x256x128", or for a reduction "512x256 to 512x1"; returns text. */
+const char *lumat_event_size(const gpu_event *e, char *text, size_t size);
+
 /* --- rates ---------------------------------------------------------------- */
 /* How fast work was, beside what the device reaches: the one place from which
  * the trace, race and the benchmarks have their numbers. */

@@ -13,6 +13,7 @@
 #include "registry.h"
 #include "running.h"
 #include "traceback.h"
+#include "unknown_number.h"
 
 enum { LUMAT_LINE = 72 }; /* room for "file.lua:12" or the line of an entry */
 
@@ -384,6 +385,7 @@ static int read_profile(lua_State *L)
 static int switch_profile(lua_State *L)
 {
     const char *word = luaL_checkstring(L, 1);
+    lumat_refuse_dry(L, "profile");
     if (strcmp(word, "on") == 0)
         turn_on(L);
     else if (strcmp(word, "off") == 0)

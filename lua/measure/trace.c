@@ -4,6 +4,7 @@
 #include "function.h"
 #include "records.h"
 #include "registry.h"
+#include "unknown_number.h"
 #include "visible.h"
 
 #include <stdio.h>
@@ -48,7 +49,7 @@ static void reduced_size(const gpu_event *e, char *text, size_t size)
 }
 
 /* "512x256x128", "3x4 to 1x4", "3x4" */
-static const char *event_size(const gpu_event *e, char *text, size_t size)
+const char *lumat_event_size(const gpu_event *e, char *text, size_t size)
 {
     long long m = e->m, n = e->n, k = e->k;
     if (is_reduction(e))
@@ -98,7 +99,7 @@ static void print_event(const gpu_event *e)
 {
     char size[80], rate[160], checked[32] = "";
     fflush(stdout);
-    event_size(e, size, sizeof size);
+    lumat_event_size(e, size, sizeof size);
     if (e->status != GPU_OK) {
         print_failure(e, size);
         return;
@@ -135,8 +136,10 @@ static int tracing(lua_State *L)
                       "is true, false or \"errors\"");
         f = print_errors;
     }
-    if (lua_gettop(L) > 0)
+    if (lua_gettop(L) > 0) {
+        lumat_refuse_dry(L, "tracing");
         lumat_hear(LUMAT_TRACE, f);
+    }
     f = hearers[LUMAT_TRACE];
     if (f == print_errors)
         lua_pushliteral(L, "errors");
@@ -149,8 +152,10 @@ static int tracing(lua_State *L)
 static int checking(lua_State *L)
 {
     const gpu_checks *c = gpu_checked();
-    if (lua_gettop(L) > 0)
+    if (lua_gettop(L) > 0) {
+        lumat_refuse_dry(L, "checking");
         gpu_set_check(lua_toboolean(L, 1));
+    }
     lua_pushinteger(L, (lua_Integer)c->products);
     lua_pushinteger(L, (lua_Integer)c->partly);
     lua_pushnumber(L, c->worst);

@@ -49,13 +49,13 @@ static void fetch_corner(lua_State *L, const gpu_matrix *m, lumat_corner *c)
     size_t bytes = sizeof(double) * (size_t)(nrows * ncols);
     c->values = lua_newuserdatauv(L, bytes, 0);
     if (whole) {
-        lumat_try(L, gpu_download(m, c->values));
+        lumat_try(L, gpu_download_unseen(m, c->values));
     } else {
         gpu_matrix *part = lumat_new_matrix(L);
         int64_t *rows = push_indices(L, m->rows, c->head_rows, c->tail_rows);
         int64_t *cols = push_indices(L, m->cols, c->head_cols, c->tail_cols);
         lumat_try(L, gpu_gather(m, rows, nrows, cols, ncols, part));
-        lumat_try(L, gpu_download(part, c->values));
+        lumat_try(L, gpu_download_unseen(part, c->values));
         gpu_release(part);
         lua_pop(L, 3);
     }

@@ -35,9 +35,11 @@ const char *lumat_error_text(int error);
 /* Is it --safe or --safe-language? */
 int lumat_is_safe(void);
 /* Whether the file may be opened, to be written or not. Says so of any without
- * --safe. A name that has no file yet counts by its folder, and each symbolic
- * link by what it leads to. */
+ * --safe, unless writing is forbidden. A name that has no file yet counts by
+ * its folder, and each symbolic link by what it leads to. */
 int lumat_may_open(const char *path, int writing);
+/* While it is on, no file may be written: in a dry run. */
+void lumat_forbid_writing(int on);
 /* Is it what the system tells of its processors and memory? */
 int lumat_is_system_path(const char *path);
 /* open(2) of what may be opened, else -1 with EACCES. */

@@ -54,7 +54,7 @@ void (*lumat_after_success)(lua_State *L);
 void lumat_try(lua_State *L, gpu_status status)
 {
     if (status == GPU_OK) {
-        if (lumat_after_success != NULL)
+        if (lumat_after_success != NULL && !gpu_is_dry())
             lumat_after_success(L);
         return;
     }
@@ -109,6 +109,12 @@ static int release(lua_State *L)
     return 0;
 }
 
+/* At the end of its scope; a dry run leaves what exists as it is. */
+static int close_matrix(lua_State *L)
+{
+    return gpu_is_dry() ? 0 : release(L);
+}
+
 /* --- the collector -------------------------------------------------------- */
 
 static int collect_all(void *data)
@@ -116,6 +122,8 @@ static int collect_all(void *data)
     lua_State *L = data;
     double start = gpu_now();
     lua_gc(L, LUA_GCCOLLECT);
+    if (gpu_is_dry())
+        return 1;
     lua_gc(L, LUA_GCCOLLECT); /* what finalizers let go */
     memory.collecting += gpu_now() - start;
     memory.debt = 0;
@@ -140,6 +148,8 @@ static void keep_below_limit(lua_State *L, const gpu_device *d)
 
 void lumat_account(lua_State *L, const gpu_matrix *m)
 {
+    if (gpu_is_dry())
+        return;
     memory.debt += gpu_storage_bytes(m) + STORAGE_OVERHEAD;
     if (memory.debt < DEBT)
         return;
@@ -233,7 +243,7 @@ void lumat_open_matrix(lua_State *L)
     metatable_address = lua_topointer(L, -1);
     lua_pushcfunction(L, release);
     lua_setfield(L, -2, "__gc");
-    lua_pushcfunction(L, release);
+    lua_pushcfunction(L, close_matrix);
     lua_setfield(L, -2, "__close");
     lua_pushliteral(L, "matrix");
     lua_setfield(L, -2, "__name");

@@ -3,6 +3,7 @@
 #include "settings.h"
 #include "matrix.h"
 #include "shape_errors.h"
+#include "unknown_number.h"
 #include "visible.h"
 
 #include <stdio.h>
@@ -188,6 +189,7 @@ static const struct setting *check(lua_State *L, const char *name)
 static void set(lua_State *L, const struct setting *s, int index)
 {
     index = lua_absindex(L, index);
+    lumat_refuse_dry(L, "settings");
     if (!s->set(L, index))
         lumat_raise(L, "settings: %s is %s, not %s", s->name, s->values,
                     lumat_push_brief(L, index));

@@ -1,6 +1,7 @@
 /* Sparse matrices as Lua values: the userdata, its properties and methods,
  * and the operators there are. triplets.c of gpu/ does the arranging. */
 #include "sparse_matrix.h"
+#include "unknown_number.h"
 #include "shape_errors.h"
 
 #include <string.h>
@@ -99,9 +100,15 @@ static int to_device(lua_State *L)
     return push_clone(L, s->values.dtype, d);
 }
 
+/* S:free() and the end of its scope; a dry run leaves what exists as it is. */
+static int give_up(lua_State *L)
+{
+    return gpu_is_dry() ? 0 : release(L);
+}
+
 const luaL_Reg lumat_sparse_methods[] = {{"full", to_dense}, {"f32", to_f32},
                                          {"f64", to_f64},    {"to", to_device},
-                                         {"free", release},  {NULL, NULL}};
+                                         {"free", give_up},  {NULL, NULL}};
 
 /* S == S2 */
 static int are_equal(lua_State *L)
@@ -184,7 +191,7 @@ int lumat_multiply_sparse(lua_State *L)
     const gpu_sparse *a = lumat_test_sparse(L, 1), *b = lumat_test_sparse(L, 2);
     const gpu_matrix *m = lumat_test_matrix(L, a ? 2 : 1);
     int other = a ? 2 : 1;
-    if (lua_type(L, other) == LUA_TNUMBER)
+    if (lumat_is_number(L, other))
         return push_scaled(L, a ? a : b, lua_tonumber(L, other));
     if (a && m)
         return push_product(L, a, m);
@@ -222,7 +229,7 @@ static const char *const missing[][2] = {
 /* --- opening -------------------------------------------------------------- */
 
 static const luaL_Reg metamethods[] = {
-    {"__gc", release},   {"__close", release},
+    {"__gc", release},   {"__close", give_up},
     {"__eq", are_equal}, {"__mul", lumat_multiply_sparse},
     {"__unm", negate},   {NULL, NULL}};
 

@@ -128,6 +128,8 @@ void lumat_warn(lua_State *L, const char *operation, const char *format, ...)
     char text[640];
     va_list args;
     int top = lua_gettop(L);
+    if (gpu_is_dry())
+        return;
     if (warnings.off)
         return;
     push_place(L);

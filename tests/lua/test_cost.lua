@@ -145,7 +145,21 @@ function TestCost:test_numbers_that_are_not_known()
         local s = math.sqrt(n * 2 + 1)
         return A / s, A * n, -n
     end)
-    lu.assertEquals(#c.operations, 3)
+    -- what a norm takes, and the quotient and the product
+    local names = {}
+    for _, o in ipairs(c.operations) do names[o.operation] = true end
+    lu.assertEquals(names, {norm = true, div = true, mul = true})
+    c = cost(function()
+        local i, j = A:argmax()
+        local x = max(A(1, 2), A:totable()[1][2], 3)
+        return A[i], A[{i, j}] * B, x .. "", type(x), vec{x, 1}, full(2, x)
+    end)
+    lu.assertEquals(c.operations[1].operation, "argmax")
+    raises(function()
+        cost(function() return A:totable()[1][1] < 1 end)
+    end, "depends on elements (an element)")
+    raises(function() cost(function() return string.rep("x", A:sum()) end) end,
+        "number that depends on elements")
     raises(function()
         cost(function() if A:sum() > 0 then return A end end)
     end, "cost: what is done depends on elements (sum)")
@@ -155,19 +169,132 @@ function TestCost:test_numbers_that_are_not_known()
 end
 
 function TestCost:test_what_is_not_known()
-    raises(function() cost(function() return save(A, "x.npy") end) end,
-        "cost: nothing is known of what save costs")
-    raises(function() cost(function() return A:map(math.sin) end) end,
-        "map costs")
-    raises(function() cost(function() return io.open("x") end) end,
+    raises(function() cost(function() return io.open("x", "w") end) end,
         "nothing is known of what open costs")
-    raises(function() cost(function() return sparse(A) end) end,
-        "nothing is known of what sparse costs")
+    raises(function() cost(function() return os.remove("x") end) end,
+        "nothing is known of what remove costs")
+    raises(function() cost(function() return cd("/") end) end,
+        "nothing is known of what cd costs")
+    raises(function() cost(function() return cost(function() end) end) end,
+        "nothing is known of what cost costs")
     raises(function() cost(function() return A[A:gt(0)] end) end,
         "depends on the mask")
+    raises(function() cost(function() return inspect(A) end) end,
+        "depends on elements")
     raises(function() cost(A) end, "cost: f is a matrix, expected a function")
     raises(function() cost(function() return nowhere(A) end) end, "nowhere")
     lu.assertNil(io.open("x"))
+end
+
+-- What was not known to a list of functions: sparse matrices, functions of
+-- elements, files.
+function TestCost:test_what_is_known_without_a_list()
+    local c = cost(function() return sparse(A) end)
+    lu.assertEquals(c.allocated, 31 * 4 + 2 * 600 * 4) -- the most there can be
+    local S = sparse(A:gt(0.5) % A)
+    c = cost(function() return S * v, S.T, full(S) end)
+    local flops, bytes, allocated = done(function()
+        return S * v, S.T, full(S)
+    end)
+    lu.assertEquals({c.flops, c.bytes, c.allocated}, {flops, bytes, allocated})
+    lu.assertEquals(cost(function() return A:map(math.sin) end).allocated,
+        A.bytes)
+    lu.assertEquals(cost(function() return fromfn(5, 5, nil or math.max) end)
+        .allocated, 100)
+    lu.assertEquals(cost(function() return save(A, "x.npy") end).allocated, 0)
+    lu.assertEquals(cost(function() return save(A + 1, "x.csv") end).flops, 600)
+    lu.assertNil(io.open("x.npy"))
+    lu.assertNil(io.open("x.csv"))
+end
+
+-- A function that was not there when cost was written, in a module's way.
+function TestCost:test_a_function_added_later()
+    local lm = require "lumat"
+    lm.gram = function(X, weight)
+        local G = X.T * X
+        G:mul_(weight)
+        return G + lm.eye(G.rows), G:max()
+    end
+    local f = function() return lm.gram(A, 2) end
+    local flops, bytes, allocated = done(f)
+    local c = cost(f)
+    lm.gram = nil
+    lu.assertEquals({c.flops, c.bytes, c.allocated}, {flops, bytes, allocated})
+    lu.assertTrue(c.flops > 2 * 20 * 20 * 30)
+end
+
+-- In place, by index, by mask, through views and by name: nothing is written.
+function TestCost:test_matrices_stay_as_they_are()
+    local M = A:clone()
+    local before, S = M:clone(), sparse(M)
+    cost(function()
+        M:add_(1)
+        M[1] = 5
+        M[{2, 2}] = M:sum()
+        M[M:gt(0.5)] = 0
+        M["1:3, :"] = B[{{1, 3}, {1, 20}}]
+        M.T:mul_(3)
+        add(M, M, {out = M})
+        M:free()
+        local closed <close> = M
+        S:free()
+    end)
+    lu.assertEquals(full(S * 2), M * 2)
+    lu.assertTrue(M == before)
+    lu.assertEquals(M.device, A.device)
+end
+
+function TestCost:test_random_numbers_go_on_as_they_were()
+    seed(7)
+    local wanted = rand(3)
+    seed(7)
+    lu.assertTrue(cost(function()
+        seed(1)
+        return rand(5), randn(5), randperm(5)
+    end).bytes > 0)
+    lu.assertTrue(rand(3) == wanted)
+end
+
+function TestCost:test_settings_tables_and_metatables_stay()
+    local list = setmetatable({3, 1, 2, deep = {x = 1}}, {__len = nil})
+    local meta = getmetatable(list)
+    cost(function()
+        default_dtype("f64")
+        table.sort(list)
+        table.insert(list, 4)
+        list.deep.x, list.deep.y = 2, 3
+        setmetatable(list, nil)
+        meta.__index = A
+        math.pi, string.extra = 3, 1
+        io.write("nothing")
+        print("of", A:sum(), A)
+    end)
+    lu.assertEquals(default_dtype(), "f32")
+    lu.assertEquals({list[1], list[2], list[3], list[4]}, {3, 1, 2})
+    lu.assertEquals(list.deep, {x = 1})
+    lu.assertTrue(rawequal(getmetatable(list), meta))
+    lu.assertNil(meta.__index)
+    lu.assertNil(string.extra)
+    lu.assertTrue(math.pi > 3.14)
+    lu.assertEquals(math.type(math.floor(2.5)), "integer")
+    lu.assertEquals(type(A), "userdata")
+end
+
+-- What was made in there is of no use outside, and says so.
+function TestCost:test_what_is_made_does_not_last()
+    local thread = coroutine.create(function(x) coroutine.yield(x + 1) end)
+    local kept = {}
+    local proxy = newproxy and newproxy() or thread
+    cost(function() coroutine.resume(thread, A) end)
+    cost(function() kept[1] = A + 1 end)
+    lu.assertNil(kept[1])
+    lu.assertEquals(coroutine.status(proxy), "suspended")
+    local ok, why = pcall(cost, function() error(A + 1) end)
+    lu.assertFalse(ok)
+    raises(function() return why + 1 end, "one of cost, and has no elements")
+    raises(function() return why:sum() end, "has no elements")
+    lu.assertEquals(why.shape, {30, 20})
+    lu.assertTrue((A + 1):sum() > A:sum()) -- and all goes on
 end
 
 TestHints = {}

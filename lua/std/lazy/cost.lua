@@ -1,40 +1,33 @@
--- What an expression would take: it is computed with shapes in place of
--- matrices, by functions that add up, and nothing of the user's is touched.
+-- What an expression would take: it is called in a dry run, in which nothing is
+-- computed and nothing of the user's is touched; here is what is said of it.
 local library, _, _, own = ...
 local amounts, checks = require "lumat.unit_text", require "lumat.checks"
-local shapes = require "lumat.cost_shapes"
-local functions = require "lumat.cost_functions"
-local base = _G
-local error, getmetatable, ipairs, next, pairs, pcall, rawget, rawequal,
-    select, setmetatable, tostring, type = error, getmetatable, ipairs, next,
-    pairs, pcall, rawget, rawequal, select, setmetatable, tostring, type
-local math, string, table, utf8 = math, string, table, utf8
-local concat, sort, unpack = table.concat, table.sort, table.unpack
+local error, ipairs, pcall, rawequal, type = error, ipairs, pcall, rawequal,
+    type
+local concat, sort = table.concat, table.sort
 local format, gsub, match = string.format, string.gsub, string.match
-local huge = math.huge
-local fail = shapes.fail
-local later = {}
+local huge, smaller = math.huge, math.min
+local report = {}
 
 -- --- what a chain of products could cost ----------------------------------
 
 -- Factors from left to right, as far as brackets may be moved: a vector that
 -- is a row or a column stays at its end, and what is used again stays whole.
 local function add_factors(s, list, is_root, is_left)
-    local info = s.info
-    local free = info.left and (is_root or info.used == 1) and
+    local free = s.left and (is_root or s.used == 1) and
         (s.ndim == 2 or is_root or
-            (is_left and info.left.ndim == 1) or
-            (not is_left and info.right.ndim == 1))
+            (is_left and s.left.ndim == 1) or
+            (not is_left and s.right.ndim == 1))
     if not free then
         list[#list + 1] = s
         return
     end
-    add_factors(info.left, list, false, true)
-    add_factors(info.right, list, false, false)
+    add_factors(s.left, list, false, true)
+    add_factors(s.right, list, false, false)
 end
 
 local function name_of(s)
-    return s.info.name or "(" .. shapes.text_of(s) .. ")"
+    return s.name or "(" .. checks.shape_of(s) .. ")"
 end
 
 -- The text of the products as they are, or in the best order.
@@ -42,9 +35,8 @@ local function text_of(s, list)
     for _, factor in ipairs(list) do
         if rawequal(factor, s) then return name_of(s) end
     end
-    local left, right = s.info.left, s.info.right
-    local a, b = text_of(left, list), text_of(right, list)
-    if match(b, "^%(?.* %* ") and right.info.left then b = "(" .. b .. ")" end
+    local a, b = text_of(s.left, list), text_of(s.right, list)
+    if match(b, "^%(?.* %* ") and s.right.left then b = "(" .. b .. ")" end
     return a .. " * " .. b
 end
 
@@ -75,13 +67,18 @@ local function ordered_text(list, split, i, j)
     return a .. " * " .. (k + 1 < j and "(" .. b .. ")" or b)
 end
 
-local function ordered_seconds(s, sizes, split, i, j)
-    if i == j then return 0 end
-    local k = split[i][j]
-    local _, _, _, seconds = shapes.product_cost(s.device, s.dtype, sizes[i],
-        sizes[j + 1], sizes[k + 1])
-    return seconds + ordered_seconds(s, sizes, split, i, k) +
-        ordered_seconds(s, sizes, split, k + 1, j)
+-- What the products take in that order: in a dry run as well.
+local function ordered_seconds(s, sizes, split)
+    local options = {dtype = s.dtype, device = s.device}
+    local function product(i, j)
+        if i == j then return library.zeros(sizes[i], sizes[i + 1], options) end
+        local k = split[i][j]
+        return library.matmul(product(i, k), product(k + 1, j))
+    end
+    local seconds = 0
+    local run = own.dry_run(function() product(1, #sizes - 1) end)
+    for _, p in ipairs(run.products) do seconds = seconds + p.seconds end
+    return seconds
 end
 
 -- Flops and seconds of the products under s that are its own.
@@ -89,9 +86,9 @@ local function chain_cost(s, list)
     for _, factor in ipairs(list) do
         if rawequal(factor, s) then return 0, 0 end
     end
-    local a, x = chain_cost(s.info.left, list)
-    local b, y = chain_cost(s.info.right, list)
-    return a + b + s.info.flops, x + y + s.info.seconds
+    local a, x = chain_cost(s.left, list)
+    local b, y = chain_cost(s.right, list)
+    return a + b + s.flops, x + y + s.seconds
 end
 
 -- A better order of the chain that ends in s, if there is one.
@@ -109,175 +106,22 @@ local function hint_for(s)
     local best, split = best_order(sizes)
     if best > 0.9 * flops then return nil end
     return {better = ordered_text(list, split, 1, #list), flops = best,
-        seconds = ordered_seconds(s, sizes, split, 1, #list),
+        seconds = ordered_seconds(s, sizes, split),
         instead_of = text_of(s, list), their_flops = flops,
         their_seconds = seconds}
 end
 
-local function hints_of(run)
+local function hints_of(products)
     local hints, inner = {}, {}
-    for _, s in ipairs(run.products) do
-        for _, side in ipairs{s.info.left, s.info.right} do
-            if side.info.used == 1 then inner[side] = true end
+    for _, s in ipairs(products) do
+        for _, side in ipairs{s.left, s.right} do
+            if side.used == 1 then inner[side] = true end
         end
     end
-    for _, s in ipairs(run.products) do
+    for _, s in ipairs(products) do
         if not inner[s] then hints[#hints + 1] = hint_for(s) end
     end
     return hints
-end
-
--- --- values as the expression sees them -----------------------------------
-
-local run -- the one that goes on: its memory of values
-
-local symbolic -- below: adapt and it call each other
-
--- A function of the user's: whatever it has of matrices is replaced in its
--- upvalues, and put back when all is done.
-local function adapt(f)
-    if run.adapted[f] then return f end
-    run.adapted[f] = true
-    for i = 1, huge do
-        local name, value, cell = own.upvalue(f, i)
-        if not name then return f end
-        if not run.cells[cell] then
-            run.cells[cell] = {f, i, value}
-            local new = name == "_ENV" and run.environment(value) or
-                symbolic(value, name)
-            if not rawequal(new, value) then own.set_upvalue(f, i, new) end
-        end
-    end
-end
-
-local function restore()
-    for _, c in next, run.cells do own.set_upvalue(c[1], c[2], c[3]) end
-end
-
--- A table of the user's, read through; what is written stays in the view.
-local function view_of(t)
-    local view = run.views[t]
-    if view then return view end
-    view = setmetatable({}, {
-        __index = function(_, key)
-            return symbolic(t[key], type(key) == "string" and key or nil)
-        end,
-        __len = function() return #t end,
-        __pairs = function(v)
-            return function(_, key)
-                key = next(t, key)
-                if key ~= nil then return key, v[key] end
-            end, v, nil
-        end})
-    run.views[t] = view
-    return view
-end
-
--- Which of the library's or of Lua's own a function is.
-local library_names, allowed = {}, {}
-for name, f in pairs(library) do library_names[f] = name end
-for _, name in ipairs{"assert", "error", "ipairs", "next", "pairs", "pcall",
-    "rawequal", "rawget", "rawlen", "rawset", "select", "setmetatable",
-    "tonumber", "tostring", "xpcall"} do
-    allowed[base[name]] = true
-end
-for _, list in ipairs{string, table, utf8} do
-    for _, f in pairs(list) do
-        if type(f) == "function" then allowed[f] = true end
-    end
-end
-
--- A function of math on a number that is not known gives one.
-local numeric = {}
-for name, f in pairs(math) do
-    if type(f) == "function" then
-        numeric[f] = function(...)
-            for i = 1, select("#", ...) do
-                local x = select(i, ...)
-                if shapes.is_unknown(x) then return x end
-            end
-            return f(...)
-        end
-    end
-end
-
-local replaced = {
-    [base.print] = function() end,
-    [base.collectgarbage] = function() return 0 end,
-    [base.getmetatable] = getmetatable,
-    [base.type] = function(x)
-        return shapes.is(x) and "userdata" or shapes.is_unknown(x) and
-            "number" or type(x)
-    end,
-    [base.require] = function(name)
-        if name == "lumat" then return run.names end
-        fail("nothing is known of what the module %s costs",
-            checks.brief(name))
-    end,
-}
-
-local function of_function(f, name)
-    local library_name = library_names[f]
-    if library_name then
-        return functions[library_name] or function()
-            fail("nothing is known of what %s costs", library_name)
-        end
-    elseif replaced[f] or numeric[f] or allowed[f] then
-        return replaced[f] or numeric[f] or f
-    elseif own.is_c(f) then
-        return function()
-            fail("nothing is known of what %s costs", name or "a C function")
-        end
-    end
-    return adapt(f)
-end
-
-function symbolic(x, name)
-    local kind = type(x)
-    if kind == "function" then return of_function(x, name) end
-    if kind == "userdata" and getmetatable(x) == "matrix" then
-        if x.device == "none" then
-            fail("%s has been freed", name or "a matrix")
-        end
-        run.shapes[x] = run.shapes[x] or shapes.of(x, name)
-        return run.shapes[x]
-    elseif kind == "userdata" then
-        fail("%s is a %s: nothing is known of what it costs", name or "a value",
-            checks.kind(x))
-    elseif kind == "table" and not shapes.is(x) and
-        not shapes.is_unknown(x) and getmetatable(x) == nil then
-        return view_of(x)
-    end
-    return x
-end
-
--- Globals as the expression sees them; what it sets stays in there.
-local function environment_of(real)
-    local env = run.views[real]
-    if env then return env end
-    env = setmetatable({}, {__index = function(_, name)
-        if name == "_G" then return env end
-        return symbolic(real[name], type(name) == "string" and name or nil)
-    end})
-    run.views[real] = env
-    return env
-end
-
--- Calls f with everything replaced, and puts all back, whatever comes.
-local function evaluate(f)
-    run = shapes.start()
-    run.adapted, run.cells, run.views, run.shapes = {}, {}, {}, {}
-    run.environment = environment_of
-    run.names = setmetatable({}, {__index = function(_, name)
-        return symbolic(library[name], name)
-    end})
-    local ok, why = pcall(function()
-        adapt(f)
-        return f()
-    end)
-    restore()
-    if ok then return why end
-    error(type(why) == "string" and gsub(why, "^lumat:%d+: ", "") or why, 0)
 end
 
 -- --- the report -----------------------------------------------------------
@@ -315,7 +159,7 @@ end
 local function add_operations(lines, list)
     if #list < 2 then return end
     local rows = grouped(list)
-    for i = 1, math.min(SHOWN, #rows) do
+    for i = 1, smaller(SHOWN, #rows) do
         local r = rows[i]
         lines[#lines + 1] = format("  %-20s %14s %6s %10s %10s  %s", r.name,
             r.shape, r.count > 1 and "x " .. r.count or "",
@@ -342,30 +186,54 @@ local function hint_text(h)
         flops_text(h.their_flops), seconds_text(h.their_seconds))
 end
 
+-- Where the bus is crossed counts for the time alone: it is no operation.
+local function sum_up(run)
+    local found = {flops = 0, bytes = 0, seconds = 0, operations = {},
+        allocated = run.allocated, peak = run.peak}
+    for _, o in ipairs(run.events) do
+        found.seconds = found.seconds + o.seconds
+        if not o.bus then
+            found.flops = found.flops + o.flops
+            found.bytes = found.bytes + o.bytes
+            found.operations[#found.operations + 1] = o
+        end
+    end
+    return found
+end
+
+-- Errors say that the work was only looked at, behind their place, if that is
+-- not the entry at the prompt.
+local function raise(why)
+    if type(why) ~= "string" or match(why, "^interrupted") then error(why, 0) end
+    why = gsub(why, "^lumat:%d+: ", "")
+    local place, text = match(why, "^([^\n:]*:%d+: )(.*)$")
+    error((place or "") .. "cost: " .. gsub(text or why, "^cost: ", ""), 0)
+end
+
 row{
     name = "cost",
     takes = "f: function",
     gives = "table",
     group = "costs",
-    help = "What f() would take, without running it: it is called with shapes " ..
-        "in place of matrices. Fields: flops, bytes (moved), allocated, " ..
-        "peak (bytes at once beyond what there is), seconds (from measured " ..
-        "rates), operations, hints (products in a better order). Also " ..
-        ":cost.",
+    help = "What f() would take: it is called with matrices that have no " ..
+        "elements, so that nothing is computed, and variables, files and " ..
+        "random numbers stay as they are. What depends on elements raises; a " ..
+        "sparse matrix made of a dense one has as many entries as there can " ..
+        "be. Fields: flops, bytes (moved), allocated, peak (bytes at once " ..
+        "beyond what there is), seconds (from measured rates), operations, " ..
+        "hints (products in a better order). Also :cost.",
     example = "cost(function() return ones(4, 3) * ones(3, 2) end).flops",
     result = "48",
 }
--- f is a function without arguments, or the text of one's body.
-function later.cost(f)
+function report.cost(f)
     if type(f) ~= "function" then
         checks.fail("cost", "f is %s, expected a function: " ..
             "cost(function() return A * B end)", checks.brief(f))
     end
-    evaluate(f)
-    local found = {flops = run.flops, bytes = run.bytes,
-        seconds = run.seconds, allocated = run.allocated, peak = run.peak,
-        operations = run.operations, hints = hints_of(run)}
-    run = nil
+    local ok, run = pcall(own.dry_run, f)
+    if not ok then raise(run) end
+    local found = sum_up(run)
+    found.hints = hints_of(run.products)
     local n = #found.operations
     local lines = {format("%s, %s moved, %s allocated%s, about %s in %d " ..
         "operation%s", flops_text(found.flops), bytes_text(found.bytes),
@@ -378,4 +246,4 @@ function later.cost(f)
     return checks.shown(found, concat(lines, "\n"))
 end
 
-return later
+return report
