@@ -24,36 +24,39 @@ static lumat_fact shaped(lumat_fact like, int ndim, int64_t rows, int64_t cols)
     return like;
 }
 
+/* What the library says of shapes. That of what it would refuse is not known:
+ * one operand may be what is being written. */
+static lumat_fact shaped_like(lumat_fact a, const gpu_matrix *result,
+                              gpu_status status)
+{
+    if (status != GPU_OK)
+        return shaped(a, 0, 0, 0);
+    return shaped(a, result->ndim, result->rows, result->cols);
+}
+
 static lumat_fact multiply(lumat_fact a, lumat_fact b)
 {
+    gpu_matrix result;
     int x = a.shape.ndim, y = b.shape.ndim;
     if (x == 1 && y == 1)
         return (lumat_fact){.kind = LUMAT_IS_NUMBER};
-    if (x == 2 && y == 2)
-        return shaped(a, 2, a.shape.rows, b.shape.cols);
-    if (x == 2 && y == 1)
-        return shaped(a, 1, a.shape.rows, 1);
-    if (x == 1 && y == 2)
-        return shaped(a, 1, b.shape.cols, 1);
-    return x == 2 || y == 2 ? shaped(a, 0, 0, 0) : unknown;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
+    if (x == 0 || y == 0)
+        return x == 2 || y == 2 ? shaped(a, 0, 0, 0) : unknown;
+    return shaped_like(a, &result,
+                       gpu_product_shape(&a.shape, &b.shape, &result));
 }
 
 /* Element by element, or side by side. */
 static lumat_fact join(lumat_fact a, lumat_fact b, int sign)
 {
-    const gpu_matrix *x = &a.shape, *y = &b.shape;
+    const gpu_matrix *x = &a.shape, *y = &b.shape, *const both[] = {x, y};
+    gpu_matrix result;
     if (x->ndim == 0 || x->ndim != y->ndim)
         return shaped(a, 0, 0, 0);
     if (sign == TOKEN_CONCAT)
         return x->ndim == 2 ? shaped(a, 2, x->rows, x->cols + y->cols)
                             : shaped(a, 1, x->rows + y->rows, 1);
-    return shaped(a, x->ndim, larger(x->rows, y->rows),
-                  larger(x->cols, y->cols));
+    return shaped_like(a, &result, gpu_map_shape("", both, 2, &result));
 }
 
 lumat_fact lumat_combine(lumat_fact a, int sign, lumat_fact b)
