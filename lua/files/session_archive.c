@@ -494,6 +494,13 @@ static int view_of(lua_State *L)
     return 6;
 }
 
+/* storage_of(A): what stands for the storage of A, and of its views alike. */
+static int storage_of(lua_State *L)
+{
+    lua_pushlightuserdata(L, lumat_check_matrix(L, 1)->storage);
+    return 1;
+}
+
 /* The elements along what has a stride: all are, but for what is broadcast. */
 static int64_t own_elements(const gpu_matrix *m)
 {
@@ -596,6 +603,7 @@ static const luaL_Reg functions[] = {{"create", create},
                                      {"write_sparse", write_sparse},
                                      {"read_sparse", read_sparse},
                                      {"view_of", view_of},
+                                     {"storage_of", storage_of},
                                      {"view", view},
                                      {"kind", kind},
                                      {"usable_device", usable_device},

@@ -138,6 +138,7 @@ local function by_size(a, b)
     return a[2] < b[2]
 end
 
+-- Of owners that share A's storage.
 function saver:write_view(A, owners)
     for _, owner in ipairs(owners) do
         local numbers = {parts.view_of(owner, A)}
@@ -153,11 +154,14 @@ function saver:write_matrices(archive)
     sort(self.owners, by_size)
     for _, item in ipairs(self.owners) do
         local A, place = item[1], item[2]
-        if not self:write_view(A, written) then
+        local storage = parts.storage_of(A)
+        local owners = written[storage] or {}
+        written[storage] = owners
+        if not self:write_view(A, owners) then
             local name = self:part_name(place, ".npy")
             parts.write_matrix(archive, name, A)
             self:record("m", self.ids[A], name, A.device)
-            written[#written + 1] = A
+            owners[#owners + 1] = A
         end
     end
     for _, item in ipairs(self.others) do

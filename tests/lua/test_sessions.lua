@@ -135,6 +135,24 @@ function TestSessions:test_views_stay_views()
     lu.assertTrue(y.At == A.T and y.row == A[1])
 end
 
+-- Four times as many take about four times as long, best of three.
+function TestSessions:test_many()
+    local p = path("many")
+    local function seconds(count)
+        local best, many = math.huge, {}
+        for i = 1, count do many[i] = zeros(2, 2) end
+        _G.many = many
+        for _ = 1, 3 do
+            local start = clock()
+            save_session(p, {"many"})
+            best = math.min(best, clock() - start)
+        end
+        _G.many = nil
+        return best
+    end
+    lu.assertTrue(seconds(6000) / seconds(1500) < 9)
+end
+
 function TestSessions:test_sparse()
     local S = sparse(vec{1, 3, 3}, vec{2, 1, 4}, vec{5, -1, 0.1}, 3, 4)
     local D = sparse(vec{1, 2}, vec{1, 2}, vec({0.1, 0.2}, {dtype = "f64"}), 2,
