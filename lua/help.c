@@ -1,12 +1,11 @@
 /* The help: lua/manual, loaded when it is first asked for, and what the
  * terminal tells it of its commands and options. */
-#include "command_names.h"
 #include "print.h"
 #include "function.h"
 #include "lumat.h"
 #include "open.h"
-#include "registry.h"
 #include "std.h"
+#include "value.h"
 
 #include <ctype.h>
 #include <string.h>

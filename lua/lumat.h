@@ -6,25 +6,23 @@
 #ifndef LUMAT_H
 #define LUMAT_H
 
-#include "command_names.h"
+#include "browse.h"
+#include "cancellation.h"
 #include "completion.h"
 #include "descriptor.h"
-#include "parse.h"
+#include "diagnose.h"
+#include "draw.h"
 #include "experiment.h"
 #include "fence.h"
-#include "diagnose.h"
-#include "session.h"
-#include "launch.h"
-#include "remarks.h"
-#include "running.h"
-#include "settings.h"
-#include "measure.h"
-#include "print.h"
 #include "files.h"
-#include "visible.h"
-#include "warning.h"
-#include "draw.h"
-#include "browse.h"
+#include "launch.h"
+#include "measure.h"
+#include "parse.h"
+#include "print.h"
+#include "remarks.h"
+#include "session.h"
+#include "settings.h"
+#include "value.h"
 
 /* With --safe, before there is any thread: raises the first fence. Returns 0
  * with why it does not stand (of size bytes). The options stay the caller's,

@@ -5,8 +5,7 @@
 #include "fence.h"
 #include "experiment.h"
 #include "open.h"
-#include "registry.h"
-#include "visible.h"
+#include "value.h"
 
 #include "lauxlib.h"
 #include "lualib.h"

@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "matrix.h"
 #include "parse.h"
 #include "settings.h"
 #include "slice.h"
-#include "sparse_matrix.h"
+#include "value.h"
 #include "window_parts.h"
 
 /* --- formats -------------------------------------------------------------- */

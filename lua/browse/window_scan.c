@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
-#include "matrix.h"
 #include "parse.h"
+#include "value.h"
 #include "window_parts.h"
 
 /* Elements in the first piece; seconds that are too few and too many. */

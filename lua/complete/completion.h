@@ -3,7 +3,7 @@
 #define LUMAT_COMPLETION_H
 
 #include <stddef.h>
-#include "warning.h"
+#include "value.h"
 
 /* What a word of its own may be. */
 typedef enum lumat_wanted {

@@ -2,7 +2,6 @@
 #include "completion.h"
 #include "cursor_context.h"
 #include "function.h"
-#include "registry.h"
 
 /* The offers come in a call of its own: what it fills is in the registry. */
 static const char names_key, notes_key;

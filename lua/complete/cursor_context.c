@@ -1,7 +1,7 @@
 /* What may stand in place of the word before the cursor, by what stands
  * before that. No user code runs, no device is touched. */
 #include "cursor_context.h"
-#include "registry.h"
+#include "value.h"
 
 #include <string.h>
 

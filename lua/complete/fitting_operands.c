@@ -1,7 +1,6 @@
 /* Which variables fit the operand that stands before the cursor. */
 #include "offer_list.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
+#include "value.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* What is certain about a value that is there. All access is raw. */
 #include "known_value.h"
-#include "sparse_matrix.h"
+#include "value.h"
 
 static lumat_fact only(lumat_fact_kind kind)
 {

@@ -4,8 +4,8 @@
 #ifndef LUMAT_KNOWN_VALUE_H
 #define LUMAT_KNOWN_VALUE_H
 
-#include "matrix.h"
 #include "parse.h"
+#include "value.h"
 
 enum { LUMAT_LEVELS = 40 }; /* nesting that is looked into */
 

@@ -1,6 +1,6 @@
 /* Gathering what may stand at the cursor, and putting it in order. */
 #include "offer_list.h"
-#include "sparse_matrix.h"
+#include "value.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,8 @@
 #ifndef LUMAT_OFFER_LIST_H
 #define LUMAT_OFFER_LIST_H
 
-#include "matrix.h"
 #include "call_at_cursor.h"
-#include "warning.h"
+#include "value.h"
 
 /* --- offer_list.c
  * ------------------------------------------------------------- */

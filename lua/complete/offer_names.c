@@ -3,7 +3,7 @@
 #include "cursor_context.h"
 #include "index.h"
 #include "parse.h"
-#include "sparse_matrix.h"
+#include "value.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "remarks.h"
 #include "parse.h"
 #include "known_value.h"
-#include "warning.h"
+#include "value.h"
 
 #include <string.h>
 

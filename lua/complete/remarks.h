@@ -5,8 +5,8 @@
 
 #include "function.h"
 #include "parse.h"
-#include "warning.h"
 #include "lua.h"
+#include "value.h"
 #include <stddef.h>
 
 /* With the entry still to be called: finds what the values of variables show

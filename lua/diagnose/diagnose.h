@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 #include "lua.h"
-#include "warning.h"
+#include "value.h"
 
 /* --- habits of other languages -------------------------------------------- */
 /* What people write who come from them, and what to write here. */

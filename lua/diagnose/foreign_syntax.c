@@ -1,12 +1,10 @@
 /* Habits from other languages: lines that are no Lua, or another Lua than was
  * meant, and what to write instead. */
+#include "cancellation.h"
 #include "diagnose_parts.h"
-#include "command_names.h"
 #include "parse.h"
 #include "scope.h"
-#include "registry.h"
-#include "running.h"
-#include "shape_errors.h"
+#include "value.h"
 
 #include "lauxlib.h"
 #include <stdio.h>

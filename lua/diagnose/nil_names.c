@@ -2,10 +2,8 @@
  * somewhere: Lua takes each for nil, so what is meant is told afterwards.
  * Whoever tests or compares a name knows that it may be nil. */
 #include "diagnose_parts.h"
-#include "command_names.h"
 #include "parse.h"
-#include "registry.h"
-#include "warning.h"
+#include "value.h"
 
 #include "lauxlib.h"
 #include <string.h>

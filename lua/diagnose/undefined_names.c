@@ -6,13 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "command_names.h"
 #include "diagnose_parts.h"
 #include "lauxlib.h"
 #include "scope.h"
 #include "parse.h"
-#include "registry.h"
-#include "visible.h"
+#include "value.h"
 
 /* --- what was meant ------------------------------------------------------- */
 

@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "constructors.h"
-#include "matrix.h"
+#include "value.h"
 #include "draw.h"
 #include "picture.h"
 #include "print.h"
-#include "records.h"
-#include "shape_errors.h"
 
 /* --- drawing -------------------------------------------------------------- */
 /* Heat maps and patterns of blocks. Pure. */

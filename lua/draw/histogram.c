@@ -6,10 +6,9 @@
 #include "constructors.h"
 #include "print.h"
 #include "function.h"
-#include "matrix.h"
 #include "draw.h"
 #include "picture.h"
-#include "shape_errors.h"
+#include "value.h"
 
 enum { MOST_BARS = 20, LEAST_BARS = 4, FILE_BARS = 100 };
 

@@ -8,10 +8,7 @@
 #include "picture.h"
 #include "print.h"
 #include "function.h"
-#include "records.h"
-#include "registry.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
+#include "value.h"
 
 typedef struct lumat_report {
     lua_State *L;

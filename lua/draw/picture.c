@@ -9,9 +9,7 @@
 #include "parse.h"
 #include "picture.h"
 #include "print.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
-#include "visible.h"
+#include "value.h"
 
 const char lumat_plain[] = "\033[0m";
 

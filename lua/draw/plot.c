@@ -6,13 +6,10 @@
 #include <string.h>
 #include "constructors.h"
 #include "function.h"
-#include "matrix.h"
 #include "draw.h"
 #include "picture.h"
 #include "print.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
-#include "visible.h"
+#include "value.h"
 
 enum { LUMAT_MOST_SERIES = 8 };
 

@@ -5,15 +5,13 @@
  * takes no memory from Lua, runs no code of the user's and raises nothing. */
 #include "draw.h"
 #include "function.h"
-#include "matrix.h"
+#include "value.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "picture.h"
 #include "print.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
 
 enum { OTHER_LINES = 12 };         /* of lumat_picture_lines, and the legend */
 static const double pause = 0.125; /* seconds between two pictures */

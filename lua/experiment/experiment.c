@@ -3,8 +3,8 @@
  * a call. */
 #include "experiment_parts.h"
 #include "gpu.h"
+#include "cancellation.h"
 #include "launch.h"
-#include "running.h"
 
 /* --- tasks ---------------------------------------------------------------- */
 /* What is being done that may last and is no single operation: told by the

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "experiment_parts.h"
 #include "parse.h"
-#include "visible.h"
+#include "value.h"
 
 enum { DEEPEST = 64 }; /* lists and objects in each other */
 

@@ -16,8 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "experiment_parts.h"
-#include "matrix.h"
-#include "unknown_number.h"
+#include "value.h"
 
 /* --- a pool of processes -------------------------------------------------- */
 

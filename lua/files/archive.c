@@ -2,11 +2,11 @@
  * are stored as they are, and read packed, too, as other programs write them.
  * Sizes and places have 64 bits where 32 do not hold them. Source: PKWARE,
  * APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3. */
-#include "files_parts.h"
 #include "cancellation.h"
+#include "files_parts.h"
 #include "descriptor.h"
 #include "fence.h"
-#include "matrix.h"
+#include "value.h"
 
 #include <errno.h>
 #include <stdarg.h>

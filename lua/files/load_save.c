@@ -13,13 +13,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "cancellation.h"
 #include "fence.h"
 #include "files_parts.h"
 #include "arguments.h"
-#include "matrix.h"
+#include "cancellation.h"
 #include "parse.h"
-#include "visible.h"
+#include "value.h"
 
 typedef enum file_kind { FILE_CSV, FILE_NPY } file_kind;
 

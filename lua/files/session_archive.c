@@ -8,8 +8,7 @@
 #include "lauxlib.h"
 #include "scope.h"
 #include "parse.h"
-#include "registry.h"
-#include "sparse_matrix.h"
+#include "value.h"
 
 /* --- the records of a saved session --------------------------------------- */
 /* Words between blanks, one record a line. There may be millions, so none

@@ -3,8 +3,7 @@
 #include "fence.h"
 #include "print.h"
 #include "files_parts.h"
-#include "registry.h"
-#include "visible.h"
+#include "value.h"
 
 #include <errno.h>
 #include <string.h>

@@ -14,8 +14,7 @@
 #include "fence.h"
 #include "files.h"
 #include "function.h"
-#include "registry.h"
-#include "unknown_number.h"
+#include "value.h"
 
 /* --- the user's home ------------------------------------------------------ */
 

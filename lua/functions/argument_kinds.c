@@ -1,7 +1,6 @@
 /* The kinds of arguments, options and results that rows speak of. */
 #include "function.h"
-#include "sparse_matrix.h"
-#include "unknown_number.h"
+#include "value.h"
 
 #include <math.h>
 #include <string.h>

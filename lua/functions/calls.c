@@ -1,8 +1,7 @@
 /* Calls of the library's functions: counted, checked, then done. */
 #include "function.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
 #include "std.h"
+#include "value.h"
 
 #include <limits.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef LUMAT_FUNCTION_H
 #define LUMAT_FUNCTION_H
 
-#include "matrix.h"
+#include "value.h"
 
 #include <stdint.h>
 

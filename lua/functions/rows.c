@@ -1,6 +1,5 @@
 /* Rows: registered, found by name, made of tables in Lua. */
 #include "function.h"
-#include "registry.h"
 
 #include <string.h>
 

@@ -45,8 +45,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "visible.h"
 #include "lua.h"
+#include "value.h"
 
 #include "lauxlib.h"
 #include "lualib.h"

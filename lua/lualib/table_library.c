@@ -44,7 +44,7 @@
 #include "lauxlib.h"
 #include "lualib.h"
 
-#include "visible.h"
+#include "value.h"
 #include "cancellation.h"
 
 

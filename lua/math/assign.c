@@ -1,8 +1,7 @@
 /* A[…] = value in all its forms. */
 #include "constructors.h"
 #include "index.h"
-#include "unknown_number.h"
-#include "visible.h"
+#include "value.h"
 
 /* Numbers and booleans; 1 when the value at 3 is one. */
 static int scalar_value(lua_State *L, double *out)

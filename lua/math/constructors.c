@@ -2,9 +2,7 @@
 #include "constructors.h"
 #include "cancellation.h"
 #include "function.h"
-#include "sparse_matrix.h"
-#include "unknown_number.h"
-#include "visible.h"
+#include "value.h"
 
 #include <math.h>
 #include <string.h>

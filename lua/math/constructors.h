@@ -3,7 +3,7 @@
 #define LUMAT_CONSTRUCTORS_H
 
 #include "arguments.h"
-#include "matrix.h"
+#include "value.h"
 
 /* Pushes a matrix (of nested tables) or a vector (of a plain one) made of the
  * table at index. Raises "name: …" for ragged rows and what is no number. */

@@ -1,14 +1,10 @@
 /* A[…] and A(…) in all their forms: keys as places, and reading. */
 #include "index.h"
-#include "command_names.h"
 #include "constructors.h"
 #include "diagnose.h"
-#include "registry.h"
-#include "shape_errors.h"
+#include "print.h"
 #include "slow_reads.h"
-#include "unknown_number.h"
-#include "visible.h"
-#include "warning.h"
+#include "value.h"
 
 #include <string.h>
 

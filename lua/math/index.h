@@ -4,8 +4,8 @@
 #ifndef LUMAT_INDEX_H
 #define LUMAT_INDEX_H
 
-#include "matrix.h"
 #include "slice.h"
+#include "value.h"
 
 /* The matrix at 1 that is indexed; raises "name: …" when it has been freed. */
 gpu_matrix *lumat_check_indexed(lua_State *L, const char *name);
@@ -61,6 +61,7 @@ void lumat_push_block(lua_State *L, const gpu_matrix *m,
 int lumat_push_property(lua_State *L, const gpu_matrix *m, const char *name);
 int lumat_is_property(const char *name);
 extern const char lumat_property_names[];
+extern const char lumat_sparse_property_names[];
 
 /* Raise: no such name, no such kind of key. */
 int lumat_unknown_name(lua_State *L, const char *name);

@@ -1,8 +1,7 @@
 /* Matrices side by side and one above the other; the operator .. */
 #include "constructors.h"
 #include "function.h"
-#include "shape_errors.h"
-#include "visible.h"
+#include "value.h"
 
 static gpu_dtype wider(gpu_dtype a, gpu_dtype b)
 {

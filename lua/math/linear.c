@@ -1,9 +1,8 @@
 /* Linear algebra beyond the product: powers, systems, inverse, determinant. */
 #include "constructors.h"
 #include "function.h"
-#include "shape_errors.h"
-#include "unknown_number.h"
-#include "warning.h"
+#include "print.h"
+#include "value.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 /* Elementwise operations of ops.def as Lua functions, methods and operators:
  * one closure a row. */
 #include "constructors.h"
-#include "matrix.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
-#include "unknown_number.h"
-#include "visible.h"
+#include "value.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "cancellation.h"
 #include "constructors.h"
 #include "index.h"
-#include "shape_errors.h"
+#include "value.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,8 @@
 /* Products: the operator *, matmul, dot, and the list of kernels. */
 #include "constructors.h"
 #include "function.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
-#include "unknown_number.h"
-#include "visible.h"
+#include "print.h"
+#include "value.h"
 
 #include <limits.h>
 

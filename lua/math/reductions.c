@@ -1,10 +1,8 @@
 /* Reductions as Lua functions and methods: ops.def's, one closure a row, and
  * norm. Of numbers, where that has a meaning. */
 #include "constructors.h"
-#include "shape_errors.h"
-#include "unknown_number.h"
-#include "visible.h"
-#include "warning.h"
+#include "print.h"
+#include "value.h"
 
 #include <math.h>
 #include <string.h>

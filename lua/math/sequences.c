@@ -1,7 +1,7 @@
 /* Constructors: sequences and random numbers. */
 #include "constructors.h"
 #include "function.h"
-#include "shape_errors.h"
+#include "value.h"
 
 #include <math.h>
 

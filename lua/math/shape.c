@@ -3,9 +3,8 @@
 #include "constructors.h"
 #include "function.h"
 #include "index.h"
-#include "shape_errors.h"
-#include "unknown_number.h"
-#include "visible.h"
+#include "print.h"
+#include "value.h"
 
 #include <string.h>
 

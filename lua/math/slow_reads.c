@@ -2,8 +2,7 @@
  * of them cost in one. */
 #include "slow_reads.h"
 #include "parse.h"
-#include "shape_errors.h"
-#include "visible.h"
+#include "value.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,11 @@
 /* S.rows, S.T and the other properties of a sparse matrix; S(i, j); the rows
  * and columns that S[…] chooses. */
 #include "cancellation.h"
-#include "command_names.h"
 #include "diagnose.h"
 #include "index.h"
-#include "registry.h"
-#include "shape_errors.h"
+#include "print.h"
 #include "sparse_make.h"
-#include "sparse_matrix.h"
-#include "unknown_number.h"
+#include "value.h"
 
 #include <string.h>
 

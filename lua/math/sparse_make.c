@@ -3,8 +3,7 @@
 #include "cancellation.h"
 #include "constructors.h"
 #include "function.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
+#include "value.h"
 
 #include <math.h>
 #include <string.h>

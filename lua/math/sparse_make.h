@@ -2,7 +2,7 @@
 #ifndef LUMAT_SPARSE_MAKE_H
 #define LUMAT_SPARSE_MAKE_H
 
-#include "matrix.h"
+#include "value.h"
 
 void lumat_open_sparse_index(lua_State *L); /* S[…] */
 void lumat_open_sparse_make(lua_State *L);  /* sparse(…) */

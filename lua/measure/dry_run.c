@@ -6,9 +6,7 @@
  * finaliser of the user's runs but for what the function made. */
 #include "fence.h"
 #include "measure_parts.h"
-#include "records.h"
-#include "traceback.h"
-#include "unknown_number.h"
+#include "value.h"
 
 #include "lualib.h"
 #include <stdio.h>

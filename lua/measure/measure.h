@@ -3,7 +3,7 @@
 #ifndef LUMAT_MEASURE_H
 #define LUMAT_MEASURE_H
 
-#include "matrix.h"
+#include "value.h"
 
 /* --- the stopwatch -------------------------------------------------------- */
 /* How long something took, by the clock and by the GPUs' own events, and what

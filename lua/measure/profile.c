@@ -5,15 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "cancellation.h"
 #include "fence.h"
 #include "files.h"
 #include "measure_parts.h"
 #include "parse.h"
-#include "records.h"
-#include "registry.h"
-#include "running.h"
-#include "traceback.h"
-#include "unknown_number.h"
+#include "value.h"
 
 enum { LUMAT_LINE = 72 }; /* room for "file.lua:12" or the line of an entry */
 

@@ -2,8 +2,7 @@
 #include "measure_parts.h"
 #include "function.h"
 #include "print.h"
-#include "matrix.h"
-#include "records.h"
+#include "value.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -1,11 +1,9 @@
 /* What operations tell of themselves: to the trace, the profile and whoever
  * wants to know what a function does. */
+#include "cancellation.h"
 #include "measure_parts.h"
 #include "function.h"
-#include "records.h"
-#include "registry.h"
-#include "unknown_number.h"
-#include "visible.h"
+#include "value.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,7 @@
 /* Printing: the header line, and the doors through which values are shown. */
 #include <stdio.h>
 #include "print_parts.h"
-#include "matrix.h"
-#include "sparse_matrix.h"
-#include "visible.h"
+#include "value.h"
 
 static const char STYLE_KEY; /* its address is the key in the registry */
 

@@ -3,8 +3,8 @@
  * each line when there are several. */
 #include <math.h>
 #include <string.h>
-#include "matrix.h"
 #include "print_parts.h"
+#include "value.h"
 
 /* --- the elements shown --------------------------------------------------- */
 /* Brought from the device, which is asked about the others. */

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "print_parts.h"
-#include "matrix.h"
-#include "sparse_matrix.h"
+#include "value.h"
 
 enum { HEAD_LINES = 4, GAP = 2, ITEM_GAP = 3, LEAST_COLUMN = GAP + 1 };
 enum { LEAST_ITEM = ITEM_GAP + 8 }; /* "[1, 1] 1" */

@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "matrix.h"
+#include "print.h"
 #include "parse.h"
 #include "print_parts.h"
-#include "sparse_matrix.h"
-#include "visible.h"
+#include "value.h"
 
 /* --- numbers that were f32 ------------------------------------------------ */
 /* Which of Lua's floats came out of f32 matrices during an entry. A number of
@@ -45,7 +44,8 @@ void lumat_note_scalar(gpu_dtype dtype, double value)
     are_empty = 0;
 }
 
-int lumat_is_single(double value)
+/* Was the value noted? */
+static int is_single(double value)
 {
     if ((double)(float)value != value)
         return 0;
@@ -139,7 +139,7 @@ static void push_float(lua_State *L, double x)
 {
     char text[40];
     double back = NAN;
-    if (lumat_is_single(x))
+    if (is_single(x))
         x = shorten_single(x);
     for (int digits = 14; digits <= LUMAT_MOST_DIGITS && back != x; digits++) {
         int length = snprintf(text, sizeof text, "%.*g", digits, x);

@@ -5,9 +5,9 @@
 #define LUMAT_PRINT_H
 
 #include "gpu.h"
-#include "sparse_matrix.h"
 #include "lauxlib.h"
 #include "lua.h"
+#include "value.h"
 
 /* --- how values are shown ------------------------------------------------- */
 
@@ -30,6 +30,12 @@ int lumat_push_shown(lua_State *L, int index, const lumat_style *style);
 
 /* Pushes "f32 4096x4096  cuda:0  64.0 MiB", or a short form of any value. */
 void lumat_push_headline(lua_State *L, int index);
+
+/* Notes what an operation on a matrix of the type gives to Lua: an f32 is
+ * echoed as one during the entry. What is noted is told again by its value
+ * alone. */
+void lumat_note_scalar(gpu_dtype dtype, double value);
+void lumat_forget_scalars(void); /* the entry is over */
 
 /* --- one column of numbers: pure ------------------------------------------ */
 

@@ -2,7 +2,6 @@
  * `load` for data files as well. */
 #include "session.h"
 #include "files.h"
-#include "registry.h"
 
 #include "lualib.h"
 #include <string.h>

@@ -1,6 +1,5 @@
 /* The state as a person asks for it: devices, memory. */
 #include "print.h"
-#include "registry.h"
 #include "session.h"
 
 #include <stdio.h>

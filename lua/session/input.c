@@ -1,7 +1,7 @@
 /* Standard input while an entry runs, and what else may have the terminal read:
  * a program, or a file that is the terminal. */
+#include "cancellation.h"
 #include "session.h"
-#include "running.h"
 
 #include "lauxlib.h"
 #include <errno.h>

@@ -1,14 +1,13 @@
 /* What each entry at the prompt changed. Of every variable a number is kept
  * that changes with its value and one that changes when it is set to another
  * one; nothing is kept alive. lineage.lua draws the conclusions. */
+#include "cancellation.h"
 #include "session.h"
 #include "constructors.h"
 #include "scope.h"
 #include "parse.h"
-#include "records.h"
-#include "registry.h"
-#include "running.h"
-#include "sparse_matrix.h"
+#include "print.h"
+#include "value.h"
 
 #include <string.h>
 

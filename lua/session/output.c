@@ -13,9 +13,8 @@
 #include "fence.h"
 #include "files.h"
 #include "lauxlib.h"
-#include "matrix.h"
 #include "session.h"
-#include "visible.h"
+#include "value.h"
 
 /* Where in an escape sequence the output is. */
 typedef enum escape { TEXT, ESCAPED, CONTROL, TITLE } escape;

@@ -2,9 +2,8 @@
  * signal found it, perhaps inside an allocation: so a copy of it, a process of
  * its own, does the saving. That may fail without harm, and a moment later it
  * may not. What is on a GPU no copy can read: that is left to the program. */
+#include "cancellation.h"
 #include "session.h"
-#include "registry.h"
-#include "running.h"
 
 #include <fcntl.h>
 #include <poll.h>

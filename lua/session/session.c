@@ -5,12 +5,10 @@
 #include "parse.h"
 #include "diagnose.h"
 #include "scope.h"
-#include "registry.h"
 #include "remarks.h"
 #include "measure.h"
 #include "print.h"
-#include "traceback.h"
-#include "warning.h"
+#include "value.h"
 
 #include "lualib.h"
 #include <math.h>

@@ -5,11 +5,10 @@
 
 #include <stddef.h>
 #include <sys/types.h>
-#include "matrix.h"
 #include "parse.h"
 #include "print.h"
-#include "warning.h"
 #include "lua.h"
+#include "value.h"
 
 /* --- entries -------------------------------------------------------------- */
 

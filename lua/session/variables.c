@@ -6,13 +6,9 @@
 #include <string.h>
 #include "scope.h"
 #include "print.h"
-#include "records.h"
 #include "function.h"
-#include "registry.h"
 #include "session.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
-#include "visible.h"
+#include "value.h"
 
 /* Every storage has one owner among the variables, which its bytes are counted
  * for; the others are views of it, or the same. */

@@ -2,9 +2,7 @@
 #include "print.h"
 #include "function.h"
 #include "session.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
-#include "visible.h"
+#include "value.h"
 
 #include <stdio.h>
 

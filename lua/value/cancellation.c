@@ -1,11 +1,73 @@
 /* While something runs: Ctrl-C, by a hook that stops Lua and a flag that stops
- * the loops of gpu/; and how far it is. */
+ * the loops of gpu/; and how far it is.
+ *
+ * How Ctrl-C travels, from above to below; behind a function stands its room
+ * where that is another.
+ *
+ *   the key, or kill -INT: SIGINT
+ *     |
+ *     v
+ *   on_interrupt (repl/terminal)    shows ^C and counts it
+ *     |
+ *     +- a line is typed: Readline caught the signal first, act_on_signals
+ *     |    (repl/line) has it raised again; get_key ends the line, which
+ *     |    edit_line gives back as interrupted
+ *     +- nothing is called, but the collector runs a finaliser:
+ *     |    lumat_interrupt_finaliser, from where it goes on as below
+ *     +- an entry or a script runs
+ *     v
+ *   lumat_interrupt                 still in the handler: it only sets
+ *     |
+ *     +- lumat_stopping   looked at by lumat_look, in those of Lua's own
+ *     |                   functions that may last (lua/lualib)
+ *     +- gpu_interrupt    the flag of gpu/, looked at by gpu_poll and POLL_AT
+ *     |                   (its own loops), gpu_cpu_interrupted (each part of a
+ *     |                   kernel on the CPU), wait_until (for a GPU), and
+ *     |                   lumat_poll (loops of lua/ over elements)
+ *     +- set_hook         stop() comes at the next line, call or instruction of
+ *     |                   Lua, in the coroutine that runs (call_noted)
+ *     +- set_timer        on_timer comes in 0.1 s, and has hooks called where
+ *                         Lua calls none: in finalisers and message handlers
+ *
+ *   Whichever is reached first:
+ *
+ *   gpu/ returns GPU_INTERRUPTED            Lua comes to stop()
+ *     |  the result, written in part,         |
+ *     |  is marked: gpu_leave_incomplete      |
+ *     v                                       |
+ *   lumat_try -> lumat_raise_interrupted      |
+ *     |                                       |
+ *     v                                       v
+ *   the error "interrupted at f.lua:31"; the hook stays, so a pcall that caught
+ *     |  it is stopped again, with the first place; an xpcall whose handler is
+ *     |  written in Lua is passed by (raise_past_handlers)
+ *     v
+ *   lumat_call (lua/session)        lumat_end_stoppable: no hook, no timer;
+ *     |                             lumat_explain_stopped: the message;
+ *     |                             gpu_clear_interrupt: the flag is down
+ *     v
+ *   repl_call (repl/terminal)
+ *     +- at a prompt: repl_report_entry prints it, repl_read_line prompts, and
+ *     |    entries that were typed ahead are dropped (repl_queue_interrupted)
+ *     +- in a script: repl_run prints it, lumat_exit_code makes it 130
+ *
+ * A matrix that was left incomplete is shown as such, and an operation that
+ * reads it fails with GPU_INCOMPLETE (gpu_check_operands), to which
+ * lumat_raise_incomplete gives the variable's name. What writes all of it makes
+ * it whole (gpu_make_whole).
+ *
+ * The second Ctrl-C, while the first is still to be answered: in a script the
+ * handler is gone (SA_RESETHAND), and the signal ends the process. At a prompt
+ * lumat_interrupt does not wait for the timer but does what that does, and has
+ * it come every 50 us from then on. The third, where half a second has passed
+ * since the first: repl_count_press (repl/terminal) tells that this does not
+ * stop; and one more, half a second later, has leave_running save the variables
+ * and leave.
+ *
+ * The time limit of --time comes the same way, from SIGALRM and on_alarm.
+ */
 #include "cancellation.h"
-#include "registry.h"
-#include "running.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
-#include "traceback.h"
+#include "value.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -397,6 +459,30 @@ int lumat_look_at_progress(lumat_progress *out)
     out->share = p.share;
     out->left = p.left;
     return runs;
+}
+
+/* --- which entry runs, and what time it is -------------------------------- */
+
+static struct {
+    const char *text; /* NULL: none runs */
+    int number;
+} entry;
+
+const char *lumat_running_entry(int *number)
+{
+    *number = entry.number;
+    return entry.text;
+}
+
+void lumat_set_running_entry(const char *text, int number)
+{
+    entry.text = text;
+    entry.number = number;
+}
+
+double lumat_now(void)
+{
+    return gpu_now();
 }
 
 /* --- coroutines ----------------------------------------------------------- */

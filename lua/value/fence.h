@@ -7,14 +7,15 @@
  * of the folders that were given, and the libraries', read-only; there are no
  * sockets, no /proc and no /dev. Scripts open files on that thread alone.
  *
- * Beside them one question about paths, for messages that say what is wrong,
- * and for --safe-language, which has no fences. */
+ * Beside them whatever opens a file by a name asks here first, for messages
+ * that say what is wrong, and for --safe-language, which has no fences. */
 #ifndef LUMAT_FENCE_H
 #define LUMAT_FENCE_H
 
-#include "lua.h"
 #include "launch.h"
+#include "lua.h"
 #include <errno.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* Reads the folders and raises the first fence. Returns 0, or -1 after writing

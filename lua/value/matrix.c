@@ -1,8 +1,7 @@
 /* Matrices as Lua values: the userdata, its bytes and the collector, and the
  * bridge from gpu/'s status to Lua's errors. */
 #include "cancellation.h"
-#include "shape_errors.h"
-#include "sparse_matrix.h"
+#include "value.h"
 
 #include <stdarg.h>
 #include <string.h>

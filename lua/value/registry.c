@@ -1,7 +1,7 @@
-/* Opening the language: the state, the library's tables and what is made of
- * them, the part written in Lua. */
-#include "registry.h"
+/* Lua's registry: the library's tables, the part written in Lua that fills
+ * them, fields of tables, and what the terminal told of its commands. */
 #include "std.h"
+#include "value.h"
 
 #include "lualib.h"
 #include <string.h>
@@ -145,4 +145,66 @@ void lumat_copy_globals(lua_State *L, const char *name)
     }
     lua_setfield(L, LUA_REGISTRYINDEX, name);
     lua_pop(L, 1);
+}
+
+/* --- fields --------------------------------------------------------------- */
+
+void lumat_set_number(lua_State *L, const char *key, double value)
+{
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, key);
+}
+
+void lumat_set_truth(lua_State *L, const char *key, int is_so)
+{
+    lua_pushboolean(L, is_so);
+    lua_setfield(L, -2, key);
+}
+
+void lumat_set_count(lua_State *L, const char *key, uint64_t value)
+{
+    lua_pushinteger(L, (lua_Integer)value);
+    lua_setfield(L, -2, key);
+}
+
+/* --- the commands and options that the terminal told of ------------------- */
+
+static const lumat_row *commands, *options;
+
+void lumat_describe(const lumat_row *command_list, const lumat_row *option_list)
+{
+    commands = command_list;
+    options = option_list;
+}
+
+const lumat_row *lumat_command_rows(void)
+{
+    return commands;
+}
+
+const lumat_row *lumat_option_rows(void)
+{
+    return options;
+}
+
+/* Headings have no form. */
+int lumat_is_command(const char *name, size_t length)
+{
+    for (const lumat_row *row = commands; row && row->name; row++)
+        if (row->form && strlen(row->name) == length &&
+            memcmp(row->name, name, length) == 0)
+            return 1;
+    return 0;
+}
+
+/* The manual knows those words; help.c sets the function that asks it. */
+const char *lumat_push_instead(lua_State *L, const char *word)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.instead");
+    lua_pushstring(L, word);
+    if (lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isstring(L, -1))
+        return lua_tostring(L, -1);
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    return NULL;
 }

@@ -1,10 +1,7 @@
 /* Settings: one table gives their names, values and help; each can be looked
  * at and set, at the prompt and from Lua. */
 #include "settings.h"
-#include "matrix.h"
-#include "shape_errors.h"
-#include "unknown_number.h"
-#include "visible.h"
+#include "value.h"
 
 #include <stdio.h>
 #include <string.h>

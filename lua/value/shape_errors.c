@@ -1,8 +1,7 @@
 /* What error messages say of operands: their names, their shapes, and the
  * transposes that would fit. */
-#include "shape_errors.h"
 #include "parse.h"
-#include "visible.h"
+#include "value.h"
 
 #include <string.h>
 

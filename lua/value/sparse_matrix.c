@@ -1,8 +1,6 @@
 /* Sparse matrices as Lua values: the userdata, its properties and methods,
  * and the operators there are. triplets.c of gpu/ does the arranging. */
-#include "sparse_matrix.h"
-#include "unknown_number.h"
-#include "shape_errors.h"
+#include "value.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* What is written in Lua and travels in the program: the files of lua/std, run
  * at every start, those of lua/manual, run when help is asked for, and those
- * of lua/experiment, which `require "lumat.NAME"` runs. */
+ * of lua/std/lazy and lua/experiment, which `require "lumat.NAME"` runs. The
+ * list is written by lua/std/embed when the program is built. */
 #ifndef LUMAT_STD_H
 #define LUMAT_STD_H
 
@@ -14,8 +15,8 @@ typedef enum lumat_when {
 
 typedef struct lumat_std {
     const char *name; /* file name without .lua; NULL ends the list */
-    const char *text;
-    size_t length;
+    const char *text; /* Lua source; no zero byte ends it */
+    size_t length;    /* of text, in bytes */
     lumat_when when;
 } lumat_std;
 

@@ -1,6 +1,6 @@
 /* The calls that are under way, without the library's own. */
-#include "traceback.h"
 #include "std.h"
+#include "value.h"
 
 #include "lauxlib.h"
 #include <string.h>

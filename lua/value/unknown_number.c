@@ -1,6 +1,5 @@
 /* Numbers that depend on elements which a dry run does not have. */
-#include "unknown_number.h"
-#include "sparse_matrix.h"
+#include "value.h"
 
 static const char kind[] = "lumat.unknown";
 

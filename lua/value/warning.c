@@ -1,10 +1,7 @@
 /* Lua's warn, on from the start, and the library's own warnings. */
-#include "warning.h"
 #include "cancellation.h"
 #include "parse.h"
-#include "running.h"
-#include "traceback.h"
-#include "visible.h"
+#include "value.h"
 
 #include "lauxlib.h"
 #include <stdarg.h>

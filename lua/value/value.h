@@ -1,0 +1,273 @@
+/* Matrices as Lua values, and what every function written in C needs beside
+ * them: errors, names and texts in messages, warnings, the library's tables.
+ *
+ * For all rooms of lua/ but parse, and through lumat.h for repl/. What is of a
+ * subject of its own has a header of its own: cancellation.h (Ctrl-C), fence.h
+ * (--safe, and opening files), descriptor.h (reading and writing them),
+ * settings.h, std.h (the library in Lua), launch.h (how a state is begun).
+ *
+ * A Lua error is a longjmp. So an output's userdata is pushed first, empty,
+ * and then filled: whatever raises later, the collector frees it. "Pushes" is
+ * one value on the stack unless more is said; a text that is returned with it
+ * lives as long as it stays there. */
+#ifndef LUMAT_VALUE_H
+#define LUMAT_VALUE_H
+
+#include "gpu.h"
+#include "lauxlib.h"
+#include "lua.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* --- matrices ------------------------------------------------------------- */
+
+/* Pushes an empty matrix (storage NULL) that the collector will release. It is
+ * to be filled by a function of gpu.h, and then told of to lumat_account. */
+gpu_matrix *lumat_new_matrix(lua_State *L);
+/* The matrix at index, which stays the userdata's: NULL when it is none; one
+ * that was freed has no storage. */
+gpu_matrix *lumat_test_matrix(lua_State *L, int index);
+/* The same of an argument; raises "bad argument #arg …" when it is none, is
+ * sparse or was freed. */
+gpu_matrix *lumat_check_matrix(lua_State *L, int arg);
+/* After filling a new matrix: counts the bytes of its storage for the
+ * collector, which does a step for every 64 MiB; nothing in a dry run. */
+void lumat_account(lua_State *L, const gpu_matrix *m);
+
+/* The same elements as m's, those of a vector of n as 1 x n. Holds no
+ * reference: m must outlive it, and it is not to be released. */
+gpu_matrix lumat_as_rows(const gpu_matrix *m);
+/* Pushes "3x4" or "vector 5". */
+void lumat_push_shape(lua_State *L, const gpu_matrix *m);
+/* The type of new matrices, as set: GPU_F32 or GPU_F64. */
+gpu_dtype lumat_default_dtype(lua_State *L);
+
+void lumat_open_matrix(lua_State *L); /* the metatable, the collector */
+
+/* --- sparse matrices ------------------------------------------------------ */
+
+#define LUMAT_SPARSE "lumat.sparse" /* the metatable in the registry */
+
+/* Pushes an empty sparse matrix that the collector will release; to be filled,
+ * and told of to lumat_account_sparse, like a dense one. */
+gpu_sparse *lumat_new_sparse(lua_State *L);
+/* The sparse matrix at index, or NULL; one that was freed has no storage. */
+gpu_sparse *lumat_test_sparse(lua_State *L, int index);
+/* The one at 1, which metamethods and methods begin with, freed or not; raises
+ * for anything else. */
+gpu_sparse *lumat_check_sparse(lua_State *L);
+/* After filling a new one: counts its bytes for the collector. */
+void lumat_account_sparse(lua_State *L, const gpu_sparse *s);
+
+/* full(S): pushes the dense matrix of the sparse one at index, and returns 1.
+ */
+int lumat_push_dense(lua_State *L, int index);
+/* The operator * when 1 or 2 is a sparse matrix: S * x, S * D and S * v.
+ * Raises with what to write instead where there is no such product. */
+int lumat_multiply_sparse(lua_State *L);
+
+/* S:full() and the like, up to one without a name. */
+extern const luaL_Reg lumat_sparse_methods[];
+
+void lumat_open_sparse(lua_State *L); /* the metatable, operators */
+
+/* --- errors --------------------------------------------------------------- */
+/* gpu/ returns a status and keeps a message; here that becomes an error. */
+
+/* Does nothing but lumat_after_success when status is GPU_OK. Else raises
+ * gpu_message() with the script's place, or that the call was interrupted, or
+ * that an operand is incomplete; the kind stays in the registry for the exit
+ * code. */
+void lumat_try(lua_State *L, gpu_status status);
+/* What lumat_try calls after every success but in a dry run; NULL: nothing. It
+ * may raise. */
+extern void (*lumat_after_success)(lua_State *L);
+/* Raises "place: message", as lua_pushfstring formats it; the message must not
+ * end in a full stop. Returns nothing: `return lumat_raise(…)`. */
+int lumat_raise(lua_State *L, const char *format, ...);
+
+/* What two operands have to agree in. */
+typedef enum lumat_fit {
+    LUMAT_FIT_ELEMENTS, /* one shape, or broadcast */
+    LUMAT_FIT_PRODUCT,  /* inner sizes */
+    LUMAT_FIT_ROWS,
+    LUMAT_FIT_COLUMNS,
+    LUMAT_FIT_LENGTHS /* of two vectors */
+} lumat_fit;
+
+/* Whether the shapes agree; a vector is a row on the left of a product and in
+ * COLUMNS, else a column. */
+int lumat_fits(const gpu_matrix *left, const gpu_matrix *right, lumat_fit fit);
+/* Raises gpu_message() followed by names and shapes of the two matrices, at
+ * the indices left and right, and what would fit; the message alone when they
+ * agree and so are not to blame. */
+int lumat_raise_shapes(lua_State *L, int left, int right, lumat_fit fit);
+/* Raises gpu_message() followed by name and shape of the matrix at index. */
+int lumat_raise_shape(lua_State *L, int index);
+
+/* --- numbers of a dry run -------------------------------------------------
+ *
+ * Those that depend on elements, which it does not have: what a sum or A(i, j)
+ * gives there. What is computed from one is one; compared, it raises. */
+
+/* In a dry run pushes a number that `from` ("sum") would have read, and
+ * returns 1; else 0, with the stack as it was. */
+int lumat_push_unread(lua_State *L, const char *from);
+/* The same of a text that does not stay. */
+void lumat_push_unknown(lua_State *L, const char *from);
+int lumat_is_unknown(lua_State *L, int index);
+/* Is it a number, known or not? lua_tonumber of an unknown one is 0. */
+int lumat_is_number(lua_State *L, int index);
+/* Pushes f over numbers, the function at index, as one that gives an unknown
+ * number for arguments among which there is one. */
+void lumat_push_over_unknown(lua_State *L, int index);
+/* In a dry run raises that nothing is known of what `name` costs: for what
+ * changes more than matrices. */
+void lumat_refuse_dry(lua_State *L, const char *name);
+
+void lumat_open_unknown(lua_State *L);
+
+/* --- what messages call a value ------------------------------------------- */
+
+/* Pushes and returns the name of a local of the caller, a local of the
+ * session, or a global that holds the very value at index; else otherwise. */
+const char *lumat_name_of(lua_State *L, int index, const char *otherwise);
+/* Pushes and returns how a message names the value at index: a number or a
+ * short string as written, anything else by its kind. */
+const char *lumat_push_brief(lua_State *L, int index);
+/* The same of a number: as Lua writes it, or "NaN", "Inf", "-Inf". */
+const char *lumat_push_brief_number(lua_State *L, double x);
+/* What a message calls the value at index, behind "a": "matrix", "sparse
+ * matrix", "file", "table" … Pushes nothing; the text stays as long as the
+ * value does. */
+const char *lumat_kind_of(lua_State *L, int index);
+/* Pushes and returns the name of list (names between blanks) that is nearest
+ * to word; or NULL, nothing pushed, when none is like it. */
+const char *lumat_nearest(lua_State *L, const char *word, const char *list);
+
+/* What is told of names, one after the other; name and headline are the
+ * teller's. */
+typedef void lumat_name_fn(void *data, const char *name, const char *headline);
+
+/* Has Lua's own arithmetic on strings call values by their kinds, too. */
+void lumat_open_kinds(lua_State *L);
+
+/* --- texts for people ----------------------------------------------------- */
+
+/* luaL_tolstring, but no text tells an address with --safe: objects have
+ * numbers of their own. All text for people is made by it. */
+const char *lumat_tolstring(lua_State *L, int index, size_t *length);
+/* Has Lua's own tostring and print do likewise. For --safe. */
+void lumat_hide_addresses(lua_State *L);
+
+/* The bytes of the one character that text begins with, where it can be shown
+ * as it is; 0 where a terminal would obey it, or it is no UTF-8. length: of
+ * text, in bytes, at least 1. */
+size_t lumat_shown_length(const char *text, size_t length);
+/* Writes what others wrote (a file's name, an error's text) so that a terminal
+ * obeys none of it: control characters, marks of direction and what is no UTF-8
+ * become \x1B or \u{202E}. Newlines and tabs stay, colours if asked for. */
+void lumat_write_visible(FILE *to, const char *text, size_t length,
+                         int with_colours);
+/* The same of up to a KiB of formatted text, without colours. */
+void lumat_print_visible(FILE *to, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Pushes and returns the text as lumat_write_visible writes it, without
+ * colours. */
+const char *lumat_push_visible(lua_State *L, const char *text, size_t length);
+
+/* Behind the colour that text begins with, or text when there is none. */
+const char *lumat_skip_colour(const char *text);
+/* Takes the colours out of the text; returns its new length. */
+size_t lumat_strip_colours(char *text);
+
+/* --- warnings ------------------------------------------------------------- */
+/* What is no error, and yet what the user should know of his result. They go
+ * through Lua's own `warn`, so that warn("@off") silences them all. */
+
+/* Warns "place: operation: …" of the user's line that is running; once for an
+ * operation and a line, at the prompt once in each entry; not in a dry run.
+ * Raises nothing but for memory; the stack is as before. */
+void lumat_warn(lua_State *L, const char *operation, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Are they on? For what costs something to find out. */
+int lumat_warns(void);
+/* Notes at the prompt: once in a session for each word, what a user should
+ * know who types; scripts are told nothing. */
+void lumat_note(lua_State *L, const char *word, const char *note);
+
+/* What is given each warning that is not silenced, one or more lines; NULL:
+ * they go to standard error as they are. It must raise nothing. */
+typedef void lumat_warning_fn(const char *message);
+void lumat_set_warnings(lumat_warning_fn *print);
+/* What is given each note for one who types, from a prompt on. */
+void lumat_set_notes(lumat_warning_fn *print);
+
+void lumat_open_warnings(lua_State *L); /* on, until warn("@off") */
+
+/* --- the calls that are under way ----------------------------------------- */
+
+/* Is it a line of a user's? The library's part in Lua is not where one would
+ * look. Of what lua_getinfo gives for "Sl". */
+int lumat_is_users(const lua_Debug *ar);
+/* Pushes the traceback of the users' functions above a message handler, or nil
+ * when none of them called another. What the library did between two of them
+ * is one line. */
+void lumat_push_traceback(lua_State *L);
+
+/* --- the library's tables -------------------------------------------------
+ *
+ * In Lua's registry:
+ *   lumat.functions     name -> function, what `require "lumat"` gives
+ *   lumat.methods       name -> function, what A:name finds
+ *   lumat.method_names  the same as one text, for suggestions
+ *   lumat.help          name -> {usage, help, example, result, …}
+ *   lumat.private       what lua/std has that scripts must not
+ *   lumat.session       the locals of the prompt, as they were when it was
+ *                       last asked for an entry
+ *   lumat.manual        what lua/manual is, once help was asked for
+ *   lumat.instead       what lumat_push_instead asks
+ *   lumat.base          the globals that are not the user's own, by name
+ *   lumat.environment   the same for the library's own files, which --safe
+ *                       takes nothing from
+ *   lumat.dtype         lumat_default_dtype
+ *   lumat.status, lumat.message  of the last failure of gpu/ */
+
+void lumat_open_library(lua_State *L); /* first of all: empty tables */
+void lumat_open_std(lua_State *L);     /* lua/std, text in Lua */
+/* When all are there: their names become globals. */
+void lumat_close_library(lua_State *L);
+/* Keeps a copy of the table of globals in the registry, under that name. */
+void lumat_copy_globals(lua_State *L, const char *name);
+
+/* Set a field of the table on top of the stack. */
+void lumat_set_number(lua_State *L, const char *key, double value);
+void lumat_set_truth(lua_State *L, const char *key, int is_so);
+/* Counts and bits, as Lua's integers. */
+void lumat_set_count(lua_State *L, const char *key, uint64_t value);
+
+/* --- what the terminal has of its own -------------------------------------
+ *
+ * Its commands and the options of its command line: for help, messages and the
+ * manual. */
+
+/* A line of it: "race", "A, B", "every kernel …". One without a form is the
+ * heading of those below it; one without a name ends the list. */
+typedef struct lumat_row {
+    const char *name, *form, *help;
+} lumat_row;
+
+/* Tells of them. The lists stay the caller's, and as they are. */
+void lumat_describe(const lumat_row *commands, const lumat_row *options);
+/* What was told; NULL: nothing, as there is no terminal. */
+const lumat_row *lumat_command_rows(void);
+const lumat_row *lumat_option_rows(void);
+/* Is it the name of a command of the terminal? length: of name, in bytes. */
+int lumat_is_command(const char *name, size_t length);
+
+/* Pushes and returns how a message goes on about a word of other languages,
+ * "did you mean A.T?" or a sentence; or pushes nil and returns NULL. */
+const char *lumat_push_instead(lua_State *L, const char *word);
+
+#endif
