@@ -7,7 +7,6 @@
 #define LUMAT_H
 
 #include "browse.h"
-#include "cancellation.h"
 #include "completion.h"
 #include "descriptor.h"
 #include "diagnose.h"
@@ -15,6 +14,7 @@
 #include "experiment.h"
 #include "fence.h"
 #include "files.h"
+#include "cancellation.h"
 #include "launch.h"
 #include "measure.h"
 #include "parse.h"

@@ -10,13 +10,11 @@
 #include "open.h"
 #include "picture.h"
 #include "settings.h"
-#include "slow_reads.h"
-#include "sparse_make.h"
 #include "diagnose.h"
+#include "math_functions.h"
 #include "value.h"
 
 #include "lualib.h"
-#include "constructors.h"
 #include "print.h"
 #include "files.h"
 #include "cursor_context.h"
@@ -255,14 +253,12 @@ static int open_all(lua_State *L)
     lumat_open_sparse(L);
     lumat_open_format(L);
     lumat_open_make(L);
-    lumat_open_generate(L);
     lumat_open_index(L);
     lumat_open_ops(L);
     lumat_open_product(L);
     lumat_open_shape(L);
     lumat_open_arrange(L);
-    lumat_open_sparse_index(L);
-    lumat_open_sparse_make(L);
+    lumat_open_sparse_functions(L);
     lumat_open_files(L);
     lumat_open_working_folder(L);
     lumat_open_system(L);

@@ -1,7 +1,7 @@
 /* Names that may stand at the cursor: variables, fields and methods. All
  * tables are read raw. */
 #include "cursor_context.h"
-#include "index.h"
+#include "math_functions.h"
 #include "parse.h"
 #include "value.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "constructors.h"
+#include "arguments.h"
 #include "value.h"
 #include "draw.h"
 #include "picture.h"

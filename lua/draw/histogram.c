@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "constructors.h"
+#include "arguments.h"
 #include "print.h"
 #include "function.h"
 #include "draw.h"

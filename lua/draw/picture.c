@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "constructors.h"
+#include "arguments.h"
 #include "parse.h"
 #include "picture.h"
+#include "math_functions.h"
 #include "print.h"
 #include "value.h"
 

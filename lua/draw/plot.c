@@ -4,9 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "constructors.h"
+#include "arguments.h"
 #include "function.h"
 #include "draw.h"
+#include "math_functions.h"
 #include "picture.h"
 #include "print.h"
 #include "value.h"

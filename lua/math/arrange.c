@@ -1,8 +1,9 @@
 /* Functions that put elements in other places: diagonals and triangles,
- * chosen rows and columns, running sums, sorting. */
-#include "constructors.h"
+ * chosen rows and columns, running sums, sorting, joining, repeating. */
+#include "arguments.h"
 #include "function.h"
 #include "index.h"
+#include "math_functions.h"
 #include "print.h"
 #include "value.h"
 
@@ -212,6 +213,301 @@ static int argsort(lua_State *L)
     return 1;
 }
 
+/* --- side by side and one above the other; the operator .. ---------------- */
+
+static gpu_dtype wider(gpu_dtype a, gpu_dtype b)
+{
+    if (a == b)
+        return a;
+    return a == GPU_F64 || b == GPU_F64 ? GPU_F64 : GPU_F32;
+}
+
+/* Sums of the sizes along the joined axis; a vector is a row for vcat and a
+ * column for hcat, and all vectors join end to end in hcat. */
+typedef struct join {
+    const char *name;
+    int across, count, all_vectors;
+    int64_t rows, cols;
+    gpu_dtype dtype;
+} join;
+
+static gpu_matrix piece_of(const gpu_matrix *m, const join *j)
+{
+    gpu_matrix piece = *m;
+    if (m->ndim == 2 || j->all_vectors)
+        return piece;
+    piece.ndim = 2;
+    if (!j->across) {
+        piece.rows = 1;
+        piece.cols = m->rows;
+        piece.col_stride = m->row_stride;
+        piece.row_stride = piece.cols * piece.col_stride;
+    }
+    return piece;
+}
+
+/* Argument i has `size` rows (hcat) or columns, those before it `wanted`. */
+static void check_join(lua_State *L, const join *j, int i, int64_t size,
+                       int64_t wanted)
+{
+    if (size == wanted)
+        return;
+    gpu_fail(GPU_SHAPE, "%s: numbers of %s differ (%lld and %lld)", j->name,
+             j->across ? "rows" : "columns", (long long)wanted,
+             (long long)size);
+    lumat_raise_shapes(L, 1, i, j->across ? LUMAT_FIT_ROWS : LUMAT_FIT_COLUMNS);
+}
+
+static void plan_join(lua_State *L, join *j)
+{
+    j->count = lua_gettop(L);
+    j->all_vectors = j->across;
+    for (int i = 1; i <= j->count; i++)
+        if (lumat_check_matrix(L, i)->ndim == 2)
+            j->all_vectors = 0;
+    for (int i = 1; i <= j->count; i++) {
+        gpu_matrix *m = lumat_check_matrix(L, i);
+        gpu_matrix p = piece_of(m, j);
+        j->dtype = i == 1 ? m->dtype : wider(j->dtype, m->dtype);
+        if (i == 1) {
+            j->rows = p.rows;
+            j->cols = p.cols;
+        } else if (j->all_vectors || !j->across) {
+            check_join(L, j, i, p.cols, j->cols);
+            j->rows += p.rows;
+        } else {
+            check_join(L, j, i, p.rows, j->rows);
+            j->cols += p.cols;
+        }
+    }
+}
+
+static int join_all(lua_State *L, join *j)
+{
+    luaL_checkany(L, 1);
+    plan_join(L, j);
+    gpu_matrix *first = lumat_check_matrix(L, 1), *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_create(out, gpu_matrix_device(first), j->dtype,
+                            j->all_vectors ? 1 : 2, j->rows, j->cols));
+    lumat_account(L, out);
+    int down = j->all_vectors || !j->across;
+    int64_t at = 0;
+    for (int i = 1; i <= j->count; i++) {
+        gpu_matrix p = piece_of(lumat_check_matrix(L, i), j), block;
+        gpu_slice all_rows = {0, 1, j->rows}, all_cols = {0, 1, j->cols};
+        gpu_slice part = {at, 1, down ? p.rows : p.cols};
+        lumat_try(L, gpu_view_block(out, down ? part : all_rows,
+                                    down ? all_cols : part, &block));
+        gpu_status status = gpu_copy(&p, &block);
+        gpu_release(&block);
+        lumat_try(L, status);
+        at += part.count;
+    }
+    return 1;
+}
+
+static int hcat(lua_State *L)
+{
+    join j = {.name = "hcat", .across = 1};
+    return join_all(L, &j);
+}
+
+static int vcat(lua_State *L)
+{
+    join j = {.name = "vcat", .across = 0};
+    return join_all(L, &j);
+}
+
+static void push_text(lua_State *L, int index)
+{
+    if (!lumat_test_matrix(L, index)) {
+        lumat_tolstring(L, index, NULL);
+        return;
+    }
+    gpu_matrix *m = lumat_test_matrix(L, index);
+    lua_pushfstring(L, "%s ", gpu_dtype_name(m->dtype));
+    lumat_push_shape(L, m);
+    lua_concat(L, 2);
+}
+
+/* A .. 1: text, or a column of ones? */
+static int raise_number(lua_State *L, int other)
+{
+    const gpu_matrix *m = lumat_check_matrix(L, 3 - other);
+    const char *name = lumat_name_of(L, 3 - other, m->ndim == 1 ? "v" : "A");
+    const char *number = lumat_push_brief(L, other);
+    const char *rows = lua_pushfstring(L, "%I", (LUAI_UACINT)m->rows);
+    const char *column =
+        m->ndim == 1 ? lua_pushfstring(L, "%s * ones(1)", number)
+                     : lua_pushfstring(L, "%s * ones(%s, 1)", number, rows);
+    const char *write = other == 2
+                            ? lua_pushfstring(L, "hcat(%s, %s)", name, column)
+                            : lua_pushfstring(L, "hcat(%s, %s)", column, name);
+    return lumat_raise(L,
+                       "..: cannot join a matrix and the number %s: %s puts it "
+                       "beside %s; for text write it in quotes",
+                       number, write, name);
+}
+
+/* A .. B joins side by side; with a string it is text. */
+static int concat(lua_State *L)
+{
+    if (lumat_test_matrix(L, 1) && lumat_test_matrix(L, 2))
+        return hcat(L);
+    int other = lumat_test_matrix(L, 1) ? 2 : 1;
+    int type = lua_type(L, other);
+    if (type == LUA_TNUMBER)
+        return raise_number(L, other);
+    if (type != LUA_TSTRING)
+        return lumat_raise(L, "..: cannot join a matrix and a %s",
+                           lumat_kind_of(L, other));
+    push_text(L, 1);
+    push_text(L, 2);
+    lua_concat(L, 2);
+    return 1;
+}
+
+/* --- many times: outer, kron, tile ---------------------------------------- */
+
+static int outer(lua_State *L)
+{
+    gpu_matrix *x = lumat_check_matrix(L, 1), *y = lumat_check_matrix(L, 2);
+    gpu_matrix *row = lumat_new_matrix(L), *column = lumat_new_matrix(L);
+    lumat_try(L, gpu_reshape(x, 2, gpu_size(x), 1, column));
+    lumat_try(L, gpu_reshape(y, 2, 1, gpu_size(y), row));
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
+    const gpu_matrix *in[] = {column, row};
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_map("outer", &p, in, out));
+    lumat_account(L, out);
+    return 1;
+}
+
+/* size * times, a size of the result. */
+static int64_t multiplied(lua_State *L, const char *name, int64_t size,
+                          int64_t times)
+{
+    int64_t product;
+    if (__builtin_mul_overflow(size, times, &product))
+        lumat_raise(L, "%s: out of memory: %I times %I are too many", name,
+                    (LUAI_UACINT)size, (LUAI_UACINT)times);
+    return product;
+}
+
+/* One axis of a Kronecker product of sizes a and b: the parts of A, B and the
+ * result that belong to one step. The shorter operand gives a single place a
+ * step, the longer one all of its own. */
+typedef struct kron_part {
+    gpu_slice a, b, out;
+} kron_part;
+
+static kron_part kron_step(int64_t a, int64_t b, int64_t i)
+{
+    if (a <= b)
+        return (kron_part){{i, 1, 1}, {0, 1, b}, {i * b, 1, b}};
+    return (kron_part){{0, 1, a}, {i, 1, 1}, {i, b, a}};
+}
+
+/* A part of A times a part of B, broadcast against each other. The views
+ * pushed are popped. */
+static void kron_block(lua_State *L, kron_part rows, kron_part cols,
+                       gpu_matrix *out)
+{
+    const gpu_matrix *a = lumat_test_matrix(L, 1), *b = lumat_test_matrix(L, 2);
+    gpu_matrix *x = lumat_new_matrix(L), *y = lumat_new_matrix(L);
+    gpu_matrix *block = lumat_new_matrix(L);
+    lumat_try(L, gpu_view_block(a, rows.a, cols.a, x));
+    lumat_try(L, gpu_view_block(b, rows.b, cols.b, y));
+    lumat_try(L, gpu_view_block(out, rows.out, cols.out, block));
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
+    const gpu_matrix *in[] = {x, y};
+    lumat_try(L, gpu_map("kron", &p, in, block));
+    gpu_release(x);
+    gpu_release(y);
+    gpu_release(block);
+    lua_pop(L, 3);
+}
+
+static int kron(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
+    luaL_argcheck(L, a->ndim == 2, 1, "needs a matrix; use A:row() or A:col()");
+    luaL_argcheck(L, b->ndim == 2, 2, "needs a matrix; use B:row() or B:col()");
+    int64_t rows = multiplied(L, "kron", a->rows, b->rows);
+    int64_t cols = multiplied(L, "kron", a->cols, b->cols);
+    int wide = a->dtype == GPU_F64 || b->dtype == GPU_F64;
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_create(out, gpu_matrix_device(a), wide ? GPU_F64 : GPU_F32,
+                            2, rows, cols));
+    lumat_account(L, out);
+    if (gpu_size(out) == 0)
+        return 1;
+    int64_t down = a->rows < b->rows ? a->rows : b->rows;
+    int64_t across = a->cols < b->cols ? a->cols : b->cols;
+    for (int64_t i = 0; i < down; i++)
+        for (int64_t j = 0; j < across; j++)
+            kron_block(L, kron_step(a->rows, b->rows, i),
+                       kron_step(a->cols, b->cols, j), out);
+    return 1;
+}
+
+/* Copies within out: what the slices `from` choose to what `to` do. */
+static gpu_status copy_block(gpu_matrix *out, const gpu_slice from[2],
+                             const gpu_slice to[2])
+{
+    gpu_matrix source = {.storage = NULL}, target = {.storage = NULL};
+    gpu_status status = gpu_view_block(out, from[0], from[1], &source);
+    if (status == GPU_OK)
+        status = gpu_view_block(out, to[0], to[1], &target);
+    if (status == GPU_OK)
+        status = gpu_copy(&source, &target);
+    gpu_release(&source);
+    gpu_release(&target);
+    return status;
+}
+
+/* The first `done` places along an axis (0 or 1) fill the rest, twice as many
+ * at each copy; `other` is the extent along the other axis. */
+static void repeat(lua_State *L, gpu_matrix *out, int axis, int64_t done,
+                   int64_t other)
+{
+    int64_t size = axis == 0 ? out->rows : out->cols;
+    gpu_slice from[2], to[2];
+    for (from[!axis] = to[!axis] = (gpu_slice){0, 1, other}; done < size;
+         done += from[axis].count) {
+        int64_t count = done < size - done ? done : size - done;
+        from[axis] = (gpu_slice){0, 1, count};
+        to[axis] = (gpu_slice){done, 1, count};
+        lumat_try(L, copy_block(out, from, to));
+    }
+}
+
+static int tile(lua_State *L)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1), *first;
+    int64_t down = lumat_check_size(L, 2);
+    int64_t across = m->ndim == 2 ? lumat_check_size(L, 3) : 1;
+    int64_t rows = multiplied(L, "tile", m->rows, down);
+    int64_t cols = multiplied(L, "tile", m->cols, across);
+    gpu_matrix *out = lumat_push_like(L, m, m->ndim, rows, cols);
+    if (gpu_size(out) == 0)
+        return 1;
+    first = lumat_new_matrix(L);
+    lumat_try(L, gpu_view_block(out, (gpu_slice){0, 1, m->rows},
+                                (gpu_slice){0, 1, m->cols}, first));
+    lumat_try(L, gpu_copy(m, first));
+    lua_pop(L, 1);
+    repeat(L, out, 0, m->rows, m->cols);
+    repeat(L, out, 1, m->cols, out->rows);
+    return 1;
+}
+
+/* --- the functions -------------------------------------------------------- */
+
 static const lumat_option sort_options[] = {
     {"places", "boolean", NULL,
      "true: a second result says where each element came from"},
@@ -258,10 +554,31 @@ static const lumat_function functions[] = {
      "The places that sort A down each column (axis 1) or along each row (2): "
      "v:take(argsort(v)) is sort(v). Equal elements keep their order.",
      "argsort(vec{3, 1, 2})", "{2, 3, 1}", .group = "places"},
+    {"hcat", hcat, 1, "A: matrix, B: matrix beside A, …", "matrix",
+     "Side by side; also A .. B. Vectors join end to end, or as columns beside "
+     "matrices.",
+     "hcat(mat{{1}, {2}}, mat{{3}, {4}})", "{{1, 3}, {2, 4}}",
+     .group = "joining"},
+    {"vcat", vcat, 1, "A: matrix, B: matrix columns A, …", "matrix",
+     "One above the other; vectors are rows.", "vcat(vec{1, 2}, vec{3, 4})",
+     "{{1, 2}, {3, 4}}", .group = "joining"},
+    {"outer", outer, 1, "x: vector, y: vector", "matrix",
+     "Every x[i] times every y[j].", "outer(vec{1, 2}, vec{3, 4})",
+     "{{3, 4}, {6, 8}}", .group = "outer"},
+    {"kron", kron, 1, "A: matrix, B: matrix", "matrix",
+     "Kronecker product: B scaled by every element of A.",
+     "kron(mat{{1, 2}}, mat{{1}, {10}})", "{{1, 2}, {10, 20}}",
+     .group = "outer"},
+    {"tile", tile, 1, "A: matrix, m: size [, n: size]", "matrix",
+     "A repeated m times down, n across.", "tile(vec{1, 2}, 2)", "{1, 2, 1, 2}",
+     .group = "joining"},
     {0}};
 
 void lumat_open_arrange(lua_State *L)
 {
+    luaL_getmetatable(L, "lumat.matrix");
+    lua_pushcfunction(L, concat);
+    lua_setfield(L, -2, "__concat");
+    lua_pop(L, 1);
     lumat_register(L, functions);
-    lumat_open_repeat(L);
 }

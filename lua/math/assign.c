@@ -1,6 +1,6 @@
 /* A[…] = value in all its forms. */
-#include "constructors.h"
 #include "index.h"
+#include "math_functions.h"
 #include "value.h"
 
 /* Numbers and booleans; 1 when the value at 3 is one. */

@@ -1,6 +1,6 @@
 /* Linear algebra beyond the product: powers, systems, inverse, determinant. */
-#include "constructors.h"
 #include "function.h"
+#include "math_functions.h"
 #include "print.h"
 #include "value.h"
 

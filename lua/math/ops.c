@@ -1,6 +1,7 @@
 /* Elementwise operations of ops.def as Lua functions, methods and operators:
  * one closure a row. */
-#include "constructors.h"
+#include "arguments.h"
+#include "math_functions.h"
 #include "value.h"
 
 #include <math.h>

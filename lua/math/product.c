@@ -1,6 +1,7 @@
 /* Products: the operator *, matmul, dot, and the list of kernels. */
-#include "constructors.h"
+#include "arguments.h"
 #include "function.h"
+#include "math_functions.h"
 #include "print.h"
 #include "value.h"
 

@@ -1,6 +1,7 @@
 /* Reductions as Lua functions and methods: ops.def's, one closure a row, and
  * norm. Of numbers, where that has a meaning. */
-#include "constructors.h"
+#include "arguments.h"
+#include "math_functions.h"
 #include "print.h"
 #include "value.h"
 

@@ -2,8 +2,8 @@
  * that changes with its value and one that changes when it is set to another
  * one; nothing is kept alive. lineage.lua draws the conclusions. */
 #include "cancellation.h"
+#include "math_functions.h"
 #include "session.h"
-#include "constructors.h"
 #include "scope.h"
 #include "parse.h"
 #include "print.h"

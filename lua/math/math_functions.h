@@ -1,0 +1,50 @@
+/* The functions and operators on matrices, each a row beside its code: made
+ * from values, indexed, computed, reduced, multiplied, solved, rearranged.
+ *
+ * Other rooms may make matrices as the functions here do, and open them. */
+#ifndef LUMAT_MATH_FUNCTIONS_H
+#define LUMAT_MATH_FUNCTIONS_H
+
+#include "value.h"
+
+/* Pushes a matrix (of nested tables, a row each) or a vector (of a plain one)
+ * made of the table at index, of that type on that device. Raises "name: …" for
+ * ragged rows and what is neither number nor boolean. */
+gpu_matrix *lumat_push_from_table(lua_State *L, int index, const char *name,
+                                  gpu_dtype dtype, gpu_device *device);
+
+/* Pushes a new matrix of m's type on m's device, rows x cols (of a vector ndim
+ * and cols are 1), its elements unspecified. */
+gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
+                            int64_t rows, int64_t cols);
+
+/* Pushes a userdata with m's elements, row-major, in m's own type (float,
+ * double, or a byte of truth), and returns it. Waits for the device. */
+void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m);
+
+/* What seed(seed, call) would bring back. */
+void lumat_random_state(uint64_t *seed, uint64_t *call);
+
+/* "T rows cols …": the properties of dense and of sparse matrices. */
+extern const char lumat_property_names[];
+extern const char lumat_sparse_property_names[];
+
+/* One file each, in this order: a group of the reference lists its functions
+ * as they were opened. */
+void lumat_open_make(lua_State *L);    /* mat zeros … range … rand … */
+void lumat_open_index(lua_State *L);   /* A[…] A(…) #A */
+void lumat_open_ops(lua_State *L);     /* ops.def, and the operators */
+void lumat_open_product(lua_State *L); /* matmul dot kernels … */
+void lumat_open_shape(lua_State *L);   /* f64 to reshape map eachrow … */
+void lumat_open_arrange(lua_State *L); /* diag take cumsum sort hcat tile … */
+void lumat_open_sparse_functions(lua_State *L); /* sparse(…), S[…] */
+/* What ops.c and product.c open beside their own. */
+void lumat_open_reductions(lua_State *L);
+void lumat_open_linear(lua_State *L); /* A ^ n, solve inv det */
+
+/* The elements of matrices on a GPU that were read one by one are counted, by
+ * line of a script: with 1000 of one matrix a note says so, once; with
+ * --strict an error. LUMAT_COUNT_READS=cpu counts those on the CPU, too. */
+void lumat_open_reads(lua_State *L, int is_strict);
+
+#endif
