@@ -12,8 +12,7 @@
 
 /* --- the records of a saved session --------------------------------------- */
 /* Words between blanks, one record a line. There may be millions, so none
- * leaves anything behind but its value. session_syntax.lua writes these words.
- */
+ * leaves anything behind but its value. session_save.lua writes these words. */
 
 /* Where reading is in a record; `values` is the stack index of the matrices
  * and tables by number. */

@@ -5,6 +5,7 @@ local checks = require "lumat.checks"
 local require, setmetatable = require, setmetatable
 local placed = checks.placed
 
+-- The function of a file; an error has the place of its caller.
 local function from(file, name)
     return placed(function(...) return require("lumat." .. file)[name](...) end)
 end
@@ -341,4 +342,21 @@ row{
         {"least", "positive", "10", "samples"},
         {"most", "positive", "100", "samples"},
         {"seconds", "positive", "1", "for all of them"}},
+}
+
+-- What an experiment is seen by: its methods, read when the first of them is
+-- called, as most sessions need none.
+local function view(file, name)
+    return function(...) return require("lumat." .. file)[name](...) end
+end
+
+return {
+    views = {
+        table = view("tables", "table"),
+        csv = view("export", "csv"),
+        jsonl = view("export", "jsonl"),
+        plot = view("charts", "plot"),
+        report = view("report", "report"),
+        compare = view("comparing", "compare"),
+    },
 }

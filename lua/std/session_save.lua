@@ -1,9 +1,12 @@
--- save_session: variables to a file, see session_syntax.lua.
+-- save_session: variables to a file, a zip archive. Each matrix is a part
+-- NAME.npy, and "session.txt" tells, one record a line, which parts, views and
+-- tables there are and what names have them; its words are here for
+-- session_load.lua, too.
 local library, _, _, private = ...
 local checks = require "lumat.checks"
 local parts = require "lumat.parts"
-local words = require "lumat.session_syntax"
-local visible = require "lumat.texts".visible
+local texts = require "lumat.texts"
+local visible = texts.visible
 local loaded = package.loaded
 local plural = checks.plural
 local fail = checks.fail
@@ -11,9 +14,49 @@ local getmetatable, ipairs, next, pairs = getmetatable, ipairs, next, pairs
 local error, pcall = error, pcall
 local setmetatable, tostring, type = setmetatable, tostring, type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
-local find, format, gsub, sub = string.find, string.format, string.gsub,
-    string.sub
+local byte, find, format, gsub, match, sub = string.byte, string.find,
+    string.format, string.gsub, string.match, string.sub
+local math_type, huge = math.type, math.huge
 local LISTED = 8
+
+-- --- the words of a record, and the file's name -------------------------------
+-- session_archive.c reads the words.
+
+local words = {header = "lumat session 1"}
+
+-- A string without blanks or control characters in it.
+function words.escape(text)
+    return (gsub(text, "[%c \\\x7f]", function(c)
+        return format("\\%03d", byte(c))
+    end))
+end
+
+function words.number(x)
+    if math_type(x) == "integer" then return format("i%d", x) end
+    if x ~= x then return "dnan" end
+    if x == huge or x == -huge then return x > 0 and "dinf" or "d-inf" end
+    return format("d%a", x)
+end
+
+-- The file's path, with the ending of sessions when it has none.
+function words.path(who, path)
+    if type(path) ~= "string" or path == "" then
+        fail(who, "needs a file's name, such as \"work.lum\"")
+    elseif find(path, "\0", 1, true) then
+        fail(who, "the path has a zero byte in it")
+    end
+    path = texts.path(path)
+    local ending = match(path, "%.(%w+)$")
+    if ending and ending ~= "lum" then
+        fail(who, "'%s' does not end in .lum; %s", path,
+            who == "save_session" and
+            "save(A, \"f.npy\") is for one matrix" or
+            "load \"f.npy\" reads one matrix")
+    end
+    return ending and path or path .. ".lum"
+end
+
+-- --- what there is to save ----------------------------------------------------
 
 -- A saver goes through values, numbering each matrix and table once.
 local saver = {}
@@ -306,4 +349,4 @@ local function save_session(path, names)
         text)
 end
 
-return {save_session = save_session}
+return {save_session = save_session, words = words}

@@ -350,7 +350,7 @@ function TestCompare:test_a_csv_file_of_few_samples()
     os.rename(path, path .. ".csv")
     path = path .. ".csv"
     local rows = {steady({n = 1}, 1), steady({n = 2}, 1, 3)}
-    require("lumat.experiment_views").csv(rows, path)
+    require("lumat.experiment").views.csv(rows, path)
     lu.assertEquals(compare(path, rows).counts.SAME, 2)
     rows[1], rows[2] = steady({n = 1}, 1.001), steady({n = 2}, 1.001, 3)
     local found = compare(path, rows)

@@ -6,7 +6,7 @@ local t = dofile(here .. "common.lua")
 local lumat = require "lumat"
 local peaks = require "lumat.peaks"
 local columns = require "lumat.columns"
-local views = require "lumat.experiment_views"
+local views = require "lumat.experiment".views
 
 TestPeaks = {}
 

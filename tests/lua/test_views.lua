@@ -3,7 +3,7 @@
 local lu = require "luaunit"
 local here = arg[0]:match("^.*/") or "./"
 local t = dofile(here .. "common.lua")
-local views = require "lumat.experiment_views"
+local views = require "lumat.experiment".views
 local export = require "lumat.export"
 local charts = require "lumat.charts"
 local scales = require "lumat.chart_data".scales

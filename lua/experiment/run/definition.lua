@@ -237,7 +237,7 @@ local views = {table = true, csv = true, jsonl = true, plot = true,
 
 function experiment.__index(e, name)
     if methods[name] then return methods[name] end
-    local view = require("lumat.experiment_views")[name]
+    local view = require("lumat.experiment").views[name]
     if view and rawget(e, "silent") and views[name] then
         return function() return e end
     end

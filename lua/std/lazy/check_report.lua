@@ -1,6 +1,6 @@
 -- Every product checked as it is made.
 local checks = require "lumat.checks"
-local later = {}
+local report = {}
 local trace = require "lumat.trace"
 local format = string.format
 
@@ -37,7 +37,7 @@ row{
     example = "checking(false).on",
     result = "false",
 }
-function later.checking(on)
+function report.checking(on)
     local found = {}
     if on ~= nil then trace.checking(on) end
     found.products, found.partly, found.worst, found.on, found.kernel =
@@ -46,4 +46,4 @@ function later.checking(on)
         failed_text(found))
 end
 
-return later
+return report

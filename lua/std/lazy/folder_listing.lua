@@ -1,7 +1,7 @@
 -- What is in a folder, as a person reads it.
 local checks = require "lumat.checks"
 local layout = require "lumat.text_layout"
-local later = {}
+local listing = {}
 local list = require "lumat.list"
 local shown = checks.shown
 
@@ -16,10 +16,10 @@ row{
     example = "#ls(\"/no*where\")",
     result = "0",
 }
-function later.ls(pattern)
+function listing.ls(pattern)
     local names = list(pattern)
     return shown(names, #names > 0 and layout.list(names) or
         "no file" .. (pattern and " fits " .. pattern or ""))
 end
 
-return later
+return listing

@@ -2,7 +2,7 @@
 -- is taken from its text; what it changed is known.
 local library = ...
 local checks = require "lumat.checks"
-local later = {}
+local functions = {}
 local own = require "lumat.entries"
 local texts = require "lumat.texts"
 local fail, brief = checks.fail, checks.brief
@@ -310,7 +310,7 @@ row{
     example = "#how(\"C\")",
     result = "0",
 }
-function later.how(what, file)
+function functions.how(what, file)
     local name = name_of(what)
     file = texts.path(file)
     local lines, chosen = script_of(name)
@@ -357,7 +357,7 @@ row{
     example = "made_by(eye(2))",
     result = "nil",
 }
-function later.made_by(A)
+function functions.made_by(A)
     local made, changed = own.epochs(A)
     made, changed = entry_of(made), entry_of(changed)
     if changed and made and changed ~= made then
@@ -367,9 +367,9 @@ function later.made_by(A)
 end
 
 -- Which entry that was, for :who.
-function later.entry_number(A)
+function functions.entry_number(A)
     local made = entry_of((own.epochs(A)))
     return made and made.number
 end
 
-return later
+return functions

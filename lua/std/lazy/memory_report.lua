@@ -1,7 +1,7 @@
 -- What holds memory, as a person reads it.
 local library = ...
 local amounts, checks = require "lumat.unit_text", require "lumat.checks"
-local later = {}
+local report = {}
 local own = require "lumat.held"
 local collectgarbage, getmetatable, ipairs, tostring =
     collectgarbage, getmetatable, ipairs, tostring
@@ -78,7 +78,7 @@ row{
     example = "mem().devices[1].live >= 0",
     result = "true",
 }
-function later.mem(what)
+function report.mem(what)
     if what then own.reset() end
     library.device()
     local list, held = variables()
@@ -101,4 +101,4 @@ function later.mem(what)
     return checks.shown(found, concat(lines, "\n"))
 end
 
-return later
+return report

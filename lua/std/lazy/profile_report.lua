@@ -1,7 +1,7 @@
 -- The profile as a person reads it.
 local library, _, _, private = ...
 local amounts, checks = require "lumat.unit_text", require "lumat.checks"
-local later = {}
+local functions = {}
 local own = require "lumat.profile"
 local fail, brief = checks.fail, checks.brief
 local ipairs, pcall, type = ipairs, pcall, type
@@ -134,10 +134,10 @@ row{
     example = "profile(\"reset\").busy",
     result = "0",
 }
-function later.profile(what, file)
+function functions.profile(what, file)
     if what == "json" then return write(file) end
     if what and what ~= "top" then own.switch(what) end
     return report()
 end
 
-return later
+return functions

@@ -1,10 +1,10 @@
--- load_session: variables from a file, see session_syntax.lua.
+-- load_session: variables from a file, whose form session_save.lua tells.
 local library = ...
 local checks = require "lumat.checks"
 local texts = require "lumat.texts"
 local entries = require "lumat.entries"
 local parts = require "lumat.parts"
-local words = require "lumat.session_syntax"
+local words = require "lumat.session_save".words
 local listing = require "lumat.listing"
 local fail, plural = checks.fail, checks.plural
 local io = io
