@@ -197,6 +197,8 @@ local function row_of(text, words)
     return manual.word(match(text, "^%s*(.-)%s*$")) or manual.word(concat(words, " "))
 end
 
+-- What the help has about the words, as text: a name and its first sentence a
+-- line, the likeliest first; or that nothing mentions them.
 function manual.search(text, style)
     text = manual.name_in(gsub(text, "(%w)[?!.,]+$", "%1"))
     local words, lines = words_of(text), {}

@@ -116,6 +116,7 @@ local function tell(form)
     form.rows(exit_codes)
 end
 
+-- Of the command line: {option, what it does}.
 function manual.option_rows()
     local rows = {}
     for i, row in ipairs(manual.options) do rows[i] = {row[1], row[3]} end
@@ -240,6 +241,8 @@ end
 
 -- --- all forms ------------------------------------------------------------
 
+-- The whole manual as "text", "markdown" or "roff", and true; for another form
+-- what is wrong, and false.
 function manual.whole(form, style)
     local lines = {}
     if form == "text" then

@@ -10,6 +10,7 @@ local WIDEST = 90 -- longer lines are hard to read
 local NARROW = 50 -- below it, columns stand under each other
 local MOST_LEFT = 30
 
+-- Of a screen: characters, or bytes of what is no UTF-8.
 local function columns(text)
     return length_of(text) or #text
 end
@@ -35,11 +36,13 @@ local function fill(lines, text, width, first, indent)
     lines[#lines + 1] = gsub(line, "%s+$", "")
 end
 
+-- The style, no wider than people read.
 function manual.screen(style)
     return {width = min(style.width, WIDEST), height = style.height,
             ascii = style.ascii}
 end
 
+-- Adds the text, filled, from column `indent` on.
 function manual.paragraph(lines, text, width, indent)
     fill(lines, text, width, rep(" ", indent), indent)
 end
@@ -54,8 +57,8 @@ local function left_of(rows, most)
     return left
 end
 
--- Two columns from `indent` on; in a narrow screen the right one stands under
--- the left one.
+-- Adds rows of two columns from `indent` on, the left one `least` wide or more;
+-- in a narrow screen the right one stands under the left one.
 function manual.rows(lines, rows, width, indent, least)
     local narrow = width < NARROW
     local left = max(left_of(rows, MOST_LEFT), least or 0)

@@ -1,4 +1,12 @@
 -- The help: on a function, a command, a topic, or the first things to know.
+--
+-- `manual` is what the files of this folder share. They find in it: help (name
+-- -> row) and methods of the library; commands and options of the terminal,
+-- lists of {name, form, what it does}, headings without a form; version; and
+-- options_of(name), a list of {name, text, is_common =} or nil. They add what
+-- the others use of theirs, and what help.c calls: explain, instead and whole
+-- give a text and whether it is an answer, search a text. A style is {width,
+-- height, ascii}, in columns and rows.
 local manual = ...
 local lua = _ENV -- the globals as they were at the start
 local ipairs, pairs, type = ipairs, pairs, type

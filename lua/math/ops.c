@@ -74,8 +74,7 @@ static void read_operands(lua_State *L, int count, gpu_program *p, operands *o,
             value[i] = gpu_program_constant(p, check_scalar(L, i + 1));
 }
 
-/* --- a second operand of round, log and atan --------------------------------
- */
+/* --- a second operand of round, log and atan ------------------------------ */
 
 static int takes_second(lua_State *L, gpu_op op)
 {
@@ -216,8 +215,7 @@ static void make_second(lua_State *L, gpu_op op, gpu_program *p, operands *o)
         add_round(p, value[0], digits);
 }
 
-/* --- functions, methods, operators -------------------------------------------
- */
+/* --- functions, methods, operators ---------------------------------------- */
 
 /* The program of one instruction over the first `count` arguments; of more,
  * where they are one more than the operation has operands. */

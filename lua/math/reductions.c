@@ -59,8 +59,7 @@ static int push_reduced(lua_State *L, int kind, double value)
     return 1;
 }
 
-/* --- of numbers ------------------------------------------------------------
- */
+/* --- of numbers ----------------------------------------------------------- */
 
 static int is_plain(lua_State *L, int index)
 {
@@ -164,8 +163,7 @@ static int extreme_number(lua_State *L, int kind)
     return 1;
 }
 
-/* --- of matrices ------------------------------------------------------------
- */
+/* --- of matrices ---------------------------------------------------------- */
 
 /* Place of an extreme element of a matrix: row, column. */
 static int push_place(lua_State *L, const gpu_matrix *m, double value)
@@ -275,8 +273,7 @@ static int reduction(lua_State *L)
     return 1;
 }
 
-/* --- norms ------------------------------------------------------------------
- */
+/* --- norms ---------------------------------------------------------------- */
 
 enum { FROBENIUS = -1, NUCLEAR = -2 }; /* beside powers, which are above 0 */
 
@@ -367,8 +364,7 @@ static int norm(lua_State *L)
     return push_norm(L, m, p, axis);
 }
 
-/* --- opening -----------------------------------------------------------------
- */
+/* --- opening -------------------------------------------------------------- */
 
 /* What not all reductions have alike. */
 static void complete_row(lumat_function *f)

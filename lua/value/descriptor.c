@@ -1,4 +1,4 @@
-/* Open files: see descriptor.h. */
+/* Open files: reads and writes that go on to the end, and fsync. */
 #include "descriptor.h"
 #include "fence.h"
 

@@ -13,6 +13,8 @@ typedef enum lumat_safety {
     LUMAT_SAFE           /* and by fences of the kernel's */
 } lumat_safety;
 
+/* What lumat_open is told. The texts stay the caller's, as they are, as long as
+ * the state is open. */
 typedef struct lumat_options {
     const char *device; /* NULL: chosen at the first matrix */
     lumat_safety safe;

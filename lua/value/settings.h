@@ -2,16 +2,17 @@
 #ifndef LUMAT_SETTINGS_H
 #define LUMAT_SETTINGS_H
 
-#include <stddef.h>
 #include "lua.h"
+#include <stddef.h>
 
 /* How matrices are printed. */
 typedef struct lumat_limits {
-    int digits; /* significant ones */
+    int digits; /* significant ones, 3 to 17 */
     int rows;   /* shown before a matrix is cut; 0: as the screen has room */
-    int edge;   /* rows shown of the beginning of one that is cut */
+    int edge;   /* rows shown of the beginning of one that is cut, 1 to 100 */
 } lumat_limits;
 
+/* As they are set now: what it points to changes with the settings. */
 const lumat_limits *lumat_print_limits(void);
 
 typedef enum lumat_colour {
@@ -24,14 +25,17 @@ typedef enum lumat_colour {
 void lumat_set_colour(lumat_colour when);
 lumat_colour lumat_get_colour(void);
 
-/* Sets what :set sets and pushes its new value; with "" for the value pushes
- * the old one; with "" for the name all. Returns 0 with a message pushed when
- * there is no such setting or value. */
+/* Sets what :set sets and pushes "digits = 6"; with "" for the value pushes
+ * what it is and means; with "" for the name all, a line each. Returns 0 with a
+ * message pushed when there is no such setting or value. Raises nothing but for
+ * memory. */
 int lumat_push_setting(lua_State *L, const char *name, const char *value);
-/* The words among a setting's values, between blanks. */
+/* The words among a setting's values, between blanks; "" when it has none.
+ * length: of name, in bytes. */
 const char *lumat_setting_words(const char *name, size_t length);
 
-/* The Lua function settings([{name = value, …}]). */
+/* The Lua function settings([{name = value, …}]): gives a table of all, as they
+ * are then; raises for what is no setting or no value of one. */
 int lumat_settings(lua_State *L);
 
 #endif

@@ -45,8 +45,7 @@ void lumat_refuse_dry(lua_State *L, const char *name)
         lumat_raise(L, "nothing is known of what %s costs", name);
 }
 
-/* --- arithmetic -------------------------------------------------------------
- */
+/* --- arithmetic ----------------------------------------------------------- */
 
 /* The place of the first unknown number among the arguments; 0: none. */
 static int find_unknown(lua_State *L)
