@@ -59,6 +59,7 @@ static int open_all(lua_State *L)
     lumat_open_held(L);
     lumat_open_dry_run(L);
     lumat_open_heat(L);
+    lumat_open_canvas(L);
     lumat_open_histogram(L);
     lumat_open_inspect(L);
     lumat_open_plot(L);

@@ -200,6 +200,17 @@ size_t lumat_heat_room(const lumat_frame *f)
     return (size_t)f->lines * ((size_t)f->columns * CHARACTER + LINE) + LEGEND;
 }
 
+void lumat_draw_heat_lines(lumat_text *t, const lumat_style *s,
+                           const lumat_frame *f, const double *values,
+                           double low, double high)
+{
+    pen p = {t, s, low, high, ""};
+    for (int line = 0; line < f->lines; line++) {
+        draw_line(&p, f, values, line);
+        lumat_put(t, "\n");
+    }
+}
+
 void lumat_draw_heat(lumat_text *t, const lumat_style *s, const lumat_frame *f,
                      const double *values, double low, double high)
 {
@@ -285,33 +296,26 @@ static int blocks(lua_State *L)
     return 1;
 }
 
-/* Blocks of a picture in a file: as many as there are, up to FILE_SIDE. */
-static void push_file_blocks(lua_State *L, const lumat_subject *s,
-                             gpu_block_kind kind)
+/* Has the charts draw the blocks into a file: as many as there are, up to
+ * FILE_SIDE each way. */
+static int write_blocks(lua_State *L, const lumat_subject *s, const char *kind,
+                        gpu_block_kind of, const lumat_style *style)
 {
     int64_t rows = s->m < FILE_SIDE ? s->m : FILE_SIDE;
     int64_t cols = s->n < FILE_SIDE ? s->n : FILE_SIDE;
-    const double *values = lumat_push_blocks(L, s, kind, rows, cols);
+    const double *values = lumat_push_blocks(L, s, of, rows, cols);
+    double *list = lumat_new_numbers(L, rows * cols);
+    memcpy(list, values, (size_t)(rows * cols) * sizeof *list);
     lua_newtable(L);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "values");
     lumat_set_count(L, "m", (uint64_t)s->m);
     lumat_set_count(L, "n", (uint64_t)s->n);
     lumat_set_count(L, "rows", (uint64_t)rows);
     lumat_set_count(L, "cols", (uint64_t)cols);
-    lumat_push_numbers(L, values, rows * cols);
-    lua_setfield(L, -2, "values");
-    lua_getfield(L, 2, "low");
-    lua_setfield(L, -2, "low");
-    lua_getfield(L, 2, "high");
-    lua_setfield(L, -2, "high");
-    lua_remove(L, -2);
-}
-
-static int write_blocks(lua_State *L, const lumat_subject *s,
-                        gpu_block_kind kind)
-{
-    push_file_blocks(L, s, kind);
     lumat_push_headline(L, 1);
-    lumat_write_picture(L, 2);
+    lua_setfield(L, -2, "title");
+    lumat_draw_chart(L, kind, 2, style);
     return 1;
 }
 
@@ -350,8 +354,8 @@ static int heat(lua_State *L)
     lumat_style style = lumat_picture_style(L, 2);
     lua_settop(L, 2);
     lumat_check_subject(L, 1, &s);
-    if (lumat_wants_file(L, 2, "heat"))
-        return write_blocks(L, &s, GPU_BLOCK_MEAN);
+    if (lumat_wants_file(L, 2))
+        return write_blocks(L, &s, "heat", GPU_BLOCK_MEAN, &style);
     lumat_frame_fit(&f, s.m, s.n, style.width - lumat_digits(s.m) - 2,
                     lumat_picture_lines(&style), lumat_heat_dots(&style), 1);
     double *values = lumat_push_blocks(L, &s, GPU_BLOCK_MEAN, f.rows, f.cols);
@@ -423,8 +427,8 @@ static int spy(lua_State *L)
     lumat_style style = lumat_picture_style(L, 2);
     lua_settop(L, 2);
     lumat_check_subject(L, 1, &s);
-    if (lumat_wants_file(L, 2, "spy"))
-        return write_blocks(L, &s, GPU_BLOCK_LARGEST);
+    if (lumat_wants_file(L, 2))
+        return write_blocks(L, &s, "spy", GPU_BLOCK_LARGEST, &style);
     lumat_frame_fit(&f, s.m, s.n, style.width - lumat_digits(s.m) - 2 - BORDER,
                     lumat_picture_lines(&style) - BORDER,
                     style.ascii ? 1 : LUMAT_DOTS_Y,

@@ -1,5 +1,5 @@
 /* hist: how the elements of a matrix are distributed. The device finds their
- * range in one pass and counts them in another. */
+ * range in one pass and counts them in another; lua/charts draws the bars. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,102 +126,6 @@ static void count_bins(lua_State *L, histogram *h)
     h->outside = h->survey.finite - counted;
 }
 
-/* --- drawing -------------------------------------------------------------- */
-
-/* Digits with which neighbouring edges differ. */
-static int edge_digits(const histogram *h)
-{
-    double most = fmax(fabs(gpu_edge(&h->edges, 0)), fabs(h->edges.high));
-    double apart = h->step > 0 ? most / h->step : 1;
-    int digits = apart > 0 && isfinite(apart) ? (int)ceil(log10(apart)) + 2 : 3;
-    return digits < 3 ? 3 : digits > 17 ? 17 : digits;
-}
-
-static void edge_text(const histogram *h, int i, char out[LUMAT_BRIEF])
-{
-    double x = gpu_edge(&h->edges, i);
-    if (fabs(x) < h->step * 1e-9)
-        x = 0;
-    lumat_brief(x, edge_digits(h), out);
-}
-
-/* Columns that the labels, and the counts, need. */
-static void measure(const histogram *h, int *edge, int *count)
-{
-    char text[64];
-    lumat_text t = {text, 0, sizeof text};
-    *edge = *count = 0;
-    for (int i = 0; i <= h->edges.count; i++) {
-        edge_text(h, i, text);
-        *edge = (int)fmax(*edge, (double)strlen(text));
-    }
-    for (int i = 0; i < h->edges.count; i++) {
-        t.length = 0;
-        lumat_put_count(&t, h->counts[i]);
-        *count = (int)fmax(*count, (double)t.length);
-    }
-}
-
-static void put_label(lumat_text *t, const lumat_style *s, const histogram *h,
-                      int i, int width)
-{
-    char low[LUMAT_BRIEF], high[LUMAT_BRIEF];
-    edge_text(h, i, low);
-    edge_text(h, i + 1, high);
-    if (h->are_whole || h->edges.count == 1)
-        lumat_putf(t, "  %*s ", width, low);
-    else if (s->width < 40)
-        lumat_putf(t, " %*s ", width, low);
-    else
-        lumat_putf(t, "  %*s %s %*s ", width, low, s->ascii ? ".." : "…", width,
-                   high);
-}
-
-static void put_left_out(lumat_text *t, const lumat_style *s,
-                         const histogram *h)
-{
-    char piece[96];
-    lumat_flow flow = {t, s->width, 2, 4, 0};
-    const struct {
-        const char *format;
-        int64_t count;
-    } notes[] = {{"%lld NaN left out", h->survey.nan},
-                 {"%lld Inf left out", h->survey.inf},
-                 {"%lld outside the range", h->outside}};
-    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
-        if (notes[i].count == 0)
-            continue;
-        if (flow.column == 0)
-            lumat_put(t, "\n");
-        snprintf(piece, sizeof piece, notes[i].format,
-                 (long long)notes[i].count);
-        lumat_flow_add(&flow, piece);
-    }
-}
-
-static void draw(lumat_text *t, const lumat_style *s, const histogram *h)
-{
-    int edge, count;
-    int64_t most = 1;
-    measure(h, &edge, &count);
-    for (int i = 0; i < h->edges.count; i++)
-        most = h->counts[i] > most ? h->counts[i] : most;
-    for (int i = 0; i < h->edges.count; i++) {
-        char label[128];
-        lumat_text l = {label, 0, sizeof label};
-        put_label(&l, s, h, i, edge);
-        int room = s->width - lumat_columns(label) - count - 3;
-        lumat_put(t, i > 0 ? "\n" : "");
-        lumat_put_dim(t, s, label);
-        lumat_put(t, s->ascii ? "|" : "│");
-        lumat_put_bar(t, s, (double)h->counts[i] / (double)most,
-                      room > 1 ? room : 1);
-        lumat_put(t, " ");
-        lumat_put_count(t, h->counts[i]);
-    }
-    put_left_out(t, s, h);
-}
-
 /* --- the function --------------------------------------------------------- */
 
 /* A number for the bins may stand before the options. */
@@ -282,41 +186,32 @@ static int most_bars(const lumat_style *s)
                                 : lines;
 }
 
-static int write_file(lua_State *L, const histogram *h)
-{
-    push_edges(L, h);
-    push_counts(L, h);
-    lumat_push_headline(L, 1);
-    lumat_write_picture(L, 3);
-    return 1;
-}
-
 /* hist(A [, bins] [, options]) */
 static int hist(lua_State *L)
 {
     int arg, bins = take_bins(L, &arg);
     lumat_subject s;
-    lumat_text t;
     histogram h = {.outside = 0};
     lumat_style style = lumat_picture_style(L, arg);
     lua_settop(L, arg);
     lumat_check_subject(L, 1, &s);
     look_at(L, &s, &h);
-    int to_file = lua_istable(L, arg) && lua_getfield(L, arg, "file");
+    int to_file = lumat_wants_file(L, arg);
     cut_bins(L, &h, arg, bins, to_file ? FILE_BARS : most_bars(&style));
     count_bins(L, &h);
-    if (lumat_wants_file(L, arg, "hist"))
-        return write_file(L, &h);
-    size_t line = 4 * (size_t)style.width + 256;
-    lumat_new_text(L, &t, (size_t)h.edges.count * line + 1024);
-    lumat_put_headline(L, 1, &t);
-    draw(&t, &style, &h);
     lua_newtable(L);
     push_edges(L, &h);
     lua_setfield(L, -2, "edges");
     push_counts(L, &h);
     lua_setfield(L, -2, "counts");
-    lumat_show_as(L, &t, NULL);
+    lua_pushboolean(L, h.are_whole);
+    lua_setfield(L, -2, "are_whole");
+    lumat_set_count(L, "nan", (uint64_t)h.survey.nan);
+    lumat_set_count(L, "inf", (uint64_t)h.survey.inf);
+    lumat_set_count(L, "outside", (uint64_t)h.outside);
+    lumat_push_headline(L, 1);
+    lua_setfield(L, -2, "title");
+    lumat_draw_chart(L, "hist", arg, &style);
     return 1;
 }
 

@@ -89,16 +89,14 @@ const char *lumat_brief(double x, int digits, char out[LUMAT_BRIEF])
 
 /* --- colours -------------------------------------------------------------- */
 
-enum { STOPS = 9 };
-
 /* Source: viridis, by Smith and van der Walt, 2015. */
-static const lumat_rgb one_sided[STOPS] = {
+static const lumat_rgb one_sided[LUMAT_STOPS] = {
     {68, 1, 84},    {71, 44, 122},  {59, 81, 139},
     {44, 113, 142}, {33, 144, 141}, {39, 173, 129},
     {92, 200, 99},  {170, 220, 50}, {253, 231, 37},
 };
 /* Source: Moreland, Diverging color maps for scientific visualization, 2009. */
-static const lumat_rgb two_sided[STOPS] = {
+static const lumat_rgb two_sided[LUMAT_STOPS] = {
     {59, 76, 192},   {98, 130, 234},  {141, 176, 254},
     {184, 208, 249}, {221, 221, 221}, {245, 196, 173},
     {244, 154, 123}, {222, 96, 77},   {180, 4, 38},
@@ -111,8 +109,8 @@ static unsigned char between(unsigned char a, unsigned char b, double share)
 
 static lumat_rgb mix(const lumat_rgb *stops, double share)
 {
-    double at = fmin(fmax(share, 0), 1) * (STOPS - 1);
-    int i = at < STOPS - 1 ? (int)at : STOPS - 2;
+    double at = fmin(fmax(share, 0), 1) * (LUMAT_STOPS - 1);
+    int i = at < LUMAT_STOPS - 1 ? (int)at : LUMAT_STOPS - 2;
     const lumat_rgb *a = &stops[i], *b = a + 1;
     return (lumat_rgb){between(a->red, b->red, at - i),
                        between(a->green, b->green, at - i),
@@ -336,6 +334,18 @@ static int text_of(lua_State *L)
     return 1;
 }
 
+/* The table on top of the stack shows itself as its fields. */
+static void show_picture(lua_State *L)
+{
+    if (luaL_newmetatable(L, METATABLE)) {
+        lua_pushcfunction(L, text_of);
+        lua_setfield(L, -2, "__tostring");
+        lua_pushliteral(L, "picture");
+        lua_setfield(L, -2, "__name");
+    }
+    lua_setmetatable(L, -2);
+}
+
 void lumat_show_as(lua_State *L, const lumat_text *t, const lumat_text *plain)
 {
     lua_pushlstring(L, t->at, t->length);
@@ -344,13 +354,7 @@ void lumat_show_as(lua_State *L, const lumat_text *t, const lumat_text *plain)
         lumat_strip_colours(t->at);
     lua_pushstring(L, plain ? plain->at : t->at);
     lua_setfield(L, -2, "text");
-    if (luaL_newmetatable(L, METATABLE)) {
-        lua_pushcfunction(L, text_of);
-        lua_setfield(L, -2, "__tostring");
-        lua_pushliteral(L, "picture");
-        lua_setfield(L, -2, "__name");
-    }
-    lua_setmetatable(L, -2);
+    show_picture(L);
 }
 
 void lumat_put_headline(lua_State *L, int index, lumat_text *t)
@@ -440,34 +444,46 @@ lumat_style lumat_picture_style(lua_State *L, int arg)
     return s;
 }
 
-/* --- files ---------------------------------------------------------------- */
+/* --- charts --------------------------------------------------------------- */
 
-int lumat_wants_file(lua_State *L, int arg, const char *kind)
+int lumat_wants_file(lua_State *L, int arg)
 {
-    if (!lua_istable(L, arg) || lua_getfield(L, arg, "file") == LUA_TNIL)
+    if (!lua_istable(L, arg))
         return 0;
-    if (lua_type(L, -1) != LUA_TSTRING)
-        lumat_raise(L, "%s: file: needs a name, not %s", kind,
-                    lumat_push_brief(L, -1));
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.gnuplot");
-    lua_pushstring(L, kind);
-    lua_pushvalue(L, -3);
-    lua_remove(L, -4);
-    return 1;
+    int is_asked = lua_getfield(L, arg, "file") != LUA_TNIL;
+    lua_pop(L, 1);
+    return is_asked;
+}
+
+static void push_style(lua_State *L, const lumat_style *s)
+{
+    lua_createtable(L, 0, 4);
+    lua_pushinteger(L, s->width);
+    lua_setfield(L, -2, "width");
+    lua_pushinteger(L, lumat_picture_lines(s));
+    lua_setfield(L, -2, "height");
+    lua_pushboolean(L, s->ascii);
+    lua_setfield(L, -2, "ascii");
+    lua_pushboolean(L, s->colour);
+    lua_setfield(L, -2, "colour");
 }
 
 /* Errors come without a place, which is that of whoever called us. */
-void lumat_write_picture(lua_State *L, int nargs)
+void lumat_draw_chart(lua_State *L, const char *kind, int arg,
+                      const lumat_style *style)
 {
-    if (lua_pcall(L, nargs + 2, 1, 0) != LUA_OK)
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.draw");
+    lua_pushstring(L, kind);
+    lua_rotate(L, -3, 2);
+    if (lua_istable(L, arg))
+        lua_pushvalue(L, arg);
+    else
+        lua_newtable(L);
+    push_style(L, style);
+    if (lua_pcall(L, 4, 1, 0) != LUA_OK)
         lumat_raise(L, "%s", lua_tostring(L, -1));
-}
-
-void lumat_push_numbers(lua_State *L, const double *x, int64_t count)
-{
-    lua_createtable(L, (int)(count < 1 << 24 ? count : 0), 0);
-    for (int64_t i = 0; i < count; i++) {
-        lua_pushnumber(L, x[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
+    int is_text = lua_getfield(L, -1, "coloured") == LUA_TSTRING;
+    lua_pop(L, 1);
+    if (is_text)
+        show_picture(L);
 }

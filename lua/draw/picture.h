@@ -46,6 +46,9 @@ typedef struct lumat_rgb {
     unsigned char red, green, blue;
 } lumat_rgb;
 
+/* The colours of images, for text, files and charts alike. */
+enum { LUMAT_STOPS = 9 };
+
 /* The colour of a value of low .. high: one scale from dark to light, or, when
  * there are values on both sides of 0, blue below and red above it. */
 lumat_rgb lumat_heat_colour(double value, double low, double high);
@@ -128,14 +131,16 @@ double *lumat_push_blocks(lua_State *L, const lumat_subject *s,
  * arg. */
 lumat_style lumat_picture_style(lua_State *L, int arg);
 
-/* Where the options at arg have {file = name}: pushes what writes such a
- * picture (lua/std/gnuplot.lua), the file's name and the title, and returns
- * 1. */
-int lumat_wants_file(lua_State *L, int arg, const char *kind);
-/* Calls it with nargs more arguments; leaves what shows where it went. */
-void lumat_write_picture(lua_State *L, int nargs);
-/* Pushes a table of count numbers. */
-void lumat_push_numbers(lua_State *L, const double *x, int64_t count);
+/* Do the options at arg have {file = name}? */
+int lumat_wants_file(lua_State *L, int arg);
+/* Has lua/charts draw what the table on top of the stack has for `kind` (see
+ * lua/charts/matrix_charts.lua), as text of the style or into the file that
+ * the options at arg name. What shows it takes the table's place. */
+void lumat_draw_chart(lua_State *L, const char *kind, int arg,
+                      const lumat_style *style);
+/* Pushes numbers that Lua reads as a list, and returns where they go (one more
+ * fits). They live as long as the value on the stack. */
+double *lumat_new_numbers(lua_State *L, int64_t count);
 
 /* --- heat maps: numbers in, text out ----------------------------------------
  */
@@ -151,5 +156,9 @@ size_t lumat_heat_room(const lumat_frame *f);
  * on a narrow screen it takes several. */
 void lumat_draw_heat(lumat_text *t, const lumat_style *s, const lumat_frame *f,
                      const double *values, double low, double high);
+/* Its characters alone, a newline behind each line. */
+void lumat_draw_heat_lines(lumat_text *t, const lumat_style *s,
+                           const lumat_frame *f, const double *values,
+                           double low, double high);
 
 #endif

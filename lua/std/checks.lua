@@ -56,8 +56,8 @@ end
 checks.luas_own = {}
 for name in next, _G do checks.luas_own[name] = true end
 
--- What draws pictures into files.
-debug.getregistry()["lumat.gnuplot"] = lazily("gnuplot", "draw")
+-- What draws charts of matrices.
+debug.getregistry()["lumat.draw"] = lazily("matrix_charts", "draw")
 
 -- Raises "what: format" with the values.
 local function fail(what, text, ...)

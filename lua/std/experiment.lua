@@ -355,7 +355,7 @@ return {
         table = view("tables", "table"),
         csv = view("export", "csv"),
         jsonl = view("export", "jsonl"),
-        plot = view("charts", "plot"),
+        plot = view("result_charts", "plot"),
         report = view("report", "report"),
         compare = view("comparing", "compare"),
     },

@@ -293,7 +293,7 @@ function shown.plot.value()
         "steps by n and kind")
 end
 differs("plot", "stat", "min", "min time", {y = "time"})
-differs("plot", "log", "", " 2.5 ", {y = "time"})
+differs("plot", "log", "", " 3  ", {y = "time"})
 function shown.plot.kind()
     raises(function() e:plot{kind = "roofline"} end, "a roofline needs points")
 end

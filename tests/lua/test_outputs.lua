@@ -7,7 +7,7 @@ local views = require "lumat.experiment".views
 local export = require "lumat.export"
 local labels = require "lumat.labels"
 local lines = require "lumat.labels".lines
-local charts = require "lumat.charts"
+local charts = require "lumat.result_charts"
 local raises, content, scratch = t.raises, t.taken, t.scratch
 
 local function row(p, seconds, more)

@@ -5,8 +5,8 @@ local here = arg[0]:match("^.*/") or "./"
 local t = dofile(here .. "common.lua")
 local views = require "lumat.experiment".views
 local export = require "lumat.export"
-local charts = require "lumat.charts"
-local scales = require "lumat.chart_data".scales
+local charts = require "lumat.result_charts"
+local scales = require "lumat.scales"
 local svg = require "lumat.svg"
 local raises, content, scratch = t.raises, t.taken, t.scratch
 
@@ -223,13 +223,14 @@ end
 
 function TestScales:test_ticks()
     lu.assertEquals(texts(scales.linear(0, 10, 5)), "0 2 4 6 8 10")
-    lu.assertEquals(texts(scales.linear(0.12, 0.34, 5)), "0.0 0.1 0.2 0.3 0.4")
+    lu.assertEquals(texts(scales.linear(0.12, 0.34, 5, {zero = true})), "0.0 0.1 0.2 0.3 0.4")
     lu.assertEquals(texts(scales.linear(-3, 7, 5)), "-4 -2 0 2 4 6 8")
     lu.assertEquals(texts(scales.linear(5, 5, 4)), "2 4 6 8")
     lu.assertEquals(texts(scales.log(1, 1e6, 4)), "1 100 10000 1e6")
     lu.assertEquals(texts(scales.log(64, 1024, 5, nil, {64, 256, 1024})),
         "64 128 256 512 1024")
-    lu.assertEquals(texts(scales.log(1e-6, 1e-3, 5, {kind = "time"})),
+    lu.assertEquals(texts(scales.log(1e-6, 1e-3, 5,
+        {what = {kind = "time"}})),
         "1 us 10 us 100 us 1 ms")
 end
 

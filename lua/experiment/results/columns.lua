@@ -1,9 +1,11 @@
 -- The figures that a row has by name, and how each is written.
 local checks = require "lumat.checks"
 local peaks = require "lumat.peaks"
+local scales = require "lumat.scales"
 local sources = require "lumat.sources"
 local statistics = require "lumat.statistics"
 local columns = {}
+local significant, time_unit = scales.significant, scales.time_unit
 local ipairs, next, type = ipairs, next, type
 local abs, format, gsub, huge = math.abs, string.format, string.gsub, math.huge
 local larger, smaller, math_type = math.max, math.min, math.type
@@ -247,32 +249,6 @@ local function trimmed(x, digits)
     return text
 end
 
--- x with so many significant digits, those that are 0 too: 1.20 of 1.2.
-local function significant(x, digits)
-    local size = abs(x)
-    if x == 0 then return "0" end
-    if size >= 1e6 or size < 1e-4 then
-        return format("%." .. digits - 1 .. "e", x)
-    end
-    local places, edge = digits - 1, 10
-    while size >= edge - 0.5 * 10.0 ^ -places and places > 0 do
-        places, edge = places - 1, edge * 10
-    end
-    while size < 1 and size > 0 do places, size = places + 1, size * 10 end
-    return format("%." .. places .. "f", x)
-end
-columns.significant = significant
-
-local time_units = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}
-
--- The unit in which a time reads best: its seconds and its name.
-function columns.time_unit(seconds)
-    for _, unit in ipairs(time_units) do
-        if abs(seconds) >= 0.9995 * unit[1] then return unit[1], unit[2] end
-    end
-    return 1e-9, "ns"
-end
-
 -- The unit of a row's rate: flops of the GPU count in tera.
 function columns.rate_unit(row, name)
     local _, by_memory = work_of(row)
@@ -290,7 +266,7 @@ function columns.text(row, name, value, bare)
     elseif value ~= value or value == huge or value == -huge then
         return checks.figure("%g", value)
     elseif kind == "time" then
-        local scale, unit = columns.time_unit(value)
+        local scale, unit = time_unit(value)
         return significant(value / scale, 4) .. " " .. unit
     elseif kind == "rate" then
         local scale, unit = columns.rate_unit(row, name)

@@ -2,6 +2,7 @@
 local library = ...
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
+local scales = require "lumat.scales"
 local distributions = require "lumat.statistics".distributions
 local lines_of = require "lumat.labels".lines
 local origins = require "lumat.environment".origins
@@ -214,8 +215,8 @@ end
 
 local function time_text(seconds)
     if not seconds then return "-" end
-    local scale, unit = columns.time_unit(seconds)
-    return columns.significant(seconds / scale, 4) .. " " .. unit
+    local scale, unit = scales.time_unit(seconds)
+    return scales.significant(seconds / scale, 4) .. " " .. unit
 end
 
 local function error_text(x)

@@ -1,14 +1,16 @@
 -- A page of everything there is to see of an experiment, one file of HTML.
 local library = ...
 local checks = require "lumat.checks"
-local charts = require "lumat.charts"
+local charts = require "lumat.result_charts"
 local columns = require "lumat.columns"
+local scales = require "lumat.scales"
 local identity = require "lumat.code_hash"
 local notes = require "lumat.tables".notes
 local origins = require "lumat.environment".origins
 local sources = require "lumat.sources"
 local svg = require "lumat.svg"
-local svg_charts = require "lumat.svg_charts"
+local drawers = require "lumat.charts"
+local described = require "lumat.chart_data".described
 local texts = require "lumat.texts"
 local escape = require("lumat.svg").escape
 local debug, ipairs, next, os, pcall, tostring, type = debug, ipairs, next, os,
@@ -260,7 +262,7 @@ local function time_unit(rows)
         end
     end
     if #list == 0 then return 1, "s" end
-    return columns.time_unit(columns.stats.median(list))
+    return scales.time_unit(columns.stats.median(list))
 end
 
 -- Columns of figures: title, of(row) -> text.
@@ -268,7 +270,7 @@ local function figure_columns(source, rows)
     local list = {}
     local scale, unit = time_unit(rows)
     list[1] = {"time, " .. unit, function(row)
-        return row.median and columns.significant(row.median / scale, 4) ..
+        return row.median and scales.significant(row.median / scale, 4) ..
             (columns.is_wide(row) and "~" or "")
     end}
     local function add(title, name, write)
@@ -284,7 +286,7 @@ local function figure_columns(source, rows)
         if columns.is_good(row) and columns.get(row, rate) then
             local by, name = columns.rate_unit(row, rate)
             add(name, rate, function(x)
-                return columns.significant(x / by, 4)
+                return scales.significant(x / by, 4)
             end)
             break
         end
@@ -294,7 +296,7 @@ local function figure_columns(source, rows)
         return checks.figure("%.2g", x)
     end)
     add("held, " .. unit, "held", function(x)
-        return columns.significant(x / scale, 4)
+        return scales.significant(x / scale, 4)
     end)
     if #origins.several(source, rows) > 1 then
         add("environment", "env", sources.plain)
@@ -442,7 +444,7 @@ local function plot_section(e, source, rows, o)
             given.width, given.height = given.width or WIDTH,
                 given.height or HEIGHT
             figures[#figures + 1] = "<figure>" ..
-                svg_charts.draw(chart, given, true) .. "</figure>"
+                drawers.svg(described(chart), given, true) .. "</figure>"
         end
     end
     if #figures == 0 then return "" end

@@ -2,6 +2,7 @@
 -- name escaped. Colours stand in classes, so that a reader's dark theme can
 -- change them; without style sheets the plain ones serve.
 local labels = require "lumat.labels"
+local palette = require "lumat.palette"
 local svg = {}
 local ipairs, tostring = ipairs, tostring
 local concat = table.concat
@@ -11,11 +12,6 @@ local char, len = utf8.char, utf8.len
 local setmetatable, type = setmetatable, type
 
 svg.FONT = 13
-
--- Eight colours with a contrast of 3 to 1 and more on white and on the dark
--- paper.
-svg.colours = {"#3b82d6", "#d9650b", "#2a9d4a", "#a259d9", "#e0405a",
-    "#14919b", "#a5782c", "#7c828d"}
 
 local rules = {
     ".chart text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;" ..
@@ -32,20 +28,22 @@ local rules = {
     ".chart .bar{fill:none;stroke-width:1.2;opacity:.75}",
     ".chart .hollow{fill:#fff;stroke-width:2}",
     ".chart .none{fill:#d9dde3}",
+    ".chart .box{fill:#fff;fill-opacity:.6;stroke-width:1.5}",
+    ".chart .level{fill:none;stroke-width:1.5}",
     ".chart .small{font-size:11px}",
     ".chart .on-light{fill:#111;stroke:none}",
     ".chart .on-dark{fill:#fff;stroke:none}",
 }
 local dark = {
     ".chart text{fill:#e4e7ec}", ".chart .soft{fill:#a3abb8}",
-    ".chart .paper,.chart .hollow{fill:#15181e}",
+    ".chart .paper,.chart .hollow,.chart .box{fill:#15181e}",
     ".chart .small{stroke:#15181e}",
     ".chart .grid{stroke:#2b3038}", ".chart .axis{stroke:#6c7480}",
     ".chart .roof{stroke:#e4e7ec}", ".chart .none{fill:#343a44}",
     ".chart .on-light{fill:#111;stroke:none}",
     ".chart .on-dark{fill:#fff;stroke:none}",
 }
-for i, colour in ipairs(svg.colours) do
+for i, colour in ipairs(palette.colours) do
     rules[#rules + 1] = format(".chart .s%d{stroke:%s}.chart .f%d{fill:%s}", i,
         colour, i, colour)
 end
@@ -198,6 +196,14 @@ function picture:cross(i, x, y, note)
     self:add("path", {"class", "line s" .. i, "d",
         format("M%s %sl8 8m0 -8l-8 8", number(x - 4), number(y - 4))},
         note and "<title>" .. svg.escape(note) .. "</title>")
+end
+
+-- Another picture inside this one.
+function picture:put(x, y, other)
+    self[#self + 1] = format('<g transform="translate(%s %s)">', number(x),
+        number(y))
+    for _, element in ipairs(other) do self[#self + 1] = element end
+    self[#self + 1] = "</g>"
 end
 
 -- The whole picture; is_part: of a page that has the style sheet.

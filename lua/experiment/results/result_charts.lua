@@ -1,4 +1,4 @@
--- Charts of an experiment: what is drawn, apart from how. A chart is
+-- Charts of an experiment: what is drawn; how, lua/charts knows. Here a chart is
 --   kind      "lines", "heat" or "roofline"
 --   title, x, y   axes {title, name, log, labels of categories, what}
 --   series    {name, points {x, y, low, high}, failed {x …}, gaps {x …}} each:
@@ -14,56 +14,12 @@ local texts = require "lumat.texts"
 local data = require "lumat.chart_data"
 local columns = require "lumat.columns"
 local sources = require "lumat.sources"
-local scales = require "lumat.chart_data".scales
+local drawers = require "lumat.charts"
 local text_lines = require "lumat.labels".lines
 local charts = {}
 local _G, io, ipairs, next, type = _G, io, ipairs, next, type
 local format, match = string.format, string.match
-local huge, larger, smaller = math.huge, math.max, math.min
-
--- --- ranges -----------------------------------------------------------------
-
-local function line_range(chart, side)
-    local low, high = data.spread(data.all(chart, side))
-    if side == "y" then
-        for _, s in ipairs(chart.series) do
-            for _, point in ipairs(s.points) do
-                low = smaller(low, point.low or low)
-                high = larger(high, point.high or high)
-            end
-        end
-    end
-    if chart.y.log and side == "y" then low = larger(low, 1e-300) end
-    return low, high
-end
-
--- Room for the ridge and both sides of the roofs.
-local function roofline_range(chart, side)
-    local low, high = line_range(chart, side)
-    for _, roof in ipairs(chart.roofs) do
-        if side == "x" then
-            local ridge = roof.flops / roof.bytes
-            low, high = smaller(low, ridge / 8), larger(high, ridge * 8)
-        else
-            high = larger(high, roof.flops * 1.5)
-        end
-    end
-    return low, high
-end
-
--- The axis of a side, with about `count` ticks.
-function charts.scale(chart, side, count)
-    local axis = chart[side]
-    if axis.labels then return scales.categories(axis.labels) end
-    local range = chart.kind == "roofline" and roofline_range or line_range
-    local low, high = range(chart, side)
-    if low > high then low, high = 0, 1 end
-    if axis.log then
-        return scales.log(low, high, count, axis.what,
-            side == "x" and chart.kind == "lines" and data.all(chart, "x") or nil)
-    end
-    return scales.linear(low, high, count, axis.what)
-end
+local huge = math.huge
 
 -- --- plot -------------------------------------------------------------------
 
@@ -188,8 +144,7 @@ end
 -- --- showing it -------------------------------------------------------------
 
 local function draw_file(chart, o)
-    local picture = require "lumat.svg_charts".draw(chart, o)
-    require "lumat.texts".write("plot", o.file, picture)
+    texts.write("plot", o.file, drawers.svg(data.described(chart), o))
     return "wrote " .. o.file
 end
 
@@ -215,7 +170,7 @@ charts.plot = checks.placed(function(e, options)
         if file then tell_missing(file, text) end
     else
         text = o.file and draw_file(chart, o) or
-            require "lumat.text_charts".draw(chart, o)
+            drawers.text(data.described(chart), o)
     end
     return sources.shown({chart = chart, file = chart and o.file}, text, e)
 end)
