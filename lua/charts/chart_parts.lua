@@ -75,7 +75,8 @@ local function intervals_of(s, x, y)
     if not (s.low and s.high) then return nil end
     for i = 1, #y do
         local low, high = s.low[i], s.high[i]
-        if is_number(x[i]) and is_number(low) and is_number(high) then
+        if is_number(x[i]) and is_number(y[i]) and is_number(low) and
+            is_number(high) then
             list[#list + 1] = {x[i], low, high}
         end
     end
@@ -209,6 +210,7 @@ function kinds.image(part, s)
     local x1, x2, half_x = cells_of(s.x, s.cols)
     local y1, y2, half_y = cells_of(s.y, s.rows)
     part.tight_x, part.tight_y = true, true
+    part.whole_x, part.whole_y = not s.x, not s.y
     part.image = {rows = s.rows, cols = s.cols, values = values, low = low, mask = s.mask,
         high = high, log = s.log, texts = s.texts, notes = s.cell_notes,
         x1 = x1, x2 = x2, y1 = y1, y2 = y2, left = smaller(x1, x2) - half_x,
@@ -378,6 +380,19 @@ local function count_places(part)
     return n
 end
 
+local OVER = "#111111" -- the colour of levels over an image
+
+-- Levels over an image have none of its colours, in which nobody sees them.
+local function mark_levels(list)
+    local has_image = false
+    for _, part in ipairs(list) do has_image = has_image or part.image end
+    for _, part in ipairs(has_image and list or {}) do
+        for _, level in ipairs(part.levels or {}) do
+            level.colour, level.is_over = OVER, true
+        end
+    end
+end
+
 local whole = {}
 whole.__index = whole
 
@@ -396,6 +411,8 @@ function parts.of(chart)
         self.list[i] = part
         self.tight_x = self.tight_x or part.tight_x
         self.tight_y = self.tight_y or part.tight_y
+        self.whole_x = self.whole_x or part.whole_x
+        self.whole_y = self.whole_y or part.whole_y
         if s.name and not s.limit then
             self.legend[#self.legend + 1] = part
         end
@@ -403,6 +420,7 @@ function parts.of(chart)
     if chart.legend == false or not chart.legend and #self.legend < 2 then
         self.legend = {}
     end
+    mark_levels(self.list)
     local x_log, y_log = self.x.scale == "log", self.y.scale == "log"
     for _, side in ipairs{"x", "y"} do
         for _, x in ipairs(self[side].include or {}) do
@@ -436,6 +454,7 @@ function whole:scale(side, count)
     local axis, range = {}, self.ranges[side]
     for name, value in next, self[side] do axis[name] = value end
     if axis.tight == nil then axis.tight = self["tight_" .. side] end
+    if axis.whole == nil then axis.whole = self["whole_" .. side] end
     return scales.of(axis, range[1], range[2], count,
         side == "x" and values_of(self) or nil)
 end

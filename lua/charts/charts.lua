@@ -14,6 +14,7 @@
 --     labels    names in the place of numbers: 1 is at the first
 --     low, high its ends, where they are not to fit the data
 --     tight     true: it ends where the data do, not at round numbers
+--     whole     true: its ticks are whole numbers
 --     zero      true: it begins at 0 where that is not far away
 --     include   a list of numbers that lie within it
 --     base      10: its logarithms are never of base 2
@@ -65,7 +66,7 @@ local require = require
 
 -- The chart as lines of text, without a newline at the end.
 function charts.text(chart, o)
-    return require "lumat.text_charts".draw(chart, o or {})
+    return (require "lumat.text_charts".draw(chart, o or {}))
 end
 
 -- The chart as an SVG document; is_part: of a page that has the style sheet of

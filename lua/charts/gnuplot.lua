@@ -122,9 +122,9 @@ local function add_rects(s, f, part)
             rows[i][5] = smaller(f.y.low, f.y.high)
         end
     end
-    plot(s, "%s using 1:2:3:4:5:6 with boxxyerror fs %s lc rgb '%s' %s",
-        block(s, rows), part.is_hollow and "empty" or "solid 0.7 border",
-        colour_of(part), title_of(f, part))
+    plot(s, "%s using 1:2:3:4:5:6 with boxxyerror lc rgb '%s' fs %s %s",
+        block(s, rows), colour_of(part), part.is_hollow and "empty" or
+        "solid 0.7 border", title_of(f, part))
 end
 
 local function add_segments(s, segments, colour, title)
@@ -210,15 +210,10 @@ end
 
 -- --- axes -------------------------------------------------------------------
 
-local function value_at(scale, t)
-    if scale.is_log then return scale.low * (scale.high / scale.low) ^ t end
-    return scale.low * (1 - t) + scale.high * t
-end
-
 local function add_axis(s, side, scale, axis, ticks)
     local list, title = {}, axis.title
     for i, tick in ipairs(ticks) do
-        list[i] = format("%s %.17g", quoted(tick.text), value_at(scale, tick.at))
+        list[i] = format("%s %.17g", quoted(tick.text), scales.value_at(scale, tick.at))
     end
     if scale.is_log then say(s, "set logscale %s", side) end
     say(s, "set %srange [%.17g:%.17g]", side, scale.low, scale.high)
@@ -229,10 +224,21 @@ local function add_axis(s, side, scale, axis, ticks)
     end
 end
 
+-- The notes in a line, or nil.
+local function notes_of(chart)
+    local notes = {}
+    for i, note in ipairs(chart.notes or {}) do
+        notes[i] = type(note) == "table" and "× " .. note[1] or note
+    end
+    return #notes > 0 and plain(concat(notes, " · ")) or nil
+end
+
 local function add_part(s, f, part)
     if part.image then add_image(s, part) end
     if part.rects then add_rects(s, f, part) end
-    if part.segments then add_segments(s, part.segments, colour_of(part), "notitle") end
+    if part.segments then 
+        add_segments(s, part.segments, colour_of(part), "notitle")
+    end
     for _, level in ipairs(part.levels or {}) do
         add_segments(s, level.segments, level.colour,
             "title " .. plain(scales.text(part.series.what, level.value)))
@@ -263,13 +269,10 @@ local function add_chart(s, chart, columns, rows)
         say(s, "set grid lc rgb '#dddddd'")
     end
     for _, part in ipairs(parts.list) do add_part(s, f, part) end
-    local notes = {}
-    for i, note in ipairs(chart.notes or {}) do
-        notes[i] = type(note) == "table" and "× " .. note[1] or note
-    end
-    if #notes > 0 then
-        say(s, "set bmargin 5\nset label %s at graph 0, graph 0 offset 0,-3.5",
-            plain(concat(notes, " · ")))
+    local notes = notes_of(chart)
+    if notes then
+        say(s, "set bmargin 6\nset label %s at graph 0, graph 0 offset 0,-4.5",
+            notes)
     end
     say(s, "plot %s", #s.plots > 0 and concat(s.plots, ", \\\n    ") or
         "NaN notitle")
@@ -279,13 +282,17 @@ end
 function gnuplot.script(chart)
     local s = new_script()
     if chart.subplots then
-        local rows, columns = #chart.subplots, 1
+        local rows, columns, notes = #chart.subplots, 1, notes_of(chart)
         for _, row in ipairs(chart.subplots) do columns = larger(columns, #row) end
         say(s, "set multiplot layout %d,%d%s", rows, columns, chart.title and
             " title " .. plain(chart.title) or "")
         for _, row in ipairs(chart.subplots) do
             for i = 1, columns do
                 say(s, "reset")
+                if notes then
+                    say(s, "set label %s at screen 0.02, screen 0.02", notes)
+                    notes = nil
+                end
                 if row[i] then add_chart(s, row[i], columns, rows)
                 else say(s, "set multiplot next") end
             end

@@ -4,6 +4,7 @@
 local canvas = require "lumat.canvas"
 local charts = require "lumat.charts"
 local checks = require "lumat.checks"
+local text_charts = require "lumat.text_charts"
 local matrix_charts = {}
 local ipairs, tostring = ipairs, tostring
 local huge, larger, smaller = math.huge, math.max, math.min
@@ -75,8 +76,10 @@ local function blocks(data)
         values = data.values,
         x = {0.5 * across + 0.5, (data.cols - 0.5) * across + 0.5},
         y = {0.5 * down + 0.5, (data.rows - 0.5) * down + 0.5}}
-    return {title = data.title, x = {low = 0.5, high = data.n + 0.5},
-        y = {low = 0.5, high = data.m + 0.5, reversed = true}, series = {s},
+    return {title = data.title, x = {low = 0.5, high = data.n + 0.5,
+            whole = true},
+        y = {low = 0.5, high = data.m + 0.5, whole = true,
+            reversed = true}, series = {s},
         ratio = ratio > STEEPEST and 1 or larger(ratio, FLATTEST)}, s
 end
 
@@ -108,12 +111,15 @@ end
 local function draw(kind, data, o, style)
     local chart = describe[kind](data, o)
     if o.file then return charts.file(kind, chart, o.file) end
-    local coloured, scale = charts.text(chart, style)
+    local coloured, scale = text_charts.draw(chart, style)
     local picture = fields[kind](data, scale)
     picture.coloured, picture.text = coloured, coloured
-    if style.colour then
+    if style.colour and #chart.series > 1 then
+        -- without colours marks tell the series apart
         style.colour = false
-        picture.text = charts.text(chart, style)
+        picture.text = text_charts.draw(chart, style)
+    elseif style.colour then
+        picture.text = gsub(coloured, "\27%[[%d;]*m", "")
     end
     return picture
 end

@@ -156,7 +156,7 @@ local function with_zero(low, high, what)
 end
 
 -- From low to high, or to the next round numbers, with about `count` ticks.
--- axis: what, zero and tight of a chart's axis.
+-- axis: what, zero, whole and tight of a chart's axis.
 function scales.linear(low, high, count, axis)
     axis = axis or {}
     local what = axis.what
@@ -165,6 +165,7 @@ function scales.linear(low, high, count, axis)
     local by, unit = linear_unit(larger(abs(low), abs(high)), what)
     low, high = low * by, high * by
     local step = step_of(low, high, larger(count, 1))
+    if step and axis.whole then step = larger(step, 1) end
     if step and not axis.tight then
         low = floor(low / step + 1e-9) * step
         high = ceil(high / step - 1e-9) * step
@@ -289,13 +290,20 @@ function scales.of(axis, low, high, count, values)
     local is_fixed = axis.low or axis.high
     low, high = axis.low or low, axis.high or high
     local given = {what = axis.what, zero = axis.zero and not is_fixed,
-        tight = axis.tight or is_fixed}
+        whole = axis.whole, tight = axis.tight or is_fixed}
     local scale = axis.labels and scales.categories(axis.labels) or
         axis.scale == "log" and scales.log(low, high, count, given, values) or
         scales.linear(low, high, count, given)
     if axis.ticks then own_ticks(scale, axis.ticks, axis.what) end
     if axis.reversed then turned(scale) end
     return scale
+end
+
+-- What is at a place from 0 to 1: the inverse of at(x).
+function scales.value_at(scale, t)
+    local low, high = scale.low, scale.high
+    if scale.is_log then return low * (high / low) ^ t end
+    return low * (1 - t) + high * t
 end
 
 -- Ticks that leave room for one another: width(text) and length in the same

@@ -198,6 +198,15 @@ function picture:cross(i, x, y, note)
         note and "<title>" .. svg.escape(note) .. "</title>")
 end
 
+-- What is added until picture:uncut is seen in this rectangle alone.
+function picture:cut(x, y, width, height)
+    local at = concat({number(x), number(y), number(width), number(height)}, " ")
+    self[#self + 1] = format('<svg x="%s" y="%s" width="%s" height="%s" ' ..
+        'viewBox="%s">', number(x), number(y), number(width), number(height), at)
+end
+
+function picture:uncut() self[#self + 1] = "</svg>" end
+
 -- Another picture inside this one.
 function picture:put(x, y, other)
     self[#self + 1] = format('<g transform="translate(%s %s)">', number(x),

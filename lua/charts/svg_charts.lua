@@ -110,6 +110,17 @@ local function image_of(parts)
     return nil
 end
 
+-- Makes the frame's height so much of its width.
+local function keep_ratio(f, ratio)
+    local width, height = f.right - f.left, f.bottom - f.top
+    if height > ratio * width then
+        f.height = f.height - (height - ratio * width)
+        f.bottom = f.top + ratio * width
+    else
+        f.right = f.left + height / ratio
+    end
+end
+
 -- The frame's places: left, right, top, bottom of where series are drawn.
 function frame.lay_out(chart, o)
     local parts = parts_of.of(chart)
@@ -131,6 +142,7 @@ function frame.lay_out(chart, o)
     local below = f.labels + 20 + 20 * #f.legend + 20 * #f.notes + SPACE
     f.height = larger(f.height, f.top + below + 120)
     f.bottom = f.height - below
+    if chart.ratio then keep_ratio(f, chart.ratio) end
     return f
 end
 
@@ -470,6 +482,18 @@ end
 
 -- --- charts -----------------------------------------------------------------
 
+-- Do series reach out of axes whose ends somebody said?
+local function is_cut(f)
+    for _, side in ipairs{"x", "y"} do
+        local scale, range = f[side], f.parts.ranges[side]
+        local low, high = smaller(scale.low, scale.high),
+            larger(scale.low, scale.high)
+        local room = (high - low) * 1e-9
+        if range[1] < low - room or range[2] > high + room then return true end
+    end
+    return false
+end
+
 local function picture_of(chart, o)
     local f = frame.lay_out(chart, o)
     local p, limits = svg.new(f.width, f.height), {}
@@ -478,9 +502,12 @@ local function picture_of(chart, o)
         local what = f.image.what
         local unit = what and what.unit or f.image.title
         if unit then p:text(f.right + 18, 46, unit, "soft") end
-        draw_image(p, f)
-        if not f.image.mask then draw_colours(p, f) end
     end
+    local cut = is_cut(f)
+    if cut then
+        p:cut(f.left, f.top, f.right - f.left, f.bottom - f.top)
+    end
+    if f.image then draw_image(p, f) end
     for _, part in ipairs(f.parts.list) do
         if part.series.limit then limits[part] = draw_limit(p, f, part) end
     end
@@ -490,6 +517,8 @@ local function picture_of(chart, o)
         if part.levels then draw_levels(p, f, part) end
         if part.x and not part.series.limit then draw_path(p, f, part) end
     end
+    if cut then p:uncut() end
+    if f.image and not f.image.mask then draw_colours(p, f) end
     for _, part in ipairs(f.parts.list) do
         if limits[part] then name_limit(p, part, limits[part]) end
     end
@@ -511,8 +540,12 @@ local function subplots_of(chart, o)
         end
         height = height + most
     end
-    local p = svg.new(width, height)
-    p:rect(0, 0, width, height, "paper", "#fff")
+    local notes = notes_of(chart, width - 2 * SPACE)
+    local p = svg.new(width, height + 20 * #notes)
+    p:rect(0, 0, p.width, p.height, "paper", "#fff")
+    for i, note in ipairs(notes) do
+        p:text(SPACE, height + 20 * i - 8, note, "soft")
+    end
     p:text(SPACE, 24, svg.cut(chart.title or "", width - 2 * SPACE, 15), "title")
     for _, part in ipairs(placed) do p:put(part[1], part[2], part[3]) end
     return p

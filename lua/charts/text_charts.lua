@@ -11,8 +11,8 @@ local text_charts = {}
 local ipairs, tostring, type = ipairs, tostring, type
 local floor, huge, larger, smaller = math.floor, math.huge, math.max, math.min
 local concat = table.concat
-local format, gmatch, gsub, rep, sub = string.format, string.gmatch,
-    string.gsub, string.rep, string.sub
+local format, gmatch, gsub, match, rep = string.format, string.gmatch,
+    string.gsub, string.match, string.rep
 local harmless, width_of = labels.lines.harmless, labels.width
 local is_number = parts_of.is_number
 
@@ -166,8 +166,9 @@ end
 -- Levels have inks of their own behind those of the series.
 local function draw_levels(d, part)
     for _, level in ipairs(part.levels or {}) do
-        d.inks[#d.inks + 1] = palette.code(level.colour)
-        draw_segments(d, level.segments, #d.inks)
+        d.inks[#d.inks + 1] = not level.is_over and
+            palette.code(level.colour) or nil
+        draw_segments(d, level.segments, level.is_over and 0 or #d.inks)
     end
 end
 
@@ -215,30 +216,52 @@ local function draw_failed(d, part)
     end
 end
 
--- The cells of an image in their place, above what is drawn of other series
--- nothing: lines of colours or shades.
-local function image_lines(d, part, o)
-    local image = part.image
-    local values, low, high = image.values, image.low, image.high
-    local flip_y = (image.y1 < image.y2) == (d.y.low < d.y.high)
-    local flip_x = (image.x1 < image.x2) ~= (d.x.low < d.x.high)
-    if flip_y or flip_x or image.log then
-        values = {}
-        for i = 1, image.rows do
-            for j = 1, image.cols do
-                local from = ((flip_y and image.rows + 1 - i or i) - 1) *
-                    image.cols + (flip_x and image.cols + 1 - j or j)
-                local value = image.values[from]
-                values[(i - 1) * image.cols + j] = image.log and
-                    palette.share(value, low, high, true) or value
-            end
+-- Which of the image's count cells, from edge first to edge last, lie at the n
+-- places along a scale: a list of their numbers, and the place of the first;
+-- places beside the image have none.
+local function cells_along(n, scale, first, last, count)
+    local list, from = {}, nil
+    for k = 1, n do
+        local share = (scales.value_at(scale, (k - 0.5) / n) - first) /
+            (last - first)
+        if share >= 0 and share < 1 then
+            from = from or k
+            list[#list + 1] = floor(share * count) + 1
         end
-        if image.log then low, high = 0, 1 end
     end
-    local lines = {}
-    for line in gmatch(canvas.image(values, image.rows, image.cols, low, high,
-        d.columns, d.lines, o.colour, o.ascii), "([^\n]*)\n") do
-        lines[#lines + 1] = line
+    return list, from or 1
+end
+
+-- The lines of an image in colours or shades, as wide as the canvas.
+local function image_lines(d, part, o)
+    local image, lines, values = part.image, {}, {}
+    local low, high = image.low, image.high
+    local left, right = image.left, image.right
+    local bottom, top = image.bottom, image.top
+    if image.x1 > image.x2 then left, right = right, left end
+    if image.y1 > image.y2 then bottom, top = top, bottom end
+    -- two places a line, the first at the bottom
+    local up, from_y = cells_along(2 * d.lines, d.y, bottom, top, image.rows)
+    local across, from_x = cells_along(d.columns, d.x, left, right, image.cols)
+    if #up % 2 == 1 then
+        local at_end = from_y % 2 == 1
+        table.insert(up, at_end and #up or 1, up[at_end and #up or 1])
+        from_y = at_end and from_y or from_y - 1
+    end
+    if #up == 0 or #across == 0 then return lines end
+    for i = #up, 1, -1 do
+        for _, j in ipairs(across) do
+            local value = image.values[(up[i] - 1) * image.cols + j]
+            values[#values + 1] = image.log and
+                palette.share(value, low, high, true) or value
+        end
+    end
+    if image.log then low, high = 0, 1 end
+    local line = d.lines - (from_y - 1 + #up) // 2
+    for text in gmatch(canvas.image(values, #up, #across, low, high, #across,
+        #up // 2, o.colour, o.ascii), "([^\n]*)\n") do
+        line = line + 1
+        lines[line] = rep(" ", from_x - 1) .. text
     end
     return lines
 end
@@ -295,9 +318,11 @@ local function add_names(lines, d, o)
         end
         local pieces = {}
         for i, level in ipairs(part.levels or {}) do
-            pieces[i] = (o.colour and format("\27[%sm", palette.code(
-                level.colour)) or "") .. scales.text(part.series.what,
-                level.value) .. (o.colour and "\27[0m" or "")
+            pieces[i] = scales.text(part.series.what, level.value)
+            if o.colour and not level.is_over then
+                pieces[i] = format("\27[%sm%s\27[0m", palette.code(
+                    level.colour), pieces[i])
+            end
         end
         if #pieces > 0 then
             add(lines, flow({"levels " .. pieces[1],
@@ -340,6 +365,32 @@ local function chars_of(d, o)
     return chars
 end
 
+-- The characters of a line, each with the codes of its colours before it.
+local function cells_of(line)
+    local cells, codes, at = {}, "", 1
+    while at <= #line do
+        local code = match(line, "^\27%[[%d;]*m", at)
+        if code then
+            codes = code == "\27[0m" and "" or codes .. code
+            at = at + #code
+        else
+            local c = match(line, utf8.charpattern, at)
+            cells[#cells + 1] = codes ~= "" and codes .. c .. "\27[0m" or c
+            at = at + #c
+        end
+    end
+    return cells
+end
+
+-- What is drawn over an image, and the image where nothing is.
+local function laid_over(row, behind)
+    local above, cells = cells_of(row), cells_of(behind)
+    for i, c in ipairs(above) do
+        if without_colours(c) ~= " " or not cells[i] then cells[i] = c end
+    end
+    return concat(cells)
+end
+
 local function rows_of(d, o)
     local rows, image = {}, nil
     local chars = chars_of(d, o)
@@ -350,7 +401,9 @@ local function rows_of(d, o)
     for line = 1, d.lines do
         local row = d.canvas:row(line, d.marks, o.colour and d.inks or nil,
             chars)
-        rows[line] = image and row == "" and image[line] or row
+        local behind = image and image[line] or ""
+        rows[line] = behind == "" and row or row == "" and behind or
+            laid_over(row, behind)
     end
     return rows
 end
