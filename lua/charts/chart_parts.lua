@@ -6,7 +6,7 @@
 -- needs:
 --   x, y       lists; joined: a line leads through them; marked: each has a mark
 --   count      how many of them have a place
---   rects      {x1, y1, x2, y2}; is_hollow: only their edges are drawn
+--   rects      {x1, y1, x2, y2, middle = x}; is_hollow: only their edges are drawn
 --   segments   {x1, y1, x2, y2}
 --   intervals  {x, low, high}
 --   image      {rows, cols, values, low, high, log, left, right, bottom, top}
@@ -131,6 +131,17 @@ local function apart(x)
     return least < huge and least or 1
 end
 
+-- A rectangle, if all its sides have a place; middle: the x that it stands for.
+local function add_rect(part, x1, y1, x2, y2, middle)
+    if not (is_number(x1) and is_number(y1) and is_number(x2) and
+        is_number(y2)) then
+        return false
+    end
+    part.rects[#part.rects + 1] = {x1, y1, x2, y2, middle = middle or
+        (x1 + x2) / 2}
+    return true
+end
+
 local FILLED = 0.8 -- of the distance of two bars or boxes
 
 -- Bars of several series share the place that one would have.
@@ -142,7 +153,7 @@ function kinds.bars(part, s, chart)
             fail("the bars have %d edges, expected %d", #s.edges, #y + 1)
         end
         for i = 1, #y do
-            part.rects[i] = {s.edges[i], 0, s.edges[i + 1], y[i]}
+            add_rect(part, s.edges[i], 0, s.edges[i + 1], y[i])
         end
         part.tight_x = true
         return
@@ -157,29 +168,32 @@ function kinds.bars(part, s, chart)
     local whole = s.width or FILLED * apart(x)
     for i = 1, #y do
         local left = x[i] - whole / 2 + (place - 1) * whole / group
-        part.rects[i] = {left, 0, left + whole / group, y[i]}
+        add_rect(part, left, 0, left + whole / group, y[i], x[i])
     end
-    part.middles = x
+end
+
+local function add_box(part, b, x, half)
+    if not add_rect(part, x - half, b.lower, x + half, b.upper) then return end
+    for _, segment in ipairs{{x - half, b.middle, x + half, b.middle},
+        {x, b.low, x, b.lower}, {x, b.upper, x, b.high},
+        {x - half / 2, b.low, x + half / 2, b.low},
+        {x - half / 2, b.high, x + half / 2, b.high}} do
+        if is_number(segment[2]) and is_number(segment[4]) then
+            part.segments[#part.segments + 1] = segment
+        end
+    end
+    for _, y in ipairs(b.outliers or {}) do
+        part.x[#part.x + 1], part.y[#part.y + 1] = x, y
+    end
 end
 
 function kinds.box(part, s)
-    local x = s.x or counted(#s.boxes)
+    local boxes = list_of(s, "boxes")
+    local x = s.x and list_of(s, "x", boxes) or counted(#boxes)
     local half = (s.width or FILLED / 2 * apart(x)) / 2
     part.rects, part.segments, part.is_hollow = {}, {}, true
     part.x, part.y, part.marked = {}, {}, true
-    for i, b in ipairs(s.boxes) do
-        local at, segments = x[i], part.segments
-        part.rects[i] = {at - half, b.lower, at + half, b.upper}
-        for _, segment in ipairs{{at - half, b.middle, at + half, b.middle},
-            {at, b.low, at, b.lower}, {at, b.upper, at, b.high},
-            {at - half / 2, b.low, at + half / 2, b.low},
-            {at - half / 2, b.high, at + half / 2, b.high}} do
-            segments[#segments + 1] = segment
-        end
-        for _, y in ipairs(b.outliers or {}) do
-            part.x[#part.x + 1], part.y[#part.y + 1] = at, y
-        end
-    end
+    for i = 1, #boxes do add_box(part, boxes[i], x[i], half) end
 end
 
 -- First and last middle of so many cells, and half a cell.
@@ -234,7 +248,7 @@ local crossings_above = {[5] = {1, 2, 3, 4}, [10] = {4, 1, 2, 3}}
 local function add_crossings(segments, level, v, p)
     local code = 0
     for k = 1, 4 do
-        if v[k] ~= v[k] then return end
+        if not is_number(v[k]) then return end
         if v[k] > level then code = code + (1 << (k - 1)) end
     end
     local edges = crossings[code]

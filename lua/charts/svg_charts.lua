@@ -358,13 +358,12 @@ end
 -- --- bars, boxes and segments -----------------------------------------------
 
 local function draw_rects(p, f, part)
-    for i, box in ipairs(part.rects) do
+    for _, box in ipairs(part.rects) do
         local x1, y1 = place_inside(f, box[1], box[2])
         local x2, y2 = place_inside(f, box[3], box[4])
         local height = larger(y1, y2) - smaller(y1, y2)
         local note = part.series.kind == "bars" and "<title>" .. svg.escape(
-            note_of(f, part, part.middles and part.middles[i] or
-                (box[1] + box[3]) / 2, box[4])) .. "</title>" or nil
+            note_of(f, part, box.middle, box[4])) .. "</title>" or nil
         p:add("rect", {"x", smaller(x1, x2), "y", smaller(y1, y2), "width",
             larger(x1, x2) - smaller(x1, x2) -
                 (part.series.edges and x2 - x1 > 4 and 1 or 0),
@@ -416,7 +415,7 @@ local function draw_cell(p, f, box, k)
     end
     local text = image.texts and image.texts[k]
     local middle_x, middle_y = box[1] + box[3] / 2, box[2] + box[4] / 2 + 4
-    if value ~= value then
+    if not is_number(value) then
         if not text then return end
         p:rect(box[1], box[2], box[3], box[4], "none")
         p:text(middle_x, middle_y, svg.width(text, 11) + 4 < box[3] and text or

@@ -2,6 +2,7 @@
 -- plain characters where the terminal has no others; lines of bars; numbers
 -- behind shades.
 local canvas = require "lumat.canvas"
+local checks = require "lumat.checks"
 local labels = require "lumat.labels"
 local palette = require "lumat.palette"
 local parts_of = require "lumat.chart_parts"
@@ -461,7 +462,9 @@ end
 
 -- A count with its digits in threes, another number in few.
 local function amount(y)
-    if y ~= floor(y) or not is_number(y) then return format("%.4g", y) end
+    if not is_number(y) or y ~= floor(y) then
+        return checks.figure("%.4g", y)
+    end
     local text, n = format("%.0f", y), 1
     while n > 0 do text, n = gsub(text, "^(-?%d+)(%d%d%d)", "%1 %2") end
     return text
@@ -514,7 +517,7 @@ local function draw_bars(chart, s, o)
     local before, most, widest, longest = bar_labels(chart, s, o), 0, 0, 0
     local numbers, out = {}, {}
     for i = 1, #s.y do
-        most = larger(most, s.y[i])
+        if is_number(s.y[i]) then most = larger(most, s.y[i]) end
         numbers[i] = amount(s.y[i])
         longest = larger(longest, #numbers[i])
         widest = larger(widest, width_of(before[i]))
@@ -522,7 +525,7 @@ local function draw_bars(chart, s, o)
     out[1] = chart.title and harmless(chart.title)
     local room = larger(1, o.width - widest - longest - 3)
     for i = 1, #s.y do
-        local share = most > 0 and larger(s.y[i] / most, 0) or 0
+        local share = most > 0 and is_number(s.y[i]) and s.y[i] / most or 0
         out[#out + 1] = dim(o, rep(" ", widest - width_of(before[i])) ..
             before[i]) .. (o.ascii and "|" or "│") ..
             bar(share, room, o.ascii) .. " " .. numbers[i]
@@ -616,13 +619,23 @@ local function styled(o)
         colour = either(o.colour, colour)}
 end
 
+-- Is nothing of the list below 0?
+local function none_below(list)
+    for i = 1, type(list) == "table" and #list or 0 do
+        if list[i] < 0 then return false end
+    end
+    return type(list) == "table"
+end
+
 -- The text of a chart, and the scale of its y axis if it has one. Of one series
--- of bars each bar is a line; an image whose cells have texts is a table.
+-- of bars, none below 0, each bar is a line; an image whose cells have texts is a table.
 function text_charts.draw(chart, o)
     o = styled(o)
     local first = chart.series and #chart.series == 1 and chart.series[1] or {}
     if chart.subplots then return draw_subplots(chart, o) end
-    if first.kind == "bars" then return draw_bars(chart, first, o) end
+    if first.kind == "bars" and none_below(first.y) then
+        return draw_bars(chart, first, o)
+    end
     if first.texts then return draw_table(chart, first, o) end
     return draw_axes(chart, o)
 end

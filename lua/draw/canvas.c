@@ -22,6 +22,8 @@ typedef struct canvas {
     cell cells[];
 } canvas;
 
+static const int64_t MOST_NUMBERS = (int64_t)1 << 40;
+
 static const char CANVAS[] = "lumat.canvas", NUMBERS[] = "lumat.numbers";
 
 /* --- numbers -------------------------------------------------------------- */
@@ -34,13 +36,14 @@ typedef struct numbers {
 
 static int count_numbers(lua_State *L)
 {
-    lua_pushinteger(L, ((numbers *)lua_touserdata(L, 1))->count);
+    const numbers *n = luaL_checkudata(L, 1, NUMBERS);
+    lua_pushinteger(L, n->count);
     return 1;
 }
 
 static int get_number(lua_State *L)
 {
-    const numbers *n = lua_touserdata(L, 1);
+    const numbers *n = luaL_checkudata(L, 1, NUMBERS);
     lua_Integer i = lua_tointeger(L, 2);
     if (i < 1 || i > n->count)
         return 0;
@@ -51,6 +54,9 @@ static int get_number(lua_State *L)
 double *lumat_new_numbers(lua_State *L, int64_t count)
 {
     luaL_checkstack(L, 4, "a chart");
+    if (count < 0 || count > MOST_NUMBERS)
+        luaL_error(L, "a chart has room for %I numbers, not %I",
+                   (LUAI_UACINT)MOST_NUMBERS, (LUAI_UACINT)count);
     numbers *n = lua_newuserdatauv(
         L, sizeof *n + (size_t)(count + 1) * sizeof(double), 0);
     n->count = count;

@@ -256,6 +256,32 @@ function TestText:test_subplots()
     end
 end
 
+-- What is no number has no place, in whatever it stands.
+function TestText:test_no_numbers()
+    local inf = 1 / 0
+    for name, s in pairs{bars = {y = {1, nan, inf, -inf, 2}},
+        line = {y = {1, nan, inf, 2}, low = {0, 0, nan, 1}, high = {2, 2, 2,
+            inf}}, steps = {y = {1, nan, 3}}, points = {x = {nan, 2}, y = {1, 2}},
+        box = {boxes = {{low = nan, lower = 1, middle = 2, upper = 3,
+            high = inf, outliers = {nan}}, {}}},
+        image = {rows = 2, cols = 2, values = {nan, inf, -inf, 1}},
+        contour = {rows = 2, cols = 2, values = {nan, inf, -inf, 1}}} do
+        s.kind = name
+        local text = text_of{series = {s}} ..
+            charts.svg{series = {s}}:gsub("<style>.-</style>", "")
+        lu.assertNil(text:find("nan", 1, true), name)
+        lu.assertNil(text:find("[^f]inf[^i]"), name)
+    end
+    has(text_of{series = {{kind = "bars", y = {1, nan}}}}, "  2 │ NaN")
+    has(text_of{series = {{kind = "bars", y = {1, -1}}}}, " 0 ┤")
+    -- nothing at all
+    text_of{series = {}}
+    text_of{series = {{kind = "line", y = {}}, {kind = "bars", y = {}}}}
+    local endless = setmetatable({}, {__len = function() return 1 << 61 end})
+    raises(function() text_of{series = {{kind = "line", x = endless,
+        y = endless}}} end, "a chart has room for")
+end
+
 -- Whatever the width, lines fit it and ASCII stays ASCII.
 function TestText:test_every_kind_fits()
     for name, chart in pairs(every) do
