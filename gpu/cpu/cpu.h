@@ -1,4 +1,8 @@
-/* What the files of the CPU backend share; only they include it.
+/* What the files of the CPU backend share; only they and tests include it.
+ *
+ * A view is borrowed: nothing here frees what it points to, or keeps it after
+ * a call. Its elements are f32, f64 or bool, its steps count elements and may
+ * be zero or negative.
  *
  * Helpers that run on worker threads return a status and leave the message to
  * gpu_cpu_parallel or gpu_cpu_stop, which run on the caller's thread. */
@@ -7,10 +11,11 @@
 
 #include "backend.h"
 
-/* What gpu/ lends us: how to fail, and the flag of an interrupt. */
+/* What gpu/ lends us: how to fail, and the flag of an interrupt. Set before
+ * any other function is called, for good. */
 extern const gpu_host *gpu_cpu_host;
 
-/* Has the user asked to stop? */
+/* Has the user asked to stop? Any thread may ask, as often as it likes. */
 int gpu_cpu_interrupted(void);
 /* The progress of work that lasts; gpu_cpu_parallel counts its own. A stage
  * is begun and ended on the caller's thread, and advances where begin gave 1;
@@ -18,16 +23,20 @@ int gpu_cpu_interrupted(void);
 int gpu_cpu_begin_stage(int64_t total);
 void gpu_cpu_advance(int64_t units);
 void gpu_cpu_end_stage(int began);
-/* Fails with the message of a status a helper returned; GPU_OK passes. */
+/* Sets the message of a status that a helper returned, and returns the status;
+ * GPU_OK passes. On the caller's thread. */
 gpu_status gpu_cpu_stop(gpu_status status);
 
-size_t gpu_cpu_size(gpu_dtype t);
-/* Bytes this process may still take, and may have at all. */
+size_t gpu_cpu_size(gpu_dtype t); /* bytes of an element */
+/* Bytes this process may still take, and may have at all: the least of the
+ * machine's, its control group's and its own limits. */
 void gpu_cpu_memory_limits(size_t *available, size_t *total);
 
 /* Cuts 0 .. count - 1 into ranges and calls work for each, on all cores when
- * there are many elements. work decides its results by its position alone, so
- * that they do not depend on the cut. */
+ * there are so many elements that it pays. work decides its results by its
+ * position alone, so that they do not depend on the cut; it may run on several
+ * threads at once and polls gpu_cpu_interrupted where it lasts. Returns after
+ * all of it, with the worst status, whose message is set. */
 typedef gpu_status gpu_cpu_work(void *context, int64_t first, int64_t last);
 gpu_status gpu_cpu_parallel(int64_t count, int64_t elements, gpu_cpu_work *work,
                             void *context);
@@ -38,18 +47,22 @@ void gpu_cpu_set_threads(int n);
 /* --- views (strided.c) --------------------------------------------------- */
 
 gpu_view gpu_cpu_turned(gpu_view v); /* transposed */
+/* The block of rows x cols whose first element is v's (row, col). */
 gpu_view gpu_cpu_part(const gpu_view *v, int64_t row, int64_t col, int64_t rows,
                       int64_t cols);
 /* One row when its elements lie at one step, else the same view. */
 gpu_view gpu_cpu_flat(gpu_view v);
-/* Copies and converts; meant for pieces that fit a cache. */
+/* to = from, of one shape, converted as the types say (bool: not 0). Reads its
+ * operand by rows or columns and asks nobody whether to stop: meant for pieces
+ * that fit a cache. gpu_cpu_copy is for whole matrices. */
 void gpu_cpu_convert(const gpu_view *from, const gpu_view *to);
 /* Elements first .. first + n - 1 in row-major order, to and from a buffer
- * without gaps. */
+ * of n elements of type t without gaps. */
 void gpu_cpu_load(const gpu_view *v, int64_t first, int64_t n, gpu_dtype t,
                   void *buffer);
 void gpu_cpu_store(const gpu_view *v, int64_t first, int64_t n, gpu_dtype t,
                    const void *buffer);
+/* Converted to v's type. */
 void gpu_cpu_store_one(const gpu_view *v, int64_t row, int64_t col,
                        double value);
 
@@ -59,8 +72,10 @@ typedef struct gpu_cpu_scaled { /* mantissa * 2^exponent */
     double mantissa;
     int64_t exponent;
 } gpu_cpu_scaled;
+/* product *= factor; {1, 0} is where to begin. Zeros, infinities and NaN stay
+ * what they are. */
 void gpu_cpu_scale(gpu_cpu_scaled *product, double factor);
-double gpu_cpu_unscale(gpu_cpu_scaled product);
+double gpu_cpu_unscale(gpu_cpu_scaled product); /* as a number */
 
 /* --- what many need ------------------------------------------------------- */
 
@@ -77,15 +92,20 @@ static inline int64_t gpu_cpu_pieces(int64_t count, int64_t size)
 
 double gpu_cpu_now(void); /* seconds of a clock that never goes back */
 
-/* The bytes of its elements. */
+/* The bytes of its elements without gaps. */
 size_t gpu_cpu_view_bytes(const gpu_view *v);
-/* to = from, element by element. */
+/* to = from, of one shape, converted; on all cores, can be stopped. */
 gpu_status gpu_cpu_copy(const gpu_view *from, const gpu_view *to);
-/* v becomes one without gaps, at *room, which is to be freed; a copy if its
- * elements are to be read. */
+/* v becomes one of its shape without gaps in new memory, *room, which the
+ * caller frees with gpu_cpu_free(NULL, *room, gpu_cpu_view_bytes(v)), also
+ * where a copy failed; a copy if its elements are to be read. GPU_MEMORY
+ * without a message: then there is no *room. */
 gpu_status gpu_cpu_make_dense(gpu_view *v, int read, void **room);
 
-/* --- the entries of the table --------------------------------------------- */
+/* --- the entries of the table ---------------------------------------------
+ * What they promise stands in backend.h, under the same names. `device` may be
+ * NULL: there is one. All of them wait. Freed blocks are kept for the next
+ * ones; gpu_cpu_free takes the bytes that were asked for. */
 
 gpu_status gpu_cpu_alloc(void *device, size_t bytes, void **data);
 void gpu_cpu_free(void *device, void *data, size_t bytes);
@@ -124,27 +144,14 @@ const gpu_kernel *gpu_cpu_choose_dot(void *device, const gpu_view *x,
 gpu_status gpu_cpu_sparse_product(void *device, const gpu_csr *s,
                                   const gpu_view *d, const gpu_view *c,
                                   double alpha, double beta);
-/* Order up to which a system needs no memory to be looked at. */
-enum { GPU_CPU_SMALL_SYSTEM = 16 };
-/* Factors what LAPACK sees as columns in row-major a, n x n, in place: see
- * lu.c. zero gets the number of the first pivot that is zero, or 0. */
-gpu_status gpu_cpu_factor(const gpu_view *a, int *pivots, int *zero);
-/* b becomes the solution of a x = b, a being factored; both contiguous. */
-gpu_status gpu_cpu_substitute(const gpu_view *a, const int *pivots,
-                              const gpu_view *b);
-/* The same but for the order of the rows of x; turned: of the transposed a,
- * but for the order of the rows of b. */
-gpu_status gpu_cpu_undo_factors(const gpu_view *a, const gpu_view *b,
-                                int turned);
-gpu_status gpu_cpu_measure_inverse(const gpu_view *factors,
-                                   gpu_inverse_size *out);
 gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b,
                          gpu_inverse_size *inverse);
 gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);
 gpu_status gpu_cpu_inverse_norm(void *device, const gpu_view *a,
                                 gpu_inverse_size *inverse);
 
-/* The rungs; kernels.c lists them. */
+/* The rungs, by file: kernels.c, which lists them, packed.c, openblas.c;
+ * dot.c has the first two for dots. */
 extern const gpu_kernel gpu_cpu_matmul_reference, gpu_cpu_matmul_packed,
     gpu_cpu_matmul_openblas;
 extern const gpu_kernel gpu_cpu_dot_reference, gpu_cpu_dot_vector,

@@ -1,7 +1,6 @@
-/* Dot products: one by one, in vector lanes, and by BLAS. */
+/* Dot products: one by one, and in vector lanes; BLAS's is in openblas.c. */
 #include <math.h>
 #include <stdlib.h>
-#include "blas.h"
 #include "cpu.h"
 #include "vector.h"
 
@@ -165,64 +164,4 @@ const gpu_kernel gpu_cpu_dot_vector = {
     .dtypes = 1 << GPU_F32 | 1 << GPU_F64,
     .bound = bound_vector,
     .dot = dot_vector,
-};
-
-/* --- openblas --------------------------------------------------------------
- */
-
-static double blas_dot(const gpu_view *x, const gpu_view *y)
-{
-    /* BLAS takes the lowest address of a vector that runs backwards. */
-    gpu_view a = *x, b = *y;
-    int n = (int)x->cols, ia = (int)x->col_stride, ib = (int)y->col_stride;
-    if (ia < 0)
-        a = gpu_cpu_part(&a, 0, n - 1, 1, 1);
-    if (ib < 0)
-        b = gpu_cpu_part(&b, 0, n - 1, 1, 1);
-    return x->dtype == GPU_F64 ? gpu_cpu_blas.ddot(n, a.data, ia, b.data, ib)
-                               : gpu_cpu_blas.sdot(n, a.data, ia, b.data, ib);
-}
-
-static int fits_int(int64_t v)
-{
-    return v > -((int64_t)1 << 31) && v < (int64_t)1 << 31;
-}
-
-static gpu_status dot_openblas(void *device, const gpu_view *x,
-                               const gpu_view *y, double *out)
-{
-    enum { CHUNK = 1 << 24 };
-    gpu_view a = as_row(x), b = as_row(y);
-    double sum = 0;
-    if (!fits_int(a.col_stride) || !fits_int(b.col_stride))
-        return dot_vector(device, x, y, out);
-    gpu_status status = gpu_cpu_load_blas();
-    if (status != GPU_OK)
-        return status;
-    for (int64_t first = 0; first < a.cols; first += CHUNK) {
-        int64_t n = a.cols - first < CHUNK ? a.cols - first : CHUNK;
-        gpu_view pa = gpu_cpu_part(&a, 0, first, 1, n);
-        gpu_view pb = gpu_cpu_part(&b, 0, first, 1, n);
-        if (gpu_cpu_interrupted())
-            return gpu_cpu_stop(GPU_INTERRUPTED);
-        sum += blas_dot(&pa, &pb);
-    }
-    *out = sum;
-    return GPU_OK;
-}
-
-static double bound_openblas(gpu_dtype dtype, int64_t k)
-{
-    return gpu_cpu_gamma(dtype, (double)k);
-}
-
-const gpu_kernel gpu_cpu_dot_openblas = {
-    .operation = "dot",
-    .name = "openblas",
-    .idea = "the system's BLAS: sdot, ddot",
-    .needs = "BLAS",
-    .precision = "f32",
-    .dtypes = 1 << GPU_F32 | 1 << GPU_F64,
-    .bound = bound_openblas,
-    .dot = dot_openblas,
 };

@@ -1,12 +1,314 @@
-/* Reductions: a program's results folded to one value a line, or to one.
+/* Reductions: a program's results folded to one value a line, or to one; and
+ * running sums and products.
  *
- * The reduced axis runs along the grid's rows ("lines"). Tiles fold into one
- * partial a line; partials are merged in the order of the tiles, in ranges
- * cut by the shape alone, so the bits do not depend on the threads. */
+ * Tiles fold into partial results, which are joined in an order that the shape
+ * alone fixes, so that the bits do not depend on the threads. Where the reduced
+ * axis runs along memory lines are folded one after the other; where it crosses
+ * memory, side by side. */
 #include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>
-#include "reduce.h"
+#include "cpu.h"
+#include "plan.h"
+
+/* --- products that must not overflow ----------------------------------------
+ * Kept as mantissa and exponent, they overflow only if their final value
+ * does. */
+
+/* The factor loses its exponent first: a small one times the mantissa would be
+ * rounded. */
+void gpu_cpu_scale(gpu_cpu_scaled *product, double factor)
+{
+    int exponent, more;
+    double mantissa = frexp(factor, &more);
+    product->mantissa = frexp(product->mantissa * mantissa, &exponent);
+    if (product->mantissa == 0 || !isfinite(product->mantissa))
+        exponent = more = 0;
+    product->exponent += exponent + more;
+}
+
+double gpu_cpu_unscale(gpu_cpu_scaled product)
+{
+    int64_t e = product.exponent;
+    e = e > 5000 ? 5000 : e < -5000 ? -5000 : e;
+    return ldexp(product.mantissa, (int)e);
+}
+
+/* --- partial results and how they join ------------------------------------ */
+
+typedef struct partial {
+    double value;  /* the sum, the extreme, the mantissa of a product */
+    double rest;   /* what rounding took from the sum */
+    int64_t place; /* of the extreme, -1 for none; a product's exponent */
+} partial;
+
+static int is_extreme(gpu_reduction kind)
+{
+    return kind != GPU_REDUCE_sum && kind != GPU_REDUCE_prod;
+}
+
+static int wants_smallest(gpu_reduction kind)
+{
+    return kind == GPU_REDUCE_min || kind == GPU_REDUCE_argmin;
+}
+
+static int wants_place(gpu_reduction kind)
+{
+    return kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax;
+}
+
+/* What merging changes nothing with. */
+static partial nothing(gpu_reduction kind)
+{
+    partial p = {0, 0, 0};
+    if (kind == GPU_REDUCE_prod)
+        p.value = 1;
+    if (is_extreme(kind))
+        p.place = -1;
+    return p;
+}
+
+/* Knuth, The Art of Computer Programming 2, 4.2.2: the sum and its error. */
+static void merge_sum(partial *into, double value, double rest)
+{
+    double s = into->value + value;
+    double b = s - into->value;
+    double error = (into->value - (s - b)) + (value - b);
+    into->value = s;
+    into->rest += isfinite(error) ? error + rest : 0;
+}
+
+/* Is a the extreme of the two? NaN is; of equal ones the first. */
+static int beats(gpu_reduction kind, const partial *a, const partial *b)
+{
+    int a_nan = isnan(a->value), b_nan = isnan(b->value);
+    if (b->place < 0 || a_nan != b_nan)
+        return b->place < 0 || a_nan;
+    if (a_nan || a->value == b->value)
+        return a->place < b->place;
+    return wants_smallest(kind) ? a->value < b->value : a->value > b->value;
+}
+
+static void merge(gpu_reduction kind, partial *into, const partial *p)
+{
+    if (kind == GPU_REDUCE_sum) {
+        merge_sum(into, p->value, p->rest);
+    } else if (kind == GPU_REDUCE_prod) {
+        gpu_cpu_scaled s = {into->value, into->place + p->place};
+        gpu_cpu_scale(&s, p->value);
+        into->value = s.mantissa;
+        into->place = s.exponent;
+    } else if (p->place >= 0 && beats(kind, p, into)) {
+        *into = *p;
+    }
+}
+
+static double finish(gpu_reduction kind, const partial *p)
+{
+    if (kind == GPU_REDUCE_sum)
+        return p->value + p->rest;
+    if (kind == GPU_REDUCE_prod)
+        return gpu_cpu_unscale((gpu_cpu_scaled){p->value, p->place});
+    return wants_place(kind) ? (double)p->place : p->value;
+}
+
+/* Stores the final values of lines first .. first + n - 1 of a result that is
+ * a row or a column. */
+static void store_lines(const gpu_view *out, int64_t first, int64_t n,
+                        const double *value)
+{
+    gpu_view to = out->cols == 1 ? gpu_cpu_turned(*out) : *out;
+    to = gpu_cpu_part(&to, 0, first, 1, n);
+    gpu_view from = {(void *)(uintptr_t)value, GPU_F64, 1, n, n, 1};
+    gpu_cpu_convert(&from, &to);
+}
+
+/* --- down the columns -------------------------------------------------------
+ * Reductions across memory: the rows of a tile are added to, or compared with,
+ * one row of results. */
+
+enum {
+    PLAIN_ROWS = 32,      /* rows summed before the error is looked after */
+    MOST_PARTIALS = 65536 /* of all columns together */
+};
+
+typedef struct reduction_down {
+    gpu_cpu_plan plan;
+    gpu_reduction kind;
+    const gpu_view *out;
+    int64_t rows_a_part, parts;
+    partial *partials; /* columns x parts; NULL when parts is 1 */
+} reduction_down;
+
+static void start(gpu_reduction kind, double *r, int64_t n)
+{
+    double first = kind == GPU_REDUCE_sum   ? 0
+                   : kind == GPU_REDUCE_min ? (double)INFINITY
+                                            : -(double)INFINITY;
+    for (int64_t j = 0; j < n; j++)
+        r[j] = first;
+}
+
+static void fold_rows(const reduction_down *r, double *to, const void *x,
+                      int64_t rows, int64_t cols)
+{
+    const gpu_cpu_vector *v = gpu_cpu_vectors;
+    gpu_dtype t = r->plan.compute;
+    size_t m = (size_t)rows, n = (size_t)cols;
+    if (r->kind == GPU_REDUCE_sum)
+        v->sum_rows[t](to, x, m, n);
+    else if (r->kind == GPU_REDUCE_min)
+        v->smallest_rows[t](to, x, m, n);
+    else
+        v->largest_rows[t](to, x, m, n);
+}
+
+/* Joins what plain folding gave for n columns, and starts again. */
+static void join(const reduction_down *r, double *plain, partial *sums,
+                 int64_t n)
+{
+    for (int64_t j = 0; j < n; j++) {
+        partial p = {plain[j], 0, 0};
+        merge(r->kind, &sums[j], &p);
+    }
+    start(r->kind, plain, n);
+}
+
+/* Rows first .. last - 1 of one column of tiles. */
+static gpu_status fold_strip(const reduction_down *r, int64_t strip,
+                             int64_t first, int64_t last, char *scratch,
+                             double *plain, partial *sums)
+{
+    const gpu_cpu_plan *plan = &r->plan;
+    gpu_cpu_tile tile = gpu_cpu_plan_tile(plan, strip);
+    int64_t since = 0;
+    start(r->kind, plain, tile.cols);
+    for (int64_t j = 0; j < tile.cols; j++)
+        sums[j] = nothing(r->kind);
+    for (int64_t row = first; row < last; row += plan->tile_rows) {
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        tile.row = row;
+        tile.rows = last - row < plan->tile_rows ? last - row : plan->tile_rows;
+        const void *x = gpu_cpu_plan_run(plan, &tile, scratch, NULL);
+        fold_rows(r, plain, x, tile.rows, tile.cols);
+        since += tile.rows;
+        if (since >= PLAIN_ROWS) {
+            join(r, plain, sums, tile.cols);
+            since = 0;
+        }
+    }
+    if (since > 0)
+        join(r, plain, sums, tile.cols);
+    return GPU_OK;
+}
+
+static void finish_strip(const reduction_down *r, int64_t strip, int64_t part,
+                         const partial *sums)
+{
+    gpu_cpu_tile tile = gpu_cpu_plan_tile(&r->plan, strip);
+    double done[tile.cols];
+    for (int64_t j = 0; j < tile.cols; j++)
+        if (r->partials)
+            r->partials[(tile.col + j) * r->parts + part] = sums[j];
+        else
+            done[j] = finish(r->kind, &sums[j]);
+    if (!r->partials)
+        store_lines(r->out, tile.col, tile.cols, done);
+}
+
+/* One tile holds the lines whole: what plain folding gives is the result. */
+static void fold_short(const reduction_down *r, int64_t strip, char *scratch,
+                       double *plain)
+{
+    gpu_cpu_tile tile = gpu_cpu_plan_tile(&r->plan, strip);
+    const void *x = gpu_cpu_plan_run(&r->plan, &tile, scratch, NULL);
+    start(r->kind, plain, tile.cols);
+    fold_rows(r, plain, x, tile.rows, tile.cols);
+    store_lines(r->out, tile.col, tile.cols, plain);
+}
+
+/* A unit of work is one part of the rows of one strip of columns. */
+static gpu_status fold_units(void *context, int64_t first, int64_t last)
+{
+    const reduction_down *r = context;
+    const gpu_cpu_plan *plan = &r->plan;
+    alignas(64) char scratch[gpu_cpu_plan_scratch(plan) + 64];
+    double plain[plan->tile_cols];
+    partial sums[plan->tile_cols];
+    gpu_cpu_plan_prepare(plan, scratch);
+    for (int64_t unit = first; unit < last; unit++) {
+        int64_t strip = unit / r->parts, part = unit - strip * r->parts;
+        if (plan->rows <= PLAIN_ROWS && plan->tile_rows == plan->rows) {
+            if (gpu_cpu_interrupted())
+                return GPU_INTERRUPTED;
+            fold_short(r, strip, scratch, plain);
+            continue;
+        }
+        int64_t row = part * r->rows_a_part, end = row + r->rows_a_part;
+        end = end < plan->rows ? end : plan->rows;
+        gpu_status status =
+            fold_strip(r, strip, row, end, scratch, plain, sums);
+        if (status != GPU_OK)
+            return status;
+        finish_strip(r, strip, part, sums);
+    }
+    return GPU_OK;
+}
+
+static void join_strips(const reduction_down *r)
+{
+    for (int64_t j = 0; j < r->plan.cols; j++) {
+        partial sum = nothing(r->kind);
+        for (int64_t part = 0; part < r->parts; part++)
+            merge(r->kind, &sum, &r->partials[j * r->parts + part]);
+        double done = finish(r->kind, &sum);
+        store_lines(r->out, j, 1, &done);
+    }
+}
+
+/* Few strips are cut along their length too, by the shape alone. */
+static void cut_rows(reduction_down *r)
+{
+    const gpu_cpu_plan *plan = &r->plan;
+    int64_t blocks = plan->rows * plan->tile_cols / GPU_CPU_BLOCK / 64;
+    int64_t parts = MOST_PARTIALS / plan->cols;
+    parts = parts < 64 ? parts : 64;
+    parts = parts < blocks ? parts : blocks;
+    parts = parts > 1 ? parts : 1;
+    int64_t size = (plan->rows + parts - 1) / parts;
+    size = (size + plan->tile_rows - 1) / plan->tile_rows * plan->tile_rows;
+    r->rows_a_part = size;
+    r->parts = (plan->rows + size - 1) / size;
+}
+
+/* Sums and extremes down the columns of a grid whose rows run along memory.
+ * axis 1 or 2. */
+static gpu_status reduce_down(const gpu_program *p, const gpu_view *in,
+                              int axis, const gpu_view *out)
+{
+    reduction_down r = {.kind = (gpu_reduction)p->reduction, .out = out};
+    gpu_cpu_plan_make(&r.plan, p, in, NULL, in->rows, in->cols,
+                      axis == 1 ? GPU_CPU_KEEP : GPU_CPU_TURN);
+    cut_rows(&r);
+    void *room = NULL;
+    size_t bytes = (size_t)(r.plan.cols * r.parts) * sizeof(partial);
+    if (r.parts > 1 && gpu_cpu_alloc(NULL, bytes, &room) != GPU_OK)
+        return gpu_cpu_stop(GPU_MEMORY);
+    r.partials = room;
+    gpu_status status =
+        gpu_cpu_parallel(r.plan.tiles_across * r.parts,
+                         r.plan.rows * r.plan.cols, fold_units, &r);
+    if (status == GPU_OK && room)
+        join_strips(&r);
+    gpu_cpu_free(NULL, room, room ? bytes : 0);
+    return status;
+}
+
+/* --- along the lines --------------------------------------------------------
+ * The reduced axis runs along the grid's rows ("lines"). Tiles fold into one
+ * partial a line; partials are merged in the order of the tiles, in ranges
+ * cut by the shape alone, so the bits do not depend on the threads. */
 
 enum {
     MAX_PARTS = 1024, /* partials of a reduction to one value */
@@ -21,7 +323,7 @@ typedef struct reduction {
     int whole;           /* to one value */
     const gpu_view *out; /* 1 x 1, 1 x n or m x 1 */
     int64_t tiles_a_part, parts;
-    gpu_cpu_partial *partials; /* parts of them (whole), or lines x parts */
+    partial *partials; /* parts of them (whole), or lines x parts */
 } reduction;
 
 static double element(gpu_dtype t, const void *x, int64_t i)
@@ -30,7 +332,7 @@ static double element(gpu_dtype t, const void *x, int64_t i)
 }
 
 /* The plain product of a block, unless it came near the ends of the range. */
-static gpu_cpu_partial fold_product(gpu_dtype t, const void *x, int64_t n)
+static partial fold_product(gpu_dtype t, const void *x, int64_t n)
 {
     double fast = gpu_cpu_vectors->prod[t](x, (size_t)n);
     gpu_cpu_scaled s = {1, 0};
@@ -39,7 +341,7 @@ static gpu_cpu_partial fold_product(gpu_dtype t, const void *x, int64_t n)
     else
         for (int64_t i = 0; i < n; i++)
             gpu_cpu_scale(&s, element(t, x, i));
-    return (gpu_cpu_partial){s.mantissa, 0, s.exponent};
+    return (partial){s.mantissa, 0, s.exponent};
 }
 
 static int64_t find_first(gpu_dtype t, const void *x, int64_t n, double value)
@@ -55,37 +357,37 @@ static int64_t find_first(gpu_dtype t, const void *x, int64_t n, double value)
 /* Folds n elements of a line that start at `from`; step is what one element
  * further means for the place. */
 static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
-                 int64_t step, gpu_cpu_partial *into)
+                 int64_t step, partial *into)
 {
     gpu_dtype t = r->plan.compute;
-    gpu_cpu_partial p = {0, 0, 0};
+    partial p = {0, 0, 0};
     if (r->kind == GPU_REDUCE_sum) {
         p.value = gpu_cpu_vectors->sum[t](x, (size_t)n);
     } else if (r->kind == GPU_REDUCE_prod) {
         p = fold_product(t, x, n);
     } else {
-        p.value = gpu_cpu_wants_smallest(r->kind)
+        p.value = wants_smallest(r->kind)
                       ? gpu_cpu_vectors->smallest[t](x, (size_t)n)
                       : gpu_cpu_vectors->largest[t](x, (size_t)n);
-        if (gpu_cpu_wants_place(r->kind)) {
-            gpu_cpu_partial first = {p.value, 0, from};
-            if (!gpu_cpu_beats(r->kind, &first, into))
+        if (wants_place(r->kind)) {
+            partial first = {p.value, 0, from};
+            if (!beats(r->kind, &first, into))
                 return;
             p.place = from + step * find_first(t, x, n, p.value);
         }
     }
-    gpu_cpu_merge(r->kind, into, &p);
+    merge(r->kind, into, &p);
 }
 
 /* Folds a tile into one partial for all its lines, or one for each. */
 static void fold_tile(const reduction *r, int64_t number, char *scratch,
-                      gpu_cpu_partial *into)
+                      partial *into)
 {
     const gpu_cpu_plan *plan = &r->plan;
     gpu_cpu_tile tile = gpu_cpu_plan_tile(plan, number);
     size_t line = (size_t)tile.cols * gpu_cpu_size(plan->compute);
     const char *x = gpu_cpu_plan_run(plan, &tile, scratch, NULL);
-    if (r->whole && tile.cols == plan->cols && !gpu_cpu_wants_place(r->kind)) {
+    if (r->whole && tile.cols == plan->cols && !wants_place(r->kind)) {
         fold(r, x, tile.rows * tile.cols, 0, 0, into);
         return;
     }
@@ -111,7 +413,7 @@ static gpu_status fold_whole_range(void *context, int64_t first, int64_t last)
         int64_t tile = part * r->tiles_a_part;
         int64_t end = tile + r->tiles_a_part;
         end = end < r->plan.tiles ? end : r->plan.tiles;
-        gpu_cpu_partial sum = gpu_cpu_nothing(r->kind);
+        partial sum = nothing(r->kind);
         for (; tile < end; tile++) {
             if (gpu_cpu_interrupted())
                 return GPU_INTERRUPTED;
@@ -129,16 +431,16 @@ static gpu_status reduce_whole(reduction *r)
     if (r->tiles_a_part < TILES_A_PART)
         r->tiles_a_part = TILES_A_PART;
     r->parts = (tiles + r->tiles_a_part - 1) / r->tiles_a_part;
-    gpu_cpu_partial partials[r->parts + 1];
+    partial partials[r->parts + 1];
     r->partials = partials;
     gpu_status status = gpu_cpu_parallel(r->parts, r->plan.rows * r->plan.cols,
                                          fold_whole_range, r);
     if (status != GPU_OK)
         return status;
-    gpu_cpu_partial sum = gpu_cpu_nothing(r->kind);
+    partial sum = nothing(r->kind);
     for (int64_t part = 0; part < r->parts; part++)
-        gpu_cpu_merge(r->kind, &sum, &partials[part]);
-    gpu_cpu_store_one(r->out, 0, 0, gpu_cpu_finish(r->kind, &sum));
+        merge(r->kind, &sum, &partials[part]);
+    gpu_cpu_store_one(r->out, 0, 0, finish(r->kind, &sum));
     return GPU_OK;
 }
 
@@ -148,7 +450,7 @@ static gpu_status fold_bands(void *context, int64_t first, int64_t last)
     const reduction *r = context;
     const gpu_cpu_plan *plan = &r->plan;
     alignas(64) char scratch[gpu_cpu_plan_scratch(plan) + 64];
-    gpu_cpu_partial sums[plan->tile_rows];
+    partial sums[plan->tile_rows];
     double done[plan->tile_rows];
     gpu_cpu_plan_prepare(plan, scratch);
     for (int64_t unit = first; unit < last; unit++) {
@@ -160,7 +462,7 @@ static gpu_status fold_bands(void *context, int64_t first, int64_t last)
         int64_t end = tile + r->tiles_a_part;
         end = end < plan->tiles_across ? end : plan->tiles_across;
         for (int64_t i = 0; i < lines; i++)
-            sums[i] = gpu_cpu_nothing(r->kind);
+            sums[i] = nothing(r->kind);
         for (; tile < end; tile++) {
             if (gpu_cpu_interrupted())
                 return GPU_INTERRUPTED;
@@ -170,9 +472,9 @@ static gpu_status fold_bands(void *context, int64_t first, int64_t last)
             if (r->partials)
                 r->partials[(line + i) * r->parts + part] = sums[i];
             else
-                done[i] = gpu_cpu_finish(r->kind, &sums[i]);
+                done[i] = finish(r->kind, &sums[i]);
         if (!r->partials)
-            gpu_cpu_store_lines(r->out, line, lines, done);
+            store_lines(r->out, line, lines, done);
     }
     return GPU_OK;
 }
@@ -180,11 +482,11 @@ static gpu_status fold_bands(void *context, int64_t first, int64_t last)
 static void join_parts(const reduction *r)
 {
     for (int64_t line = 0; line < r->plan.rows; line++) {
-        gpu_cpu_partial sum = gpu_cpu_nothing(r->kind);
+        partial sum = nothing(r->kind);
         for (int64_t part = 0; part < r->parts; part++)
-            gpu_cpu_merge(r->kind, &sum, &r->partials[line * r->parts + part]);
-        double done = gpu_cpu_finish(r->kind, &sum);
-        gpu_cpu_store_lines(r->out, line, 1, &done);
+            merge(r->kind, &sum, &r->partials[line * r->parts + part]);
+        double done = finish(r->kind, &sum);
+        store_lines(r->out, line, 1, &done);
     }
 }
 
@@ -200,7 +502,7 @@ static gpu_status reduce_lines(reduction *r)
         r->tiles_a_part = (across + LINE_PARTS - 1) / LINE_PARTS;
         r->parts = (across + r->tiles_a_part - 1) / r->tiles_a_part;
     }
-    gpu_cpu_partial partials[r->parts > 1 ? plan->rows * r->parts : 1];
+    partial partials[r->parts > 1 ? plan->rows * r->parts : 1];
     if (r->parts > 1)
         r->partials = partials;
     gpu_status status = gpu_cpu_parallel(
@@ -231,20 +533,112 @@ gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
     r.kind = (gpu_reduction)p->reduction;
     r.whole = axis == 0;
     if (r.whole)
-        order = gpu_cpu_wants_place(r.kind) ? GPU_CPU_ROW_MAJOR : GPU_CPU_ANY;
+        order = wants_place(r.kind) ? GPU_CPU_ROW_MAJOR : GPU_CPU_ANY;
     r.out = out;
     int64_t rows = p->inputs ? in[0].rows : 1;
     int64_t cols = p->inputs ? in[0].cols : 1;
     if (rows == 0 || cols == 0) {
-        gpu_cpu_partial none = gpu_cpu_nothing(r.kind);
-        none.value = gpu_cpu_is_extreme(r.kind) ? (double)NAN : none.value;
+        partial none = nothing(r.kind);
+        none.value = is_extreme(r.kind) ? (double)NAN : none.value;
         if (r.whole)
-            gpu_cpu_store_one(out, 0, 0, gpu_cpu_finish(r.kind, &none));
+            gpu_cpu_store_one(out, 0, 0, finish(r.kind, &none));
         return GPU_OK;
     }
     if (axis != 0 && is_down(in, axis) && r.kind != GPU_REDUCE_prod &&
-        !gpu_cpu_wants_place(r.kind))
-        return gpu_cpu_reduce_down(p, in, axis, out);
+        !wants_place(r.kind))
+        return reduce_down(p, in, axis, out);
     gpu_cpu_plan_make(&r.plan, p, in, NULL, rows, cols, order);
     return r.whole ? reduce_whole(&r) : reduce_lines(&r);
+}
+
+/* --- running sums and products ----------------------------------------------
+ * In f64, one after the other along each line. */
+
+enum {
+    BAND = 64,   /* lines side by side, when memory runs across them */
+    PIECE = 1024 /* elements of one line at a time */
+};
+
+typedef struct scanning {
+    gpu_scan_kind kind;
+    gpu_view from, to; /* lines are rows */
+    int across;        /* memory runs across the lines */
+    int is_counted;    /* progress, of the only line */
+} scanning;
+
+static void step(gpu_scan_kind kind, double *running, double *value)
+{
+    if (kind == GPU_SCAN_SUM)
+        *running += *value;
+    else
+        *running *= *value;
+    *value = *running;
+}
+
+/* distance elements of `lines` lines: value[i * lines + l] or, with one line,
+ * value[i]. */
+static void scan_block(gpu_scan_kind kind, double *running, double *value,
+                       int64_t distance, int64_t lines)
+{
+    for (int64_t i = 0; i < distance; i++)
+        for (int64_t l = 0; l < lines; l++)
+            step(kind, &running[l], &value[i * lines + l]);
+}
+
+static gpu_status scan_band(const scanning *s, int64_t line, int64_t lines)
+{
+    double running[BAND], value[PIECE];
+    int64_t piece = PIECE / lines;
+    for (int64_t l = 0; l < lines; l++)
+        running[l] = s->kind == GPU_SCAN_SUM ? 0 : 1;
+    for (int64_t j = 0; j < s->from.cols; j += piece) {
+        int64_t n = s->from.cols - j < piece ? s->from.cols - j : piece;
+        gpu_view from = gpu_cpu_part(&s->from, line, j, lines, n);
+        gpu_view to = gpu_cpu_part(&s->to, line, j, lines, n);
+        gpu_view block = {value, GPU_F64, lines, n, 1, lines};
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        gpu_cpu_convert(&from, &block);
+        scan_block(s->kind, running, value, n, lines);
+        gpu_cpu_convert(&block, &to);
+        if (s->is_counted)
+            gpu_cpu_advance(n);
+    }
+    return GPU_OK;
+}
+
+static gpu_status scan_range(void *context, int64_t first, int64_t last)
+{
+    const scanning *s = context;
+    gpu_status status = GPU_OK;
+    int64_t band = s->across ? BAND : 1;
+    for (int64_t line = first; line < last && status == GPU_OK; line += band)
+        status = scan_band(s, line, last - line < band ? last - line : band);
+    return status;
+}
+
+static int64_t distance(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+gpu_status gpu_cpu_scan(void *device, gpu_scan_kind kind, int axis,
+                        const gpu_view *from, const gpu_view *to)
+{
+    (void)device;
+    scanning s = {kind, *from, *to, 0, 0};
+    int64_t n = from->rows * from->cols;
+    if (n == 0)
+        return GPU_OK;
+    if (axis == 1) {
+        s.from = gpu_cpu_turned(*from);
+        s.to = gpu_cpu_turned(*to);
+    }
+    s.across = s.from.rows > 1 &&
+               distance(s.to.row_stride) < distance(s.to.col_stride);
+    if (s.from.rows == 1)
+        s.is_counted = gpu_cpu_begin_stage(n);
+    gpu_status status = gpu_cpu_parallel(s.from.rows, n, scan_range, &s);
+    gpu_cpu_end_stage(s.is_counted);
+    return status;
 }

@@ -123,8 +123,6 @@ static inline long double lgamma_ofl(long double x)
 #define SLEEF SLEEF_f32
 #endif
 #include "vector_loops.h"
-#include "vector_folds.h"
-#include "vector_product_loops.h"
 #undef T
 #undef M
 #undef WIDER
@@ -155,8 +153,6 @@ static inline long double lgamma_ofl(long double x)
 #define SLEEF SLEEF_f64
 #endif
 #include "vector_loops.h"
-#include "vector_folds.h"
-#include "vector_product_loops.h"
 
 #define CONVERSION(name, to_type, from_type, expression)   \
     static void name(void *to, const void *from, size_t n) \
