@@ -3,7 +3,7 @@
  * A block of the matrix is the work of one thread block, or of several that
  * each leave a part when there are too few for the device. Partition and order
  * depend only on the shapes and the device. */
-#include "view.h"
+#include "cuda_device.h"
 
 enum { THREADS = 256, WARPS = THREADS / 32, ITEMS = 8, BLOCKS_PER_SM = 5 };
 enum { SHORT = 16384 }; /* elements that are worth a thread block */

@@ -1,12 +1,312 @@
-/* The CUDA backend's table: finding and opening devices, timing, and the one
- * place where CUDA errors become statuses. */
-#include "cuda_device.h"
-#include "la.h"
-
+/* The CUDA backend: finding and opening devices, their memory, timing, what
+ * they reach at most, the table of entries, and the one place where CUDA errors
+ * become statuses. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda_device.h"
+#include "la.h"
+
+/* --- memory -----------------------------------------------------------------
+ * The stream-ordered pool, the scratch block, and the way to the host and
+ * back. */
+
+/* Kernels read 16 bytes at a time where an element lies anywhere in them. */
+enum { GROUP = 16 };
+enum { PART = 64 << 20 }; /* bytes copied at a time */
+
+static void trim_pool(cuda_device *d)
+{
+    if (gpu_cuda_wait(d) == GPU_OK)
+        cudaMemPoolTrimTo(d->pool, 0);
+    cudaGetLastError();
+}
+
+/* What is kept about operands makes room; trimming joins its pieces. */
+static cudaError_t take(cuda_device *d, size_t bytes, void **data)
+{
+    *data = NULL;
+    cudaError_t error = cudaMallocAsync(data, bytes, d->stream);
+    if (error == cudaErrorMemoryAllocation && gpu_cuda_host->make_room(d)) {
+        trim_pool(d);
+        error = cudaMallocAsync(data, bytes, d->stream);
+    }
+    if (error != cudaSuccess)
+        *data = NULL;
+    return error;
+}
+
+gpu_status gpu_cuda_alloc(void *device, size_t bytes, void **data)
+{
+    ENTER(d, device);
+    bytes = (bytes + GROUP) / GROUP * GROUP;
+    cudaError_t error = take(d, bytes, data);
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        return GPU_MEMORY;
+    }
+    return gpu_cuda_check(d, error);
+}
+
+void gpu_cuda_free(void *device, void *data, size_t bytes)
+{
+    cuda_device *d = (cuda_device *)device;
+    (void)bytes;
+    if (data == NULL || d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
+        return;
+    cudaFreeAsync(data, d->stream);
+    cudaGetLastError();
+}
+
+/* Part by part, between which an interrupt is answered. Pageable memory: a
+ * copy returns when the source has been read, through the driver's own staging
+ * buffers, or what was copied is there. */
+static gpu_status copy(cuda_device *d, void *to, const void *from, size_t n,
+                       cudaMemcpyKind way)
+{
+    int stage = n > PART && gpu_cuda_host->begin_stage((int64_t)n);
+    gpu_status status = GPU_OK;
+    for (size_t at = 0; at < n && status == GPU_OK; at += PART) {
+        size_t part = n - at < PART ? n - at : PART;
+        status = gpu_cuda_check(d, cudaMemcpyAsync((char *)to + at,
+                                                   (const char *)from + at,
+                                                   part, way, d->stream));
+        if (n <= PART)
+            break;
+        if (stage)
+            gpu_cuda_host->advance((int64_t)part);
+        if (status == GPU_OK && *gpu_cuda_host->interrupted)
+            status = FAIL(GPU_INTERRUPTED, "interrupted");
+    }
+    gpu_cuda_host->end_stage(stage);
+    return status;
+}
+
+gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n)
+{
+    ENTER(d, device);
+    return copy(d, to, from, n, cudaMemcpyHostToDevice);
+}
+
+gpu_status gpu_cuda_download(void *device, void *to, const void *from, size_t n)
+{
+    ENTER(d, device);
+    TRY(copy(d, to, from, n, cudaMemcpyDeviceToHost));
+    return gpu_cuda_wait(d);
+}
+
+/* What the pool holds unused; 0 when it cannot be asked. */
+size_t gpu_cuda_unused(void *device)
+{
+    cuda_device *d = (cuda_device *)device;
+    uint64_t reserved = 0, used = 0;
+    if (d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
+        return 0;
+    cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrReservedMemCurrent,
+                            &reserved);
+    cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrUsedMemCurrent, &used);
+    cudaGetLastError();
+    return reserved > used ? reserved - used : 0;
+}
+
+/* What the pool holds unused counts as free: trim or an allocation can have
+ * it. */
+gpu_status gpu_cuda_memory(void *device, size_t *free, size_t *total)
+{
+    ENTER(d, device);
+    CHECK(d, cudaMemGetInfo(free, total));
+    *free += gpu_cuda_unused(d);
+    return GPU_OK;
+}
+
+static void drop_scratch(cuda_device *d)
+{
+    if (d->scratch != NULL)
+        cudaFreeAsync(d->scratch, d->stream);
+    d->scratch = NULL;
+    d->scratch_bytes = 0;
+}
+
+void gpu_cuda_trim(void *device)
+{
+    cuda_device *d = (cuda_device *)device;
+    if (d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
+        return;
+    drop_scratch(d);
+    trim_pool(d);
+}
+
+/* The old block goes first: the stream's order keeps it alive for the work
+ * already issued, and the pool can join it with its neighbours. */
+gpu_status gpu_cuda_scratch(cuda_device *d, size_t bytes, void **data)
+{
+    if (bytes > d->scratch_bytes) {
+        size_t rounded = (bytes + (1 << 20)) >> 20 << 20;
+        drop_scratch(d);
+        CHECK(d, take(d, rounded, &d->scratch));
+        d->scratch_bytes = rounded;
+    }
+    *data = d->scratch;
+    return GPU_OK;
+}
+
+/* --- peak -------------------------------------------------------------------
+ * What the device reaches: fused multiply-adds in registers, and the faster
+ * of a plain read and a copy. Each measurement is a few milliseconds. */
+
+enum { THREADS = 256, BLOCKS_PER_SM = 8, CHAINS = 8, UNROLL = 16 };
+enum { FIRST_ROUNDS = 64, REPEATS = 5, READS = 8 };
+
+static const double aim_seconds = 4e-3;
+static const size_t most_bytes = (size_t)512 << 20;
+
+/* Eight independent chains a thread hide the latency of the multiply-add;
+ * x stays bounded because a < 1. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    fma_kernel(T *out, T a, T b, int rounds)
+{
+    T x[CHAINS];
+    for (int c = 0; c < CHAINS; c++)
+        x[c] = (T)(threadIdx.x + c);
+    for (int n = 0; n < rounds; n++)
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++)
+#pragma unroll
+            for (int c = 0; c < CHAINS; c++)
+                x[c] = x[c] * a + b;
+    T sum = 0;
+    for (int c = 0; c < CHAINS; c++)
+        sum += x[c];
+    if (sum == (T)-1) /* never: keeps the loop */
+        *out = sum;
+}
+
+/* Eight 16-byte loads in flight a thread. */
+__global__ void __launch_bounds__(THREADS)
+    read_kernel(const uint4 *data, int64_t n, unsigned *out)
+{
+    int64_t step = (int64_t)gridDim.x * THREADS;
+    unsigned sum = 0;
+    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+         i + (READS - 1) * step < n; i += READS * step) {
+        uint4 v[READS];
+#pragma unroll
+        for (int k = 0; k < READS; k++)
+            v[k] = data[i + k * step];
+#pragma unroll
+        for (int k = 0; k < READS; k++)
+            sum += v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
+    }
+    if (sum == 0x9e3779b9u) /* almost never: keeps the loop */
+        *out = sum;
+}
+
+static gpu_status begin(cuda_device *d)
+{
+    return gpu_cuda_check(d, cudaEventRecord(d->start, d->stream));
+}
+
+static gpu_status end(cuda_device *d, double *seconds)
+{
+    float milliseconds = 0;
+    LAUNCHED(d);
+    CHECK(d, cudaEventRecord(d->stop, d->stream));
+    CHECK(d, cudaEventSynchronize(d->stop));
+    CHECK(d, cudaEventElapsedTime(&milliseconds, d->start, d->stop));
+    *seconds = milliseconds * 1e-3;
+    return GPU_OK;
+}
+
+template <class T>
+static gpu_status time_fma(cuda_device *d, T *data, int rounds, double *seconds)
+{
+    TRY(begin(d));
+    fma_kernel<T><<<d->sms * BLOCKS_PER_SM, THREADS, 0, d->stream>>>(
+        data, (T)0.999, (T)0.5, rounds);
+    return end(d, seconds);
+}
+
+/* A short run tells how long the real one must be. */
+template <class T>
+static gpu_status measure_fma(cuda_device *d, T *data, double *flops)
+{
+    double seconds, best = 0;
+    int rounds = FIRST_ROUNDS;
+    TRY(time_fma<T>(d, data, rounds, &seconds));
+    TRY(time_fma<T>(d, data, rounds, &seconds));
+    double factor = aim_seconds / (seconds > 1e-6 ? seconds : 1e-6);
+    if (factor > 1)
+        rounds = (int)(rounds * (factor < 4096 ? factor : 4096));
+    for (int n = 0; n < REPEATS; n++) {
+        TRY(time_fma<T>(d, data, rounds, &seconds));
+        int64_t steps = (int64_t)CHAINS * UNROLL * rounds;
+        int64_t threads = (int64_t)THREADS * BLOCKS_PER_SM * d->sms;
+        double rate = 2 * (double)steps * (double)threads / seconds;
+        best = rate > best ? rate : best;
+    }
+    *flops = best;
+    return GPU_OK;
+}
+
+static gpu_status measure_bytes(cuda_device *d, char *data, size_t bytes,
+                                double *rate)
+{
+    int64_t n = (int64_t)(bytes / sizeof(uint4));
+    int64_t step = (int64_t)d->sms * BLOCKS_PER_SM * THREADS * READS;
+    double seconds, best = 0;
+    n = larger(n / step, 1) * step;
+    n = smaller(n, (int64_t)(bytes / sizeof(uint4)));
+    for (int r = 0; r < REPEATS; r++) {
+        TRY(begin(d));
+        read_kernel<<<d->sms * BLOCKS_PER_SM, THREADS, 0, d->stream>>>(
+            (const uint4 *)data, n, d->tickets);
+        TRY(end(d, &seconds));
+        if (r > 0 && (double)n * sizeof(uint4) / seconds > best)
+            best = (double)n * sizeof(uint4) / seconds;
+        TRY(begin(d));
+        CHECK(d, cudaMemcpyAsync(data, data + bytes / 2, bytes / 2,
+                                 cudaMemcpyDeviceToDevice, d->stream));
+        TRY(end(d, &seconds));
+        if (r > 0 && (double)bytes / seconds > best)
+            best = (double)bytes / seconds;
+    }
+    *rate = best;
+    return GPU_OK;
+}
+
+/* A block far larger than the L2 cache, or as much as there is. */
+static gpu_status find_block(cuda_device *d, void **data, size_t *bytes)
+{
+    for (*bytes = most_bytes; *bytes >= (size_t)1 << 20; *bytes /= 2) {
+        gpu_status status = gpu_cuda_alloc(d, *bytes, data);
+        if (status != GPU_MEMORY)
+            return status;
+    }
+    return FAIL(GPU_MEMORY, "cuda:%d: no room to measure its peak", d->ordinal);
+}
+
+gpu_status gpu_cuda_peak(void *device, gpu_peak *out)
+{
+    ENTER(d, device);
+    void *data;
+    size_t bytes;
+    TRY(find_block(d, &data, &bytes));
+    gpu_status status =
+        gpu_cuda_check(d, cudaMemsetAsync(data, 0x5a, bytes, d->stream));
+    if (status == GPU_OK)
+        status = measure_bytes(d, (char *)data, bytes, &out->bytes);
+    if (status == GPU_OK)
+        status = measure_fma<float>(d, (float *)data, &out->f32_flops);
+    if (status == GPU_OK)
+        status = measure_fma<double>(d, (double *)data, &out->f64_flops);
+    gpu_cuda_free(d, data, bytes);
+    return status;
+}
+
+/* --- devices ----------------------------------------------------------------
+ * Finding and opening them, timing, errors, and the table. */
 
 const gpu_host *gpu_cuda_host;
 

@@ -9,7 +9,7 @@
 #define GPU_CUDA_INTERPRET_H
 
 #include "op_macros.h"
-#include "view.h"
+#include "cuda_device.h"
 
 enum { ITEMS = 4 };
 

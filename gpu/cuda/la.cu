@@ -1,13 +1,100 @@
-/* Loads liblumat-cuda-la.so and calls it; sparse products go there for one
- * column, to spmm.cu for more. */
-#include "la.h"
-#include "spmm.h"
-#include "view.h"
-
+/* Products that other libraries do: loads liblumat-cuda-la.so and calls it.
+ * Sparse products go there for one column; for more there is a kernel here. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "la.h"
+#include "cuda_device.h"
+
+/* --- sparse times dense -----------------------------------------------------
+ * For more than one column: a warp takes a row of s and 32 columns, reads 32
+ * entries at once and hands them round.
+ *
+ * Limited by the bytes of d, read in whole lines where its rows are
+ * contiguous. Sums are in f64 and in the order of the entries: the bits
+ * repeat, and what is no entry is not multiplied. Of cuSPARSE's algorithms
+ * none does both: CSR_ALG3 multiplies padding by d's first row, CSR_ALG2 adds
+ * in an order that changes from run to run. Any GPU, any strides. */
+
+constexpr int WARPS = 8, LANES = 32, MOST_ROWS = 1 << 20;
+
+template <class T> struct sparse_rows {
+    const int32_t *starts, *columns;
+    const T *values;
+    int64_t rows;
+};
+
+template <class T>
+__device__ __forceinline__ double
+add_entries(const sparse_rows<T> &s, const T *d, int64_t d_row, int first,
+            int end, int lane, bool inside)
+{
+    double sum = 0;
+    for (int base = first; base < end; base += LANES) {
+        int mine = base + lane < end ? s.columns[base + lane] : 0;
+        T value = base + lane < end ? s.values[base + lane] : (T)0;
+        int count = min(LANES, end - base);
+#pragma unroll 4
+        for (int e = 0; e < count; e++) {
+            int64_t column = __shfl_sync(~0u, mine, e);
+            double v = (double)__shfl_sync(~0u, value, e);
+            if (inside)
+                sum += v * (double)d[column * d_row];
+        }
+    }
+    return sum;
+}
+
+template <class T>
+__global__ void __launch_bounds__(WARPS *LANES)
+    spmm_kernel(const sparse_rows<T> s, const gpu_view d, const gpu_view c,
+                double alpha, double beta)
+{
+    int lane = threadIdx.x % LANES;
+    int64_t j = blockIdx.y * (int64_t)LANES + lane;
+    int64_t step = (int64_t)gridDim.x * WARPS;
+    bool inside = j < c.cols;
+    for (int64_t i = blockIdx.x * (int64_t)WARPS + threadIdx.x / LANES;
+         i < s.rows; i += step) {
+        double sum =
+            add_entries(s, (const T *)d.data + j * d.col_stride, d.row_stride,
+                        s.starts[i], s.starts[i + 1], lane, inside);
+        T *to = (T *)c.data + place(c, i, j);
+        if (inside)
+            *to =
+                (T)(beta == 0 ? alpha * sum : alpha * sum + beta * (double)*to);
+    }
+}
+
+template <class T>
+static gpu_status launch(cuda_device *d, const gpu_csr *s, const gpu_view *x,
+                         const gpu_view *c, double alpha, double beta)
+{
+    sparse_rows<T> rows = {s->starts, s->columns, (const T *)s->values,
+                           s->rows};
+    int64_t across = ceil_div(c->cols, LANES);
+    if (across > 65535)
+        return FAIL(GPU_UNSUPPORTED,
+                    "matmul: a sparse matrix times %lld columns is more than "
+                    "a GPU does at once",
+                    (long long)c->cols);
+    dim3 grid((unsigned)smaller(ceil_div(s->rows, WARPS), MOST_ROWS),
+              (unsigned)across);
+    spmm_kernel<T>
+        <<<grid, WARPS * LANES, 0, d->stream>>>(rows, *x, *c, alpha, beta);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+/* c = alpha s x + beta c, as gpu_backend's sparse_product. */
+static gpu_status multiply_columns(cuda_device *d, const gpu_csr *s,
+                                   const gpu_view *x, const gpu_view *c,
+                                   double alpha, double beta)
+{
+    return s->dtype == GPU_F64 ? launch<double>(d, s, x, c, alpha, beta)
+                               : launch<float>(d, s, x, c, alpha, beta);
+}
 
 #ifndef LUMAT_LIBDIR
 #define LUMAT_LIBDIR "/usr/local/lib/lumat"
@@ -196,7 +283,7 @@ static size_t column_bytes(const gpu_view *column)
 }
 
 /* c = alpha s x + beta c for columns, through scratch memory where they have
- * gaps, or where c takes more than the product. beta stays here: la_sparse.c
+ * gaps, or where c takes more than the product. beta stays here: la_library.c
  * says why. */
 static gpu_status multiply_column(cuda_device *d, const gpu_csr *s,
                                   const gpu_view *x, const gpu_view *c,
@@ -236,6 +323,6 @@ gpu_status gpu_cuda_sparse_product(void *device, const gpu_csr *s,
     if (s->count == 0 || s->cols == 0)
         return scale(d, c, beta);
     if (c->cols > 1)
-        return gpu_cuda_spmm(d, s, x, c, alpha, beta);
+        return multiply_columns(d, s, x, c, alpha, beta);
     return multiply_column(d, s, x, c, alpha, beta);
 }

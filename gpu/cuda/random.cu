@@ -6,7 +6,7 @@
  * it shares with its neighbours. Sums and products that must not differ from
  * the CPU's are kept apart from one another by the _rn intrinsics, which are
  * never fused. Limited by bytes for uniforms, by f64 maths for normals. */
-#include "view.h"
+#include "cuda_device.h"
 
 #include <Random123/philox.h>
 

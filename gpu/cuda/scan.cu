@@ -6,7 +6,7 @@
  * and device and nothing is combined in order of arrival (as a look-back scan
  * would), so results repeat bit for bit. Limited by bytes: two passes of
  * reading, one of writing. Values run in f64 and are rounded when stored. */
-#include "view.h"
+#include "cuda_device.h"
 
 enum { THREADS = 256, WARPS = THREADS / 32, ITEMS = 4 };
 enum { BLOCKS_PER_SM = 8, LEAST_CHUNK = 4096, COLUMN_CHUNK = 64 };

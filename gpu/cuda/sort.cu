@@ -6,7 +6,7 @@
  * key, so one radix sort (CUB's, from CCCL) orders every line; f64 needs a
  * second, stable pass by line, and so places, too, where there are several.
  * Limited by bytes: a pass a byte of the key. */
-#include "view.h"
+#include "cuda_device.h"
 
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_radix_sort.cuh>

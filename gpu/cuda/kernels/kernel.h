@@ -8,7 +8,7 @@
 #ifndef GPU_CUDA_KERNEL_H
 #define GPU_CUDA_KERNEL_H
 
-#include "view.h"
+#include "cuda_device.h"
 
 #define KERNEL(symbol) extern const gpu_kernel symbol;
 #include "kernels.def"

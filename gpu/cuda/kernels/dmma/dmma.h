@@ -1,5 +1,11 @@
-/* What a block of matmul dmma does with slices of a and b in shared memory: its
- * warps' parts of a tile of c, in f64 mma instructions. For matmul_dmma.cu.
+/* What a block of matmul dmma does: slices of a and b come into shared memory,
+ * and its warps' parts of a tile of c out of it, in f64 mma instructions. For
+ * matmul_dmma.cu, which has the kernels, the choice among tilings, and the
+ * launches.
+ *
+ * Read from below: fragments, a warp's part, the result, a block's tile; then
+ * the two ways to fill the ring of slots, by all threads or by Hopper's copy
+ * engine. A tiling is a template argument of all of it.
  *
  * An mma takes its operands from consecutive registers. Where reads leave them
  * in others they have to be moved, and these moves, for which the mma waits,
@@ -16,6 +22,8 @@
 #ifndef GPU_CUDA_DMMA_H
 #define GPU_CUDA_DMMA_H
 
+#include "copies.h"
+#include "hopper.h"
 #include "kernel.h"
 
 /* A tile of c, its warps' parts of it, k in a slot of the ring and in an mma,
@@ -366,6 +374,299 @@ __device__ __forceinline__ void write_tile(const job &j, const warp_work<T> &w)
         let_fold_start();
     find_tile<T>(j, &row, &col, &part);
     write_sums(j, w, j.p.c + part * j.part_stride, row, col);
+}
+
+/* --- operands copied by threads ---------------------------------------------
+ * All threads fill the ring, by asynchronous copies: any strides, from sm_80
+ * on. */
+
+/* threadIdx.x, where what is worked out from it shall not be kept: the loop
+ * has cycles to spare, but no registers. */
+__device__ __forceinline__ int thread_again(void)
+{
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    __builtin_assume(thread >= 0 && thread < 1024);
+    return thread;
+}
+
+/* How a block's threads share the copying of a slice, WIDTH elements at a
+ * time: each has one place in several lines, LINES apart. */
+template <slice S, int COUNT, int WIDTH> struct sharing {
+    static constexpr int PER_LINE = (S.along_k ? S.depth : S.span) / WIDTH;
+    static constexpr int LINES = COUNT / PER_LINE;
+    static constexpr int COPIES = S.span * S.depth / WIDTH / COUNT;
+    static_assert(COUNT % PER_LINE == 0 && COPIES > 0);
+};
+
+template <slice S, int COUNT, int WIDTH>
+__device__ __forceinline__ void first_copy(int *s, int *k)
+{
+    constexpr int per_line = sharing<S, COUNT, WIDTH>::PER_LINE;
+    int thread = thread_again();
+    int line = thread / per_line, near = thread % per_line * WIDTH;
+    *s = S.along_k ? line : near;
+    *k = S.along_k ? near : line;
+}
+
+/* What is left of an operand: this thread's next element, and how many rows
+ * of a (or columns of b) are inside this tile. */
+typedef struct source {
+    const double *next;
+    int64_t s_stride, k_stride;
+    bool wide; /* copied 16 bytes at a time */
+    int s_left;
+} source;
+
+/* x, an operand as a whole, from row (or column) s and k on. */
+template <slice S, int COUNT>
+__device__ __forceinline__ source open_source(source x, int64_t count,
+                                              int64_t s, int64_t k)
+{
+    int own_s, own_k;
+    if (x.wide)
+        first_copy<S, COUNT, 2>(&own_s, &own_k);
+    else
+        first_copy<S, COUNT, 1>(&own_s, &own_k);
+    x.next += (s + own_s) * x.s_stride + (k + own_k) * x.k_stride;
+    x.s_left = (int)min(count - s, (int64_t)S.span);
+    return x;
+}
+
+/* Zeros beyond the edges. */
+template <slice S, int COUNT, int WIDTH>
+__device__ __forceinline__ void copy_slice(double *to, const source &from,
+                                           int k_left)
+{
+    using share = sharing<S, COUNT, WIDTH>;
+    constexpr int size = (int)sizeof(double);
+    int64_t line_stride = S.along_k ? from.s_stride : from.k_stride;
+    int s, k;
+    first_copy<S, COUNT, WIDTH>(&s, &k);
+#pragma unroll
+    for (int n = 0; n < share::COPIES; n++) {
+        int inside = S.along_k ? k_left - k : from.s_left - s;
+        if (S.along_k ? s >= from.s_left : k >= k_left)
+            inside = 0;
+        copy_async<WIDTH * size>(shared_address(to + place_in_slice<S>(s, k)),
+                                 from.next + n * share::LINES * line_stride,
+                                 min(max(inside, 0), WIDTH) * size);
+        *(S.along_k ? &s : &k) += share::LINES;
+    }
+}
+
+template <slice S, int COUNT>
+__device__ __forceinline__ void copy_next(double *to, source *from, int k_left)
+{
+    if (from->wide)
+        copy_slice<S, COUNT, 2>(to, *from, k_left);
+    else
+        copy_slice<S, COUNT, 1>(to, *from, k_left);
+    from->next += S.depth * from->k_stride;
+}
+
+typedef struct feed {
+    source a, b;
+    int64_t k_left;
+} feed;
+
+template <tiling T> __device__ __forceinline__ feed open_feed(const job &j)
+{
+    const product<double> &p = j.p;
+    int64_t row, col, part;
+    find_tile<T>(j, &row, &col, &part);
+    int64_t k = part * j.part_k;
+    source a = {p.a, p.a_row, p.a_col, j.a_wide, 0};
+    source b = {p.b, p.b_col, p.b_row, j.b_wide, 0};
+    return {open_source<slice_of_a(T), THREADS<T>>(a, p.m, row, k),
+            open_source<slice_of_b(T), THREADS<T>>(b, p.n, col, k),
+            min(p.k - k, j.part_k)};
+}
+
+/* Ends a group of copies even where nothing is left: groups are counted. */
+template <tiling T>
+__device__ __forceinline__ void fill_slot(double *slot, feed *f)
+{
+    if (f->k_left > 0) {
+        int k_left = (int)min(f->k_left, (int64_t)T.depth);
+        copy_next<slice_of_a(T), THREADS<T>>(slot, &f->a, k_left);
+        copy_next<slice_of_b(T), THREADS<T>>(slot + A_SLICE<T>, &f->b, k_left);
+    }
+    f->k_left -= T.depth;
+    end_copies();
+}
+
+template <tiling T>
+__global__ void __launch_bounds__(THREADS<T>, T.blocks)
+    dmma_kernel(const __grid_constant__ job j)
+{
+    extern __shared__ __align__(1024) double slots[];
+    feed f = open_feed<T>(j);
+    int left = (int)((f.k_left + T.depth - 1) / T.depth);
+    for (int n = 0; n < T.stages - 1; n++)
+        fill_slot<T>(slots + n * SLOT<T>, &f);
+    wait_for_copies<T.stages - 2>();
+    __syncthreads(); /* the first slot is filled */
+    warp_work<T> w = {};
+    begin_work(&w, slots);
+    int reading = 0;
+#pragma unroll 1
+    for (; left > 0; left--) {
+        int used = reading == 0 ? T.stages - 1 : reading - 1;
+        int next = reading == T.stages - 1 ? 0 : reading + 1;
+        fill_slot<T>(slots + used * SLOT<T>, &f);
+        multiply_slot(&w, slots + reading * SLOT<T>);
+        wait_for_copies<T.stages - 2>();
+        __syncthreads(); /* the next slot is filled, this one read */
+        finish_slot(&w, slots + next * SLOT<T>);
+        reading = next;
+    }
+    write_tile(j, w);
+}
+
+/* --- operands copied by the tensor copy engine ------------------------------
+ * Hopper's copy engine fills the ring: the warps ask it in turn, and none waits
+ * for the others. Operands lie on 16 bytes. */
+
+/* An operand in boxes of a panel, or of all panels of a slice where these are
+ * whole: along rows or columns, a multiple of 16 of them. */
+typedef struct box_map {
+    CUtensorMap map;
+    bool whole;
+} box_map;
+
+typedef struct maps {
+    box_map a, b;
+} maps;
+
+__device__ __forceinline__ void copy_box2(uint32_t to, const CUtensorMap *map,
+                                          uint32_t barrier, int x, int y)
+{
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global"
+        ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(x), "r"(y)
+        : "memory");
+}
+
+/* The slice whose first row (or column) is s. Zeros beyond the edges. */
+template <slice S>
+__device__ __forceinline__ void copy_panels(uint32_t to, const box_map &x,
+                                            uint32_t full, int s, int k)
+{
+    constexpr int bytes = PANEL * (int)sizeof(double); /* of a line */
+    if (S.along_k) {
+#pragma unroll
+        for (int n = 0; n < S.depth / PANEL; n++)
+            copy_box2(to + n * S.span * bytes, &x.map, full, k + n * PANEL, s);
+    } else if (x.whole) {
+        copy_box3(to, &x.map, full, 0, k, s / PANEL);
+    } else {
+#pragma unroll 1
+        for (int n = 0; n < S.span / PANEL; n++)
+            copy_box2(to + n * S.depth * bytes, &x.map, full, s + n * PANEL, k);
+    }
+}
+
+/* Where the copy engine is to read next, and how many slots it is to fill. */
+typedef struct request {
+    cursor at;
+    int row, col, k, slots;
+} request;
+
+template <tiling T> __device__ __forceinline__ void skip_slot(request *r)
+{
+    r->k += T.depth;
+    r->slots--;
+    advance<T.stages>(&r->at);
+}
+
+/* Asks for a slot, once every warp has read what is in it. */
+template <tiling T>
+__device__ __forceinline__ void ask_for_slot(const maps &m, const ring &p,
+                                             const request &r)
+{
+    constexpr int size = (int)sizeof(double);
+    uint32_t to = p.first + r.at.slot * SLOT<T> * size;
+    uint32_t full = open_slot(p, r.at, SLOT<T> * size);
+    copy_panels<slice_of_a(T)>(to, m.a, full, r.row, r.k);
+    copy_panels<slice_of_b(T)>(to + A_SLICE<T> * size, m.b, full, r.col, r.k);
+}
+
+template <tiling T>
+__device__ __forceinline__ ring prepare_ring(const double *slots)
+{
+    ring p = ring_at(shared_address(slots), RING_BYTES<T>, T.stages);
+    if (threadIdx.x == 0)
+        init_ring(p, T.stages, THREADS<T> / 32);
+    __syncthreads(); /* the barriers are ready */
+    return p;
+}
+
+/* This warp has read a slot, and the next one is needed, if there is one. */
+__device__ __forceinline__ void change_slots(const ring &p, int used,
+                                             const cursor &next, bool more)
+{
+    __syncwarp(); /* all threads have read the slot */
+    give_slot<1>(p, used, threadIdx.x % 32);
+    if (more)
+        await_slot(p, next);
+}
+
+/* A slot is asked for LAG slots after the warps were done with it: then none
+ * of them has to wait for the others. */
+template <tiling T> constexpr int LAG = T.stages > 3 ? 2 : 1;
+
+/* Asks for the first slots. */
+template <tiling T>
+__device__ __forceinline__ request begin_requests(const job &j, const maps &m,
+                                                  const ring &p)
+{
+    int64_t row, col, part;
+    find_tile<T>(j, &row, &col, &part);
+    int64_t k = part * j.part_k, depth = min(j.p.k - k, j.part_k);
+    int slots = (int)((depth + T.depth - 1) / T.depth);
+    request r = {{0, 1}, (int)row, (int)col, (int)k, slots};
+#pragma unroll 1
+    for (int n = 0; n < T.stages - LAG<T>; n++) {
+        if (threadIdx.x == 0 && r.slots > 0)
+            ask_for_slot<T>(m, p, r);
+        skip_slot<T>(&r);
+    }
+    return r;
+}
+
+/* As dmma_kernel, but the copy engine fills the slots, asked by the warps in
+ * turn, and no warp waits for the others. */
+template <tiling T>
+__global__ void __launch_bounds__(THREADS<T>, T.blocks)
+    dmma_fed_kernel(const __grid_constant__ job j,
+                    const __grid_constant__ maps m)
+{
+#if __CUDA_ARCH__ == 900
+    extern __shared__ __align__(1024) double slots[];
+    if (threadIdx.x == 0) {
+        prefetch_map(&m.a.map);
+        prefetch_map(&m.b.map);
+    }
+    ring p = prepare_ring<T>(slots);
+    request r = begin_requests<T>(j, m, p);
+    cursor c = {0, 0};
+    await_slot(p, c);
+    warp_work<T> w = {};
+    begin_work(&w, slots);
+#pragma unroll 1
+    for (int left = r.slots + T.stages - LAG<T>; left > 0; left--) {
+        if (threadIdx.x == left * 32 % THREADS<T> && r.slots > 0)
+            ask_for_slot<T>(m, p, r);
+        skip_slot<T>(&r);
+        multiply_slot(&w, slots + c.slot * SLOT<T>);
+        int used = advance<T.stages>(&c);
+        change_slots(p, used, c, left > 1);
+        finish_slot(&w, slots + c.slot * SLOT<T>);
+    }
+    write_tile(j, w);
+#endif
 }
 
 #endif

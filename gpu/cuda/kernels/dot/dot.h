@@ -1,10 +1,18 @@
-/* What the rungs of dot share: the two launches of the textbook's ways, and
- * the wide loads, exact products and folds of the others. */
+/* What the rungs of dot share. Each file is one rung: the kernels, a launch for
+ * a type, the entry, the descriptor. Read in the order serial, tree, shuffle,
+ * stream.
+ *
+ * The textbook's two are two launches (run_stages): blocks leave sums of the
+ * operands' type, one block folds them. The other two are one launch, add in
+ * f64 for both types, where products of two f32 are exact, and take 16 bytes at
+ * a time (wide_loads) from vectors of unit steps; what is before and behind
+ * those, and vectors with gaps, goes element by element. The answer comes into
+ * the device's slot, which is the host's memory. */
 #ifndef GPU_CUDA_DOT_H
 #define GPU_CUDA_DOT_H
 
 #include "kernel.h"
-#include "wide.h"
+#include "copies.h"
 
 /* A block's sums of its part of the vectors; then one block's of those. */
 template <class T> using dot_stage = void (*)(const pair<T> p, T *partials);

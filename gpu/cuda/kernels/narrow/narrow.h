@@ -1,6 +1,10 @@
 /* What the rungs bf16 and tf32 share: f32 operands rounded to the tensor
  * cores' own types, multiplied there, and added in f32.
  *
+ * matmul_narrow.cu has the rungs and the way of a product; narrow_planes.cu
+ * rounds operands into planes; narrow_hopper.cu multiplies these on sm_90,
+ * narrow_mma.cu, by mma.sync, elsewhere from sm_80 on.
+ *
  * The tensor copy engine brings lines of neighbours. bf16 wants a along k and
  * b along n; tf32 wants both along k, as wgmma reads no other order of it. */
 #ifndef GPU_CUDA_NARROW_H
@@ -42,19 +46,5 @@ typedef struct narrow_product {
 size_t gpu_cuda_narrow_workspace(const cuda_device *d, const narrow_product *p);
 gpu_status gpu_cuda_narrow_hopper(cuda_device *d, const narrow_product *p);
 gpu_status gpu_cuda_narrow_mma(cuda_device *d, const narrow_product *p);
-
-/* The rungs themselves. */
-gpu_status gpu_cuda_narrow_matmul(void *device, const gpu_gemm *p,
-                                  narrow_kind kind, const char *name);
-
-/* Each factor off by u, then the sum in f32: (1 + u)^2 (1 + gamma) - 1. A sum
- * on the tensor cores is cut off where f32 would round, but only once for
- * eight products or more, which gamma covers. Source: Blanchard, Higham,
- * Lopez, Mary and Pranesh, Mixed Precision Block Fused Multiply-Add, 2020. */
-static inline double narrow_bound(double u, int64_t k)
-{
-    double gamma = gpu_cuda_matmul_bound(GPU_F32, k);
-    return 2 * u + u * u + (1 + u) * (1 + u) * gamma;
-}
 
 #endif

@@ -10,9 +10,355 @@
  * memory.
  *
  * Limited by the tensor cores' power. Needs sm_90a. */
-#include "narrow_ring.h"
-#include "narrow_sums.h"
-#include "tensor_map.h"
+#include "narrow.h"
+#include "hopper.h"
+#include "split16_tile.h"
+
+/* --- shapes -----------------------------------------------------------------
+ * Of a tile and of the ring, and where a block stands in the product. */
+
+enum { FEED = 128, THREADS = 384 };
+enum { FEED_REGISTERS = 40, MULTIPLY_REGISTERS = 232 };
+enum { PARTS = 12, MOST_SLOTS = PARTS / 2 }; /* of PLANE bytes, in the ring */
+/* Of the ring's end, for sums on their way to the block that adds them. */
+enum { EXCHANGE_PARTS = 4, MOST_TEAM = 8 };
+constexpr int RING_BYTES = PARTS * PLANE;
+constexpr int SHARED =
+    RING_BYTES + barrier_bytes(MOST_SLOTS) + WARPS * STAGE + 1024;
+
+/* HALVES: 128 columns each of a block's tile. PAIR: blocks of a cluster, one
+ * above the other, share b. TEAM: blocks of a cluster share a tile, a slice of
+ * k each. STEP: of k, 128 bytes. */
+template <narrow_kind KIND_, int HALVES_, int PAIR_, int TEAM_> struct config {
+    static constexpr narrow_kind KIND = KIND_;
+    static constexpr int HALVES = HALVES_, PAIR = PAIR_, TEAM = TEAM_;
+    static constexpr int STEP = KIND == NARROW_BF16 ? 64 : 32;
+    static constexpr int SLOT = (1 + HALVES) * PLANE; /* bytes */
+    static constexpr int SLOTS =
+        (PARTS - (TEAM > 1 ? EXCHANGE_PARTS : 0)) / (1 + HALVES);
+};
+
+typedef struct plan {
+    int steps;         /* of k */
+    int down, across;  /* tiles, of a pair where there are pairs */
+    int slices;        /* of k */
+    unsigned *tickets; /* one a tile, zero between launches */
+} plan;
+
+/* Shared memory and who this block is. */
+typedef struct block {
+    ring slots;
+    uint32_t stages; /* address */
+    uint32_t rank;   /* in the pair */
+    int slice;
+    int first, last; /* steps of k */
+} block;
+
+/* --- the ring ---------------------------------------------------------------
+ * The way of a step of k through it: asked for by one warpgroup, multiplied by
+ * two, given back. */
+
+/* --- feeding ------------------------------------------------------------ */
+
+typedef struct maps {
+    CUtensorMap a; /* k, rows, 1: boxes of a step x 128 */
+    /* bf16: 64 columns, k, groups of them, 1: boxes of 64 x 64 x 2.
+     * tf32: k, columns, 1, 1: boxes of 32 x 128. */
+    CUtensorMap b;
+} maps;
+
+/* A part of b for this block alone, or for both of a pair. */
+template <class G>
+__device__ __forceinline__ void feed_b(const maps &m, uint32_t to,
+                                       uint32_t full, int k, int col)
+{
+    int x = G::KIND == NARROW_BF16 ? 0 : k;
+    int y = G::KIND == NARROW_BF16 ? k : col;
+    int z = G::KIND == NARROW_BF16 ? col / 64 : 0;
+    if (G::PAIR > 1)
+        multicast_box4(to, &m.b, full, x, y, z, 0, 3);
+    else
+        copy_box4(to, &m.b, full, x, y, z, 0);
+}
+
+template <class G>
+__device__ __forceinline__ void feed_slot(const maps &m, const block &b,
+                                          const cursor &c, int k, int row,
+                                          int col)
+{
+    uint32_t full = open_slot(b.slots, c, G::SLOT);
+    uint32_t to = b.slots.first + c.slot * G::SLOT;
+    copy_box3(to, &m.a, full, k, row, 0);
+    const int count = G::HALVES / G::PAIR; /* of b: a pair shares its halves */
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+        int half = i + (int)b.rank;
+        feed_b<G>(m, to + (1 + half) * PLANE, full, k, col + half * SIDE);
+    }
+}
+
+template <class G>
+__device__ __forceinline__ void feed(const maps &m, const plan &p,
+                                     const block &b, int first, int stride)
+{
+    cursor c = {0, 1};
+    for (int t = first; t < p.down * p.across; t += stride) {
+        int row, col;
+        tile_corner<G>(p, b, t, &row, &col);
+        for (int step = b.first; step < b.last; step++) {
+            feed_slot<G>(m, b, c, step * G::STEP, row, col);
+            advance<G::SLOTS>(&c);
+        }
+    }
+}
+
+/* --- multiplying -------------------------------------------------------- */
+
+#ifdef WGMMA
+/* clang-format off */
+#define REGISTERS128 \
+    "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
+    "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
+    "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
+    "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63," \
+    "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79," \
+    "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95," \
+    "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109," \
+    "%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122," \
+    "%123,%124,%125,%126,%127}"
+/* clang-format on */
+
+/* 64 x 256 += 64 x 16 times 16 x 256, b along n. */
+__device__ __forceinline__ void wide_bf16(float (&d)[2][64], uint32_t a,
+                                          uint32_t b)
+{
+    asm volatile(
+        "{.reg .b64 x, y;\n"
+        "mov.b64 x, {%128, %130}; mov.b64 y, {%129, %130};\n"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 " REGISTERS128
+        ", x, y, 1, 1, 1, 0, 1;}"
+        : GPU_ACC64(d[0]), GPU_ACC64(d[1])
+        : "r"(a), "r"(b), "n"(ROWS_HIGH));
+}
+
+/* 64 x 256 += 64 x 8 times 8 x 256, both along k. */
+__device__ __forceinline__ void wide_tf32(float (&d)[2][64], uint32_t a,
+                                          uint32_t b)
+{
+    asm volatile(
+        "{.reg .b64 x, y;\n"
+        "mov.b64 x, {%128, %130}; mov.b64 y, {%129, %130};\n"
+        "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 " REGISTERS128
+        ", x, y, 1, 1, 1;}"
+        : GPU_ACC64(d[0]), GPU_ACC64(d[1])
+        : "r"(a), "r"(b), "n"(ROWS_HIGH));
+}
+
+/* Waits until at most one group is running, whose sums stay untouched. */
+__device__ __forceinline__ void wait_for_all_but_one()
+{
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+}
+
+/* The products of a quarter of a step. */
+template <class G>
+__device__ __forceinline__ void add_quarter(float (&sum)[G::HALVES][64],
+                                            uint32_t a, uint32_t b)
+{
+    if constexpr (G::HALVES == 2 && G::KIND == NARROW_BF16)
+        wide_bf16(sum, a, b);
+    else if constexpr (G::HALVES == 2)
+        wide_tf32(sum, a, b);
+    else if constexpr (G::KIND == NARROW_BF16)
+        wgmma_bf16(sum[0], a, b, 1);
+    else
+        wgmma_tf32(sum[0], a, b, 1);
+}
+
+/* One consumer's way through the ring. */
+typedef struct consumer {
+    ring slots;
+    uint32_t a, b; /* low words of slot 0's descriptors */
+    int thread;    /* in the warpgroup */
+} consumer;
+
+/* A slot is given back when the products of the next one have been issued, so
+ * that the tensor cores always have work. */
+template <class G>
+__device__ __forceinline__ void multiply_tile(float (&sum)[G::HALVES][64],
+                                              const consumer &w, cursor *c,
+                                              int steps)
+{
+    const int along_b = G::KIND == NARROW_BF16 ? 128 : 2; /* 16 bytes */
+    int before = 0;
+    for (int step = 0; step < steps; step++) {
+        await_slot(w.slots, *c);
+        int slot = advance<G::SLOTS>(c);
+        uint32_t a = w.a + slot * (G::SLOT >> 4);
+        uint32_t b = w.b + slot * (G::SLOT >> 4);
+        wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            add_quarter<G>(sum, a + 2 * i, b + along_b * i);
+        wgmma_commit();
+        wait_for_all_but_one();
+        if (step > 0)
+            give_slot<G::PAIR>(w.slots, before, w.thread);
+        before = slot;
+    }
+#pragma unroll
+    for (int half = 0; half < G::HALVES; half++)
+        wgmma_wait<0>(sum[half]);
+    give_slot<G::PAIR>(w.slots, before, w.thread);
+}
+#endif
+
+/* --- sums -------------------------------------------------------------------
+ * What becomes of them: slices of k are added in their order, through a
+ * cluster's shared memory or through global memory, and a tile of results is
+ * written. */
+
+/* --- slices of k -------------------------------------------------------- */
+
+/* Where the 16 floats of four that a lane has of 16 rows of sums lie, for one
+ * slice: 512 bytes from one to the next. PER: such rows a block adds. */
+template <int PER>
+__device__ __forceinline__ uint32_t exchange_at(const block &b, int slice,
+                                                int rows, int lane)
+{
+    uint32_t first = b.slots.first + (PARTS - EXCHANGE_PARTS) * PLANE;
+    return first + ((slice * PER + rows) * 16 * 32 + lane) * 16;
+}
+
+/* Sends a warp's sums to the block of the cluster that adds its rows. */
+template <class G>
+__device__ __forceinline__ void
+send_sums(const block &b, const float (&sum)[64], int warp, int lane)
+{
+    const int per = WARPS / G::TEAM;
+    uint32_t to = exchange_at<per>(b, b.slice, warp % per, lane), there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(there)
+        : "r"(to), "r"(warp / per));
+#pragma unroll
+    for (int i = 0; i < 16; i++)
+        asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
+                         there + i * 512),
+                     "f"(sum[4 * i]), "f"(sum[4 * i + 1]), "f"(sum[4 * i + 2]),
+                     "f"(sum[4 * i + 3])
+                     : "memory");
+}
+
+__device__ __forceinline__ float4 add(float4 x, float4 y)
+{
+    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}
+
+/* --- results ------------------------------------------------------------ */
+
+__device__ __forceinline__ result result_of(const narrow_product &p)
+{
+    return {p.c, p.m, p.n, p.c_row, p.c_col, p.beta};
+}
+
+/* Writes one half of this warpgroup's 64 rows. */
+__device__ __forceinline__ void write_half(const narrow_product &p,
+                                           const float (&sum)[64], int row,
+                                           int col, uint32_t stage, int lane)
+{
+    result to = result_of(p);
+    uint32_t mine = stage + lane / 4 * STAGE_ROW + lane % 4 * 8;
+#pragma unroll
+    for (int j = 0; j < 16; j++) {
+        uint32_t at = mine + j % 4 * 32;
+        stage_pair(at, p.alpha * sum[4 * j], p.alpha * sum[4 * j + 1]);
+        stage_pair(at + 8 * STAGE_ROW, p.alpha * sum[4 * j + 2],
+                   p.alpha * sum[4 * j + 3]);
+        if (j % 4 == 3) {
+            __syncwarp(); /* 32 columns are staged */
+            write_stage(to, stage, row, col + (j - 3) * 8, lane);
+            __syncwarp(); /* the stage is free */
+        }
+    }
+}
+
+/* Columns j and j + 1 of row i. */
+__device__ __forceinline__ void write_two(const narrow_product &p, int i, int j,
+                                          float x, float y)
+{
+    result to = result_of(p);
+    if (i < p.m && j + 2 <= p.n && is_wide(to) && p.beta == 0) {
+        *(float2 *)(p.c + i * p.c_row + j) =
+            make_float2(p.alpha * x, p.alpha * y);
+        return;
+    }
+    if (i < p.m && j < p.n)
+        write_one(to, i, j, p.alpha * x);
+    if (i < p.m && j + 1 < p.n)
+        write_one(to, i, j + 1, p.alpha * y);
+}
+
+/* Adds the slices of this block's share of the tile's rows. A warp has the
+ * part of 16 rows that its place among the TEAM warps of these rows gives. */
+template <class G>
+__device__ __forceinline__ void join_team(const narrow_product &p,
+                                          const block &b, int row, int col,
+                                          int warp, int lane)
+{
+    const int per = WARPS / G::TEAM, many = 16 / G::TEAM;
+    int rows = warp / G::TEAM, first = warp % G::TEAM * many;
+    int i = row + (b.slice * per + rows) * 16 + lane / 4;
+#pragma unroll
+    for (int n = 0; n < many; n++) {
+        float4 x = make_float4(0, 0, 0, 0);
+#pragma unroll
+        for (int s = 0; s < G::TEAM; s++)
+            x = add(x, load_four(exchange_at<per>(b, s, rows, lane) +
+                                 (first + n) * 512));
+        int j = col + (first + n) * 8 + lane % 4 * 2;
+        write_two(p, i, j, x.x, x.y);
+        write_two(p, i + 8, j, x.z, x.w);
+    }
+}
+
+/* Four columns of row i from col on. */
+__device__ __forceinline__ void write_row(const narrow_product &p, float4 sum,
+                                          int i, int col)
+{
+    result to = result_of(p);
+    float x[4] = {p.alpha * sum.x, p.alpha * sum.y, p.alpha * sum.z,
+                  p.alpha * sum.w};
+    if (is_wide(to) && col + 4 <= p.n) {
+        write_four(to, i, col, make_float4(x[0], x[1], x[2], x[3]));
+        return;
+    }
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        if (col + e < p.n)
+            write_one(to, i, col + e, x[e]);
+}
+
+/* Adds the slices of this block's share of the tile's rows, four at once a
+ * warp: their loads must not wait for each other. */
+__device__ __forceinline__ void join_slices(const narrow_product &p,
+                                            const plan &q, int tile, int slice,
+                                            int row, int col, int thread)
+{
+    const int many = 4;
+    int at = thread % 32 * 4;
+    const float *partial =
+        p.partial + (int64_t)tile * q.slices * SIDE * SIDE + at;
+    int first = slice * SIDE / q.slices, end = (slice + 1) * SIDE / q.slices;
+    for (int r = first + thread / 32; r < end; r += many * WARPS) {
+        float4 sum[many];
+        add_slices(partial + r * SIDE, q.slices, min(end - r, many * WARPS),
+                   sum);
+#pragma unroll
+        for (int n = 0; n < many; n++)
+            if (r + n * WARPS < end && row + r + n * WARPS < p.m)
+                write_row(p, sum[n], row + r + n * WARPS, col + at);
+    }
+}
 
 /* --- the kernel --------------------------------------------------------- */
 

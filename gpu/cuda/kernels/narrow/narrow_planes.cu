@@ -6,7 +6,7 @@
  * by bytes: 6 an element for bf16, 8 for tf32. Any strides. */
 #include "narrow.h"
 #include "split16.h"
-#include "wide.h"
+#include "copies.h"
 
 #include <cuda_bf16.h>
 

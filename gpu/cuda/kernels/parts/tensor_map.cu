@@ -1,6 +1,6 @@
 /* Asks the driver for maps of operands: it is not linked, so its function is
  * looked up where it is first needed. */
-#include "tensor_map.h"
+#include "hopper.h"
 
 typedef CUresult encode_function(CUtensorMap *, CUtensorMapDataType, cuuint32_t,
                                  void *, const cuuint64_t *, const cuuint64_t *,

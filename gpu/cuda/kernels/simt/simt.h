@@ -1,5 +1,11 @@
-/* The plain FP32 product as other kernels of this folder launch it: a way out
- * for what their own arithmetic cannot do. */
+/* The plain FP32 product as other rungs launch it: a way out for what their own
+ * arithmetic cannot do.
+ *
+ * matmul_simt.cu is the rung, in the order of a product: what a tile is made of
+ * (shapes are template arguments: the patch of a thread, the warps of a block,
+ * which way an operand lies), how slices come through the ring, the patch's
+ * multiply-adds, the result, and the kernel; then the sum of parts of k, the
+ * choice of a shape by a model of its time, the launches, the descriptor. */
 #ifndef GPU_CUDA_SIMT_H
 #define GPU_CUDA_SIMT_H
 

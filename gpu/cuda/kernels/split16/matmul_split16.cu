@@ -3,13 +3,57 @@
  * Each operand is scaled and cut into two FP16 planes (split_planes.cu); c is
  * the sum of lo hi, hi lo and hi hi, accumulated in FP32 in short chunks
  * (split16_hopper.cu on Hopper, split16_ampere.cu elsewhere); what the planes
- * do not make certain is done again (split_repair.cu). Planes stay with their
- * operand until it is written to. Limited by the tensor cores' power: three
- * FP16 products for one. Needs sm_80; any strides. */
+ * do not make certain is done again here, or where it was multiplied
+ * (split_f64_product.h). Planes stay with their operand until it is written to.
+ * Limited by the tensor cores' power: three FP16 products for one. Needs sm_80;
+ * any strides. */
+#include <math.h>
 #include "simt.h"
 #include "split16.h"
+#include "split_f64_product.h"
 
-#include <math.h>
+/* --- repair -----------------------------------------------------------------
+ * Where the kernel that multiplied has no blocks left to wait for each other:
+ * what is not certain is computed again (split_f64_product.h) in a launch of
+ * its own. Where f64 is slow and the product large, the simt kernel behind this
+ * one does that: its gate opens. Any GPU. */
+
+__global__ void __launch_bounds__(REDO_THREADS)
+    repair(const __grid_constant__ split_product p,
+           const __grid_constant__ product<float> g)
+{
+    extern __shared__ __align__(16) double shared[];
+    int thread = threadIdx.x;
+    let_next_start();
+    wait_for_previous();
+    unsigned count = p.tickets[SPLIT_COUNT];
+    int again = is_to_redo(p, count);
+    if (blockIdx.x == 0 && thread == 0)
+        *p.gate = again;
+    if (count == 0 && !again)
+        return;
+    __syncthreads(); /* the block has read the count */
+    if (thread == 0 && count > 0)
+        clear_count(p);
+    mend<0>(p, g, count, again, thread, shared);
+}
+
+/* Computes what is not certain again; or, when that is too much for it, opens
+ * the gate of the simt kernel. */
+static gpu_status launch_repair(cuda_device *d, const split_product *p,
+                                const gpu_gemm *g)
+{
+    static int prepared;
+    if (prepared != d->ordinal + 1)
+        CHECK(d, cudaFuncSetAttribute(
+                     repair, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                     REDO_BYTES));
+    TRY(keep_division(d, (const void *)repair, &prepared));
+    return launch_behind(d, repair, dim3((unsigned)d->sms), REDO_THREADS,
+                         REDO_BYTES, 1, *p, typed_product<float>(g));
+}
+
+/* --- the product --------------------------------------------------------- */
 
 constexpr int64_t ALIGN = 256, LEAST_LISTED = 1024, MOST_SIZE = 0x7fffff00;
 /* See few_beyond. */
@@ -167,7 +211,7 @@ static gpu_status multiply_split(cuda_device *d, const split_product *p,
     if (d->capability == 90)
         return gpu_cuda_split16_hopper(d, p, way, g, edges, has_edges);
     TRY(gpu_cuda_split16_ampere(d, p));
-    TRY(gpu_cuda_split_repair(d, p, g));
+    TRY(launch_repair(d, p, g));
     return p->redoes ? GPU_OK : gpu_cuda_simt_matmul(d, g, p->gate);
 }
 

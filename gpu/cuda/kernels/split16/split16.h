@@ -5,6 +5,22 @@
  * powers of two so that its largest magnitude lies in [2^14, 2^15), and each
  * element is cut into hi = rn16(x) and lo = rn16(x - hi). a's planes lie
  * along k, b's along n, whatever way the operand itself lies.
+ *
+ * A product goes through these files:
+ *   matmul_split16.cu        the rung: scratch and kept planes, launches, and
+ *                            the last of them, repair
+ *   split_both_operands.cu   both operands split in one launch
+ *   split_planes.cu          the same where they lie otherwise, in two
+ *   split_one_value.h          scaling and cutting, for both of these
+ *   split16_hopper.cu        the planes multiplied on sm_90, and which tiles
+ *   split16_tile.h             a chunk's products, how sums leave registers
+ *   split16_results.h          sums become results, or are noted as uncertain
+ *   split16_small.h            the kernels for few tiles
+ *   split16_edges.h            rows and columns beyond the last whole tiles
+ *   split16_ampere.cu        the planes multiplied by mma.sync
+ *   split_f64_product.h      what is uncertain, or all, again in f64
+ * ../README.md tells what each step gained.
+ *
  * Sources: Markidis et al., NVIDIA tensor core programmability, 2018; Ootomo
  * and Yokota, arXiv 2203.03341. */
 #ifndef GPU_CUDA_SPLIT16_H
@@ -85,7 +101,7 @@ typedef struct split_product {
 } split_product;
 
 /* Which tiles a product gets on Hopper, and how many blocks share a tile and
- * its k: see split16_schedule.h. */
+ * its k: see split16_hopper.cu. */
 typedef struct split_way {
     enum { SHORT, TALL, SLICES, SQUARE, WIDE } kind;
     int parts;
@@ -102,13 +118,8 @@ gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
                                    const split_edges *edges, int *has_edges);
 size_t gpu_cuda_split16_ampere_workspace(const cuda_device *d,
                                          const split_product *p);
-/* Only multiplies: gpu_cuda_split_repair comes behind it. */
+/* Only multiplies: what is not certain is for a launch behind it. */
 gpu_status gpu_cuda_split16_ampere(cuda_device *d, const split_product *p);
-
-/* Computes what is not certain again; or, when that is too much for it, opens
- * the gate of the simt kernel. */
-gpu_status gpu_cuda_split_repair(cuda_device *d, const split_product *p,
-                                 const gpu_gemm *g);
 
 /* --- in kernels --------------------------------------------------------- */
 

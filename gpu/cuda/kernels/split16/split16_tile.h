@@ -7,7 +7,6 @@
 #define GPU_CUDA_SPLIT16_TILE_H
 
 #include "hopper.h"
-#include "ring.h"
 #include "split16.h"
 
 constexpr int SIDE = 128, DEPTH = 64;     /* of a tile, of a step along k */

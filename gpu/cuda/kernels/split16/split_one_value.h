@@ -1,15 +1,12 @@
 /* How an operand is read, scaled and cut: what the kernels that split whole
  * rows or columns at once and those that measure them first have in common. */
-#ifndef GPU_CUDA_SPLIT_CUT_H
-#define GPU_CUDA_SPLIT_CUT_H
+#ifndef GPU_CUDA_SPLIT_ONE_VALUE_H
+#define GPU_CUDA_SPLIT_ONE_VALUE_H
 
+#include "copies.h"
 #include "split16.h"
 
 enum { ALIGN = 256, TURN = 64 };
-
-/* How four neighbours are loaded: as an aligned group, out of the two groups
- * that hold them, or one by one. */
-typedef enum reach { ALIGNED, ACROSS, APART } reach;
 
 /* An operand as its splitting sees it: element (s, k) of span and depth. */
 typedef struct source {

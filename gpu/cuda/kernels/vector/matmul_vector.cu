@@ -11,9 +11,7 @@
  * aligned 16 bytes wherever a line begins: lines are taken together that begin
  * alike. f32 chains are short; slices of k are added in f64, in their order, by
  * the block that ends last. Any GPU, any strides. */
-#include "vector_along.h"
-#include "vector_down.h"
-#include "vector_short.h"
+#include "vector_kernels.h"
 
 enum { MOST = 4 };        /* vectors */
 enum { DOWN_LANES = 64 }; /* side by side on rows, where k is long */
