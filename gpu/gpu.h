@@ -1,5 +1,6 @@
 /* The arithmetic of lumat: matrices on a device and what can be done with
- * them. The only header of gpu/ that other folders may include.
+ * them. The header of gpu/ that other folders include; those that name single
+ * operations, as GPU_OP_add, include op_list.h too.
  *
  * Ownership: a gpu_matrix is a small value that holds one reference to its
  * storage. Functions that fill a gpu_matrix *out give the caller a reference,

@@ -1,11 +1,12 @@
 /* Building elementwise programs, and what each operation is. */
 #include "gpu.h"
+#include "op_list.h"
 
 #define OP(name, arity, expression, vector, help, example, result) \
     {#name, arity, 0},
 #define TEST(name, arity, expression, vector, help, example, result) \
     {#name, arity, 1},
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 static const struct {
     const char *name;
     int arity, test;

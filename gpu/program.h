@@ -19,30 +19,10 @@ typedef enum gpu_dtype {
     GPU_DTYPES
 } gpu_dtype;
 
-/* The operations of ops.def, in its order, then the two index values: the
- * 0-based row and column of the element being computed. */
-typedef enum gpu_op {
-#define OP(name, arity, expression, vector, help, example, result) \
-    GPU_OP_##name,
-#define TEST(name, arity, expression, vector, help, example, result) \
-    GPU_OP_##name,
-#define REDUCTION(name, primitive, help, example, result)
-#include "ops.def"
-    GPU_OP_ROW,
-    GPU_OP_COL,
-    GPU_OPS
-} gpu_op;
-
-/* The reductions of ops.def, in its order. Backends see only the primitive
- * ones: sum prod min max argmin argmax; gpu/ composes the others from them. */
-typedef enum gpu_reduction {
-    GPU_NO_REDUCTION,
-#define OP(name, arity, expression, vector, help, example, result)
-#define TEST(name, arity, expression, vector, help, example, result)
-#define REDUCTION(name, primitive, help, example, result) GPU_REDUCE_##name,
-#include "ops.def"
-    GPU_REDUCTIONS
-} gpu_reduction;
+/* Numbers of operations and of reductions: GPU_OP_name and GPU_REDUCE_name of
+ * op_list.h, which those include that name some. What only hands them on does
+ * not depend on which there are. */
+typedef int gpu_op, gpu_reduction;
 
 enum { GPU_MAX_INPUTS = 8, GPU_MAX_CONSTANTS = 8, GPU_MAX_CODE = 32 };
 enum { GPU_MAX_VALUES = GPU_MAX_INPUTS + GPU_MAX_CONSTANTS + GPU_MAX_CODE };

@@ -2,6 +2,7 @@
  * that hold values), run tile by tile, and the entry of the table. */
 #include <stdalign.h>
 #include <string.h>
+#include "op_list.h"
 #include "plan.h"
 
 enum { NO_SLOT = 255 };
@@ -10,7 +11,7 @@ static const uint8_t arity[GPU_OPS] = {
 #define OP(name, arity, expression, vector, help, example, result) \
     [GPU_OP_##name] = arity,
 #define TEST OP
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 #include "ops.def"
 };
 

@@ -9,6 +9,7 @@
 #include <stdalign.h>
 #include <stdlib.h>
 #include "cpu.h"
+#include "op_list.h"
 #include "plan.h"
 
 /* --- products that must not overflow ----------------------------------------

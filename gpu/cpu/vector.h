@@ -34,7 +34,8 @@ typedef void gpu_cpu_multiply(const gpu_cpu_product *t);
 
 typedef struct gpu_cpu_vector {
     const char *name;
-    gpu_cpu_loop *map[2][GPU_OPS]; /* by compute type; NULL for row, col */
+    /* By compute type, then by gpu_op; NULL for row and col. */
+    gpu_cpu_loop *const *map[2];
     void (*convert[GPU_DTYPES][GPU_DTYPES])(void *to, const void *from,
                                             size_t n); /* [from][to] */
     /* n >= 1. Sums and products in f64; the extremes are NaN if any is. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include <Random123/philox.h>
+#include "op_list.h"
 #include "op_macros.h"
 
 /* The macro argument after a lookup: SECOND(LOOKUP_key, otherwise) gives what
@@ -303,25 +304,25 @@ static void normal(double *a, double *b, size_t n)
 }
 #endif
 
-const gpu_cpu_vector TABLE = {
-    .name = TABLE_NAME,
-    .map =
-        {
-            {
+static gpu_cpu_loop *const loops_f32[GPU_OPS] = {
 #define OP(name, arity, expression, vector, help, example, result) \
     [GPU_OP_##name] = loop_##name##_f32,
 #define TEST OP
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 #include "ops.def"
-            },
-            {
+};
+
+static gpu_cpu_loop *const loops_f64[GPU_OPS] = {
 #define OP(name, arity, expression, vector, help, example, result) \
     [GPU_OP_##name] = loop_##name##_f64,
 #define TEST OP
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 #include "ops.def"
-            },
-        },
+};
+
+const gpu_cpu_vector TABLE = {
+    .name = TABLE_NAME,
+    .map = {loops_f32, loops_f64},
     .convert =
         {
             {f32_to_f32, f32_to_f64, f32_to_bool},

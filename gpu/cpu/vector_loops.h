@@ -138,7 +138,7 @@ static inline TYPED(lanes)
     (name, arity, expression, vector)
 #endif
 #define TEST OP
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 #include "ops.def"
 
 #undef HEADER

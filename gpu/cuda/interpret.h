@@ -8,6 +8,7 @@
 #ifndef GPU_CUDA_INTERPRET_H
 #define GPU_CUDA_INTERPRET_H
 
+#include "op_list.h"
 #include "op_macros.h"
 #include "cuda_device.h"
 
@@ -142,7 +143,7 @@ __device__ __forceinline__ quad<T> index_values(const plan &p, int op,
         }                                                             \
         break;
 #define TEST OP
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 
 template <class T>
 __device__ __forceinline__ quad<T> apply(int op, const quad<T> &a,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "la.h"
 #include "cuda_device.h"
+#include "op_list.h"
 
 /* --- sparse times dense -----------------------------------------------------
  * For more than one column: a warp takes a row of s and 32 columns, reads 32

@@ -15,7 +15,7 @@ enum { NEVER = -1 };
 static const uint8_t arities[GPU_OPS] = {
 #define OP(name, arity, expression, vector, help, example, result) arity,
 #define TEST OP
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 #include "ops.def"
     0, /* GPU_OP_ROW */
     0, /* GPU_OP_COL */

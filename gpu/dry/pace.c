@@ -2,6 +2,7 @@
  * work takes there, which is run once and scaled to the operands' sizes, but
  * never less than what the bytes take at the measured peak of its memory. */
 #include "dry.h"
+#include "op_list.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* gpu_map: shapes, broadcasting, types and overlaps of elementwise programs,
  * then the backend. */
 #include "core.h"
+#include "op_list.h"
 
 typedef struct shape {
     int ndim;

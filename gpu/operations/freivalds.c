@@ -9,6 +9,7 @@
  * variables, 1963). The second is less where rows are long. To it comes what
  * the check itself rounds. */
 #include "core.h"
+#include "op_list.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,6 @@
 /* dot and matmul: shapes, types and overlaps, and which kernel runs. */
 #include "core.h"
+#include "op_list.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* Operations that move elements to other places: gather, scatter, masks,
  * running sums, sorting, and random fills. */
 #include "core.h"
+#include "op_list.h"
 
 #include <math.h>
 

@@ -1,6 +1,7 @@
 /* Reductions: the primitive ones go to the backend; any, all, mean, norm, var
  * and std are composed from them here, and norms of any power. */
 #include "core.h"
+#include "op_list.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* Linear systems: solve, inverse, determinant, condition. A backend without
  * them has the CPU do it, on copies. */
 #include "core.h"
+#include "op_list.h"
 
 #include <math.h>
 

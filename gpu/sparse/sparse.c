@@ -1,6 +1,7 @@
 /* Sparse matrices: their arrays on a device, made from triplets and dense
  * matrices and turned back. What takes sorting or counting is done in host
  * memory (triplets.c), so a GPU's matrices travel there and back. */
+#include "op_list.h"
 #include "sparse.h"
 
 #include <stdlib.h>

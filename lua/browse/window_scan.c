@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <time.h>
 #include "parse.h"
+#include "op_list.h"
 #include "value.h"
 #include "window_parts.h"
 

@@ -3,6 +3,7 @@
  * give is nil. Only where the operand is a matrix for certain: by the text, and
  * by the values of variables. Those that the entry itself sets are looked at
  * when it has run, if it set them once, before. */
+#include "op_list.h"
 #include "remarks.h"
 #include "parse.h"
 #include "known_value.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "arguments.h"
+#include "op_list.h"
 #include "print.h"
 #include "function.h"
 #include "draw.h"

@@ -1,6 +1,7 @@
 /* Arguments and options that many functions take: sizes, an axis, numbers, a
  * matrix for the result. */
 #include "arguments.h"
+#include "op_list.h"
 #include "value.h"
 
 static void raise_unknown_size(lua_State *L, int arg)

@@ -4,6 +4,7 @@
 #include "function.h"
 #include "index.h"
 #include "math_functions.h"
+#include "op_list.h"
 #include "print.h"
 #include "value.h"
 

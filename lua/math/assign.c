@@ -1,6 +1,7 @@
 /* A[…] = value in all its forms. */
 #include "index.h"
 #include "math_functions.h"
+#include "op_list.h"
 #include "value.h"
 
 /* Numbers and booleans; 1 when the value at 3 is one. */

@@ -4,6 +4,7 @@
 #include "cancellation.h"
 #include "function.h"
 #include "math_functions.h"
+#include "op_list.h"
 #include "value.h"
 
 #include <math.h>

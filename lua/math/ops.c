@@ -2,6 +2,7 @@
  * one closure a row. */
 #include "arguments.h"
 #include "math_functions.h"
+#include "op_list.h"
 #include "value.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ static void explain_surplus(lua_State *L, const lumat_function *f, int count);
     {#word,         elementwise, 1,                                    \
      TAKES_##arity, "matrix",    text,                                 \
      shown,         gives_this,  .on_surplus = explain_surplus},
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 static lumat_function ops[] = {
 #include "ops.def"
 };

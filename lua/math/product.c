@@ -2,6 +2,7 @@
 #include "arguments.h"
 #include "function.h"
 #include "math_functions.h"
+#include "op_list.h"
 #include "print.h"
 #include "value.h"
 

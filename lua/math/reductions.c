@@ -2,6 +2,7 @@
  * norm. Of numbers, where that has a meaning. */
 #include "arguments.h"
 #include "math_functions.h"
+#include "op_list.h"
 #include "print.h"
 #include "value.h"
 

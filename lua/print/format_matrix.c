@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "print_parts.h"
+#include "op_list.h"
 #include "value.h"
 
 /* --- the elements shown --------------------------------------------------- */

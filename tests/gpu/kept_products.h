@@ -4,6 +4,7 @@
 #define TESTS_KEPT_PRODUCTS_H
 
 #include "fake_device.h"
+#include "op_list.h"
 
 /* Square operands, the bytes of what is kept of one, and how many things are
  * kept at most. */

@@ -2,6 +2,7 @@
  * places, threads, interruption. */
 #include "cpu.h"
 #include "cpu_testing.h"
+#include "op_list.h"
 
 /* A size of each kind: tiny, one block, several, more than one thread. */
 static const int64_t shapes[][2] = {

@@ -2,6 +2,7 @@
  * ordinary numbers, random bit patterns, the ends of functions' ranges and
  * every special value, in both types and by every table of loops. */
 #include "cpu_testing.h"
+#include "op_list.h"
 #include "op_macros.h"
 #include "vector.h"
 
@@ -19,7 +20,7 @@ static const operation operations[] = {
 #define OP(name, arity, expression, vector, help, example, result) \
     {GPU_OP_##name, #name, arity, IS_NONE(vector)},
 #define TEST OP
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 #include "ops.def"
 };
 
@@ -110,7 +111,7 @@ static double operand(gpu_dtype t, int64_t i, int k)
     case GPU_OP_##name:                                            \
         return (T)(expression);
 #define TEST OP
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 #define T float
 #define M(function) function##f
 static double in_f32(gpu_op op, T x, T y, T z)
@@ -129,7 +130,7 @@ static double in_f32(gpu_op op, T x, T y, T z)
     case GPU_OP_##name:                                            \
         return (T)(expression);
 #define TEST OP
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 #define T double
 #define M(function) function
 static double in_f64(gpu_op op, T x, T y, T z)
@@ -148,7 +149,7 @@ static double in_f64(gpu_op op, T x, T y, T z)
     case GPU_OP_##name:                                            \
         return (T)(expression);
 #define TEST OP
-#define REDUCTION(name, primitive, help, example, result)
+#define REDUCTION(...)
 #define T long double
 #define M(function) function##l
 static long double widely(gpu_op op, T x, T y, T z)

@@ -2,6 +2,7 @@
  * loops, with ties, NaN, long sums and products near overflow. */
 #include "cpu.h"
 #include "cpu_testing.h"
+#include "op_list.h"
 
 static const int64_t shapes[][2] = {
     {1, 1},     {2, 2},     {1, 7},     {9, 1},     {3, 70},

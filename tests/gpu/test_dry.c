@@ -1,5 +1,6 @@
 /* Dry runs: operations check, count and tell as ever, and write nothing. */
 #include "kept_products.h"
+#include "op_list.h"
 
 #include <math.h>
 

@@ -1,6 +1,7 @@
 /* What only reads an operand drops nothing that is kept about it. On a device
  * of the test's own. */
 #include "kept_products.h"
+#include "op_list.h"
 
 static void read_elements(const gpu_matrix *a, const gpu_matrix *part)
 {

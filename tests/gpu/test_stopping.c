@@ -2,6 +2,7 @@
  * whole, nothing else; products and factorizations that stop between panels;
  * and what is told about how far work is. */
 #include "fake_device.h"
+#include "op_list.h"
 
 enum { SIDE = 600 };
 

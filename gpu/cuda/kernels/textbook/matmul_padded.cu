@@ -6,6 +6,7 @@
  * rung that copies. The tile loop is limited by shared memory as in `tiled`,
  * the copies by bytes. Any GPU, any strides; tiles of 8, 16 or 32. */
 #include "kernel.h"
+#include "op_list.h"
 
 /* c' = a' b', all row-major: (down tile) x k, k x (across tile). */
 template <class T, int TILE>
