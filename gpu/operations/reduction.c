@@ -6,14 +6,6 @@
 #include <float.h>
 #include <math.h>
 
-#define OP(name, arity, expression, vector, help, example, result)
-#define TEST(name, arity, expression, vector, help, example, result)
-#define REDUCTION(name, primitive, help, example, result) primitive,
-static const char is_primitive[GPU_REDUCTIONS] = {
-    0,
-#include "ops.def"
-};
-
 /* What is being reduced: the program, its inputs and their common shape.
  * Vectors are columns here, so that they go together with their results. */
 typedef struct reduction {
@@ -150,9 +142,8 @@ static gpu_dtype float_type(const reduction *r)
     return (gpu_dtype)r->program.compute;
 }
 
-static gpu_status truth(const reduction *r, int kind, gpu_matrix *out)
+static gpu_status truth(const reduction *r, int any, gpu_matrix *out)
 {
-    int any = kind == GPU_REDUCE_any;
     if (count(r) == 0) {
         TRY(create_result(r, GPU_BOOL, out));
         return gpu_fill(out, !any);
@@ -160,6 +151,16 @@ static gpu_status truth(const reduction *r, int kind, gpu_matrix *out)
     reduction nonzero = with(r, GPU_OP_ne, 1, 0.0);
     return primitive(&nonzero, any ? GPU_REDUCE_max : GPU_REDUCE_min, GPU_BOOL,
                      out);
+}
+
+static gpu_status any_true(const reduction *r, gpu_matrix *out)
+{
+    return truth(r, 1, out);
+}
+
+static gpu_status all_true(const reduction *r, gpu_matrix *out)
+{
+    return truth(r, 0, out);
 }
 
 static gpu_status convert(const reduction *r, gpu_matrix *wide, gpu_matrix *out)
@@ -275,20 +276,43 @@ static gpu_status variance_wide(const reduction *r, gpu_matrix *out)
     return finish(r->name, GPU_OP_div, (double)(count(r) - 1), out);
 }
 
+/* --- what a row of ops.def is composed of --------------------------------- */
+
+/* How a reduction that is not primitive is made: its result, f64 or bool, and
+ * whether the square root of that is meant. */
+typedef struct way {
+    gpu_status (*compose)(const reduction *r, gpu_matrix *out);
+    int is_root;
+} way;
+
+/* The words of ops.def. */
+static const way PRIMITIVE = {NULL, 0}, ANY = {any_true, 0},
+                 ALL = {all_true, 0}, MEAN = {mean_wide, 0},
+                 NORM = {norm_wide, 0}, VARIANCE = {variance_wide, 0},
+                 DEVIATION = {variance_wide, 1};
+
+#define OP(...)
+#define TEST(...)
+#define REDUCTION(name, way, ...) [GPU_REDUCE_##name] = &way,
+static const way *const ways[GPU_REDUCTIONS] = {
+#include "ops.def"
+};
+
+static int is_primitive(int kind)
+{
+    return !ways[kind]->compose;
+}
+
 static gpu_status composed(const reduction *r, int kind, gpu_matrix *out)
 {
     gpu_matrix wide;
-    if (kind == GPU_REDUCE_any || kind == GPU_REDUCE_all)
-        return truth(r, kind, out);
-    if (kind == GPU_REDUCE_mean)
-        TRY(mean_wide(r, &wide));
-    else if (kind == GPU_REDUCE_norm)
-        TRY(norm_wide(r, &wide));
-    else
-        TRY(variance_wide(r, &wide));
-    if (kind == GPU_REDUCE_std)
+    TRY(ways[kind]->compose(r, &wide));
+    if (ways[kind]->is_root)
         TRY(finish(r->name, GPU_OP_sqrt, 0, &wide));
-    return convert(r, &wide, out);
+    if (wide.dtype != GPU_BOOL)
+        return convert(r, &wide, out);
+    *out = wide;
+    return GPU_OK;
 }
 
 /* f32 counts up to 2^24. */
@@ -306,7 +330,7 @@ gpu_status gpu_reduce(const char *name, const gpu_program *p,
     TRY(start(&r, name, p, in, axis));
     int kind = p->reduction;
     int is_wide = gives_place(kind) || exceeds_f32(&r, kind);
-    if (is_primitive[kind])
+    if (is_primitive(kind))
         TRY(primitive(&r, kind, is_wide ? GPU_F64 : float_type(&r), out));
     else
         TRY(composed(&r, kind, out));
@@ -314,22 +338,12 @@ gpu_status gpu_reduce(const char *name, const gpu_program *p,
     return GPU_OK;
 }
 
-/* To one f64 value, whatever the compute type. */
+/* To one f64 value, whatever the compute type, or the square of what is meant:
+ * see is_root. */
 static gpu_status reduce_wide(const reduction *r, int kind, gpu_matrix *out)
 {
-    if (is_primitive[kind])
-        return primitive(r, kind, GPU_F64, out);
-    switch (kind) {
-    case GPU_REDUCE_any:
-    case GPU_REDUCE_all:
-        return truth(r, kind, out);
-    case GPU_REDUCE_mean:
-        return mean_wide(r, out);
-    case GPU_REDUCE_norm:
-        return norm_wide(r, out);
-    default:
-        return variance_wide(r, out);
-    }
+    return is_primitive(kind) ? primitive(r, kind, GPU_F64, out)
+                              : ways[kind]->compose(r, out);
 }
 
 static gpu_status take_value(gpu_matrix *result, double *out)
@@ -347,7 +361,7 @@ gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
     TRY(start(&r, name, p, in, 0));
     TRY(reduce_wide(&r, p->reduction, &result));
     TRY(take_value(&result, out));
-    if (p->reduction == GPU_REDUCE_std)
+    if (ways[p->reduction]->is_root)
         *out = sqrt(*out);
     return GPU_OK;
 }

@@ -21,16 +21,16 @@ static void explain_surplus(lua_State *L, const lumat_function *f, int count);
 #define GROUP(title) {.group = title},
 #define OP(name, arity, expression, vector, help, example, result)
 #define TEST(name, arity, expression, vector, help, example, result)
-#define REDUCTION(word, primitive, text, shown, gives_this) \
-    {#word,                                                 \
-     reduction,                                             \
-     1,                                                     \
-     TAKES,                                                 \
-     NUMBER,                                                \
-     text,                                                  \
-     shown,                                                 \
-     gives_this,                                            \
-     .on_surplus = explain_surplus,                         \
+#define REDUCTION(word, way, of_one, text, shown, gives_this) \
+    {#word,                                                   \
+     reduction,                                               \
+     1,                                                       \
+     TAKES,                                                   \
+     NUMBER,                                                  \
+     text,                                                    \
+     shown,                                                   \
+     gives_this,                                              \
+     .on_surplus = explain_surplus,                           \
      .tag = GPU_REDUCE_##word},
 static lumat_function reductions[] = {
 #include "ops.def"
@@ -104,27 +104,27 @@ static int raise_more(lua_State *L, const char *name, int count)
                        name, lumat_push_brief(L, 1), name);
 }
 
+/* The reduction of one number, as its row has it. */
+static double reduce_one(int kind, double x)
+{
+    switch (kind) {
+#define OP(...)
+#define TEST(...)
+#define REDUCTION(name, way, of_one, ...) \
+    case GPU_REDUCE_##name:               \
+        return of_one;
+#include "ops.def"
+    }
+    return NAN;
+}
+
 static int reduce_number(lua_State *L, int kind)
 {
     int count = lumat_arguments(L);
     double x = lua_isboolean(L, 1) ? lua_toboolean(L, 1) : lua_tonumber(L, 1);
     if (count > 1)
         return raise_more(L, names[kind], count);
-    switch (kind) {
-    case GPU_REDUCE_any:
-    case GPU_REDUCE_all:
-        return push_reduced(L, kind, x != 0);
-    case GPU_REDUCE_norm:
-        return push_reduced(L, kind, fabs(x));
-    case GPU_REDUCE_argmin:
-    case GPU_REDUCE_argmax:
-        return push_reduced(L, kind, 0);
-    case GPU_REDUCE_var:
-    case GPU_REDUCE_std:
-        return push_reduced(L, kind, NAN);
-    default:
-        return push_reduced(L, kind, x);
-    }
+    return push_reduced(L, kind, reduce_one(kind, x));
 }
 
 static int check_number(lua_State *L, int kind, int i)
