@@ -97,7 +97,7 @@ gpu_status gpu_cuda_download(void *device, void *to, const void *from, size_t n)
 }
 
 /* What the pool holds unused; 0 when it cannot be asked. */
-size_t gpu_cuda_unused(void *device)
+static size_t unused(void *device)
 {
     cuda_device *d = (cuda_device *)device;
     uint64_t reserved = 0, used = 0;
@@ -112,11 +112,11 @@ size_t gpu_cuda_unused(void *device)
 
 /* What the pool holds unused counts as free: trim or an allocation can have
  * it. */
-gpu_status gpu_cuda_memory(void *device, size_t *free, size_t *total)
+static gpu_status memory(void *device, size_t *free, size_t *total)
 {
     ENTER(d, device);
     CHECK(d, cudaMemGetInfo(free, total));
-    *free += gpu_cuda_unused(d);
+    *free += unused(d);
     return GPU_OK;
 }
 
@@ -128,7 +128,7 @@ static void drop_scratch(cuda_device *d)
     d->scratch_bytes = 0;
 }
 
-void gpu_cuda_trim(void *device)
+static void trim(void *device)
 {
     cuda_device *d = (cuda_device *)device;
     if (d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
@@ -287,7 +287,7 @@ static gpu_status find_block(cuda_device *d, void **data, size_t *bytes)
     return FAIL(GPU_MEMORY, "cuda:%d: no room to measure its peak", d->ordinal);
 }
 
-gpu_status gpu_cuda_peak(void *device, gpu_peak *out)
+static gpu_status peak(void *device, gpu_peak *out)
 {
     ENTER(d, device);
     void *data;
@@ -585,13 +585,13 @@ static const gpu_backend backend = {
     .free = gpu_cuda_free,
     .upload = gpu_cuda_upload,
     .download = gpu_cuda_download,
-    .memory = gpu_cuda_memory,
-    .trim = gpu_cuda_trim,
-    .unused = gpu_cuda_unused,
+    .memory = memory,
+    .trim = trim,
+    .unused = unused,
     .sync = sync_device,
     .timer_start = timer_start,
     .timer_stop = timer_stop,
-    .peak = gpu_cuda_peak,
+    .peak = peak,
     .map = gpu_cuda_map,
     .reduce = gpu_cuda_reduce,
     .gather = gpu_cuda_gather,

@@ -3,7 +3,13 @@
  *
  * Errors: a function returns a gpu_status with the message already set, and
  * TRY passes it up. CHECK maps a CUDA error: one that ends the process's use
- * of the GPU marks the device lost, every later call then says so at once. */
+ * of the GPU marks the device lost, every later call then says so at once.
+ *
+ * Order: all work of a device is issued to its one stream and done in that
+ * order, so memory may be freed, or scratch used anew, while what reads it is
+ * still to run. Only the functions that say so wait.
+ *
+ * Ownership: views are borrowed, and their data is device memory. */
 #ifndef GPU_CUDA_DEVICE_H
 #define GPU_CUDA_DEVICE_H
 
@@ -24,19 +30,20 @@ typedef struct cuda_pace {
     double issued, outstanding; /* since the last event, and before it */
 } cuda_pace;
 
+/* A GPU that was opened; its handle is valid until the process ends. */
 typedef struct cuda_device {
-    int ordinal;
+    int ordinal;    /* CUDA's number of it */
     int capability; /* 90 for 9.0 */
-    int sms;
-    int lost;
+    int sms;        /* multiprocessors */
+    int lost;       /* an error ended its use: nothing is issued any more */
     char description[384];
     cudaStream_t stream;
     cudaMemPool_t pool;
-    cudaEvent_t start, stop;
-    void *scratch; /* grows, never shrinks but in trim */
+    cudaEvent_t start, stop; /* of the timer */
+    void *scratch;           /* grows, never shrinks but in trim */
     size_t scratch_bytes;
     double *slot;      /* pinned: kernels write small results into it */
-    unsigned *tickets; /* device; zero between launches */
+    unsigned *tickets; /* device memory; zero between launches */
     cuda_pace pace;
 } cuda_device;
 
@@ -60,32 +67,35 @@ extern const gpu_host *gpu_cuda_host;
 /* Ends a launch: passes on what the launch itself had to complain of. */
 #define LAUNCHED(d) TRY(gpu_cuda_check(d, cudaGetLastError()))
 
+/* The status of a CUDA error, with its message; GPU_OK of none. An error is
+ * taken from CUDA, so that the next call does not meet it again. */
 gpu_status gpu_cuda_check(cuda_device *d, cudaError_t error);
+/* GPU_LOST of a lost device; else it is the calling thread's own now. */
 gpu_status gpu_cuda_enter(cuda_device *d);
 
-/* At least bytes of device memory, good until the next call of this. */
+/* At least bytes of device memory, good until the next call of this: whoever
+ * asks twice for one operation loses the first. Zero bytes may give NULL. */
 gpu_status gpu_cuda_scratch(cuda_device *d, size_t bytes, void **data);
 /* Waits for the stream, or for what came before an event. GPU_INTERRUPTED:
  * what was issued goes on. */
 gpu_status gpu_cuda_wait(cuda_device *d);
 gpu_status gpu_cuda_wait_for(cuda_device *d, cudaEvent_t event);
+/* Ends the events of pace, before the device's stream goes. */
+void gpu_cuda_forget_pace(cuda_device *d);
+
+/* --- the entries of the table: what they promise stands in backend.h ------ */
 
 void gpu_cuda_panel(void *device, const gpu_kernel *k, const gpu_gemm *p,
                     int64_t *rows, int64_t *cols);
 void gpu_cuda_pace(void *device, const gpu_kernel *k, const gpu_gemm *p,
                    double bytes);
-void gpu_cuda_forget_pace(cuda_device *d); /* its events */
 
 gpu_status gpu_cuda_alloc(void *device, size_t bytes, void **data);
 void gpu_cuda_free(void *device, void *data, size_t bytes);
 gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n);
 gpu_status gpu_cuda_download(void *device, void *to, const void *from,
                              size_t n);
-gpu_status gpu_cuda_memory(void *device, size_t *free, size_t *total);
-size_t gpu_cuda_unused(void *device);
-void gpu_cuda_trim(void *device);
 
-gpu_status gpu_cuda_peak(void *device, gpu_peak *out);
 gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
                         const gpu_view *out);
 gpu_status gpu_cuda_reduce(void *device, const gpu_program *p,
@@ -119,6 +129,7 @@ const gpu_kernel *gpu_cuda_choose_matmul(void *device, const gpu_gemm *p);
 const gpu_kernel *gpu_cuda_choose_dot(void *device, const gpu_view *x,
                                       const gpu_view *y);
 
+/* a / b rounded up, for a >= 0 and b > 0. */
 static inline int64_t ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
@@ -145,7 +156,7 @@ template <class S> __device__ __forceinline__ double widened(S x)
 }
 
 /* The switch is over a value common to the whole grid: no divergence. */
-template <class T>
+template <class T> /* `at` counts elements from v.data */
 __device__ __forceinline__ T load(const gpu_view &v, int64_t at)
 {
     switch (v.dtype) {
@@ -182,6 +193,7 @@ __device__ __forceinline__ int64_t divide(int64_t e, int64_t by)
     return e / by;
 }
 
+/* Where element (i, j), counted from 0, lies: elements from v.data. */
 __device__ __forceinline__ int64_t place(const gpu_view &v, int64_t i,
                                          int64_t j)
 {
@@ -210,6 +222,7 @@ static inline void flatten(gpu_view *v)
     v->cols = 1;
 }
 
+/* v becomes its transpose. */
 static inline void swap_axes(gpu_view *v)
 {
     int64_t rows = v->rows, stride = v->row_stride;
@@ -229,6 +242,7 @@ __host__ __device__ static inline size_t dtype_bytes(gpu_dtype t)
     return t == GPU_F64 ? 8 : t == GPU_F32 ? 4 : 1;
 }
 
+/* On 16 bytes? */
 static inline int is_aligned(const void *p)
 {
     return (uintptr_t)p % 16 == 0;

@@ -1,5 +1,10 @@
 /* The way to liblumat-cuda-la.so, which stands beside this backend where it
- * was built, and is loaded by the first product that needs it. */
+ * was built, and is loaded by the first product that needs it.
+ *
+ * Nothing here waits, but where a library failed, to learn whether the device
+ * is lost. Operands are the caller's device memory, to be there until the
+ * stream has done what was issued. GPU_UNSUPPORTED where the library cannot be
+ * loaded, with what it needs. */
 #ifndef GPU_CUDA_LA_H
 #define GPU_CUDA_LA_H
 
@@ -17,6 +22,8 @@ gpu_status gpu_cuda_la_matmul(cuda_device *d, const char *rung,
                               const la_product *p);
 gpu_status gpu_cuda_la_dot(cuda_device *d, const char *rung, const la_dot *p);
 
+/* The entry of the table; see backend.h. One column goes to the library, more
+ * do not need it. */
 gpu_status gpu_cuda_sparse_product(void *device, const gpu_csr *s,
                                    const gpu_view *x, const gpu_view *c,
                                    double alpha, double beta);

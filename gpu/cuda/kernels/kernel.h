@@ -16,6 +16,7 @@
 
 enum { FLOATS = 1u << GPU_F32 | 1u << GPU_F64 };
 
+/* c = alpha a b + beta c, what a kernel is launched with. */
 template <class T> struct product {
     const T *a, *b; /* m x k, k x n */
     T *c;           /* m x n */
@@ -24,12 +25,14 @@ template <class T> struct product {
     T alpha, beta;
 };
 
+/* The operands of a dot. */
 template <class T> struct pair {
     const T *x, *y;
-    int64_t n, x_stride, y_stride;
+    int64_t n, x_stride, y_stride; /* elements, and from one to the next */
 };
 
-/* Refuses what no rung can do, and orients c. */
+/* Refuses what no rung can do, with `name` in the message, and orients c: its
+ * columns are the nearer neighbours of *oriented, which borrows p's views. */
 gpu_status gpu_cuda_begin_matmul(const char *name, const gpu_gemm *p,
                                  gpu_gemm *oriented);
 gpu_status gpu_cuda_begin_dot(const char *name, const gpu_view *x,
