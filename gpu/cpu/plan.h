@@ -1,5 +1,5 @@
-/* A program bound to its inputs over a grid of tiles, shared by map and
- * reduce. A tile is computed instruction by instruction in blocks that stay
+/* A program bound to its inputs over a grid of tiles, for maps, reductions and
+ * surveys. A tile is computed instruction by instruction in blocks that stay
  * in the first cache; what already lies right in memory is used in place. */
 #ifndef GPU_CPU_PLAN_H
 #define GPU_CPU_PLAN_H
@@ -13,10 +13,13 @@ enum {
     GPU_CPU_SQUARE = 32        /* side of a tile that crosses the layout */
 };
 
+/* Of the grid, counted from 0. */
 typedef struct gpu_cpu_tile {
     int64_t row, col, rows, cols;
 } gpu_cpu_tile;
 
+/* Borrows the program and the views' data. Any number of threads may run its
+ * tiles at once, each with scratch space of its own. */
 typedef struct gpu_cpu_plan {
     const gpu_program *p;
     gpu_dtype compute;
@@ -47,14 +50,16 @@ void gpu_cpu_plan_make(gpu_cpu_plan *plan, const gpu_program *p,
                        const gpu_view *in, const gpu_view *out, int64_t rows,
                        int64_t cols, gpu_cpu_order order);
 
-/* Scratch space for one thread, and what must be in it once. */
+/* Bytes of scratch space for one thread, which begin on 64, and what must be in
+ * it once, before the first tile. */
 size_t gpu_cpu_plan_scratch(const gpu_cpu_plan *plan);
 void gpu_cpu_plan_prepare(const gpu_cpu_plan *plan, char *scratch);
 
 gpu_cpu_tile gpu_cpu_plan_tile(const gpu_cpu_plan *plan, int64_t number);
 
-/* Computes a tile and returns its elements row by row without gaps: in
- * target, unless that is NULL. */
+/* Computes a tile and returns its elements, of the compute type, row by row
+ * without gaps: in target, unless that is NULL; then good until the next tile.
+ */
 const void *gpu_cpu_plan_run(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
                              char *scratch, void *target);
 

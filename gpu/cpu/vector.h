@@ -1,8 +1,13 @@
 /* The innermost loops, compiled once for each instruction set: every file
  * vector_*.c is the same text (vector_body.h) under another target, and the
  * best table the processor can run is taken when the backend starts. Floating
- * point is the same in all of them but for SLEEF's own last bits: lanes are
- * counted in elements, not in registers, and nothing is contracted to FMA. */
+ * point is the same in all of them, as lanes are counted in elements, not in
+ * registers; but for SLEEF's own last bits, and for products of matrices, which
+ * round once a step where the processor multiplies and adds at once.
+ *
+ * Loops run on the thread that calls them, ask nobody whether to stop, and fail
+ * never: they are for pieces that fit a cache. Arrays may begin anywhere. What
+ * comes in pairs, [2], is for f32 and for f64. */
 #ifndef GPU_CPU_VECTOR_H
 #define GPU_CPU_VECTOR_H
 
@@ -12,8 +17,8 @@
 typedef void gpu_cpu_loop(void *r, const void *x, const void *y, const void *z,
                           size_t n);
 
-/* log(exp(x) + exp(y)), right even where it is almost 0; both above -745, the
- * larger in -2 .. 0. */
+/* log(exp(x) + exp(y)) for f64 (evaluate.c), right even where it is almost 0;
+ * both above -745, the larger in -2 .. 0. */
 double gpu_cpu_logaddexp(double x, double y);
 
 /* A piece of c = alpha a b + beta c, with one rounding a step where the
@@ -33,7 +38,7 @@ enum { GPU_CPU_CORNER = 16 };
 typedef void gpu_cpu_multiply(const gpu_cpu_product *t);
 
 typedef struct gpu_cpu_vector {
-    const char *name;
+    const char *name; /* "AVX2" */
     /* By compute type, then by gpu_op; NULL for row and col. */
     gpu_cpu_loop *const *map[2];
     void (*convert[GPU_DTYPES][GPU_DTYPES])(void *to, const void *from,
