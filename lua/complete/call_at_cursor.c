@@ -32,15 +32,15 @@ static int has_help(lua_State *L, const char *name)
 /* --- what is called ------------------------------------------------------- */
 
 /* "io.open" of the tokens, which are names and dots; else "". */
-static void copy_path(const lumat_lexemes *t, int first, int end, char *name,
+static void copy_path(const lumat_tokens *t, int first, int end, char *name,
                       size_t room)
 {
     size_t used = 0;
     name[0] = '\0';
     for (int i = first; i < end; i++) {
-        const lumat_lexeme *part = &t->list[i];
+        const lumat_token *part = &t->list[i];
         size_t n = part->end - part->start;
-        if ((part->kind != TOKEN_NAME && part->kind != '.') ||
+        if ((part->kind != LUMAT_NAME && part->kind != '.') ||
             used + n >= room) {
             name[0] = '\0';
             return;
@@ -63,12 +63,11 @@ const char *lumat_owner_name(lua_State *L)
 }
 
 /* owner.name or owner:name, of which the owner has members in the help. */
-static int name_member(lua_State *L, const lumat_lexemes *t,
-                       lumat_calling *call)
+static int name_member(lua_State *L, const lumat_tokens *t, lumat_calling *call)
 {
-    const lumat_lexeme *word = &t->list[call->open - 1];
-    int before = lumat_lexeme_kind(t, call->open - 2);
-    if (word->kind != TOKEN_NAME || (before != '.' && before != ':'))
+    const lumat_token *word = &t->list[call->open - 1];
+    int before = lumat_kind_at(t, call->open - 2);
+    if (word->kind != LUMAT_NAME || (before != '.' && before != ':'))
         return 0;
     lumat_push_chain(L, t, call->callee, call->open - 2);
     const char *owner = lumat_owner_name(L);
@@ -80,7 +79,7 @@ static int name_member(lua_State *L, const lumat_lexemes *t,
 }
 
 /* A:name, of which A is a matrix as far as is known. */
-static void name_method(lua_State *L, const lumat_lexemes *t,
+static void name_method(lua_State *L, const lumat_tokens *t,
                         lumat_calling *call)
 {
     lumat_fact fact = lumat_push_chain(L, t, call->callee, call->open - 2);
@@ -92,7 +91,7 @@ static void name_method(lua_State *L, const lumat_lexemes *t,
     call->is_library = may_be_matrix && has_help(L, call->name);
 }
 
-static void name_function(lua_State *L, const lumat_lexemes *t,
+static void name_function(lua_State *L, const lumat_tokens *t,
                           lumat_calling *call)
 {
     lumat_push_chain(L, t, call->callee, call->open);
@@ -105,17 +104,16 @@ static void name_function(lua_State *L, const lumat_lexemes *t,
     call->is_library = name && has_help(L, name);
 }
 
-int lumat_find_call(lua_State *L, const lumat_lexemes *t, int open, int at,
+int lumat_find_call(lua_State *L, const lumat_tokens *t, int open, int at,
                     lumat_calling *call)
 {
     *call = (lumat_calling){.open = open};
     if (open < 1)
         return 0;
     call->callee = lumat_chain_start(t, open);
-    if (call->callee >= open ||
-        lumat_is_lexeme(t, call->callee - 1, "function"))
+    if (call->callee >= open || lumat_at(t, call->callee - 1, "function"))
         return 0;
-    call->is_method = lumat_lexeme_kind(t, open - 2) == ':';
+    call->is_method = lumat_kind_at(t, open - 2) == ':';
     call->argument = call->is_method + 1;
     for (int i = open + 1; i < at; i++) {
         if (t->list[i].match > i)
@@ -132,7 +130,7 @@ int lumat_find_call(lua_State *L, const lumat_lexemes *t, int open, int at,
     return 1;
 }
 
-lumat_fact lumat_argument_fact(lua_State *L, const lumat_lexemes *t,
+lumat_fact lumat_argument_fact(lua_State *L, const lumat_tokens *t,
                                const lumat_calling *call, int argument)
 {
     int first = call->callee, end = call->open - 2;
@@ -190,11 +188,11 @@ static void push_parameters(lua_State *L, const char *name)
     lua_pushfstring(L, "a function of %s:%d", ar.short_src, ar.linedefined);
 }
 
-int lumat_push_signature(lua_State *L, const lumat_lexemes *t,
+int lumat_push_signature(lua_State *L, const lumat_tokens *t,
                          const lumat_calling *call)
 {
     int top = lua_gettop(L), name = call->open - 1;
-    const lumat_lexeme *n = &t->list[name];
+    const lumat_token *n = &t->list[name];
     if (call->is_library) {
         const lumat_function *f = lumat_find_row(L, call->name);
         lumat_push_usage(L, f);
@@ -204,7 +202,7 @@ int lumat_push_signature(lua_State *L, const lumat_lexemes *t,
     lumat_push_chain(L, t, call->callee, call->open - 2 * call->is_method);
     if (call->is_method)
         lumat_replace_by_field(L, t->text + n->start, n->end - n->start);
-    if (n->kind != TOKEN_NAME || !lua_isfunction(L, -1) ||
+    if (n->kind != LUMAT_NAME || !lua_isfunction(L, -1) ||
         lua_iscfunction(L, -1)) {
         lua_settop(L, top);
         return 0;

@@ -20,10 +20,10 @@ typedef struct lumat_calling {
 
 /* The call whose arguments token `open`, a bracket or string, begins; its
  * argument that begins before token `at`. Returns 0 when there is none. */
-int lumat_find_call(lua_State *L, const lumat_lexemes *t, int open, int at,
+int lumat_find_call(lua_State *L, const lumat_tokens *t, int open, int at,
                     lumat_calling *call);
 /* The fact about an argument before the one that the cursor is in. */
-lumat_fact lumat_argument_fact(lua_State *L, const lumat_lexemes *t,
+lumat_fact lumat_argument_fact(lua_State *L, const lumat_tokens *t,
                                const lumat_calling *call, int argument);
 /* The kinds, as rows have them, that the argument has in the several forms of
  * the call; returns how many there are, up to most. */
@@ -31,7 +31,7 @@ int lumat_argument_kinds(lua_State *L, const lumat_calling *call,
                          lumat_piece *kinds, int most);
 /* Pushes the usage and the help of what is called, or a user's function and
  * where it is; returns 0 and pushes nothing when there is neither. */
-int lumat_push_signature(lua_State *L, const lumat_lexemes *t,
+int lumat_push_signature(lua_State *L, const lumat_tokens *t,
                          const lumat_calling *call);
 /* Pushes what the help has on the members of what is called so; returns 0 and
  * pushes nothing when it has none. */

@@ -4,41 +4,41 @@
 
 #include <string.h>
 
-int lumat_count_arguments(const lumat_lexemes *t, int open, int end)
+int lumat_count_arguments(const lumat_tokens *t, int open, int end)
 {
     int count = 1;
-    if (lumat_lexeme_kind(t, open) != '(')
+    if (lumat_kind_at(t, open) != '(')
         return 1; /* f"x" and f{x} */
     for (int i = open + 1; i < end; i++) {
         if (t->list[i].match > i)
             i = t->list[i].match;
-        count += lumat_lexeme_kind(t, i) == ',';
+        count += lumat_kind_at(t, i) == ',';
     }
     return open + 1 < end ? count : 0;
 }
 
 /* Whether token i ends what can be called or indexed. */
-static int ends_primary(const lumat_lexemes *t, int i)
+static int ends_primary(const lumat_tokens *t, int i)
 {
-    int kind = lumat_lexeme_kind(t, i);
-    return kind == TOKEN_NAME || kind == TOKEN_STRING ||
+    int kind = lumat_kind_at(t, i);
+    return kind == LUMAT_NAME || kind == LUMAT_STRING ||
            ((kind == ')' || kind == ']' || kind == '}') &&
             t->list[i].match >= 0);
 }
 
-int lumat_chain_start(const lumat_lexemes *t, int end)
+int lumat_chain_start(const lumat_tokens *t, int end)
 {
     int i = end - 1;
     while (i >= 0) {
-        int kind = lumat_lexeme_kind(t, i), before;
-        if (!ends_primary(t, i) && kind != TOKEN_NUMBER)
+        int kind = lumat_kind_at(t, i), before;
+        if (!ends_primary(t, i) && kind != LUMAT_NUMBER)
             return i + 1;
         if (kind == ')' || kind == ']' || kind == '}')
             i = t->list[i].match;
-        before = lumat_lexeme_kind(t, i - 1);
-        if (kind == TOKEN_NAME && (before == '.' || before == ':'))
+        before = lumat_kind_at(t, i - 1);
+        if (kind == LUMAT_NAME && (before == '.' || before == ':'))
             i -= 2;
-        else if (kind != TOKEN_NAME && kind != TOKEN_NUMBER &&
+        else if (kind != LUMAT_NAME && kind != LUMAT_NUMBER &&
                  ends_primary(t, i - 1))
             i--;
         else
@@ -60,9 +60,9 @@ static void compare_name(void *data, const char *name, size_t length)
 }
 
 /* Of a name that the line itself declares nothing is certain. */
-static lumat_fact push_name(lua_State *L, const lumat_lexemes *t, int i)
+static lumat_fact push_name(lua_State *L, const lumat_tokens *t, int i)
 {
-    const lumat_lexeme *n = &t->list[i];
+    const lumat_token *n = &t->list[i];
     shadow s = {t->text + n->start, n->end - n->start, 0};
     lumat_each_declared(t, compare_name, &s);
     if (s.found)
@@ -73,11 +73,11 @@ static lumat_fact push_name(lua_State *L, const lumat_lexemes *t, int i)
 }
 
 /* What a chain begins with; *at goes behind it. */
-static lumat_fact read_primary(lua_State *L, const lumat_lexemes *t, int *at,
+static lumat_fact read_primary(lua_State *L, const lumat_tokens *t, int *at,
                                int depth)
 {
-    int i = (*at)++, kind = lumat_lexeme_kind(t, i);
-    if (kind == TOKEN_NAME)
+    int i = (*at)++, kind = lumat_kind_at(t, i);
+    if (kind == LUMAT_NAME)
         return push_name(L, t, i);
     if (kind == '(' && t->list[i].match > i && depth < LUMAT_LEVELS) {
         *at = t->list[i].match + 1;
@@ -86,12 +86,12 @@ static lumat_fact read_primary(lua_State *L, const lumat_lexemes *t, int *at,
     if ((kind == '{' || kind == '[') && t->list[i].match > i)
         *at = t->list[i].match + 1;
     lua_pushnil(L);
-    return (lumat_fact){.kind = kind == TOKEN_STRING   ? LUMAT_IS_STRING
-                                : kind == TOKEN_NUMBER ? LUMAT_IS_NUMBER
+    return (lumat_fact){.kind = kind == LUMAT_STRING   ? LUMAT_IS_STRING
+                                : kind == LUMAT_NUMBER ? LUMAT_IS_NUMBER
                                                        : LUMAT_IS_UNKNOWN};
 }
 
-lumat_fact lumat_read_chain(lua_State *L, const lumat_lexemes *t, int *at,
+lumat_fact lumat_read_chain(lua_State *L, const lumat_tokens *t, int *at,
                             int end, int depth)
 {
     int next;
@@ -102,7 +102,7 @@ lumat_fact lumat_read_chain(lua_State *L, const lumat_lexemes *t, int *at,
     return fact;
 }
 
-lumat_fact lumat_push_chain(lua_State *L, const lumat_lexemes *t, int first,
+lumat_fact lumat_push_chain(lua_State *L, const lumat_tokens *t, int first,
                             int end)
 {
     lumat_fact fact = lumat_read_chain(L, t, &first, end, 0);

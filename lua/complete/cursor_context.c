@@ -11,7 +11,7 @@
 /* A call in whose brackets the cursor directly is. */
 static int find_call(lumat_query *q, lumat_calling *call)
 {
-    const lumat_lexemes *t = &q->tokens;
+    const lumat_tokens *t = &q->tokens;
     return t->innermost >= 0 && t->list[t->innermost].kind == '(' &&
            lumat_find_call(q->L, t, t->innermost, q->at, call);
 }
@@ -19,7 +19,7 @@ static int find_call(lumat_query *q, lumat_calling *call)
 static lumat_partner find_partner(lumat_query *q, int has_call,
                                   const lumat_calling *call)
 {
-    int before = lumat_lexeme_kind(&q->tokens, q->at - 1);
+    int before = lumat_kind_at(&q->tokens, q->at - 1);
     if ((before == ',' || before == '(') && has_call)
         return lumat_partner_in_call(q->L, &q->tokens, call);
     return lumat_partner_of_sign(q->L, &q->tokens, q->at - 1);
@@ -29,7 +29,7 @@ static lumat_partner find_partner(lumat_query *q, int has_call,
 static int offer_signature(lumat_query *q, const lumat_calling *call)
 {
     lua_State *L = q->L;
-    int before = lumat_lexeme_kind(&q->tokens, q->at - 1);
+    int before = lumat_kind_at(&q->tokens, q->at - 1);
     if (q->gather.length > 0 || q->wanted != LUMAT_ANYTHING ||
         (before != '(' && before != ',') ||
         !lumat_push_signature(L, &q->tokens, call))
@@ -54,7 +54,7 @@ static void offer_word(lumat_query *q)
 static int offer_wanted(lumat_query *q)
 {
     lumat_values v = {&q->gather, "", NULL, ""};
-    int before = lumat_lexeme_kind(&q->tokens, q->at - 1);
+    int before = lumat_kind_at(&q->tokens, q->at - 1);
     if (q->wanted == LUMAT_DEVICES)
         return lumat_gather_kind(&v, (lumat_piece){"device", 6});
     if (q->wanted == LUMAT_TOPICS)
@@ -66,7 +66,7 @@ static int offer_wanted(lumat_query *q)
 
 static void offer(lumat_query *q)
 {
-    int before = lumat_lexeme_kind(&q->tokens, q->at - 1);
+    int before = lumat_kind_at(&q->tokens, q->at - 1);
     if (q->place.quote)
         lumat_offer_in_string(q);
     else if (before == '.')
@@ -85,20 +85,20 @@ static void offer(lumat_query *q)
  * word can be: in a comment or a number. */
 static int take_word(lumat_query *q, const char *line, size_t point)
 {
-    lumat_lexemes *t = &q->tokens;
-    const lumat_lexeme *last = t->count > 0 ? &t->list[t->count - 1] : NULL;
+    lumat_tokens *t = &q->tokens;
+    const lumat_token *last = t->count > 0 ? &t->list[t->count - 1] : NULL;
     q->place.start = point;
     q->at = t->count;
     if (t->in_comment)
         return 0;
     if (!last || last->end != point)
         return 1;
-    if (last->kind == TOKEN_NUMBER)
+    if (last->kind == LUMAT_NUMBER)
         return 0;
-    if (last->kind == TOKEN_OPEN_STRING) {
+    if (last->kind == LUMAT_STRING && last->open) {
         q->place.quote = line[last->start] == '[' ? ']' : line[last->start];
         q->place.start = last->content;
-    } else if (last->kind == TOKEN_NAME || last->kind == TOKEN_WORD) {
+    } else if (last->kind == LUMAT_NAME || last->kind == LUMAT_KEYWORD) {
         q->place.start = last->start;
     } else {
         return 1;
@@ -120,7 +120,7 @@ static int complete(lua_State *L)
 {
     request *r = lua_touserdata(L, 1);
     lumat_query q = {.L = L, .wanted = r->wanted};
-    lumat_push_lexemes(L, r->line, r->point, &q.tokens);
+    q.tokens = *lumat_push_tokens(L, r->line, r->point);
     if (!take_word(&q, r->line, r->point))
         return 0;
     lumat_open_gather(&q.gather, L, r->line + q.place.start,

@@ -8,8 +8,8 @@
 typedef struct lumat_query {
     lua_State *L;
     lumat_wanted wanted;
-    lumat_lexemes tokens; /* before the word */
-    lumat_gather gather;  /* its prefix is the word */
+    lumat_tokens tokens; /* before the word */
+    lumat_gather gather; /* its prefix is the word */
     lumat_completion place;
     int at; /* the token that the word would be */
 } lumat_query;

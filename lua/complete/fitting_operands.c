@@ -19,7 +19,7 @@ static int fit_of_sign(int kind)
     switch (kind) {
     case '*':
         return LUMAT_FIT_PRODUCT;
-    case TOKEN_CONCAT:
+    case LUMAT_CONCAT:
         return LUMAT_FIT_ROWS;
     case '+':
     case '-':
@@ -28,21 +28,21 @@ static int fit_of_sign(int kind)
     case '&':
     case '|':
     case '~':
-    case TOKEN_DIVIDE:
-    case TOKEN_COMPARE:
+    case LUMAT_DIVIDE:
+    case LUMAT_COMPARE:
         return LUMAT_FIT_ELEMENTS;
     default:
         return -1;
     }
 }
 
-lumat_partner lumat_partner_of_sign(lua_State *L, const lumat_lexemes *t,
+lumat_partner lumat_partner_of_sign(lua_State *L, const lumat_tokens *t,
                                     int sign)
 {
-    int kind = lumat_lexeme_kind(t, sign);
+    int kind = lumat_kind_at(t, sign);
     lumat_partner p = {.fit = fit_of_sign(kind),
                        .is_shown = kind == '*',
-                       .is_join = kind == TOKEN_CONCAT};
+                       .is_join = kind == LUMAT_CONCAT};
     if (p.fit < 0 || !lumat_is_binary(t, sign))
         return nobody;
     p.fact = lumat_infer(L, t, lumat_expression_start(t, sign), sign, 0);
@@ -91,7 +91,7 @@ static lumat_argument partner_of(const lumat_function *f,
     return a;
 }
 
-lumat_partner lumat_partner_in_call(lua_State *L, const lumat_lexemes *t,
+lumat_partner lumat_partner_in_call(lua_State *L, const lumat_tokens *t,
                                     const lumat_calling *call)
 {
     const lumat_function *f = lumat_find_row(L, call->name);

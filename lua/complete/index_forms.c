@@ -20,7 +20,7 @@ typedef struct spot {
     const gpu_matrix *m; /* ndim 0: of unknown shape */
 } spot;
 
-static int count_commas(const lumat_lexemes *t, int open, int end)
+static int count_commas(const lumat_tokens *t, int open, int end)
 {
     int count = 0;
     for (int i = open + 1; i < end; i++) {
@@ -32,19 +32,19 @@ static int count_commas(const lumat_lexemes *t, int open, int end)
 }
 
 /* The bracket around an open table, if nothing stands between them. */
-static int bracket_of(const lumat_lexemes *t, int table)
+static int bracket_of(const lumat_tokens *t, int table)
 {
     int open = table - 1;
-    return lumat_lexeme_kind(t, table) == '{' && t->list[table].match == open &&
-                   lumat_lexeme_kind(t, open) == '['
+    return lumat_kind_at(t, table) == '{' && t->list[table].match == open &&
+                   lumat_kind_at(t, open) == '['
                ? open
                : -1;
 }
 
 static spot find_index(const lumat_query *q)
 {
-    const lumat_lexemes *t = &q->tokens;
-    int in = t->innermost, before = lumat_lexeme_kind(t, q->at - 1);
+    const lumat_tokens *t = &q->tokens;
+    int in = t->innermost, before = lumat_kind_at(t, q->at - 1);
     int outer = in >= 0 ? t->list[in].match : -1;
     if (in < 0 || (before != '[' && before != '{' && before != ','))
         return (spot){NOWHERE, 0, 0, NULL};
@@ -222,7 +222,7 @@ static void offer_forms(lumat_query *q, const spot *x, int is_sparse)
 int lumat_offer_index(lumat_query *q)
 {
     lua_State *L = q->L;
-    const lumat_lexemes *t = &q->tokens;
+    const lumat_tokens *t = &q->tokens;
     spot x = find_index(q);
     int start = x.place != NOWHERE ? lumat_chain_start(t, x.open) : 0;
     if (x.place == NOWHERE || q->gather.length > 0 || start >= x.open)

@@ -53,7 +53,7 @@ static lumat_fact join(lumat_fact a, lumat_fact b, int sign)
     gpu_matrix result;
     if (x->ndim == 0 || x->ndim != y->ndim)
         return shaped(a, 0, 0, 0);
-    if (sign == TOKEN_CONCAT)
+    if (sign == LUMAT_CONCAT)
         return x->ndim == 2 ? shaped(a, 2, x->rows, x->cols + y->cols)
                             : shaped(a, 1, x->rows + y->rows, 1);
     return shaped_like(a, &result, gpu_map_shape("", both, 2, &result));
@@ -61,14 +61,14 @@ static lumat_fact join(lumat_fact a, lumat_fact b, int sign)
 
 lumat_fact lumat_combine(lumat_fact a, int sign, lumat_fact b)
 {
-    if (a.kind == LUMAT_IS_STRING && sign == TOKEN_CONCAT)
+    if (a.kind == LUMAT_IS_STRING && sign == LUMAT_CONCAT)
         return a;
-    if (b.kind == LUMAT_IS_STRING && sign == TOKEN_CONCAT)
+    if (b.kind == LUMAT_IS_STRING && sign == LUMAT_CONCAT)
         return b;
-    if (sign == TOKEN_COMPARE || sign == 0)
+    if (sign == LUMAT_COMPARE || sign == 0)
         return unknown;
     if (a.kind == LUMAT_IS_NUMBER && b.kind == LUMAT_IS_NUMBER) {
-        a.kind = sign == TOKEN_CONCAT ? LUMAT_IS_STRING : LUMAT_IS_NUMBER;
+        a.kind = sign == LUMAT_CONCAT ? LUMAT_IS_STRING : LUMAT_IS_NUMBER;
         return a;
     }
     if (is_matrix(a) && b.kind == LUMAT_IS_NUMBER)
@@ -88,7 +88,7 @@ enum { UNARY = 11, POWER = 12 };
 static int precedence(int kind)
 {
     switch (kind) {
-    case TOKEN_COMPARE:
+    case LUMAT_COMPARE:
         return 1;
     case '|':
         return 2;
@@ -96,7 +96,7 @@ static int precedence(int kind)
         return 3;
     case '&':
         return 4;
-    case TOKEN_CONCAT:
+    case LUMAT_CONCAT:
         return 6;
     case '+':
     case '-':
@@ -104,7 +104,7 @@ static int precedence(int kind)
     case '*':
     case '/':
     case '%':
-    case TOKEN_DIVIDE:
+    case LUMAT_DIVIDE:
         return 8;
     default:
         return kind == '^' ? POWER : 0;
@@ -118,14 +118,14 @@ static int is_unary(int kind)
 
 static int is_operand(int kind)
 {
-    return kind == TOKEN_NAME || kind == TOKEN_NUMBER || kind == TOKEN_STRING ||
+    return kind == LUMAT_NAME || kind == LUMAT_NUMBER || kind == LUMAT_STRING ||
            kind == ')' || kind == ']' || kind == '}';
 }
 
-int lumat_is_binary(const lumat_lexemes *t, int i)
+int lumat_is_binary(const lumat_tokens *t, int i)
 {
-    return precedence(lumat_lexeme_kind(t, i)) > 0 &&
-           is_operand(lumat_lexeme_kind(t, i - 1));
+    return precedence(lumat_kind_at(t, i)) > 0 &&
+           is_operand(lumat_kind_at(t, i - 1));
 }
 
 /* Operators that wait for their right operands, and their left ones. */
@@ -140,7 +140,7 @@ static void reduce(machine *m, int power)
 {
     while (m->depth > 0) {
         int top = --m->depth,
-            is_right = m->power[top] == POWER || m->sign[top] == TOKEN_CONCAT;
+            is_right = m->power[top] == POWER || m->sign[top] == LUMAT_CONCAT;
         if (m->power[top] < power || (m->power[top] == power && is_right)) {
             m->depth++;
             return;
@@ -166,7 +166,7 @@ static int push_sign(machine *m, int sign, int power)
 }
 
 /* Reads an operand with the signs before it; leaves its value. */
-static int read_operand(lua_State *L, const lumat_lexemes *t, int *at, int end,
+static int read_operand(lua_State *L, const lumat_tokens *t, int *at, int end,
                         int depth, machine *m)
 {
     for (; *at < end && is_unary(t->list[*at].kind); (*at)++) {
@@ -174,7 +174,7 @@ static int read_operand(lua_State *L, const lumat_lexemes *t, int *at, int end,
         if (!push_sign(m, t->list[*at].kind, UNARY))
             return 0;
     }
-    if (*at >= end || t->list[*at].kind == TOKEN_WORD)
+    if (*at >= end || t->list[*at].kind == LUMAT_KEYWORD)
         return 0;
     m->operand[m->depth] = lumat_read_chain(L, t, at, end, depth);
     return 1;
@@ -187,7 +187,7 @@ static void push_nothing(lua_State *L, int top)
 }
 
 /* An operand where an operator belongs begins another statement. */
-lumat_fact lumat_infer(lua_State *L, const lumat_lexemes *t, int first, int end,
+lumat_fact lumat_infer(lua_State *L, const lumat_tokens *t, int first, int end,
                        int depth)
 {
     machine m = {.depth = 0};
@@ -218,7 +218,7 @@ lumat_fact lumat_infer(lua_State *L, const lumat_lexemes *t, int first, int end,
     return at >= end ? m.operand[m.depth] : unknown;
 }
 
-int lumat_expression_start(const lumat_lexemes *t, int end)
+int lumat_expression_start(const lumat_tokens *t, int end)
 {
     int i = end - 1;
     for (; i >= 0; i--) {
@@ -227,8 +227,8 @@ int lumat_expression_start(const lumat_lexemes *t, int end)
             if (t->list[i].match < 0)
                 break;
             i = t->list[i].match;
-        } else if (kind == TOKEN_WORD ||
-                   (precedence(kind) == 0 && kind < TOKEN_NAME && kind != '.' &&
+        } else if (kind == LUMAT_KEYWORD ||
+                   (precedence(kind) == 0 && kind < LUMAT_NAME && kind != '.' &&
                     kind != ':' && kind != '#')) {
             break;
         }

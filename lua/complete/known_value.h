@@ -43,19 +43,19 @@ int lumat_next_table(lua_State *L);
 const char *lumat_library_name(lua_State *L);
 /* Where the chain of names, calls and indices that ends before token `end`
  * begins; `end` when there is none. */
-int lumat_chain_start(const lumat_lexemes *t, int end);
+int lumat_chain_start(const lumat_tokens *t, int end);
 /* The fact about the chain first .. end - 1. Pushes its value, or nil. */
-lumat_fact lumat_push_chain(lua_State *L, const lumat_lexemes *t, int first,
+lumat_fact lumat_push_chain(lua_State *L, const lumat_tokens *t, int first,
                             int end);
 /* The same from *at on, as far as the chain goes; depth counts brackets. */
-lumat_fact lumat_read_chain(lua_State *L, const lumat_lexemes *t, int *at,
+lumat_fact lumat_read_chain(lua_State *L, const lumat_tokens *t, int *at,
                             int end, int depth);
 /* Takes the step of a chain at token i, and returns where it ends: at i when
  * there is none. */
-int lumat_take_step(lua_State *L, const lumat_lexemes *t, int i, int end,
+int lumat_take_step(lua_State *L, const lumat_tokens *t, int i, int end,
                     lumat_fact *fact);
 /* Arguments between an open bracket and token `end`. */
-int lumat_count_arguments(const lumat_lexemes *t, int open, int end);
+int lumat_count_arguments(const lumat_tokens *t, int open, int end);
 
 /* --- infer_shape.c
  * -------------------------------------------------------------- */
@@ -64,11 +64,11 @@ int lumat_count_arguments(const lumat_lexemes *t, int open, int end);
 lumat_fact lumat_combine(lumat_fact a, int sign, lumat_fact b);
 /* The fact about the expression first .. end - 1; with an operator at `end`,
  * about its left operand. Pushes its value, or nil. */
-lumat_fact lumat_infer(lua_State *L, const lumat_lexemes *t, int first, int end,
+lumat_fact lumat_infer(lua_State *L, const lumat_tokens *t, int first, int end,
                        int depth);
 /* Where the expression that ends before token `end` begins. */
-int lumat_expression_start(const lumat_lexemes *t, int end);
-int lumat_is_binary(const lumat_lexemes *t, int i);
+int lumat_expression_start(const lumat_tokens *t, int end);
+int lumat_is_binary(const lumat_tokens *t, int i);
 /* What the library's function gives for so many arguments, by its row. */
 lumat_fact lumat_result_of(lua_State *L, const char *function, int arguments);
 

@@ -11,46 +11,46 @@
  */
 
 /* May a statement begin behind token i? */
-static int ends_statement(const lumat_lexemes *t, int i)
+static int ends_statement(const lumat_tokens *t, int i)
 {
-    int kind = lumat_lexeme_kind(t, i);
-    return i < 0 || kind == TOKEN_NAME || kind == TOKEN_NUMBER ||
-           kind == TOKEN_STRING || kind == TOKEN_WORD || kind == ')' ||
+    int kind = lumat_kind_at(t, i);
+    return i < 0 || kind == LUMAT_NAME || kind == LUMAT_NUMBER ||
+           kind == LUMAT_STRING || kind == LUMAT_KEYWORD || kind == ')' ||
            kind == ']' || kind == '}' || kind == ';';
 }
 
 /* The names in front of the = at token `sign`, all of them plain; 0 when there
  * are others, or no =, or they stand in a table. */
-static int count_names(const lumat_lexemes *t, int sign)
+static int count_names(const lumat_tokens *t, int sign)
 {
     int count = 0, i = sign - 1;
-    if (!lumat_is_lexeme(t, sign, "="))
+    if (!lumat_at(t, sign, "="))
         return 0;
-    for (; lumat_lexeme_kind(t, i) == TOKEN_NAME; i -= 2) {
+    for (; lumat_kind_at(t, i) == LUMAT_NAME; i -= 2) {
         count++;
-        if (lumat_lexeme_kind(t, i - 1) != ',')
+        if (lumat_kind_at(t, i - 1) != ',')
             return ends_statement(t, i - 1) ? count : 0;
     }
     return 0;
 }
 
 /* Does an expression go on behind token i? */
-static int goes_on(const lumat_lexemes *t, int i)
+static int goes_on(const lumat_tokens *t, int i)
 {
-    int kind = lumat_lexeme_kind(t, i);
+    int kind = lumat_kind_at(t, i);
     return kind == ',' || kind == '.' || kind == ':' || kind == '(' ||
-           kind == '[' || kind == '{' || kind == TOKEN_STRING ||
-           lumat_is_binary(t, i) || lumat_is_lexeme(t, i, "and") ||
-           lumat_is_lexeme(t, i, "or");
+           kind == '[' || kind == '{' || kind == LUMAT_STRING ||
+           lumat_is_binary(t, i) || lumat_at(t, i, "and") ||
+           lumat_at(t, i, "or");
 }
 
-int lumat_find_assigned_call(const lumat_lexemes *t, int i,
+int lumat_find_assigned_call(const lumat_tokens *t, int i,
                              lumat_assigned_call *call)
 {
     *call = (lumat_assigned_call){.name = i, .open = i + 1};
-    call->is_method = lumat_lexeme_kind(t, i - 1) == ':';
-    if (lumat_lexeme_kind(t, i) != TOKEN_NAME ||
-        lumat_lexeme_kind(t, i + 1) != '(' || t->list[i + 1].match < 0)
+    call->is_method = lumat_kind_at(t, i - 1) == ':';
+    if (lumat_kind_at(t, i) != LUMAT_NAME || lumat_kind_at(t, i + 1) != '(' ||
+        t->list[i + 1].match < 0)
         return 0;
     call->first = call->is_method ? lumat_chain_start(t, i - 1) : i;
     call->sign = call->first - 1;
@@ -62,22 +62,22 @@ int lumat_find_assigned_call(const lumat_lexemes *t, int i,
  */
 
 /* Is the option in the arguments, or may it be in a variable at their end? */
-static int has_option(const lumat_lexemes *t, int open, int close,
+static int has_option(const lumat_tokens *t, int open, int close,
                       lumat_piece option)
 {
     for (int i = open + 1; i < close; i++) {
-        const lumat_lexeme *n = &t->list[i];
-        if (n->kind == TOKEN_NAME && n->end - n->start == option.length &&
+        const lumat_token *n = &t->list[i];
+        if (n->kind == LUMAT_NAME && n->end - n->start == option.length &&
             memcmp(t->text + n->start, option.start, option.length) == 0)
             return 1;
     }
-    return lumat_lexeme_kind(t, close - 1) == TOKEN_NAME &&
-           lumat_lexeme_kind(t, close - 2) == ',';
+    return lumat_kind_at(t, close - 1) == LUMAT_NAME &&
+           lumat_kind_at(t, close - 2) == ',';
 }
 
 /* How many results there are, where it is certain: not when options that would
  * give more may come in a variable. */
-static int count_results(const lumat_lexemes *t, const lumat_function *f,
+static int count_results(const lumat_tokens *t, const lumat_function *f,
                          const lumat_assigned_call *call)
 {
     lumat_piece with = {"", 0};
@@ -113,7 +113,7 @@ static void push_results(lua_State *L, const lumat_function *f, int results)
     lua_concat(L, 2);
 }
 
-int lumat_push_fewer_results(lua_State *L, const lumat_lexemes *t,
+int lumat_push_fewer_results(lua_State *L, const lumat_tokens *t,
                              const lumat_function *f,
                              const lumat_assigned_call *call)
 {
@@ -130,29 +130,28 @@ int lumat_push_fewer_results(lua_State *L, const lumat_lexemes *t,
  */
 
 /* May the text set the name, or name a parameter or local so? */
-static int may_set(const lumat_lexemes *t, const lumat_lexeme *name)
+static int may_set(const lumat_tokens *t, const lumat_token *name)
 {
     size_t length = name->end - name->start;
     for (int i = 0; i < t->count; i++) {
-        const lumat_lexeme *n = &t->list[i];
-        if (n->kind != TOKEN_NAME || n->end - n->start != length ||
+        const lumat_token *n = &t->list[i];
+        if (n->kind != LUMAT_NAME || n->end - n->start != length ||
             memcmp(t->text + n->start, t->text + name->start, length) != 0)
             continue;
-        int before = lumat_lexeme_kind(t, i - 1);
-        if (before != '.' && before != ':' &&
-            lumat_lexeme_kind(t, i + 1) != '(')
+        int before = lumat_kind_at(t, i - 1);
+        if (before != '.' && before != ':' && lumat_kind_at(t, i + 1) != '(')
             return 1;
-        if (lumat_is_lexeme(t, i - 1, "function"))
+        if (lumat_at(t, i - 1, "function"))
             return 1;
     }
     return 0;
 }
 
 /* The library's function of the name, if that is what it stands for. */
-static const lumat_function *function_of(lua_State *L, const lumat_lexemes *t,
+static const lumat_function *function_of(lua_State *L, const lumat_tokens *t,
                                          const lumat_assigned_call *call)
 {
-    const lumat_lexeme *name = &t->list[call->name];
+    const lumat_token *name = &t->list[call->name];
     if (call->is_method || may_set(t, name))
         return NULL;
     lumat_push_variable(L, t->text + name->start, name->end - name->start);
@@ -161,31 +160,21 @@ static const lumat_function *function_of(lua_State *L, const lumat_lexemes *t,
     return found ? lumat_find_row(L, found) : NULL;
 }
 
-static int line_of(const lumat_lexemes *t, int i)
-{
-    int line = 1;
-    for (size_t at = 0; at < t->list[i].start; at++)
-        line += t->text[at] == '\n';
-    return line;
-}
-
-int lumat_push_missing_result(lua_State *L, const char *text, size_t length)
+int lumat_push_missing_result(lua_State *L, const lumat_tokens *t)
 {
     int top = lua_gettop(L);
-    lumat_lexemes t;
     lumat_assigned_call call;
-    lumat_push_lexemes(L, text, length, &t);
-    for (int i = 0; i < t.count; i++) {
-        if (!lumat_find_assigned_call(&t, i, &call))
+    for (int i = 0; i < t->count; i++) {
+        if (!lumat_find_assigned_call(t, i, &call))
             continue;
-        const lumat_function *f = function_of(L, &t, &call);
-        if (!f || !lumat_push_fewer_results(L, &t, f, &call))
+        const lumat_function *f = function_of(L, t, &call);
+        if (!f || !lumat_push_fewer_results(L, t, f, &call))
             continue;
         lua_pushfstring(L, "%d names are set, but %s", call.names,
                         lua_tostring(L, -1));
         lua_replace(L, top + 1);
         lua_settop(L, top + 1);
-        return line_of(&t, i);
+        return t->list[i].line;
     }
     lua_settop(L, top);
     return 0;

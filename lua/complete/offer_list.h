@@ -73,10 +73,10 @@ void lumat_gather_modules(lumat_gather *g);
  * -------------------------------------------------------- */
 
 /* The partner of the word behind the operator at token `sign`. */
-lumat_partner lumat_partner_of_sign(lua_State *L, const lumat_lexemes *t,
+lumat_partner lumat_partner_of_sign(lua_State *L, const lumat_tokens *t,
                                     int sign);
 /* That of the call's argument at the cursor, among those before it. */
-lumat_partner lumat_partner_in_call(lua_State *L, const lumat_lexemes *t,
+lumat_partner lumat_partner_in_call(lua_State *L, const lumat_tokens *t,
                                     const lumat_calling *call);
 /* How the value on top of the stack fits: FITS, TURNED or LATER. */
 int lumat_rank(lua_State *L, const lumat_partner *p);

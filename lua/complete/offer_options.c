@@ -7,11 +7,11 @@ typedef struct reading {
     lumat_query *q;
     const lumat_calling *call;
     int table; /* the token that opens it */
-    const lumat_lexeme *key;
+    const lumat_token *key;
     int count;
 } reading;
 
-static int is_same(const lumat_lexemes *t, const lumat_lexeme *key,
+static int is_same(const lumat_tokens *t, const lumat_token *key,
                    const lumat_option *option)
 {
     lumat_piece word = {t->text + key->start, key->end - key->start};
@@ -21,7 +21,7 @@ static int is_same(const lumat_lexemes *t, const lumat_lexeme *key,
 /* Whether the table has the option already. */
 static int is_given(const reading *r, const lumat_option *option)
 {
-    const lumat_lexemes *t = &r->q->tokens;
+    const lumat_tokens *t = &r->q->tokens;
     for (int i = r->table + 1; i + 1 < t->count; i++) {
         if (t->list[i].match > i)
             i = t->list[i].match;
@@ -80,10 +80,10 @@ static int takes_fields(lua_State *L, const lumat_calling *call)
  * only one. */
 static int find_options(lumat_query *q, int table, lumat_calling *call)
 {
-    const lumat_lexemes *t = &q->tokens;
-    int before = lumat_lexeme_kind(t, table - 1);
+    const lumat_tokens *t = &q->tokens;
+    int before = lumat_kind_at(t, table - 1);
     int open = before == ',' || before == '(' ? t->list[table].match : table;
-    if (lumat_lexeme_kind(t, table) != '{' ||
+    if (lumat_kind_at(t, table) != '{' ||
         !lumat_find_call(q->L, t, open, table, call) || !call->is_library)
         return 0;
     return call->argument > 1 ? open != table || call->is_method
@@ -92,12 +92,12 @@ static int find_options(lumat_query *q, int table, lumat_calling *call)
 
 int lumat_offer_options(lumat_query *q)
 {
-    const lumat_lexemes *t = &q->tokens;
+    const lumat_tokens *t = &q->tokens;
     lumat_calling call;
     reading r = {.q = q, .call = &call, .table = t->innermost};
-    int before = lumat_lexeme_kind(t, q->at - 1);
+    int before = lumat_kind_at(t, q->at - 1);
     int is_value = before == '=', first = is_value ? q->at - 3 : q->at - 1;
-    int kind = lumat_lexeme_kind(t, first);
+    int kind = lumat_kind_at(t, first);
     if (kind != ',' && kind != ';' && (kind != '{' || first != r.table))
         return 0;
     if (!find_options(q, r.table, &call))

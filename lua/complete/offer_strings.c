@@ -59,14 +59,14 @@ static void offer_argument(lumat_query *q, const lumat_calling *call)
 /* A.dtype == "…", A.device == "…" */
 static int offer_compared(lumat_query *q)
 {
-    const lumat_lexemes *t = &q->tokens;
+    const lumat_tokens *t = &q->tokens;
     lumat_values v = {&q->gather, "", NULL, ""};
-    if (lumat_lexeme_kind(t, q->at - 1) != TOKEN_COMPARE ||
-        lumat_lexeme_kind(t, q->at - 3) != '.')
+    if (lumat_kind_at(t, q->at - 1) != LUMAT_COMPARE ||
+        lumat_kind_at(t, q->at - 3) != '.')
         return 0;
-    if (lumat_is_lexeme(t, q->at - 2, "dtype"))
+    if (lumat_at(t, q->at - 2, "dtype"))
         lumat_gather_words(&q->gather, "f32 f64 bool");
-    else if (lumat_is_lexeme(t, q->at - 2, "device"))
+    else if (lumat_at(t, q->at - 2, "device"))
         lumat_gather_kind(&v, (lumat_piece){"device", 6});
     else
         return 0;
@@ -75,9 +75,9 @@ static int offer_compared(lumat_query *q)
 
 void lumat_offer_in_string(lumat_query *q)
 {
-    const lumat_lexemes *t = &q->tokens;
+    const lumat_tokens *t = &q->tokens;
     lumat_calling call;
-    int before = lumat_lexeme_kind(t, q->at - 1), found = 0;
+    int before = lumat_kind_at(t, q->at - 1), found = 0;
     q->place.files = "";
     if (before == '[' && lumat_chain_start(t, q->at - 1) < q->at - 1) {
         q->place.files = NULL;

@@ -13,12 +13,12 @@
 
 enum { MOST_REMARKS = 3, MOST_QUOTED = 40 };
 
-/* Registry: the last entry's text; what there is to say of it. */
-static const char text_key, remarks_key;
+/* Registry: the last entry's tokens; what there is to say of it. */
+static const char tokens_key, remarks_key;
 
 typedef struct finder {
     lua_State *L;
-    lumat_lexemes t;
+    const lumat_tokens *t;
     int given;    /* on the stack: name -> where the one statement ends that
                      sets it, 0 when there are more */
     int remarks;  /* on the stack: a list */
@@ -28,40 +28,39 @@ typedef struct finder {
 
 /* --- names that the entry sets -------------------------------------------- */
 
-/* Notes the names of the statement from `start` to `end`. */
-static void note_given(lua_State *L, int given, const char *text,
-                       const char *start, const char *end, int is_plain)
+/* Notes the names of the statement first .. end - 1. */
+static void note_given(lua_State *L, int given, const lumat_tokens *t,
+                       int first, int end)
 {
-    lumat_push_given(L, lumat_read_words(start, (size_t)(end - start)));
+    int is_plain = lumat_kind_at(t, first) == LUMAT_NAME;
+    lua_Integer place = lumat_behind(t, end) - t->text;
+    lumat_push_given(L, t, first, end);
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         lua_pushvalue(L, -2);
         int is_known = lua_rawget(L, given) != LUA_TNIL;
         lua_pop(L, 1);
         lua_pushvalue(L, -2);
-        lua_pushinteger(L, is_plain && !is_known ? end - text : 0);
+        lua_pushinteger(L, is_plain && !is_known ? place : 0);
         lua_rawset(L, given);
     }
     lua_pop(L, 1);
 }
 
-static void push_given(lua_State *L, const char *text, size_t length)
+static void push_given(lua_State *L, const lumat_tokens *t)
 {
-    lumat_reader r = lumat_read_words(text, length);
     lua_newtable(L);
     int given = lua_gettop(L);
-    while (r.word.kind != LUMAT_WORD_END) {
-        lumat_word first = r.word;
-        lumat_skip_statement(&r);
-        note_given(L, given, text, first.start, r.behind,
-                   first.kind == LUMAT_WORD_NAME);
+    for (int i = 0, end; i < t->count; i = end) {
+        end = lumat_skip_statement(t, i);
+        note_given(L, given, t, i, end);
     }
 }
 
 /* May the variable's value be looked at for what stands at token i? */
 static int is_trusted(finder *f, int i)
 {
-    const lumat_lexeme *name = &f->t.list[i];
-    lua_pushlstring(f->L, f->t.text + name->start, name->end - name->start);
+    const lumat_token *name = &f->t->list[i];
+    lua_pushlstring(f->L, f->t->text + name->start, name->end - name->start);
     int is_given = lua_rawget(f->L, f->given) != LUA_TNIL;
     lua_Integer end = lua_tointeger(f->L, -1);
     lua_pop(f->L, 1);
@@ -75,9 +74,9 @@ static int are_trusted(finder *f, int first, int end)
 {
     f->is_fresh = 0;
     for (int i = first; i < end; i++) {
-        int before = i > first ? lumat_lexeme_kind(&f->t, i - 1) : 0;
-        if (f->t.list[i].kind == TOKEN_NAME && before != '.' && before != ':' &&
-            !is_trusted(f, i))
+        int before = i > first ? lumat_kind_at(f->t, i - 1) : 0;
+        if (f->t->list[i].kind == LUMAT_NAME && before != '.' &&
+            before != ':' && !is_trusted(f, i))
             return 0;
     }
     return 1;
@@ -92,22 +91,22 @@ static int is_opening(int kind)
 
 /* Behind the operand that begins at token i, without the signs in front of it;
  * i when there is none that is looked into. */
-static int operand_end(const lumat_lexemes *t, int i)
+static int operand_end(const lumat_tokens *t, int i)
 {
-    int kind = lumat_lexeme_kind(t, i);
-    if (kind == TOKEN_NUMBER || kind == TOKEN_STRING)
+    int kind = lumat_kind_at(t, i);
+    if (kind == LUMAT_NUMBER || kind == LUMAT_STRING)
         return i + 1;
-    if (kind != TOKEN_NAME && kind != '(')
+    if (kind != LUMAT_NAME && kind != '(')
         return i;
     i = kind == '(' ? t->list[i].match + 1 : i + 1;
     for (;;) {
-        kind = lumat_lexeme_kind(t, i);
+        kind = lumat_kind_at(t, i);
         if ((kind == '.' || kind == ':') &&
-            lumat_lexeme_kind(t, i + 1) == TOKEN_NAME)
+            lumat_kind_at(t, i + 1) == LUMAT_NAME)
             i += 2;
         else if (is_opening(kind))
             i = t->list[i].match + 1;
-        else if (kind == TOKEN_STRING)
+        else if (kind == LUMAT_STRING)
             i++;
         else
             return i;
@@ -115,55 +114,55 @@ static int operand_end(const lumat_lexemes *t, int i)
 }
 
 /* Behind the arithmetic expression that begins at token i. */
-static int expression_end(const lumat_lexemes *t, int i)
+static int expression_end(const lumat_tokens *t, int i)
 {
     for (;;) {
         int start = i;
-        while (lumat_lexeme_kind(t, i) == '-' ||
-               lumat_lexeme_kind(t, i) == '~' || lumat_lexeme_kind(t, i) == '#')
+        while (lumat_kind_at(t, i) == '-' || lumat_kind_at(t, i) == '~' ||
+               lumat_kind_at(t, i) == '#')
             i++;
         int end = operand_end(t, i);
         if (end <= i)
             return start;
         i = end;
-        if (!lumat_is_binary(t, i) || lumat_lexeme_kind(t, i) == TOKEN_COMPARE)
+        if (!lumat_is_binary(t, i) || lumat_kind_at(t, i) == LUMAT_COMPARE)
             return i;
         i++;
     }
 }
 
 /* Of what begins a row, or goes on in it, the beginning is not certain. */
-static int expression_start(const lumat_lexemes *t, int end)
+static int expression_start(const lumat_tokens *t, int end)
 {
     int i = lumat_expression_start(t, end);
     return expression_end(t, i) == end ? i : end;
 }
 
 /* Does the operand end in a call of what compares element by element? */
-static int ends_in_test(const lumat_lexemes *t, int first, int end)
+static int ends_in_test(const lumat_tokens *t, int first, int end)
 {
     int open = end - 1;
     const char *close = ")";
-    if (lumat_lexeme_kind(t, open) != close[0] || t->list[open].match <= first)
+    if (lumat_kind_at(t, open) != close[0] || t->list[open].match <= first)
         return 0;
-    const lumat_lexeme *name = &t->list[t->list[open].match - 1];
+    const lumat_token *name = &t->list[t->list[open].match - 1];
     size_t length = name->end - name->start;
     for (int op = 0; op < GPU_OPS; op++)
         if (gpu_op_is_test((gpu_op)op) &&
             strlen(gpu_op_name((gpu_op)op)) == length &&
             memcmp(gpu_op_name((gpu_op)op), t->text + name->start, length) == 0)
-            return name->kind == TOKEN_NAME;
+            return name->kind == LUMAT_NAME;
     return 0;
 }
 
 /* Are masks joined in it, and nothing else computed? */
-static int joins_masks(const lumat_lexemes *t, int first, int end)
+static int joins_masks(const lumat_tokens *t, int first, int end)
 {
     int joins = 0;
     for (int i = first; i < end; i++) {
-        int kind = lumat_lexeme_kind(t, i);
+        int kind = lumat_kind_at(t, i);
         joins |= kind == '&' || kind == '|';
-        if (kind < TOKEN_NAME && strchr("+-*/%^", kind))
+        if (kind < LUMAT_NAME && strchr("+-*/%^", kind))
             return 0;
     }
     return joins;
@@ -173,7 +172,7 @@ static lumat_fact_kind kind_of(finder *f, int first, int end)
 {
     if (end <= first || !are_trusted(f, first, end))
         return LUMAT_IS_UNKNOWN;
-    lumat_fact fact = lumat_infer(f->L, &f->t, first, end, 0);
+    lumat_fact fact = lumat_infer(f->L, f->t, first, end, 0);
     lua_pop(f->L, 1);
     return fact.kind;
 }
@@ -182,13 +181,13 @@ static int is_mask(finder *f, int first, int end)
 {
     if (end <= first || !are_trusted(f, first, end))
         return 0;
-    lumat_fact fact = lumat_infer(f->L, &f->t, first, end, 0);
+    lumat_fact fact = lumat_infer(f->L, f->t, first, end, 0);
     const gpu_matrix *m = lumat_test_matrix(f->L, -1);
     lua_pop(f->L, 1);
     return fact.kind == LUMAT_IS_DENSE &&
            (m ? m->dtype == GPU_BOOL
-              : ends_in_test(&f->t, first, end) ||
-                    joins_masks(&f->t, first, end));
+              : ends_in_test(f->t, first, end) ||
+                    joins_masks(f->t, first, end));
 }
 
 /* --- remarks -------------------------------------------------------------- */
@@ -208,9 +207,9 @@ static void add_remark(finder *f, int is_new)
 static const char *push_source(finder *f, int first, int end,
                                const char *otherwise)
 {
-    size_t start = f->t.list[first].start;
-    size_t length = f->t.list[end - 1].end - start;
-    const char *text = f->t.text + start;
+    size_t start = f->t->list[first].start;
+    size_t length = f->t->list[end - 1].end - start;
+    const char *text = f->t->text + start;
     if (length > MOST_QUOTED || memchr(text, '\n', length))
         return lua_pushstring(f->L, otherwise);
     return lua_pushlstring(f->L, text, length);
@@ -220,7 +219,7 @@ static const char *push_source(finder *f, int first, int end,
 static const char *push_object(finder *f, int first, int end)
 {
     const char *text = push_source(f, first, end, "A");
-    if (operand_end(&f->t, first) == end || strcmp(text, "A") == 0)
+    if (operand_end(f->t, first) == end || strcmp(text, "A") == 0)
         return text;
     return lua_pushfstring(f->L, "(%s)", text);
 }
@@ -229,10 +228,10 @@ static const char *push_object(finder *f, int first, int end)
 static void look_at_comparison(finder *f, int i)
 {
     lua_State *L = f->L;
-    int is_equal = lumat_is_lexeme(&f->t, i, "==");
-    int left = expression_start(&f->t, i), end = expression_end(&f->t, i + 1);
+    int is_equal = lumat_at(f->t, i, "==");
+    int left = expression_start(f->t, i), end = expression_end(f->t, i + 1);
     int top = lua_gettop(L);
-    if (!is_equal && !lumat_is_lexeme(&f->t, i, "~="))
+    if (!is_equal && !lumat_at(f->t, i, "~="))
         return;
     int a = kind_of(f, left, i), is_fresh = f->is_fresh;
     int b = kind_of(f, i + 1, end);
@@ -268,15 +267,15 @@ static void add_condition(finder *f, int first, int end)
 
 static int ends_condition(finder *f, int i)
 {
-    return lumat_is_lexeme(&f->t, i, "then") || lumat_is_lexeme(&f->t, i, "do");
+    return lumat_at(f->t, i, "then") || lumat_at(f->t, i, "do");
 }
 
 /* if A:gt(5) then, while …, until …; `and` and `or` look for themselves. */
 static void look_at_condition(finder *f, int i)
 {
-    int first = i + 1, end = expression_end(&f->t, first);
-    int is_alone = ends_condition(f, end) || lumat_is_lexeme(&f->t, i, "until");
-    if (is_alone && lumat_lexeme_kind(&f->t, end) != TOKEN_COMPARE &&
+    int first = i + 1, end = expression_end(f->t, first);
+    int is_alone = ends_condition(f, end) || lumat_at(f->t, i, "until");
+    if (is_alone && lumat_kind_at(f->t, end) != LUMAT_COMPARE &&
         is_mask(f, first, end))
         add_condition(f, first, end);
 }
@@ -286,20 +285,19 @@ static void look_at_condition(finder *f, int i)
 static void look_at_junction(finder *f, int i)
 {
     lua_State *L = f->L;
-    int is_and = lumat_is_lexeme(&f->t, i, "and"), top = lua_gettop(L);
-    int left = expression_start(&f->t, i), end = expression_end(&f->t, i + 1);
-    if (ends_condition(f, end) && ends_in_test(&f->t, i + 1, end) &&
+    int is_and = lumat_at(f->t, i, "and"), top = lua_gettop(L);
+    int left = expression_start(f->t, i), end = expression_end(f->t, i + 1);
+    if (ends_condition(f, end) && ends_in_test(f->t, i + 1, end) &&
         is_mask(f, i + 1, end))
         add_condition(f, i + 1, end);
-    if (lumat_lexeme_kind(&f->t, left - 1) == TOKEN_COMPARE ||
-        lumat_is_lexeme(&f->t, left - 1, "not") ||
-        lumat_is_lexeme(&f->t, left - 1, "and") || !is_mask(f, left, i))
+    if (lumat_kind_at(f->t, left - 1) == LUMAT_COMPARE ||
+        lumat_at(f->t, left - 1, "not") || lumat_at(f->t, left - 1, "and") ||
+        !is_mask(f, left, i))
         return;
     int is_fresh = f->is_fresh;
-    if (lumat_lexeme_kind(&f->t, end) == TOKEN_COMPARE ||
-        !is_mask(f, i + 1, end)) {
+    if (lumat_kind_at(f->t, end) == LUMAT_COMPARE || !is_mask(f, i + 1, end)) {
         f->is_fresh = is_fresh;
-        if (ends_in_test(&f->t, left, i))
+        if (ends_in_test(f->t, left, i))
             add_condition(f, left, i);
         return;
     }
@@ -317,7 +315,7 @@ static void look_at_junction(finder *f, int i)
 static void look_at_negation(finder *f, int i)
 {
     lua_State *L = f->L;
-    int end = operand_end(&f->t, i + 1), top = lua_gettop(L);
+    int end = operand_end(f->t, i + 1), top = lua_gettop(L);
     if (!is_mask(f, i + 1, end))
         return;
     const char *mask = push_source(f, i + 1, end, "m");
@@ -334,8 +332,9 @@ static void look_at_negation(finder *f, int i)
 /* Is the variable of the token nil? */
 static int is_nil(finder *f, int i)
 {
-    const lumat_lexeme *name = &f->t.list[i];
-    lumat_push_variable(f->L, f->t.text + name->start, name->end - name->start);
+    const lumat_token *name = &f->t->list[i];
+    lumat_push_variable(f->L, f->t->text + name->start,
+                        name->end - name->start);
     int nil = lua_isnil(f->L, -1);
     lua_pop(f->L, 1);
     return nil;
@@ -346,29 +345,29 @@ static int is_library(finder *f, int first, int i)
 {
     lua_State *L = f->L;
     if (first < i) {
-        lumat_fact fact = lumat_infer(L, &f->t, first, i - 1, 0);
+        lumat_fact fact = lumat_infer(L, f->t, first, i - 1, 0);
         lua_pop(L, 1);
         return fact.kind == LUMAT_IS_DENSE;
     }
-    const lumat_lexeme *name = &f->t.list[i];
+    const lumat_token *name = &f->t->list[i];
     size_t length = name->end - name->start;
-    lumat_push_variable(L, f->t.text + name->start, length);
+    lumat_push_variable(L, f->t->text + name->start, length);
     const char *found = lumat_library_name(L);
     lua_pop(L, 1);
     return found && strlen(found) == length &&
-           memcmp(found, f->t.text + name->start, length) == 0;
+           memcmp(found, f->t->text + name->start, length) == 0;
 }
 
 /* v, p = sort(A), v, p = A:sort(): at its name. */
 static void look_at_call(finder *f, int i)
 {
-    const lumat_lexemes *t = &f->t;
+    const lumat_tokens *t = f->t;
     lumat_assigned_call call;
     lua_State *L = f->L;
     if (!f->has_run || !lumat_find_assigned_call(t, i, &call) ||
         !is_nil(f, call.sign - 1) || !is_library(f, call.first, i))
         return;
-    const lumat_lexeme *name = &t->list[call.name];
+    const lumat_token *name = &t->list[call.name];
     lua_pushlstring(L, t->text + name->start, name->end - name->start);
     const lumat_function *row = lumat_find_row(L, lua_tostring(L, -1));
     lua_pop(L, 1);
@@ -385,31 +384,31 @@ static void look_at_call(finder *f, int i)
 
 /* --- what is closed ------------------------------------------------------- */
 
-static int mentions(lumat_reader r, const lumat_word *name)
+static int mentions(const lumat_tokens *t, int i, int name)
 {
-    while (r.word.kind != LUMAT_WORD_END &&
-           (r.word.length != name->length ||
-            memcmp(r.word.start, name->start, name->length) != 0))
-        lumat_next_word(&r);
-    return r.word.kind != LUMAT_WORD_END;
+    size_t length = lumat_length_of(t, name);
+    while (i < t->count &&
+           (lumat_length_of(t, i) != length ||
+            memcmp(lumat_start_of(t, i), lumat_start_of(t, name), length) != 0))
+        i++;
+    return i < t->count;
 }
 
 /* local k <close> of the top level that nothing behind it uses. */
-static void look_at_closed(finder *f, lumat_reader r)
+static void look_at_closed(finder *f)
 {
     lua_State *L = f->L;
-    lumat_declaration *n = lua_newuserdatauv(L, sizeof *n, 0);
-    while (r.word.kind != LUMAT_WORD_END) {
-        if (!lumat_at(&r, "local")) {
-            lumat_skip_statement(&r);
-            continue;
-        }
-        lumat_read_declaration(&r, n);
-        for (int i = 0; i < n->count; i++) {
-            const lumat_word *name = &n->list[i].name;
-            if (!n->list[i].closes || mentions(r, name))
+    const lumat_tokens *t = f->t;
+    lumat_declaration n;
+    for (int i = 0; i < t->count;) {
+        int is_local = lumat_at(t, i, "local");
+        i = is_local ? lumat_read_local(t, i, &n) : lumat_skip_statement(t, i);
+        for (int k = 0; is_local && k < n.count; k++) {
+            int name = n.list[k].name;
+            if (!n.list[k].closes || mentions(t, i, name))
                 continue;
-            lua_pushlstring(L, name->start, name->length);
+            lua_pushlstring(L, lumat_start_of(t, name),
+                            lumat_length_of(t, name));
             lua_pushfstring(L,
                             "%s was closed at the end of its entry: do local "
                             "%s <close> = ... end, with what uses it inside",
@@ -418,63 +417,56 @@ static void look_at_closed(finder *f, lumat_reader r)
             add_remark(f, 1);
         }
     }
-    lua_pop(L, 1);
 }
 
 /* --- finding and telling -------------------------------------------------- */
 
 static void look_at(finder *f, int i)
 {
-    int kind = f->t.list[i].kind;
-    if (kind == TOKEN_COMPARE)
+    int kind = f->t->list[i].kind;
+    if (kind == LUMAT_COMPARE)
         look_at_comparison(f, i);
-    else if (kind == TOKEN_NAME)
+    else if (kind == LUMAT_NAME)
         look_at_call(f, i);
-    else if (kind != TOKEN_WORD)
+    else if (kind != LUMAT_KEYWORD)
         return;
-    else if (lumat_is_lexeme(&f->t, i, "and") ||
-             lumat_is_lexeme(&f->t, i, "or"))
+    else if (lumat_at(f->t, i, "and") || lumat_at(f->t, i, "or"))
         look_at_junction(f, i);
-    else if (lumat_is_lexeme(&f->t, i, "not"))
+    else if (lumat_at(f->t, i, "not"))
         look_at_negation(f, i);
-    else if (lumat_is_lexeme(&f->t, i, "if") ||
-             lumat_is_lexeme(&f->t, i, "elseif") ||
-             lumat_is_lexeme(&f->t, i, "while") ||
-             lumat_is_lexeme(&f->t, i, "until"))
+    else if (lumat_at(f->t, i, "if") || lumat_at(f->t, i, "elseif") ||
+             lumat_at(f->t, i, "while") || lumat_at(f->t, i, "until"))
         look_at_condition(f, i);
 }
 
 /* Adds to the list on top what is seen now. */
-static void find(lua_State *L, const char *text, size_t length, int has_run)
+static void find(lua_State *L, const lumat_tokens *t, int has_run)
 {
-    finder f = {.L = L, .has_run = has_run, .remarks = lua_gettop(L)};
-    push_given(L, text, length);
+    finder f = {.L = L, .t = t, .has_run = has_run, .remarks = lua_gettop(L)};
+    push_given(L, t);
     f.given = lua_gettop(L);
-    lumat_push_lexemes(L, text, length, &f.t);
-    for (int i = 0; i < f.t.count; i++)
+    for (int i = 0; i < t->count; i++)
         look_at(&f, i);
     if (!has_run)
-        look_at_closed(&f, lumat_read_words(text, length));
+        look_at_closed(&f);
     lua_settop(L, f.remarks);
 }
 
-void lumat_find_remarks(lua_State *L, const char *text, size_t length)
+void lumat_find_remarks(lua_State *L, int tokens)
 {
-    lua_pushlstring(L, text, length);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &text_key);
+    lua_pushvalue(L, tokens);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &tokens_key);
     lua_newtable(L);
-    find(L, text, length, 0);
+    find(L, lua_touserdata(L, tokens), 0);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &remarks_key);
 }
 
 void lumat_each_remark(lua_State *L, lumat_name_fn *each, void *data)
 {
     int top = lua_gettop(L);
-    size_t length;
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &text_key) == LUA_TSTRING &&
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &tokens_key) == LUA_TUSERDATA &&
         lua_rawgetp(L, LUA_REGISTRYINDEX, &remarks_key) == LUA_TTABLE) {
-        const char *text = lua_tolstring(L, top + 1, &length);
-        find(L, text, length, 1);
+        find(L, lua_touserdata(L, top + 1), 1);
         for (int i = 1; lua_rawgeti(L, top + 2, i) == LUA_TSTRING; i++) {
             each(data, "", lua_tostring(L, -1));
             lua_pop(L, 1);

@@ -11,7 +11,7 @@
 
 /* With the entry still to be called: finds what the values of variables show
  * now, for lumat_each_remark to tell of. */
-void lumat_find_remarks(lua_State *L, const char *text, size_t length);
+void lumat_find_remarks(lua_State *L, int tokens);
 
 /* Tells what the last entry says in Lua that may not be what was meant, such as
  * `A == 1`: one boolean, and no mask. The name is "". */
@@ -28,15 +28,15 @@ typedef struct lumat_assigned_call {
 } lumat_assigned_call;
 
 /* Is token i the name of what is called in such a statement? */
-int lumat_find_assigned_call(const lumat_lexemes *t, int i,
+int lumat_find_assigned_call(const lumat_tokens *t, int i,
                              lumat_assigned_call *call);
 /* Pushes "sort gives one result; with {places=true} it gives 2" when f gives
  * fewer results than there are names; else pushes nothing and returns 0. */
-int lumat_push_fewer_results(lua_State *L, const lumat_lexemes *t,
+int lumat_push_fewer_results(lua_State *L, const lumat_tokens *t,
                              const lumat_function *f,
                              const lumat_assigned_call *call);
 /* Pushes what is wrong with the first such statement of a function that is the
  * library's for certain, and returns its line; 0 and nothing: there is none. */
-int lumat_push_missing_result(lua_State *L, const char *text, size_t length);
+int lumat_push_missing_result(lua_State *L, const lumat_tokens *t);
 
 #endif

@@ -26,7 +26,7 @@ lumat_fact lumat_result_of(lua_State *L, const char *function, int arguments)
 
 typedef struct step {
     lua_State *L;
-    const lumat_lexemes *t;
+    const lumat_tokens *t;
     int open, close; /* of arguments or an index */
 } step;
 
@@ -47,7 +47,7 @@ static lumat_fact transposed(lumat_fact fact)
     return fact;
 }
 
-static int is_name(const lumat_lexeme *name, const char *text, const char *list)
+static int is_name(const lumat_token *name, const char *text, const char *list)
 {
     size_t length = name->end - name->start;
     for (const char *p = list; *p;) {
@@ -61,7 +61,7 @@ static int is_name(const lumat_lexeme *name, const char *text, const char *list)
 
 static lumat_fact read_field(const step *s, lumat_fact fact, int name)
 {
-    const lumat_lexeme *n = &s->t->list[name];
+    const lumat_token *n = &s->t->list[name];
     const char *text = s->t->text;
     if (fact.kind == LUMAT_IS_VALUE) {
         lumat_replace_by_field(s->L, text + n->start, n->end - n->start);
@@ -79,7 +79,7 @@ static lumat_fact read_field(const step *s, lumat_fact fact, int name)
 
 static lumat_fact call_method(const step *s, lumat_fact fact, int name)
 {
-    const lumat_lexeme *n = &s->t->list[name];
+    const lumat_token *n = &s->t->list[name];
     const char *text = s->t->text;
     int count = 1 + lumat_count_arguments(s->t, s->open, s->close);
     forget_value(s->L, fact);
@@ -152,13 +152,13 @@ static int has_block(const step *s, int table)
  * A[{1, 2}] is a number. */
 static lumat_fact index_matrix(const step *s, lumat_fact fact)
 {
-    int key = s->open + 1, kind = lumat_lexeme_kind(s->t, key);
-    const lumat_lexeme *k = &s->t->list[key];
+    int key = s->open + 1, kind = lumat_kind_at(s->t, key);
+    const lumat_token *k = &s->t->list[key];
     lumat_fact block = {.kind = fact.kind};
     forget_value(s->L, fact);
-    if (kind == TOKEN_NUMBER && key + 1 == s->close)
+    if (kind == LUMAT_NUMBER && key + 1 == s->close)
         return fact.kind == LUMAT_IS_DENSE ? index_by_number(fact) : unknown;
-    if (kind == TOKEN_STRING && key + 1 == s->close)
+    if (kind == LUMAT_STRING && key + 1 == s->close)
         return memchr(s->t->text + k->start, ':', k->end - k->start) ? block
                                                                      : unknown;
     if (kind == '{')
@@ -170,17 +170,17 @@ static lumat_fact index_matrix(const step *s, lumat_fact fact)
 static lumat_fact index_table(const step *s)
 {
     lua_State *L = s->L;
-    const lumat_lexeme *k = &s->t->list[s->open + 1];
+    const lumat_token *k = &s->t->list[s->open + 1];
     const char *text = s->t->text;
     if (s->open + 2 != s->close)
         return forget_value(L, unknown);
-    if (k->kind == TOKEN_STRING &&
+    if (k->kind == LUMAT_STRING &&
         !memchr(text + k->start, '\\', k->end - k->start)) {
         lumat_replace_by_field(L, text + k->content, k->end - 1 - k->content);
         return lumat_fact_of(L);
     }
     lua_pushlstring(L, text + k->start, k->end - k->start);
-    if (k->kind != TOKEN_NUMBER || !lua_istable(L, -2) ||
+    if (k->kind != LUMAT_NUMBER || !lua_istable(L, -2) ||
         !lua_stringtonumber(L, lua_tostring(L, -1))) {
         lua_pop(L, 1);
         return forget_value(L, unknown);
@@ -207,7 +207,7 @@ static lumat_fact read_call(const step *s, lumat_fact fact)
     if (name)
         return lumat_result_of(s->L, name, count);
     if (fact.kind == LUMAT_IS_DENSE && count == 1 &&
-        lumat_lexeme_kind(s->t, s->open + 1) == TOKEN_NUMBER)
+        lumat_kind_at(s->t, s->open + 1) == LUMAT_NUMBER)
         return index_by_number(fact);
     if (fact.kind == LUMAT_IS_DENSE || fact.kind == LUMAT_IS_SPARSE)
         return count == 2 ? number : unknown;
@@ -215,22 +215,21 @@ static lumat_fact read_call(const step *s, lumat_fact fact)
 }
 
 /* A method's name and its arguments; 0 when they are not all there. */
-static int is_method_call(const lumat_lexemes *t, int i, int end)
+static int is_method_call(const lumat_tokens *t, int i, int end)
 {
-    int open = i + 2, kind = lumat_lexeme_kind(t, open);
-    if (open >= end || lumat_lexeme_kind(t, i + 1) != TOKEN_NAME)
+    int open = i + 2, kind = lumat_kind_at(t, open);
+    if (open >= end || lumat_kind_at(t, i + 1) != LUMAT_NAME)
         return 0;
-    return kind == TOKEN_STRING ||
+    return kind == LUMAT_STRING ||
            ((kind == '(' || kind == '{') && t->list[open].match > open);
 }
 
-int lumat_take_step(lua_State *L, const lumat_lexemes *t, int i, int end,
+int lumat_take_step(lua_State *L, const lumat_tokens *t, int i, int end,
                     lumat_fact *fact)
 {
-    int kind = lumat_lexeme_kind(t, i);
+    int kind = lumat_kind_at(t, i);
     step s = {L, t, i, t->list[i].match > i ? t->list[i].match : i};
-    if (kind == '.' && i + 1 < end &&
-        lumat_lexeme_kind(t, i + 1) == TOKEN_NAME) {
+    if (kind == '.' && i + 1 < end && lumat_kind_at(t, i + 1) == LUMAT_NAME) {
         *fact = read_field(&s, *fact, i + 1);
         return i + 2;
     }
@@ -241,11 +240,11 @@ int lumat_take_step(lua_State *L, const lumat_lexemes *t, int i, int end,
         *fact = call_method(&s, *fact, i + 1);
         return s.close + 1;
     }
-    if (kind != TOKEN_STRING && s.close == i)
+    if (kind != LUMAT_STRING && s.close == i)
         return i;
     if (kind == '[')
         *fact = read_index(&s, *fact);
-    else if (kind == '(' || kind == '{' || kind == TOKEN_STRING)
+    else if (kind == '(' || kind == '{' || kind == LUMAT_STRING)
         *fact = read_call(&s, *fact);
     else
         return i;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include "lua.h"
 #include "value.h"
+#include "parse.h"
 
 /* --- habits of other languages -------------------------------------------- */
 /* What people write who come from them, and what to write here. */
@@ -28,14 +29,15 @@ void lumat_explain_syntax(lua_State *L, const char *text, size_t length);
 /* Told before an entry runs where it is sure to fail, and with what they may
  * have meant wherever Lua stumbles on one. */
 
-/* With an entry's function, compiled from text, on top: LUA_OK, or, when the
- * entry calls, indexes or computes with a global that has no value and that
- * nothing in it can have set, LUA_ERRSYNTAX with the message in its place. */
-int lumat_check_names(lua_State *L, const char *text, size_t length);
+/* With an entry's function, compiled from these tokens, on top: LUA_OK, or,
+ * when the entry calls, indexes or computes with a global that has no value and
+ * that nothing in it can have set, LUA_ERRSYNTAX with the message in its place.
+ */
+int lumat_check_names(lua_State *L, const lumat_tokens *t);
 
-/* With the function compiled from text still to be called: finds the names in
+/* With the function compiled from them still to be called: finds the names in
  * it that have no value and are passed on, for lumat_each_unset to tell of. */
-void lumat_find_unset(lua_State *L, const char *text, size_t length);
+void lumat_find_unset(lua_State *L, const lumat_tokens *t);
 
 /* Behind that one, with the entry's own text: finds what it does that would be
  * something else in another language, for lumat_each_unset to tell of. */

@@ -365,8 +365,7 @@ static int word_is(const item *w, const char *text, size_t length)
 
 static int is_sign(const item *w, const char *signs)
 {
-    return w->kind == LUMAT_SIGN && w->end - w->start == 1 &&
-           strchr(signs, *w->start);
+    return w->end - w->start == 1 && *w->start && strchr(signs, *w->start);
 }
 
 static int contains(const item *w, const char *text)
@@ -643,7 +642,7 @@ static const char *find_foreign(const line *l)
     lumat_token token = {0};
     while (lumat_next_token(l->start, (size_t)(l->end - l->start), &token)) {
         const char *p = l->start + token.start;
-        if (token.kind == LUMAT_SIGN && (unsigned char)*p >= 0x80)
+        if (token.kind == LUMAT_OTHER && (unsigned char)*p >= 0x80)
             return p;
     }
     return NULL;

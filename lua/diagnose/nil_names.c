@@ -16,8 +16,8 @@ static const char found_key, known_key;
 
 typedef struct finder {
     lua_State *L;
-    lumat_reader r;
-    lumat_word before;
+    const lumat_tokens *t;
+    int i;            /* the token at hand */
     int found, known; /* tables on the stack */
     int count;
     int index; /* how deep in the braces of A[{…}] */
@@ -27,7 +27,8 @@ typedef struct finder {
 
 static int is_known(const finder *f)
 {
-    lua_pushlstring(f->L, f->r.word.start, f->r.word.length);
+    lua_pushlstring(f->L, lumat_start_of(f->t, f->i),
+                    lumat_length_of(f->t, f->i));
     int known = lua_rawget(f->L, f->known) != LUA_TNIL;
     lua_pop(f->L, 1);
     return known;
@@ -37,31 +38,32 @@ static int is_known(const finder *f)
  * expression. */
 static int is_passed_on(const finder *f)
 {
-    lumat_word next = lumat_word_behind(&f->r);
-    if (f->r.word.kind != LUMAT_WORD_NAME ||
-        !lumat_is_one_of(&f->before, "( , { [ = return in"))
+    int next = f->i + 1;
+    if (lumat_kind_at(f->t, f->i) != LUMAT_NAME ||
+        !lumat_at(f->t, f->i - 1, "( , { [ = return in"))
         return 0;
-    return next.kind == LUMAT_WORD_END ||
-           lumat_is_one_of(&next, ", ) } ] ; do end else elseif until") ||
-           lumat_starts_statement(&f->r.word, &next);
+    return next == f->t->count ||
+           lumat_at(f->t, next, ", ) } ] ; do end else elseif until") ||
+           lumat_starts_statement(f->t, next);
 }
 
 /* The whole entry; "return" was put in front of it. */
 static int is_alone(const finder *f)
 {
-    return f->before.line == 1 && lumat_is_one_of(&f->before, "return") &&
-           lumat_word_behind(&f->r).kind == LUMAT_WORD_END;
+    return f->i == 1 && f->t->count == 2 && f->t->list[0].line == 1 &&
+           lumat_at(f->t, 0, "return");
 }
 
 static void look_at_word(finder *f)
 {
-    const lumat_word *t = &f->r.word;
+    const char *name = lumat_start_of(f->t, f->i);
+    size_t length = lumat_length_of(f->t, f->i);
     if (!is_passed_on(f) || is_known(f))
         return;
-    if (lumat_has_value(f->L, t->start, t->length) &&
-        !(is_alone(f) && lumat_is_command(t->start, t->length)))
+    if (lumat_has_value(f->L, name, length) &&
+        !(is_alone(f) && lumat_is_command(name, length)))
         return;
-    lua_pushlstring(f->L, t->start, t->length);
+    lua_pushlstring(f->L, name, length);
     if (f->index > 0) {
         lua_pushvalue(f->L, -1);
         lua_pushboolean(f->L, 1);
@@ -73,31 +75,27 @@ static void look_at_word(finder *f)
 /* A[{1, nil}] is A[{1}], a row: no error, and not what was meant. */
 static void follow_index(finder *f)
 {
-    int begins = lumat_at(&f->r, "{") && lumat_is_one_of(&f->before, "[");
-    if (begins || (f->index > 0 && lumat_at(&f->r, "{")))
+    int begins = lumat_at(f->t, f->i, "{") && lumat_at(f->t, f->i - 1, "[");
+    if (begins || (f->index > 0 && lumat_at(f->t, f->i, "{")))
         f->index++;
-    else if (f->index > 0 && lumat_at(&f->r, "}"))
+    else if (f->index > 0 && lumat_at(f->t, f->i, "}"))
         f->index--;
 }
 
 /* Functions run later, and these want to know whether it is nil. */
 static int is_skipped(const finder *f)
 {
-    return lumat_at(&f->r, "function") ||
-           (lumat_at(&f->r, "(") && lumat_is_one_of(&f->before, "type assert"));
+    return lumat_at(f->t, f->i, "function") ||
+           (lumat_at(f->t, f->i, "(") &&
+            lumat_at(f->t, f->i - 1, "type assert"));
 }
 
 static void find(finder *f)
 {
-    while (f->r.word.kind != LUMAT_WORD_END) {
-        int skipped = is_skipped(f);
+    while (f->i < f->t->count) {
         look_at_word(f);
         follow_index(f);
-        f->before = f->r.word;
-        if (skipped)
-            lumat_skip_operand(&f->r);
-        else
-            lumat_next_word(&f->r);
+        f->i = is_skipped(f) ? lumat_skip_operand(f->t, f->i) : f->i + 1;
     }
 }
 
@@ -105,7 +103,7 @@ static void find(finder *f)
 static void learn_given(finder *f)
 {
     lua_State *L = f->L;
-    lumat_push_given(L, f->r);
+    lumat_push_given(L, f->t, 0, f->t->count);
     for (lua_pushnil(L); lua_next(L, -2);) {
         lua_pushvalue(L, -2);
         lua_insert(L, -2);
@@ -127,17 +125,18 @@ static void push_known(lua_State *L)
 }
 
 /* Where globals are is the text's own business then. */
-static int has_env(lumat_reader r)
+static int has_env(const lumat_tokens *t)
 {
-    while (r.word.kind != LUMAT_WORD_END && !lumat_is_one_of(&r.word, "_ENV"))
-        lumat_next_word(&r);
-    return r.word.kind != LUMAT_WORD_END;
+    int i = 0;
+    while (i < t->count && !lumat_at(t, i, "_ENV"))
+        i++;
+    return i < t->count;
 }
 
-void lumat_find_unset(lua_State *L, const char *text, size_t length)
+void lumat_find_unset(lua_State *L, const lumat_tokens *t)
 {
     int top = lua_gettop(L);
-    finder f = {.L = L, .r = lumat_read_words(text, length)};
+    finder f = {.L = L, .t = t};
     lua_newtable(L);
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &found_key);
@@ -145,7 +144,7 @@ void lumat_find_unset(lua_State *L, const char *text, size_t length)
     f.found = top + 1;
     f.known = top + 2;
     learn_given(&f);
-    if (lumat_are_globals_plain(L) && !has_env(f.r))
+    if (lumat_are_globals_plain(L) && !has_env(t))
         find(&f);
     lua_settop(L, top);
 }

@@ -320,8 +320,8 @@ void lumat_explain_nil(lua_State *L, int is_entry)
 
 typedef struct checker {
     lua_State *L;
-    lumat_reader r;
-    lumat_word before;
+    const lumat_tokens *t;
+    int i;           /* the token at hand */
     int depth;       /* of blocks */
     int unsure;      /* behind `and` or `or`, up to the statement's end */
     int functions;   /* the text makes some */
@@ -329,16 +329,17 @@ typedef struct checker {
                         the globals that are not the user's */
 } checker;
 
-static int is_arithmetic(const lumat_word *t)
+static int is_arithmetic(const lumat_tokens *t, int i)
 {
-    return lumat_is_one_of(t, "+ - * / // % ^ .. & | ~ << >> #");
+    return lumat_at(t, i, "+ - * / // % ^ .. & | ~ << >> #");
 }
 
 /* --- what a name stands for ----------------------------------------------- */
 
 static int is_given(checker *c)
 {
-    lua_pushlstring(c->L, c->r.word.start, c->r.word.length);
+    lua_pushlstring(c->L, lumat_start_of(c->t, c->i),
+                    lumat_length_of(c->t, c->i));
     int found = lua_rawget(c->L, c->given) != LUA_TNIL;
     lua_pop(c->L, 1);
     return found;
@@ -348,11 +349,13 @@ static int is_given(checker *c)
 static void push_value(checker *c)
 {
     lua_State *L = c->L;
-    if (lumat_push_local(L, c->r.word.start, c->r.word.length)) {
+    if (lumat_push_local(L, lumat_start_of(c->t, c->i),
+                         lumat_length_of(c->t, c->i))) {
         lua_getupvalue(L, -1, 1);
     } else {
         lua_pushglobaltable(L);
-        lua_pushlstring(L, c->r.word.start, c->r.word.length);
+        lua_pushlstring(L, lumat_start_of(c->t, c->i),
+                        lumat_length_of(c->t, c->i));
         lua_rawget(L, -2);
         lua_remove(L, -2);
     }
@@ -362,7 +365,8 @@ static void push_value(checker *c)
 /* Is the value on top, of the name at hand, what the library put there? */
 static int is_base(checker *c)
 {
-    lua_pushlstring(c->L, c->r.word.start, c->r.word.length);
+    lua_pushlstring(c->L, lumat_start_of(c->t, c->i),
+                    lumat_length_of(c->t, c->i));
     lua_rawget(c->L, c->base);
     int same = lua_rawequal(c->L, -1, -2);
     lua_pop(c->L, 1);
@@ -376,26 +380,28 @@ static int is_risky(checker *c)
     static const char words[] = "_G _ENV require dofile load loadfile pcall "
                                 "xpcall setmetatable rawset debug coroutine "
                                 "package";
-    lumat_word next = lumat_word_behind(&c->r);
-    if (lumat_is_one_of(&c->r.word, words))
+    int next = c->i + 1;
+    if (lumat_at(c->t, c->i, words))
         return 1;
     if (is_given(c))
         return c->functions &&
-               (lumat_is_suffix(&next) || lumat_is_one_of(&next, ", )"));
+               (lumat_is_suffix(c->t, next) || lumat_at(c->t, next, ", )"));
     push_value(c);
     int type = lua_type(c->L, -1);
     int risky = type == LUA_TFUNCTION ? !is_base(c)
-                : type == LUA_TTABLE  ? lumat_is_suffix(&next) && !is_base(c)
-                                      : 0;
+                : type == LUA_TTABLE
+                    ? lumat_is_suffix(c->t, next) && !is_base(c)
+                    : 0;
     lua_pop(c->L, 1);
     return risky;
 }
 
 static int has_value(checker *c)
 {
-    return is_given(c) || lumat_is_echo(&c->r.word) ||
-           lumat_is_one_of(&c->r.word, "_ENV") ||
-           lumat_has_value(c->L, c->r.word.start, c->r.word.length);
+    return is_given(c) || lumat_is_echo(c->t, c->i) ||
+           lumat_at(c->t, c->i, "_ENV") ||
+           lumat_has_value(c->L, lumat_start_of(c->t, c->i),
+                           lumat_length_of(c->t, c->i));
 }
 
 /* --- the walk ------------------------------------------------------------- */
@@ -403,35 +409,34 @@ static int has_value(checker *c)
 /* Called, indexed, or computed with. */
 static int is_used(const checker *c)
 {
-    lumat_word next = lumat_word_behind(&c->r);
-    return lumat_is_suffix(&next) || is_arithmetic(&next) ||
-           is_arithmetic(&c->before);
+    return lumat_is_suffix(c->t, c->i + 1) || is_arithmetic(c->t, c->i + 1) ||
+           is_arithmetic(c->t, c->i - 1);
 }
 
 static int is_variable(const checker *c)
 {
-    return c->r.word.kind == LUMAT_WORD_NAME &&
-           !lumat_is_one_of(&c->before, ". : :: goto");
+    return lumat_kind_at(c->t, c->i) == LUMAT_NAME &&
+           !lumat_at(c->t, c->i - 1, ". : :: goto");
 }
 
 /* Does the walk end here: who knows what runs behind this? */
 static int is_end(const checker *c)
 {
-    const lumat_word *t = &c->r.word;
+    const lumat_tokens *t = c->t;
     int calls_result =
-        lumat_is_one_of(&c->before, ") ]") &&
-        (t->kind == LUMAT_WORD_STRING || lumat_is_one_of(t, "( {"));
-    return t->kind == LUMAT_WORD_END || lumat_is_one_of(t, "goto break") ||
-           (c->depth > 0 && lumat_is_one_of(t, "return")) || calls_result;
+        lumat_at(t, c->i - 1, ") ]") &&
+        (lumat_kind_at(t, c->i) == LUMAT_STRING || lumat_at(t, c->i, "( {"));
+    return c->i >= t->count || lumat_at(t, c->i, "goto break") ||
+           (c->depth > 0 && lumat_at(t, c->i, "return")) || calls_result;
 }
 
-/* Is a name sure to fail? Then the reader stands at it. */
+/* Is a name sure to fail? Then it is the token at hand. */
 static int find_undefined(checker *c)
 {
     while (!is_end(c)) {
-        if (lumat_starts_statement(&c->before, &c->r.word))
+        if (lumat_starts_statement(c->t, c->i))
             c->unsure = 0;
-        if (lumat_at(&c->r, "and") || lumat_at(&c->r, "or"))
+        if (lumat_at(c->t, c->i, "and or"))
             c->unsure = 1;
         if (is_variable(c)) {
             if (c->depth == 0 && !c->unsure && is_used(c) && !has_value(c))
@@ -439,25 +444,21 @@ static int find_undefined(checker *c)
             if (is_risky(c))
                 return 0;
         }
-        c->before = c->r.word;
-        if (lumat_at(&c->r, "function")) {
-            lumat_skip_operand(&c->r);
-            c->before = (lumat_word){LUMAT_WORD_KEYWORD, "end", 3, 0};
-            continue;
-        }
-        c->depth += lumat_block_step(&c->r.word);
-        lumat_next_word(&c->r);
+        if (lumat_at(c->t, c->i, "function"))
+            c->i = lumat_skip_operand(c->t, c->i);
+        else
+            c->depth += lumat_block_step(c->t, c->i++);
     }
     return 0;
 }
 
-int lumat_check_names(lua_State *L, const char *text, size_t length)
+int lumat_check_names(lua_State *L, const lumat_tokens *t)
 {
     int top = lua_gettop(L);
-    checker c = {.L = L, .r = lumat_read_words(text, length)};
+    checker c = {.L = L, .t = t};
     if (!lumat_are_globals_plain(L))
         return LUA_OK;
-    c.functions = lumat_push_given(L, c.r);
+    c.functions = lumat_push_given(L, t, 0, t->count);
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
     c.given = top + 1;
     c.base = top + 2;
@@ -465,8 +466,8 @@ int lumat_check_names(lua_State *L, const char *text, size_t length)
         lua_settop(L, top);
         return LUA_OK;
     }
-    lua_pushlstring(L, c.r.word.start, c.r.word.length);
-    lua_pushfstring(L, LUMAT_CHUNK ":%d: ", c.r.word.line);
+    lua_pushlstring(L, lumat_start_of(t, c.i), lumat_length_of(t, c.i));
+    lua_pushfstring(L, LUMAT_CHUNK ":%d: ", t->list[c.i].line);
     push_undefined(L, lua_tostring(L, -2), 1);
     lua_concat(L, 2);
     lua_replace(L, top);

@@ -12,8 +12,8 @@
 #define SHOWN "lumat_echo"
 #define SILENT "lumat_echo_silent"
 
-/* Registry: the last entry's text; the names that it sets silently. */
-static const char text_key, silenced_key;
+/* Registry: the last entry's tokens; the names that it sets silently. */
+static const char tokens_key, silenced_key;
 
 /* --- echoes --------------------------------------------------------------- */
 
@@ -46,45 +46,45 @@ int lumat_push_echo(lua_State *L, const char *name)
     return is_shown || strcmp(name, SILENT) == 0;
 }
 
-int lumat_is_echo(const lumat_word *name)
+int lumat_is_echo(const lumat_tokens *t, int i)
 {
-    return name->kind == LUMAT_WORD_NAME &&
-           lumat_word_among(name, SHOWN " " SILENT);
+    return lumat_at(t, i, SHOWN " " SILENT);
 }
 
 /* --- statements ----------------------------------------------------------- */
 
-static int begins_expressions(const lumat_reader *r)
+static int begins_expressions(const lumat_tokens *t, int i)
 {
-    const lumat_word *t = &r->word;
-    lumat_word next = lumat_word_behind(r);
-    if (lumat_at(r, "function"))
-        return next.kind != LUMAT_WORD_NAME;
-    return t->kind == LUMAT_WORD_NAME || t->kind == LUMAT_WORD_NUMBER ||
-           t->kind == LUMAT_WORD_STRING ||
-           lumat_is_one_of(t, "( { - # ~ ... not nil true false");
+    int kind = lumat_kind_at(t, i);
+    if (lumat_at(t, i, "function"))
+        return lumat_kind_at(t, i + 1) != LUMAT_NAME;
+    return kind == LUMAT_NAME || kind == LUMAT_NUMBER || kind == LUMAT_STRING ||
+           lumat_at(t, i, "( { - # ~ ... not nil true false");
 }
 
-/* Past a statement. Returns whether it is a list of expressions: one of them
+/* Behind a statement. *has_values: it is a list of expressions; one of them
  * that is a call is a statement of Lua's as well. */
-static int skip_statement(lumat_reader *r)
+static int skip_statement(const lumat_tokens *t, int i, int *has_values)
 {
-    if (!begins_expressions(r)) {
-        lumat_skip_statement(r);
-        return 0;
-    }
-    lumat_skip_expressions(r);
-    if (!lumat_at(r, "="))
-        return 1;
-    lumat_next_word(r);
-    lumat_skip_expressions(r);
-    return 0;
+    *has_values = begins_expressions(t, i);
+    if (!*has_values)
+        return lumat_skip_statement(t, i);
+    i = lumat_skip_expressions(t, i);
+    if (!lumat_at(t, i, "="))
+        return i;
+    *has_values = 0;
+    return lumat_skip_expressions(t, i + 1);
 }
 
-static int is_apart(const char *behind, const lumat_word *next)
+/* Does the token begin a row? */
+static int begins_row(const lumat_tokens *t, int i)
 {
-    return next->kind == LUMAT_WORD_END || lumat_word_is(next, ";") ||
-           lumat_count_lines(behind, next->start) > 0;
+    return lumat_count_lines(lumat_behind(t, i), lumat_start_of(t, i)) > 0;
+}
+
+static int is_apart(const lumat_tokens *t, int i)
+{
+    return i == t->count || lumat_at(t, i, ";") || begins_row(t, i);
 }
 
 static int compiles(lua_State *L, const char *lead, const char *text,
@@ -101,9 +101,10 @@ static int compiles(lua_State *L, const char *lead, const char *text,
 
 typedef struct writer {
     lua_State *L;
+    const lumat_tokens *t;
     luaL_Buffer text;
     const char *written; /* so far of the entry */
-    const char *before;  /* where the statement before this one ended */
+    int is_behind;       /* a statement, and no separator */
     int closes;          /* a variable is closed at the end of the entry */
     lumat_echoes result;
 } writer;
@@ -115,73 +116,71 @@ static void write_up_to(writer *w, const char *end)
 }
 
 /* local x <close> = … */
-static int has_close(lumat_word first, const char *end)
+static int has_close(const lumat_tokens *t, int first, int end)
 {
-    lumat_reader r = lumat_read_words(first.start, (size_t)(end - first.start));
-    if (!lumat_at(&r, "local"))
+    if (!lumat_at(t, first, "local"))
         return 0;
-    for (lumat_word before = r.word; r.word.kind != LUMAT_WORD_END;
-         before = r.word, lumat_next_word(&r))
-        if (lumat_word_is(&before, "<") && lumat_is_one_of(&r.word, "close"))
+    for (int i = first + 1; i < end; i++)
+        if (lumat_at(t, i - 1, "<") && lumat_at(t, i, "close"))
             return 1;
     return 0;
 }
 
-/* At the token behind the expressions from `first` on. */
-static void write_expressions(writer *w, const lumat_word *first,
-                              lumat_reader *r)
+/* Writes the expressions first .. end - 1. Returns the token behind them and
+ * what separates them from the next. */
+static int write_expressions(writer *w, int first, int end)
 {
-    const char *end = r->behind;
-    int is_silent = lumat_at(r, ";") || !is_apart(end, &r->word);
-    w->before = lumat_at(r, ";") ? NULL : end;
-    while (lumat_at(r, ";"))
-        lumat_next_word(r);
-    write_up_to(w, first->start);
-    if (r->word.kind == LUMAT_WORD_END && !w->closes) {
+    const lumat_tokens *t = w->t;
+    const char *behind = lumat_behind(t, end);
+    int is_silent = lumat_at(t, end, ";") || !is_apart(t, end);
+    w->is_behind = !lumat_at(t, end, ";");
+    while (lumat_at(t, end, ";"))
+        end++;
+    write_up_to(w, lumat_start_of(t, first));
+    if (end == t->count && !w->closes) {
         luaL_addstring(&w->text, "return ");
-        write_up_to(w, end);
-        w->written = r->behind; /* a comment may be open there */
-        return;
+        write_up_to(w, behind);
+        w->written = lumat_behind(t, end); /* a comment may be open there */
+        return end;
     }
     luaL_addstring(&w->text, is_silent ? SILENT "(" : SHOWN "(");
-    write_up_to(w, end);
+    write_up_to(w, behind);
     luaL_addstring(&w->text, ");"); /* a row behind it may begin with "(" */
+    return end;
 }
 
-/* Writes the next statement. Returns 0 where expressions do not stand apart
- * from what is around them: only a call may. */
-static int write_statement(writer *w, lumat_reader *r)
+/* Writes the statement at token i and returns the one behind it, or -1 where
+ * expressions do not stand apart from what is around them: only a call may. */
+static int write_statement(writer *w, int i)
 {
-    lumat_word first = r->word;
-    const char *before = w->before;
-    int begins_apart = !before || lumat_count_lines(before, first.start) > 0;
-    int is_separator = lumat_at(r, ";"), has_values = skip_statement(r);
-    size_t length = (size_t)(r->behind - first.start);
-    w->before = is_separator ? NULL : r->behind;
-    w->closes |= has_close(first, r->behind);
+    const lumat_tokens *t = w->t;
+    int begins_apart = !w->is_behind || begins_row(t, i), has_values;
+    int end = skip_statement(t, i, &has_values);
+    const char *start = lumat_start_of(t, i);
+    size_t length = (size_t)(lumat_behind(t, end) - start);
+    w->is_behind = !lumat_at(t, i, ";");
+    w->closes |= has_close(t, i, end);
     if (!has_values)
-        return 1;
-    if ((!begins_apart || !is_apart(r->behind, &r->word)) &&
-        !compiles(w->L, "", first.start, length)) {
-        if (compiles(w->L, "return ", first.start, length))
-            w->result.refused = first;
-        return 0;
+        return end;
+    if ((!begins_apart || !is_apart(t, end)) &&
+        !compiles(w->L, "", start, length)) {
+        if (compiles(w->L, "return ", start, length))
+            w->result.refused = i;
+        return -1;
     }
-    write_expressions(w, &first, r);
-    return 1;
+    return write_expressions(w, i, end);
 }
 
 /* --- what is silent ------------------------------------------------------- */
 
-/* Notes the names that the statement up to `end` gives a value. */
-static void note_given(lua_State *L, int silenced, const lumat_word *first,
-                       const char *end, int is_silent)
+/* Notes the names that the statement gives a value. */
+static void note_given(lua_State *L, int silenced, const lumat_tokens *t,
+                       int first, int end)
 {
-    lumat_push_given(
-        L, lumat_read_words(first->start, (size_t)(end - first->start)));
+    lumat_push_given(L, t, first, end);
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         lua_pushvalue(L, -2);
-        if (is_silent)
+        if (lumat_at(t, end, ";"))
             lua_pushboolean(L, 1);
         else
             lua_pushnil(L);
@@ -190,15 +189,13 @@ static void note_given(lua_State *L, int silenced, const lumat_word *first,
     lua_pop(L, 1);
 }
 
-void lumat_note_silenced(lua_State *L, const char *text, size_t length)
+void lumat_note_silenced(lua_State *L, const lumat_tokens *t)
 {
-    lumat_reader r = lumat_read_words(text, length);
     lua_newtable(L);
-    int silenced = lua_gettop(L);
-    while (r.word.kind != LUMAT_WORD_END) {
-        lumat_word first = r.word;
-        skip_statement(&r);
-        note_given(L, silenced, &first, r.behind, lumat_at(&r, ";"));
+    int silenced = lua_gettop(L), has_values;
+    for (int i = 0, end; i < t->count; i = end) {
+        end = skip_statement(t, i, &has_values);
+        note_given(L, silenced, t, i, end);
     }
     lua_rawsetp(L, LUA_REGISTRYINDEX, &silenced_key);
 }
@@ -216,27 +213,18 @@ int lumat_is_silenced(lua_State *L, const char *name)
 
 /* --- the entry ------------------------------------------------------------ */
 
-static int ends_silently(const char *text, size_t length)
+lumat_echoes lumat_push_echoing(lua_State *L, int tokens)
 {
-    lumat_reader r = lumat_read_words(text, length);
-    int is_silent = 0;
-    for (; r.word.kind != LUMAT_WORD_END; lumat_next_word(&r))
-        is_silent = lumat_at(&r, ";");
-    return is_silent;
-}
-
-lumat_echoes lumat_push_echoing(lua_State *L, const char *text, size_t length)
-{
-    writer w = {.L = L, .written = text};
-    lumat_reader r = lumat_read_words(text, length);
-    lua_pushlstring(L, text, length);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &text_key);
+    const lumat_tokens *t = lua_touserdata(L, tokens);
+    writer w = {.L = L, .t = t, .written = t->text};
+    lua_pushvalue(L, tokens);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &tokens_key);
     luaL_buffinit(L, &w.text);
-    w.result.shown = !ends_silently(text, length);
-    while (r.word.kind != LUMAT_WORD_END)
-        if (!write_statement(&w, &r))
-            break;
-    write_up_to(&w, r.end);
+    w.result =
+        (lumat_echoes){.shown = !lumat_at(t, t->count - 1, ";"), .refused = -1};
+    for (int i = 0; i >= 0 && i < t->count;)
+        i = write_statement(&w, i);
+    write_up_to(&w, t->text + t->length);
     luaL_pushresult(&w.text);
     return w.result;
 }
@@ -251,79 +239,66 @@ typedef struct seam {
     int line, next_line;
 } seam;
 
-static int ends_operand(const char *text, const lumat_token *t)
+/* Token i, behind such a one? A number cannot be called, but something may be
+ * subtracted from it. */
+static int goes_on(const lumat_tokens *t, int i)
 {
-    const lumat_word word = {LUMAT_WORD_SIGN, text + t->start,
-                             t->end - t->start, 0};
-    return t->kind == LUMAT_NAME || t->kind == LUMAT_STRING ||
-           t->kind == LUMAT_NUMBER ||
-           lumat_word_among(&word, ") ] } end nil true false ...");
+    int last = lumat_kind_at(t, i - 1);
+    int is_suffix =
+        lumat_kind_at(t, i) == LUMAT_STRING || lumat_at(t, i, "( [ {");
+    int is_called = last == LUMAT_NAME || last == LUMAT_STRING ||
+                    lumat_at(t, i - 1, ") ] }");
+    return lumat_ends_operand(t, i - 1) &&
+           (lumat_at(t, i, "-") || (is_suffix && is_called));
 }
 
-/* A number cannot be called, but something may be subtracted from it. */
-static int goes_on(const char *text, const lumat_token *last,
-                   const lumat_token *t)
+static int last_line(const lumat_tokens *t, int i)
 {
-    char c = text[t->start];
-    int is_minus = c == '-' && t->end - t->start == 1;
-    int is_suffix =
-        t->kind == LUMAT_STRING ||
-        (t->kind == LUMAT_SIGN && t->end - t->start == 1 && strchr("([{", c));
-    int is_called = last->kind == LUMAT_NAME || text[last->start] == ')' ||
-                    text[last->start] == ']' || text[last->start] == '}' ||
-                    last->kind == LUMAT_STRING;
-    return t->kind != LUMAT_COMMENT && ends_operand(text, last) &&
-           (is_minus || (is_suffix && is_called));
+    const char *start = lumat_start_of(t, i);
+    return t->list[i].line +
+           lumat_count_lines(start, start + lumat_length_of(t, i));
 }
 
 /* The first seam between the lines, in no bracket. Returns 0 without one. */
-static int find_seam(const char *text, size_t length, int from, int to,
-                     seam *out)
+static int find_seam(const lumat_tokens *t, int from, int to, seam *out)
 {
-    lumat_token token = {0}, last = {0};
     lumat_nesting nesting = {0};
-    int line = 1, last_line = 1;
-    while (lumat_next_token(text, length, &token)) {
-        int is_word = token.kind != LUMAT_BLANK && token.kind != LUMAT_COMMENT;
+    for (int i = 0; i < t->count; i++) {
+        int line = t->list[i].line, above = i > 0 ? last_line(t, i - 1) : 1;
         int in_bracket = strpbrk(lumat_innermost(&nesting), "([{") != NULL;
-        if (is_word && line > last_line && line >= from && line <= to &&
-            !in_bracket && goes_on(text, &last, &token)) {
-            *out = (seam){last.end, token.start, last_line, line};
+        if (line > above && line >= from && line <= to && !in_bracket &&
+            goes_on(t, i)) {
+            *out = (seam){t->list[i - 1].end, t->list[i].start, above, line};
             return 1;
         }
-        lumat_nest(&nesting, text, &token);
-        line += lumat_count_lines(text + token.start, text + token.end);
-        if (is_word)
-            last = token, last_line = line;
+        lumat_nest(&nesting, t->text, &t->list[i]);
     }
     return 0;
 }
 
-/* The lines of the statement of the top level that has the line. */
-static void find_extent(const char *text, size_t length, int line, int *from,
-                        int *to)
+/* The statement of the top level that has the line; where it ends. */
+static int find_statement(const lumat_tokens *t, int line, int *end)
 {
-    lumat_reader r = lumat_read_words(text, length);
-    *from = *to = line;
-    while (r.word.kind != LUMAT_WORD_END && r.word.line <= line) {
-        const char *start = r.word.start;
-        *from = r.word.line;
-        skip_statement(&r);
-        *to = *from + lumat_count_lines(start, r.behind);
+    int first = 0, has_values;
+    *end = 0;
+    while (*end < t->count && t->list[*end].line <= line) {
+        first = *end;
+        *end = skip_statement(t, first, &has_values);
     }
+    return first;
 }
 
 /* In a function or loop Lua names the line of one of the two rows. */
-static int find_seam_at(const char *text, size_t length, int line, seam *out)
+static int find_seam_at(const lumat_tokens *t, int line, seam *out)
 {
-    int from, to;
-    lumat_reader r = lumat_read_words(text, length);
-    find_extent(text, length, line, &from, &to);
-    while (r.word.kind != LUMAT_WORD_END && r.word.line < from)
-        skip_statement(&r);
-    if (!begins_expressions(&r) && !lumat_at(&r, "local"))
+    int end, first = find_statement(t, line, &end), from = line, to = line;
+    if (end > first) {
+        from = t->list[first].line;
+        to = last_line(t, end - 1);
+    }
+    if (!begins_expressions(t, first) && !lumat_at(t, first, "local"))
         to = line + 1 < to ? line + 1 : to, from = line;
-    return find_seam(text, length, from, to, out);
+    return find_seam(t, from, to, out);
 }
 
 /* The line that a message begins with, "lumat:3: …", or 0. */
@@ -366,18 +341,17 @@ static const char *push_head(lua_State *L, const char *text, size_t start,
 void lumat_explain_rows(lua_State *L)
 {
     int top = lua_gettop(L);
-    size_t length;
     seam found;
     if (lua_type(L, top) != LUA_TSTRING || line_of(lua_tostring(L, top)) == 0 ||
-        lua_rawgetp(L, LUA_REGISTRYINDEX, &text_key) != LUA_TSTRING) {
+        lua_rawgetp(L, LUA_REGISTRYINDEX, &tokens_key) != LUA_TUSERDATA) {
         lua_settop(L, top);
         return;
     }
     const char *message = lua_tostring(L, top);
-    const char *text = lua_tolstring(L, top + 1, &length);
-    if (find_seam_at(text, length, line_of(message), &found)) {
-        const char *tail = push_tail(L, text, found.before);
-        const char *head = push_head(L, text, found.behind, length);
+    const lumat_tokens *t = lua_touserdata(L, top + 1);
+    if (find_seam_at(t, line_of(message), &found)) {
+        const char *tail = push_tail(L, t->text, found.before);
+        const char *head = push_head(L, t->text, found.behind, t->length);
         lua_pushfstring(L,
                         "%s\n  rows %d and %d are one statement to Lua: %s %s\n"
                         "  a ; at the end of row %d parts them",

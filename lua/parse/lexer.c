@@ -1,4 +1,4 @@
-/* Lua text as tokens, and as words: the tokens without blanks and comments. */
+/* Lua text cut into tokens. */
 #include <string.h>
 #include "parse.h"
 
@@ -146,7 +146,7 @@ int lumat_is_keyword(const char *word, size_t length)
            lumat_is_listed(word, length, lumat_keywords);
 }
 
-static lumat_token_kind skip_word(scanner *s)
+static int skip_word(scanner *s)
 {
     const char *start = s->p;
     while (s->p < s->end && (is_letter(*s->p) || is_digit(*s->p)))
@@ -155,26 +155,35 @@ static lumat_token_kind skip_word(scanner *s)
                                                            : LUMAT_NAME;
 }
 
-static lumat_token_kind skip_sign(scanner *s)
+/* A long string, or the longest sign that stands here. */
+static int skip_sign(scanner *s)
 {
-    static const char *const signs[] = {
-        "...", "..", "==", "~=", "<=", ">=", "//", "::", "<<", ">>"};
+    static const struct sign {
+        const char *text;
+        int kind;
+    } signs[] = {
+        {"...", LUMAT_OTHER},  {"..", LUMAT_CONCAT},  {"//", LUMAT_DIVIDE},
+        {"==", LUMAT_COMPARE}, {"~=", LUMAT_COMPARE}, {"<=", LUMAT_COMPARE},
+        {">=", LUMAT_COMPARE}, {"::", LUMAT_OTHER},   {"<<", LUMAT_OTHER},
+        {">>", LUMAT_OTHER},   {"<", LUMAT_COMPARE},  {">", LUMAT_COMPARE}};
     int level = long_bracket(s);
     if (level >= 0) {
         skip_long(s, level);
         return LUMAT_STRING;
     }
-    size_t left = (size_t)(s->end - s->p), length = 1;
-    for (size_t i = 0; length == 1 && i < sizeof signs / sizeof *signs; i++) {
-        size_t n = strlen(signs[i]);
-        if (n <= left && memcmp(s->p, signs[i], n) == 0)
-            length = n;
+    size_t left = (size_t)(s->end - s->p);
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        size_t n = strlen(signs[i].text);
+        if (n <= left && memcmp(s->p, signs[i].text, n) == 0) {
+            s->p += n;
+            return signs[i].kind;
+        }
     }
-    s->p += length;
-    return LUMAT_SIGN;
+    unsigned char c = (unsigned char)*s->p++;
+    return c > 0 && c < 128 ? c : LUMAT_OTHER;
 }
 
-static lumat_token_kind skip_token(scanner *s)
+static int skip_token(scanner *s)
 {
     char c = *s->p, next = s->p + 1 < s->end ? s->p[1] : '\0';
     if (is_letter(c))
@@ -192,20 +201,6 @@ static lumat_token_kind skip_token(scanner *s)
     return LUMAT_BLANK;
 }
 
-int lumat_next_token(const char *text, size_t length, lumat_token *token)
-{
-    scanner s = {.p = text + token->end, .end = text + length};
-    if (token->end >= length)
-        return 0;
-    token->start = token->end;
-    s.content = s.p;
-    token->kind = skip_token(&s);
-    token->end = (size_t)(s.p - text);
-    token->content = (size_t)(s.content - text);
-    token->open = s.open;
-    return 1;
-}
-
 /* A newline of two characters is one. */
 int lumat_count_lines(const char *from, const char *to)
 {
@@ -220,127 +215,19 @@ int lumat_count_lines(const char *from, const char *to)
     return lines;
 }
 
-/* --- words ---------------------------------------------------------------- */
-
-int lumat_word_is(const lumat_word *t, const char *word)
+int lumat_next_token(const char *text, size_t length, lumat_token *token)
 {
-    return (t->kind == LUMAT_WORD_KEYWORD || t->kind == LUMAT_WORD_SIGN) &&
-           strlen(word) == t->length && memcmp(t->start, word, t->length) == 0;
-}
-
-int lumat_at(const lumat_reader *r, const char *word)
-{
-    return lumat_word_is(&r->word, word);
-}
-
-int lumat_word_among(const lumat_word *t, const char *words)
-{
-    return lumat_is_listed(t->start, t->length, words);
-}
-
-/* --- reading -------------------------------------------------------------- */
-
-static lumat_word_kind kind_of(const lumat_token *token)
-{
-    switch (token->kind) {
-    case LUMAT_NAME:
-        return LUMAT_WORD_NAME;
-    case LUMAT_KEYWORD:
-        return LUMAT_WORD_KEYWORD;
-    case LUMAT_NUMBER:
-        return LUMAT_WORD_NUMBER;
-    case LUMAT_STRING:
-        return LUMAT_WORD_STRING;
-    default:
-        return LUMAT_WORD_SIGN;
-    }
-}
-
-void lumat_next_word(lumat_reader *r)
-{
-    const char *text = r->p;
-    size_t length = (size_t)(r->end - text);
-    lumat_token token = {0};
-    int is_word = 0;
-    while (!is_word && lumat_next_token(text, length, &token))
-        is_word = token.kind != LUMAT_BLANK && token.kind != LUMAT_COMMENT;
-    const char *start = is_word ? text + token.start : r->end;
-    int line = r->line + lumat_count_lines(r->p, start);
-    r->behind = r->p;
-    r->p = is_word ? text + token.end : r->end;
-    r->line = line + lumat_count_lines(start, r->p);
-    r->word = (lumat_word){is_word ? kind_of(&token) : LUMAT_WORD_END, start,
-                           (size_t)(r->p - start), line};
-}
-
-lumat_reader lumat_read_words(const char *text, size_t length)
-{
-    lumat_reader r = {.p = text, .end = text + length, .line = 1};
-    lumat_next_word(&r);
-    return r;
-}
-
-/* --- extents -------------------------------------------------------------- */
-
-int lumat_block_step(const lumat_word *t)
-{
-    if (t->kind != LUMAT_WORD_KEYWORD)
+    scanner s = {.p = text + token->end, .end = text + length};
+    if (token->end >= length)
         return 0;
-    return lumat_word_among(t, "function do if repeat") ? 1
-           : lumat_word_among(t, "end until")           ? -1
-                                                        : 0;
-}
-
-static int bracket_step(const lumat_word *t)
-{
-    if (t->kind != LUMAT_WORD_SIGN || t->length != 1)
-        return 0;
-    return strchr("([{", *t->start) ? 1 : strchr(")]}", *t->start) ? -1 : 0;
-}
-
-void lumat_skip_operand(lumat_reader *r)
-{
-    int in_block = lumat_at(r, "function"), depth = 0;
-    do {
-        depth += in_block ? lumat_block_step(&r->word) : bracket_step(&r->word);
-        lumat_next_word(r);
-    } while (depth > 0 && r->word.kind != LUMAT_WORD_END);
-}
-
-/* A field's dot and a method's colon join as operators do. */
-static int joins(const lumat_word *t)
-{
-    return (t->kind == LUMAT_WORD_SIGN || t->kind == LUMAT_WORD_KEYWORD) &&
-           lumat_word_among(
-               t, ", . : + - * / // % ^ .. == ~= < > <= >= & | ~ << >> "
-                  "and or");
-}
-
-static int is_unary(const lumat_word *t)
-{
-    return (t->kind == LUMAT_WORD_SIGN || t->kind == LUMAT_WORD_KEYWORD) &&
-           lumat_word_among(t, "not - # ~");
-}
-
-static int is_suffix(const lumat_word *t)
-{
-    return t->kind == LUMAT_WORD_STRING || lumat_word_is(t, "(") ||
-           lumat_word_is(t, "[") || lumat_word_is(t, "{");
-}
-
-/* Only a name or what stands in parentheses can be called or indexed: behind
- * `x = 5` a row that begins with "(" is another statement. */
-void lumat_skip_expressions(lumat_reader *r)
-{
-    for (;;) {
-        while (is_unary(&r->word))
-            lumat_next_word(r);
-        int is_primary = r->word.kind == LUMAT_WORD_NAME || lumat_at(r, "(");
-        lumat_skip_operand(r);
-        while (is_primary && is_suffix(&r->word))
-            lumat_skip_operand(r);
-        if (!joins(&r->word))
-            return;
-        lumat_next_word(r);
-    }
+    token->line += lumat_count_lines(text + token->start, text + token->end);
+    token->line += token->line == 0;
+    token->start = token->end;
+    s.content = s.p;
+    token->kind = skip_token(&s);
+    token->end = (size_t)(s.p - text);
+    token->content = (size_t)(s.content - text);
+    token->open = s.open;
+    token->match = -1;
+    return 1;
 }

@@ -103,8 +103,8 @@ size_t lumat_nest(lumat_nesting *nesting, const char *text,
 {
     if (token->kind == LUMAT_KEYWORD)
         return take_keyword(nesting, text, token);
-    if (token->kind == LUMAT_SIGN)
-        return take_sign(nesting, text[token->start], token->start);
+    if (token->kind < LUMAT_NAME)
+        return take_sign(nesting, (char)token->kind, token->start);
     return LUMAT_NOWHERE;
 }
 
@@ -125,14 +125,15 @@ const char *lumat_open_token(const char *text, const lumat_token *token)
                                          : "";
 }
 
-void lumat_push_open_construct(lua_State *L, const char *text, size_t length)
+void lumat_push_open_construct(lua_State *L, const lumat_tokens *t)
 {
     lumat_nesting nesting = {0};
-    lumat_token token = {0};
     const char *name = "";
-    while (lumat_next_token(text, length, &token))
-        lumat_nest(&nesting, text, &token);
-    if (token.open)
-        name = lumat_open_token(text, &token);
+    for (int i = 0; i < t->count; i++)
+        lumat_nest(&nesting, t->text, &t->list[i]);
+    if (t->open)
+        name = t->in_comment
+                   ? "--[["
+                   : lumat_open_token(t->text, &t->list[t->count - 1]);
     lua_pushstring(L, name[0] != '\0' ? name : lumat_innermost(&nesting));
 }

@@ -37,28 +37,36 @@ const char *lumat_special(double x);
 #endif
 
 /* --- Lua text as tokens --------------------------------------------------- */
-/* What every reader of it begins with. */
+/* What every reader of it begins with: one scanner and one kind of token. */
 
 /* Messages about an entry begin with this, a line number and a colon. */
 #define LUMAT_CHUNK "lumat"
 
 enum { LUMAT_INCOMPLETE = 100 }; /* beside Lua's own status codes */
 
+/* A sign of one character that is below none of these is its own kind. */
 typedef enum lumat_token_kind {
-    LUMAT_BLANK,
-    LUMAT_NAME,
+    LUMAT_END, /* of the text */
+    LUMAT_NAME = 256,
     LUMAT_KEYWORD,
     LUMAT_NUMBER,
     LUMAT_STRING,
-    LUMAT_COMMENT,
-    LUMAT_SIGN /* ".." and "==" too; also a character that is no Lua */
+    LUMAT_CONCAT,  /* .. */
+    LUMAT_DIVIDE,  /* // */
+    LUMAT_COMPARE, /* == ~= <= >= < > */
+    LUMAT_OTHER,   /* ... :: << >> and what is no Lua */
+    LUMAT_BLANK,
+    LUMAT_COMMENT
 } lumat_token_kind;
 
 typedef struct lumat_token {
-    lumat_token_kind kind;
+    int kind;
+    int match; /* of a list: a bracket's other one; of an open one that is never
+                  closed, the open one around it; else -1 */
+    int line;  /* in which it begins, from 1 */
+    int open;  /* a string or comment that the text ends in */
     size_t start, end;
     size_t content; /* of a string or comment: behind its opening mark */
-    int open;       /* a string or comment that the text ends in */
 } lumat_token;
 
 enum { LUMAT_OPEN_IN_LINE = 2 }; /* open, and a newline would end it badly */
@@ -75,129 +83,79 @@ int lumat_is_keyword(const char *word, size_t length);
 /* The newlines between the two, as Lua counts lines. */
 int lumat_count_lines(const char *from, const char *to);
 
-/* --- words ---------------------------------------------------------------- */
-/* The words and signs of Lua text, one after another, without blanks and
- * comments, and the extent of expressions. */
+/* --- a list of tokens ----------------------------------------------------- */
+/* Made once for a text and handed on: its tokens without blanks and comments,
+ * named by their number. Any number may be asked for: beyond the list there
+ * are tokens of kind LUMAT_END. */
 
-typedef enum lumat_word_kind {
-    LUMAT_WORD_END, /* of the text; its length is 0 */
-    LUMAT_WORD_NAME,
-    LUMAT_WORD_KEYWORD,
-    LUMAT_WORD_NUMBER,
-    LUMAT_WORD_STRING,
-    LUMAT_WORD_SIGN
-} lumat_word_kind;
-
-typedef struct lumat_word {
-    lumat_word_kind kind;
-    const char *start;
+typedef struct lumat_tokens {
+    const char *text; /* a copy of its own */
     size_t length;
-    int line; /* from 1 */
-} lumat_word;
+    const lumat_token *list; /* behind the last one a token LUMAT_END */
+    int count;               /* without that one */
+    int innermost;           /* the last bracket that is not closed, or -1 */
+    int in_comment;          /* the text ends in one */
+    int open;                /* as of a token: the text's end is in it */
+} lumat_tokens;
 
-/* A place in a text: the token there, and where the one before it ended. */
-typedef struct lumat_reader {
-    const char *p, *end;
-    int line;
-    lumat_word word;
-    const char *behind;
-} lumat_reader;
+/* Cuts text. Pushes one userdata, which holds the list; it begins with it. */
+const lumat_tokens *lumat_push_tokens(lua_State *L, const char *text,
+                                      size_t length);
 
-/* At the first token. */
-lumat_reader lumat_read_words(const char *text, size_t length);
-void lumat_next_word(lumat_reader *r);
-
-/* Is the token the keyword or sign? */
-int lumat_at(const lumat_reader *r, const char *word);
-int lumat_word_is(const lumat_word *t, const char *word);
-/* Is its text one of the words, between blanks? */
-int lumat_word_among(const lumat_word *t, const char *words);
+int lumat_kind_at(const lumat_tokens *t, int i);
+/* Is the token one of those between the blanks? None is a string. */
+int lumat_at(const lumat_tokens *t, int i, const char *words);
+/* Of a token of the list, or the one at its end. */
+const char *lumat_start_of(const lumat_tokens *t, int i);
+size_t lumat_length_of(const lumat_tokens *t, int i);
+/* Where the token before it ends; for the first, the text's start. */
+const char *lumat_behind(const lumat_tokens *t, int i);
 
 /* +1 where a block opens (function do if repeat), -1 where one ends. */
-int lumat_block_step(const lumat_word *t);
+int lumat_block_step(const lumat_tokens *t, int i);
 
-/* Past a bracketed part, a function's body from its keyword on, or one token.
- */
-void lumat_skip_operand(lumat_reader *r);
-/* Past a list of expressions. */
-void lumat_skip_expressions(lumat_reader *r);
-
-/* --- a list of tokens ----------------------------------------------------- */
-/* Lua text up to a cursor, as tokens, for completion. Tokens are named by
- * their number in the list. */
-
-/* A sign of one character is its own kind. */
-enum {
-    TOKEN_NAME = 256,
-    TOKEN_WORD, /* a keyword of Lua */
-    TOKEN_NUMBER,
-    TOKEN_STRING,
-    TOKEN_OPEN_STRING, /* the last one: the cursor is in it */
-    TOKEN_CONCAT,      /* .. */
-    TOKEN_DIVIDE,      /* // */
-    TOKEN_COMPARE,     /* == ~= <= >= < > */
-    TOKEN_OTHER        /* ... :: << >> and what is no Lua */
-};
-
-typedef struct lumat_lexeme {
-    int kind;
-    int match; /* a bracket's other one; of an open one that is never closed,
-                  the open one around it; else -1 */
-    size_t start, end;
-    size_t content; /* of a string: behind its opening quote */
-} lumat_lexeme;
-
-typedef struct lumat_lexemes {
-    const char *text;
-    const lumat_lexeme *list;
-    int count;
-    int innermost; /* the last bracket that is not closed, or -1 */
-    int in_comment;
-} lumat_lexemes;
-
-/* Cuts text up to length. Pushes one userdata, which holds the list. */
-void lumat_push_lexemes(lua_State *L, const char *text, size_t length,
-                        lumat_lexemes *out);
-int lumat_is_lexeme(const lumat_lexemes *t, int i, const char *text);
-int lumat_lexeme_kind(const lumat_lexemes *t, int i); /* 0: there is none */
-
-typedef void lumat_declared_fn(void *data, const char *name, size_t length);
-/* Calls each for the names that local, for and function declare in t. */
-void lumat_each_declared(const lumat_lexemes *t, lumat_declared_fn *each,
-                         void *data);
+/* Behind a bracketed part, a function's body from its keyword on, or one token;
+ * behind a list of expressions. What is never closed reaches to the end. */
+int lumat_skip_operand(const lumat_tokens *t, int i);
+int lumat_skip_expressions(const lumat_tokens *t, int i);
 
 /* --- statements ----------------------------------------------------------- */
 /* Of text that compiles. */
 
 enum { LUMAT_MOST_NAMES = 200 }; /* Lua's limit of locals in a function */
 
-/* The names of a declaration, from the first one on. */
+/* The names of a declaration. */
 typedef struct lumat_declaration {
     struct {
-        lumat_word name;
+        int name; /* its token */
         int constant, closes;
     } list[LUMAT_MOST_NAMES];
     int count;
 } lumat_declaration;
 
-/* At `local`: past the declaration, whose names it gives. */
-void lumat_read_declaration(lumat_reader *r, lumat_declaration *out);
+/* At `local`: gives its names and returns the token behind the declaration. */
+int lumat_read_local(const lumat_tokens *t, int i, lumat_declaration *out);
 
-/* Past a statement, or one token of what is none. */
-void lumat_skip_statement(lumat_reader *r);
+typedef void lumat_declared_fn(void *data, const char *name, size_t length);
+/* Calls each for the names that local, for and function declare anywhere, also
+ * in text that does not compile. */
+void lumat_each_declared(const lumat_tokens *t, lumat_declared_fn *each,
+                         void *data);
 
-/* Is it one of the words or signs between blanks, and no string? */
-int lumat_is_one_of(const lumat_word *t, const char *words);
+/* Behind a statement, or behind one token of what is none. */
+int lumat_skip_statement(const lumat_tokens *t, int i);
+
 /* Does it go on with an operand before it: a call, an index, a field? */
-int lumat_is_suffix(const lumat_word *t);
-/* Right behind another token: a name or keyword that starts a statement. */
-int lumat_starts_statement(const lumat_word *before, const lumat_word *t);
-lumat_word lumat_word_behind(const lumat_reader *r);
+int lumat_is_suffix(const lumat_tokens *t, int i);
+/* Does an expression that may go on end with it? */
+int lumat_ends_operand(const lumat_tokens *t, int i);
+/* A name or keyword that starts a statement behind the token before it. */
+int lumat_starts_statement(const lumat_tokens *t, int i);
 
-/* Pushes a table of the names that the text declares or sets anywhere: its
- * variables, locals, loops' and functions' names. Returns whether it makes
- * functions. */
-int lumat_push_given(lua_State *L, lumat_reader r);
+/* Pushes a table of the names that the tokens from a statement's first up to
+ * `end` declare or set anywhere: variables, locals, loops' and functions'
+ * names. Returns whether they make functions. */
+int lumat_push_given(lua_State *L, const lumat_tokens *t, int first, int end);
 
 /* --- what a text leaves open ---------------------------------------------- */
 /* Blocks, brackets, strings, comments. */
@@ -227,9 +185,9 @@ const char *lumat_innermost(const lumat_nesting *nesting);
  * "--[["; "" for other tokens. */
 const char *lumat_open_token(const char *text, const lumat_token *token);
 
-/* Pushes the name of the innermost construct that text leaves open: "for",
+/* Pushes the name of the innermost construct that the text leaves open: "for",
  * "function", "(", "[[" …, or "" when none is. */
-void lumat_push_open_construct(lua_State *L, const char *text, size_t length);
+void lumat_push_open_construct(lua_State *L, const lumat_tokens *t);
 
 /* --- entries of several statements ---------------------------------------- */
 /* Which of them show something, and how Lua reads rows that go on with those
@@ -238,24 +196,25 @@ void lumat_push_open_construct(lua_State *L, const char *text, size_t length);
 /* An entry as it is compiled, and what it shows. */
 typedef struct lumat_echoes {
     int shown; /* no ';' ends it */
-    /* An expression that ends the text and that Lua reads as no statement, for
-     * nothing separates it from the one before; else its kind is END. */
-    lumat_word refused;
+    /* The first token of an expression that ends the text and that Lua reads
+     * as no statement, for nothing separates it from the one before; or -1. */
+    int refused;
 } lumat_echoes;
 
-/* Pushes the entry as the text to compile: every line is where it was, each
- * expression of the top level is the argument of an echo, and the last
- * statement, if it is one and nothing is closed behind it, is returned. Text
- * that is no Lua is left as it is from there on, for Lua to say so. */
-lumat_echoes lumat_push_echoing(lua_State *L, const char *text, size_t length);
+/* Pushes the entry, whose tokens are at the index, as the text to compile:
+ * every line is where it was, each expression of the top level is the argument
+ * of an echo, and the last statement, if it is one and nothing is closed behind
+ * it, is returned. Text that is no Lua is left as it is from there on, for Lua
+ * to say so. */
+lumat_echoes lumat_push_echoing(lua_State *L, int tokens);
 
 /* Pushes the C function that the text calls by this name, or returns 0. */
 int lumat_push_echo(lua_State *L, const char *name);
-int lumat_is_echo(const lumat_word *name);
+int lumat_is_echo(const lumat_tokens *t, int i);
 
 /* Of an entry that compiles: did a statement with a ';' behind it give the name
  * its last value? Then that is not shown. */
-void lumat_note_silenced(lua_State *L, const char *text, size_t length);
+void lumat_note_silenced(lua_State *L, const lumat_tokens *t);
 int lumat_is_silenced(lua_State *L, const char *name);
 
 /* With the message of an error on top that names a line of the entry last given

@@ -2,226 +2,205 @@
 #include <string.h>
 #include "parse.h"
 
-static void read_names(lumat_reader *r, lumat_declaration *out)
+static int not_beyond(const lumat_tokens *t, int i)
 {
-    for (out->count = 0;;) {
-        int i = out->count++;
-        out->list[i].name = r->word;
-        out->list[i].constant = out->list[i].closes = 0;
-        lumat_next_word(r);
-        if (lumat_at(r, "<")) {
-            lumat_next_word(r);
-            out->list[i].closes =
-                r->word.length == 5 && memcmp(r->word.start, "close", 5) == 0;
-            out->list[i].constant = !out->list[i].closes;
-            lumat_next_word(r);
-            lumat_next_word(r);
-        }
-        if (!lumat_at(r, ",") || out->count == LUMAT_MOST_NAMES)
-            return;
-        lumat_next_word(r);
+    return i < t->count ? i : t->count;
+}
+
+/* --- declared names ------------------------------------------------------- */
+
+/* "a, b <const>, c" from token i on. Returns the token behind it. */
+static int read_names(const lumat_tokens *t, int i, lumat_declaration *out)
+{
+    out->count = 0;
+    while (lumat_kind_at(t, i) == LUMAT_NAME && out->count < LUMAT_MOST_NAMES) {
+        int has_attribute = lumat_at(t, i + 1, "<");
+        int closes = has_attribute && lumat_at(t, i + 2, "close");
+        out->list[out->count].name = i;
+        out->list[out->count].closes = closes;
+        out->list[out->count++].constant = has_attribute && !closes;
+        i += has_attribute ? 4 : 1;
+        if (!lumat_at(t, i, ","))
+            break;
+        i++;
+    }
+    return not_beyond(t, i);
+}
+
+/* Behind "function": past a name such as a.b:c, or none. */
+static int skip_path(const lumat_tokens *t, int i)
+{
+    while (lumat_kind_at(t, i) == LUMAT_NAME || lumat_at(t, i, ". :"))
+        i++;
+    return i;
+}
+
+/* The names that the keyword at token i declares, if it does. */
+static void read_declared(const lumat_tokens *t, int i, lumat_declaration *out)
+{
+    int open;
+    out->count = 0;
+    if (lumat_kind_at(t, i) != LUMAT_KEYWORD)
+        return;
+    if (lumat_at(t, i, "for"))
+        read_names(t, i + 1, out);
+    else if (lumat_at(t, i, "local"))
+        read_names(t, i + 1 + lumat_at(t, i + 1, "function"), out);
+    else if (lumat_at(t, i, "function") &&
+             lumat_at(t, open = skip_path(t, i + 1), "("))
+        read_names(t, open + 1, out);
+}
+
+void lumat_each_declared(const lumat_tokens *t, lumat_declared_fn *each,
+                         void *data)
+{
+    lumat_declaration names;
+    for (int i = 0; i < t->count; i++) {
+        read_declared(t, i, &names);
+        for (int n = 0; n < names.count; n++)
+            each(data, lumat_start_of(t, names.list[n].name),
+                 lumat_length_of(t, names.list[n].name));
     }
 }
 
-void lumat_read_declaration(lumat_reader *r, lumat_declaration *out)
+/* --- statements ----------------------------------------------------------- */
+
+int lumat_read_local(const lumat_tokens *t, int i, lumat_declaration *out)
 {
-    lumat_next_word(r);
-    if (lumat_at(r, "function")) {
-        lumat_reader at_name = *r;
-        lumat_next_word(&at_name);
-        read_names(&at_name, out);
-        lumat_skip_operand(r);
-        return;
+    if (lumat_at(t, i + 1, "function")) {
+        read_names(t, i + 2, out);
+        return lumat_skip_operand(t, i + 1);
     }
-    read_names(r, out);
-    if (lumat_at(r, "=")) {
-        lumat_next_word(r);
-        lumat_skip_expressions(r);
-    }
+    i = read_names(t, i + 1, out);
+    return lumat_at(t, i, "=") ? lumat_skip_expressions(t, i + 1) : i;
 }
 
 /* From the keyword that opens a block to behind the one that ends it. A loop's
  * head may hold functions of its own. */
-static void skip_block(lumat_reader *r)
+static int skip_block(const lumat_tokens *t, int i)
 {
-    int is_loop = lumat_word_among(&r->word, "for while"), depth = 0;
-    int repeats = lumat_at(r, "repeat");
-    while (is_loop && !lumat_at(r, "do") && r->word.kind != LUMAT_WORD_END)
-        lumat_skip_operand(r);
-    do {
-        depth += lumat_block_step(&r->word);
-        lumat_next_word(r);
-    } while (depth > 0 && r->word.kind != LUMAT_WORD_END);
-    if (repeats)
-        lumat_skip_expressions(r);
+    int is_loop = lumat_at(t, i, "for while"), depth = 0;
+    int repeats = lumat_at(t, i, "repeat");
+    while (is_loop && !lumat_at(t, i, "do") && i < t->count)
+        i = lumat_skip_operand(t, i);
+    do
+        depth += lumat_block_step(t, i++);
+    while (depth > 0 && i < t->count);
+    i = not_beyond(t, i);
+    return repeats ? lumat_skip_expressions(t, i) : i;
 }
 
 /* A call, or an assignment. */
-static void skip_plain(lumat_reader *r)
+static int skip_plain(const lumat_tokens *t, int i)
 {
-    lumat_skip_expressions(r);
-    if (lumat_at(r, "=")) {
-        lumat_next_word(r);
-        lumat_skip_expressions(r);
-    }
+    i = lumat_skip_expressions(t, i);
+    return lumat_at(t, i, "=") ? lumat_skip_expressions(t, i + 1) : i;
 }
 
 /* "goto name" and "::name::" */
-static void skip_label(lumat_reader *r)
+static int skip_label(const lumat_tokens *t, int i)
 {
-    int is_label = lumat_at(r, "::");
-    lumat_next_word(r);
-    if (r->word.kind == LUMAT_WORD_NAME)
-        lumat_next_word(r);
-    if (is_label && lumat_at(r, "::"))
-        lumat_next_word(r);
+    int is_label = lumat_at(t, i++, "::");
+    i += lumat_kind_at(t, i) == LUMAT_NAME;
+    return i + (is_label && lumat_at(t, i, "::"));
 }
 
 /* Behind `return` there are no more. */
-void lumat_skip_statement(lumat_reader *r)
+int lumat_skip_statement(const lumat_tokens *t, int i)
 {
-    int is_word = r->word.kind == LUMAT_WORD_KEYWORD;
     lumat_declaration names;
-    if (lumat_at(r, "local")) {
-        lumat_read_declaration(r, &names);
-    } else if (is_word &&
-               lumat_word_among(&r->word, "do for while if repeat function")) {
-        skip_block(r);
-    } else if (lumat_at(r, "return")) {
-        while (r->word.kind != LUMAT_WORD_END)
-            lumat_next_word(r);
-    } else if (lumat_at(r, "goto") || lumat_at(r, "::")) {
-        skip_label(r);
-    } else if (is_word || lumat_at(r, ";")) {
-        lumat_next_word(r);
-    } else {
-        skip_plain(r);
-    }
+    if (lumat_at(t, i, "local"))
+        return lumat_read_local(t, i, &names);
+    if (lumat_at(t, i, "do for while if repeat function"))
+        return skip_block(t, i);
+    if (lumat_at(t, i, "return"))
+        return t->count;
+    if (lumat_at(t, i, "goto ::"))
+        return skip_label(t, i);
+    if (lumat_kind_at(t, i) == LUMAT_KEYWORD || lumat_at(t, i, ";"))
+        return i + 1;
+    return skip_plain(t, i);
 }
 
-/* --- names with a value --------------------------------------------------- */
-/* What an entry's text says of names: which it gives a value, and where its
- * statements begin. */
-
-int lumat_is_one_of(const lumat_word *t, const char *words)
+int lumat_is_suffix(const lumat_tokens *t, int i)
 {
-    return t->kind != LUMAT_WORD_STRING && lumat_word_among(t, words);
+    return lumat_kind_at(t, i) == LUMAT_STRING || lumat_at(t, i, "( { [ . :");
 }
 
-int lumat_is_suffix(const lumat_word *t)
+int lumat_ends_operand(const lumat_tokens *t, int i)
 {
-    return t->kind == LUMAT_WORD_STRING || lumat_is_one_of(t, "( { [ . :");
-}
-
-/* Does an expression that may go on end with the token? */
-static int ends_operand(const lumat_word *t)
-{
-    return t->kind == LUMAT_WORD_NAME || t->kind == LUMAT_WORD_NUMBER ||
-           t->kind == LUMAT_WORD_STRING ||
-           lumat_is_one_of(t, ") ] } end nil true false ...");
+    int kind = lumat_kind_at(t, i);
+    return kind == LUMAT_NAME || kind == LUMAT_NUMBER || kind == LUMAT_STRING ||
+           lumat_at(t, i, ") ] } end nil true false ...");
 }
 
 /* A name right behind an operand, or a keyword that starts statements. */
-int lumat_starts_statement(const lumat_word *before, const lumat_word *t)
+int lumat_starts_statement(const lumat_tokens *t, int i)
 {
-    if (t->kind == LUMAT_WORD_NAME)
-        return !before->start || ends_operand(before) ||
-               lumat_is_one_of(before, "; do then else repeat ::");
-    return lumat_is_one_of(
-        t, "; local if while for repeat return do goto break ::");
-}
-
-lumat_word lumat_word_behind(const lumat_reader *r)
-{
-    lumat_reader copy = *r;
-    lumat_next_word(&copy);
-    return copy.word;
+    if (lumat_kind_at(t, i) == LUMAT_NAME)
+        return i == 0 || lumat_ends_operand(t, i - 1) ||
+               lumat_at(t, i - 1, "; do then else repeat ::");
+    return lumat_at(t, i,
+                    "; local if while for repeat return do goto break ::");
 }
 
 /* --- names the text gives a value ----------------------------------------- */
 
-static void give(lua_State *L, int given, const lumat_word *name)
+static void give(lua_State *L, int given, const lumat_tokens *t, int i)
 {
-    lua_pushlstring(L, name->start, name->length);
+    lua_pushlstring(L, lumat_start_of(t, i), lumat_length_of(t, i));
     lua_pushboolean(L, 1);
     lua_rawset(L, given);
 }
 
-/* The names up to one of the words that ends them. */
-static void give_until(lua_State *L, int given, lumat_reader r,
-                       const char *ends)
+/* Past a.b[i], (…) and so on; *is_alone: it is a name alone. */
+static int skip_target(const lumat_tokens *t, int i, int *is_alone)
 {
-    for (; r.word.kind != LUMAT_WORD_END && !lumat_is_one_of(&r.word, ends);
-         lumat_next_word(&r))
-        if (r.word.kind == LUMAT_WORD_NAME)
-            give(L, given, &r.word);
-}
-
-/* "a <const>, b" behind local. */
-static void give_list(lua_State *L, int given, lumat_reader r)
-{
-    while (r.word.kind == LUMAT_WORD_NAME) {
-        give(L, given, &r.word);
-        lumat_next_word(&r);
-        for (int i = lumat_at(&r, "<") ? 3 : 0; i > 0; i--)
-            lumat_next_word(&r);
-        if (!lumat_at(&r, ","))
-            return;
-        lumat_next_word(&r);
-    }
-}
-
-/* Past a.b[i], (…) and so on; whether it is a name alone. */
-static int skip_target(lumat_reader *r)
-{
-    int alone = 1;
-    lumat_next_word(r);
-    for (; lumat_is_suffix(&r->word); alone = 0)
-        if (lumat_is_one_of(&r->word, ". :"))
-            lumat_next_word(r), lumat_next_word(r);
-        else
-            lumat_skip_operand(r);
-    return alone;
+    int start = i++;
+    while (lumat_is_suffix(t, i))
+        i = lumat_at(t, i, ". :") ? i + 2 : lumat_skip_operand(t, i);
+    *is_alone = i == start + 1;
+    return i;
 }
 
 /* The names among the targets of an assignment that may begin here. */
-static void give_targets(lua_State *L, int given, lumat_reader r)
+static void give_targets(lua_State *L, int given, const lumat_tokens *t, int i)
 {
-    lumat_reader again = r;
-    for (; r.word.kind == LUMAT_WORD_NAME; lumat_next_word(&r)) {
-        skip_target(&r);
-        if (!lumat_at(&r, ","))
+    int first = i, is_alone;
+    while (lumat_kind_at(t, i) == LUMAT_NAME) {
+        i = skip_target(t, i, &is_alone);
+        if (!lumat_at(t, i, ","))
             break;
+        i++;
     }
-    if (!lumat_at(&r, "="))
+    if (!lumat_at(t, i, "="))
         return;
-    for (; again.word.kind == LUMAT_WORD_NAME; lumat_next_word(&again)) {
-        lumat_word name = again.word;
-        if (skip_target(&again))
-            give(L, given, &name);
-        if (!lumat_at(&again, ","))
-            return;
+    for (int next; first < i; first = next + 1) {
+        next = skip_target(t, first, &is_alone);
+        if (is_alone)
+            give(L, given, t, first);
     }
 }
 
-int lumat_push_given(lua_State *L, lumat_reader r)
+int lumat_push_given(lua_State *L, const lumat_tokens *t, int first, int end)
 {
-    lumat_word before = {0};
+    lumat_declaration names;
     int functions = 0;
     lua_newtable(L);
     int given = lua_gettop(L);
-    for (; r.word.kind != LUMAT_WORD_END;
-         before = r.word, lumat_next_word(&r)) {
-        functions |= lumat_at(&r, "function");
-        if (lumat_at(&r, "function"))
-            give_until(L, given, r, ")");
-        else if (lumat_at(&r, "for"))
-            give_until(L, given, r, "= in");
-        else if (lumat_word_is(&before, "local"))
-            give_list(L, given, r);
-        else if (r.word.kind == LUMAT_WORD_NAME &&
-                 lumat_starts_statement(&before, &r.word))
-            give_targets(L, given, r);
+    for (int i = first; i < end; i++) {
+        int is_function = lumat_at(t, i, "function");
+        int path = is_function ? skip_path(t, i + 1) : i;
+        functions |= is_function;
+        for (int n = i + 1; n < path; n++)
+            if (lumat_kind_at(t, n) == LUMAT_NAME)
+                give(L, given, t, n);
+        read_declared(t, i, &names);
+        for (int n = 0; n < names.count; n++)
+            give(L, given, t, names.list[n].name);
+        if (lumat_kind_at(t, i) == LUMAT_NAME &&
+            (i == first || lumat_starts_statement(t, i)))
+            give_targets(L, given, t, i);
     }
     return functions;
 }

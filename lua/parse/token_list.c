@@ -1,182 +1,168 @@
-/* Lua text up to a cursor as a list of tokens, and the names it declares. */
+/* The tokens of a Lua text as a list, and how far its expressions reach. */
 #include <string.h>
 #include "lauxlib.h"
 #include "parse.h"
 
-typedef struct lexer {
+/* --- making --------------------------------------------------------------- */
+
+typedef struct builder {
     lua_State *L;
-    const char *text;
-    size_t length;
-    lumat_lexeme *list; /* in the userdata on top of the stack */
-    int count, room;
-    int innermost, in_comment;
-} lexer;
+    lumat_tokens *t; /* in the userdata on top of the stack */
+    lumat_token *list;
+    int room;
+} builder;
 
-static void add(lexer *x, int kind, const lumat_token *token)
+static void add(builder *b, const lumat_token *token)
 {
-    if (x->count == x->room) {
-        int room = x->room * 2 + 64;
-        lumat_lexeme *list =
-            lua_newuserdatauv(x->L, (size_t)room * sizeof *list, 0);
-        if (x->count > 0)
-            memcpy(list, x->list, (size_t)x->count * sizeof *list);
-        lua_replace(x->L, -2);
-        x->list = list;
-        x->room = room;
+    int count = b->t->count;
+    if (count == b->room) {
+        int room = b->room * 2 + 64;
+        lumat_token *list =
+            lua_newuserdatauv(b->L, (size_t)room * sizeof *list, 0);
+        if (count > 0)
+            memcpy(list, b->list, (size_t)count * sizeof *list);
+        lua_setiuservalue(b->L, -2, 2);
+        b->t->list = b->list = list;
+        b->room = room;
     }
-    x->list[x->count++] =
-        (lumat_lexeme){kind, -1, token->start, token->end, token->content};
+    b->list[b->t->count++] = *token;
 }
 
-static int kind_of_sign(const lexer *x, const lumat_token *token)
+static void close_bracket(builder *b, int opener)
 {
-    static const struct sign {
-        const char *text;
-        int kind;
-    } signs[] = {{"..", TOKEN_CONCAT},  {"//", TOKEN_DIVIDE},
-                 {"==", TOKEN_COMPARE}, {"~=", TOKEN_COMPARE},
-                 {"<=", TOKEN_COMPARE}, {">=", TOKEN_COMPARE},
-                 {"<", TOKEN_COMPARE},  {">", TOKEN_COMPARE}};
-    const char *text = x->text + token->start;
-    size_t length = token->end - token->start;
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strlen(signs[i].text) == length &&
-            memcmp(text, signs[i].text, length) == 0)
-            return signs[i].kind;
-    return length == 1 && (unsigned char)*text < 128 ? *text : TOKEN_OTHER;
-}
-
-static void close_bracket(lexer *x, int opener)
-{
-    int open = x->innermost, closed = x->count - 1;
-    if (open < 0 || x->list[open].kind != opener)
+    int open = b->t->innermost, closed = b->t->count - 1;
+    if (open < 0 || b->list[open].kind != opener)
         return;
-    x->innermost = x->list[open].match;
-    x->list[open].match = closed;
-    x->list[closed].match = open;
+    b->t->innermost = b->list[open].match;
+    b->list[open].match = closed;
+    b->list[closed].match = open;
 }
 
-static void add_sign(lexer *x, const lumat_token *token)
+static void add_word(builder *b, const lumat_token *token)
 {
-    int kind = kind_of_sign(x, token);
-    add(x, kind, token);
+    int kind = token->kind;
+    add(b, token);
     if (kind == '(' || kind == '[' || kind == '{') {
-        x->list[x->count - 1].match = x->innermost;
-        x->innermost = x->count - 1;
+        b->list[b->t->count - 1].match = b->t->innermost;
+        b->t->innermost = b->t->count - 1;
     } else if (kind == ')' || kind == ']' || kind == '}') {
-        close_bracket(x, kind == ')' ? '(' : kind == ']' ? '[' : '{');
+        close_bracket(b, kind == ')' ? '(' : kind == ']' ? '[' : '{');
     }
 }
 
 /* A comment of one line goes on until a newline. */
-static int reaches_end(const lexer *x, const lumat_token *token)
+static int reaches_end(const lumat_tokens *t, const lumat_token *token)
 {
     return token->open ||
-           (token->end == x->length && x->text[token->content - 1] == '-');
+           (token->end == t->length && t->text[token->content - 1] == '-');
 }
 
-static void take(lexer *x, const lumat_token *token)
+const lumat_tokens *lumat_push_tokens(lua_State *L, const char *text,
+                                      size_t length)
 {
-    switch (token->kind) {
-    case LUMAT_NAME:
-        add(x, TOKEN_NAME, token);
-        break;
-    case LUMAT_KEYWORD:
-        add(x, TOKEN_WORD, token);
-        break;
-    case LUMAT_NUMBER:
-        add(x, TOKEN_NUMBER, token);
-        break;
-    case LUMAT_STRING:
-        add(x, token->open ? TOKEN_OPEN_STRING : TOKEN_STRING, token);
-        break;
-    case LUMAT_COMMENT:
-        x->in_comment = reaches_end(x, token);
-        break;
-    case LUMAT_SIGN:
-        add_sign(x, token);
-        break;
-    case LUMAT_BLANK:
-        break;
-    }
-}
-
-void lumat_push_lexemes(lua_State *L, const char *text, size_t length,
-                        lumat_lexemes *out)
-{
-    lexer x = {.L = L, .text = text, .length = length, .innermost = -1};
+    lumat_tokens *t = lua_newuserdatauv(L, sizeof *t, 2);
+    builder b = {.L = L, .t = t};
     lumat_token token = {0};
-    lua_pushnil(L);
-    while (lumat_next_token(text, length, &token))
-        take(&x, &token);
-    *out = (lumat_lexemes){text, x.list, x.count, x.innermost, x.in_comment};
-}
-
-int lumat_lexeme_kind(const lumat_lexemes *t, int i)
-{
-    return i >= 0 && i < t->count ? t->list[i].kind : 0;
-}
-
-int lumat_is_lexeme(const lumat_lexemes *t, int i, const char *text)
-{
-    size_t n = strlen(text);
-    return i >= 0 && i < t->count && t->list[i].end - t->list[i].start == n &&
-           memcmp(t->text + t->list[i].start, text, n) == 0;
-}
-
-/* --- declared names ------------------------------------------------------- */
-/* The names that a line declares itself: its locals, the variables of its
- * loops, the parameters of its functions. */
-
-typedef struct reader {
-    const lumat_lexemes *t;
-    lumat_declared_fn *each;
-    void *data;
-} reader;
-
-static void report(const reader *r, int i)
-{
-    const lumat_lexeme *name = &r->t->list[i];
-    r->each(r->data, r->t->text + name->start, name->end - name->start);
-}
-
-/* "a, b <const>, c" from token i on. */
-static void read_names(const reader *r, int i)
-{
-    const lumat_lexemes *t = r->t;
-    while (lumat_lexeme_kind(t, i) == TOKEN_NAME) {
-        report(r, i++);
-        if (lumat_is_lexeme(t, i, "<"))
-            i += 3;
-        if (lumat_lexeme_kind(t, i) != ',')
-            return;
-        i++;
+    *t = (lumat_tokens){.length = length, .innermost = -1};
+    t->text = lua_pushlstring(L, text, length);
+    lua_setiuservalue(L, -2, 1);
+    while (lumat_next_token(t->text, length, &token)) {
+        t->open = token.open;
+        if (token.kind == LUMAT_COMMENT)
+            t->in_comment = reaches_end(t, &token);
+        else if (token.kind != LUMAT_BLANK)
+            add_word(&b, &token);
     }
+    token =
+        (lumat_token){.kind = LUMAT_END,
+                      .match = -1,
+                      .line = 1 + lumat_count_lines(t->text, t->text + length),
+                      .start = length,
+                      .end = length,
+                      .content = length};
+    add(&b, &token);
+    t->count--;
+    return t;
 }
 
-/* Behind "function": a name such as a.b:c or none, and the parameters. */
-static void read_parameters(const reader *r, int i)
+/* --- asking --------------------------------------------------------------- */
+
+int lumat_kind_at(const lumat_tokens *t, int i)
 {
-    const lumat_lexemes *t = r->t;
-    while (lumat_lexeme_kind(t, i) == TOKEN_NAME ||
-           lumat_lexeme_kind(t, i) == '.' || lumat_lexeme_kind(t, i) == ':')
-        i++;
-    if (lumat_lexeme_kind(t, i) == '(')
-        read_names(r, i + 1);
+    return i >= 0 && i < t->count ? t->list[i].kind : LUMAT_END;
 }
 
-void lumat_each_declared(const lumat_lexemes *t, lumat_declared_fn *each,
-                         void *data)
+int lumat_at(const lumat_tokens *t, int i, const char *words)
 {
-    reader r = {t, each, data};
-    for (int i = 0; i < t->count; i++) {
-        if (t->list[i].kind != TOKEN_WORD)
-            continue;
-        if (lumat_is_lexeme(t, i, "function"))
-            read_parameters(&r, i + 1);
-        else if (lumat_is_lexeme(t, i, "for"))
-            read_names(&r, i + 1);
-        else if (lumat_is_lexeme(t, i, "local"))
-            read_names(&r, i + 1 + lumat_is_lexeme(t, i + 1, "function"));
+    return i >= 0 && i < t->count &&
+           lumat_is_listed(lumat_start_of(t, i), lumat_length_of(t, i), words);
+}
+
+const char *lumat_start_of(const lumat_tokens *t, int i)
+{
+    return t->text + t->list[i].start;
+}
+
+size_t lumat_length_of(const lumat_tokens *t, int i)
+{
+    return t->list[i].end - t->list[i].start;
+}
+
+const char *lumat_behind(const lumat_tokens *t, int i)
+{
+    return t->text + (i > 0 ? t->list[i - 1].end : 0);
+}
+
+/* --- extents -------------------------------------------------------------- */
+
+int lumat_block_step(const lumat_tokens *t, int i)
+{
+    if (lumat_kind_at(t, i) != LUMAT_KEYWORD)
+        return 0;
+    return lumat_at(t, i, "function do if repeat") ? 1
+           : lumat_at(t, i, "end until")           ? -1
+                                                   : 0;
+}
+
+int lumat_skip_operand(const lumat_tokens *t, int i)
+{
+    int kind = lumat_kind_at(t, i), depth = 0;
+    if (kind == '(' || kind == '[' || kind == '{')
+        return t->list[i].match > i ? t->list[i].match + 1 : t->count;
+    if (!lumat_at(t, i, "function"))
+        return i < t->count ? i + 1 : i;
+    do
+        depth += lumat_block_step(t, i++);
+    while (depth > 0 && i < t->count);
+    return i;
+}
+
+/* A field's dot and a method's colon join as operators do. */
+static int joins(const lumat_tokens *t, int i)
+{
+    return lumat_at(t, i,
+                    ", . : + - * / // % ^ .. == ~= < > <= >= & | ~ << >> "
+                    "and or");
+}
+
+static int is_call_or_index(const lumat_tokens *t, int i)
+{
+    return lumat_kind_at(t, i) == LUMAT_STRING || lumat_at(t, i, "( [ {");
+}
+
+/* Only a name or what stands in parentheses can be called or indexed: behind
+ * `x = 5` a row that begins with "(" is another statement. */
+int lumat_skip_expressions(const lumat_tokens *t, int i)
+{
+    for (;; i++) {
+        while (lumat_at(t, i, "not - # ~"))
+            i++;
+        int is_primary =
+            lumat_kind_at(t, i) == LUMAT_NAME || lumat_at(t, i, "(");
+        i = lumat_skip_operand(t, i);
+        while (is_primary && is_call_or_index(t, i))
+            i = lumat_skip_operand(t, i);
+        if (!joins(t, i))
+            return i;
     }
 }

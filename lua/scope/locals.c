@@ -211,15 +211,16 @@ enum { MOST_USED = 190 };
 
 /* Is the token a local of the session, or an echo, that the table at `seen`
  * lacks? Adds it there and pushes its name. */
-static int push_new_name(lua_State *L, const lumat_word *t, int seen)
+static int push_new_name(lua_State *L, const lumat_tokens *t, int i, int seen)
 {
-    if (t->kind != LUMAT_WORD_NAME)
+    const char *name = lumat_start_of(t, i);
+    if (t->list[i].kind != LUMAT_NAME)
         return 0;
-    int is_local = lumat_push_local(L, t->start, t->length);
+    int is_local = lumat_push_local(L, name, lumat_length_of(t, i));
     lua_pop(L, 1);
-    if (!is_local && !lumat_is_echo(t))
+    if (!is_local && !lumat_is_echo(t, i))
         return 0;
-    lua_pushlstring(L, t->start, t->length);
+    lua_pushlstring(L, name, lumat_length_of(t, i));
     lua_pushvalue(L, -1);
     if (lua_rawget(L, seen) != LUA_TNIL) {
         lua_pop(L, 2);
@@ -233,16 +234,15 @@ static int push_new_name(lua_State *L, const lumat_word *t, int seen)
 }
 
 /* Pushes "local lumat_keep local a local c<const>" with the session's locals
- * among the words of text, and the echoes. Returns how many they are. */
-static int push_declarations(lua_State *L, const char *text, size_t length)
+ * among the tokens, and the echoes. Returns how many they are. */
+static int push_declarations(lua_State *L, const lumat_tokens *t)
 {
-    lumat_reader r = lumat_read_words(text, length);
     int count = 0;
     lua_newtable(L);
     int seen = lua_gettop(L);
     lua_pushliteral(L, "local " KEEP);
-    for (; r.word.kind != LUMAT_WORD_END; lumat_next_word(&r)) {
-        if (!push_new_name(L, &r.word, seen))
+    for (int i = 0; i < t->count; i++) {
+        if (!push_new_name(L, t, i, seen))
             continue;
         const char *name = lua_tostring(L, -1);
         lua_pushfstring(L, " local %s%s", name,
@@ -258,52 +258,52 @@ static int push_declarations(lua_State *L, const char *text, size_t length)
 /* --- what is declared ----------------------------------------------------- */
 
 /* Adds the call that keeps a name. */
-static void add_keep(luaL_Buffer *b, const lumat_word *name, int constant)
+static void add_keep(luaL_Buffer *b, const lumat_tokens *t, int name,
+                     int constant)
 {
     luaL_addstring(b, ";" KEEP "(\"");
-    luaL_addlstring(b, name->start, name->length);
+    luaL_addlstring(b, lumat_start_of(t, name), lumat_length_of(t, name));
     luaL_addstring(b, "\",function()return ");
-    luaL_addlstring(b, name->start, name->length);
+    luaL_addlstring(b, lumat_start_of(t, name), lumat_length_of(t, name));
     luaL_addstring(b, constant ? " end,1);" : " end);");
 }
 
-/* _ENV stays with its entry: who changed it would never get back. What <close>
- * closes has ended with its entry. */
-static int is_kept(const lumat_declaration *n, int i)
+/* Adds those of a declaration. _ENV stays with its entry: who changed it would
+ * never get back. What <close> closes has ended with its entry. */
+static int add_kept(luaL_Buffer *b, const lumat_tokens *t,
+                    const lumat_declaration *n)
 {
-    const lumat_word *name = &n->list[i].name;
-    int is_env = name->length == 4 && memcmp(name->start, "_ENV", 4) == 0;
-    return !is_env && !n->list[i].closes;
+    int count = 0;
+    for (int i = 0; i < n->count; i++) {
+        if (n->list[i].closes || lumat_at(t, n->list[i].name, "_ENV"))
+            continue;
+        add_keep(b, t, n->list[i].name, n->list[i].constant);
+        count++;
+    }
+    return count;
 }
 
-/* Pushes text with the calls that keep the locals of its top level behind
+/* Pushes the text with the calls that keep the locals of its top level behind
  * their declarations; returns how many there are. */
-static int push_keeping(lua_State *L, const char *text, size_t length)
+static int push_keeping(lua_State *L, const lumat_tokens *t)
 {
-    lumat_reader r = lumat_read_words(text, length);
-    lumat_declaration *n = lua_newuserdatauv(L, sizeof *n, 0);
+    lumat_declaration names;
     luaL_Buffer b;
+    const char *written = t->text;
     int depth = 0, count = 0;
     luaL_buffinit(L, &b);
-    while (r.word.kind != LUMAT_WORD_END) {
-        if (depth > 0 || !lumat_at(&r, "local")) {
-            depth += lumat_block_step(&r.word);
-            lumat_next_word(&r);
+    for (int i = 0; i < t->count;) {
+        if (depth > 0 || !lumat_at(t, i, "local")) {
+            depth += lumat_block_step(t, i++);
             continue;
         }
-        lumat_read_declaration(&r, n);
-        luaL_addlstring(&b, text, (size_t)(r.behind - text));
-        text = r.behind;
-        for (int i = 0; i < n->count; i++) {
-            if (!is_kept(n, i))
-                continue;
-            add_keep(&b, &n->list[i].name, n->list[i].constant);
-            count++;
-        }
+        i = lumat_read_local(t, i, &names);
+        luaL_addlstring(&b, written, (size_t)(lumat_behind(t, i) - written));
+        written = lumat_behind(t, i);
+        count += add_kept(&b, t, &names);
     }
-    luaL_addlstring(&b, text, (size_t)(r.end - text));
+    luaL_addlstring(&b, written, (size_t)(t->text + t->length - written));
     luaL_pushresult(&b);
-    lua_remove(L, -2);
     return count;
 }
 
@@ -342,11 +342,10 @@ static int compile(lua_State *L)
 }
 
 /* Puts the parts of the text, or a message, in the function's place. */
-static int part(lua_State *L, int function, const char *text, size_t length,
-                int used)
+static int part(lua_State *L, int function, const lumat_tokens *t, int used)
 {
     lua_settop(L, function);
-    int status = lumat_load_parts(L, text, length);
+    int status = lumat_load_parts(L, t);
     if (status == LUMAT_ONE_PART) {
         lua_pushfstring(L,
                         LUMAT_CHUNK ":1: %d locals of earlier entries in one "
@@ -358,13 +357,13 @@ static int part(lua_State *L, int function, const char *text, size_t length,
     return status;
 }
 
-int lumat_join_locals(lua_State *L, const char *text, size_t length)
+int lumat_join_locals(lua_State *L, const lumat_tokens *t)
 {
     int function = lua_gettop(L), status;
-    int used = push_declarations(L, text, length);
+    int used = push_declarations(L, t);
     if (used > MOST_USED)
-        return part(L, function, text, length, used);
-    if (push_keeping(L, text, length) + used == 0) {
+        return part(L, function, t, used);
+    if (push_keeping(L, t) + used == 0) {
         lua_settop(L, function);
         return LUA_OK;
     }
@@ -382,48 +381,42 @@ int lumat_join_locals(lua_State *L, const char *text, size_t length)
 
 enum { MOST_IN_PART = 180 }; /* names, of which every local is one */
 
-static int count_names(const char *text, size_t length)
+/* Adds the tokens first .. end - 1, with the lines in front of them empty, to
+ * the table on top. */
+static void add_part(lua_State *L, const lumat_tokens *t, int first, int end)
 {
-    int count = 0;
-    lumat_reader r = lumat_read_words(text, length);
-    for (; r.word.kind != LUMAT_WORD_END; lumat_next_word(&r))
-        count += r.word.kind == LUMAT_WORD_NAME;
-    return count;
-}
-
-/* Adds the text from the token to `end`, with the lines in front of it empty,
- * to the table on top. */
-static void add_part(lua_State *L, const lumat_word *first, const char *end)
-{
+    const char *start = lumat_start_of(t, first);
     luaL_Buffer b;
     luaL_buffinit(L, &b);
-    for (int line = 1; line < first->line; line++)
+    for (int line = 1; line < t->list[first].line; line++)
         luaL_addchar(&b, '\n');
-    luaL_addlstring(&b, first->start, (size_t)(end - first->start));
+    luaL_addlstring(&b, start, (size_t)(lumat_behind(t, end) - start));
     luaL_pushresult(&b);
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
 }
 
-/* Pushes the table of the parts. Returns how many there are. */
-static int push_parts(lua_State *L, const char *text, size_t length)
+/* Behind the statements from token i on that one part takes. */
+static int part_end(const lumat_tokens *t, int i)
 {
-    lumat_reader r = lumat_read_words(text, length);
+    int end = i, names = 0;
+    while (end < t->count) {
+        int next = lumat_skip_statement(t, end);
+        for (int k = end; k < next; k++)
+            names += t->list[k].kind == LUMAT_NAME;
+        if (names > MOST_IN_PART && end > i)
+            break;
+        end = next;
+    }
+    return end;
+}
+
+/* Pushes the table of the parts. Returns how many there are. */
+static int push_parts(lua_State *L, const lumat_tokens *t)
+{
     lua_newtable(L);
-    while (r.word.kind != LUMAT_WORD_END) {
-        lumat_word first = r.word;
-        const char *end = first.start;
-        int names = 0;
-        do {
-            const char *start = r.word.start;
-            lumat_reader next = r;
-            lumat_skip_statement(&next);
-            names += count_names(start, (size_t)(next.behind - start));
-            if (names > MOST_IN_PART && end > first.start)
-                break;
-            r = next;
-            end = r.behind;
-        } while (r.word.kind != LUMAT_WORD_END);
-        add_part(L, &first, end);
+    for (int i = 0, end; i < t->count; i = end) {
+        end = part_end(t, i);
+        add_part(L, t, i, end);
     }
     return (int)lua_rawlen(L, -1);
 }
@@ -431,6 +424,16 @@ static int push_parts(lua_State *L, const char *text, size_t length)
 static int compile_part(lua_State *L, const char *text, size_t length)
 {
     return luaL_loadbufferx(L, text, length, "=" LUMAT_CHUNK, "t");
+}
+
+/* With the function of a part on top. */
+static int join_part(lua_State *L, const char *text, size_t length)
+{
+    const lumat_tokens *t = lumat_push_tokens(L, text, length);
+    lua_insert(L, -2);
+    int status = lumat_join_locals(L, t);
+    lua_remove(L, -2);
+    return status;
 }
 
 /* Upvalue: the table of the parts. Gives what the last one does. */
@@ -445,7 +448,7 @@ static int run_parts(lua_State *L)
         lumat_adopt_locals(L);
         int status = compile_part(L, text, length);
         if (status == LUA_OK)
-            status = lumat_join_locals(L, text, length);
+            status = join_part(L, text, length);
         if (status != LUA_OK)
             return lua_error(L);
         lua_call(L, 0, i == count ? LUA_MULTRET : 0);
@@ -454,16 +457,17 @@ static int run_parts(lua_State *L)
     return lua_gettop(L);
 }
 
-int lumat_load_parts(lua_State *L, const char *text, size_t length)
+int lumat_load_parts(lua_State *L, const lumat_tokens *t)
 {
-    int status = LUA_OK, count = push_parts(L, text, length);
+    size_t length;
+    int status = LUA_OK, count = push_parts(L, t);
     if (count < 2) {
         lua_pop(L, 1);
         return LUMAT_ONE_PART;
     }
     for (int i = 1; i <= count && status == LUA_OK; i++) {
         lua_rawgeti(L, -1, i);
-        text = lua_tolstring(L, -1, &length);
+        const char *text = lua_tolstring(L, -1, &length);
         status = compile_part(L, text, length);
         lua_remove(L, -2);
         if (status == LUA_OK)

@@ -10,6 +10,7 @@
 #define LUMAT_SCOPE_H
 
 #include "lua.h"
+#include "parse.h"
 #include <stddef.h>
 
 void lumat_open_locals(lua_State *L);
@@ -21,17 +22,17 @@ void lumat_adopt_locals(lua_State *L);
  * one. */
 int lumat_push_local(lua_State *L, const char *name, size_t length);
 
-/* With an entry's function, compiled from text, on top: puts the function
- * that sees and keeps the session's locals in its place. Returns Lua's status;
- * if it is not LUA_OK, the message is on top instead. */
-int lumat_join_locals(lua_State *L, const char *text, size_t length);
+/* With an entry's function, compiled from these tokens, on top: puts the
+ * function that sees and keeps the session's locals in its place. Returns Lua's
+ * status; if it is not LUA_OK, the message is on top instead. */
+int lumat_join_locals(lua_State *L, const lumat_tokens *t);
 
 enum { LUMAT_ONE_PART = 101 }; /* beside Lua's own status codes */
 
 /* Compiles text with more locals than one function can have: pushes the
  * function that runs its parts one after another and returns LUA_OK, or pushes
  * a message. LUMAT_ONE_PART: it is one statement; nothing is pushed. */
-int lumat_load_parts(lua_State *L, const char *text, size_t length);
+int lumat_load_parts(lua_State *L, const lumat_tokens *t);
 
 /* While entries run the mirror is empty, or it would keep alive what they let
  * go; afterwards, or for whoever wants to look meanwhile, it is filled. */

@@ -265,18 +265,17 @@ static int push_words(lua_State *L)
 {
     size_t length;
     const char *text = luaL_checklstring(L, 1, &length);
-    lumat_reader r = lumat_read_words(text, length);
-    lua_settop(L, 1);
+    const lumat_tokens *t = lumat_push_tokens(L, text, length);
     lua_newtable(L);
     lua_newtable(L);
-    for (int i = 1; r.word.kind != LUMAT_WORD_END; i++, lumat_next_word(&r)) {
-        if (r.word.kind == LUMAT_WORD_STRING)
+    for (int i = 0; i < t->count; i++) {
+        if (t->list[i].kind == LUMAT_STRING)
             lua_pushliteral(L, "''");
         else
-            lua_pushlstring(L, r.word.start, r.word.length);
-        lua_rawseti(L, 2, i);
-        lua_pushboolean(L, r.word.kind == LUMAT_WORD_NAME);
-        lua_rawseti(L, 3, i);
+            lua_pushlstring(L, lumat_start_of(t, i), lumat_length_of(t, i));
+        lua_rawseti(L, -3, i + 1);
+        lua_pushboolean(L, t->list[i].kind == LUMAT_NAME);
+        lua_rawseti(L, -2, i + 1);
     }
     return 2;
 }

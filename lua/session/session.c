@@ -25,15 +25,6 @@ static const void *entry;
 
 /* --- compiling ------------------------------------------------------------ */
 
-/* Does text end in a quoted string that cannot go on in the next line? */
-static int breaks_off(const char *text, size_t length)
-{
-    lumat_token token = {0};
-    while (lumat_next_token(text, length, &token))
-        continue;
-    return token.open == LUMAT_OPEN_IN_LINE;
-}
-
 static int is_incomplete(lua_State *L, int status)
 {
     size_t length;
@@ -57,42 +48,29 @@ static int is_over_limit(lua_State *L)
            strstr(message, "too many registers") != NULL;
 }
 
-/* In parts if need be. */
-static int compile_statements(lua_State *L, const char *text, size_t length)
-{
-    int status = compile(L, text, length);
-    if (status != LUA_ERRSYNTAX || !is_over_limit(L))
-        return status;
-    int parted = lumat_load_parts(L, text, length);
-    if (parted == LUMAT_ONE_PART)
-        return status;
-    lua_remove(L, -2);
-    return parted;
-}
-
 /* Replaces the message on top: Lua takes the expression for the beginning of
  * an assignment, which nobody goes on with in the next row. */
-static void refuse_expression(lua_State *L, const lumat_word *first)
+static void refuse_expression(lua_State *L, const lumat_tokens *t, int first)
 {
-    const char *word = lua_pushlstring(L, first->start, first->length);
+    const char *word =
+        lua_pushlstring(L, lumat_start_of(t, first), lumat_length_of(t, first));
     lua_pushfstring(L,
                     LUMAT_CHUNK ":%d: syntax error near '%s'\n  a ; or a new "
                                 "row belongs before %s, or an operator",
-                    first->line, word, word);
+                    t->list[first].line, word, word);
     lua_replace(L, -3);
     lua_pop(L, 1);
 }
 
 /* With --strict names that are sure to become nil are an error; replaces the
  * function on top by what is wrong. */
-static int refuse_missing_results(lua_State *L, const char *text, size_t length)
+static int refuse_missing_results(lua_State *L, const lumat_tokens *t)
 {
     int function = lua_gettop(L);
-    int line =
-        lumat_is_strict(L) ? lumat_push_missing_result(L, text, length) : 0;
+    int line = lumat_is_strict(L) ? lumat_push_missing_result(L, t) : 0;
     if (line == 0)
         return LUA_OK;
-    if (memchr(text, '\n', length))
+    if (memchr(t->text, '\n', t->length))
         lua_pushfstring(L, "line %d: %s", line, lua_tostring(L, -1));
     lua_replace(L, function);
     lua_settop(L, function);
@@ -102,67 +80,95 @@ static int refuse_missing_results(lua_State *L, const char *text, size_t length)
 int lumat_check_script(lua_State *L, const char *name, const char *text,
                        size_t length)
 {
-    int line =
-        lumat_is_strict(L) ? lumat_push_missing_result(L, text, length) : 0;
-    if (line == 0)
+    int function = lua_gettop(L), line;
+    if (!lumat_is_strict(L))
         return LUA_OK;
-    lua_pushfstring(L, "%s:%d: %s", name, line, lua_tostring(L, -1));
-    lua_replace(L, -3);
-    lua_pop(L, 1);
-    return LUA_ERRSYNTAX;
+    line = lumat_push_missing_result(L, lumat_push_tokens(L, text, length));
+    if (line > 0) {
+        lua_pushfstring(L, "%s:%d: %s", name, line, lua_tostring(L, -1));
+        lua_replace(L, function);
+    }
+    lua_settop(L, function);
+    return line > 0 ? LUA_ERRSYNTAX : LUA_OK;
 }
 
-/* Makes the function on top, compiled from the code under it, which was made
- * of text, one of the session, unless names in it have no value; takes the code
- * away. */
-static int prepare(lua_State *L, const char *text, size_t text_length)
+/* Puts the tokens of the code at the index in its place: those of the entry at
+ * the index before it, when that is compiled as it stands. */
+static const lumat_tokens *cut_code(lua_State *L, int index)
+{
+    const lumat_tokens *text = lua_touserdata(L, index - 1);
+    size_t length;
+    const char *code = lua_tolstring(L, index, &length);
+    if (length == text->length && memcmp(code, text->text, length) == 0)
+        lua_pushvalue(L, index - 1);
+    else
+        lumat_push_tokens(L, code, length);
+    lua_replace(L, index);
+    return lua_touserdata(L, index);
+}
+
+/* The code is at the index, the tokens of the entry it was made of before it:
+ * pushes its function, which may run it in parts, and puts its tokens at the
+ * index; or pushes a message. */
+static int compile_code(lua_State *L, int index)
 {
     size_t length;
-    const char *code = lua_tolstring(L, -2, &length);
-    int status = lumat_check_names(L, code, length);
+    const char *code = lua_tolstring(L, index, &length);
+    int status = compile(L, code, length), parted = LUMAT_ONE_PART;
+    if (status != LUA_OK && !is_over_limit(L))
+        return status;
+    const lumat_tokens *t = cut_code(L, index);
+    if (status != LUA_OK)
+        parted = lumat_load_parts(L, t);
+    return parted == LUMAT_ONE_PART ? status : parted;
+}
+
+/* Makes the function on top, compiled from the code, which was made of the
+ * entry's text, one of the session, unless names in it have no value: then a
+ * message is on top. */
+static int prepare(lua_State *L, const lumat_tokens *code,
+                   const lumat_tokens *text)
+{
+    int status = lumat_check_names(L, code);
     if (status == LUA_OK)
-        status = refuse_missing_results(L, text, text_length);
+        status = refuse_missing_results(L, text);
     if (status == LUA_OK)
-        lumat_find_unset(L, code, length);
+        lumat_find_unset(L, code);
     if (status == LUA_OK)
-        lumat_find_misread(L, text, text_length);
+        lumat_find_misread(L, text->text, text->length);
     if (status == LUA_OK && !lua_iscfunction(L, -1))
-        status = lumat_join_locals(L, code, length);
+        status = lumat_join_locals(L, code);
+    if (status == LUA_ERRSYNTAX)
+        lumat_explain_syntax(L, text->text, text->length);
     entry = status == LUA_OK ? lua_topointer(L, -1) : NULL;
-    lua_remove(L, -2);
     return status;
 }
 
 int lumat_load(lua_State *L, const char *text, size_t length, int *shown)
 {
-    size_t code_length;
+    int top = lua_gettop(L), status;
     luaL_checkstack(L, 2 * LUA_MINSTACK, NULL);
     lumat_adopt_locals(L);
-    lumat_echoes echoes = lumat_push_echoing(L, text, length);
-    const char *code = lua_tolstring(L, -1, &code_length);
-    int status = compile_statements(L, code, code_length);
+    const lumat_tokens *t = lumat_push_tokens(L, text, length);
+    lumat_echoes echoes = lumat_push_echoing(L, top + 1);
     *shown = echoes.shown;
+    status = compile_code(L, top + 2);
     if (status == LUA_OK) {
-        lumat_note_silenced(L, text, length);
-        lumat_find_remarks(L, text, length);
-        status = prepare(L, text, length);
-        if (status == LUA_ERRSYNTAX)
-            lumat_explain_syntax(L, text, length);
-        return status;
-    }
-    lua_remove(L, -2);
-    if (!is_incomplete(L, status) || breaks_off(text, length)) {
+        lumat_note_silenced(L, t);
+        lumat_find_remarks(L, top + 1);
+        status = prepare(L, lua_touserdata(L, top + 2), t);
+    } else if (!is_incomplete(L, status) || t->open == LUMAT_OPEN_IN_LINE) {
         lumat_explain_syntax(L, text, length);
         lumat_explain_rows(L);
-        return status;
+    } else if (echoes.refused >= 0) {
+        refuse_expression(L, t, echoes.refused);
+    } else {
+        lumat_push_open_construct(L, t);
+        status = LUMAT_INCOMPLETE;
     }
-    if (echoes.refused.kind != LUMAT_WORD_END) {
-        refuse_expression(L, &echoes.refused);
-        return status;
-    }
-    lua_pop(L, 1);
-    lumat_push_open_construct(L, text, length);
-    return LUMAT_INCOMPLETE;
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return status;
 }
 
 /* --- what changed --------------------------------------------------------- */

@@ -1,6 +1,7 @@
-/* Feeds any text to the tokenizer of Lua. Holds: the tokens cover the text,
- * and Lua thinks of them alone, each on a line of its own, as it does of the
- * text. */
+/* Feeds any text to the tokenizer of Lua and to what reads its tokens. Holds:
+ * the tokens cover the text, brackets match in pairs, Lua thinks of the list
+ * alone, each token on a line of its own, as it does of the text, and every
+ * reader moves on and stays within the list. */
 #include <stdlib.h>
 #include <string.h>
 #include "lauxlib.h"
@@ -24,28 +25,51 @@ static int check_cover(const char *text, size_t length)
         end = token.end;
     }
     require(end == length);
+    require(length == 0 ||
+            token.line == 1 + lumat_count_lines(text, text + token.start));
     return token.open;
 }
 
-static char *words_of(const char *text, size_t length, size_t *out)
+static void check_matches(const lumat_tokens *t)
 {
-    char *words = malloc(2 * length + 1);
-    size_t used = 0;
-    require(words != NULL);
-    for (lumat_reader r = lumat_read_words(text, length);
-         r.word.kind != LUMAT_WORD_END; lumat_next_word(&r)) {
-        memcpy(words + used, r.word.start, r.word.length);
-        used += r.word.length;
-        words[used++] = '\n';
+    for (int i = 0; i < t->count; i++) {
+        int match = t->list[i].match;
+        require(match >= -1 && match < t->count);
+        require(match <= i || t->list[match].match == i);
     }
-    *out = used;
-    return words;
+    require(lumat_kind_at(t, t->count) == LUMAT_END);
+    require(t->list[t->count].start == t->length);
+}
+
+static void check_readers(const lumat_tokens *t)
+{
+    lumat_declaration names;
+    for (int i = 0, end; i < t->count; i = end) {
+        int operand = lumat_skip_operand(t, i);
+        end = lumat_skip_statement(t, i);
+        require(operand > i && operand <= t->count);
+        require(end > i && end <= t->count);
+        if (lumat_at(t, i, "local"))
+            require(lumat_read_local(t, i, &names) == end);
+    }
+}
+
+/* Pushes the tokens, each with a newline behind it. */
+static void push_words(lua_State *L, const lumat_tokens *t)
+{
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    for (int i = 0; i < t->count; i++) {
+        luaL_addlstring(&b, lumat_start_of(t, i), lumat_length_of(t, i));
+        luaL_addchar(&b, '\n');
+    }
+    luaL_pushresult(&b);
 }
 
 static int compiles(lua_State *L, const char *text, size_t length)
 {
     int status = luaL_loadbufferx(L, text, length, "fuzz", "t");
-    lua_settop(L, 0);
+    lua_pop(L, 1);
     return status == LUA_OK;
 }
 
@@ -60,10 +84,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(L != NULL);
     const char *text = (const char *)data;
     int open = check_cover(text, size), sound = compiles(L, text, size);
+    const lumat_tokens *t = lumat_push_tokens(L, text, size);
     size_t length;
-    char *words = words_of(text, size, &length);
+    check_matches(t);
+    check_readers(t);
+    push_words(L, t);
+    const char *words = lua_tolstring(L, -1, &length);
     require(!open || !sound);
     require(open || compiles(L, words, length) == sound);
-    free(words);
+    lumat_push_given(L, t, 0, t->count);
+    lumat_push_open_construct(L, t);
+    lua_settop(L, 0);
     return 0;
 }
