@@ -90,8 +90,6 @@ static inline int64_t gpu_cpu_pieces(int64_t count, int64_t size)
     return (count + size - 1) / size;
 }
 
-double gpu_cpu_now(void); /* seconds of a clock that never goes back */
-
 /* The bytes of its elements without gaps. */
 size_t gpu_cpu_view_bytes(const gpu_view *v);
 /* to = from, of one shape, converted; on all cores, can be stopped. */

@@ -270,10 +270,10 @@ int gpu_try_libraries(void)
  * enough. Returns 1 with its status. */
 static int wait_for(pid_t child, int *status)
 {
-    double start = gpu_cpu_now();
+    double start = gpu_now();
     while (waitpid(child, status, WNOHANG) == 0) {
         struct timespec pause = {0, 200000};
-        if (gpu_cpu_now() - start > LONGEST || gpu_cpu_interrupted()) {
+        if (gpu_now() - start > LONGEST || gpu_cpu_interrupted()) {
             kill(child, SIGKILL);
             waitpid(child, status, 0);
             return 0;

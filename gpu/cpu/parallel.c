@@ -185,12 +185,12 @@ static void close_job(void)
 {
     pthread_mutex_lock(&pool.lock);
     pool.current = NULL;
-    double start = pool.inside > 0 ? gpu_cpu_now() : 0;
+    double start = pool.inside > 0 ? gpu_now() : 0;
     while (pool.inside > 0)
         pthread_cond_wait(&pool.done, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
     if (start > 0) {
-        double end = gpu_cpu_now();
+        double end = gpu_now();
         if (end - start > LATE)
             pool.alone_until = end + ALONE_AFTER * (end - start);
     }
@@ -243,7 +243,7 @@ gpu_status gpu_cpu_parallel(int64_t count, int64_t elements, gpu_cpu_work *work,
     int threads = elements > WORTH_THREADS ? gpu_cpu_threads() : 1;
     if (threads > 1 && pool.alone_until > 0 && elements < WORTH_WAITING &&
         !pool.limit) {
-        if (gpu_cpu_now() < pool.alone_until)
+        if (gpu_now() < pool.alone_until)
             threads = 1;
         else
             pool.alone_until = 0;

@@ -111,13 +111,6 @@ void gpu_cuda_panel(void *device, const gpu_kernel *k, const gpu_gemm *p,
 
 /* --- waiting -------------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Sleeps a little of what it has waited; at first not at all, as most waits
  * are short and what is timed should not grow. */
 static void rest(double waited)
@@ -140,8 +133,8 @@ static gpu_status wait_until(cuda_device *d, cudaError_t (*ask)(void *of),
         if (*gpu_cuda_host->interrupted)
             return FAIL(GPU_INTERRUPTED, "interrupted");
         if (start == 0)
-            start = now();
-        rest(now() - start);
+            start = gpu_now();
+        rest(gpu_now() - start);
     }
     return gpu_cuda_check(d, answer);
 }

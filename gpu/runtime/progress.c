@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* Elements, or multiplications, of an operation that may last: at a slow
  * core's rate, 10 ms. */
@@ -23,13 +22,6 @@ static struct {
     void (*on_begin)(void);
     void (*on_end)(void);
 } work = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-double gpu_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* --- looking -------------------------------------------------------------- */
 

@@ -147,19 +147,18 @@ static int is_due(int folder)
     static struct {
         dev_t dev;
         ino_t ino;
-        time_t time;
+        double time;
     } last;
-    struct timespec now;
     struct stat info;
     if (fstat(folder, &info) != 0)
         return 0;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    double now = gpu_now();
     if (info.st_dev == last.dev && info.st_ino == last.ino &&
-        now.tv_sec - last.time < PAUSE)
+        now - last.time < PAUSE)
         return 0;
     last.dev = info.st_dev;
     last.ino = info.st_ino;
-    last.time = now.tv_sec;
+    last.time = now;
     return 1;
 }
 
