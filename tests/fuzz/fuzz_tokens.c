@@ -1,7 +1,8 @@
 /* Feeds any text to the tokenizer of Lua and to what reads its tokens. Holds:
  * the tokens cover the text, brackets match in pairs, Lua thinks of the list
  * alone, each token on a line of its own, as it does of the text, and every
- * reader moves on and stays within the list. */
+ * reader moves on and stays within the list; as an entry at the prompt the text
+ * is still Lua. */
 #include <stdlib.h>
 #include <string.h>
 #include "lauxlib.h"
@@ -73,6 +74,18 @@ static int compiles(lua_State *L, const char *text, size_t length)
     return status == LUA_OK;
 }
 
+/* What Lua reads it also reads as an entry. */
+static void check_entry(lua_State *L, int tokens, int sound)
+{
+    size_t length;
+    lumat_push_echoing(L, tokens);
+    const char *code = lua_tolstring(L, -1, &length);
+    require(!sound || compiles(L, code, length));
+    lumat_note_silenced(L, lua_touserdata(L, tokens));
+    lua_pushliteral(L, "lumat:2: no");
+    lumat_explain_rows(L);
+}
+
 /* What libFuzzer calls. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -92,6 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *words = lua_tolstring(L, -1, &length);
     require(!open || !sound);
     require(open || compiles(L, words, length) == sound);
+    check_entry(L, 1, sound);
     lumat_push_given(L, t, 0, t->count);
     lumat_push_open_construct(L, t);
     lua_settop(L, 0);
