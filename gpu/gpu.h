@@ -480,6 +480,27 @@ gpu_status gpu_sparse_block(const gpu_sparse *s, gpu_slice rows, gpu_slice cols,
 gpu_status gpu_sparse_rank(const gpu_sparse *s, int64_t i, int64_t j,
                            int64_t *out);
 
+/* --- amounts as text ------------------------------------------------------ */
+/* As they are written wherever people read them. In a ring of static buffers:
+ * eight texts hold at once. */
+
+const char *gpu_shape_text(const gpu_matrix *m);       /* "3x4" or "vector 5" */
+const char *gpu_size_text(int64_t rows, int64_t cols); /* "3x4" */
+const char *gpu_bytes_text(size_t bytes);              /* "64.0 MiB" */
+
+/* Units, each `step` times the one before; NULL ends them. */
+typedef struct gpu_units {
+    double step;
+    const char *names[8];
+} gpu_units;
+extern const gpu_units gpu_byte_units;
+
+/* x in the first unit in which fewer than `step` of it are shown, with so many
+ * significant digits, or, where that is below 0, so many decimal places; all
+ * digits of what has more in the last unit, and no places of what is whole in
+ * the first. */
+const char *gpu_amount_text(double x, const gpu_units *units, int digits);
+
 /* --- what happened -------------------------------------------------------- */
 
 typedef struct gpu_event {

@@ -6,6 +6,7 @@
 #include "open.h"
 #include "std.h"
 #include "value.h"
+#include "scope.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -81,6 +82,16 @@ static int options_of(lua_State *L)
     return 1;
 }
 
+/* distance(a, b): the edits between two words */
+static int distance(lua_State *L)
+{
+    size_t n, m;
+    const char *a = luaL_checklstring(L, 1, &n);
+    const char *b = luaL_checklstring(L, 2, &m);
+    lua_pushinteger(L, lumat_distance(a, n, b, m));
+    return 1;
+}
+
 static void push_manual(lua_State *L)
 {
     if (lua_getfield(L, LUA_REGISTRYINDEX, "lumat.manual") == LUA_TTABLE)
@@ -95,6 +106,8 @@ static void push_manual(lua_State *L)
     lua_setfield(L, -2, "version");
     lua_pushcfunction(L, options_of);
     lua_setfield(L, -2, "options_of");
+    lua_pushcfunction(L, distance);
+    lua_setfield(L, -2, "distance");
     set_registered(L, "help", "lumat.help");
     set_registered(L, "methods", "lumat.methods");
     for (const lumat_std *file = lumat_std_files; file->name; file++)
@@ -159,13 +172,7 @@ static int instead(lua_State *L)
 static void push_variable(lua_State *L, const char *name)
 {
     int top = lua_gettop(L);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    lua_pushstring(L, name);
-    if (lua_rawget(L, -2) == LUA_TNIL) {
-        lua_pushglobaltable(L);
-        lua_pushstring(L, name);
-        lua_rawget(L, -2);
-    }
+    lumat_push_variable(L, name, strlen(name));
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
     lua_pushstring(L, name);
     lua_rawget(L, -2);

@@ -30,8 +30,10 @@
 int lumat_fence(const lumat_options *options, char *why, size_t size);
 
 /* A state with the standard library and lumat's; with --safe the device is
- * open and the second fence stands. NULL with why. */
-lua_State *lumat_open(const lumat_options *options, char *why, size_t size);
+ * open and the second fence stands. NULL with why, and the exit code as of
+ * lumat_exit_code. */
+lua_State *lumat_open(const lumat_options *options, char *why, size_t size,
+                      int *code);
 void lumat_close(lua_State *L);
 
 /* --- what is there -------------------------------------------------------- */

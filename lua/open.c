@@ -34,6 +34,7 @@ static int open_all(lua_State *L)
     lumat_open_unknown(L);
     lumat_open_sparse(L);
     lumat_open_format(L);
+    lumat_open_unit_text(L);
     lumat_open_make(L);
     lumat_open_index(L);
     lumat_open_ops(L);
@@ -138,9 +139,11 @@ static void limit_memory(lua_State *L, size_t most)
     gpu_limit_memory(most, heap_used);
 }
 
-lua_State *lumat_open(const lumat_options *options, char *why, size_t size)
+lua_State *lumat_open(const lumat_options *options, char *why, size_t size,
+                      int *code)
 {
     lua_State *L = luaL_newstate();
+    *code = 4;
     snprintf(why, size, "not enough memory");
     if (!L)
         return NULL;
@@ -150,10 +153,14 @@ lua_State *lumat_open(const lumat_options *options, char *why, size_t size)
         limit_memory(L, options->memory);
     lua_pushcfunction(L, open_all);
     lua_pushlightuserdata(L, (void *)options);
-    if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+    if (lua_pcall(L, 1, 0, 0) == LUA_OK) {
+        *code = 1;
+        if (fence_in(L, why, size))
+            return L;
+    } else {
+        *code = lumat_exit_code(L, -1);
         snprintf(why, size, "%s", lua_tostring(L, -1));
-    else if (fence_in(L, why, size))
-        return L;
+    }
     lua_close(L);
     return NULL;
 }

@@ -350,18 +350,20 @@ static int fence(program *p, char *why, size_t size)
 static int run_program(program *p)
 {
     char why[512];
+    int code = 1;
     if (p->options.language.safe == LUMAT_UNSAFE)
         lumat_set_trial("/proc/self/exe");
-    lua_State *L = fence(p, why, sizeof why)
-                       ? lumat_open(&p->options.language, why, sizeof why)
-                       : NULL;
+    lua_State *L =
+        fence(p, why, sizeof why)
+            ? lumat_open(&p->options.language, why, sizeof why, &code)
+            : NULL;
     repl_show_progress();
     lumat_set_warnings(repl_warn);
     if (p->options.seconds > 0)
         repl_limit_time(p->options.seconds);
     if (L == NULL) {
         repl_complain(why);
-        return strstr(why, "memory") ? REPL_OUT_OF_MEMORY : 1;
+        return code;
     }
     lumat_describe(repl_command_rows, repl_option_rows());
     lua_pushcfunction(L, run);

@@ -218,9 +218,8 @@ static gpu_status count_bytes(int64_t rows, int64_t cols, gpu_dtype dtype,
     int64_t elements, most = INT64_MAX / 16;
     if (rows > most || cols > most ||
         __builtin_mul_overflow(rows, cols, &elements) || elements > most)
-        return gpu_fail(GPU_MEMORY,
-                        "%lldx%lld is more elements than any memory holds",
-                        (long long)rows, (long long)cols);
+        return gpu_fail(GPU_MEMORY, "%s is more elements than any memory holds",
+                        gpu_size_text(rows, cols));
     *bytes = (size_t)elements * dtypes[dtype].size;
     return GPU_OK;
 }

@@ -86,10 +86,6 @@ gpu_view gpu_target_of(const gpu_matrix *m);
  * again if that is the whole storage. */
 void gpu_leave_incomplete(const gpu_matrix *m);
 void gpu_make_whole(const gpu_matrix *m);
-/* "3x4" or "vector 5" in a ring of static buffers, for messages. */
-const char *gpu_shape_text(const gpu_matrix *m);
-/* "64.0 MiB", likewise. */
-const char *gpu_bytes_text(size_t bytes);
 
 /* GPU_OK when all n matrices are alive, complete and on one device, which out
  * gets. For one that is only written to: also when it is incomplete. */

@@ -70,9 +70,9 @@ static gpu_status read_entries(const gpu_triplets *t, entry *out)
         if (i < 0 || i >= t->rows || j < 0 || j >= t->cols)
             return gpu_fail(GPU_RANGE,
                             "sparse: entry %lld is at (%lld, %lld), outside "
-                            "%lldx%lld",
-                            shown(k), shown(i), shown(j), (long long)t->rows,
-                            (long long)t->cols);
+                            "%s",
+                            shown(k), shown(i), shown(j),
+                            gpu_size_text(t->rows, t->cols));
         out[k] = (entry){(int32_t)i, (int32_t)j, t->value[k]};
     }
     return GPU_OK;

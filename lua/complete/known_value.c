@@ -47,20 +47,6 @@ lumat_fact lumat_fact_of(lua_State *L)
     }
 }
 
-void lumat_push_variable(lua_State *L, const char *name, size_t length)
-{
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    lua_pushlstring(L, name, length);
-    if (lua_rawget(L, -2) == LUA_TNIL) {
-        lua_pop(L, 1);
-        lua_pushglobaltable(L);
-        lua_pushlstring(L, name, length);
-        lua_rawget(L, -2);
-        lua_remove(L, -2);
-    }
-    lua_remove(L, -2);
-}
-
 int lumat_next_table(lua_State *L)
 {
     if (!lua_getmetatable(L, -1)) {

@@ -6,6 +6,7 @@
 
 #include "parse.h"
 #include "value.h"
+#include "scope.h"
 
 enum { LUMAT_LEVELS = 40 }; /* nesting that is looked into */
 
@@ -31,8 +32,6 @@ typedef struct lumat_fact {
 
 /* The fact about the value on top. */
 lumat_fact lumat_fact_of(lua_State *L);
-/* Pushes a variable by raw access: a local of the session or a global. */
-void lumat_push_variable(lua_State *L, const char *name, size_t length);
 /* Replaces the value on top by its field, or by nil. */
 void lumat_replace_by_field(lua_State *L, const char *name, size_t length);
 /* Replaces the value on top by the table in which its fields are found next:

@@ -107,14 +107,11 @@ static void drop_doubles(lumat_gather *g)
 static void push_kind(lua_State *L, const item *i)
 {
     const gpu_matrix *m = i->dense ? i->dense : &i->sparse->values;
-    if (i->dense)
-        lumat_push_shape(L, m);
-    else
-        lua_pushfstring(L, "%Ix%I sparse", (LUAI_UACINT)i->sparse->rows,
-                        (LUAI_UACINT)i->sparse->cols);
-    lua_pushfstring(L, "%s %s %s", gpu_dtype_name(m->dtype),
-                    lua_tostring(L, -1), gpu_device_name(gpu_matrix_device(m)));
-    lua_remove(L, -2);
+    lua_pushfstring(L, "%s %s%s %s", gpu_dtype_name(m->dtype),
+                    i->dense ? gpu_shape_text(m)
+                             : gpu_size_text(i->sparse->rows, i->sparse->cols),
+                    i->dense ? "" : " sparse",
+                    gpu_device_name(gpu_matrix_device(m)));
 }
 
 /* Pushes "f32 3x4 cpu  fits". */

@@ -30,41 +30,30 @@ static int is_matrix(lua_State *L)
     return lumat_test_matrix(L, -1) || lumat_test_sparse(L, -1);
 }
 
-/* Whether the variable on top, its name below it, came with the library. */
-static int is_base(lua_State *L)
-{
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
-    lua_pushvalue(L, -3);
-    lua_rawget(L, -2);
-    int same = lua_rawequal(L, -1, -3);
-    lua_pop(L, 2);
-    return same || strcmp(lua_tostring(L, -2), "arg") == 0;
-}
-
 /* Beside an operand, and before the first letter, only the user's own. */
-static int is_hidden(const lumat_query *q, const lumat_partner *partner)
+static int is_hidden(const lumat_query *q, const lumat_partner *partner,
+                     const lumat_variables *v)
 {
     int fits = partner->fit >= 0 && q->gather.length == 0;
     if (q->wanted == LUMAT_MATRICES || q->wanted == LUMAT_KERNELS)
         return !is_matrix(q->L);
-    return (fits || q->wanted == LUMAT_VARIABLES) && is_base(q->L);
+    return (fits || q->wanted == LUMAT_VARIABLES) &&
+           lumat_is_library_variable(v);
 }
 
-/* The variables in the table on top; pops it. */
-static void offer_table(lumat_query *q, const lumat_partner *partner)
+static void offer_values(lumat_query *q, const lumat_partner *partner)
 {
     lua_State *L = q->L;
-    int table = lua_gettop(L);
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+    lumat_variables v = lumat_begin_variables(L, LUMAT_WITH_LIBRARY);
+    while (lumat_next_variable(&v)) {
         const char *name = name_at(L, -2);
         if (!name || strncmp(name, q->gather.prefix, q->gather.length) != 0)
             continue;
-        int rank = is_hidden(q, partner) ? LUMAT_HIDDEN
-                   : partner->fit >= 0   ? lumat_rank(L, partner)
-                                         : LUMAT_LATER;
+        int rank = is_hidden(q, partner, &v) ? LUMAT_HIDDEN
+                   : partner->fit >= 0       ? lumat_rank(L, partner)
+                                             : LUMAT_LATER;
         lumat_gather_value(&q->gather, name, rank);
     }
-    lua_settop(L, table - 1);
 }
 
 static void offer_declared(void *data, const char *name, size_t length)
@@ -75,15 +64,11 @@ static void offer_declared(void *data, const char *name, size_t length)
 
 void lumat_offer_variables(lumat_query *q, const lumat_partner *partner)
 {
-    lua_State *L = q->L;
     int any = q->wanted == LUMAT_ANYTHING;
     q->gather.partner = *partner;
     if (any)
         lumat_each_declared(&q->tokens, offer_declared, q);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    offer_table(q, partner);
-    lua_pushglobaltable(L);
-    offer_table(q, partner);
+    offer_values(q, partner);
     if (any && (partner->fit < 0 || q->gather.length > 0))
         lumat_gather_words(&q->gather, lumat_keywords);
 }

@@ -9,8 +9,8 @@
 #include "value.h"
 #include <stddef.h>
 
-/* With the entry still to be called: finds what the values of variables show
- * now, for lumat_each_remark to tell of. */
+/* With the entry, whose tokens are at the index, still to be called: finds what
+ * the values of variables show now, for lumat_each_remark to tell of. */
 void lumat_find_remarks(lua_State *L, int tokens);
 
 /* Tells what the last entry says in Lua that may not be what was meant, such as

@@ -382,16 +382,9 @@ static int contains(const item *w, const char *text)
 /* LUA_TFUNCTION, LUA_TUSERDATA and so on: what the name holds. */
 static int type_of_name(lua_State *L, const item *w)
 {
-    int top = lua_gettop(L), type;
-    if (lumat_push_local(L, w->start, (size_t)(w->end - w->start))) {
-        lua_getupvalue(L, -1, 1);
-    } else {
-        lua_pushglobaltable(L);
-        lua_pushlstring(L, w->start, (size_t)(w->end - w->start));
-        lua_rawget(L, -2);
-    }
-    type = lua_type(L, -1);
-    lua_settop(L, top);
+    lumat_push_variable(L, w->start, (size_t)(w->end - w->start));
+    int type = lua_type(L, -1);
+    lua_pop(L, 1);
     return type;
 }
 

@@ -14,20 +14,6 @@
 
 /* --- what was meant ------------------------------------------------------- */
 
-/* Counts the names in the table on top, or adds them to the array. */
-static int list_names(lua_State *L, const char **names)
-{
-    int table = lua_gettop(L), n = 0;
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-        if (lua_type(L, -2) != LUA_TSTRING)
-            continue;
-        if (names)
-            names[n] = lua_tostring(L, -2);
-        n++;
-    }
-    return n;
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -50,16 +36,14 @@ static void add_names(luaL_Buffer *b, const char **names, int n, char first,
  * does so in the first. */
 static const char *push_variables(lua_State *L, char first)
 {
-    int top = lua_gettop(L), locals, n;
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    n = locals = list_names(L, NULL);
-    lua_pushglobaltable(L);
-    n += list_names(L, NULL);
+    int top = lua_gettop(L), n = 0;
+    lumat_variables v = lumat_begin_variables(L, LUMAT_WITH_LIBRARY);
+    while (lumat_next_variable(&v))
+        n++;
     const char **names = lua_newuserdatauv(L, sizeof *names * (size_t)n, 0);
-    lua_insert(L, top + 1);
-    list_names(L, names + locals);
-    lua_pop(L, 1);
-    list_names(L, names);
+    v = lumat_begin_variables(L, LUMAT_WITH_LIBRARY);
+    for (n = 0; lumat_next_variable(&v); n++)
+        names[n] = v.name;
     qsort(names, (size_t)n, sizeof *names, by_name);
     luaL_Buffer b;
     luaL_buffinit(L, &b);
@@ -345,23 +329,6 @@ static int is_given(checker *c)
     return found;
 }
 
-/* Pushes the value before the entry runs. */
-static void push_value(checker *c)
-{
-    lua_State *L = c->L;
-    if (lumat_push_local(L, lumat_start_of(c->t, c->i),
-                         lumat_length_of(c->t, c->i))) {
-        lua_getupvalue(L, -1, 1);
-    } else {
-        lua_pushglobaltable(L);
-        lua_pushlstring(L, lumat_start_of(c->t, c->i),
-                        lumat_length_of(c->t, c->i));
-        lua_rawget(L, -2);
-        lua_remove(L, -2);
-    }
-    lua_remove(L, -2);
-}
-
 /* Is the value on top, of the name at hand, what the library put there? */
 static int is_base(checker *c)
 {
@@ -386,7 +353,8 @@ static int is_risky(checker *c)
     if (is_given(c))
         return c->functions &&
                (lumat_is_suffix(c->t, next) || lumat_at(c->t, next, ", )"));
-    push_value(c);
+    lumat_push_variable(c->L, lumat_start_of(c->t, c->i),
+                        lumat_length_of(c->t, c->i));
     int type = lua_type(c->L, -1);
     int risky = type == LUA_TFUNCTION ? !is_base(c)
                 : type == LUA_TTABLE

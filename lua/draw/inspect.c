@@ -276,7 +276,6 @@ static void add_matrix_layout(lumat_report *r, const gpu_matrix *m)
 
 static void report_layout(lumat_report *r, const gpu_matrix *m)
 {
-    char bytes[32];
     size_t all = gpu_storage_bytes(m);
     int64_t step = m->rows > 1 ? m->row_stride : m->col_stride;
     if (gpu_size(m) == 1)
@@ -288,8 +287,7 @@ static void report_layout(lumat_report *r, const gpu_matrix *m)
     else
         report_add(r, "a view of every %lldth element", (long long)step);
     if (all > gpu_bytes(m))
-        report_add(r, "of storage of %s",
-                   lumat_bytes_text(all, bytes, sizeof bytes));
+        report_add(r, "of storage of %s", gpu_bytes_text(all));
 }
 
 /* --- aliases -------------------------------------------------------------- */
@@ -315,25 +313,21 @@ static const char *relation(const gpu_matrix *m, const gpu_matrix *other)
     return "a view";
 }
 
-/* Gathers the names in the table on top whose matrices share m's storage into
- * the table at `found`, with the matrices; pops it. */
+/* Adds the names whose matrices share m's storage to the table at `found`,
+ * with the matrices. */
 static void gather_sharers(lua_State *L, int found, const gpu_matrix *m,
                            const char *own)
 {
-    int table = lua_gettop(L);
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+    lumat_variables v = lumat_begin_variables(L, 0);
+    while (lumat_next_variable(&v)) {
         const gpu_matrix *other = lumat_test_matrix(L, -1);
-        if (lua_type(L, -2) != LUA_TSTRING || !other || !other->storage ||
-            !gpu_shares_storage(m, other))
-            continue;
-        const char *name = lua_tostring(L, -2);
-        if (strcmp(name, own) == 0 || strcmp(name, "ans") == 0)
+        if (!other || !other->storage || !gpu_shares_storage(m, other) ||
+            strcmp(v.name, own) == 0 || strcmp(v.name, "ans") == 0)
             continue;
         lua_pushvalue(L, -2);
-        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
         lua_rawset(L, found);
     }
-    lua_pop(L, 1);
 }
 
 /* Pushes the names of a table of them, sorted. */
@@ -361,10 +355,7 @@ static void report_aliases(lumat_report *r, const gpu_matrix *m,
     lumat_text t = {list, 0, sizeof list};
     list[0] = '\0';
     lua_newtable(L);
-    lua_pushglobaltable(L);
     gather_sharers(L, top + 1, m, own);
-    if (lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session") == LUA_TTABLE)
-        gather_sharers(L, top + 1, m, own);
     const char **names = push_sorted(L, top + 1, &count);
     for (int i = 0; i < count && i < MOST_ALIASES; i++) {
         lua_getfield(L, top + 1, names[i]);

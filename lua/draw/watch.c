@@ -12,6 +12,7 @@
 #include <time.h>
 #include "picture.h"
 #include "print.h"
+#include "scope.h"
 
 enum { OTHER_LINES = 12 };         /* of lumat_picture_lines, and the legend */
 static const double pause = 0.125; /* seconds between two pictures */
@@ -29,29 +30,14 @@ static struct {
 
 /* --- what is watched ------------------------------------------------------ */
 
-/* Pushes the value of the name on top, of the table under `key` of the
- * registry; both without metamethods. */
-static int push_raw(lua_State *L, int name, const char *key)
-{
-    if (key)
-        lua_getfield(L, LUA_REGISTRYINDEX, key);
-    else
-        lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
-    if (!lua_istable(L, -1))
-        return 0;
-    lua_pushvalue(L, name);
-    return lua_rawget(L, -2) != LUA_TNIL;
-}
-
 /* Pushes the watched value, or something that is no matrix. */
 static void push_watched(lua_State *L)
 {
+    size_t length;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &WATCHED);
-    int name = lua_gettop(L);
-    if (lua_type(L, name) != LUA_TSTRING)
-        return;
-    if (!push_raw(L, name, "lumat.session"))
-        push_raw(L, name, NULL);
+    const char *name = lua_tolstring(L, -1, &length);
+    if (name)
+        lumat_push_variable(L, name, length);
 }
 
 /* --- drawing -------------------------------------------------------------- */

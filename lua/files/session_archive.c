@@ -582,13 +582,34 @@ static int usable_device(lua_State *L)
     return 1;
 }
 
-/* The prompt's locals, and the globals that are not the user's own. */
-static int variables(lua_State *L)
+/* locals(): the prompt's, by name; what is set there is set */
+static int locals(lua_State *L)
 {
     lumat_refresh_locals(L);
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
-    return 2;
+    return 1;
+}
+
+/* variables(): the user's, a list of {"l" or "g", name, value} */
+static int variables(lua_State *L)
+{
+    int count = 0;
+    lua_settop(L, 0);
+    lumat_refresh_locals(L);
+    lua_newtable(L);
+    lumat_variables v = lumat_begin_variables(L, LUMAT_WITH_HIDDEN);
+    while (lumat_next_variable(&v)) {
+        int name = lua_gettop(L) - 1;
+        lua_createtable(L, 3, 0);
+        lua_pushstring(L, v.is_local ? "l" : "g");
+        lua_rawseti(L, -2, 1);
+        lua_pushvalue(L, name);
+        lua_rawseti(L, -2, 2);
+        lua_pushvalue(L, name + 1);
+        lua_rawseti(L, -2, 3);
+        lua_rawseti(L, 1, ++count);
+    }
+    return 1;
 }
 
 static const luaL_Reg functions[] = {{"create", create},
@@ -605,6 +626,7 @@ static const luaL_Reg functions[] = {{"create", create},
                                      {"view", view},
                                      {"kind", kind},
                                      {"usable_device", usable_device},
+                                     {"locals", locals},
                                      {"variables", variables},
                                      {NULL, NULL}};
 

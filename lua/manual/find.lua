@@ -1,30 +1,11 @@
 -- Finding what is meant: a name, a word of the help, a misspelt one.
 local manual = ...
+local distance = manual.distance -- the edits between two words
 local ipairs, pairs, type = ipairs, pairs, type
 local concat, sort = table.concat, table.sort
 local lower, find, gmatch, match = string.lower, string.find, string.gmatch, string.match
 local sub, byte, gsub, format = string.sub, string.byte, string.gsub, string.format
 local min, max = math.min, math.max
-
--- Insertions, deletions, replacements and swaps of neighbours between two
--- words: Damerau's distance in its restricted form.
-local function distance(a, b)
-    local before, last, row = {}, {}, {}
-    for j = 0, #b do last[j] = j end
-    for i = 1, #a do
-        row = {[0] = i}
-        for j = 1, #b do
-            local differs = byte(a, i) ~= byte(b, j) and 1 or 0
-            row[j] = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + differs)
-            if i > 1 and j > 1 and byte(a, i) == byte(b, j - 1) and
-                byte(a, i - 1) == byte(b, j) then
-                row[j] = min(row[j], before[j - 2] + 1)
-            end
-        end
-        before, last = last, row
-    end
-    return last[#b]
-end
 
 -- How far apart words may be and still be taken for each other.
 local function reach(word)

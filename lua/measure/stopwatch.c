@@ -91,20 +91,6 @@ int lumat_is_timing(lua_State *L)
 
 /* --- as text -------------------------------------------------------------- */
 
-static void push_seconds(lua_State *L, double seconds)
-{
-    static const struct unit {
-        double size;
-        const char *name;
-    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
-    const struct unit *unit = units;
-    char text[48];
-    while (unit < units + 2 && seconds < unit->size)
-        unit++;
-    snprintf(text, sizeof text, "%.3g %s", seconds / unit->size, unit->name);
-    lua_pushstring(L, text);
-}
-
 /* Devices that did nothing took next to no time, but who knows: all are
  * named, as all were waited for. */
 static void add_laps(lua_State *L)
@@ -113,16 +99,15 @@ static void add_laps(lua_State *L)
         const lap *l = &watch.laps[i];
         if (l->seconds < 0 || watch.did.operations == 0)
             continue;
-        lua_pushfstring(L, "  %s waited for, ", gpu_device_name(l->device));
-        push_seconds(L, l->seconds);
-        lua_pushliteral(L, " by its events");
-        lua_concat(L, 4);
+        lua_pushfstring(L, "  %s waited for, %s by its events",
+                        gpu_device_name(l->device),
+                        lumat_seconds_text(l->seconds, 3));
+        lua_concat(L, 2);
     }
 }
 
 static void add_work(lua_State *L)
 {
-    char bytes[32];
     unsigned long long operations = watch.did.operations;
     if (operations > 0) {
         lua_pushfstring(L, "  %I operation%s", (LUAI_UACINT)operations,
@@ -131,14 +116,13 @@ static void add_work(lua_State *L)
     }
     if (watch.did.allocated == 0)
         return;
-    lumat_bytes_text(watch.did.allocated, bytes, sizeof bytes);
-    lua_pushfstring(L, "  %s allocated", bytes);
+    lua_pushfstring(L, "  %s allocated", gpu_bytes_text(watch.did.allocated));
     lua_concat(L, 2);
 }
 
 void lumat_push_watch(lua_State *L, double seconds)
 {
-    push_seconds(L, seconds);
+    lua_pushstring(L, lumat_seconds_text(seconds, 3));
     add_laps(L);
     add_work(L);
 }

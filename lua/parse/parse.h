@@ -44,7 +44,8 @@ const char *lumat_special(double x);
 
 enum { LUMAT_INCOMPLETE = 100 }; /* beside Lua's own status codes */
 
-/* A sign of one character that is below none of these is its own kind. */
+/* A sign of one character that is of none of these is a kind of its own: its
+ * code. */
 typedef enum lumat_token_kind {
     LUMAT_END, /* of the text */
     LUMAT_NAME = 256,

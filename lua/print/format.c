@@ -5,25 +5,8 @@
 
 static const char STYLE_KEY; /* its address is the key in the registry */
 
-const char *lumat_bytes_text(size_t bytes, char *text, size_t size)
-{
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
-    double amount = (double)bytes / 1024;
-    int unit = 0;
-    while (amount >= 1023.95 && unit < 4) {
-        amount /= 1024;
-        unit++;
-    }
-    if (bytes < 1024)
-        snprintf(text, size, "%zu B", bytes);
-    else
-        snprintf(text, size, "%.1f %s", amount, units[unit]);
-    return text;
-}
-
 void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m)
 {
-    char bytes[32];
     if (m->storage == NULL) {
         lua_pushliteral(L, "freed matrix");
         return;
@@ -36,8 +19,7 @@ void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m)
     else if (gpu_size(m) == 0)
         lua_pushliteral(L, "  (empty)");
     else
-        lua_pushfstring(L, "  %s  %s%s", device,
-                        lumat_bytes_text(gpu_bytes(m), bytes, sizeof bytes),
+        lua_pushfstring(L, "  %s  %s%s", device, gpu_bytes_text(gpu_bytes(m)),
                         gpu_is_incomplete(m) ? "  incomplete" : "");
     lua_concat(L, 3);
 }

@@ -12,7 +12,7 @@ enum { MOST_ENTRIES = LUMAT_SHOWN_BYTES / 16 };
 
 void lumat_push_sparse_headline(lua_State *L, const gpu_sparse *s)
 {
-    char text[160], bytes[32];
+    char text[160];
     double size = (double)s->rows * (double)s->cols;
     gpu_device *d = gpu_matrix_device(&s->values);
     luaL_Buffer b;
@@ -21,9 +21,9 @@ void lumat_push_sparse_headline(lua_State *L, const gpu_sparse *s)
         return;
     }
     luaL_buffinit(L, &b);
-    snprintf(text, sizeof text, "%s %lldx%lld sparse csr  %s",
-             gpu_dtype_name(s->values.dtype), (long long)s->rows,
-             (long long)s->cols, gpu_device_name(d));
+    snprintf(text, sizeof text, "%s %s sparse csr  %s",
+             gpu_dtype_name(s->values.dtype), gpu_size_text(s->rows, s->cols),
+             gpu_device_name(d));
     luaL_addstring(&b, text);
     if (gpu_is_lost(&s->values)) {
         luaL_addstring(&b, "  lost");
@@ -37,9 +37,8 @@ void lumat_push_sparse_headline(lua_State *L, const gpu_sparse *s)
                  100 * (double)s->count / size);
         luaL_addstring(&b, text);
     }
-    snprintf(text, sizeof text, "  %s",
-             lumat_bytes_text(gpu_sparse_bytes(s), bytes, sizeof bytes));
-    luaL_addstring(&b, text);
+    luaL_addstring(&b, "  ");
+    luaL_addstring(&b, gpu_bytes_text(gpu_sparse_bytes(s)));
     luaL_pushresult(&b);
 }
 

@@ -200,9 +200,9 @@ static void push_element(lua_State *L, int index)
         lua_pushliteral(L, "freed matrix");
     } else if (lumat_test_sparse(L, index) != NULL) {
         const gpu_sparse *s = lumat_test_sparse(L, index);
-        lua_pushfstring(L, "%s %Ix%I sparse matrix",
-                        gpu_dtype_name(s->values.dtype), (LUAI_UACINT)s->rows,
-                        (LUAI_UACINT)s->cols);
+        lua_pushfstring(L, "%s %s sparse matrix",
+                        gpu_dtype_name(s->values.dtype),
+                        gpu_size_text(s->rows, s->cols));
     } else if (lua_type(L, index) == LUA_TSTRING) {
         push_quoted(L, index, SHORT_COLUMNS);
     } else if (lua_type(L, index) == LUA_TTABLE) {

@@ -72,8 +72,6 @@ lumat_style lumat_style_now(lua_State *L);
 /* The most lines of data an echo takes before it is cut. */
 int64_t lumat_line_limit(const lumat_style *style);
 int lumat_digits(int64_t n); /* decimal digits of n >= 0 */
-/* Writes "64.0 MiB" into text and returns it. */
-const char *lumat_bytes_text(size_t bytes, char *text, size_t size);
 
 /* Adds n with its digits in threes. */
 void lumat_add_count(luaL_Buffer *b, int64_t n);
@@ -92,6 +90,11 @@ void lumat_push_text(lua_State *L, int index, const lumat_style *style);
  * the screen. */
 int lumat_is_for_later(lua_State *L);
 
+/* "1.50 ms", with so many digits at most, as of gpu_amount_text. */
+const char *lumat_seconds_text(double seconds, int digits);
+
+/* The module lumat.unit_text. */
+void lumat_open_unit_text(lua_State *L);
 /* Gives matrices of both kinds their __tostring. */
 void lumat_open_format(lua_State *L);
 

@@ -69,6 +69,19 @@ int lumat_push_local(lua_State *L, const char *name, size_t length)
     return !lua_isnil(L, -1);
 }
 
+void lumat_push_variable(lua_State *L, const char *name, size_t length)
+{
+    if (lumat_push_local(L, name, length)) {
+        lua_getupvalue(L, -1, 1);
+    } else {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+        lua_pushlstring(L, name, length);
+        lua_rawget(L, -2);
+        lua_remove(L, -2);
+    }
+    lua_remove(L, -2);
+}
+
 static int is_constant_local(lua_State *L, const char *name)
 {
     push_table(L, &constants_key);

@@ -22,6 +22,10 @@ void lumat_adopt_locals(lua_State *L);
  * one. */
 int lumat_push_local(lua_State *L, const char *name, size_t length);
 
+/* Pushes a variable's value by raw access: of a local of the session or a
+ * global; nil when there is none. */
+void lumat_push_variable(lua_State *L, const char *name, size_t length);
+
 /* With an entry's function, compiled from these tokens, on top: puts the
  * function that sees and keeps the session's locals in its place. Returns Lua's
  * status; if it is not LUA_OK, the message is on top instead. */
@@ -29,7 +33,7 @@ int lumat_join_locals(lua_State *L, const lumat_tokens *t);
 
 enum { LUMAT_ONE_PART = 101 }; /* beside Lua's own status codes */
 
-/* Compiles text with more locals than one function can have: pushes the
+/* Compiles tokens with more locals than one function can have: pushes the
  * function that runs its parts one after another and returns LUA_OK, or pushes
  * a message. LUMAT_ONE_PART: it is one statement; nothing is pushed. */
 int lumat_load_parts(lua_State *L, const lumat_tokens *t);

@@ -14,14 +14,12 @@ static void push_devices_line(lua_State *L)
     lua_pushliteral(L, "");
     for (int i = 0; i < n; i++) {
         gpu_memory memory;
-        char live[32], free[32], total[32];
         if (gpu_device_memory(devices[i], &memory) != GPU_OK)
             continue;
-        lua_pushfstring(L, "\n%s: matrices hold %s, %s free of %s",
-                        gpu_device_name(devices[i]),
-                        lumat_bytes_text(memory.live, live, sizeof live),
-                        lumat_bytes_text(memory.free, free, sizeof free),
-                        lumat_bytes_text(memory.total, total, sizeof total));
+        lua_pushfstring(
+            L, "\n%s: matrices hold %s, %s free of %s",
+            gpu_device_name(devices[i]), gpu_bytes_text(memory.live),
+            gpu_bytes_text(memory.free), gpu_bytes_text(memory.total));
         lua_concat(L, 2);
     }
 }

@@ -103,30 +103,6 @@ static uint64_t content(lua_State *L, int index, int depth, int *nodes)
 
 /* --- the variables -------------------------------------------------------- */
 
-/* Adds the names of the table on top to the two tables at `all`; pops it. */
-static void add_names(lua_State *L, int all, int base)
-{
-    int table = lua_gettop(L);
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-        int value = lua_gettop(L), nodes = MOST_NODES;
-        if (lua_type(L, -2) != LUA_TSTRING)
-            continue;
-        lua_pushvalue(L, -2);
-        lua_rawget(L, base);
-        int is_own = !lua_rawequal(L, -1, value);
-        lua_pop(L, 1);
-        if (!is_own)
-            continue;
-        lua_pushvalue(L, -2);
-        lua_pushinteger(L, (lua_Integer)identity(L, value));
-        lua_rawset(L, all);
-        lua_pushvalue(L, -2);
-        lua_pushinteger(L, (lua_Integer)content(L, value, DEPTH, &nodes));
-        lua_rawset(L, all + 1);
-    }
-    lua_pop(L, 1);
-}
-
 /* What new matrices are made as is a variable, too. */
 static void add_defaults(lua_State *L, int all)
 {
@@ -145,16 +121,22 @@ static void add_defaults(lua_State *L, int all)
 /* Pushes two tables by name: which value, and what is in it. */
 static void push_variables(lua_State *L)
 {
-    int top = lua_gettop(L);
     lua_newtable(L);
     lua_newtable(L);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
-    lua_pushglobaltable(L);
-    add_names(L, top + 1, top + 3);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    add_names(L, top + 1, top + 3);
-    lua_settop(L, top + 2);
-    add_defaults(L, top + 1);
+    int all = lua_gettop(L) - 1;
+    lumat_variables v = lumat_begin_variables(L, LUMAT_WITH_LIBRARY);
+    while (lumat_next_variable(&v)) {
+        int value = lua_gettop(L), nodes = MOST_NODES;
+        if (strcmp(v.name, "arg") != 0 && lumat_is_library_variable(&v))
+            continue;
+        lua_pushvalue(L, -2);
+        lua_pushinteger(L, (lua_Integer)identity(L, value));
+        lua_rawset(L, all);
+        lua_pushvalue(L, value - 1);
+        lua_pushinteger(L, (lua_Integer)content(L, value, DEPTH, &nodes));
+        lua_rawset(L, all + 1);
+    }
+    add_defaults(L, all);
 }
 
 /* --- entries -------------------------------------------------------------- */
@@ -290,32 +272,13 @@ static int push_epochs(lua_State *L)
     return 2;
 }
 
-/* A key of the table on top with the value at 1; pops the table. */
-static int push_key(lua_State *L)
-{
-    int table = lua_gettop(L);
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-        if (lua_type(L, -2) != LUA_TSTRING || !lua_rawequal(L, -1, 1) ||
-            strcmp(lua_tostring(L, -2), "ans") == 0)
-            continue;
-        lua_pop(L, 1);
-        return 1;
-    }
-    lua_settop(L, table - 1);
-    return 0;
-}
-
 /* find(value): the name of the variable that holds it, or nothing */
 static int find_variable(lua_State *L)
 {
     luaL_checkany(L, 1);
     lua_settop(L, 1);
     lumat_refresh_locals(L);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    if (push_key(L))
-        return 1;
-    lua_pushglobaltable(L);
-    return push_key(L);
+    return lumat_push_holder(L, 1);
 }
 
 /* set(note): the function that hears of every entry */

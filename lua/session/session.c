@@ -173,25 +173,17 @@ int lumat_load(lua_State *L, const char *text, size_t length, int *shown)
 
 /* --- what changed --------------------------------------------------------- */
 
-static void copy_into(lua_State *L, int from, int to)
-{
-    for (lua_pushnil(L); lua_next(L, from);) {
-        lua_pushvalue(L, -2);
-        lua_insert(L, -2);
-        lua_rawset(L, to);
-    }
-}
-
-/* Pushes the globals and, over them, the session's locals. */
+/* Pushes the variables by name; the prompt's locals hide globals. */
 static int push_variables(lua_State *L)
 {
     lua_newtable(L);
     int all = lua_gettop(L);
-    lua_pushglobaltable(L);
-    copy_into(L, all + 1, all);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    copy_into(L, all + 2, all);
-    lua_settop(L, all);
+    lumat_variables v = lumat_begin_variables(L, LUMAT_WITH_LIBRARY);
+    while (lumat_next_variable(&v)) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, all);
+    }
     return all;
 }
 
@@ -352,7 +344,7 @@ int lumat_exit_code(lua_State *L, int index)
     const char *text = lua_tostring(L, index);
     if (!text)
         return 1;
-    if (lumat_was_stopped() && strstr(text, "interrupted"))
+    if (lumat_was_stopped())
         return 130;
     if (strcmp(text, "not enough memory") == 0) /* Lua's own */
         return 4;

@@ -50,38 +50,18 @@ typedef struct claim {
 
 /* --- gathering ------------------------------------------------------------ */
 
-/* Adds the user's names in the table on top to `all`; pops it. */
-static void gather_names(lua_State *L, int all, int base)
-{
-    int table = lua_gettop(L);
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-        if (lua_type(L, -2) != LUA_TSTRING ||
-            strcmp(lua_tostring(L, -2), "arg") == 0)
-            continue;
-        lua_pushvalue(L, -2);
-        lua_rawget(L, base);
-        if (!lua_rawequal(L, -1, -2)) {
-            lua_pushvalue(L, -3);
-            lua_pushvalue(L, -3);
-            lua_rawset(L, all);
-        }
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-}
-
 /* Pushes the table of all variables by name; the prompt's locals hide
  * globals. */
 static void push_names(lua_State *L)
 {
-    int all = lua_gettop(L) + 1;
     lua_newtable(L);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
-    lua_pushglobaltable(L);
-    gather_names(L, all, all + 1);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    gather_names(L, all, all + 1);
-    lua_settop(L, all);
+    int all = lua_gettop(L);
+    lumat_variables v = lumat_begin_variables(L, 0);
+    while (lumat_next_variable(&v)) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, all);
+    }
 }
 
 /* --- who owns what -------------------------------------------------------- */
@@ -171,21 +151,18 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The texts of a matrix's columns. */
-static void describe(lua_State *L, lumat_variable *v)
+static void describe(lumat_variable *v)
 {
-    if (v->dense)
-        lumat_push_shape(L, v->dense);
-    else
-        lua_pushfstring(L, "%Ix%I", (LUAI_UACINT)v->sparse->rows,
-                        (LUAI_UACINT)v->sparse->cols);
-    snprintf(v->shape, sizeof v->shape, "%s", lua_tostring(L, -1));
-    lua_pop(L, 1);
+    const char *shape = v->dense
+                            ? gpu_shape_text(v->dense)
+                            : gpu_size_text(v->sparse->rows, v->sparse->cols);
+    snprintf(v->shape, sizeof v->shape, "%s", shape);
     v->type = gpu_dtype_name(variable_part(v)->dtype);
     /* the storage of an empty matrix is not quite so */
     size_t bytes =
         v->dense && gpu_size(v->dense) == 0 && v->owned == 1 ? 0 : v->owned;
     if (v->parts_owned > 0)
-        lumat_bytes_text(bytes, v->bytes, sizeof v->bytes);
+        snprintf(v->bytes, sizeof v->bytes, "%s", gpu_bytes_text(bytes));
 }
 
 /* Pushes the array of all variables. */
@@ -205,7 +182,7 @@ static void push_items(lua_State *L, lumat_listing *l)
     find_owners(L, l);
     for (int i = 0; i < l->count; i++)
         if (variable_part(&l->items[i]))
-            describe(L, &l->items[i]);
+            describe(&l->items[i]);
 }
 
 /* The number of the entry that made the matrix of that name, or 0. */
@@ -319,7 +296,6 @@ static void add_remark(luaL_Buffer *b, int *count, const char *text)
 
 static void add_note(luaL_Buffer *b, const lumat_variable *v)
 {
-    char text[32];
     int count = 0;
     if (v->sparse) {
         add_remark(b, &count, "sparse, nnz ");
@@ -333,7 +309,7 @@ static void add_note(luaL_Buffer *b, const lumat_variable *v)
         add_remark(b, &count, "view of a matrix without a name");
     if (v->kept > 0) {
         add_remark(b, &count, "products keep ");
-        luaL_addstring(b, lumat_bytes_text(v->kept, text, sizeof text));
+        luaL_addstring(b, gpu_bytes_text(v->kept));
         luaL_addstring(b, " more");
     }
 }
@@ -410,27 +386,25 @@ static size_t count_owned(const lumat_listing *l, const gpu_device *d,
 static void add_amount(luaL_Buffer *b, size_t bytes, const char *what,
                        int *count)
 {
-    char text[32];
     if (bytes == 0)
         return;
     luaL_addstring(b, (*count)++ ? ", " : "\n  besides ");
-    luaL_addstring(b, lumat_bytes_text(bytes, text, sizeof text));
+    luaL_addstring(b, gpu_bytes_text(bytes));
     luaL_addstring(b, what);
 }
 
 static void add_device(luaL_Buffer *b, const lumat_listing *l, gpu_device *d)
 {
     gpu_memory memory;
-    char text[160], owned[32], free[32], total[32];
+    char text[160];
     int count, besides = 0;
     size_t bytes = count_owned(l, d, &count);
     if (gpu_device_memory(d, &memory) != GPU_OK)
         return;
     snprintf(text, sizeof text, "\n%s: %d %s, %s; %s free of %s",
              gpu_device_name(d), count, count == 1 ? "matrix" : "matrices",
-             lumat_bytes_text(bytes, owned, sizeof owned),
-             lumat_bytes_text(memory.free, free, sizeof free),
-             lumat_bytes_text(memory.total, total, sizeof total));
+             gpu_bytes_text(bytes), gpu_bytes_text(memory.free),
+             gpu_bytes_text(memory.total));
     luaL_addstring(b, text);
     add_amount(b, memory.live > bytes ? memory.live - bytes : 0,
                " in matrices without a name", &besides);
@@ -623,13 +597,9 @@ static int push_variables(lua_State *L)
     lua_settop(L, 0);
     lumat_refresh_locals(L);
     lua_newtable(L);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    lua_pushglobaltable(L);
-    for (int table = 2; table <= 3; table++)
-        for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1))
-            if (lua_type(L, -2) == LUA_TSTRING)
-                add_fact(L, 1, lua_tostring(L, -2));
-    lua_settop(L, 1);
+    lumat_variables v = lumat_begin_variables(L, LUMAT_WITH_HIDDEN);
+    while (lumat_next_variable(&v))
+        add_fact(L, 1, v.name);
     return 1;
 }
 

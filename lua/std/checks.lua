@@ -12,6 +12,13 @@ local debug, require = debug, require
 local kind = require "lumat.texts".kind
 checks.kind = kind
 
+-- Is what a pcall caught the end of a call that the user stopped? It is passed
+-- on then.
+function checks.is_interrupt(message)
+    return type(message) == "string" and
+        find(message, "^interrupted") ~= nil
+end
+
 -- f as its callers see it: an error raised in a file of the library, or by a
 -- function called from there, has the place of f's caller.
 local files = private.files

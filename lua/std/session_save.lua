@@ -219,20 +219,13 @@ end
 -- that was asked for is the local of that name, if there is one; `ans` has to
 -- be asked for.
 local function gather(wanted)
-    local session, base = parts.variables()
     local list, found = {}, {}
-    local function add(kind, source, name, value)
-        local is_wanted = not wanted and name ~= "ans" or
-            wanted and wanted[name] and not found[name]
-        if type(name) == "string" and is_wanted then
-            list[#list + 1] = {kind, name, value}
+    for _, variable in ipairs(parts.variables()) do
+        local name = variable[2]
+        if not wanted and name ~= "ans" or
+            wanted and wanted[name] and not found[name] then
+            list[#list + 1] = variable
             found[name] = true
-        end
-    end
-    for name, value in next, session do add("l", session, name, value) end
-    for name, value in next, _G do
-        if base[name] ~= value and name ~= "arg" then
-            add("g", _G, name, value)
         end
     end
     for name in pairs(wanted or {}) do

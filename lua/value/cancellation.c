@@ -135,35 +135,21 @@ static int is_incomplete(lua_State *L, int index)
     return m ? gpu_is_incomplete(m) : s && gpu_is_incomplete(&s->values);
 }
 
-/* Of the names in the table on top, that of a matrix which shares m's
- * storage: the first in order, or `found`. */
-static const char *find_sharer(lua_State *L, const gpu_matrix *m,
-                               const char *found)
-{
-    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-        const gpu_matrix *other = lumat_test_matrix(L, -1);
-        if (lua_type(L, -2) != LUA_TSTRING || !other ||
-            !gpu_shares_storage(m, other))
-            continue;
-        const char *name = lua_tostring(L, -2);
-        if (strcmp(name, "ans") != 0 && (!found || strcmp(name, found) < 0))
-            found = name;
-    }
-    lua_pop(L, 1);
-    return found;
-}
-
-/* The value at index by its own name, or by that of one it is a view of. */
+/* The value at index by its own name, or by that of one it is a view of: the
+ * first in order. */
 static const char *name_incomplete(lua_State *L, int index)
 {
     const gpu_matrix *m = lumat_test_matrix(L, index);
     const char *name = lumat_name_of(L, index, ""), *found = NULL;
     if (*name || !m)
         return *name ? name : "the matrix";
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session");
-    found = find_sharer(L, m, found);
-    lua_pushglobaltable(L);
-    found = find_sharer(L, m, found);
+    lumat_variables v = lumat_begin_variables(L, LUMAT_WITH_HIDDEN);
+    while (lumat_next_variable(&v)) {
+        const gpu_matrix *other = lumat_test_matrix(L, -1);
+        if (other && gpu_shares_storage(m, other) &&
+            strcmp(v.name, "ans") != 0 && (!found || strcmp(v.name, found) < 0))
+            found = v.name;
+    }
     return found ? found : "the matrix";
 }
 

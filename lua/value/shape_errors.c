@@ -45,37 +45,25 @@ static int push_upvalue_name(lua_State *L, int index)
     return found != NULL;
 }
 
-/* A key of the table on top; pops the table. */
-static int push_key(lua_State *L, int index)
+int lumat_push_holder(lua_State *L, int index)
 {
-    int table = lua_gettop(L);
-    lua_pushnil(L);
-    while (lua_next(L, table)) {
-        if (lua_type(L, -2) == LUA_TSTRING && lua_rawequal(L, -1, index) &&
-            strcmp(lua_tostring(L, -2), "ans") != 0) {
-            lua_pop(L, 1);
-            lua_remove(L, table);
-            return 1;
-        }
+    lumat_variables v = lumat_begin_variables(L, LUMAT_WITH_LIBRARY);
+    while (lumat_next_variable(&v)) {
+        if (!lua_rawequal(L, -1, index) || strcmp(v.name, "ans") == 0)
+            continue;
         lua_pop(L, 1);
+        lua_replace(L, v.tables);
+        lua_settop(L, v.tables);
+        return 1;
     }
-    lua_settop(L, table - 1);
     return 0;
 }
 
 const char *lumat_name_of(lua_State *L, int index, const char *otherwise)
 {
     index = lua_absindex(L, index);
-    if (push_local_name(L, index) || push_upvalue_name(L, index))
-        return lua_tostring(L, -1);
-    if (lua_getfield(L, LUA_REGISTRYINDEX, "lumat.session") == LUA_TTABLE) {
-        if (push_key(L, index))
-            return lua_tostring(L, -1);
-    } else {
-        lua_pop(L, 1);
-    }
-    lua_pushglobaltable(L);
-    if (push_key(L, index))
+    if (push_local_name(L, index) || push_upvalue_name(L, index) ||
+        lumat_push_holder(L, index))
         return lua_tostring(L, -1);
     return lua_pushstring(L, otherwise);
 }
@@ -183,8 +171,7 @@ static void suggest_product(lua_State *L, luaL_Buffer *b, operand x, int tx,
                     ty ? ".T" : "");
     luaL_addvalue(b);
     if (x.ndim == 2 && y.ndim == 2)
-        lua_pushfstring(L, "%Ix%I", (LUAI_UACINT)left.rows,
-                        (LUAI_UACINT)right.cols);
+        lua_pushstring(L, gpu_size_text(left.rows, right.cols));
     else
         lua_pushfstring(L, "vector %I",
                         (LUAI_UACINT)(x.ndim == 2 ? left.rows : right.cols));

@@ -133,6 +133,9 @@ void lumat_open_unknown(lua_State *L);
 /* Pushes and returns the name of a local of the caller, a local of the
  * session, or a global that holds the very value at index; else otherwise. */
 const char *lumat_name_of(lua_State *L, int index, const char *otherwise);
+/* Pushes the name of the variable, but for `ans`, that holds the very value at
+ * an absolute index and returns 1; or returns 0. */
+int lumat_push_holder(lua_State *L, int index);
 /* Pushes and returns how a message names the value at index: a number or a
  * short string as written, anything else by its kind. */
 const char *lumat_push_brief(lua_State *L, int index);
@@ -142,6 +145,11 @@ const char *lumat_push_brief_number(lua_State *L, double x);
  * matrix", "file", "table" … Pushes nothing; the text stays as long as the
  * value does. */
 const char *lumat_kind_of(lua_State *L, int index);
+enum { LUMAT_FAR_APART = 99 };
+/* Insertions, deletions, replacements and swaps of neighbours between two words
+ * of those lengths: Damerau's distance in its restricted form. Words of more
+ * than 31 bytes are far apart. */
+int lumat_distance(const char *a, size_t n, const char *b, size_t m);
 /* Pushes and returns the name of list (names between blanks) that is nearest
  * to word; or NULL, nothing pushed, when none is like it. */
 const char *lumat_nearest(lua_State *L, const char *word, const char *list);
@@ -269,5 +277,34 @@ int lumat_is_command(const char *name, size_t length);
 /* Pushes and returns how a message goes on about a word of other languages,
  * "did you mean A.T?" or a sentence; or pushes nil and returns NULL. */
 const char *lumat_push_instead(lua_State *L, const char *word);
+
+/* --- the user's variables ------------------------------------------------- */
+/* What lists, messages, sessions and Tab look through. All of it raw: no
+ * metamethod is called. */
+
+enum {
+    LUMAT_WITH_LIBRARY = 1, /* globals that are the library's own, too */
+    LUMAT_WITH_HIDDEN = 2   /* globals behind a local of their name, too */
+};
+
+/* A walk over the prompt's locals, as they were when the prompt last looked or
+ * lumat_refresh_locals was called, and then the globals. A global is the
+ * library's own while it has the value it had at the start. */
+typedef struct lumat_variables {
+    const char *name;
+    int is_local;
+    /* the walk's own */
+    lua_State *L;
+    int options, tables, at, has_locals;
+} lumat_variables;
+
+/* Pushes what the walk needs. */
+lumat_variables lumat_begin_variables(lua_State *L, int options);
+/* Goes on to the next variable: its name is at -2 of the stack, its value on
+ * top. What was pushed above them is popped first. Returns 0 behind the last
+ * one, with all of the walk popped; who leaves it earlier pops it himself. */
+int lumat_next_variable(lumat_variables *v);
+/* Is the variable at hand the library's own? */
+int lumat_is_library_variable(const lumat_variables *v);
 
 #endif

@@ -232,5 +232,9 @@ void repl_set_arg(lua_State *L, char **words, int count, int script)
         lua_pushstring(L, words[i]);
         lua_rawseti(L, -2, i - zero);
     }
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.base");
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "arg"); /* no variable of the user's */
+    lua_pop(L, 1);
     lua_setglobal(L, "arg");
 }

@@ -10,8 +10,8 @@ function TestAmounts:test_bytes()
     lu.assertEquals(amounts.bytes(1024, "%.1f"), "1.0 KiB")
     lu.assertEquals(amounts.bytes(1012 * 1024, "%.3g"), "1012 KiB")
     lu.assertEquals(amounts.bytes(2 ^ 20 - 1, "%.1f"), "1.0 MiB")
-    lu.assertEquals(amounts.bytes(5000 * 2 ^ 40, "%.3g"), "5000 TiB")
-    lu.assertEquals(amounts.bytes(math.huge, "%.3g"), "inf TiB")
+    lu.assertEquals(amounts.bytes(5000 * 2 ^ 50, "%.3g"), "5000 PiB")
+    lu.assertEquals(amounts.bytes(math.huge, "%.3g"), "inf PiB")
 end
 
 function TestAmounts:test_flops()

@@ -363,7 +363,7 @@ end
 local function is_wanted(where, p, names)
     local ok, wanted = pcall(where, p)
     if not ok then
-        if tostring(wanted):find("interrupted", 1, true) then error(wanted, 0) end
+        if checks.is_interrupt(wanted) then error(wanted, 0) end
         fail("experiment", "where fails for %s: %s",
             points_of.name(p, names), tostring(wanted))
     end

@@ -12,7 +12,7 @@ local quietly = require "lumat.trace".quietly
 local error, getmetatable, ipairs, next, pcall, tostring, type = error,
     getmetatable, ipairs, next, pcall, tostring, type
 local ceil, huge, larger, smaller = math.ceil, math.huge, math.max, math.min
-local find, format, gsub = string.find, string.format, string.gsub
+local format, gsub = string.format, string.gsub
 local measuring, measurement = {}, {}
 
 -- --- one point -------------------------------------------------------------
@@ -25,9 +25,7 @@ local measuring, measurement = {}, {}
 -- Calls f; an interrupt goes on to whoever runs the experiment.
 local function attempt(f, ...)
     local function kept(ok, first, ...)
-        if not ok and find(tostring(first), "interrupted", 1, true) then
-            error(first, 0)
-        end
+        if not ok and checks.is_interrupt(first) then error(first, 0) end
         return ok, first, ...
     end
     return kept(pcall(f, ...))

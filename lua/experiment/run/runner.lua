@@ -16,7 +16,7 @@ local collectgarbage, error, ipairs, pairs, pcall, setmetatable, tonumber,
     tostring = collectgarbage, error, ipairs, pairs, pcall, setmetatable,
     tonumber, tostring
 local smaller = math.min
-local find, format, match = string.find, string.format, string.match
+local format, match = string.format, string.match
 local getenv, time = os.getenv, os.time
 local claiming, claim, runner = {}, {}, {}
 claim.__index = claim
@@ -231,9 +231,7 @@ end
 local function check_device(run)
     local ok, message = pcall(library.sync)
     if not ok then
-        if find(tostring(message), "interrupted", 1, true) then
-            error(message, 0)
-        end
+        if checks.is_interrupt(message) then error(message, 0) end
         fail("run", "%s; the rows so far are safe", tostring(message))
     end
 end

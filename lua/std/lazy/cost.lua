@@ -204,7 +204,7 @@ end
 -- Errors say that the work was only looked at, behind their place, if that is
 -- not the entry at the prompt.
 local function raise(why)
-    if type(why) ~= "string" or match(why, "^interrupted") then error(why, 0) end
+    if type(why) ~= "string" or checks.is_interrupt(why) then error(why, 0) end
     why = gsub(why, "^lumat:%d+: ", "")
     local place, text = match(why, "^([^\n:]*:%d+: )(.*)$")
     error((place or "") .. "cost: " .. gsub(text or why, "^cost: ", ""), 0)

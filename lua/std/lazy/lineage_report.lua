@@ -4,6 +4,7 @@ local library = ...
 local checks = require "lumat.checks"
 local functions = {}
 local own = require "lumat.entries"
+local amounts = require "lumat.unit_text"
 local texts = require "lumat.texts"
 local fail, brief = checks.fail, checks.brief
 local ipairs, load, next, pairs, type =
@@ -216,8 +217,7 @@ end
 local function took(e)
     local s = e.seconds
     if s <= 0 then return "" end
-    return s < 1e-3 and format(", %.3g us", s * 1e6) or
-        s < 1 and format(", %.3g ms", s * 1e3) or format(", %.3g s", s)
+    return ", " .. amounts.seconds(s, "%.3g")
 end
 
 local function remark(e)

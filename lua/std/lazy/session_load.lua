@@ -216,7 +216,7 @@ row{
 local function load_session(path, names)
     path = words.path("load_session", path)
     local wanted = wanted_of(names)
-    local s, locals = read(path, wanted ~= nil), (parts.variables())
+    local s, locals = read(path, wanted ~= nil), parts.locals()
     local left, set, count = choose(path, s, wanted), s.locals, 0
     for name, value in next, s.locals do
         rawset(locals, name, value)
