@@ -152,23 +152,25 @@ $(OUT)/lua/std/library.c.o: $(STD_SRC) lua/std/embed
 	$(say) "  CC    $(OUT)/lua/std/library.c"
 	$(Q)$(CC) $(CFLAGS) $(FLAGS) -c -o $@ $(OUT)/lua/std/library.c
 
-# --- tests: programs in tests/gpu, scripts in tests/lua, sessions in tests/repl
-CTESTS   := $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/gpu/*.c))
+# --- tests: programs in tests/gpu and scripts in tests/lua, each in a folder
+# named after the room it tests; sessions in tests/repl
+CTESTS   := $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/gpu/*/test_*.c))
+LUATESTS := $(wildcard tests/lua/test_*.lua tests/lua/*/test_*.lua)
 # The longest begin, so that none is left to run alone at the end.
-LONG     := $(patsubst %,tests/lua/%,test_scripts.lua test_ladder.lua test_comparing.lua test_memory.lua experiment_processes.t experiment_hosts.t)
+LONG     := $(patsubst %,tests/lua/%,test_scripts.lua math/test_ladder.lua experiment/test_comparing.lua value/test_memory.lua experiment/experiment_processes.t experiment/experiment_hosts.t)
 LONG     += $(patsubst %,tests/repl/%,progress.session stopping.t painting.t)
-TESTS    := $(CTESTS) $(wildcard tests/lua/test_*.lua tests/lua/*.t tests/repl/*.session tests/repl/*.t tests/faults/*.t)
-FAULTS   := $(wildcard tests/faults/*.t) $(patsubst %,tests/%.t,repl/limits repl/escapes lua/experiment_kills)
-GPUTESTS := $(CTESTS) $(wildcard tests/lua/test_*.lua)
+TESTS    := $(CTESTS) $(LUATESTS) $(wildcard tests/lua/*.t tests/lua/*/*.t tests/repl/*.session tests/repl/*.t tests/faults/*.t)
+FAULTS   := $(wildcard tests/faults/*.t) $(patsubst %,tests/%.t,repl/limits repl/escapes lua/experiment/experiment_kills)
+GPUTESTS := $(CTESTS) $(LUATESTS)
 PROVE     = LUMAT=$(abspath $(LUMAT)) LUMAT_TEST_DEVICE=$(1) LUMAT_NO_CUDA=$(2) prove $(4) --timer --failures --exec tests/run $(3)
 $(OUT)/tests/%: tests/%.c $(GPU_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
-	$(Q)$(CC) $(CFLAGS) $(addprefix -I,$(filter-out gpu/cuda%,$(filter gpu%,$(ROOMS)))) -Wl,-rpath,'$$ORIGIN/../../lib' -o $@ $< $(GPU_OBJ) $(LIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(addprefix -I,tests/gpu $(filter-out gpu/cuda%,$(filter gpu%,$(ROOMS)))) -Wl,-rpath,'$$ORIGIN/../../../lib' -o $@ $< $(GPU_OBJ) $(LIBS) -lcmocka
 
 # What tests of --safe start behind its fences.
-ATTACK   := $(OUT)/tests/lua/attack_fence
-$(ATTACK): tests/lua/attack_fence.c $(call object,lua/value/fence.c)
+ATTACK   := $(OUT)/tests/lua/value/attack_fence
+$(ATTACK): tests/lua/value/attack_fence.c $(call object,lua/value/fence.c)
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
 	$(Q)$(CC) $(CFLAGS) $(call see,lua/value) -o $@ $^ $(LUA_LIB) -lpthread -ldl -lm
@@ -202,7 +204,7 @@ $(BUILD)/.packages: .ci/packages
 	@sh .ci/packages && mkdir -p $(BUILD) && touch $@
 
 # --- keeping house
-FORMATTED = $(filter-out lua/lualib/%,$(wildcard $(addsuffix /*.[ch],$(ROOMS) tests/gpu tests/fuzz tests/faults) $(foreach k,gpu/cuda $(KERNELS),$k/*.h $k/*.cu)))
+FORMATTED = $(filter-out lua/lualib/%,$(wildcard $(addsuffix /*.[ch],$(ROOMS) tests/gpu tests/gpu/* tests/fuzz tests/faults) $(foreach k,gpu/cuda $(KERNELS),$k/*.h $k/*.cu)))
 lint: compile_commands.json $(OBJ) ## check format, headers, warnings and the house rules
 	@sh .ci/lint $(OUT) "$(FORMATTED)" "$$(printf '%s\n'$(foreach r,$(ROOMS), '$r $(call see,$r)'))"
 format: ## let clang-format lay out the sources

@@ -4,6 +4,8 @@
 local lu = require "luaunit"
 local common = {device = os.getenv("LUMAT_TEST_DEVICE") or "cpu"}
 common.on_gpu = common.device ~= "cpu"
+-- The folder of the sources, with a slash behind it.
+common.root = select(2, ...):match "^(.*)tests/lua/common%.lua$"
 device(common.device) -- a device that is not there is a failure
 
 common.inf, common.nan = math.huge, 0 / 0

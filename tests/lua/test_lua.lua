@@ -1,7 +1,7 @@
 -- Lua itself is as it was: chunks, metamethods of its own values, coroutines,
 -- require; and the library is one table.
 local lu = require "luaunit"
-local t = dofile((arg[0]:match("^.*/") or "") .. "common.lua")
+local t = require "common"
 local raises = t.raises
 
 TestChunks = {}

@@ -1,8 +1,7 @@
 -- The README: what stands in it as code runs, and what it names is there.
 local lu = require "luaunit"
-local here = arg[0]:match("^(.*)/[^/]*$") or "."
-local t = dofile(here .. "/common.lua")
-local root = here .. "/../../"
+local t = require "common"
+local root = t.root
 local lumat = assert(os.getenv("LUMAT"), "LUMAT must name the program")
 local registry, library = debug.getregistry(), require "lumat"
 help("settings") -- loads the manual

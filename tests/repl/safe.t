@@ -29,7 +29,7 @@ write_file('outside', "secret\n");    # what attack_fence goes for
 symlink '../outside', 'box/link' or die;
 
 # --- the fences, without the language ------------------------------------------
-my $attack = dirname($lumat) . '/../tests/lua/attack_fence';
+my $attack = dirname($lumat) . '/../tests/lua/value/attack_fence';
 chomp(my $unfenced = `cd box && LC_ALL=C $lumat --safe -e 1 2>&1`);
 my $fenced = $unfenced eq '';
 SKIP: {

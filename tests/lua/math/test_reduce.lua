@@ -1,0 +1,473 @@
+-- Reductions, whole and along either axis, against plain loops in Lua.
+local lu = require "luaunit"
+local t = require "common"
+local equals, raises, near, inf, nan = t.equals, t.raises, t.near, t.inf, t.nan
+
+-- Each over a list of numbers.
+local plain = {}
+
+function plain.sum(list)
+    local s = 0
+    for _, x in ipairs(list) do s = s + x end
+    return s
+end
+
+function plain.prod(list)
+    local p = 1
+    for _, x in ipairs(list) do p = p * x end
+    return p
+end
+
+local function extreme(list, better)
+    local place = 1
+    for i, x in ipairs(list) do
+        local best = list[place]
+        if best == best and (x ~= x or better(x, best)) then place = i end
+    end
+    return place
+end
+
+local function smaller(x, y) return x < y end
+local function larger(x, y) return x > y end
+
+function plain.argmin(list) return extreme(list, smaller) end
+function plain.argmax(list) return extreme(list, larger) end
+function plain.min(list) return list[plain.argmin(list)] end
+function plain.max(list) return list[plain.argmax(list)] end
+function plain.mean(list) return plain.sum(list) / #list end
+
+function plain.any(list)
+    for _, x in ipairs(list) do if x ~= 0 then return true end end
+    return false
+end
+
+function plain.all(list)
+    for _, x in ipairs(list) do if x == 0 then return false end end
+    return true
+end
+
+function plain.norm(list)
+    local s = 0
+    for _, x in ipairs(list) do s = s + x * x end
+    return math.sqrt(s)
+end
+
+function plain.var(list)
+    local mean, s = plain.mean(list), 0
+    for _, x in ipairs(list) do s = s + (x - mean) ^ 2 end
+    return s / (#list - 1)
+end
+
+function plain.std(list) return math.sqrt(plain.var(list)) end
+
+local function flat(rows)
+    local list = {}
+    for _, row in ipairs(rows) do table.move(row, 1, #row, #list + 1, list) end
+    return list
+end
+
+local function transposed(rows)
+    local columns = {}
+    for j = 1, #rows[1] do
+        columns[j] = {}
+        for i = 1, #rows do columns[j][i] = rows[i][j] end
+    end
+    return columns
+end
+
+local function each(rows, f)
+    local results = {}
+    for i, row in ipairs(rows) do results[i] = f(row) end
+    return results
+end
+
+local exact = {min = true, max = true, argmin = true, argmax = true,
+    any = true, all = true}
+
+local function agree(got, expected, name, tolerance, what)
+    what = name .. " " .. what
+    if type(expected) == "boolean" then
+        lu.assertEquals(got, expected, what)
+    elseif exact[name] then
+        lu.assertIsTrue(t.same(got, expected), what)
+    else
+        near(got, expected, tolerance, what)
+    end
+end
+
+local function column(list)
+    return each(list, function(x) return {x} end)
+end
+
+-- All of A's reductions by name are those of its elements.
+local function check(name, A, what)
+    local rows, f = A:totable(), _G[name]
+    local function along_axis(i) return f(A, name == "norm" and {axis = i} or i) end
+    local tolerance = A.dtype == "f32" and 3e-7 or 1e-12
+    if name ~= "argmin" and name ~= "argmax" then
+        agree(f(A), plain[name](flat(rows)), name, 1e-12, what)
+    else
+        local place = plain[name](flat(rows)) - 1
+        lu.assertEquals({f(A)}, {place // A.cols + 1, place % A.cols + 1},
+            name .. " " .. what)
+    end
+    local down, along = along_axis(1), along_axis(2)
+    lu.assertEquals({down.shape, along.shape}, {{1, A.cols}, {A.rows, 1}})
+    equals(f(A, {axis = 1}), down:totable())
+    equals(f(A, {axis = 2}), along:totable())
+    for j, x in ipairs(each(transposed(rows), plain[name])) do
+        agree(down(1, j), x, name, tolerance, what .. " down " .. j)
+    end
+    for i, x in ipairs(each(rows, plain[name])) do
+        agree(along(i, 1), x, name, tolerance, what .. " along " .. i)
+    end
+end
+
+-- Values of like sign, so that no sum loses its digits; 0 and ties among them.
+local function sample(m, n, dtype, name)
+    if name == "prod" then
+        return rand(m, n, {seed = 2, low = 0.9, high = 1.1, dtype = dtype})
+    end
+    return randint(0, 20, m, n, {seed = m * n, dtype = dtype}) / 4
+end
+
+TestEvery = {}
+
+for name in pairs(plain) do
+    TestEvery["test_" .. name] = function()
+        for _, dtype in ipairs{"f32", "f64"} do
+            for _, shape in ipairs{{2, 1}, {2, 2}, {3, 5}, {31, 33}, {64, 65},
+                {127, 3}, {5, 127}} do
+                local A = sample(shape[1], shape[2], dtype, name)
+                check(name, A, dtype .. " " .. shape[1] .. "x" .. shape[2])
+            end
+            local A = sample(33, 65, dtype, name)
+            check(name, A.T, dtype .. " transposed")
+            check(name, A["::2, ::3"], dtype .. " strided")
+            check(name, A["::-1, end:2:-2"], dtype .. " backwards")
+            check(name, A["3:30, 5:40"], dtype .. " block")
+        end
+    end
+end
+
+function TestEvery:test_vectors()
+    for name, f in pairs(plain) do
+        for _, n in ipairs{2, 3, 31, 64, 127, 1000} do
+            local v = sample(n, 3, "f64", name)[":,2"]
+            agree(_G[name](v), f(v:totable()), name, 1e-12, "of vector " .. n)
+            agree(v[name](v), f(v:totable()), name, 1e-12, "method")
+        end
+        if name ~= "argmin" and name ~= "argmax" then
+            local v = vec{1, 0, 2}
+            agree(_G[name](v, {axis = 1})[1], f{1, 0, 2}, name, 3e-7, "axis 1")
+        end
+    end
+end
+
+function TestEvery:test_masks_and_numbers()
+    local m = mat{{true, false, true}, {true, false, false}}
+    lu.assertEquals(sum(m), 3)
+    equals(sum(m, 1), {{2, 0, 1}})
+    equals(any(m, 1), {{true, false, true}})
+    equals(all(m, 1), {{true, false, false}})
+    lu.assertEquals(mean(m), 0.5)
+    lu.assertEquals(max(m, 1).dtype, "f32")
+    lu.assertEquals({sum(3), max(4), norm(-2), any(0), all(1)},
+        {3, 4, 2, false, true})
+    lu.assertEquals(any(m, 1).dtype, "bool")
+    lu.assertEquals(argmax(m:f32(), 1).dtype, "f64")
+end
+
+-- --- numbers ----------------------------------------------------------------
+
+TestNumbers = {}
+
+function TestNumbers:test_the_largest_and_smallest_of_any_count()
+    lu.assertEquals({max(3, 5), min(3, 1), max(2, 9, 4, 9), min(7)}, {5, 1, 9, 7})
+    lu.assertEquals(math.type(max(3, 5)), "integer")
+    lu.assertEquals(math.type(min(3, 1.5, 2)), "float")
+    lu.assertEquals(max(1 << 53, (1 << 53) + 1), (1 << 53) + 1)
+    lu.assertEquals({max(-inf, 2), min(inf, 2.5)}, {2, 2.5})
+    lu.assertIsNaN(max(1, nan, 3))
+    lu.assertIsNaN(min(nan, 1))
+    raises(function() max(3, "x") end, 'max: argument 2 is "x", not a number')
+    raises(function() max(3, nil) end, "argument 2 is nil")
+    raises(function() min(1, 2, {}) end, "min: argument 3 is a table")
+end
+
+function TestNumbers:test_several_are_no_vector()
+    for _, name in ipairs{"sum", "prod", "mean", "any", "all", "argmin", "argmax",
+        "norm", "var", "std"} do
+        raises(function() _G[name](1, 2, 3) end, name .. ": of several numbers",
+            name .. "(vec{1, 2, 3})")
+        raises(function() _G[name](3, {axis = 1}) end, name .. ": 3 is a number")
+    end
+    raises(function() all(true, false) end, "all(vec{true, false})")
+    raises(function() sum(3, 1) end, "sum(vec{3, 1})")
+    raises(function() sum(3, "x") end, "sum: 3 is a number")
+    lu.assertEquals({sum(3), sum(3, nil), mean(2.5)}, {3, 3, 2.5})
+end
+
+function TestNumbers:test_two_matrices_are_compared_by_another_function()
+    local A, B, v = ones(2, 2), ones(2, 2), vec{1, 2}
+    raises(function() max(A, B) end, "max: ", "maximum(A, B)")
+    raises(function() A:min(B) end, "min: ", "minimum(A, B)")
+    raises(function() max(3, A) end, "max: argument 2 is a matrix", "maximum(3, A)")
+    raises(function() max(A, 3) end, "max: a matrix has no axis 3", "maximum(A, 3)")
+    raises(function() min(v, 2) end, "a vector has no axis 2", "minimum(v, 2)")
+    raises(function() max(A, nil, 2) end, "max(A, 2)")
+    raises(function() max(A, {}, 1) end, "max(A, 1)")
+    raises(function() sum(A, B) end, "sum: takes one matrix", "axis")
+end
+
+function TestNumbers:test_what_is_too_much_is_refused()
+    local A = ones(2, 2)
+    for _, name in ipairs{"sum", "max", "argmin", "any", "mean", "std", "cumsum",
+        "cumprod"} do
+        raises(function() _G[name](A, {axis = 1}, 3) end, name .. ": 3 arguments",
+            name .. "(A, ")
+        raises(function() _G[name](A, {axes = 1}) end, "'axes'", "'axis'")
+        raises(function() _G[name](A, {axis = 3}) end, "axis is 3, expected 1")
+        raises(function() _G[name](A, {axis = "x"}) end, "axis", '"x"')
+        raises(function() _G[name](vec{1}, {axis = 2}) end, "a vector has no axis 2")
+    end
+    equals(cumsum(mat{{1, 2}, {3, 4}}, {axis = 2}), {{1, 3}, {3, 7}})
+    lu.assertEquals(sum(A, nil), 4)
+    lu.assertEquals(sum(A, {}), 4)
+end
+
+-- f32 counts up to 2^24.
+function TestNumbers:test_counts_along_an_axis()
+    local n = 2 ^ 24 + 3 | 0
+    local m = full(n, 1, true, {dtype = "bool"})
+    local counted = sum(m, 1)
+    lu.assertEquals({counted.dtype, counted(1, 1)}, {"f64", n})
+    local running = cumsum(m["1:" .. n .. ", 1"])
+    lu.assertEquals({running.dtype, running[n - 2], running[n]}, {"f64", n - 2, n})
+end
+
+-- --- norms --------------------------------------------------------------------
+
+TestNorms = {}
+
+local function power_norm(list, p)
+    local largest, s = 0, 0
+    for _, x in ipairs(list) do largest = math.max(largest, math.abs(x)) end
+    if p == inf or largest == 0 then return largest end
+    for _, x in ipairs(list) do s = s + (math.abs(x) / largest) ^ p end
+    return largest * s ^ (1 / p)
+end
+
+function TestNorms:test_powers_of_vectors()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, n in ipairs{1, 3, 100, 5000} do
+            local v = rand(n, {seed = n, low = -3, high = 3, dtype = dtype})
+            for _, p in ipairs{0.5, 1, 1.5, 2, 3, 10, 400, inf} do
+                near(norm(v, p), power_norm(v:totable(), p), 1e-12, p)
+            end
+            lu.assertEquals(norm(v, "inf"), max(abs(v)))
+            lu.assertEquals(norm(v, "fro"), norm(v))
+            lu.assertEquals(norm(v, 2), norm(v))
+        end
+    end
+    lu.assertEquals({norm(vec{3, -4}, 1), norm(vec{3, -4}, "inf")}, {7, 4})
+    near(norm(vec{3, 4, 5}, 3), 6, 1e-15)
+    lu.assertEquals(norm(vec{true, true, false}, 1), 2)
+end
+
+function TestNorms:test_matrices()
+    local A = mat{{1, -2, 3}, {-4, 5, -6}}
+    lu.assertEquals({norm(A, 1), norm(A, "inf"), norm(A, inf)}, {9, 15, 15})
+    lu.assertEquals(norm(A, "fro"), norm(A))
+    near(norm(A), math.sqrt(91), 1e-15)
+    lu.assertEquals({norm(A.T, 1), norm(A["::-1, ::2"], "inf")}, {15, 10})
+    lu.assertEquals(norm(full(10, 1, 1e38), 1), 10 * t.single(1e38))
+    raises(function() norm(A, 2) end, "2-norm", "singular value", "norm(A, {axis=2})")
+    raises(function() norm(A, "nuc") end, "nuc", "singular value", "not there yet")
+    raises(function() norm(A, 3) end, 'p is 1, "inf" or "fro", not 3',
+        "norm(A, 3, {axis=1})")
+    raises(function() norm(A, "max") end, '"max"')
+    for _, p in ipairs{0, -1, nan, -inf} do
+        raises(function() norm(vec{1}, p) end, "p is a number above 0")
+    end
+    raises(function() norm(A, 1, {axis = 1}, 2) end, "norm: 4 arguments")
+    raises(function() norm(A, {axis = 1}, 2) end, "norm: 3 arguments")
+    raises(function() norm(A, 1, {axes = 1}) end, "'axes'")
+    raises(function() norm(A, {}, {}) end, "norm: 3 arguments")
+end
+
+function TestNorms:test_lines()
+    local A = mat({{1, -2, 2}, {-4, 3, 0}}, {dtype = "f64"})
+    equals(norm(A, {axis = 2}), {{3}, {5}})
+    equals(norm(A, 1, {axis = 2}), {{5}, {7}})
+    equals(A:norm(1, {axis = 1}), {{5, 5, 2}})
+    equals(norm(A, "inf", {axis = 1}), {{4, 3, 2}})
+    equals(norm(A:f32(), "fro", {axis = 2}), {{3}, {5}})
+    for i = 1, 2 do
+        near(norm(A, 2.5, {axis = 2})(i, 1), norm(A[i], 2.5), 1e-14)
+    end
+    lu.assertEquals(norm(A:f32(), 3, {axis = 1}).dtype, "f32")
+    lu.assertEquals(norm(A, 3, {axis = 1}).dtype, "f64")
+    equals(norm(vec{3, 4}, {axis = 1}), {5})
+end
+
+function TestNorms:test_range()
+    local wide = {dtype = "f64"}
+    for _, x in ipairs{1e200, 1e-200, 1e300, 1e-305} do
+        for _, p in ipairs{0.5, 1, 1.5, 3, 40} do
+            near(norm(vec({x, x}, wide), p), x * 2 ^ (1 / p), 1e-13, x)
+            near(norm(mat({{x, x}, {x, x}}, wide), p, {axis = 1})(1, 2),
+                x * 2 ^ (1 / p), 1e-13, x)
+        end
+    end
+    lu.assertEquals(norm(vec({5e-324, 5e-324}, wide), 1), 1e-323)
+    lu.assertEquals(norm(vec({4e-323, 0}, wide), 20), 4e-323)
+    near(norm(vec{1e30, 1e30}, 4), t.single(1e30) * 2 ^ 0.25, 1e-14)
+    near(norm(vec{1e-30, 1e-30}, 4), t.single(1e-30) * 2 ^ 0.25, 1e-14)
+    near(norm(full(10000, 1e-300, wide), 0.01), 1e100, 1e-11)
+    for _, p in ipairs{0.5, 1, 3, inf} do
+        lu.assertEquals(norm(vec{inf, 1}, p), inf)
+        lu.assertEquals(norm(vec({-inf, 1}, wide), p), inf)
+        lu.assertIsNaN(norm(vec({nan, 1}, wide), p))
+        lu.assertEquals({norm(zeros(3), p), norm(zeros(0), p)}, {0, 0})
+        equals(norm(zeros(0, 2), p, {axis = 1}), {{0, 0}})
+    end
+    lu.assertEquals({norm(zeros(0, 3), 1), norm(zeros(3, 0), "inf")}, {0, 0})
+end
+
+TestSpecial = {}
+
+function TestSpecial:test_nan_wins_min_and_max()
+    for _, list in ipairs{{nan, 1, 2}, {1, nan, 2}, {1, 2, nan}} do
+        local v = vec(list)
+        lu.assertIsNaN(min(v))
+        lu.assertIsNaN(max(v))
+        lu.assertIsNaN(sum(v))
+        lu.assertEquals(argmin(v), plain.argmin(list))
+        lu.assertEquals(argmax(v), plain.argmax(list))
+        lu.assertIsTrue(any(v))
+    end
+    local A = rand(40, 67, {seed = 1})
+    A[{33, 60}] = nan
+    lu.assertIsNaN(max(A))
+    lu.assertEquals({argmax(A)}, {33, 60})
+    lu.assertIsNaN(max(A, 1)(1, 60))
+    lu.assertIsNaN(min(A, 2)(33, 1))
+    lu.assertEquals(max(A, 1):isnan():sum(), 1)
+    lu.assertIsTrue(any(vec{nan}))
+    lu.assertIsTrue(all(vec{nan, 1}))
+end
+
+function TestSpecial:test_infinities()
+    lu.assertEquals(sum(vec{inf, 1}), inf)
+    lu.assertIsNaN(sum(vec{inf, -inf}))
+    lu.assertEquals({min(vec{inf, -inf}), max(vec{inf, -inf})}, {-inf, inf})
+    lu.assertEquals({max(vec{-inf, -inf}), argmax(vec{-inf, -inf})}, {-inf, 1})
+    lu.assertEquals({min(full(3, inf)), argmin(full(3, inf))}, {inf, 1})
+    lu.assertEquals(norm(vec{inf, 1}), inf)
+    lu.assertEquals(norm(vec({-inf, 1}, {dtype = "f64"})), inf)
+    lu.assertIsNaN(norm(vec({nan, inf}, {dtype = "f64"})))
+end
+
+function TestSpecial:test_the_first_of_several_wins()
+    lu.assertEquals(argmax(vec{1, 3, 2, 3}), 2)
+    lu.assertEquals(argmin(vec{2, 1, 3, 1}), 2)
+    lu.assertEquals(argmax(zeros(1000)), 1)
+    lu.assertEquals({argmax(ones(50, 50))}, {1, 1})
+    equals(argmax(ones(70, 3), 1), {{1, 1, 1}})
+    equals(argmin(mat{{1, 0, 0}, {2, 2, 2}}, 2), {{2}, {1}})
+    lu.assertEquals(argmin(vec{0, -0.0}), 1)
+    lu.assertEquals({argmax(mat{{1, 2}, {5, 5}}.T)}, {1, 2})
+end
+
+function TestSpecial:test_empties()
+    lu.assertEquals({sum(zeros(0)), prod(zeros(0)), norm(zeros(0))}, {0, 1, 0})
+    lu.assertEquals({any(zeros(0)), all(zeros(0))}, {false, true})
+    equals(sum(zeros(0, 3), 1), {{0, 0, 0}})
+    equals(prod(zeros(2, 0), 2), {{1}, {1}})
+    equals(all(zeros(0, 2), 1), {{true, true}})
+    equals(any(zeros(0, 2), 1), {{false, false}})
+    lu.assertEquals(sum(zeros(0, 3), 2).shape, {0, 1})
+    lu.assertEquals(max(zeros(0, 3), 2).shape, {0, 1})
+    for _, f in ipairs{min, max, argmin, argmax, mean, var, std} do
+        raises(function() f(zeros(0)) end, "no elements")
+        raises(function() f(zeros(0, 3), 1) end, "no elements")
+    end
+end
+
+function TestSpecial:test_one_element()
+    lu.assertEquals({sum(vec{3}), mean(vec{3}), max(vec{3})}, {3, 3, 3})
+    lu.assertIsNaN(var(vec{3}))
+    lu.assertIsNaN(std(vec{3}))
+end
+
+function TestSpecial:test_wrong_axes()
+    raises(function() sum(ones(2, 2), 3) end, "axis")
+    raises(function() sum(ones(2, 2), 0) end, "axis")
+    raises(function() max(vec{1}, 2) end, "vector", "axis 2")
+    raises(function() sum(ones(2, 2), "x") end, "number expected")
+    raises(function() sum("x") end, "matrix expected", "string")
+    raises(function() sum() end, "matrix expected")
+end
+
+TestAccuracy = {}
+
+-- 10^7 times 0.1: adding in f32 would lose a tenth of it.
+function TestAccuracy:test_f32_sums_are_those_of_f64()
+    local n = 10000000
+    local tenth = t.single(0.1)
+    near(sum(full(n, 0.1)), n * tenth, 1e-12)
+    near(mean(full(n, 0.1)), tenth, 1e-12)
+    near(sum(full(n // 10, 10, 0.1), 1)(1, 3), n // 10 * tenth, 1e-7)
+    lu.assertEquals(sum(ones(20000000)), 20000000)
+    lu.assertEquals(sum(full(4097, 4097, true, {dtype = "bool"})), 4097 ^ 2)
+end
+
+function TestAccuracy:test_norm_without_overflow()
+    for _, x in ipairs{1e200, 1e-200, 1e308, 5e-324, 1} do
+        near(norm(vec({3 * x / 4, x}, {dtype = "f64"})), 5 * x / 4,
+            x < 1e-300 and 1 or 1e-15)
+    end
+    near(norm(vec{3e30, 4e30}), t.single(5e30), 1e-6)
+    near(norm(vec{3e-30, 4e-30}), 5e-30, 1e-6)
+    near(norm(mat({{3e200}, {4e200}}, {dtype = "f64"}), {axis = 1})(1, 1), 5e200,
+        1e-15)
+    lu.assertEquals(norm(zeros(4, {dtype = "f64"})), 0)
+end
+
+function TestAccuracy:test_variance_of_large_numbers()
+    local v = vec({1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16}, {dtype = "f64"})
+    lu.assertEquals(var(v), 30)
+    near(std(v), math.sqrt(30), 1e-15)
+    lu.assertIsTrue(var(full(100000, 0.1)) < 1e-20)
+end
+
+function TestAccuracy:test_products_keep_range()
+    near(prod(vec{1e30, 1e30, 1e-30, 1e-30}), 1, 1e-6)
+end
+
+TestDevices = {}
+
+function TestDevices:test_every_reduction_agrees_over_odd_shapes()
+    if not t.on_gpu then lu.skip("needs a GPU") end
+    for name in pairs(plain) do
+        for _, shape in ipairs{{1, 1}, {3, 5}, {31, 127}, {1000, 65}, {3,
+            4099}} do
+            for _, dtype in ipairs{"f32", "f64"} do
+                t.agrees(function()
+                    local f = _G[name]
+                    local A = sample(shape[1], shape[2], dtype, name)
+                    if name == "var" or name == "std" then A = vcat(A,
+                        A + 1) end
+                    local one, two = {axis = 1}, {axis = 2}
+                    if A.cols < 2 then return f(A, one) end
+                    local down, along = f(A, one), f(A, two)
+                    return down, along, f(A["::-1,::2"], one), f(A.T, one)
+                end, name .. " " .. dtype, exact[name] and 0 or
+                    dtype == "f32" and 2 or 1000)
+            end
+        end
+    end
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))

@@ -1,0 +1,535 @@
+-- Sparse matrices: made from triplets and dense matrices, multiplied with
+-- dense ones over random patterns, printed, and what they refuse.
+local lu = require "luaunit"
+local t = require "common"
+local equals, raises, inf, nan = t.equals, t.raises, t.inf, t.nan
+local whole, uniform = t.whole, t.uniform
+local here = zeros(1).device
+
+-- A random m x n matrix of whole numbers with about that share of entries.
+local function pattern(m, n, share, dtype, seed)
+    return whole(m, n, dtype, seed) %
+        rand(m, n, {seed = seed + 1, dtype = dtype}):lt(share)
+end
+
+local shapes = {{1, 1}, {1, 7}, {7, 1}, {3, 3}, {31, 33}, {64, 65}, {5, 200},
+    {200, 5}, {127, 127}}
+
+TestMaking = {}
+
+function TestMaking:test_triplets_in_any_order()
+    local S = sparse({3, 1, 2, 1, 3, 3}, {3, 3, 3, 1, 1, 2},
+        {6, 2, 3, 1, 4, 5}, 3, 3)
+    equals(full(S), {{1, 0, 2}, {0, 0, 3}, {4, 5, 6}})
+    lu.assertEquals({S.rows, S.cols, S.nnz, S.dtype, S.device, #S, S.ndim},
+        {3, 3, 6, "f32", here, 3, 2})
+    lu.assertEquals(S.shape, {3, 3})
+    lu.assertEquals(S.bytes, 4 * 4 + 6 * 8)
+end
+
+function TestMaking:test_one_place_is_added_up_in_the_order_given()
+    local S = sparse({2, 1, 2, 2}, {1, 1, 1, 1}, {1e17, 5, 1, -1e17}, 2, 2,
+        {dtype = "f64"})
+    equals(full(S), {{5, 0}, {0, 0}}) -- 1e17 + 1 is 1e17
+    lu.assertEquals(S.nnz, 2)
+    equals(full(sparse({1, 1, 1}, {2, 2, 2}, 1)), {{0, 3}})
+end
+
+function TestMaking:test_lists_of_every_kind()
+    local expected = {{0, 5, 0}, {0, 0, 5}}
+    equals(full(sparse({1, 2}, {2, 3}, 5)), expected)
+    equals(full(sparse(vec{1, 2}, vec{2, 3}, vec{5, 5})), expected)
+    equals(full(sparse(range(1, 2), {2, 3}, 5, 2, 3)), expected)
+    equals(full(sparse(2, {1, 3}, {7, 8})), {{0, 0, 0}, {7, 0, 8}})
+    equals(full(sparse(2, 1, 3)), {{0}, {3}})
+    equals(full(sparse(vec{9, 1, 9, 2}["2:4:2"], vec{3, 2}["::-1"],
+        mat{{5}, {5}}[":,1"])), expected)
+end
+
+function TestMaking:test_empty_ones()
+    for _, S in ipairs{sparse({}, {}, {}, 3, 2), sparse({}, {}, 1, 3, 2),
+        sparse(zeros(3, 2))} do
+        lu.assertEquals(S.nnz, 0)
+        lu.assertEquals(S.shape, {3, 2})
+        equals(full(S), {{0, 0}, {0, 0}, {0, 0}})
+        equals(S * ones(2, 2), {{0, 0}, {0, 0}, {0, 0}})
+        equals(S * vec{nan, 1}, {0, 0, 0})
+    end
+    lu.assertEquals(sparse({}, {}, {}).shape, {0, 0})
+    lu.assertEquals(full(sparse(zeros(0, 3))).shape, {0, 3})
+    lu.assertEquals((sparse(zeros(0, 3)) * ones(3, 2)).shape, {0, 2})
+    equals(sparse(zeros(2, 0)) * ones(0, 2), {{0, 0}, {0, 0}})
+    lu.assertEquals((sparse(eye(3)) * ones(3, 0)).shape, {3, 0})
+end
+
+function TestMaking:test_types()
+    local i, j = {1, 2}, {1, 2}
+    lu.assertEquals(sparse(i, j, {1, 2}).dtype, "f32")
+    lu.assertEquals(sparse(i, j, {1, 2}, {dtype = "f64"}).dtype, "f64")
+    lu.assertEquals(sparse(i, j, vec({1, 2}, {dtype = "f64"})).dtype, "f64")
+    lu.assertEquals(sparse(i, j, 1, 2, 2, {dtype = "f64"}).dtype, "f64")
+    lu.assertEquals(sparse(eye(2, {dtype = "f64"})).dtype, "f64")
+    lu.assertEquals(sparse(eye(2), {dtype = "f64"}).dtype, "f64")
+    local S = sparse(eye(2):gt(0))
+    lu.assertEquals(S.dtype, "f32")
+    equals(full(S), {{1, 0}, {0, 1}})
+    local third = sparse(1, 1, 1 / 3, {dtype = "f64"})
+    lu.assertEquals(third:f32()(1, 1), t.single(1 / 3))
+    lu.assertEquals(third:f32():f64().dtype, "f64")
+    lu.assertIsTrue(rawequal(third:f64(), third))
+    lu.assertEquals(third(1, 1), 1 / 3)
+end
+
+function TestMaking:test_of_a_dense_matrix_and_back()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for k, s in ipairs(shapes) do
+            local A = pattern(s[1], s[2], 0.2, dtype, k)
+            lu.assertIsTrue(full(sparse(A)) == A)
+            lu.assertIsTrue(sparse(A):full() == A)
+            lu.assertEquals(sparse(A).nnz, sum(A:ne(0)))
+            lu.assertIsTrue(full(sparse(A.T)) == A.T)
+            lu.assertIsTrue(full(sparse(A).T) == A.T)
+            lu.assertIsTrue(full(sparse(A["::-1, ::2"])) == A["::-1, ::2"])
+        end
+    end
+end
+
+function TestMaking:test_random_triplets_are_sums()
+    for k, s in ipairs(shapes) do
+        local count = s[1] + 3 * s[2]
+        local i = randint(1, s[1], count, {seed = k})
+        local j = randint(1, s[2], count, {seed = k + 1})
+        local v = randint(-9, 9, count, {seed = k + 2})
+        local a = zeros(s[1], s[2]):totable()
+        local rows, cols, values = i:totable(), j:totable(), v:totable()
+        for e = 1, count do
+            local row = a[rows[e] // 1 | 0]
+            row[cols[e] // 1 | 0] = row[cols[e] // 1 | 0] + values[e]
+        end
+        equals(full(sparse(i, j, v, s[1], s[2])), a)
+    end
+end
+
+function TestMaking:test_sizes_beyond_a_digit_of_the_sort()
+    local S = sparse({5000000, 1, 5000000, 70000}, {3, 4000000, 2, 2049},
+        {1, 2, 3, 4})
+    lu.assertEquals(S.shape, {5000000, 4000000})
+    lu.assertEquals({S(1, 4000000), S(70000, 2049), S(-1, 2), S(-1, 3),
+        S(70000, 2048), S(70000, 2050), S(4999999, 1)}, {2, 4, 3, 1, 0, 0, 0})
+    local x = zeros(4000000)
+    x[2], x[3], x[2049], x[4000000] = 1, 10, 100, 1000
+    local y = S * x
+    lu.assertEquals({y(1), y(70000), y(5000000), sum(y)},
+        {2000, 400, 13, 2413})
+end
+
+TestElements = {}
+
+function TestElements:test_every_element()
+    local A = pattern(20, 30, 0.2, "f64", 3)
+    local S = sparse(A)
+    for i = 1, 20 do
+        for j = 1, 30 do lu.assertEquals(S(i, j), A(i, j)) end
+    end
+    lu.assertEquals(S(-1, -30), A(20, 1))
+end
+
+function TestElements:test_nan_and_inf_are_entries()
+    local S = sparse(mat{{nan, 0}, {inf, -inf}})
+    lu.assertEquals(S.nnz, 3)
+    lu.assertIsTrue(S(1, 1) ~= S(1, 1))
+    lu.assertEquals({S(2, 1), S(2, 2), S(1, 2)}, {inf, -inf, 0})
+end
+
+function TestElements:test_equality()
+    local S = sparse({1, 2}, {1, 2}, {3, 4}, 2, 2)
+    lu.assertIsTrue(S == sparse(mat{{3, 0}, {0, 4}}))
+    lu.assertIsTrue(S == S:f64())
+    lu.assertIsTrue(S == S.T)
+    lu.assertIsTrue(S == sparse({1, 2, 1}, {1, 2, 2}, {3, 4, 0}))
+    lu.assertIsTrue(sparse({1, 2, 1}, {1, 2, 2}, {3, 4, 0}) == S)
+    lu.assertIsFalse(S == 2 * S)
+    lu.assertIsFalse(S == sparse({1, 2}, {1, 2}, {3, 4}, 2, 3))
+    lu.assertIsFalse(S == sparse({1, 2}, {2, 1}, {3, 4}))
+    lu.assertIsFalse(S == sparse({1, 2, 2}, {1, 2, 1}, {3, 4, 1}))
+    lu.assertIsFalse(sparse({1, 2, 2}, {1, 2, 1}, {3, 4, 1}) == S)
+    lu.assertIsFalse(S == full(S))
+    lu.assertIsFalse(sparse(1, 1, nan) == sparse(1, 1, nan))
+end
+
+TestProducts = {}
+
+-- S * D against the dense product in f64 on the CPU, where whole numbers are
+-- exact.
+local function exactly(S, A, D, what)
+    local expected = A:to("cpu"):f64() * D:to("cpu"):f64()
+    local got = S * D
+    lu.assertEquals(got.shape, expected.shape, what)
+    lu.assertEquals(got.device, here, what)
+    lu.assertIsTrue(got:to("cpu"):f64() == expected, what)
+    return got
+end
+
+function TestProducts:test_the_classical_example()
+    local S = sparse({1, 1, 2, 3, 3, 3}, {1, 3, 3, 1, 2, 3},
+        {1, 2, 3, 4, 5, 6}, 3, 3)
+    local D = mat{{1, 2}, {3, 4}, {5, 6}}
+    equals(S * D, {{11, 14}, {15, 18}, {49, 64}})
+    equals(S * D[":,2"], {14, 18, 64})
+    equals(S.T * D, {{21, 26}, {25, 30}, {41, 52}})
+end
+
+function TestProducts:test_whole_numbers_over_random_patterns()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for k, s in ipairs(shapes) do
+            for _, share in ipairs{0.05, 0.5, 1} do
+                local A = pattern(s[1], s[2], share, dtype, k)
+                local S = sparse(A)
+                for _, n in ipairs{1, 2, 3, 16, 63, 64, 65, 130} do
+                    local what = table.concat({dtype, s[1], s[2], n}, " ")
+                    local D = whole(s[2], n, dtype, n)
+                    exactly(S, A, D, what)
+                    exactly(S, A, whole(n, s[2], dtype, n).T, what .. " T")
+                end
+                exactly(S, A, whole(s[2], 1, dtype, 9):flatten(), "vector")
+                exactly(S.T, A.T, whole(s[1], 3, dtype, 9), "S.T")
+            end
+        end
+    end
+end
+
+function TestProducts:test_views()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local A = pattern(40, 50, 0.2, dtype, 5)
+        local S, P = sparse(A), whole(120, 150, dtype, 6)
+        for i, D in ipairs{P["3:52,2:66"], P["1:99:2,::3"], P["50:1:-1,9:20"],
+            P["::-1,::-1"]["11:60,5:9"], P[":,1:50"].T, P["::2,1:100:2"].T,
+            P["1:1,1:50"].T, P["7:56,3:3"], P[":,7"]["2:51"], P["5,:"]["::3"],
+            P["5,:"]["150:101:-1"], P["::-2,::-3"].T} do
+            exactly(S, A, D, dtype .. " view " .. i)
+        end
+    end
+end
+
+function TestProducts:test_types_of_operands()
+    local S, x = sparse(mat{{1, 2}, {0, 3}}), vec{1, 2}
+    lu.assertEquals((S * x).dtype, "f32")
+    lu.assertEquals((S:f64() * x).dtype, "f64")
+    lu.assertEquals((S * x:f64()).dtype, "f64")
+    equals(S:f64() * x, {5, 6})
+    equals(S * x:f64(), {5, 6})
+    equals(S * vec{true, false}, {1, 0})
+    lu.assertEquals((S * vec{true, false}).dtype, "f32")
+    equals(S * mat{{true, false}, {true, true}}, {{3, 2}, {3, 3}})
+end
+
+-- Sums are kept in f64: on the CPU the result is within an ulp of the exact.
+function TestProducts:test_uniform_numbers_are_near()
+    for k, s in ipairs{{31, 500}, {3, 4000}, {200, 65}} do
+        local A = uniform(s[1], s[2], "f32", k)
+        for _, n in ipairs{1, 5, 70} do
+            local D = uniform(s[2], n, "f32", k + 9)
+            local exact = A:to("cpu"):f64() * D:to("cpu"):f64()
+            local size = A:to("cpu"):f64():abs() * D:to("cpu"):f64():abs()
+            local error = ((sparse(A) * D):to("cpu"):f64() - exact):abs()
+            local gamma = here == "cpu" and 2 ^ -23 or
+                (s[2] + 2) * 2 ^ -24
+            local bound = here == "cpu" and exact:abs() * gamma + size * 1e-12
+                or size * gamma
+            lu.assertIsTrue((error:le(bound)):all())
+        end
+    end
+end
+
+function TestProducts:test_what_is_no_entry_is_not_multiplied()
+    local S = sparse(mat{{1, 0}, {0, 2}})
+    equals(S * mat{{nan, 1}, {2, inf}}, {{nan, 1}, {4, inf}})
+    equals(sparse(mat{{nan, 0}, {inf, 1}}) * vec{0, 1}, {nan, nan})
+end
+
+function TestProducts:test_repeats_bit_for_bit()
+    local A = uniform(300, 400, "f32", 1) % rand(300, 400, {seed = 2}):lt(0.1)
+    local S, D = sparse(A), uniform(400, 70, "f32", 3)
+    local first = S * D
+    for _ = 1, 20 do lu.assertIsTrue(S * D == first) end
+end
+
+function TestProducts:test_numbers()
+    local S = sparse(mat{{1, 0}, {0.5, -2}})
+    equals(full(2 * S), {{2, 0}, {1, -4}})
+    equals(full(S * 2), {{2, 0}, {1, -4}})
+    equals(full(-S), {{-1, 0}, {-0.5, 2}})
+    equals(full(S), {{1, 0}, {0.5, -2}})
+    lu.assertEquals((0 * S).nnz, 3)
+    lu.assertEquals((3 * S:f64()).dtype, "f64")
+end
+
+function TestProducts:test_both_devices_agree()
+    local A = pattern(60, 70, 0.2, "f32", 4)
+    t.agrees(function()
+        return sparse(A:to(device())) * whole(70, 33, "f32", 5)
+    end)
+end
+
+TestPlaces = {}
+
+function TestPlaces:test_there_and_back()
+    local S = sparse({1, 2, 2}, {2, 1, 3}, {0.5, -1, nan}, 3, 4)
+    local C = S:to("cpu")
+    lu.assertEquals(C.device, "cpu")
+    lu.assertEquals(rawequal(C, S), here == "cpu")
+    lu.assertEquals({C(1, 2), C(2, 1), C(3, 4)}, {0.5, -1, 0})
+    local back = C:to(here)
+    lu.assertEquals(back.device, here)
+    equals(full(back), {{0, 0.5, 0, 0}, {-1, 0, nan, 0}, {0, 0, 0, 0}})
+    lu.assertEquals(sparse({1}, {1}, {1}, {device = "cpu"}).device, "cpu")
+    lu.assertEquals(sparse(vec({1}, {device = "cpu"}), {1},
+        vec({1}, {device = "cpu"})).device, "cpu")
+    lu.assertEquals(sparse(eye(2), {device = "cpu"}).device, "cpu")
+end
+
+function TestPlaces:test_operands_on_two_devices()
+    if not t.on_gpu then return end
+    local S = sparse(eye(2))
+    raises(function() return S:to("cpu") * ones(2, 2) end,
+        "matmul: operands are on different devices (cpu and " .. here)
+end
+
+function TestPlaces:test_memory_is_given_back()
+    local places = range(1, 1000)
+    collectgarbage()
+    collectgarbage()
+    local before = memory(t.device).live
+    local S <close> = sparse(places, places, 1)
+    lu.assertEquals(memory(t.device).live - before, 4004 + 4000 + 4000)
+    local twice = 2 * S -- shares the places
+    lu.assertEquals(memory(t.device).live - before, 16004)
+    twice:free()
+    lu.assertEquals(memory(t.device).live - before, 12004)
+    S:free()
+    lu.assertEquals(memory(t.device).live, before)
+    raises(function() return S * ones(1000) end, "freed")
+    raises(function() return S.T end, "freed")
+    raises(function() return full(S) end, "freed")
+    raises(function() return S(1, 1) end, "freed")
+    raises(function() return S:f64() end, "freed")
+    lu.assertEquals({S.device, tostring(S), S == S},
+        {"none", "freed sparse matrix", true})
+    S:free()
+end
+
+function TestPlaces:test_temporaries_stay_bounded()
+    collectgarbage()
+    local S, most = sparse(range(1, 100000), range(1, 100000), 1), 0
+    local before = memory(t.device).live
+    for _ = 1, 2000 do
+        local _ = 2 * S
+        most = math.max(most, memory(t.device).live - before)
+    end
+    lu.assertIsTrue(most <= 256 << 20, most)
+end
+
+TestPrinting = {}
+
+local function shows(S, ...)
+    local expected = table.concat({...}, "\n"):gsub("@", here)
+    lu.assertEquals(tostring(S), expected)
+end
+
+function TestPrinting:test_small_ones_are_dots()
+    shows(sparse({1, 2, 4, 5}, {1, 3, 2, 5}, {2, 1, 3, 7}, 5, 5),
+        "f32 5x5 sparse csr  @  nnz 4 (16 %)  56 B",
+        "  2  ·  ·  ·  ·",
+        "  ·  ·  1  ·  ·",
+        "  ·  ·  ·  ·  ·",
+        "  ·  3  ·  ·  ·",
+        "  ·  ·  ·  ·  7")
+    shows(sparse({1, 2, 3}, {1, 1, 3}, {0.5, -12, 0}, 3, 3, {dtype = "f64"}),
+        "f64 3x3 sparse csr  @  nnz 3 (33.3 %)  52 B",
+        "    0.5  ·  ·",
+        "  -12.0  ·  ·",
+        "    ·    ·  0")
+    shows(sparse(mat{{nan, 0}, {1, inf}}),
+        "f32 2x2 sparse csr  @  nnz 3 (75 %)  36 B   1 NaN, 1 Inf",
+        "  NaN    ·",
+        "    1  Inf")
+    shows(sparse(zeros(2, 2)),
+        "f32 2x2 sparse csr  @  nnz 0 (0 %)  12 B",
+        "  ·  ·",
+        "  ·  ·")
+end
+
+function TestPrinting:test_few_are_triplets()
+    shows(sparse({1, 1, 2}, {17, 90211, 3}, {0.5214, -1.2, 4}, 1e6, 1e6),
+        "f32 1000000x1000000 sparse csr  @  nnz 3 (3e-10 %)  3.8 MiB",
+        "  [1, 17] 0.5214   [1, 90211] -1.2000   [2, 3] 4.0000")
+    shows(sparse({40}, {2}, {nan}),
+        "f32 40x2 sparse csr  @  nnz 1 (1.25 %)  172 B   1 NaN",
+        "  [40, 2] NaN")
+    shows(sparse({}, {}, {}, 100, 100),
+        "f32 100x100 sparse csr  @  nnz 0 (0 %)  404 B")
+end
+
+function TestPrinting:test_many_are_cut()
+    local S = sparse(range(1, 1000), range(1000, 1, -1), range(1, 1000))
+    local text = table.concat({
+        "f32 1000x1000 sparse csr  @  nnz 1 000 (0.1 %)  11.7 KiB",
+        "  [1, 1000] 1   [2, 999] 2   [3, 998] 3   [4, 997] 4   [5, 996] 5" ..
+        "   [6, 995] 6",
+        "  [7, 994] 7   [8, 993] 8   [9, 992] 9   [10, 991] 10" ..
+        "   [11, 990] 11",
+        "  [12, 989] 12   [13, 988] 13   [14, 987] 14   [15, 986] 15" ..
+        "   [16, 985] 16",
+        "  [17, 984] 17   [18, 983] 18   [19, 982] 19   [20, 981] 20" ..
+        "   [21, 980] 21"}, "\n")
+    shows(S, text, "  … 979 more")
+    local v = range(1, 1000)
+    v[22], v[1000], v[500], v[900] = nan, inf, nan, -inf
+    shows(sparse(range(1, 1000), range(1000, 1, -1), v), text,
+        "  … 979 more, 2 NaN, 2 Inf")
+end
+
+function TestPrinting:test_wide_ones_are_triplets()
+    local S = sparse(eye(5, 40))
+    shows(S, "f32 5x40 sparse csr  @  nnz 5 (2.5 %)  64 B",
+        "  [1, 1] 1   [2, 2] 1   [3, 3] 1   [4, 4] 1   [5, 5] 1")
+end
+
+function TestPrinting:test_empties()
+    shows(sparse(zeros(0, 3)), "f32 0x3 sparse csr  @  nnz 0  4 B")
+end
+
+function TestPrinting:test_little_crosses_the_bus()
+    local S = sparse(range(1, 1e6), range(1, 1e6), 1)
+    local before = stats().downloaded
+    tostring(S)
+    lu.assertIsTrue(stats().downloaded - before <= 8192)
+end
+
+TestErrors = {}
+
+function TestErrors:test_entries()
+    local function says(text, ...)
+        local arguments = table.pack(...)
+        local message = raises(function()
+            sparse(table.unpack(arguments, 1, arguments.n))
+        end)
+        lu.assertEquals(message:gsub("^[^ ]*:%d+: ", ""), text)
+    end
+    says("sparse: entry 3 is at (4, 1), outside 3x3", {1, 2, 4}, {1, 2, 1},
+        1, 3, 3)
+    says("sparse: entry 2 is at (2, 3), outside 2x2", {1, 2}, {1, 3}, 1, 2, 2)
+    says("sparse: i of entry 1 is 0: indices start at 1", {0}, {1}, {5})
+    says("sparse: i of entry 1 is 0: indices start at 1", {0}, {1}, 1, 3, 3)
+    says("sparse: j of entry 2 is -1: indices start at 1", {1, 2}, {2, -1}, 1)
+    says("sparse: i of entry 2 must be a whole number, not 1.5", {1, 1.5},
+        {1, 1}, 1)
+    says("sparse: j of entry 1 must be a whole number, not NaN", {1, 1},
+        {nan, 1}, 1)
+    says("sparse: j of entry 1 must be a whole number, not 1e+300", 1, 1e300,
+        1)
+    says("sparse: lengths differ (i has 2 elements, v has 3)", {1, 2}, 1,
+        {1, 2, 3})
+    says("sparse: lengths differ (i has 2 elements, j has 1)", {1, 2}, {1}, 1)
+    says("sparse: element 2 is a string, not a number", {1, "x"}, {1, 2}, 1)
+    says("sparse: 3000000000x1: a size must be below 2147483648", 3e9, 1, 1)
+    says("dtype: a sparse matrix is f32 or f64, not bool", 1, 1, 1,
+        {dtype = "bool"})
+    says("sparse: unknown option 'dtyp': did you mean 'dtype'?", 1, 1, 1, {dtyp = 1})
+end
+
+function TestErrors:test_arguments()
+    raises(function() sparse(1, 1, 1, -2, 3) end, "#4",
+        "a size cannot be negative: -2")
+    raises(function() sparse(1, 1, 1, 1.5, 3) end, "#4", "whole number")
+    raises(function() sparse(1, 1, 1, 3) end, "#5", "size expected")
+    raises(function() sparse(1, 1) end, "#3",
+        "vector, table or number expected, got no value")
+    raises(function() sparse(1, "x", 1) end, "#2",
+        "vector, table or number expected, got string")
+    raises(function() sparse(eye(2), eye(2), 1) end, "#1",
+        "needs a vector, not a matrix")
+    raises(function() sparse(vec{1, 2}) end, "#1", "v:col()")
+    raises(function() sparse(sparse(eye(2))) end, "sparse already")
+    raises(function() sparse() end, "#1")
+    raises(function() sparse(eye(2), {dtype = "f16"}) end, "f16")
+end
+
+function TestErrors:test_products()
+    local S, D, x = sparse(ones(3, 4)), ones(3, 2), ones(3)
+    local E = ones(2, 4)
+    raises(function() return S * D end,
+        "matmul: inner dimensions differ (4 and 3)\n  S is 3x4, D is 3x2" ..
+        "      S.T * D would fit")
+    raises(function() return S * x end,
+        "matmul: inner dimensions differ (4 and 3)\n  S is 3x4, x is vector 3"
+        .. "      S.T * x would fit")
+    raises(function() return S * E end, "  S is 3x4, E is 2x4" ..
+        "      S * E.T would fit")
+    raises(function() return D * S end, "sparse: D * S is not there yet: " ..
+        "write (S.T * D.T).T")
+    raises(function() return x * S end, "sparse: x * S is not there yet: " ..
+        "write S.T * x")
+    raises(function() return S * S end,
+        "sparse: S * S, both sparse, is not there yet: S * full(S) is the " ..
+        "dense product")
+    raises(function() return S * "a" end, "number")
+    raises(function() return {} * S end, "number")
+    raises(function() return S * nil end, "matrix or number expected, got nil")
+end
+
+function TestErrors:test_what_is_not_there()
+    local S, D = sparse(eye(3)), eye(3)
+    local rest = " is not there yet: there are S * D, S * x, 2 * S and S.T; " ..
+        "full(S) is dense"
+    raises(function() return S + D end, "sparse: S + D" .. rest)
+    raises(function() return S + S end, "sparse: S + S" .. rest)
+    raises(function() return S - 1 end, "sparse: S - 1" .. rest)
+    raises(function() return 1 / S end, "sparse: 1 / S" .. rest)
+    raises(function() return S % D end, "sparse: S % D" .. rest)
+    raises(function() return S ^ 2 end, "sparse: S ^ 2" .. rest)
+    raises(function() return S < D end, "sparse: S < D" .. rest)
+    raises(function() return S .. "x" end, "sparse: S .. \"x\"" .. rest)
+    raises(function() return D + S end, "sparse")
+    raises(function() return sum(S) end,
+        "a sparse matrix cannot be used here: full(S) is dense")
+end
+
+function TestErrors:test_indices()
+    local S = sparse(ones(2, 3))
+    raises(function() return S(3, 1) end, "row 3 is outside 1..2")
+    raises(function() return S(1, 0) end, "column 0 is outside 1..3")
+    raises(function() return S(1, -4) end, "column -4 is outside 1..3")
+    raises(function() return S(1.5, 1) end,
+        "index: must be a whole number, not 1.5")
+    raises(function() return S(1) end,
+        "index: 1 index given, a sparse matrix has 2")
+    local none = "index: there are no sparse vectors: as a sparse matrix the "
+    raises(function() return S[1] end, none .. "row is S[{{i, i}, {}}]")
+    raises(function() return S["1,:"] end, none .. "row is S[{{i, i}, {}}]")
+    raises(function() return S[{{}, 2}] end,
+        none .. "column is S[{{}, {j, j}}]")
+    raises(function() return S[{1, 2, 3}] end, "3 indices", "has 2")
+    raises(function() return S["1:3,:"] end, "3", "1..2", "S is 2x3")
+    raises(function() return S[{{}, vec{1, 4}}] end,
+        "index: column 4 is outside 1..3 (S is 2x3)")
+    raises(function() return S[vec{true}] end,
+        "index: the mask has length 1, there are 2 rows (S is 2x3)")
+    raises(function() return S[ones(2, 3):gt(0)] end, "a list of rows",
+        "bool 2x3")
+    raises(function() return S[true] end, "boolean")
+    lu.assertNil(raises(function() return S[{3, {}}] end,
+        "row 3 is outside 1..2"):find("eachrow"))
+    local written = "assignment: a sparse matrix stays as it was made"
+    raises(function() S[1] = 2 end, written)
+    raises(function() S["1,:"] = 2 end, written)
+    raises(function() S[vec{1, 2}] = 2 end, written)
+    raises(function() S[{{}, vec{1, 2}}] = S end, written)
+    raises(function() S.rows = 2 end, written)
+    raises(function() return S.nzz end,
+        "a sparse matrix has no 'nzz': did you mean 'nnz'?")
+    raises(function() return S:sum() end,
+        "a sparse matrix has no \"sum\": there are T rows")
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))

@@ -1,0 +1,254 @@
+-- Powers of matrices, linear systems, inverses and determinants.
+local lu = require "luaunit"
+local t = require "common"
+local equals, raises, near = t.equals, t.raises, t.near
+warn("@off")
+
+local function uniform(m, n, dtype, seed)
+    return rand(m, n, {seed = seed, dtype = dtype, low = -1, high = 1})
+end
+
+TestPowers = {}
+
+function TestPowers:test_whole_powers()
+    local A = mat{{1, 1}, {1, 0}}
+    equals(A ^ 0, {{1, 0}, {0, 1}})
+    equals(A ^ 1, {{1, 1}, {1, 0}})
+    equals(A ^ 10, {{89, 55}, {55, 34}})
+    equals(A ^ 31, {{2178309, 1346269}, {1346269, 832040}})
+    equals(A ^ -1, {{0, 1}, {1, -1}})
+    equals(A ^ -3, {{-1, 2}, {2, -3}})
+    equals(A ^ 2.0, {{2, 1}, {1, 1}})
+    equals(A, {{1, 1}, {1, 0}})
+    lu.assertEquals((zeros(0, 0) ^ 3).shape, {0, 0})
+    local B = A ^ 1
+    B[1] = 0
+    equals(A, {{1, 1}, {1, 0}})
+end
+
+function TestPowers:test_what_is_no_power()
+    raises(function() return ones(2, 3) ^ 2 end, "2x3", "square", "A:pow")
+    raises(function() return ones(2, 2) ^ 0.5 end, "0.5", "whole", "A:pow")
+    raises(function() return 2 ^ ones(2, 2) end, "pow")
+    raises(function() return ones(2, 2) ^ ones(2, 2) end, "whole")
+    raises(function() return vec{1, 2} ^ 2 end, "square", "vector 2")
+    raises(function() return ones(2, 2) ^ -1 end,
+        "inv: the matrix is singular (pivot 2 is zero)")
+end
+
+TestSystems = {}
+
+function TestSystems:test_solve_inv_det()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local tolerance = dtype == "f32" and 1e-3 or 1e-10
+        for _, n in ipairs{1, 2, 3, 31, 65} do
+            local A = uniform(n, n, dtype, n) + n * eye(n, {dtype = dtype})
+            local x = uniform(n, 3, dtype, 2)
+            lu.assertIsTrue(close(solve(A, A * x), x, tolerance))
+            lu.assertIsTrue(close(solve(A.T, A.T * x[":,2"]), x[":,2"],
+                tolerance))
+            lu.assertIsTrue(close(A * inv(A), eye(n, {dtype = dtype}),
+                tolerance))
+            near(det(A) * det(inv(A)), 1, tolerance)
+            lu.assertEquals(solve(A, x).dtype, dtype)
+        end
+    end
+    lu.assertEquals(det(mat{{0, 1}, {1, 0}}), -1)
+    near(det(mat({{2, 1, 3}, {0, 3, 1}, {4, 1, 1}}, {dtype = "f64"})), -28,
+        1e-14)
+    lu.assertEquals(det(zeros(0, 0)), 1)
+    lu.assertEquals(det(ones(3, 3)), 0)
+    for _, singular in ipairs{mat{{-1, 2}, {-2, 4}}, mat{{1, 2}, {1, 2}},
+        mat{{0, 1}, {0, 2}}, -zeros(2, 2), mat{{1, 1, 0}, {-1, 1, 0}, {1, 2, 0}}} do
+        lu.assertEquals(1 / det(singular), math.huge) -- it is not -0.0
+    end
+end
+
+function TestSystems:test_operands_are_not_changed()
+    local A, b = mat{{2, 1}, {1, 3}}, vec{1, 2}
+    solve(A, b)
+    inv(A)
+    det(A)
+    equals(A, {{2, 1}, {1, 3}})
+    equals(b, {1, 2})
+end
+
+function TestSystems:test_what_has_no_solution()
+    raises(function() solve(ones(2, 2), vec{1, 2}) end,
+        "solve: the matrix is singular (pivot 2 is zero)")
+    raises(function() inv(zeros(3, 3)) end,
+        "inv: the matrix is singular (pivot 1 is zero)")
+    raises(function() local P = ones(2, 3) inv(P) end, "inv: needs a square",
+        "P is 2x3")
+    raises(function() det(ones(2, 3)) end, "square", "2x3")
+    raises(function() solve(ones(2, 3), ones(2)) end, "square", "2x3")
+    raises(function() solve(eye(2), ones(3)) end, "2x2", "vector 3")
+    raises(function() local P = ones(1, 2) solve(eye(2), P) end,
+        "P.T would fit")
+    raises(function() solve(eye(2), 3) end, "matrix expected", "number")
+end
+
+-- --- pivots that have no reciprocal ----------------------------------------
+
+TestPivots = {}
+
+local function wide(rows)
+    return mat(rows, {dtype = "f64"})
+end
+
+function TestPivots:test_small_pivots()
+    near(det(mat{{1e-40, 0}, {0, 1}}), 1e-40, 1e-5)
+    near(det(mat{{1e-40, 1e-40}, {1e-41, 1}}), 1e-40, 1e-4)
+    near(det(wide{{1e-310, 0}, {0, 1}}), 1e-310, 1e-13)
+    equals(solve(wide{{1e-310, 0}, {0, 1}}, vec({1e-310, 3},
+        {dtype = "f64"})), {1, 3})
+    equals(solve(mat{{0, 1e-40}, {1, 1}}, vec{1e-40, 3}), {2, 1})
+    equals(inv(mat{{1e-40, 0}, {0, 4}}), {{t.inf, 0}, {0, 0.25}})
+    local largest = wide{{1.5e308, 0}, {0, 1}}
+    equals(solve(largest, vec({1.5e308, 2}, {dtype = "f64"})), {1, 2})
+end
+
+-- Small systems, one panel, several; a row in five is almost out of range.
+function TestPivots:test_small_pivots_in_any_panel()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local tiny = dtype == "f32" and 2e-39 or 5e-309
+        for _, n in ipairs{2, 5, 16, 17, 64, 192, 193, 400} do
+            local A = uniform(n, n, dtype, n) + n * eye(n, {dtype = dtype})
+            for i = 1, n, 5 do A[i] = A[i] * (tiny / n) end
+            local x = uniform(n, 2, dtype, 2)
+            local b = (A:f64() * x:f64()):to(A.device)
+            if dtype == "f32" then b = b:f32() end
+            lu.assertIsTrue(close(solve(A, b), x,
+                dtype == "f32" and 1e-3 or 1e-9), dtype .. " " .. n)
+        end
+    end
+end
+
+function TestPivots:test_determinants_stay_in_range()
+    near(det(diag(vec{1e30, 1e30, 1e-30, 1e-30})), 1, 1e-6)
+    local function product(...)
+        return det(diag(vec({...}, {dtype = "f64"})))
+    end
+    near(product(1e200, 1e200, 1e-200, 1e-200), 1, 1e-14)
+    near(product(1e-200, 1e-200, 1e200, 1e200), 1, 1e-14)
+    near(product(1e300, 5e-324, 1e300, 5e-324), 1e300 * 5e-324 *
+        (1e300 * 5e-324), 1e-14)
+    lu.assertEquals(product(1e200, 1e200), t.inf)
+    near(prod(vec({1e300, 5e-324, 1e300, 5e-324}, {dtype = "f64"})),
+        1e300 * 5e-324 * (1e300 * 5e-324), 1e-14)
+end
+
+-- --- condition ------------------------------------------------------------
+
+TestCondition = {}
+
+local function hilbert(n, dtype)
+    return fromfn(n, n, function(i, j) return 1 / (i + j - 1) end,
+        {dtype = dtype})
+end
+
+function TestCondition:test_rcond()
+    lu.assertEquals(rcond(eye(3)), 1)
+    lu.assertEquals(rcond(mat{{1, 0}, {0, 4}}), 0.25)
+    lu.assertEquals(rcond(mat{{1, 2}, {2, 4}}), 0)
+    lu.assertEquals(rcond(zeros(2, 2)), 0)
+    lu.assertEquals(rcond(mat{{5}}), 1)
+    lu.assertEquals(rcond(zeros(0, 0)), 1)
+    near(rcond(hilbert(4, "f64")), 1 / 28375, 1e-9)
+    near(hilbert(4, "f32"):rcond(), 1 / 28375, 1e-3)
+    near(rcond(wide{{1e-310, 0}, {0, 1}}), 1e-310, 1e-6)
+    near(rcond(mat{{1e-40, 0}, {0, 1}}), 1e-40, 1e-3)
+    near(rcond(wide{{1.6e308, 0}, {0, 4e307}}), 0.25, 1e-12)
+    near(rcond(wide{{1.6e-300, 0}, {0, 4e-301}}), 0.25, 1e-12)
+    lu.assertIsNaN(rcond(mat{{1, t.nan}, {1, 2}}))
+    lu.assertIsNaN(rcond(mat{{1, t.inf}, {1, 2}}))
+    lu.assertEquals(rcond(eye(3):gt(0)), 1)
+    raises(function() rcond(ones(2, 3)) end, "rcond: needs a square", "2x3")
+end
+
+-- |A^-1| is estimated: never too large, seldom more than three times too small.
+function TestCondition:test_rcond_against_the_inverse()
+    local function norm1(A) return max(sum(abs(A), 1)) end
+    for _, n in ipairs{2, 3, 8, 16, 17, 40, 130, 200} do
+        for seed = 1, 4 do
+            local A = uniform(n, n, "f64", 100 * n + seed)
+            local B = A % logspace(0, -6, n, {dtype = "f64"}):reshape(n, 1)
+            for _, M in ipairs{A, B, B.T} do
+                local exact = 1 / (norm1(M) * norm1(inv(M)))
+                local ratio = rcond(M) / exact
+                lu.assertIsTrue(ratio > 1 - 1e-6 and ratio < 4,
+                    n .. " " .. ratio)
+            end
+        end
+    end
+end
+
+-- What code writes to standard error, run by another lumat.
+local function complaints(code)
+    local path = t.scratch(".lua")
+    t.write(path, code)
+    local pipe = assert(io.popen(("'%s' --no-init --device=%s '%s' 2>&1")
+        :format(os.getenv("LUMAT"), t.device, path)))
+    local text = pipe:read("a")
+    pipe:close()
+    os.remove(path)
+    return text
+end
+
+local made = [[
+local function H(n, dtype)
+    return fromfn(n, n, function(i, j) return 1 / (i + j - 1) end,
+        {dtype = dtype})
+end
+]]
+
+function TestCondition:test_warnings()
+    local function says(code, ...)
+        local text = complaints(made .. code)
+        for _, part in ipairs{...} do lu.assertStrContains(text, part) end
+    end
+    says("solve(H(12), ones(12))", ":5: solve: the matrix is nearly " ..
+        "singular or badly scaled (rcond ", "all of f32's 7 digits",
+        "A:f64() has 16")
+    says("inv(H(12, 'f64'))", "inv: ", "all of f64's 16 digits",
+        "A + s * eye(n)")
+    says("local x = H(7) ^ -1", "inv: ")
+    says("local x = H(7) ^ -2", "inv: ")
+    says("solve(mat{{1, 1}, {1, 1 + 2^-19}}, vec{1, 2})",
+        "about 6 of f32's 7 digits")
+    says("solve(mat{{1e-40, 0}, {0, 1}}, vec{0, 2})", "(rcond 1.0e-40)")
+    says("solve(H(12):f32(), ones(12, {dtype = 'f64'})) print 'end'", "end")
+end
+
+function TestCondition:test_what_does_not_warn()
+    lu.assertEquals(complaints(made .. [[
+warn("@off") solve(H(12), ones(12)) warn("@on")
+solve(H(4), ones(4)) solve(H(9, "f64"), ones(9)) det(H(12)) rcond(H(12))
+for n = 1, 300, 23 do
+    solve(randn(n, n), ones(n)) inv(rand(n, n)) solve(eye(n), eye(n))
+end
+solve(randn(1500, 1500), ones(1500))
+solve(1e-30 * randn(20, 20), ones(20)) solve(1e30 * randn(20, 20), ones(20))
+solve(ones(3, 3) * 0/0, ones(3)) solve(zeros(0, 0), zeros(0))
+solve(H(12), zeros(12, 0))]]), "")
+end
+
+function TestCondition:test_told_once_a_line()
+    local text = complaints(made .. [[
+for i = 1, 3 do solve(H(12), ones(12)) end
+solve(H(12), ones(12))]])
+    lu.assertEquals(select(2, text:gsub("solve: ", "")), 2)
+end
+
+TestDevices = {}
+
+function TestDevices:test_systems_agree()
+    for _, n in ipairs{1, 3, 31, 65} do
+        t.agrees(function()
+            local A = uniform(n, n, "f64", 1) + n * eye(n, {dtype = "f64"})
+            return solve(A, uniform(n, 5, "f64", 2)), inv(A)
+        end, "systems", 1e4)
+    end
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))

@@ -1,0 +1,202 @@
+-- Memory: temporaries that nobody collects, release by hand, freed matrices,
+-- and sizes beyond the machine.
+local lu = require "luaunit"
+local t = require "common"
+local equals, raises = t.equals, t.raises
+
+local MIB = 1 << 20
+
+local function live()
+    return memory(t.device).live
+end
+
+-- The most bytes alive while f runs n times, beyond those before.
+local function most_alive(n, f)
+    collectgarbage()
+    local before, most = live(), 0
+    for i = 1, n do
+        f(i)
+        most = math.max(most, live() - before)
+    end
+    return most
+end
+
+TestTemporaries = {}
+
+-- Nothing here asks for a collection. A GPU can afford all 20,000; the pages
+-- of as many on the CPU would take minutes.
+function TestTemporaries:test_thousands_of_8_mib_stay_bounded()
+    local most = most_alive(t.on_gpu and 20000 or 300, function()
+        local _ = zeros(1024, 2048)
+    end)
+    lu.assertIsTrue(most <= 512 * MIB, most // MIB .. " MiB")
+end
+
+function TestTemporaries:test_20000_of_64_kib_stay_bounded()
+    local most = most_alive(20000, function() local _ = zeros(128, 128) end)
+    lu.assertIsTrue(most <= 256 * MIB, most // MIB .. " MiB")
+end
+
+function TestTemporaries:test_many_small_ones_stay_bounded()
+    local A = ones(2, 2)
+    local most = most_alive(300000, function() A = A + 0 end)
+    lu.assertIsTrue(most <= 64 * MIB, most // MIB .. " MiB")
+    lu.assertIsTrue(collectgarbage("count") < 256 * 1024)
+    equals(A, {{1, 1}, {1, 1}})
+end
+
+-- 70 results of 4 MiB or more each, of which few may stay.
+function TestTemporaries:test_results_of_every_kind_are_counted()
+    local A, m = ones(1024, 1024), ones(1024, 1024):gt(0)
+    local v = ones(1024)
+    for name, f in pairs{
+        sum = function() return A + A end,
+        product = function() return v:col() * v:row() end,
+        mask = function() return A[m] end,
+        clone = function() return A:clone() end,
+        wide = function() return A:f64() end,
+        joined = function() return A .. A end,
+        outer = function() return outer(v, v) end,
+        diagonal = function() return diag(v) end,
+        tile = function() return tile(v:row(), 1024, 1) end,
+        scan = function() return cumsum(A, 2) end} do
+        local most = most_alive(70, f)
+        lu.assertIsTrue(most <= 200 * MIB, name .. " " .. most // MIB .. " MiB")
+    end
+end
+
+function TestTemporaries:test_what_is_held_stays()
+    local held = {}
+    for i = 1, 50 do held[i] = full(300, 300, i) end
+    for _ = 1, 2000 do local _ = zeros(128, 128) end
+    for i = 1, 50 do lu.assertEquals(held[i](300, 300), i) end
+end
+
+TestRelease = {}
+
+function TestRelease:test_free_gives_the_bytes_back_at_once()
+    collectgarbage()
+    local before = live()
+    local A = zeros(1024, 1024)
+    lu.assertEquals(live() - before, 4 * MIB)
+    A:free()
+    lu.assertEquals(live(), before)
+    A:free() -- twice is once
+end
+
+function TestRelease:test_close_gives_the_bytes_back_at_the_end_of_the_block()
+    collectgarbage()
+    local before = live()
+    do
+        local A <close> = zeros(1024, 1024)
+        lu.assertEquals(live() - before, 4 * MIB)
+    end
+    lu.assertEquals(live(), before)
+    pcall(function()
+        local A <close> = zeros(1024, 1024)
+        error("mine")
+    end)
+    lu.assertEquals(live(), before)
+end
+
+function TestRelease:test_views_keep_the_elements()
+    local A = t.places(3, 3)
+    local row = A[2]
+    A:free()
+    equals(row, {21, 22, 23})
+    raises(function() return A[1] end, "freed")
+end
+
+function TestRelease:test_a_freed_matrix_is_named_as_such()
+    local A, B = ones(2, 2), ones(2, 2)
+    A:free()
+    for name, f in pairs{
+        index = function() return A[1] end,
+        call = function() return A(1, 1) end,
+        write = function() A[1] = 0 end,
+        length = function() return #A end,
+        add = function() return A + B end,
+        left = function() return B - A end,
+        negate = function() return -A end,
+        scale = function() return 2 * A end,
+        product = function() return A * B end,
+        right = function() return B * A end,
+        power = function() return A ^ 2 end,
+        sum = function() return A:sum() end,
+        sqrt = function() return sqrt(A) end,
+        in_place = function() A:add_(1) end,
+        out = function() add(B, B, {out = A}) end,
+        product_out = function() matmul(B, B, {out = A}) end,
+        joined = function() return A .. B end,
+        mask = function() return B[A] end,
+        value = function() B[":,:"] = A end,
+        sort = function() return sort(A) end,
+        inverse = function() return inv(A) end,
+        solve = function() return solve(B, A) end,
+        table = function() return A:totable() end,
+        clone = function() return A:clone() end,
+        convert = function() return A:f64() end,
+        reshape = function() return A:reshape(4) end,
+        rows = function() for _ in A:eachrow() do end end,
+        map = function() return A:map(math.abs) end} do
+        local ok, message = pcall(f)
+        lu.assertIsFalse(ok, name)
+        lu.assertStrContains(message, "freed", false, name)
+    end
+    lu.assertStrContains(tostring(A), "freed")
+    lu.assertIsFalse(A == B)
+    equals(B, {{1, 1}, {1, 1}})
+end
+
+TestTooMuch = {}
+
+function TestTooMuch:test_more_than_there_is_names_both_sizes()
+    raises(function() zeros(1 << 20, 1 << 20) end, "out of memory", "4.0 TiB")
+    raises(function() rand(1 << 21, 1 << 20) end, "out of memory", "8.0 TiB")
+    raises(function() tile(ones(1000, 1000), 1000, 1000) end, "out of memory")
+    raises(function() outer(ones(1 << 20), ones(1 << 20)) end, "out of memory")
+    raises(function() return ones(1 << 20, 1) * ones(1, 1 << 20) end,
+        "out of memory")
+    raises(function() return ones(1 << 20, 1) + ones(1, 1 << 20) end,
+        "out of memory")
+    raises(function() diag(ones(1 << 20)) end, "out of memory")
+    raises(function() kron(ones(1 << 10, 1 << 10), ones(1 << 10, 1 << 10)) end,
+        "out of memory")
+    equals(ones(2) + ones(2), {2, 2})
+end
+
+function TestTooMuch:test_errors_tell_the_place_in_the_script()
+    raises(function() zeros(1 << 20, 1 << 20) end, "test_memory.lua:")
+end
+
+function TestTooMuch:test_1000_times_in_a_row_leave_things_working()
+    collectgarbage()
+    local A, before = rand(100, 100, {seed = 1}), live()
+    local expected = sum(A)
+    for _ = 1, 1000 do
+        lu.assertIsFalse((pcall(zeros, 1 << 20, 1 << 20)))
+    end
+    lu.assertEquals(live(), before)
+    lu.assertEquals(sum(A), expected)
+    equals(ones(2, 2) * ones(2, 2), {{2, 2}, {2, 2}})
+end
+
+-- Whatever fails, the next thing works and nothing is lost.
+function TestTooMuch:test_the_session_goes_on_after_each_error()
+    local A = t.places(2, 2)
+    for _, f in ipairs{
+        function() return A * ones(3, 3) end, function() return A + vec{1} end,
+        function() return A[9] end, function() A["1:9"] = 0 end,
+        function() A[1] = vec{1, 2, 3} end, function() return A < 1 end,
+        function() return inv(ones(2, 2)) end, function() return A.nothing end,
+        function() zeros(-1) end, function() mat{{1}, {1, 2}} end,
+        function() A:map(function() error() end) end,
+        function() sum(A, 7) end, function() A:reshape(3, 3) end,
+        function() matmul(A, A, {kernel = "x"}) end} do
+        lu.assertIsFalse((pcall(f)))
+        equals(A, {{11, 12}, {21, 22}})
+        equals(A + 1, {{12, 13}, {22, 23}})
+    end
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))
