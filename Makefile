@@ -124,7 +124,7 @@ man: $(OUT)/lumat.1 ## show the manual page
 $(BIN)/liblumat-cuda.so: $(CUDA_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
-	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -o $@ $(CUDA_OBJ)
+	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -Xlinker --no-undefined -o $@ $(CUDA_OBJ)
 # cuBLAS and cuSPARSE, in an object of their own: loading them takes long.
 $(BIN)/liblumat-cuda-la.so: $(LA_OBJ)
 	@mkdir -p $(@D)

@@ -5,6 +5,7 @@
 #define GPU_PROGRESS_H
 
 #include <stdint.h>
+#include <time.h>
 
 typedef struct gpu_progress {
     char what[96];  /* "matmul 8000x8000x8000" */
@@ -13,8 +14,14 @@ typedef struct gpu_progress {
     double left; /* seconds to go, as far as can be told; negative: unknown */
 } gpu_progress;
 
-/* Seconds of a clock that never goes back: the one of all that is timed. */
-double gpu_now(void);
+/* Seconds of a clock that never goes back: the one of all that is timed, also
+ * in the backends' objects, which see no function of this program. */
+static inline double gpu_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* From any thread. Returns 0 when nothing runs that may last. */
 int gpu_look_at_progress(gpu_progress *out);
