@@ -148,12 +148,12 @@ gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);
 gpu_status gpu_cpu_inverse_norm(void *device, const gpu_view *a,
                                 gpu_inverse_size *inverse);
 
-/* The rungs, by file: kernels.c, which lists them, packed.c, openblas.c;
- * dot.c has the first two for dots. */
-extern const gpu_kernel gpu_cpu_matmul_reference, gpu_cpu_matmul_packed,
-    gpu_cpu_matmul_openblas;
-extern const gpu_kernel gpu_cpu_dot_reference, gpu_cpu_dot_vector,
-    gpu_cpu_dot_openblas;
+/* The rungs: in kernels.c, packed.c and openblas.c; the first two for dots in
+ * dot.c. */
+#define KERNEL(symbol) extern const gpu_kernel symbol;
+#include "cpu_kernels.def"
+#undef KERNEL
+
 /* Higham's gamma_k = k u / (1 - k u), for the unit roundoff of t. */
 double gpu_cpu_gamma(gpu_dtype t, double k);
 /* A product's bound whose sums are of the operands' type. */

@@ -80,8 +80,9 @@ const gpu_kernel gpu_cpu_matmul_reference = {
 /* --- the ladder ----------------------------------------------------------- */
 
 static const gpu_kernel *const ladder[] = {
-    &gpu_cpu_dot_reference,    &gpu_cpu_dot_vector,    &gpu_cpu_dot_openblas,
-    &gpu_cpu_matmul_reference, &gpu_cpu_matmul_packed, &gpu_cpu_matmul_openblas,
+#define KERNEL(symbol) &symbol,
+#include "cpu_kernels.def"
+#undef KERNEL
 };
 
 int gpu_cpu_kernels(const gpu_kernel *const **list)

@@ -137,6 +137,16 @@ static gpu_status finish(const char *name, gpu_op op, double value,
     return status;
 }
 
+/* How a reduction that is not primitive is made: its result, f64 or bool, and
+ * whether the square root of that is meant. Those below stand behind their code
+ * under the words that rows of ops.def have for them. */
+typedef struct way {
+    gpu_status (*compose)(const reduction *r, gpu_matrix *out);
+    int is_root;
+} way;
+
+static const way PRIMITIVE = {NULL, 0};
+
 static gpu_dtype float_type(const reduction *r)
 {
     return (gpu_dtype)r->program.compute;
@@ -158,10 +168,14 @@ static gpu_status any_true(const reduction *r, gpu_matrix *out)
     return truth(r, 1, out);
 }
 
+static const way ANY = {any_true, 0};
+
 static gpu_status all_true(const reduction *r, gpu_matrix *out)
 {
     return truth(r, 0, out);
 }
+
+static const way ALL = {all_true, 0};
 
 static gpu_status convert(const reduction *r, gpu_matrix *wide, gpu_matrix *out)
 {
@@ -177,6 +191,8 @@ static gpu_status mean_wide(const reduction *r, gpu_matrix *out)
     TRY(primitive(r, GPU_REDUCE_sum, GPU_F64, out));
     return finish(r->name, GPU_OP_div, (double)count(r), out);
 }
+
+static const way MEAN = {mean_wide, 0};
 
 /* The elements being reduced as one matrix: the input, or a new one. */
 static gpu_status elements(const reduction *r, gpu_matrix *out)
@@ -261,6 +277,8 @@ static gpu_status norm_wide(const reduction *r, gpu_matrix *out)
     return finish(r->name, GPU_OP_sqrt, 0, out);
 }
 
+static const way NORM = {norm_wide, 0};
+
 /* Two passes: squares of the distances from the mean. */
 static gpu_status variance_wide(const reduction *r, gpu_matrix *out)
 {
@@ -276,24 +294,14 @@ static gpu_status variance_wide(const reduction *r, gpu_matrix *out)
     return finish(r->name, GPU_OP_div, (double)(count(r) - 1), out);
 }
 
+static const way VARIANCE = {variance_wide, 0};
+static const way DEVIATION = {variance_wide, 1};
+
 /* --- what a row of ops.def is composed of --------------------------------- */
-
-/* How a reduction that is not primitive is made: its result, f64 or bool, and
- * whether the square root of that is meant. */
-typedef struct way {
-    gpu_status (*compose)(const reduction *r, gpu_matrix *out);
-    int is_root;
-} way;
-
-/* The words of ops.def. */
-static const way PRIMITIVE = {NULL, 0}, ANY = {any_true, 0},
-                 ALL = {all_true, 0}, MEAN = {mean_wide, 0},
-                 NORM = {norm_wide, 0}, VARIANCE = {variance_wide, 0},
-                 DEVIATION = {variance_wide, 1};
 
 #define OP(...)
 #define TEST(...)
-#define REDUCTION(name, way, ...) [GPU_REDUCE_##name] = &way,
+#define REDUCTION(name, word, ...) [GPU_REDUCE_##name] = &word,
 static const way *const ways[GPU_REDUCTIONS] = {
 #include "ops.def"
 };

@@ -125,7 +125,7 @@ function TestEvery:test_no_operation_is_left_out()
             local methods = debug.getregistry()["lumat.methods"]
             if methods[name .. "_"] then
                 lu.assertNotNil(unary[name] or binary[name] or ternary[name],
-                    name)
+                    name .. ": formulas.lua lacks its formula")
             end
         end
     end
