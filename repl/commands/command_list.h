@@ -32,9 +32,9 @@ void repl_show_call(repl_session *session, const char *function,
 void repl_show_strings(repl_session *session, const char *function,
                        const char *word, size_t length, const char *more);
 
-/* Whether the word is one of the list, words between blanks; complains if it
+/* Whether the word is one of the choices in the command's row; complains if it
  * is not. */
-int repl_is_choice(const char *command, const char *word, const char *list);
+int repl_is_choice(const char *command, const char *word);
 
 /* Pushes and returns the text as a string of Lua. */
 const char *repl_push_quoted(lua_State *L, const char *text, size_t length);

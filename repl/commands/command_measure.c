@@ -41,7 +41,7 @@ void repl_run_trace(repl_session *session, const char *rest)
 {
     if (rest[0] == '\0')
         repl_show_call(session, "tracing", "");
-    else if (!repl_is_choice("trace", rest, "on off errors"))
+    else if (!repl_is_choice("trace", rest))
         return;
     else if (rest[0] == 'e')
         repl_evaluate(session, "require 'lumat'.tracing('errors');");
@@ -102,7 +102,7 @@ void repl_run_prof(repl_session *session, const char *rest)
     size_t length = strcspn(rest, " \t");
     const char *file = rest + length + strspn(rest + length, " \t");
     snprintf(word, sizeof word, "%.*s", (int)length, rest);
-    if (length > 0 && !repl_is_choice("prof", word, "on off top reset json"))
+    if (length > 0 && !repl_is_choice("prof", word))
         return;
     if (strcmp(word, "json") == 0 && *file == '\0')
         repl_complain(":prof json needs a file's name: :prof json trace.json");
@@ -116,7 +116,7 @@ void repl_run_check(repl_session *session, const char *rest)
 {
     if (rest[0] == '\0')
         repl_show_call(session, "checking", "");
-    else if (repl_is_choice("check", rest, "on off"))
+    else if (repl_is_choice("check", rest))
         repl_evaluate(session, rest[1] == 'n'
                                    ? "require 'lumat'.checking(true);"
                                    : "require 'lumat'.checking(false);");

@@ -61,7 +61,7 @@ void repl_run_device(repl_session *session, const char *rest)
 
 void repl_run_mem(repl_session *session, const char *rest)
 {
-    if (rest[0] == '\0' || repl_is_choice("mem", rest, "reset"))
+    if (rest[0] == '\0' || repl_is_choice("mem", rest))
         repl_show_strings(session, "mem", rest, strlen(rest), "");
 }
 

@@ -42,9 +42,10 @@ void repl_show_call(repl_session *session, const char *function,
     lua_pop(session->L, 1);
 }
 
-int repl_is_choice(const char *command, const char *word, const char *list)
+int repl_is_choice(const char *command, const char *word)
 {
     char message[120];
+    const char *list = repl_find_command(command, strlen(command))->choices;
     size_t length = strlen(word);
     for (const char *p = list; *p != '\0'; p += strspn(p, " ")) {
         size_t n = strcspn(p, " ");
