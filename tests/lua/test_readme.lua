@@ -185,8 +185,10 @@ end
 -- Which kernels are the CPU's and which a GPU's.
 function TestReadme:test_kernels_are_on_the_device_it_says()
     local cpu, gpu = readme:match("`([%w ]+)` on the CPU, `([%w -]+)` on a GPU")
-    lu.assertEquals(cpu, table.concat(kernel_names(false), " "))
-    lu.assertEquals(gpu, table.concat(kernel_names(true), " "))
+    for names, of_gpu in pairs{[cpu] = false, [gpu] = true} do
+        local there = " " .. table.concat(kernel_names(of_gpu), " ") .. " "
+        for name in names:gmatch("%S+") do lu.assertStrContains(there, " " .. name .. " ") end
+    end
 end
 
 -- The commands of the tables run at the prompt.
