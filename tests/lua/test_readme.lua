@@ -68,10 +68,12 @@ local function problem_with(span)
         return not makefile:find("\n" .. target:gsub("-", "%%-") .. ":") and "no such target"
     end
     local file = span:match("^scripts/[%w_]+%.lua$") or span:match("^%l+/[%w_/.]+%.%l+$") or
-        span:match("^gpu/[%w_/.]+$") or
+        span:match("^gpu/[%w_/.]+$") or span:match("^%l+/[%w_/]+/$") or
         span:match("^[%w_]+%.lua$") and "scripts/" .. span
     if file then
-        return not (t.content(root .. file) or file:find("/$")) and "no such file"
+        local found = io.open(root .. file) -- a folder, too
+        if found then found:close() end
+        return not found and "no such file"
     end
     return true
 end
