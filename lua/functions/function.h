@@ -1,6 +1,10 @@
 /* lua/functions: what is known of a function of the library stands in one row
- * beside its code. Calls are checked by it; help, manual and completion read
- * it. Files in Lua write the same rows as row{…}: lua/std/embed cuts them out,
+ * beside its code. Help, manual and completion read it, and calls are checked
+ * by it: how many arguments, the names and kinds of options, A.f() for A:f().
+ * The kinds of arguments it checks for functions in Lua alone; those in C read
+ * theirs with lumat_check_… and luaL_check…, which raise.
+ *
+ * Files in Lua write the same rows as row{…}: lua/std/embed cuts them out,
  * add_row in rows.c reads them. */
 #ifndef LUMAT_FUNCTION_H
 #define LUMAT_FUNCTION_H
@@ -29,7 +33,8 @@ typedef struct lumat_option {
  * axis: axis] or A: matrix, {axis}" is sum(A [, axis]) or sum(A, {axis=}).
  *
  * gives: the kinds of its results with commas between them; " or " before
- * another one, which may end in "with NAME": given when that argument is.
+ * another one, which may end in "with NAME": given when that argument or
+ * option is.
  * "same" is the kind of the first argument, "nothing" no result. */
 typedef struct lumat_function {
     const char *name;
