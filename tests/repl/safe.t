@@ -171,7 +171,7 @@ for my $mode ($fenced ? '--safe' : (), '--safe-language') {
     }
     @got = run_shell("cd box && printf ':run ../outside.lua\\n:run mine.lua\\n' | \$lumat -q -i $mode");
     is($got[2], "error: :run: --safe keeps '../outside.lua' from being read\n", "$mode: :run");
-    @got = run_shell("\$lumat $mode=box -e 'print(io.stderr:write() and 1) io.stdout:flush()' -e 'io.read()' 7<outside.txt <fifo >begun &"
+    @got = run_shell("rm -f begun; \$lumat $mode=box -e 'print(io.stderr:write() and 1) io.stdout:flush()' -e 'io.read()' 7<outside.txt <fifo >begun &"
         . ' pid=$!; exec 8>fifo; until [ -s begun ]; do sleep 0.02; done; ls /proc/$pid/fd; kill $pid') if -e 'fifo' || POSIX::mkfifo('fifo', 0600);
     unlike($got[1], qr/^7$/m, "$mode: what was left open is closed");
 }
