@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +40,74 @@ void lumat_set_typing(const lumat_typing *ways)
         handle->f = stream;
 }
 
+/* --- programs ------------------------------------------------------------- */
+
+/* Whether Ctrl-C came since the entry was read. */
+static int is_stopped(void)
+{
+    return lumat_stopping || (typing && typing->is_interrupted());
+}
+
+/* Starts the shell with the command and with the signals that `mask` lets
+ * through, while SIGINT is held back: one that has come by now may have come
+ * before the shell was there to have it, too. Returns its process, or -1 with
+ * errno. */
+static pid_t start_shell(const char *command, const sigset_t *mask)
+{
+    extern char **environ;
+    char *arguments[] = {"sh", "-c", (char *)command, NULL};
+    posix_spawnattr_t attributes;
+    sigset_t waiting;
+    pid_t pid = -1;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, mask);
+    int error =
+        posix_spawn(&pid, "/bin/sh", NULL, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0) {
+        errno = error;
+        return -1;
+    }
+    sigpending(&waiting);
+    if (is_stopped() || sigismember(&waiting, SIGINT))
+        kill(pid, SIGINT);
+    return pid;
+}
+
+/* The status that the shell ends with, or -1 with errno. As system() does it,
+ * the keys that stop something are the command's alone, but here a Ctrl-C that
+ * comes while it is started is not lost. */
+static int run_shell(const char *command)
+{
+    static const int held[] = {SIGINT, SIGQUIT};
+    struct sigaction ignored = {.sa_handler = SIG_IGN}, old[2];
+    sigset_t blocked, mask;
+    int status = -1;
+    sigemptyset(&ignored.sa_mask);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGCHLD);
+    for (int i = 0; i < 2; i++)
+        sigaddset(&blocked, held[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, &mask);
+    if (is_stopped()) {
+        pthread_sigmask(SIG_SETMASK, &mask, NULL);
+        return W_EXITCODE(0, SIGINT);
+    }
+    pid_t pid = start_shell(command, &mask);
+    for (int i = 0; i < 2; i++)
+        sigaction(held[i], &ignored, &old[i]); /* and what waits is dropped */
+    if (pid > 0)
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    int error = errno;
+    for (int i = 0; i < 2; i++)
+        sigaction(held[i], &old[i], NULL);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    errno = error;
+    return status;
+}
+
 /* --- functions of Lua ----------------------------------------------------- */
 
 /* The function this one stands for, called in its place: errors name it. */
@@ -63,9 +131,12 @@ static int was_interrupted(lua_State *L)
 /* os.execute. What it raises was raised before anything was started. */
 static int run_program(lua_State *L)
 {
+    const char *command = luaL_optstring(L, 1, NULL);
+    if (!command)
+        return call_original(L);
     if (typing)
         typing->lend();
-    int count = call_original(L);
+    int count = luaL_execresult(L, run_shell(command));
     if (typing)
         typing->take_back();
     if (count == 3 && was_interrupted(L))
@@ -131,7 +202,7 @@ int lumat_run_shell(lua_State *L, const char *command)
     fflush(stdout);
     if (typing)
         typing->lend();
-    int status = system(command), error = errno;
+    int status = run_shell(command), error = errno;
     if (typing)
         typing->take_back();
     lua_pop(L, 1);

@@ -79,11 +79,13 @@ int lumat_try_libraries(void);
 
 /* --- input and output while an entry runs --------------------------------- */
 
-/* How an entry reads standard input, and what is called around a program that
- * it starts or a terminal that it opens: the program may read it. */
+/* How an entry reads standard input, what is called around a program that it
+ * starts or a terminal that it opens: the program may read it; and whether
+ * Ctrl-C came since the entry was read. */
 typedef struct lumat_typing {
     ssize_t (*read)(char *text, size_t size);
     void (*lend)(void), (*take_back)(void);
+    int (*is_interrupted)(void);
 } lumat_typing;
 void lumat_set_typing(const lumat_typing *ways);
 

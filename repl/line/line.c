@@ -122,12 +122,36 @@ static int get_key(FILE *stream)
     return (unsigned char)ahead.bytes[ahead.next++];
 }
 
+static void hold_interrupts(int on)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigprocmask(on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 /* With bracketed paste, and only then, Readline ends a line that Ctrl-D or
- * READERR ended with a newline of its own; edit_line writes it always. */
+ * READERR ended with a newline of its own; edit_line writes it always. From
+ * here on Ctrl-C is for what the line runs: it waits for pass_on_interrupt. */
 static void restore_terminal(void)
 {
     rl_eof_found = 0;
+    if (rl_done)
+        hold_interrupts(1);
     rl_deprep_terminal();
+}
+
+/* Behind a line that was read: a Ctrl-C that followed it stops what it runs.
+ * One that Readline still has a mark of would else end the next line; Readline
+ * goes on reading when it has acted on that, and so is ended again. */
+static void pass_on_interrupt(void)
+{
+    if (rl_pending_signal() == SIGINT) {
+        rl_check_signals();
+        rl_deprep_terminal();
+        rl_clear_signals();
+    }
+    hold_interrupts(0);
 }
 
 /* --- beginning ------------------------------------------------------------ */
@@ -228,6 +252,7 @@ static char *edit_line(const char *prompt, repl_line_end *end)
     repl_paint_begin();
     hold_signals();
     line = readline(prompt);
+    pass_on_interrupt();
     repl_typing_begin();
     *end = line != NULL ? REPL_LINE_READ : REPL_LINE_END;
     if (line != NULL)

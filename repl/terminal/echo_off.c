@@ -180,7 +180,7 @@ static void on_exit_called(void)
 void repl_typing_open(void)
 {
     static const lumat_typing ways = {read_typed, repl_lend_typing,
-                                      repl_take_typing_back};
+                                      repl_take_typing_back, repl_interrupted};
     typing.owner = getpid();
     typing.terminal = repl_terminal_file();
     catch_signals();

@@ -11,6 +11,7 @@ use lib "$FindBin::Bin/..";
 use Lumat;
 use Shell;
 use Test::More;
+use Time::HiRes qw(sleep);
 
 my $dir = new_folder('typing');
 use_shells($dir);
@@ -127,6 +128,25 @@ ok(shows('a', qr/lumat> x = 21\nx = 21\n/), 'until it is set otherwise');
 enter($forever);
 type('a', '<C-c>');
 ok(shows('a', qr/^lumat> $forever\n\^C\nerror: interrupted\nlumat>$/), 'Ctrl-C is seen');
+
+# However soon it follows Enter it stops the line, or keeps it from running, and
+# leaves the next one alone.
+srand($ENV{LUMAT_SEED} // 1);
+my $lost = 0;
+for my $i (1 .. 40) {
+    my $entry = $i % 2 ? $forever : 'os.execute("exec sleep 100")';
+    type('a', '<C-l>', $entry);
+    shows('a', qr/^lumat> \Q$entry\E$/);
+    type('a', '<Enter>');
+    sleep rand 0.004;
+    type('a', '<C-c>');
+    $lost++ unless shows('a', qr/\^C.*\nlumat>$/s);
+    type('a', '<C-c>') if $lost;
+    shows('a', qr/\nlumat>$/);
+    type('a', "i = $i", '<Enter>');
+    $lost++ unless shows('a', qr/\nlumat> i = $i\ni = $i\nlumat>$/);
+}
+is($lost, 0, 'no Ctrl-C is lost or late');
 
 enter($forever);
 type('a', '<C-z>');
