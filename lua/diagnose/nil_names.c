@@ -27,8 +27,7 @@ typedef struct finder {
 
 static int is_known(const finder *f)
 {
-    lua_pushlstring(f->L, lumat_start_of(f->t, f->i),
-                    lumat_length_of(f->t, f->i));
+    lumat_push_token(f->L, f->t, f->i);
     int known = lua_rawget(f->L, f->known) != LUA_TNIL;
     lua_pop(f->L, 1);
     return known;

@@ -322,8 +322,7 @@ static int is_arithmetic(const lumat_tokens *t, int i)
 
 static int is_given(checker *c)
 {
-    lua_pushlstring(c->L, lumat_start_of(c->t, c->i),
-                    lumat_length_of(c->t, c->i));
+    lumat_push_token(c->L, c->t, c->i);
     int found = lua_rawget(c->L, c->given) != LUA_TNIL;
     lua_pop(c->L, 1);
     return found;
@@ -332,8 +331,7 @@ static int is_given(checker *c)
 /* Is the value on top, of the name at hand, what the library put there? */
 static int is_base(checker *c)
 {
-    lua_pushlstring(c->L, lumat_start_of(c->t, c->i),
-                    lumat_length_of(c->t, c->i));
+    lumat_push_token(c->L, c->t, c->i);
     lua_rawget(c->L, c->base);
     int same = lua_rawequal(c->L, -1, -2);
     lua_pop(c->L, 1);
@@ -434,7 +432,7 @@ int lumat_check_names(lua_State *L, const lumat_tokens *t)
         lua_settop(L, top);
         return LUA_OK;
     }
-    lua_pushlstring(L, lumat_start_of(t, c.i), lumat_length_of(t, c.i));
+    lumat_push_token(L, t, c.i);
     lua_pushfstring(L, LUMAT_CHUNK ":%d: ", t->list[c.i].line);
     push_undefined(L, lua_tostring(L, -2), 1);
     lua_concat(L, 2);

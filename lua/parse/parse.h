@@ -109,6 +109,11 @@ int lumat_at(const lumat_tokens *t, int i, const char *words);
 /* Of a token of the list, or the one at its end. */
 const char *lumat_start_of(const lumat_tokens *t, int i);
 size_t lumat_length_of(const lumat_tokens *t, int i);
+/* Pushes and returns it as it is written. */
+const char *lumat_push_token(lua_State *L, const lumat_tokens *t, int i);
+/* Is it written like this? The word may be a part of a longer text. */
+int lumat_is_written(const lumat_tokens *t, int i, const char *word,
+                     size_t length);
 /* Where the token before it ends; for the first, the text's start. */
 const char *lumat_behind(const lumat_tokens *t, int i);
 

@@ -148,7 +148,7 @@ int lumat_starts_statement(const lumat_tokens *t, int i)
 
 static void give(lua_State *L, int given, const lumat_tokens *t, int i)
 {
-    lua_pushlstring(L, lumat_start_of(t, i), lumat_length_of(t, i));
+    lumat_push_token(L, t, i);
     lua_pushboolean(L, 1);
     lua_rawset(L, given);
 }

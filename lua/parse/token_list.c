@@ -108,6 +108,18 @@ size_t lumat_length_of(const lumat_tokens *t, int i)
     return t->list[i].end - t->list[i].start;
 }
 
+const char *lumat_push_token(lua_State *L, const lumat_tokens *t, int i)
+{
+    return lua_pushlstring(L, lumat_start_of(t, i), lumat_length_of(t, i));
+}
+
+int lumat_is_written(const lumat_tokens *t, int i, const char *word,
+                     size_t length)
+{
+    return lumat_length_of(t, i) == length &&
+           memcmp(lumat_start_of(t, i), word, length) == 0;
+}
+
 const char *lumat_behind(const lumat_tokens *t, int i)
 {
     return t->text + (i > 0 ? t->list[i - 1].end : 0);

@@ -254,7 +254,7 @@ static int push_words(lua_State *L)
         if (t->list[i].kind == LUMAT_STRING)
             lua_pushliteral(L, "''");
         else
-            lua_pushlstring(L, lumat_start_of(t, i), lumat_length_of(t, i));
+            lumat_push_token(L, t, i);
         lua_rawseti(L, -3, i + 1);
         lua_pushboolean(L, t->list[i].kind == LUMAT_NAME);
         lua_rawseti(L, -2, i + 1);
