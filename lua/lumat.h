@@ -19,7 +19,6 @@
 #include "measure.h"
 #include "parse.h"
 #include "print.h"
-#include "remarks.h"
 #include "session.h"
 #include "settings.h"
 #include "value.h"

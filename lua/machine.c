@@ -1,5 +1,6 @@
 /* Functions about the machine and the program: clocks, devices, counters,
  * help, defaults. */
+#include "function.h"
 #include "lumat.h"
 #include "open.h"
 

@@ -1,11 +1,11 @@
 /* Opening a whole state: the one list of what each room adds to it, the second
  * fence of --safe, the limit of --memory; and closing it. */
+#include "function.h"
 #include "lumat.h"
 #include "open.h"
 #include "math_functions.h"
 
 #include "lualib.h"
-#include "cursor_context.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-/* Gathering what may stand at the cursor, and putting it in order. */
-#include "offer_list.h"
-#include "value.h"
+/* The list of offers: what may stand at the cursor is gathered, put in order,
+ * and told with its notes. */
+#include "complete_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +127,7 @@ static const char *push_note(const lumat_gather *g, const item *i)
     if (i->rank == LUMAT_TURNED)
         lua_pushfstring(L, "%s.T fits", i->name);
     else
-        lumat_push_remark(L, &g->partner, i->dense);
+        lumat_push_fit(L, &g->partner, i->dense);
     lua_concat(L, 3);
     return lua_tostring(L, -1);
 }

@@ -3,11 +3,8 @@
  * give is nil. Only where the operand is a matrix for certain: by the text, and
  * by the values of variables. Those that the entry itself sets are looked at
  * when it has run, if it set them once, before. */
+#include "complete_parts.h"
 #include "op_list.h"
-#include "remarks.h"
-#include "parse.h"
-#include "known_value.h"
-#include "value.h"
 
 #include <string.h>
 
@@ -15,6 +12,190 @@ enum { MOST_REMARKS = 3, MOST_QUOTED = 40 };
 
 /* Registry: the last entry's tokens; what there is to say of it. */
 static const char tokens_key, remarks_key;
+
+/* --- fewer results than names --------------------------------------------- */
+/* a, b = f(…) where the library's f gives one: Lua sets b to nil without a
+ * word. By the rows of functions. */
+
+typedef struct assigned_call {
+    int names;             /* on the left, two or more */
+    int sign, first, name; /* tokens: =, what is called, its last name */
+    int open;              /* of the arguments */
+    int is_method;
+} assigned_call;
+
+/* May a statement begin behind token i? */
+static int ends_statement(const lumat_tokens *t, int i)
+{
+    int kind = lumat_kind_at(t, i);
+    return i < 0 || kind == LUMAT_NAME || kind == LUMAT_NUMBER ||
+           kind == LUMAT_STRING || kind == LUMAT_KEYWORD || kind == ')' ||
+           kind == ']' || kind == '}' || kind == ';';
+}
+
+/* The names in front of the = at token `sign`, all of them plain; 0 when there
+ * are others, or no =, or they stand in a table. */
+static int count_names(const lumat_tokens *t, int sign)
+{
+    int count = 0, i = sign - 1;
+    if (!lumat_at(t, sign, "="))
+        return 0;
+    for (; lumat_kind_at(t, i) == LUMAT_NAME; i -= 2) {
+        count++;
+        if (lumat_kind_at(t, i - 1) != ',')
+            return ends_statement(t, i - 1) ? count : 0;
+    }
+    return 0;
+}
+
+/* Does an expression go on behind token i? */
+static int goes_on(const lumat_tokens *t, int i)
+{
+    return lumat_is_suffix(t, i) || lumat_is_binary(t, i) ||
+           lumat_at(t, i, ", and or");
+}
+
+/* Is token i the name of what is called in such a statement? */
+static int find_assigned_call(const lumat_tokens *t, int i, assigned_call *call)
+{
+    *call = (assigned_call){.name = i, .open = i + 1};
+    call->is_method = lumat_kind_at(t, i - 1) == ':';
+    if (lumat_kind_at(t, i) != LUMAT_NAME || lumat_kind_at(t, i + 1) != '(' ||
+        t->list[i + 1].match < 0)
+        return 0;
+    call->first = call->is_method ? lumat_chain_start(t, i - 1) : i;
+    call->sign = call->first - 1;
+    call->names = count_names(t, call->sign);
+    return call->names > 1 && !goes_on(t, t->list[i + 1].match + 1);
+}
+
+/* Is the option in the arguments, or may it be in a variable at their end? */
+static int has_option(const lumat_tokens *t, int open, int close,
+                      lumat_piece option)
+{
+    for (int i = open + 1; i < close; i++)
+        if (lumat_kind_at(t, i) == LUMAT_NAME &&
+            lumat_is_written(t, i, option.start, option.length))
+            return 1;
+    return lumat_kind_at(t, close - 1) == LUMAT_NAME &&
+           lumat_kind_at(t, close - 2) == ',';
+}
+
+/* How many results there are, where it is certain: not when options that would
+ * give more may come in a variable. */
+static int count_results(const lumat_tokens *t, const lumat_function *f,
+                         const assigned_call *call)
+{
+    lumat_piece with = {"", 0};
+    int plain = lumat_count_results(f, &with);
+    int close = t->list[call->open].match, most = lumat_most_results(f);
+    if (most == plain || with.length == 0)
+        return most;
+    if (lumat_find_option(f, with.start, with.length))
+        return has_option(t, call->open, close, with) ? most : plain;
+    int given = lumat_count_arguments(t, call->open, close) + call->is_method;
+    return given >= lumat_place_of(f, with) ? most : plain;
+}
+
+/* "one result; with {places=…} it gives 2" */
+static void push_results(lua_State *L, const lumat_function *f, int results)
+{
+    lumat_piece with = {"", 0};
+    int plain = lumat_count_results(f, &with), most = lumat_most_results(f);
+    if (results == 0)
+        lua_pushliteral(L, "no result");
+    else if (results == 1)
+        lua_pushliteral(L, "one result");
+    else
+        lua_pushfstring(L, "%d results", results);
+    if (results != plain || most <= plain || with.length == 0)
+        return;
+    const char *name = lua_pushlstring(L, with.start, with.length);
+    int is_option = lumat_find_option(f, with.start, with.length) != NULL;
+    lua_pushfstring(
+        L, is_option ? "; with {%s=true} it gives %d" : "; with %s it gives %d",
+        name, most);
+    lua_remove(L, -2);
+    lua_concat(L, 2);
+}
+
+/* Pushes "sort gives one result; with {places=true} it gives 2" when f gives
+ * fewer results than there are names; else pushes nothing and returns 0. */
+static int push_fewer_results(lua_State *L, const lumat_tokens *t,
+                              const lumat_function *f,
+                              const assigned_call *call)
+{
+    int results = count_results(t, f, call);
+    if (results >= call->names)
+        return 0;
+    push_results(L, f, results);
+    lua_pushfstring(L, "%s gives %s", f->name, lua_tostring(L, -1));
+    lua_remove(L, -2);
+    return 1;
+}
+
+/* --- the same before the entry runs --------------------------------------- */
+
+/* Are the two tokens written alike? */
+static int are_same(const lumat_tokens *t, int i, int k)
+{
+    return lumat_is_written(t, i, lumat_start_of(t, k), lumat_length_of(t, k));
+}
+
+/* Pushes the value of the variable that the token names, or nil. */
+static void push_named(lua_State *L, const lumat_tokens *t, int i)
+{
+    lumat_push_variable(L, lumat_start_of(t, i), lumat_length_of(t, i));
+}
+
+/* May the text set the name, or name a parameter or local so? */
+static int may_set(const lumat_tokens *t, int name)
+{
+    for (int i = 0; i < t->count; i++) {
+        if (lumat_kind_at(t, i) != LUMAT_NAME || !are_same(t, i, name))
+            continue;
+        int before = lumat_kind_at(t, i - 1);
+        if (before != '.' && before != ':' && lumat_kind_at(t, i + 1) != '(')
+            return 1;
+        if (lumat_at(t, i - 1, "function"))
+            return 1;
+    }
+    return 0;
+}
+
+/* The library's function of the name, if that is what it stands for. */
+static const lumat_function *function_of(lua_State *L, const lumat_tokens *t,
+                                         const assigned_call *call)
+{
+    if (call->is_method || may_set(t, call->name))
+        return NULL;
+    push_named(L, t, call->name);
+    const char *found = lumat_library_name(L);
+    lua_pop(L, 1);
+    return found ? lumat_find_row(L, found) : NULL;
+}
+
+int lumat_push_missing_result(lua_State *L, const lumat_tokens *t)
+{
+    int top = lua_gettop(L);
+    assigned_call call;
+    for (int i = 0; i < t->count; i++) {
+        if (!find_assigned_call(t, i, &call))
+            continue;
+        const lumat_function *f = function_of(L, t, &call);
+        if (!f || !push_fewer_results(L, t, f, &call))
+            continue;
+        lua_pushfstring(L, "%d names are set, but %s", call.names,
+                        lua_tostring(L, -1));
+        lua_replace(L, top + 1);
+        lua_settop(L, top + 1);
+        return t->list[i].line;
+    }
+    lua_settop(L, top);
+    return 0;
+}
+
+/* --- names that the entry sets -------------------------------------------- */
 
 typedef struct finder {
     lua_State *L;
@@ -25,8 +206,6 @@ typedef struct finder {
     int has_run;  /* the entry has: its variables have their values */
     int is_fresh; /* what is looked at has a variable that the entry set */
 } finder;
-
-/* --- names that the entry sets -------------------------------------------- */
 
 /* Notes the names of the statement first .. end - 1. */
 static void note_given(lua_State *L, int given, const lumat_tokens *t,
@@ -60,7 +239,7 @@ static void push_given(lua_State *L, const lumat_tokens *t)
 static int is_trusted(finder *f, int i)
 {
     const lumat_token *name = &f->t->list[i];
-    lua_pushlstring(f->L, f->t->text + name->start, name->end - name->start);
+    lumat_push_token(f->L, f->t, i);
     int is_given = lua_rawget(f->L, f->given) != LUA_TNIL;
     lua_Integer end = lua_tointeger(f->L, -1);
     lua_pop(f->L, 1);
@@ -84,11 +263,6 @@ static int are_trusted(finder *f, int first, int end)
 
 /* --- expressions ---------------------------------------------------------- */
 
-static int is_opening(int kind)
-{
-    return kind == '(' || kind == '[' || kind == '{';
-}
-
 /* Behind the operand that begins at token i, without the signs in front of it;
  * i when there is none that is looked into. */
 static int operand_end(const lumat_tokens *t, int i)
@@ -104,7 +278,7 @@ static int operand_end(const lumat_tokens *t, int i)
         if ((kind == '.' || kind == ':') &&
             lumat_kind_at(t, i + 1) == LUMAT_NAME)
             i += 2;
-        else if (is_opening(kind))
+        else if (lumat_at(t, i, "( [ {"))
             i = t->list[i].match + 1;
         else if (kind == LUMAT_STRING)
             i++;
@@ -118,8 +292,7 @@ static int expression_end(const lumat_tokens *t, int i)
 {
     for (;;) {
         int start = i;
-        while (lumat_kind_at(t, i) == '-' || lumat_kind_at(t, i) == '~' ||
-               lumat_kind_at(t, i) == '#')
+        while (lumat_at(t, i, "- ~ #"))
             i++;
         int end = operand_end(t, i);
         if (end <= i)
@@ -141,17 +314,14 @@ static int expression_start(const lumat_tokens *t, int end)
 /* Does the operand end in a call of what compares element by element? */
 static int ends_in_test(const lumat_tokens *t, int first, int end)
 {
-    int open = end - 1;
-    const char *close = ")";
-    if (lumat_kind_at(t, open) != close[0] || t->list[open].match <= first)
+    int close = end - 1;
+    if (!lumat_at(t, close, ")") || t->list[close].match <= first)
         return 0;
-    const lumat_token *name = &t->list[t->list[open].match - 1];
-    size_t length = name->end - name->start;
+    int name = t->list[close].match - 1;
     for (int op = 0; op < GPU_OPS; op++)
         if (gpu_op_is_test((gpu_op)op) &&
-            strlen(gpu_op_name((gpu_op)op)) == length &&
-            memcmp(gpu_op_name((gpu_op)op), t->text + name->start, length) == 0)
-            return name->kind == LUMAT_NAME;
+            lumat_at(t, name, gpu_op_name((gpu_op)op)))
+            return lumat_kind_at(t, name) == LUMAT_NAME;
     return 0;
 }
 
@@ -172,16 +342,14 @@ static lumat_fact_kind kind_of(finder *f, int first, int end)
 {
     if (end <= first || !are_trusted(f, first, end))
         return LUMAT_IS_UNKNOWN;
-    lumat_fact fact = lumat_infer(f->L, f->t, first, end, 0);
-    lua_pop(f->L, 1);
-    return fact.kind;
+    return lumat_infer(f->L, f->t, first, end).kind;
 }
 
 static int is_mask(finder *f, int first, int end)
 {
     if (end <= first || !are_trusted(f, first, end))
         return 0;
-    lumat_fact fact = lumat_infer(f->L, f->t, first, end, 0);
+    lumat_fact fact = lumat_push_fact(f->L, f->t, first, end, 0);
     const gpu_matrix *m = lumat_test_matrix(f->L, -1);
     lua_pop(f->L, 1);
     return fact.kind == LUMAT_IS_DENSE &&
@@ -267,7 +435,7 @@ static void add_condition(finder *f, int first, int end)
 
 static int ends_condition(finder *f, int i)
 {
-    return lumat_at(f->t, i, "then") || lumat_at(f->t, i, "do");
+    return lumat_at(f->t, i, "then do");
 }
 
 /* if A:gt(5) then, while …, until …; `and` and `or` look for themselves. */
@@ -291,8 +459,7 @@ static void look_at_junction(finder *f, int i)
         is_mask(f, i + 1, end))
         add_condition(f, i + 1, end);
     if (lumat_kind_at(f->t, left - 1) == LUMAT_COMPARE ||
-        lumat_at(f->t, left - 1, "not") || lumat_at(f->t, left - 1, "and") ||
-        !is_mask(f, left, i))
+        lumat_at(f->t, left - 1, "not and") || !is_mask(f, left, i))
         return;
     int is_fresh = f->is_fresh;
     if (lumat_kind_at(f->t, end) == LUMAT_COMPARE || !is_mask(f, i + 1, end)) {
@@ -327,69 +494,46 @@ static void look_at_negation(finder *f, int i)
     lua_settop(L, top);
 }
 
-/* --- results that there are not ------------------------------------------- */
-
-/* Is the variable of the token nil? */
-static int is_nil(finder *f, int i)
-{
-    const lumat_token *name = &f->t->list[i];
-    lumat_push_variable(f->L, f->t->text + name->start,
-                        name->end - name->start);
-    int nil = lua_isnil(f->L, -1);
-    lua_pop(f->L, 1);
-    return nil;
-}
-
 /* Is what the token names called of a matrix, or the library's? */
 static int is_library(finder *f, int first, int i)
 {
     lua_State *L = f->L;
-    if (first < i) {
-        lumat_fact fact = lumat_infer(L, f->t, first, i - 1, 0);
-        lua_pop(L, 1);
-        return fact.kind == LUMAT_IS_DENSE;
-    }
-    const lumat_token *name = &f->t->list[i];
-    size_t length = name->end - name->start;
-    lumat_push_variable(L, f->t->text + name->start, length);
+    if (first < i)
+        return lumat_infer(L, f->t, first, i - 1).kind == LUMAT_IS_DENSE;
+    push_named(L, f->t, i);
     const char *found = lumat_library_name(L);
     lua_pop(L, 1);
-    return found && strlen(found) == length &&
-           memcmp(found, f->t->text + name->start, length) == 0;
+    return found && lumat_is_written(f->t, i, found, strlen(found));
 }
 
-/* v, p = sort(A), v, p = A:sort(): at its name. */
+/* v, p = sort(A), v, p = A:sort(): at its name, when it has run. */
 static void look_at_call(finder *f, int i)
 {
     const lumat_tokens *t = f->t;
-    lumat_assigned_call call;
+    assigned_call call;
     lua_State *L = f->L;
-    if (!f->has_run || !lumat_find_assigned_call(t, i, &call) ||
-        !is_nil(f, call.sign - 1) || !is_library(f, call.first, i))
+    int top = lua_gettop(L);
+    if (!f->has_run || !find_assigned_call(t, i, &call))
         return;
-    const lumat_token *name = &t->list[call.name];
-    lua_pushlstring(L, t->text + name->start, name->end - name->start);
-    const lumat_function *row = lumat_find_row(L, lua_tostring(L, -1));
-    lua_pop(L, 1);
-    if (!row || !lumat_push_fewer_results(L, t, row, &call))
-        return;
-    name = &t->list[call.sign - 1];
-    lua_pushlstring(L, t->text + name->start, name->end - name->start);
-    lua_pushfstring(L, "%s is nil, for %s", lua_tostring(L, -1),
-                    lua_tostring(L, -2));
-    lua_replace(L, -3);
-    lua_pop(L, 1);
-    add_remark(f, 1);
+    push_named(L, t, call.sign - 1);
+    if (lua_isnil(L, -1) && is_library(f, call.first, i)) {
+        const char *name = lumat_push_token(L, t, call.sign - 1);
+        const char *function = lumat_push_token(L, t, call.name);
+        const lumat_function *row = lumat_find_row(L, function);
+        if (row && push_fewer_results(L, t, row, &call)) {
+            lua_pushfstring(L, "%s is nil, for %s", name, lua_tostring(L, -1));
+            add_remark(f, 1);
+        }
+    }
+    lua_settop(L, top);
 }
 
 /* --- what is closed ------------------------------------------------------- */
 
-static int mentions(const lumat_tokens *t, int i, int name)
+/* Is the name anywhere from token i on? */
+static int is_mentioned(const lumat_tokens *t, int i, int name)
 {
-    size_t length = lumat_length_of(t, name);
-    while (i < t->count &&
-           (lumat_length_of(t, i) != length ||
-            memcmp(lumat_start_of(t, i), lumat_start_of(t, name), length) != 0))
+    while (i < t->count && !are_same(t, i, name))
         i++;
     return i < t->count;
 }
@@ -405,14 +549,13 @@ static void look_at_closed(finder *f)
         i = is_local ? lumat_read_local(t, i, &n) : lumat_skip_statement(t, i);
         for (int k = 0; is_local && k < n.count; k++) {
             int name = n.list[k].name;
-            if (!n.list[k].closes || mentions(t, i, name))
+            if (!n.list[k].closes || is_mentioned(t, i, name))
                 continue;
-            lua_pushlstring(L, lumat_start_of(t, name),
-                            lumat_length_of(t, name));
+            const char *text = lumat_push_token(L, t, name);
             lua_pushfstring(L,
                             "%s was closed at the end of its entry: do local "
                             "%s <close> = ... end, with what uses it inside",
-                            lua_tostring(L, -1), lua_tostring(L, -1));
+                            text, text);
             lua_remove(L, -2);
             add_remark(f, 1);
         }
@@ -430,12 +573,11 @@ static void look_at(finder *f, int i)
         look_at_call(f, i);
     else if (kind != LUMAT_KEYWORD)
         return;
-    else if (lumat_at(f->t, i, "and") || lumat_at(f->t, i, "or"))
+    else if (lumat_at(f->t, i, "and or"))
         look_at_junction(f, i);
     else if (lumat_at(f->t, i, "not"))
         look_at_negation(f, i);
-    else if (lumat_at(f->t, i, "if") || lumat_at(f->t, i, "elseif") ||
-             lumat_at(f->t, i, "while") || lumat_at(f->t, i, "until"))
+    else if (lumat_at(f->t, i, "if elseif while until"))
         look_at_condition(f, i);
 }
 

@@ -5,7 +5,7 @@
 #include "parse.h"
 #include "diagnose.h"
 #include "scope.h"
-#include "remarks.h"
+#include "completion.h"
 #include "measure.h"
 #include "print.h"
 #include "value.h"
@@ -52,8 +52,7 @@ static int is_over_limit(lua_State *L)
  * an assignment, which nobody goes on with in the next row. */
 static void refuse_expression(lua_State *L, const lumat_tokens *t, int first)
 {
-    const char *word =
-        lua_pushlstring(L, lumat_start_of(t, first), lumat_length_of(t, first));
+    const char *word = lumat_push_token(L, t, first);
     lua_pushfstring(L,
                     LUMAT_CHUNK ":%d: syntax error near '%s'\n  a ; or a new "
                                 "row belongs before %s, or an operator",

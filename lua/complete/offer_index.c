@@ -1,6 +1,6 @@
 /* What may stand in the brackets of B[…], as notes: the forms of an index that
  * the matrix takes, with its own sizes. */
-#include "cursor_context.h"
+#include "complete_parts.h"
 
 #include <string.h>
 
@@ -19,17 +19,6 @@ typedef struct spot {
     int axis;            /* of a table's part: 1 or 2 */
     const gpu_matrix *m; /* ndim 0: of unknown shape */
 } spot;
-
-static int count_commas(const lumat_tokens *t, int open, int end)
-{
-    int count = 0;
-    for (int i = open + 1; i < end; i++) {
-        if (t->list[i].match > i)
-            i = t->list[i].match;
-        count += t->list[i].kind == ',';
-    }
-    return count;
-}
 
 /* The bracket around an open table, if nothing stands between them. */
 static int bracket_of(const lumat_tokens *t, int table)
@@ -55,11 +44,11 @@ static spot find_index(const lumat_query *q)
                       in, 0, NULL};
     if (q->place.quote == 0 && bracket_of(t, in) >= 0)
         return (spot){IN_TABLE, bracket_of(t, in),
-                      count_commas(t, in, q->at) + 1, NULL};
+                      lumat_count_commas(t, in, q->at) + 1, NULL};
     if (q->place.quote == 0 && outer >= 0 && t->list[in].kind == '{' &&
         bracket_of(t, outer) >= 0)
         return (spot){IN_RANGE, bracket_of(t, outer),
-                      count_commas(t, outer, in) + 1, NULL};
+                      lumat_count_commas(t, outer, in) + 1, NULL};
     return (spot){NOWHERE, 0, 0, NULL};
 }
 
@@ -230,7 +219,7 @@ int lumat_offer_index(lumat_query *q)
     lumat_fact fact = lumat_push_chain(L, t, start, x.open);
     lua_pop(L, 1);
     x.m = &fact.shape;
-    if (fact.kind != LUMAT_IS_DENSE && fact.kind != LUMAT_IS_SPARSE)
+    if (!lumat_is_matrix_fact(fact))
         return 0;
     offer_forms(q, &x, fact.kind == LUMAT_IS_SPARSE);
     q->place.is_note = 1;
