@@ -6,7 +6,7 @@
 #   PREFIX DESTDIR  where `make install` puts things
 #   BUILD           where everything built goes;  V=1 shows the commands
 
-VERSION  := $(shell sed -n 's/^\#define LUMAT_VERSION "\(.*\)"/\1/p' lua/value/launch.h)
+VERSION  := $(shell sed -n 's/^\#define LUMAT_VERSION "\(.*\)"/\1/p' lua/value/value.h)
 PREFIX   ?= /usr/local
 BUILD    ?= build
 NVCC     ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))

@@ -4,7 +4,6 @@
 #include "function.h"
 #include "lumat.h"
 #include "open.h"
-#include "std.h"
 #include "value.h"
 #include "scope.h"
 

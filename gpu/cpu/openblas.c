@@ -114,8 +114,7 @@ static int set_environment(char *old[SETTINGS])
     return !failed;
 }
 
-/* --- memory ----------------------------------------------------------------
- */
+/* --- memory --------------------------------------------------------------- */
 
 /* Would a mapping of that size be granted now? */
 static int has_room(size_t bytes)
@@ -134,8 +133,7 @@ static int buffers_wanted(void)
     return threads < MOST_BUFFERS ? threads : MOST_BUFFERS;
 }
 
-/* --- the library -----------------------------------------------------------
- */
+/* --- the library ---------------------------------------------------------- */
 
 /* What the last attempt found wrong, for a message. */
 static char trouble[256];
@@ -243,8 +241,7 @@ static int is_loaded(void)
     return blas.sgemm != NULL;
 }
 
-/* --- the trial -------------------------------------------------------------
- */
+/* --- the trial ------------------------------------------------------------ */
 
 void gpu_set_trial(const char *program)
 {

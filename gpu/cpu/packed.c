@@ -275,8 +275,7 @@ static gpu_status multiply_alone(const gpu_gemm *g)
     return status;
 }
 
-/* --- by a vector: c and b have one column, b's is contiguous ---------------
- */
+/* --- by a vector: c and b have one column, b's is contiguous -------------- */
 
 static int is_by_vector(const gpu_gemm *g)
 {

@@ -194,8 +194,7 @@ INLINE gpu_status sort_items(const sorting *s, char *p, int64_t n, size_t size,
     return GPU_OK;
 }
 
-/* --- values with their places ----------------------------------------------
- */
+/* --- values with their places --------------------------------------------- */
 
 /* NaN is the largest key; -0 and +0 have one key. */
 static uint64_t key_of(double value, int descending)
@@ -448,8 +447,7 @@ static gpu_status sort_keys(const sorting *s, int64_t line, void *room)
     return status;
 }
 
-/* --- all lines -------------------------------------------------------------
- */
+/* --- all lines ------------------------------------------------------------ */
 
 static gpu_status sort_lines(void *context, int64_t first, int64_t last)
 {

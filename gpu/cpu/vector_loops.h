@@ -530,8 +530,7 @@ static size_t TYPED(farthest)(const void *xv, size_t n)
     return i < n ? i : 0;
 }
 
-/* --- elimination -----------------------------------------------------------
- */
+/* --- elimination ---------------------------------------------------------- */
 
 static void TYPED(subtract_row)(void *xv, const void *yv, double factor,
                                 size_t count)

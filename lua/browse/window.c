@@ -6,7 +6,6 @@
 #include <string.h>
 #include "parse.h"
 #include "settings.h"
-#include "slice.h"
 #include "value.h"
 #include "window_parts.h"
 

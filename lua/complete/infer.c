@@ -16,8 +16,7 @@ int lumat_is_matrix_fact(lumat_fact f)
     return f.kind == LUMAT_IS_DENSE || f.kind == LUMAT_IS_SPARSE;
 }
 
-/* --- values that are there -------------------------------------------------
- */
+/* --- values that are there ------------------------------------------------ */
 
 static lumat_fact fact_of_userdata(lua_State *L)
 {
@@ -113,8 +112,7 @@ const char *lumat_library_name(lua_State *L)
     return name;
 }
 
-/* --- operators -------------------------------------------------------------
- */
+/* --- operators ------------------------------------------------------------ */
 
 static lumat_fact shaped(lumat_fact like, int ndim, int64_t rows, int64_t cols)
 {
@@ -181,8 +179,7 @@ lumat_fact lumat_combine(lumat_fact a, int sign, lumat_fact b)
     return sign == '*' ? multiply(a, b) : join(a, b, sign);
 }
 
-/* --- precedence ------------------------------------------------------------
- */
+/* --- precedence ----------------------------------------------------------- */
 
 enum { UNARY = 11, POWER = 12 };
 
@@ -230,8 +227,7 @@ int lumat_is_binary(const lumat_tokens *t, int i)
            is_operand(lumat_kind_at(t, i - 1));
 }
 
-/* --- a step of a chain -----------------------------------------------------
- */
+/* --- a step of a chain ---------------------------------------------------- */
 /* .name, :name(…), [key] or (…), by what is certain of the value on top, which
  * it replaces. */
 
@@ -476,8 +472,7 @@ static int take_step(lua_State *L, const lumat_tokens *t, int i, int end,
     return s.close + 1;
 }
 
-/* --- chains ----------------------------------------------------------------
- */
+/* --- chains --------------------------------------------------------------- */
 
 int lumat_count_commas(const lumat_tokens *t, int open, int end)
 {
@@ -594,8 +589,7 @@ lumat_fact lumat_push_chain(lua_State *L, const lumat_tokens *t, int first,
     return unknown;
 }
 
-/* --- expressions -----------------------------------------------------------
- */
+/* --- expressions ---------------------------------------------------------- */
 
 enum { LONGEST = 256 }; /* tokens of an expression that is looked into */
 

@@ -791,8 +791,7 @@ void lumat_explain_syntax(lua_State *L, const char *text, size_t length)
     lua_settop(L, top);
 }
 
-/* --- a property is no function ---------------------------------------------
- */
+/* --- a property is no function -------------------------------------------- */
 
 /* Pushes what to write in place of A.name(). */
 static const char *push_uncalled(lua_State *L, const char *name)

@@ -2,9 +2,8 @@
  * is being done that may last; and what is left to do once Ctrl-C has stopped
  * a call. */
 #include "experiment_parts.h"
-#include "gpu.h"
 #include "cancellation.h"
-#include "launch.h"
+#include "value.h"
 
 /* --- tasks ---------------------------------------------------------------- */
 /* What is being done that may last and is no single operation: told by the

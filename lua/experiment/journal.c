@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
-#include "descriptor.h"
 #include "experiment_parts.h"
 #include "fence.h"
 

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "descriptor.h"
 #include "experiment_parts.h"
 #include "fence.h"
 #include "gpu.h"

@@ -1,6 +1,5 @@
 /* Files and folders that processes of several machines share, as over NFS,
  * where what is known of a file may be old until it is opened. */
-#include "descriptor.h"
 #include "fence.h"
 #include "experiment_parts.h"
 

@@ -4,7 +4,6 @@
  * APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3. */
 #include "cancellation.h"
 #include "files_parts.h"
-#include "descriptor.h"
 #include "fence.h"
 #include "value.h"
 

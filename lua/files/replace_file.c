@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "descriptor.h"
 #include "fence.h"
 #include "gpu.h"
 #include "files_parts.h"

@@ -1,6 +1,5 @@
 /* Calls of the library's functions: counted, checked, then done. */
 #include "function.h"
-#include "std.h"
 #include "value.h"
 
 #include <limits.h>

@@ -6,7 +6,7 @@
 #define LUMAT_INDEX_H
 
 #include "math_functions.h"
-#include "slice.h"
+#include "parse.h"
 
 /* --- one key -------------------------------------------------------------- */
 

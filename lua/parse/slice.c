@@ -1,5 +1,5 @@
 /* Slice strings: "1:3, end" and the like. */
-#include "slice.h"
+#include "parse.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "function.h"
-#include "descriptor.h"
 #include "fence.h"
 #include "files.h"
 #include "lauxlib.h"

@@ -1,4 +1,5 @@
-/* The fences of --safe, and which paths lie inside. */
+/* The fences of --safe, which paths lie inside, and reads and writes of open
+ * files that go on to the end. */
 #include "fence.h"
 
 #include "lauxlib.h"
@@ -269,6 +270,76 @@ void lumat_check_fence(lua_State *L, const char *name, const char *path,
     luaL_pushresult(&b);
     luaL_error(L, "%s: --safe keeps '%s' from being %s: it allows %s", name,
                path, writing ? "written" : "read", lua_tostring(L, -1));
+}
+
+/* --- open files ----------------------------------------------------------- */
+
+ssize_t lumat_read_fully(int fd, void *bytes, size_t size, off_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n =
+            pread(fd, (char *)bytes + done, size - done, offset + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+int lumat_write_fully(int fd, const void *bytes, size_t length, off_t at)
+{
+    const char *p = bytes;
+    while (length > 0) {
+        ssize_t n = at < 0 ? write(fd, p, length) : pwrite(fd, p, length, at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : ENOSPC;
+        p += n;
+        at += at < 0 ? 0 : n;
+        length -= (size_t)n;
+    }
+    return 0;
+}
+
+int lumat_sync(int fd)
+{
+    int error;
+    do
+        error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+    while (error == EINTR);
+    return error;
+}
+
+int lumat_open_folder_of(const char *path)
+{
+    char above[PATH_MAX] = ".";
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    if (length >= sizeof above) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    if (slash) {
+        memcpy(above, path, length);
+        strcpy(above + length, length ? "" : "/");
+    }
+    return lumat_open_path(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+}
+
+int lumat_sync_folder(const char *path)
+{
+    int fd = lumat_open_folder_of(path);
+    if (fd < 0)
+        return errno == EACCES ? 0 : errno;
+    int error = lumat_sync(fd);
+    close(fd);
+    return error;
 }
 
 /* --- Landlock --------------------------------------------------------------

@@ -1,9 +1,11 @@
-/* What error messages say of operands: their names, their shapes, and the
- * transposes that would fit. */
+/* What error messages say of values: the names of what holds them, their
+ * shapes, and the transposes that would fit; and which word was meant. */
 #include "parse.h"
 #include "value.h"
 
 #include <string.h>
+
+/* --- names and kinds ------------------------------------------------------ */
 
 /* Does the value on top equal the one at index? Pops it. */
 static int is_same(lua_State *L, int index)
@@ -103,6 +105,51 @@ const char *lumat_push_brief(lua_State *L, int index)
     default:
         return lua_pushfstring(L, "a %s", lumat_kind_of(L, index));
     }
+}
+
+/* --- words that were meant ------------------------------------------------ */
+
+int lumat_distance(const char *a, size_t n, const char *b, size_t m)
+{
+    int d[32][32];
+    if (n > 31 || m > 31)
+        return LUMAT_FAR_APART;
+    for (size_t i = 0; i <= n; i++)
+        d[i][0] = (int)i;
+    for (size_t j = 0; j <= m; j++)
+        d[0][j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        for (size_t j = 1; j <= m; j++) {
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (d[i - 1][j] + 1 < best)
+                best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best)
+                best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                if (d[i - 2][j - 2] + 1 < best)
+                    best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    }
+    return d[n][m];
+}
+
+const char *lumat_nearest(lua_State *L, const char *word, const char *list)
+{
+    size_t length = strlen(word), found = 0;
+    int best = length <= 4 ? 2 : 3; /* edits at which words stop being alike */
+    const char *nearest = NULL;
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, " ");
+        int edits = lumat_distance(word, length, p, n);
+        if (edits < best) {
+            best = edits;
+            nearest = p;
+            found = n;
+        }
+        p += n + strspn(p + n, " ");
+    }
+    return nearest ? lua_pushlstring(L, nearest, found) : NULL;
 }
 
 /* --- what fits ------------------------------------------------------------ */

@@ -1,5 +1,4 @@
 /* The calls that are under way, without the library's own. */
-#include "std.h"
 #include "value.h"
 
 #include "lauxlib.h"

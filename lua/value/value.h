@@ -3,8 +3,7 @@
  *
  * For all rooms of lua/ but parse, and through lumat.h for repl/. What is of a
  * subject of its own has a header of its own: cancellation.h (Ctrl-C), fence.h
- * (--safe, and opening files), descriptor.h (reading and writing them),
- * settings.h, std.h (the library in Lua), launch.h (how a state is begun).
+ * (--safe, and files) and settings.h.
  *
  * A Lua error is a longjmp. So an output's userdata is pushed first, empty,
  * and then filled: whatever raises later, the collector frees it. "Pushes" is
@@ -19,6 +18,29 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+/* --- how a state is begun ------------------------------------------------- */
+
+#define LUMAT_VERSION "0.1.0"
+
+/* What scripts are kept from. */
+typedef enum lumat_safety {
+    LUMAT_UNSAFE,
+    LUMAT_SAFE_LANGUAGE, /* by taking functions away alone */
+    LUMAT_SAFE           /* and by fences of the kernel's */
+} lumat_safety;
+
+/* What lumat_open is told. The texts stay the caller's, as they are, as long as
+ * the state is open. */
+typedef struct lumat_options {
+    const char *device; /* NULL: chosen at the first matrix */
+    lumat_safety safe;
+    const char *folders;         /* of --safe, "DIR[:ro],…"; NULL: "." */
+    const char *const *readable; /* files beside them, up to a NULL */
+    size_t memory; /* most bytes of Lua's heap and host matrices; 0: all */
+    int strict;    /* globals that were never set are errors */
+    int bytecode;  /* `load` takes precompiled chunks (Lua's own tests) */
+} lumat_options;
 
 /* --- matrices ------------------------------------------------------------- */
 
@@ -248,6 +270,25 @@ void lumat_open_std(lua_State *L);     /* lua/std, text in Lua */
 void lumat_close_library(lua_State *L);
 /* Keeps a copy of the table of globals in the registry, under that name. */
 void lumat_copy_globals(lua_State *L, const char *name);
+
+/* What is written in Lua and travels in the program: the files of lua/std, run
+ * at every start, those of lua/manual, run when help is asked for, and those
+ * of lua/std/lazy, lua/charts and lua/experiment, which `require "lumat.NAME"`
+ * runs. The list is written by lua/std/embed when the program is built. */
+typedef enum lumat_when {
+    LUMAT_AT_START,
+    LUMAT_FOR_HELP,
+    LUMAT_WHEN_REQUIRED
+} lumat_when;
+
+typedef struct lumat_std {
+    const char *name; /* file name without .lua; NULL ends the list */
+    const char *text; /* Lua source; no zero byte ends it */
+    size_t length;    /* of text, in bytes */
+    lumat_when when;
+} lumat_std;
+
+extern const lumat_std lumat_std_files[];
 
 /* Set a field of the table on top of the stack. */
 void lumat_set_number(lua_State *L, const char *key, double value);

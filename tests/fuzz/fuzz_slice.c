@@ -2,7 +2,7 @@
  * shape. Holds: whatever is accepted stays inside the matrix. */
 #include <stdlib.h>
 #include <string.h>
-#include "slice.h"
+#include "parse.h"
 
 enum { MESSAGE = 128, SHAPE_BYTES = 3 };
 
