@@ -160,12 +160,11 @@ void repl_watch_at_prompt(void);
 void repl_watch_start(lua_State *L);
 void repl_watch_end(void);
 
-/* --- the user's own things ------------------------------------------------ */
+/* --- the user's own files: user_files.c ----------------------------------- */
 
-/* paths.c, after the XDG Base Directory Specification: writes variable's
- * folder, or else $HOME and fallback, with "/lumat" and "/name" behind it.
- * Returns 0 when neither variable holds an absolute path, or the room (bytes)
- * is too small. */
+/* After the XDG Base Directory Specification: writes variable's folder, or else
+ * $HOME and fallback, with "/lumat" and "/name" behind it. Returns 0 when
+ * neither variable holds an absolute path, or the room (bytes) is too small. */
 int repl_user_path(char *path, size_t room, const char *variable,
                    const char *fallback, const char *name);
 
@@ -173,9 +172,8 @@ int repl_user_path(char *path, size_t room, const char *variable,
  * afterwards. Returns 0, or -1 with errno set. */
 int repl_make_folders(char *path);
 
-/* editor.c: opens $VISUAL, $EDITOR or vi on the text. Returns what was saved,
- * without newlines at its end, which the caller frees; or NULL, after saying
- * why. */
+/* Opens $VISUAL, $EDITOR or vi on the text. Returns what was saved, without
+ * newlines at its end, which the caller frees; or NULL, after saying why. */
 char *repl_edit_text(const char *text);
 
 #endif
