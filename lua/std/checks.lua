@@ -12,6 +12,13 @@ local debug, require = debug, require
 local kind = require "lumat.texts".kind
 checks.kind = kind
 
+-- Copies, so that nobody changes them from outside.
+function checks.copied(t)
+    local c = {}
+    for key, value in next, t do c[key] = value end
+    return c
+end
+
 -- Is what a pcall caught the end of a call that the user stopped? It is passed
 -- on then.
 function checks.is_interrupt(message)

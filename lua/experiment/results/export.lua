@@ -6,7 +6,7 @@ local peaks = require "lumat.peaks"
 local sources = require "lumat.sources"
 local journal = require "lumat.journal"
 local texts = require "lumat.texts"
-local copied = require("lumat.fields").copied
+local copied = checks.copied
 local export = {}
 local error, ipairs, next, pcall, tonumber, tostring, type = error, ipairs,
     next, pcall, tonumber, tostring, type

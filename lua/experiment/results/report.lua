@@ -429,8 +429,7 @@ end
 local function plot_section(e, source, rows, o)
     local figures = {}
     for _, options in ipairs(o.plots or natural_plots(source, rows)) do
-        local given = {}
-        for name, value in next, options do given[name] = value end
+        local given = checks.copied(options)
         given.where = given.where or o.where
         local ok, chart, why = pcall(charts.build, e, given, true)
         if not ok and o.plots then

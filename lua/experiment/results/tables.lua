@@ -1,7 +1,6 @@
 -- The points of an experiment as a table.
 local checks = require "lumat.checks"
 local columns = require "lumat.columns"
-local fields = require "lumat.fields"
 local origins = require "lumat.environment".origins
 local peaks = require "lumat.peaks"
 local sources = require "lumat.sources"
@@ -323,7 +322,7 @@ local function note_of(source, name, base, along, one)
     elseif #along == 0 then
         return nil
     end
-    local named, words = fields.copied(base), {}
+    local named, words = checks.copied(base), {}
     for i, partner in ipairs(along) do
         named[partner.name] = one.p[partner.name]
         words[i] = partner.name .. " and " .. concat(partner.leading, ", ")
@@ -336,7 +335,7 @@ end
 function ratios.add(what, source, rows, base)
     check_base(what, source, base)
     local along, apart = partners(source, base)
-    local left_out = fields.copied(base)
+    local left_out = checks.copied(base)
     for _, partner in ipairs(along) do left_out[partner.name] = true end
     local function key(row)
         local p = {}
@@ -353,9 +352,9 @@ function ratios.add(what, source, rows, base)
     local name, list, beside = name_of(base), {}, false
     for i, row in ipairs(rows) do
         local other = columns.is_good(row) and bases[key(row)]
-        local values = fields.copied(row.values or {})
+        local values = checks.copied(row.values or {})
         values[name] = other and ratio_of(row, other) or nil
-        list[i] = fields.copied(row)
+        list[i] = checks.copied(row)
         list[i].values = values
         beside = beside or other and other ~= row
     end

@@ -4,7 +4,6 @@ local checks = require "lumat.checks"
 local journal = require "lumat.journal"
 local bar = require "lumat.progress".bar
 local environment = require "lumat.environment"
-local fields = require "lumat.fields"
 local identity = require "lumat.code_hash"
 local peaks = require "lumat.peaks"
 local points_of = require "lumat.axes".points_of
@@ -17,8 +16,8 @@ local units = require "lumat.units"
 local workers = require "lumat.workers"
 local path_of = require "lumat.texts".path
 local require = require
-local fail, brief = checks.fail, checks.brief
-local copied, plural = fields.copied, fields.plural
+local fail, brief, copied, plural = checks.fail, checks.brief, checks.copied,
+    checks.plural
 local _G, debug, getmetatable, ipairs, package, pairs, pcall, rawget, select,
     setmetatable, tostring, type, utf8 = _G, debug, getmetatable, ipairs,
     package, pairs, pcall, rawget, select, setmetatable, tostring, type, utf8

@@ -428,9 +428,7 @@ local function own_state(state, count)
     if count == 1 or type(state) ~= "table" or getmetatable(state) then
         return state
     end
-    local copy = {}
-    for name, value in next, state do copy[name] = value end
-    return copy
+    return checks.copied(state)
 end
 
 -- Calls setup; nil and its message where it fails.

@@ -10,8 +10,7 @@ local points_of = require "lumat.axes".points_of
 local progress = require "lumat.progress"
 local store_of = require "lumat.store"
 local units = require "lumat.units"
-local copied = require("lumat.fields").copied
-local fail = checks.fail
+local fail, copied = checks.fail, checks.copied
 local collectgarbage, error, ipairs, pairs, pcall, setmetatable, tonumber,
     tostring = collectgarbage, error, ipairs, pairs, pcall, setmetatable,
     tonumber, tostring

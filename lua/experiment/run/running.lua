@@ -5,7 +5,6 @@ local checks = require "lumat.checks"
 local journal = require "lumat.journal"
 local bar = require "lumat.progress".bar
 local environment = require "lumat.environment"
-local fields = require "lumat.fields"
 local identity = require "lumat.code_hash"
 local points_of = require "lumat.axes".points_of
 local progress = require "lumat.progress"
@@ -13,8 +12,8 @@ local runner = require "lumat.runner"
 local store_of = require "lumat.store"
 local units = require "lumat.units"
 local workers = require "lumat.workers"
-local fail, brief = checks.fail, checks.brief
-local copied, plural = fields.copied, fields.plural
+local fail, brief, copied, plural = checks.fail, checks.brief, checks.copied,
+    checks.plural
 local _G, ipairs, next, pairs, setmetatable, tonumber, tostring, type = _G,
     ipairs, next, pairs, setmetatable, tonumber, tostring, type
 local concat, sort = table.concat, table.sort
@@ -95,7 +94,7 @@ function run_options.read(given)
     if given ~= nil and type(given) ~= "table" then
         fail("run", "the options are %s, expected a table", brief(given))
     end
-    local o = take_words(fields.copied(given or {}))
+    local o = take_words(copied(given or {}))
     checks.options("experiment.run", o)
     o.workers = check_count("workers", o.workers)
     o.threads = check_count("threads", o.threads)

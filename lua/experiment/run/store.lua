@@ -8,9 +8,8 @@
 -- g is gone once a note drops what came before g + 1; a failed one of round r
 -- is done again once a note starts round r + 1.
 local journal = require "lumat.journal"
-local fields = require "lumat.fields"
-local fail = require("lumat.checks").fail
-local copied, plural = fields.copied, fields.plural
+local checks = require "lumat.checks"
+local fail, copied, plural = checks.fail, checks.copied, checks.plural
 local error, ipairs, pairs, pcall, select, setmetatable, tostring, type = error,
     ipairs, pairs, pcall, select, setmetatable, tostring, type
 local sort = table.sort
