@@ -44,7 +44,7 @@ int gpu_cpu_threads(void); /* how many work at once */
 /* Cuts work as for n threads from now on; 0: as many as there are. */
 void gpu_cpu_set_threads(int n);
 
-/* --- views (strided.c) --------------------------------------------------- */
+/* --- views: move.c -------------------------------------------------------- */
 
 gpu_view gpu_cpu_turned(gpu_view v); /* transposed */
 /* The block of rows x cols whose first element is v's (row, col). */

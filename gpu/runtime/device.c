@@ -1,6 +1,10 @@
-/* One device's facts, time and memory. */
+/* One device's facts, time and memory; and the limit of the host's memory that
+ * the user has set. */
 #include "core.h"
 
+#include <malloc.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 gpu_counters gpu_counted;
@@ -101,4 +105,44 @@ gpu_status gpu_timer_stop(gpu_device *d, const gpu_timer *t, double *seconds)
 const gpu_counters *gpu_counts(void)
 {
     return &gpu_counted;
+}
+
+/* --- a limit of the host's memory ----------------------------------------- */
+
+static struct {
+    size_t most, live;
+    size_t (*beside)(void);
+} limit;
+
+void gpu_limit_memory(size_t most, size_t (*beside)(void))
+{
+    limit.most = most;
+    limit.beside = beside;
+#ifdef M_MMAP_THRESHOLD /* so that what is freed is given back */
+    if (most)
+        mallopt(M_MMAP_THRESHOLD, 4 << 20);
+#endif
+}
+
+size_t gpu_host_live(void)
+{
+    return limit.live;
+}
+
+void gpu_count_host(ptrdiff_t bytes)
+{
+    limit.live += (size_t)bytes;
+}
+
+size_t gpu_memory_limit(void)
+{
+    return limit.most;
+}
+
+size_t gpu_room_left(void)
+{
+    size_t held = limit.most ? limit.live + limit.beside() : 0;
+    return limit.most == 0     ? SIZE_MAX
+           : held < limit.most ? limit.most - held
+                               : 0;
 }

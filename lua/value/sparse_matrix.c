@@ -1,5 +1,5 @@
 /* Sparse matrices as Lua values: the userdata, its properties and methods,
- * and the operators there are. triplets.c of gpu/ does the arranging. */
+ * and the operators there are. sparse.c of gpu/ does the arranging. */
 #include "value.h"
 
 #include <string.h>
