@@ -93,12 +93,12 @@ const char *lumat_owner_name(lua_State *L);
 
 /* --- the list of offers: offer_list.c ------------------------------------- */
 
-/* The operand beside the word, and how what stands there has to fit it. */
+/* The operand beside the word, and how a matrix in the word's place fits it. */
 typedef struct lumat_partner {
     lumat_fact fact;
     int fit;      /* a lumat_fit; -1: nothing is certain */
-    int is_shown; /* what the result is: of a product */
-    int is_call;  /* that product of vectors is a vector of one */
+    int is_shown; /* of a product: the note tells the result's shape */
+    int is_call;  /* of a call, which gives a vector of one for two vectors */
     int is_join;  /* vectors of any length go end to end */
 } lumat_partner;
 
@@ -107,9 +107,9 @@ typedef struct lumat_gather {
     const char *prefix; /* what they begin with */
     size_t length;
     struct lumat_item *items; /* in a userdata at stack index `slot` */
-    int slot, kept;           /* kept: a table of the strings made here */
+    int slot, kept;           /* kept: where a table of strings made here is */
     int count, room;
-    lumat_partner partner; /* of those that fit */
+    lumat_partner partner; /* what those ranked LUMAT_FITS fit */
 } lumat_gather;
 
 /* What fits is listed first; of the rest some would fit transposed; what is

@@ -114,6 +114,7 @@ const char *lumat_library_name(lua_State *L)
 
 /* --- operators ------------------------------------------------------------ */
 
+/* A dense matrix of that shape, where the other one is. */
 static lumat_fact shaped(lumat_fact like, int ndim, int64_t rows, int64_t cols)
 {
     like.kind = LUMAT_IS_DENSE;
@@ -250,9 +251,10 @@ static lumat_fact result_of(lua_State *L, const char *function, int arguments)
 typedef struct step {
     lua_State *L;
     const lumat_tokens *t;
-    int open, close; /* of arguments or an index */
+    int open, close; /* tokens: of arguments or an index */
 } step;
 
+/* Of what is known by its fact alone: nil takes the place of the value. */
 static lumat_fact forget_value(lua_State *L, lumat_fact fact)
 {
     lua_pop(L, 1);
