@@ -34,7 +34,7 @@ measurement.attempt = attempt
 
 -- The message without the place in the library where it was raised.
 local function said(message)
-    return (gsub(tostring(message), "^measurement:%d+: ", ""))
+    return (gsub(tostring(message), "^measuring:%d+: ", ""))
 end
 
 -- Ends the point as failed.
