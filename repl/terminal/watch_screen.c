@@ -46,13 +46,7 @@ static int screen_size(int *rows, int *columns)
 static void send_text(const char *text, size_t length)
 {
     fflush(NULL);
-    while (length > 0) {
-        ssize_t sent = write(STDOUT_FILENO, text, length);
-        if (sent < 0 && errno != EINTR)
-            return;
-        text += sent > 0 ? sent : 0;
-        length -= sent > 0 ? (size_t)sent : 0;
-    }
+    lumat_write_fully(STDOUT_FILENO, text, length, -1);
 }
 
 /* --- taking and giving back ----------------------------------------------- */
