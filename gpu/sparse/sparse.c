@@ -228,8 +228,8 @@ gpu_status gpu_host_rows_transposed(const gpu_host_rows *from, gpu_host_rows *h)
 
 /* --- between host and device ---------------------------------------------- */
 
-static gpu_status upload_vector(gpu_device *d, gpu_dtype dtype, int64_t n,
-                                const void *host, gpu_matrix *out)
+gpu_status gpu_upload_vector(gpu_device *d, gpu_dtype dtype, int64_t n,
+                             const void *host, gpu_matrix *out)
 {
     TRY(gpu_create(out, d, dtype, 1, n, 1));
     gpu_status status = gpu_upload(out, host);
@@ -268,11 +268,12 @@ static gpu_status upload_rows(gpu_host_rows *h, gpu_dtype dtype, gpu_device *d,
     if (dtype == GPU_F32)
         narrow(h->values, h->count);
     gpu_status status =
-        upload_vector(d, GPU_F32, h->rows + 1, h->starts, &out->starts);
+        gpu_upload_vector(d, GPU_F32, h->rows + 1, h->starts, &out->starts);
     if (status == GPU_OK)
-        status = upload_vector(d, GPU_F32, h->count, h->columns, &out->columns);
+        status =
+            gpu_upload_vector(d, GPU_F32, h->count, h->columns, &out->columns);
     if (status == GPU_OK)
-        status = upload_vector(d, dtype, h->count, h->values, &out->values);
+        status = gpu_upload_vector(d, dtype, h->count, h->values, &out->values);
     if (status != GPU_OK)
         gpu_sparse_release(out);
     return status;
@@ -307,11 +308,12 @@ static gpu_status create_dry(int64_t rows, int64_t cols, int64_t count,
                              gpu_dtype dtype, gpu_device *d, gpu_sparse *out)
 {
     *out = (gpu_sparse){.rows = rows, .cols = cols, .count = count};
-    gpu_status status = upload_vector(d, GPU_F32, rows + 1, NULL, &out->starts);
+    gpu_status status =
+        gpu_upload_vector(d, GPU_F32, rows + 1, NULL, &out->starts);
     if (status == GPU_OK)
-        status = upload_vector(d, GPU_F32, count, NULL, &out->columns);
+        status = gpu_upload_vector(d, GPU_F32, count, NULL, &out->columns);
     if (status == GPU_OK)
-        status = upload_vector(d, dtype, count, NULL, &out->values);
+        status = gpu_upload_vector(d, dtype, count, NULL, &out->values);
     if (status != GPU_OK)
         gpu_sparse_release(out);
     return status;

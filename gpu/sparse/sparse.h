@@ -24,6 +24,11 @@ gpu_status gpu_host_rows_transposed(const gpu_host_rows *from,
                                     gpu_host_rows *h);
 gpu_status gpu_host_rows_download(const gpu_sparse *s, gpu_host_rows *h);
 
+/* A new vector of n elements, which are read from host; GPU_F32 for an int32_t
+ * each as well. Nothing is left of one that failed. */
+gpu_status gpu_upload_vector(gpu_device *d, gpu_dtype dtype, int64_t n,
+                             const void *host, gpu_matrix *out);
+
 /* Makes the count f32 numbers at the start of values f64, in place. */
 void gpu_widen_f32(double *values, int64_t count);
 

@@ -206,13 +206,6 @@ static gpu_status choose_columns(pick *p, const int64_t *cols)
 
 /* --- the result ----------------------------------------------------------- */
 
-static gpu_status upload_integers(gpu_device *d, const int32_t *host, int64_t n,
-                                  gpu_matrix *out)
-{
-    TRY(gpu_create(out, d, GPU_F32, 1, n, 1));
-    return gpu_upload(out, host);
-}
-
 /* Fills out, but for its shape; releases nothing. */
 static gpu_status gather_entries(pick *p, gpu_device *d, const int64_t *cols,
                                  gpu_sparse *out)
@@ -222,9 +215,11 @@ static gpu_status gather_entries(pick *p, gpu_device *d, const int64_t *cols,
         TRY(choose_columns(p, cols));
     const int64_t *places = cols ? p->new_places : p->places;
     out->count = cols ? p->new_count : p->count;
-    TRY(upload_integers(d, p->new_starts, p->nrows + 1, &out->starts));
+    TRY(gpu_upload_vector(d, GPU_F32, p->nrows + 1, p->new_starts,
+                          &out->starts));
     if (cols)
-        TRY(upload_integers(d, p->new_columns, out->count, &out->columns));
+        TRY(gpu_upload_vector(d, GPU_F32, out->count, p->new_columns,
+                              &out->columns));
     else
         TRY(gpu_gather(&p->s->columns, places, out->count, NULL, 1,
                        &out->columns));
