@@ -603,13 +603,110 @@ int lumat_unknown_name(lua_State *L, const char *name)
     return lumat_raise(L, "a matrix has no '%s'", name);
 }
 
+/* --- properties ----------------------------------------------------------- */
+
+static int get_rows(lua_State *L, const gpu_matrix *m)
+{
+    lua_pushinteger(L, m->rows);
+    return 1;
+}
+
+static int get_cols(lua_State *L, const gpu_matrix *m)
+{
+    lua_pushinteger(L, m->cols);
+    return 1;
+}
+
+static int get_size(lua_State *L, const gpu_matrix *m)
+{
+    lua_pushinteger(L, gpu_size(m));
+    return 1;
+}
+
+static int get_ndim(lua_State *L, const gpu_matrix *m)
+{
+    lua_pushinteger(L, m->ndim);
+    return 1;
+}
+
+static int get_bytes(lua_State *L, const gpu_matrix *m)
+{
+    lua_pushinteger(L, (lua_Integer)gpu_bytes(m));
+    return 1;
+}
+
+static int get_shape(lua_State *L, const gpu_matrix *m)
+{
+    lua_createtable(L, m->ndim, 0);
+    lua_pushinteger(L, m->rows);
+    lua_rawseti(L, -2, 1);
+    if (m->ndim == 2) {
+        lua_pushinteger(L, m->cols);
+        lua_rawseti(L, -2, 2);
+    }
+    return 1;
+}
+
+static int get_dtype(lua_State *L, const gpu_matrix *m)
+{
+    lua_pushstring(L, gpu_dtype_name(m->dtype));
+    return 1;
+}
+
+static int get_device(lua_State *L, const gpu_matrix *m)
+{
+    gpu_device *d = gpu_matrix_device(m);
+    lua_pushstring(L, d ? gpu_device_name(d) : "none");
+    return 1;
+}
+
+static int get_T(lua_State *L, const gpu_matrix *m)
+{
+    gpu_view_transposed(m, lumat_new_matrix(L));
+    return 1;
+}
+
+#define PROPERTIES(P) \
+    P(T) P(rows) P(cols) P(shape) P(dtype) P(device) P(size) P(ndim) P(bytes)
+#define NAME(name) #name " "
+#define ROW(name) {#name, get_##name},
+
+const char lumat_property_names[] = PROPERTIES(NAME);
+
+static const struct property {
+    const char *name;
+    int (*get)(lua_State *L, const gpu_matrix *m);
+} properties[] = {PROPERTIES(ROW)};
+
+static const struct property *find_property(const char *name)
+{
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
+        if (strcmp(name, properties[i].name) == 0)
+            return &properties[i];
+    return NULL;
+}
+
+int lumat_is_property(const char *name)
+{
+    return find_property(name) != NULL;
+}
+
+/* Pushes A.name and returns 1, or returns 0 where there is no such property. */
+static int push_property(lua_State *L, const gpu_matrix *m, const char *name)
+{
+    const struct property *p = find_property(name);
+    return p ? p->get(L, m) : 0;
+}
+
+/* --- reading by a key ----------------------------------------------------- */
+
 static int index_string(lua_State *L, const gpu_matrix *m)
 {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
         return 1;
     const char *name = lua_tostring(L, 2);
-    if (lumat_push_property(L, m, name))
+    if (push_property(L, m, name))
         return 1;
     if (!lumat_is_slice(name))
         return lumat_unknown_name(L, name);

@@ -69,12 +69,9 @@ typedef struct lumat_lists {
 } lumat_lists;
 lumat_lists lumat_lists_of(const gpu_matrix *m, const lumat_part part[2]);
 
-/* --- properties, writing -------------------------------------------------- */
+/* --- writing -------------------------------------------------------------- */
 
-/* Pushes the property and returns 1, or returns 0. */
-int lumat_push_property(lua_State *L, const gpu_matrix *m, const char *name);
-int lumat_is_property(const char *name);
-
-int lumat_newindex(lua_State *L); /* __newindex */
+int lumat_is_property(const char *name); /* of a dense matrix */
+int lumat_newindex(lua_State *L);        /* __newindex */
 
 #endif

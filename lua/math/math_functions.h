@@ -25,7 +25,8 @@ void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m);
 /* What seed(seed, call) would bring back. */
 void lumat_random_state(uint64_t *seed, uint64_t *call);
 
-/* "T rows cols …": the properties of dense and of sparse matrices. */
+/* "T rows cols …": the properties of dense and of sparse matrices, with a blank
+ * or more between them. */
 extern const char lumat_property_names[];
 extern const char lumat_sparse_property_names[];
 
