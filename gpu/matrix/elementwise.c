@@ -54,14 +54,12 @@ gpu_status gpu_map_shape(const char *name, const gpu_matrix *const *in, int n,
 /* m's view with zero strides where it is broadcast to the shape. */
 static gpu_view stretched(const gpu_matrix *m, const shape *s)
 {
-    gpu_view v = gpu_view_of(m);
-    if (v.rows != s->rows)
-        v.row_stride = 0;
-    if (v.cols != s->cols)
-        v.col_stride = 0;
-    v.rows = s->rows;
-    v.cols = s->cols;
-    return v;
+    return (gpu_view){.data = gpu_view_of(m).data,
+                      .dtype = m->dtype,
+                      .rows = s->rows,
+                      .cols = s->cols,
+                      .row_stride = m->rows == s->rows ? m->row_stride : 0,
+                      .col_stride = m->cols == s->cols ? m->col_stride : 0};
 }
 
 /* Places must be exact, so programs that use them compute in f64. */
@@ -110,7 +108,7 @@ static gpu_status take_inputs(const gpu_matrix *const *in, int n,
 static double bytes_moved(const gpu_program *p, const gpu_matrix *const *in,
                           const gpu_matrix *out)
 {
-    double bytes = out ? (double)gpu_bytes(out) : 0;
+    double bytes = (double)gpu_bytes(out);
     for (int i = 0; i < p->inputs; i++)
         bytes += (double)gpu_bytes(in[i]);
     return bytes;
@@ -147,16 +145,15 @@ static gpu_status run(const char *name, gpu_program *p,
     gpu_status status = take_inputs(in, p->inputs, out, s, views, copies);
     if (status == GPU_OK && gpu_size(out) > 0) {
         gpu_view to = gpu_target_of(out);
-        if (gpu_size(out) > GPU_POLL)
-            gpu_begin_operation(d, name, out, 0);
-        int tracing = gpu_trace_start(d);
-        status = d->backend->map(d->handle, p, views, &to);
-        status =
-            gpu_traced(d, tracing, status, name, "map", out, 0,
-                       (double)gpu_size(out) * p->length,
-                       tracing || !d->is_cpu ? bytes_moved(p, in, out) : 0);
-        if (status == GPU_OK && out->storage->incomplete)
-            gpu_make_whole(out);
+        gpu_operation op = {
+            .name = name,
+            .kernel = "map",
+            .device = d,
+            .result = out,
+            .writes_all = 1,
+            .flops = (double)gpu_size(out) * p->length,
+            .bytes = gpu_wants_bytes(d) ? bytes_moved(p, in, out) : 0};
+        status = RUN_OPERATION(&op, map, p, views, &to);
     }
     for (int i = 0; i < p->inputs; i++)
         gpu_release(&copies[i]);

@@ -1,7 +1,11 @@
-/* What is told of operations: events for a trace, and how many there were.
- * Whether products are checked is here, too, as both make an operation be
- * watched. */
+/* The frame of an operation: what is counted, told, shown and left incomplete
+ * around what a backend does of it. Whether products are checked is here, too,
+ * as what keeps a trace quiet rests the checks. */
 #include "core.h"
+
+/* Elements, or multiplications, of an operation that may last: at a slow
+ * core's rate, 10 ms. */
+static const double LASTING = 5e6;
 
 static struct {
     void (*report)(const gpu_event *e, void *data);
@@ -53,10 +57,14 @@ gpu_status gpu_end_quiet(gpu_quiet before, gpu_status status)
     return status;
 }
 
+static int is_traced(void)
+{
+    return trace.report && !trace.paused;
+}
+
 static int start_timer(gpu_device *d)
 {
-    return trace.report && !trace.paused &&
-           gpu_timer_start(d, &trace.timer) == GPU_OK;
+    return gpu_timer_start(d, &trace.timer) == GPU_OK;
 }
 
 void gpu_set_check(int on)
@@ -72,20 +80,9 @@ int gpu_is_checking(void)
     return trace.checks;
 }
 
-int gpu_is_watched(void)
+int gpu_must_check(void)
 {
-    return !trace.paused && (trace.report || gpu_is_checking());
-}
-
-int gpu_trace_start(gpu_device *d)
-{
-    gpu_counted.operations++;
-    return start_timer(d);
-}
-
-int gpu_transfer_start(gpu_device *d)
-{
-    return !d->is_cpu && start_timer(d);
+    return !trace.paused && trace.checks;
 }
 
 void gpu_note_fallback(void)
@@ -94,63 +91,130 @@ void gpu_note_fallback(void)
     trace.fallback = 1;
 }
 
-/* On a GPU, what went wrong may show only when the work is waited for. */
-gpu_status gpu_trace_stop(gpu_device *d, int tracing, gpu_status status,
-                          gpu_event *e)
+/* --- operations ----------------------------------------------------------- */
+
+static const gpu_matrix *extent_of(const gpu_operation *op)
 {
-    e->device = d;
-    e->checked = -1;
-    if (tracing && status == GPU_OK)
-        status = gpu_timer_stop(d, &trace.timer, &e->seconds);
-    return status;
+    return op->extent ? op->extent : op->result;
 }
 
-gpu_status gpu_trace_report(int tracing, gpu_status status, gpu_event *e)
+static int is_lasting(const gpu_operation *op)
 {
-    e->status = status;
-    e->fallback = trace.fallback;
-    trace.fallback = 0;
-    if (tracing && trace.report)
-        trace.report(e, trace.data);
-    return status;
+    const gpu_matrix *m = extent_of(op);
+    return (double)m->rows * (double)m->cols >= LASTING ||
+           op->flops >= 2 * LASTING;
 }
 
-static gpu_status tell(gpu_device *d, int tracing, gpu_status status,
-                       gpu_event e, const gpu_matrix *result)
+/* A product by its three sizes, another operation by what it goes over. */
+static int begin_shown(const gpu_operation *op)
 {
-    e.m = result->rows;
-    e.n = result->cols;
-    e.ndim = result->ndim;
-    e.dtype = result->dtype;
-    status = gpu_trace_stop(d, tracing, status, &e);
-    return gpu_trace_report(tracing, status, &e);
+    const gpu_matrix *m = extent_of(op);
+    if (op->k > 0 && !op->extent)
+        return gpu_begin_work("%s %lldx%lldx%lld", op->name, (long long)m->rows,
+                              (long long)op->k, (long long)m->cols);
+    return gpu_begin_work("%s %s", op->name, gpu_shape_text(m));
 }
 
-gpu_status gpu_traced(gpu_device *d, int tracing, gpu_status status,
-                      const char *operation, const char *kernel,
-                      const gpu_matrix *result, int64_t k, double flops,
-                      double bytes)
+void gpu_begin_operation(gpu_operation *op)
 {
-    gpu_end_operation();
-    if (status == GPU_OK && d->backend->pace)
-        d->backend->pace(d->handle, NULL, NULL, bytes);
+    if (op->device->is_cpu && is_lasting(op))
+        op->is_shown = begin_shown(op);
+    gpu_counted.operations++;
+    op->checked = -1;
+    if (is_traced())
+        op->is_timed = start_timer(op->device);
+}
+
+int gpu_wants_bytes(const gpu_device *d)
+{
+    return d->backend->pace || is_traced();
+}
+
+/* What the work, now over, has made of the matrix that it wrote. */
+static inline void note_written(const gpu_operation *op, gpu_status status)
+{
+    const gpu_matrix *m = op->result;
     if (status == GPU_INTERRUPTED)
-        gpu_leave_incomplete(result);
-    if (!tracing) {
-        trace.fallback = 0;
-        return status;
-    }
-    gpu_event e = {.operation = operation,
-                   .kernel = kernel,
-                   .k = k,
-                   .flops = flops,
-                   .bytes = bytes};
-    return tell(d, tracing, status, e, result);
+        gpu_leave_incomplete(m);
+    else if (status == GPU_OK && op->writes_all && m->storage->incomplete)
+        gpu_make_whole(m);
 }
 
-gpu_status gpu_transferred(gpu_device *d, int tracing, gpu_status status,
-                           const char *name, const gpu_matrix *m, size_t bytes)
+/* On a GPU, what went wrong may show only when the work is waited for. */
+static inline gpu_status stop_timer(gpu_operation *op, gpu_status status)
 {
-    gpu_event e = {.operation = name, .kernel = "bus", .bytes = (double)bytes};
-    return tracing ? tell(d, tracing, status, e, m) : status;
+    if (!op->is_timed || status != GPU_OK)
+        return status;
+    return gpu_timer_stop(op->device, &trace.timer, &op->seconds);
+}
+
+static inline gpu_status stop(gpu_operation *op, gpu_status status)
+{
+    if (op->is_shown)
+        gpu_end_work(1);
+    note_written(op, status);
+    return stop_timer(op, status);
+}
+
+static void tell(const gpu_operation *op, int fallback, gpu_status status)
+{
+    const gpu_matrix *m = op->result;
+    gpu_event e = {.operation = op->name,
+                   .kernel = op->kernel,
+                   .device = op->device,
+                   .m = m->rows,
+                   .n = m->cols,
+                   .k = op->k,
+                   .ndim = m->ndim,
+                   .dtype = m->dtype,
+                   .seconds = op->seconds,
+                   .flops = op->flops,
+                   .bytes = op->bytes,
+                   .fallback = fallback,
+                   .status = status,
+                   .checked = op->checked};
+    trace.report(&e, trace.data);
+}
+
+static inline gpu_status report(const gpu_operation *op, gpu_status status)
+{
+    int fallback = trace.fallback;
+    trace.fallback = 0;
+    if (op->is_timed && trace.report)
+        tell(op, fallback, status);
+    return status;
+}
+
+gpu_status gpu_stop_operation(gpu_operation *op, gpu_status status)
+{
+    return stop(op, status);
+}
+
+gpu_status gpu_report_operation(gpu_operation *op, gpu_status status)
+{
+    return report(op, status);
+}
+
+gpu_status gpu_end_operation(gpu_operation *op, gpu_status status)
+{
+    gpu_device *d = op->device;
+    if (status == GPU_OK && d->backend->pace)
+        d->backend->pace(d->handle, NULL, NULL, op->bytes);
+    return report(op, stop(op, status));
+}
+
+/* --- the bus -------------------------------------------------------------- */
+
+void gpu_begin_transfer(gpu_operation *op)
+{
+    op->checked = -1;
+    if (!op->device->is_cpu && is_traced())
+        op->is_timed = start_timer(op->device);
+}
+
+gpu_status gpu_end_transfer(gpu_operation *op, gpu_status status)
+{
+    if (!op->is_timed)
+        return status;
+    return report(op, stop_timer(op, status));
 }

@@ -29,16 +29,27 @@ static int begin_copy(const gpu_device *d, size_t n, const char *where)
 }
 
 /* shape: of what is moved, for the trace. */
+static gpu_operation bus(const char *name, const gpu_matrix *shape, size_t n)
+{
+    return (gpu_operation){.name = name,
+                           .kernel = "bus",
+                           .device = shape->storage->device,
+                           .result = shape,
+                           .bytes = (double)n};
+}
+
 static gpu_status upload_bytes(const gpu_matrix *shape, void *to,
                                const void *from, size_t n)
 {
     gpu_device *d = shape->storage->device;
     if (!gpu_device_is_cpu(d))
         gpu_counted.uploaded += n;
-    int began = begin_copy(d, n, "to"), tracing = gpu_transfer_start(d);
+    gpu_operation op = bus("upload", shape, n);
+    int began = begin_copy(d, n, "to");
+    gpu_begin_transfer(&op);
     gpu_status status = d->backend->upload(d->handle, to, from, n);
     gpu_end_work(began);
-    return gpu_transferred(d, tracing, status, "upload", shape, n);
+    return gpu_end_transfer(&op, status);
 }
 
 static gpu_status download_bytes(const gpu_matrix *shape, void *to,
@@ -47,10 +58,12 @@ static gpu_status download_bytes(const gpu_matrix *shape, void *to,
     gpu_device *d = shape->storage->device;
     if (!gpu_device_is_cpu(d))
         gpu_counted.downloaded += n;
-    int began = begin_copy(d, n, "from"), tracing = gpu_transfer_start(d);
+    gpu_operation op = bus("download", shape, n);
+    int began = begin_copy(d, n, "from");
+    gpu_begin_transfer(&op);
     gpu_status status = d->backend->download(d->handle, to, from, n);
     gpu_end_work(began);
-    return gpu_transferred(d, tracing, status, "download", shape, n);
+    return gpu_end_transfer(&op, status);
 }
 
 /* One element of m, as what is moved. */

@@ -157,22 +157,21 @@ static gpu_status run_dot(gpu_device *d, const gpu_matrix both[2],
     const gpu_kernel *k = d->backend->choose_dot(d->handle, &x, &y);
     if (!is_auto(kernel))
         TRY(find_kernel(d, "dot", kernel, x.dtype, &k));
-    gpu_event e = {.operation = "dot",
-                   .kernel = k->name,
-                   .m = 1,
-                   .n = 1,
-                   .k = x.rows,
-                   .dtype = x.dtype,
-                   .flops = 2.0 * (double)x.rows,
-                   .bytes = 2.0 * (double)gpu_bytes(&both[0])};
-    gpu_begin_operation(d, "dot", &both[0], 0);
-    int tracing = gpu_trace_start(d);
+    gpu_matrix number = {.dtype = x.dtype, .rows = 1, .cols = 1};
+    gpu_operation op = {.name = "dot",
+                        .kernel = k->name,
+                        .device = d,
+                        .result = &number,
+                        .extent = &both[0],
+                        .k = x.rows,
+                        .flops = 2.0 * (double)x.rows,
+                        .bytes = 2.0 * (double)gpu_bytes(&both[0])};
+    gpu_begin_operation(&op);
     gpu_status status = call_dot(d, k, &x, &y, out);
-    gpu_end_operation();
-    status = gpu_trace_stop(d, tracing, status, &e);
-    if (status == GPU_OK && gpu_is_watched() && gpu_is_checking())
-        status = gpu_check_dot(both, k, *out, &e.checked);
-    return gpu_trace_report(tracing, status, &e);
+    status = gpu_stop_operation(&op, status);
+    if (status == GPU_OK && gpu_must_check())
+        status = gpu_check_dot(both, k, *out, &op.checked);
+    return gpu_report_operation(&op, status);
 }
 
 gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y, const char *kernel,
@@ -275,53 +274,42 @@ static gpu_storage *lasting_storage(const gpu_matrix *m)
     return m->storage->references > 1 ? m->storage : NULL;
 }
 
-/* c, of which p's is the view, is told of. */
-static gpu_status run_product(gpu_device *d, const gpu_matrix *c, gpu_gemm *p,
-                              int is_chosen, const gpu_kernel **k)
-{
-    double size = (double)p->c.rows * (double)p->c.cols * (double)p->a.cols;
-    if (size > GPU_POLL)
-        gpu_begin_operation(d, "matmul", c, p->a.cols);
-    gpu_status status = gpu_run_product(d, p, is_chosen, k);
-    gpu_end_operation();
-    if (status == GPU_INTERRUPTED)
-        gpu_leave_incomplete(c);
-    else if (status == GPU_OK && c->storage->incomplete)
-        gpu_make_whole(c);
-    return status;
-}
-
-static gpu_event product_event(const gpu_gemm *p)
+/* p's operation, whose result is c. */
+static gpu_operation product_of(gpu_device *d, const gpu_gemm *p,
+                                const gpu_matrix *c)
 {
     double size = (double)gpu_dtype_size(p->a.dtype), m = (double)p->a.rows;
     double n = (double)p->b.cols, inner = (double)p->a.cols;
-    return (gpu_event){.operation = "matmul",
-                       .m = p->c.rows,
-                       .n = p->c.cols,
-                       .k = p->a.cols,
-                       .dtype = p->c.dtype,
-                       .flops = 2 * m * n * inner,
-                       .bytes = size * (m * inner + inner * n + m * n)};
+    return (gpu_operation){.name = "matmul",
+                           .device = d,
+                           .result = c,
+                           .writes_all = 1,
+                           .k = p->a.cols,
+                           .flops = 2 * m * n * inner,
+                           .bytes = size * (m * inner + inner * n + m * n)};
 }
 
-/* With somebody who wants to know of it, or checks. */
-static gpu_status run_watched(gpu_device *d, const gpu_matrix both[2],
-                              const gpu_product *how, const gpu_kernel *asked,
-                              const gpu_matrix *c, gpu_gemm *p)
+/* All but the report. Which kernel it was is known when it is done. */
+static gpu_status run_kernel(gpu_operation *op, gpu_gemm *p, int is_chosen,
+                             const gpu_kernel **k)
 {
-    const gpu_kernel *k =
-        asked ? asked : d->backend->choose_matmul(d->handle, p);
-    gpu_check check = {.device = d, .a = &both[0], .b = &both[1]};
-    gpu_event e = product_event(p);
-    TRY(gpu_check_start(&check, how, c));
-    int tracing = gpu_trace_start(d);
-    gpu_status status = run_product(d, c, p, !asked, &k);
-    e.kernel = k->name;
-    status = gpu_trace_stop(d, tracing, status, &e);
+    gpu_begin_operation(op);
+    gpu_status status = gpu_run_product(op->device, p, is_chosen, k);
+    op->kernel = (*k)->name;
+    return gpu_stop_operation(op, status);
+}
+
+static gpu_status run_checked(gpu_operation *op, const gpu_matrix both[2],
+                              const gpu_product *how, gpu_gemm *p,
+                              int is_chosen, const gpu_kernel *k)
+{
+    gpu_check check = {.device = op->device, .a = &both[0], .b = &both[1]};
+    TRY(gpu_check_start(&check, how, op->result));
+    gpu_status status = run_kernel(op, p, is_chosen, &k);
     if (status == GPU_OK)
-        status = gpu_check_product(&check, k, c, &e.checked);
+        status = gpu_check_product(&check, k, op->result, &op->checked);
     gpu_check_end(&check);
-    return gpu_trace_report(tracing, status, &e);
+    return gpu_report_operation(op, status);
 }
 
 /* asked: NULL where auto chooses. */
@@ -337,12 +325,12 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
                   .alpha = how->alpha,
                   .beta = how->beta,
                   .tile = how->tile};
-    if (gpu_is_watched())
-        return run_watched(d, both, how, asked, c, &p);
     const gpu_kernel *k =
         asked ? asked : d->backend->choose_matmul(d->handle, &p);
-    gpu_counted.operations++;
-    return run_product(d, c, &p, !asked, &k);
+    gpu_operation op = product_of(d, &p, c);
+    if (gpu_must_check())
+        return run_checked(&op, both, how, &p, !asked, k);
+    return gpu_report_operation(&op, run_kernel(&op, &p, !asked, &k));
 }
 
 /* Vectors become a row on the left, a column on the right. */

@@ -18,26 +18,14 @@ static gpu_status apart(const gpu_matrix *in, const gpu_matrix *out,
     return gpu_clone(in, in->dtype, NULL, copy);
 }
 
-typedef gpu_status move_fn(void *device, const gpu_view *from,
-                           const int64_t *rows, const int64_t *cols,
-                           const gpu_view *to);
-
-static gpu_status move(gpu_device *d, move_fn *fn, const char *name,
-                       const gpu_matrix *from, const int64_t *rows,
-                       const int64_t *cols, const gpu_matrix *to,
-                       const gpu_matrix *moved)
+static gpu_operation moving(const char *name, gpu_device *d,
+                            const gpu_matrix *moved)
 {
-    gpu_view source = gpu_view_of(from), target = gpu_target_of(to);
-    gpu_matrix shape = *moved;
-    shape.storage = NULL; /* of scatter, it is what is read */
-    gpu_begin_operation(d, name, &shape, 0);
-    int tracing = gpu_trace_start(d);
-    gpu_status status = fn(d->handle, &source, rows, cols, &target);
-    status = gpu_traced(d, tracing, status, name, name, &shape, 0, 0,
-                        2.0 * (double)gpu_bytes(moved));
-    if (status == GPU_INTERRUPTED)
-        gpu_leave_incomplete(to);
-    return status;
+    return (gpu_operation){.name = name,
+                           .kernel = name,
+                           .device = d,
+                           .result = moved,
+                           .bytes = 2.0 * (double)gpu_bytes(moved)};
 }
 
 gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
@@ -52,8 +40,10 @@ gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
                    cols ? ncols : m->cols));
     if (gpu_size(out) == 0)
         return GPU_OK;
+    gpu_view source = gpu_view_of(m), target = gpu_target_of(out);
+    gpu_operation op = moving("gather", d, out);
     gpu_status status =
-        move(d, d->backend->gather, "gather", m, rows, cols, out, out);
+        RUN_OPERATION(&op, gather, &source, rows, cols, &target);
     if (status != GPU_OK)
         gpu_release(out);
     return status;
@@ -92,8 +82,11 @@ gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
     gpu_matrix source;
     TRY(apart(from, m, &source));
     spread(&source, nrows, ncols);
-    gpu_status status = move(d, d->backend->scatter, "scatter", &source, rows,
-                             cols, m, &source);
+    gpu_view read = gpu_view_of(&source), target = gpu_target_of(m);
+    gpu_matrix moved = source; /* to m, which is written */
+    moved.storage = m->storage;
+    gpu_operation op = moving("scatter", d, &moved);
+    gpu_status status = RUN_OPERATION(&op, scatter, &read, rows, cols, &target);
     gpu_release(&source);
     return status;
 }
@@ -124,6 +117,18 @@ static gpu_status check_mask(const char *name, const gpu_matrix *m,
     return GPU_OK;
 }
 
+static gpu_operation masking(const char *kernel, gpu_device *d,
+                             const gpu_matrix *m, const gpu_matrix *mask,
+                             const gpu_matrix *result)
+{
+    return (gpu_operation){.name = "mask",
+                           .kernel = kernel,
+                           .device = d,
+                           .result = result,
+                           .extent = m,
+                           .bytes = (double)(gpu_bytes(m) + gpu_bytes(mask))};
+}
+
 gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
                         gpu_matrix *out)
 {
@@ -138,11 +143,8 @@ gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
         return GPU_OK;
     gpu_view from = gpu_view_of(m), where = gpu_view_of(mask);
     gpu_view to = gpu_target_of(out);
-    gpu_begin_operation(d, "mask", m, 0);
-    int tracing = gpu_trace_start(d);
-    gpu_status status = d->backend->compress(d->handle, &from, &where, &to);
-    status = gpu_traced(d, tracing, status, "mask", "compress", out, 0, 0,
-                        (double)(gpu_bytes(m) + gpu_bytes(mask)));
+    gpu_operation op = masking("compress", d, m, mask, out);
+    gpu_status status = RUN_OPERATION(&op, compress, &from, &where, &to);
     if (status != GPU_OK)
         gpu_release(out);
     return status;
@@ -171,11 +173,8 @@ gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
     if (status == GPU_OK) {
         gpu_view source = gpu_view_of(&flat), truth = gpu_view_of(&where);
         gpu_view to = gpu_target_of(m);
-        gpu_begin_operation(d, "mask", m, 0);
-        int tracing = gpu_trace_start(d);
-        status = d->backend->expand(d->handle, &source, &truth, &to);
-        status = gpu_traced(d, tracing, status, "mask", "expand", m, 0, 0,
-                            (double)(gpu_bytes(m) + gpu_bytes(mask)));
+        gpu_operation op = masking("expand", d, m, mask, m);
+        status = RUN_OPERATION(&op, expand, &source, &truth, &to);
         gpu_release(&where);
     }
     gpu_release(&flat);
@@ -224,12 +223,13 @@ gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
     gpu_status status = create_like(&from, from.dtype, out);
     if (status == GPU_OK && gpu_size(out) > 0) {
         gpu_view source = gpu_view_of(&from), to = gpu_target_of(out);
-        gpu_begin_operation(d, name, out, 0);
-        int tracing = gpu_trace_start(d);
-        status = d->backend->scan(d->handle, kind, axis, &source, &to);
-        status =
-            gpu_traced(d, tracing, status, name, "scan", out, 0,
-                       (double)gpu_size(out), 2.0 * (double)gpu_bytes(out));
+        gpu_operation op = {.name = name,
+                            .kernel = "scan",
+                            .device = d,
+                            .result = out,
+                            .flops = (double)gpu_size(out),
+                            .bytes = 2.0 * (double)gpu_bytes(out)};
+        status = RUN_OPERATION(&op, scan, kind, axis, &source, &to);
         if (status != GPU_OK)
             gpu_release(out);
     }
@@ -249,13 +249,13 @@ static gpu_status run_sort(gpu_device *d, const gpu_matrix *from, int axis,
         to = gpu_target_of(out);
     if (order)
         places = gpu_target_of(order);
-    gpu_begin_operation(d, "sort", from, 0);
-    int tracing = gpu_trace_start(d);
-    gpu_status status =
-        d->backend->sort(d->handle, axis, descending, &source, out ? &to : NULL,
+    gpu_operation op = {.name = "sort",
+                        .kernel = "sort",
+                        .device = d,
+                        .result = out ? out : order,
+                        .bytes = 2.0 * (double)gpu_bytes(from)};
+    return RUN_OPERATION(&op, sort, axis, descending, &source, out ? &to : NULL,
                          order ? &places : NULL);
-    return gpu_traced(d, tracing, status, "sort", "sort", out ? out : order, 0,
-                      0, 2.0 * (double)gpu_bytes(from));
 }
 
 gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
@@ -320,12 +320,11 @@ gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r)
     if (gpu_size(m) == 0)
         return GPU_OK;
     gpu_view to = gpu_target_of(m);
-    gpu_begin_operation(d, "rand", m, 0);
-    int tracing = gpu_trace_start(d);
-    gpu_status status = d->backend->random(d->handle, r, &to);
-    status = gpu_traced(d, tracing, status, "rand", "philox", m, 0, 0,
-                        (double)gpu_bytes(m));
-    if (status == GPU_OK)
-        gpu_make_whole(m);
-    return status;
+    gpu_operation op = {.name = "rand",
+                        .kernel = "philox",
+                        .device = d,
+                        .result = m,
+                        .writes_all = 1,
+                        .bytes = (double)gpu_bytes(m)};
+    return RUN_OPERATION(&op, random, r, &to);
 }

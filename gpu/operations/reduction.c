@@ -79,14 +79,16 @@ static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
     double bytes = 0;
     for (int i = 0; i < p.inputs; i++)
         bytes += (double)gpu_bytes(&r->inputs[i]);
-    gpu_device *d = r->device;
     gpu_matrix shape = {.ndim = r->ndim, .rows = r->rows, .cols = r->cols};
-    gpu_begin_operation(d, r->name, &shape, 0);
-    int tracing = gpu_trace_start(d);
-    gpu_status status =
-        d->backend->reduce(d->handle, &p, r->views, r->axis, &to);
-    return gpu_traced(d, tracing, status, r->name, "reduce", out, count(r),
-                      (double)r->rows * (double)r->cols, bytes);
+    gpu_operation op = {.name = r->name,
+                        .kernel = "reduce",
+                        .device = r->device,
+                        .result = out,
+                        .extent = &shape,
+                        .k = count(r),
+                        .flops = (double)r->rows * (double)r->cols,
+                        .bytes = bytes};
+    return RUN_OPERATION(&op, reduce, &p, r->views, r->axis, &to);
 }
 
 static gpu_status primitive(const reduction *r, int kind, gpu_dtype type,

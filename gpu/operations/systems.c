@@ -125,12 +125,14 @@ static gpu_status run_solve(gpu_device *d, const gpu_matrix *a,
 {
     gpu_view left = gpu_target_of(a), right = gpu_target_of(b);
     double n = (double)a->rows;
-    gpu_begin_operation(d, "solve", b, a->rows);
-    int tracing = gpu_trace_start(d);
-    gpu_status status = d->backend->solve(d->handle, &left, &right, inverse);
-    return gpu_traced(d, tracing, status, "solve", "lu", b, a->rows,
-                      n * n * (2.0 / 3 * n + 2.0 * (double)b->cols),
-                      (double)(gpu_bytes(a) + gpu_bytes(b)));
+    gpu_operation op = {.name = "solve",
+                        .kernel = "lu",
+                        .device = d,
+                        .result = b,
+                        .k = a->rows,
+                        .flops = n * n * (2.0 / 3 * n + 2.0 * (double)b->cols),
+                        .bytes = (double)(gpu_bytes(a) + gpu_bytes(b))};
+    return RUN_OPERATION(&op, solve, &left, &right, inverse);
 }
 
 /* x becomes a^-1 x, where x is. */
@@ -231,20 +233,31 @@ gpu_status gpu_inverse(const gpu_matrix *a, gpu_matrix *out,
     return status;
 }
 
+/* One that takes a's factors only, which come to be where a's copy is. */
+static gpu_operation factoring(const char *name, gpu_device *d,
+                               const gpu_matrix *factors)
+{
+    double n = (double)factors->rows;
+    return (gpu_operation){.name = name,
+                           .kernel = "lu",
+                           .device = d,
+                           .result = factors,
+                           .k = factors->rows,
+                           .flops = 2.0 / 3 * n * n * n,
+                           .bytes = (double)gpu_bytes(factors)};
+}
+
 static gpu_status run_determinant(gpu_device *d, const gpu_matrix *factors,
                                   double *out)
 {
     gpu_view view = gpu_target_of(factors);
-    double n = (double)factors->rows;
-    gpu_begin_operation(d, "det", factors, factors->rows);
-    int tracing = gpu_trace_start(d);
-    gpu_status status = d->backend->determinant(d->handle, &view, out);
+    gpu_operation op = factoring("det", d, factors);
+    gpu_status status = RUN_OPERATION(&op, determinant, &view, out);
     if (*out != *out)
         *out = NAN; /* without a sign */
     if (*out == 0)
         *out = 0; /* of a singular matrix, whatever the other pivots' signs */
-    return gpu_traced(d, tracing, status, "det", "lu", factors, factors->rows,
-                      2.0 / 3 * n * n * n, (double)gpu_bytes(factors));
+    return status;
 }
 
 gpu_status gpu_determinant(const gpu_matrix *a, double *out)
@@ -270,12 +283,8 @@ static gpu_status run_inverse_norm(gpu_device *d, const gpu_matrix *factors,
                                    gpu_inverse_size *inverse)
 {
     gpu_view view = gpu_target_of(factors);
-    double n = (double)factors->rows;
-    gpu_begin_operation(d, "rcond", factors, factors->rows);
-    int tracing = gpu_trace_start(d);
-    gpu_status status = d->backend->inverse_norm(d->handle, &view, inverse);
-    return gpu_traced(d, tracing, status, "rcond", "lu", factors, factors->rows,
-                      2.0 / 3 * n * n * n, (double)gpu_bytes(factors));
+    gpu_operation op = factoring("rcond", d, factors);
+    return RUN_OPERATION(&op, inverse_norm, &view, inverse);
 }
 
 /* `inverse` by a's factors, which there is a place for. */

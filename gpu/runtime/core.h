@@ -104,26 +104,54 @@ gpu_device *gpu_cpu(void);
 /* The device of a backend's handle. */
 gpu_device *gpu_device_of(void *handle);
 
-/* Around an operation: start returns 1 when a trace is on, stop waits and
- * notes the time, report tells; each passes the status on. traced is stop and
- * report in one. */
-int gpu_trace_start(gpu_device *d);
-gpu_status gpu_trace_stop(gpu_device *d, int tracing, gpu_status status,
-                          gpu_event *e);
-gpu_status gpu_trace_report(int tracing, gpu_status status, gpu_event *e);
-gpu_status gpu_traced(gpu_device *d, int tracing, gpu_status status,
-                      const char *operation, const char *kernel,
-                      const gpu_matrix *result, int64_t k, double flops,
-                      double bytes);
-/* The same around what crosses the bus, which is no operation: never on a
- * CPU. */
-int gpu_transfer_start(gpu_device *d);
-gpu_status gpu_transferred(gpu_device *d, int tracing, gpu_status status,
-                           const char *name, const gpu_matrix *m, size_t bytes);
+/* An operation, of operands that were checked, around what its backend does of
+ * it. From it come the count of operations, what a trace tells, what is said of
+ * how far the work is, and what a stopped one leaves incomplete. The texts
+ * stay, the matrices are borrowed. */
+typedef struct gpu_operation {
+    const char *name, *kernel;
+    gpu_device *device;
+    /* What a trace tells of; its storage, where it has one, is written, and is
+     * left incomplete where the work is stopped. */
+    const gpu_matrix *result;
+    const gpu_matrix *extent; /* what the work goes over; NULL: the result */
+    int64_t k;           /* inner dimension, of a reduction its length; or 0 */
+    double flops, bytes; /* that have to be done and moved */
+    unsigned writes_all : 1; /* of the result, which is whole again */
+
+    /* Set by these functions, but for checked (see gpu_event), which a check
+     * may set before report. */
+    unsigned is_shown : 1, is_timed : 1;
+    double seconds, checked;
+} gpu_operation;
+
+/* begin; the work; then stop, which waits where a trace is on, and report,
+ * which tells. end is both, of work that the device is to be given no faster
+ * than it does it. Each passes on the work's status, or what the waiting found
+ * to have gone wrong. */
+void gpu_begin_operation(gpu_operation *op);
+/* Does anybody ask how many bytes an operation moves? For what is so small that
+ * counting them is felt. */
+int gpu_wants_bytes(const gpu_device *d);
+gpu_status gpu_stop_operation(gpu_operation *op, gpu_status status);
+gpu_status gpu_report_operation(gpu_operation *op, gpu_status status);
+gpu_status gpu_end_operation(gpu_operation *op, gpu_status status);
+
+/* An operation that is one call of a backend's entry, with the entry's
+ * arguments behind the handle; the only way to call one that computes. */
+#define RUN_OPERATION(op, entry, ...) \
+    (gpu_begin_operation(op),         \
+     gpu_end_operation(               \
+         op, (op)->device->backend->entry((op)->device->handle, __VA_ARGS__)))
+
+/* What crosses the bus is told of in the same way, but neither counted as an
+ * operation nor shown, and never on a CPU. */
+void gpu_begin_transfer(gpu_operation *op);
+gpu_status gpu_end_transfer(gpu_operation *op, gpu_status status);
 /* The CPU stands in for a device that lacks the entry, until the next event. */
 void gpu_note_fallback(void);
-/* Is a trace on, or are products to be checked? */
-int gpu_is_watched(void);
+/* Is a product that runs now to be checked? */
+int gpu_must_check(void);
 
 /* A product being checked, from before to after. */
 typedef struct gpu_check {
@@ -144,11 +172,6 @@ void gpu_check_end(gpu_check *c);
 gpu_status gpu_check_dot(const gpu_matrix both[2], const gpu_kernel *k,
                          double value, double *ratio);
 
-/* Around the backend's part of an operation, whose shape is m's, k being the
- * inner dimension or 0. gpu_traced ends it. */
-void gpu_begin_operation(gpu_device *d, const char *name, const gpu_matrix *m,
-                         int64_t k);
-void gpu_end_operation(void);
 /* For reductions: checks operands and shapes, and gives the views broadcast
  * to the common shape and the program with its compute type. */
 gpu_status gpu_common_views(const char *name, const gpu_program *p,
@@ -156,7 +179,7 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
                             gpu_program *typed, gpu_view *views, int *ndim);
 
 /* Runs a product's kernel, which becomes another where memory is short and it
- * was not asked for. What an interrupt leaves is part of c. */
+ * was not asked for, and paces it. What an interrupt leaves is part of c. */
 gpu_status gpu_run_product(gpu_device *d, gpu_gemm *p, int is_chosen,
                            const gpu_kernel **k);
 

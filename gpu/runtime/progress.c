@@ -8,10 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Elements, or multiplications, of an operation that may last: at a slow
- * core's rate, 10 ms. */
-static const double LASTING = 5e6;
-
 static struct {
     pthread_mutex_t lock; /* for what, began, stage_began, total */
     int active;
@@ -101,32 +97,4 @@ void gpu_end_stage(int began)
     pthread_mutex_lock(&work.lock);
     work.total = 0;
     pthread_mutex_unlock(&work.lock);
-}
-
-/* --- operations ----------------------------------------------------------- */
-
-static int begin_named(const char *name, const gpu_matrix *m, int64_t k)
-{
-    if (k > 0)
-        return gpu_begin_work("%s %lldx%lldx%lld", name, (long long)m->rows,
-                              (long long)k, (long long)m->cols);
-    return gpu_begin_work("%s %s", name, gpu_shape_text(m));
-}
-
-static int operating;
-
-void gpu_begin_operation(gpu_device *d, const char *name, const gpu_matrix *m,
-                         int64_t k)
-{
-    double size = (double)m->rows * (double)m->cols * (double)(k ? k : 1);
-    if (size >= LASTING && d->is_cpu)
-        operating = begin_named(name, m, k);
-}
-
-void gpu_end_operation(void)
-{
-    if (!operating)
-        return;
-    operating = 0;
-    gpu_end_work(1);
 }

@@ -1,8 +1,6 @@
 /* Sparse times dense. A backend without it has the CPU do it, on copies. */
 #include "sparse.h"
 
-enum { LASTING = 1 << 20 }; /* entries of a product that may last */
-
 static gpu_csr csr_of(const gpu_sparse *s)
 {
     return (gpu_csr){.rows = s->rows,
@@ -23,16 +21,15 @@ static gpu_status run(gpu_device *d, const gpu_sparse *s, const gpu_matrix *m,
         return gpu_fill(out, 0);
     gpu_csr csr = csr_of(s);
     gpu_view from = gpu_view_of(m), to = gpu_target_of(out);
-    gpu_matrix size = {.rows = s->rows, .cols = m->cols};
-    if (s->count > LASTING)
-        gpu_begin_operation(d, "matmul", &size, s->cols);
-    int tracing = gpu_trace_start(d);
-    gpu_status status =
-        d->backend->sparse_product(d->handle, &csr, &from, &to, 1, 0);
-    return gpu_traced(
-        d, tracing, status, "matmul", "csr", out, s->cols,
-        2 * (double)s->count * (double)m->cols,
-        (double)(gpu_sparse_bytes(s) + gpu_bytes(m) + gpu_bytes(out)));
+    size_t bytes = gpu_sparse_bytes(s) + gpu_bytes(m) + gpu_bytes(out);
+    gpu_operation op = {.name = "matmul",
+                        .kernel = "csr",
+                        .device = d,
+                        .result = out,
+                        .k = s->cols,
+                        .flops = 2 * (double)s->count * (double)m->cols,
+                        .bytes = (double)bytes};
+    return RUN_OPERATION(&op, sparse_product, &csr, &from, &to, 1, 0);
 }
 
 /* s and m are on d and of one type; out is created. */

@@ -1,0 +1,378 @@
+/* The frame of every operation: each entry of a backend that computes is made
+ * to succeed, to be stopped and to fail, and what is counted, told, paced and
+ * left incomplete has to fit. */
+#include "fake_device.h"
+#include "op_list.h"
+
+enum { SIDE = 6 };
+
+/* Of the entry under test: what it returns, and how often it was called. */
+static struct {
+    gpu_status outcome;
+    int calls, paces;
+} stub;
+
+static gpu_status answer(void)
+{
+    stub.calls++;
+    return stub.outcome == GPU_INTERNAL ? gpu_fail(GPU_INTERNAL, "told to fail")
+                                        : stub.outcome;
+}
+
+/* All that an operation may be given: square matrices of one type, a mask, a
+ * vector and a sparse matrix; target is what it writes where it can be told. */
+static struct {
+    gpu_matrix a, mask, v, target;
+    gpu_sparse s;
+} given;
+
+/* An entry that answers, put in the table; the words of its operation's event;
+ * and the operation. */
+typedef struct operation {
+    const char *entry, *name, *kernel;
+    int has_target; /* it writes given.target */
+    int waits;      /* or paces itself */
+    void (*place)(gpu_backend *table);
+    gpu_status (*run)(void);
+} operation;
+
+#define ENTRY(entry, ...)                         \
+    static gpu_status stub_##entry(__VA_ARGS__)   \
+    {                                             \
+        return answer();                          \
+    }                                             \
+    static void place_##entry(gpu_backend *table) \
+    {                                             \
+        table->entry = stub_##entry;              \
+    }                                             \
+    static gpu_status run_##entry(void)
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+static gpu_status keep(gpu_status status, gpu_matrix *out)
+{
+    if (status == GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+ENTRY(map, void *d, const gpu_program *p, const gpu_view *in,
+      const gpu_view *out)
+{
+    return gpu_fill(&given.target, 1);
+}
+
+ENTRY(reduce, void *d, const gpu_program *p, const gpu_view *in, int axis,
+      const gpu_view *out)
+{
+    const gpu_matrix *in_[] = {&given.a};
+    gpu_matrix sums;
+    gpu_program program;
+    gpu_program_start(&program, 1);
+    program.reduction = GPU_REDUCE_sum;
+    return keep(gpu_reduce("sum", &program, in_, 1, &sums), &sums);
+}
+
+static const int64_t some[] = {2, 0};
+
+ENTRY(gather, void *d, const gpu_view *from, const int64_t *rows,
+      const int64_t *cols, const gpu_view *to)
+{
+    gpu_matrix out;
+    return keep(gpu_gather(&given.a, some, 2, NULL, 0, &out), &out);
+}
+
+ENTRY(scatter, void *d, const gpu_view *from, const int64_t *rows,
+      const int64_t *cols, const gpu_view *to)
+{
+    return gpu_scatter(&given.a, NULL, 0, NULL, 0, &given.target);
+}
+
+ENTRY(compress, void *d, const gpu_view *from, const gpu_view *mask,
+      const gpu_view *to)
+{
+    gpu_matrix out;
+    return keep(gpu_compress(&given.a, &given.mask, &out), &out);
+}
+
+ENTRY(expand, void *d, const gpu_view *from, const gpu_view *mask,
+      const gpu_view *to)
+{
+    return gpu_expand(&given.a, &given.mask, &given.target);
+}
+
+ENTRY(scan, void *d, gpu_scan_kind kind, int axis, const gpu_view *from,
+      const gpu_view *to)
+{
+    gpu_matrix out;
+    return keep(gpu_scan(&given.a, GPU_SCAN_SUM, 1, &out), &out);
+}
+
+ENTRY(sort, void *d, int axis, int descending, const gpu_view *from,
+      const gpu_view *to, const gpu_view *order)
+{
+    gpu_matrix out;
+    return keep(gpu_sort(&given.a, 1, 0, &out, NULL), &out);
+}
+
+ENTRY(random, void *d, const gpu_random *r, const gpu_view *to)
+{
+    gpu_random uniform = {GPU_UNIFORM, 1, 2, 0, 1};
+    return gpu_fill_random(&given.target, &uniform);
+}
+
+ENTRY(sparse_product, void *d, const gpu_csr *s, const gpu_view *x,
+      const gpu_view *y, double alpha, double beta)
+{
+    gpu_matrix out;
+    return keep(gpu_sparse_multiply(&given.s, &given.a, &out), &out);
+}
+
+ENTRY(solve, void *d, const gpu_view *a, const gpu_view *b,
+      gpu_inverse_size *inverse)
+{
+    gpu_matrix out;
+    return keep(gpu_solve(&given.a, &given.v, &out, NULL), &out);
+}
+
+ENTRY(determinant, void *d, const gpu_view *a, double *out)
+{
+    double x;
+    return gpu_determinant(&given.a, &x);
+}
+
+ENTRY(inverse_norm, void *d, const gpu_view *a, gpu_inverse_size *inverse)
+{
+    double x;
+    return gpu_rcond(&given.a, &x);
+}
+
+/* --- kernels -------------------------------------------------------------- */
+
+static gpu_status stub_dot(void *d, const gpu_view *x, const gpu_view *y,
+                           double *out)
+{
+    return answer();
+}
+
+static gpu_status stub_matmul(void *d, const gpu_gemm *p)
+{
+    return answer();
+}
+
+static const gpu_kernel dot_kernel = {.operation = "dot",
+                                      .name = "stub",
+                                      .precision = "f32",
+                                      .dtypes = 1u << GPU_F32,
+                                      .bound = exactly,
+                                      .dot = stub_dot};
+static const gpu_kernel matmul_kernel = {.operation = "matmul",
+                                         .name = "stub",
+                                         .precision = "f32",
+                                         .dtypes = 1u << GPU_F32,
+                                         .bound = exactly,
+                                         .matmul = stub_matmul};
+
+static const gpu_kernel *choose_dot(void *d, const gpu_view *x,
+                                    const gpu_view *y)
+{
+    return &dot_kernel;
+}
+
+static const gpu_kernel *choose_matmul(void *d, const gpu_gemm *p)
+{
+    return &matmul_kernel;
+}
+
+static void place_dot(gpu_backend *table)
+{
+    table->choose_dot = choose_dot;
+}
+
+static void place_matmul(gpu_backend *table)
+{
+    table->choose_matmul = choose_matmul;
+}
+
+static gpu_status run_dot(void)
+{
+    double x;
+    return gpu_dot(&given.v, &given.v, NULL, &x);
+}
+
+static gpu_status run_matmul(void)
+{
+    gpu_product how = {.alpha = 1};
+    return gpu_matmul(&given.a, &given.a, &how, &given.target);
+}
+
+#pragma GCC diagnostic pop
+
+/* --- what has to be ------------------------------------------------------- */
+
+#define ROW(entry, ...)                                 \
+    {                                                   \
+#entry, __VA_ARGS__, place_##entry, run_##entry \
+    }
+static const operation operations[] = {
+    ROW(map, "fill", "map", 1, 0),
+    ROW(reduce, "sum", "reduce", 0, 0),
+    ROW(gather, "gather", "gather", 0, 0),
+    ROW(scatter, "scatter", "scatter", 1, 0),
+    ROW(compress, "mask", "compress", 0, 0),
+    ROW(expand, "mask", "expand", 1, 0),
+    ROW(scan, "cumsum", "scan", 0, 0),
+    ROW(sort, "sort", "sort", 0, 0),
+    ROW(random, "rand", "philox", 1, 0),
+    ROW(sparse_product, "matmul", "csr", 0, 0),
+    ROW(solve, "solve", "lu", 0, 0),
+    ROW(determinant, "det", "lu", 0, 0),
+    ROW(inverse_norm, "rcond", "lu", 0, 0),
+    ROW(dot, "dot", "stub", 0, 1),
+    ROW(matmul, "matmul", "stub", 1, 1),
+};
+
+/* Events of one operation. */
+static struct {
+    const operation *of;
+    int count;
+    gpu_event last;
+} told;
+
+static void hear(const gpu_event *e, void *data)
+{
+    (void)data;
+    if (strcmp(e->operation, told.of->name) != 0 ||
+        strcmp(e->kernel, told.of->kernel) != 0)
+        return;
+    told.count++;
+    told.last = *e;
+}
+
+static void count_paces(void *d, const gpu_kernel *k, const gpu_gemm *p,
+                        double bytes)
+{
+    (void)d, (void)p;
+    if (!k && stub.calls > 0 && bytes > 0)
+        stub.paces++;
+}
+
+static int open_given(void **state)
+{
+    if (open_fake(state))
+        return 1;
+    const gpu_random numbers = {GPU_UNIFORM, 1, 2, 1, 2};
+    gpu_create(&given.a, fake, GPU_F32, 2, SIDE, SIDE);
+    gpu_create(&given.v, fake, GPU_F32, 1, SIDE, 1);
+    gpu_create(&given.mask, fake, GPU_BOOL, 2, SIDE, SIDE);
+    gpu_create(&given.target, fake, GPU_F32, 2, SIDE, SIDE);
+    return gpu_fill_random(&given.a, &numbers) ||
+           gpu_fill_random(&given.v, &numbers) || gpu_fill(&given.mask, 1) ||
+           gpu_fill(&given.target, 0) ||
+           gpu_sparse_from_dense(&given.a, GPU_F32, fake, &given.s);
+}
+
+static int close_given(void **state)
+{
+    gpu_release(&given.a);
+    gpu_release(&given.v);
+    gpu_release(&given.mask);
+    gpu_release(&given.target);
+    gpu_sparse_release(&given.s);
+    return close_fake(state);
+}
+
+/* The operation with such an outcome of its entry, on a table of its own. */
+static void run(const operation *o, gpu_status outcome)
+{
+    const gpu_backend *own = fake->backend;
+    gpu_backend table = *own;
+    uint64_t before = gpu_counts()->operations;
+    table.pace = count_paces;
+    o->place(&table);
+    fake->backend = &table;
+    memset(&stub, 0, sizeof stub);
+    memset(&told, 0, sizeof told);
+    stub.outcome = outcome;
+    told.of = o;
+    assert_int_equal(o->run(), outcome);
+    fake->backend = own;
+    assert_int_equal(stub.calls, 1);
+    assert_true(gpu_counts()->operations > before);
+}
+
+static void expect(const operation *o, const char *what, int is, int wanted)
+{
+    if (is != wanted)
+        print_error("%s, which returned %d: %s\n", o->entry, (int)stub.outcome,
+                    what);
+    assert_int_equal(is, wanted);
+}
+
+/* For each operation and outcome; the target is whole again afterwards. */
+static void run_all(void (*look)(const operation *o, gpu_status outcome))
+{
+    static const gpu_status all[] = {GPU_OK, GPU_INTERRUPTED, GPU_INTERNAL};
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        for (int k = 0; k < 3; k++) {
+            run(&operations[i], all[k]);
+            look(&operations[i], all[k]);
+            assert_int_equal(gpu_fill(&given.target, 0), GPU_OK);
+        }
+}
+
+static void look_at_event(const operation *o, gpu_status outcome)
+{
+    expect(o, "events", told.count, 1);
+    expect(o, "status in the event", (int)told.last.status, (int)outcome);
+    expect(o, "bytes in the event", told.last.bytes > 0, 1);
+    expect(o, "shape in the event", told.last.m > 0 && told.last.n > 0, 1);
+    expect(o, "device in the event", told.last.device == fake, 1);
+}
+
+static void each_is_told_of_once(void **state)
+{
+    (void)state;
+    gpu_set_trace(hear, NULL);
+    run_all(look_at_event);
+    gpu_set_trace(NULL, NULL);
+}
+
+static void look_at_target(const operation *o, gpu_status outcome)
+{
+    expect(o, "incomplete target", gpu_is_incomplete(&given.target),
+           o->has_target && outcome == GPU_INTERRUPTED);
+    expect(o, "incomplete operand", gpu_is_incomplete(&given.a), 0);
+}
+
+static void a_stopped_one_leaves_its_output_incomplete(void **state)
+{
+    (void)state;
+    run_all(look_at_target);
+}
+
+static void look_at_paces(const operation *o, gpu_status outcome)
+{
+    expect(o, "paces", stub.paces > 0, outcome == GPU_OK && !o->waits);
+}
+
+static void what_does_not_wait_is_paced(void **state)
+{
+    (void)state;
+    run_all(look_at_paces);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_is_told_of_once, open_given,
+                                        close_given),
+        cmocka_unit_test_setup_teardown(
+            a_stopped_one_leaves_its_output_incomplete, open_given,
+            close_given),
+        cmocka_unit_test_setup_teardown(what_does_not_wait_is_paced, open_given,
+                                        close_given),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
