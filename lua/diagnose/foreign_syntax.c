@@ -52,47 +52,61 @@ static line find_line(const char *text, size_t length, int number)
  *          matrix; OP: an operator
  *   SLICE  a colon that calls no method
  *   PRIME  a quote behind an operand: A'
- *   TRUTH  True, None and so on, if they are nil
+ *   TRUTH  True, None and so on, if they are nil; FORMAT: f, if it is nil
  *   IMAG UNDERSCORED BINARY DOTTED   numbers such as 2i 1_000 0b11 1..9
  *   ...    words up to what follows, brackets closed
  *   a|b    either word; others stand for themselves
  *   ~x     x, with no blank before it
  * In the advice %1 is what the first of those in capitals, or ..., was.
  * Without a message the pattern is of what can never be Lua; else it holds
- * where the error's message has those words. The first that holds is told. */
+ * where the error's message is such a one of Lua's, AT a token. The first that
+ * holds is told. */
+typedef struct said {
+    int kind; /* lumat_lua_message, or one of those below */
+    const char *token;
+} said;
+
 typedef struct habit {
-    const char *message, *pattern, *advice;
+    const said *message;
+    const char *pattern, *advice;
 } habit;
+
+enum { ANY_ERROR = -1, NO_ERROR = -2 };
+
+#define SAYS(name) (&(const said){LUMAT_LUA_##name, NULL})
+#define AT(name, token) (&(const said){LUMAT_LUA_##name, token})
+#define ANY (&(const said){ANY_ERROR, NULL})
+#define NOTE (&(const said){NO_ERROR, NULL}) /* it runs */
 
 static const habit habits[] = {
     /* ways to measure and to look */
-    {"symbol near '%'", "^ % % timeit|time",
+    {AT(SYMBOL, "%"), "^ % % timeit|time",
      "a command measures one entry: :bench f(), "
      ":time f()"},
-    {"symbol near '%'", "^ % timeit ...", "repeated timing is :bench %1"},
-    {"symbol near '%'", "^ % time ...", "timing is :time %1"},
+    {AT(SYMBOL, "%"), "^ % timeit ...", "repeated timing is :bench %1"},
+    {AT(SYMBOL, "%"), "^ % time ...", "timing is :time %1"},
     {NULL, "^ clear all", "a new session begins with :quit and another start"},
     {NULL, "^ clear|del NAME", "a variable is gone with %1 = nil"},
     {NULL, "^ hold|close NAME",
      "plot(x, y) draws at once, and every time "
      "anew"},
-    {"symbol near '%'", "^ % who|whos", "your variables are listed by :who"},
-    {"symbol near '%'", "^ % run ...", "a script is run by :run %1"},
-    {"symbol near '%'", "^ % cd|ls|pwd|history|edit|reset|save|load|quit",
+    {AT(SYMBOL, "%"), "^ % who|whos", "your variables are listed by :who"},
+    {AT(SYMBOL, "%"), "^ % run ...", "a script is run by :run %1"},
+    {AT(SYMBOL, "%"), "^ % cd|ls|pwd|history|edit|reset|save|load|quit",
      "a command begins with a colon, as :ls; :help lists them"},
     {NULL, "^ @ time ...", "timing is :time %1"},
     {NULL, "^ @ btime|benchmark ...", "repeated timing is :bench %1"},
     {NULL, "^ tic ;", "timing is :time f(), or clock() before and after"},
-    {"near", "^ tic $", "timing is :time f(), or clock() before and after"},
+    {SAYS(NEAR), "^ tic $", "timing is :time f(), or clock() before and after"},
 
     /* comments */
     {NULL, "^ # include", "modules come by require \"name\""},
     {NULL, "^ # NAME NAME", "a comment begins with --"},
     {NULL, "^ # !", "a comment begins with --"},
-    {"symbol near '//'", "^ //", "a comment begins with --"},
-    {"symbol near '/'", "^ / *",
+    {AT(SYMBOL, "//"), "^ //", "a comment begins with --"},
+    {AT(SYMBOL, "/"), "^ / *",
      "a comment begins with --, a long one is --[[ … ]]"},
-    {"symbol near '%'", "^ %", "a comment begins with --"},
+    {AT(SYMBOL, "%"), "^ %", "a comment begins with --"},
 
     /* functions */
     {NULL, "function NAME = NAME (",
@@ -179,20 +193,20 @@ static const habit habits[] = {
     {NULL, "OPERAND + ~+", "Lua has no ++: write %1 = %1 + 1"},
     {NULL, "+ ~+ NAME", "Lua has no ++: write %1 = %1 + 1"},
     {NULL, "NAME : ~=", "an assignment is %1 = …"},
-    {"symbol near '['", "^ [ ... ] = size ( NAME )",
+    {AT(SYMBOL, "["), "^ [ ... ] = size ( NAME )",
      "sizes are %1 = %2.rows, %2.cols"},
-    {"symbol near '['", "^ [ ... ] =", "several values are assigned by %1 = …"},
+    {AT(SYMBOL, "["), "^ [ ... ] =", "several values are assigned by %1 = …"},
     {NULL, "^ let|var|const|int|double|float|auto|bool|my NAME =",
      "a variable is made by %1 = …, in a function by local %1 = …"},
     {NULL, "^ global NAME", "without local a variable is global: %1 = …"},
 
     /* conditions, in which = may have been meant for == */
-    {"'then' expected near '='", "", "equal is ==, and = assigns"},
-    {"')' expected near '='", "if|while|elseif ( ... =",
+    {AT(THEN, "="), "", "equal is ==, and = assigns"},
+    {AT(BRACKET, "="), "if|while|elseif ( ... =",
      "equal is ==, and a condition is if x == 1 then … end"},
-    {"')' expected near '='",
+    {AT(BRACKET, "="),
      "NAME ( ... , NAME =", "options stand in a table: %1(%2, {%3 = …})"},
-    {"')' expected near '='", "NAME ( NAME =",
+    {AT(BRACKET, "="), "NAME ( NAME =",
      "options stand in a table: "
      "%1({%2 = …})"},
 
@@ -209,15 +223,14 @@ static const habit habits[] = {
     {NULL, "* ~*", "a power is A ^ n, element by element A:pow(p)"},
     {NULL, ". *|/|^", "element by element is A % B, A / B and A:pow(p)"},
     {NULL, ". +|-", "sums and differences are element by element: A + B"},
-    {"unfinished string", "OPERAND . ~PRIME", "the transpose of %1 is %1.T"},
-    {"unfinished string", "OPERAND ~PRIME", "the transpose of %1 is %1.T"},
+    {SAYS(STRING), "OPERAND . ~PRIME", "the transpose of %1 is %1.T"},
+    {SAYS(STRING), "OPERAND ~PRIME", "the transpose of %1 is %1.T"},
     {NULL, "\\", "A \\ b, the x with A * x = b, is solve(A, b)"},
     {NULL, "OPERAND ? ...",
      "a choice is condition and a or b, or if … then "
      "… else … end"},
-    {"near 'if'", "VALUE if VALUE", "a choice is condition and a or b"},
-    {"'then' expected near 'else'", "VALUE if VALUE",
-     "a choice is condition and a or b"},
+    {AT(NEAR, "if"), "VALUE if VALUE", "a choice is condition and a or b"},
+    {AT(THEN, "else"), "VALUE if VALUE", "a choice is condition and a or b"},
     {NULL, "OPERAND ! $", "%1! is gamma(%1 + 1)"},
     {NULL, "! VALUE", "\"not\" is a word: not %1; of a mask ~%1"},
     {NULL, "^ | NAME |", "the absolute value is abs(%1)"},
@@ -228,24 +241,24 @@ static const habit habits[] = {
      "function(i) return i ^ 2 end)"},
     {NULL, "zeros|ones|rand|randn|full|eye ( [ ... ]",
      "sizes are given one by one: zeros(%1)"},
-    {"')' expected near ','", "zeros|ones|rand|randn|full|eye ( ( ... )",
+    {AT(BRACKET, ","), "zeros|ones|rand|randn|full|eye ( ( ... )",
      "sizes are given one by one: zeros(%1)"},
-    {"symbol near '['", "",
+    {AT(SYMBOL, "["), "",
      "a matrix is mat{{1, 2}, {3, 4}}, a vector "
      "vec{1, 2, 3}"},
-    {"symbol near '{'", "^ { ... } [|.|:",
+    {AT(SYMBOL, "{"), "^ { ... } [|.|:",
      "a table that is used at once "
      "stands in brackets: ({%1})[1]; a vector is vec{%1}"},
-    {"<eof> expected near '", "^ { ... } [|.|:",
+    {SAYS(EOF), "^ { ... } [|.|:",
      "a table that is used at once "
      "stands in brackets: ({%1})[1]; a vector is vec{%1}"},
 
     /* blocks */
     {NULL, "elif|elsif VALUE", "the word is elseif: elseif %1 … then"},
-    {"'end' expected", "else if",
+    {SAYS(END), "else if",
      "elseif is one word; else if opens a block "
      "that needs an end of its own"},
-    {"near", "^ endif|endfor|endwhile|endfunction|end_for|end_if",
+    {SAYS(NEAR), "^ endif|endfor|endwhile|endfunction|end_for|end_if",
      "every block ends with the word end"},
     {NULL, "^ end if|for|while|function $",
      "every block ends with the word end"},
@@ -273,41 +286,40 @@ static const habit habits[] = {
     {NULL, "^ print|disp|puts|echo|say NAME|NUM ...",
      "a call has brackets: "
      "print(%1 %2)"},
-    {"'then' expected", "", "a condition is if x > 1 then … end"},
-    {"'do' expected", "",
+    {SAYS(THEN), "", "a condition is if x > 1 then … end"},
+    {SAYS(DO), "",
      "a loop is while x > 1 do … end, or for i = 1, 10 "
      "do … end"},
 
     /* what runs, and ends in an error */
-    {"'f' is not defined", "f ~STR",
+    {ANY, "FORMAT ~STR",
      "values are put into a text by "
      "string.format(\"x is %g\", x)"},
-    {"perform arithmetic on a table value", "",
+    {SAYS(TABLE_COMPUTED), "",
      "a list to compute with is a vector, vec{1, 2, 3}, or mat{{1, 2}, {3, "
      "4}}"},
-    {"matrix expected, got table", "",
+    {SAYS(TABLE_GIVEN), "",
      "vec{1, 2, 3} is a vector, mat{{1, 2}, {3, 4}} a matrix"},
-    {"attempt to mod a 'string'", "",
+    {SAYS(TEXT_MOD), "",
      "values are put into a text by "
      "string.format(\"x is %g\", x)"},
-    {"arithmetic on a nil value", "print STR %",
+    {SAYS(NIL_COMPUTED), "print STR %",
      "values are put into a text by print(string.format(\"x is %g\", x))"},
-    {"attempt to add a 'string'", "", "texts are joined by \"a\" .. \"b\""},
-    {"attempt to add a 'number' with a 'string'", "",
-     "texts are joined by \"a\" .. \"b\""},
-    {"call a number value (for iterator", "", "a loop is for i = 1, n do"},
-    {"call a table value (for iterator", "",
+    {SAYS(TEXT_ADD), "", "texts are joined by \"a\" .. \"b\""},
+    {SAYS(ADD_TEXT), "", "texts are joined by \"a\" .. \"b\""},
+    {SAYS(FOR_NUMBER), "", "a loop is for i = 1, n do"},
+    {SAYS(FOR_TABLE), "",
      "a loop over a list is for i, x "
      "in ipairs(list) do"},
 
     /* what runs, and does something else */
-    {"(note)", "^ NAME < ~- VALUE $",
+    {NOTE, "^ NAME < ~- VALUE $",
      "%1 <- %2 compares %1 with -%2; an "
      "assignment is %1 = %2"},
-    {"(note)", "^ NAME ~--", "-- begins a comment: write %1 = %1 - 1"},
-    {"(note)", "if|while|elseif|and|or|not|==|~= TRUTH",
+    {NOTE, "^ NAME ~--", "-- begins a comment: write %1 = %1 - 1"},
+    {NOTE, "if|while|elseif|and|or|not|==|~= TRUTH",
      "%1 is nil: the words are true, false and nil"},
-    {"(note)", "OPERAND . shape [ 0 ]",
+    {NOTE, "OPERAND . shape [ 0 ]",
      "indices begin with 1: %1.shape[1] is "
      "the number of rows"},
 };
@@ -479,6 +491,8 @@ static int is_of_class(const items *s, int at, const char *part)
     if (strcmp(part, "TRUTH") == 0)
         return is_listed_word(w, "True|False|TRUE|FALSE|None|null|NULL") &&
                type_of_name(s->L, w) == LUA_TNIL;
+    if (strcmp(part, "FORMAT") == 0)
+        return word_is(w, "f", 1) && type_of_name(s->L, w) == LUA_TNIL;
     if (strcmp(part, "OP") == 0)
         return is_sign(w, "+-*/^%|&") || word_is(w, "//", 2) ||
                word_is(w, "..", 2) || word_is(w, "<<", 2) ||
@@ -610,6 +624,17 @@ static const char *push_advice(const items *s, const char *advice)
     return lua_tostring(s->L, -1);
 }
 
+/* The message is NULL where there is no error. */
+static int is_said(const char *message, const said *s)
+{
+    if (s->kind == NO_ERROR || !message)
+        return s->kind == NO_ERROR && !message;
+    if (s->kind == ANY_ERROR)
+        return 1;
+    return lumat_find_said(message, (lumat_lua_message)s->kind) &&
+           (!s->token || lumat_is_near(message, s->token));
+}
+
 /* Pushes what to write in place of the line; or returns NULL. `only` leaves
  * out the habits that can be told without a message. */
 static const char *push_habit(lua_State *L, const char *message, const line *l,
@@ -619,7 +644,7 @@ static const char *push_habit(lua_State *L, const char *message, const line *l,
     read_words(l, &s);
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
         const habit *h = &habits[i];
-        if (h->message ? !strstr(message, h->message) : only)
+        if (h->message ? !is_said(message, h->message) : only)
             continue;
         if (*h->pattern ? holds(&s, h->pattern) : 1)
             return push_advice(&s, h->advice);
@@ -696,7 +721,8 @@ static const char *push_foreign(lua_State *L, const char *message,
                                 const line *l)
 {
     size_t length = 0;
-    const char *p = strstr(message, "near '<\\") ? find_foreign(l) : NULL;
+    const char *p =
+        lumat_find_said(message, LUMAT_LUA_FOREIGN) ? find_foreign(l) : NULL;
     unsigned code = p ? decode(p, l->end, &length) : 0;
     char number[24];
     if (!code)
@@ -723,10 +749,7 @@ static int push_two_words(lua_State *L, const char *message, const line *l)
     for (int i = 0; i < 2; i++)
         lua_pushlstring(L, s.list[i].start,
                         (size_t)(s.list[i].end - s.list[i].start));
-    lua_pushfstring(L, "near '%s'", lua_tostring(L, -1));
-    int is_there = strstr(message, lua_tostring(L, -1)) != NULL;
-    lua_pop(L, 1);
-    return is_there;
+    return lumat_is_near(message, lua_tostring(L, -1));
 }
 
 /* "help sum", "save work.lum", "clear x": a command and a word behind it, or
@@ -750,7 +773,7 @@ static const char *push_command(lua_State *L, const char *message,
 const char *lumat_push_misread(lua_State *L, const char *text, size_t length)
 {
     line l = find_line(text, length, 1);
-    return l.end == text + length ? push_habit(L, "(note)", &l, 1) : NULL;
+    return l.end == text + length ? push_habit(L, NULL, &l, 1) : NULL;
 }
 
 /* Where Lua stumbles at the end, what it stumbled on stands before it. */
@@ -759,7 +782,8 @@ static const char *push_earlier_habit(lua_State *L, const char *message,
 {
     const char *hint = NULL;
     int lines = 1 + lumat_count_lines(text, text + length);
-    if (!strstr(message, "<eof>"))
+    if (!lumat_find_said(message, LUMAT_LUA_UNFINISHED) &&
+        !lumat_find_said(message, LUMAT_LUA_EOF))
         return NULL;
     for (; lines > 0 && !hint; lines--) {
         line l = find_line(text, length, lines);
@@ -830,23 +854,20 @@ void lumat_refuse_called(lua_State *L)
 static const char *push_called(lua_State *L, const char *message)
 {
     static const struct {
-        const char *type, *names;
-    } values[] = {{"number", " rows cols size ndim bytes nnz "},
-                  {"string", " dtype device "},
-                  {"table", " shape "}};
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        const char *start =
-            lua_pushfstring(L, "attempt to call a %s value (", values[i].type);
-        const char *name = strstr(message, start);
-        name = name ? name + strlen(start) : "";
-        if (strncmp(name, "method '", 8) == 0 ||
-            strncmp(name, "field '", 7) == 0) {
-            name = strchr(name, '\'') + 1;
-            lua_pushlstring(L, name, strcspn(name, "'"));
-            lua_pushfstring(L, " %s ", lua_tostring(L, -1));
-            if (strstr(values[i].names, lua_tostring(L, -1)))
-                return lua_tostring(L, -2);
-        }
+        lumat_lua_message called;
+        const char *names;
+    } values[] = {{LUMAT_LUA_CALLED_NUMBER, " rows cols size ndim bytes nnz "},
+                  {LUMAT_LUA_CALLED_STRING, " dtype device "},
+                  {LUMAT_LUA_CALLED_TABLE, " shape "}};
+    const char *name = lumat_behind_said(message, LUMAT_LUA_METHOD);
+    name = name ? name : lumat_behind_said(message, LUMAT_LUA_FIELD);
+    for (size_t i = 0; name && i < sizeof values / sizeof *values; i++) {
+        if (!lumat_find_said(message, values[i].called))
+            continue;
+        lua_pushlstring(L, name, strcspn(name, "'"));
+        lua_pushfstring(L, " %s ", lua_tostring(L, -1));
+        if (strstr(values[i].names, lua_tostring(L, -1)))
+            return lua_tostring(L, -2);
     }
     return NULL;
 }
@@ -879,12 +900,16 @@ static void explain_called(lua_State *L, int is_entry)
  * more: of what string.gsub was to put in. */
 static void explain_type(lua_State *L)
 {
-    static const char mark[] = "(a userdata)";
     const char *message = lua_tostring(L, -1);
-    if (!strstr(message, mark))
+    const char *start = lumat_find_said(message, LUMAT_LUA_USERDATA);
+    const char *rest = lumat_behind_said(message, LUMAT_LUA_USERDATA);
+    if (!start)
         return;
-    luaL_gsub(L, message, mark, "(a matrix, or what no string stands for)");
-    lua_replace(L, -2);
+    lua_pushlstring(L, message, (size_t)(start - message));
+    lua_pushfstring(L, "%s(a matrix, or what no string stands for)%s",
+                    lua_tostring(L, -1), rest);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
 }
 
 /* What the line shows of another language. */

@@ -260,12 +260,10 @@ static int are_globals_plain(lua_State *L)
  * the name pushed; or NULL. */
 static const char *find_nil_global(lua_State *L, const char *message)
 {
-    static const char mark[] = "a nil value (global '";
-    const char *start = strstr(message, "attempt to ");
-    const char *name = start ? strstr(start, mark) : NULL;
-    if (!name)
+    const char *start = lumat_find_said(message, LUMAT_LUA_ATTEMPT);
+    const char *name = lumat_behind_said(message, LUMAT_LUA_NIL_GLOBAL);
+    if (!start || !name)
         return NULL;
-    name += sizeof mark - 1;
     lua_pushlstring(L, name, strcspn(name, "'"));
     return start;
 }
@@ -650,7 +648,7 @@ void lumat_each_unset(lua_State *L, int error, lumat_name_fn *each, void *data)
 {
     int top = lua_gettop(L), told = 0;
     const char *message = message_of(L, error);
-    int got_nil = strstr(message, "nil") != NULL;
+    int got_nil = strstr(message, lua_typename(L, LUA_TNIL)) != NULL;
     int found = lua_rawgetp(L, LUA_REGISTRYINDEX, &found_key) == LUA_TTABLE;
     if (found && !error && lua_rawgeti(L, -1, 0) == LUA_TSTRING)
         each(data, "", lua_tostring(L, -1));

@@ -301,13 +301,12 @@ static int find_seam_at(const lumat_tokens *t, int line, seam *out)
     return find_seam(t, from, to, out);
 }
 
-/* The line that a message begins with, "lumat:3: …", or 0. */
+/* The line that a message about an entry begins with, or 0. */
 static int line_of(const char *message)
 {
-    static const char chunk[] = LUMAT_CHUNK ":";
-    return strncmp(message, chunk, sizeof chunk - 1) == 0
-               ? atoi(message + sizeof chunk - 1)
-               : 0;
+    int line;
+    lumat_skip_place(message, &line);
+    return line;
 }
 
 /* What of a row is quoted: its last bytes, or its first. */

@@ -84,6 +84,26 @@ int lumat_is_keyword(const char *word, size_t length);
 /* The newlines between the two, as Lua counts lines. */
 int lumat_count_lines(const char *from, const char *to);
 
+/* --- what Lua says of it -------------------------------------------------- */
+
+/* Lua's own messages, which are nowhere else known by their words: a line of
+ * lua_messages.def each. */
+#define SAYS(name, ...) LUMAT_LUA_##name,
+typedef enum lumat_lua_message {
+#include "lua_messages.def"
+} lumat_lua_message;
+#undef SAYS
+
+/* Where such words begin in the message, and where it goes on behind them;
+ * NULL: it has none. */
+const char *lumat_find_said(const char *message, lumat_lua_message kind);
+const char *lumat_behind_said(const char *message, lumat_lua_message kind);
+/* Does it tell of a fault of the text near that token? */
+int lumat_is_near(const char *message, const char *token);
+/* Where a message about an entry goes on behind its place, "lumat:3: ", and the
+ * line; the message itself, and 0, of any other. */
+const char *lumat_skip_place(const char *message, int *line);
+
 /* --- a list of tokens ----------------------------------------------------- */
 /* Made once for a text and handed on: its tokens without blanks and comments,
  * named by their number. Any number may be asked for: beyond the list there

@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARK "<eof>"
-
 /* Registry: values before the last entry; where its error came from. */
 static const char before_key, traceback_key;
 
@@ -27,12 +25,8 @@ static const void *entry;
 
 static int is_incomplete(lua_State *L, int status)
 {
-    size_t length;
-    if (status != LUA_ERRSYNTAX)
-        return 0;
-    const char *message = lua_tolstring(L, -1, &length);
-    size_t mark = sizeof MARK - 1;
-    return length >= mark && strcmp(message + length - mark, MARK) == 0;
+    return status == LUA_ERRSYNTAX &&
+           lumat_find_said(lua_tostring(L, -1), LUMAT_LUA_UNFINISHED);
 }
 
 static int compile(lua_State *L, const char *text, size_t length)
@@ -44,8 +38,8 @@ static int compile(lua_State *L, const char *text, size_t length)
 static int is_over_limit(lua_State *L)
 {
     const char *message = lua_tostring(L, -1);
-    return strstr(message, "too many local variables") != NULL ||
-           strstr(message, "too many registers") != NULL;
+    return lumat_find_said(message, LUMAT_LUA_MANY_LOCALS) ||
+           lumat_find_said(message, LUMAT_LUA_MANY_REGISTERS);
 }
 
 /* Replaces the message on top: Lua takes the expression for the beginning of
@@ -329,6 +323,7 @@ void lumat_open_session(lua_State *L)
 
 /* --- exit codes ----------------------------------------------------------- */
 
+/* Is it the message of gpu/'s last failure, which was noted with its status? */
 static int is_last_failure(lua_State *L, const char *text)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.message");
@@ -345,7 +340,8 @@ int lumat_exit_code(lua_State *L, int index)
         return 1;
     if (lumat_was_stopped())
         return 130;
-    if (strcmp(text, "not enough memory") == 0) /* Lua's own */
+    const char *rest = lumat_behind_said(text, LUMAT_LUA_NO_MEMORY);
+    if (rest && !*rest)
         return 4;
     if (!is_last_failure(L, text))
         return 1;

@@ -22,8 +22,7 @@ end
 -- Is what a pcall caught the end of a call that the user stopped? It is passed
 -- on then.
 function checks.is_interrupt(message)
-    return type(message) == "string" and
-        find(message, "^interrupted") ~= nil
+    return private.is_interrupt(message)
 end
 
 -- f as its callers see it: an error raised in a file of the library, or by a

@@ -67,6 +67,7 @@
  * The time limit of --time comes the same way, from SIGALRM and on_alarm.
  */
 #include "cancellation.h"
+#include "parse.h"
 #include "value.h"
 
 #include <errno.h>
@@ -110,22 +111,37 @@ static int find_place(lua_State *L)
     return runs;
 }
 
-/* Pushes "interrupted", with the place when there is one. Returns whether any
- * Lua runs. */
-static int push_interrupted(lua_State *L)
+/* What is raised, with the place behind it when there is one. */
+static const char INTERRUPTED[] = "interrupted", AT[] = " at ";
+
+static void push_interrupted(lua_State *L)
 {
-    int runs = find_place(L);
-    if (*place)
-        lua_pushfstring(L, "interrupted at %s", place);
-    else
-        lua_pushliteral(L, "interrupted");
-    return runs;
+    lua_pushfstring(L, "%s%s%s", INTERRUPTED, *place ? AT : "", place);
 }
 
 int lumat_raise_interrupted(lua_State *L)
 {
+    find_place(L);
     push_interrupted(L);
     return lua_error(L);
+}
+
+/* The place may have been found after a first error was raised without it. */
+size_t lumat_interrupt_length(const char *message, int *line)
+{
+    size_t word = sizeof INTERRUPTED - 1, at = sizeof AT - 1;
+    size_t length = strlen(place);
+    *line = 0;
+    if (!was_stopped || strncmp(message, INTERRUPTED, word) != 0)
+        return 0;
+    const char *p = message + word;
+    if (!*place || strncmp(p, AT, at) != 0 ||
+        strncmp(p + at, place, length) != 0)
+        return word;
+    char prefix[sizeof place + 2];
+    snprintf(prefix, sizeof prefix, "%s: ", place);
+    lumat_skip_place(prefix, line);
+    return word + at + length;
 }
 
 static int is_incomplete(lua_State *L, int index)
@@ -209,7 +225,7 @@ int lumat_explain_stopped(lua_State *L, int status)
 {
     if (status != LUA_ERRMEM || !was_stopped)
         return status;
-    lua_pushfstring(L, *place ? "interrupted at %s" : "interrupted", place);
+    push_interrupted(L);
     lua_replace(L, -2);
     return LUA_ERRRUN;
 }
@@ -227,8 +243,10 @@ static void stop(lua_State *L, lua_Debug *ar)
     if (*ar->what == 'C' &&
         (ar->event != LUA_HOOKRET || (ar->name && !strcmp(ar->name, "__gc"))))
         return; /* what closes variables has to run; a finaliser has */
-    gpu_fail(GPU_INTERRUPTED, "interrupted");
-    if (push_interrupted(L))
+    gpu_fail(GPU_INTERRUPTED, INTERRUPTED);
+    int runs = find_place(L);
+    push_interrupted(L);
+    if (runs)
         raise_past_handlers(L);
     lua_pop(L, 1);
 }
@@ -374,18 +392,13 @@ void lumat_end_interrupt(lua_State *L)
     gpu_clear_interrupt();
 }
 
-/* With either of the errors that stop() raises. */
-static int is_interrupted(const char *message)
-{
-    return strncmp(message, "interrupted", 11) == 0 ||
-           strncmp(message, "not enough memory", 17) == 0;
-}
-
 int lumat_is_told_of(const char *warning)
 {
-    static const char start[] = "error in __gc (";
-    if (!lumat_stopping || strncmp(warning, start, sizeof start - 1) != 0 ||
-        !is_interrupted(warning + sizeof start - 1))
+    int line;
+    const char *error = lumat_behind_said(warning, LUMAT_LUA_FINALISER);
+    if (!lumat_stopping || !error ||
+        !(lumat_interrupt_length(error, &line) > 0 || /* what stop() raises */
+          lumat_find_said(error, LUMAT_LUA_NO_MEMORY)))
         return 0;
     if (!is_behind)
         return 1;
@@ -617,6 +630,15 @@ static lua_CFunction replace(lua_State *L, const char *name, lua_CFunction f)
     return was;
 }
 
+/* private.is_interrupt(message): is it what the running call is stopped by? */
+static int is_interrupt(lua_State *L)
+{
+    int line;
+    const char *message = lua_tostring(L, 1);
+    lua_pushboolean(L, message && lumat_interrupt_length(message, &line) > 0);
+    return 1;
+}
+
 void lumat_open_stopping(lua_State *L)
 {
     is_byte_known = find_byte(L);
@@ -627,7 +649,10 @@ void lumat_open_stopping(lua_State *L)
     lua_getglobal(L, "utf8");
     utf8_len = replace(L, "len", length_of_utf8);
     utf8_offset = replace(L, "offset", offset_in_utf8);
-    lua_pop(L, 2);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, "lumat.private");
+    lua_pushcfunction(L, is_interrupt);
+    lua_setfield(L, -2, "is_interrupt");
+    lua_pop(L, 3);
 }
 
 void lumat_close_stopping(void)

@@ -7,6 +7,7 @@
 
 #include "lua.h"
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* --- for the terminal ----------------------------------------------------- */
@@ -73,6 +74,10 @@ lua_State *lumat_running(void);
 
 /* Raises "interrupted at f.lua:31", naming the user's line. */
 int lumat_raise_interrupted(lua_State *L);
+/* How many bytes at the message's beginning tell that the running or last call
+ * was stopped, with the line of the entry where it was, or 0; 0: it tells of
+ * something else. */
+size_t lumat_interrupt_length(const char *message, int *line);
 /* Raises that an operand of the running function was left incomplete, by its
  * name when it has one. */
 int lumat_raise_incomplete(lua_State *L);

@@ -97,51 +97,34 @@ void repl_report(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* Where the message goes on behind "lumat:3: ", and the length of the "3"; 0
- * when it does not begin so. */
-static const char *skip_position(const char *message, int *digits)
-{
-    static const char chunk[] = LUMAT_CHUNK ":";
-    const char *number = message + sizeof chunk - 1;
-    *digits = 0;
-    if (strncmp(message, chunk, sizeof chunk - 1) != 0)
-        return message;
-    *digits = (int)strspn(number, "0123456789");
-    if (strncmp(number + *digits, ": ", 2) == 0)
-        return number + *digits + 2;
-    *digits = 0;
-    return message;
-}
-
 /* "interrupted at lumat:3" as "interrupted at line 3", or without the place
  * when there is one line. Returns 0 for any other message. */
 static int complain_of_interrupt(lua_State *L, const char *message, int lines)
 {
-    static const char start[] = "interrupted at " LUMAT_CHUNK ":";
-    const char *number = message + sizeof start - 1;
-    if (strncmp(message, start, sizeof start - 1) != 0)
+    int line;
+    const char *reason = message + lumat_interrupt_length(message, &line);
+    if (line == 0)
         return 0;
-    const char *reason = number + strspn(number, "0123456789");
-    repl_complain(lua_pushfstring(
-        L, lines > 1 ? "interrupted at line %s" : "interrupted%s",
-        lines > 1 ? number : reason));
+    if (lines > 1)
+        lua_pushfstring(L, "interrupted at line %d%s", line, reason);
+    else
+        lua_pushfstring(L, "interrupted%s", reason);
+    repl_complain(lua_tostring(L, -1));
     return 1;
 }
 
 void repl_report_entry(lua_State *L, int lines)
 {
     const char *message = message_of_top(L), *text;
-    int digits;
+    int line;
     if (complain_of_interrupt(L, message, lines)) {
         lua_pop(L, 2);
         return;
     }
-    text = skip_position(message, &digits);
-    if (digits > 0 && lines > 1) {
-        lua_pushlstring(L, text - digits - 2, (size_t)digits);
-        lua_pushfstring(L, "line %s: %s", lua_tostring(L, -1), text);
-        repl_complain(lua_tostring(L, -1));
-        lua_pop(L, 3);
+    text = lumat_skip_place(message, &line);
+    if (line > 0 && lines > 1) {
+        repl_complain(lua_pushfstring(L, "line %d: %s", line, text));
+        lua_pop(L, 2);
         return;
     }
     repl_complain(text);

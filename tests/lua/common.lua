@@ -199,6 +199,14 @@ function common.each_kernel(f)
     end
 end
 
+-- Raises what the library takes for the end of a call that the user stopped:
+-- a true one would end the tests.
+function common.interrupt()
+    local checks = require "lumat.checks"
+    checks.is_interrupt = function(message) return message == "stopped" end
+    error("stopped", 0)
+end
+
 function common.whole(m, n, dtype, seed)
     return randint(-4, 4, m, n, {seed = seed, dtype = dtype})
 end

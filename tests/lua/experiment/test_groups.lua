@@ -184,14 +184,14 @@ function TestGroups:test_rows_are_written_one_by_one()
                 known = #experiment.open(dir):results()
             end
             if p.kind == "z" and p.n == 2 and s.count == 3 then
-                error("interrupted", 0)
+                t.interrupt()
             end
             return p.n
         end}
     end, {only = function(p) return p.n == 1 end})
     lu.assertEquals({#e:results(), known}, {3, 1})
     lu.assertEquals(e:results()[2].status, "failed")
-    raises(function() e:run{quiet = true, order = "given"} end, "interrupted")
+    raises(function() e:run{quiet = true, order = "given"} end, "stopped")
     local rows = experiment.open(dir):results()
     lu.assertEquals(#rows, 4)
     lu.assertEquals({rows[4].p.kind, rows[4].status}, {"y", "failed"})
@@ -348,8 +348,8 @@ function TestMore:test_a_run_that_keeps_nothing()
         return {dir = false, timeout = 1}
     end) end, "a timeout ends the worker a point is in, and dir = false keeps nothing")
     e = experiment{name = "a", dir = false, axes = {n = {1, 2}}, repeats = 1,
-        measure = function() error("interrupted", 0) end}
-    raises(function() e:run{quiet = true} end, "interrupted")
+        measure = function() t.interrupt() end}
+    raises(function() e:run{quiet = true} end, "stopped")
     lu.assertEquals(#e:results(), 0)
 end
 
