@@ -124,6 +124,20 @@ static void store_lines(const gpu_view *out, int64_t first, int64_t n,
     gpu_cpu_convert(&from, &to);
 }
 
+/* The results of lines that were cut into parts, whose partials lie side by
+ * side: they are merged in their order. */
+static void join_parts(gpu_reduction kind, const partial *partials,
+                       int64_t lines, int64_t parts, const gpu_view *out)
+{
+    for (int64_t line = 0; line < lines; line++) {
+        partial sum = nothing(kind);
+        for (int64_t part = 0; part < parts; part++)
+            merge(kind, &sum, &partials[line * parts + part]);
+        double done = finish(kind, &sum);
+        store_lines(out, line, 1, &done);
+    }
+}
+
 /* --- down the columns -------------------------------------------------------
  * Reductions across memory: the rows of a tile are added to, or compared with,
  * one row of results. */
@@ -257,17 +271,6 @@ static gpu_status fold_units(void *context, int64_t first, int64_t last)
     return GPU_OK;
 }
 
-static void join_strips(const reduction_down *r)
-{
-    for (int64_t j = 0; j < r->plan.cols; j++) {
-        partial sum = nothing(r->kind);
-        for (int64_t part = 0; part < r->parts; part++)
-            merge(r->kind, &sum, &r->partials[j * r->parts + part]);
-        double done = finish(r->kind, &sum);
-        store_lines(r->out, j, 1, &done);
-    }
-}
-
 /* Few strips are cut along their length too, by the shape alone. */
 static void cut_rows(reduction_down *r)
 {
@@ -301,7 +304,7 @@ static gpu_status reduce_down(const gpu_program *p, const gpu_view *in,
         gpu_cpu_parallel(r.plan.tiles_across * r.parts,
                          r.plan.rows * r.plan.cols, fold_units, &r);
     if (status == GPU_OK && room)
-        join_strips(&r);
+        join_parts(r.kind, r.partials, r.plan.cols, r.parts, out);
     gpu_cpu_free(NULL, room, room ? bytes : 0);
     return status;
 }
@@ -436,13 +439,9 @@ static gpu_status reduce_whole(reduction *r)
     r->partials = partials;
     gpu_status status = gpu_cpu_parallel(r->parts, r->plan.rows * r->plan.cols,
                                          fold_whole_range, r);
-    if (status != GPU_OK)
-        return status;
-    partial sum = nothing(r->kind);
-    for (int64_t part = 0; part < r->parts; part++)
-        merge(r->kind, &sum, &partials[part]);
-    gpu_cpu_store_one(r->out, 0, 0, finish(r->kind, &sum));
-    return GPU_OK;
+    if (status == GPU_OK)
+        join_parts(r->kind, partials, 1, r->parts, r->out);
+    return status;
 }
 
 /* A unit of work is one part of a band of tile_rows lines. */
@@ -480,17 +479,6 @@ static gpu_status fold_bands(void *context, int64_t first, int64_t last)
     return GPU_OK;
 }
 
-static void join_parts(const reduction *r)
-{
-    for (int64_t line = 0; line < r->plan.rows; line++) {
-        partial sum = nothing(r->kind);
-        for (int64_t part = 0; part < r->parts; part++)
-            merge(r->kind, &sum, &r->partials[line * r->parts + part]);
-        double done = finish(r->kind, &sum);
-        store_lines(r->out, line, 1, &done);
-    }
-}
-
 static gpu_status reduce_lines(reduction *r)
 {
     const gpu_cpu_plan *plan = &r->plan;
@@ -509,7 +497,7 @@ static gpu_status reduce_lines(reduction *r)
     gpu_status status = gpu_cpu_parallel(
         bands * r->parts, plan->rows * plan->cols, fold_bands, r);
     if (status == GPU_OK && r->partials)
-        join_parts(r);
+        join_parts(r->kind, partials, plan->rows, r->parts, r->out);
     return status;
 }
 

@@ -107,54 +107,32 @@ static double operand(gpu_dtype t, int64_t i, int k)
 
 /* --- what is exact -------------------------------------------------------- */
 
+/* The maths function for T, whichever that is. */
+#define M(function)                  \
+    _Generic((T)0, float             \
+             : function##f, double   \
+             : function, long double \
+             : function##l)
+#define RETURN_AS(type, expression)                 \
+    do {                                            \
+        typedef type T;                             \
+        T x = (T)in[0], y = (T)in[1], z = (T)in[2]; \
+        (void)x, (void)y, (void)z;                  \
+        return (T)(expression);                     \
+    } while (0)
 #define OP(name, arity, expression, vector, help, example, result) \
     case GPU_OP_##name:                                            \
-        return (T)(expression);
+        if (size == sizeof(float))                                 \
+            RETURN_AS(float, expression);                          \
+        if (size == sizeof(double))                                \
+            RETURN_AS(double, expression);                         \
+        RETURN_AS(long double, expression);
 #define TEST OP
 #define REDUCTION(...)
-#define T float
-#define M(function) function##f
-static double in_f32(gpu_op op, T x, T y, T z)
-{
-    (void)y, (void)z;
-    switch (op) {
-#include "ops.def"
-    default:
-        return 0;
-    }
-}
-#undef T
-#undef M
 
-#define OP(name, arity, expression, vector, help, example, result) \
-    case GPU_OP_##name:                                            \
-        return (T)(expression);
-#define TEST OP
-#define REDUCTION(...)
-#define T double
-#define M(function) function
-static double in_f64(gpu_op op, T x, T y, T z)
+/* The expression of ops.def, over numbers of so many bytes each. */
+static long double value_of(gpu_op op, size_t size, const double in[3])
 {
-    (void)y, (void)z;
-    switch (op) {
-#include "ops.def"
-    default:
-        return 0;
-    }
-}
-#undef T
-#undef M
-
-#define OP(name, arity, expression, vector, help, example, result) \
-    case GPU_OP_##name:                                            \
-        return (T)(expression);
-#define TEST OP
-#define REDUCTION(...)
-#define T long double
-#define M(function) function##l
-static long double widely(gpu_op op, T x, T y, T z)
-{
-    (void)y, (void)z;
     switch (op) {
 #include "ops.def"
     default:
@@ -165,10 +143,8 @@ static long double widely(gpu_op op, T x, T y, T z)
 static long double exactly(const operation *o, gpu_dtype t, double x, double y,
                            double z)
 {
-    if (!o->is_rounded)
-        return widely(o->op, x, y, z);
-    return t == GPU_F64 ? in_f64(o->op, x, y, z)
-                        : in_f32(o->op, (float)x, (float)y, (float)z);
+    size_t size = o->is_rounded ? gpu_dtype_size(t) : sizeof(long double);
+    return value_of(o->op, size, (const double[]){x, y, z});
 }
 
 /* --- accuracy ------------------------------------------------------------- */
