@@ -1,4 +1,5 @@
--- Reductions, whole and along either axis, against plain loops in Lua.
+-- Reductions, whole and along either axis, against plain loops in Lua; each
+-- one of ops.def is among them.
 local lu = require "luaunit"
 local t = require "common"
 local equals, raises, near, inf, nan = t.equals, t.raises, t.near, t.inf, t.nan
@@ -60,6 +61,26 @@ end
 
 function plain.std(list) return math.sqrt(plain.var(list)) end
 
+-- A reduction that is composed of others is the same of a line by itself as of
+-- that line within a matrix, which is all that one without a plain definition
+-- is held to beside the example of its row.
+local function by_itself(name)
+    return function(list)
+        return (_G[name](vec(list, {dtype = "f64"})))
+    end
+end
+
+-- What each is compared with; the names of those that are composed.
+local defined, composed = {}, {}
+for line in io.lines("gpu/ops.def") do
+    local name, word = line:match("^REDUCTION%((%w+),%s*(%u+),")
+    if name then
+        if word ~= "PRIMITIVE" then composed[#composed + 1] = name end
+        defined[name] = plain[name] or word ~= "PRIMITIVE" and by_itself(name)
+        assert(defined[name], name .. " is not composed: say what it is above")
+    end
+end
+
 local function flat(rows)
     local list = {}
     for _, row in ipairs(rows) do table.move(row, 1, #row, #list + 1, list) end
@@ -99,15 +120,16 @@ local function column(list)
     return each(list, function(x) return {x} end)
 end
 
--- All of A's reductions by name are those of its elements.
-local function check(name, A, what)
+-- All of A's reductions by name are those of its elements, as `wanted` has
+-- them.
+local function check(name, A, what, wanted)
     local rows, f = A:totable(), _G[name]
     local function along_axis(i) return f(A, name == "norm" and {axis = i} or i) end
     local tolerance = A.dtype == "f32" and 3e-7 or 1e-12
     if name ~= "argmin" and name ~= "argmax" then
-        agree(f(A), plain[name](flat(rows)), name, 1e-12, what)
+        agree(f(A), wanted(flat(rows)), name, 1e-12, what)
     else
-        local place = plain[name](flat(rows)) - 1
+        local place = wanted(flat(rows)) - 1
         lu.assertEquals({f(A)}, {place // A.cols + 1, place % A.cols + 1},
             name .. " " .. what)
     end
@@ -115,10 +137,10 @@ local function check(name, A, what)
     lu.assertEquals({down.shape, along.shape}, {{1, A.cols}, {A.rows, 1}})
     equals(f(A, {axis = 1}), down:totable())
     equals(f(A, {axis = 2}), along:totable())
-    for j, x in ipairs(each(transposed(rows), plain[name])) do
+    for j, x in ipairs(each(transposed(rows), wanted)) do
         agree(down(1, j), x, name, tolerance, what .. " down " .. j)
     end
-    for i, x in ipairs(each(rows, plain[name])) do
+    for i, x in ipairs(each(rows, wanted)) do
         agree(along(i, 1), x, name, tolerance, what .. " along " .. i)
     end
 end
@@ -133,25 +155,32 @@ end
 
 TestEvery = {}
 
-for name in pairs(plain) do
-    TestEvery["test_" .. name] = function()
-        for _, dtype in ipairs{"f32", "f64"} do
-            for _, shape in ipairs{{2, 1}, {2, 2}, {3, 5}, {31, 33}, {64, 65},
-                {127, 3}, {5, 127}} do
-                local A = sample(shape[1], shape[2], dtype, name)
-                check(name, A, dtype .. " " .. shape[1] .. "x" .. shape[2])
-            end
-            local A = sample(33, 65, dtype, name)
-            check(name, A.T, dtype .. " transposed")
-            check(name, A["::2, ::3"], dtype .. " strided")
-            check(name, A["::-1, end:2:-2"], dtype .. " backwards")
-            check(name, A["3:30, 5:40"], dtype .. " block")
+local function check_shapes(name, wanted)
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, shape in ipairs{{2, 1}, {2, 2}, {3, 5}, {31, 33}, {64, 65},
+            {127, 3}, {5, 127}} do
+            local A = sample(shape[1], shape[2], dtype, name)
+            check(name, A, dtype .. " " .. shape[1] .. "x" .. shape[2], wanted)
         end
+        local A = sample(33, 65, dtype, name)
+        check(name, A.T, dtype .. " transposed", wanted)
+        check(name, A["::2, ::3"], dtype .. " strided", wanted)
+        check(name, A["::-1, end:2:-2"], dtype .. " backwards", wanted)
+        check(name, A["3:30, 5:40"], dtype .. " block", wanted)
     end
 end
 
+for name, wanted in pairs(defined) do
+    TestEvery["test_" .. name] = function() check_shapes(name, wanted) end
+end
+
+function TestEvery:test_composed_ones_of_a_line_by_itself()
+    lu.assertIsTrue(#composed >= 6)
+    for _, name in ipairs(composed) do check_shapes(name, by_itself(name)) end
+end
+
 function TestEvery:test_vectors()
-    for name, f in pairs(plain) do
+    for name, f in pairs(defined) do
         for _, n in ipairs{2, 3, 31, 64, 127, 1000} do
             local v = sample(n, 3, "f64", name)[":,2"]
             agree(_G[name](v), f(v:totable()), name, 1e-12, "of vector " .. n)
@@ -450,7 +479,7 @@ TestDevices = {}
 
 function TestDevices:test_every_reduction_agrees_over_odd_shapes()
     if not t.on_gpu then lu.skip("needs a GPU") end
-    for name in pairs(plain) do
+    for name in pairs(defined) do
         for _, shape in ipairs{{1, 1}, {3, 5}, {31, 127}, {1000, 65}, {3,
             4099}} do
             for _, dtype in ipairs{"f32", "f64"} do
