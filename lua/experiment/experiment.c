@@ -88,7 +88,6 @@ static void add_when_stopped(lua_State *L)
 
 void lumat_open_journal(lua_State *L)
 {
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     lua_newtable(L);
     lumat_add_records(L);
     lumat_add_folders(L);
@@ -99,8 +98,7 @@ void lumat_open_journal(lua_State *L)
     add_when_stopped(L);
     lua_pushliteral(L, LUMAT_VERSION);
     lua_setfield(L, -2, "version");
-    lua_setfield(L, -2, "lumat.journal");
-    lua_pop(L, 1);
+    lumat_set_required(L, "journal");
 }
 
 void lumat_start_no_processes(lua_State *L)

@@ -129,12 +129,7 @@ static int close_archive(lua_State *L)
 
 void lumat_open_archive(lua_State *L)
 {
-    luaL_newmetatable(L, METATABLE);
-    lua_pushcfunction(L, close_archive);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "__gc");
-    lua_setfield(L, -2, "__close");
-    lua_pop(L, 1);
+    lumat_open_closing(L, METATABLE, close_archive);
 }
 
 /* Raises unless error is 0. */

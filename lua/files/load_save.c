@@ -199,16 +199,6 @@ static int close_input(lua_State *L)
     return 0;
 }
 
-static void open_inputs(lua_State *L)
-{
-    luaL_newmetatable(L, INPUT);
-    lua_pushcfunction(L, close_input);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "__gc");
-    lua_setfield(L, -2, "__close");
-    lua_pop(L, 1);
-}
-
 static int refuse_input(lua_State *L, const char *path, int error)
 {
     if (error == ENOENT || error == ENOTDIR)
@@ -426,16 +416,6 @@ static open_file *push_open_file(lua_State *L)
 lumat_atomic *lumat_push_atomic(lua_State *L)
 {
     return &push_open_file(L)->file;
-}
-
-static void open_atomic(lua_State *L)
-{
-    luaL_newmetatable(L, METATABLE);
-    lua_pushcfunction(L, collect_atomic);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "__gc");
-    lua_setfield(L, -2, "__close");
-    lua_pop(L, 1);
 }
 
 /* Raises unless error is 0. */
@@ -878,7 +858,7 @@ static const lumat_function functions[] = {
 
 void lumat_open_files(lua_State *L)
 {
-    open_atomic(L);
-    open_inputs(L);
+    lumat_open_closing(L, METATABLE, collect_atomic);
+    lumat_open_closing(L, INPUT, close_input);
     lumat_register(L, functions);
 }

@@ -633,9 +633,7 @@ static const luaL_Reg functions[] = {{"create", create},
 void lumat_open_parts(lua_State *L)
 {
     lumat_open_archive(L);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     luaL_newlib(L, functions);
     add_session_records(L);
-    lua_setfield(L, -2, "lumat.parts");
-    lua_pop(L, 1);
+    lumat_set_required(L, "parts");
 }

@@ -93,8 +93,6 @@ static const luaL_Reg functions[] = {
 
 void lumat_open_texts(lua_State *L)
 {
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     luaL_newlib(L, functions);
-    lua_setfield(L, -2, "lumat.texts");
-    lua_pop(L, 1);
+    lumat_set_required(L, "texts");
 }

@@ -230,8 +230,6 @@ void lumat_open_working_folder(lua_State *L)
 {
     *former = '\0';
     lumat_register(L, functions);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     lua_pushcfunction(L, list);
-    lua_setfield(L, -2, "lumat.list");
-    lua_pop(L, 1);
+    lumat_set_required(L, "list");
 }

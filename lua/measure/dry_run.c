@@ -762,8 +762,6 @@ static int dry_run(lua_State *L)
 
 void lumat_open_dry_run(lua_State *L)
 {
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, "lumat.private");
     lua_pushcfunction(L, dry_run);
-    lua_setfield(L, -2, "dry_run");
-    lua_pop(L, 1);
+    lumat_set_private(L, "dry_run");
 }

@@ -421,12 +421,10 @@ void lumat_open_profile(lua_State *L)
                                    {"switch", switch_profile},
                                    {"write", write_profile},
                                    {NULL, NULL}};
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     luaL_newlib(L, own);
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, end_profile);
     lua_setfield(L, -2, "__gc");
     lua_setmetatable(L, -2);
-    lua_setfield(L, -2, "lumat.profile");
-    lua_pop(L, 1);
+    lumat_set_required(L, "profile");
 }

@@ -85,10 +85,8 @@ static int above_peak(lua_State *L)
 
 void lumat_open_rate(lua_State *L)
 {
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, "lumat.private");
     lua_pushcfunction(L, above_peak);
-    lua_setfield(L, -2, "above_peak");
-    lua_pop(L, 1);
+    lumat_set_private(L, "above_peak");
 }
 
 int lumat_rate_call(lua_State *L)

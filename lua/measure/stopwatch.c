@@ -154,8 +154,6 @@ static int watch_call(lua_State *L)
 
 void lumat_open_stopwatch(lua_State *L)
 {
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     lua_pushcfunction(L, watch_call);
-    lua_setfield(L, -2, "lumat.watch");
-    lua_pop(L, 1);
+    lumat_set_required(L, "watch");
 }

@@ -236,8 +236,6 @@ void lumat_open_trace(lua_State *L)
                                    {"checking", checking},
                                    {NULL, NULL}};
     lumat_register(L, functions);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     luaL_newlib(L, own);
-    lua_setfield(L, -2, "lumat.trace");
-    lua_pop(L, 1);
+    lumat_set_required(L, "trace");
 }

@@ -63,8 +63,6 @@ void lumat_open_unit_text(lua_State *L)
                                    {"seconds", seconds},
                                    {"short_seconds", short_seconds},
                                    {NULL, NULL}};
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     luaL_newlib(L, own);
-    lua_setfield(L, -2, "lumat.unit_text");
-    lua_pop(L, 1);
+    lumat_set_required(L, "unit_text");
 }

@@ -297,10 +297,8 @@ void lumat_open_lineage(lua_State *L)
                                    {"set", set_note},
                                    {NULL, NULL}};
     memset(&entry, 0, sizeof entry);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     luaL_newlib(L, own);
     lua_newtable(L); /* names, also when their values are the same again */
     lua_setfield(L, -2, "set_anew");
-    lua_setfield(L, -2, "lumat.entries");
-    lua_pop(L, 1);
+    lumat_set_required(L, "entries");
 }

@@ -649,10 +649,9 @@ void lumat_open_stopping(lua_State *L)
     lua_getglobal(L, "utf8");
     utf8_len = replace(L, "len", length_of_utf8);
     utf8_offset = replace(L, "offset", offset_in_utf8);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, "lumat.private");
+    lua_pop(L, 2);
     lua_pushcfunction(L, is_interrupt);
-    lua_setfield(L, -2, "is_interrupt");
-    lua_pop(L, 3);
+    lumat_set_private(L, "is_interrupt");
 }
 
 void lumat_close_stopping(void)

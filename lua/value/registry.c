@@ -161,6 +161,33 @@ void lumat_set_truth(lua_State *L, const char *key, int is_so)
     lua_setfield(L, -2, key);
 }
 
+void lumat_set_required(lua_State *L, const char *name)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_pushfstring(L, "lumat.%s", name);
+    lua_rotate(L, -3, -1);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+void lumat_set_private(lua_State *L, const char *name)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, "lumat.private");
+    lua_insert(L, -2);
+    lua_setfield(L, -2, name);
+    lua_pop(L, 1);
+}
+
+void lumat_open_closing(lua_State *L, const char *name, lua_CFunction close)
+{
+    luaL_newmetatable(L, name);
+    lua_pushcfunction(L, close);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "__gc");
+    lua_setfield(L, -2, "__close");
+    lua_pop(L, 1);
+}
+
 void lumat_set_count(lua_State *L, const char *key, uint64_t value)
 {
     lua_pushinteger(L, (lua_Integer)value);

@@ -271,6 +271,14 @@ void lumat_close_library(lua_State *L);
 /* Keeps a copy of the table of globals in the registry, under that name. */
 void lumat_copy_globals(lua_State *L, const char *name);
 
+/* Pops a value that files of the library, in Lua, get by require "lumat.NAME",
+ * or in the table of what scripts must not have. */
+void lumat_set_required(lua_State *L, const char *name);
+void lumat_set_private(lua_State *L, const char *name);
+/* Makes the metatable of that name, of what `close` ends: where it is closed,
+ * or at last where it is collected. */
+void lumat_open_closing(lua_State *L, const char *name, lua_CFunction close);
+
 /* What is written in Lua and travels in the program: the files of lua/std, run
  * at every start, those of lua/manual, run when help is asked for, and those
  * of lua/std/lazy, lua/charts and lua/experiment, which `require "lumat.NAME"`

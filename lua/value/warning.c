@@ -176,8 +176,6 @@ void lumat_open_warnings(lua_State *L)
     warnings.length = 0;
     warnings.begun = 0;
     lua_setwarnf(L, take_piece, NULL);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, "lumat.private");
     lua_pushcfunction(L, warn_once);
-    lua_setfield(L, -2, "warn_once");
-    lua_pop(L, 1);
+    lumat_set_private(L, "warn_once");
 }

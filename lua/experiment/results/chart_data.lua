@@ -70,14 +70,6 @@ end
 
 -- --- lines ------------------------------------------------------------------
 
-local function label_of(row, by)
-    local parts = {}
-    for i, name in ipairs(by) do
-        parts[i] = row.p[name] == nil and "-" or sources.plain(row.p[name])
-    end
-    return concat(parts, " ")
-end
-
 local function is_number(x)
     return type(x) == "number" and x == x and x > -huge and x < huge
 end
@@ -135,7 +127,7 @@ local function gather(chart, source, rows, x_of, o)
         local key = sources.part(cell[1].p, chart.by)
         local s = series[key]
         if not s then
-            s = {name = label_of(cell[1], chart.by), points = {}, failed = {},
+            s = {name = sources.label(cell[1], chart.by), points = {}, failed = {},
                 gaps = {}}
             series[key], list[#list + 1] = s, s
         end

@@ -92,6 +92,15 @@ function sources.plain(value)
     return tostring(value)
 end
 
+-- The row's values of those axes, joined.
+function sources.label(row, axes)
+    local parts = {}
+    for i, name in ipairs(axes) do
+        parts[i] = row.p[name] == nil and "-" or sources.plain(row.p[name])
+    end
+    return concat(parts, " ")
+end
+
 local function signature(p)
     local names, parts = {}, {}
     for name in next, p do names[#names + 1] = name end

@@ -57,15 +57,6 @@ function pivots.is_numeric(rows, name)
     return true
 end
 
--- The values of the axes, joined.
-local function label_of(row, axes)
-    local parts = {}
-    for i, name in ipairs(axes) do
-        parts[i] = row.p[name] == nil and "-" or sources.plain(row.p[name])
-    end
-    return concat(parts, " ")
-end
-
 -- The labels of the rows in the order of the axes' values.
 local function labels(source, rows, axes)
     local place, seen, list = {}, {}, {}
@@ -79,7 +70,7 @@ local function labels(source, rows, axes)
         local part = sources.part(row.p, axes)
         if not seen[part] then
             seen[part] = true
-            list[#list + 1] = {label = label_of(row, axes), p = row.p}
+            list[#list + 1] = {label = sources.label(row, axes), p = row.p}
         end
     end
     sort(list, function(a, b)
