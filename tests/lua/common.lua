@@ -199,6 +199,23 @@ function common.each_kernel(f)
     end
 end
 
+-- A product by the CPU's three-loop kernel in f64, where integers are exact.
+function common.reference(A, B)
+    return matmul(A:to("cpu"):f64(), B:to("cpu"):f64(), {kernel = "reference"})
+end
+
+function common.exactly(got, expected, what)
+    lu.assertEquals(got.shape, expected.shape, what)
+    lu.assertIsTrue(got:to("cpu"):f64() == expected, what)
+end
+
+-- What write leaves in a 3x3 matrix of places, and what it should leave there.
+function common.after(write, expected)
+    local A = common.places(3, 3)
+    write(A)
+    common.equals(A, expected)
+end
+
 -- Raises what the library takes for the end of a call that the user stopped:
 -- a true one would end the tests.
 function common.interrupt()

@@ -1,7 +1,7 @@
 -- Lua's own messages are known by their words: each line of the list of them
 -- comes with Lua that provokes it, from the library that runs here.
 local lu = require "luaunit"
-require "common"
+local t = require "common"
 
 TestLuaMessages = {}
 
@@ -26,7 +26,7 @@ end
 
 function TestLuaMessages:test_each_is_said()
     local count = 0
-    for line in io.lines("lua/parse/lua_messages.def") do
+    for line in io.lines(t.root .. "lua/parse/lua_messages.def") do
         if line:find("^SAYS") then
             local name, words, code =
                 line:match('^SAYS%((%u[%u_]*), (".*"), (".*")%)$')

@@ -3,6 +3,7 @@
 local lu = require "luaunit"
 local t = require "common"
 local equals, raises, places, nan = t.equals, t.raises, t.places, t.nan
+local after = t.after
 
 TestRead = {}
 
@@ -99,13 +100,6 @@ function TestRead:test_iteration()
 end
 
 TestWrite = {}
-
--- What write leaves in a matrix of places, and what it should leave there.
-local function after(write, expected)
-    local A = places(3, 3)
-    write(A)
-    equals(A, expected)
-end
 
 function TestWrite:test_elements()
     after(function(A) A[{2, 3}] = 0 end, {{11, 12, 13}, {21, 22, 0}, {31, 32,

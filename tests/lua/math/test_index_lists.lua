@@ -3,6 +3,7 @@
 local lu = require "luaunit"
 local t = require "common"
 local equals, raises, places, nan = t.equals, t.raises, t.places, t.nan
+local after = t.after
 
 TestRead = {}
 
@@ -94,13 +95,6 @@ function TestRead:test_lists_of_another_device()
 end
 
 TestWrite = {}
-
--- What write leaves in a matrix of places, and what it should leave there.
-local function after(write, expected)
-    local A = places(3, 3)
-    write(A)
-    equals(A, expected)
-end
 
 function TestWrite:test_numbers()
     after(function(A) A[vec{3, 1}] = 0 end, {{0, 0, 0}, {21, 22, 23}, {0, 0, 0}})

@@ -6,6 +6,7 @@ local equals, inf, nan = t.equals, t.inf, t.nan
 
 local each_kernel, whole, uniform = t.each_kernel,
     t.whole, t.uniform
+local reference, exactly = t.reference, t.exactly
 
 -- The product by three loops in Lua, in double precision.
 local function by_loops(A, B)
@@ -41,17 +42,6 @@ end
 
 TestKernels = {}
 
--- The reference comes from the CPU's three-loop kernel in f64, where integers
--- are exact.
-local function reference(A, B)
-    return matmul(A:to("cpu"):f64(), B:to("cpu"):f64(), {kernel = "reference"})
-end
-
-local function exactly(got, expected, what)
-    lu.assertEquals(got.shape, expected.shape, what)
-    lu.assertIsTrue(got:to("cpu"):f64() == expected, what)
-end
-
 -- All four transpositions, by view and by option.
 local function transpositions(make, m, k, n, dtype)
     local A, B = make(m, k, dtype, 1), make(k, n, dtype, 2)
@@ -64,49 +54,45 @@ local function transpositions(make, m, k, n, dtype)
     }
 end
 
-function TestKernels:test_integers_are_exact_in_every_transposition()
+-- Of all sizes and types, each product C of A and B by each kernel, in each
+-- transposition: look(A, B)(C, kernel, what).
+local function each_product(make, look)
     for _, dtype in ipairs{"f32", "f64"} do
         for _, s in ipairs(sizes) do
-            local A, B, cases = transpositions(whole, s[1], s[2], s[3], dtype)
-            local expected = reference(A, B)
+            local A, B, cases = transpositions(make, s[1], s[2], s[3], dtype)
+            local see = look(A, B)
             each_kernel(function(kernel, tile)
                 for name, case in pairs(cases) do
                     case[3].kernel, case[3].tile = kernel, tile
-                    exactly(matmul(case[1], case[2], case[3]), expected,
+                    see(matmul(case[1], case[2], case[3]), kernel,
                         table.concat({kernel, tile or "", name, dtype,
                             s[1], s[2], s[3]}, " "))
                 end
             end)
         end
     end
+end
+
+function TestKernels:test_integers_are_exact_in_every_transposition()
+    each_product(whole, function(A, B)
+        local expected = reference(A, B)
+        return function(C, _, what) exactly(C, expected, what) end
+    end)
 end
 
 -- Every element within gamma |A||B|, by the kernel's own bound.
-local function within_bound(C, A, B, kernel, what)
-    local exact = reference(A, B)
-    local size = reference(A:abs(), B:abs())
-    local gamma = kernel_bound("matmul", kernel, C.dtype, A.cols)
-    -- the reference's own rounding
-    gamma = gamma + kernel_bound("matmul", "reference", "f64", A.cols, "cpu")
-    local error = (C:to("cpu"):f64() - exact):abs()
-    lu.assertIsTrue((error:le(size * gamma)):all(), what)
-end
-
 function TestKernels:test_uniform_numbers_stay_within_the_bound()
-    for _, dtype in ipairs{"f32", "f64"} do
-        for _, s in ipairs(sizes) do
-            local A, B, cases = transpositions(uniform, s[1], s[2], s[3], dtype)
-            each_kernel(function(kernel, tile)
-                for name, case in pairs(cases) do
-                    case[3].kernel, case[3].tile = kernel, tile
-                    within_bound(matmul(case[1], case[2], case[3]), A, B,
-                        kernel,
-                        table.concat({kernel, tile or "", name, dtype,
-                            s[1], s[2], s[3]}, " "))
-                end
-            end)
+    each_product(uniform, function(A, B)
+        local exact = reference(A, B)
+        local size = reference(A:abs(), B:abs())
+        -- the reference's own rounding
+        local own = kernel_bound("matmul", "reference", "f64", A.cols, "cpu")
+        return function(C, kernel, what)
+            local gamma = own + kernel_bound("matmul", kernel, C.dtype, A.cols)
+            local error = (C:to("cpu"):f64() - exact):abs()
+            lu.assertIsTrue((error:le(size * gamma)):all(), what)
         end
-    end
+    end)
 end
 
 function TestKernels:test_strided_and_offset_views()

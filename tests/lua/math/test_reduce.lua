@@ -72,7 +72,7 @@ end
 
 -- What each is compared with; the names of those that are composed.
 local defined, composed = {}, {}
-for line in io.lines("gpu/ops.def") do
+for line in io.lines(t.root .. "gpu/ops.def") do
     local name, word = line:match("^REDUCTION%((%w+),%s*(%u+),")
     if name then
         if word ~= "PRIMITIVE" then composed[#composed + 1] = name end

@@ -6,17 +6,7 @@ local equals, raises, inf, nan = t.equals, t.raises, t.inf, t.nan
 
 local rungs, each_kernel, whole, uniform = t.rungs, t.each_kernel,
     t.whole, t.uniform
-
--- The reference comes from the CPU's three-loop kernel in f64, where integers
--- are exact.
-local function reference(A, B)
-    return matmul(A:to("cpu"):f64(), B:to("cpu"):f64(), {kernel = "reference"})
-end
-
-local function exactly(got, expected, what)
-    lu.assertEquals(got.shape, expected.shape, what)
-    lu.assertIsTrue(got:to("cpu"):f64() == expected, what)
-end
+local reference, exactly = t.reference, t.exactly
 
 TestVectors = {}
 
