@@ -47,7 +47,6 @@ static int open_all(lua_State *L)
     lumat_open_system(L);
     lumat_open_help(L);
     lumat_open_rate(L);
-    lumat_open_who(L);
     lumat_open_screens(L);
     lumat_open_parts(L);
     lumat_open_texts(L);
@@ -57,7 +56,7 @@ static int open_all(lua_State *L)
     lumat_open_profile(L);
     lumat_open_lineage(L);
     lumat_open_transcript(L);
-    lumat_open_held(L);
+    lumat_open_variables(L);
     lumat_open_dry_run(L);
     lumat_open_heat(L);
     lumat_open_canvas(L);

@@ -87,9 +87,32 @@ static int get_visible(lua_State *L)
     return 1;
 }
 
+/* count(n): with its digits in threes */
+static int get_count(lua_State *L)
+{
+    luaL_Buffer b;
+    int64_t n = luaL_checkinteger(L, 1);
+    luaL_buffinit(L, &b);
+    lumat_add_count(&b, n);
+    luaL_pushresult(&b);
+    return 1;
+}
+
+/* print(text): to the screen, which obeys none of it but colours */
+static int print_text(lua_State *L)
+{
+    size_t length;
+    const char *text = luaL_checklstring(L, 1, &length);
+    lumat_write_visible(stdout, text, length, 1);
+    putchar('\n');
+    return 0;
+}
+
 static const luaL_Reg functions[] = {
-    {"kind", get_kind},       {"write", write_text}, {"path", get_path},
-    {"visible", get_visible}, {"style", get_style},  {NULL, NULL}};
+    {"kind", get_kind},    {"visible", get_visible},
+    {"style", get_style},  {"count", get_count},
+    {"path", get_path},    {"write", write_text},
+    {"print", print_text}, {NULL, NULL}};
 
 void lumat_open_texts(lua_State *L)
 {

@@ -54,11 +54,7 @@ void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
  * (out of memory), 130 (interrupted). */
 int lumat_exit_code(lua_State *L, int index);
 
-/* --- variables and devices ------------------------------------------------ */
-
-/* Pushes the table of the user's variables, or of those whose names match a
- * pattern such as "tmp*" (NULL: all); by name, or the largest first. */
-void lumat_push_who(lua_State *L, const char *pattern, int by_size);
+/* --- devices -------------------------------------------------------------- */
 
 /* Opens the chosen device now. Returns 1, or 0 and pushes why not. */
 int lumat_require_device(lua_State *L);
@@ -138,11 +134,10 @@ lumat_rescued lumat_rescue_here(const char *const *paths, char *said,
 /* --- what the room adds to a state ---------------------------------------- */
 
 void lumat_open_session(lua_State *L);    /* the prompt's locals */
-void lumat_open_who(lua_State *L);        /* who */
 void lumat_open_screens(lua_State *L);    /* view last */
 void lumat_open_lineage(lua_State *L);    /* how made_by */
 void lumat_open_transcript(lua_State *L); /* transcript */
-void lumat_open_held(lua_State *L);       /* what memory_report.lua needs */
+void lumat_open_variables(lua_State *L);  /* what reports in Lua need */
 void lumat_open_rescue(lua_State *L);
 /* Puts stand-ins in place of io's and os's functions that may have the terminal
  * read. */

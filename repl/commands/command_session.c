@@ -47,8 +47,11 @@ void repl_run_who(repl_session *session, const char *rest)
         repl_complain(":who takes a name or a pattern such as tmp*, and -s to "
                       "put the largest first");
     else {
-        lumat_push_who(L, pattern, by_size);
-        repl_print_top(L);
+        const char *name =
+            pattern ? repl_push_quoted(L, pattern, strlen(pattern)) : "nil";
+        repl_show_call(
+            session, "who",
+            lua_pushfstring(L, by_size ? "%s, {sort = 'size'}" : "%s", name));
     }
     lua_settop(L, base);
 }

@@ -2,10 +2,9 @@
 local library = ...
 local amounts, checks = require "lumat.unit_text", require "lumat.checks"
 local report = {}
-local own = require "lumat.held"
-local collectgarbage, getmetatable, ipairs, tostring =
-    collectgarbage, getmetatable, ipairs, tostring
-local concat, sort = table.concat, table.sort
+local own = require "lumat.variables"
+local collectgarbage, ipairs, next = collectgarbage, ipairs, next
+local concat, smaller, sort = table.concat, math.min, table.sort
 local format = string.format
 
 local SHOWN = 8 -- variables; the field has them all
@@ -23,42 +22,56 @@ local function device_line(d)
             format(", others use %s", bytes_text(other)) or "") or "")
 end
 
--- The variables, largest first; of those that share storage, the first by
--- name counts.
-local function variables()
-    local list, first, held = own.variables(), {}, {}
+-- Bytes of all storages of a value, and the key of the first; or nothing.
+local function sum_of(bytes, key, storage, more, _, _, ...)
+    if not storage then return bytes, key end
+    return sum_of(bytes + more, key or storage, ...)
+end
+
+-- Adds {name=, bytes=, device=} of each matrix among the values, and to `facts`
+-- the key of its storage and what it is, "f32 4096x4096".
+local function add_matrices(list, facts, values)
+    for name, value in next, values do
+        local bytes, key = sum_of(0, nil, own.storages(value))
+        if key then
+            local dtype, shape, device, dense = own.facts(value)
+            local v = {name = name, bytes = bytes, device = device}
+            list[#list + 1] = v
+            facts[v] = {key = key, kind = dtype .. " " .. shape ..
+                (dense and "" or " sparse")}
+        end
+    end
+end
+
+-- The matrices, largest first, and by device the bytes that they hold; of those
+-- that share storage, the first by name counts.
+local function matrices(facts)
+    local list, first, held = {}, {}, {}
+    local values, hidden = own.variables()
+    add_matrices(list, facts, values)
+    add_matrices(list, facts, hidden)
     sort(list, function(a, b)
         if a.bytes ~= b.bytes then return a.bytes > b.bytes end
         return (a.name == "ans" and "~" or a.name) <
             (b.name == "ans" and "~" or b.name)
     end)
     for _, v in ipairs(list) do
-        local key = tostring(v.storage)
+        local key = facts[v].key
         v.shares = first[key]
         if not v.shares then
             first[key] = v.name
             held[v.device] = (held[v.device] or 0) + v.bytes
         end
-        v.storage = nil
     end
     return list, held
 end
 
--- "A  64.0 MiB  f32 4096x4096  cpu"
-local function variable_line(v)
-    local m = v.matrix
-    local kind = getmetatable(m) == "matrix" and
-        m.dtype .. " " .. checks.shape_of(m) or
-        format("%s %dx%d sparse", m.dtype, m.rows, m.cols)
-    v.matrix = nil
-    return format("  %-12s %10s  %s  %s%s", v.name, bytes_text(v.bytes), kind,
-        v.device, v.shares and "  shares " .. v.shares or "")
-end
-
-local function add_variables(lines, list)
-    for i, v in ipairs(list) do
-        local line = variable_line(v)
-        if i <= SHOWN then lines[#lines + 1] = line end
+local function add_variables(lines, list, facts)
+    for i = 1, smaller(#list, SHOWN) do
+        local v = list[i]
+        lines[#lines + 1] = format("  %-12s %10s  %s  %s%s", v.name,
+            bytes_text(v.bytes), facts[v].kind, v.device,
+            v.shares and "  shares " .. v.shares or "")
     end
     if #list > SHOWN then
         lines[#lines + 1] = format("  %d more", #list - SHOWN)
@@ -81,7 +94,8 @@ row{
 function report.mem(what)
     if what then own.reset() end
     library.device()
-    local list, held = variables()
+    local facts = {}
+    local list, held = matrices(facts)
     local found = {devices = {}, variables = list,
         lua = collectgarbage("count") * 1024}
     local lines = {}
@@ -96,7 +110,7 @@ function report.mem(what)
                 bytes_text(d.unnamed))
         end
     end
-    add_variables(lines, list)
+    add_variables(lines, list, facts)
     lines[#lines + 1] = format("%-8s %s", "Lua", bytes_text(found.lua))
     return checks.shown(found, concat(lines, "\n"))
 end
