@@ -47,5 +47,17 @@ int lumat_push_manual(lua_State *L, const char *form);
 /* The default device when it is open and not the one auto takes; else NULL.
  * For the prompt. */
 const char *lumat_unusual_device(lua_State *L);
+/* Opens the chosen device now. Returns 1, or 0 and pushes why not. */
+int lumat_require_device(lua_State *L);
+/* Opens it on a thread, while the user types. */
+void lumat_prepare_device(void);
+
+/* A library that can end the process is loaded by another one first: by
+ * `program`, started with a word of which lumat_is_trial says that it is that,
+ * which then returns what lumat_try_libraries gives. It stays the caller's;
+ * NULL, as at first, and as with --safe: none. */
+void lumat_set_trial(const char *program);
+int lumat_is_trial(const char *word);
+int lumat_try_libraries(void);
 
 #endif

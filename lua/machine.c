@@ -197,12 +197,6 @@ static const lumat_function functions[] = {
     {"help", help, 0, "[name: topic|function]", "nothing",
      "Prints the help on a name; also ?name.", "type(help)", "\"function\"",
      .group = "asking"},
-    {"settings", lumat_settings, 0, "[changes: table]", "table",
-     "The settings as a table, after changing those given: digits, rows and "
-     "edge of printed matrices, colour, dtype and device of new ones. Those "
-     "for every session go into init.lua; also :set.",
-     "settings{digits = 5}.digits", "5", .group = "settings",
-     .usage = "settings([{name = value, …}])"},
     {0}};
 
 void lumat_open_system(lua_State *L)
@@ -210,8 +204,36 @@ void lumat_open_system(lua_State *L)
     lumat_register(L, functions);
 }
 
-/* --- for the prompt ---------------------------------------------------------
- */
+/* --- for the terminal ----------------------------------------------------- */
+
+void lumat_set_trial(const char *program)
+{
+    gpu_set_trial(program);
+}
+
+int lumat_is_trial(const char *word)
+{
+    return strcmp(word, GPU_TRIAL) == 0;
+}
+
+int lumat_try_libraries(void)
+{
+    return gpu_try_libraries();
+}
+
+int lumat_require_device(lua_State *L)
+{
+    gpu_device *d;
+    if (gpu_default(&d) == GPU_OK)
+        return 1;
+    lua_pushstring(L, gpu_message());
+    return 0;
+}
+
+void lumat_prepare_device(void)
+{
+    gpu_prepare();
+}
 
 const char *lumat_unusual_device(lua_State *L)
 {

@@ -35,6 +35,7 @@ static int open_all(lua_State *L)
     lumat_open_sparse(L);
     lumat_open_format(L);
     lumat_open_unit_text(L);
+    lumat_open_settings(L);
     lumat_open_make(L);
     lumat_open_index(L);
     lumat_open_ops(L);
@@ -72,6 +73,7 @@ static int open_all(lua_State *L)
     lumat_close_library(L);
     lumat_join_load(L);
     lumat_copy_globals(L, "lumat.environment");
+    lumat_copy_libraries(L, "lumat.environment");
     if (o->safe != LUMAT_UNSAFE)
         lumat_make_safe(L);
     lumat_copy_globals(L, "lumat.base");

@@ -533,7 +533,7 @@ int main(int argc, char **argv)
     atexit(finish_early);
     choose_locale();
     p.code = repl_parse_options(argc, argv, &p.options);
-    lumat_set_colour(p.options.colour);
+    lumat_settings_now()->colour = p.options.colour;
     if (p.code == 0)
         p.code = act_with_room(&p);
     free(p.options.chunks);

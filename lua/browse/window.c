@@ -216,7 +216,7 @@ lumat_window *lumat_push_window(lua_State *L, int index)
     index = lua_absindex(L, index);
     lumat_window *w = lua_newuserdatauv(L, sizeof *w, KEPT);
     const gpu_matrix *m = lumat_test_matrix(L, index);
-    *w = (lumat_window){.digits = lumat_print_limits()->digits};
+    *w = (lumat_window){.digits = lumat_settings_now()->digits};
     if (m) {
         gpu_matrix *view = lumat_new_matrix(L);
         gpu_retain(m);

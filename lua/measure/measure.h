@@ -24,8 +24,6 @@ void lumat_open_stopwatch(lua_State *L);
 
 /* --- the trace ------------------------------------------------------------ */
 
-/* Whether operations are told of as they run: :trace. */
-void lumat_set_trace(lua_State *L, int on);
 void lumat_open_trace(lua_State *L);
 
 /* --- rates, the profile, costs -------------------------------------------- */

@@ -118,12 +118,6 @@ static void print_errors(const gpu_event *e)
         print_event(e);
 }
 
-void lumat_set_trace(lua_State *L, int on)
-{
-    (void)L;
-    lumat_hear(LUMAT_TRACE, on ? print_event : NULL);
-}
-
 /* tracing([on]): true, false or "errors" */
 static int tracing(lua_State *L)
 {

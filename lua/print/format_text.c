@@ -138,7 +138,7 @@ void lumat_column_fit_as(lumat_column *c, const double *values, int64_t count,
 void lumat_column_fit(lumat_column *c, const double *values, int64_t count,
                       int64_t stride)
 {
-    *c = (lumat_column){.digits = lumat_print_limits()->digits};
+    *c = (lumat_column){.digits = lumat_settings_now()->digits};
     lumat_column_fit_as(c, values, count, stride);
 }
 
@@ -180,14 +180,14 @@ int64_t lumat_line_limit(const lumat_style *style)
     int64_t lines = (int64_t)style->height - PROMPT_LINES;
     if (style->full)
         return NO_LIMIT;
-    if (lumat_print_limits()->rows > 0)
-        return lumat_print_limits()->rows;
+    if (lumat_settings_now()->rows > 0)
+        return lumat_settings_now()->rows;
     return lines > LEAST_LINES ? lines : LEAST_LINES;
 }
 
 void lumat_line_edges(int64_t limit, int64_t *head, int64_t *tail)
 {
-    int64_t edge = lumat_print_limits()->edge, most = 2 * limit / 3;
+    int64_t edge = lumat_settings_now()->edge, most = 2 * limit / 3;
     *head = edge < most ? edge : most;
     *tail = (*head + 1) / 2;
 }

@@ -54,25 +54,6 @@ void lumat_each_change(lua_State *L, lumat_name_fn *each, void *data);
  * (out of memory), 130 (interrupted). */
 int lumat_exit_code(lua_State *L, int index);
 
-/* --- devices -------------------------------------------------------------- */
-
-/* Opens the chosen device now. Returns 1, or 0 and pushes why not. */
-int lumat_require_device(lua_State *L);
-/* Opens it on a thread, while the user types. */
-void lumat_prepare_device(void);
-
-/* Pushes the device's state; with a name, makes it the default first. Returns
- * 0 with the message pushed when there is no such device. */
-int lumat_push_device(lua_State *L, const char *name);
-
-/* A library that can end the process is loaded by another one first: by
- * `program`, started with a word of which lumat_is_trial says that it is that,
- * which then returns what lumat_try_libraries gives. It stays the caller's;
- * NULL, as at first, and as with --safe: none. */
-void lumat_set_trial(const char *program);
-int lumat_is_trial(const char *word);
-int lumat_try_libraries(void);
-
 /* --- input and output while an entry runs --------------------------------- */
 
 /* How an entry reads standard input, what is called around a program that it

@@ -23,13 +23,6 @@ static int list_variables(lua_State *L)
     return 2;
 }
 
-/* The matrix whose type and device are those of the value at index, or NULL. */
-static const gpu_matrix *main_part(lua_State *L, int index)
-{
-    const gpu_sparse *s = lumat_test_sparse(L, index);
-    return s ? &s->values : lumat_test_matrix(L, index);
-}
-
 /* How well a value stands for all of its storage: 0, in order; 1, turned or
  * with steps; 2, a part of it. */
 static int rank_of(const gpu_matrix *m, int is_dense)
@@ -73,21 +66,23 @@ static int get_facts(lua_State *L)
 {
     const gpu_matrix *m = lumat_test_matrix(L, 1);
     const gpu_sparse *s = lumat_test_sparse(L, 1);
-    const gpu_matrix *part = main_part(L, 1);
+    const gpu_matrix *part = s ? &s->values : m;
     lua_settop(L, 1);
-    lua_pushstring(L, part ? gpu_dtype_name(part->dtype) : lumat_kind_of(L, 1));
-    if (!part)
+    if (!part) {
+        lua_pushstring(L, lumat_kind_of(L, 1));
         return 1;
-    lua_pushstring(L, m ? gpu_shape_text(m) : gpu_size_text(s->rows, s->cols));
+    }
+    lua_pushstring(L, gpu_dtype_name(part->dtype));
+    lua_pushstring(L, s ? gpu_size_text(s->rows, s->cols) : gpu_shape_text(m));
     lua_pushstring(L, part->storage ? gpu_device_name(gpu_matrix_device(part))
                                     : "freed");
-    if (m)
+    if (!s) {
         lua_pushinteger(L, (lua_Integer)gpu_bytes(m));
-    else
-        lua_pushnil(L);
-    if (s)
-        lua_pushinteger(L, s->count);
-    return lua_gettop(L) - 1;
+        return 4;
+    }
+    lua_pushnil(L);
+    lua_pushinteger(L, s->count);
+    return 5;
 }
 
 /* same(A, B): of two that share a storage, has one the elements of the other?

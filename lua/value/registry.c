@@ -134,17 +134,47 @@ void lumat_close_library(lua_State *L)
     lua_pop(L, 2);
 }
 
+/* Pushes a copy of the table at index. */
+static void push_copy(lua_State *L, int index)
+{
+    index = lua_absindex(L, index);
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_next(L, index);) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+    }
+}
+
 void lumat_copy_globals(lua_State *L, const char *name)
 {
     lua_pushglobaltable(L);
-    lua_newtable(L);
-    for (lua_pushnil(L); lua_next(L, -3);) {
-        lua_pushvalue(L, -2);
-        lua_insert(L, -2);
-        lua_settable(L, -4);
-    }
+    push_copy(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, name);
     lua_pop(L, 1);
+}
+
+void lumat_copy_libraries(lua_State *L, const char *name)
+{
+    static const char *const libraries[] = {"string", "table", "math",
+                                            "utf8",   "os",    "coroutine"};
+    lua_getfield(L, LUA_REGISTRYINDEX, name);
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        lua_getfield(L, -1, libraries[i]);
+        push_copy(L, -1);
+        lua_setfield(L, -3, libraries[i]);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+void lumat_push_required(lua_State *L, const char *name)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.environment");
+    lua_getfield(L, -1, "require");
+    lua_replace(L, -2);
+    lua_pushfstring(L, "lumat.%s", name);
+    lua_call(L, 1, 1);
 }
 
 /* --- fields --------------------------------------------------------------- */

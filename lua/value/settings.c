@@ -1,121 +1,35 @@
-/* Settings: one table gives their names, values and help; each can be looked
- * at and set, at the prompt and from Lua. */
+/* Settings: their values, and what their rows say of them. */
 #include "settings.h"
 #include "value.h"
 
-#include <stdio.h>
 #include <string.h>
 
-enum { AUTO_ROWS = 0 };
+static lumat_settings now = {
+#define SETTING(name, kind, least, most, otherwise, help) .name = otherwise,
+#define ELSEWHERE(name, kind, otherwise, help)
+#define ALSO(name, other)
+#include "settings.def"
+};
 
-static lumat_limits limits = {.digits = 5, .rows = AUTO_ROWS, .edge = 4};
-static lumat_colour colour;
-
-static const char *const colours[] = {"auto", "always", "never"};
-
-const lumat_limits *lumat_print_limits(void)
+lumat_settings *lumat_settings_now(void)
 {
-    return &limits;
+    return &now;
 }
 
-void lumat_set_colour(lumat_colour when)
-{
-    colour = when;
-}
-
-lumat_colour lumat_get_colour(void)
-{
-    return colour;
-}
-
-/* --- one setting ---------------------------------------------------------- */
-
-/* Pushes the value. */
-typedef void get_fn(lua_State *L);
-/* Takes the value at index; 0: it is no such value. */
-typedef int set_fn(lua_State *L, int index);
-
-static int take_number(lua_State *L, int index, int least, int most, int *out)
-{
-    int exact;
-    lua_Integer n = lua_tointegerx(L, index, &exact);
-    if (!exact || n < least || n > most)
-        return 0;
-    *out = (int)n;
-    return 1;
-}
-
-static int is_text(lua_State *L, int index, const char *text)
-{
-    const char *value = lua_tostring(L, index);
-    return value && strcmp(value, text) == 0;
-}
-
-static void get_digits(lua_State *L)
-{
-    lua_pushinteger(L, limits.digits);
-}
-
-static int set_digits(lua_State *L, int index)
-{
-    return take_number(L, index, 3, 17, &limits.digits);
-}
-
-static void get_rows(lua_State *L)
-{
-    if (limits.rows == AUTO_ROWS)
-        lua_pushliteral(L, "auto");
-    else
-        lua_pushinteger(L, limits.rows);
-}
-
-static int set_rows(lua_State *L, int index)
-{
-    if (!is_text(L, index, "auto"))
-        return take_number(L, index, 7, 1000, &limits.rows);
-    limits.rows = AUTO_ROWS;
-    return 1;
-}
-
-static void get_edge(lua_State *L)
-{
-    lua_pushinteger(L, limits.edge);
-}
-
-static int set_edge(lua_State *L, int index)
-{
-    return take_number(L, index, 1, 100, &limits.edge);
-}
-
-static void get_colour(lua_State *L)
-{
-    lua_pushstring(L, colours[colour]);
-}
-
-static int set_colour(lua_State *L, int index)
-{
-    for (int i = LUMAT_COLOUR_AUTO; i <= LUMAT_COLOUR_NEVER; i++)
-        if (is_text(L, index, colours[i])) {
-            colour = (lumat_colour)i;
-            return 1;
-        }
-    return 0;
-}
+/* --- those that are kept elsewhere ---------------------------------------- */
+/* get_… pushes the value; set_… takes a word, and raises why it cannot. */
 
 static void get_dtype(lua_State *L)
 {
     lua_pushstring(L, gpu_dtype_name(lumat_default_dtype(L)));
 }
 
-static int set_dtype(lua_State *L, int index)
+static void set_dtype(lua_State *L, const char *name)
 {
     gpu_dtype type;
-    const char *name = lua_tostring(L, index);
-    if (!name || !gpu_dtype_find(name, &type) || type == GPU_BOOL)
-        return 0;
+    lumat_try(L, gpu_dtype_find(name, &type) ? GPU_OK : GPU_TYPE);
     lua_pushinteger(L, type);
     lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
-    return 1;
 }
 
 static void get_device(lua_State *L)
@@ -123,171 +37,205 @@ static void get_device(lua_State *L)
     lua_pushstring(L, gpu_default_name());
 }
 
-/* Without the device it raises why. */
-static int set_device(lua_State *L, int index)
+static void set_device(lua_State *L, const char *name)
 {
     gpu_device *d;
-    const char *name = lua_tostring(L, index);
-    if (!name)
-        return 0;
     if (strcmp(name, "auto") != 0)
         lumat_try(L, gpu_open(name, &d));
     lumat_try(L, gpu_set_default(name));
-    return 1;
 }
 
+/* --- the rows ------------------------------------------------------------- */
+
 static const struct setting {
-    const char *name, *values, *help;
-    const char *words; /* values to complete */
-    get_fn *get;
-    set_fn *set;
+    const char *name, *kind, *help;
+    int *value; /* NULL: kept elsewhere */
+    int least, most;
+    int otherwise;
+    const char *otherwise_word;
+    void (*get)(lua_State *L);
+    void (*set)(lua_State *L, const char *word);
 } list[] = {
-    {"digits", "3 to 17", "significant digits of printed matrices", "",
-     get_digits, set_digits},
-    {"rows", "7 to 1000 or auto", "rows a printed matrix has before it is cut",
-     "auto", get_rows, set_rows},
-    {"edge", "1 to 100", "first rows shown of one that is cut; half of it last",
-     "", get_edge, set_edge},
-    {"colour", "auto, always or never", "colours on the screen",
-     "auto always never", get_colour, set_colour},
-    {"dtype", "f32 or f64", "element type of new matrices", "f32 f64",
-     get_dtype, set_dtype},
-    {"device", "auto, cpu, cuda or cuda:N", "where new matrices live",
-     "auto cpu cuda", get_device, set_device}};
+#define SETTING(name, kind, least, most, otherwise, help) \
+    {#name, kind, help, &now.name, least, most, otherwise, NULL, NULL, NULL},
+#define ELSEWHERE(name, kind, otherwise, help) \
+    {#name, kind, help, NULL, 0, -1, 0, otherwise, get_##name, set_##name},
+#define ALSO(name, other)
+#include "settings.def"
+};
 
 enum { COUNT = sizeof list / sizeof *list };
 
-static const char names[] = "digits rows edge colour dtype device";
+static const char *const also[][2] = {
+#define SETTING(name, kind, least, most, otherwise, help)
+#define ELSEWHERE(name, kind, otherwise, help)
+#define ALSO(name, other) {#name, #other},
+#include "settings.def"
+};
 
-/* "color" is as good. */
-static const struct setting *find(const char *name)
+enum { ALSO_COUNT = sizeof also / sizeof *also };
+
+static const struct setting *find(const char *name, size_t length)
 {
-    if (strcmp(name, "color") == 0)
-        name = "colour";
+    for (int i = 0; i < ALSO_COUNT; i++)
+        if (strlen(also[i][0]) == length &&
+            memcmp(also[i][0], name, length) == 0)
+            return find(also[i][1], strlen(also[i][1]));
     for (int i = 0; i < COUNT; i++)
-        if (strcmp(list[i].name, name) == 0)
+        if (strlen(list[i].name) == length &&
+            memcmp(list[i].name, name, length) == 0)
             return &list[i];
     return NULL;
 }
 
-static const struct setting *check(lua_State *L, const char *name)
+/* The next word in a kind, which goes on behind it; NULL: there is none. */
+static const char *next_word(const char **kind, size_t *length)
 {
-    const struct setting *s = find(name);
-    if (s)
-        return s;
-    const char *near = strlen(name) <= 40 ? lumat_nearest(L, name, names) : "";
-    if (near && *near)
-        lumat_raise(L, "settings: no '%s' here: did you mean %s?", name, near);
-    lumat_raise(L, "settings: no such setting: there are %s", names);
-    return NULL;
+    const char *word = strchr(*kind, '"');
+    if (!word)
+        return NULL;
+    *length = strcspn(++word, "\"");
+    *kind = word + *length + 1;
+    return word;
 }
 
-/* Sets it to the value at index. */
-static void set(lua_State *L, const struct setting *s, int index)
+/* --- values --------------------------------------------------------------- */
+
+/* Pushes what the number stands for: a word below s->least. */
+static void push_value(lua_State *L, const struct setting *s, int value)
 {
-    index = lua_absindex(L, index);
+    const char *kind = s->kind, *word;
+    size_t length;
+    for (int i = 0; (word = next_word(&kind, &length)) != NULL; i++)
+        if (i == value) {
+            lua_pushlstring(L, word, length);
+            return;
+        }
+    lua_pushinteger(L, value);
+}
+
+/* Takes the value at index; 0: it is none. */
+static int take_value(lua_State *L, const struct setting *s, int index)
+{
+    const char *kind = s->kind, *word;
+    size_t length, n;
+    int exact;
+    for (int i = 0; (word = next_word(&kind, &length)) != NULL; i++)
+        if (lua_type(L, index) == LUA_TSTRING &&
+            strncmp(lua_tolstring(L, index, &n), word, length) == 0 &&
+            n == length) {
+            *s->value = i;
+            return 1;
+        }
+    lua_Integer value = lua_tointegerx(L, index, &exact);
+    if (!exact || value < s->least || value > s->most)
+        return 0;
+    *s->value = (int)value;
+    return 1;
+}
+
+static const struct setting *check_name(lua_State *L)
+{
+    size_t length;
+    const char *name = luaL_checklstring(L, 1, &length);
+    const struct setting *s = find(name, length);
+    luaL_argcheck(L, s, 1, "is a setting's name");
+    return s;
+}
+
+/* set(name, value): false where it is no value of it */
+static int set_value(lua_State *L)
+{
+    const struct setting *s = check_name(L);
+    int is_set = 1;
+    lua_settop(L, 2);
     lumat_refuse_dry(L, "settings");
-    if (!s->set(L, index))
-        lumat_raise(L, "settings: %s is %s, not %s", s->name, s->values,
-                    lumat_push_brief(L, index));
-}
-
-/* --- all of them ---------------------------------------------------------- */
-
-/* Adds "digits  6    significant digits … (3 to 17)". */
-static void add_line(lua_State *L, luaL_Buffer *b, const struct setting *s)
-{
-    char line[160];
-    s->get(L);
-    snprintf(line, sizeof line, "%-8s %-7s %s (%s)", s->name,
-             lumat_tolstring(L, -1, NULL), s->help, s->values);
-    lua_pop(L, 2);
-    luaL_addstring(b, line);
-}
-
-static void push_list(lua_State *L)
-{
-    luaL_Buffer b;
-    luaL_buffinitsize(L, &b, 1024);
-    for (int i = 0; i < COUNT; i++) {
-        if (i > 0)
-            luaL_addchar(&b, '\n');
-        add_line(L, &b, &list[i]);
-    }
-    luaL_pushresult(&b);
-}
-
-static int show(lua_State *L)
-{
-    lua_pushvalue(L, lua_upvalueindex(1));
+    if (s->set)
+        s->set(L, luaL_checkstring(L, 2));
+    else
+        is_set = take_value(L, s, 2);
+    lua_pushboolean(L, is_set);
     return 1;
 }
 
-/* settings([{name = value}]): a table of all, which shows itself as a list. */
-int lumat_settings(lua_State *L)
+/* get(name): its value, and its name as in its row */
+static int get_value(lua_State *L)
 {
-    lua_settop(L, 1);
-    if (!lua_isnil(L, 1))
-        luaL_checktype(L, 1, LUA_TTABLE);
-    for (lua_pushnil(L); lua_istable(L, 1) && lua_next(L, 1); lua_pop(L, 1)) {
-        if (lua_type(L, 2) != LUA_TSTRING)
-            return luaL_argerror(L, 1,
-                                 "settings are named, as in {digits = 6}");
-        set(L, check(L, lua_tostring(L, 2)), 3);
-    }
-    lua_settop(L, 0);
-    lua_createtable(L, 0, COUNT);
-    for (int i = 0; i < COUNT; i++) {
-        list[i].get(L);
-        lua_setfield(L, 1, list[i].name);
-    }
-    lua_createtable(L, 0, 1);
-    push_list(L);
-    lua_pushcclosure(L, show, 1);
-    lua_setfield(L, 2, "__tostring");
-    lua_setmetatable(L, 1);
-    return 1;
+    const struct setting *s = check_name(L);
+    if (s->get)
+        s->get(L);
+    else
+        push_value(L, s, *s->value);
+    lua_pushstring(L, s->name);
+    return 2;
 }
 
-/* --- the prompt's --------------------------------------------------------- */
+/* --- what is told of them ------------------------------------------------- */
 
-/* Called protected: (name, value) -> text. */
-static int change(lua_State *L)
-{
-    const char *name = lua_tostring(L, 1), *value = lua_tostring(L, 2);
-    if (!*name) {
-        push_list(L);
-        return 1;
-    }
-    const struct setting *s = check(L, name);
-    if (*value) {
-        if (!lua_stringtonumber(L, value))
-            lua_pushvalue(L, 2);
-        set(L, s, -1);
-    }
-    s->get(L);
-    lua_pushfstring(L, "%s = %s%s", s->name, lumat_tolstring(L, -1, NULL),
-                    *value ? "" : "   ");
-    if (!*value) {
-        lua_pushfstring(L, "%s (%s)", s->help, s->values);
-        lua_concat(L, 2);
-    }
-    return 1;
-}
-
-const char *lumat_setting_words(const char *name, size_t length)
+void lumat_each_setting(const char *text, size_t length, lumat_name_fn *each,
+                        void *data)
 {
     for (int i = 0; i < COUNT; i++)
-        if (strlen(list[i].name) == length &&
-            memcmp(list[i].name, name, length) == 0)
-            return list[i].words;
-    return "";
+        if (strncmp(list[i].name, text, length) == 0)
+            each(data, list[i].name, list[i].help);
 }
 
-int lumat_push_setting(lua_State *L, const char *name, const char *value)
+void lumat_each_setting_word(const char *name, size_t name_length,
+                             const char *text, size_t length,
+                             lumat_name_fn *each, void *data)
 {
-    lua_pushcfunction(L, change);
-    lua_pushstring(L, name);
-    lua_pushstring(L, value);
-    return lua_pcall(L, 2, 1, 0) == LUA_OK;
+    const struct setting *s = find(name, name_length);
+    const char *kind = s ? s->kind : "", *word;
+    char copy[32];
+    size_t n;
+    while ((word = next_word(&kind, &n)) != NULL)
+        if (n < sizeof copy && strncmp(word, text, length) == 0) {
+            memcpy(copy, word, n);
+            copy[n] = '\0';
+            each(data, copy, "");
+        }
+}
+
+/* Sets field `name` of the table on top to the string. */
+static void set_text(lua_State *L, const char *name, const char *text)
+{
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, name);
+}
+
+/* Pushes {{name=, kind=, help=, least=, most=, otherwise=}, …}. */
+static void push_rows(lua_State *L)
+{
+    lua_createtable(L, COUNT, 0);
+    for (int i = 0; i < COUNT; i++) {
+        const struct setting *s = &list[i];
+        lua_createtable(L, 0, 8);
+        set_text(L, "name", s->name);
+        set_text(L, "kind", s->kind);
+        set_text(L, "help", s->help);
+        lumat_set_count(L, "least", (uint64_t)s->least);
+        lumat_set_count(L, "most", (uint64_t)s->most);
+        if (s->otherwise_word)
+            lua_pushstring(L, s->otherwise_word);
+        else
+            push_value(L, s, s->otherwise);
+        lua_setfield(L, -2, "otherwise");
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+void lumat_open_settings(lua_State *L)
+{
+    static const luaL_Reg own[] = {
+        {"get", get_value}, {"set", set_value}, {NULL, NULL}};
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    luaL_newlib(L, own);
+    push_rows(L);
+    lua_setfield(L, -2, "rows");
+    lua_newtable(L);
+    for (int i = 0; i < ALSO_COUNT; i++)
+        set_text(L, also[i][0], also[i][1]);
+    lua_setfield(L, -2, "also");
+    lua_setfield(L, -2, "lumat.settings");
+    lua_pop(L, 1);
 }

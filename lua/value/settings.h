@@ -2,18 +2,7 @@
 #ifndef LUMAT_SETTINGS_H
 #define LUMAT_SETTINGS_H
 
-#include "lua.h"
-#include <stddef.h>
-
-/* How matrices are printed. */
-typedef struct lumat_limits {
-    int digits; /* significant ones, 3 to 17 */
-    int rows;   /* shown before a matrix is cut; 0: as the screen has room */
-    int edge;   /* rows shown of the beginning of one that is cut, 1 to 100 */
-} lumat_limits;
-
-/* As they are set now: what it points to changes with the settings. */
-const lumat_limits *lumat_print_limits(void);
+#include "value.h"
 
 typedef enum lumat_colour {
     LUMAT_COLOUR_AUTO, /* as the terminal and NO_COLOR say */
@@ -21,21 +10,28 @@ typedef enum lumat_colour {
     LUMAT_COLOUR_NEVER
 } lumat_colour;
 
-/* When there are colours: a setting, for the terminal to follow. */
-void lumat_set_colour(lumat_colour when);
-lumat_colour lumat_get_colour(void);
+/* The settings of settings.def by their names, those that are kept here. */
+typedef struct lumat_settings {
+#define SETTING(name, kind, least, most, otherwise, help) int name;
+#define ELSEWHERE(name, kind, otherwise, help)
+#define ALSO(name, other)
+#include "settings.def"
+} lumat_settings;
 
-/* Sets what :set sets and pushes "digits = 6"; with "" for the value pushes
- * what it is and means; with "" for the name all, a line each. Returns 0 with a
- * message pushed when there is no such setting or value. Raises nothing but for
- * memory. */
-int lumat_push_setting(lua_State *L, const char *name, const char *value);
-/* The words among a setting's values, between blanks; "" when it has none.
- * length: of name, in bytes. */
-const char *lumat_setting_words(const char *name, size_t length);
+/* As they are set now; for the program's own options to be written to, too. */
+lumat_settings *lumat_settings_now(void);
 
-/* The Lua function settings([{name = value, …}]): gives a table of all, as they
- * are then; raises for what is no setting or no value of one. */
-int lumat_settings(lua_State *L);
+/* For Tab: calls each(data, name, sentence) for the settings whose name begins
+ * with the text of so many bytes. */
+void lumat_each_setting(const char *text, size_t length, lumat_name_fn *each,
+                        void *data);
+/* The same for the words that the setting of that name takes, without a
+ * sentence; nothing where there is none of that name. */
+void lumat_each_setting_word(const char *name, size_t name_length,
+                             const char *text, size_t length,
+                             lumat_name_fn *each, void *data);
+
+/* The module lumat.settings, which lua/std/settings_report.lua needs. */
+void lumat_open_settings(lua_State *L);
 
 #endif

@@ -268,8 +268,13 @@ void lumat_open_library(lua_State *L); /* first of all: empty tables */
 void lumat_open_std(lua_State *L);     /* lua/std, text in Lua */
 /* When all are there: their names become globals. */
 void lumat_close_library(lua_State *L);
+/* Pushes what require "lumat.NAME" gives, whatever became of the globals. */
+void lumat_push_required(lua_State *L, const char *name);
 /* Keeps a copy of the table of globals in the registry, under that name. */
 void lumat_copy_globals(lua_State *L, const char *name);
+/* Puts copies of Lua's own tables, string, math …, in the place of those: what
+ * the user does to their fields is not done to the copies. */
+void lumat_copy_libraries(lua_State *L, const char *name);
 
 /* Pops a value that files of the library, in Lua, get by require "lumat.NAME",
  * or in the table of what scripts must not have. */

@@ -1,5 +1,5 @@
-/* Commands about the session: what is there, what was typed, folders and
- * programs, settings, scripts, saving, the log. */
+/* The commands that are of the terminal: what was typed, programs of the shell,
+ * scripts, time, the end. */
 #include "command_list.h"
 
 #include "history.h"
@@ -13,92 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_WORDS = 64, HISTORY_SHOWN = 20 };
-
-/* --- what is there -------------------------------------------------------- */
-
-/* Takes the first word off the text, and returns how long it is. */
-static size_t next_word(const char **text, const char **word)
-{
-    size_t length;
-    *text += strspn(*text, " \t");
-    *word = *text;
-    length = strcspn(*text, " \t");
-    *text += length;
-    return length;
-}
-
-/* :who [pattern] [-s], in any order. */
-void repl_run_who(repl_session *session, const char *rest)
-{
-    lua_State *L = session->L;
-    const char *word, *pattern = NULL;
-    size_t length;
-    int base = lua_gettop(L), by_size = 0;
-    while ((length = next_word(&rest, &word)) > 0) {
-        if (length == 2 && strncmp(word, "-s", 2) == 0)
-            by_size = 1;
-        else if (pattern != NULL || word[0] == '-')
-            break;
-        else
-            pattern = lua_pushlstring(L, word, length);
-    }
-    if (length > 0)
-        repl_complain(":who takes a name or a pattern such as tmp*, and -s to "
-                      "put the largest first");
-    else {
-        const char *name =
-            pattern ? repl_push_quoted(L, pattern, strlen(pattern)) : "nil";
-        repl_show_call(
-            session, "who",
-            lua_pushfstring(L, by_size ? "%s, {sort = 'size'}" : "%s", name));
-    }
-    lua_settop(L, base);
-}
-
-void repl_run_device(repl_session *session, const char *rest)
-{
-    const char *name = rest[0] != '\0' ? rest : NULL;
-    repl_print_or_complain(session->L, lumat_push_device(session->L, name));
-}
-
-void repl_run_mem(repl_session *session, const char *rest)
-{
-    if (rest[0] == '\0' || repl_is_choice("mem", rest))
-        repl_show_strings(session, "mem", rest, strlen(rest), "");
-}
-
-/* Pushes a file's name without the quotes it may be in. */
-static const char *push_unquoted(lua_State *L, const char *name)
-{
-    size_t n = strlen(name);
-    int is_quoted =
-        n >= 2 && (*name == '"' || *name == '\'') && name[n - 1] == *name;
-    return lua_pushlstring(L, name + is_quoted, n - 2 * (size_t)is_quoted);
-}
-
-/* The file of "C > file" or "C, file", in quotes or not; *length is the
- * name's. */
-static const char *push_file(lua_State *L, const char *rest, size_t *length)
-{
-    const char *p = rest + strcspn(rest, ",> \t");
-    *length = (size_t)(p - rest);
-    p += strspn(p, " \t");
-    if (*p == ',' || *p == '>')
-        p++;
-    return push_unquoted(L, p + strspn(p, " \t"));
-}
-
-void repl_run_how(repl_session *session, const char *rest)
-{
-    size_t length;
-    const char *file = push_file(session->L, rest, &length);
-    if (length == 0)
-        repl_complain(":how needs a variable: :how C, or :how C > file.lua");
-    else
-        repl_show_strings(session, "how", rest, length, file);
-    lua_pop(session->L, 1);
-}
+enum { HISTORY_SHOWN = 20 };
 
 /* --- typing --------------------------------------------------------------- */
 
@@ -196,72 +111,7 @@ void repl_run_keys(repl_session *session, const char *rest)
     repl_print_keys();
 }
 
-/* --- words ---------------------------------------------------------------- */
-
-/* Cuts the text into words, in place; quotes keep blanks inside one. */
-static int cut_words(char *text, char **words)
-{
-    int count = 0;
-    while (count < MOST_WORDS) {
-        const char *stop = " \t";
-        text += strspn(text, " \t");
-        if (*text == '\0')
-            break;
-        if (*text == '"' || *text == '\'')
-            stop = *text++ == '"' ? "\"" : "'";
-        words[count++] = text;
-        text += strcspn(text, stop);
-        if (*text != '\0')
-            *text++ = '\0';
-    }
-    return count;
-}
-
-/* --- folders and programs ------------------------------------------------- */
-
-/* Prints what the library's function gives for at most one word. */
-static void print_call(repl_session *session, const char *function,
-                       const char *rest)
-{
-    lua_State *L = session->L;
-    int base = lua_gettop(L);
-    char *words[MOST_WORDS], *text = lua_newuserdata(L, strlen(rest) + 1);
-    int count = cut_words(strcpy(text, rest), words);
-    if (count > 1) {
-        repl_complain(lua_pushfstring(
-            L, ":%s takes one name: quotes go around one with blanks in it",
-            function));
-        lua_settop(L, base);
-        return;
-    }
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
-    lua_getfield(L, -1, function);
-    if (count > 0)
-        lua_pushstring(L, words[0]);
-    if (lua_pcall(L, count, 1, 0) == LUA_OK) {
-        lumat_tolstring(L, -1, NULL);
-        repl_print_top(L);
-    } else {
-        repl_report(L);
-    }
-    lua_settop(L, base);
-}
-
-void repl_run_cd(repl_session *session, const char *rest)
-{
-    print_call(session, "cd", rest);
-}
-
-void repl_run_pwd(repl_session *session, const char *rest)
-{
-    (void)rest;
-    print_call(session, "pwd", "");
-}
-
-void repl_run_ls(repl_session *session, const char *rest)
-{
-    print_call(session, "ls", rest);
-}
+/* --- programs ------------------------------------------------------------- */
 
 /* Does the command go to another folder, and do nothing there? */
 static int only_changes_folder(const char *command)
@@ -291,153 +141,47 @@ void repl_run_shell(repl_session *session, const char *text)
 
 /* --- the session ---------------------------------------------------------- */
 
-/* "digits 6", "digits=6" and "digits = 6" are one. */
-void repl_run_set(repl_session *session, const char *rest)
-{
-    lua_State *L = session->L;
-    size_t length = strcspn(rest, " \t=");
-    const char *name = lua_pushlstring(L, rest, length);
-    const char *value = rest + length + strspn(rest + length, " \t=");
-    int ok = lumat_push_setting(L, name, value);
-    lua_remove(L, -2);
-    repl_print_or_complain(L, ok);
-}
-
-/* Words are what they stand for, as in a shell. */
-static void run_words(lua_State *L, char **words, int count)
-{
-    int base = lua_gettop(L), status;
-    for (int i = 0; i < count; i++)
-        words[i] = (char *)lumat_push_path(L, words[i]);
-    if (!lumat_may_open(words[0], 0)) {
-        repl_complain(lua_pushfstring(
-            L, ":run: --safe keeps '%s' from being read", words[0]));
-        lua_settop(L, base);
-        return;
-    }
-    status = repl_load_file(L, words[0]);
-    if (status != LUA_OK) {
-        repl_load_failed(L, status);
-        lua_settop(L, base);
-        return;
-    }
-    repl_set_arg(L, words, count, 0);
-    for (int i = 1; i < count; i++)
-        lua_pushstring(L, words[i]);
-    repl_run(L, count - 1);
-    lua_settop(L, base);
-}
-
+/* Words are what they stand for, as in a shell. The table of them is on top. */
 void repl_run_file(repl_session *session, const char *rest)
 {
-    char *words[MOST_WORDS], *text;
-    int count;
-    text = lua_newuserdata(session->L, strlen(rest) + 1);
-    count = cut_words(strcpy(text, rest), words);
-    if (!lua_checkstack(session->L, 2 * MOST_WORDS + LUA_MINSTACK))
+    lua_State *L = session->L;
+    int words = lua_gettop(L), count = (int)lua_rawlen(L, words);
+    (void)rest;
+    if (!lua_checkstack(L, 2 * count + LUA_MINSTACK)) {
         repl_complain(":run: not enough memory");
-    else if (count == 0)
-        repl_complain(":run needs a file");
-    else
-        run_words(session->L, words, count);
-    lua_pop(session->L, 1);
-}
-
-/* Shows what the library's function gives for the words: the first alone, the
- * others, if there may be any, in a table. */
-static void show_words(repl_session *session, const char *function,
-                       const char *rest, int most)
-{
-    char *words[MOST_WORDS], *text;
-    lua_State *L = session->L;
-    luaL_Buffer b;
-    text = lua_newuserdata(L, strlen(rest) + 1);
-    int count = cut_words(strcpy(text, rest), words);
-    if (count > most) {
-        repl_complain(
-            ":load takes one file: quotes go around a name with blanks in it");
-        lua_pop(L, 1);
         return;
     }
-    luaL_buffinit(L, &b);
+    char **list = lua_newuserdatauv(L, (size_t)count * sizeof *list, 0);
     for (int i = 0; i < count; i++) {
-        if (i > 0)
-            luaL_addstring(&b, i == 1 ? ", {" : ", ");
-        repl_push_quoted(L, words[i], strlen(words[i]));
-        luaL_addvalue(&b);
+        lua_rawgeti(L, words, i + 1);
+        list[i] = (char *)lumat_push_path(L, lua_tostring(L, -1));
     }
-    luaL_addstring(&b, count > 1 ? "}" : "");
-    luaL_pushresult(&b);
-    session->is_command = 1;
-    repl_show_call(session, function, lua_tostring(L, -1));
-    session->is_command = 0;
-    lua_pop(L, 2);
-}
-
-void repl_run_save(repl_session *session, const char *rest)
-{
-    if (rest[0] == '\0')
-        repl_complain(":save needs a file: :save work.lum");
-    else
-        show_words(session, "save_session", rest, MOST_WORDS);
-}
-
-void repl_run_load(repl_session *session, const char *rest)
-{
-    if (rest[0] == '\0')
-        repl_complain(":load needs a file: :load work.lum");
-    else
-        show_words(session, "load_session", rest, 1);
-}
-
-/* Pushes the name of the log's file, or false. */
-static const char *push_log(lua_State *L)
-{
-    if (luaL_dostring(L, "return require 'lumat'.transcript()") != LUA_OK)
-        lua_pushboolean(L, 0);
-    return lua_tostring(L, -1);
-}
-
-/* Whether there is a log, in one line. */
-static void print_log(lua_State *L)
-{
-    const char *name = push_log(L);
-    if (name != NULL)
-        lumat_print_visible(stdout, "logging to %s until :log off\n", name);
-    else
-        puts("there is no log; :log FILE begins one");
-}
-
-/* Says of the one that there was where it is; or what it lacks. */
-static void end_log(repl_session *session)
-{
-    const char *name = push_log(session->L);
-    if (!repl_evaluate(session, "require 'lumat'.transcript(false);"))
-        return;
-    if (name != NULL)
-        lumat_print_visible(stdout, "the log in %s has ended\n", name);
-    else
-        puts("there was no log");
-}
-
-void repl_run_log(repl_session *session, const char *rest)
-{
-    lua_State *L = session->L;
-    int top = lua_gettop(L), ok = 1;
-    if (strcmp(rest, "off") == 0) {
-        end_log(session);
-        lua_settop(L, top);
+    if (!lumat_may_open(list[0], 0)) {
+        repl_complain(lua_pushfstring(
+            L, ":run: --safe keeps '%s' from being read", list[0]));
         return;
     }
-    if (rest[0] != '\0') {
-        const char *name = push_unquoted(L, rest);
-        name = repl_push_quoted(L, name, strlen(name));
-        name = lua_pushfstring(L, "require 'lumat'.transcript(%s);", name);
-        ok = repl_evaluate(session, name);
+    int status = repl_load_file(L, list[0]);
+    if (status != LUA_OK) {
+        repl_load_failed(L, status);
+        return;
     }
-    if (ok)
-        print_log(L);
-    lua_settop(L, top);
+    repl_set_arg(L, list, count, 0);
+    for (int i = 1; i < count; i++)
+        lua_pushstring(L, list[i]);
+    repl_run(L, count - 1);
+}
+
+void repl_run_time(repl_session *session, const char *rest)
+{
+    session->is_timed = 1;
+    int ran = repl_evaluate(session, rest);
+    session->is_timed = 0;
+    if (!ran)
+        return;
+    lumat_push_watch(session->L, session->seconds);
+    printf("  %s\n", lua_tostring(session->L, -1));
+    lua_pop(session->L, 1);
 }
 
 void repl_run_quit(repl_session *session, const char *rest)

@@ -1,5 +1,5 @@
-/* The commands of the prompt: finding and running them, the guess at a misspelt
- * one, and their help. */
+/* The commands of the prompt: finding them, reading what is behind them by the
+ * form in their row, running them; the guess at a misspelt one; their help. */
 #include "commands.h"
 
 #include "command_list.h"
@@ -8,12 +8,13 @@
 
 #include "lauxlib.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-/* --- what commands share ------------------------------------------------ */
-
-void repl_print_top(lua_State *L)
+/* Prints the string on top of the stack, with a newline if it lacks one, and
+ * pops it. */
+static void print_top(lua_State *L)
 {
     size_t length;
     const char *text = lua_tolstring(L, -1, &length);
@@ -23,68 +24,141 @@ void repl_print_top(lua_State *L)
     lua_pop(L, 1);
 }
 
-void repl_print_or_complain(lua_State *L, int ok)
+/* --- what is behind a command --------------------------------------------- */
+
+/* A text that is cut into words: quotes keep blanks in one. */
+typedef struct words {
+    const char *text, *word;
+    size_t length; /* of word */
+    int is_quoted;
+} words;
+
+/* What may stand between two words. */
+static const char *stops_of(const char *form)
 {
-    if (ok)
-        repl_print_top(L);
-    else
-        repl_report(L);
+    repl_part part = {.text = form};
+    while (repl_next_part(&part))
+        if (part.is == REPL_MARK)
+            return *part.text == '>' ? " \t>," : " \t=";
+    return " \t";
 }
 
-void repl_show_call(repl_session *session, const char *function,
-                    const char *arguments)
+/* Goes on to the next word; 0: there is none. */
+static int next_word(words *w, const char *stops)
 {
-    const char *text = lua_pushfstring(session->L, "require 'lumat'.%s(%s)",
-                                       function, arguments);
-    session->keeps_ans = 1;
-    repl_evaluate(session, text);
-    session->keeps_ans = 0;
-    lua_pop(session->L, 1);
+    char quote[2] = "";
+    w->text += strspn(w->text, stops);
+    w->is_quoted = *w->text == '"' || *w->text == '\'';
+    if (w->is_quoted)
+        quote[0] = *w->text++;
+    w->word = w->text;
+    w->length = strcspn(w->text, w->is_quoted ? quote : stops);
+    w->text += w->length;
+    w->text += w->is_quoted && *w->text != '\0';
+    return w->is_quoted || w->length > 0;
 }
 
-int repl_is_choice(const char *command, const char *word)
+/* How many words a form has at most. */
+static int most_words(const char *form)
 {
-    char message[120];
-    const char *list = repl_find_command(command, strlen(command))->choices;
-    size_t length = strlen(word);
-    for (const char *p = list; *p != '\0'; p += strspn(p, " ")) {
+    int count = 0;
+    repl_part part = {.text = form};
+    while (repl_next_part(&part)) {
+        if (part.is == REPL_MORE)
+            return INT_MAX;
+        count += part.is == REPL_WORD;
+    }
+    return count;
+}
+
+/* Is the word "-s", or meant as such? Sets field s of the table on top when the
+ * form has it; else `refused`. */
+static int take_option(lua_State *L, const char *form, const words *w,
+                       int *refused)
+{
+    repl_part part = {.text = form};
+    int count = 0;
+    if (w->is_quoted || *w->word != '-' || w->length < 2)
+        return 0;
+    while (repl_next_part(&part)) {
+        if (part.is != REPL_OPTION)
+            continue;
+        count++;
+        if (w->length == part.length &&
+            strncmp(w->word, part.text, part.length) == 0) {
+            lua_pushlstring(L, part.text + 1, 1);
+            lua_pushboolean(L, 1);
+            lua_rawset(L, -3);
+            return 1;
+        }
+    }
+    *refused = count > 0;
+    return *refused;
+}
+
+/* ":who takes [name*] [-s], not '-x'" */
+static void complain_of(lua_State *L, const repl_command *c, const words *w)
+{
+    int is_many = w->word[0] != '-' && *c->form != '\0';
+    lua_pushlstring(L, w->word, w->length);
+    lua_pushfstring(
+        L, ":%s takes %s, not '%s'%s", c->name,
+        *c->form != '\0' ? c->form : "nothing", lua_tostring(L, -1),
+        is_many ? " as well: quotes go around a name with blanks in it" : "");
+    repl_report(L);
+    lua_pop(L, 1);
+}
+
+static int is_choice(const repl_command *c, const char *word, size_t length)
+{
+    for (const char *p = c->choices; *p != '\0'; p += strspn(p, " ")) {
         size_t n = strcspn(p, " ");
         if (n == length && strncmp(p, word, n) == 0)
             return 1;
         p += n;
     }
-    snprintf(message, sizeof message, ":%s takes one of: %s", command, list);
-    repl_complain(message);
     return 0;
 }
 
-/* As Lua writes a string; a newline stays one. */
-const char *repl_push_quoted(lua_State *L, const char *text, size_t length)
+/* Pushes the table of the words that the command's form has, and of its
+ * options: {"tmp*", s = true}. Or complains of a word that it has not, and
+ * returns 0. */
+static int push_words(lua_State *L, const repl_command *c, const char *rest)
 {
-    luaL_Buffer b;
-    luaL_buffinit(L, &b);
-    luaL_addchar(&b, '"');
-    for (size_t i = 0; i < length; i++) {
-        if (memchr("\"\\\r\n", text[i], 4) != NULL)
-            luaL_addchar(&b, '\\');
-        luaL_addchar(&b, text[i]);
+    const char *stops = stops_of(c->form);
+    int count = 0, most = most_words(c->form), refused = 0;
+    words w = {.text = rest};
+    lua_newtable(L);
+    while (!refused && next_word(&w, count < 2 ? stops : " \t")) {
+        if (take_option(L, c->form, &w, &refused))
+            continue;
+        if (c->argument == REPL_CHOICE && count == 0 &&
+            !is_choice(c, w.word, w.length)) {
+            lua_pushfstring(L, ":%s takes one of: %s", c->name, c->choices);
+            repl_report(L);
+            return 0;
+        }
+        refused = count == most;
+        lua_pushlstring(L, w.word, w.length);
+        lua_rawseti(L, -2, ++count);
     }
-    luaL_addchar(&b, '"');
-    luaL_pushresult(&b);
-    return lua_tostring(L, -1);
+    if (refused)
+        complain_of(L, c, &w);
+    return !refused;
 }
 
-void repl_show_strings(repl_session *session, const char *function,
-                       const char *word, size_t length, const char *more)
+/* Is what the form begins with there, if it has to be? */
+static int is_complete(lua_State *L, const repl_command *c, const char *rest)
 {
-    lua_State *L = session->L;
-    int top = lua_gettop(L);
-    const char *words = length > 0 ? repl_push_quoted(L, word, length) : "";
-    if (*more != '\0')
-        words = lua_pushfstring(L, "%s, %s", words,
-                                repl_push_quoted(L, more, strlen(more)));
-    repl_show_call(session, function, words);
-    lua_settop(L, top);
+    repl_part part = {.text = c->form};
+    if (*rest != '\0' || !repl_next_part(&part) || part.depth > 0)
+        return 1;
+    part.length -= part.text[part.length - 1] == ',';
+    lua_pushlstring(L, part.text, part.length);
+    lua_pushfstring(L, ":%s lacks its %s: write :%s %s", c->name,
+                    lua_tostring(L, -1), c->name, c->form);
+    repl_report(L);
+    return 0;
 }
 
 /* --- the nearest name ----------------------------------------------------- */
@@ -106,12 +180,14 @@ const char *repl_nearest(const char *word, repl_name_at *name_at)
 
 /* --- running them --------------------------------------------------------- */
 
-/* By their numbers; NULL: the library has a function of the same name. */
+/* By their numbers; NULL: it is the library's. */
 static repl_command_fn *const functions[] = {
 #define COMMAND(name, form, help, argument, choices, run) run,
+#define LIBRARY(name, form, help, argument, choices) NULL,
 #define TWIN(name, form, help, argument) NULL,
 #include "commands.def"
 #undef COMMAND
+#undef LIBRARY
 #undef TWIN
 };
 
@@ -163,22 +239,60 @@ static const char *push_rest(lua_State *L, const char *rest)
     return lua_pushlstring(L, rest, length);
 }
 
+/* Evaluates text that a command stands for; `ans` stays. */
+static void evaluate(repl_session *session, const char *text)
+{
+    session->keeps_ans = 1;
+    repl_evaluate(session, text);
+    session->keeps_ans = 0;
+}
+
+/* Calls its function in prompt_commands.lua with the words on top of the stack,
+ * or with the rest as text, for the entry that it stands for. */
+static void run_of_library(repl_session *session, const repl_command *c,
+                           const char *rest)
+{
+    lua_State *L = session->L;
+    lumat_push_required(L, "prompt_commands");
+    lua_getfield(L, -1, c->name);
+    if (repl_reads_words(c)) {
+        lua_pushvalue(L, -3);
+        repl_call_command(session, 1);
+        return;
+    }
+    lua_pushstring(L, rest);
+    if (lua_pcall(L, 1, 1, 0) == LUA_OK)
+        evaluate(session, lua_tostring(L, -1));
+    else
+        repl_report(L);
+}
+
+static void run(repl_session *session, const repl_command *c, const char *rest)
+{
+    lua_State *L = session->L;
+    repl_command_fn *own = functions[c - repl_command_at(0)];
+    if (!is_complete(L, c, rest) ||
+        (repl_reads_words(c) && !push_words(L, c, rest)))
+        return;
+    if (own != NULL)
+        own(session, rest);
+    else if (c->is_twin)
+        evaluate(session,
+                 lua_pushfstring(L, "require 'lumat'.%s(%s)", c->name, rest));
+    else
+        run_of_library(session, c, rest);
+}
+
 void repl_run_command(repl_session *session, const char *text)
 {
     size_t length = strcspn(text, " \t\r\n");
     const repl_command *command = repl_find_command(text, length);
-    const char *rest;
-    if (command == NULL || length == 0) {
+    int top = lua_gettop(session->L);
+    if (command == NULL || length == 0)
         complain_unknown(session->L, text, length);
-        return;
-    }
-    rest = push_rest(session->L, text + length);
-    repl_command_fn *run = functions[command - repl_command_at(0)];
-    if (run != NULL)
-        run(session, rest);
     else
-        repl_show_call(session, command->name, rest);
-    lua_pop(session->L, 1);
+        run(session, command, push_rest(session->L, text + length));
+    lua_settop(session->L, top);
 }
 
 /* --- help --------------------------------------------------------------- */
@@ -189,7 +303,7 @@ void repl_print_help(repl_session *session, const char *topic)
     topic =
         lua_pushlstring(session->L, topic, length > 0 ? length : strlen(topic));
     lumat_push_help(session->L, topic);
-    repl_print_top(session->L);
+    print_top(session->L);
     lua_pop(session->L, 1);
 }
 
@@ -200,7 +314,7 @@ void repl_print_search(repl_session *session, const char *word)
         return;
     }
     lumat_push_search(session->L, word);
-    repl_print_top(session->L);
+    print_top(session->L);
 }
 
 void repl_run_help(repl_session *session, const char *rest)

@@ -63,7 +63,7 @@ static void offer_commands(const char *typed, size_t length,
         if (strncmp(command->name, typed, length) != 0)
             continue;
         snprintf(name, sizeof name, "%s%s", command->name,
-                 command->argument != REPL_NOTHING ? " " : "");
+                 command->form[0] != '\0' ? " " : "");
         each(data, name, command->help);
     }
 }
@@ -166,34 +166,77 @@ static lumat_completion complete_lua(const request *r, const command_line *read,
                : complete_behind(r, read->rest, wanted);
 }
 
-/* The words of a command; behind the name of a setting, what it may be. */
 static lumat_completion complete_choice(const request *r,
                                         const command_line *read)
 {
-    const char *typed = r->line + read->rest;
-    const char *words = read->command->choices;
-    size_t name = strcspn(typed, " \t="), start = read->rest;
-    if (strcmp(read->command->name, "set") == 0 && start + name < r->point) {
-        start += name + strspn(typed + name, " \t=");
-        words = lumat_setting_words(typed, name);
+    offer_words(read->command->choices, r->line + read->rest,
+                r->point - read->rest, r->each, r->data);
+    return (lumat_completion){.start = read->rest};
+}
+
+/* A setting, and behind it the words that it may be. */
+static lumat_completion complete_setting(const request *r,
+                                         const command_line *read)
+{
+    const char *name = r->line + read->rest, *value;
+    size_t length = strcspn(name, " \t=");
+    if (read->rest + length >= r->point) {
+        lumat_each_setting(name, r->point - read->rest, r->each, r->data);
+        return (lumat_completion){.start = read->rest};
     }
-    if (start > r->point)
-        start = r->point;
-    offer_words(words, r->line + start, r->point - start, r->each, r->data);
-    return (lumat_completion){.start = start};
+    value = name + length + strspn(name + length, " \t=");
+    if (value > r->line + r->point)
+        value = r->line + r->point;
+    lumat_each_setting_word(name, length, value,
+                            (size_t)(r->line + r->point - value), r->each,
+                            r->data);
+    return (lumat_completion){.start = (size_t)(value - r->line)};
+}
+
+/* Where the word at point begins, behind a blank. */
+static size_t word_start(const request *r, size_t rest)
+{
+    size_t start = r->point;
+    while (start > rest && strchr(" \t", r->line[start - 1]) == NULL)
+        start--;
+    return start;
+}
+
+/* Offers what of the command's form is an option and begins as the word at
+ * start; returns how many. */
+static int offer_options(const request *r, const command_line *read,
+                         size_t start)
+{
+    repl_part part = {.text = read->command->form};
+    int count = 0;
+    char option[8];
+    while (repl_next_part(&part)) {
+        if (part.is != REPL_OPTION ||
+            strncmp(part.text, r->line + start, r->point - start) != 0)
+            continue;
+        snprintf(option, sizeof option, "%.*s", (int)part.length, part.text);
+        r->each(r->data, option, "");
+        count++;
+    }
+    return count;
 }
 
 static lumat_completion complete_argument(const request *r,
                                           const command_line *read)
 {
-    lumat_completion place = {.start = read->rest};
     const repl_command *command = read->command;
+    size_t start = word_start(r, read->rest);
+    if (repl_reads_words(command) && offer_options(r, read, start) > 0 &&
+        start < r->point)
+        return (lumat_completion){.start = start};
     switch (command->argument) {
     case REPL_NOTHING:
-        place.start = r->point;
-        return place;
+    case REPL_TEXT:
+        return (lumat_completion){.start = r->point};
     case REPL_CHOICE:
         return complete_choice(r, read);
+    case REPL_SETTING:
+        return complete_setting(r, read);
     case REPL_FILE:
     case REPL_FOLDER:
     case REPL_FILE_NAMES:

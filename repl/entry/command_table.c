@@ -6,10 +6,13 @@
 static const repl_command commands[] = {
 #define COMMAND(name, form, help, argument, choices, run) \
     {#name, form, help, REPL_##argument, choices, 0},
+#define LIBRARY(name, form, help, argument, choices) \
+    {#name, form, help, REPL_##argument, choices, 0},
 #define TWIN(name, form, help, argument) \
     {#name, form, help, REPL_##argument, NULL, 1},
 #include "commands.def"
 #undef COMMAND
+#undef LIBRARY
 #undef TWIN
 };
 
@@ -41,11 +44,32 @@ const repl_command *repl_find_command(const char *name, size_t length)
     return repl_count_commands(name, length, &found) == 1 ? found : NULL;
 }
 
+int repl_reads_words(const repl_command *command)
+{
+    return command->argument < REPL_TEXT;
+}
+
+int repl_next_part(repl_part *part)
+{
+    const char *p = part->text + part->length;
+    for (; *p != '\0' && strchr(" []", *p) != NULL; p++)
+        part->depth += (*p == '[') - (*p == ']');
+    part->text = p;
+    part->length = strcspn(p, " []");
+    part->is = *p == '-' && part->length == 2          ? REPL_OPTION
+               : part->length == 1 && strchr(">=", *p) ? REPL_MARK
+               : strncmp(p, "…", part->length) == 0    ? REPL_MORE
+                                                       : REPL_WORD;
+    return part->length > 0;
+}
+
 const lumat_row repl_command_rows[] = {
 #define GROUP(title) {title, NULL, NULL},
 #define COMMAND(name, form, help, argument, choices, run) {#name, form, help},
+#define LIBRARY(name, form, help, argument, choices) {#name, form, help},
 #define TWIN(name, form, help, argument) {#name, form, help},
 #include "commands.def"
 #undef COMMAND
+#undef LIBRARY
 #undef TWIN
     {NULL, NULL, NULL}};

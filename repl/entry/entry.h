@@ -44,16 +44,19 @@
 
 /* --- the commands: command_table.c, from commands.def --------------------- */
 
-/* What belongs behind a command, for completion. */
+/* What belongs behind a command, for completion and for how it is read: words,
+ * of which there are as many as the form has, unless more is said. */
 typedef enum repl_argument {
-    REPL_NOTHING,
-    REPL_CHOICE, /* one of `choices`, words between blanks */
-    REPL_FILE,   /* choices: the kinds wanted first, ".lua"; or NULL: any */
+    REPL_NOTHING, /* words for which nothing is offered, if any */
+    REPL_CHOICE,  /* one of `choices`, words between blanks */
+    REPL_FILE,    /* choices: the kinds wanted first, ".lua"; or NULL: any */
     REPL_FOLDER,
     REPL_FILE_NAMES, /* the same, and names of variables behind it */
+    REPL_SETTING,    /* its name, and a value of it */
     REPL_VARIABLE,   /* the user's own; several */
-    REPL_TOPIC,
     REPL_DEVICE,
+    REPL_TEXT, /* up to the end, as it is */
+    REPL_TOPIC,
     /* Lua; in these, choices: the function that takes it as its arguments;
      * NULL: none, or that of the same name */
     REPL_EXPRESSION,
@@ -68,6 +71,21 @@ typedef struct repl_command {
     const char *choices;
     int is_twin; /* it calls the library's function of the same name */
 } repl_command;
+
+/* Does it read words, not text or Lua? */
+int repl_reads_words(const repl_command *command);
+
+/* A part of a form: of "C [> file]" "C", ">" and "file". Begins as {form}. */
+typedef struct repl_part {
+    const char *text;
+    size_t length;
+    int depth; /* brackets around it: above 0 it may be left out */
+    enum { REPL_WORD, REPL_OPTION, REPL_MARK, REPL_MORE } is;
+} repl_part;
+
+/* Goes on to the next part; 0: there is none. An option is "-s"; a mark, ">" or
+ * "=", may stand between words in place of a blank; "…" is any more words. */
+int repl_next_part(repl_part *part);
 
 /* The commands and their groups, for help. */
 extern const lumat_row repl_command_rows[];
@@ -164,7 +182,6 @@ typedef struct repl_session {
     double seconds;      /* that the last call took, without its echoes */
     int is_timed;        /* a stopwatch is to run during the next */
     int quit;            /* set to leave after this entry */
-    int is_command;      /* what runs is noted under the command's text */
     unsigned complaints; /* as many as when the entry began */
     int keeps_ans;       /* what a command shows is no result of the user's */
     char prompt[64];
@@ -184,6 +201,11 @@ void repl_report_unloaded(lua_State *L, const char *text);
 /* Calls the loaded entry on top of the stack, echoes or reports what comes of
  * it, and takes both away. Returns 1 when it ran. */
 int repl_call_loaded(repl_session *session, const char *text, int shown);
+
+/* Calls the function of a command under nargs arguments, shows its results or
+ * reports what comes of it, and takes all away. What it changes is noted under
+ * the command's text; `ans` stays. Returns 1 when it ran. */
+int repl_call_command(repl_session *session, int nargs);
 
 /* All of it, for text that has to be complete. Returns 1 when it ran. */
 int repl_evaluate(repl_session *session, const char *text);

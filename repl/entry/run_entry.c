@@ -149,7 +149,7 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
 {
     lua_State *L = session->L;
     int first = lua_gettop(L);
-    lumat_begin_entry(L, NULL, session->is_command ? NULL : text);
+    lumat_begin_entry(L, NULL, text);
     if (session->is_timed)
         lumat_start_watch(L);
     lumat_set_echo(echo_statement);
@@ -170,6 +170,28 @@ int repl_call_loaded(repl_session *session, const char *text, int shown)
     lumat_each_remark(L, print_note, NULL);
     lua_settop(L, first - 1);
     lumat_end_entry(L, status == LUA_OK, session->seconds);
+    return status == LUA_OK;
+}
+
+int repl_call_command(repl_session *session, int nargs)
+{
+    lua_State *L = session->L;
+    int first = lua_gettop(L) - nargs;
+    lumat_begin_entry(L, NULL, NULL);
+    double start = lumat_now();
+    int status = repl_call(L, nargs);
+    double seconds = lumat_now() - start;
+    repl_end_output();
+    if (status == LUA_OK) {
+        repl_take_style(session);
+        repl_interrupts_stop(L);
+        print_results(session, first);
+        repl_interrupts_stop(NULL);
+    } else {
+        repl_report_entry(L, 1);
+    }
+    lua_settop(L, first - 1);
+    lumat_end_entry(L, status == LUA_OK, seconds);
     return status == LUA_OK;
 }
 

@@ -28,8 +28,8 @@ static int refuses_colour(void)
 
 int repl_colour(int descriptor)
 {
-    if (lumat_get_colour() != LUMAT_COLOUR_AUTO)
-        return lumat_get_colour() == LUMAT_COLOUR_ALWAYS;
+    if (lumat_settings_now()->colour != LUMAT_COLOUR_AUTO)
+        return lumat_settings_now()->colour == LUMAT_COLOUR_ALWAYS;
     return isatty(descriptor) && !refuses_colour();
 }
 
@@ -58,7 +58,7 @@ void repl_script_style(lumat_style *style)
 {
     style->width = from_environment("COLUMNS", 80);
     style->height = 24;
-    style->colour = lumat_get_colour() == LUMAT_COLOUR_ALWAYS;
+    style->colour = lumat_settings_now()->colour == LUMAT_COLOUR_ALWAYS;
     style->ascii = repl_ascii();
     style->full = 0;
 }
