@@ -149,8 +149,6 @@ void lumat_open_variables(lua_State *L)
                                    {"devices", list_devices},
                                    {"reset", reset_peaks},
                                    {NULL, NULL}};
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     luaL_newlib(L, own);
-    lua_setfield(L, -2, "lumat.variables");
-    lua_pop(L, 1);
+    lumat_set_required(L, "variables");
 }

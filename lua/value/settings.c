@@ -228,7 +228,6 @@ void lumat_open_settings(lua_State *L)
 {
     static const luaL_Reg own[] = {
         {"get", get_value}, {"set", set_value}, {NULL, NULL}};
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     luaL_newlib(L, own);
     push_rows(L);
     lua_setfield(L, -2, "rows");
@@ -236,6 +235,5 @@ void lumat_open_settings(lua_State *L)
     for (int i = 0; i < ALSO_COUNT; i++)
         set_text(L, also[i][0], also[i][1]);
     lua_setfield(L, -2, "also");
-    lua_setfield(L, -2, "lumat.settings");
-    lua_pop(L, 1);
+    lumat_set_required(L, "settings");
 }

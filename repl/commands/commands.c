@@ -43,11 +43,11 @@ static const char *stops_of(const char *form)
     return " \t";
 }
 
-/* Goes on to the next word; 0: there is none. */
-static int next_word(words *w, const char *stops)
+/* Goes on to the next word behind what is skipped; 0: there is none. */
+static int next_word(words *w, const char *skipped, const char *stops)
 {
     char quote[2] = "";
-    w->text += strspn(w->text, stops);
+    w->text += strspn(w->text, skipped);
     w->is_quoted = *w->text == '"' || *w->text == '\'';
     if (w->is_quoted)
         quote[0] = *w->text++;
@@ -125,11 +125,12 @@ static int is_choice(const repl_command *c, const char *word, size_t length)
  * returns 0. */
 static int push_words(lua_State *L, const repl_command *c, const char *rest)
 {
-    const char *stops = stops_of(c->form);
+    const char *blanks = " \t", *stops = stops_of(c->form);
     int count = 0, most = most_words(c->form), refused = 0;
     words w = {.text = rest};
     lua_newtable(L);
-    while (!refused && next_word(&w, count < 2 ? stops : " \t")) {
+    while (!refused && next_word(&w, count == 1 ? stops : blanks,
+                                 count == 0 ? stops : blanks)) {
         if (take_option(L, c->form, &w, &refused))
             continue;
         if (c->argument == REPL_CHOICE && count == 0 &&
@@ -147,11 +148,11 @@ static int push_words(lua_State *L, const repl_command *c, const char *rest)
     return !refused;
 }
 
-/* Is what the form begins with there, if it has to be? */
-static int is_complete(lua_State *L, const repl_command *c, const char *rest)
+/* Complains when nothing is there and the form has to have something. */
+static int is_complete(lua_State *L, const repl_command *c, int is_given)
 {
     repl_part part = {.text = c->form};
-    if (*rest != '\0' || !repl_next_part(&part) || part.depth > 0)
+    if (is_given || !repl_next_part(&part) || part.depth > 0)
         return 1;
     part.length -= part.text[part.length - 1] == ',';
     lua_pushlstring(L, part.text, part.length);
@@ -271,8 +272,13 @@ static void run(repl_session *session, const repl_command *c, const char *rest)
 {
     lua_State *L = session->L;
     repl_command_fn *own = functions[c - repl_command_at(0)];
-    if (!is_complete(L, c, rest) ||
-        (repl_reads_words(c) && !push_words(L, c, rest)))
+    int is_given = *rest != '\0';
+    if (repl_reads_words(c)) {
+        if (!push_words(L, c, rest))
+            return;
+        is_given = lua_rawlen(L, -1) > 0;
+    }
+    if (!is_complete(L, c, is_given))
         return;
     if (own != NULL)
         own(session, rest);

@@ -6,8 +6,8 @@
 -- What it gives is shown. What is followed by Lua is called with that text, and
 -- gives the entry that it stands for.
 local library = ...
-local checks, texts = require "lumat.checks", require "lumat.texts"
-local amounts, own = require "lumat.unit_text", require "lumat.variables"
+local checks, own = require "lumat.checks", require "lumat.variables"
+local amounts = require "lumat.unit_text"
 local settings = require "lumat.settings_report"
 local commands = {}
 local error, ipairs, load, next, pcall, tonumber =

@@ -4,7 +4,7 @@ local own, texts = require "lumat.variables", require "lumat.texts"
 local amounts = require "lumat.unit_text"
 local loaded = package.loaded
 local report = {}
-local ipairs, next, pcall = ipairs, next, pcall
+local ipairs, next, pcall, setmetatable = ipairs, next, pcall, setmetatable
 local concat, sort = table.concat, table.sort
 local larger, smaller = math.max, math.min
 local format, rep, sub = string.format, string.rep, string.sub
@@ -15,8 +15,14 @@ local function bytes_text(bytes)
     return amounts.bytes(bytes, "%.1f")
 end
 
+-- So many blanks; kept, as lines of many variables take them.
+local blanks = setmetatable({}, {__index = function(t, count)
+    t[count] = rep(" ", count)
+    return t[count]
+end})
+
 local function pad(text, width)
-    return text .. rep(" ", width - #text)
+    return text .. blanks[width - #text]
 end
 
 -- --- who owns what ----------------------------------------------------------
@@ -129,36 +135,42 @@ local function note_on(r, name, elements, entries)
     return "  " .. concat(remarks, ", ")
 end
 
-local function entry_column(number, w, note, colour)
-    if not w.entry or not number and note == "" then return "" end
-    local text = number and number .. "" or ""
-    local blanks = rep(" ", 2 + w.entry - #text)
-    return blanks .. (colour and number and "\27[2m" .. text .. "\27[0m" or
-        text)
+local function entry_column(number, w, colour)
+    local text = number and format("%d", number) or ""
+    local lead = blanks[2 + w.entry - #text]
+    return lead .. (colour and number and "\27[2m" .. text .. "\27[0m" or text)
 end
 
--- Adds the lines of those variables in columns of those widths.
+-- The columns of a matrix behind its type.
+local function matrix_columns(r, name, w, shape, where, elements, entries)
+    local note, entry = note_on(r, name, elements, entries), ""
+    local bytes = r.owned[name] and owned_text(r, name, elements)
+    local number = w.entry and entry_of(r, name)
+    if number or w.entry and note ~= "" then
+        entry = entry_column(number, w, r.colour)
+    end
+    return shape .. blanks[w.shape - #shape] .. "  " .. where ..
+        blanks[w.where - #where] .. "  " ..
+        blanks[w.bytes - (bytes and #bytes or 1)] .. (bytes or r.none) ..
+        entry .. note
+end
+
+-- Adds the lines of those variables, in columns of those widths, to a heading.
 local function add_lines(text, r, names, w)
     local _, ascii, colour = texts.style()
-    local none = rep(" ", w.bytes - 1) .. (ascii and "-" or "–")
-    for _, name in ipairs(names) do
+    r.none, r.colour = ascii and "-" or "–", colour
+    for i, name in ipairs(names) do
         local value = r.values[name]
         local kind, shape, where, elements, entries = own.facts(value)
-        local start = pad(sub(name, 1, LONGEST_NAME), w.name) .. "  " ..
-            pad(kind, w.type) .. "  "
+        local rest = where
         if not shape then
-            text[#text + 1] = start ..
-                sub(own.headline(value), 1, LONGEST_VALUE)
-        elseif where == "freed" then
-            text[#text + 1] = start .. where
-        else
-            local bytes = r.owned[name] and owned_text(r, name, elements)
-            local note = note_on(r, name, elements, entries)
-            text[#text + 1] = start .. pad(shape, w.shape) .. "  " ..
-                pad(where, w.where) .. "  " ..
-                (bytes and rep(" ", w.bytes - #bytes) .. bytes or none) ..
-                entry_column(entry_of(r, name), w, note, colour) .. note
+            rest = sub(own.headline(value), 1, LONGEST_VALUE)
+        elseif where ~= "freed" then
+            rest = matrix_columns(r, name, w, shape, where, elements, entries)
         end
+        if #name > LONGEST_NAME then name = sub(name, 1, LONGEST_NAME) end
+        text[i + 1] = name .. blanks[w.name - #name] .. "  " .. kind ..
+            blanks[w.type - #kind] .. "  " .. rest
     end
 end
 
@@ -213,7 +225,7 @@ local function heading(is_any, w, pattern)
     end
     return concat({pad("name", w.name), pad("type", w.type),
         pad("shape", w.shape), pad("where", w.where),
-        rep(" ", w.bytes - 5) .. "bytes", w.entry and "entry"}, "  ")
+        blanks[w.bytes - 5] .. "bytes", w.entry and "entry"}, "  ")
 end
 
 local function sort_by_size(names, r)
