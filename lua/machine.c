@@ -1,6 +1,6 @@
 /* Functions about the machine and the program: clocks, devices, counters,
  * help, defaults. */
-#include "function.h"
+#include "arguments.h"
 #include "lumat.h"
 #include "open.h"
 
@@ -86,9 +86,7 @@ static int default_dtype(lua_State *L)
 {
     gpu_dtype type = lumat_default_dtype(L);
     if (!lua_isnoneornil(L, 1)) {
-        const char *name = luaL_checkstring(L, 1);
-        luaL_argcheck(L, gpu_dtype_find(name, &type) && type != GPU_BOOL, 1,
-                      "is \"f32\" or \"f64\"");
+        gpu_dtype_find(luaL_checkstring(L, 1), &type);
         lua_pushinteger(L, type);
         lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
     }
@@ -122,9 +120,11 @@ static void name_function(lua_State *L)
 static int help(lua_State *L)
 {
     lua_settop(L, 1);
-    if (lua_isfunction(L, 1))
+    if (!lua_isnil(L, 1) && !lua_isstring(L, 1))
         name_function(L);
-    lumat_push_help(L, luaL_optstring(L, 1, NULL));
+    if (!lua_isnil(L, 1) && !lua_isstring(L, 1))
+        lumat_raise_argument(L, 1, "is none of the library's functions");
+    lumat_push_help(L, lua_tostring(L, 1));
     return print_text(L);
 }
 
@@ -138,8 +138,10 @@ static int forget(lua_State *L)
 /* keep_limit(bytes [, device]) */
 static int keep_limit(lua_State *L)
 {
-    lua_Number bytes = luaL_checknumber(L, 1);
-    luaL_argcheck(L, bytes >= 0 && bytes < 0x1p63, 1, "is a number of bytes");
+    lua_Number bytes = lumat_check_number(L, 1);
+    if (!(bytes >= 0 && bytes < 0x1p63))
+        lumat_raise_argument(L, 1, "is %s, which is no number of bytes",
+                             lumat_push_brief(L, 1));
     gpu_set_keep_limit(check_device(L, 2), (size_t)bytes);
     return 0;
 }
@@ -174,7 +176,8 @@ static const lumat_function functions[] = {
      "more: what else ran may have slowed the first.",
      "peak(\"cpu\").bytes > 1e8", "true", .group = "devices rates"},
     {"rate", lumat_rate_call, 0,
-     "flops: number, bytes: number, seconds: number [, dtype: dtype [, device: "
+     "flops: number, bytes: number, seconds: positive [, dtype: "
+     "\"f32\"|\"f64\" [, device: "
      "device]]",
      "number, string, number, string",
      "Work done in so many seconds beside the measured peak, by flops or by "

@@ -287,8 +287,9 @@ static int blocks(lua_State *L)
 {
     const gpu_matrix *m = lumat_check_matrix(L, 1);
     int64_t rows = lumat_check_size(L, 2);
-    int64_t cols =
-        m->ndim == 1 ? luaL_optinteger(L, 3, 1) : lumat_check_size(L, 3);
+    if (m->ndim == 2 && lua_isnoneornil(L, 3))
+        lumat_raise_argument(L, 3, "is missing: a matrix has columns, too");
+    int64_t cols = lua_isnoneornil(L, 3) ? 1 : lumat_check_size(L, 3);
     int kind = luaL_checkoption(L, 4, "mean", kind_names);
     gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(L, gpu_blocks(m, (gpu_block_kind)kind, rows, cols, out));
@@ -446,19 +447,19 @@ static int spy(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"heat", heat, 1, "A: matrix|sparse {width, height, low, high, file}",
+    {"heat", heat, 1, "A: matrix|sparse|table {width, height, low, high, file}",
      "table",
      "A picture of A in colours or shades, of block means where A is larger "
      "than the screen; with file = \"p.png\" or \"p.svg\", one drawn by "
      "gnuplot. Also :heat A.",
      "heat(mat{{1, 2}, {3, 4}}).high", "4", .group = "pictures watching"},
-    {"spy", spy, 1, "A: matrix|sparse {width, height, file}", "table",
+    {"spy", spy, 1, "A: matrix|sparse|table {width, height, file}", "table",
      "A picture of where A is not zero, or where a sparse matrix has entries. "
      "Also :spy A.",
      "spy(eye(3)).filled", "3", .group = "pictures"},
     {"blocks", blocks, 1,
-     "A: matrix|sparse, rows: size, cols: size [, kind: "
-     "\"mean\"|\"largest\"|\"min\"|\"max\"]",
+     "A: matrix, rows: size [, cols: size [, kind: "
+     "\"mean\"|\"largest\"|\"min\"|\"max\"]]",
      "matrix",
      "A cut into so many blocks, as equal as can be, each made one number: its "
      "\"mean\", the \"largest\" |x|, its \"min\" or \"max\".",

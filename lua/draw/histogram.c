@@ -218,7 +218,7 @@ static int hist(lua_State *L)
 
 static const lumat_function functions[] = {
     {"hist", hist, 1,
-     "A: matrix|sparse [, bins: integer] {bins, width, height, low, high, "
+     "A: matrix|sparse|table [, bins: count] {bins, width, height, low, high, "
      "file}",
      "table",
      "How many elements lie where, as bars; fields counts and edges. Count i "

@@ -526,28 +526,15 @@ static void inspect_dense(lumat_report *r, const gpu_matrix *m,
 
 /* --- the function --------------------------------------------------------- */
 
-static void refuse(lua_State *L)
-{
-    if (lua_isnoneornil(L, 1))
-        lumat_raise(L, "inspect: there is nothing to inspect: a nil value");
-    if (lua_type(L, 1) == LUA_TNUMBER || lua_type(L, 1) == LUA_TSTRING)
-        lumat_raise(L, "inspect: %s is a %s, expected a matrix",
-                    lumat_push_brief(L, 1), luaL_typename(L, 1));
-    if (lua_istable(L, 1))
-        lumat_raise(L, "inspect: a table, expected a matrix: mat(t) or vec(t) "
-                       "makes one");
-    lumat_raise(L, "inspect: %s, expected a matrix", lumat_push_brief(L, 1));
-}
-
 /* inspect(A [, name]) */
 static int inspect(lua_State *L)
 {
     lumat_text t;
     lumat_report r = {.L = L, .text = &t, .style = lumat_style_now(L)};
-    const char *name = luaL_optstring(L, 2, NULL);
+    const char *name = lua_tostring(L, 2);
     const gpu_sparse *sparse = lumat_test_sparse(L, 1);
-    if (!sparse && !lumat_test_matrix(L, 1))
-        refuse(L);
+    if (!sparse || !sparse->values.storage)
+        lumat_check_matrix(L, 1);
     lua_settop(L, 2);
     if (!name)
         name = lumat_name_of(L, 1, "");

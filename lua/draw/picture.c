@@ -383,7 +383,7 @@ void lumat_check_subject(lua_State *L, int arg, lumat_subject *out)
     const gpu_sparse *s = lumat_test_sparse(L, arg);
     if (s) {
         if (!s->values.storage)
-            luaL_argerror(L, arg, "the matrix has been freed");
+            lumat_check_matrix(L, arg); /* raises */
         out->sparse = s;
         out->m = s->rows;
         out->n = s->cols;
@@ -393,7 +393,7 @@ void lumat_check_subject(lua_State *L, int arg, lumat_subject *out)
         out->n = out->dense.cols;
     }
     if (out->m == 0 || out->n == 0)
-        luaL_argerror(L, arg, "the matrix has no elements");
+        lumat_raise_argument(L, arg, "has no elements");
 }
 
 double *lumat_push_blocks(lua_State *L, const lumat_subject *s,

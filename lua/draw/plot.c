@@ -102,7 +102,7 @@ static const gpu_matrix *check_dense(lua_State *L, int arg)
     }
     const gpu_matrix *m = lumat_check_matrix(L, arg);
     if (gpu_size(m) == 0)
-        luaL_argerror(L, arg, "the matrix has no elements");
+        lumat_raise_argument(L, arg, "has no elements");
     return m;
 }
 
@@ -140,7 +140,10 @@ static void add_matrices(lua_State *L, plan *p, int count)
         const gpu_matrix *y = check_dense(L, 2);
         gpu_matrix line = as_columns(first), lines = as_columns(y);
         if (line.cols > 1)
-            luaL_argerror(L, 1, "x is a vector, one value for each row of y");
+            lumat_raise(L,
+                        "plot: x has %I columns: it is a vector, one value "
+                        "for each row of y",
+                        (LUAI_UACINT)line.cols);
         if (line.rows != lines.rows)
             lumat_raise(L, "plot: x has %I elements, y has %I",
                         (LUAI_UACINT)line.rows, (LUAI_UACINT)lines.rows);
@@ -170,7 +173,7 @@ static double call_at(lua_State *L, double x)
 static void add_function(lua_State *L, plan *p)
 {
     lumat_series *s = &p->series[p->count++];
-    double a = luaL_checknumber(L, 2), b = luaL_checknumber(L, 3);
+    double a = lumat_check_number(L, 2), b = lumat_check_number(L, 3);
     int64_t count = SAMPLES_A_DOT * p->dots;
     double *x = lumat_new_numbers(L, count), *y = lumat_new_numbers(L, count);
     int y_at = lua_gettop(L);
@@ -206,12 +209,6 @@ static int take_arguments(lua_State *L, int *options)
     int count = lua_gettop(L);
     if (count > 1 && is_options(L, count))
         count--;
-    if (count == 0)
-        luaL_argerror(L, 1, "a matrix, a table or a function to draw expected");
-    int needs = lua_isfunction(L, 1) ? 3 : 2;
-    if (count > needs || (needs == 3 && count < 3))
-        lumat_raise(L, "plot: takes a matrix, x and y, or a function and its "
-                       "range: plot(f, a, b)");
     *options = count + 1;
     lua_settop(L, count + 1);
     return count;
@@ -267,7 +264,7 @@ static int plot(lua_State *L)
 
 static const lumat_function functions[] = {
     {"plot", plot, 1,
-     "y: matrix|table {width, height, low, high, file} or x: vector|table, y: "
+     "y: matrix|table {width, height, low, high, file} or x: matrix|table, y: "
      "matrix|table "
      "{width, height, low, high, file} or f: function, a: number, b: number "
      "{width, height, low, high, file}",

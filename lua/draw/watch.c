@@ -174,8 +174,7 @@ static void take_watched(lua_State *L)
 {
     if (lua_type(L, 1) == LUA_TSTRING || !lua_toboolean(L, 1))
         return;
-    if (!lumat_test_matrix(L, 1) && !lumat_test_sparse(L, 1))
-        luaL_typeerror(L, 1, "matrix, name or false");
+    lumat_refuse_kind(L, 1);
     const char *name = lumat_name_of(L, 1, "");
     if (*name) {
         lua_pushstring(L, name);
@@ -202,7 +201,7 @@ static int watch_value(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"watch", watch_value, 1, "[A: matrix|variable|boolean]", "string",
+    {"watch", watch_value, 1, "[A: matrix|sparse|variable|false]", "string",
      "Watches a matrix, or the variable of a name, which may come to be later: "
      "while entries at the prompt run, a heat map of it is drawn anew. "
      "watch(false) ends it; watch() gives the name. Also :watch A.",

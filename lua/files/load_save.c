@@ -311,7 +311,7 @@ static const char *check_path(lua_State *L, int arg, const char *who,
     size_t length;
     const char *path = luaL_checklstring(L, arg, &length);
     if (strlen(path) != length)
-        luaL_argerror(L, arg, "the path has a zero byte in it");
+        lumat_raise_argument(L, arg, "has a zero byte in it");
     path = lumat_expand_path(L, arg);
     int saves = strcmp(who, "save") == 0;
     const struct suffix *s = find_suffix(path);
@@ -486,7 +486,6 @@ static int has_names(lua_State *L, const gpu_matrix *m)
 {
     if (!lua_istable(L, 3) || lua_getfield(L, 3, "header") == LUA_TNIL)
         return 0;
-    luaL_argcheck(L, lua_istable(L, -1), 3, "header: needs a table of names");
     lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
     if (count != m->cols)
         lumat_raise(L, "save: header has %I names for %I columns",

@@ -13,12 +13,6 @@ static int is_whole(lua_State *L, int index)
     return exact;
 }
 
-static int is_any(lua_State *L, int index)
-{
-    (void)L, (void)index;
-    return 1;
-}
-
 static int is_above_zero(lua_State *L, int index)
 {
     double x = lua_type(L, index) == LUA_TNUMBER ? lua_tonumber(L, index) : 0;
@@ -41,6 +35,11 @@ static int is_axis(lua_State *L, int index)
            (lua_tointeger(L, index) == 1 || lua_tointeger(L, index) == 2);
 }
 
+static int is_false(lua_State *L, int index)
+{
+    return !lua_toboolean(L, index);
+}
+
 static int is_dtype(lua_State *L, int index)
 {
     gpu_dtype type;
@@ -61,85 +60,88 @@ static int is_vector(lua_State *L, int index)
 
 static int is_sparse(lua_State *L, int index)
 {
-    return lumat_test_sparse(L, index) != NULL;
+    const gpu_sparse *s = lumat_test_sparse(L, index);
+    return s && s->values.storage;
 }
 
-static int is_list(lua_State *L, int index)
-{
-    return lua_istable(L, index) || is_vector(L, index);
-}
-
-static int is_number(lua_State *L, int index)
-{
-    return lua_type(L, index) == LUA_TNUMBER;
-}
-
-static int is_string(lua_State *L, int index)
-{
-    return lua_type(L, index) == LUA_TSTRING;
-}
-
-/* Matrices can be called, but as A(i, j). */
+/* Of what is no function. Matrices can be called, but as A(i, j). */
 static int is_callable(lua_State *L, int index)
 {
-    if (lua_isfunction(L, index) || lumat_test_matrix(L, index) ||
-        lumat_test_sparse(L, index))
-        return lua_isfunction(L, index);
+    if (lumat_test_matrix(L, index) || lumat_test_sparse(L, index))
+        return 0;
     int found = luaL_getmetafield(L, index, "__call") != LUA_TNIL;
     lua_pop(L, found);
     return found;
 }
 
-static int is_table(lua_State *L, int index)
+static int is_freed(lua_State *L, int index)
 {
-    return lua_istable(L, index);
+    const gpu_matrix *m = lumat_test_matrix(L, index);
+    const gpu_sparse *s = m ? NULL : lumat_test_sparse(L, index);
+    return m ? !m->storage : s && !s->values.storage;
 }
 
-static int is_boolean(lua_State *L, int index)
-{
-    return lua_isboolean(L, index);
-}
+#define BIT(type) (1u << (type))
+enum {
+    NONE = 0,
+    NIL = BIT(LUA_TNIL),
+    NUMBER = BIT(LUA_TNUMBER),
+    BOOLEAN = BIT(LUA_TBOOLEAN),
+    STRING = BIT(LUA_TSTRING),
+    TABLE = BIT(LUA_TTABLE),
+    FUNCTION = BIT(LUA_TFUNCTION),
+    OBJECT = BIT(LUA_TUSERDATA),
+    EVERY = BIT(LUA_NUMTYPES) - 1
+};
 
-static int is_nothing(lua_State *L, int index)
-{
-    return lua_isnoneornil(L, index);
-}
+enum {
+    NUMERIC = 1, /* an unknown number of a dry run may be one */
+    GUARDED = 2  /* functions in C tell those of `some` apart */
+};
 
-/* Names that say more to completion than to a check share theirs. */
+/* all: bits of the Lua types whose values all are of the kind; some: of those
+ * with values that are it where `is` says so. Names that say more to completion
+ * than to a check share theirs. */
 static const struct kind {
     const char *name;
+    unsigned all, some;
     lumat_kind_test *is;
+    int flags;
     const char *words;
 } kinds[] = {
-    {"value", is_any, "a value"},
-    {"nothing", is_nothing, "nothing"},
-    {"matrix", is_dense, "a matrix"},
-    {"square", is_dense, "a square matrix"},
-    {"vector", is_vector, "a vector"},
-    {"sparse", is_sparse, "a sparse matrix"},
-    {"number", is_number, "a number"},
-    {"positive", is_above_zero, "a number above 0"},
-    {"integer", is_whole, "a whole number"},
-    {"size", is_size, "a size"},
-    {"count", is_count, "a whole number above 0"},
-    {"axis", is_axis, "1 (down each column) or 2 (along each row)"},
-    {"boolean", is_boolean, "true or false"},
-    {"function", is_callable, "a function"},
-    {"table", is_table, "a table"},
-    {"list", is_list, "a vector or a table"},
-    {"string", is_string, "a string"},
-    {"dtype", is_dtype, "\"f32\", \"f64\" or \"bool\""},
-    {"device", is_string, "a device such as \"cpu\" or \"cuda:0\""},
-    {"kernel", is_string, "a kernel's name"},
-    {"operation", is_string, "\"dot\" or \"matmul\""},
-    {"topic", is_string, "a name"},
-    {"variable", is_string, "a variable's name"},
-    {"path", is_string, "a file's name"},
-    {"folder", is_string, "a folder's name"},
-    {"data", is_string, "a file's name"},
-    {"script", is_string, "a file's name"},
-    {"session", is_string, "a file's name"},
-    {"picture", is_string, "a file's name"},
+    {"value", EVERY, NONE, NULL, 0, "a value"},
+    {"nothing", NIL, NONE, NULL, 0, "nothing"},
+    {"matrix", NONE, OBJECT, is_dense, GUARDED, "a matrix"},
+    {"square", NONE, OBJECT, is_dense, GUARDED, "a square matrix"},
+    {"vector", NONE, OBJECT, is_vector, GUARDED, "a vector"},
+    {"sparse", NONE, OBJECT, is_sparse, GUARDED, "a sparse matrix"},
+    {"freed", NONE, OBJECT, is_freed, GUARDED, "a freed one"},
+    {"number", NUMBER, NONE, NULL, NUMERIC, "a number"},
+    {"positive", NONE, NUMBER, is_above_zero, NUMERIC, "a number above 0"},
+    {"integer", NONE, NUMBER, is_whole, NUMERIC | GUARDED, "a whole number"},
+    {"size", NONE, NUMBER, is_size, NUMERIC | GUARDED,
+     "a whole number from 0 on"},
+    {"count", NONE, NUMBER, is_count, NUMERIC, "a whole number above 0"},
+    {"axis", NONE, NUMBER, is_axis, NUMERIC | GUARDED,
+     "1 (down each column) or 2 (along each row)"},
+    {"false", NONE, BOOLEAN, is_false, 0, "false"},
+    {"boolean", BOOLEAN, NONE, NULL, 0, "true or false"},
+    {"function", FUNCTION, TABLE | OBJECT, is_callable, 0, "a function"},
+    {"table", TABLE, NONE, NULL, 0, "a table"},
+    {"list", TABLE, OBJECT, is_vector, 0, "a vector or a table"},
+    {"string", STRING, NONE, NULL, 0, "a string"},
+    {"dtype", NONE, STRING, is_dtype, 0, "\"f32\", \"f64\" or \"bool\""},
+    {"device", STRING, NONE, NULL, 0, "a device such as \"cpu\" or \"cuda:0\""},
+    {"kernel", STRING, NONE, NULL, 0, "a kernel's name"},
+    {"operation", STRING, NONE, NULL, 0, "\"dot\" or \"matmul\""},
+    {"topic", STRING, NONE, NULL, 0, "a name"},
+    {"variable", STRING, NONE, NULL, 0, "a variable's name"},
+    {"path", STRING, NONE, NULL, 0, "a file's name"},
+    {"folder", STRING, NONE, NULL, 0, "a folder's name"},
+    {"data", STRING, NONE, NULL, 0, "a file's name"},
+    {"script", STRING, NONE, NULL, 0, "a file's name"},
+    {"session", STRING, NONE, NULL, 0, "a file's name"},
+    {"picture", STRING, NONE, NULL, 0, "a file's name"},
 };
 
 static const struct kind *find_kind(lumat_piece name)
@@ -150,50 +152,76 @@ static const struct kind *find_kind(lumat_piece name)
     return &kinds[0];
 }
 
-/* Of these an unknown number of a dry run may be one. */
-static int is_numeric(const struct kind *k)
+static void add_test(lumat_kind *kind, lumat_kind_test *is)
 {
-    return k->is == is_number || k->is == is_above_zero || k->is == is_whole ||
-           k->is == is_size || k->is == is_count || k->is == is_axis;
+    lumat_kind_test **at = kind->tests;
+    while (*at && *at != is)
+        at++;
+    *at = is;
 }
 
-static int is_one(lua_State *L, int index, lumat_piece kind)
+lumat_kind lumat_read_kind(lumat_piece text)
 {
-    if (*kind.start != '"') {
-        const struct kind *k = find_kind(kind);
-        return k->is(L, index) || (is_numeric(k) && lumat_is_unknown(L, index));
+    lumat_kind kind = {.text = text};
+    lumat_piece one;
+    while (lumat_next_kind(&text, &one)) {
+        if (*one.start == '"') {
+            kind.has_words = 1;
+            kind.some |= STRING;
+            continue;
+        }
+        const struct kind *k = find_kind(one);
+        kind.all |= k->all;
+        kind.some |= k->some | (k->flags & NUMERIC ? OBJECT : NONE);
+        kind.quick |= k->all | (k->flags & GUARDED ? k->some : NONE);
+        if (k->is)
+            add_test(&kind, k->is);
+        if (k->flags & NUMERIC)
+            add_test(&kind, lumat_is_unknown);
     }
-    lumat_piece word = {kind.start + 1, kind.length - 2};
-    return is_string(L, index) && lumat_is_piece(word, lua_tostring(L, index));
+    return kind;
 }
 
-lumat_kind_test *lumat_find_test(lumat_piece kind)
-{
-    int is_plain = *kind.start != '"' && !memchr(kind.start, '|', kind.length);
-    return is_plain ? find_kind(kind)->is : NULL;
-}
-
-int lumat_is_kind(lua_State *L, int index, lumat_piece kind)
+static int is_word(lumat_piece kind, const char *text)
 {
     lumat_piece one;
-    index = lua_absindex(L, index);
     while (lumat_next_kind(&kind, &one))
-        if (is_one(L, index, one))
+        if (*one.start == '"' &&
+            lumat_is_piece((lumat_piece){one.start + 1, one.length - 2}, text))
             return 1;
     return 0;
+}
+
+int lumat_is_kind(lua_State *L, int index, const lumat_kind *kind)
+{
+    int type = lua_type(L, index);
+    if (type < 0 || !(kind->some >> type & 1))
+        return type >= 0 && kind->all >> type & 1;
+    if (kind->all >> type & 1)
+        return 1;
+    for (lumat_kind_test *const *is = kind->tests; *is; is++)
+        if ((*is)(L, index))
+            return 1;
+    return kind->has_words && type == LUA_TSTRING &&
+           is_word(kind->text, lua_tostring(L, index));
 }
 
 const char *lumat_push_kind(lua_State *L, lumat_piece kind)
 {
     lumat_piece one, rest = kind;
+    const char *last = " or ";
     luaL_Buffer b;
     luaL_buffinit(L, &b);
     for (int first = 1; lumat_next_kind(&rest, &one); first = 0) {
-        luaL_addstring(&b, first ? "" : rest.length > 0 ? ", " : " or ");
-        if (*one.start == '"')
+        luaL_addstring(&b, first ? "" : rest.length > 0 ? ", " : last);
+        if (*one.start == '"') {
             luaL_addlstring(&b, one.start, one.length);
-        else
-            luaL_addstring(&b, find_kind(one)->words);
+            continue;
+        }
+        const char *words = find_kind(one)->words;
+        luaL_addstring(&b, words);
+        if (strstr(words, " or "))
+            last = ", or ";
     }
     luaL_pushresult(&b);
     return lua_tostring(L, -1);

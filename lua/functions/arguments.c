@@ -4,49 +4,84 @@
 #include "op_list.h"
 #include "value.h"
 
-static void raise_unknown_size(lua_State *L, int arg)
+/* Raises what keeps the value at arg from being a number: that it is unknown,
+ * or of another kind. */
+static void refuse_number(lua_State *L, int arg)
 {
-    lua_getiuservalue(L, arg, 1);
-    lumat_raise(L, "a size depends on elements (%s): it has to be run",
-                lua_tostring(L, -1));
+    if (lumat_is_unknown(L, arg)) {
+        lua_getiuservalue(L, arg, 1);
+        lumat_raise(L,
+                    "what is done depends on elements (%s): it has to be run",
+                    lua_tostring(L, -1));
+    }
+    lumat_refuse_kind(L, arg);
+}
+
+double lumat_check_number(lua_State *L, int arg)
+{
+    if (lua_type(L, arg) != LUA_TNUMBER)
+        refuse_number(L, arg);
+    return luaL_checknumber(L, arg);
+}
+
+lua_Integer lumat_check_integer(lua_State *L, int arg)
+{
+    int exact = 0;
+    lua_Integer i = 0;
+    if (lua_type(L, arg) == LUA_TNUMBER)
+        i = lua_tointegerx(L, arg, &exact);
+    if (exact)
+        return i;
+    refuse_number(L, arg);
+    return luaL_checkinteger(L, arg);
+}
+
+lua_Integer lumat_optional_integer(lua_State *L, int arg, lua_Integer otherwise)
+{
+    return lua_isnoneornil(L, arg) ? otherwise : lumat_check_integer(L, arg);
 }
 
 int64_t lumat_check_size(lua_State *L, int arg)
 {
-    lua_Integer n = 0;
-    int exact = 0;
-    if (lua_type(L, arg) == LUA_TNUMBER)
-        n = lua_tointegerx(L, arg, &exact);
-    else if (lumat_is_unknown(L, arg))
-        raise_unknown_size(L, arg);
-    else
-        luaL_typeerror(L, arg, "size");
-    if (!exact) {
-        lua_pushfstring(L, "a size must be a whole number, not %s",
-                        lumat_push_brief(L, arg));
-        luaL_argerror(L, arg, lua_tostring(L, -1));
+    if (lumat_is_unknown(L, arg)) {
+        lua_getiuservalue(L, arg, 1);
+        lumat_raise(L, "a size depends on elements (%s): it has to be run",
+                    lua_tostring(L, -1));
     }
-    if (n < 0) {
-        lua_pushfstring(L, "a size cannot be negative: %I", (LUAI_UACINT)n);
-        luaL_argerror(L, arg, lua_tostring(L, -1));
-    }
-    return n;
+    lua_Integer n = lumat_check_integer(L, arg);
+    if (n < 0)
+        lumat_refuse_kind(L, arg);
+    return n < 0 ? luaL_argerror(L, arg, "a size cannot be negative") : n;
 }
 
-/* A nil among the arguments is a variable that was never set: to take it for
- * an argument left out would give a vector where a matrix was meant. */
+gpu_matrix *lumat_check_vector(lua_State *L, int arg)
+{
+    gpu_matrix *m = lumat_check_matrix(L, arg);
+    if (m->ndim == 2)
+        lumat_refuse_kind(L, arg);
+    if (m->ndim == 2)
+        lumat_raise_argument(L, arg, "is a matrix, expected a vector");
+    return m;
+}
+
+gpu_matrix *lumat_check_two_axes(lua_State *L, int arg)
+{
+    gpu_matrix *m = lumat_check_matrix(L, arg);
+    if (m->ndim == 1)
+        lumat_raise_argument(L, arg,
+                             "is a vector, not a matrix: v:row() and v:col() "
+                             "are matrices");
+    return m;
+}
+
 lumat_request lumat_check_request(lua_State *L, int arg)
 {
     lumat_request r = {.ndim = 1, .cols = 1, .device = NULL};
     r.rows = lumat_check_size(L, arg++);
-    if (lua_isnil(L, arg))
-        luaL_typeerror(L, arg, "size");
-    if (lua_type(L, arg) == LUA_TNUMBER || lumat_is_unknown(L, arg)) {
+    if (lumat_is_number(L, arg)) {
         r.ndim = 2;
         r.cols = lumat_check_size(L, arg++);
     }
-    if (!lua_isnoneornil(L, arg) && !lua_istable(L, arg))
-        luaL_argerror(L, arg, "expected a size or a table of options");
     r.options = arg;
     r.dtype = lumat_option_dtype(L, arg, lumat_default_dtype(L));
     r.device = lumat_option_device(L, arg, NULL);
@@ -79,33 +114,13 @@ gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise)
     return d;
 }
 
-/* The axis under `axis` of the options at arg, on top of the stack; nil where
- * there is none. */
-static void push_axis_option(lua_State *L, int arg)
+/* 1 or 2, as the row has checked; of a vector 1 alone. */
+static int axis_of(lua_State *L, lua_Integer axis, const gpu_matrix *m)
 {
-    lua_getfield(L, arg, "axis");
-    if (!lua_isnil(L, -1) && lua_type(L, -1) != LUA_TNUMBER)
-        lumat_raise(L,
-                    "axis: is 1 (down each column) or 2 (along each row), "
-                    "not %s",
-                    lumat_push_brief(L, -1));
-}
-
-/* 1 or 2 of the number at index. */
-static int axis_at(lua_State *L, int index, int arg, const gpu_matrix *m)
-{
-    int exact;
-    lua_Integer axis = lua_tointegerx(L, index, &exact);
-    if (exact && (axis == 1 || (axis == 2 && m->ndim == 2)))
-        return (int)axis;
-    if (exact && axis == 2)
-        lua_pushliteral(L, "a vector has no axis 2");
-    else
-        lua_pushfstring(L,
-                        "there is no axis %s: an axis is 1 (down each column) "
-                        "or 2 (along each row)",
-                        lumat_push_brief(L, index));
-    return luaL_argerror(L, arg, lua_tostring(L, -1));
+    if (axis == 2 && m->ndim == 1)
+        lumat_raise(L, "%s: a vector has no axis 2",
+                    lumat_running_row(L)->name);
+    return (int)axis;
 }
 
 int lumat_option_axis(lua_State *L, int arg, const gpu_matrix *m)
@@ -113,19 +128,18 @@ int lumat_option_axis(lua_State *L, int arg, const gpu_matrix *m)
     int axis = 0;
     if (!lua_istable(L, arg))
         return 0;
-    push_axis_option(L, arg);
-    if (!lua_isnil(L, -1))
-        axis = axis_at(L, lua_gettop(L), arg, m);
+    if (lua_getfield(L, arg, "axis") != LUA_TNIL)
+        axis = axis_of(L, lumat_check_integer(L, lua_gettop(L)), m);
     lua_pop(L, 1);
     return axis;
 }
 
 int lumat_check_axis(lua_State *L, int arg, const gpu_matrix *m)
 {
-    if (lua_isnoneornil(L, arg))
-        return 1;
-    luaL_checktype(L, arg, LUA_TNUMBER);
-    return axis_at(L, arg, arg, m);
+    lua_Integer axis = lumat_optional_integer(L, arg, 1);
+    if (axis != 1 && axis != 2)
+        lumat_refuse_kind(L, arg);
+    return axis_of(L, axis, m);
 }
 
 int lumat_arguments(lua_State *L)

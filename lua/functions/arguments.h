@@ -14,6 +14,16 @@ typedef struct lumat_request {
     int options; /* stack index of the table, or of nothing */
 } lumat_request;
 
+/* An argument that its row calls a number or an integer. In a dry run it may
+ * be unknown, which raises that what is done has to be run. */
+double lumat_check_number(lua_State *L, int arg);
+lua_Integer lumat_check_integer(lua_State *L, int arg);
+lua_Integer lumat_optional_integer(lua_State *L, int arg,
+                                   lua_Integer otherwise);
+/* The matrix at arg, which must have one axis, or two. */
+gpu_matrix *lumat_check_vector(lua_State *L, int arg);
+gpu_matrix *lumat_check_two_axes(lua_State *L, int arg);
+
 /* Reads sizes and the options dtype and device from arg on. */
 lumat_request lumat_check_request(lua_State *L, int arg);
 /* A size argument: a whole number, not negative. */

@@ -1,8 +1,9 @@
 /* lua/functions: what is known of a function of the library stands in one row
  * beside its code. Help, manual and completion read it, and calls are checked
- * by it: how many arguments, the names and kinds of options, A.f() for A:f().
- * The kinds of arguments it checks for functions in Lua alone; those in C read
- * theirs with lumat_check_… and luaL_check…, which raise.
+ * by it: how many arguments, their kinds, the names and kinds of options, A.f()
+ * for A:f(). One thing is left to functions in C, as they look before they read
+ * it anyway: is this object a matrix, is this number whole, a size, an axis?
+ * lumat_check_… look, and refuse the others in the row's words.
  *
  * Files in Lua write the same rows as row{…}: lua/std/embed cuts them out,
  * add_row in rows.c reads them. */
@@ -46,8 +47,9 @@ typedef struct lumat_function {
     const char *group;            /* of the reference, see chapters.lua */
     const lumat_option *options;  /* those that have no common meaning */
     const char *usage;            /* where `takes` does not show it best */
-    /* Called when there are too many arguments: may raise what was meant. */
-    void (*on_surplus)(lua_State *L, const struct lumat_function *f, int count);
+    /* Called before so many arguments are refused, as too many or for a kind:
+     * may raise what was meant. */
+    void (*on_mistake)(lua_State *L, const struct lumat_function *f, int count);
     int tag; /* whatever tells functions with one `call` apart */
 } lumat_function;
 
@@ -119,16 +121,24 @@ int lumat_most_results(const lumat_function *f);
 int lumat_count_results(const lumat_function *f, lumat_piece *with);
 int lumat_place_of(const lumat_function *f, lumat_piece argument);
 
-/* --- kinds (argument_kinds.c)
- * -------------------------------------------------------
+/* --- kinds (argument_kinds.c) ----------------------------------------------
  */
 
-/* Is the value at index of a kind? */
-int lumat_is_kind(lua_State *L, int index, lumat_piece kind);
-/* The same for a kind that is one of argument_kinds.c alone; NULL: it is a
- * string or has alternatives. */
+enum { LUMAT_KIND_TESTS = 6 };
+
+/* A kind, or several with | between them, read once for many tests. */
 typedef int lumat_kind_test(lua_State *L, int index);
-lumat_kind_test *lumat_find_test(lumat_piece kind);
+typedef struct lumat_kind {
+    unsigned all, some; /* bits of Lua types: which of their values are it */
+    unsigned quick;     /* of those whose values functions in C look at */
+    int has_words;      /* strings in quotes are among them */
+    lumat_kind_test *tests[LUMAT_KIND_TESTS]; /* of some, up to NULL */
+    lumat_piece text; /* as it was read; lives as long as the row */
+} lumat_kind;
+
+lumat_kind lumat_read_kind(lumat_piece text);
+/* Is the value at index of the kind? */
+int lumat_is_kind(lua_State *L, int index, const lumat_kind *kind);
 /* Pushes "a number or true or false": the kind in words. */
 const char *lumat_push_kind(lua_State *L, lumat_piece kind);
 
@@ -136,11 +146,18 @@ const char *lumat_push_kind(lua_State *L, lumat_piece kind);
  */
 
 /* How a function with this row is called: checked, then done. */
-void lumat_push_checked(lua_State *L, const lumat_function *f, int as_method);
-/* Pushes the Lua function at index behind the checks of f's row, those of its
- * arguments' kinds among them. */
-void lumat_push_checked_lua(lua_State *L, const lumat_function *f, int index,
-                            int as_method);
+void lumat_push_checked(lua_State *L, const lumat_function *f);
+/* The same of the Lua function at index. */
+void lumat_push_checked_lua(lua_State *L, const lumat_function *f, int index);
+/* Pushes the method A:f(…) of what one of these pushed, which is on top. */
+void lumat_push_method(lua_State *L);
+/* Raises that the argument at arg of the function that runs is not what its
+ * row says: the guards of functions in C do. Returns where there is no row, or
+ * no form of it has something against that argument. */
+void lumat_refuse_kind(lua_State *L, int arg);
+/* Raises "name: argument text" of the argument at arg, whose kind is right and
+ * whose value is not: text goes on after its name, as in "is 0". */
+int lumat_raise_argument(lua_State *L, int arg, const char *text, ...);
 /* Checks the table at index against the options of f: names, kinds. */
 void lumat_check_options(lua_State *L, int index, const lumat_function *f);
 

@@ -82,14 +82,20 @@ static void set_function(lua_State *L, const char *table, const char *name)
     lua_pop(L, 1);
 }
 
-void lumat_register_one(lua_State *L, const lumat_function *f)
+/* Pops what calls are checked by. */
+static void set_functions(lua_State *L, const lumat_function *f)
 {
-    lumat_push_checked(L, f, 0);
-    set_function(L, "lumat.functions", f->name);
     if (f->method) {
-        lumat_push_checked(L, f, 1);
+        lumat_push_method(L);
         set_function(L, "lumat.methods", f->name);
     }
+    set_function(L, "lumat.functions", f->name);
+}
+
+void lumat_register_one(lua_State *L, const lumat_function *f)
+{
+    lumat_push_checked(L, f);
+    set_functions(L, f);
     keep_row(L, f);
     add_help(L, f);
 }
@@ -179,12 +185,8 @@ static int add_row(lua_State *L)
     add_help(L, f);
     if (lua_isnil(L, 2))
         return 0;
-    lumat_push_checked_lua(L, f, 2, 0);
-    set_function(L, "lumat.functions", f->name);
-    if (f->method) {
-        lumat_push_checked_lua(L, f, 2, 1);
-        set_function(L, "lumat.methods", f->name);
-    }
+    lumat_push_checked_lua(L, f, 2);
+    set_functions(L, f);
     return 0;
 }
 
@@ -201,12 +203,25 @@ static int check_options(lua_State *L)
     return 0;
 }
 
+/* takes(name): what the row of that name says that it takes, and whether it
+ * tells of mistakes in words of its own; for tests. */
+static int push_takes(lua_State *L)
+{
+    const lumat_function *f = lumat_find_row(L, luaL_checkstring(L, 1));
+    lua_pushstring(L, f ? f->takes : NULL);
+    lua_pushboolean(L, f && f->on_mistake);
+    return 2;
+}
+
 void lumat_open_rows(lua_State *L)
 {
+    lumat_before_refusing = lumat_refuse_kind;
     luaL_getsubtable(L, LUA_REGISTRYINDEX, "lumat.private");
     lua_pushcfunction(L, add_row);
     lua_setfield(L, -2, "row");
     lua_pushcfunction(L, check_options);
     lua_setfield(L, -2, "check_options");
+    lua_pushcfunction(L, push_takes);
+    lua_setfield(L, -2, "takes");
     lua_pop(L, 1);
 }

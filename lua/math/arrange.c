@@ -17,8 +17,10 @@
 static int diag(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    int64_t k = luaL_optinteger(L, 2, 0);
-    luaL_argcheck(L, k > -(1ll << 31) && k < 1ll << 31, 2, "no such diagonal");
+    int64_t k = lumat_optional_integer(L, 2, 0);
+    if (k <= -(1ll << 31) || k >= 1ll << 31)
+        lumat_raise_argument(L, 2, "is %I: there is no such diagonal",
+                             (LUAI_UACINT)k);
     if (m->ndim == 2) {
         gpu_view_diagonal(m, k, lumat_new_matrix(L));
         return 1;
@@ -36,9 +38,8 @@ static int diag(lua_State *L)
 /* Keeps the elements with column - row <= k (lower) or >= k (upper). */
 static int triangle(lua_State *L, gpu_op keeps)
 {
-    const gpu_matrix *m = lumat_check_matrix(L, 1);
-    lua_Integer k = luaL_optinteger(L, 2, 0);
-    luaL_argcheck(L, m->ndim == 2, 1, "needs a matrix, not a vector");
+    const gpu_matrix *m = lumat_check_two_axes(L, 1);
+    lua_Integer k = lumat_optional_integer(L, 2, 0);
     gpu_matrix *out = lumat_push_like(L, m, 2, m->rows, m->cols);
     gpu_program p;
     gpu_program_start(&p, 1);
@@ -65,8 +66,7 @@ static int triu(lua_State *L)
 
 static int trace(lua_State *L)
 {
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    luaL_argcheck(L, m->ndim == 2, 1, "needs a matrix, not a vector");
+    gpu_matrix *m = lumat_check_two_axes(L, 1);
     gpu_matrix *diagonal = lumat_new_matrix(L);
     gpu_view_diagonal(m, 0, diagonal);
     gpu_program p;
@@ -99,8 +99,7 @@ static const int64_t *push_places(lua_State *L, const char *name, int arg,
         lumat_push_from_table(L, arg, name, GPU_F64, cpu);
         lua_replace(L, arg);
     }
-    luaL_argcheck(L, lumat_check_matrix(L, arg)->ndim == 1, arg,
-                  "needs a vector of places");
+    lumat_check_vector(L, arg);
     return lumat_push_places(L, &side, arg, count);
 }
 
@@ -285,7 +284,6 @@ static void plan_join(lua_State *L, join *j)
 
 static int join_all(lua_State *L, join *j)
 {
-    luaL_checkany(L, 1);
     plan_join(L, j);
     gpu_matrix *first = lumat_check_matrix(L, 1), *out = lumat_new_matrix(L);
     lumat_try(L, gpu_create(out, gpu_matrix_device(first), j->dtype,
@@ -435,9 +433,7 @@ static void kron_block(lua_State *L, kron_part rows, kron_part cols,
 
 static int kron(lua_State *L)
 {
-    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
-    luaL_argcheck(L, a->ndim == 2, 1, "needs a matrix; use A:row() or A:col()");
-    luaL_argcheck(L, b->ndim == 2, 2, "needs a matrix; use B:row() or B:col()");
+    gpu_matrix *a = lumat_check_two_axes(L, 1), *b = lumat_check_two_axes(L, 2);
     int64_t rows = multiplied(L, "kron", a->rows, b->rows);
     int64_t cols = multiplied(L, "kron", a->cols, b->cols);
     int wide = a->dtype == GPU_F64 || b->dtype == GPU_F64;
@@ -491,6 +487,8 @@ static int tile(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1), *first;
     int64_t down = lumat_check_size(L, 2);
+    if (m->ndim == 2 && lua_isnoneornil(L, 3))
+        lumat_raise_argument(L, 3, "is missing: a matrix has columns, too");
     int64_t across = m->ndim == 2 ? lumat_check_size(L, 3) : 1;
     int64_t rows = multiplied(L, "tile", m->rows, down);
     int64_t cols = multiplied(L, "tile", m->cols, across);
@@ -527,11 +525,11 @@ static const lumat_function functions[] = {
      "{{1, 1}, {0, 1}}", .group = "diagonals"},
     {"trace", trace, 1, "A: square", "number", "Sum of the diagonal.",
      "trace(mat{{1, 2}, {3, 4}})", "5", .group = "norms"},
-    {"take", take, 1, "A: matrix, rows: list [, columns: list]", "matrix",
+    {"take", take, 1, "A: matrix [, rows: list [, columns: list]]", "matrix",
      "The rows and columns at the places given (vectors, tables or masks; nil "
      "for all), as a copy: what A[{rows, columns}] gives of vectors.",
      "take(mat{{1, 2}, {3, 4}}, {2, 1}, {1})", "{{3}, {1}}", .group = "places"},
-    {"put", put, 1, "A: matrix, B: matrix, rows: list [, columns: list]",
+    {"put", put, 1, "A: matrix, B: matrix [, rows: list [, columns: list]]",
      "matrix",
      "Writes B into A at the places given, and returns A: "
      "A[{rows, columns}] = B.",
@@ -555,15 +553,15 @@ static const lumat_function functions[] = {
      "The places that sort A down each column (axis 1) or along each row (2): "
      "v:take(argsort(v)) is sort(v). Equal elements keep their order.",
      "argsort(vec{3, 1, 2})", "{2, 3, 1}", .group = "places"},
-    {"hcat", hcat, 1, "A: matrix, B: matrix beside A, …", "matrix",
+    {"hcat", hcat, 1, "A: matrix [, B: matrix beside A, …]", "matrix",
      "Side by side; also A .. B. Vectors join end to end, or as columns beside "
      "matrices.",
      "hcat(mat{{1}, {2}}, mat{{3}, {4}})", "{{1, 3}, {2, 4}}",
      .group = "joining"},
-    {"vcat", vcat, 1, "A: matrix, B: matrix columns A, …", "matrix",
+    {"vcat", vcat, 1, "A: matrix [, B: matrix columns A, …]", "matrix",
      "One above the other; vectors are rows.", "vcat(vec{1, 2}, vec{3, 4})",
      "{{1, 2}, {3, 4}}", .group = "joining"},
-    {"outer", outer, 1, "x: vector, y: vector", "matrix",
+    {"outer", outer, 1, "x: matrix, y: matrix", "matrix",
      "Every x[i] times every y[j].", "outer(vec{1, 2}, vec{3, 4})",
      "{{3, 4}, {6, 8}}", .group = "outer"},
     {"kron", kron, 1, "A: matrix, B: matrix", "matrix",

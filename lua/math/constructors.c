@@ -126,7 +126,6 @@ gpu_matrix *lumat_push_from_table(lua_State *L, int index, const char *name,
 
 static int from_table(lua_State *L, int ndim)
 {
-    luaL_checktype(L, 1, LUA_TTABLE);
     lumat_request r = {.name = ndim == 2 ? "mat" : "vec",
                        .device = lumat_option_device(L, 2, NULL)};
     measure_table(L, 1, &r);
@@ -182,11 +181,13 @@ static int make_ones(lua_State *L)
 /* full(n, x) or full(m, n, x); full(S) is a sparse matrix made dense */
 static int make_full(lua_State *L)
 {
-    if (lumat_test_sparse(L, 1))
+    if (lua_gettop(L) == 1) {
+        const gpu_sparse *s = lumat_check_sparse(L);
+        if (!s->values.storage)
+            lumat_refuse_kind(L, 1);
         return lumat_push_dense(L, 1);
+    }
     int at = lua_gettop(L) >= 3 && !lua_istable(L, 3) ? 3 : 2;
-    if (!lua_isboolean(L, at) && !lumat_is_unknown(L, at))
-        luaL_checknumber(L, at);
     double value =
         lua_isboolean(L, at) ? lua_toboolean(L, at) : lua_tonumber(L, at);
     lua_remove(L, at);
@@ -217,7 +218,8 @@ static int make_fromfn(lua_State *L)
 {
     int matrix = lua_type(L, 2) == LUA_TNUMBER;
     int function = matrix ? 3 : 2;
-    luaL_checktype(L, function, LUA_TFUNCTION);
+    for (int i = 1; i < function; i++)
+        lumat_check_size(L, i);
     if (lua_isnil(L, function + 1))
         lua_settop(L, function); /* no options */
     lua_pushvalue(L, function);
@@ -332,8 +334,10 @@ static int push_sequence(lua_State *L, const sequence *s, int options)
 
 static double check_finite(lua_State *L, int arg)
 {
-    double x = luaL_checknumber(L, arg);
-    luaL_argcheck(L, x - x == 0, arg, "must be finite");
+    double x = lumat_check_number(L, arg);
+    if (x - x != 0)
+        lumat_raise_argument(L, arg, "is %s, expected a finite number",
+                             lumat_push_brief(L, arg));
     return x;
 }
 
@@ -343,10 +347,13 @@ static int make_range(lua_State *L)
     int options = lua_istable(L, 3) ? 3 : 4;
     int has_step = options == 4 && !lua_isnoneornil(L, 3);
     double step = has_step ? check_finite(L, 3) : 1;
-    luaL_argcheck(L, step != 0, 3, "a step cannot be 0");
+    if (step == 0)
+        lumat_raise_argument(L, 3, "is 0, which leads nowhere");
     /* so that range(0, 1, 0.1) has its 11 elements */
     double count = floor((last - first) / step * (1 + 1e-15) + 1e-10) + 1;
-    luaL_argcheck(L, count < 0x1p53, 3, "the step is too small");
+    if (count >= 0x1p53)
+        lumat_raise_argument(L, 3, "is too small: there were %f elements",
+                             count);
     sequence s = {first, step, 0, count > 0 ? (int64_t)count : 0, 0, 1};
     s.last = first + (double)(s.count - 1) * step;
     return push_sequence(L, &s, options);
@@ -413,7 +420,8 @@ static int make_randn(lua_State *L)
 
 static int make_randint(lua_State *L)
 {
-    lua_Integer low = luaL_checkinteger(L, 1), high = luaL_checkinteger(L, 2);
+    lua_Integer low = lumat_check_integer(L, 1);
+    lua_Integer high = lumat_check_integer(L, 2);
     lumat_request r = lumat_check_request(L, 3);
     if (r.dtype == GPU_BOOL && (low < 0 || high > 1))
         lumat_raise(L, "randint: a bool is 0 or 1, not %I..%I",
@@ -460,8 +468,8 @@ void lumat_random_state(uint64_t *seed, uint64_t *call)
 
 static int set_seed(lua_State *L)
 {
-    lua_Integer seed = luaL_checkinteger(L, 1), call = luaL_optinteger(L, 2, 0);
-    luaL_argcheck(L, call >= 0, 2, "is how many were drawn, 0 or more");
+    lua_Integer seed = lumat_check_integer(L, 1);
+    lua_Integer call = lua_isnoneornil(L, 2) ? 0 : lumat_check_size(L, 2);
     if (gpu_is_dry())
         return 0;
     generator.seed = (uint64_t)seed;
@@ -546,13 +554,14 @@ static const lumat_function functions[] = {
      "math.abs(mean(randn(10000, {seed=1}))) < 0.05", "true", .group = "random",
      .options = random_options},
     {"randint", make_randint, 0,
-     "low: integer, high: integer, m: size [, n: size] {seed, dtype, device}",
+     "low: integer, high: integer, m: size, n: size {seed, dtype, device} or "
+     "low: integer, high: integer, m: size {seed, dtype, device}",
      "matrix", "Random integers from low to high, both included. " BEGINS,
      "max(randint(1, 6, 1000, {seed=1}))", "6", .group = "random"},
     {"randperm", make_randperm, 0, "n: size {seed, dtype, device}", "matrix",
      "1 … n in random order. " BEGINS, "sum(randperm(10))", "55",
      .group = "random"},
-    {"seed", set_seed, 0, "n: integer [, drawn: integer]", "nothing",
+    {"seed", set_seed, 0, "n: integer [, drawn: size]", "nothing",
      "Starts the random numbers of rand, randn, randint and randperm anew; "
      "with a second number, as if so many matrices had been drawn since. "
      "seed(os.time()) makes each session another.",

@@ -277,9 +277,11 @@ int64_t lumat_check_place(lua_State *L, const gpu_matrix *m, int arg, int axis)
     lua_Integer i = lua_tointegerx(L, arg, &exact);
     if (lumat_is_unknown(L, arg))
         return 0; /* as good as any other */
-    if (!exact || lua_type(L, arg) != LUA_TNUMBER)
+    if (!exact || lua_type(L, arg) != LUA_TNUMBER) {
+        lumat_before_refusing(L, arg);
         lumat_raise(L, "index: must be a whole number, not %s",
                     lumat_push_brief(L, arg));
+    }
     int64_t place = lumat_place(i, axis == 1 ? m->rows : m->cols);
     return place >= 0 ? place : outside(L, m, i, axis);
 }

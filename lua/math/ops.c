@@ -10,7 +10,7 @@
 #include <string.h>
 
 static int elementwise(lua_State *L);
-static void explain_surplus(lua_State *L, const lumat_function *f, int count);
+static void explain_mistake(lua_State *L, const lumat_function *f, int count);
 
 /* What operations take, by their number of operands. */
 #define OPERAND "matrix|number|boolean"
@@ -25,11 +25,11 @@ static void explain_surplus(lua_State *L, const lumat_function *f, int count);
 #define OP(word, arity, expression, vector, text, shown, gives_this) \
     {#word,         elementwise, 1,                                  \
      TAKES_##arity, "same",      text,                               \
-     shown,         gives_this,  .on_surplus = explain_surplus},
+     shown,         gives_this,  .on_mistake = explain_mistake},
 #define TEST(word, arity, expression, vector, text, shown, gives_this) \
     {#word,         elementwise, 1,                                    \
      TAKES_##arity, "matrix",    text,                                 \
-     shown,         gives_this,  .on_surplus = explain_surplus},
+     shown,         gives_this,  .on_mistake = explain_mistake},
 #define REDUCTION(...)
 static lumat_function ops[] = {
 #include "ops.def"
@@ -47,11 +47,13 @@ static double check_scalar(lua_State *L, int arg)
 {
     if (lua_isboolean(L, arg))
         return lua_toboolean(L, arg);
+    if (lumat_is_number(L, arg))
+        return lua_tonumber(L, arg);
+    lumat_refuse_kind(L, arg);
     if (lumat_test_sparse(L, arg))
         lumat_check_matrix(L, arg); /* raises: full(S) is dense */
-    if (!lumat_is_number(L, arg))
-        luaL_typeerror(L, arg, "matrix or number");
-    return lua_tonumber(L, arg);
+    luaL_typeerror(L, arg, "matrix or number");
+    return 0;
 }
 
 /* Splits arguments 1 … count into matrices (inputs) and numbers (constants)
@@ -86,12 +88,10 @@ static int takes_second(lua_State *L, gpu_op op)
 static int check_digits(lua_State *L)
 {
     enum { MOST = 308 }; /* 10^309 is no number */
-    int exact;
-    lua_Integer digits = lua_tointegerx(L, 2, &exact);
-    if (!exact || lua_type(L, 2) != LUA_TNUMBER || digits < -MOST ||
-        digits > MOST)
-        lumat_raise(L, "round: digits is a whole number from -%d to %d, not %s",
-                    MOST, MOST, lumat_push_brief(L, 2));
+    lua_Integer digits = lumat_check_integer(L, 2);
+    if (digits < -MOST || digits > MOST)
+        lumat_raise_argument(L, 2, "is %I, and goes from -%d to %d",
+                             (LUAI_UACINT)digits, MOST, MOST);
     return (int)digits;
 }
 
@@ -275,23 +275,27 @@ static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
     gpu_status status = gpu_map(gpu_op_name(op), p, o->matrix, out);
     if (status == GPU_SHAPE && o->count >= 2 && created)
         return raise_mismatch(L, o);
+    for (int i = 0; status != GPU_OK && i < o->count; i++)
+        if (!o->matrix[i]->storage)
+            lumat_refuse_kind(L, o->argument[i]);
     lumat_try(L, status);
     if (created)
         lumat_account(L, out);
     return 1;
 }
 
-/* Options go with matrices, and some functions with more than two numbers. */
-static void explain_surplus(lua_State *L, const lumat_function *f, int count)
+/* maximum(1, 2, 3) */
+static void explain_mistake(lua_State *L, const lumat_function *f, int count)
 {
-    const char *name = f->name;
     gpu_op op = (gpu_op)f->tag;
+    int most = gpu_op_arity(op) + takes_second(L, op);
     if (lua_type(L, 1) == LUA_TNUMBER &&
         (op == GPU_OP_maximum || op == GPU_OP_minimum) && count > 2)
-        lumat_raise(L, "%s: compares two; of more numbers write %s", name,
+        lumat_raise(L, "%s: compares two; of more numbers write %s", f->name,
                     op == GPU_OP_maximum ? "max(x, y, z)" : "min(x, y, z)");
-    lumat_raise(L, "%s: %d arguments are too many: write %s", name, count,
-                lumat_push_usage(L, f));
+    if (count > most && !lua_isnoneornil(L, count) && !lua_istable(L, count))
+        lumat_raise(L, "%s: %d arguments are too many: write %s", f->name,
+                    count, lumat_push_usage(L, f));
 }
 
 static void refuse_options(lua_State *L, gpu_op op, int count)
@@ -303,26 +307,12 @@ static void refuse_options(lua_State *L, gpu_op op, int count)
                     name, name, operand[count]);
 }
 
-static int raise_in_place(lua_State *L, gpu_op op)
-{
-    static const char *const operand[] = {"", "()", "(B)", "(B, C)"};
-    int given = lumat_arguments(L);
-    const char *name = gpu_op_name(op);
-    const char *usage = op == GPU_OP_round  ? "(digits)"
-                        : op == GPU_OP_log  ? "(base)"
-                        : op == GPU_OP_atan ? "(B)"
-                                            : operand[gpu_op_arity(op)];
-    return lumat_raise(L, "%s_: %d arguments are too many: write A:%s_%s", name,
-                       given, name, usage);
-}
-
 static int elementwise(lua_State *L)
 {
     gpu_op op = (gpu_op)lumat_running_row(L)->tag;
     int count = gpu_op_arity(op) + takes_second(L, op);
     gpu_program p;
     operands o;
-    luaL_checkany(L, count);
     make_program(L, op, count, &p, &o);
     if (o.count > 0)
         return run(L, op, &p, &o, lumat_option_out(L, count + 1));
@@ -333,14 +323,11 @@ static int elementwise(lua_State *L)
 /* A:add_(B): the result replaces A's elements. */
 static int in_place(lua_State *L)
 {
-    gpu_op op = (gpu_op)lua_tointeger(L, lua_upvalueindex(1));
+    gpu_op op = (gpu_op)lumat_running_row(L)->tag;
     gpu_matrix *m = lumat_check_matrix(L, 1);
     gpu_program p;
     operands o;
     int count = gpu_op_arity(op) + takes_second(L, op);
-    luaL_checkany(L, count);
-    if (lumat_arguments(L) > count)
-        raise_in_place(L, op);
     make_program(L, op, count, &p, &o);
     run(L, op, &p, &o, m);
     lua_settop(L, 1);
@@ -417,13 +404,40 @@ static int no_order(lua_State *L)
 
 /* --- opening -------------------------------------------------------------- */
 
+/* The rows of A:add_(B) and the like, which hold calls alone. */
+static struct change {
+    lumat_function row;
+    char name[16], usage[32];
+} changes[sizeof ops / sizeof *ops];
+
 static void add_in_place(lua_State *L, const lumat_function *f)
 {
+    static const char *const takes[] = {
+        "", "A: matrix", "A: matrix, B: " OPERAND " elements A",
+        "A: matrix, B: " OPERAND " elements A, C: " OPERAND " elements A"};
+    static const char *const given[] = {"", "", "B", "B, C"};
+    gpu_op op = (gpu_op)f->tag;
+    int arity = gpu_op_arity(op);
+    struct change *c = &changes[op];
+    const char *second = op == GPU_OP_round  ? "digits"
+                         : op == GPU_OP_log  ? "base"
+                         : op == GPU_OP_atan ? "B"
+                                             : given[arity];
+    snprintf(c->name, sizeof c->name, "%s_", f->name);
+    snprintf(c->usage, sizeof c->usage, "A:%s_(%s)", f->name, second);
+    c->row = *f;
+    c->row.name = c->name;
+    c->row.usage = c->usage;
+    c->row.call = in_place;
+    c->row.on_mistake = NULL;
+    c->row.takes = op == GPU_OP_round  ? "A: matrix [, digits: integer]"
+                   : op == GPU_OP_log  ? "A: matrix [, base: " OPERAND "]"
+                   : op == GPU_OP_atan ? "A: matrix [, B: " OPERAND "]"
+                                       : takes[arity];
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.methods");
-    const char *name = lua_pushfstring(L, "%s_", f->name);
-    lua_pushinteger(L, f->tag);
-    lua_pushcclosure(L, in_place, 1);
-    lua_setfield(L, -3, name);
+    lumat_push_checked(L, &c->row);
+    lumat_push_method(L);
+    lua_setfield(L, -3, c->name);
     lua_pop(L, 2);
 }
 

@@ -15,8 +15,11 @@ static int push_dot(lua_State *L, const char *kernel)
     double value;
     gpu_status status = gpu_dot(lumat_check_matrix(L, 1),
                                 lumat_check_matrix(L, 2), kernel, &value);
-    if (status == GPU_SHAPE)
+    if (status == GPU_SHAPE) {
+        lumat_refuse_kind(L, 1);
+        lumat_refuse_kind(L, 2);
         return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_LENGTHS);
+    }
     lumat_try(L, status);
     if (lumat_push_unread(L, "dot"))
         return 1;
@@ -184,24 +187,16 @@ static int kernel_list(lua_State *L)
 static int kernel_bound(lua_State *L)
 {
     gpu_device *d;
-    gpu_dtype dtype;
+    gpu_dtype dtype = GPU_F32;
     double gamma;
     const char *operation = luaL_checkstring(L, 1);
     const char *kernel = luaL_checkstring(L, 2);
-    const char *type = luaL_checkstring(L, 3);
-    lua_Integer k = luaL_checkinteger(L, 4);
+    int64_t k = lumat_check_size(L, 4);
     if (lua_isnoneornil(L, 5))
         lumat_try(L, gpu_default(&d));
     else
         lumat_try(L, gpu_open(luaL_checkstring(L, 5), &d));
-    if (!gpu_dtype_find(type, &dtype) || dtype == GPU_BOOL)
-        return luaL_argerror(L, 3,
-                             lua_pushfstring(L, "is f32 or f64, not %s", type));
-    if (k < 0)
-        return luaL_argerror(
-            L, 4,
-            lua_pushfstring(
-                L, "the inner dimension cannot be negative, as %I is", k));
+    gpu_dtype_find(luaL_checkstring(L, 3), &dtype);
     lumat_try(L, gpu_kernel_bound(d, operation, kernel, dtype, k, &gamma));
     lua_pushnumber(L, gamma);
     return 1;
@@ -254,7 +249,7 @@ static const lumat_function functions[] = {
      "kernel_choice(ones(2, 2):to(\"cpu\"), ones(2, 2):to(\"cpu\"))",
      "\"packed\"", .group = "kernels"},
     {"kernel_bound", kernel_bound, 0,
-     "operation: operation, kernel: kernel, dtype: dtype, k: integer [, "
+     "operation: operation, kernel: kernel, dtype: \"f32\"|\"f64\", k: size [, "
      "device: device]",
      "number",
      "gamma such that |result - exact| <= gamma |A||B| for inner dimension k.",

@@ -11,7 +11,7 @@
 
 static int reduction(lua_State *L);
 static int norm(lua_State *L);
-static void explain_surplus(lua_State *L, const lumat_function *f, int count);
+static void explain_mistake(lua_State *L, const lumat_function *f, int count);
 
 #define OPERAND "matrix|number|boolean"
 #define TAKES "A: " OPERAND " [, axis: axis] or A: " OPERAND ", {axis}"
@@ -30,7 +30,7 @@ static void explain_surplus(lua_State *L, const lumat_function *f, int count);
      text,                                                    \
      shown,                                                   \
      gives_this,                                              \
-     .on_surplus = explain_surplus,                           \
+     .on_mistake = explain_mistake,                           \
      .tag = GPU_REDUCE_##word},
 static lumat_function reductions[] = {
 #include "ops.def"
@@ -127,21 +127,24 @@ static int reduce_number(lua_State *L, int kind)
     return push_reduced(L, kind, reduce_one(kind, x));
 }
 
-static int check_number(lua_State *L, int kind, int i)
+static int check_number(lua_State *L, int i)
 {
-    const char *name = names[kind];
     if (lumat_is_unknown(L, i))
         return 0;
-    if (lua_type(L, i) == LUA_TNUMBER)
-        return lua_tonumber(L, i) == lua_tonumber(L, i);
-    if (lumat_test_matrix(L, i))
-        return lumat_raise(L,
-                           "%s: argument %d is a matrix: %s(%s, %s) compares a "
-                           "number with each element",
-                           name, i, pairwise(kind), lumat_push_brief(L, 1),
-                           lumat_name_of(L, i, "A"));
-    return lumat_raise(L, "%s: argument %d is %s, not a number", name, i,
-                       lumat_push_brief(L, i));
+    double x = lumat_check_number(L, i);
+    return x == x;
+}
+
+/* max(3, A) */
+static void refuse_matrices(lua_State *L, int kind, int count)
+{
+    for (int i = 2; i <= count; i++)
+        if (lumat_test_matrix(L, i))
+            lumat_raise(L,
+                        "%s: argument %d is a matrix: %s(%s, %s) compares a "
+                        "number with each element",
+                        names[kind], i, pairwise(kind), lumat_push_brief(L, 1),
+                        lumat_name_of(L, i, "A"));
 }
 
 /* max(3, 5, 4): the argument itself, so that integers stay integers; NaN if
@@ -150,7 +153,7 @@ static int extreme_number(lua_State *L, int kind)
 {
     int count = lua_gettop(L), best = 1;
     for (int i = 1; i <= count; i++)
-        if (!check_number(L, kind, i))
+        if (!check_number(L, i))
             best = i;
     if (lumat_is_unknown(L, best)) {
         lua_pushvalue(L, best);
@@ -208,9 +211,11 @@ static void refuse_pairs(lua_State *L, int kind, const gpu_matrix *m)
                 given);
 }
 
-static void explain_surplus(lua_State *L, const lumat_function *f, int count)
+static void explain_mistake(lua_State *L, const lumat_function *f, int count)
 {
-    if (is_plain(L, 1))
+    if (is_extreme(f->tag) && lua_type(L, 1) == LUA_TNUMBER)
+        refuse_matrices(L, f->tag, count);
+    else if (is_plain(L, 1) && count > 1)
         raise_more(L, f->name, count);
     if (is_extreme(f->tag) && lumat_test_matrix(L, 1))
         refuse_pairs(L, f->tag, lumat_test_matrix(L, 1));
@@ -224,14 +229,8 @@ static void explain_surplus(lua_State *L, const lumat_function *f, int count)
 /* The axis of (A [, axis]) or (A, {axis=}); 0: of all elements. */
 static int check_reduced(lua_State *L, int kind, const gpu_matrix *m)
 {
-    const char *name = names[kind];
     if (is_extreme(kind))
         refuse_pairs(L, kind, m);
-    if (lumat_test_matrix(L, 2))
-        lumat_raise(L,
-                    "%s: takes one matrix; what may follow is an axis, 1 (down "
-                    "each column) or 2 (along each row)",
-                    name);
     lua_settop(L, 2);
     if (lua_isnil(L, 2))
         return 0;
@@ -248,9 +247,10 @@ static int reduction(lua_State *L)
         return extreme_number(L, kind);
     if (is_plain(L, 1))
         return reduce_number(L, kind);
-    if (lumat_is_unknown(L, 1))
+    const gpu_matrix *m = lumat_test_matrix(L, 1);
+    if (!m && lumat_is_unknown(L, 1))
         return is_extreme(kind) ? extreme_number(L, kind) : 1;
-    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    lumat_check_matrix(L, 1);
     int axis = lua_gettop(L) > 1 ? check_reduced(L, kind, m) : 0;
     gpu_program p;
     gpu_program_start(&p, 1);
@@ -367,12 +367,19 @@ static int norm(lua_State *L)
 
 /* --- opening -------------------------------------------------------------- */
 
+static void explain_norm(lua_State *L, const lumat_function *f, int count)
+{
+    if (lua_type(L, 2) == LUA_TSTRING && strcmp(lua_tostring(L, 2), "nuc") == 0)
+        raise_unknown(L, NUCLEAR);
+    explain_mistake(L, f, count);
+}
+
 /* What not all reductions have alike. */
 static void complete_row(lumat_function *f)
 {
     if (is_extreme(f->tag))
         f->takes = "A: matrix [, axis: axis] or A: matrix, {axis} or "
-                   "x: number, y: number, …";
+                   "x: number|boolean [, y: number, …]";
     if (f->tag == GPU_REDUCE_any || f->tag == GPU_REDUCE_all)
         f->gives = "boolean or matrix with axis";
     if (f->tag == GPU_REDUCE_argmin || f->tag == GPU_REDUCE_argmax)
@@ -380,6 +387,7 @@ static void complete_row(lumat_function *f)
     if (f->tag != GPU_REDUCE_norm)
         return;
     f->call = norm;
+    f->on_mistake = explain_norm;
     f->takes = "A: " OPERAND " [, p: number|\"inf\"|\"fro\"] {axis}";
 }
 

@@ -73,10 +73,13 @@ static int clone(lua_State *L)
 
 static int free_now(lua_State *L)
 {
+    gpu_sparse *s = lumat_test_sparse(L, 1);
     gpu_matrix *m = lumat_test_matrix(L, 1);
-    if (!m)
-        return luaL_typeerror(L, 1, "matrix");
-    if (!gpu_is_dry())
+    if (!s && !m)
+        lumat_check_matrix(L, 1); /* raises */
+    if (s && !gpu_is_dry())
+        gpu_sparse_release(s);
+    if (m && !gpu_is_dry())
         gpu_release(m);
     return 0;
 }
@@ -161,7 +164,6 @@ static void store(void *data, gpu_dtype dtype, int64_t at, lua_State *L)
 static int map_function(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    luaL_checktype(L, 2, LUA_TFUNCTION);
     lua_settop(L, 2);
     gpu_matrix *out = lumat_push_like(L, m, m->ndim, m->rows, m->cols);
     if (gpu_is_dry()) { /* what Lua takes is not counted, so f is not called */
@@ -235,11 +237,12 @@ static int line_of(lua_State *L, int axis)
     return 1;
 }
 
-static void explain_surplus(lua_State *L, const lumat_function *f, int count)
+static void explain_mistake(lua_State *L, const lumat_function *f, int count)
 {
-    lumat_raise(L, "%s: %d arguments are too many: write A:%s, or A[{i, j}]",
-                f->name, count,
-                strcmp(f->name, "row") == 0 ? "row(i)" : "col(j)");
+    if (count > 2)
+        lumat_raise(
+            L, "%s: %d arguments are too many: write A:%s, or A[{i, j}]",
+            f->name, count, strcmp(f->name, "row") == 0 ? "row(i)" : "col(j)");
 }
 
 static int row(lua_State *L)
@@ -339,7 +342,7 @@ static const lumat_function functions[] = {
      "(function() local a = vec{1} local b = a:clone() b[1] = 5 return a[1] "
      "end)()",
      "1", .group = "converting"},
-    {"free", free_now, 1, "A: matrix", "nothing",
+    {"free", free_now, 1, "A: matrix|sparse|freed", "nothing",
      "Gives A's memory back at once; A cannot be used afterwards.",
      "(function() local a = vec{1} a:free() return pcall(sum, a) end)()",
      "false", .group = "converting", .usage = "A:free()"},
@@ -370,12 +373,12 @@ static const lumat_function functions[] = {
      "Row i of a matrix as a 1xn view, negative from the end; or a vector as a "
      "1xn matrix. A[i] is the row as a vector.",
      "row(mat{{1, 2}, {3, 4}}, -1)", "{{3, 4}}", .group = "lines",
-     .on_surplus = explain_surplus},
+     .on_mistake = explain_mistake},
     {"col", col, 1, "A: matrix, j: integer or v: vector", "matrix",
      "Column j of a matrix as an mx1 view, negative from the end; or a vector "
      "as an nx1 matrix.",
      "col(mat{{1, 2}, {3, 4}}, 1)", "{{1}, {3}}", .group = "lines",
-     .on_surplus = explain_surplus},
+     .on_mistake = explain_mistake},
     {"flatten", flatten, 1, "A: matrix", "matrix", "All elements as a vector.",
      "flatten(mat{{1, 2}, {3, 4}})", "{1, 2, 3, 4}", .group = "shape"},
     {"t", transposed, 1, "A: matrix", "matrix",

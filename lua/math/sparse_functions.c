@@ -37,13 +37,12 @@ static list read_list(lua_State *L, int arg, const char *name)
         lumat_try(L, gpu_open("cpu", &cpu));
         lumat_push_from_table(L, arg, "sparse", GPU_F64, cpu);
     } else {
-        if (!lumat_test_matrix(L, arg))
-            luaL_typeerror(L, arg, "vector, table or number");
-        const gpu_matrix *m = lumat_check_matrix(L, arg);
+        const gpu_matrix *m = lumat_check_vector(L, arg);
         lumat_try(L, gpu_clone(m, GPU_F64, NULL, lumat_new_matrix(L)));
     }
     gpu_matrix *wide = lumat_test_matrix(L, -1);
-    luaL_argcheck(L, wide->ndim == 1, arg, "needs a vector, not a matrix");
+    if (wide->ndim == 2)
+        lumat_raise_argument(L, arg, "is a table of tables, expected a list");
     l.count = wide->rows;
     l.values = lumat_push_host_copy(L, wide);
     gpu_release(wide);
@@ -126,11 +125,11 @@ static int from_triplets(lua_State *L)
     const gpu_matrix *v = lumat_test_matrix(L, 3);
     int options = lua_istable(L, 4) || lua_gettop(L) < 4 ? 4 : 6;
     gpu_triplets t = {.rows = -1, .cols = -1};
-    if (lua_isnone(L, 3))
-        luaL_typeerror(L, 3, "vector, table or number");
     lua_settop(L, options);
     if (options == 6) {
         t.rows = lumat_check_size(L, 4);
+        if (lua_isnil(L, 5))
+            lumat_raise_argument(L, 5, "is missing: m does not go without it");
         t.cols = lumat_check_size(L, 5);
     }
     list l[3];
@@ -152,10 +151,8 @@ static int from_triplets(lua_State *L)
 
 static int from_dense(lua_State *L)
 {
-    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    const gpu_matrix *m = lumat_check_two_axes(L, 1);
     lua_settop(L, 2);
-    luaL_argcheck(L, m->ndim == 2, 1,
-                  "needs a matrix, not a vector: v:col() is one");
     gpu_dtype dtype = option_dtype(L, 2, m);
     gpu_device *d = lumat_option_device(L, 2, NULL);
     gpu_sparse *out = lumat_new_sparse(L);
@@ -167,12 +164,17 @@ static int from_dense(lua_State *L)
 static int make_sparse(lua_State *L)
 {
     int count = lua_gettop(L);
-    if (lumat_test_sparse(L, 1))
-        return luaL_argerror(L, 1, "it is sparse already");
     if (count <= 1 ||
         (count == 2 && lua_istable(L, 2) && lumat_test_matrix(L, 1)))
         return from_dense(L);
     return from_triplets(L);
+}
+
+static void explain_mistake(lua_State *L, const lumat_function *f, int count)
+{
+    (void)count;
+    if (lumat_test_sparse(L, 1))
+        lumat_raise(L, "%s: it is sparse already", f->name);
 }
 
 static const lumat_function functions[] = {
@@ -185,7 +187,7 @@ static const lumat_function functions[] = {
      "of A. i, j, v: vectors, tables or one number for all. There are S * D, S "
      "* x, 2 * S, S.T, S(i, j), S.nnz, S:full(), S:f64(), S:to(device).",
      "sparse({1, 2}, {3, 1}, {5, 7}) * vec{1, 2, 3}", "{15, 7}",
-     .group = "sparse"},
+     .group = "sparse", .on_mistake = explain_mistake},
     {0}};
 
 /* --- properties ----------------------------------------------------------- */
@@ -423,11 +425,35 @@ static const luaL_Reg metamethods[] = {{"__newindex", set_index},
                                        {"__len", get_length},
                                        {NULL, NULL}};
 
+/* What the methods are held against; they have functions of their names for
+ * dense matrices, with rows that are told of. */
+static lumat_function methods[] = {
+    {"full", .takes = "S: sparse", .usage = "S:full()"},
+    {"f32", .takes = "S: sparse", .usage = "S:f32()"},
+    {"f64", .takes = "S: sparse", .usage = "S:f64()"},
+    {"to", .takes = "S: sparse, device: device", .usage = "S:to(device)"},
+    {"free", .takes = "S: sparse|freed", .usage = "S:free()"},
+    {0}};
+
+static void set_method(lua_State *L, const luaL_Reg *method)
+{
+    lumat_function *f = methods;
+    while (strcmp(f->name, method->name) != 0)
+        f++;
+    f->call = method->func;
+    f->gives = "same";
+    lumat_push_checked(L, f);
+    lumat_push_method(L);
+    lua_setfield(L, -3, f->name);
+    lua_pop(L, 1);
+}
+
 void lumat_open_sparse_functions(lua_State *L)
 {
     luaL_getmetatable(L, LUMAT_SPARSE);
     lua_newtable(L);
-    luaL_setfuncs(L, lumat_sparse_methods, 0);
+    for (const luaL_Reg *method = lumat_sparse_methods; method->name; method++)
+        set_method(L, method);
     lua_pushcclosure(L, get_index, 1);
     lua_setfield(L, -2, "__index");
     luaL_setfuncs(L, metamethods, 0);

@@ -736,7 +736,6 @@ static int call_with_places(lua_State *L, lua_CFunction f, void *data)
 static int dry_run(lua_State *L)
 {
     gpu_dry_report report = {0, 0};
-    luaL_checktype(L, CALLED, LUA_TFUNCTION);
     lumat_refuse_dry(L, "cost");
     measure_overhead(L);
     lua_settop(L, CALLED);

@@ -92,13 +92,11 @@ void lumat_open_rate(lua_State *L)
 int lumat_rate_call(lua_State *L)
 {
     gpu_device *d;
-    gpu_dtype dtype;
+    gpu_dtype dtype = GPU_F32;
     lumat_rate r;
-    double flops = luaL_checknumber(L, 1), bytes = luaL_checknumber(L, 2);
-    double seconds = luaL_checknumber(L, 3);
-    luaL_argcheck(L, seconds > 0, 3, "must be above 0");
-    luaL_argcheck(L, gpu_dtype_find(luaL_optstring(L, 4, "f32"), &dtype), 4,
-                  "is f32 or f64");
+    double flops = lumat_check_number(L, 1), bytes = lumat_check_number(L, 2);
+    double seconds = lumat_check_number(L, 3);
+    gpu_dtype_find(luaL_optstring(L, 4, "f32"), &dtype);
     if (lua_isnoneornil(L, 5))
         lumat_try(L, gpu_default(&d));
     else

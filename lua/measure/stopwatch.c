@@ -61,7 +61,6 @@ int lumat_timed_call(lua_State *L)
     gpu_device *d;
     gpu_timer timer;
     double seconds;
-    luaL_checktype(L, 1, LUA_TFUNCTION);
     if (lua_isnoneornil(L, 2))
         lumat_try(L, gpu_default(&d));
     else

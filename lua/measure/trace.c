@@ -122,12 +122,8 @@ static void print_errors(const gpu_event *e)
 static int tracing(lua_State *L)
 {
     lumat_hear_fn *f = lua_toboolean(L, 1) ? print_event : NULL;
-    if (lua_type(L, 1) == LUA_TSTRING) {
-        const char *word = lua_tostring(L, 1);
-        luaL_argcheck(L, strcmp(word, "errors") == 0, 1,
-                      "is true, false or \"errors\"");
+    if (lua_type(L, 1) == LUA_TSTRING)
         f = print_errors;
-    }
     if (lua_gettop(L) > 0) {
         lumat_refuse_dry(L, "tracing");
         lumat_hear(LUMAT_TRACE, f);

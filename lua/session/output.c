@@ -425,7 +425,8 @@ static int transcript(lua_State *L)
             return lumat_raise(L, "transcript: %s", message);
     } else if (!lua_isnoneornil(L, 1)) {
         const char *name = lumat_expand_path(L, 1);
-        luaL_argcheck(L, *name, 1, "the name is empty");
+        if (!*name)
+            lumat_raise_argument(L, 1, "is empty: it is a file's name");
         int error = change_file(name);
         if (error)
             return lumat_raise(L, "transcript: %s: %s", name,
@@ -447,7 +448,7 @@ static int end_transcript(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"transcript", transcript, 0, "[file: path|boolean]", "string",
+    {"transcript", transcript, 0, "[file: path|false]", "string",
      "Appends what is typed at the prompt and what the program prints to a "
      "file, without colours; false ends it. Gives the file's name, or false. "
      "Also :log.",

@@ -62,6 +62,7 @@ static void push_name(lua_State *L)
 
 static int view(lua_State *L)
 {
+    lumat_refuse_kind(L, 1);
     take_value(L, "view");
     if (!is_visible(L)) {
         puts(lua_tostring(L, -1));

@@ -86,17 +86,21 @@ gpu_matrix *lumat_test_matrix(lua_State *L, int index)
     return same ? m : NULL;
 }
 
+void (*lumat_before_refusing)(lua_State *L, int arg);
+
 gpu_matrix *lumat_check_matrix(lua_State *L, int arg)
 {
     gpu_matrix *m = lumat_test_matrix(L, arg);
+    if (m && m->storage)
+        return m;
+    lumat_before_refusing(L, arg);
     if (!m && lumat_test_sparse(L, arg))
         luaL_argerror(L, arg,
                       "a sparse matrix cannot be used here: full(S) "
                       "is dense");
     if (!m)
         luaL_typeerror(L, arg, "matrix");
-    else if (!m->storage)
-        luaL_argerror(L, arg, "the matrix has been freed");
+    luaL_argerror(L, arg, "the matrix has been freed");
     return m;
 }
 

@@ -87,6 +87,9 @@ const char *lumat_push_brief(lua_State *L, int index)
     const gpu_matrix *m = lumat_test_matrix(L, index);
     if (m)
         return lua_pushstring(L, m->storage ? "a matrix" : "a freed matrix");
+    const gpu_sparse *s = lumat_test_sparse(L, index);
+    if (s && !s->values.storage)
+        return lua_pushliteral(L, "a freed sparse matrix");
     switch (lua_type(L, index)) {
     case LUA_TNONE:
     case LUA_TNIL:

@@ -22,16 +22,20 @@ gpu_sparse *lumat_test_sparse(lua_State *L, int index)
 gpu_sparse *lumat_check_sparse(lua_State *L)
 {
     gpu_sparse *s = lumat_test_sparse(L, 1);
-    if (!s)
+    if (!s) {
+        lumat_before_refusing(L, 1);
         luaL_typeerror(L, 1, "sparse matrix");
+    }
     return s;
 }
 
 static gpu_sparse *check_alive(lua_State *L)
 {
     gpu_sparse *s = lumat_check_sparse(L);
-    if (!s->values.storage)
+    if (!s->values.storage) {
+        lumat_before_refusing(L, 1);
         luaL_argerror(L, 1, "the sparse matrix has been freed");
+    }
     return s;
 }
 
@@ -101,7 +105,12 @@ static int to_device(lua_State *L)
 /* S:free() and the end of its scope; a dry run leaves what exists as it is. */
 static int give_up(lua_State *L)
 {
-    return gpu_is_dry() ? 0 : release(L);
+    gpu_sparse *s = lumat_test_sparse(L, 1);
+    if (!s)
+        lumat_before_refusing(L, 1);
+    if (s && !gpu_is_dry())
+        gpu_sparse_release(s);
+    return 0;
 }
 
 const luaL_Reg lumat_sparse_methods[] = {{"full", to_dense}, {"f32", to_f32},

@@ -50,9 +50,11 @@ gpu_matrix *lumat_new_matrix(lua_State *L);
 /* The matrix at index, which stays the userdata's: NULL when it is none; one
  * that was freed has no storage. */
 gpu_matrix *lumat_test_matrix(lua_State *L, int index);
-/* The same of an argument; raises "bad argument #arg …" when it is none, is
- * sparse or was freed. */
+/* The same of an argument; raises when it is none, is sparse or was freed. */
 gpu_matrix *lumat_check_matrix(lua_State *L, int arg);
+/* Called before an argument is refused for its kind: raises in the words of
+ * the row of the function that runs, where there is one. */
+extern void (*lumat_before_refusing)(lua_State *L, int arg);
 /* After filling a new matrix: counts the bytes of its storage for the
  * collector, which does a step for every 64 MiB; nothing in a dry run. */
 void lumat_account(lua_State *L, const gpu_matrix *m);

@@ -75,7 +75,7 @@ gives(q($lumat deep.lua), 1, '', qr/^lumat: deep.lua:2: deep\nstack traceback:\n
 write_file('calls.lua', "local function worse() bench('x') end\n"
     . "local function each(t) table.sort(t, function() worse() end) end\neach{2, 1}\n");
 gives(q($lumat calls.lua), 1, '', <<'END');
-lumat: calls.lua:1: bench: f is "x", expected a function
+lumat: calls.lua:1: bench: f is "x", expected a function: write bench(f [, {seconds=, least=, runs=, device=}])
 stack traceback:
 	calls.lua:1: in upvalue 'worse'
 	calls.lua:2: in function <calls.lua:2>
@@ -83,7 +83,7 @@ stack traceback:
 	calls.lua:2: in local 'each'
 	calls.lua:3: in main chunk
 END
-gives(q($lumat -e 'bench("x")'), 1, '', qr/^lumat: .*expected a function\n$/);
+gives(q($lumat -e 'bench("x")'), 1, '', qr/^lumat: .*expected a function: write bench\(.*\)\n$/);
 gives(q($lumat -e 'local function f() return 1 + f() end f()'), 1, '',
       qr/stack overflow\nstack traceback:(?:\n\t.*'f'){11}\n\t\.\.\.\t\(skipping \d+ levels\)(?:\n\t.*'f'){10}\n.*main chunk\n$/);
 gives(q($lumat bad.lua), 1, '', "lumat: bad.lua:1: unexpected symbol near '='\n");

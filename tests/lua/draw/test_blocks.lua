@@ -186,12 +186,12 @@ function TestHist:test_extremes()
 end
 
 function TestHist:test_refusals()
-    t.raises(function() hist(ones(3), 0) end, "hist: 0 bins: use 1 to 4096")
+    t.raises(function() hist(ones(3), 0) end, "hist: bins is 0, expected a whole number above 0")
     t.raises(function() hist(ones(3), 5000) end, "use 1 to 4096")
     t.raises(function() hist(full(3, nan)) end, "hist: none of the 3 elements is finite")
     t.raises(function() hist(ones(3), {low = 2, high = 1}) end, "is not one")
     t.raises(function() hist(zeros(0)) end, "has no elements")
-    t.raises(function() hist(3) end, "matrix expected")
+    t.raises(function() hist(3) end, "hist: A is 3, expected a matrix")
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))

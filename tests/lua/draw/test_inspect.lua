@@ -188,13 +188,14 @@ function TestInspect:test_sparse()
 end
 
 function TestInspect:test_values_that_are_no_matrix()
-    t.raises(function() inspect(5) end, "inspect: 5 is a number, expected a matrix")
-    t.raises(function() inspect("A") end, "inspect: \"A\" is a string")
-    t.raises(function() inspect({1}) end, "inspect: a table", "mat(t)")
-    t.raises(function() inspect() end, "inspect: there is nothing to inspect")
+    t.raises(function() inspect(5) end,
+        "inspect: A is 5, expected a matrix or a sparse matrix: write inspect(")
+    t.raises(function() inspect("A") end, "inspect: A is \"A\", expected")
+    t.raises(function() inspect({1}) end, "inspect: A is a table, expected a matrix")
+    t.raises(function() inspect() end, "inspect: A is missing, expected a matrix")
     local A = ones(2)
     A:free()
-    t.raises(function() inspect(A) end, "has been freed")
+    t.raises(function() inspect(A) end, "inspect: A is a freed matrix")
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))

@@ -89,7 +89,7 @@ function TestHeat:test_refusals()
     t.raises(function() heat(ones(2, 2), {widht = 3}) end, "did you mean 'width'?")
     t.raises(function() heat(ones(2, 2), {width = 3}) end, "width: needs 10 to")
     t.raises(function() heat(zeros(0, 2)) end, "has no elements")
-    t.raises(function() spy("x") end, "matrix expected")
+    t.raises(function() spy("x") end, 'spy: A is "x", expected a matrix')
 end
 
 -- --- plot ---------------------------------------------------------------------------
@@ -134,15 +134,17 @@ function TestPlot:test_forms()
 end
 
 function TestPlot:test_refusals()
-    t.raises(function() plot() end, "to draw expected")
+    t.raises(function() plot() end,
+        "plot: y is missing, expected a matrix or a table: write plot(y")
     t.raises(function() plot(vec{1, 2}, vec{1, 2, 3}) end,
         "plot: x has 2 elements, y has 3")
-    t.raises(function() plot(ones(2, 2), ones(2, 2)) end, "x is a vector")
+    t.raises(function() plot(ones(2, 2), ones(2, 2)) end,
+        "plot: x has 2 columns: it is a vector")
     t.raises(function() plot(full(3, nan)) end, "no finite point")
     t.raises(function() plot(math.sin, 1) end, "plot(f, a, b)")
     t.raises(function() plot(math.sin, 1, 0) end, "no range")
     t.raises(function() plot(function() end, 0, 1) end, "gave a nil, expected a number")
-    t.raises(function() plot(sparse(eye(2))) end, "full(S)")
+    t.raises(function() plot(sparse(eye(2))) end, "full(y)")
     t.raises(function() plot(zeros(0)) end, "has no elements")
 end
 
@@ -160,7 +162,7 @@ function TestWatch:test_names()
     lu.assertNil(watch(false))
     lu.assertNil(watch())
     watched = nil
-    t.raises(function() watch(5) end, "matrix, name or false expected")
+    t.raises(function() watch(5) end, "watch: A is 5, expected a matrix", "name or false")
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))

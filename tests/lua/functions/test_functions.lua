@@ -72,7 +72,7 @@ end
 function TestCalls:test_kinds()
     raises(function() bench(3) end, "bench: f is 3, expected a function")
     raises(function() bench(eye(2)) end, "bench: f is a matrix, expected a function")
-    raises(function() close(1) end, "close: B is nil, expected a matrix or a number")
+    raises(function() close(1) end, "close: B is missing, expected a matrix or a number")
     raises(function() race(sparse(eye(2)), eye(2)) end, "race: A is a sparse matrix")
     raises(function() mem("all") end, 'mem: what is "all", expected "reset"')
     raises(function() kernels({}) end, "kernels: device is a table")
@@ -103,14 +103,14 @@ function TestRows:test_usages()
     for name, usage in pairs{
         sum = "sum(A [, axis]) or sum(A, {axis=})",
         norm = "norm(A [, p] [, {axis=}])",
-        max = "max(A [, axis]), max(A, {axis=}) or max(x, y, …)",
+        max = "max(A [, axis]), max(A, {axis=}) or max(x [, y, …])",
         zeros = "zeros(m, n [, {dtype=, device=}]) or zeros(n)",
         device = "device([name])",
         peak = "peak([device [, again]])",
         matmul = "matmul(A, B [, options])",
         where = "where(A, B, C [, {out=}])",
         clock = "clock()",
-        hcat = "hcat(A, B, …)",
+        hcat = "hcat(A [, B, …])",
         sparse = "sparse(i, j, v [, m, n] [, {dtype=, device=}]) or sparse(A)",
     } do
         lu.assertEquals(help[name].usage, usage)

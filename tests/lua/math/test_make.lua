@@ -59,8 +59,8 @@ function TestTables:test_wrong_elements_are_named()
     raises(function() vec{1, print} end, "2", "function")
     raises(function() mat{1, 2} end, "row 1", "number", "vec{1, 2}")
     raises(function() vec{{1}, {2}} end, "mat{{1, 2}")
-    raises(function() mat(3) end, "table expected", "number")
-    raises(function() vec("1") end, "table expected", "string")
+    raises(function() mat(3) end, "mat: elements is 3, expected a table")
+    raises(function() vec("1") end, 'vec: elements is "1", expected a table')
 end
 
 TestFilled = {}
@@ -109,7 +109,7 @@ function TestFilled:test_fromfn_passes_errors_on_and_names_wrong_values()
     raises(function() fromfn(2, 2, function(i, j)
         if i + j < 4 then return 0 end
     end) end, "fromfn: element {2, 2}", "nil")
-    raises(function() fromfn(2, 2) end, "function expected")
+    raises(function() fromfn(2, 2) end, "f is missing, expected a function")
 end
 
 function TestFilled:test_sequences()
@@ -168,19 +168,19 @@ function TestOptions:test_unknown_options_get_a_suggestion()
     raises(function() zeros(2, {"f64"}) end, "named")
     raises(function() zeros(2, {dtype = "f16"}) end, '"f16"', '"f32", "f64" or "bool"')
     raises(function() zeros(2, {dtype = 64}) end, "64", '"f32", "f64" or "bool"')
-    raises(function() zeros(2, "f64") end, "options")
+    raises(function() zeros(2, "f64") end, 'zeros: n is "f64"', "{dtype=")
 end
 
 TestRefused = {}
 
 -- A variable that was never set is no argument left out.
 function TestRefused:test_nil_is_no_size()
-    raises(function() zeros(2, nil) end, "#2", "size expected, got nil")
-    raises(function() rand(nil, 2) end, "#1", "got nil")
-    raises(function() randint(1, 6, 2, nil) end, "#4", "got nil")
-    raises(function() full(2, 2, nil) end, "#3", "number expected, got nil")
-    raises(function() full(2, nil, 3) end, "#2", "got nil")
-    raises(function() range(1, 4):reshape(4, nil) end, "size expected, got nil")
+    raises(function() zeros(2, nil) end, "zeros: n is nil, expected a whole number")
+    raises(function() rand(nil, 2) end, "rand: m is nil")
+    raises(function() randint(1, 6, 2, nil) end, "randint: n is nil")
+    raises(function() full(2, 2, nil) end, "full: x is nil, expected a number")
+    raises(function() full(2, nil, 3) end, "full: n is nil")
+    raises(function() range(1, 4):reshape(4, nil) end, "reshape: n is nil")
     lu.assertEquals(fromfn(2, math.abs, nil).shape, {2})
     lu.assertEquals(zeros(2, 2, nil).shape, {2, 2})
     local v = range(1, 3, nil, {dtype = "f64"})
@@ -195,14 +195,14 @@ function TestRefused:test_sizes_that_are_none()
     for name, make in pairs(makers) do
         raises(function() make(nan) end, "whole number", "NaN")
         raises(function() make(2, nan) end, "whole number", "NaN")
-        raises(function() make(-1) end, "negative", "-1")
-        raises(function() make(3, -7) end, "negative", "-7")
+        raises(function() make(-1) end, "is -1, expected a whole number from 0 on")
+        raises(function() make(3, -7) end, "is -7, expected a whole number from 0 on")
         raises(function() make(2.5) end, "whole number", "2.5")
         raises(function() make(inf) end, "whole number", "Inf")
         raises(function() make(1e30) end, "1e+30")
-        raises(function() make("3") end, "string")
-        raises(function() make() end, "size expected")
-        raises(function() make(true) end, "boolean")
+        raises(function() make("3") end, 'is "3", expected a whole number')
+        raises(function() make() end, "is missing, expected a whole number")
+        raises(function() make(true) end, "a boolean, expected a whole number")
         lu.assertEquals(make(1).rows, 1, name)
     end
 end
@@ -255,8 +255,8 @@ function TestRefused:test_sequences_without_an_end()
     raises(function() linspace(0, 1, -1) end, "-1")
     raises(function() linspace(0, 1, 2.5) end, "2.5")
     raises(function() linspace(0, inf, 2) end, "finite")
-    raises(function() linspace(0, 1) end, "size expected")
-    raises(function() range("a", 2) end, "number expected")
+    raises(function() linspace(0, 1) end, "count is missing, expected a whole number")
+    raises(function() range("a", 2) end, 'first is "a", expected a number')
 end
 
 function TestRefused:test_values_that_are_none()

@@ -169,8 +169,8 @@ function TestSecond:test_round_to_digits()
     lu.assertTrue(rawequal(round(vec{1.26, 2.34}, 1, {out = C}), C))
     equals(C, v:totable())
     for _, digits in ipairs{2.5, "2", 400, -309, nan, true} do
-        raises(function() round(1.5, digits) end, "round: digits is a whole number")
-        raises(function() round(v, digits) end, "round: digits is a whole number")
+        raises(function() round(1.5, digits) end, "round: digits is ")
+        raises(function() round(v, digits) end, "round: digits is ")
     end
     raises(function() round(v, v) end, "digits", "a matrix")
 end

@@ -219,9 +219,9 @@ function TestNumbers:test_the_largest_and_smallest_of_any_count()
     lu.assertEquals({max(-inf, 2), min(inf, 2.5)}, {2, 2.5})
     lu.assertIsNaN(max(1, nan, 3))
     lu.assertIsNaN(min(nan, 1))
-    raises(function() max(3, "x") end, 'max: argument 2 is "x", not a number')
-    raises(function() max(3, nil) end, "argument 2 is nil")
-    raises(function() min(1, 2, {}) end, "min: argument 3 is a table")
+    raises(function() max(3, "x") end, 'max: y is "x", expected a number')
+    raises(function() max(3, nil) end, "max: y is nil, expected a number")
+    raises(function() min(1, 2, {}) end, "min: argument 3 is a table, expected a number")
 end
 
 function TestNumbers:test_several_are_no_vector()
@@ -434,9 +434,9 @@ function TestSpecial:test_wrong_axes()
     raises(function() sum(ones(2, 2), 3) end, "axis")
     raises(function() sum(ones(2, 2), 0) end, "axis")
     raises(function() max(vec{1}, 2) end, "vector", "axis 2")
-    raises(function() sum(ones(2, 2), "x") end, "number expected")
-    raises(function() sum("x") end, "matrix expected", "string")
-    raises(function() sum() end, "matrix expected")
+    raises(function() sum(ones(2, 2), "x") end, 'sum: axis is "x", expected 1')
+    raises(function() sum("x") end, 'sum: A is "x", expected a matrix')
+    raises(function() sum() end, "sum: A is missing, expected a matrix")
 end
 
 TestAccuracy = {}

@@ -439,19 +439,19 @@ function TestErrors:test_entries()
 end
 
 function TestErrors:test_arguments()
-    raises(function() sparse(1, 1, 1, -2, 3) end, "#4",
-        "a size cannot be negative: -2")
-    raises(function() sparse(1, 1, 1, 1.5, 3) end, "#4", "whole number")
-    raises(function() sparse(1, 1, 1, 3) end, "#5", "size expected")
-    raises(function() sparse(1, 1) end, "#3",
-        "vector, table or number expected, got no value")
-    raises(function() sparse(1, "x", 1) end, "#2",
-        "vector, table or number expected, got string")
-    raises(function() sparse(eye(2), eye(2), 1) end, "#1",
-        "needs a vector, not a matrix")
-    raises(function() sparse(vec{1, 2}) end, "#1", "v:col()")
+    raises(function() sparse(1, 1, 1, -2, 3) end, 
+        "sparse: m is -2, expected a whole number from 0 on")
+    raises(function() sparse(1, 1, 1, 1.5, 3) end, "m is 1.5", "whole number")
+    raises(function() sparse(1, 1, 1, 3) end, "sparse: n is missing")
+    raises(function() sparse(1, 1) end, 
+        "sparse: v is missing, expected a vector or a table, or a number")
+    raises(function() sparse(1, "x", 1) end, 
+        'sparse: j is "x", expected a vector or a table, or a number')
+    raises(function() sparse(eye(2), eye(2), 1) end, 
+        "sparse: i is a matrix, expected a vector")
+    raises(function() sparse(vec{1, 2}) end, "sparse: A is a vector", "v:col()")
     raises(function() sparse(sparse(eye(2))) end, "sparse already")
-    raises(function() sparse() end, "#1")
+    raises(function() sparse() end, "sparse: i is missing")
     raises(function() sparse(eye(2), {dtype = "f16"}) end, "f16")
 end
 
@@ -492,7 +492,7 @@ function TestErrors:test_what_is_not_there()
     raises(function() return S .. "x" end, "sparse: S .. \"x\"" .. rest)
     raises(function() return D + S end, "sparse")
     raises(function() return sum(S) end,
-        "a sparse matrix cannot be used here: full(S) is dense")
+        "sum: A is a sparse matrix, expected a matrix", "write full(A)")
 end
 
 function TestErrors:test_indices()

@@ -85,7 +85,7 @@ function TestSystems:test_what_has_no_solution()
     raises(function() solve(eye(2), ones(3)) end, "2x2", "vector 3")
     raises(function() local P = ones(1, 2) solve(eye(2), P) end,
         "P.T would fit")
-    raises(function() solve(eye(2), 3) end, "matrix expected", "number")
+    raises(function() solve(eye(2), 3) end, "solve: B is 3, expected a matrix")
 end
 
 -- --- pivots that have no reciprocal ----------------------------------------

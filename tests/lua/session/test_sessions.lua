@@ -266,7 +266,7 @@ function TestSessions:test_wrong_arguments()
     local function fails(text, f, ...)
         lu.assertErrorMsgContains(text, f, ...)
     end
-    fails("path is nil, expected a file's name", save_session)
+    fails("path is missing, expected a file's name", save_session)
     fails("zero byte", save_session, "a\0b")
     fails("'x.csv' does not end in .lum; save(A", save_session, "x.csv")
     fails("load \"f.npy\" reads one", load_session, "x.npy")
