@@ -216,7 +216,7 @@ static int take_arguments(lua_State *L, int *options)
 
 static void gather(lua_State *L, plan *p, int count)
 {
-    if (lua_isfunction(L, 1))
+    if (count == 3)
         add_function(L, p);
     else
         add_matrices(L, p, count);

@@ -41,7 +41,10 @@ local is_kind = {
     end,
     dtype = function(x) return x == "f32" or x == "f64" or x == "bool" end,
     list = function(x) return type(x) == "table" or vector(x) end,
-    ["function"] = is "function",
+    ["function"] = function(x)
+        local with = type(x) == "table" and getmetatable(x)
+        return type(x) == "function" or (with and with.__call ~= nil)
+    end,
     ["false"] = function(x) return x == false end,
     device = is "string", kernel = is "string", operation = is "string",
     topic = is "string", variable = is "string", path = is "string",
@@ -90,6 +93,9 @@ local samples = {
     {"a matrix", some.matrix}, {"a vector", some.vector},
     {"a sparse matrix", some.sparse}, {"a freed matrix", some.freed},
     {"a function", some["function"]},
+    {"a table to call", function()
+        return setmetatable({}, {__call = function() return 1 end})
+    end},
     {"a file", function() return io.stdout end},
 }
 
