@@ -43,15 +43,19 @@ lua_Integer lumat_optional_integer(lua_State *L, int arg, lua_Integer otherwise)
 
 int64_t lumat_check_size(lua_State *L, int arg)
 {
+    int exact = 0;
+    lua_Integer n = 0;
+    if (lua_type(L, arg) == LUA_TNUMBER)
+        n = lua_tointegerx(L, arg, &exact);
+    if (exact && n >= 0)
+        return n;
     if (lumat_is_unknown(L, arg)) {
         lua_getiuservalue(L, arg, 1);
         lumat_raise(L, "a size depends on elements (%s): it has to be run",
                     lua_tostring(L, -1));
     }
-    lua_Integer n = lumat_check_integer(L, arg);
-    if (n < 0)
-        lumat_refuse_kind(L, arg);
-    return n < 0 ? luaL_argerror(L, arg, "a size cannot be negative") : n;
+    lumat_refuse_kind(L, arg);
+    return luaL_argerror(L, arg, "is no size");
 }
 
 gpu_matrix *lumat_check_vector(lua_State *L, int arg)
