@@ -8,9 +8,13 @@
 #include <time.h>
 
 /* Lua sees a few dozen bytes of a matrix, whatever it holds on its device. So
- * allocations add their bytes to a debt, and every DEBT of it the collector
- * does a step; above a soft limit it does everything. */
-#define DEBT ((size_t)64 << 20)
+ * allocations add their bytes to a debt, and with enough of it the collector
+ * does a step; above a soft limit it does everything. Enough is so many results
+ * of the size that was last made: small ones come back while a processor's
+ * cache still has them, large ones do not wait for memory they would share. */
+#define RESULTS 8
+#define LEAST_DEBT ((size_t)1 << 20)
+#define MOST_DEBT ((size_t)64 << 20)
 #define SOFT_LIMIT ((size_t)1 << 30)
 #define STORAGE_OVERHEAD 64
 
@@ -149,12 +153,22 @@ static void keep_below_limit(lua_State *L, const gpu_device *d)
         memory.limit += memory.limit / 2;
 }
 
+/* The debt that makes the collector do a step, after an allocation of so many
+ * bytes. */
+static size_t enough_debt(size_t bytes)
+{
+    if (bytes >= MOST_DEBT / RESULTS)
+        return MOST_DEBT;
+    return bytes > LEAST_DEBT / RESULTS ? bytes * RESULTS : LEAST_DEBT;
+}
+
 void lumat_account(lua_State *L, const gpu_matrix *m)
 {
     if (gpu_is_dry())
         return;
-    memory.debt += gpu_storage_bytes(m) + STORAGE_OVERHEAD;
-    if (memory.debt < DEBT)
+    size_t bytes = gpu_storage_bytes(m);
+    memory.debt += bytes + STORAGE_OVERHEAD;
+    if (memory.debt < enough_debt(bytes))
         return;
     memory.debt = 0;
     lua_gc(L, LUA_GCSTEP, 0); /* one young collection, whatever Lua owes */
