@@ -54,6 +54,11 @@ int gpu_program_constant(gpu_program *p, double value);
  * Operands past the operation's arity are ignored. */
 int gpu_program_add(gpu_program *p, gpu_op op, int x, int y, int z);
 
+/* Powers by the constants 1, 2, 3, -1, 0.5 and -0.5 become the products,
+ * quotients and roots that they are, where there is room: as exact, and many
+ * times as fast. */
+void gpu_program_simplify(gpu_program *p);
+
 /* What an operation is called, how many operands it takes (0 to 3), and
  * whether its result is a truth value. */
 const char *gpu_op_name(gpu_op op);

@@ -177,6 +177,7 @@ gpu_status gpu_map(const char *name, const gpu_program *p,
     gpu_program typed = *p;
     if (out->dtype == GPU_F64 || compute_type(p, in) == GPU_F64)
         typed.compute = GPU_F64;
+    gpu_program_simplify(&typed);
     gpu_status status = run(name, &typed, in, &s, d, out);
     if (status != GPU_OK && created)
         gpu_release(out);
@@ -196,6 +197,7 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
         views[i] = stretched(in[i], &s);
     *typed = *p;
     typed->compute = (uint8_t)compute_type(p, in);
+    gpu_program_simplify(typed);
     *ndim = s.ndim;
     return GPU_OK;
 }

@@ -156,6 +156,31 @@ for name in ("pow hypot atan2 div"):gmatch "%w+" do
     end
 end
 
+-- Exponents that are products and roots, beside the same ones given element by
+-- element; and in an expression that is one program, as norms are.
+function TestAccuracy:test_pow_of_constants()
+    local hard = vec({0, -0.0, 1, -1, inf, -inf, 0 / 0, 2.0 ^ -1074, -2.0 ^ -1074,
+        2.0 ^ -149, 2.0 ^ -126, 2.0 ^ 127, -2.0 ^ 1023, 1e13, -1e13, 1.5}, host)
+    for _, dtype in ipairs{"f32", "f64"} do
+        local all = vcat(arguments(dtype):col(), uniform(-2, 2):col(),
+            hard:col()):flatten()
+        all = dtype == "f32" and all:f32():to(t.device) or all:to(t.device)
+        for _, e in ipairs{1, 2, 3, -1, 0.5, -0.5, 4, 0, -3} do
+            local got = pow(all, e):to("cpu"):f64()
+            local wide = all:to("cpu"):f64()
+            local off = distances(got, pow(wide, zeros(#wide, host) + e), dtype)
+            -- f64 is compared with another that may be two units off
+            local bound = dtype == "f64" and 3 or t.on_gpu and 4.5 or 1.51
+            local worst = argmax(off)
+            if not (off[worst] <= bound) then
+                lu.fail(("%s %.17g^%g = %.17g: %.3g units"):format(dtype,
+                    wide[worst], e, got[worst], off[worst]))
+            end
+        end
+    end
+    lu.assertAlmostEquals(norm(vec({3, 4, 5}, host), 3), 216 ^ (1 / 3), 1e-12)
+end
+
 -- Near its roots, too: exp(x) + exp(y) = 1.
 function TestAccuracy:test_logaddexp()
     each_type("logaddexp", function(dtype, bound)
