@@ -10,11 +10,13 @@
 /* Lua sees a few dozen bytes of a matrix, whatever it holds on its device. So
  * allocations add their bytes to a debt, and with enough of it the collector
  * does a step; above a soft limit it does everything. Enough is so many results
- * of the size that was last made: small ones come back while a processor's
- * cache still has them, large ones do not wait for memory they would share. */
-#define RESULTS 8
+ * of the size that was last made, and their memory comes back while a cache
+ * still has it. With two of them the last result, which a variable holds until
+ * it gets the next, would still be there at the next step but one, and what two
+ * steps have seen is old: it stays until everything is looked at. */
+#define RESULTS 4
 #define LEAST_DEBT ((size_t)1 << 20)
-#define MOST_DEBT ((size_t)64 << 20)
+#define MOST_DEBT ((size_t)256 << 20)
 #define SOFT_LIMIT ((size_t)1 << 30)
 #define STORAGE_OVERHEAD 64
 
