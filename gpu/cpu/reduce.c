@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 #include "cpu.h"
 #include "op_list.h"
 #include "plan.h"
@@ -142,10 +143,7 @@ static void join_parts(gpu_reduction kind, const partial *partials,
  * Reductions across memory: the rows of a tile are added to, or compared with,
  * one row of results. */
 
-enum {
-    PLAIN_ROWS = 32,      /* rows summed before the error is looked after */
-    MOST_PARTIALS = 65536 /* of all columns together */
-};
+enum { MOST_PARTIALS = 65536 /* of all columns together */ };
 
 typedef struct reduction_down {
     gpu_cpu_plan plan;
@@ -153,62 +151,127 @@ typedef struct reduction_down {
     const gpu_view *out;
     int64_t rows_a_part, parts;
     partial *partials; /* columns x parts; NULL when parts is 1 */
+    int is_direct;     /* the elements are folded where they lie */
+    int64_t band;      /* rows folded at a time */
 } reduction_down;
 
-static void start(gpu_reduction kind, double *r, int64_t n)
+/* What rows of a strip of columns folded to: sums are double, extremes of the
+ * plan's type, their places integers as wide as that. */
+typedef struct row_results {
+    double *value;
+    int64_t *place;
+    int is_begun;
+} row_results;
+
+/* Rows added before the error is looked after; those of f32 leave half the
+ * bits of a sum unused. */
+static int64_t plain_rows(const reduction_down *r)
 {
-    double first = kind == GPU_REDUCE_sum   ? 0
-                   : kind == GPU_REDUCE_min ? (double)INFINITY
-                                            : -(double)INFINITY;
-    for (int64_t j = 0; j < n; j++)
-        r[j] = first;
+    if (r->kind != GPU_REDUCE_sum)
+        return INT64_MAX;
+    return r->plan.compute == GPU_F32 ? 1024 : 32;
 }
 
-static void fold_rows(const reduction_down *r, double *to, const void *x,
-                      int64_t rows, int64_t cols)
+static double element(gpu_dtype t, const void *x, int64_t i)
+{
+    return t == GPU_F64 ? ((const double *)x)[i] : ((const float *)x)[i];
+}
+
+/* The first row is what the extremes of rows begin with. */
+static void begin_rows(const reduction_down *r, row_results *to, const void *x,
+                       int64_t row, int64_t cols)
+{
+    gpu_dtype t = r->plan.compute;
+    to->is_begun = 1;
+    if (r->kind == GPU_REDUCE_sum) {
+        memset(to->value, 0, (size_t)cols * sizeof *to->value);
+        return;
+    }
+    memcpy(to->value, x, (size_t)cols * gpu_cpu_size(t));
+    for (int64_t j = 0; wants_place(r->kind) && j < cols; j++)
+        if (t == GPU_F64)
+            to->place[j] = row;
+        else
+            ((int32_t *)to->place)[j] = (int32_t)row;
+}
+
+/* Rows of x, of which the first is the `row`-th of the lines. */
+static void fold_rows(const reduction_down *r, row_results *to, const void *x,
+                      int64_t step, int64_t row, int64_t rows, int64_t cols)
 {
     const gpu_cpu_vector *v = gpu_cpu_vectors;
     gpu_dtype t = r->plan.compute;
     size_t m = (size_t)rows, n = (size_t)cols;
+    if (!to->is_begun)
+        begin_rows(r, to, x, row, cols);
     if (r->kind == GPU_REDUCE_sum)
-        v->sum_rows[t](to, x, m, n);
-    else if (r->kind == GPU_REDUCE_min)
-        v->smallest_rows[t](to, x, m, n);
+        v->sum_rows[t](to->value, x, step, m, n);
+    else if (wants_place(r->kind))
+        (wants_smallest(r->kind) ? v->smallest_places : v->largest_places)[t](
+            to->value, to->place, x, step, (size_t)row, m, n);
     else
-        v->largest_rows[t](to, x, m, n);
+        (wants_smallest(r->kind) ? v->smallest_rows : v->largest_rows)[t](
+            to->value, x, step, m, n);
 }
 
-/* Joins what plain folding gave for n columns, and starts again. */
-static void join(const reduction_down *r, double *plain, partial *sums,
+/* A tile of the plan or, where no program stands between, as many rows of the
+ * operand itself. */
+static void fold_tile_down(const reduction_down *r, row_results *to,
+                           const gpu_cpu_tile *tile, char *scratch)
+{
+    const gpu_view *v = &r->plan.in[0];
+    const char *x =
+        r->is_direct
+            ? (const char *)v->data + (tile->row * v->row_stride + tile->col) *
+                                          (int64_t)gpu_cpu_size(v->dtype)
+            : gpu_cpu_plan_run(&r->plan, tile, scratch, NULL);
+    fold_rows(r, to, x, r->is_direct ? v->row_stride : tile->cols, tile->row,
+              tile->rows, tile->cols);
+}
+
+static partial result_of(const reduction_down *r, const row_results *from,
+                         int64_t j)
+{
+    gpu_dtype t = r->plan.compute;
+    if (r->kind == GPU_REDUCE_sum)
+        return (partial){from->value[j], 0, 0};
+    partial p = {element(t, from->value, j), 0, 0};
+    if (wants_place(r->kind))
+        p.place =
+            t == GPU_F64 ? from->place[j] : ((const int32_t *)from->place)[j];
+    return p;
+}
+
+/* Joins what rows folded to for n columns. */
+static void join(const reduction_down *r, row_results *from, partial *sums,
                  int64_t n)
 {
     for (int64_t j = 0; j < n; j++) {
-        partial p = {plain[j], 0, 0};
+        partial p = result_of(r, from, j);
         merge(r->kind, &sums[j], &p);
     }
-    start(r->kind, plain, n);
+    from->is_begun = 0;
 }
 
 /* Rows first .. last - 1 of one column of tiles. */
 static gpu_status fold_strip(const reduction_down *r, int64_t strip,
                              int64_t first, int64_t last, char *scratch,
-                             double *plain, partial *sums)
+                             row_results *plain, partial *sums)
 {
     const gpu_cpu_plan *plan = &r->plan;
     gpu_cpu_tile tile = gpu_cpu_plan_tile(plan, strip);
-    int64_t since = 0;
-    start(r->kind, plain, tile.cols);
+    int64_t since = 0, most = plain_rows(r);
+    plain->is_begun = 0;
     for (int64_t j = 0; j < tile.cols; j++)
         sums[j] = nothing(r->kind);
-    for (int64_t row = first; row < last; row += plan->tile_rows) {
+    for (int64_t row = first; row < last; row += r->band) {
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
         tile.row = row;
-        tile.rows = last - row < plan->tile_rows ? last - row : plan->tile_rows;
-        const void *x = gpu_cpu_plan_run(plan, &tile, scratch, NULL);
-        fold_rows(r, plain, x, tile.rows, tile.cols);
+        tile.rows = gpu_cpu_smaller(last - row, r->band);
+        fold_tile_down(r, plain, &tile, scratch);
         since += tile.rows;
-        if (since >= PLAIN_ROWS) {
+        if (since >= most) {
             join(r, plain, sums, tile.cols);
             since = 0;
         }
@@ -234,13 +297,17 @@ static void finish_strip(const reduction_down *r, int64_t strip, int64_t part,
 
 /* One tile holds the lines whole: what plain folding gives is the result. */
 static void fold_short(const reduction_down *r, int64_t strip, char *scratch,
-                       double *plain)
+                       row_results *plain)
 {
     gpu_cpu_tile tile = gpu_cpu_plan_tile(&r->plan, strip);
-    const void *x = gpu_cpu_plan_run(&r->plan, &tile, scratch, NULL);
-    start(r->kind, plain, tile.cols);
-    fold_rows(r, plain, x, tile.rows, tile.cols);
-    store_lines(r->out, tile.col, tile.cols, plain);
+    double done[tile.cols];
+    plain->is_begun = 0;
+    fold_tile_down(r, plain, &tile, scratch);
+    for (int64_t j = 0; j < tile.cols; j++) {
+        partial p = result_of(r, plain, j);
+        done[j] = finish(r->kind, &p);
+    }
+    store_lines(r->out, tile.col, tile.cols, done);
 }
 
 /* A unit of work is one part of the rows of one strip of columns. */
@@ -249,26 +316,38 @@ static gpu_status fold_units(void *context, int64_t first, int64_t last)
     const reduction_down *r = context;
     const gpu_cpu_plan *plan = &r->plan;
     alignas(64) char scratch[gpu_cpu_plan_scratch(plan) + 64];
-    double plain[plan->tile_cols];
+    double value[plan->tile_cols];
+    int64_t place[plan->tile_cols];
+    row_results plain = {value, place, 0};
     partial sums[plan->tile_cols];
     gpu_cpu_plan_prepare(plan, scratch);
     for (int64_t unit = first; unit < last; unit++) {
         int64_t strip = unit / r->parts, part = unit - strip * r->parts;
-        if (plan->rows <= PLAIN_ROWS && plan->tile_rows == plan->rows) {
+        if (plan->rows <= plain_rows(r) && plan->tile_rows == plan->rows) {
             if (gpu_cpu_interrupted())
                 return GPU_INTERRUPTED;
-            fold_short(r, strip, scratch, plain);
+            fold_short(r, strip, scratch, &plain);
             continue;
         }
         int64_t row = part * r->rows_a_part, end = row + r->rows_a_part;
         end = end < plan->rows ? end : plan->rows;
         gpu_status status =
-            fold_strip(r, strip, row, end, scratch, plain, sums);
+            fold_strip(r, strip, row, end, scratch, &plain, sums);
         if (status != GPU_OK)
             return status;
         finish_strip(r, strip, part, sums);
     }
     return GPU_OK;
+}
+
+/* Rows of a strip that are folded before the flag is looked at. */
+enum { DIRECT_ROWS = 256 };
+
+static int is_direct(const gpu_cpu_plan *plan)
+{
+    const gpu_view *v = &plan->in[0];
+    return plan->length == 0 && plan->inputs == 1 &&
+           v->dtype == plan->compute && v->col_stride == 1;
 }
 
 /* Few strips are cut along their length too, by the shape alone. */
@@ -281,7 +360,7 @@ static void cut_rows(reduction_down *r)
     parts = parts < blocks ? parts : blocks;
     parts = parts > 1 ? parts : 1;
     int64_t size = (plan->rows + parts - 1) / parts;
-    size = (size + plan->tile_rows - 1) / plan->tile_rows * plan->tile_rows;
+    size = (size + r->band - 1) / r->band * r->band;
     r->rows_a_part = size;
     r->parts = (plan->rows + size - 1) / size;
 }
@@ -294,6 +373,8 @@ static gpu_status reduce_down(const gpu_program *p, const gpu_view *in,
     reduction_down r = {.kind = (gpu_reduction)p->reduction, .out = out};
     gpu_cpu_plan_make(&r.plan, p, in, NULL, in->rows, in->cols,
                       axis == 1 ? GPU_CPU_KEEP : GPU_CPU_TURN);
+    r.is_direct = is_direct(&r.plan);
+    r.band = r.is_direct ? DIRECT_ROWS : r.plan.tile_rows;
     cut_rows(&r);
     void *room = NULL;
     size_t bytes = (size_t)(r.plan.cols * r.parts) * sizeof(partial);
@@ -330,11 +411,6 @@ typedef struct reduction {
     partial *partials; /* parts of them (whole), or lines x parts */
 } reduction;
 
-static double element(gpu_dtype t, const void *x, int64_t i)
-{
-    return t == GPU_F64 ? ((const double *)x)[i] : ((const float *)x)[i];
-}
-
 /* The plain product of a block, unless it came near the ends of the range. */
 static partial fold_product(gpu_dtype t, const void *x, int64_t n)
 {
@@ -346,16 +422,6 @@ static partial fold_product(gpu_dtype t, const void *x, int64_t n)
         for (int64_t i = 0; i < n; i++)
             gpu_cpu_scale(&s, element(t, x, i));
     return (partial){s.mantissa, 0, s.exponent};
-}
-
-static int64_t find_first(gpu_dtype t, const void *x, int64_t n, double value)
-{
-    for (int64_t i = 0; i < n; i++) {
-        double e = element(t, x, i);
-        if (e == value || (isnan(value) && isnan(e)))
-            return i;
-    }
-    return 0;
 }
 
 /* Folds n elements of a line that start at `from`; step is what one element
@@ -377,7 +443,8 @@ static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
             partial first = {p.value, 0, from};
             if (!beats(r->kind, &first, into))
                 return;
-            p.place = from + step * find_first(t, x, n, p.value);
+            p.place = from + step * (int64_t)gpu_cpu_vectors->find[t](
+                                        x, p.value, (size_t)n);
         }
     }
     merge(r->kind, into, &p);
@@ -533,8 +600,9 @@ gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
             gpu_cpu_store_one(out, 0, 0, finish(r.kind, &none));
         return GPU_OK;
     }
+    int is_placed = wants_place(r.kind);
     if (axis != 0 && is_down(in, axis) && r.kind != GPU_REDUCE_prod &&
-        !wants_place(r.kind))
+        (!is_placed || (axis == 1 ? rows : cols) <= INT32_MAX))
         return reduce_down(p, in, axis, out);
     gpu_cpu_plan_make(&r.plan, p, in, NULL, rows, cols, order);
     return r.whole ? reduce_whole(&r) : reduce_lines(&r);

@@ -48,11 +48,26 @@ typedef struct gpu_cpu_vector {
     double (*prod[2])(const void *x, size_t n);
     double (*smallest[2])(const void *x, size_t n);
     double (*largest[2])(const void *x, size_t n);
-    /* The same for many columns at once: r[j] takes column j of x. */
-    void (*sum_rows[2])(double *r, const void *x, size_t rows, size_t cols);
-    void (*smallest_rows[2])(double *r, const void *x, size_t rows,
+    /* The same for many columns at once: r[j] takes column j of x, from one
+     * row of which to the next it is `step` elements. Extremes are of x's own
+     * type. */
+    void (*sum_rows[2])(double *r, const void *x, int64_t step, size_t rows,
+                        size_t cols);
+    void (*smallest_rows[2])(void *r, const void *x, int64_t step, size_t rows,
                              size_t cols);
-    void (*largest_rows[2])(double *r, const void *x, size_t rows, size_t cols);
+    void (*largest_rows[2])(void *r, const void *x, int64_t step, size_t rows,
+                            size_t cols);
+    /* And with their places, integers as wide as x's elements: the row, of
+     * those from `row` on. Of equal ones the first; NaN before all. */
+    void (*smallest_places[2])(void *r, void *place, const void *x,
+                               int64_t step, size_t row, size_t rows,
+                               size_t cols);
+    void (*largest_places[2])(void *r, void *place, const void *x, int64_t step,
+                              size_t row, size_t rows, size_t cols);
+    /* The first place of the value, or of NaN when it is NaN; n: nowhere. */
+    size_t (*find[2])(const void *x, double value, size_t n);
+    /* How many bytes of 0 and 1 are 1. */
+    size_t (*count)(const uint8_t *x, size_t n);
     double (*dot[2])(const void *x, const void *y, size_t n);
     /* The place of the largest |x|, the first of several; NaN is none, but
      * where it comes first. n >= 1 */

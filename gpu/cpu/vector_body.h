@@ -109,6 +109,7 @@ static inline long double lgamma_ofl(long double x)
 #define SMALLER(x, y) TYPED(smaller)(x, y)
 
 #define T float
+#define BITS int32_t
 #define M(function) function##f
 #define WIDER(function) function
 #define TYPED(name) name##_f32
@@ -125,6 +126,7 @@ static inline long double lgamma_ofl(long double x)
 #endif
 #include "vector_loops.h"
 #undef T
+#undef BITS
 #undef M
 #undef WIDER
 #undef TYPED
@@ -139,6 +141,7 @@ static inline long double lgamma_ofl(long double x)
 #undef SLEEF
 
 #define T double
+#define BITS int64_t
 #define M(function) function
 #define WIDER(function) function##l
 #define TYPED(name) name##_f64
@@ -178,6 +181,26 @@ CONVERSION(bool_to_f64, double, uint8_t, x[i] != 0)
 PLAIN_COPY(f32_to_f32, float)
 PLAIN_COPY(f64_to_f64, double)
 PLAIN_COPY(bool_to_bool, uint8_t)
+
+/* How many of n bytes, each 0 or 1, are 1. */
+static size_t count_bytes(const uint8_t *x, size_t n)
+{
+    enum { MOST = 255, LANES_OF_BYTES = 64 };
+    size_t sum = 0, i = 0;
+    while (i + LANES_OF_BYTES <= n) {
+        uint8_t lane[LANES_OF_BYTES] = {0};
+        for (int k = 0; k < MOST && i + LANES_OF_BYTES <= n; k++) {
+            for (int l = 0; l < LANES_OF_BYTES; l++)
+                lane[l] = (uint8_t)(lane[l] + x[i + (size_t)l]);
+            i += LANES_OF_BYTES;
+        }
+        for (int l = 0; l < LANES_OF_BYTES; l++)
+            sum += lane[l];
+    }
+    for (; i < n; i++)
+        sum += x[i];
+    return sum;
+}
 
 static void philox(uint32_t (*to)[4], uint64_t first, size_t n, uint64_t call,
                    uint64_t seed)
@@ -336,6 +359,10 @@ const gpu_cpu_vector TABLE = {
     .sum_rows = {sum_rows_f32, sum_rows_f64},
     .smallest_rows = {smallest_rows_f32, smallest_rows_f64},
     .largest_rows = {largest_rows_f32, largest_rows_f64},
+    .smallest_places = {smallest_places_f32, smallest_places_f64},
+    .largest_places = {largest_places_f32, largest_places_f64},
+    .find = {find_f32, find_f64},
+    .count = count_bytes,
     .dot = {dot_f32, dot_f64},
     .farthest = {farthest_f32, farthest_f64},
     .tile_rows = TILE_ROWS,

@@ -168,6 +168,9 @@ static inline TYPED(lanes)
 #undef LOOP_FOR_OWN
 #undef OWN_LOOP
 
+/* As wide as an element, for marks. */
+typedef BITS TYPED(bits);
+
 /* --- folds ------------------------------------------------------------------
  * Of n elements without gaps. Fewer than 32 are taken
  * in order; else 32 lanes each take every 32nd element, then join in pairs.
@@ -247,54 +250,140 @@ static double TYPED(prod)(const void *xv, size_t n)
     return lane[0];
 }
 
-#define EXTREME(name, CHOOSE)                            \
-    static double TYPED(name)(const void *xv, size_t n)  \
-    {                                                    \
-        const T *x = xv;                                 \
-        T lane[FOLD_LANES], best = x[0];                 \
-        size_t i = 0;                                    \
-        if (n >= FOLD_LANES) {                           \
-            for (int l = 0; l < FOLD_LANES; l++)         \
-                lane[l] = best;                          \
-            for (; i + FOLD_LANES <= n; i += FOLD_LANES) \
-                for (int l = 0; l < FOLD_LANES; l++)     \
-                    lane[l] = CHOOSE(x[i + l], lane[l]); \
-            for (int l = 0; l < FOLD_LANES; l++)         \
-                best = CHOOSE(lane[l], best);            \
-        }                                                \
-        for (; i < n; i++)                               \
-            best = CHOOSE(x[i], best);                   \
-        return best;                                     \
+/* The lanes ignore NaN, which a mark is kept of: one comparison an element in
+ * place of two and a choice. */
+#define EXTREME(name, CHOOSE, IS_BETTER)                                 \
+    static double TYPED(name)(const void *xv, size_t n)                  \
+    {                                                                    \
+        const T *x = xv;                                                 \
+        T lane[FOLD_LANES], best = x[0];                                 \
+        size_t i = 0;                                                    \
+        if (n >= FOLD_LANES) {                                           \
+            TYPED(bits) unordered[FOLD_LANES] = {0}, any = 0;            \
+            memcpy(lane, x, sizeof lane);                                \
+            for (; i + FOLD_LANES <= n; i += FOLD_LANES)                 \
+                for (int l = 0; l < FOLD_LANES; l++) {                   \
+                    T value = x[i + l];                                  \
+                    lane[l] = value IS_BETTER lane[l] ? value : lane[l]; \
+                    unordered[l] |= (TYPED(bits)) - (value != value);    \
+                }                                                        \
+            for (int width = FOLD_LANES / 2; width > 0; width /= 2)      \
+                for (int l = 0; l < width; l++) {                        \
+                    T other = lane[l + width];                           \
+                    lane[l] = other IS_BETTER lane[l] ? other : lane[l]; \
+                    unordered[l] |= unordered[l + width];                \
+                }                                                        \
+            any = unordered[0];                                          \
+            if (any)                                                     \
+                return (double)NAN;                                      \
+            best = lane[0];                                              \
+        }                                                                \
+        for (; i < n; i++)                                               \
+            best = CHOOSE(x[i], best);                                   \
+        return best;                                                     \
     }
-EXTREME(smallest, SMALLER)
-EXTREME(largest, LARGER)
+EXTREME(smallest, SMALLER, <)
+EXTREME(largest, LARGER, >)
 
-/* Folds `rows` rows of x, one after the other, into r element by element. */
-static void TYPED(sum_rows)(double *r, const void *xv, size_t rows, size_t cols)
+/* The first place of `value`, or of NaN when it is that; n when there is none.
+ * A block is looked through as a whole, and only the one that has it one by
+ * one. */
+static size_t TYPED(find)(const void *xv, double value, size_t n)
+{
+    const T *x = xv, wanted = (T)value;
+    int is_nan = wanted != wanted;
+    size_t i = 0;
+    for (; i + FOLD_LANES <= n; i += FOLD_LANES) {
+        TYPED(bits) found[FOLD_LANES], any = 0;
+        for (int l = 0; l < FOLD_LANES; l++) {
+            T e = x[i + l];
+            found[l] = (TYPED(bits)) - (is_nan ? e != e : e == wanted);
+        }
+        for (int l = 0; l < FOLD_LANES; l++)
+            any |= found[l];
+        if (any)
+            break;
+    }
+    for (; i < n; i++)
+        if (is_nan ? x[i] != x[i] : x[i] == wanted)
+            break;
+    return i;
+}
+
+/* Folds `rows` rows of x, one after the other, into r element by element. Four
+ * at a time: r is read and written once for them. */
+static void TYPED(sum_rows)(double *r, const void *xv, int64_t step,
+                            size_t rows, size_t cols)
 {
     const T *x = xv;
-    for (size_t i = 0; i < rows; i++, x += cols)
+    size_t i = 0;
+    for (; i + 4 <= rows; i += 4, x += 4 * step) {
+        const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;
+        for (size_t j = 0; j < cols; j++)
+            r[j] = (((r[j] + (double)x[j]) + (double)x1[j]) + (double)x2[j]) +
+                   (double)x3[j];
+    }
+    for (; i < rows; i++, x += step)
         for (size_t j = 0; j < cols; j++)
             r[j] += (double)x[j];
 }
 
-#define EXTREME_ROWS(name, IS_BETTER)                               \
-    static void TYPED(name)(double *r, const void *xv, size_t rows, \
-                            size_t cols)                            \
-    {                                                               \
-        const T *x = xv;                                            \
-        for (size_t i = 0; i < rows; i++, x += cols)                \
-            for (size_t j = 0; j < cols; j++) {                     \
-                double value = (double)x[j], old = r[j];            \
-                double best = value IS_BETTER old ? value : old;    \
-                r[j] = ISNAN(value) ? value : best;                 \
-            }                                                       \
+/* One of the two, or NaN; what is NaN stays, as nothing is better than it. */
+#define BETTER(IS_BETTER, value, old) \
+    ((value) != (value) || (value)IS_BETTER(old) ? (value) : (old))
+
+#define EXTREME_ROWS(name, IS_BETTER)                                 \
+    static void TYPED(name)(void *rv, const void *xv, int64_t step,   \
+                            size_t rows, size_t cols)                 \
+    {                                                                 \
+        const T *x = xv;                                              \
+        T *r = rv;                                                    \
+        size_t i = 0;                                                 \
+        for (; i + 4 <= rows; i += 4, x += 4 * step) {                \
+            const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step; \
+            for (size_t j = 0; j < cols; j++) {                       \
+                T best = BETTER(IS_BETTER, x[j], r[j]);               \
+                best = BETTER(IS_BETTER, x1[j], best);                \
+                best = BETTER(IS_BETTER, x2[j], best);                \
+                r[j] = BETTER(IS_BETTER, x3[j], best);                \
+            }                                                         \
+        }                                                             \
+        for (; i < rows; i++, x += step)                              \
+            for (size_t j = 0; j < cols; j++)                         \
+                r[j] = BETTER(IS_BETTER, x[j], r[j]);                 \
     }
 EXTREME_ROWS(smallest_rows, <)
 EXTREME_ROWS(largest_rows, >)
 
+/* The same with the row of each extreme, counted from `row`; of several equal
+ * ones the first. */
+#define PLACE_ROWS(name, IS_BETTER)                                           \
+    static void TYPED(name)(void *rv, void *placev, const void *xv,           \
+                            int64_t step, size_t row, size_t rows,            \
+                            size_t cols)                                      \
+    {                                                                         \
+        const T *x = xv;                                                      \
+        T *r = rv;                                                            \
+        TYPED(bits) *place = placev;                                          \
+        for (size_t i = 0; i < rows; i++, x += step) {                        \
+            TYPED(bits) here = (TYPED(bits))(row + i);                        \
+            for (size_t j = 0; j < cols; j++) {                               \
+                T value = x[j], old = r[j];                                   \
+                TYPED(bits)                                                   \
+                better = (TYPED(bits)) - ((value IS_BETTER old) |             \
+                                          ((value != value) & (old == old))); \
+                r[j] = better ? value : old;                                  \
+                place[j] = better ? here : place[j];                          \
+            }                                                                 \
+        }                                                                     \
+    }
+PLACE_ROWS(smallest_places, <)
+PLACE_ROWS(largest_places, >)
+
+#undef BETTER
 #undef EXTREME
 #undef EXTREME_ROWS
+#undef PLACE_ROWS
 #undef FOLD_LANES
 
 /* --- products ---------------------------------------------------------------
