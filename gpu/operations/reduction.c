@@ -263,20 +263,52 @@ static gpu_status scaled_norm(const reduction *r, gpu_matrix *scale,
     return status;
 }
 
+/* Whether sums of squares are far enough from both ends of the range for none
+ * of the squares to have overflowed, or lost bits that count. It is known only
+ * once they are computed: a dry run takes them to be, as they mostly are. */
+static gpu_status are_safe(const gpu_matrix *sums, int *safe)
+{
+    const double least = 1e-290;
+    double low = 1, high = 1;
+    gpu_program p;
+    const gpu_matrix *in[] = {sums};
+    gpu_program_start(&p, 1);
+    *safe = 1;
+    if (gpu_is_dry() || gpu_size(sums) == 0)
+        return GPU_OK;
+    if (gpu_size(sums) == 1) {
+        TRY(gpu_get(sums, 0, 0, &low));
+        high = low;
+    } else {
+        p.reduction = GPU_REDUCE_min;
+        TRY(gpu_reduce_all("norm", &p, in, &low));
+        p.reduction = GPU_REDUCE_max;
+        TRY(gpu_reduce_all("norm", &p, in, &high));
+    }
+    *safe = low >= least && high <= DBL_MAX;
+    return GPU_OK;
+}
+
+/* Squares of f32 always fit f64; those of f64 are scaled where they did not. */
 static gpu_status norm_wide(const reduction *r, gpu_matrix *out)
 {
-    if (count(r) > 0 && float_type(r) == GPU_F64) {
-        gpu_matrix scale;
-        TRY(safe_scale(r, &scale));
-        gpu_status status = scaled_norm(r, &scale, out);
-        gpu_release(&scale);
-        return status;
-    }
-    reduction squares = *r; /* squares of f32 always fit f64 */
+    reduction squares = *r;
+    gpu_matrix scale;
+    int safe = 1;
     squares.program.compute = GPU_F64;
     squares = with(&squares, GPU_OP_square, 0, 0);
     TRY(primitive(&squares, GPU_REDUCE_sum, GPU_F64, out));
-    return finish(r->name, GPU_OP_sqrt, 0, out);
+    gpu_status status = count(r) > 0 && float_type(r) == GPU_F64
+                            ? are_safe(out, &safe)
+                            : GPU_OK;
+    if (status == GPU_OK && safe)
+        return finish(r->name, GPU_OP_sqrt, 0, out);
+    gpu_release(out);
+    TRY(status);
+    TRY(safe_scale(r, &scale));
+    status = scaled_norm(r, &scale, out);
+    gpu_release(&scale);
+    return status;
 }
 
 static const way NORM = {norm_wide, 0};
