@@ -7,6 +7,7 @@
  * memory, side by side. */
 #include <math.h>
 #include <stdalign.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cpu.h"
@@ -406,6 +407,8 @@ typedef struct reduction {
     gpu_cpu_plan plan;
     gpu_reduction kind;
     int whole;           /* to one value */
+    int is_decidable;    /* of truth values: one of them can decide */
+    atomic_int *decided; /* whether one has */
     const gpu_view *out; /* 1 x 1, 1 x n or m x 1 */
     int64_t tiles_a_part, parts;
     partial *partials; /* parts of them (whole), or lines x parts */
@@ -485,10 +488,12 @@ static gpu_status fold_whole_range(void *context, int64_t first, int64_t last)
         int64_t end = tile + r->tiles_a_part;
         end = end < r->plan.tiles ? end : r->plan.tiles;
         partial sum = nothing(r->kind);
-        for (; tile < end; tile++) {
+        for (; tile < end && !*r->decided; tile++) {
             if (gpu_cpu_interrupted())
                 return GPU_INTERRUPTED;
             fold_tile(r, tile, scratch, &sum);
+            if (r->is_decidable && sum.value == (r->kind == GPU_REDUCE_max))
+                *r->decided = 1;
         }
         r->partials[part] = sum;
     }
@@ -503,7 +508,9 @@ static gpu_status reduce_whole(reduction *r)
         r->tiles_a_part = TILES_A_PART;
     r->parts = (tiles + r->tiles_a_part - 1) / r->tiles_a_part;
     partial partials[r->parts + 1];
+    atomic_int decided = 0;
     r->partials = partials;
+    r->decided = &decided;
     gpu_status status = gpu_cpu_parallel(r->parts, r->plan.rows * r->plan.cols,
                                          fold_whole_range, r);
     if (status == GPU_OK)
@@ -568,6 +575,98 @@ static gpu_status reduce_lines(reduction *r)
     return status;
 }
 
+/* --- masks ------------------------------------------------------------------
+ * Truth values that lie without gaps are counted, or looked through up to the
+ * first that decides, as the bytes that they are. */
+
+typedef struct mask {
+    const uint8_t *data;
+    int64_t count, piece;
+    int64_t *sums; /* one a piece */
+} mask;
+
+enum { MASK_PIECE = 1 << 20, MOST_PIECES = 1024 };
+
+/* Whether the program gives its one input as it is: by nothing, or by asking
+ * which of its elements are not 0. */
+static int is_same_truth(const gpu_program *p)
+{
+    const gpu_instruction *i = &p->code[0];
+    return p->inputs == 1 &&
+           (p->length == 0 ||
+            (p->length == 1 && i->op == GPU_OP_ne && i->x == 0 && i->y == 1 &&
+             p->constants == 1 && p->constant[0] == 0));
+}
+
+static int is_mask(const gpu_program *p, const gpu_view *v)
+{
+    gpu_view turned = gpu_cpu_turned(*v);
+    const gpu_view *t = v->col_stride == 1 ? v : &turned;
+    return is_same_truth(p) && v->dtype == GPU_BOOL && t->col_stride == 1 &&
+           (t->rows == 1 || t->row_stride == t->cols);
+}
+
+static gpu_status count_pieces(void *context, int64_t first, int64_t last)
+{
+    const mask *m = context;
+    for (int64_t i = first; i < last; i++) {
+        int64_t from = i * m->piece;
+        int64_t n = gpu_cpu_smaller(m->count - from, m->piece);
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        m->sums[i] = (int64_t)gpu_cpu_vectors->count(m->data + from, (size_t)n);
+    }
+    return GPU_OK;
+}
+
+static gpu_status count_mask(mask *m, double *sum)
+{
+    int64_t sums[MOST_PIECES];
+    m->sums = sums;
+    m->piece = m->count / MOST_PIECES + 1;
+    m->piece = m->piece > MASK_PIECE ? m->piece : MASK_PIECE;
+    int64_t pieces = (m->count + m->piece - 1) / m->piece;
+    /* a byte is an eighth of the work of other elements */
+    gpu_status status = gpu_cpu_parallel(pieces, m->count / 8, count_pieces, m);
+    *sum = 0;
+    for (int64_t i = 0; status == GPU_OK && i < pieces; i++)
+        *sum += (double)sums[i];
+    return status;
+}
+
+/* Whether one of the bytes is `value`. */
+static gpu_status look_for(const mask *m, int value, int *found)
+{
+    *found = 0;
+    for (int64_t i = 0; i < m->count && !*found; i += MASK_PIECE) {
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        *found =
+            memchr(m->data + i, value,
+                   (size_t)gpu_cpu_smaller(m->count - i, MASK_PIECE)) != NULL;
+    }
+    return GPU_OK;
+}
+
+/* Sum, min or max of all. */
+static gpu_status reduce_mask(gpu_reduction kind, const gpu_view *in,
+                              const gpu_view *out)
+{
+    mask m = {.data = in->data, .count = in->rows * in->cols};
+    double value;
+    int found;
+    gpu_status status;
+    if (kind == GPU_REDUCE_sum) {
+        status = count_mask(&m, &value);
+    } else {
+        status = look_for(&m, kind == GPU_REDUCE_max, &found);
+        value = found == (kind == GPU_REDUCE_max);
+    }
+    if (status == GPU_OK)
+        gpu_cpu_store_one(out, 0, 0, value);
+    return status;
+}
+
 /* Is it better to fold many lines side by side than one after the other?
  * When the reduced axis crosses memory, and when it is short. */
 static int is_down(const gpu_view *in, int axis)
@@ -588,6 +687,8 @@ gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
     reduction r;
     r.kind = (gpu_reduction)p->reduction;
     r.whole = axis == 0;
+    r.is_decidable = (r.kind == GPU_REDUCE_max || r.kind == GPU_REDUCE_min) &&
+                     p->length > 0 && gpu_op_is_test(p->code[p->length - 1].op);
     if (r.whole)
         order = wants_place(r.kind) ? GPU_CPU_ROW_MAJOR : GPU_CPU_ANY;
     r.out = out;
@@ -601,6 +702,8 @@ gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
         return GPU_OK;
     }
     int is_placed = wants_place(r.kind);
+    if (r.whole && !is_placed && r.kind != GPU_REDUCE_prod && is_mask(p, in))
+        return reduce_mask(r.kind, in, out);
     if (axis != 0 && is_down(in, axis) && r.kind != GPU_REDUCE_prod &&
         (!is_placed || (axis == 1 ? rows : cols) <= INT32_MAX))
         return reduce_down(p, in, axis, out);
