@@ -98,6 +98,12 @@ void gpu_cpu_convert(const gpu_view *from, const gpu_view *to)
                 r + i * r_step, x + i * x_step, (size_t)t.cols);
         return;
     }
+    if (t.row_stride == 1 && f.col_stride == 1 && f.dtype == t.dtype &&
+        f.dtype != GPU_BOOL) {
+        gpu_cpu_vectors->turn[f.dtype](r, t.col_stride, x, f.row_stride, t.rows,
+                                       t.cols);
+        return;
+    }
     strided_copy *copy = strided[f.dtype][t.dtype];
     for (int64_t i = 0; i < t.rows; i++)
         copy(r + i * r_step, t.col_stride, x + i * x_step, f.col_stride,

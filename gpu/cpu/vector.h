@@ -68,6 +68,10 @@ typedef struct gpu_cpu_vector {
     size_t (*find[2])(const void *x, double value, size_t n);
     /* How many bytes of 0 and 1 are 1. */
     size_t (*count)(const uint8_t *x, size_t n);
+    /* Rows of elements that lie side by side become columns: element (i, j) of
+     * `from` goes to j * to_step + i. The two do not overlap. */
+    void (*turn[2])(void *to, int64_t to_step, const void *from,
+                    int64_t from_step, int64_t rows, int64_t cols);
     double (*dot[2])(const void *x, const void *y, size_t n);
     /* The place of the largest |x|, the first of several; NaN is none, but
      * where it comes first. n >= 1 */

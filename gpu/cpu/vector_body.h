@@ -361,6 +361,7 @@ const gpu_cpu_vector TABLE = {
     .largest_rows = {largest_rows_f32, largest_rows_f64},
     .smallest_places = {smallest_places_f32, smallest_places_f64},
     .largest_places = {largest_places_f32, largest_places_f64},
+    .turn = {turn_f32, turn_f64},
     .find = {find_f32, find_f64},
     .count = count_bytes,
     .dot = {dot_f32, dot_f64},

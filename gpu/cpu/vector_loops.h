@@ -386,6 +386,80 @@ PLACE_ROWS(largest_places, >)
 #undef PLACE_ROWS
 #undef FOLD_LANES
 
+/* --- turning ----------------------------------------------------------------
+ * Eight rows of eight elements become columns in registers: neighbours, then
+ * pairs, then halves change places. */
+
+typedef T TYPED(eight)
+    __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
+typedef BITS TYPED(places) __attribute__((vector_size(8 * sizeof(T))));
+
+/* The even ones of a's and b's parts of so many elements go to a, the odd ones
+ * to b. */
+#define EXCHANGE_1(a, b) \
+    EXCHANGE(a, b, (0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15))
+#define EXCHANGE_2(a, b) \
+    EXCHANGE(a, b, (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15))
+#define EXCHANGE_4(a, b) \
+    EXCHANGE(a, b, (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15))
+#define EXCHANGE(a, b, even, odd)                                         \
+    do {                                                                  \
+        TYPED(eight) first = a, second = b;                               \
+        a = __builtin_shuffle(first, second, (TYPED(places))PLACES even); \
+        b = __builtin_shuffle(first, second, (TYPED(places))PLACES odd);  \
+    } while (0)
+#define PLACES(...) \
+    {               \
+        __VA_ARGS__ \
+    }
+
+static inline void TYPED(turn_eight)(T *to, int64_t to_step, const T *from,
+                                     int64_t from_step)
+{
+    TYPED(eight) r[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        r[i] = *(const TYPED(eight) *)(from + i * from_step);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        EXCHANGE_1(r[2 * i], r[2 * i + 1]);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        EXCHANGE_2(r[i + i / 2 * 2], r[i + i / 2 * 2 + 2]);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        EXCHANGE_4(r[i], r[i + 4]);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        *(TYPED(eight) *)(to + i * to_step) = r[i];
+}
+
+static void TYPED(turn)(void *tov, int64_t to_step, const void *fromv,
+                        int64_t from_step, int64_t rows, int64_t cols)
+{
+    T *to = tov;
+    const T *from = fromv;
+    int64_t j = 0;
+    for (; j + 8 <= cols; j += 8) {
+        int64_t i = 0;
+        for (; i + 8 <= rows; i += 8)
+            TYPED(turn_eight)
+        (to + j * to_step + i, to_step, from + i * from_step + j, from_step);
+        for (; i < rows; i++)
+            for (int64_t l = j; l < j + 8; l++)
+                to[l * to_step + i] = from[i * from_step + l];
+    }
+    for (; j < cols; j++)
+        for (int64_t i = 0; i < rows; i++)
+            to[j * to_step + i] = from[i * from_step + j];
+}
+
+#undef EXCHANGE_1
+#undef EXCHANGE_2
+#undef EXCHANGE_4
+#undef EXCHANGE
+#undef PLACES
+
 /* --- products ---------------------------------------------------------------
  * Products of matrices, a tile of the result at a time, whose
  * sums stay in registers; of a matrix and a vector; and the rows of an
