@@ -1,20 +1,26 @@
 /* Stable sorting along an axis. Values become unsigned keys in the right
  * order; where places are wanted a key is paired with its own, else it is all
- * there is. Short lines are merged, long ones go through a radix sort of 11
- * bits a pass, skipping passes that say nothing. */
+ * there is. Short lines are merged, longer ones go through a radix sort that
+ * skips the passes that say nothing. A line that fills no cache is first cut by
+ * splitters from a sample into buckets that do, which all cores sort.
+ *
+ * Source of the latter: Frazer and McKellar, Samplesort: a sampling approach to
+ * minimal storage tree sorting, 1970. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cpu.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    DIGIT_BITS = 11,
+    SHORT_LINE = 96, /* up to which merging is faster */
+    RUN = 16,        /* sorted by insertion */
+    DIGIT_BITS = 8,
     DIGITS = 1 << DIGIT_BITS,
-    PASSES = 6,        /* of 11 bits make 64 */
-    SHORT_LINE = 2048, /* up to which merging is faster */
-    RUN = 16,          /* sorted by insertion */
+    PASSES = 4, /* over a half of a key */
     PIECE = 1024,
+    BAND = 16, /* lines that are turned at a time */
     POLL = 1 << 18
 };
 #define COUNT_BYTES ((size_t)PASSES * DIGITS * sizeof(int64_t))
@@ -22,6 +28,15 @@ enum {
 typedef struct pair {
     uint64_t key, place;
 } pair;
+
+/* What is sorted: values alone, of 4 bytes and of 8; values of 4 bytes with
+ * their places in the low half, and others beside theirs. */
+typedef enum item_kind { SHORT_KEYS, KEYS, SHORT_PAIRS, PAIRS } item_kind;
+
+static size_t item_size(item_kind kind)
+{
+    return kind == SHORT_KEYS ? 4 : kind == PAIRS ? sizeof(pair) : 8;
+}
 
 typedef union piece {
     uint8_t b[PIECE];
@@ -33,7 +48,8 @@ typedef struct sorting {
     int descending;
     gpu_view from, to, order; /* lines are rows; to.data, or order.data, may
                                  be NULL */
-    int is_counted;           /* progress, of the only line */
+    item_kind kind;
+    int is_counted; /* progress, of the only line */
 } sorting;
 
 /* Between pieces of work on a line: counts them and looks at the flag. */
@@ -45,44 +61,51 @@ static int goes_on(const sorting *s, int64_t elements)
 }
 
 /* --- sorting items ---------------------------------------------------------
- * An item begins with its key, and has as many bytes as a key or a pair. The
- * size is known where these functions are put together. */
+ * The kind is known where these functions are put together. */
 
-INLINE uint64_t key_at(const char *items, int64_t i, size_t size)
+/* What items are ordered by; those of SHORT_PAIRS by their places as well. */
+INLINE uint64_t key_at(const char *items, int64_t i, item_kind kind)
 {
+    uint32_t low;
     uint64_t key;
-    memcpy(&key, items + (size_t)i * size, sizeof key);
+    if (kind == SHORT_KEYS) {
+        memcpy(&low, items + (size_t)i * sizeof low, sizeof low);
+        return low;
+    }
+    memcpy(&key, items + (size_t)i * item_size(kind), sizeof key);
     return key;
 }
 
 INLINE void move_item(char *to, int64_t j, const char *from, int64_t i,
-                      size_t size)
+                      item_kind kind)
 {
+    size_t size = item_size(kind);
     memcpy(to + (size_t)j * size, from + (size_t)i * size, size);
 }
 
-INLINE void insertion_sort(char *p, int64_t n, size_t size)
+INLINE void insertion_sort(char *p, int64_t n, item_kind kind)
 {
     char x[sizeof(pair)];
     for (int64_t i = 1; i < n; i++) {
-        uint64_t key = key_at(p, i, size);
+        uint64_t key = key_at(p, i, kind);
         int64_t j = i;
-        move_item(x, 0, p, i, size);
-        for (; j > 0 && key_at(p, j - 1, size) > key; j--)
-            move_item(p, j, p, j - 1, size);
-        move_item(p, j, x, 0, size);
+        move_item(x, 0, p, i, kind);
+        for (; j > 0 && key_at(p, j - 1, kind) > key; j--)
+            move_item(p, j, p, j - 1, kind);
+        move_item(p, j, x, 0, kind);
     }
 }
 
 INLINE void merge_runs(const char *a, int64_t na, const char *b, int64_t nb,
-                       char *to, size_t size)
+                       char *to, item_kind kind)
 {
     int64_t i = 0, j = 0;
+    size_t size = item_size(kind);
     while (i < na && j < nb)
-        if (key_at(b, j, size) < key_at(a, i, size))
-            move_item(to, i + j, b, j, size), j++;
+        if (key_at(b, j, kind) < key_at(a, i, kind))
+            move_item(to, i + j, b, j, kind), j++;
         else
-            move_item(to, i + j, a, i, size), i++;
+            move_item(to, i + j, a, i, kind), i++;
     if (i < na)
         memcpy(to + (size_t)(i + j) * size, a + (size_t)i * size,
                (size_t)(na - i) * size);
@@ -92,17 +115,18 @@ INLINE void merge_runs(const char *a, int64_t na, const char *b, int64_t nb,
 }
 
 /* Returns whichever of p and spare holds the result. */
-INLINE char *merge_sort(char *p, char *spare, int64_t n, size_t size)
+INLINE char *merge_sort(char *p, char *spare, int64_t n, item_kind kind)
 {
+    size_t size = item_size(kind);
     for (int64_t i = 0; i < n; i += RUN)
-        insertion_sort(p + (size_t)i * size, gpu_cpu_smaller(n - i, RUN), size);
+        insertion_sort(p + (size_t)i * size, gpu_cpu_smaller(n - i, RUN), kind);
     for (int64_t width = RUN; width < n; width *= 2) {
         for (int64_t i = 0; i < n; i += 2 * width) {
             int64_t na = gpu_cpu_smaller(n - i, width),
                     nb = gpu_cpu_smaller(n - i - na, width);
             const char *a = p + (size_t)i * size;
             merge_runs(a, na, a + (size_t)na * size, nb,
-                       spare + (size_t)i * size, size);
+                       spare + (size_t)i * size, kind);
         }
         char *t = p;
         p = spare;
@@ -111,26 +135,35 @@ INLINE char *merge_sort(char *p, char *spare, int64_t n, size_t size)
     return p;
 }
 
-static unsigned digit(uint64_t key, int pass)
+/* A digit of the lower or the upper half of a key. Keys of 32 bits are the
+ * upper half of SHORT_PAIRS; their places need no passes, as items that are
+ * equal stay in their order. */
+INLINE unsigned digit(uint64_t key, int pass, int is_upper)
 {
-    return (unsigned)(key >> (pass * DIGIT_BITS)) & (DIGITS - 1);
+    return (unsigned)(key >> (pass * DIGIT_BITS + 32 * is_upper)) &
+           (DIGITS - 1);
 }
 
 INLINE gpu_status count_digits(const sorting *s, const char *p, int64_t n,
-                               int64_t (*count)[DIGITS], size_t size)
+                               int64_t *count, int is_upper, item_kind kind)
 {
-    for (int64_t i = 0; i < n; i++) {
-        if (i % POLL == 0 && !goes_on(s, gpu_cpu_smaller(n - i, POLL)))
+    memset(count, 0, COUNT_BYTES);
+    for (int64_t first = 0; first < n; first += POLL) {
+        int64_t last = first + gpu_cpu_smaller(n - first, POLL);
+        if (!goes_on(s, last - first))
             return GPU_INTERRUPTED;
-        uint64_t key = key_at(p, i, size);
-        for (int pass = 0; pass < PASSES; pass++)
-            count[pass][digit(key, pass)]++;
+        for (int64_t i = first; i < last; i++) {
+            uint64_t key = key_at(p, i, kind);
+#pragma GCC unroll 4
+            for (int pass = 0; pass < PASSES; pass++)
+                count[pass * DIGITS + (int)digit(key, pass, is_upper)]++;
+        }
     }
     return GPU_OK;
 }
 
 INLINE gpu_status spread(const sorting *s, const char *p, int64_t n, int pass,
-                         int64_t *count, char *to, size_t size)
+                         int64_t *count, char *to, int is_upper, item_kind kind)
 {
     int64_t start = 0;
     for (int d = 0; d < DIGITS; d++) {
@@ -138,11 +171,14 @@ INLINE gpu_status spread(const sorting *s, const char *p, int64_t n, int pass,
         count[d] = start;
         start += length;
     }
-    for (int64_t i = 0; i < n; i++) {
-        if (i % POLL == 0 && !goes_on(s, gpu_cpu_smaller(n - i, POLL)))
+    for (int64_t first = 0; first < n; first += POLL) {
+        int64_t last = first + gpu_cpu_smaller(n - first, POLL);
+        if (!goes_on(s, last - first))
             return GPU_INTERRUPTED;
-        int64_t at = count[digit(key_at(p, i, size), pass)]++;
-        move_item(to, at, p, i, size);
+        for (int64_t i = first; i < last; i++) {
+            unsigned d = digit(key_at(p, i, kind), pass, is_upper);
+            move_item(to, count[d]++, p, i, kind);
+        }
     }
     return GPU_OK;
 }
@@ -160,19 +196,18 @@ static gpu_status take_pages(const sorting *s, char *p, size_t bytes)
     return GPU_OK;
 }
 
+/* By one half of the keys. */
 INLINE gpu_status radix_sort(const sorting *s, char *p, char *spare, int64_t n,
-                             size_t size, char **result)
+                             int64_t *count, int is_upper, item_kind kind,
+                             char **result)
 {
-    int64_t(*count)[DIGITS] = (void *)(spare + (size_t)n * size);
-    memset(count, 0, COUNT_BYTES);
-    if (take_pages(s, spare, (size_t)n * size) != GPU_OK)
-        return GPU_INTERRUPTED;
-    if (count_digits(s, p, n, count, size) != GPU_OK)
+    if (count_digits(s, p, n, count, is_upper, kind) != GPU_OK)
         return GPU_INTERRUPTED;
     for (int pass = 0; pass < PASSES; pass++) {
-        if (count[pass][digit(key_at(p, 0, size), pass)] == n)
+        int64_t *of_pass = count + (int64_t)pass * DIGITS;
+        if (of_pass[digit(key_at(p, 0, kind), pass, is_upper)] == n)
             continue;
-        if (spread(s, p, n, pass, count[pass], spare, size) != GPU_OK)
+        if (spread(s, p, n, pass, of_pass, spare, is_upper, kind) != GPU_OK)
             return GPU_INTERRUPTED;
         char *t = p;
         p = spare;
@@ -182,16 +217,80 @@ INLINE gpu_status radix_sort(const sorting *s, char *p, char *spare, int64_t n,
     return GPU_OK;
 }
 
-/* Sorts n items at p, with room for as many behind them, and COUNT_BYTES more
- * behind that; *result is one of the two. */
-INLINE gpu_status sort_items(const sorting *s, char *p, int64_t n, size_t size,
-                             char **result)
+/* One run of items that are equal in the upper half, at `first` of p. */
+INLINE gpu_status sort_run(const sorting *s, char *p, char *spare,
+                           int64_t first, int64_t n, int64_t *count,
+                           item_kind kind)
 {
-    char *spare = p + (size_t)n * size;
-    if (n > SHORT_LINE)
-        return radix_sort(s, p, spare, n, size, result);
-    *result = merge_sort(p, spare, n, size);
+    size_t size = item_size(kind);
+    char *run = p + (size_t)first * size, *sorted;
+    char *room = spare + (size_t)first * size;
+    if (n <= RUN) {
+        insertion_sort(run, n, kind);
+        return GPU_OK;
+    }
+    if (n <= SHORT_LINE)
+        sorted = merge_sort(run, room, n, kind);
+    else if (radix_sort(s, run, room, n, count, 0, kind, &sorted) != GPU_OK)
+        return GPU_INTERRUPTED;
+    if (sorted != run)
+        memcpy(run, sorted, (size_t)n * size);
     return GPU_OK;
+}
+
+/* Sorted by the upper half, in which few items are equal as a rule. */
+INLINE gpu_status sort_runs(const sorting *s, char *p, char *spare, int64_t n,
+                            int64_t *count, item_kind kind)
+{
+    int64_t first = 0;
+    uint64_t upper = key_at(p, 0, kind) >> 32;
+    for (int64_t i = 1; i <= n; i++) {
+        uint64_t next = i < n ? key_at(p, i, kind) >> 32 : 0;
+        if (i < n && next == upper)
+            continue;
+        if (i - first > 1 &&
+            sort_run(s, p, spare, first, i - first, count, kind) != GPU_OK)
+            return GPU_INTERRUPTED;
+        if (first / POLL != i / POLL && !goes_on(s, 0))
+            return GPU_INTERRUPTED;
+        first = i;
+        upper = next;
+    }
+    return GPU_OK;
+}
+
+INLINE gpu_status sort_kind(const sorting *s, char *p, char *spare, int64_t n,
+                            int64_t *count, item_kind kind, char **result)
+{
+    int is_short = kind == SHORT_KEYS || kind == SHORT_PAIRS;
+    if (n <= SHORT_LINE) {
+        *result = merge_sort(p, spare, n, kind);
+        return GPU_OK;
+    }
+    if (take_pages(s, spare, (size_t)n * item_size(kind)) != GPU_OK ||
+        radix_sort(s, p, spare, n, count, kind != SHORT_KEYS, kind, result) !=
+            GPU_OK)
+        return GPU_INTERRUPTED;
+    return is_short ? GPU_OK
+                    : sort_runs(s, *result, *result == p ? spare : p, n, count,
+                                kind);
+}
+
+/* Sorts n items at p with room for as many at spare, and for COUNT_BYTES at
+ * count; *result is p or spare. */
+static gpu_status sort_items(const sorting *s, char *p, char *spare, int64_t n,
+                             int64_t *count, char **result)
+{
+    switch (s->kind) {
+    case SHORT_KEYS:
+        return sort_kind(s, p, spare, n, count, SHORT_KEYS, result);
+    case KEYS:
+        return sort_kind(s, p, spare, n, count, KEYS, result);
+    case SHORT_PAIRS:
+        return sort_kind(s, p, spare, n, count, SHORT_PAIRS, result);
+    default:
+        return sort_kind(s, p, spare, n, count, PAIRS, result);
+    }
 }
 
 /* --- values with their places --------------------------------------------- */
@@ -202,9 +301,9 @@ static uint64_t key_of(double value, int descending)
     uint64_t bits;
     if (value != value)
         return UINT64_MAX;
-    value = value == 0 ? 0 : value;
+    value += 0; /* -0 is 0 */
     memcpy(&bits, &value, sizeof bits);
-    bits ^= bits >> 63 ? UINT64_MAX : (uint64_t)1 << 63;
+    bits ^= (uint64_t)((int64_t)bits >> 63) | (uint64_t)1 << 63;
     return descending ? ~bits : bits;
 }
 
@@ -214,37 +313,51 @@ static uint64_t short_key_of(float value, int descending)
     uint32_t bits;
     if (value != value)
         return UINT32_MAX;
-    value = value == 0 ? 0 : value;
+    value += 0; /* -0 is 0 */
     memcpy(&bits, &value, sizeof bits);
-    bits ^= bits >> 31 ? UINT32_MAX : (uint32_t)1 << 31;
+    bits ^= (uint32_t)((int32_t)bits >> 31) | (uint32_t)1 << 31;
     return descending ? (uint32_t)~bits : bits;
 }
 
-static gpu_status make_pairs(const sorting *s, const gpu_view *line, pair *p)
+/* Items first .. last - 1 of a line. */
+static gpu_status make_pairs(const sorting *s, const gpu_view *line,
+                             int64_t first, int64_t last, char *items)
 {
     piece value;
-    int wide = line->dtype == GPU_F64;
-    for (int64_t first = 0; first < line->cols; first += PIECE) {
-        int64_t n = gpu_cpu_smaller(line->cols - first, PIECE);
+    pair *wide = (pair *)(void *)items;
+    uint64_t *narrow = (uint64_t *)(void *)items;
+    for (; first < last; first += PIECE) {
+        int64_t n = gpu_cpu_smaller(last - first, PIECE);
         if (!goes_on(s, n))
             return GPU_INTERRUPTED;
-        gpu_cpu_load(line, first, n, wide ? GPU_F64 : GPU_F32, &value);
+        gpu_cpu_load(line, first, n, s->kind == PAIRS ? GPU_F64 : GPU_F32,
+                     &value);
         for (int64_t i = 0; i < n; i++) {
-            p[first + i].place = (uint64_t)(first + i);
-            p[first + i].key = wide ? key_of(value.d[i], s->descending)
-                                    : short_key_of(value.f[i], s->descending);
+            uint64_t place = (uint64_t)(first + i);
+            if (s->kind == PAIRS)
+                wide[place] = (pair){key_of(value.d[i], s->descending), place};
+            else
+                narrow[place] =
+                    short_key_of(value.f[i], s->descending) << 32 | place;
         }
     }
     return GPU_OK;
 }
 
+static int64_t place_at(const sorting *s, const char *items, int64_t i)
+{
+    if (s->kind == PAIRS)
+        return (int64_t)((const pair *)(const void *)items)[i].place;
+    return (int64_t)(((const uint64_t *)(const void *)items)[i] & UINT32_MAX);
+}
+
 /* The values come from the source by place: keys have lost the sign of zero
  * and what a NaN carries. */
-static void take_values(const gpu_view *from, const pair *p, int64_t n,
+static void take_values(const gpu_view *from, const int64_t *place, int64_t n,
                         piece *value)
 {
     for (int64_t i = 0; i < n; i++) {
-        int64_t at = (int64_t)p[i].place * from->col_stride;
+        int64_t at = place[i] * from->col_stride;
         if (from->dtype == GPU_F64)
             value->d[i] = ((const double *)from->data)[at];
         else if (from->dtype == GPU_F32)
@@ -254,39 +367,28 @@ static void take_values(const gpu_view *from, const pair *p, int64_t n,
     }
 }
 
-static gpu_status store_pairs(const sorting *s, int64_t line, const pair *p)
+/* Places first .. last - 1 of the results. */
+static gpu_status store_pairs(const sorting *s, const gpu_view *from,
+                              const gpu_view *to, const gpu_view *order,
+                              int64_t first, int64_t last, const char *items)
 {
     piece value;
-    gpu_view from = gpu_cpu_part(&s->from, line, 0, 1, s->from.cols);
-    gpu_view order = gpu_cpu_part(&s->order, line, 0, 1, s->order.cols), to;
-    if (s->to.data)
-        to = gpu_cpu_part(&s->to, line, 0, 1, s->to.cols);
-    for (int64_t first = 0; first < from.cols; first += PIECE, p += PIECE) {
-        int64_t n = gpu_cpu_smaller(from.cols - first, PIECE);
+    int64_t place[PIECE];
+    for (; first < last; first += PIECE) {
+        int64_t n = gpu_cpu_smaller(last - first, PIECE);
         if (!goes_on(s, n))
             return GPU_INTERRUPTED;
-        if (s->to.data) {
-            take_values(&from, p, n, &value);
-            gpu_cpu_store(&to, first, n, from.dtype, &value);
+        for (int64_t i = 0; i < n; i++)
+            place[i] = place_at(s, items, first + i);
+        if (to->data) {
+            take_values(from, place, n, &value);
+            gpu_cpu_store(to, first, n, from->dtype, &value);
         }
         for (int64_t i = 0; i < n; i++)
-            value.d[i] = (double)p[i].place;
-        gpu_cpu_store(&order, first, n, GPU_F64, &value);
+            value.d[i] = (double)place[i];
+        gpu_cpu_store(order, first, n, GPU_F64, &value);
     }
     return GPU_OK;
-}
-
-static gpu_status sort_pairs(const sorting *s, int64_t line, void *room)
-{
-    int64_t n = s->from.cols;
-    gpu_view from = gpu_cpu_part(&s->from, line, 0, 1, n);
-    char *sorted;
-    gpu_status status = make_pairs(s, &from, room);
-    if (status == GPU_OK)
-        status = sort_items(s, room, n, sizeof(pair), &sorted);
-    if (status == GPU_OK)
-        status = store_pairs(s, line, (const pair *)(void *)sorted);
-    return status;
 }
 
 /* --- values alone ----------------------------------------------------------
@@ -301,7 +403,7 @@ static uint64_t whole_key_of(double value, int descending)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    bits ^= bits >> 63 ? UINT64_MAX : (uint64_t)1 << 63;
+    bits ^= (uint64_t)((int64_t)bits >> 63) | (uint64_t)1 << 63;
     return (descending ? ~bits : bits) - NAN_CODES;
 }
 
@@ -309,72 +411,78 @@ static double value_of(uint64_t key, int descending)
 {
     double value;
     uint64_t bits = descending ? ~(key + NAN_CODES) : key + NAN_CODES;
-    bits ^= bits >> 63 ? (uint64_t)1 << 63 : UINT64_MAX;
+    bits ^= ~(uint64_t)((int64_t)bits >> 63) | (uint64_t)1 << 63;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static uint64_t short_whole_key_of(float value, int descending)
+static uint32_t short_whole_key_of(float value, int descending)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    bits ^= bits >> 31 ? UINT32_MAX : (uint32_t)1 << 31;
-    return (uint32_t)((descending ? ~bits : bits) - SHORT_NAN_CODES);
+    bits ^= (uint32_t)((int32_t)bits >> 31) | (uint32_t)1 << 31;
+    return (descending ? ~bits : bits) - SHORT_NAN_CODES;
 }
 
-static float short_value_of(uint64_t key, int descending)
+static float short_value_of(uint32_t key, int descending)
 {
     float value;
-    uint32_t bits = (uint32_t)key + SHORT_NAN_CODES;
+    uint32_t bits = key + SHORT_NAN_CODES;
     bits = descending ? ~bits : bits;
-    bits ^= bits >> 31 ? (uint32_t)1 << 31 : UINT32_MAX;
+    bits ^= ~(uint32_t)((int32_t)bits >> 31) | (uint32_t)1 << 31;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
+/* Items first .. last - 1 of a line. */
 static gpu_status make_keys(const sorting *s, const gpu_view *line,
-                            uint64_t *keys)
+                            int64_t first, int64_t last, char *items)
 {
     piece value;
-    int wide = line->dtype == GPU_F64;
-    for (int64_t first = 0; first < line->cols; first += PIECE) {
-        int64_t n = gpu_cpu_smaller(line->cols - first, PIECE);
+    uint64_t *wide = (uint64_t *)(void *)items;
+    uint32_t *narrow = (uint32_t *)(void *)items;
+    int is_wide = s->kind == KEYS;
+    for (; first < last; first += PIECE) {
+        int64_t n = gpu_cpu_smaller(last - first, PIECE);
         if (!goes_on(s, n))
             return GPU_INTERRUPTED;
-        gpu_cpu_load(line, first, n, wide ? GPU_F64 : GPU_F32, &value);
-        for (int64_t i = 0; i < n; i++)
-            keys[first + i] =
-                wide ? whole_key_of(value.d[i], s->descending)
-                     : short_whole_key_of(value.f[i], s->descending);
+        gpu_cpu_load(line, first, n, is_wide ? GPU_F64 : GPU_F32, &value);
+        for (int64_t i = 0; is_wide && i < n; i++)
+            wide[first + i] = whole_key_of(value.d[i], s->descending);
+        for (int64_t i = 0; !is_wide && i < n; i++)
+            narrow[first + i] = short_whole_key_of(value.f[i], s->descending);
     }
     return GPU_OK;
 }
 
 static gpu_status store_keys(const sorting *s, const gpu_view *to,
-                             const uint64_t *keys)
+                             int64_t first, int64_t last, const char *items)
 {
     piece value;
-    int wide = s->from.dtype == GPU_F64;
-    for (int64_t first = 0; first < to->cols; first += PIECE, keys += PIECE) {
-        int64_t n = gpu_cpu_smaller(to->cols - first, PIECE);
+    const uint64_t *wide = (const uint64_t *)(const void *)items;
+    const uint32_t *narrow = (const uint32_t *)(const void *)items;
+    int is_wide = s->kind == KEYS;
+    for (; first < last; first += PIECE) {
+        int64_t n = gpu_cpu_smaller(last - first, PIECE);
         if (!goes_on(s, n))
             return GPU_INTERRUPTED;
-        for (int64_t i = 0; wide && i < n; i++)
-            value.d[i] = value_of(keys[i], s->descending);
-        for (int64_t i = 0; !wide && i < n; i++)
-            value.f[i] = short_value_of(keys[i], s->descending);
-        gpu_cpu_store(to, first, n, wide ? GPU_F64 : GPU_F32, &value);
+        for (int64_t i = 0; is_wide && i < n; i++)
+            value.d[i] = value_of(wide[first + i], s->descending);
+        for (int64_t i = 0; !is_wide && i < n; i++)
+            value.f[i] = short_value_of(narrow[first + i], s->descending);
+        gpu_cpu_store(to, first, n, is_wide ? GPU_F64 : GPU_F32, &value);
     }
     return GPU_OK;
 }
 
 /* Where the first key stands that is not below `key`. */
-static int64_t find_key(const uint64_t *keys, int64_t n, uint64_t key)
+static int64_t find_key(const sorting *s, const char *keys, int64_t n,
+                        uint64_t key)
 {
     int64_t low = 0;
     while (low < n) {
         int64_t middle = low + (n - low) / 2;
-        if (keys[middle] < key)
+        if (key_at(keys, middle, s->kind) < key)
             low = middle + 1;
         else
             n = middle;
@@ -388,7 +496,7 @@ typedef struct mixture {
     int64_t zeros, nans;
 } mixture;
 
-static mixture find_mixture(const sorting *s, const uint64_t *keys, int64_t n)
+static mixture find_mixture(const sorting *s, const char *keys, int64_t n)
 {
     int down = s->descending, wide = s->from.dtype == GPU_F64;
     double zero = down ? 0.0 : -0.0, last = down ? -INFINITY : INFINITY;
@@ -396,11 +504,13 @@ static mixture find_mixture(const sorting *s, const uint64_t *keys, int64_t n)
         wide ? whole_key_of(zero, down) : short_whole_key_of((float)zero, down);
     uint64_t number =
         wide ? whole_key_of(last, down) : short_whole_key_of((float)last, down);
-    mixture m = {find_key(keys, n, first), find_key(keys, n, number + 1)};
-    int64_t end = find_key(keys, n, first + 2);
-    if (m.zeros == end || keys[m.zeros] == keys[end - 1])
+    mixture m = {find_key(s, keys, n, first), find_key(s, keys, n, number + 1)};
+    int64_t end = find_key(s, keys, n, first + 2);
+    if (m.zeros == end ||
+        key_at(keys, m.zeros, s->kind) == key_at(keys, end - 1, s->kind))
         m.zeros = -1;
-    if (m.nans == n || keys[m.nans] == keys[n - 1])
+    if (m.nans == n ||
+        key_at(keys, m.nans, s->kind) == key_at(keys, n - 1, s->kind))
         m.nans = -1;
     return m;
 }
@@ -428,51 +538,411 @@ static gpu_status mend_mixture(const sorting *s, const gpu_view *from,
     return GPU_OK;
 }
 
-static gpu_status sort_keys(const sorting *s, int64_t line, void *room)
+/* --- a line -----------------------------------------------------------------
+ */
+
+typedef struct line_views {
+    gpu_view from, to, order;
+} line_views;
+
+static line_views line_of(const sorting *s, int64_t line)
 {
     int64_t n = s->from.cols;
-    gpu_view from = gpu_cpu_part(&s->from, line, 0, 1, n);
-    gpu_view to = gpu_cpu_part(&s->to, line, 0, 1, n);
+    line_views v = {gpu_cpu_part(&s->from, line, 0, 1, n), s->to, s->order};
+    if (s->to.data)
+        v.to = gpu_cpu_part(&s->to, line, 0, 1, n);
+    if (s->order.data)
+        v.order = gpu_cpu_part(&s->order, line, 0, 1, n);
+    return v;
+}
+
+static gpu_status make_items(const sorting *s, const line_views *v,
+                             int64_t first, int64_t last, char *items)
+{
+    return s->order.data ? make_pairs(s, &v->from, first, last, items)
+                         : make_keys(s, &v->from, first, last, items);
+}
+
+static gpu_status store_items(const sorting *s, const line_views *v,
+                              int64_t first, int64_t last, const char *items)
+{
+    return s->order.data
+               ? store_pairs(s, &v->from, &v->to, &v->order, first, last, items)
+               : store_keys(s, &v->to, first, last, items);
+}
+
+/* With all of the line sorted and stored. */
+static gpu_status end_line(const sorting *s, const line_views *v,
+                           const char *items)
+{
+    if (s->order.data)
+        return GPU_OK;
+    mixture m = find_mixture(s, items, s->from.cols);
+    if (m.zeros < 0 && m.nans < 0)
+        return GPU_OK;
+    return mend_mixture(s, &v->from, &v->to, m);
+}
+
+static gpu_status sort_line(const sorting *s, int64_t line, char *room)
+{
+    int64_t n = s->from.cols;
+    size_t bytes = (size_t)n * item_size(s->kind);
+    line_views v = line_of(s, line);
     char *sorted;
-    gpu_status status = make_keys(s, &from, room);
+    int64_t *count = (int64_t *)(void *)(room + (2 * bytes + 15) / 16 * 16);
+    gpu_status status = make_items(s, &v, 0, n, room);
     if (status == GPU_OK)
-        status = sort_items(s, room, n, sizeof(uint64_t), &sorted);
-    if (status != GPU_OK)
-        return status;
-    const uint64_t *keys = (const uint64_t *)(void *)sorted;
-    mixture m = find_mixture(s, keys, n);
-    status = store_keys(s, &to, keys);
-    if (status == GPU_OK && (m.zeros >= 0 || m.nans >= 0))
-        status = mend_mixture(s, &from, &to, m);
+        status = sort_items(s, room, room + bytes, n, count, &sorted);
+    if (status == GPU_OK)
+        status = store_items(s, &v, 0, n, sorted);
+    if (status == GPU_OK)
+        status = end_line(s, &v, sorted);
     return status;
 }
 
-/* --- all lines ------------------------------------------------------------ */
+static size_t line_bytes(const sorting *s)
+{
+    size_t bytes = (size_t)s->from.cols * 2 * item_size(s->kind);
+    return (bytes + 15) / 16 * 16 + COUNT_BYTES;
+}
+
+/* --- a long line, on all cores ----------------------------------------------
+ */
+
+enum {
+    LONG_LINE = 1 << 16,
+    BUCKET = 1 << 17,  /* items, about */
+    MOST_LEVELS = 9,   /* of the tree of splitters */
+    SAMPLES = 16,      /* a bucket */
+    CHUNK = 1 << 16,   /* items at least, */
+    MOST_CHUNKS = 256, /* and so many at most */
+    TOGETHER = 8       /* items that go down the tree side by side */
+};
+
+typedef struct long_line {
+    const sorting *s;
+    line_views v;
+    int64_t n, chunk, chunks;
+    int levels, buckets;
+    uint64_t tree[1 << MOST_LEVELS]; /* splitters, from 1 on: those of the two
+                                        halves below i at 2 i and 2 i + 1 */
+    char *items, *spare;
+    uint16_t *bucket; /* of each item */
+    int64_t *count;   /* items by chunk and bucket, then where they go */
+    int64_t start[(1 << MOST_LEVELS) + 1];
+    uint64_t sample[SAMPLES << MOST_LEVELS];
+} long_line;
+
+static int64_t end_of_chunk(const long_line *l, int64_t chunk)
+{
+    return gpu_cpu_smaller((chunk + 1) * l->chunk, l->n);
+}
+
+static gpu_status make_chunks(void *context, int64_t first, int64_t last)
+{
+    const long_line *l = context;
+    gpu_status status = GPU_OK;
+    for (int64_t c = first; c < last && status == GPU_OK; c++) {
+        int64_t from = c * l->chunk, to = end_of_chunk(l, c);
+        status = make_items(l->s, &l->v, from, to, l->items);
+        if (status == GPU_OK)
+            status = take_pages(l->s,
+                                l->spare + (size_t)from * item_size(l->s->kind),
+                                (size_t)(to - from) * item_size(l->s->kind));
+    }
+    return status;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The middle of sorted[low .. high - 1] is the splitter of node i. */
+static void plant(long_line *l, const uint64_t *sorted, int i, int low,
+                  int high)
+{
+    int middle = low + (high - low) / 2;
+    if (i >= l->buckets)
+        return;
+    l->tree[i] = sorted[middle];
+    plant(l, sorted, 2 * i, low, middle);
+    plant(l, sorted, 2 * i + 1, middle, high);
+}
+
+/* A sample of places that repeat with the length alone. */
+static void choose_splitters(long_line *l)
+{
+    uint64_t *sample = l->sample, place = 0x9e3779b97f4a7c15;
+    int count = SAMPLES * l->buckets;
+    for (int i = 0; i < count; i++) {
+        place = place * 6364136223846793005 + 1442695040888963407;
+        int64_t at = (int64_t)((place >> 33) * (uint64_t)l->n >> 31);
+        sample[i] = key_at(l->items, at, l->s->kind);
+    }
+    qsort(l->sample, (size_t)count, sizeof *l->sample, compare_keys);
+    plant(l, sample, 1, 0, count);
+}
+
+INLINE void classify(const long_line *l, int64_t first, int64_t last,
+                     int64_t *count, item_kind kind)
+{
+    int64_t i = first;
+    for (; i + TOGETHER <= last; i += TOGETHER) {
+        uint64_t key[TOGETHER];
+        uint32_t node[TOGETHER];
+        for (int k = 0; k < TOGETHER; k++) {
+            key[k] = key_at(l->items, i + k, kind);
+            node[k] = 1;
+        }
+        for (int level = 0; level < l->levels; level++)
+            for (int k = 0; k < TOGETHER; k++)
+                node[k] = 2 * node[k] + (key[k] > l->tree[node[k]]);
+        for (int k = 0; k < TOGETHER; k++) {
+            uint32_t b = node[k] - (uint32_t)l->buckets;
+            l->bucket[i + k] = (uint16_t)b;
+            count[b]++;
+        }
+    }
+    for (; i < last; i++) {
+        uint64_t key = key_at(l->items, i, kind);
+        uint32_t node = 1;
+        for (int level = 0; level < l->levels; level++)
+            node = 2 * node + (key > l->tree[node]);
+        l->bucket[i] = (uint16_t)(node - (uint32_t)l->buckets);
+        count[l->bucket[i]]++;
+    }
+}
+
+static gpu_status classify_chunks(void *context, int64_t first, int64_t last)
+{
+    const long_line *l = context;
+    for (int64_t c = first; c < last; c++) {
+        int64_t *count = l->count + c * l->buckets;
+        int64_t from = c * l->chunk, to = end_of_chunk(l, c);
+        memset(count, 0, (size_t)l->buckets * sizeof *count);
+        if (!goes_on(l->s, to - from))
+            return GPU_INTERRUPTED;
+        switch (l->s->kind) {
+        case SHORT_KEYS:
+            classify(l, from, to, count, SHORT_KEYS);
+            break;
+        case PAIRS:
+            classify(l, from, to, count, PAIRS);
+            break;
+        default:
+            classify(l, from, to, count, KEYS);
+        }
+    }
+    return GPU_OK;
+}
+
+/* Where each chunk's items of each bucket begin: in the order of the chunks, so
+ * that equal ones stay in theirs. */
+static void place_buckets(long_line *l)
+{
+    int64_t start = 0;
+    for (int b = 0; b < l->buckets; b++) {
+        l->start[b] = start;
+        for (int64_t c = 0; c < l->chunks; c++) {
+            int64_t *count = &l->count[c * l->buckets + b], length = *count;
+            *count = start;
+            start += length;
+        }
+    }
+    l->start[l->buckets] = start;
+}
+
+INLINE void scatter(const long_line *l, int64_t first, int64_t last,
+                    int64_t *place, item_kind kind)
+{
+    for (int64_t i = first; i < last; i++)
+        move_item(l->spare, place[l->bucket[i]]++, l->items, i, kind);
+}
+
+static gpu_status scatter_chunks(void *context, int64_t first, int64_t last)
+{
+    const long_line *l = context;
+    for (int64_t c = first; c < last; c++) {
+        int64_t *place = l->count + c * l->buckets;
+        int64_t from = c * l->chunk, to = end_of_chunk(l, c);
+        if (!goes_on(l->s, to - from))
+            return GPU_INTERRUPTED;
+        switch (l->s->kind) {
+        case SHORT_KEYS:
+            scatter(l, from, to, place, SHORT_KEYS);
+            break;
+        case PAIRS:
+            scatter(l, from, to, place, PAIRS);
+            break;
+        default:
+            scatter(l, from, to, place, KEYS);
+        }
+    }
+    return GPU_OK;
+}
+
+/* Sorts buckets into `spare`, and stores them. */
+static gpu_status sort_buckets(void *context, int64_t first, int64_t last)
+{
+    const long_line *l = context;
+    size_t size = item_size(l->s->kind);
+    gpu_status status = GPU_OK;
+    void *count;
+    if (gpu_cpu_alloc(NULL, COUNT_BYTES, &count) != GPU_OK)
+        return GPU_MEMORY;
+    for (int64_t b = first; b < last && status == GPU_OK; b++) {
+        int64_t from = l->start[b], n = l->start[b + 1] - from;
+        char *p = l->spare + (size_t)from * size, *sorted;
+        if (n == 0)
+            continue;
+        status = sort_items(l->s, p, l->items + (size_t)from * size, n, count,
+                            &sorted);
+        if (status == GPU_OK && sorted != p)
+            memcpy(p, sorted, (size_t)n * size);
+        if (status == GPU_OK)
+            status = store_items(l->s, &l->v, from, from + n, l->spare);
+    }
+    gpu_cpu_free(NULL, count, COUNT_BYTES);
+    return status;
+}
+
+static gpu_status run_stages(long_line *l)
+{
+    gpu_status status = gpu_cpu_parallel(l->chunks, l->n, make_chunks, l);
+    if (status != GPU_OK)
+        return status;
+    choose_splitters(l);
+    status = gpu_cpu_parallel(l->chunks, l->n, classify_chunks, l);
+    if (status != GPU_OK)
+        return status;
+    place_buckets(l);
+    status = gpu_cpu_parallel(l->chunks, l->n, scatter_chunks, l);
+    if (status == GPU_OK)
+        status = gpu_cpu_parallel(l->buckets, l->n, sort_buckets, l);
+    if (status != GPU_OK)
+        return status;
+    status = end_line(l->s, &l->v, l->spare);
+    return status == GPU_OK ? status : gpu_cpu_stop(status);
+}
+
+static gpu_status sort_long_line(const sorting *s, int64_t line)
+{
+    int64_t n = s->from.cols;
+    size_t bytes = (size_t)n * item_size(s->kind);
+    size_t counts = sizeof(int64_t) * MOST_CHUNKS << MOST_LEVELS;
+    size_t all = 2 * bytes + counts + (size_t)n * sizeof(uint16_t);
+    void *room, *work;
+    if (gpu_cpu_alloc(NULL, sizeof(long_line), &work) != GPU_OK)
+        return gpu_cpu_stop(GPU_MEMORY);
+    if (gpu_cpu_alloc(NULL, all, &room) != GPU_OK) {
+        gpu_cpu_free(NULL, work, sizeof(long_line));
+        return gpu_cpu_stop(GPU_MEMORY);
+    }
+    long_line *l = work;
+    l->s = s;
+    l->v = line_of(s, line);
+    l->n = n;
+    l->levels = 1;
+    while (l->levels < MOST_LEVELS && n >> l->levels > BUCKET)
+        l->levels++;
+    l->buckets = 1 << l->levels;
+    l->chunk = n / MOST_CHUNKS + 1;
+    l->chunk = l->chunk > CHUNK ? l->chunk : CHUNK;
+    l->chunks = (n + l->chunk - 1) / l->chunk;
+    l->count = room;
+    l->items = (char *)room + counts;
+    l->spare = l->items + bytes;
+    l->bucket = (uint16_t *)(void *)(l->spare + bytes);
+    gpu_status status = run_stages(l);
+    gpu_cpu_free(NULL, room, all);
+    gpu_cpu_free(NULL, work, sizeof(long_line));
+    return status;
+}
+
+/* --- all lines -------------------------------------------------------------
+ */
+
+/* Lines whose elements lie apart, and beside each other's, are sorted where
+ * they lie together: turned, so many at a time. */
+static int is_crossed(const gpu_view *v)
+{
+    return v->rows > 1 && llabs(v->row_stride) == 1 && llabs(v->col_stride) > 1;
+}
+
+static gpu_status sort_band(const sorting *s, int64_t line, int64_t lines,
+                            char *room, char *dense)
+{
+    int64_t n = s->from.cols;
+    size_t size = gpu_cpu_size(s->from.dtype);
+    gpu_view views[] = {s->from, s->to, s->order};
+    sorting band = *s;
+    gpu_status status = GPU_OK;
+    for (int i = 0; i < 3; i++) {
+        if (!views[i].data)
+            continue;
+        views[i] = gpu_cpu_part(&views[i], line, 0, lines, n);
+    }
+    gpu_view from = {dense, s->from.dtype, lines, n, n, 1};
+    gpu_view to = {
+        dense + (size_t)(n * BAND) * size, s->from.dtype, lines, n, n, 1};
+    gpu_view order = {
+        dense + (size_t)(n * BAND) * 2 * size, GPU_F64, lines, n, n, 1};
+    gpu_cpu_convert(&views[0], &from);
+    band.from = from;
+    if (s->to.data)
+        band.to = to;
+    if (s->order.data)
+        band.order = order;
+    for (int64_t i = 0; i < lines && status == GPU_OK; i++)
+        status = sort_line(&band, i, room);
+    if (status == GPU_OK && s->to.data)
+        gpu_cpu_convert(&to, &views[1]);
+    if (status == GPU_OK && s->order.data)
+        gpu_cpu_convert(&order, &views[2]);
+    return status;
+}
 
 static gpu_status sort_lines(void *context, int64_t first, int64_t last)
 {
     const sorting *s = context;
-    size_t item = s->order.data ? sizeof(pair) : sizeof(uint64_t);
-    size_t bytes = (size_t)s->from.cols * 2 * item;
-    if (s->from.cols > SHORT_LINE)
-        bytes += COUNT_BYTES;
+    int crossed = is_crossed(&s->from);
+    size_t own = (line_bytes(s) + 63) / 64 * 64, bytes = own;
+    if (crossed)
+        bytes += (size_t)s->from.cols * BAND *
+                 (2 * gpu_cpu_size(s->from.dtype) + sizeof(double));
     void *room;
     if (gpu_cpu_alloc(NULL, bytes, &room) != GPU_OK)
         return GPU_MEMORY;
     gpu_status status = GPU_OK;
-    for (int64_t line = first; line < last && status == GPU_OK; line++)
-        status = s->order.data ? sort_pairs(s, line, room)
-                               : sort_keys(s, line, room);
+    int64_t step = crossed ? BAND : 1;
+    for (int64_t line = first; line < last && status == GPU_OK; line += step)
+        status = crossed
+                     ? sort_band(s, line, gpu_cpu_smaller(last - line, BAND),
+                                 room, (char *)room + own)
+                     : sort_line(s, line, room);
     gpu_cpu_free(NULL, room, bytes);
     return status;
 }
 
-/* How often an element is touched: once to make pairs, to count, in each pass
- * that a key of its length has, and to store. */
-static int64_t units_of(gpu_dtype t)
+static item_kind kind_of(const sorting *s)
 {
-    return 3 + (t == GPU_F64 ? PASSES : PASSES / 2);
+    int is_wide = s->from.dtype == GPU_F64;
+    if (!s->order.data)
+        return is_wide ? KEYS : SHORT_KEYS;
+    return is_wide || s->from.cols > UINT32_MAX ? PAIRS : SHORT_PAIRS;
 }
+
+/* Lines that are fewer than the threads are sorted by all of them. */
+static int is_long(const sorting *s)
+{
+    return s->from.cols > LONG_LINE && s->from.rows < gpu_cpu_threads();
+}
+
+/* How often an element of a long line is touched by what counts it: made,
+ * classified and scattered, then counted, spread and stored. */
+enum { TOUCHES = 5 + PASSES };
 
 gpu_status gpu_cpu_sort(void *device, int axis, int descending,
                         const gpu_view *from, const gpu_view *to,
@@ -481,6 +951,7 @@ gpu_status gpu_cpu_sort(void *device, int axis, int descending,
     (void)device;
     sorting s = {.descending = descending, .from = *from};
     int64_t n = from->rows * from->cols;
+    gpu_status status = GPU_OK;
     if (n == 0)
         return GPU_OK;
     if (to)
@@ -492,9 +963,15 @@ gpu_status gpu_cpu_sort(void *device, int axis, int descending,
         s.to = gpu_cpu_turned(s.to);
         s.order = gpu_cpu_turned(s.order);
     }
-    if (s.from.rows == 1)
-        s.is_counted = gpu_cpu_begin_stage(n * units_of(from->dtype));
-    gpu_status status = gpu_cpu_parallel(s.from.rows, n, sort_lines, &s);
+    s.kind = kind_of(&s);
+    if (!is_long(&s) && s.from.rows > 1)
+        return gpu_cpu_parallel(s.from.rows, n, sort_lines, &s);
+    s.is_counted = gpu_cpu_begin_stage(n * TOUCHES);
+    if (!is_long(&s))
+        status = gpu_cpu_parallel(1, n, sort_lines, &s);
+    else
+        for (int64_t i = 0; i < s.from.rows && status == GPU_OK; i++)
+            status = sort_long_line(&s, i);
     gpu_cpu_end_stage(s.is_counted);
     return status;
 }
