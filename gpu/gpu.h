@@ -183,6 +183,10 @@ gpu_status gpu_download(const gpu_matrix *m, void *host);
  * the only whole matrix that can be had in a dry run, which leaves host as it
  * is (and takes NULL). */
 gpu_status gpu_download_unseen(const gpu_matrix *m, void *host);
+/* And without a copy where that can be: *bytes is where they are, up to the
+ * next operation on m, host or m's own place. */
+gpu_status gpu_look_at_bytes(const gpu_matrix *m, void *host,
+                             const void **bytes);
 gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out);
 gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value);
 gpu_status gpu_fill(gpu_matrix *m, double value);

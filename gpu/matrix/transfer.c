@@ -127,6 +127,17 @@ gpu_status gpu_download_unseen(const gpu_matrix *m, void *host)
     return status;
 }
 
+gpu_status gpu_look_at_bytes(const gpu_matrix *m, void *host,
+                             const void **bytes)
+{
+    *bytes = host;
+    TRY(check_alive("download", m));
+    if (gpu_dry || !m->storage->device->is_cpu || !gpu_is_contiguous(m))
+        return gpu_download_unseen(m, host);
+    *bytes = gpu_view_of(m).data;
+    return GPU_OK;
+}
+
 gpu_status gpu_download(const gpu_matrix *m, void *host)
 {
     TRY(gpu_download_unseen(m, gpu_dry ? NULL : host));

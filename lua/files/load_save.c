@@ -519,16 +519,17 @@ static void put_names(lua_State *L, const saving *s)
 static void put_block(lua_State *L, const saving *s, void *host,
                       gpu_matrix *block, gpu_slice rows, gpu_slice cols)
 {
+    const void *bytes;
     lumat_try(L, gpu_view_block(s->m, rows, cols, block));
-    lumat_try(L, gpu_download_unseen(block, host));
-    gpu_release(block);
+    lumat_try(L, gpu_look_at_bytes(block, host, &bytes));
+    gpu_release(block); /* a view: s->m holds the bytes */
     if (gpu_is_dry())
         lumat_poll(L, 0);
     else if (s->kind == FILE_NPY)
-        put(L, s, host,
+        put(L, s, bytes,
             gpu_dtype_size(s->m->dtype) * (size_t)(rows.count * cols.count));
     else
-        put_text(L, s, host, cols.first, rows.count, cols.count);
+        put_text(L, s, bytes, cols.first, rows.count, cols.count);
     if (!file_goes_on(gpu_dtype_size(s->m->dtype) *
                       (size_t)(rows.count * cols.count)))
         lumat_poll(L, 0);

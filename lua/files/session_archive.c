@@ -311,9 +311,10 @@ static int write_matrix(lua_State *L)
         lumat_npy_header(header, m->dtype, m->ndim, m->rows, m->cols));
     while (next_piece(m, &p)) {
         lumat_try(L, gpu_view_block(m, p.rows, p.cols, block));
-        lumat_try(L, gpu_download_unseen(block, host));
-        gpu_release(block);
-        lumat_archive_write(L, a, host, p.bytes);
+        const void *bytes;
+        lumat_try(L, gpu_look_at_bytes(block, host, &bytes));
+        gpu_release(block); /* a view: m holds the bytes */
+        lumat_archive_write(L, a, bytes, p.bytes);
     }
     lumat_archive_end(L, a);
     return 0;
