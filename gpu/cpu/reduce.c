@@ -679,6 +679,13 @@ static int is_down(const gpu_view *in, int axis)
            llabs(v.row_stride) > 1;
 }
 
+#define OP(...)
+#define TEST(name, ...) [GPU_OP_##name] = 1,
+#define REDUCTION(...)
+static const uint8_t is_test[GPU_OPS] = {
+#include "ops.def"
+};
+
 gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
                           const gpu_view *in, int axis, const gpu_view *out)
 {
@@ -688,7 +695,7 @@ gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
     r.kind = (gpu_reduction)p->reduction;
     r.whole = axis == 0;
     r.is_decidable = (r.kind == GPU_REDUCE_max || r.kind == GPU_REDUCE_min) &&
-                     p->length > 0 && gpu_op_is_test(p->code[p->length - 1].op);
+                     p->length > 0 && is_test[p->code[p->length - 1].op];
     if (r.whole)
         order = wants_place(r.kind) ? GPU_CPU_ROW_MAJOR : GPU_CPU_ANY;
     r.out = out;

@@ -27,6 +27,17 @@
 #define SLEEF_OF_cos 0, EVEN(cos)
 #define SLEEF_OF_tan 0, EVEN(tan)
 
+/* The elements of two vectors, one after the other, that the places name. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#ifndef SHUFFLED
+#define SHUFFLED(a, b, ...) \
+    __builtin_shuffle(a, b, (TYPED(places)){__VA_ARGS__})
+#endif
+
 #define LIMIT(f32, f64) (sizeof(T) == 4 ? (f32) : (f64))
 
 /* Where SLEEF 3.5 is mended, as masks of the lanes of x, and of y and the

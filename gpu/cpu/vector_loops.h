@@ -402,16 +402,13 @@ typedef BITS TYPED(places) __attribute__((vector_size(8 * sizeof(T))));
     EXCHANGE(a, b, (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15))
 #define EXCHANGE_4(a, b) \
     EXCHANGE(a, b, (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15))
-#define EXCHANGE(a, b, even, odd)                                         \
-    do {                                                                  \
-        TYPED(eight) first = a, second = b;                               \
-        a = __builtin_shuffle(first, second, (TYPED(places))PLACES even); \
-        b = __builtin_shuffle(first, second, (TYPED(places))PLACES odd);  \
+#define EXCHANGE(a, b, even, odd)              \
+    do {                                       \
+        TYPED(eight) first = a, second = b;    \
+        a = SHUFFLED(first, second, ONE even); \
+        b = SHUFFLED(first, second, ONE odd);  \
     } while (0)
-#define PLACES(...) \
-    {               \
-        __VA_ARGS__ \
-    }
+#define ONE(...) __VA_ARGS__
 
 static inline void TYPED(turn_eight)(T *to, int64_t to_step, const T *from,
                                      int64_t from_step)
@@ -458,7 +455,7 @@ static void TYPED(turn)(void *tov, int64_t to_step, const void *fromv,
 #undef EXCHANGE_2
 #undef EXCHANGE_4
 #undef EXCHANGE
-#undef PLACES
+#undef ONE
 
 /* --- products ---------------------------------------------------------------
  * Products of matrices, a tile of the result at a time, whose
