@@ -114,14 +114,44 @@ static double bytes_moved(const gpu_program *p, const gpu_matrix *const *in,
     return bytes;
 }
 
+/* Do all operands of this shape lie column by column? */
+static int is_turned(const gpu_matrix *const *in, int n, const shape *s)
+{
+    int found = 0;
+    if (s->ndim != 2 || s->rows == 1 || s->cols == 1)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        if (in[i]->rows != s->rows || in[i]->cols != s->cols)
+            continue;
+        if (in[i]->row_stride != 1 || in[i]->col_stride != s->rows)
+            return 0;
+        found = 1;
+    }
+    return found;
+}
+
+/* A new result lies as its operands do, so that nothing is turned on the way:
+ * A.T + B.T is the transpose of A + B. */
+static gpu_status create_output(const gpu_program *p,
+                                const gpu_matrix *const *in, gpu_device *d,
+                                const shape *s, gpu_matrix *out)
+{
+    gpu_dtype type = is_test(p, in) ? GPU_BOOL : compute_type(p, in);
+    if (!is_turned(in, p->inputs, s))
+        return gpu_create(out, d, type, s->ndim, s->rows, s->cols);
+    gpu_matrix turned;
+    TRY(gpu_create(&turned, d, type, 2, s->cols, s->rows));
+    gpu_view_transposed(&turned, out);
+    gpu_release(&turned);
+    return GPU_OK;
+}
+
 static gpu_status prepare_output(const char *name, const gpu_program *p,
                                  const gpu_matrix *const *in, gpu_device *d,
                                  shape *s, gpu_matrix *out)
 {
-    if (!out->storage) {
-        gpu_dtype type = is_test(p, in) ? GPU_BOOL : compute_type(p, in);
-        return gpu_create(out, d, type, s->ndim, s->rows, s->cols);
-    }
+    if (!out->storage)
+        return create_output(p, in, d, s, out);
     int fits = out->ndim == s->ndim &&
                common(out->rows, s->rows) == out->rows &&
                common(out->cols, s->cols) == out->cols;
