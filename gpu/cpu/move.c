@@ -1,5 +1,6 @@
 /* Views: their parts, copies between any two layouts and types; and elements
  * moved by lists of rows and columns, and by masks. */
+#include <string.h>
 #include "cpu.h"
 #include "vector.h"
 
@@ -78,6 +79,22 @@ static int64_t length(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
+/* n times the element at `to`, from there on. */
+static void repeat(void *to, size_t size, int64_t n)
+{
+    uint8_t *b = to;
+    uint32_t *f = to;
+    uint64_t *d = to;
+    if (size == 1)
+        memset(b, b[0], (size_t)n);
+    else if (size == 4)
+        for (int64_t i = 1; i < n; i++)
+            f[i] = f[0];
+    else
+        for (int64_t i = 1; i < n; i++)
+            d[i] = d[0];
+}
+
 /* The inner loop runs along the source's shorter step: what is read is read
  * once, and the pieces written fit the first cache. */
 void gpu_cpu_convert(const gpu_view *from, const gpu_view *to)
@@ -105,9 +122,13 @@ void gpu_cpu_convert(const gpu_view *from, const gpu_view *to)
         return;
     }
     strided_copy *copy = strided[f.dtype][t.dtype];
-    for (int64_t i = 0; i < t.rows; i++)
+    int is_one = f.col_stride == 0 && t.col_stride == 1 && t.cols > 0;
+    for (int64_t i = 0; i < t.rows; i++) {
         copy(r + i * r_step, t.col_stride, x + i * x_step, f.col_stride,
-             t.cols);
+             is_one ? 1 : t.cols);
+        if (is_one)
+            repeat(r + i * r_step, gpu_cpu_size(t.dtype), t.cols);
+    }
 }
 
 /* Walks a row-major range of v against a buffer, a piece of a row a time. */

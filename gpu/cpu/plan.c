@@ -143,6 +143,16 @@ static void cut_tiles(gpu_cpu_plan *plan)
     plan->block = plan->tile_rows * plan->tile_cols;
 }
 
+/* Is it the same in every tile: one value, or a row for all rows, of which a
+ * tile has the whole? */
+static int stays(const gpu_cpu_plan *plan, int input)
+{
+    const gpu_view *v = &plan->in[input];
+    return gpu_cpu_is_uniform(v) ||
+           (v->row_stride == 0 && plan->rows > 1 &&
+            plan->tile_cols == plan->cols);
+}
+
 /* Gives a block to every value that needs one. A block is used again after
  * the last use of its value; constants keep theirs for good. */
 static void assign_slots(gpu_cpu_plan *plan)
@@ -160,14 +170,14 @@ static void assign_slots(gpu_cpu_plan *plan)
     }
     plan->slots = 0;
     for (int v = 0; v < first_code; v++) {
-        int direct = v < plan->inputs && !gpu_cpu_is_uniform(&plan->in[v]) &&
+        int direct = v < plan->inputs && !stays(plan, v) &&
                      always_in_place(plan, &plan->in[v]);
         plan->slot[v] = direct ? NO_SLOT : (uint8_t)plan->slots++;
     }
     for (int i = 0; i < plan->length; i++) {
         for (int v = 0; v < first_code + i; v++) {
-            int lasting = v < first_code && (v >= plan->inputs ||
-                                             gpu_cpu_is_uniform(&plan->in[v]));
+            int lasting =
+                v < first_code && (v >= plan->inputs || stays(plan, v));
             if (last_use[v] == i && !lasting && plan->slot[v] != NO_SLOT)
                 unused[free_slots++] = plan->slot[v];
         }
@@ -231,7 +241,7 @@ static void fill(gpu_dtype t, void *to, int64_t n, double value)
 void gpu_cpu_plan_prepare(const gpu_cpu_plan *plan, char *scratch)
 {
     for (int v = 0; v < plan->inputs; v++) {
-        if (!gpu_cpu_is_uniform(&plan->in[v]))
+        if (!stays(plan, v))
             continue;
         gpu_view to = {slot_of(plan, scratch, v),
                        plan->compute,
@@ -239,7 +249,12 @@ void gpu_cpu_plan_prepare(const gpu_cpu_plan *plan, char *scratch)
                        plan->block,
                        plan->block,
                        1};
-        gpu_cpu_convert(&plan->in[v], &to);
+        gpu_view from = plan->in[v];
+        if (!gpu_cpu_is_uniform(&from)) {
+            from.rows = to.rows = plan->tile_rows;
+            to.cols = to.row_stride = plan->tile_cols;
+        }
+        gpu_cpu_convert(&from, &to);
     }
     for (int c = 0; c < plan->constants; c++)
         fill(plan->compute, slot_of(plan, scratch, plan->inputs + c),
@@ -288,7 +303,7 @@ static void fill_place(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
 static void *load(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
                   char *scratch, int v)
 {
-    if (gpu_cpu_is_uniform(&plan->in[v]))
+    if (stays(plan, v))
         return slot_of(plan, scratch, v);
     gpu_view part = gpu_cpu_part(&plan->in[v], tile->row, tile->col, tile->rows,
                                  tile->cols);
