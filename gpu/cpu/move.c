@@ -372,14 +372,20 @@ static gpu_status count_runs(void *context, int64_t first, int64_t last)
     return GPU_OK;
 }
 
-#define PACK(type)                     \
-    for (int64_t k = 0; k < size; k++) \
-        if (truth[k])                  \
-            ((type *)packed)[count++] = ((const type *)full)[k];
-#define UNPACK(type)                   \
-    for (int64_t k = 0; k < size; k++) \
-        if (truth[k])                  \
-            ((type *)full)[k] = ((const type *)packed)[count++];
+/* Without a branch, which chance would decide: what is not wanted is written
+ * over by the next, or read and dropped. */
+#define PACK(type)                                         \
+    for (int64_t k = 0; k < size; k++) {                   \
+        ((type *)packed)[count] = ((const type *)full)[k]; \
+        count += truth[k] != 0;                            \
+    }
+#define UNPACK(type)                                \
+    for (int64_t k = 0; k < size; k++) {            \
+        type old = ((const type *)full)[k];         \
+        type value = ((const type *)packed)[count]; \
+        ((type *)full)[k] = truth[k] ? value : old; \
+        count += truth[k] != 0;                     \
+    }
 
 /* Moves a piece and returns how many were true. */
 static int64_t move_piece(const masked *m, int64_t i, int64_t size,
@@ -387,7 +393,7 @@ static int64_t move_piece(const masked *m, int64_t i, int64_t size,
 {
     gpu_dtype t = m->full->dtype;
     uint8_t truth[PIECE];
-    double full[PIECE], packed[PIECE];
+    double full[PIECE], packed[PIECE + 1];
     int64_t count = 0;
     gpu_cpu_load(m->mask, i, size, GPU_BOOL, truth);
     for (int64_t k = 0; k < size; k++)
@@ -397,6 +403,8 @@ static int64_t move_piece(const masked *m, int64_t i, int64_t size,
     gpu_cpu_load(m->full, i, size, t, full);
     if (m->expand)
         gpu_cpu_load(m->packed, place, count, t, packed);
+    memset((char *)packed + (size_t)count * gpu_cpu_size(t), 0,
+           gpu_cpu_size(t));
     count = 0;
     if (m->expand && t == GPU_F64) {
         UNPACK(double)
