@@ -148,9 +148,8 @@ static void cut_tiles(gpu_cpu_plan *plan)
 static int stays(const gpu_cpu_plan *plan, int input)
 {
     const gpu_view *v = &plan->in[input];
-    return gpu_cpu_is_uniform(v) ||
-           (v->row_stride == 0 && plan->rows > 1 &&
-            plan->tile_cols == plan->cols);
+    return gpu_cpu_is_uniform(v) || (v->row_stride == 0 && plan->rows > 1 &&
+                                     plan->tile_cols == plan->cols);
 }
 
 /* Gives a block to every value that needs one. A block is used again after
