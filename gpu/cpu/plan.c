@@ -424,12 +424,23 @@ static gpu_status map_range(void *context, int64_t first, int64_t last)
     return GPU_OK;
 }
 
+/* The one constant, everywhere. */
+static int fill_tiny(const gpu_program *p, const gpu_view *out)
+{
+    gpu_view from = {
+        (void *)(uintptr_t)p->constant, GPU_F64, out->rows, out->cols, 0, 0};
+    if (p->length > 0 || p->inputs > 0)
+        return 0;
+    gpu_cpu_convert(&from, out);
+    return 1;
+}
+
 gpu_status gpu_cpu_map(void *device, const gpu_program *p, const gpu_view *in,
                        const gpu_view *out)
 {
     (void)device;
     int64_t n = out->rows * out->cols;
-    if (n == 0 || (n <= TINY && map_tiny(p, in, out, n)))
+    if (n == 0 || (n <= TINY && (map_tiny(p, in, out, n) || fill_tiny(p, out))))
         return GPU_OK;
     gpu_cpu_plan plan;
     gpu_cpu_plan_make(&plan, p, in, out, out->rows, out->cols, GPU_CPU_ANY);
