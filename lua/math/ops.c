@@ -52,7 +52,7 @@ static double check_scalar(lua_State *L, int arg)
     lumat_refuse_kind(L, arg);
     if (lumat_test_sparse(L, arg))
         lumat_check_matrix(L, arg); /* raises: full(S) is dense */
-    luaL_typeerror(L, arg, "matrix or number");
+    lumat_refuse_operand(L, arg);
     return 0;
 }
 

@@ -118,7 +118,7 @@ static int scale(lua_State *L, int matrix, int number)
 {
     const gpu_matrix *m = lumat_check_matrix(L, matrix);
     if (!lumat_is_number(L, number))
-        luaL_typeerror(L, number, "matrix or number");
+        lumat_refuse_operand(L, number);
     gpu_program p;
     gpu_program_start(&p, 1);
     int factor = gpu_program_constant(&p, lua_tonumber(L, number));

@@ -316,3 +316,40 @@ int lumat_raise_shape(lua_State *L, int index)
     lumat_push_shape(L, lumat_test_matrix(L, index));
     return lumat_raise(L, "%s (%s is %s)", message, name, lua_tostring(L, -1));
 }
+
+/* --- what no operator takes ----------------------------------------------- */
+
+static const char *sign_of(const char *event)
+{
+    static const char *const signs[][2] = {
+        {"add", "+"}, {"sub", "-"},  {"mul", "*"},   {"div", "/"},
+        {"mod", "%"}, {"pow", "^"},  {"idiv", "//"}, {"band", "&"},
+        {"bor", "|"}, {"bxor", "~"}, {"shl", "<<"},  {"shr", ">>"},
+    };
+    for (size_t i = 0; event && i < sizeof signs / sizeof *signs; i++)
+        if (strcmp(event, signs[i][0]) == 0)
+            return signs[i][1];
+    return "and";
+}
+
+/* What the running operator is called: by the function itself, or by that of
+ * strings, which hands it on. */
+static const char *running_sign(lua_State *L)
+{
+    for (int level = 0; level < 2; level++) {
+        lua_Debug ar = {.name = NULL};
+        if (lua_getstack(L, level, &ar) && lua_getinfo(L, "n", &ar) && ar.name)
+            return sign_of(ar.name);
+    }
+    return sign_of(NULL);
+}
+
+int lumat_refuse_operand(lua_State *L, int arg)
+{
+    const char *sign = running_sign(L), *got = lumat_push_brief(L, arg);
+    const char *other = lumat_name_of(L, 3 - arg, "A");
+    const char *it = lumat_name_of(L, arg, *other == 'B' ? "A" : "B");
+    return lumat_raise(L, "%s %s %s: %s is %s, expected a matrix or a number",
+                       arg == 1 ? it : other, sign, arg == 1 ? other : it, it,
+                       got);
+}

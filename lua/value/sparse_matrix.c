@@ -204,7 +204,7 @@ int lumat_multiply_sparse(lua_State *L)
         return push_product(L, a, m);
     if ((a && b) || m)
         return no_product(L);
-    return luaL_typeerror(L, other, "matrix or number");
+    return lumat_refuse_operand(L, other);
 }
 
 /* --- what there is not ---------------------------------------------------- */

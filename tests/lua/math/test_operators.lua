@@ -97,9 +97,10 @@ end
 
 function TestShapes:test_wrong_operands_are_named()
     local A = ones(2, 2)
-    raises(function() return A + {} end, "matrix or number", "table")
-    raises(function() return A - "1" end, "matrix or number", "string")
-    raises(function() return A / nil end, "matrix or number", "nil")
+    raises(function() return A + {} end, "A + B: B is a table, expected a matrix or a number")
+    raises(function() return A - "1" end, "A - B: B is \"1\", expected a matrix or a number")
+    raises(function() return nil / A end, "B / A: B is nil, expected a matrix or a number")
+    raises(function() return "x" * A end, "B * A: B is \"x\", expected a matrix or a number")
     raises(function() return sqrt("4") end, 'sqrt: A is "4", expected a matrix, a number')
     raises(function() return add(A) end, "add: B is missing, expected a matrix")
     raises(function() return sqrt() end, "sqrt: A is missing, expected a matrix")

@@ -475,7 +475,7 @@ function TestErrors:test_products()
         "dense product")
     raises(function() return S * "a" end, "number")
     raises(function() return {} * S end, "number")
-    raises(function() return S * nil end, "matrix or number expected, got nil")
+    raises(function() return S * nil end, "S * B: B is nil, expected a matrix or a number")
 end
 
 function TestErrors:test_what_is_not_there()
