@@ -38,11 +38,21 @@ static gpu_operation bus(const char *name, const gpu_matrix *shape, size_t n)
                            .bytes = (double)n};
 }
 
+/* Few bytes on the CPU are not worth an operation. */
+static int is_few(const gpu_device *d, size_t n)
+{
+    return d->is_cpu && n <= sizeof(double) && !gpu_dry;
+}
+
 static gpu_status upload_bytes(const gpu_matrix *shape, void *to,
                                const void *from, size_t n)
 {
     gpu_device *d = shape->storage->device;
-    if (!gpu_device_is_cpu(d))
+    if (is_few(d, n)) {
+        memcpy(to, from, n);
+        return GPU_OK;
+    }
+    if (!d->is_cpu)
         gpu_counted.uploaded += n;
     gpu_operation op = bus("upload", shape, n);
     int began = begin_copy(d, n, "to");
@@ -56,7 +66,11 @@ static gpu_status download_bytes(const gpu_matrix *shape, void *to,
                                  const void *from, size_t n)
 {
     gpu_device *d = shape->storage->device;
-    if (!gpu_device_is_cpu(d))
+    if (is_few(d, n)) {
+        memcpy(to, from, n);
+        return GPU_OK;
+    }
+    if (!d->is_cpu)
         gpu_counted.downloaded += n;
     gpu_operation op = bus("download", shape, n);
     int began = begin_copy(d, n, "from");
