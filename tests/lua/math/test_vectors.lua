@@ -294,7 +294,7 @@ end
 function TestErrors:test_wrong_arguments()
     local A = ones(2, 2)
     raises(function() return A * {} end, "a matrix or a number", "table")
-    raises(function() return A * "2" end, "string")
+    raises(function() return A * "2" end, "A * B: B is \"2\", expected")
     raises(function() return nil * A end, "nil")
     raises(function() matmul(A, 3) end, "matmul: B is 3, expected a matrix")
     raises(function() matmul(A) end, "matmul: B is missing, expected a matrix")
