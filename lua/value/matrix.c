@@ -15,7 +15,7 @@
  * it gets the next, would still be there at the next step but one, and what two
  * steps have seen is old: it stays until everything is looked at. */
 #define RESULTS 4
-#define LEAST_DEBT ((size_t)1 << 20)
+#define LEAST_DEBT ((size_t)512 << 10)
 #define MOST_DEBT ((size_t)256 << 20)
 #define SOFT_LIMIT ((size_t)1 << 30)
 #define STORAGE_OVERHEAD 64

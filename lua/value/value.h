@@ -59,7 +59,7 @@ extern void (*lumat_before_refusing)(lua_State *L, int arg);
  * 1 or 2, of the operator that runs. */
 int lumat_refuse_operand(lua_State *L, int arg);
 /* After filling a new matrix: counts the bytes of its storage for the
- * collector, which does a step for every few results, or every 1 MiB of small
+ * collector, which does a step for every few results, or every 512 KiB of small
  * ones; nothing in a dry run. */
 void lumat_account(lua_State *L, const gpu_matrix *m);
 
