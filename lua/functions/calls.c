@@ -545,21 +545,28 @@ static void raise_misfit(lua_State *L, const checked *c, int count)
     raise_surplus(L, c->row, count);
 }
 
-/* The misfit at arg, of those before which nothing is wrong. */
+/* What is wrong up to arg; returns when nothing is that the kinds know of. An
+ * argument in front of arg is told where no form goes with it. */
 static void raise_refused(lua_State *L, const checked *c, int arg)
 {
     const known_form *told = NULL;
+    int place = 0, fits = 0;
     for (int i = 0; i < c->form_count; i++) {
         const known_form *f = &c->forms[i];
-        if ((arg <= f->count || f->has_more) &&
-            find_misfit(L, c, f, arg) == arg &&
-            (!told || says_more(L, c, f, told, arg)))
-            told = f;
+        int misfit = arg <= f->count || f->has_more ? find_misfit(L, c, f, arg)
+                                                    : arg + 1;
+        if (misfit > arg)
+            continue;
+        fits += misfit == 0;
+        if (misfit > place ||
+            (misfit > 0 && misfit == place && says_more(L, c, f, told, place)))
+            told = f, place = misfit;
     }
-    if (told && c->row->on_mistake)
+    if (place == 0 || (place < arg && fits))
+        return;
+    if (c->row->on_mistake)
         c->row->on_mistake(L, c->row, arg);
-    if (told)
-        raise_at(L, c, told, arg);
+    raise_at(L, c, told, place);
 }
 
 /* By the Lua types alone. To look at the values, too, made a 2x2 A:sum() 7 %

@@ -126,7 +126,9 @@ static int from_triplets(lua_State *L)
     int options = lua_istable(L, 4) || lua_gettop(L) < 4 ? 4 : 6;
     gpu_triplets t = {.rows = -1, .cols = -1};
     lua_settop(L, options);
-    if (options == 6) {
+    if (options == 6 && !(lua_isnil(L, 4) && lua_isnil(L, 5))) {
+        if (lua_isnil(L, 4))
+            lumat_raise_argument(L, 4, "is missing: n does not go without it");
         t.rows = lumat_check_size(L, 4);
         if (lua_isnil(L, 5))
             lumat_raise_argument(L, 5, "is missing: m does not go without it");

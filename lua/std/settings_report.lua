@@ -1,7 +1,8 @@
 -- What can be set while lumat runs: lua/value/settings.def has the rows.
 local own, checks = require "lumat.settings", require "lumat.checks"
 local report = {options = {}}
-local ipairs, next, tostring, type = ipairs, next, tostring, type
+local error, ipairs, next, pcall = error, ipairs, next, pcall
+local tostring, type = tostring, type
 local concat, format = table.concat, string.format
 local gsub = string.gsub
 
@@ -36,6 +37,16 @@ report.takes = "[{" .. concat(names, ", ") .. "}]"
 
 -- --- settings ---------------------------------------------------------------
 
+-- All of them or, with an error, those up to one that cannot be.
+local function change(values)
+    for name, value in next, values do
+        if not own.set(name, value) then
+            checks.fail("settings", "%s is %s, expected %s", name,
+                checks.brief(value), by_name[name].values)
+        end
+    end
+end
+
 row{
     name = "settings",
     takes = require "lumat.settings_report".takes,
@@ -49,11 +60,12 @@ row{
     result = "5",
 }
 function report.settings(changes)
-    for name, value in next, changes or {} do
-        if not own.set(name, value) then
-            checks.fail("settings", "%s is %s, expected %s", name,
-                checks.brief(value), by_name[name].values)
-        end
+    local before = {}
+    for name in next, changes or {} do before[name] = own.get(name) end
+    local all_set, message = pcall(change, changes or {})
+    if not all_set then
+        change(before)
+        error(message, 0)
     end
     local found, lines = {}, {}
     for i, row in ipairs(own.rows) do

@@ -33,14 +33,14 @@ typedef struct words {
     int is_quoted;
 } words;
 
-/* What may stand between two words. */
-static const char *stops_of(const char *form)
+/* The mark of a form; 0: it has none. */
+static char mark_of(const char *form)
 {
     repl_part part = {.text = form};
     while (repl_next_part(&part))
         if (part.is == REPL_MARK)
-            return *part.text == '>' ? " \t>," : " \t=";
-    return " \t";
+            return *part.text;
+    return '\0';
 }
 
 /* Goes on to the next word behind what is skipped; 0: there is none. */
@@ -120,17 +120,39 @@ static int is_choice(const repl_command *c, const char *word, size_t length)
     return 0;
 }
 
+/* ":how lacks its C: write :how C [> file]" */
+static void complain_lacking(lua_State *L, const repl_command *c)
+{
+    repl_part part = {.text = c->form};
+    repl_next_part(&part);
+    part.length -= part.text[part.length - 1] == ',';
+    lua_pushlstring(L, part.text, part.length);
+    lua_pushfstring(L, ":%s lacks its %s: write :%s %s", c->name,
+                    lua_tostring(L, -1), c->name, c->form);
+    repl_report(L);
+    lua_pop(L, 1);
+}
+
+/* Is ">", or a comma as in a call, in front of the word, which goes on from
+ * `from`? */
+static int is_marked(const words *w, const char *from)
+{
+    return strcspn(from, ">,") < (size_t)(w->word - from);
+}
+
 /* Pushes the table of the words that the command's form has, and of its
  * options: {"tmp*", s = true}. Or complains of a word that it has not, and
  * returns 0. */
 static int push_words(lua_State *L, const repl_command *c, const char *rest)
 {
-    const char *blanks = " \t", *stops = stops_of(c->form);
+    const char *blanks = " \t", *from = rest, mark = mark_of(c->form);
+    const char *stops = mark == '>' ? " \t>," : mark ? " \t=" : blanks;
     int count = 0, most = most_words(c->form), refused = 0;
     words w = {.text = rest};
     lua_newtable(L);
-    while (!refused && next_word(&w, count == 1 ? stops : blanks,
-                                 count == 0 ? stops : blanks)) {
+    for (; !refused && next_word(&w, count == 1 ? stops : blanks,
+                                 count == 0 ? stops : blanks);
+         from = w.text) {
         if (take_option(L, c->form, &w, &refused))
             continue;
         if (c->argument == REPL_CHOICE && count == 0 &&
@@ -139,13 +161,16 @@ static int push_words(lua_State *L, const repl_command *c, const char *rest)
             repl_report(L);
             return 0;
         }
-        refused = count == most;
+        refused = count == most ||
+                  (mark == '>' && count == 1 && !is_marked(&w, from));
         lua_pushlstring(L, w.word, w.length);
         lua_rawseti(L, -2, ++count);
     }
     if (refused)
         complain_of(L, c, &w);
-    return !refused;
+    else if (*w.text != '\0') /* a mark, and no word in front of it */
+        complain_lacking(L, c);
+    return !refused && *w.text == '\0';
 }
 
 /* Complains when nothing is there and the form has to have something. */
@@ -154,11 +179,7 @@ static int is_complete(lua_State *L, const repl_command *c, int is_given)
     repl_part part = {.text = c->form};
     if (is_given || !repl_next_part(&part) || part.depth > 0)
         return 1;
-    part.length -= part.text[part.length - 1] == ',';
-    lua_pushlstring(L, part.text, part.length);
-    lua_pushfstring(L, ":%s lacks its %s: write :%s %s", c->name,
-                    lua_tostring(L, -1), c->name, c->form);
-    repl_report(L);
+    complain_lacking(L, c);
     return 0;
 }
 
@@ -232,9 +253,8 @@ static void complain_unknown(lua_State *L, const char *name, size_t length)
 /* Trailing blanks are no part of an argument. */
 static const char *push_rest(lua_State *L, const char *rest)
 {
-    size_t length = strlen(rest);
     rest += strspn(rest, " \t");
-    length = strlen(rest);
+    size_t length = strlen(rest);
     while (length > 0 && strchr(" \t\r\n", rest[length - 1]) != NULL)
         length--;
     return lua_pushlstring(L, rest, length);

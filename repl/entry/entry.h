@@ -83,8 +83,9 @@ typedef struct repl_part {
     enum { REPL_WORD, REPL_OPTION, REPL_MARK, REPL_MORE } is;
 } repl_part;
 
-/* Goes on to the next part; 0: there is none. An option is "-s"; a mark, ">" or
- * "=", may stand between words in place of a blank; "…" is any more words. */
+/* Goes on to the next part; 0: there is none. An option is "-s"; of the marks
+ * "=" may stand between two words in place of a blank, and ">" has to; "…" is
+ * any more words. */
 int repl_next_part(repl_part *part);
 
 /* The commands and their groups, for help. */

@@ -281,6 +281,40 @@ function TestKinds:test_what_does_not_fit_is_refused()
     lu.assertTrue(hints < count / 20, hints)
 end
 
+-- Of two arguments that do not fit one is told.
+function TestKinds:test_two_that_do_not_fit()
+    local count = 0
+    local function refuses_both(name, f, forms, args, place, has_hints)
+        local message = called(f, args)
+        local what = ("%s, arguments before %d: %s"):format(name, place, message)
+        lu.assertNotNil(message, what)
+        for i = 1, place do
+            if is_refusal(message, name, forms, i) then return end
+        end
+        lu.assertTrue(has_hints, what)
+        lu.assertEquals(message:match "^([%w_]+): ", name, what)
+    end
+    each(function(name, f, forms, has_hints)
+        for _, form in ipairs(forms) do
+            for place = 2, #form do
+                for before = 1, place - 1 do
+                    for _, sample in ipairs{some.freed, some.sparse,
+                        function() return io.stdout end} do
+                        local args = arguments(form, place, sample())
+                        args[before] = some.freed()
+                        if not may_be(forms, before, args[before]) and
+                            not may_be(forms, place, args[place]) then
+                            refuses_both(name, f, forms, args, place, has_hints)
+                            count = count + 1
+                        end
+                    end
+                end
+            end
+        end
+    end)
+    lu.assertTrue(count > 300, count)
+end
+
 -- Nor here: the paths are in folders that are not there.
 function TestKinds:test_what_fits_is_not_refused()
     local count = 0

@@ -42,6 +42,10 @@ function TestMaking:test_lists_of_every_kind()
     equals(full(sparse(range(1, 2), {2, 3}, 5, 2, 3)), expected)
     equals(full(sparse(2, {1, 3}, {7, 8})), {{0, 0, 0}, {7, 0, 8}})
     equals(full(sparse(2, 1, 3)), {{0}, {3}})
+    equals(full(sparse(2, 1, 3, nil, nil)), {{0}, {3}})
+    local ok, message = pcall(sparse, 2, 1, 3, nil, 4)
+    lu.assertFalse(ok)
+    lu.assertStrContains(message, "sparse: m is missing: n does not go without it")
     equals(full(sparse(vec{9, 1, 9, 2}["2:4:2"], vec{3, 2}["::-1"],
         mat{{5}, {5}}[":,1"])), expected)
 end
