@@ -1,7 +1,7 @@
 /* matmul `packed`: what `*` takes on the CPU.
  *
  * b is cut into slabs of some hundred rows, whose columns are laid out
- * in groups as wide as a tile of the result (vector_product_loops.h); the tiles
+ * in groups as wide as a tile of the result (vector_loops.h); the tiles
  * of a group read it from the nearest caches, and a where it lies. What limits
  * it is how many products a core adds up, from a few hundred cubed on to nine
  * tenths. Source: Goto and van de Geijn, Anatomy of high-performance matrix

@@ -336,7 +336,7 @@ static void reset(void)
     began = gpu_now();
 }
 
-/* --- for profile.lua ------------------------------------------------------ */
+/* --- for profile_report.lua ----------------------------------------------- */
 
 static void set_text(lua_State *L, const char *key, const char *value)
 {

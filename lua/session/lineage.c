@@ -1,6 +1,6 @@
 /* What each entry at the prompt changed. Of every variable a number is kept
  * that changes with its value and one that changes when it is set to another
- * one; nothing is kept alive. lineage.lua draws the conclusions. */
+ * one; nothing is kept alive. lineage_report.lua draws the conclusions. */
 #include "cancellation.h"
 #include "math_functions.h"
 #include "session.h"
@@ -239,7 +239,7 @@ void lumat_end_entry(lua_State *L, int ok, double seconds)
         lumat_end_transcribed();
 }
 
-/* --- for lineage.lua ------------------------------------------------------ */
+/* --- for lineage_report.lua ----------------------------------------------- */
 
 /* words(text): its words and signs, strings as "''", and of which it is true
  * that they are names */
