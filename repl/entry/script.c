@@ -184,6 +184,8 @@ static int load_code(lua_State *L, const char *format, const char *code)
     status = luaL_loadbufferx(L, code, strlen(code), "=(command line)", "t");
     if (status == LUA_ERRSYNTAX)
         explain_syntax(L, "FILE", code, strlen(code));
+    if (status == LUA_OK)
+        status = lumat_check_script(L, "(command line)", code, strlen(code));
     lua_remove(L, -2);
     return status;
 }

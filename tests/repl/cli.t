@@ -266,6 +266,7 @@ gives(q($lumat --strict slip.lua), 1, "1\n",
       . " itself\nlumat: slip.lua:7: 'matmull' is not defined: did you mean matmul?\n");
 gives(q($lumat --strict -e 'x = nil print(x)' -e 'function f() x = 2 end f() print(x)'), 0,
       "nil\n2\n");
+gives(q($lumat --strict -e 'p, q = eye(2)'), 1, '', qr/:1: 2 names are set, but eye gives one result\n$/);
 gives(q($lumat --strict -e 'print(y)'), 1, '', qr/:1: 'y' is not defined\n$/);
 gives(q($lumat -e 'print(y)'), 0, "nil\n");
 write_file('reads.lua', "local A, s = rand(40, 40), 0\nfor k = 1, 2 do\n"

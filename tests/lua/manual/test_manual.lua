@@ -21,13 +21,15 @@ end
 
 -- A call of each function that takes options, but for the options.
 local A, v = mat{{1, 2}, {3, 4}}, vec{1, 2}
+local name = os.tmpname()
+local file = name .. ".csv"
 local calls = {
     mat = {{{1, 2}}}, vec = {{1, 2}}, zeros = {2, 2}, ones = {2, 2},
     full = {2, 2, 1}, eye = {2}, fromfn = {1, 1, function() return 1 end},
     range = {1, 2, 1}, linspace = {0, 1, 3}, logspace = {0, 1, 3},
     rand = {2, 2}, randn = {2, 2}, randint = {1, 6, 2, 2}, randperm = {3},
     sparse = {A}, matmul = {A, A}, dot = {v, v}, sort = {A, 1},
-    load = {"/tmp/lumat-manual.csv"}, save = {A, "/tmp/lumat-manual.csv"},
+    load = {file}, save = {A, file},
     bench = {function() end}, race = {A, A}, verify = {A, A, A},
     heat = {A}, hist = {A}, spy = {A}, plot = {A},
 }
@@ -51,11 +53,12 @@ end
 TestOptions = {}
 
 function TestOptions:setUp()
-    save(A, "/tmp/lumat-manual.csv")
+    save(A, file)
 end
 
 function TestOptions:tearDown()
-    os.remove("/tmp/lumat-manual.csv")
+    os.remove(file)
+    os.remove(name)
 end
 
 function TestOptions:test_those_described_are_those_taken()
