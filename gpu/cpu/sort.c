@@ -14,16 +14,20 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    SHORT_LINE = 96, /* up to which merging is faster */
+    SHORT_LINE = 40, /* up to which merging is faster, where no branch is known
+                      * from the same data sorted before */
     RUN = 16,        /* sorted by insertion */
     DIGIT_BITS = 8,
     DIGITS = 1 << DIGIT_BITS,
     PASSES = 4, /* over a half of a key */
     PIECE = 1024,
-    BAND = 16, /* lines that are turned at a time */
+    BAND = 16,        /* lines that are turned at a time, */
+    BESIDE = 1 << 14, /* of views of more bytes */
     POLL = 1 << 18
 };
-#define COUNT_BYTES ((size_t)PASSES * DIGITS * sizeof(int64_t))
+
+/* How many items have each digit, by pass: room of a thread, on its stack. */
+typedef int64_t digit_counts[PASSES * DIGITS];
 
 typedef struct pair {
     uint64_t key, place;
@@ -147,7 +151,7 @@ INLINE unsigned digit(uint64_t key, int pass, int is_upper)
 INLINE gpu_status count_digits(const sorting *s, const char *p, int64_t n,
                                int64_t *count, int is_upper, item_kind kind)
 {
-    memset(count, 0, COUNT_BYTES);
+    memset(count, 0, sizeof(digit_counts));
     for (int64_t first = 0; first < n; first += POLL) {
         int64_t last = first + gpu_cpu_smaller(n - first, POLL);
         if (!goes_on(s, last - first))
@@ -276,8 +280,7 @@ INLINE gpu_status sort_kind(const sorting *s, char *p, char *spare, int64_t n,
                                 kind);
 }
 
-/* Sorts n items at p with room for as many at spare, and for COUNT_BYTES at
- * count; *result is p or spare. */
+/* Sorts n items at p with room for as many at spare; *result is p or spare. */
 static gpu_status sort_items(const sorting *s, char *p, char *spare, int64_t n,
                              int64_t *count, char **result)
 {
@@ -583,13 +586,14 @@ static gpu_status end_line(const sorting *s, const line_views *v,
     return mend_mixture(s, &v->from, &v->to, m);
 }
 
-static gpu_status sort_line(const sorting *s, int64_t line, char *room)
+/* room: of line_bytes. */
+static gpu_status sort_line(const sorting *s, int64_t line, char *room,
+                            int64_t *count)
 {
     int64_t n = s->from.cols;
     size_t bytes = (size_t)n * item_size(s->kind);
     line_views v = line_of(s, line);
     char *sorted;
-    int64_t *count = (int64_t *)(void *)(room + (2 * bytes + 15) / 16 * 16);
     gpu_status status = make_items(s, &v, 0, n, room);
     if (status == GPU_OK)
         status = sort_items(s, room, room + bytes, n, count, &sorted);
@@ -602,8 +606,7 @@ static gpu_status sort_line(const sorting *s, int64_t line, char *room)
 
 static size_t line_bytes(const sorting *s)
 {
-    size_t bytes = (size_t)s->from.cols * 2 * item_size(s->kind);
-    return (bytes + 15) / 16 * 16 + COUNT_BYTES;
+    return (size_t)s->from.cols * 2 * item_size(s->kind);
 }
 
 /* --- a long line, on all cores ----------------------------------------------
@@ -789,9 +792,7 @@ static gpu_status sort_buckets(void *context, int64_t first, int64_t last)
     const long_line *l = context;
     size_t size = item_size(l->s->kind);
     gpu_status status = GPU_OK;
-    void *count;
-    if (gpu_cpu_alloc(NULL, COUNT_BYTES, &count) != GPU_OK)
-        return GPU_MEMORY;
+    digit_counts count;
     for (int64_t b = first; b < last && status == GPU_OK; b++) {
         int64_t from = l->start[b], n = l->start[b + 1] - from;
         char *p = l->spare + (size_t)from * size, *sorted;
@@ -804,7 +805,6 @@ static gpu_status sort_buckets(void *context, int64_t first, int64_t last)
         if (status == GPU_OK)
             status = store_items(l->s, &l->v, from, from + n, l->spare);
     }
-    gpu_cpu_free(NULL, count, COUNT_BYTES);
     return status;
 }
 
@@ -868,11 +868,12 @@ static gpu_status sort_long_line(const sorting *s, int64_t line)
  * they lie together: turned, so many at a time. */
 static int is_crossed(const gpu_view *v)
 {
-    return v->rows > 1 && llabs(v->row_stride) == 1 && llabs(v->col_stride) > 1;
+    return v->rows > 1 && llabs(v->row_stride) == 1 &&
+           llabs(v->col_stride) > 1 && gpu_cpu_view_bytes(v) > BESIDE;
 }
 
 static gpu_status sort_band(const sorting *s, int64_t line, int64_t lines,
-                            char *room, char *dense)
+                            char *room, int64_t *count, char *dense)
 {
     int64_t n = s->from.cols;
     size_t size = gpu_cpu_size(s->from.dtype);
@@ -896,7 +897,7 @@ static gpu_status sort_band(const sorting *s, int64_t line, int64_t lines,
     if (s->order.data)
         band.order = order;
     for (int64_t i = 0; i < lines && status == GPU_OK; i++)
-        status = sort_line(&band, i, room);
+        status = sort_line(&band, i, room, count);
     if (status == GPU_OK && s->to.data)
         gpu_cpu_convert(&to, &views[1]);
     if (status == GPU_OK && s->order.data)
@@ -913,6 +914,7 @@ static gpu_status sort_lines(void *context, int64_t first, int64_t last)
         bytes += (size_t)s->from.cols * BAND *
                  (2 * gpu_cpu_size(s->from.dtype) + sizeof(double));
     void *room;
+    digit_counts count;
     if (gpu_cpu_alloc(NULL, bytes, &room) != GPU_OK)
         return GPU_MEMORY;
     gpu_status status = GPU_OK;
@@ -920,8 +922,8 @@ static gpu_status sort_lines(void *context, int64_t first, int64_t last)
     for (int64_t line = first; line < last && status == GPU_OK; line += step)
         status = crossed
                      ? sort_band(s, line, gpu_cpu_smaller(last - line, BAND),
-                                 room, (char *)room + own)
-                     : sort_line(s, line, room);
+                                 room, count, (char *)room + own)
+                     : sort_line(s, line, room, count);
     gpu_cpu_free(NULL, room, bytes);
     return status;
 }
