@@ -288,14 +288,10 @@ static int identity(lua_State *L)
 /* unique(): a word that no other process on any machine has. */
 static int unique(lua_State *L)
 {
-    struct timespec t;
     char host[65] = "", word[160];
     unsigned long long random = 0;
-    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) {
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        random = (unsigned long long)t.tv_sec * 1000000000u +
-                 (unsigned long long)t.tv_nsec;
-    }
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        random = (unsigned long long)(gpu_now() * 1e9);
     gethostname(host, 41);
     host[40] = '\0';
     for (char *p = host; *p; p++)

@@ -202,8 +202,19 @@ static size_t word_start(const request *r, size_t rest)
     return start;
 }
 
-/* Offers what of the command's form is an option and begins as the word at
- * start; returns how many. */
+/* Is there a word, and no option, in front of the one at start? */
+static int follows_word(const request *r, size_t rest, size_t start)
+{
+    size_t at = rest;
+    while (at < start && r->line[at] == '-') {
+        at += strcspn(r->line + at, " \t");
+        at += strspn(r->line + at, " \t");
+    }
+    return at < start;
+}
+
+/* Offers what of the command's form is an option, is not there yet and begins
+ * as the word at start; returns how many. */
 static int offer_options(const request *r, const command_line *read,
                          size_t start)
 {
@@ -212,7 +223,9 @@ static int offer_options(const request *r, const command_line *read,
     char option[8];
     while (repl_next_part(&part)) {
         if (part.is != REPL_OPTION ||
-            strncmp(part.text, r->line + start, r->point - start) != 0)
+            strncmp(part.text, r->line + start, r->point - start) != 0 ||
+            memmem(r->line + read->rest, start - read->rest, part.text,
+                   part.length) != NULL)
             continue;
         snprintf(option, sizeof option, "%.*s", (int)part.length, part.text);
         r->each(r->data, option, "");
@@ -242,6 +255,8 @@ static lumat_completion complete_argument(const request *r,
     case REPL_FILE_NAMES:
         return complete_file(r, read);
     case REPL_VARIABLE:
+        if (follows_word(r, read->rest, start))
+            return (lumat_completion){.start = start};
         return complete_lua(r, read, LUMAT_VARIABLES);
     case REPL_TOPIC:
         return complete_behind(r, read->rest, LUMAT_TOPICS);

@@ -53,7 +53,7 @@ typedef enum repl_argument {
     REPL_FOLDER,
     REPL_FILE_NAMES, /* the same, and names of variables behind it */
     REPL_SETTING,    /* its name, and a value of it */
-    REPL_VARIABLE,   /* the user's own; several */
+    REPL_VARIABLE,   /* one of the user's own */
     REPL_DEVICE,
     REPL_TEXT, /* up to the end, as it is */
     REPL_TOPIC,
