@@ -55,8 +55,8 @@ gpu_matrix *lumat_check_matrix(lua_State *L, int arg);
 /* Called before an argument is refused for its kind: raises in the words of
  * the row of the function that runs, where there is one. */
 extern void (*lumat_before_refusing)(lua_State *L, int arg);
-/* Raises "A + B: B is nil, expected a matrix or a number" of the operand at arg,
- * 1 or 2, of the operator that runs. */
+/* Raises "A + B: B is nil, expected a matrix or a number" of the operand at
+ * arg, 1 or 2, of the operator that runs. */
 int lumat_refuse_operand(lua_State *L, int arg);
 /* After filling a new matrix: counts the bytes of its storage for the
  * collector, which does a step for every few results, or every 512 KiB of small
