@@ -14,6 +14,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
+#define KEPT_FROM MIB /* bytes of a block from which its page faults show */
 
 enum { KEPT_BLOCKS = 64 };
 
@@ -236,7 +237,7 @@ gpu_status gpu_cpu_alloc(void *device, size_t bytes, void **data)
         return GPU_MEMORY;
     if (bytes < 4 * KIB) {
         *data = malloc(bytes ? bytes : 1);
-    } else if (bytes < 4 * MIB) {
+    } else if (bytes < KEPT_FROM) {
         *data = aligned_alloc(64, (bytes + 63) / 64 * 64);
     } else {
         bytes = rounded(bytes);
@@ -250,7 +251,7 @@ gpu_status gpu_cpu_alloc(void *device, size_t bytes, void **data)
 void gpu_cpu_free(void *device, void *data, size_t bytes)
 {
     (void)device;
-    if (data && bytes >= 4 * MIB)
+    if (data && bytes >= KEPT_FROM)
         keep(data, rounded(bytes));
     else
         free(data);
