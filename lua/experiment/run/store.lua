@@ -386,6 +386,20 @@ function store.introduce(name)
         start, machine, journal.oom_kills())
 end
 
+-- Was a worker's file that does not say whose it is left by a process that was
+-- killed before it could? The file's name has it, if it was of this host.
+local function is_abandoned(folder, name)
+    local host, pid = match(name, "^w%-(.+)%-(%d+)%-%x+$")
+    local _, _, _, machine = journal.identity()
+    if host ~= match(journal.unique(), "^(.+)%-%d+%-%x+$") or
+        journal.is_alive(machine, pid + 0, 0) ~= false then
+        return false
+    end
+    journal.sleep(0.05) -- as another machine of the same name would need
+    local text = journal.look(folder .. "/" .. name)
+    return text ~= nil and not store.owner(text)
+end
+
 -- Workers that are at it: a list of owners. Files of those that are gone are
 -- taken away.
 function store:workers()
@@ -396,7 +410,8 @@ function store:workers()
             local owner = text and store.owner(text)
             local alive = owner and
                 journal.is_alive(owner.machine, owner.pid, owner.start)
-            if alive == false then
+            if alive == false or
+                text and not owner and is_abandoned(folder, name) then
                 journal.forget(folder, name)
             elseif owner then
                 list[#list + 1] = owner

@@ -43,6 +43,18 @@ SKIP: {
     }
 }
 
+# --- a worker that was killed before it said who it is ---------------------------
+{
+    script('begun', '', 'quiet = true', '', 100);
+    my ($code, $out, $err) = run_shell('$lumat begun.lua; true & dead=$!; wait $dead; host=$(uname -n | cut -c1-40); '
+        . 'for pid in $dead $$; do : >runs/begun/claims/w-$host-$pid-0123456789ab; done; echo $$ >alive; $lumat begun.lua');
+    is("$out$err", $all x 2, 'files that say nothing are in nobody\'s way');
+    my $pid = read_file('alive') =~ s/\n//r;
+    my @left = glob 'runs/begun/claims/*';
+    is(scalar @left, 1, 'that of a process that is gone is taken away');
+    like($left[0] // '', qr/-$pid-0123456789ab$/, 'that of one that is there is not');
+}
+
 # --- clocks ----------------------------------------------------------------------
 SKIP: {
     my ($faketime) = glob '/usr/lib/*/faketime/libfaketimeMT.so.1';
