@@ -364,8 +364,7 @@ static gpu_status count_runs(void *context, int64_t first, int64_t last)
         for (int64_t i = run * RUN; i < end; i += PIECE) {
             int64_t size = end - i < PIECE ? end - i : PIECE;
             gpu_cpu_load(m->mask, i, size, GPU_BOOL, truth);
-            for (int64_t k = 0; k < size; k++)
-                count += truth[k] != 0;
+            count += (int64_t)gpu_cpu_vectors->count(truth, (size_t)size);
         }
         m->start[run] = count;
     }
@@ -394,10 +393,8 @@ static int64_t move_piece(const masked *m, int64_t i, int64_t size,
     gpu_dtype t = m->full->dtype;
     uint8_t truth[PIECE];
     double full[PIECE], packed[PIECE + 1];
-    int64_t count = 0;
     gpu_cpu_load(m->mask, i, size, GPU_BOOL, truth);
-    for (int64_t k = 0; k < size; k++)
-        count += truth[k] != 0;
+    int64_t count = (int64_t)gpu_cpu_vectors->count(truth, (size_t)size);
     if (count == 0)
         return 0;
     gpu_cpu_load(m->full, i, size, t, full);

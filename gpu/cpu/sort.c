@@ -688,34 +688,35 @@ static void choose_splitters(long_line *l)
     plant(l, sample, 1, 0, count);
 }
 
+/* n items from the i-th on go down the tree, n known where this is put
+ * together. */
+INLINE void classify_some(const long_line *l, int64_t i, int n, int64_t *count,
+                          item_kind kind)
+{
+    uint64_t key[TOGETHER];
+    uint32_t node[TOGETHER];
+    for (int k = 0; k < n; k++) {
+        key[k] = key_at(l->items, i + k, kind);
+        node[k] = 1;
+    }
+    for (int level = 0; level < l->levels; level++)
+        for (int k = 0; k < n; k++)
+            node[k] = 2 * node[k] + (key[k] > l->tree[node[k]]);
+    for (int k = 0; k < n; k++) {
+        uint32_t b = node[k] - (uint32_t)l->buckets;
+        l->bucket[i + k] = (uint16_t)b;
+        count[b]++;
+    }
+}
+
 INLINE void classify(const long_line *l, int64_t first, int64_t last,
                      int64_t *count, item_kind kind)
 {
     int64_t i = first;
-    for (; i + TOGETHER <= last; i += TOGETHER) {
-        uint64_t key[TOGETHER];
-        uint32_t node[TOGETHER];
-        for (int k = 0; k < TOGETHER; k++) {
-            key[k] = key_at(l->items, i + k, kind);
-            node[k] = 1;
-        }
-        for (int level = 0; level < l->levels; level++)
-            for (int k = 0; k < TOGETHER; k++)
-                node[k] = 2 * node[k] + (key[k] > l->tree[node[k]]);
-        for (int k = 0; k < TOGETHER; k++) {
-            uint32_t b = node[k] - (uint32_t)l->buckets;
-            l->bucket[i + k] = (uint16_t)b;
-            count[b]++;
-        }
-    }
-    for (; i < last; i++) {
-        uint64_t key = key_at(l->items, i, kind);
-        uint32_t node = 1;
-        for (int level = 0; level < l->levels; level++)
-            node = 2 * node + (key > l->tree[node]);
-        l->bucket[i] = (uint16_t)(node - (uint32_t)l->buckets);
-        count[l->bucket[i]]++;
-    }
+    for (; i + TOGETHER <= last; i += TOGETHER)
+        classify_some(l, i, TOGETHER, count, kind);
+    for (; i < last; i++)
+        classify_some(l, i, 1, count, kind);
 }
 
 static gpu_status classify_chunks(void *context, int64_t first, int64_t last)
@@ -832,15 +833,12 @@ static gpu_status sort_long_line(const sorting *s, int64_t line)
     int64_t n = s->from.cols;
     size_t bytes = (size_t)n * item_size(s->kind);
     size_t counts = sizeof(int64_t) * MOST_CHUNKS << MOST_LEVELS;
-    size_t all = 2 * bytes + counts + (size_t)n * sizeof(uint16_t);
-    void *room, *work;
-    if (gpu_cpu_alloc(NULL, sizeof(long_line), &work) != GPU_OK)
+    size_t head = (sizeof(long_line) + 63) / 64 * 64;
+    size_t all = head + counts + 2 * bytes + (size_t)n * sizeof(uint16_t);
+    void *room;
+    if (gpu_cpu_alloc(NULL, all, &room) != GPU_OK)
         return gpu_cpu_stop(GPU_MEMORY);
-    if (gpu_cpu_alloc(NULL, all, &room) != GPU_OK) {
-        gpu_cpu_free(NULL, work, sizeof(long_line));
-        return gpu_cpu_stop(GPU_MEMORY);
-    }
-    long_line *l = work;
+    long_line *l = room;
     l->s = s;
     l->v = line_of(s, line);
     l->n = n;
@@ -851,13 +849,12 @@ static gpu_status sort_long_line(const sorting *s, int64_t line)
     l->chunk = n / MOST_CHUNKS + 1;
     l->chunk = l->chunk > CHUNK ? l->chunk : CHUNK;
     l->chunks = (n + l->chunk - 1) / l->chunk;
-    l->count = room;
-    l->items = (char *)room + counts;
+    l->count = (int64_t *)(void *)((char *)room + head);
+    l->items = (char *)room + head + counts;
     l->spare = l->items + bytes;
     l->bucket = (uint16_t *)(void *)(l->spare + bytes);
     gpu_status status = run_stages(l);
     gpu_cpu_free(NULL, room, all);
-    gpu_cpu_free(NULL, work, sizeof(long_line));
     return status;
 }
 
