@@ -45,6 +45,21 @@ function TestTemporaries:test_many_small_ones_stay_bounded()
     equals(A, {{1, 1}, {1, 1}})
 end
 
+-- A variable that holds the last result, and temporaries on the way to it: few
+-- are alive at a time, whatever their size, and none grow old.
+function TestTemporaries:test_a_few_results_are_alive()
+    for _, n in ipairs{100, 300, 700, 1500, 2600} do
+        local A, last = ones(n, n, {dtype = "f64"}), nil
+        local most = most_alive(n > 1000 and 60 or 600, function()
+            last = (A + A) % A - A
+        end)
+        local bound = MIB + 8 * n * n * 8
+        lu.assertIsTrue(most <= bound, ("%dx%d: %.1f results"):format(n, n,
+            most / (n * n * 8)))
+        lu.assertEquals(last[{n, n}], 1)
+    end
+end
+
 -- 70 results of 4 MiB or more each, of which few may stay.
 function TestTemporaries:test_results_of_every_kind_are_counted()
     local A, m = ones(1024, 1024), ones(1024, 1024):gt(0)
