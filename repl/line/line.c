@@ -130,20 +130,32 @@ static void hold_interrupts(int on)
     sigprocmask(on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
+/* Ctrl-C was pressed while interrupts are held. */
+static int is_interrupt_held(void)
+{
+    sigset_t waiting;
+    return sigpending(&waiting) == 0 && sigismember(&waiting, SIGINT) == 1;
+}
+
+static int is_unseen; /* it came while the terminal was not to show it */
+
 /* With bracketed paste, and only then, Readline ends a line that Ctrl-D or
  * READERR ended with a newline of its own; edit_line writes it always. From
  * here on Ctrl-C is for what the line runs: it waits for pass_on_interrupt. */
 static void restore_terminal(void)
 {
     rl_eof_found = 0;
-    if (rl_done)
+    if (rl_done) {
         hold_interrupts(1);
+        is_unseen = is_interrupt_held();
+    }
     rl_deprep_terminal();
 }
 
 /* Behind a line that was read: a Ctrl-C that followed it stops what it runs.
  * One that Readline still has a mark of would else end the next line; Readline
- * goes on reading when it has acted on that, and so is ended again. */
+ * goes on reading when it has acted on that, and so is ended again. The handler
+ * shows one that the terminal has not, once the echo is off. */
 static void pass_on_interrupt(void)
 {
     if (rl_pending_signal() == SIGINT) {
@@ -151,7 +163,11 @@ static void pass_on_interrupt(void)
         rl_deprep_terminal();
         rl_clear_signals();
     }
+    if (!is_unseen)
+        hold_interrupts(0);
+    repl_typing_begin();
     hold_interrupts(0);
+    is_unseen = 0;
 }
 
 /* --- beginning ------------------------------------------------------------ */
@@ -253,7 +269,6 @@ static char *edit_line(const char *prompt, repl_line_end *end)
     hold_signals();
     line = readline(prompt);
     pass_on_interrupt();
-    repl_typing_begin();
     *end = line != NULL ? REPL_LINE_READ : REPL_LINE_END;
     if (line != NULL)
         return line;
