@@ -155,6 +155,30 @@ void gpu_limit_memory(size_t most, size_t (*beside)(void));
 size_t gpu_host_live(void);
 void gpu_on_memory_short(int (*collect)(void *data), void *data);
 
+/* --- waiting ---------------------------------------------------------------
+ * The results of gpu_map may wait, so that what follows them runs in the same
+ * pass over memory; everything else gives them their elements first. */
+
+typedef enum gpu_fusion {
+    GPU_FUSION_ON,
+    GPU_FUSION_OFF,    /* every operation runs at once */
+    GPU_FUSION_ALWAYS, /* small results wait, too */
+    GPU_FUSIONS
+} gpu_fusion;
+void gpu_set_fusion(gpu_fusion fusion);
+gpu_fusion gpu_get_fusion(void);
+/* From now on all that is recorded is worked out by the next gpu_settle_all,
+ * also where nothing holds it any longer, as for one who measures the time; 0:
+ * as before. Returns what it was. */
+int gpu_execute_all(int on);
+/* All that waits gets its elements; or what waits for m's, before they go. What
+ * cannot goes on waiting. */
+gpu_status gpu_settle_all(void);
+gpu_status gpu_settle_readers(const gpu_matrix *m);
+/* Called before that: the language drops the references of its youngest
+ * garbage, for which nothing has to be worked out. */
+void gpu_on_settling(void (*collect)(void *data), void *data);
+
 /* --- views: out shares m's storage, and gets a reference ------------------ */
 
 typedef struct gpu_slice { /* first + i * step for i in 0 .. count - 1 */

@@ -8,12 +8,14 @@
 
 static int get_clock(lua_State *L)
 {
+    lumat_try(L, gpu_settle_all()); /* before the time is taken */
     lua_pushnumber(L, gpu_now());
     return 1;
 }
 
 static int sync_all(lua_State *L)
 {
+    lumat_try(L, gpu_settle_all());
     lumat_try(L, gpu_sync_all());
     return 0;
 }
@@ -130,6 +132,7 @@ static int help(lua_State *L)
 
 static int forget(lua_State *L)
 {
+    lumat_try(L, gpu_settle_readers(lumat_check_matrix(L, 1)));
     gpu_forget(lumat_check_matrix(L, 1));
     lua_settop(L, 1);
     return 1;

@@ -114,6 +114,9 @@ static double bytes_moved(const gpu_program *p, const gpu_matrix *const *in,
     return bytes;
 }
 
+typedef gpu_status creator(gpu_matrix *out, gpu_device *d, gpu_dtype dtype,
+                           int ndim, int64_t rows, int64_t cols);
+
 /* Do all operands of this shape lie column by column? */
 static int is_turned(const gpu_matrix *const *in, int n, const shape *s)
 {
@@ -131,27 +134,26 @@ static int is_turned(const gpu_matrix *const *in, int n, const shape *s)
 }
 
 /* A new result lies as its operands do, so that nothing is turned on the way:
- * A.T + B.T is the transpose of A + B. */
-static gpu_status create_output(const gpu_program *p,
-                                const gpu_matrix *const *in, gpu_device *d,
-                                const shape *s, gpu_matrix *out)
+ * A.T + B.T is the transpose of A + B. create: gpu_create, or that of a result
+ * that waits. */
+static gpu_status create_output(const gpu_matrix *const *in, int inputs,
+                                gpu_device *d, gpu_dtype type, const shape *s,
+                                creator *create, gpu_matrix *out)
 {
-    gpu_dtype type = is_test(p, in) ? GPU_BOOL : compute_type(p, in);
-    if (!is_turned(in, p->inputs, s))
-        return gpu_create(out, d, type, s->ndim, s->rows, s->cols);
+    if (!is_turned(in, inputs, s))
+        return create(out, d, type, s->ndim, s->rows, s->cols);
     gpu_matrix turned;
-    TRY(gpu_create(&turned, d, type, 2, s->cols, s->rows));
+    TRY(create(&turned, d, type, 2, s->cols, s->rows));
     gpu_view_transposed(&turned, out);
     gpu_release(&turned);
     return GPU_OK;
 }
 
-static gpu_status prepare_output(const char *name, const gpu_program *p,
-                                 const gpu_matrix *const *in, gpu_device *d,
-                                 shape *s, gpu_matrix *out)
+/* Whether out, which exists, takes a result of shape s, a smaller one being
+ * stretched. */
+static gpu_status check_output(const char *name, const shape *s,
+                               const gpu_matrix *out)
 {
-    if (!out->storage)
-        return create_output(p, in, d, s, out);
     int fits = out->ndim == s->ndim &&
                common(out->rows, s->rows) == out->rows &&
                common(out->cols, s->cols) == out->cols;
@@ -159,20 +161,19 @@ static gpu_status prepare_output(const char *name, const gpu_program *p,
         return gpu_fail(GPU_SHAPE, "%s: the result is %lldx%lld, out is %s",
                         name, (long long)s->rows, (long long)s->cols,
                         gpu_shape_text(out));
-    s->rows = out->rows; /* a smaller result is stretched */
-    s->cols = out->cols;
     return GPU_OK;
 }
 
-static gpu_status run(const char *name, gpu_program *p,
-                      const gpu_matrix *const *in, const shape *s,
-                      gpu_device *d, gpu_matrix *out)
+gpu_status gpu_run_map(const char *name, const gpu_program *p,
+                       const gpu_matrix *const *in, gpu_matrix *out)
 {
+    shape s = {out->ndim, out->rows, out->cols};
+    gpu_device *d = out->storage->device;
     gpu_view views[GPU_MAX_INPUTS];
     gpu_matrix copies[GPU_MAX_INPUTS];
     for (int i = 0; i < p->inputs; i++)
         copies[i].storage = NULL;
-    gpu_status status = take_inputs(in, p->inputs, out, s, views, copies);
+    gpu_status status = take_inputs(in, p->inputs, out, &s, views, copies);
     if (status == GPU_OK && gpu_size(out) > 0) {
         gpu_view to = gpu_target_of(out);
         gpu_operation op = {
@@ -190,6 +191,38 @@ static gpu_status run(const char *name, gpu_program *p,
     return status;
 }
 
+/* Into out, which exists; what waits among the operands becomes part of the
+ * program. */
+static gpu_status run(const char *name, const gpu_program *p,
+                      const gpu_matrix *const *in, gpu_matrix *out)
+{
+    gpu_composition c;
+    int waits = 0;
+    for (int i = 0; i < p->inputs; i++)
+        waits |= in[i]->storage->pending != NULL;
+    if (!waits)
+        return gpu_run_map(name, p, in, out);
+    TRY(gpu_compose(name, p, in, out->rows, out->cols, &c));
+    gpu_status status = gpu_run_map(c.name, &c.p, c.inputs, out);
+    gpu_end_composition(&c);
+    return status;
+}
+
+static gpu_status run_new(const char *name, const gpu_program *p,
+                          const gpu_matrix *const *in, gpu_device *d,
+                          gpu_dtype of_inputs, const shape *s, gpu_matrix *out)
+{
+    gpu_dtype type = is_test(p, in) ? GPU_BOOL : of_inputs;
+    int waits = gpu_may_record(p, d, type, s->rows * s->cols);
+    TRY(create_output(in, p->inputs, d, type, s,
+                      waits ? gpu_create_pending : gpu_create, out));
+    gpu_status status =
+        waits ? gpu_record(name, p, in, out) : run(name, p, in, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
 gpu_status gpu_map(const char *name, const gpu_program *p,
                    const gpu_matrix *const *in, gpu_matrix *out)
 {
@@ -197,21 +230,21 @@ gpu_status gpu_map(const char *name, const gpu_program *p,
     gpu_device *d;
     if (p->inputs == 0 && created)
         return gpu_fail(GPU_ARGUMENT, "%s: no operand and no output", name);
-    TRY(gpu_check_operands(name, in, p->inputs, &d));
+    TRY(gpu_check_waiting(name, in, p->inputs, &d));
     if (!created)
         TRY(gpu_check_target(name, out, &d));
     shape s;
     TRY(common_shape(name, p->inputs ? in : (const gpu_matrix *const[]){out},
                      p->inputs ? p->inputs : 1, &s));
-    TRY(prepare_output(name, p, in, d, &s, out));
+    if (!created)
+        TRY(check_output(name, &s, out));
+    gpu_dtype of_inputs = compute_type(p, in);
     gpu_program typed = *p;
-    if (out->dtype == GPU_F64 || compute_type(p, in) == GPU_F64)
+    if ((!created && out->dtype == GPU_F64) || of_inputs == GPU_F64)
         typed.compute = GPU_F64;
     gpu_program_simplify(&typed);
-    gpu_status status = run(name, &typed, in, &s, d, out);
-    if (status != GPU_OK && created)
-        gpu_release(out);
-    return status;
+    return created ? run_new(name, &typed, in, d, of_inputs, &s, out)
+                   : run(name, &typed, in, out);
 }
 
 /* --- reductions' inputs, for reduction.c ---------------------------------- */

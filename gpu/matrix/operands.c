@@ -2,8 +2,8 @@
  * them when it is stopped. */
 #include "core.h"
 
-gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
-                            gpu_device **device)
+static gpu_status check_alive(const char *name, const gpu_matrix *m,
+                              gpu_device **device)
 {
     if (!m->storage)
         return gpu_fail(GPU_ARGUMENT, "%s: the matrix has been freed", name);
@@ -26,18 +26,37 @@ gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
     return GPU_OK;
 }
 
-gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
-                              int n, gpu_device **out)
+gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
+                            gpu_device **device)
+{
+    TRY(check_alive(name, m, device));
+    if (m->storage->pending)
+        TRY(gpu_settle(m));
+    return gpu_settle_readers(m);
+}
+
+gpu_status gpu_check_waiting(const char *name, const gpu_matrix *const *in,
+                             int n, gpu_device **out)
 {
     *out = NULL;
     for (int i = 0; i < n; i++) {
-        TRY(gpu_check_target(name, in[i], out));
+        TRY(check_alive(name, in[i], out));
         if (in[i]->storage->incomplete)
             return gpu_fail(GPU_INCOMPLETE,
                             "%s: the matrix is incomplete: the operation that "
                             "wrote it was interrupted",
                             name);
     }
+    return GPU_OK;
+}
+
+gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
+                              int n, gpu_device **out)
+{
+    TRY(gpu_check_waiting(name, in, n, out));
+    for (int i = 0; i < n; i++)
+        if (in[i]->storage->pending)
+            TRY(gpu_settle(in[i]));
     return GPU_OK;
 }
 

@@ -83,7 +83,7 @@ static gpu_status out_of_memory(gpu_device *d, size_t bytes)
 
 /* Systems promise memory they do not have, so large sizes are compared with
  * what is free before asking. */
-static int has_room(gpu_device *d, size_t bytes)
+int gpu_has_room(gpu_device *d, size_t bytes)
 {
     size_t free = 0, total = 0;
     if (!is_within_limit(d, bytes))
@@ -95,13 +95,13 @@ static int has_room(gpu_device *d, size_t bytes)
 
 static gpu_status allocate(gpu_device *d, size_t bytes, void **data)
 {
-    if (has_room(d, bytes)) {
+    if (gpu_has_room(d, bytes)) {
         gpu_status status = d->backend->alloc(d->handle, bytes, data);
         if (status != GPU_MEMORY)
             return status;
     }
     gpu_relieve(d);
-    if (!has_room(d, bytes) ||
+    if (!gpu_has_room(d, bytes) ||
         d->backend->alloc(d->handle, bytes, data) != GPU_OK)
         return out_of_memory(d, bytes);
     return GPU_OK;
@@ -177,34 +177,42 @@ uint32_t gpu_dry_number(const gpu_matrix *m)
 
 /* A few elements on the CPU live right behind their storage: one call of
  * malloc less for the matrices of two or three rows people type. */
-static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
+gpu_status gpu_give_bytes(gpu_storage *s, void **data)
 {
-    if (gpu_dry)
-        return create_dry(d, bytes, out);
-    int within = is_within(d, bytes);
-    gpu_storage *s = malloc(sizeof *s + (within ? WITHIN : 0));
-    if (!s)
-        return out_of_memory(d, bytes);
-    s->data = s + 1;
-    gpu_status status =
-        within ? GPU_OK : allocate(d, bytes ? bytes : 1, &s->data);
-    if (status != GPU_OK) {
-        free(s);
-        return status;
-    }
-    s->device = d;
-    s->bytes = bytes ? bytes : 1;
-    s->references = 1;
-    s->kept = 0;
-    s->incomplete = 0;
-    s->made = s->written = epoch;
-    s->dry = 0;
+    gpu_device *d = s->device;
+    *data = s + 1;
+    if (!is_within(d, s->bytes))
+        TRY(allocate(d, s->bytes, data));
     d->live += s->bytes;
     gpu_count_host((ptrdiff_t)host_bytes(s));
     if (d->live > d->peak_live)
         d->peak_live = d->live;
     gpu_counted.allocations++;
     gpu_counted.allocated += s->bytes;
+    return GPU_OK;
+}
+
+void gpu_take_bytes(gpu_storage *s, void *data)
+{
+    s->device->live -= s->bytes;
+    gpu_count_host(-(ptrdiff_t)host_bytes(s));
+    if (data != s + 1)
+        s->device->backend->free(s->device->handle, data, s->bytes);
+}
+
+static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
+{
+    if (gpu_dry)
+        return create_dry(d, bytes, out);
+    gpu_storage *s = malloc(sizeof *s + (is_within(d, bytes) ? WITHIN : 0));
+    if (!s)
+        return out_of_memory(d, bytes);
+    *s = (gpu_storage){.device = d,
+                       .data = nowhere,
+                       .bytes = bytes ? bytes : 1,
+                       .references = 1,
+                       .made = epoch,
+                       .written = epoch};
     *out = s;
     return GPU_OK;
 }
@@ -224,15 +232,13 @@ static gpu_status count_bytes(int64_t rows, int64_t cols, gpu_dtype dtype,
     return GPU_OK;
 }
 
-gpu_status gpu_create(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
-                      int ndim, int64_t rows, int64_t cols)
+gpu_status gpu_create_pending(gpu_matrix *out, gpu_device *d, gpu_dtype dtype,
+                              int ndim, int64_t rows, int64_t cols)
 {
     size_t bytes;
-    TRY(count_bytes(rows, cols, dtype, &bytes));
-    if (!device)
-        TRY(gpu_default(&device));
     gpu_storage *storage = NULL;
-    TRY(create_storage(device, bytes, &storage));
+    TRY(count_bytes(rows, cols, dtype, &bytes));
+    TRY(create_storage(d, bytes, &storage));
     *out = (gpu_matrix){.storage = storage,
                         .dtype = dtype,
                         .ndim = ndim,
@@ -241,6 +247,21 @@ gpu_status gpu_create(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
                         .row_stride = cols,
                         .col_stride = 1};
     return GPU_OK;
+}
+
+gpu_status gpu_create(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
+                      int ndim, int64_t rows, int64_t cols)
+{
+    if (!device)
+        TRY(gpu_default(&device));
+    TRY(gpu_create_pending(out, device, dtype, ndim, rows, cols));
+    gpu_storage *s = out->storage;
+    gpu_status status = gpu_dry ? GPU_OK : gpu_give_bytes(s, &s->data);
+    if (status != GPU_OK) {
+        free(s);
+        out->storage = NULL;
+    }
+    return status;
 }
 
 void gpu_retain(const gpu_matrix *m)
@@ -261,10 +282,10 @@ void gpu_release(gpu_matrix *m)
     }
     if (s->kept > 0)
         gpu_drop_kept(s);
-    s->device->live -= s->bytes;
-    gpu_count_host(-(ptrdiff_t)host_bytes(s));
-    if (s->data != s + 1)
-        s->device->backend->free(s->device->handle, s->data, s->bytes);
+    if (s->pending)
+        gpu_drop_pending(s);
+    else
+        gpu_take_bytes(s, s->data);
     free(s);
 }
 

@@ -13,6 +13,7 @@
     } while (0)
 
 typedef struct gpu_kept gpu_kept;
+typedef struct gpu_pending gpu_pending;
 
 struct gpu_device {
     const gpu_backend *backend; /* what computes: in a dry run the dry one */
@@ -30,15 +31,19 @@ struct gpu_device {
     uint64_t timers;     /* how many were started */
 };
 
+/* Small, as matrices of a few elements are little else: with those behind it a
+ * block of 128 bytes of malloc's. */
 struct gpu_storage {
     gpu_device *device;
     void *data;
     size_t bytes;
+    gpu_pending *pending; /* what will be its elements; NULL: they are there */
     int references;
-    int kept;               /* how many things are kept about it */
-    int incomplete;         /* what wrote it was interrupted */
-    uint32_t made, written; /* epochs */
-    uint32_t dry;           /* its number among those without bytes; 0: real */
+    int readers;             /* operands of what waits that lie in it */
+    unsigned kept : 31;      /* how many things are kept about it */
+    unsigned incomplete : 1; /* what wrote it was interrupted */
+    uint32_t made, written;  /* epochs */
+    uint32_t dry;            /* its number among those without bytes; 0: real */
 };
 
 /* The dry run that goes on (see gpu_begin_dry), or NULL. */
@@ -87,8 +92,48 @@ gpu_view gpu_target_of(const gpu_matrix *m);
 void gpu_leave_incomplete(const gpu_matrix *m);
 void gpu_make_whole(const gpu_matrix *m);
 
+/* Is there surely not too little memory for so many bytes? Only of many is the
+ * device asked. */
+int gpu_has_room(gpu_device *d, size_t bytes);
+/* Storage for what waits: without bytes until it is given some, which it then
+ * points data at, or which are taken back. */
+gpu_status gpu_create_pending(gpu_matrix *out, gpu_device *d, gpu_dtype dtype,
+                              int ndim, int64_t rows, int64_t cols);
+gpu_status gpu_give_bytes(gpu_storage *s, void **data);
+void gpu_take_bytes(gpu_storage *s, void *data);
+
+/* A program together with those of its operands that wait (pending.c), where
+ * it goes over rows x cols elements. Holds references until it is ended. */
+typedef struct gpu_composition {
+    gpu_program p;
+    gpu_matrix in[GPU_MAX_INPUTS];
+    const gpu_matrix *inputs[GPU_MAX_INPUTS]; /* of the above */
+    const char *name; /* of all its operations, for good */
+} gpu_composition;
+gpu_status gpu_compose(const char *name, const gpu_program *p,
+                       const gpu_matrix *const *in, int64_t rows, int64_t cols,
+                       gpu_composition *c);
+void gpu_end_composition(gpu_composition *c);
+/* May the result of so many elements of this type wait? Then out, made by
+ * gpu_create_pending, does so. in has no more inputs than p. */
+int gpu_may_record(const gpu_program *p, gpu_device *d, gpu_dtype type,
+                   int64_t elements);
+gpu_status gpu_record(const char *name, const gpu_program *p,
+                      const gpu_matrix *const *in, const gpu_matrix *out);
+/* m gets its elements. */
+gpu_status gpu_settle(const gpu_matrix *m);
+/* Runs p, whose operands wait for nothing and have out's shape or are broadcast
+ * to it, into out. */
+gpu_status gpu_run_map(const char *name, const gpu_program *p,
+                       const gpu_matrix *const *in, gpu_matrix *out);
+/* Storage that waits is no more. */
+void gpu_drop_pending(gpu_storage *s);
+
 /* GPU_OK when all n matrices are alive, complete and on one device, which out
- * gets. For one that is only written to: also when it is incomplete. */
+ * gets; then none of them waits. For one that is only written to: also when it
+ * is incomplete; nothing waits that would read it. */
+gpu_status gpu_check_waiting(const char *name, const gpu_matrix *const *in,
+                             int n, gpu_device **out); /* they may wait */
 gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
                               int n, gpu_device **out);
 gpu_status gpu_check_target(const char *name, const gpu_matrix *m,

@@ -510,6 +510,8 @@ gpu_status gpu_sparse_scaled(const gpu_sparse *s, double factor,
     int by = gpu_program_constant(&p, factor);
     gpu_program_add(&p, GPU_OP_mul, 0, by, 0);
     gpu_status status = gpu_map("mul", &p, in, &out->values);
+    if (status == GPU_OK)
+        status = gpu_settle(&out->values);
     if (status != GPU_OK)
         gpu_sparse_release(out);
     return status;

@@ -284,6 +284,7 @@ topics.startup = {title = "Starting", see = "settings ?scripts ?keys",
         "ASCII; LC_CTYPE and LC_ALL come before it"},
      {"NO_COLOR", "not empty: no colour, as --color=never"},
      {"COLUMNS", "the width of what scripts print, else 80"},
+     {"LUMAT_FUSION", "off: every operation runs at once; on, always: see settings"},
      {"LUMAT_SUGGESTIONS", "off: no dim text of earlier entries behind the cursor"},
      {"OMP_NUM_THREADS", "how many threads work on the CPU, else as many as it has cores"},
      {"LUMAT_NO_CUDA", "not empty: as if there were no GPU"}}}

@@ -79,8 +79,8 @@ static int free_now(lua_State *L)
         lumat_check_matrix(L, 1); /* raises */
     if (s && !gpu_is_dry())
         gpu_sparse_release(s);
-    if (m && !gpu_is_dry())
-        gpu_release(m);
+    if (m)
+        lumat_free_matrix(m);
     return 0;
 }
 

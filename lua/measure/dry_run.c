@@ -709,7 +709,7 @@ static int call_dry(lua_State *L, gpu_dry_report *report)
     lua_Integer dtype = lua_tointeger(L, -1);
     lua_pop(L, 1);
     told.watch = (gpu_dry_watch){note_event, note_product, NULL, 1, overhead};
-    if (gpu_begin_dry(&told.watch) != GPU_OK) {
+    if (gpu_settle_all() != GPU_OK || gpu_begin_dry(&told.watch) != GPU_OK) {
         lua_pushstring(L, gpu_message());
         return LUA_ERRRUN;
     }

@@ -20,6 +20,10 @@ void lumat_hear(lumat_hearer who, lumat_hear_fn *f);
 /* Writes "512x256x128", or for a reduction "512x256 to 512x1"; returns text. */
 const char *lumat_event_size(const gpu_event *e, char *text, size_t size);
 
+/* As lua_call, but all that the function computes is worked out when it comes
+ * back, used or not. */
+void lumat_call_executed(lua_State *L, int nargs, int nresults);
+
 /* --- rates ---------------------------------------------------------------- */
 /* How fast work was, beside what the device reaches: the one place from which
  * the trace, race and the benchmarks have their numbers. */

@@ -321,9 +321,9 @@ static void turn_on(lua_State *L)
 
 static void turn_off(void)
 {
+    lumat_hear(LUMAT_PROFILE, NULL); /* the last of what waits is heard of */
     elapsed = total_time();
     is_on = 0;
-    lumat_hear(LUMAT_PROFILE, NULL);
 }
 
 static void reset(void)

@@ -45,6 +45,7 @@ void lumat_stop_watch(void)
     if (!watch.runs)
         return;
     watch.runs = 0;
+    gpu_settle_all(); /* what fails is told when it is needed */
     watch.did.operations = now->operations - watch.before.operations;
     watch.did.allocated = now->allocated - watch.before.allocated;
     for (int i = 0; i < watch.count; i++) {
@@ -52,6 +53,16 @@ void lumat_stop_watch(void)
         if (gpu_timer_stop(l->device, &l->timer, &l->seconds) != GPU_OK)
             l->seconds = -1;
     }
+}
+
+/* After an error it is lumat_call that ends it. */
+void lumat_call_executed(lua_State *L, int nargs, int nresults)
+{
+    int before = gpu_execute_all(1);
+    lua_call(L, nargs, nresults);
+    gpu_status status = gpu_settle_all();
+    gpu_execute_all(before);
+    lumat_try(L, status);
 }
 
 /* --- a function by its device --------------------------------------------- */
@@ -66,9 +77,10 @@ int lumat_timed_call(lua_State *L)
     else
         lumat_try(L, gpu_open(luaL_checkstring(L, 2), &d));
     lua_settop(L, 1);
+    lumat_try(L, gpu_settle_all());
     lumat_try(L, gpu_sync(d));
     lumat_try(L, gpu_timer_start(d, &timer));
-    lua_call(L, 0, LUA_MULTRET);
+    lumat_call_executed(L, 0, LUA_MULTRET);
     lumat_try(L, gpu_timer_stop(d, &timer, &seconds));
     lua_pushnumber(L, seconds);
     lua_insert(L, 1);
@@ -132,10 +144,11 @@ void lumat_push_watch(lua_State *L, double seconds)
 static int watch_call(lua_State *L)
 {
     lua_settop(L, 1);
+    lumat_try(L, gpu_settle_all());
     lumat_try(L, gpu_sync_all());
     lumat_start_watch(L);
     double start = gpu_now();
-    lua_call(L, 0, 0);
+    lumat_call_executed(L, 0, 0);
     lumat_stop_watch();
     lumat_try(L, gpu_sync_all());
     double seconds = gpu_now() - start, gpu = 0;

@@ -21,6 +21,7 @@ static void tell(const gpu_event *e, void *data)
 void lumat_hear(lumat_hearer who, lumat_hear_fn *f)
 {
     int any = 0;
+    gpu_settle_all(); /* what was written before, or meanwhile */
     hearers[who] = f;
     for (int i = 0; i < LUMAT_HEARERS; i++)
         any |= hearers[i] != NULL;
@@ -191,8 +192,9 @@ static int call_captured(lua_State *L)
     lua_settop(L, 1);
     captured.count = 0;
     lumat_hear(LUMAT_CAPTURE, capture);
-    int status = lua_pcall(L, 0, 0, 0);
+    int before = gpu_execute_all(1), status = lua_pcall(L, 0, 0, 0);
     lumat_hear(LUMAT_CAPTURE, NULL);
+    gpu_execute_all(before);
     if (status != LUA_OK)
         return lua_error(L);
     if (captured.count != 1)

@@ -268,6 +268,7 @@ const char *lumat_push_last_traceback(lua_State *L)
 /* Errors of work issued earlier appear under the line that caused it. */
 static int wait_for_devices(lua_State *L)
 {
+    lumat_try(L, gpu_settle_all());
     lumat_try(L, gpu_sync_all());
     return 0;
 }
@@ -276,6 +277,8 @@ int lumat_call(lua_State *L, int nargs)
 {
     int function = lua_gettop(L) - nargs;
     int is_entry = entry && lua_topointer(L, function) == entry;
+    int executes = gpu_execute_all(0);
+    gpu_execute_all(executes);
     lumat_begin_stoppable(L);
     if (is_entry)
         remember_variables(L);
@@ -285,6 +288,9 @@ int lumat_call(lua_State *L, int nargs)
     lua_pushcfunction(L, keep_traceback);
     lua_insert(L, function);
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);
+    if (status == LUA_OK)
+        gpu_settle_all(); /* wait_for_devices tells what is left */
+    gpu_execute_all(executes);
     lumat_end_stoppable(L);
     lumat_stop_watch();
     lua_remove(L, function);

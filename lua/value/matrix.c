@@ -118,10 +118,21 @@ static int release(lua_State *L)
     return 0;
 }
 
-/* At the end of its scope; a dry run leaves what exists as it is. */
+void lumat_free_matrix(gpu_matrix *m)
+{
+    if (gpu_is_dry())
+        return;
+    gpu_settle_readers(m);
+    gpu_release(m);
+}
+
+/* At the end of its scope. */
 static int close_matrix(lua_State *L)
 {
-    return gpu_is_dry() ? 0 : release(L);
+    gpu_matrix *m = lumat_test_matrix(L, 1);
+    if (m)
+        lumat_free_matrix(m);
+    return 0;
 }
 
 /* --- the collector -------------------------------------------------------- */
@@ -137,6 +148,14 @@ static int collect_all(void *data)
     memory.collecting += gpu_now() - start;
     memory.debt = 0;
     return 1;
+}
+
+/* Not where the user has stopped it. */
+static void collect_youngest(void *data)
+{
+    lua_State *L = data;
+    if (lua_gc(L, LUA_GCISRUNNING))
+        lua_gc(L, LUA_GCSTEP, 0);
 }
 
 /* Full collections may take a twentieth of the time there has been. */
@@ -225,4 +244,5 @@ void lumat_open_matrix(lua_State *L)
     memory.started = gpu_now();
     lua_gc(L, LUA_GCGEN, 0, 0);
     gpu_on_memory_short(collect_all, L);
+    gpu_on_settling(collect_youngest, L);
 }

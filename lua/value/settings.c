@@ -2,6 +2,7 @@
 #include "settings.h"
 #include "value.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static lumat_settings now = {
@@ -43,6 +44,37 @@ static void set_device(lua_State *L, const char *name)
     if (strcmp(name, "auto") != 0)
         lumat_try(L, gpu_open(name, &d));
     lumat_try(L, gpu_set_default(name));
+}
+
+static const char *const fusions[GPU_FUSIONS] = {"on", "off", "always"};
+
+static void get_fusion(lua_State *L)
+{
+    lua_pushstring(L, fusions[gpu_get_fusion()]);
+}
+
+static int find_fusion(const char *name)
+{
+    int fusion = GPU_FUSION_ON;
+    while (fusion < GPU_FUSIONS && strcmp(fusions[fusion], name) != 0)
+        fusion++;
+    return fusion;
+}
+
+static void set_fusion(lua_State *L, const char *name)
+{
+    int fusion = find_fusion(name);
+    lumat_try(L, fusion < GPU_FUSIONS ? gpu_settle_all() : GPU_ARGUMENT);
+    gpu_set_fusion((gpu_fusion)fusion);
+}
+
+/* The environment's LUMAT_FUSION, where it has one. */
+static void take_fusion(void)
+{
+    const char *wish = getenv("LUMAT_FUSION");
+    int fusion = wish ? find_fusion(wish) : GPU_FUSIONS;
+    if (fusion < GPU_FUSIONS)
+        gpu_set_fusion((gpu_fusion)fusion);
 }
 
 /* --- the rows ------------------------------------------------------------- */
@@ -228,6 +260,7 @@ void lumat_open_settings(lua_State *L)
 {
     static const luaL_Reg own[] = {
         {"get", get_value}, {"set", set_value}, {NULL, NULL}};
+    take_fusion();
     luaL_newlib(L, own);
     push_rows(L);
     lua_setfield(L, -2, "rows");

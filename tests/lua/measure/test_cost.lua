@@ -4,6 +4,8 @@ local lu = require "luaunit"
 local t = require "common"
 local raises = t.raises
 
+settings{fusion = "off"} -- it is single operations that are counted
+
 -- Flops and bytes of f as the profile has them, and what it allocated.
 local function done(f)
     profile("reset")

@@ -4,6 +4,8 @@ local lu = require "luaunit"
 local t = require "common"
 local raises = t.raises
 
+settings{fusion = "off"} -- it is single operations that are counted
+
 TestProfile = {}
 
 function TestProfile:setUp() profile("reset") end

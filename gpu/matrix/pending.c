@@ -1,0 +1,634 @@
+/* Elementwise results that wait: what is to be worked out is recorded, and run
+ * as one program, one pass over memory, when somebody needs it.
+ *
+ * How a value travels:
+ *
+ *   gpu_map          records it: storage without bytes, a program and its
+ *     |              operands, which may wait themselves (gpu_record)
+ *     v
+ *   gpu_check_operands, gpu_check_target
+ *     |              of whatever reads it, or writes to what it reads; gpu_map
+ *     |              and gpu_reduce compose instead: what waits becomes part of
+ *     |              their own program, and is never written (gpu_compose)
+ *     v
+ *   gpu_settle       composes what it is made of into one program, gives it
+ *                    bytes and runs that
+ *
+ * Composed is what is computed in one type over one shape, so that every bit is
+ * that of one operation after the other. A value that something else still
+ * holds when it could become part of a program is worth bytes of its own if it
+ * is dear, or was part of one before; else it is worked out once more. What
+ * holds it may be garbage: so the language collects its youngest first
+ * (gpu_on_settling), which may run finalisers, and those anything here.
+ *
+ * A recorded value holds references to its operands, whose elements cannot
+ * change: what would write to them settles it first. It always fits one
+ * program: what does not is settled when it is recorded. Where settling fails
+ * (there is no memory; Ctrl-C) the value goes on waiting, and nothing is lost.
+ */
+#include "core.h"
+#include "op_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct gpu_pending {
+    const char *name;
+    gpu_program p;
+    gpu_matrix in[GPU_MAX_INPUTS]; /* with a reference each */
+    gpu_matrix out;                /* its storage is what waits: borrowed */
+    int was_part;                  /* of a program, while others held it */
+    int was_run;                   /* as a part */
+    int is_kept;                   /* the list has a reference, too */
+    gpu_pending *previous, *next;  /* in the order of recording */
+};
+
+/* Elements from which on recording costs less than it saves: a value that waits
+ * takes half a microsecond, and the collection before it is settled a few. */
+enum { LEAST_ON_CPU = 1 << 16, LEAST_ON_GPU = 1 << 12 };
+enum { MOST_PENDING = 256 }; /* so that a GPU gets its work in time */
+
+static struct {
+    gpu_pending *first, *last, *cursor;
+    int count;
+    int executes; /* see gpu_execute_all */
+    gpu_fusion fusion;
+    void (*collect)(void *data);
+    void *data;
+} all;
+
+void gpu_set_fusion(gpu_fusion fusion)
+{
+    all.fusion = fusion;
+}
+
+gpu_fusion gpu_get_fusion(void)
+{
+    return all.fusion;
+}
+
+int gpu_execute_all(int on)
+{
+    int before = all.executes;
+    all.executes = on;
+    return before;
+}
+
+void gpu_on_settling(void (*collect)(void *data), void *data)
+{
+    all.collect = collect;
+    all.data = data;
+}
+
+/* --- the list of what waits ----------------------------------------------- */
+
+static void link_last(gpu_pending *n)
+{
+    n->previous = all.last;
+    n->next = NULL;
+    *(all.last ? &all.last->next : &all.first) = n;
+    all.last = n;
+    all.count++;
+}
+
+static void unlink_from(gpu_pending *n)
+{
+    if (all.cursor == n)
+        all.cursor = n->next;
+    *(n->previous ? &n->previous->next : &all.first) = n->next;
+    *(n->next ? &n->next->previous : &all.last) = n->previous;
+    all.count--;
+}
+
+/* Its storage does not wait any longer, or is no more. */
+static void end_waiting(gpu_storage *s)
+{
+    gpu_pending *n = s->pending;
+    s->pending = NULL;
+    s->references -= n->is_kept; /* of those that whoever calls has one */
+    unlink_from(n);
+    for (int i = 0; i < n->p.inputs; i++) {
+        n->in[i].storage->readers--;
+        gpu_release(&n->in[i]);
+    }
+    free(n);
+}
+
+void gpu_drop_pending(gpu_storage *s)
+{
+    end_waiting(s);
+}
+
+/* --- composing ------------------------------------------------------------ */
+
+/* What becomes of a program and of those of its operands that wait. */
+typedef struct gathering {
+    gpu_composition *c;
+    int64_t rows, cols;
+    uint8_t compute;
+    int is_alone, fits, length, inputs, constants, nodes;
+    double constant[GPU_MAX_CONSTANTS];
+    gpu_pending *node[GPU_MAX_CODE]; /* operands before what reads them */
+    int reads[GPU_MAX_CODE];         /* how often they are read here */
+    int value[GPU_MAX_CODE];         /* the numbers of their results */
+} gathering;
+
+static void gather_program(gathering *g, const gpu_program *p,
+                           const gpu_matrix *const *in);
+
+static gpu_pending *pending_of(const gpu_matrix *m)
+{
+    return m->storage->pending;
+}
+
+/* Can what waits be worked out as a part: of the same elements, in the same
+ * type? */
+static int can_be_part(const gathering *g, const gpu_matrix *m)
+{
+    const gpu_pending *n = pending_of(m);
+    return n && !g->is_alone && n->p.compute == g->compute &&
+           n->out.rows == g->rows && n->out.cols == g->cols &&
+           m->rows == g->rows && m->cols == g->cols &&
+           gpu_same_view(m, &n->out);
+}
+
+static int find_node(const gathering *g, const gpu_pending *n)
+{
+    for (int i = 0; i < g->nodes; i++)
+        if (g->node[i] == n)
+            return i;
+    return -1;
+}
+
+static int find_input(const gathering *g, const gpu_matrix *m)
+{
+    for (int i = 0; i < g->inputs; i++)
+        if (g->c->in[i].dtype == m->dtype && gpu_same_view(&g->c->in[i], m))
+            return i;
+    return -1;
+}
+
+static int find_constant(const gathering *g, double value)
+{
+    for (int i = 0; i < g->constants; i++)
+        if (memcmp(&g->constant[i], &value, sizeof value) == 0)
+            return i;
+    return -1;
+}
+
+static void gather_node(gathering *g, gpu_pending *n)
+{
+    const gpu_matrix *in[GPU_MAX_INPUTS];
+    int at = find_node(g, n);
+    if (at >= 0) {
+        g->reads[at]++;
+        return;
+    }
+    for (int i = 0; i < n->p.inputs; i++)
+        in[i] = &n->in[i];
+    gather_program(g, &n->p, in);
+    if (!g->fits)
+        return;
+    g->reads[g->nodes] = 1;
+    g->node[g->nodes++] = n;
+}
+
+static void gather_input(gathering *g, const gpu_matrix *m)
+{
+    if (can_be_part(g, m)) {
+        gather_node(g, pending_of(m));
+        return;
+    }
+    if (find_input(g, m) >= 0)
+        return;
+    if (pending_of(m) || g->inputs == GPU_MAX_INPUTS) {
+        g->fits = 0;
+        return;
+    }
+    g->c->in[g->inputs++] = *m;
+}
+
+static void gather_program(gathering *g, const gpu_program *p,
+                           const gpu_matrix *const *in)
+{
+    g->length += p->length;
+    g->fits = g->fits && g->length <= GPU_MAX_CODE;
+    for (int i = 0; i < p->inputs && g->fits; i++)
+        gather_input(g, in[i]);
+    for (int i = 0; i < p->constants && g->fits; i++) {
+        if (find_constant(g, p->constant[i]) >= 0)
+            continue;
+        g->fits = g->constants < GPU_MAX_CONSTANTS;
+        if (g->fits)
+            g->constant[g->constants++] = p->constant[i];
+    }
+}
+
+/* gamma, lgamma and logaddexp of f32 are worked out in f64 on some devices, and
+ * with them the whole program. */
+static int is_alone(const gpu_program *p)
+{
+    for (int i = 0; i < p->length && p->compute == GPU_F32; i++)
+        if (p->code[i].op == GPU_OP_gamma || p->code[i].op == GPU_OP_lgamma ||
+            p->code[i].op == GPU_OP_logaddexp)
+            return 1;
+    return 0;
+}
+
+/* The inputs are borrowed. */
+static gathering gather(const gpu_program *p, const gpu_matrix *const *in,
+                        int64_t rows, int64_t cols, gpu_composition *c)
+{
+    gathering g = {.c = c,
+                   .rows = rows,
+                   .cols = cols,
+                   .compute = p->compute,
+                   .is_alone = is_alone(p),
+                   .fits = 1};
+    gather_program(&g, p, in);
+    return g;
+}
+
+/* Adds p's instructions, and returns the number of its result. */
+static int emit(const gathering *g, const gpu_program *p,
+                const gpu_matrix *const *in)
+{
+    gpu_program *to = &g->c->p;
+    int value[GPU_MAX_VALUES], n = 0;
+    for (int i = 0; i < p->inputs; i++)
+        value[n++] = can_be_part(g, in[i])
+                         ? g->value[find_node(g, pending_of(in[i]))]
+                         : find_input(g, in[i]);
+    for (int i = 0; i < p->constants; i++)
+        value[n++] = g->inputs + find_constant(g, p->constant[i]);
+    for (int i = 0; i < p->length; i++) {
+        const gpu_instruction *code = &p->code[i];
+        int arity = gpu_op_arity(code->op);
+        value[n++] = gpu_program_add(
+            to, code->op, arity > 0 ? value[code->x] : 0,
+            arity > 1 ? value[code->y] : 0, arity > 2 ? value[code->z] : 0);
+    }
+    return value[n - 1];
+}
+
+/* --- what stands for all of a program: "sin, mul, add" -------------------- */
+
+enum { MOST_NAMES = 1 << 10, LONGEST_NAME = 60 };
+
+/* The text for good, as those who hear of operations take their names; of too
+ * many it is no longer told which. */
+static const char *keep_name(const char *text)
+{
+    static const char *names[2 * MOST_NAMES];
+    static int count;
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 16777619u;
+    for (;; hash++) {
+        const char **name = &names[hash % (2 * MOST_NAMES)];
+        if (!*name && count < MOST_NAMES && (*name = strdup(text)) != NULL)
+            count++;
+        if (!*name)
+            return "several";
+        if (strcmp(*name, text) == 0)
+            return *name;
+    }
+}
+
+static void add_name(char *text, const char *name)
+{
+    static const char more[] = ", ...";
+    size_t used = strlen(text), length = strlen(name);
+    if (used + length + sizeof ", " + sizeof more <= LONGEST_NAME)
+        strcat(strcat(text, used > 0 ? ", " : ""), name);
+    else if (used >= sizeof more &&
+             strcmp(text + used - (sizeof more - 1), more) != 0)
+        strcat(text, more);
+}
+
+static void compose(gathering *g, const char *name, const gpu_program *p,
+                    const gpu_matrix *const *in)
+{
+    gpu_composition *c = g->c;
+    const gpu_matrix *operands[GPU_MAX_INPUTS];
+    char all_names[LONGEST_NAME] = "";
+    gpu_program_start(&c->p, g->inputs);
+    c->p.compute = p->compute;
+    c->p.reduction = p->reduction;
+    for (int i = 0; i < g->inputs; i++) {
+        gpu_retain(&c->in[i]);
+        c->inputs[i] = &c->in[i];
+    }
+    for (int i = 0; i < g->constants; i++)
+        gpu_program_constant(&c->p, g->constant[i]);
+    for (int k = 0; k < g->nodes; k++) {
+        const gpu_pending *n = g->node[k];
+        for (int i = 0; i < n->p.inputs; i++)
+            operands[i] = &n->in[i];
+        g->value[k] = emit(g, &n->p, operands);
+        g->node[k]->was_run = 1;
+        add_name(all_names, n->name);
+    }
+    if (p->length > 0 || g->nodes == 0)
+        emit(g, p, in);
+    add_name(all_names, name);
+    c->name = g->nodes > 0 ? keep_name(all_names) : name;
+}
+
+void gpu_end_composition(gpu_composition *c)
+{
+    for (int i = 0; i < c->p.inputs; i++)
+        gpu_release(&c->in[i]);
+}
+
+/* --- what is worth bytes of its own --------------------------------------- */
+
+static int is_cheap(gpu_op op)
+{
+    static const uint8_t cheap[GPU_OPS] = {
+        [GPU_OP_add] = 1,     [GPU_OP_sub] = 1,     [GPU_OP_mul] = 1,
+        [GPU_OP_div] = 1,     [GPU_OP_neg] = 1,     [GPU_OP_abs] = 1,
+        [GPU_OP_square] = 1,  [GPU_OP_sqrt] = 1,    [GPU_OP_where] = 1,
+        [GPU_OP_maximum] = 1, [GPU_OP_minimum] = 1, [GPU_OP_clip] = 1,
+        [GPU_OP_eq] = 1,      [GPU_OP_ne] = 1,      [GPU_OP_lt] = 1,
+        [GPU_OP_le] = 1,      [GPU_OP_gt] = 1,      [GPU_OP_ge] = 1,
+    };
+    return cheap[op];
+}
+
+/* A GPU has arithmetic to spare. */
+static int is_dear(const gpu_pending *n)
+{
+    const gpu_device *d = n->out.storage->device;
+    for (int i = 0; i < n->p.length && d->is_cpu; i++)
+        if (!is_cheap(n->p.code[i].op))
+            return 1;
+    return 0;
+}
+
+/* Whether anything else than what was gathered holds it. */
+static int is_held(const gathering *g, int at)
+{
+    const gpu_pending *n = g->node[at];
+    return n->out.storage->references - n->is_kept > g->reads[at];
+}
+
+static int has_held(const gathering *g)
+{
+    for (int i = 0; i < g->nodes; i++)
+        if (is_held(g, i))
+            return 1;
+    return 0;
+}
+
+/* The first that is better settled than worked out as a part; NULL: none. */
+static gpu_storage *choose_settled(const gathering *g)
+{
+    for (int i = 0; i < g->nodes; i++)
+        if (is_held(g, i) && (g->node[i]->was_part || is_dear(g->node[i])))
+            return g->node[i]->out.storage;
+    for (int i = 0; i < g->nodes; i++)
+        g->node[i]->was_part |= is_held(g, i);
+    return NULL;
+}
+
+static void collect_youngest(void)
+{
+    if (all.collect)
+        all.collect(all.data);
+}
+
+static gpu_status settle(gpu_storage *s);
+
+gpu_status gpu_compose(const char *name, const gpu_program *p,
+                       const gpu_matrix *const *in, int64_t rows, int64_t cols,
+                       gpu_composition *c)
+{
+    gathering g = gather(p, in, rows, cols, c);
+    if (g.nodes > 0 && has_held(&g)) {
+        collect_youngest();
+        g = gather(p, in, rows, cols, c);
+    }
+    for (gpu_storage *s; g.fits && (s = choose_settled(&g)) != NULL;) {
+        TRY(settle(s));
+        g = gather(p, in, rows, cols, c);
+    }
+    if (!g.fits) {
+        for (int i = 0; i < p->inputs; i++)
+            TRY(gpu_settle(in[i]));
+        g = gather(p, in, rows, cols, c);
+    }
+    compose(&g, name, p, in);
+    return GPU_OK;
+}
+
+/* --- settling ------------------------------------------------------------- */
+
+static gpu_status run(gpu_storage *s, void *data)
+{
+    gpu_pending *n = s->pending;
+    const gpu_matrix *in[GPU_MAX_INPUTS];
+    gpu_composition c;
+    void *before = s->data;
+    for (int i = 0; i < n->p.inputs; i++)
+        in[i] = &n->in[i];
+    gathering g = gather(&n->p, in, n->out.rows, n->out.cols, &c);
+    compose(&g, n->name, &n->p, in);
+    s->data = data;
+    gpu_status status = gpu_run_map(c.name, &c.p, c.inputs, &n->out);
+    gpu_end_composition(&c);
+    if (status == GPU_OK) {
+        end_waiting(s);
+        return GPU_OK;
+    }
+    s->data = before;
+    s->incomplete = 0;
+    return status;
+}
+
+/* What was settled first may be more operands than a program has. */
+static gpu_status settle_inputs(gpu_storage *s)
+{
+    for (int i = 0; s->pending && i < s->pending->p.inputs; i++)
+        TRY(settle(s->pending->in[i].storage));
+    return GPU_OK;
+}
+
+/* Until there is nothing to settle first. What is looked at may be settled, or
+ * be no more, by what the collection runs: but for s, which is held. */
+static gpu_status settle_parts(gpu_storage *s)
+{
+    int has_collected = 0;
+    for (;;) {
+        gpu_pending *n = s->pending;
+        const gpu_matrix *in[GPU_MAX_INPUTS];
+        gpu_composition c;
+        if (!n)
+            return GPU_OK;
+        for (int i = 0; i < n->p.inputs; i++)
+            in[i] = &n->in[i];
+        gathering g = gather(&n->p, in, n->out.rows, n->out.cols, &c);
+        if (!has_collected && g.nodes > 0 && has_held(&g)) {
+            has_collected = 1;
+            collect_youngest();
+            continue;
+        }
+        if (!g.fits)
+            return settle_inputs(s);
+        gpu_storage *part = choose_settled(&g);
+        if (!part)
+            return GPU_OK;
+        TRY(settle(part));
+    }
+}
+
+static gpu_status settle_held(gpu_storage *s)
+{
+    void *data;
+    TRY(settle_parts(s));
+    if (!s->pending)
+        return GPU_OK;
+    TRY(gpu_give_bytes(s, &data)); /* which may collect garbage, too */
+    gpu_status status = s->pending ? run(s, data) : GPU_OK;
+    if (s->data != data)
+        gpu_take_bytes(s, data);
+    return status;
+}
+
+static gpu_status settle(gpu_storage *s)
+{
+    if (!s->pending)
+        return GPU_OK;
+    gpu_matrix held = {.storage = s};
+    gpu_retain(&held);
+    gpu_status status = settle_held(s);
+    gpu_release(&held);
+    return status;
+}
+
+gpu_status gpu_settle(const gpu_matrix *m)
+{
+    return settle(m->storage);
+}
+
+static int reads(const gpu_pending *n, const gpu_storage *s)
+{
+    for (int i = 0; i < n->p.inputs; i++)
+        if (n->in[i].storage == s)
+            return 1;
+    return 0;
+}
+
+gpu_status gpu_settle_readers(const gpu_matrix *m)
+{
+    gpu_storage *s = m->storage;
+    if (!s || s->readers == 0)
+        return GPU_OK;
+    gpu_matrix held = {.storage = s};
+    gpu_retain(&held);
+    collect_youngest();
+    gpu_status status = GPU_OK;
+    while (s->readers > 0 && status == GPU_OK) {
+        gpu_pending *n = all.first;
+        while (!reads(n, s))
+            n = n->next;
+        status = settle(n->out.storage);
+    }
+    gpu_release(&held);
+    return status;
+}
+
+/* Does anything hold it that does not wait itself? Of what is executed, used or
+ * not, all is worked out that is not part of something else. */
+static int must_settle(const gpu_pending *n)
+{
+    const gpu_storage *s = n->out.storage;
+    return s->references - n->is_kept > s->readers ||
+           (n->is_kept && s->readers == 0 && !n->was_run);
+}
+
+static void let_go(gpu_pending *n)
+{
+    gpu_matrix kept = n->out;
+    n->is_kept = 0;
+    gpu_release(&kept);
+}
+
+gpu_status gpu_settle_all(void)
+{
+    if (!all.first)
+        return GPU_OK;
+    collect_youngest();
+    for (gpu_pending *n = all.first; n; n = all.cursor) {
+        all.cursor = n->next;
+        if (must_settle(n))
+            TRY(settle(n->out.storage));
+        else if (n->is_kept)
+            let_go(n);
+    }
+    return GPU_OK;
+}
+
+/* --- recording ------------------------------------------------------------ */
+
+static int uses_places(const gpu_program *p)
+{
+    for (int i = 0; i < p->length; i++)
+        if (p->code[i].op == GPU_OP_ROW || p->code[i].op == GPU_OP_COL)
+            return 1;
+    return 0;
+}
+
+int gpu_may_record(const gpu_program *p, gpu_device *d, gpu_dtype type,
+                   int64_t elements)
+{
+    int64_t least = d->is_cpu ? LEAST_ON_CPU : LEAST_ON_GPU;
+    if (all.fusion == GPU_FUSION_OFF || gpu_dry || p->length == 0 ||
+        p->inputs == 0 || elements == 0)
+        return 0;
+    return (elements >= least || all.fusion == GPU_FUSION_ALWAYS) &&
+           (type == GPU_BOOL || type == (gpu_dtype)p->compute) &&
+           !uses_places(p) && !is_alone(p) &&
+           gpu_has_room(d, (size_t)elements * gpu_dtype_size(type));
+}
+
+/* What cannot become part of it has to have its elements. */
+static gpu_status settle_others(const gpu_program *p,
+                                const gpu_matrix *const *in, int64_t rows,
+                                int64_t cols)
+{
+    gpu_composition c;
+    gathering none = {.rows = rows, .cols = cols, .compute = p->compute};
+    for (int i = 0; i < p->inputs; i++)
+        if (pending_of(in[i]) && !can_be_part(&none, in[i]))
+            TRY(gpu_settle(in[i]));
+    gathering g = gather(p, in, rows, cols, &c);
+    for (int i = 0; i < p->inputs && !g.fits; i++)
+        TRY(gpu_settle(in[i]));
+    return GPU_OK;
+}
+
+gpu_status gpu_record(const char *name, const gpu_program *p,
+                      const gpu_matrix *const *in, const gpu_matrix *out)
+{
+    if (all.count >= MOST_PENDING)
+        TRY(gpu_settle_all());
+    TRY(settle_others(p, in, out->rows, out->cols));
+    gpu_pending *n = malloc(sizeof *n);
+    if (!n)
+        return gpu_fail(GPU_MEMORY, "out of memory: %s", name);
+    n->name = name;
+    n->p = *p;
+    n->out = *out;
+    n->was_part = n->was_run = 0;
+    n->is_kept = all.executes;
+    out->storage->references += n->is_kept;
+    for (int i = 0; i < p->inputs; i++) {
+        n->in[i] = *in[i];
+        gpu_retain(in[i]);
+        in[i]->storage->readers++;
+    }
+    out->storage->pending = n;
+    link_last(n);
+    return GPU_OK;
+}

@@ -1,0 +1,344 @@
+-- What is recorded and run as one program gives the bits of one operation after
+-- the other: random programs over all types, views, broadcasts, writes and
+-- masks, both ways. And what waits is there when it is needed, whatever happens
+-- to its operands meanwhile.
+local lu = require "luaunit"
+local t = require "common"
+local raises = t.raises
+
+local N = os.getenv("LUMAT_SLOW") and 300 or tonumber(os.getenv("LUMAT_PROGRAMS")) or 150
+local MOST = 60 -- operations of a program
+
+local function fuse(how) settings{fusion = how} end
+
+-- The bits of a matrix, NaN being one value.
+local function bits(A)
+    local rows = {}
+    for i, x in ipairs(A.ndim == 1 and totable(A) or totable(A:reshape(A.rows * A.cols))) do
+        rows[i] = type(x) == "boolean" and tostring(x) or x ~= x and "nan" or
+            string.format("%a", x)
+    end
+    return A.dtype .. " " .. table.concat(rows, " ")
+end
+
+-- --- random programs --------------------------------------------------------
+
+local unary = {"abs", "sqrt", "sin", "exp", "neg", "square", "floor", "round",
+    "sign", "reciprocal", "tanh", "log", "cos", "expm1", "gamma"}
+local binary = {"add", "sub", "mul", "div", "maximum", "minimum", "pow", "atan2",
+    "hypot", "mod", "logaddexp"}
+local tests = {"lt", "le", "gt", "ge", "eq", "ne"}
+local in_place = {"add_", "mul_", "sub_", "maximum_"}
+
+-- A generator of its own, which gives both runs the same numbers.
+local function generator(seed)
+    local state = seed * 2654435761 % 4294967296
+    return function(n)
+        state = (state * 1664525 + 1013904223) % 4294967296
+        return (state >> 8) % n + 1
+    end
+end
+
+local shapes = {{7, 5}, {5, 7}, {1, 33}, {64, 3}, {6, 6}, {16, 16}, {29, 31},
+    {1, 1}, {1, 2100}, {67, 41}} -- also of more than a block, on the CPU
+
+
+-- Runs the program of a seed, and returns the bits of all its values.
+local function run(seed, trace)
+    local any = generator(seed)
+    local m, n = table.unpack(shapes[any(#shapes)])
+    local values = {}
+    local function fresh(rows, cols)
+        local dtype = any(3) == 1 and "f64" or "f32"
+        local A = rand(rows, cols, {seed = any(1000), dtype = dtype}) * 8 - 3
+        if any(4) == 1 then A = A:gt(0) end
+        return A
+    end
+    local function say(...) if trace then print(...) end end
+    for i = 1, 3 do values[i] = fresh(m, n) end
+    local function pick()
+        local k = any(8)
+        if k == 1 then return any(9) - 4 end
+        if k == 2 then return fresh(1, n) end
+        if k == 3 then return fresh(m, 1) end
+        return values[any(#values)]
+    end
+    local function matrix() return values[any(#values)] end
+    local length = any(MOST)
+    for step = 1, length do
+        local kind, at = any(20), any(6)
+        local function keep(v) values[at <= #values and at or #values + 1] = v end
+        if kind <= 6 then
+            local f = unary[any(#unary)]
+            say(step, f)
+            keep(_G[f](matrix()))
+        elseif kind <= 11 then
+            local f = binary[any(#binary)]
+            say(step, f)
+            keep(_G[f](matrix(), pick()))
+        elseif kind <= 13 then
+            say(step, "test")
+            keep(matrix()[tests[any(#tests)]](matrix(), pick()))
+        elseif kind == 14 then
+            say(step, "where")
+            keep(where(matrix(), matrix(), pick()))
+        elseif kind == 15 then
+            local f, A = in_place[any(#in_place)], matrix()
+            say(step, f)
+            A[f](A, pick())
+        elseif kind == 16 then
+            local A, mask = matrix(), matrix():gt(0)
+            say(step, "mask")
+            A[mask] = any(5)
+        elseif kind == 17 then
+            local A = matrix()
+            say(step, "row")
+            A[any(m)] = any(7)
+        elseif kind == 18 then
+            say(step, "view")
+            local A = matrix()
+            keep(m == n and A.T or A["1:" .. m .. ", 1:" .. n] + A["-1:1:-1, :"])
+        elseif kind == 19 then
+            say(step, "sum")
+            local A = matrix()
+            values[#values > 5 and 6 or #values + 1] = A + A:sum(1)
+        else
+            say(step, "gc")
+            if any(2) == 1 then collectgarbage() else sync() end
+        end
+    end
+    local told = {}
+    for i, v in ipairs(values) do told[i] = bits(v) end
+    told[#told + 1] = string.format("%a", values[1]:sum())
+    return told
+end
+
+TestWholePrograms = {}
+
+function TestWholePrograms:tearDown() fuse "on" end
+
+function TestWholePrograms:test_bits_are_those_of_single_operations()
+    local first = t.seed or 0
+    for seed = first + 1, first + N do
+        fuse "off"
+        local expected = run(seed)
+        fuse "always"
+        local actual = run(seed)
+        if #expected ~= #actual or table.concat(expected) ~= table.concat(actual) then
+            fuse "always"
+            run(seed, true)
+            for i = 1, #expected do
+                lu.assertEquals(actual[i], expected[i],
+                    "program " .. seed .. ", value " .. i)
+            end
+        end
+    end
+end
+
+-- --- what waits -------------------------------------------------------------
+
+TestWaiting = {}
+
+function TestWaiting:setUp()
+    fuse "always"
+    profile("reset")
+end
+
+function TestWaiting:tearDown()
+    profile("off")
+    fuse "on"
+end
+
+-- The operations that f runs, by their names.
+local function operations(f)
+    sync()
+    profile("reset")
+    profile("on")
+    f()
+    profile("off")
+    local names = {}
+    for _, r in ipairs(profile().operations) do
+        for _ = 1, r.calls do names[#names + 1] = r.operation end
+    end
+    table.sort(names)
+    return table.concat(names, "; ")
+end
+
+local x, y = vec{1, 4, 9}, vec{2, 2, 2}
+
+function TestWaiting:test_a_chain_is_one_operation()
+    lu.assertEquals(operations(function()
+        t.equals(sqrt(x) * 2 % y - 1, {3, 7, 11})
+    end):gsub("^.*; ?", ""), "sqrt, mul, mul, sub")
+end
+
+function TestWaiting:test_nothing_is_done_for_what_is_dropped()
+    lu.assertEquals(operations(function()
+        for _ = 1, 3 do
+            local a = x + 1
+            a = nil
+        end
+        collectgarbage()
+    end), "")
+end
+
+function TestWaiting:test_writes_come_after_what_reads()
+    local a = vec{1, 2, 3}
+    local b = a + 1
+    a[1] = 100
+    t.equals(b, {2, 3, 4})
+    local c = a * 2
+    a:add_(1)
+    t.equals(c, {200, 4, 6})
+    local row = mat{{1, 2}, {3, 4}}
+    local d = row[1] + 10
+    row[{1, 2}] = 50
+    t.equals(d, {11, 12})
+    local e = row.T + 0
+    row[{{}, 1}] = 7
+    t.equals(e, {{1, 3}, {50, 4}})
+    local f = x + a
+    a:mul_(0)
+    t.equals(f, {102, 7, 13})
+end
+
+function TestWaiting:test_freed_operands()
+    local a = vec{1, 2, 3}
+    local b = a * 3
+    a:free()
+    t.equals(b, {3, 6, 9})
+    local c
+    do
+        local d <close> = vec{4, 5}
+        c = d + 1
+    end
+    t.equals(c, {5, 6})
+end
+
+function TestWaiting:test_a_result_that_waits_is_written_to()
+    local a = x + y
+    a[2] = 0
+    t.equals(a, {3, 0, 11})
+    local b = x + y
+    b:mul_(b)
+    t.equals(b, {9, 36, 121})
+    local c = x + y
+    add(c, 1, {out = c})
+    t.equals(c, {4, 7, 12})
+end
+
+function TestWaiting:test_views_of_what_waits()
+    local a = mat{{1, 2}, {3, 4}} + 1
+    local v, w = a.T, a[2]
+    t.equals(v + 0, {{2, 4}, {3, 5}})
+    t.equals(w * 2, {8, 10})
+    v[{1, 2}] = 0
+    t.equals(a, {{2, 3}, {0, 5}})
+end
+
+function TestWaiting:test_errors_stand_where_they_are_written()
+    raises(function()
+        local a = x + 1
+        local b = a + vec{1, 2}
+        error("not reached")
+    end, "vec")
+    raises(function() return (x + 1):lt("a") end, "lt")
+end
+
+function TestWaiting:test_values_that_several_need()
+    local names = operations(function()
+        local a = sin(x)
+        local b, c = a + 1, a * 2
+        b:sum() c:sum()
+    end)
+    local _, times = names:gsub("sin", "")
+    lu.assertTrue(times <= 2, names)
+end
+
+function TestWaiting:test_programs_that_are_too_long()
+    local a = vec{1, 2}
+    for _ = 1, 100 do a = a + 1 end
+    t.equals(a, {101, 102})
+    local list, s = {}, vec{0, 0}
+    for i = 1, 20 do list[i] = vec{i, i} end
+    for i = 1, 20 do s = s + list[i] % list[i] end
+    t.equals(s, {2870, 2870})
+    local held = {}
+    for i = 1, 20 do held[i] = sin(x) * i end
+    local all = held[1]
+    for i = 2, 20 do all = all + held[i] end
+    local one = totable(sin(x))
+    fuse "off"
+    local expected = sin(x) * 1
+    for i = 2, 20 do expected = expected + sin(x) * i end
+    lu.assertEquals(bits(all), bits(expected))
+    lu.assertEquals(#one, 3)
+end
+
+function TestWaiting:test_deep_loops()
+    local a = vec{0, 1}
+    for i = 1, 2000 do
+        a = a + 1
+        if i % 3 == 0 then a = a[{{1, 2}}] * 1 end
+    end
+    t.equals(a, {2000, 2001})
+end
+
+function TestWaiting:test_times_are_of_work_done()
+    local found = bench(function() local _ = x * 3 end, {seconds = 0.02})
+    lu.assertEquals(found.operation, "mul")
+    local function often()
+        for _ = 1, 10 do local _ = exp(x) + 1 end
+    end
+    lu.assertEquals(timing(often).operations, 10)
+    lu.assertEquals(operations(function() timed(often) end),
+        ("exp, add; "):rep(10):sub(1, -3))
+    lu.assertEquals(operations(often), "")
+end
+
+function TestWaiting:test_finalisers_may_compute()
+    local seen = 0
+    for i = 1, 50 do
+        setmetatable({a = x + i}, {__gc = function(o)
+            seen = seen + (o.a:sum() + (o.a % y):sum() > 0 and 1 or 0)
+        end})
+        local b = x * i
+        local c = b + y
+        b = nil
+        t.equals(c - y, totable(x * i))
+    end
+    collectgarbage()
+    collectgarbage()
+    lu.assertEquals(seen, 50)
+end
+
+function TestWaiting:test_collector_that_is_stopped()
+    collectgarbage("stop")
+    local a = sqrt(x) + y
+    t.equals(a * 2, {6, 8, 10})
+    collectgarbage("restart")
+    collectgarbage("incremental")
+    t.equals((sqrt(x) + y) * 2, {6, 8, 10})
+    collectgarbage("generational")
+end
+
+function TestWaiting:test_settings()
+    lu.assertEquals(settings().fusion, "always")
+    raises(function() settings{fusion = "no"} end, '"on", "off" or "always"')
+    local a = x + 1
+    fuse "off"
+    lu.assertEquals(operations(function() return a * 2 - 1 end), "mul; sub")
+    t.equals(a, {2, 5, 10})
+end
+
+function TestWaiting:test_types_meet()
+    local a = vec{1, 2, 3, dtype = "f64"}
+    local single = vec({0.1, 0.2, 0.3}, {dtype = "f32"})
+    fuse "off"
+    local expected = bits(single * 3 + vec({1, 2, 3}, {dtype = "f64"}))
+    fuse "always"
+    lu.assertEquals(bits(single * 3 + vec({1, 2, 3}, {dtype = "f64"})), expected)
+    lu.assertEquals(a ~= nil, true)
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))
