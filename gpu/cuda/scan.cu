@@ -1,233 +1,466 @@
-/* Running sums and products along one axis.
+/* Running sums and products along one axis, in one pass: every element is
+ * read once and written once, which is what limits it.
  *
- * A line is cut into chunks, at most enough to fill the device: their totals,
- * then the totals' running values, then every chunk from where it starts. A
- * line that is one chunk needs a single pass. The cut depends only on shape
- * and device and nothing is combined in order of arrival (as a look-back scan
- * would), so results repeat bit for bit. Limited by bytes: two passes of
- * reading, one of writing. Values run in f64 and are rounded when stored. */
+ * A line is cut into tiles that a block holds in registers. What comes before
+ * a tile is added up from the totals of the tiles before it, which their
+ * blocks publish: those of its own group of GROUP tiles one by one, in order,
+ * and for the groups before it a single start, which the last tile of the
+ * group before works out. A block waits for the very values it needs (a
+ * decoupled look-back would add what is ready), and the cut depends on shape
+ * and type alone, so results repeat bit for bit. Blocks take their tiles by
+ * ticket: those waited for have begun before. Values run in f64 and are
+ * rounded when stored. Source of the tiles that wait: Merrill, Garland,
+ * Single-pass parallel prefix scan with decoupled look-back, 2016. */
 #include "cuda_device.h"
 
-enum { THREADS = 256, WARPS = THREADS / 32, ITEMS = 4 };
-enum { BLOCKS_PER_SM = 8, LEAST_CHUNK = 4096, COLUMN_CHUNK = 64 };
-enum { MAX_GRID_Y = 65535, MIN_COLUMNS = 16, FEW_CHUNKS = 32 };
+enum { GROUP = 256, COLUMN_GROUP = 64 };
+enum { SHORT_LINE = 32, MIN_COLUMNS = 16, COLUMN_WARPS = 8 };
 
-/* rows are lines, cols the places along one. */
+/* rows are lines, cols the places along one. Of every line, `tiles` totals
+ * and the starts of groups; element (t, line) at t * lines + line. */
 typedef struct scan_job {
     gpu_view from, to;
-    int64_t chunk, chunks;
-    int is_product;
-    double *starts; /* lines x chunks: totals, then what comes before */
+    int64_t tiles;
+    int wide_from, wide_to; /* 16 bytes may be moved at once */
+    unsigned *ticket;
+    double *totals, *starts;
 } scan_job;
 
-__device__ __forceinline__ double join(const scan_job &job, double a, double b)
+template <bool PRODUCT>
+__device__ __forceinline__ double join(double a, double b)
 {
-    return job.is_product ? a * b : a + b;
+    return PRODUCT ? a * b : a + b;
 }
 
-__device__ __forceinline__ double start_value(const scan_job &job)
+/* --- what blocks tell one another ------------------------------------------
+ * A place that is not filled yet has all bits set: a NaN that publish never
+ * writes. So a value needs no flag beside it, and no fence. */
+
+__device__ __forceinline__ void publish(double *place, double value)
 {
-    return job.is_product ? 1 : 0;
+    if (value != value)
+        value = __longlong_as_double(0x7ff8000000000000);
+    asm volatile("st.relaxed.gpu.global.f64 [%0], %1;" ::"l"(place), "d"(value)
+                 : "memory");
 }
 
-/* What the threads before this one hold, joined; total gets all of them. */
-__device__ double scan_block(const scan_job &job, double own, double *sums,
-                             double *total)
+__device__ __forceinline__ double await(const double *place)
 {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int apart = 1; apart < 32; apart *= 2) {
-        double before = __shfl_up_sync(~0u, own, apart);
-        if (lane >= apart)
-            own = join(job, before, own);
+    unsigned long long bits;
+    do
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
+                     : "=l"(bits)
+                     : "l"(place)
+                     : "memory");
+    while (bits == ~0ull);
+    return __longlong_as_double((long long)bits);
+}
+
+/* The block's tile; all threads get it. Tickets begin at ~0. */
+__device__ __forceinline__ int64_t take_tile(const scan_job &job)
+{
+    __shared__ unsigned taken;
+    if (threadIdx.x == 0)
+        taken = atomicAdd(job.ticket, 1) + 1;
+    __syncthreads(); /* taken is written */
+    return taken;
+}
+
+/* --- lines whose elements are near one another ------------------------------
+ */
+
+template <class T> struct alignas(16) vector {
+    static constexpr int SIZE = 16 / sizeof(T);
+    T at[SIZE];
+};
+
+/* A warp's elements of a line from j on, COUNT vectors a lane, ordered by
+ * vector, then by lane; neutral ones where the line has ended. */
+template <bool PRODUCT, class T, int COUNT>
+__device__ __forceinline__ void read(const scan_job &job, int64_t line,
+                                     int64_t j, vector<T> v[COUNT])
+{
+    constexpr int SIZE = vector<T>::SIZE;
+    const gpu_view &in = job.from;
+    int lane = threadIdx.x % 32;
+    const T *from = (const T *)in.data + place(in, line, j);
+    if (job.wide_from && j + COUNT * 32 * SIZE <= in.cols) {
+#pragma unroll
+        for (int k = 0; k < COUNT; k++)
+            v[k] = ((const vector<T> *)from)[k * 32 + lane];
+        return;
     }
-    __syncthreads(); /* sums of the round before are read */
-    if (lane == 31)
-        sums[warp] = own;
-    __syncthreads(); /* sums are written */
-    own = __shfl_up_sync(~0u, own, 1);
-    double before = start_value(job);
-    *total = before;
-    for (int w = 0; w < WARPS; w++) {
-        if (w < warp)
-            before = join(job, before, sums[w]);
-        *total = join(job, *total, sums[w]);
+    from += lane * SIZE * in.col_stride;
+    int left = (int)min(in.cols - j - lane * SIZE, (int64_t)COUNT * 32 * SIZE);
+#pragma unroll
+    for (int k = 0; k < COUNT * SIZE; k++) {
+        int at = k / SIZE * 32 * SIZE + k % SIZE;
+        v[k / SIZE].at[k % SIZE] =
+            at < left ? from[at * in.col_stride] : (T)PRODUCT;
     }
-    return lane == 0 ? before : join(job, before, own);
 }
 
-/* THREADS x ITEMS places of a line from j on, in and out through shared
- * memory so that both ways are coalesced. Returns run joined with them. */
-template <bool WRITE>
-__device__ double scan_tile(const scan_job &job, int64_t line, int64_t j,
-                            int64_t end, double run, double *tile, double *sums)
+/* The same elements' results. Where 16 bytes may not be written at once they
+ * change places in shared memory, so that lanes write neighbours. */
+template <class T, int COUNT>
+__device__ __forceinline__ void write(const scan_job &job, int64_t line,
+                                      int64_t j, const vector<T> v[COUNT],
+                                      vector<T> shared[32])
 {
-    double own = start_value(job), total;
-    double *mine = tile + threadIdx.x * ITEMS;
-    for (int k = threadIdx.x; k < THREADS * ITEMS; k += THREADS)
-        tile[k] = j + k < end
-                      ? load<double>(job.from, place(job.from, line, j + k))
-                      : start_value(job);
-    __syncthreads(); /* the tile is filled */
-    for (int k = 0; k < ITEMS; k++)
-        own = join(job, own, mine[k]);
-    double before = join(job, run, scan_block(job, own, sums, &total));
-    for (int k = 0; WRITE && k < ITEMS; k++)
-        mine[k] = before = join(job, before, mine[k]);
-    __syncthreads(); /* the tile holds running values, or is free */
-    for (int k = threadIdx.x; WRITE && k < THREADS * ITEMS; k += THREADS)
-        if (j + k < end)
-            store<double>(job.to, place(job.to, line, j + k), tile[k]);
-    return join(job, run, total);
+    constexpr int SIZE = vector<T>::SIZE;
+    const gpu_view &out = job.to;
+    int lane = threadIdx.x % 32;
+    T *to = (T *)out.data + place(out, line, j);
+    if (job.wide_to && j + COUNT * 32 * SIZE <= out.cols) {
+#pragma unroll
+        for (int k = 0; k < COUNT; k++)
+            ((vector<T> *)to)[k * 32 + lane] = v[k];
+        return;
+    }
+    to += lane * out.col_stride;
+    int left = (int)min(out.cols - j - lane, (int64_t)COUNT * 32 * SIZE);
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        shared[lane] = v[k];
+        __syncwarp(); /* the vectors of all lanes are there */
+#pragma unroll
+        for (int s = 0; s < SIZE; s++)
+            if ((k * SIZE + s) * 32 < left)
+                to[(k * SIZE + s) * 32 * out.col_stride] =
+                    ((const T *)shared)[s * 32 + lane];
+        __syncwarp(); /* and read */
+    }
 }
 
-/* A block walks a chunk of one line: for lines whose elements are near one
- * another. */
-template <bool WRITE>
-__global__ void __launch_bounds__(THREADS)
-    walk_lines(const __grid_constant__ scan_job job)
+/* A vector's own total for each of COUNT vectors of a lane becomes what comes
+ * before it among the warp's, which are ordered by vector, then by lane.
+ * Returns the warp's total. */
+template <bool PRODUCT, int COUNT>
+__device__ __forceinline__ double scan_warp(double own[COUNT])
 {
-    __shared__ double sums[WARPS], tile[THREADS * ITEMS];
-    int64_t begin = blockIdx.x * job.chunk;
-    int64_t end = min(begin + job.chunk, job.from.cols);
-    for (int64_t line = blockIdx.y; line < job.from.rows; line += gridDim.y) {
-        double *start = job.starts + line * job.chunks + blockIdx.x;
-        double run = WRITE && job.chunks > 1 ? *start : start_value(job);
-        for (int64_t j = begin; j < end; j += THREADS * ITEMS) {
-            run = scan_tile<WRITE>(job, line, j, end, run, tile, sums);
-            __syncthreads(); /* the tile is stored */
+    int lane = threadIdx.x % 32;
+    double total = PRODUCT;
+#pragma unroll
+    for (int apart = 1; apart < 32; apart *= 2)
+#pragma unroll
+        for (int k = 0; k < COUNT; k++) {
+            double before = __shfl_up_sync(~0u, own[k], apart);
+            if (lane >= apart)
+                own[k] = join<PRODUCT>(before, own[k]);
         }
-        if (!WRITE && threadIdx.x == 0)
-            *start = run;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        double all = __shfl_sync(~0u, own[k], 31);
+        double before = __shfl_up_sync(~0u, own[k], 1);
+        own[k] = lane == 0 ? total : join<PRODUCT>(total, before);
+        total = join<PRODUCT>(total, all);
+    }
+    return total;
+}
+
+/* What comes before the block's tile of the line, for all its threads. */
+template <bool PRODUCT, int WARPS>
+__device__ double before_tile(const scan_job &job, int64_t line, int64_t tile,
+                              double total)
+{
+    __shared__ double sums[WARPS], start;
+    int64_t lines = job.from.rows, group = tile / GROUP;
+    int t = threadIdx.x, among = (int)(tile % GROUP);
+    const double *first = job.totals + (tile - among) * lines + line;
+    double before = PRODUCT;
+    if (t == 0)
+        publish(job.totals + tile * lines + line, total);
+    for (int k = t; k < among; k += 32 * WARPS)
+        before = join<PRODUCT>(before, await(first + k * lines));
+#pragma unroll
+    for (int apart = 1; apart < 32; apart *= 2)
+        before = join<PRODUCT>(before, __shfl_down_sync(~0u, before, apart));
+    if (t % 32 == 0)
+        sums[t / 32] = before;
+    if (t == 0)
+        start = group ? await(job.starts + group * lines + line) : PRODUCT;
+    __syncthreads(); /* sums and start are written */
+    before = start;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++)
+        before = join<PRODUCT>(before, sums[w]);
+    if (t == 0 && among == GROUP - 1 && tile + 1 < job.tiles)
+        publish(job.starts + (group + 1) * lines + line,
+                join<PRODUCT>(before, total));
+    return before;
+}
+
+/* Keeps v as it is: without this its elements would be held in f64, too, from
+ * one use to the next. */
+__device__ __forceinline__ void settle(float &v)
+{
+    asm volatile("" : "+f"(v));
+}
+
+__device__ __forceinline__ void settle(double &v)
+{
+    (void)v;
+}
+
+/* Blocks of one tile's warps, or of eight tiles of one warp. */
+__host__ __device__ constexpr int threads_of(int warps)
+{
+    return warps == 1 ? 256 : 32 * warps;
+}
+
+/* WARPS warps a tile, COUNT vectors a lane. With one warp a tile is a whole
+ * line. */
+template <bool PRODUCT, class T, int WARPS, int COUNT>
+__global__ void __launch_bounds__(threads_of(WARPS), WARPS == 1 ? 2 : 3)
+    scan_lines(const __grid_constant__ scan_job job)
+{
+    constexpr int SIZE = vector<T>::SIZE, CHUNK = 32 * COUNT * SIZE;
+    __shared__ vector<T> shared[threads_of(WARPS)];
+    __shared__ double sums[WARPS];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int64_t line = blockIdx.x, tile = 0;
+    if (WARPS == 1) {
+        line = line * 8 + warp;
+        warp = 0;
+        if (line >= job.from.rows)
+            return;
+    } else if (job.tiles > 1) {
+        int64_t number = take_tile(job);
+        line = divide(number, job.tiles);
+        tile = number - line * job.tiles;
+    }
+    int64_t j = (tile * WARPS + warp) * CHUNK;
+    vector<T> v[COUNT];
+    double own[COUNT];
+    read<PRODUCT, T, COUNT>(job, line, j, v);
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        own[k] = v[k].at[0];
+#pragma unroll
+        for (int s = 1; s < SIZE; s++)
+            own[k] = join<PRODUCT>(own[k], v[k].at[s]);
+    }
+    double total = scan_warp<PRODUCT, COUNT>(own), start = PRODUCT;
+    if (WARPS > 1) {
+        if (lane == 0)
+            sums[warp] = total;
+        __syncthreads(); /* sums are written */
+        total = PRODUCT;
+#pragma unroll
+        for (int w = 0; w < WARPS; w++) {
+            start = w == warp ? total : start;
+            total = join<PRODUCT>(total, sums[w]);
+        }
+    }
+    if (WARPS > 1 && job.tiles > 1)
+        start = join<PRODUCT>(
+            before_tile<PRODUCT, WARPS>(job, line, tile, total), start);
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        double run = join<PRODUCT>(start, own[k]);
+#pragma unroll
+        for (int s = 0; s < SIZE; s++) {
+            settle(v[k].at[s]);
+            run = join<PRODUCT>(run, v[k].at[s]);
+            v[k].at[s] = (T)run;
+        }
+    }
+    write<T, COUNT>(job, line, j, v, shared + (threadIdx.x - lane));
+}
+
+/* --- lines that lie side by side --------------------------------------------
+ * Each lane has a line of its own. */
+
+/* What comes before the tile in the lane's line. */
+template <bool PRODUCT>
+__device__ double before_in_column(const scan_job &job, int64_t line,
+                                   int64_t tile, double total)
+{
+    int64_t lines = job.from.rows, group = tile / COLUMN_GROUP;
+    __shared__ double sums[COLUMN_WARPS][32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int among = (int)(tile % COLUMN_GROUP);
+    const double *first = job.totals + (tile - among) * lines + line;
+    double before = PRODUCT;
+    if (warp == 0)
+        publish(job.totals + tile * lines + line, total);
+#pragma unroll 4
+    for (int k = warp; k < among; k += COLUMN_WARPS)
+        before = join<PRODUCT>(before, await(first + k * lines));
+    sums[warp][lane] = before;
+    before = group ? await(job.starts + group * lines + line) : PRODUCT;
+    __syncthreads(); /* sums are written */
+#pragma unroll
+    for (int w = 0; w < COLUMN_WARPS; w++)
+        before = join<PRODUCT>(before, sums[w][lane]);
+    if (warp == 0 && among == COLUMN_GROUP - 1 && tile + 1 < job.tiles)
+        publish(job.starts + (group + 1) * lines + line,
+                join<PRODUCT>(before, total));
+    return before;
+}
+
+/* COUNT places a lane, of 32 lines; the warps of a block follow each other
+ * along them. The lanes beyond the last line take it, too, and write nothing:
+ * they publish what its own lane does. */
+template <bool PRODUCT, class T>
+__global__ void __launch_bounds__(32 * COLUMN_WARPS, 3)
+    scan_columns(const __grid_constant__ scan_job job)
+{
+    constexpr int COUNT = 128 / sizeof(T);
+    __shared__ double sums[COLUMN_WARPS][32];
+    int64_t strips = (job.from.rows + 31) / 32;
+    int64_t number = job.tiles > 1 ? take_tile(job) : blockIdx.x;
+    int64_t tile = divide(number, strips), strip = number - tile * strips;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int64_t own_line = strip * 32 + lane;
+    int64_t line = min(own_line, job.from.rows - 1);
+    int64_t j = (tile * COLUMN_WARPS + warp) * COUNT;
+    const T *from = (const T *)job.from.data + place(job.from, line, j);
+    T *to = (T *)job.to.data + place(job.to, line, j);
+    int count = (int)min(max(job.from.cols - j, (int64_t)0), (int64_t)COUNT);
+    T v[COUNT];
+    double run = PRODUCT, total = PRODUCT;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+        v[k] = k < count ? from[k * job.from.col_stride] : (T)PRODUCT;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+        run = join<PRODUCT>(run, v[k]);
+    sums[warp][lane] = run;
+    __syncthreads(); /* sums are written */
+#pragma unroll
+    for (int w = 0; w < COLUMN_WARPS; w++) {
+        run = w == warp ? total : run;
+        total = join<PRODUCT>(total, sums[w][lane]);
+    }
+    if (job.tiles > 1)
+        run = join<PRODUCT>(before_in_column<PRODUCT>(job, line, tile, total),
+                            run);
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        settle(v[k]);
+        run = join<PRODUCT>(run, v[k]);
+        if (k < count && own_line == line)
+            to[k * job.to.col_stride] = (T)run;
     }
 }
 
-/* A thread walks a chunk of one line: for lines that lie side by side, where
- * a warp reads 32 of them at once. */
-template <bool WRITE>
-__global__ void __launch_bounds__(THREADS)
-    walk_columns(const __grid_constant__ scan_job job)
+/* A thread a line. */
+template <bool PRODUCT, class T>
+__global__ void __launch_bounds__(256)
+    scan_short(const __grid_constant__ scan_job job)
 {
     int64_t line = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-    int64_t chunk = blockIdx.y * (int64_t)blockDim.y + threadIdx.y;
-    if (line >= job.from.rows || chunk >= job.chunks)
-        return;
-    double *start = job.starts + line * job.chunks + chunk;
-    int64_t begin = chunk * job.chunk;
-    int64_t end = min(begin + job.chunk, job.from.cols);
-    double run = WRITE && job.chunks > 1 ? *start : start_value(job);
-    for (int64_t j = begin; j < end; j++) {
-        run = join(job, run, load<double>(job.from, place(job.from, line, j)));
-        if (WRITE)
-            store<double>(job.to, place(job.to, line, j), run);
-    }
-    if (!WRITE)
-        *start = run;
-}
-
-/* Each line's totals become what comes before each chunk: a thread a line
- * where there are few chunks, else a block. */
-__global__ void __launch_bounds__(THREADS)
-    start_few(const __grid_constant__ scan_job job)
-{
-    int64_t line = blockIdx.x * (int64_t)THREADS + threadIdx.x;
-    double run = start_value(job);
     if (line >= job.from.rows)
         return;
-    for (int64_t c = 0; c < job.chunks; c++) {
-        double *start = job.starts + line * job.chunks + c;
-        double own = *start;
-        *start = run;
-        run = join(job, run, own);
+    const T *from = (const T *)job.from.data + line * job.from.row_stride;
+    T *to = (T *)job.to.data + line * job.to.row_stride;
+    double run = PRODUCT;
+#pragma unroll 8
+    for (int64_t j = 0; j < job.from.cols; j++) {
+        run = join<PRODUCT>(run, from[j * job.from.col_stride]);
+        to[j * job.to.col_stride] = (T)run;
     }
 }
 
-__global__ void __launch_bounds__(THREADS)
-    start_many(const __grid_constant__ scan_job job)
-{
-    __shared__ double sums[WARPS];
-    double *starts = job.starts + blockIdx.x * job.chunks;
-    double run = start_value(job), total;
-    for (int64_t first = 0; first < job.chunks; first += THREADS) {
-        int64_t c = first + threadIdx.x;
-        double own = c < job.chunks ? starts[c] : start_value(job);
-        double before = scan_block(job, own, sums, &total);
-        if (c < job.chunks)
-            starts[c] = join(job, run, before);
-        run = join(job, run, total);
-    }
-}
+/* --- launches ----------------------------------------------------------------
+ */
 
-static gpu_status start_chunks(cuda_device *d, const scan_job *job)
+/* Memory for what blocks tell one another, all bits of it set. */
+static gpu_status prepare(cuda_device *d, scan_job *job, int64_t group)
 {
     int64_t lines = job->from.rows;
-    if (job->chunks <= FEW_CHUNKS)
-        start_few<<<(unsigned)ceil_div(lines, THREADS), THREADS, 0,
-                    d->stream>>>(*job);
-    else
-        start_many<<<(unsigned)lines, THREADS, 0, d->stream>>>(*job);
+    size_t totals = (size_t)(job->tiles * lines) * sizeof(double);
+    size_t starts =
+        (size_t)(ceil_div(job->tiles, group) * lines) * sizeof(double);
+    char *data = NULL;
+    if (job->tiles == 1)
+        return GPU_OK;
+    TRY(gpu_cuda_scratch(d, totals + starts + sizeof *job->ticket,
+                         (void **)&data));
+    job->totals = (double *)data;
+    job->starts = (double *)(data + totals);
+    job->ticket = (unsigned *)(data + totals + starts);
+    CHECK(d, cudaMemsetAsync(data, 0xff, totals + starts + sizeof *job->ticket,
+                             d->stream));
+    return GPU_OK;
+}
+
+template <bool PRODUCT, class T, int WARPS, int COUNT>
+static gpu_status run_lines(cuda_device *d, scan_job *job)
+{
+    int64_t tile = (int64_t)WARPS * COUNT * 32 * vector<T>::SIZE;
+    int64_t lines = ceil_div(job->from.rows, WARPS == 1 ? 8 : 1);
+    job->tiles = ceil_div(job->from.cols, tile);
+    TRY(prepare(d, job, GROUP));
+    scan_lines<PRODUCT, T, WARPS, COUNT>
+        <<<(unsigned)(lines * job->tiles), threads_of(WARPS), 0, d->stream>>>(
+            *job);
     LAUNCHED(d);
     return GPU_OK;
 }
 
-static void cut(scan_job *job, int64_t wanted, int64_t least)
+template <bool PRODUCT, class T>
+static gpu_status run_columns(cuda_device *d, scan_job *job)
 {
-    int64_t length = job->from.cols;
-    int64_t chunks = larger(smaller(wanted, length / least), 1);
-    job->chunk = ceil_div(length, chunks);
-    job->chunks = ceil_div(length, job->chunk);
+    int64_t tile = COLUMN_WARPS * (128 / (int64_t)sizeof(T));
+    int64_t strips = ceil_div(job->from.rows, 32);
+    job->tiles = ceil_div(job->from.cols, tile);
+    TRY(prepare(d, job, COLUMN_GROUP));
+    scan_columns<PRODUCT, T>
+        <<<(unsigned)(strips * job->tiles), 32 * COLUMN_WARPS, 0, d->stream>>>(
+            *job);
+    LAUNCHED(d);
+    return GPU_OK;
 }
 
-typedef void scan_kernel(scan_job job);
-
-static gpu_status run(cuda_device *d, scan_job *job, scan_kernel *totals,
-                      scan_kernel *write, dim3 grid, dim3 block)
+template <class T> static int is_wide(const gpu_view *v)
 {
-    if (job->chunks > 1) {
-        int64_t lines = job->from.rows;
-        TRY(gpu_cuda_scratch(
-            d, (size_t)(lines * job->chunks) * sizeof *job->starts,
-            (void **)&job->starts));
-        totals<<<grid, block, 0, d->stream>>>(*job);
+    return v->col_stride == 1 && is_aligned(v->data) &&
+           (v->rows == 1 || v->row_stride % vector<T>::SIZE == 0);
+}
+
+template <bool PRODUCT, class T>
+static gpu_status scan(cuda_device *d, scan_job *job)
+{
+    constexpr int64_t STEP = 32 * vector<T>::SIZE; /* a warp's vectors */
+    const gpu_view *from = &job->from;
+    bool is_side_by_side =
+        from->rows >= MIN_COLUMNS &&
+        stride_size(from->row_stride) < stride_size(from->col_stride);
+    if (from->cols <= SHORT_LINE) {
+        int64_t blocks = ceil_div(from->rows, 256);
+        scan_short<PRODUCT, T><<<(unsigned)blocks, 256, 0, d->stream>>>(*job);
         LAUNCHED(d);
-        TRY(start_chunks(d, job));
+        return GPU_OK;
     }
-    write<<<grid, block, 0, d->stream>>>(*job);
-    LAUNCHED(d);
-    return GPU_OK;
-}
-
-static gpu_status scan_lines(cuda_device *d, scan_job *job)
-{
-    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
-    int64_t lines = smaller(job->from.rows, MAX_GRID_Y);
-    cut(job, ceil_div(most, lines), LEAST_CHUNK);
-    return run(d, job, walk_lines<false>, walk_lines<true>,
-               dim3((unsigned)job->chunks, (unsigned)lines), THREADS);
-}
-
-static gpu_status scan_columns(cuda_device *d, scan_job *job)
-{
-    int64_t groups = ceil_div(job->from.rows, 32);
-    int64_t warps = (int64_t)d->sms * BLOCKS_PER_SM * WARPS;
-    cut(job, smaller(ceil_div(warps, groups), MAX_GRID_Y), COLUMN_CHUNK);
-    dim3 block(32, (unsigned)smaller(WARPS, job->chunks));
-    dim3 grid((unsigned)groups, (unsigned)ceil_div(job->chunks, block.y));
-    return run(d, job, walk_columns<false>, walk_columns<true>, grid, block);
+    if (is_side_by_side)
+        return run_columns<PRODUCT, T>(d, job);
+    job->wide_from = is_wide<T>(from);
+    job->wide_to = is_wide<T>(&job->to);
+    if (from->cols <= 2 * STEP)
+        return run_lines<PRODUCT, T, 1, 2>(d, job);
+    if (from->cols <= 8 * STEP)
+        return run_lines<PRODUCT, T, 1, 8>(d, job);
+    if (from->cols <= 16 * STEP)
+        return run_lines<PRODUCT, T, 8, 2>(d, job);
+    return run_lines<PRODUCT, T, 8, 8>(d, job);
 }
 
 gpu_status gpu_cuda_scan(void *device, gpu_scan_kind kind, int axis,
                          const gpu_view *from, const gpu_view *to)
 {
     ENTER(d, device);
-    scan_job job = {*from, *to, 0, 0, kind == GPU_SCAN_PROD, NULL};
+    scan_job job = {*from, *to, 1, 0, 0, NULL, NULL, NULL};
     if (from->rows == 0 || from->cols == 0)
         return GPU_OK;
     if (axis == 1) {
         swap_axes(&job.from);
         swap_axes(&job.to);
     }
-    if (job.from.rows >= MIN_COLUMNS &&
-        stride_size(job.from.row_stride) < stride_size(job.from.col_stride))
-        return scan_columns(d, &job);
-    return scan_lines(d, &job);
+    if (from->dtype == GPU_F64)
+        return kind == GPU_SCAN_PROD ? scan<true, double>(d, &job)
+                                     : scan<false, double>(d, &job);
+    return kind == GPU_SCAN_PROD ? scan<true, float>(d, &job)
+                                 : scan<false, float>(d, &job);
 }
