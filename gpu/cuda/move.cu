@@ -162,60 +162,91 @@ gpu_status gpu_cuda_scatter(void *device, const gpu_view *from,
 /* --- by masks ---------------------------------------------------------------
  * Compress and expand, in row-major order.
  *
- * Each block takes an equal run of the mask: a first pass counts its true
+ * Each warp takes an equal run of the mask: a first pass counts its true
  * values, one block sums the counts up, and a second pass knows the rank of
- * every true value. Limited by bytes: the mask is read twice. */
+ * every true value. Within a warp ranks come from ballots, so that nothing
+ * waits for another warp. Limited by bytes: the mask is read twice. */
 
-enum { WARPS = THREADS / 32, MASK_BLOCKS_PER_SM = 8, SUM_THREADS = 1024 };
+enum { WARPS = THREADS / 32, RUNS_PER_SM = 64, SUM_THREADS = 1024 };
+enum { QUADS = 4, STEP = 32 * 4 * QUADS }; /* elements a warp takes at once */
 
 /* mask and elements have one shape; packed has one element a true value. */
 typedef struct mask_job {
     gpu_view mask, elements, packed;
-    int64_t size, run; /* elements in all, and for one block */
-    int64_t *counts;   /* one a block */
+    int64_t size, run; /* elements in all, and for one warp: whole steps */
+    int64_t *counts;   /* one a run */
+    int wide_mask;     /* 16 bytes may be read at once */
+    int wide_elements; /* four elements may be */
 } mask_job;
 
-__device__ __forceinline__ bool is_true(const mask_job &job, int64_t e,
-                                        int64_t end)
+/* Where an element lies, and then the next one in row-major order: one
+ * division for four of them. */
+typedef struct spot {
+    int64_t i, j;
+} spot;
+
+__device__ __forceinline__ spot spot_of(const gpu_view &v, int64_t e)
 {
-    return e < end && load<double>(job.mask, place_of(job.mask, e)) != 0;
+    int64_t i = divide(e, v.cols);
+    return {i, e - i * v.cols};
 }
 
-/* The rank of a true thread among the block's; total gets how many. */
-__device__ int rank_in_block(bool mine, int *counts, int *total)
+__device__ __forceinline__ int64_t step_on(const gpu_view &v, spot *s)
 {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, before = 0;
-    unsigned votes = __ballot_sync(~0u, mine);
-    __syncthreads(); /* counts of the round before are read */
-    if (lane == 0)
-        counts[warp] = __popc(votes);
-    __syncthreads(); /* counts are written */
-    *total = 0;
-    for (int w = 0; w < WARPS; w++) {
-        before += w < warp ? counts[w] : 0;
-        *total += counts[w];
+    int64_t at = place(v, s->i, s->j);
+    if (++s->j == v.cols) {
+        s->j = 0;
+        s->i++;
     }
-    return before + __popc(votes & ((1u << lane) - 1));
+    return at;
+}
+
+/* Four elements of the mask from e on, a byte each, 0 where it has ended. */
+__device__ __forceinline__ uint32_t mask_quad(const mask_job &job, int64_t e)
+{
+    const uint8_t *mask = (const uint8_t *)job.mask.data;
+    uint32_t quad = 0;
+    if (job.wide_mask && e + 4 <= job.size)
+        return *(const uint32_t *)(mask + e);
+    spot s = spot_of(job.mask, e);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        int64_t at = step_on(job.mask, &s);
+        if (e + k < job.size)
+            quad |= (uint32_t)mask[at] << 8 * k;
+    }
+    return quad;
+}
+
+/* How many bytes of four are true. */
+__device__ __forceinline__ int count_quad(uint32_t quad)
+{
+    return __popc(__vcmpne4(quad, 0)) / 8;
 }
 
 __global__ void __launch_bounds__(THREADS)
     count_kernel(const __grid_constant__ mask_job job)
 {
-    __shared__ int counts[WARPS];
-    int64_t begin = blockIdx.x * job.run;
-    int64_t end = min(begin + job.run, job.size);
-    int own = 0;
-    int64_t sum = 0;
-    for (int64_t e = begin + threadIdx.x; e < end; e += THREADS)
-        own += is_true(job, e, end);
+    int64_t run = blockIdx.x * (int64_t)WARPS + threadIdx.x / 32;
+    int64_t begin = run * job.run, end = min(begin + job.run, job.size);
+    int lane = threadIdx.x % 32, own = 0;
+    if (begin >= job.size)
+        return;
+    for (int64_t e = begin; e < end; e += STEP) {
+        int64_t mine = e + lane * (4 * QUADS);
+        if (job.wide_mask && mine + 4 * QUADS <= end) {
+            uint4 four =
+                *(const uint4 *)((const uint8_t *)job.mask.data + mine);
+            own += count_quad(four.x) + count_quad(four.y) +
+                   count_quad(four.z) + count_quad(four.w);
+        } else
+#pragma unroll
+            for (int k = 0; k < QUADS; k++)
+                own += count_quad(mask_quad(job, mine + 4 * k));
+    }
     own = __reduce_add_sync(~0u, own);
-    if (threadIdx.x % 32 == 0)
-        counts[threadIdx.x / 32] = own;
-    __syncthreads(); /* counts are written */
-    for (int w = 0; w < WARPS; w++)
-        sum += counts[w];
-    if (threadIdx.x == 0)
-        job.counts[blockIdx.x] = sum;
+    if (lane == 0)
+        job.counts[run] = own;
 }
 
 /* Turns counts into the sums of those before: one block, by doubling. */
@@ -242,29 +273,136 @@ __global__ void __launch_bounds__(SUM_THREADS)
     }
 }
 
-template <bool EXPAND>
+/* Elements move as they are; T has their size. */
+template <class T>
+struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) four {
+    T at[4];
+};
+
+template <class T>
+__device__ __forceinline__ four<T> element_quad(const mask_job &job, int64_t e,
+                                                uint32_t quad)
+{
+    const T *elements = (const T *)job.elements.data;
+    four<T> v = {};
+    if (quad == 0)
+        return v;
+    if (job.wide_elements && e + 4 <= job.size)
+        return *(const four<T> *)(elements + e);
+    spot s = spot_of(job.elements, e);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        int64_t at = step_on(job.elements, &s);
+        if (quad >> 8 * k & 0xff)
+            v.at[k] = elements[at];
+    }
+    return v;
+}
+
+/* Puts the ones of v that the mask has. */
+template <class T>
+__device__ __forceinline__ void put_quad(const mask_job &job, int64_t e,
+                                         uint32_t quad, const four<T> &v)
+{
+    T *elements = (T *)job.elements.data;
+    if (job.wide_elements && count_quad(quad) == 4) {
+        *(four<T> *)(elements + e) = v;
+        return;
+    }
+    if (quad == 0)
+        return;
+    spot s = spot_of(job.elements, e);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        int64_t at = step_on(job.elements, &s);
+        if (quad >> 8 * k & 0xff)
+            elements[at] = v.at[k];
+    }
+}
+
+/* How many are true in the lanes before this one, where it has own <= 4, and
+ * in all of the warp. */
+__device__ __forceinline__ int rank_in_warp(int own, int *total)
+{
+    unsigned lower = (1u << threadIdx.x % 32) - 1;
+    unsigned ones = __ballot_sync(~0u, own & 1);
+    unsigned twos = __ballot_sync(~0u, own & 2);
+    unsigned fours = __ballot_sync(~0u, own & 4);
+    *total = __popc(ones) + 2 * __popc(twos) + 4 * __popc(fours);
+    return __popc(ones & lower) + 2 * __popc(twos & lower) +
+           4 * __popc(fours & lower);
+}
+
+/* What compress packs meets in shared memory, so that lanes write
+ * neighbours. */
+template <bool EXPAND, class T>
 __global__ void __launch_bounds__(THREADS)
     pack_kernel(const __grid_constant__ mask_job job)
 {
-    __shared__ int counts[WARPS];
-    int64_t begin = blockIdx.x * job.run;
-    int64_t end = min(begin + job.run, job.size);
-    int64_t rank = job.counts[blockIdx.x];
-    for (int64_t e = begin; e < end; e += THREADS) {
-        int total;
-        int64_t own = e + threadIdx.x;
-        bool mine = is_true(job, own, end);
-        int64_t r = rank + rank_in_block(mine, counts, &total);
-        rank += total;
-        if (!mine)
-            continue;
-        int64_t at = place_of(job.elements, own);
-        int64_t packed = place_of(job.packed, r);
-        if (EXPAND)
-            store<double>(job.elements, at, load<double>(job.packed, packed));
-        else
-            store<double>(job.packed, packed, load<double>(job.elements, at));
+    __shared__ T shared[EXPAND ? 1 : WARPS][EXPAND ? 1 : STEP];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int64_t run = blockIdx.x * (int64_t)WARPS + warp;
+    int64_t begin = run * job.run, end = min(begin + job.run, job.size);
+    T *to = shared[EXPAND ? 0 : warp];
+    if (begin >= job.size)
+        return;
+    T *packed = (T *)job.packed.data + job.counts[run];
+    for (int64_t e = begin + 4 * lane; e < end + 4 * lane; e += STEP) {
+        uint32_t quad[QUADS];
+        four<T> v[QUADS];
+        int sum = 0;
+#pragma unroll
+        for (int q = 0; q < QUADS; q++)
+            quad[q] = mask_quad(job, e + 128 * q);
+#pragma unroll
+        for (int q = 0; !EXPAND && q < QUADS; q++)
+            v[q] = element_quad<T>(job, e + 128 * q, quad[q]);
+#pragma unroll
+        for (int q = 0; q < QUADS; q++) {
+            int total;
+            int rank = sum + rank_in_warp(count_quad(quad[q]), &total);
+            sum += total;
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                if ((quad[q] >> 8 * k & 0xff) == 0)
+                    continue;
+                if (EXPAND)
+                    v[q].at[k] = packed[rank++];
+                else
+                    to[rank++] = v[q].at[k];
+            }
+        }
+#pragma unroll
+        for (int q = 0; EXPAND && q < QUADS; q++)
+            put_quad(job, e + 128 * q, quad[q], v[q]);
+        if (!EXPAND) {
+            __syncwarp(); /* the step's values are packed */
+            for (int k = lane; k < sum; k += 32)
+                packed[k] = to[k];
+            __syncwarp(); /* and read */
+        }
+        packed += sum;
     }
+}
+
+template <bool EXPAND>
+static void launch_pack(cuda_device *d, mask_job *job, unsigned blocks)
+{
+    switch (dtype_bytes(job->elements.dtype)) {
+    case 8:
+        pack_kernel<EXPAND, uint64_t><<<blocks, THREADS, 0, d->stream>>>(*job);
+        break;
+    case 4:
+        pack_kernel<EXPAND, uint32_t><<<blocks, THREADS, 0, d->stream>>>(*job);
+        break;
+    default:
+        pack_kernel<EXPAND, uint8_t><<<blocks, THREADS, 0, d->stream>>>(*job);
+    }
+}
+
+static int is_plain(const gpu_view *v)
+{
+    return v->cols == 1 && v->row_stride == 1 && is_aligned(v->data);
 }
 
 template <bool EXPAND> static gpu_status pack(cuda_device *d, mask_job *job)
@@ -274,17 +412,19 @@ template <bool EXPAND> static gpu_status pack(cuda_device *d, mask_job *job)
         return GPU_OK;
     flatten(&job->mask);
     flatten(&job->elements);
-    flatten(&job->packed);
-    int64_t most = (int64_t)d->sms * MASK_BLOCKS_PER_SM;
-    job->run = ceil_div(ceil_div(job->size, THREADS), most) * THREADS;
-    unsigned blocks = (unsigned)ceil_div(job->size, job->run);
-    TRY(gpu_cuda_scratch(d, blocks * sizeof *job->counts,
+    job->wide_mask = is_plain(&job->mask);
+    job->wide_elements = is_plain(&job->elements);
+    int64_t most = (int64_t)d->sms * RUNS_PER_SM;
+    job->run = ceil_div(ceil_div(job->size, STEP), most) * STEP;
+    int64_t runs = ceil_div(job->size, job->run);
+    unsigned blocks = (unsigned)ceil_div(runs, WARPS);
+    TRY(gpu_cuda_scratch(d, (size_t)runs * sizeof *job->counts,
                          (void **)&job->counts));
     count_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
     LAUNCHED(d);
-    sum_kernel<<<1, SUM_THREADS, 0, d->stream>>>(job->counts, (int)blocks);
+    sum_kernel<<<1, SUM_THREADS, 0, d->stream>>>(job->counts, (int)runs);
     LAUNCHED(d);
-    pack_kernel<EXPAND><<<blocks, THREADS, 0, d->stream>>>(*job);
+    launch_pack<EXPAND>(d, job, blocks);
     LAUNCHED(d);
     return GPU_OK;
 }
@@ -293,7 +433,7 @@ gpu_status gpu_cuda_compress(void *device, const gpu_view *from,
                              const gpu_view *mask, const gpu_view *to)
 {
     ENTER(d, device);
-    mask_job job = {*mask, *from, *to, 0, 0, NULL};
+    mask_job job = {*mask, *from, *to, 0, 0, NULL, 0, 0};
     return pack<false>(d, &job);
 }
 
@@ -301,6 +441,6 @@ gpu_status gpu_cuda_expand(void *device, const gpu_view *from,
                            const gpu_view *mask, const gpu_view *to)
 {
     ENTER(d, device);
-    mask_job job = {*mask, *to, *from, 0, 0, NULL};
+    mask_job job = {*mask, *to, *from, 0, 0, NULL, 0, 0};
     return pack<true>(d, &job);
 }
