@@ -157,6 +157,38 @@ function TestWrite:test_masks()
     equals(mask, {false, false, false})
 end
 
+-- Every element by its own value, of masks of all lengths and layouts.
+function TestWrite:test_masks_of_any_length()
+    for _, dtype in ipairs{"f32", "f64", "bool"} do
+        for _, n in ipairs{1, 3, 4, 5, 127, 130, 511, 513, 4099, 70001} do
+            local x = randint(0, 9, n + 1, {seed = n})
+            x = x[dtype](x)
+            for _, v in ipairs{x, x["2:"], x["::2"], x["::-1"]} do
+                local m = rand(#v, {seed = 2}):lt(0.5)
+                local list, mask, kept = v:totable(), m:totable(), {}
+                for i, is in ipairs(mask) do
+                    if is then kept[#kept + 1] = list[i] end
+                end
+                equals(v[m], kept, n)
+                local copy = v:clone()
+                copy[m] = v["::-1"][m]
+                local back = v["::-1"]:totable()
+                for i, is in ipairs(mask) do
+                    if is then list[i] = back[i] end
+                end
+                equals(copy, list, n)
+            end
+        end
+    end
+    local A = places(70, 41)
+    local M = rand(41, 70, {seed = 1}):lt(0.3).T
+    local B, C = A:clone(), A.T:clone()
+    equals(A[M], A.T:clone().T[M:clone()]:totable())
+    B[M] = A[M] + 1
+    C.T[M] = A[M] + 1
+    lu.assertIsTrue(B == C.T and B == A + M:f32())
+end
+
 function TestWrite:test_values_take_the_type_of_the_matrix()
     local A = zeros(2, 2)
     A[1] = vec({0.1, 1e300}, {dtype = "f64"})

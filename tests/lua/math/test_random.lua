@@ -118,6 +118,34 @@ function TestPhilox:test_normal_numbers()
     end
 end
 
+-- Threads make several elements at once: what is left over at the end, and
+-- limits in which f32 cannot reckon.
+function TestPhilox:test_every_length()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local u, z = rand(1030, {seed = 6, dtype = dtype}),
+            randn(1030, {seed = 6, dtype = dtype})
+        local k = randint(-9, 9, 1030, {seed = 6, dtype = dtype})
+        for _, n in ipairs{1, 2, 3, 4, 5, 6, 7, 127, 129, 1023, 1026} do
+            lu.assertIsTrue(rand(n, {seed = 6, dtype = dtype}) ==
+                u[{{1, n}}], n)
+            lu.assertIsTrue(randn(n, {seed = 6, dtype = dtype}) ==
+                z[{{1, n}}], n)
+            lu.assertIsTrue(randint(-9, 9, n, {seed = 6, dtype = dtype}) ==
+                k[{{1, n}}], n)
+        end
+    end
+end
+
+function TestPhilox:test_normal_numbers_of_any_scale()
+    local z = randn(1001, {seed = 3, dtype = "f64"})
+    for _, m in ipairs{{0, 1e-30}, {0, 1e30}, {5, 2.5}, {-1e20, 1e18}} do
+        local v = randn(1001, {seed = 3, mean = m[1], std = m[2]}):f64()
+        local wanted = z * m[2] + m[1]
+        local unit = abs(wanted) + math.abs(m[1])
+        lu.assertIsTrue((abs(v - wanted) / unit):max() < 1e-6, m[2])
+    end
+end
+
 TestSeeds = {}
 
 function TestSeeds:test_the_same_seed_gives_the_same_numbers()

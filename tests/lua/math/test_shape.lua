@@ -276,12 +276,43 @@ function TestOrder:test_running_sums_and_products()
             equals(B:cumprod()[":,2"], running(B[":,2"]:totable(), times))
         end
     end
+    for _, n in ipairs{33, 257, 2050, 8193, 16385, 40001} do
+        local A = randint(-3, 3, 3, n + 1, {seed = 3})
+        local S, whole = A:cumsum(2), A[{{}, {2, n + 1}}]:cumsum(2)
+        local flipped = A[{{}, {-1, 1, -1}}]:cumsum(2)
+        for i = 1, 3 do
+            local list = A[i]:totable()
+            equals(S[i], running(list, plus), n)
+            equals(A[i]["2:"]:cumsum(), running({table.unpack(list, 2)}, plus))
+            equals(whole[i], running({table.unpack(list, 2)}, plus))
+            lu.assertEquals(flipped(i, n + 1), S(i, n + 1))
+        end
+    end
     equals(cumsum(vec{1, nan, 2}), {1, nan, nan})
     equals(cumsum(vec{true, true, false}), {1, 2, 2})
     lu.assertEquals(cumsum(zeros(0)).shape, {0})
     lu.assertEquals(cumsum(ones(20000000))[-1], 20000000)
     raises(function() cumsum(vec{1}, 2) end, "axis 2")
     raises(function() cumsum(ones(2, 2), 3) end, "axis is 3")
+end
+
+-- What lies far apart is added by others, in an order that does not change.
+function TestOrder:test_long_running_sums()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local n = 4500001
+        lu.assertIsTrue(cumsum(ones(n, {dtype = dtype})) ==
+            range(1, n, {dtype = dtype}))
+        local A = ones(n // 40, 40, {dtype = dtype})
+        lu.assertIsTrue(A:cumsum(1)[{{}, 39}] ==
+            range(1, n // 40, {dtype = dtype}))
+        local x = randn(n, {seed = 5, dtype = dtype})
+        local first, tall = x:cumsum(), x["1:4500000"]:reshape(112500, 40)
+        local down = tall:cumsum(1)
+        for _ = 1, 5 do
+            lu.assertIsTrue(x:cumsum() == first)
+            lu.assertIsTrue(tall:cumsum(1) == down)
+        end
+    end
 end
 
 -- Lua's own sort, made stable and with NaN last.
