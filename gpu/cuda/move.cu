@@ -40,6 +40,43 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* Rows that move whole, in units of 16 bytes; strides are in units, too. */
+typedef struct row_job {
+    uint4 *big, *small;
+    int64_t count, units, big_stride, small_stride;
+    const int64_t *rows;
+} row_job;
+
+enum { UNITS = 4 }; /* of a thread at once */
+
+template <bool SCATTER>
+__global__ void __launch_bounds__(THREADS)
+    move_rows_kernel(const __grid_constant__ row_job job)
+{
+    int64_t across = (int64_t)blockDim.x * UNITS;
+    int64_t pieces = (job.units + across - 1) / across;
+    int64_t groups = (job.count + blockDim.y - 1) / blockDim.y;
+    for (int64_t p = blockIdx.x; p < pieces * groups; p += gridDim.x) {
+        int64_t group = divide(p, pieces);
+        int64_t i = group * blockDim.y + threadIdx.y;
+        int64_t j = (p - group * pieces) * across + threadIdx.x;
+        int64_t row = i >= job.count ? -1 : job.rows ? job.rows[i] : i;
+        uint4 v[UNITS];
+        if (row < 0)
+            continue;
+        uint4 *big = job.big + row * job.big_stride;
+        uint4 *small = job.small + i * job.small_stride;
+#pragma unroll
+        for (int k = 0; k < UNITS; k++)
+            if (j + k * blockDim.x < job.units)
+                v[k] = (SCATTER ? small : big)[j + k * blockDim.x];
+#pragma unroll
+        for (int k = 0; k < UNITS; k++)
+            if (j + k * blockDim.x < job.units)
+                (SCATTER ? big : small)[j + k * blockDim.x] = v[k];
+    }
+}
+
 /* Both lists into scratch, one after the other. */
 static gpu_status upload_lists(cuda_device *d, move_job *job,
                                const int64_t *rows, const int64_t *cols)
@@ -80,14 +117,49 @@ static bool runs_down(const move_job *job)
            stride_size(v->row_stride) < stride_size(v->col_stride);
 }
 
+/* Fills out where both views' rows are whole units of the same bytes. */
+static int moves_rows(const move_job *job, row_job *out)
+{
+    const gpu_view *big = &job->big, *small = &job->small;
+    int64_t bytes = (int64_t)dtype_bytes(big->dtype), each = 16 / bytes;
+    if (job->cols || big->dtype != small->dtype || small->cols % each != 0 ||
+        big->col_stride != 1 || small->col_stride != 1 ||
+        big->row_stride % each != 0 || small->row_stride % each != 0 ||
+        !is_aligned(big->data) || !is_aligned(small->data))
+        return 0;
+    *out = {
+        (uint4 *)big->data, (uint4 *)small->data,   small->rows,
+        small->cols / each, big->row_stride / each, small->row_stride / each,
+        job->rows};
+    return 1;
+}
+
+template <bool SCATTER>
+static gpu_status move_rows(cuda_device *d, const row_job *job)
+{
+    int width = 1;
+    while (width < THREADS && UNITS * width < job->units)
+        width *= 2;
+    dim3 block(width, THREADS / width);
+    int64_t pieces = ceil_div(job->units, (int64_t)width * UNITS);
+    int64_t blocks = pieces * ceil_div(job->count, block.y);
+    move_rows_kernel<SCATTER>
+        <<<(unsigned)smaller(blocks, 1 << 30), block, 0, d->stream>>>(*job);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
 template <bool SCATTER>
 static gpu_status move(cuda_device *d, move_job *job, const int64_t *rows,
                        const int64_t *cols)
 {
     const gpu_view *small = &job->small;
+    row_job whole;
     if (runs_down(job))
         swap_job(job, &rows, &cols);
     TRY(upload_lists(d, job, rows, cols));
+    if (moves_rows(job, &whole))
+        return move_rows<SCATTER>(d, &whole);
     int width = 1;
     while (width < THREADS && width < small->cols)
         width *= 2;

@@ -399,4 +399,31 @@ function TestErrors:test_places_that_f32_cannot_hold()
     raises(function() v[vec{-2 ^ 24}] = true end, "f32 list")
 end
 
+TestWholeRows = {}
+
+-- Rows that move as they are, of every width, type and distance.
+function TestWholeRows:test_rows_of_any_width()
+    for _, dtype in ipairs{"f32", "f64", "bool"} do
+        for _, n in ipairs{1, 2, 4, 5, 16, 48, 100, 1040} do
+            local A = randint(0, 1, 40, n + 16, {seed = n, dtype = dtype})
+            local rows = randint(1, 40, 25, {seed = n})
+            for _, columns in ipairs{{1, n}, {2, n + 1}, {5, n + 4}, {17, n + 16}} do
+                local B = A[{{}, columns}]
+                local C, D = B[{rows, {}}], B:clone()
+                local whole = A:clone()
+                local E = whole[{{}, columns}]
+                D[{rows, {}}] = C
+                E[{rows, {}}] = C[1]:row()
+                lu.assertIsTrue(D == B, n)
+                for i = 1, 25 do
+                    lu.assertIsTrue(C[i] == B[rows(i) // 1 | 0], n)
+                    lu.assertIsTrue(E[rows(i) // 1 | 0] == C[1], n)
+                end
+                lu.assertEquals(sum(whole:f64()) - sum(E:f64()),
+                    sum(A:f64()) - sum(B:f64()))
+            end
+        end
+    end
+end
+
 os.exit(lu.LuaUnit.run("-o", "tap"))
