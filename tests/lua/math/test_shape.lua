@@ -305,6 +305,10 @@ function TestOrder:test_long_running_sums()
         local A = ones(n // 40, 40, {dtype = dtype})
         lu.assertIsTrue(A:cumsum(1)[{{}, 39}] ==
             range(1, n // 40, {dtype = dtype}))
+        local signs = randint(0, 1, n, {seed = 5, dtype = dtype}) * 2 - 1
+        local product = signs:cumprod()
+        lu.assertEquals(product(1), signs(1))
+        lu.assertIsTrue(product["2:"] == product["1:4500000"] % signs["2:"])
         local x = randn(n, {seed = 5, dtype = dtype})
         local first, tall = x:cumsum(), x["1:4500000"]:reshape(112500, 40)
         local down = tall:cumsum(1)
