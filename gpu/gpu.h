@@ -175,6 +175,10 @@ int gpu_execute_all(int on);
  * cannot goes on waiting. */
 gpu_status gpu_settle_all(void);
 gpu_status gpu_settle_readers(const gpu_matrix *m);
+/* Does m's storage wait? What has been settled since this was asked last, which
+ * the language did not hear of when it was made. */
+int gpu_is_pending(const gpu_matrix *m);
+size_t gpu_take_settled_bytes(void);
 /* Called before that: the language drops the references of its youngest
  * garbage, for which nothing has to be worked out. */
 void gpu_on_settling(void (*collect)(void *data), void *data);

@@ -1,10 +1,11 @@
 /* Programs made ready for the device, and the device code that runs one for
  * four elements of a thread at a time.
  *
- * An intermediate value lives in shared memory, in a slot of its own for each
- * thread, so that no thread needs an indexed array of registers (which would
- * be local memory). Inputs are read where an instruction names them: a
- * program of one instruction touches no shared memory at all. */
+ * What a step gives stays in registers for the next one. What is needed later
+ * lives in shared memory, in a slot of its own for each thread, so that no
+ * thread needs an indexed array of registers (which would be local memory).
+ * Inputs are read where an instruction names them: a program of one instruction
+ * touches no shared memory at all. */
 #ifndef GPU_CUDA_INTERPRET_H
 #define GPU_CUDA_INTERPRET_H
 
@@ -14,14 +15,16 @@
 
 enum { ITEMS = 4 };
 
-/* An operand is an input, a constant or a slot. */
+/* An operand is an input, a constant, a slot, or what the step before gave. */
 enum { FIRST_CONSTANT = GPU_MAX_INPUTS };
 enum { FIRST_SLOT = GPU_MAX_INPUTS + GPU_MAX_CONSTANTS };
+enum { LAST_RESULT = 254, NO_SLOT = 255 };
 
-typedef struct plan_step {
+/* Read at once. */
+typedef struct alignas(8) plan_step {
     uint8_t op, arity;
     uint8_t x, y, z; /* operands */
-    uint8_t to;      /* slot of the result; the last step has none */
+    uint8_t to;      /* slot of the result, or NO_SLOT */
 } plan_step;
 
 /* rows x cols elements, their inputs, and the steps. */
@@ -35,6 +38,7 @@ typedef struct plan {
     uint8_t result; /* the operand an empty program gives */
     plan_step code[GPU_MAX_CODE];
     double constant[GPU_MAX_CONSTANTS];
+    float single[GPU_MAX_CONSTANTS]; /* the same: converting is slow */
 } plan;
 
 /* Fills what does not depend on the views: steps that the result needs, in
@@ -101,55 +105,87 @@ __device__ __forceinline__ quad<T> fetch(const plan &p, int v, const spot &s)
 }
 
 template <class T>
-__device__ __forceinline__ quad<T> operand(const plan &p, int v, const spot &s,
-                                           const T *file, int threads)
+__device__ __forceinline__ T constant_of(const plan &p, int number)
 {
-    quad<T> r;
-    if (v < FIRST_CONSTANT)
-        return fetch<T>(p, v, s);
-    if (v < FIRST_SLOT) {
+    return sizeof(T) == sizeof(float) ? (T)p.single[number]
+                                      : (T)p.constant[number];
+}
+
+/* The elements of so many spots, which are worked out together: a step is then
+ * read once for all of them. */
+template <class T, int SPOTS> struct lot {
+    quad<T> of[SPOTS];
+};
+
+template <class T, int SPOTS>
+__device__ __forceinline__ lot<T, SPOTS>
+operand(const plan &p, int v, const spot *s, const T *file, int threads,
+        const lot<T, SPOTS> &last)
+{
+    lot<T, SPOTS> r;
+    if (v == LAST_RESULT)
+        return last;
+    if (v < FIRST_CONSTANT) {
 #pragma unroll
-        for (int k = 0; k < ITEMS; k++)
-            r.at[k] = (T)p.constant[v - FIRST_CONSTANT];
+        for (int i = 0; i < SPOTS; i++)
+            r.of[i] = fetch<T>(p, v, s[i]);
         return r;
     }
+    if (v < FIRST_SLOT) {
+        T value = constant_of<T>(p, v - FIRST_CONSTANT);
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++)
-        r.at[k] = file[((v - FIRST_SLOT) * ITEMS + k) * threads];
+        for (int i = 0; i < SPOTS; i++)
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++)
+                r.of[i].at[k] = value;
+        return r;
+    }
+    const T *slot = file + (v - FIRST_SLOT) * SPOTS * ITEMS * threads;
+#pragma unroll
+    for (int i = 0; i < SPOTS; i++)
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++)
+            r.of[i].at[k] = slot[(i * ITEMS + k) * threads];
     return r;
 }
 
-template <class T>
-__device__ __forceinline__ quad<T> index_values(const plan &p, int op,
-                                                const spot &s)
+template <class T, int SPOTS>
+__device__ __forceinline__ lot<T, SPOTS> index_values(const plan &p, int op,
+                                                      const spot *s)
 {
-    quad<T> r;
+    lot<T, SPOTS> r;
     int down = (op == GPU_OP_ROW) != p.swapped;
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++)
-        r.at[k] = (T)(down ? s.i + k * s.di : s.j + k * s.dj);
+    for (int i = 0; i < SPOTS; i++)
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++)
+            r.of[i].at[k] =
+                (T)(down ? s[i].i + k * s[i].di : s[i].j + k * s[i].dj);
     return r;
 }
 
 /* The functions of CUDA's maths library are overloaded for float and
  * double under their plain names. */
 #define M(f) f
-#define OP(name, arity, expression, vector, help, example, result)    \
-    case GPU_OP_##name:                                               \
-        _Pragma("unroll") for (int k = 0; k < ITEMS; k++)             \
-        {                                                             \
-            [[maybe_unused]] T x = a.at[k], y = b.at[k], z = c.at[k]; \
-            r.at[k] = (T)(expression);                                \
-        }                                                             \
+#define OP(name, arity, expression, vector, help, example, result) \
+    case GPU_OP_##name:                                            \
+        _Pragma("unroll") for (int k = 0; k < SPOTS * ITEMS; k++)  \
+        {                                                          \
+            [[maybe_unused]] T x = a.of[k / ITEMS].at[k % ITEMS],  \
+                               y = b.of[k / ITEMS].at[k % ITEMS],  \
+                               z = c.of[k / ITEMS].at[k % ITEMS];  \
+            r.of[k / ITEMS].at[k % ITEMS] = (T)(expression);       \
+        }                                                          \
         break;
 #define TEST OP
 #define REDUCTION(...)
 
-template <class T>
-__device__ __forceinline__ quad<T> apply(int op, const quad<T> &a,
-                                         const quad<T> &b, const quad<T> &c)
+template <class T, int SPOTS>
+__device__ __forceinline__ lot<T, SPOTS> apply(int op, const lot<T, SPOTS> &a,
+                                               const lot<T, SPOTS> &b,
+                                               const lot<T, SPOTS> &c)
 {
-    quad<T> r = a;
+    lot<T, SPOTS> r = a;
     switch (op) {
 #include "ops.def"
     }
@@ -158,31 +194,44 @@ __device__ __forceinline__ quad<T> apply(int op, const quad<T> &a,
 
 #undef M
 
-/* The results for one spot. file is the thread's own column of the shared
+/* The results for some spots. file is the thread's own column of the shared
  * slots, whose rows are `threads` apart. */
+template <class T, int SPOTS>
+__device__ __forceinline__ lot<T, SPOTS>
+evaluate_lot(const plan &p, const spot *s, T *file, int threads)
+{
+    lot<T, SPOTS> r = {};
+    if (p.length == 0)
+        return operand<T, SPOTS>(p, p.result, s, file, threads, r);
+    for (int n = 0; n < p.length; n++) {
+        plan_step step;
+        *(uint2 *)&step = *(const uint2 *)&p.code[n];
+        lot<T, SPOTS> x = {}, y = {}, z = {};
+        if (step.arity > 0)
+            x = operand<T, SPOTS>(p, step.x, s, file, threads, r);
+        if (step.arity > 1)
+            y = operand<T, SPOTS>(p, step.y, s, file, threads, r);
+        if (step.arity > 2)
+            z = operand<T, SPOTS>(p, step.z, s, file, threads, r);
+        r = step.arity == 0 ? index_values<T, SPOTS>(p, step.op, s)
+                            : apply<T, SPOTS>(step.op, x, y, z);
+        if (step.to == NO_SLOT)
+            continue;
+#pragma unroll
+        for (int i = 0; i < SPOTS; i++)
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++)
+                file[((step.to * SPOTS + i) * ITEMS + k) * threads] =
+                    r.of[i].at[k];
+    }
+    return r;
+}
+
 template <class T>
 __device__ __forceinline__ quad<T> evaluate(const plan &p, const spot &s,
                                             T *file, int threads)
 {
-    if (p.length == 0)
-        return operand<T>(p, p.result, s, file, threads);
-    for (int n = 0;; n++) {
-        const plan_step &step = p.code[n];
-        quad<T> x = {}, y = {}, z = {}, r;
-        if (step.arity > 0)
-            x = operand<T>(p, step.x, s, file, threads);
-        if (step.arity > 1)
-            y = operand<T>(p, step.y, s, file, threads);
-        if (step.arity > 2)
-            z = operand<T>(p, step.z, s, file, threads);
-        r = step.arity == 0 ? index_values<T>(p, step.op, s)
-                            : apply<T>(step.op, x, y, z);
-        if (n + 1 == p.length)
-            return r;
-#pragma unroll
-        for (int k = 0; k < ITEMS; k++)
-            file[(step.to * ITEMS + k) * threads] = r.at[k];
-    }
+    return evaluate_lot<T, 1>(p, &s, file, threads).of[0];
 }
 
 #endif

@@ -58,9 +58,12 @@ static int take_slot(uint64_t *used, int *slots)
     return slot;
 }
 
-static uint8_t operand_number(const gpu_program *p, int value,
+/* last: the value that the step before gives, or NEVER. */
+static uint8_t operand_number(const gpu_program *p, int value, int last,
                               const uint8_t slot_of[])
 {
+    if (value == last)
+        return LAST_RESULT;
     if (value < p->inputs)
         return (uint8_t)value;
     if (value < p->inputs + p->constants)
@@ -68,10 +71,12 @@ static uint8_t operand_number(const gpu_program *p, int value,
     return (uint8_t)(FIRST_SLOT + slot_of[value]);
 }
 
-/* One instruction. Its result may take the slot of an operand read for the
- * last time: a thread reads all operands before it writes. */
-static void plan_instruction(const gpu_program *p, int n, const int last[],
-                             uint8_t slot_of[], uint64_t *used, plan *out)
+/* Instruction n, which runs between two others. Its result may take the slot of
+ * an operand read for the last time: a thread reads all operands before it
+ * writes. One that the next instruction alone reads takes none. */
+static void plan_instruction(const gpu_program *p, int n, int before, int after,
+                             const int last[], uint8_t slot_of[],
+                             uint64_t *used, plan *out)
 {
     int first = p->inputs + p->constants, values[3];
     uint8_t numbers[3] = {0, 0, 0};
@@ -80,16 +85,26 @@ static void plan_instruction(const gpu_program *p, int n, const int last[],
     step->op = p->code[n].op;
     step->arity = arities[step->op];
     for (int o = 0; o < step->arity; o++) {
-        numbers[o] = operand_number(p, values[o], slot_of);
-        if (values[o] >= first && last[values[o]] == n)
+        numbers[o] = operand_number(p, values[o], first + before, slot_of);
+        if (values[o] >= first && last[values[o]] == n &&
+            slot_of[values[o]] != NO_SLOT)
             *used &= ~((uint64_t)1 << slot_of[values[o]]);
     }
     step->x = numbers[0];
     step->y = numbers[1];
     step->z = numbers[2];
-    step->to = 0;
-    if (n + 1 < p->length)
+    step->to = slot_of[first + n] = NO_SLOT;
+    if (last[first + n] > after && after < p->length)
         step->to = slot_of[first + n] = (uint8_t)take_slot(used, &out->slots);
+}
+
+/* The next instruction behind n that the result needs, or p->length. */
+static int next_needed(const gpu_program *p, int n, const int last[])
+{
+    do
+        n++;
+    while (n < p->length && last[p->inputs + p->constants + n] == NEVER);
+    return n;
 }
 
 /* tgammaf misses 5 units, lgammaf 6 and beside its roots any number, as
@@ -112,14 +127,20 @@ void gpu_cuda_plan(const gpu_program *p, plan *out)
     out->length = out->slots = 0;
     out->swapped = 0;
     out->wide = 0;
-    out->result = operand_number(p, 0, slot_of);
+    out->result = operand_number(p, 0, NEVER, slot_of);
     out->is_f64 = p->compute == GPU_F64 || needs_f64(p);
-    for (int v = 0; v < p->constants; v++)
+    for (int v = 0; v < p->constants; v++) {
+        out->single[v] = (float)p->constant[v];
         out->constant[v] =
-            p->compute == GPU_F64 ? p->constant[v] : (float)p->constant[v];
-    for (int n = 0; n < p->length; n++)
-        if (last[p->inputs + p->constants + n] != NEVER)
-            plan_instruction(p, n, last, slot_of, &used, out);
+            p->compute == GPU_F64 ? p->constant[v] : out->single[v];
+    }
+    int before = NEVER - p->inputs - p->constants;
+    for (int n = next_needed(p, -1, last); n < p->length;) {
+        int after = next_needed(p, n, last);
+        plan_instruction(p, n, before, after, last, slot_of, &used, out);
+        before = n;
+        n = after;
+    }
 }
 
 size_t gpu_cuda_plan_bytes(const plan *p, int threads, size_t type_bytes)
@@ -138,6 +159,8 @@ int gpu_cuda_plan_has_places(const plan *p)
 /* --- the kernels --------------------------------------------------------- */
 
 enum { MAP_THREADS = 256, PROGRAM_THREADS = 128, BLOCKS_PER_SM = 16 };
+enum { MOST_SHARED = 64 << 10 };
+enum { SPOTS = 2, LONG_ROW = SPOTS * ITEMS * PROGRAM_THREADS };
 enum { TILE = 32, TILE_ROWS = 8, MAX_GRID_Y = 65535 };
 
 /* How a thread's four elements lie: neighbours in a row (for wide accesses),
@@ -178,6 +201,32 @@ __device__ __forceinline__ int count_inside(const map_job &job, const spot &s)
     int64_t left = job.how == DOWN ? job.p.rows - s.i : job.p.cols - s.j;
     int64_t apart = job.how == DOWN ? s.di : s.dj;
     return left >= ITEMS * apart ? ITEMS : (int)((left + apart - 1) / apart);
+}
+
+/* Over what lies in long rows, two spots of a thread at a time: more is on its
+ * way at once, and reading a step, which costs about as much as an operation on
+ * four elements, is done for eight. */
+template <class T>
+__global__ void __launch_bounds__(PROGRAM_THREADS)
+    long_kernel(const __grid_constant__ map_job job)
+{
+    extern __shared__ __align__(16) char shared[];
+    int64_t apart = (int64_t)PROGRAM_THREADS * ITEMS;
+    spot s[SPOTS];
+    for (int64_t i = blockIdx.y; i < job.p.rows; i += gridDim.y)
+        for (int64_t j = blockIdx.x * SPOTS * apart + threadIdx.x * ITEMS;
+             j < job.p.cols; j += gridDim.x * SPOTS * apart) {
+#pragma unroll
+            for (int q = 0; q < SPOTS; q++) {
+                s[q] = {i, j + q * apart, 0, 1, 0};
+                s[q].count = count_inside(job, s[q]);
+            }
+            lot<T, SPOTS> r = evaluate_lot<T, SPOTS>(
+                job.p, s, (T *)shared + threadIdx.x, PROGRAM_THREADS);
+#pragma unroll
+            for (int q = 0; q < SPOTS; q++)
+                put<T>(job, s[q], r.of[q]);
+        }
 }
 
 template <class T>
@@ -285,6 +334,24 @@ static int power_of_two(int64_t at_least, int low, int high)
 }
 
 template <class T>
+static gpu_status launch_long(cuda_device *d, const map_job *job)
+{
+    size_t shared =
+        SPOTS * gpu_cuda_plan_bytes(&job->p, PROGRAM_THREADS, sizeof(T));
+    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
+    int64_t x = smaller(ceil_div(job->p.cols, LONG_ROW), most);
+    int64_t y = smaller(job->p.rows, ceil_div(most, x));
+    if (shared > 48 << 10)
+        CHECK(d, cudaFuncSetAttribute(
+                     long_kernel<T>,
+                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
+    long_kernel<T><<<dim3((unsigned)x, (unsigned)smaller(y, MAX_GRID_Y)),
+                     PROGRAM_THREADS, shared, d->stream>>>(*job);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+template <class T>
 static gpu_status launch(cuda_device *d, map_job *job, int inputs)
 {
     gpu_dtype type = sizeof(T) == 8 ? GPU_F64 : GPU_F32;
@@ -298,6 +365,9 @@ static gpu_status launch(cuda_device *d, map_job *job, int inputs)
         job->how = NEIGHBOURS;
     else
         job->p.wide = 0, job->wide_out = 0;
+    if (job->how == NEIGHBOURS && job->p.cols >= LONG_ROW &&
+        SPOTS * shared <= MOST_SHARED)
+        return launch_long<T>(d, job);
     int64_t unit = job->how == DOWN ? 1 : ITEMS;
     int width =
         columns ? TILE : power_of_two(ceil_div(job->p.cols, unit), 1, threads);

@@ -191,16 +191,21 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
     return status;
 }
 
+static int waits_any(const gpu_program *p, const gpu_matrix *const *in)
+{
+    for (int i = 0; i < p->inputs; i++)
+        if (in[i]->storage->pending)
+            return 1;
+    return 0;
+}
+
 /* Into out, which exists; what waits among the operands becomes part of the
  * program. */
 static gpu_status run(const char *name, const gpu_program *p,
                       const gpu_matrix *const *in, gpu_matrix *out)
 {
     gpu_composition c;
-    int waits = 0;
-    for (int i = 0; i < p->inputs; i++)
-        waits |= in[i]->storage->pending != NULL;
-    if (!waits)
+    if (!waits_any(p, in)) /* at once: small matrices are many */
         return gpu_run_map(name, p, in, out);
     TRY(gpu_compose(name, p, in, out->rows, out->cols, &c));
     gpu_status status = gpu_run_map(c.name, &c.p, c.inputs, out);
@@ -249,18 +254,64 @@ gpu_status gpu_map(const char *name, const gpu_program *p,
 
 /* --- reductions' inputs, for reduction.c ---------------------------------- */
 
+/* Is it the same in whatever order the elements come? */
+static int is_of_any_order(gpu_reduction kind)
+{
+    return kind == GPU_REDUCE_min || kind == GPU_REDUCE_max ||
+           kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax ||
+           kind == GPU_REDUCE_any || kind == GPU_REDUCE_all;
+}
+
+/* Sums are cut by how the elements lie. Do those of m lie as the values of a
+ * that waits will, or is it one for all of them? */
+static int lies_alike(const gpu_matrix *m, const gpu_matrix *a)
+{
+    if (m->rows == 1 && m->cols == 1)
+        return 1;
+    return m->rows == a->rows && m->cols == a->cols &&
+           (a->rows <= 1 || m->row_stride == a->row_stride) &&
+           (a->cols <= 1 || m->col_stride == a->col_stride);
+}
+
+static gpu_status settle_unlike(const gpu_program *p,
+                                const gpu_matrix *const *in,
+                                const gpu_composition *c)
+{
+    for (int i = 0; i < p->inputs; i++)
+        for (int k = 0; k < c->p.inputs && in[i]->storage->pending; k++)
+            if (!lies_alike(c->inputs[k], in[i]))
+                TRY(gpu_settle(in[i]));
+    return GPU_OK;
+}
+
+/* What waits is worked out as a part where the bits are those of one operation
+ * after the other. */
+static gpu_status compose_reduced(const char *name, const gpu_program *p,
+                                  const gpu_matrix *const *in, const shape *s,
+                                  gpu_composition *c)
+{
+    TRY(gpu_compose(name, p, in, s->rows, s->cols, c));
+    if (is_of_any_order(p->reduction) || !waits_any(p, in))
+        return GPU_OK;
+    gpu_status status = settle_unlike(p, in, c);
+    gpu_end_composition(c);
+    TRY(status);
+    return gpu_compose(name, p, in, s->rows, s->cols, c);
+}
+
 gpu_status gpu_common_views(const char *name, const gpu_program *p,
                             const gpu_matrix *const *in, gpu_device **d,
-                            gpu_program *typed, gpu_view *views, int *ndim)
+                            gpu_composition *c, gpu_view *views, int *ndim)
 {
     shape s;
-    TRY(gpu_check_operands(name, in, p->inputs, d));
+    gpu_program typed = *p;
+    TRY(gpu_check_waiting(name, in, p->inputs, d));
     TRY(common_shape(name, in, p->inputs, &s));
-    for (int i = 0; i < p->inputs; i++)
-        views[i] = stretched(in[i], &s);
-    *typed = *p;
-    typed->compute = (uint8_t)compute_type(p, in);
-    gpu_program_simplify(typed);
+    typed.compute = (uint8_t)compute_type(p, in);
+    gpu_program_simplify(&typed);
+    TRY(compose_reduced(name, &typed, in, &s, c));
+    for (int i = 0; i < c->p.inputs; i++)
+        views[i] = stretched(&c->in[i], &s);
     *ndim = s.ndim;
     return GPU_OK;
 }

@@ -52,6 +52,7 @@ static struct {
     gpu_pending *first, *last, *cursor;
     int count;
     int executes; /* see gpu_execute_all */
+    size_t settled;
     gpu_fusion fusion;
     void (*collect)(void *data);
     void *data;
@@ -65,6 +66,18 @@ void gpu_set_fusion(gpu_fusion fusion)
 gpu_fusion gpu_get_fusion(void)
 {
     return all.fusion;
+}
+
+int gpu_is_pending(const gpu_matrix *m)
+{
+    return m->storage && m->storage->pending;
+}
+
+size_t gpu_take_settled_bytes(void)
+{
+    size_t bytes = all.settled;
+    all.settled = 0;
+    return bytes;
 }
 
 int gpu_execute_all(int on)
@@ -127,6 +140,7 @@ typedef struct gathering {
     int64_t rows, cols;
     uint8_t compute;
     int is_alone, fits, length, inputs, constants, nodes;
+    int most_code, most_constants;
     double constant[GPU_MAX_CONSTANTS];
     gpu_pending *node[GPU_MAX_CODE]; /* operands before what reads them */
     int reads[GPU_MAX_CODE];         /* how often they are read here */
@@ -212,13 +226,13 @@ static void gather_program(gathering *g, const gpu_program *p,
                            const gpu_matrix *const *in)
 {
     g->length += p->length;
-    g->fits = g->fits && g->length <= GPU_MAX_CODE;
+    g->fits = g->fits && g->length <= g->most_code;
     for (int i = 0; i < p->inputs && g->fits; i++)
         gather_input(g, in[i]);
     for (int i = 0; i < p->constants && g->fits; i++) {
         if (find_constant(g, p->constant[i]) >= 0)
             continue;
-        g->fits = g->constants < GPU_MAX_CONSTANTS;
+        g->fits = g->constants < g->most_constants;
         if (g->fits)
             g->constant[g->constants++] = p->constant[i];
     }
@@ -235,6 +249,11 @@ static int is_alone(const gpu_program *p)
     return 0;
 }
 
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
 /* The inputs are borrowed. */
 static gathering gather(const gpu_program *p, const gpu_matrix *const *in,
                         int64_t rows, int64_t cols, gpu_composition *c)
@@ -244,6 +263,9 @@ static gathering gather(const gpu_program *p, const gpu_matrix *const *in,
                    .cols = cols,
                    .compute = p->compute,
                    .is_alone = is_alone(p),
+                   .most_code = larger(p->length, GPU_MAX_CODE - GPU_SPARE),
+                   .most_constants =
+                       larger(p->constants, GPU_MAX_CONSTANTS - GPU_SPARE),
                    .fits = 1};
     gather_program(&g, p, in);
     return g;
@@ -400,10 +422,34 @@ static void collect_youngest(void)
 
 static gpu_status settle(gpu_storage *s);
 
+static int waits_any(const gpu_program *p, const gpu_matrix *const *in)
+{
+    for (int i = 0; i < p->inputs; i++)
+        if (pending_of(in[i]))
+            return 1;
+    return 0;
+}
+
+static void take_alone(const char *name, const gpu_program *p,
+                       const gpu_matrix *const *in, gpu_composition *c)
+{
+    c->name = name;
+    c->p = *p;
+    for (int i = 0; i < p->inputs; i++) {
+        gpu_retain(in[i]);
+        c->in[i] = *in[i];
+        c->inputs[i] = &c->in[i];
+    }
+}
+
 gpu_status gpu_compose(const char *name, const gpu_program *p,
                        const gpu_matrix *const *in, int64_t rows, int64_t cols,
                        gpu_composition *c)
 {
+    if (!waits_any(p, in)) {
+        take_alone(name, p, in, c);
+        return GPU_OK;
+    }
     gathering g = gather(p, in, rows, cols, c);
     if (g.nodes > 0 && has_held(&g)) {
         collect_youngest();
@@ -438,6 +484,7 @@ static gpu_status run(gpu_storage *s, void *data)
     gpu_status status = gpu_run_map(c.name, &c.p, c.inputs, &n->out);
     gpu_end_composition(&c);
     if (status == GPU_OK) {
+        all.settled += s->bytes;
         end_waiting(s);
         return GPU_OK;
     }

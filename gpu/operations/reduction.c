@@ -9,36 +9,55 @@
 /* What is being reduced: the program, its inputs and their common shape.
  * Vectors are columns here, so that they go together with their results. */
 typedef struct reduction {
-    const char *name;
-    gpu_matrix inputs[GPU_MAX_INPUTS]; /* borrowed */
+    const char *name, *whole;          /* with what waited for it */
+    gpu_matrix inputs[GPU_MAX_INPUTS]; /* with a reference, until its end */
     gpu_program program;
     gpu_view views[GPU_MAX_INPUTS];
     gpu_device *device;
     int ndim, axis;
+    int counts; /* the elements are truth values */
     int64_t rows, cols;
 } reduction;
 
-static gpu_status start(reduction *r, const char *name, const gpu_program *p,
-                        const gpu_matrix *const *in, int axis)
+static void end(reduction *r)
 {
-    r->name = name;
-    r->axis = axis;
-    TRY(gpu_common_views(name, p, in, &r->device, &r->program, r->views,
-                         &r->ndim));
-    r->rows = r->views[0].rows;
-    r->cols = r->views[0].cols;
-    for (int i = 0; i < p->inputs; i++) {
-        r->inputs[i] = *in[i];
-        r->inputs[i].ndim = 2;
-    }
-    if (axis < 0 || axis > 2)
+    for (int i = 0; i < r->program.inputs; i++)
+        gpu_release(&r->inputs[i]);
+}
+
+static gpu_status check_axis(const reduction *r)
+{
+    if (r->axis < 0 || r->axis > 2)
         return gpu_fail(GPU_ARGUMENT,
                         "%s: axis %d: use 1 (down each column) or 2 (along "
                         "each row)",
-                        name, axis);
-    if (r->ndim == 1 && axis == 2)
-        return gpu_fail(GPU_ARGUMENT, "%s: a vector has no axis 2", name);
+                        r->name, r->axis);
+    if (r->ndim == 1 && r->axis == 2)
+        return gpu_fail(GPU_ARGUMENT, "%s: a vector has no axis 2", r->name);
     return GPU_OK;
+}
+
+/* To be ended where it succeeds. */
+static gpu_status start(reduction *r, const char *name, const gpu_program *p,
+                        const gpu_matrix *const *in, int axis)
+{
+    gpu_composition made;
+    TRY(gpu_common_views(name, p, in, &r->device, &made, r->views, &r->ndim));
+    r->name = name;
+    r->whole = made.name;
+    r->axis = axis;
+    r->counts = p->length == 0 && in[0]->dtype == GPU_BOOL;
+    r->program = made.p;
+    r->rows = r->views[0].rows;
+    r->cols = r->views[0].cols;
+    for (int i = 0; i < made.p.inputs; i++) {
+        r->inputs[i] = made.in[i];
+        r->inputs[i].ndim = 2;
+    }
+    gpu_status status = check_axis(r);
+    if (status != GPU_OK)
+        end(r);
+    return status;
 }
 
 static int64_t count(const reduction *r)
@@ -80,7 +99,7 @@ static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
     for (int i = 0; i < p.inputs; i++)
         bytes += (double)gpu_bytes(&r->inputs[i]);
     gpu_matrix shape = {.ndim = r->ndim, .rows = r->rows, .cols = r->cols};
-    gpu_operation op = {.name = r->name,
+    gpu_operation op = {.name = r->whole,
                         .kernel = "reduce",
                         .device = r->device,
                         .result = out,
@@ -360,8 +379,7 @@ static gpu_status composed(const reduction *r, int kind, gpu_matrix *out)
 /* f32 counts up to 2^24. */
 static int exceeds_f32(const reduction *r, int kind)
 {
-    return kind == GPU_REDUCE_sum && r->program.length == 0 &&
-           r->inputs[0].dtype == GPU_BOOL && count(r) > 1 << 24;
+    return kind == GPU_REDUCE_sum && r->counts && count(r) > 1 << 24;
 }
 
 gpu_status gpu_reduce(const char *name, const gpu_program *p,
@@ -372,12 +390,13 @@ gpu_status gpu_reduce(const char *name, const gpu_program *p,
     TRY(start(&r, name, p, in, axis));
     int kind = p->reduction;
     int is_wide = gives_place(kind) || exceeds_f32(&r, kind);
-    if (is_primitive(kind))
-        TRY(primitive(&r, kind, is_wide ? GPU_F64 : float_type(&r), out));
-    else
-        TRY(composed(&r, kind, out));
-    out->ndim = r.ndim;
-    return GPU_OK;
+    gpu_dtype type = is_wide ? GPU_F64 : float_type(&r);
+    gpu_status status = is_primitive(kind) ? primitive(&r, kind, type, out)
+                                           : composed(&r, kind, out);
+    end(&r);
+    if (status == GPU_OK)
+        out->ndim = r.ndim;
+    return status;
 }
 
 /* To one f64 value, whatever the compute type, or the square of what is meant:
@@ -401,7 +420,9 @@ gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
     reduction r;
     gpu_matrix result;
     TRY(start(&r, name, p, in, 0));
-    TRY(reduce_wide(&r, p->reduction, &result));
+    gpu_status status = reduce_wide(&r, p->reduction, &result);
+    end(&r);
+    TRY(status);
     TRY(take_value(&result, out));
     if (ways[p->reduction]->is_root)
         *out = sqrt(*out);
@@ -470,10 +491,10 @@ static gpu_status start_norm(reduction *r, const gpu_matrix *m, double power,
 {
     gpu_program p;
     gpu_program_start(&p, 1);
-    TRY(start(r, "norm", &p, &m, axis));
-    if (power > 0)
-        return GPU_OK;
-    return gpu_fail(GPU_ARGUMENT, "norm: p is a number above 0, not %g", power);
+    if (!(power > 0))
+        return gpu_fail(GPU_ARGUMENT, "norm: p is a number above 0, not %g",
+                        power);
+    return start(r, "norm", &p, &m, axis);
 }
 
 gpu_status gpu_norm(const gpu_matrix *m, double p, int axis, gpu_matrix *out)
@@ -482,7 +503,9 @@ gpu_status gpu_norm(const gpu_matrix *m, double p, int axis, gpu_matrix *out)
     gpu_matrix wide;
     out->storage = NULL;
     TRY(start_norm(&r, m, p, axis));
-    TRY(power_norm(&r, p, &wide));
+    gpu_status status = power_norm(&r, p, &wide);
+    end(&r);
+    TRY(status);
     TRY(convert(&r, &wide, out));
     out->ndim = r.ndim;
     return GPU_OK;
@@ -493,7 +516,9 @@ gpu_status gpu_norm_all(const gpu_matrix *m, double p, double *out)
     reduction r;
     gpu_matrix result;
     TRY(start_norm(&r, m, p, 0));
-    TRY(power_norm(&r, p, &result));
+    gpu_status status = power_norm(&r, p, &result);
+    end(&r);
+    TRY(status);
     return take_value(&result, out);
 }
 
@@ -503,9 +528,10 @@ gpu_status gpu_norm_of_sums(const gpu_matrix *m, int axis, double *out)
     gpu_matrix sums;
     *out = 0;
     TRY(start_norm(&r, m, 1, axis));
-    TRY(power_norm(&r, 1, &sums));
-    gpu_status status =
-        gpu_size(&sums) > 0 ? gpu_norm_all(&sums, INFINITY, out) : GPU_OK;
+    gpu_status status = power_norm(&r, 1, &sums);
+    end(&r);
+    TRY(status);
+    status = gpu_size(&sums) > 0 ? gpu_norm_all(&sums, INFINITY, out) : GPU_OK;
     gpu_release(&sums);
     return status;
 }

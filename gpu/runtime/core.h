@@ -103,7 +103,9 @@ gpu_status gpu_give_bytes(gpu_storage *s, void **data);
 void gpu_take_bytes(gpu_storage *s, void *data);
 
 /* A program together with those of its operands that wait (pending.c), where
- * it goes over rows x cols elements. Holds references until it is ended. */
+ * it goes over rows x cols elements. Holds references until it is ended. There
+ * is room for so many more constants and instructions, if p has it. */
+enum { GPU_SPARE = 2 };
 typedef struct gpu_composition {
     gpu_program p;
     gpu_matrix in[GPU_MAX_INPUTS];
@@ -217,11 +219,12 @@ void gpu_check_end(gpu_check *c);
 gpu_status gpu_check_dot(const gpu_matrix both[2], const gpu_kernel *k,
                          double value, double *ratio);
 
-/* For reductions: checks operands and shapes, and gives the views broadcast
- * to the common shape and the program with its compute type. */
+/* For reductions: checks operands and shapes, and gives the program with its
+ * compute type and what waits among its operands, and the views broadcast to
+ * the common shape. c is to be ended. */
 gpu_status gpu_common_views(const char *name, const gpu_program *p,
                             const gpu_matrix *const *in, gpu_device **d,
-                            gpu_program *typed, gpu_view *views, int *ndim);
+                            gpu_composition *c, gpu_view *views, int *ndim);
 
 /* Runs a product's kernel, which becomes another where memory is short and it
  * was not asked for, and paces it. What an interrupt leaves is part of c. */

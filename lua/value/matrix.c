@@ -13,7 +13,9 @@
  * of the size that was last made, and their memory comes back while a cache
  * still has it. With two of them the last result, which a variable holds until
  * it gets the next, would still be there at the next step but one, and what two
- * steps have seen is old: it stays until everything is looked at. */
+ * steps have seen is old: it stays until everything is looked at. For the same
+ * reason what waits counts once it has bytes: an operand of a longer expression
+ * would be old before that is worked out, and be taken for needed. */
 #define RESULTS 4
 #define LEAST_DEBT ((size_t)512 << 10)
 #define MOST_DEBT ((size_t)256 << 20)
@@ -187,8 +189,10 @@ void lumat_account(lua_State *L, const gpu_matrix *m)
 {
     if (gpu_is_dry())
         return;
-    size_t bytes = gpu_storage_bytes(m);
-    memory.debt += bytes + STORAGE_OVERHEAD;
+    size_t bytes = gpu_is_pending(m) ? 0 : gpu_storage_bytes(m);
+    size_t settled = gpu_take_settled_bytes();
+    memory.debt += bytes + settled + STORAGE_OVERHEAD;
+    bytes = bytes > settled ? bytes : settled;
     if (memory.debt < enough_debt(bytes))
         return;
     memory.debt = 0;
