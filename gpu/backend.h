@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 8 };
+enum { GPU_BACKEND_ABI = 9 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -116,7 +116,7 @@ typedef struct gpu_backend {
      * has zero strides). */
     gpu_status (*map)(void *device, const gpu_program *p, const gpu_view *in,
                       const gpu_view *out);
-    /* p->reduction is primitive. All inputs have one shape, not empty along
+    /* p->reduction is one of those that backends see: op_list.h. All inputs have one shape, not empty along
      * the reduced axis. axis 0: out is 1x1; 1: 1xn; 2: mx1. */
     gpu_status (*reduce)(void *device, const gpu_program *p, const gpu_view *in,
                          int axis, const gpu_view *out);

@@ -16,15 +16,19 @@ enum {
     GPU_OPS
 };
 
-/* A gpu_reduction: those of ops.def, in its order. Backends see only the
- * primitive ones: sum prod min max argmin argmax; gpu/ composes the others from
- * them. */
+/* A gpu_reduction: those of ops.def, in its order, then two that others are
+ * composed of: the sum of the squares, and that of the squared distances from
+ * the mean. Both are formed in f64, whatever the type of the elements. Backends
+ * see only these two and the primitive ones of ops.def: sum prod min max argmin
+ * argmax. */
 enum {
     GPU_NO_REDUCTION,
 #define OP(...)
 #define TEST(...)
 #define REDUCTION(name, ...) GPU_REDUCE_##name,
 #include "ops.def"
+    GPU_REDUCE_SQUARES,
+    GPU_REDUCE_SPREAD,
     GPU_REDUCTIONS
 };
 

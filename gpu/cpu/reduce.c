@@ -40,14 +40,23 @@ double gpu_cpu_unscale(gpu_cpu_scaled product)
 /* --- partial results and how they join ------------------------------------ */
 
 typedef struct partial {
-    double value;  /* the sum, the extreme, the mantissa of a product */
-    double rest;   /* what rounding took from the sum */
-    int64_t place; /* of the extreme, -1 for none; a product's exponent */
+    double value; /* the sum, the extreme, the mantissa of a product; the
+                     squared distances from the mean */
+    double rest;  /* what rounding took from the sum; the mean from origin on */
+    int64_t place; /* of the extreme, -1 for none; a product's exponent; how
+                      many elements there are a mean of */
+    double origin; /* one of those elements */
 } partial;
+
+static int is_sum(gpu_reduction kind)
+{
+    return kind == GPU_REDUCE_sum || kind == GPU_REDUCE_SQUARES;
+}
 
 static int is_extreme(gpu_reduction kind)
 {
-    return kind != GPU_REDUCE_sum && kind != GPU_REDUCE_prod;
+    return !is_sum(kind) && kind != GPU_REDUCE_prod &&
+           kind != GPU_REDUCE_SPREAD;
 }
 
 static int wants_smallest(gpu_reduction kind)
@@ -63,7 +72,7 @@ static int wants_place(gpu_reduction kind)
 /* What merging changes nothing with. */
 static partial nothing(gpu_reduction kind)
 {
-    partial p = {0, 0, 0};
+    partial p = {0, 0, 0, 0};
     if (kind == GPU_REDUCE_prod)
         p.value = 1;
     if (is_extreme(kind))
@@ -81,6 +90,39 @@ static void merge_sum(partial *into, double value, double rest)
     into->rest += isfinite(error) ? error + rest : 0;
 }
 
+/* Of n elements, from the sums of their distances from `origin`, which is one
+ * of them, and of their squares. The square of that one's distance from the
+ * mean being part of what is left, at most a factor of n + 1 cancels. */
+static partial moments(double origin, double sum, double squares, int64_t n)
+{
+    partial p = {squares, sum / (double)n, n, origin};
+    if (isfinite(squares))
+        p.value = fmax(squares - sum * p.rest, 0);
+    return p;
+}
+
+/* Source: Chan, Golub and LeVeque, Algorithms for computing the sample
+ * variance: analysis and recommendations, 1983. Means are kept as distances
+ * from an element, so that they have as many digits as the squares need,
+ * wherever the elements lie. Squares that are infinite or NaN stay so. */
+static void merge_moments(partial *into, const partial *p)
+{
+    double n = (double)into->place, m = (double)p->place;
+    double squares = into->value + p->value;
+    if (into->place == 0 || p->place == 0) {
+        *into = p->place ? *p : *into;
+        return;
+    }
+    into->place += p->place;
+    into->value = squares;
+    if (!isfinite(squares))
+        return;
+    double apart = (p->origin - into->origin) + (p->rest - into->rest);
+    double share = m / (n + m);
+    into->rest += apart * share;
+    into->value += apart * apart * (n * share);
+}
+
 /* Is a the extreme of the two? NaN is; of equal ones the first. */
 static int beats(gpu_reduction kind, const partial *a, const partial *b)
 {
@@ -94,8 +136,10 @@ static int beats(gpu_reduction kind, const partial *a, const partial *b)
 
 static void merge(gpu_reduction kind, partial *into, const partial *p)
 {
-    if (kind == GPU_REDUCE_sum) {
+    if (is_sum(kind)) {
         merge_sum(into, p->value, p->rest);
+    } else if (kind == GPU_REDUCE_SPREAD) {
+        merge_moments(into, p);
     } else if (kind == GPU_REDUCE_prod) {
         gpu_cpu_scaled s = {into->value, into->place + p->place};
         gpu_cpu_scale(&s, p->value);
@@ -108,7 +152,7 @@ static void merge(gpu_reduction kind, partial *into, const partial *p)
 
 static double finish(gpu_reduction kind, const partial *p)
 {
-    if (kind == GPU_REDUCE_sum)
+    if (is_sum(kind))
         return p->value + p->rest;
     if (kind == GPU_REDUCE_prod)
         return gpu_cpu_unscale((gpu_cpu_scaled){p->value, p->place});
@@ -161,6 +205,8 @@ typedef struct reduction_down {
 typedef struct row_results {
     double *value;
     int64_t *place;
+    double *origin, *sum; /* of the distances that value has the squares of */
+    int64_t rows;
     int is_begun;
 } row_results;
 
@@ -168,9 +214,11 @@ typedef struct row_results {
  * bits of a sum unused. */
 static int64_t plain_rows(const reduction_down *r)
 {
-    if (r->kind != GPU_REDUCE_sum)
+    if (is_extreme(r->kind))
         return INT64_MAX;
-    return r->plan.compute == GPU_F32 ? 1024 : 32;
+    if (r->kind == GPU_REDUCE_SPREAD)
+        return 1024;
+    return r->kind == GPU_REDUCE_sum && r->plan.compute == GPU_F32 ? 1024 : 32;
 }
 
 static double element(gpu_dtype t, const void *x, int64_t i)
@@ -184,8 +232,14 @@ static void begin_rows(const reduction_down *r, row_results *to, const void *x,
 {
     gpu_dtype t = r->plan.compute;
     to->is_begun = 1;
-    if (r->kind == GPU_REDUCE_sum) {
+    to->rows = 0;
+    if (!is_extreme(r->kind)) {
         memset(to->value, 0, (size_t)cols * sizeof *to->value);
+        if (r->kind != GPU_REDUCE_SPREAD)
+            return;
+        memset(to->sum, 0, (size_t)cols * sizeof *to->sum);
+        for (int64_t j = 0; j < cols; j++)
+            to->origin[j] = element(t, x, j);
         return;
     }
     memcpy(to->value, x, (size_t)cols * gpu_cpu_size(t));
@@ -194,6 +248,32 @@ static void begin_rows(const reduction_down *r, row_results *to, const void *x,
             to->place[j] = row;
         else
             ((int32_t *)to->place)[j] = (int32_t)row;
+}
+
+/* Where squares overflowed, or had no chance: a NaN or an infinity among the
+ * elements makes them NaN. */
+static void tell_overflow(gpu_dtype t, double *squares, const void *x,
+                          int64_t step, int64_t n)
+{
+    for (int64_t i = 0; i < n && !isfinite(*squares); i++)
+        if (!isfinite(element(t, x, i * step))) {
+            *squares = (double)NAN;
+            return;
+        }
+}
+
+static void fold_moments(const reduction_down *r, row_results *to,
+                         const void *x, int64_t step, int64_t rows,
+                         int64_t cols)
+{
+    gpu_dtype t = r->plan.compute;
+    gpu_cpu_vectors->moments_rows[t](to->origin, to->sum, to->value, x, step,
+                                     (size_t)rows, (size_t)cols);
+    for (int64_t j = 0; j < cols; j++)
+        if (!isfinite(to->value[j]))
+            tell_overflow(t, &to->value[j],
+                          (const char *)x + (size_t)j * gpu_cpu_size(t), step,
+                          rows);
 }
 
 /* Rows of x, of which the first is the `row`-th of the lines. */
@@ -205,8 +285,12 @@ static void fold_rows(const reduction_down *r, row_results *to, const void *x,
     size_t m = (size_t)rows, n = (size_t)cols;
     if (!to->is_begun)
         begin_rows(r, to, x, row, cols);
-    if (r->kind == GPU_REDUCE_sum)
-        v->sum_rows[t](to->value, x, step, m, n);
+    to->rows += rows;
+    if (is_sum(r->kind))
+        (r->kind == GPU_REDUCE_sum ? v->sum_rows : v->squares_rows)[t](
+            to->value, x, step, m, n);
+    else if (r->kind == GPU_REDUCE_SPREAD)
+        fold_moments(r, to, x, step, rows, cols);
     else if (wants_place(r->kind))
         (wants_smallest(r->kind) ? v->smallest_places : v->largest_places)[t](
             to->value, to->place, x, step, (size_t)row, m, n);
@@ -234,9 +318,12 @@ static partial result_of(const reduction_down *r, const row_results *from,
                          int64_t j)
 {
     gpu_dtype t = r->plan.compute;
-    if (r->kind == GPU_REDUCE_sum)
-        return (partial){from->value[j], 0, 0};
-    partial p = {element(t, from->value, j), 0, 0};
+    if (r->kind == GPU_REDUCE_SPREAD)
+        return moments(from->origin[j], from->sum[j], from->value[j],
+                       from->rows);
+    if (is_sum(r->kind))
+        return (partial){from->value[j], 0, 0, 0};
+    partial p = {element(t, from->value, j), 0, 0, 0};
     if (wants_place(r->kind))
         p.place =
             t == GPU_F64 ? from->place[j] : ((const int32_t *)from->place)[j];
@@ -319,7 +406,8 @@ static gpu_status fold_units(void *context, int64_t first, int64_t last)
     alignas(64) char scratch[gpu_cpu_plan_scratch(plan) + 64];
     double value[plan->tile_cols];
     int64_t place[plan->tile_cols];
-    row_results plain = {value, place, 0};
+    double origin[plan->tile_cols], sum[plan->tile_cols];
+    row_results plain = {value, place, origin, sum, 0, 0};
     partial sums[plan->tile_cols];
     gpu_cpu_plan_prepare(plan, scratch);
     for (int64_t unit = first; unit < last; unit++) {
@@ -424,7 +512,15 @@ static partial fold_product(gpu_dtype t, const void *x, int64_t n)
     else
         for (int64_t i = 0; i < n; i++)
             gpu_cpu_scale(&s, element(t, x, i));
-    return (partial){s.mantissa, 0, s.exponent};
+    return (partial){s.mantissa, 0, s.exponent, 0};
+}
+
+static partial fold_spread(gpu_dtype t, const void *x, int64_t n)
+{
+    double origin = element(t, x, 0), sum, squares;
+    gpu_cpu_vectors->moments[t](x, (size_t)n, origin, &sum, &squares);
+    tell_overflow(t, &squares, x, 1, n);
+    return moments(origin, sum, squares, n);
 }
 
 /* Folds n elements of a line that start at `from`; step is what one element
@@ -433,9 +529,13 @@ static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
                  int64_t step, partial *into)
 {
     gpu_dtype t = r->plan.compute;
-    partial p = {0, 0, 0};
+    partial p = {0, 0, 0, 0};
     if (r->kind == GPU_REDUCE_sum) {
         p.value = gpu_cpu_vectors->sum[t](x, (size_t)n);
+    } else if (r->kind == GPU_REDUCE_SQUARES) {
+        p.value = gpu_cpu_vectors->dot[t](x, x, (size_t)n);
+    } else if (r->kind == GPU_REDUCE_SPREAD) {
+        p = fold_spread(t, x, n);
     } else if (r->kind == GPU_REDUCE_prod) {
         p = fold_product(t, x, n);
     } else {
@@ -443,7 +543,7 @@ static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
                       ? gpu_cpu_vectors->smallest[t](x, (size_t)n)
                       : gpu_cpu_vectors->largest[t](x, (size_t)n);
         if (wants_place(r->kind)) {
-            partial first = {p.value, 0, from};
+            partial first = {p.value, 0, from, 0};
             if (!beats(r->kind, &first, into))
                 return;
             p.place = from + step * (int64_t)gpu_cpu_vectors->find[t](
@@ -648,7 +748,7 @@ static gpu_status look_for(const mask *m, int value, int *found)
     return GPU_OK;
 }
 
-/* Sum, min or max of all. */
+/* Of all; the product and places are not for this. */
 static gpu_status reduce_mask(gpu_reduction kind, const gpu_view *in,
                               const gpu_view *out)
 {
@@ -656,8 +756,10 @@ static gpu_status reduce_mask(gpu_reduction kind, const gpu_view *in,
     double value;
     int found;
     gpu_status status;
-    if (kind == GPU_REDUCE_sum) {
+    if (kind != GPU_REDUCE_min && kind != GPU_REDUCE_max) {
         status = count_mask(&m, &value);
+        if (kind == GPU_REDUCE_SPREAD)
+            value *= ((double)m.count - value) / (double)m.count;
     } else {
         status = look_for(&m, kind == GPU_REDUCE_max, &found);
         value = found == (kind == GPU_REDUCE_max);

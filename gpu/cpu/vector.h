@@ -48,11 +48,19 @@ typedef struct gpu_cpu_vector {
     double (*prod[2])(const void *x, size_t n);
     double (*smallest[2])(const void *x, size_t n);
     double (*largest[2])(const void *x, size_t n);
+    /* The sums of the distances from `origin` and of their squares; n >= 1. */
+    void (*moments[2])(const void *x, size_t n, double origin, double *sum,
+                       double *squares);
     /* The same for many columns at once: r[j] takes column j of x, from one
      * row of which to the next it is `step` elements. Extremes are of x's own
      * type. */
     void (*sum_rows[2])(double *r, const void *x, int64_t step, size_t rows,
                         size_t cols);
+    void (*squares_rows[2])(double *r, const void *x, int64_t step, size_t rows,
+                            size_t cols);
+    void (*moments_rows[2])(const double *origin, double *sum, double *squares,
+                            const void *x, int64_t step, size_t rows,
+                            size_t cols);
     void (*smallest_rows[2])(void *r, const void *x, int64_t step, size_t rows,
                              size_t cols);
     void (*largest_rows[2])(void *r, const void *x, int64_t step, size_t rows,

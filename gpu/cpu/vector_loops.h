@@ -226,6 +226,34 @@ static double TYPED(dot)(const void *xv, const void *yv, size_t n)
     return TYPED(join_sum)(lane);
 }
 
+/* Half as many lanes, as there are two sums: all stay in registers. */
+static void TYPED(moments)(const void *xv, size_t n, double origin, double *sum,
+                           double *squares)
+{
+    enum { HALF = FOLD_LANES / 2 };
+    const T *x = xv;
+    double first[HALF] = {0}, second[HALF] = {0};
+    size_t i = 0;
+    for (; i + HALF <= n; i += HALF)
+        for (int l = 0; l < HALF; l++) {
+            double apart = (double)x[i + l] - origin;
+            first[l] += apart;
+            second[l] += apart * apart;
+        }
+    for (int l = 0; i < n; i++, l++) {
+        double apart = (double)x[i] - origin;
+        first[l] += apart;
+        second[l] += apart * apart;
+    }
+    for (int width = HALF / 2; width > 0; width /= 2)
+        for (int l = 0; l < width; l++) {
+            first[l] += first[l + width];
+            second[l] += second[l + width];
+        }
+    *sum = first[0];
+    *squares = second[0];
+}
+
 static double TYPED(prod)(const void *xv, size_t n)
 {
     const T *x = xv;
@@ -326,6 +354,48 @@ static void TYPED(sum_rows)(double *r, const void *xv, int64_t step,
     for (; i < rows; i++, x += step)
         for (size_t j = 0; j < cols; j++)
             r[j] += (double)x[j];
+}
+
+static void TYPED(squares_rows)(double *r, const void *xv, int64_t step,
+                                size_t rows, size_t cols)
+{
+    const T *x = xv;
+    size_t i = 0;
+    for (; i + 4 <= rows; i += 4, x += 4 * step) {
+        const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;
+        for (size_t j = 0; j < cols; j++) {
+            double a = (double)x[j], b = (double)x1[j];
+            double c = (double)x2[j], d = (double)x3[j];
+            r[j] = (((r[j] + a * a) + b * b) + c * c) + d * d;
+        }
+    }
+    for (; i < rows; i++, x += step)
+        for (size_t j = 0; j < cols; j++)
+            r[j] += (double)x[j] * (double)x[j];
+}
+
+static void TYPED(moments_rows)(const double *origin, double *sum,
+                                double *squares, const void *xv, int64_t step,
+                                size_t rows, size_t cols)
+{
+    const T *x = xv;
+    size_t i = 0;
+    for (; i + 4 <= rows; i += 4, x += 4 * step) {
+        const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;
+        for (size_t j = 0; j < cols; j++) {
+            double o = origin[j];
+            double a = (double)x[j] - o, b = (double)x1[j] - o;
+            double c = (double)x2[j] - o, d = (double)x3[j] - o;
+            sum[j] = (((sum[j] + a) + b) + c) + d;
+            squares[j] = (((squares[j] + a * a) + b * b) + c * c) + d * d;
+        }
+    }
+    for (; i < rows; i++, x += step)
+        for (size_t j = 0; j < cols; j++) {
+            double a = (double)x[j] - origin[j];
+            sum[j] += a;
+            squares[j] += a * a;
+        }
 }
 
 /* One of the two, or NaN; what is NaN stays, as nothing is better than it. */

@@ -81,7 +81,8 @@ static gpu_status create_result(const reduction *r, gpu_dtype type,
 /* Reductions of nothing: sums are 0, products 1, the rest has no answer. */
 static gpu_status reduce_nothing(const reduction *r, int kind, gpu_matrix *out)
 {
-    if (kind != GPU_REDUCE_sum && kind != GPU_REDUCE_prod && gpu_size(out) > 0)
+    int is_sum = kind == GPU_REDUCE_sum || kind == GPU_REDUCE_SQUARES;
+    if (!is_sum && kind != GPU_REDUCE_prod && gpu_size(out) > 0)
         return gpu_fail(GPU_SHAPE, "%s: of no elements", r->name);
     return gpu_fill(out, kind == GPU_REDUCE_prod);
 }
@@ -229,20 +230,6 @@ static gpu_status elements(const reduction *r, gpu_matrix *out)
     return GPU_OK;
 }
 
-/* The sum of the squares of first(x, y), y being broadcast. */
-static gpu_status sum_of_squares(const reduction *r, gpu_op first,
-                                 const gpu_matrix *x, const gpu_matrix *y,
-                                 gpu_matrix *out)
-{
-    gpu_program p;
-    gpu_program_start(&p, 2);
-    int value = gpu_program_add(&p, first, 0, 1, 0);
-    gpu_program_add(&p, GPU_OP_square, value, 0, 0);
-    p.reduction = GPU_REDUCE_sum;
-    const gpu_matrix *in[] = {x, y};
-    return gpu_reduce(r->name, &p, in, r->axis, out);
-}
-
 /* The largest absolute values, none of them 0 or infinite, so that dividing by
  * them makes no NaN of zeros and infinities. */
 static gpu_status safe_scale(const reduction *r, gpu_matrix *out)
@@ -266,12 +253,16 @@ static gpu_status scaled_norm(const reduction *r, gpu_matrix *scale,
                               gpu_matrix *out)
 {
     gpu_matrix values;
+    gpu_program p;
     TRY(elements(r, &values));
-    gpu_status status = sum_of_squares(r, GPU_OP_div, &values, scale, out);
+    gpu_program_start(&p, 2);
+    gpu_program_add(&p, GPU_OP_div, 0, 1, 0);
+    p.reduction = GPU_REDUCE_SQUARES;
+    const gpu_matrix *quotients[] = {&values, scale};
+    gpu_status status = gpu_reduce(r->name, &p, quotients, r->axis, out);
     gpu_release(&values);
     if (status != GPU_OK)
         return status;
-    gpu_program p;
     gpu_program_start(&p, 2);
     int root = gpu_program_add(&p, GPU_OP_sqrt, 0, 0, 0);
     gpu_program_add(&p, GPU_OP_mul, root, 1, 0);
@@ -311,12 +302,9 @@ static gpu_status are_safe(const gpu_matrix *sums, int *safe)
 /* Squares of f32 always fit f64; those of f64 are scaled where they did not. */
 static gpu_status norm_wide(const reduction *r, gpu_matrix *out)
 {
-    reduction squares = *r;
     gpu_matrix scale;
     int safe = 1;
-    squares.program.compute = GPU_F64;
-    squares = with(&squares, GPU_OP_square, 0, 0);
-    TRY(primitive(&squares, GPU_REDUCE_sum, GPU_F64, out));
+    TRY(primitive(r, GPU_REDUCE_SQUARES, GPU_F64, out));
     gpu_status status = count(r) > 0 && float_type(r) == GPU_F64
                             ? are_safe(out, &safe)
                             : GPU_OK;
@@ -332,18 +320,11 @@ static gpu_status norm_wide(const reduction *r, gpu_matrix *out)
 
 static const way NORM = {norm_wide, 0};
 
-/* Two passes: squares of the distances from the mean. */
 static gpu_status variance_wide(const reduction *r, gpu_matrix *out)
 {
-    gpu_matrix mean, values;
-    TRY(mean_wide(r, &mean));
-    gpu_status status = elements(r, &values);
-    if (status == GPU_OK) {
-        status = sum_of_squares(r, GPU_OP_sub, &values, &mean, out);
-        gpu_release(&values);
-    }
-    gpu_release(&mean);
-    TRY(status);
+    if (count(r) == 0)
+        return gpu_fail(GPU_SHAPE, "%s: of no elements", r->name);
+    TRY(primitive(r, GPU_REDUCE_SPREAD, GPU_F64, out));
     return finish(r->name, GPU_OP_div, (double)(count(r) - 1), out);
 }
 
@@ -357,6 +338,8 @@ static const way DEVIATION = {variance_wide, 1};
 #define REDUCTION(name, word, ...) [GPU_REDUCE_##name] = &word,
 static const way *const ways[GPU_REDUCTIONS] = {
 #include "ops.def"
+    [GPU_REDUCE_SQUARES] = &PRIMITIVE,
+    [GPU_REDUCE_SPREAD] = &PRIMITIVE,
 };
 
 static int is_primitive(int kind)

@@ -12,7 +12,7 @@ static const int64_t shapes[][2] = {
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 typedef struct naive {
-    long double sum, product;
+    long double sum, product, squares;
     double smallest, largest;
     int64_t smallest_at, largest_at;
     int64_t n;
@@ -21,11 +21,12 @@ typedef struct naive {
 static void take(naive *f, double v, int64_t at)
 {
     if (f->n++ == 0) {
-        *f = (naive){v, v, v, v, at, at, 1};
+        *f = (naive){v, v, (long double)v * v, v, v, at, at, 1};
         return;
     }
     f->sum += v;
     f->product *= v;
+    f->squares += (long double)v * v;
     if (!isnan(f->smallest) && (isnan(v) || v < f->smallest)) {
         f->smallest = v;
         f->smallest_at = at;
@@ -49,9 +50,22 @@ static double answer(const naive *f, gpu_reduction kind)
         return f->largest;
     case GPU_REDUCE_argmin:
         return (double)f->smallest_at;
+    case GPU_REDUCE_SQUARES:
+        return (double)f->squares;
+    case GPU_REDUCE_SPREAD:
+        return (double)(f->squares - f->sum * f->sum / (long double)f->n);
     default:
         return (double)f->largest_at;
     }
+}
+
+/* Everything is exact, as the elements are small integers, but for the mean and
+ * what is measured from there. */
+static int is_right(gpu_reduction kind, double got, double want)
+{
+    if (kind == GPU_REDUCE_SPREAD && isfinite(want))
+        return fabs(got - want) <= 1e-14 * want + 1e-12;
+    return got == want || (isnan(got) && isnan(want));
 }
 
 static void check(const block *x, gpu_reduction kind, int axis, gpu_dtype t)
@@ -74,7 +88,7 @@ static void check(const block *x, gpu_reduction kind, int axis, gpu_dtype t)
     assert_int_equal(cpu->reduce(device, &p, &x->v, axis, &r.v), GPU_OK);
     for (int64_t l = 0; l < lines; l++) {
         double got = ((double *)r.memory)[l], want = answer(&f[l], kind);
-        if (got != want && !(isnan(got) && isnan(want)))
+        if (!is_right(kind, got, want))
             fail_msg("kind %d axis %d of %ldx%ld type %d line %ld: %.17g not "
                      "%.17g",
                      kind, axis, (long)m, (long)n, x->v.dtype, (long)l, got,
@@ -91,6 +105,10 @@ static void check_all(const block *x)
         for (gpu_reduction k = GPU_REDUCE_sum; k <= GPU_REDUCE_argmax; k++)
             if (k != GPU_REDUCE_prod)
                 check(x, k, axis, t);
+    for (int axis = 0; axis < 3; axis++) {
+        check(x, GPU_REDUCE_SQUARES, axis, t);
+        check(x, GPU_REDUCE_SPREAD, axis, t);
+    }
 }
 
 /* Small integers: sums are exact and ties are many. */
@@ -222,8 +240,7 @@ static void cancellation(void **state)
     drop(&x);
 }
 
-/* Sum of squares of differences over a broadcast row: the form in which gpu/
- * composes variances. */
+/* Sum of squares of differences over a broadcast row. */
 static void programs(void **state)
 {
     (void)state;
@@ -251,19 +268,53 @@ static void programs(void **state)
     drop(&r);
 }
 
-static void threads_do_not_matter(void **state)
+/* What was squared and added in another order, in long double. */
+static long double exact_spread(const block *x)
+{
+    long double mean = exact_sum(x) / (long double)x->v.rows, sum = 0;
+    for (int64_t i = 0; i < x->v.rows; i++) {
+        long double apart = (long double)get(&x->v, i, 0) - mean;
+        sum += apart * apart;
+    }
+    return sum;
+}
+
+/* Elements far from 0, and one far from all others: at first, where distances
+ * are measured from it, and later. */
+static void spreads(void **state)
 {
     (void)state;
-    block x = make(GPU_F64, 3000, 401, DENSE), r[2];
+    enum { N = 300000 };
+    static const double centres[] = {0, 1e9, -1e12};
+    static const int64_t places[] = {0, 1, 8192, N / 2, N - 1};
+    block x = make(GPU_F64, N, 1, DENSE);
+    for (int c = 0; c < 3; c++)
+        for (int p = 0; p < 5; p++) {
+            fill_uniform(&x.v, -1, 1);
+            for (int64_t i = 0; i < N; i++)
+                set(&x.v, i, 0, centres[c] + get(&x.v, i, 0));
+            long double want = exact_spread(&x);
+            double got = reduce_one(GPU_REDUCE_SPREAD, &x);
+            assert_true(fabsl(got - want) <= 1e-12L * want);
+            set(&x.v, places[p], 0, 1e15);
+            want = exact_spread(&x);
+            got = reduce_one(GPU_REDUCE_SPREAD, &x);
+            assert_true(fabsl(got - want) <= 1e-12L * want);
+        }
+    drop(&x);
+}
+
+static void check_threads(const block *x, gpu_reduction kind)
+{
+    block r[2];
     gpu_program p = empty_program(GPU_F64);
-    p.reduction = GPU_REDUCE_sum;
-    fill_uniform(&x.v, -1, 1);
+    p.reduction = (uint8_t)kind;
     for (int axis = 0; axis < 3; axis++) {
         for (int k = 0; k < 2; k++) {
             r[k] =
                 make(GPU_F64, axis == 2 ? 3000 : 1, axis == 1 ? 401 : 1, DENSE);
             gpu_cpu_set_threads(k ? 7 : 1);
-            assert_int_equal(cpu->reduce(device, &p, &x.v, axis, &r[k].v),
+            assert_int_equal(cpu->reduce(device, &p, &x->v, axis, &r[k].v),
                              GPU_OK);
         }
         gpu_cpu_set_threads(0);
@@ -271,6 +322,16 @@ static void threads_do_not_matter(void **state)
         drop(&r[0]);
         drop(&r[1]);
     }
+}
+
+static void threads_do_not_matter(void **state)
+{
+    (void)state;
+    block x = make(GPU_F64, 3000, 401, DENSE);
+    fill_uniform(&x.v, -1, 1);
+    check_threads(&x, GPU_REDUCE_sum);
+    check_threads(&x, GPU_REDUCE_SQUARES);
+    check_threads(&x, GPU_REDUCE_SPREAD);
     drop(&x);
 }
 
@@ -317,6 +378,7 @@ int main(void)
         cmocka_unit_test(long_sums),
         cmocka_unit_test(cancellation),
         cmocka_unit_test(programs),
+        cmocka_unit_test(spreads),
         cmocka_unit_test(threads_do_not_matter),
         cmocka_unit_test(results_of_every_type),
         cmocka_unit_test(interruption),

@@ -468,7 +468,193 @@ function TestAccuracy:test_variance_of_large_numbers()
     local v = vec({1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16}, {dtype = "f64"})
     lu.assertEquals(var(v), 30)
     near(std(v), math.sqrt(30), 1e-15)
-    lu.assertIsTrue(var(full(100000, 0.1)) < 1e-20)
+    lu.assertEquals(var(full(100000, 0.1)), 0)
+end
+
+-- --- variance -----------------------------------------------------------------
+-- Found in one pass: from distances to some of the elements.
+
+TestVariance = {}
+
+-- In two, from a centre that is known: the sums are small.
+local function spread(list, centre)
+    local n, s, squares = #list, 0, 0
+    for _, x in ipairs(list) do s = s + (x - centre) end
+    for _, x in ipairs(list) do squares = squares + (x - centre - s / n) ^ 2 end
+    return squares / (n - 1)
+end
+
+local function check_lines(A, centre, tolerance, what)
+    local rows = A:totable()
+    near(var(A), spread(flat(rows), centre), tolerance, what .. " whole")
+    local down, along = var(A, {axis = 1}), std(A, {axis = 2})
+    local limit = A.dtype == "f32" and 3e-7 or tolerance
+    for j, list in ipairs(transposed(rows)) do
+        near(down(1, j), spread(list, centre), limit, what .. " down " .. j)
+    end
+    for i, list in ipairs(rows) do
+        near(along(i, 1), math.sqrt(spread(list, centre)), limit,
+            what .. " along " .. i)
+    end
+end
+
+function TestVariance:test_small_noise_far_from_zero()
+    for _, centre in ipairs{1e9, -1e15, 1e300} do
+        local unit = 2.0 ^ math.floor(math.log(math.abs(centre), 2) - 40)
+        local noise = randint(0, 1000, 301, 67, {seed = 1, dtype = "f64"}) * unit
+        local A = centre + noise
+        check_lines(A, centre, 1e-12, tostring(centre))
+        check_lines(A.T, centre, 1e-12, centre .. " transposed")
+        check_lines(A["::-1, 2::3"], centre, 1e-12, centre .. " strided")
+    end
+    local A = randint(16000000, 16777216, 301, 67, {seed = 1})
+    check_lines(A, 16e6, 1e-12, "f32")
+    check_lines(A["2:, 2:"], 16e6, 1e-12, "f32 block")
+end
+
+-- Far longer than what one thread takes in; the far one may be what distances
+-- are measured from.
+function TestVariance:test_one_far_from_all_others()
+    local n = 300001
+    for _, place in ipairs{1, 2, 5000, n} do
+        local v = rand(n, {seed = place, dtype = "f64"})
+        local s = std(v)
+        near(s, math.sqrt(1 / 12), 0.01)
+        v[place] = 1e9
+        local others = v[v:ne(1e9)]
+        local apart = 1e9 - mean(others)
+        near(var(v), (var(others) * (n - 2) + apart ^ 2 / n * (n - 1)) / (n - 1),
+            1e-12, place)
+        near(var(v:reshape(n, 1), {axis = 1})(1, 1), var(v), 1e-12, place)
+        near(var(v:reshape(1, n), {axis = 2})(1, 1), var(v), 1e-12, place)
+    end
+end
+
+function TestVariance:test_constants_have_none()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, x in ipairs{0.1, -3e-38, 1e38, 0} do
+            local A = full(257, 130, x, {dtype = dtype})
+            lu.assertEquals({var(A), std(A), var(A["1:2, 1"])}, {0, 0, 0})
+            lu.assertEquals({sum(var(A, {axis = 1})), sum(std(A, {axis = 2}))},
+                {0, 0})
+        end
+    end
+    lu.assertEquals(var(full(70000, 1e308, {dtype = "f64"})), 0)
+    lu.assertEquals(var(full(70000, 5e-324, {dtype = "f64"})), 0)
+    lu.assertEquals(var(full(70000, true, {dtype = "bool"})), 0)
+end
+
+function TestVariance:test_nan_and_infinities_have_no_variance()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, x in ipairs{nan, inf, -inf} do
+            for _, place in ipairs{1, 2, 100, 4000} do
+                local A = rand(80, 50, {seed = 1, dtype = dtype})
+                local i, j = (place - 1) // 50 + 1, (place - 1) % 50 + 1
+                A[{i, j}] = x
+                lu.assertIsNaN(var(A))
+                lu.assertIsNaN(std(A, {axis = 1})(1, j))
+                lu.assertIsNaN(std(A, {axis = 2})(i, 1))
+                lu.assertEquals(isnan(var(A, {axis = 1})):sum(), 1)
+                lu.assertEquals(isnan(var(A, {axis = 2})):sum(), 1)
+            end
+        end
+    end
+end
+
+-- Finite elements have one, though it may be larger than any number.
+function TestVariance:test_squares_that_overflow()
+    local wide = {dtype = "f64"}
+    for _, x in ipairs{1e200, 1.7e308} do
+        local A = where(rand(400, 30, {seed = 1}):gt(0.5), full(400, 30, x, wide),
+            full(400, 30, -x, wide))
+        lu.assertEquals({var(A), std(A), var(A[{{}, 1}])}, {inf, inf, inf})
+        equals(std(A, {axis = 1}), full(1, 30, inf, wide):totable())
+        equals(var(A, {axis = 2}), full(400, 1, inf, wide):totable())
+        A[{7, 7}] = inf
+        lu.assertIsNaN(var(A))
+        lu.assertEquals(isnan(var(A, {axis = 1})):sum(), 1)
+    end
+    near(std(vec{3e38, -3e38}), t.single(3e38) * math.sqrt(2), 1e-12)
+    near(std(vec({1e150, -1e150}, wide)), 1e150 * math.sqrt(2), 1e-12)
+end
+
+function TestVariance:test_masks()
+    local m = rand(1003, 31, {seed = 5}):gt(0.7)
+    for _, M in ipairs{m, m.T, m["2:, 3:"], m["::2, ::-1"], m[{{}, 3}]} do
+        local A = M:f64()
+        near(var(M), var(A), 1e-12)
+        near(std(M), std(A), 1e-12)
+        near(norm(M), norm(A), 1e-12)
+        lu.assertEquals({sum(M), any(M), all(M), argmax(M)},
+            {sum(A), any(A), all(A), argmax(A)})
+        lu.assertEquals({any(M:eq(M)), all(M:eq(M)), any(M:ne(M))},
+            {true, true, false})
+        if M.ndim == 2 then
+            equals(argmin(M, {axis = 1}), argmin(A, {axis = 1}):totable())
+            equals(argmax(M, {axis = 2}), argmax(A, {axis = 2}):totable())
+            local down = var(A, {axis = 1})
+            for j = 1, M.cols do
+                near(var(M, {axis = 1})(1, j), down(1, j), 3e-7)
+            end
+        end
+    end
+end
+
+-- Offsets at which elements are not read four at a time, and lengths of which
+-- some are left.
+function TestVariance:test_every_offset_and_length()
+    for _, dtype in ipairs{"f32", "f64", "bool"} do
+        local base = randint(0, 10, 9000, {seed = 3})
+        local v = dtype == "bool" and base:gt(5) or base[dtype](base)
+        local list = base:totable()
+        for first = 1, 6 do
+            for _, n in ipairs{1, 3, 4, 15, 16, 17, 63, 2047, 8191} do
+                local part = {}
+                for i = 1, n do
+                    local x = list[first + i - 1]
+                    part[i] = dtype == "bool" and (x > 5 and 1 or 0) or x
+                end
+                local w = v[first .. ":" .. first + n - 1]
+                lu.assertEquals({sum(w), max(w), min(w), argmax(w), argmin(w)},
+                    {plain.sum(part), plain.max(part), plain.min(part),
+                    plain.argmax(part), plain.argmin(part)})
+                near(norm(w), plain.norm(part), 1e-14)
+                if n > 1 then near(var(w), plain.var(part), 1e-13) end
+            end
+        end
+    end
+end
+
+function TestVariance:test_results_repeat()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local A = randn(1001, 1003, {seed = 4, dtype = dtype})
+        local s, n = std(A), norm(A)
+        local down, along = var(A, {axis = 1}), var(A, {axis = 2})
+        for _ = 1, 5 do
+            lu.assertEquals({std(A), norm(A)}, {s, n})
+            equals(var(A, {axis = 1}), down:totable())
+            equals(var(A, {axis = 2}), along:totable())
+        end
+    end
+end
+
+-- Long lines of the places: the first of equals, in memory's order or not.
+function TestVariance:test_places_of_many()
+    local A = randint(0, 5, 700, 901, {seed = 9})
+    local function first_of(M, x)
+        for i = 1, M.rows do
+            for j = 1, M.cols do if M(i, j) == x then return i, j end end
+        end
+    end
+    for _, M in ipairs{A, A.T, A["2:, 2:"], A["::-1, ::-3"], A["3:, 5:"].T} do
+        lu.assertEquals({argmax(M)}, {first_of(M, 5)})
+        lu.assertEquals({argmin(M)}, {first_of(M, 0)})
+    end
+    A[{300, 17}], A[{301, 2}] = nan, nan
+    lu.assertEquals({argmax(A)}, {300, 17})
+    lu.assertEquals({argmin(A.T)}, {2, 301})
+    lu.assertEquals({argmax(A, {axis = 2})(300, 1), argmin(A, {axis = 1})(1, 2)},
+        {17, 301})
 end
 
 function TestAccuracy:test_products_keep_range()
