@@ -226,32 +226,51 @@ static double TYPED(dot)(const void *xv, const void *yv, size_t n)
     return TYPED(join_sum)(lane);
 }
 
-/* Half as many lanes, as there are two sums: all stay in registers. */
+/* Sixteen lanes, as there are two sums; they are said to be registers, which
+ * the compiler does not see in so many. */
+typedef double TYPED(doubles) __attribute__((vector_size(REGISTER), may_alias));
+typedef T TYPED(narrow)
+    __attribute__((vector_size(REGISTER / sizeof(double) * sizeof(T)),
+                   aligned(sizeof(T)), may_alias));
+
 static void TYPED(moments)(const void *xv, size_t n, double origin, double *sum,
                            double *squares)
 {
-    enum { HALF = FOLD_LANES / 2 };
+    enum {
+        HALF = FOLD_LANES / 2,
+        EACH = REGISTER / sizeof(double),
+        PARTS = HALF / EACH
+    };
     const T *x = xv;
-    double first[HALF] = {0}, second[HALF] = {0};
+    TYPED(doubles) first[PARTS], second[PARTS];
+    double lane[HALF], square[HALF];
     size_t i = 0;
+    memset(first, 0, sizeof first);
+    memset(second, 0, sizeof second);
     for (; i + HALF <= n; i += HALF)
-        for (int l = 0; l < HALF; l++) {
-            double apart = (double)x[i + l] - origin;
-            first[l] += apart;
-            second[l] += apart * apart;
+        for (int h = 0; h < PARTS; h++) {
+            TYPED(doubles)
+            apart = __builtin_convertvector(
+                        *(const TYPED(narrow) *)(x + i + h * EACH),
+                        TYPED(doubles)) -
+                    origin;
+            first[h] += apart;
+            second[h] += apart * apart;
         }
+    memcpy(lane, first, sizeof lane);
+    memcpy(square, second, sizeof square);
     for (int l = 0; i < n; i++, l++) {
         double apart = (double)x[i] - origin;
-        first[l] += apart;
-        second[l] += apart * apart;
+        lane[l] += apart;
+        square[l] += apart * apart;
     }
     for (int width = HALF / 2; width > 0; width /= 2)
         for (int l = 0; l < width; l++) {
-            first[l] += first[l + width];
-            second[l] += second[l + width];
+            lane[l] += lane[l + width];
+            square[l] += square[l + width];
         }
-    *sum = first[0];
-    *squares = second[0];
+    *sum = lane[0];
+    *squares = square[0];
 }
 
 static double TYPED(prod)(const void *xv, size_t n)
