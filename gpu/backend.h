@@ -116,8 +116,9 @@ typedef struct gpu_backend {
      * has zero strides). */
     gpu_status (*map)(void *device, const gpu_program *p, const gpu_view *in,
                       const gpu_view *out);
-    /* p->reduction is one of those that backends see: op_list.h. All inputs have one shape, not empty along
-     * the reduced axis. axis 0: out is 1x1; 1: 1xn; 2: mx1. */
+    /* p->reduction is one of those that backends see: op_list.h. All inputs
+     * have one shape, not empty along the reduced axis. axis 0: out is 1x1; 1:
+     * 1xn; 2: mx1. */
     gpu_status (*reduce)(void *device, const gpu_program *p, const gpu_view *in,
                          int axis, const gpu_view *out);
 

@@ -370,22 +370,29 @@ __device__ __forceinline__ quad<T> fetch_plain(const plan &p, const spot &s)
 }
 
 /* Nothing to compute before folding: several reads are begun together, as one
- * alone leaves the memory waiting. Moves s on. */
-template <class T, class P>
+ * alone leaves the memory waiting. Moves s on. WIDE: of four elements each. */
+template <class T, class P, bool WIDE>
 __device__ __forceinline__ void take_inputs(const reduce_job &job, spot *s,
                                             int64_t step, int64_t end,
                                             running<P, T> *own)
 {
+    const gpu_view &in = job.p.in[job.p.result];
+    const T *from = (const T *)in.data + place(in, s->i, s->j);
+    int64_t next = WIDE ? 1 : s->dj * in.col_stride;
+    int64_t hop = WIDE ? step : step * in.col_stride;
     int64_t reach = (AHEAD - 1) * step + (ITEMS - 1) * s->dj;
-    s->count = ITEMS;
     for (; s->j + reach < end; s->j += AHEAD * step) {
         quad<T> r[AHEAD];
 #pragma unroll
         for (int n = 0; n < AHEAD; n++) {
-            spot at = *s;
-            at.j += n * step;
-            r[n] = fetch_plain<T>(job.p, at);
+            if (WIDE)
+                r[n] = *(const quad<T> *)(from + n * hop);
+            else
+#pragma unroll
+                for (int k = 0; k < ITEMS; k++)
+                    r[n].at[k] = from[n * hop + k * next];
         }
+        from += AHEAD * hop;
 #pragma unroll
         for (int n = 0; n < AHEAD; n++)
             take(job.kind, own, r[n], ITEMS);
@@ -400,8 +407,10 @@ __device__ __forceinline__ void take_stretch(const reduce_job &job,
     spot s = {of.line, of.from, 0, of.apart, 0};
     if (of.line >= job.p.rows)
         return;
-    if constexpr (PLAIN)
-        take_inputs<T, P>(job, &s, of.step, of.end, own);
+    if (PLAIN && (job.p.wide >> job.p.result & 1))
+        take_inputs<T, P, true>(job, &s, of.step, of.end, own);
+    else if (PLAIN)
+        take_inputs<T, P, false>(job, &s, of.step, of.end, own);
     for (; s.j < of.end; s.j += of.step) {
         int64_t left = of.end - s.j;
         s.count = left > (ITEMS - 1) * of.apart
@@ -553,7 +562,7 @@ static gpu_status count_mask(cuda_device *d, reduce_job *job, const gpu_view *v)
     int64_t bytes = v->rows * v->cols;
     int before = (int)smaller(-(uintptr_t)from % 16, bytes);
     int64_t n = (bytes - before) / 16;
-    int64_t blocks = smaller(ceil_div(larger(n, 1), THREADS * AHEAD),
+    int64_t blocks = smaller(ceil_div(larger(n, 1), (int64_t)THREADS * AHEAD),
                              (int64_t)d->sms * BLOCKS_PER_SM);
     job->truths = bytes;
     TRY(gpu_cuda_scratch(d, (size_t)blocks * sizeof(total), &job->partials));
