@@ -195,10 +195,12 @@ template <class T> struct running<total, T> {
 };
 
 /* Places are counted in the order the thread meets its elements, which is that
- * of their indices: so only what is better than all before counts. */
+ * of their indices: so only what is better than all before counts. Smallest
+ * elements are the largest of those with the other sign. After a NaN the value
+ * is one that nothing is larger than. */
 template <class T> struct running<best, T> {
     T value;
-    int at, met; /* -1: none is better than the worst */
+    int at, met; /* at -1: all are -infinity, or there is none */
     bool is_nan;
 };
 
@@ -220,7 +222,7 @@ __device__ __forceinline__ void begin(int kind, running<total, T> *own)
 template <class T>
 __device__ __forceinline__ void begin(int kind, running<best, T> *own)
 {
-    *own = {(T)worst(kind), -1, 0, false};
+    *own = {(T)-infinity(), -1, 0, false};
 }
 
 template <class T>
@@ -258,20 +260,29 @@ __device__ __forceinline__ void take(int kind, running<total, T> *own,
 #undef FOLD
 }
 
+/* Among the four as in a cup, so that not each of them has to wait for the one
+ * before. */
 template <class T>
 __device__ __forceinline__ void take(int kind, running<best, T> *own,
                                      const quad<T> &r, int count)
 {
+    T sign = kind == GPU_REDUCE_argmax ? (T)1 : (T)-1, x[ITEMS];
+    bool has_nan = false;
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
-        T x = r.at[k];
-        bool is_better =
-            kind == GPU_REDUCE_argmax ? !(x <= own->value) : !(x >= own->value);
-        if (k < count && is_better && !own->is_nan) {
-            own->value = x;
-            own->at = own->met + k;
-            own->is_nan = x != x;
-        }
+        x[k] = k < count ? r.at[k] * sign : (T)-infinity();
+        has_nan = has_nan || x[k] != x[k];
+    }
+    if (has_nan && !own->is_nan) {
+        int k = x[0] != x[0] ? 0 : x[1] != x[1] ? 1 : x[2] != x[2] ? 2 : 3;
+        *own = {(T)infinity(), own->met + k, own->met, true};
+    }
+    int low = x[1] > x[0], high = x[3] > x[2] ? 3 : 2;
+    T first = x[1] > x[0] ? x[1] : x[0], second = x[3] > x[2] ? x[3] : x[2];
+    T value = second > first ? second : first;
+    if (value > own->value) {
+        own->value = value;
+        own->at = own->met + (second > first ? high : low);
     }
     own->met += ITEMS;
 }
@@ -321,7 +332,9 @@ __device__ __forceinline__ best known(const reduce_job &job,
     if (job.whole)
         at = job.p.swapped ? at * job.index_cols + s.line
                            : s.line * job.index_cols + at;
-    return {(double)own.value, at};
+    double value =
+        job.kind == GPU_REDUCE_argmax ? (double)own.value : -(double)own.value;
+    return {own.is_nan ? value - value : value, at};
 }
 
 /* Squares of distances that f32 can have never overflow. */
