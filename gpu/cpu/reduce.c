@@ -210,6 +210,9 @@ typedef struct row_results {
     int is_begun;
 } row_results;
 
+/* Rows of a strip that are folded before the flag is looked at. */
+enum { DIRECT_ROWS = 256 };
+
 /* Rows added before the error is looked after; those of f32 leave half the
  * bits of a sum unused. */
 static int64_t plain_rows(const reduction_down *r)
@@ -218,7 +221,9 @@ static int64_t plain_rows(const reduction_down *r)
         return INT64_MAX;
     if (r->kind == GPU_REDUCE_SPREAD)
         return 1024;
-    return r->kind == GPU_REDUCE_sum && r->plan.compute == GPU_F32 ? 1024 : 32;
+    return r->kind == GPU_REDUCE_sum && r->plan.compute == GPU_F32
+               ? 1024
+               : DIRECT_ROWS;
 }
 
 static double element(gpu_dtype t, const void *x, int64_t i)
@@ -352,11 +357,12 @@ static gpu_status fold_strip(const reduction_down *r, int64_t strip,
     plain->is_begun = 0;
     for (int64_t j = 0; j < tile.cols; j++)
         sums[j] = nothing(r->kind);
-    for (int64_t row = first; row < last; row += r->band) {
+    for (int64_t row = first, rows; row < last; row += rows) {
+        rows = gpu_cpu_smaller(r->band, most - since);
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
         tile.row = row;
-        tile.rows = gpu_cpu_smaller(last - row, r->band);
+        tile.rows = gpu_cpu_smaller(last - row, rows);
         fold_tile_down(r, plain, &tile, scratch);
         since += tile.rows;
         if (since >= most) {
@@ -429,9 +435,6 @@ static gpu_status fold_units(void *context, int64_t first, int64_t last)
     return GPU_OK;
 }
 
-/* Rows of a strip that are folded before the flag is looked at. */
-enum { DIRECT_ROWS = 256 };
-
 static int is_direct(const gpu_cpu_plan *plan)
 {
     const gpu_view *v = &plan->in[0];
@@ -449,7 +452,7 @@ static void cut_rows(reduction_down *r)
     parts = parts < blocks ? parts : blocks;
     parts = parts > 1 ? parts : 1;
     int64_t size = (plan->rows + parts - 1) / parts;
-    size = (size + r->band - 1) / r->band * r->band;
+    size = (size + DIRECT_ROWS - 1) / DIRECT_ROWS * DIRECT_ROWS;
     r->rows_a_part = size;
     r->parts = (plan->rows + size - 1) / size;
 }

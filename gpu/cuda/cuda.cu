@@ -92,8 +92,16 @@ gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n)
 gpu_status gpu_cuda_download(void *device, void *to, const void *from, size_t n)
 {
     ENTER(d, device);
-    TRY(copy(d, to, from, n, cudaMemcpyDeviceToHost));
-    return gpu_cuda_wait(d);
+    if (n > sizeof *d->slot) {
+        TRY(copy(d, to, from, n, cudaMemcpyDeviceToHost));
+        return gpu_cuda_wait(d);
+    }
+    /* a number: pinned memory needs no staging */
+    CHECK(d, cudaMemcpyAsync(d->slot, from, n, cudaMemcpyDeviceToHost,
+                             d->stream));
+    TRY(gpu_cuda_wait(d));
+    memcpy(to, d->slot, n);
+    return GPU_OK;
 }
 
 /* What the pool holds unused; 0 when it cannot be asked. */

@@ -96,6 +96,10 @@ gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n);
 gpu_status gpu_cuda_download(void *device, void *to, const void *from,
                              size_t n);
 
+/* p, of one operation over what lies without gaps in a single row: by a kernel
+ * of its own. GPU_UNSUPPORTED, without a message, where there is none. */
+gpu_status gpu_cuda_stream(cuda_device *d, const gpu_program *p,
+                           const gpu_view *in, const gpu_view *out);
 gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
                         const gpu_view *out);
 gpu_status gpu_cuda_reduce(void *device, const gpu_program *p,

@@ -90,7 +90,7 @@ __device__ __forceinline__ quad<T> fetch(const plan &p, int v, const spot &s)
     const gpu_view &in = p.in[v];
     quad<T> r;
     if (s.count == ITEMS && (p.wide >> v & 1)) {
-        int64_t at = place(in, s.i, s.j);
+        int64_t at = s.i * in.row_stride + s.j; /* its col_stride is 1 */
         if (in.dtype == GPU_F32)
             return fetch_at_once<float, T>(in, at);
         return in.dtype == GPU_F64 ? fetch_at_once<double, T>(in, at)
@@ -206,7 +206,7 @@ evaluate_lot(const plan &p, const spot *s, T *file, int threads)
     for (int n = 0; n < p.length; n++) {
         plan_step step;
         *(uint2 *)&step = *(const uint2 *)&p.code[n];
-        lot<T, SPOTS> x = {}, y = {}, z = {};
+        lot<T, SPOTS> x, y, z; /* only what the operation has is set */
         if (step.arity > 0)
             x = operand<T, SPOTS>(p, step.x, s, file, threads, r);
         if (step.arity > 1)

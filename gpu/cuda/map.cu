@@ -159,7 +159,7 @@ int gpu_cuda_plan_has_places(const plan *p)
 /* --- the kernels --------------------------------------------------------- */
 
 enum { MAP_THREADS = 256, PROGRAM_THREADS = 128, BLOCKS_PER_SM = 16 };
-enum { MOST_SHARED = 64 << 10 };
+enum { MOST_SHARED = 64 << 10, MOST_BLOCKS = 1 << 20 };
 enum { SPOTS = 2, LONG_ROW = SPOTS * ITEMS * PROGRAM_THREADS };
 enum { TILE = 32, TILE_ROWS = 8, MAX_GRID_Y = 65535 };
 
@@ -338,9 +338,8 @@ static gpu_status launch_long(cuda_device *d, const map_job *job)
 {
     size_t shared =
         SPOTS * gpu_cuda_plan_bytes(&job->p, PROGRAM_THREADS, sizeof(T));
-    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
-    int64_t x = smaller(ceil_div(job->p.cols, LONG_ROW), most);
-    int64_t y = smaller(job->p.rows, ceil_div(most, x));
+    int64_t x = smaller(ceil_div(job->p.cols, LONG_ROW), MOST_BLOCKS);
+    int64_t y = smaller(job->p.rows, ceil_div(MOST_BLOCKS, x));
     if (shared > 48 << 10)
         CHECK(d, cudaFuncSetAttribute(
                      long_kernel<T>,
@@ -398,12 +397,94 @@ static gpu_status transpose(cuda_device *d, const map_job *job)
     return GPU_OK;
 }
 
+/* --- x[mask] = number ------------------------------------------------------
+ * where(mask, number, x) into x itself: only the mask is read, and only what is
+ * true is written. */
+
+enum { FILL_ITEMS = 8 }; /* words of the mask that a thread reads at once */
+
+template <class T>
+__global__ void __launch_bounds__(MAP_THREADS)
+    masked_fill_kernel(const uint8_t *mask, T value, T *out, int64_t size)
+{
+    const int64_t apart = MAP_THREADS * ITEMS, step = apart * FILL_ITEMS;
+    int64_t e = blockIdx.x * step + threadIdx.x * ITEMS;
+    for (; e < size; e += gridDim.x * step) {
+        uint32_t truths[FILL_ITEMS];
+#pragma unroll
+        for (int q = 0; q < FILL_ITEMS; q++) {
+            int64_t at = e + q * apart;
+            truths[q] = at + ITEMS <= size ? *(const uint32_t *)(mask + at) : 0;
+            for (int k = 0; at + ITEMS > size && at + k < size; k++)
+                truths[q] |= (uint32_t)mask[at + k] << 8 * k;
+        }
+#pragma unroll
+        for (int q = 0; q < FILL_ITEMS; q++) {
+            T *to = out + e + q * apart;
+            if (__vcmpne4(truths[q], 0) == ~0u) {
+                *(quad<T> *)to = {value, value, value, value};
+                continue;
+            }
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++)
+                if (truths[q] >> 8 * k & 0xff)
+                    to[k] = value;
+        }
+    }
+}
+
+static int is_flat_row(const gpu_view *v, uintptr_t alignment)
+{
+    return v->rows == 1 && v->col_stride == 1 &&
+           (uintptr_t)v->data % alignment == 0;
+}
+
+static int fills_masked(const gpu_program *p, const map_job *job)
+{
+    const gpu_instruction *code = &p->code[0];
+    const gpu_view *mask = &job->p.in[code->x], *x = &job->p.in[code->z];
+    if (p->length != 1 || code->op != GPU_OP_where || code->x >= p->inputs ||
+        code->y < p->inputs || code->z >= p->inputs)
+        return 0;
+    return mask->dtype == GPU_BOOL && is_flat_row(mask, sizeof(uint32_t)) &&
+           is_flat_row(x, 16) && x->data == job->out.data &&
+           x->dtype == job->out.dtype &&
+           x->dtype == (job->p.is_f64 ? GPU_F64 : GPU_F32) &&
+           job->out.rows == 1 && job->out.col_stride == 1;
+}
+
+template <class T>
+static gpu_status fill_masked(cuda_device *d, const map_job *job)
+{
+    const plan_step *step = &job->p.code[0];
+    T value = (T)job->p.constant[step->y - FIRST_CONSTANT];
+    int64_t blocks = ceil_div(job->out.cols, MAP_THREADS * ITEMS * FILL_ITEMS);
+    blocks = smaller(blocks, (int64_t)d->sms * BLOCKS_PER_SM);
+    masked_fill_kernel<T><<<(unsigned)blocks, MAP_THREADS, 0, d->stream>>>(
+        (const uint8_t *)job->p.in[step->x].data, value, (T *)job->out.data,
+        job->out.cols);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
 /* A copy between views of one type without gaps is the copy engine's. */
 static int is_plain_copy(const map_job *job)
 {
     const gpu_view *in = &job->p.in[0], *out = &job->out;
     return in->dtype == out->dtype && out->rows == 1 && in->col_stride == 1 &&
            out->col_stride == 1;
+}
+
+/* Rows that lie without gaps, in units of 16 bytes: blocks beside each other.
+ */
+static int is_block_copy(const map_job *job)
+{
+    const gpu_view *in = &job->p.in[0], *out = &job->out;
+    int64_t unit = 16 / (int64_t)dtype_bytes(in->dtype);
+    return in->dtype == out->dtype && in->col_stride == 1 &&
+           out->col_stride == 1 && in->cols % unit == 0 &&
+           in->row_stride % unit == 0 && out->row_stride % unit == 0 &&
+           (uintptr_t)in->data % 16 == 0 && (uintptr_t)out->data % 16 == 0;
 }
 
 static gpu_status copy(cuda_device *d, map_job *job, int as_f64)
@@ -416,6 +497,8 @@ static gpu_status copy(cuda_device *d, map_job *job, int as_f64)
             cudaMemcpyAsync(job->out.data, job->p.in[0].data,
                             (size_t)job->out.cols * dtype_bytes(job->out.dtype),
                             cudaMemcpyDeviceToDevice, d->stream));
+    if (is_block_copy(job))
+        return gpu_cuda_gather(d, &job->p.in[0], NULL, NULL, &job->out);
     if (reads_columns(&job->p.in[0]))
         return as_f64 ? transpose<double>(d, job) : transpose<float>(d, job);
     return as_f64 ? launch<double>(d, job, 1) : launch<float>(d, job, 1);
@@ -436,6 +519,12 @@ gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
     normalise(&job, p->inputs);
     if (p->length == 0 && p->inputs > 0)
         return copy(d, &job, job.p.is_f64);
+    if (fills_masked(p, &job))
+        return job.p.is_f64 ? fill_masked<double>(d, &job)
+                            : fill_masked<float>(d, &job);
+    gpu_status status = gpu_cuda_stream(d, p, job.p.in, &job.out);
+    if (status != GPU_UNSUPPORTED)
+        return status;
     return job.p.is_f64 ? launch<double>(d, &job, p->inputs)
                         : launch<float>(d, &job, p->inputs);
 }

@@ -12,7 +12,7 @@
  * f64. */
 #include "cuda_device.h"
 
-enum { THREADS = 256, WARPS = THREADS / 32 };
+enum { THREADS = 512, WARPS = THREADS / 32 };
 
 /* --- Philox ----------------------------------------------------------------
  */

@@ -412,6 +412,34 @@ __device__ __forceinline__ void take_inputs(const reduce_job &job, spot *s,
     }
 }
 
+/* How many spots a program is run for at once. */
+template <class T> constexpr int spots = sizeof(T) == sizeof(float) ? 2 : 1;
+
+/* The results of a program, as long as there are whole spots. Moves s on. */
+template <class T, class P>
+__device__ __forceinline__ void take_results(const reduce_job &job, spot *s,
+                                             const stretch &of,
+                                             running<P, T> *own, T *file)
+{
+    constexpr int N = spots<T>;
+    int64_t reach = (N - 1) * of.step + (ITEMS - 1) * of.apart;
+    s->count = ITEMS;
+    for (; s->j + reach < of.end; s->j += N * of.step) {
+        spot each[N];
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            each[n] = *s;
+            each[n].j += n * of.step;
+            if (each[n].j + AHEAD * of.step < of.end)
+                fetch_ahead(job.p, {s->i, each[n].j + AHEAD * of.step});
+        }
+        lot<T, N> r = evaluate_lot<T, N>(job.p, each, file, THREADS);
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            take(job.kind, own, r.of[n], ITEMS);
+    }
+}
+
 template <class T, class P, bool PLAIN>
 __device__ __forceinline__ void take_stretch(const reduce_job &job,
                                              const stretch &of,
@@ -424,6 +452,8 @@ __device__ __forceinline__ void take_stretch(const reduce_job &job,
         take_inputs<T, P, true>(job, &s, of.step, of.end, own);
     else if (PLAIN)
         take_inputs<T, P, false>(job, &s, of.step, of.end, own);
+    if (!PLAIN)
+        take_results(job, &s, of, own, file);
     for (; s.j < of.end; s.j += of.step) {
         int64_t left = of.end - s.j;
         s.count = left > (ITEMS - 1) * of.apart
@@ -441,7 +471,7 @@ __device__ __forceinline__ void take_stretch(const reduce_job &job,
  * whole a thread goes on with what it knows from line to line, but for places,
  * which come in order within a line alone. */
 template <class T, class P, bool PLAIN>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 3)
     reduce_kernel(const __grid_constant__ reduce_job job)
 {
     extern __shared__ __align__(16) char slots[];
@@ -695,7 +725,7 @@ template <class T, class P>
 static gpu_status launch(cuda_device *d, const reduce_job *job, dim3 grid)
 {
     const plan *p = &job->p;
-    size_t shared = gpu_cuda_plan_bytes(p, THREADS, sizeof(T));
+    size_t shared = spots<T> * gpu_cuda_plan_bytes(p, THREADS, sizeof(T));
     if (p->length == 0 && p->result < FIRST_CONSTANT &&
         p->in[p->result].dtype == (sizeof(T) == 8 ? GPU_F64 : GPU_F32)) {
         reduce_kernel<T, P, true><<<grid, THREADS, 0, d->stream>>>(*job);

@@ -14,7 +14,7 @@
 #include "cuda_device.h"
 
 enum { GROUP = 256, COLUMN_GROUP = 64 };
-enum { SHORT_LINE = 32, MIN_COLUMNS = 16, COLUMN_WARPS = 8 };
+enum { SHORT_LINE = 8, MIN_COLUMNS = 16, COLUMN_WARPS = 8 };
 
 /* rows are lines, cols the places along one. Of every line, `tiles` totals
  * and the starts of groups; element (t, line) at t * lines + line. */

@@ -135,6 +135,44 @@ function TestWholePrograms:test_bits_are_those_of_single_operations()
     end
 end
 
+-- Sums are cut by shape and layout: as for the values that were written.
+function TestWholePrograms:test_reductions()
+    local kinds = {"sum", "prod", "mean", "std", "norm", "max", "argmin", "any"}
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, s in ipairs{{67, 41}, {3, 2050}, {2050, 3}, {300, 300}} do
+            local m, n = s[1], s[2]
+            local function two(rows, cols)
+                return rand(rows, cols, {seed = 3, dtype = dtype}),
+                    rand(rows, cols, {seed = 4, dtype = dtype})
+            end
+            local A, B = two(m, n)
+            local C, D = two(n, m)
+            local works = {
+                plain = function() return A * 3 - B end,
+                turned = function() return C.T * 3 - D.T end,
+                mixed = function() return A * 3 - D.T end,
+                also_mixed = function() return C.T * 3 - B end,
+                stretched = function() return A * 3 - B:row(1) end,
+                reversed = function() return A["-1:1:-1, :"] * 3 - B end}
+            for name, work in pairs(works) do
+                for _, kind in ipairs(kinds) do
+                    for axis = 0, 2 do
+                        local function reduced(how)
+                            fuse(how)
+                            local options = axis > 0 and {axis = axis} or nil
+                            local r = _G[kind](work(), options)
+                            if axis > 0 then return bits(r) end
+                            return r == r and tostring(r) or "nan"
+                        end
+                        lu.assertEquals(reduced "always", reduced "off",
+                            table.concat({kind, dtype, m, n, name, axis}, " "))
+                    end
+                end
+            end
+        end
+    end
+end
+
 -- --- what waits -------------------------------------------------------------
 
 TestWaiting = {}
