@@ -97,8 +97,8 @@ gpu_status gpu_cuda_download(void *device, void *to, const void *from, size_t n)
         return gpu_cuda_wait(d);
     }
     /* a number: pinned memory needs no staging */
-    CHECK(d, cudaMemcpyAsync(d->slot, from, n, cudaMemcpyDeviceToHost,
-                             d->stream));
+    CHECK(d,
+          cudaMemcpyAsync(d->slot, from, n, cudaMemcpyDeviceToHost, d->stream));
     TRY(gpu_cuda_wait(d));
     memcpy(to, d->slot, n);
     return GPU_OK;

@@ -74,13 +74,16 @@ template <class T> struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) quad {
 };
 
 template <class S, class T>
-__device__ __forceinline__ quad<T> fetch_at_once(const gpu_view &in, int64_t at)
+__device__ __forceinline__ quad<T> fetch_at_once(const S *from)
 {
-    quad<S> four = *(const quad<S> *)((const S *)in.data + at);
+    quad<S> four = *(const quad<S> *)from;
     quad<T> r;
 #pragma unroll
     for (int k = 0; k < ITEMS; k++)
-        r.at[k] = (T)widened<S>(four.at[k]);
+        if constexpr (sizeof(S) == 1)
+            r.at[k] = four.at[k] != 0 ? (T)1 : (T)0;
+        else
+            r.at[k] = (T)four.at[k];
     return r;
 }
 
@@ -92,9 +95,10 @@ __device__ __forceinline__ quad<T> fetch(const plan &p, int v, const spot &s)
     if (s.count == ITEMS && (p.wide >> v & 1)) {
         int64_t at = s.i * in.row_stride + s.j; /* its col_stride is 1 */
         if (in.dtype == GPU_F32)
-            return fetch_at_once<float, T>(in, at);
-        return in.dtype == GPU_F64 ? fetch_at_once<double, T>(in, at)
-                                   : fetch_at_once<uint8_t, T>(in, at);
+            return fetch_at_once<float, T>((const float *)in.data + at);
+        return in.dtype == GPU_F64
+                   ? fetch_at_once<double, T>((const double *)in.data + at)
+                   : fetch_at_once<uint8_t, T>((const uint8_t *)in.data + at);
     }
 #pragma unroll
     for (int k = 0; k < ITEMS; k++)
@@ -117,19 +121,52 @@ template <class T, int SPOTS> struct lot {
     quad<T> of[SPOTS];
 };
 
-template <class T, int SPOTS>
-__device__ __forceinline__ lot<T, SPOTS>
-operand(const plan &p, int v, const spot *s, const T *file, int threads,
-        const lot<T, SPOTS> &last)
+/* Whole spots of an input whose elements may be read four at once: they lie in
+ * one row. */
+template <class S, class T, int SPOTS>
+__device__ __forceinline__ void fetch_row(const gpu_view &in, const spot *s,
+                                          lot<T, SPOTS> *to)
 {
-    lot<T, SPOTS> r;
-    if (v == LAST_RESULT)
-        return last;
-    if (v < FIRST_CONSTANT) {
+    const S *from = (const S *)in.data + s->i * in.row_stride + s->j;
 #pragma unroll
-        for (int i = 0; i < SPOTS; i++)
-            r.of[i] = fetch<T>(p, v, s[i]);
-        return r;
+    for (int i = 0; i < SPOTS; i++)
+        to->of[i] = fetch_at_once<S, T>(from + (s[i].j - s->j));
+}
+
+/* full: all spots are whole. */
+template <class T, int SPOTS>
+__device__ __forceinline__ void fetch_lot(const plan &p, int v, const spot *s,
+                                          bool full, lot<T, SPOTS> *to)
+{
+    const gpu_view &in = p.in[v];
+    if (full && (p.wide >> v & 1)) {
+        if (in.dtype == (sizeof(T) == sizeof(float) ? GPU_F32 : GPU_F64))
+            fetch_row<T>(in, s, to);
+        else if (in.dtype == GPU_BOOL)
+            fetch_row<uint8_t>(in, s, to);
+        else if (sizeof(T) == sizeof(float))
+            fetch_row<double>(in, s, to);
+        else
+            fetch_row<float>(in, s, to);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < SPOTS; i++)
+        to->of[i] = fetch<T>(p, v, s[i]);
+}
+
+template <class T, int SPOTS>
+__device__ __forceinline__ void
+operand(const plan &p, int v, const spot *s, bool full, const T *file,
+        int threads, const lot<T, SPOTS> &last, lot<T, SPOTS> *to)
+{
+    if (v == LAST_RESULT) {
+        *to = last;
+        return;
+    }
+    if (v < FIRST_CONSTANT) {
+        fetch_lot<T, SPOTS>(p, v, s, full, to);
+        return;
     }
     if (v < FIRST_SLOT) {
         T value = constant_of<T>(p, v - FIRST_CONSTANT);
@@ -137,84 +174,118 @@ operand(const plan &p, int v, const spot *s, const T *file, int threads,
         for (int i = 0; i < SPOTS; i++)
 #pragma unroll
             for (int k = 0; k < ITEMS; k++)
-                r.of[i].at[k] = value;
-        return r;
+                to->of[i].at[k] = value;
+        return;
     }
     const T *slot = file + (v - FIRST_SLOT) * SPOTS * ITEMS * threads;
 #pragma unroll
     for (int i = 0; i < SPOTS; i++)
 #pragma unroll
         for (int k = 0; k < ITEMS; k++)
-            r.of[i].at[k] = slot[(i * ITEMS + k) * threads];
-    return r;
+            to->of[i].at[k] = slot[(i * ITEMS + k) * threads];
 }
 
 template <class T, int SPOTS>
-__device__ __forceinline__ lot<T, SPOTS> index_values(const plan &p, int op,
-                                                      const spot *s)
+__device__ __forceinline__ void index_values(const plan &p, int op,
+                                             const spot *s, lot<T, SPOTS> *to)
 {
-    lot<T, SPOTS> r;
     int down = (op == GPU_OP_ROW) != p.swapped;
 #pragma unroll
     for (int i = 0; i < SPOTS; i++)
 #pragma unroll
         for (int k = 0; k < ITEMS; k++)
-            r.of[i].at[k] =
+            to->of[i].at[k] =
                 (T)(down ? s[i].i + k * s[i].di : s[i].j + k * s[i].dj);
-    return r;
+}
+
+/* Is the operation a function of CUDA's library, which takes many instructions?
+ * Those are there once for all spots, which take turns in the first place, so
+ * that a program's steps stay in the cache of instructions (a third of the
+ * time was spent on waiting for them). vector: see ops.def. */
+__host__ __device__ constexpr bool is_function(const char *vector)
+{
+    return !(vector[0] == 'N' && vector[1] == 'O' && vector[2] == 'N');
+}
+
+template <class T, int SPOTS>
+__device__ __forceinline__ void take_turns(lot<T, SPOTS> *a)
+{
+    quad<T> first = a->of[0];
+#pragma unroll
+    for (int i = 0; i + 1 < SPOTS; i++)
+        a->of[i] = a->of[i + 1];
+    a->of[SPOTS - 1] = first;
 }
 
 /* The functions of CUDA's maths library are overloaded for float and
  * double under their plain names. */
 #define M(f) f
-#define OP(name, arity, expression, vector, help, example, result) \
-    case GPU_OP_##name:                                            \
-        _Pragma("unroll") for (int k = 0; k < SPOTS * ITEMS; k++)  \
-        {                                                          \
-            [[maybe_unused]] T x = a.of[k / ITEMS].at[k % ITEMS],  \
-                               y = b.of[k / ITEMS].at[k % ITEMS],  \
-                               z = c.of[k / ITEMS].at[k % ITEMS];  \
-            r.of[k / ITEMS].at[k % ITEMS] = (T)(expression);       \
-        }                                                          \
+#define EACH(count, expression)                                \
+    _Pragma("unroll") for (int k = 0; k < (count); k++)        \
+    {                                                          \
+        [[maybe_unused]] T x = a->of[k / ITEMS].at[k % ITEMS], \
+                           y = b.of[k / ITEMS].at[k % ITEMS],  \
+                           z = c.of[k / ITEMS].at[k % ITEMS];  \
+        a->of[k / ITEMS].at[k % ITEMS] = (T)(expression);      \
+    }
+#define OP(name, arity, expression, vector, help, example, result)       \
+    case GPU_OP_##name:                                                  \
+        if constexpr (SPOTS == 1 || !is_function(#vector)) {             \
+            EACH(SPOTS *ITEMS, expression)                               \
+        } else {                                                         \
+            _Pragma("unroll 1") for (int turn = 0; turn < SPOTS; turn++) \
+            {                                                            \
+                EACH(ITEMS, expression)                                  \
+                take_turns(a);                                           \
+                if (arity > 1)                                           \
+                    take_turns(&b);                                      \
+                if (arity > 2)                                           \
+                    take_turns(&c);                                      \
+            }                                                            \
+        }                                                                \
         break;
 #define TEST OP
 #define REDUCTION(...)
 
+/* The result takes a's place. */
 template <class T, int SPOTS>
-__device__ __forceinline__ lot<T, SPOTS> apply(int op, const lot<T, SPOTS> &a,
-                                               const lot<T, SPOTS> &b,
-                                               const lot<T, SPOTS> &c)
+__device__ __forceinline__ void apply(int op, lot<T, SPOTS> *a, lot<T, SPOTS> b,
+                                      lot<T, SPOTS> c)
 {
-    lot<T, SPOTS> r = a;
     switch (op) {
 #include "ops.def"
     }
-    return r;
 }
 
+#undef EACH
 #undef M
 
 /* The results for some spots. file is the thread's own column of the shared
- * slots, whose rows are `threads` apart. */
+ * slots, whose rows are `threads` apart. What a step gives and the first
+ * operand of the next are the same registers. */
 template <class T, int SPOTS>
 __device__ __forceinline__ lot<T, SPOTS>
 evaluate_lot(const plan &p, const spot *s, T *file, int threads)
 {
-    lot<T, SPOTS> r = {};
-    if (p.length == 0)
-        return operand<T, SPOTS>(p, p.result, s, file, threads, r);
+    bool full = s[SPOTS - 1].count == ITEMS;
+    lot<T, SPOTS> r, y, z; /* only what the operation has is set */
+    if (p.length == 0) {
+        operand<T, SPOTS>(p, p.result, s, full, file, threads, r, &r);
+        return r;
+    }
     for (int n = 0; n < p.length; n++) {
         plan_step step;
         *(uint2 *)&step = *(const uint2 *)&p.code[n];
-        lot<T, SPOTS> x, y, z; /* only what the operation has is set */
-        if (step.arity > 0)
-            x = operand<T, SPOTS>(p, step.x, s, file, threads, r);
-        if (step.arity > 1)
-            y = operand<T, SPOTS>(p, step.y, s, file, threads, r);
         if (step.arity > 2)
-            z = operand<T, SPOTS>(p, step.z, s, file, threads, r);
-        r = step.arity == 0 ? index_values<T, SPOTS>(p, step.op, s)
-                            : apply<T, SPOTS>(step.op, x, y, z);
+            operand<T, SPOTS>(p, step.z, s, full, file, threads, r, &z);
+        if (step.arity > 1)
+            operand<T, SPOTS>(p, step.y, s, full, file, threads, r, &y);
+        if (step.arity > 0 && step.x != LAST_RESULT)
+            operand<T, SPOTS>(p, step.x, s, full, file, threads, r, &r);
+        if (step.arity == 0)
+            index_values<T, SPOTS>(p, step.op, s, &r);
+        else
+            apply<T, SPOTS>(step.op, &r, y, z);
         if (step.to == NO_SLOT)
             continue;
 #pragma unroll

@@ -407,7 +407,8 @@ template <class T>
 __global__ void __launch_bounds__(MAP_THREADS)
     masked_fill_kernel(const uint8_t *mask, T value, T *out, int64_t size)
 {
-    const int64_t apart = MAP_THREADS * ITEMS, step = apart * FILL_ITEMS;
+    const int64_t apart = (int64_t)MAP_THREADS * ITEMS;
+    const int64_t step = apart * FILL_ITEMS;
     int64_t e = blockIdx.x * step + threadIdx.x * ITEMS;
     for (; e < size; e += gridDim.x * step) {
         uint32_t truths[FILL_ITEMS];
@@ -458,7 +459,8 @@ static gpu_status fill_masked(cuda_device *d, const map_job *job)
 {
     const plan_step *step = &job->p.code[0];
     T value = (T)job->p.constant[step->y - FIRST_CONSTANT];
-    int64_t blocks = ceil_div(job->out.cols, MAP_THREADS * ITEMS * FILL_ITEMS);
+    int64_t each = (int64_t)MAP_THREADS * ITEMS * FILL_ITEMS;
+    int64_t blocks = ceil_div(job->out.cols, each);
     blocks = smaller(blocks, (int64_t)d->sms * BLOCKS_PER_SM);
     masked_fill_kernel<T><<<(unsigned)blocks, MAP_THREADS, 0, d->stream>>>(
         (const uint8_t *)job->p.in[step->x].data, value, (T *)job->out.data,

@@ -1,0 +1,175 @@
+-- What whole-matrix operations other than products cost: elementwise chains,
+-- reductions, running sums, sorting, random fills, masks, copies. Beside each
+-- the time that its bytes take at the measured bandwidth, and where python3
+-- has them the same of torch on a GPU, of NumPy on the CPU.
+--   lumat bench_operations.lua [--quick] [--device D] [--only PATTERN]
+--                              [--seconds S] [--csv FILE] [--peer no]
+--     --quick     small sizes and short times, to see that everything runs
+--     --device    cpu, cuda, cuda:1; else the GPU if there is one
+--     --only      operations whose name has the Lua pattern
+--     --seconds   how long each is repeated (0.8)
+--     --csv       also write the figures to FILE
+--     --peer      no: without torch or NumPy
+package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
+local figures = require "figures"
+
+local peer_wanted = true
+for i = #arg - 1, 1, -1 do
+    if arg[i] == "--peer" then
+        peer_wanted = arg[i + 1] ~= "no"
+        table.remove(arg, i)
+        table.remove(arg, i)
+    end
+end
+local options = figures.start("bench_operations")
+local device_name, on_gpu, choose = options.device, options.on_gpu, where
+
+-- --- what is timed --------------------------------------------------------
+
+-- Elements of a vector and sides of a matrix: of a GPU 1 GiB each.
+local n = options.quick and 1 << 16 or on_gpu and 1 << 28 or 10000000
+local part, side = n // 4, options.quick and 256 or on_gpu and 16384 or 3000
+local all, some, square = 4 * n, 4 * part, 4 * side * side
+
+-- name; bytes that have to be moved; the operation on s; the same in Python,
+-- where np is torch or numpy and new(f) what a random fill of f is.
+local rows = {
+    {"chain", 3 * all, function(s)
+        return sqrt(sin(s.x) % s.y + 2) - s.x / 3
+    end, "np.sqrt(np.sin(x)*y+2)-x/3"},
+    {"add", 3 * all, function(s) return add(s.x, s.y, s.out) end,
+        "np.add(x,y,out=o)"},
+    {"exp", 2 * all, function(s) return exp(s.x, s.out) end, "np.exp(x,out=o)"},
+    {"difference", 2 * all, function(s)
+        return ((s.x - s.y) % (s.x - s.y)):sum()
+    end, "((x-y)*(x-y)).sum().item()"},
+    {"sum", all, function(s) return s.x:sum() end, "x.sum().item()"},
+    {"max", all, function(s) return s.x:max() end, "x.max().item()"},
+    {"argmax", all, function(s) return s.x:argmax() end, "x.argmax().item()"},
+    {"std", all, function(s) return s.x:std() end, "x.std().item()"},
+    {"norm", all, function(s) return s.x:norm() end,
+        "float(np.linalg.norm(x))"},
+    {"sum axis 1", square, function(s) return s.A:sum(1) end, "A.sum(0)"},
+    {"sum axis 2", square, function(s) return s.A:sum(2) end, "A.sum(1)"},
+    {"cumsum", 2 * some, function(s) return cumsum(s.part) end,
+        "np.cumsum(z,0)"},
+    {"cumsum axis 2", 2 * square, function(s) return cumsum(s.A, 2) end,
+        "np.cumsum(A,1)"},
+    {"sort", 2 * some, function(s) return sort(s.part) end, "np.sort(z)"},
+    {"rand", all, function() return rand(n) end, "uniform()"},
+    {"randn", all, function() return randn(n) end, "normal()"},
+    {"mask", 2 * all, function(s) s.x[s.x:gt(2)] = 0 end, "mask()"},
+    {"where", 3 * all, function(s) return choose(s.x:gt(0.5), s.x, s.y) end,
+        "np.where(x>0.5,x,y)"},
+    {"A + A.T", 2 * square, function(s) return s.A + s.A.T end, "A+A.T"},
+    {"A.T copied", 2 * square, function(s) return s.A.T:clone() end, "turned()"},
+    {"A + row", 2 * square, function(s) return s.A + s.row end, "A+row"},
+    {"hcat", 4 * square, function(s) return s.A .. s.B end, "np.hstack((A,B))"},
+    {"64x64 sum", 4 * 64 * 64, function(s) return s.small:sum() end,
+        "small.sum().item()"},
+    {"64x64 A + B", 12 * 64 * 64, function(s) return s.small + s.small end,
+        "small+small"},
+}
+
+local function operands()
+    return {x = rand(n, {seed = 1}), y = rand(n, {seed = 2}),
+        out = {out = zeros(n)}, part = rand(part, {seed = 3}),
+        A = rand(side, side, {seed = 4}), B = rand(side, side, {seed = 5}),
+        row = rand(1, side, {seed = 6}), small = rand(64, 64, {seed = 7})}
+end
+
+-- --- the peer -------------------------------------------------------------
+
+-- Prints a line "name<tab>seconds" for each operation that runs.
+local script = [[
+import time
+GPU, n, part, side, seconds = %s, %d, %d, %d, %g
+if GPU:
+    import torch as np
+    def fill(*shape): return np.rand(*shape, device="cuda")
+    def uniform(): return np.rand(n, device="cuda")
+    def normal(): return np.randn(n, device="cuda")
+    def turned(): return A.T.contiguous()
+    wait = np.cuda.synchronize
+else:
+    import numpy as np
+    source = np.random.default_rng(1)
+    def fill(*shape): return source.random(shape, dtype=np.float32)
+    def uniform(): return source.random(n, dtype=np.float32)
+    def normal(): return source.standard_normal(n, dtype=np.float32)
+    def turned(): return np.ascontiguousarray(A.T)
+    def wait(): pass
+x, y, z = fill(n), fill(n), fill(part)
+o, A, B = fill(n), fill(side, side), fill(side, side)
+row, small = fill(1, side), fill(64, 64)
+def mask(): x[x > 2] = 0
+print("version\t" + np.__version__, flush=True)
+def measure(f):
+    f(); f(); wait()
+    def run(calls):
+        start = time.perf_counter()
+        for _ in range(calls): f()
+        wait()
+        return (time.perf_counter() - start) / calls
+    calls = max(1, min(1000, int(seconds / 5 / max(run(1), 1e-9))))
+    return sorted(run(calls) for _ in range(5))[2]
+for name, f in [%s]:
+    try: print("%%s\t%%.9g" %% (name, measure(f)), flush=True)
+    except Exception as e: print("%%s\tnone" %% name, flush=True)
+]]
+
+-- Its seconds by name, and what it is called; nil: python3 does not have it.
+local function measure_peer()
+    local list = {}
+    for i, row in ipairs(rows) do
+        if figures.wanted(row[1]) then
+            list[#list + 1] = ('("%s", lambda: %s)'):format(row[1], row[4])
+        end
+    end
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write(script:format(on_gpu and "True" or "False", n, part, side,
+        options.seconds, table.concat(list, ", ")))
+    file:close()
+    local found, version = {}, nil
+    local output = io.popen("python3 " .. path .. " 2>/dev/null")
+    for line in output:lines() do
+        local name, seconds = line:match "^(.-)\t(.*)$"
+        if name == "version" then version = seconds end
+        if name then found[name] = tonumber(seconds) end
+    end
+    output:close()
+    os.remove(path)
+    return version and found, on_gpu and "torch" or "NumPy", version
+end
+
+-- --- the table ------------------------------------------------------------
+
+
+local bandwidth = peak(device_name).bytes
+local peers, peer, version
+if peer_wanted then peers, peer, version = measure_peer() end
+print(("\n%d elements, %dx%d, f32; bound: the bytes at %.4g GB/s%s"):format(n,
+    side, side, bandwidth / 1e9, peers and ("; %s %s, in a process of its own"):
+    format(peer, version) or ""))
+print(("  %-14s %12s %9s %7s %12s %7s"):format("operation", "median", "bound",
+    "share", peers and peer or "", peers and "ratio" or ""))
+local s = operands()
+for _, row in ipairs(rows) do
+    local name, bytes, f = row[1], row[2], row[3]
+    if figures.wanted(name) then
+        local time = bench(function() return f(s) end,
+            {seconds = options.seconds, device = device_name})
+        local bound, other = bytes / bandwidth, peers and peers[name]
+        print(("  %-14s %9.4f ms %6.3f ms %5.0f %% %12s %7s"):format(name,
+            time.median * 1e3, bound * 1e3, 100 * bound / time.median,
+            other and ("%9.4f ms"):format(other * 1e3) or "",
+            other and ("%.2f"):format(time.median / other) or ""))
+        figures.record{what = name, dtype = "f32", size = tostring(n),
+            seconds = time.median, low = time.low, high = time.high,
+            rate = bytes / time.median / 1e9, unit = "GB/s",
+            share = bound / time.median, peak = "memory",
+            ratio = other and other / time.median}
+    end
+end
+figures.finish()
