@@ -197,6 +197,7 @@ check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
 	@$(call PROVE,cuda,,$(GPUTESTS))
 bench: all ## time the kernels and the language
 	$(LUMAT) scripts/bench.lua
+	$(LUMAT) scripts/bench_operations.lua
 	$(LUMAT) scripts/bench_dot.lua
 	$(LUMAT) scripts/bench_matmul.lua
 packages: $(BUILD)/.packages

@@ -180,8 +180,8 @@ gpu_status gpu_settle_readers(const gpu_matrix *m);
 int gpu_is_pending(const gpu_matrix *m);
 size_t gpu_take_settled_bytes(void);
 /* Called before that: the language drops the references of its youngest
- * garbage, for which nothing has to be worked out. */
-void gpu_on_settling(void (*collect)(void *data), void *data);
+ * garbage, for which nothing has to be worked out, or of all its garbage. */
+void gpu_on_settling(void (*collect)(void *data, int everything), void *data);
 
 /* --- views: out shares m's storage, and gets a reference ------------------ */
 

@@ -1,6 +1,7 @@
 -- What the language costs: its start, a small operation, the bandwidth of
 -- elementwise work. Times are medians; shares are of the peaks measured on
--- this machine. Products have bench_dot.lua and bench_matmul.lua.
+-- this machine. Other operations on whole matrices have bench_operations.lua,
+-- products bench_dot.lua and bench_matmul.lua.
 --   lumat bench.lua [--seconds S] [--quick] [--device D] [--csv FILE] [--dir D]
 --     --seconds   time for each figure (0.15)
 --     --quick     only small sizes, to see that everything runs

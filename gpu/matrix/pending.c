@@ -46,7 +46,7 @@ struct gpu_pending {
 /* Elements from which on recording costs less than it saves: a value that waits
  * takes half a microsecond, and the collection before it is settled a few. */
 enum { LEAST_ON_CPU = 1 << 16, LEAST_ON_GPU = 1 << 12 };
-enum { MOST_PENDING = 256 }; /* so that a GPU gets its work in time */
+enum { MOST_PENDING = 4096 }; /* so that a GPU gets its work in time */
 
 static struct {
     gpu_pending *first, *last, *cursor;
@@ -54,7 +54,7 @@ static struct {
     int executes; /* see gpu_execute_all */
     size_t settled;
     gpu_fusion fusion;
-    void (*collect)(void *data);
+    void (*collect)(void *data, int everything);
     void *data;
 } all;
 
@@ -87,7 +87,7 @@ int gpu_execute_all(int on)
     return before;
 }
 
-void gpu_on_settling(void (*collect)(void *data), void *data)
+void gpu_on_settling(void (*collect)(void *data, int everything), void *data)
 {
     all.collect = collect;
     all.data = data;
@@ -417,7 +417,7 @@ static gpu_storage *choose_settled(const gathering *g)
 static void collect_youngest(void)
 {
     if (all.collect)
-        all.collect(all.data);
+        all.collect(all.data, 0);
 }
 
 static gpu_status settle(gpu_storage *s);
@@ -585,13 +585,32 @@ gpu_status gpu_settle_readers(const gpu_matrix *m)
     return status;
 }
 
-/* Does anything hold it that does not wait itself? Of what is executed, used or
- * not, all is worked out that is not part of something else. */
-static int must_settle(const gpu_pending *n)
+/* Does anything hold it that does not wait itself? */
+static int is_wanted(const gpu_pending *n)
 {
     const gpu_storage *s = n->out.storage;
-    return s->references - n->is_kept > s->readers ||
-           (n->is_kept && s->readers == 0 && !n->was_run);
+    return s->references - n->is_kept > s->readers;
+}
+
+/* Of what is executed, used or not, all is worked out that is not part of
+ * something else. */
+static int must_settle(const gpu_pending *n)
+{
+    return is_wanted(n) ||
+           (n->is_kept && n->out.storage->readers == 0 && !n->was_run);
+}
+
+/* Where more than a few seem to be wanted, some may be garbage that has become
+ * old: looking for that costs less than working it out. */
+static void collect_before_all(void)
+{
+    enum { FEW = 4 };
+    int wanted = 0;
+    collect_youngest();
+    for (const gpu_pending *n = all.first; n; n = n->next)
+        wanted += is_wanted(n);
+    if (wanted > FEW && all.collect)
+        all.collect(all.data, 1);
 }
 
 static void let_go(gpu_pending *n)
@@ -605,7 +624,7 @@ gpu_status gpu_settle_all(void)
 {
     if (!all.first)
         return GPU_OK;
-    collect_youngest();
+    collect_before_all();
     for (gpu_pending *n = all.first; n; n = all.cursor) {
         all.cursor = n->next;
         if (must_settle(n))

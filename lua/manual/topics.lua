@@ -219,7 +219,16 @@ topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
      {":trace on", "what each operation did: kernel, time, rate, share of the peak"}},
     "Operations on a GPU return at once and run in order; printing, reading " ..
     "an element, saving and the end of each line wait. sync() waits for " ..
-    "everything; bench and :time measure rightly."}
+    "everything; bench and :time measure rightly.",
+    "What is worked out element by element of 65536 elements or more (on a " ..
+    "GPU 4096) waits until it is needed and then runs in one pass over " ..
+    "memory: sqrt(sin(x) % y + 2) - x / 3 reads x and y once and writes " ..
+    "once, ((x - y) % (x - y)):sum() writes nothing. Every bit is that of one " ..
+    "operation after the other, and shapes are checked where they are " ..
+    "written. It is needed when it is printed, read, multiplied, saved or " ..
+    "copied, before an operand of it is written to or freed, and at the end " ..
+    "of an entry; traces and profiles name all its operations, under the " ..
+    "line that needed it. :set fusion off runs each at once."}
 
 topics.memory = {title = "Memory", see = "free forget keep_limit stats ?devices",
     "A matrix is freed when nothing refers to it any more; the collector " ..

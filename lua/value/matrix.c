@@ -19,7 +19,7 @@
 #define RESULTS 4
 #define LEAST_DEBT ((size_t)512 << 10)
 #define MOST_DEBT ((size_t)256 << 20)
-#define SOFT_LIMIT ((size_t)1 << 30)
+#define SOFT_LIMIT ((size_t)64 << 20)
 #define STORAGE_OVERHEAD 64
 
 /* The metatable, twice: its place in the registry's array, which is found
@@ -152,19 +152,23 @@ static int collect_all(void *data)
     return 1;
 }
 
-/* Not where the user has stopped it. */
-static void collect_youngest(void *data)
-{
-    lua_State *L = data;
-    if (lua_gc(L, LUA_GCISRUNNING))
-        lua_gc(L, LUA_GCSTEP, 0);
-}
-
 /* Full collections may take a twentieth of the time there has been. */
 static int may_collect(void)
 {
     double elapsed = gpu_now() - memory.started;
     return memory.collecting <= 0.01 + 0.05 * elapsed;
+}
+
+/* Before what waits is worked out; not where the user has stopped it. */
+static void collect_first(void *data, int everything)
+{
+    lua_State *L = data;
+    if (!lua_gc(L, LUA_GCISRUNNING))
+        return;
+    if (!everything)
+        lua_gc(L, LUA_GCSTEP, 0);
+    else if (may_collect())
+        collect_all(L);
 }
 
 static void keep_below_limit(lua_State *L, const gpu_device *d)
@@ -248,5 +252,5 @@ void lumat_open_matrix(lua_State *L)
     memory.started = gpu_now();
     lua_gc(L, LUA_GCGEN, 0, 0);
     gpu_on_memory_short(collect_all, L);
-    gpu_on_settling(collect_youngest, L);
+    gpu_on_settling(collect_first, L);
 }

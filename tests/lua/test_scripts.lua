@@ -251,6 +251,21 @@ function TestBench:test_every_figure_of_the_language()
     end
 end
 
+-- Beside a peer where there is one, of which the test needs none.
+function TestBench:test_every_operation()
+    local rows, text = bench("bench_operations.lua", "--peer", "no")
+    lu.assertStrContains(text, "bound: the bytes at")
+    lu.assertTrue(#rows > 20, #rows)
+    for _, row in ipairs(rows) do
+        local median, low = tonumber(row.seconds), tonumber(row.low)
+        lu.assertTrue(low > 0 and low <= median, row.what)
+        lu.assertTrue(tonumber(row.share) > 0, row.what)
+    end
+    rows = bench("bench_operations.lua", "--only", "^sum")
+    lu.assertEquals({rows[1].what, rows[2].what, rows[3].what, rows[4]},
+        {"sum", "sum axis 1", "sum axis 2"})
+end
+
 -- Every kernel has a row with a rate, its share and its errors.
 local function has_every_kernel(script, operation)
     local rows, text = bench(script)
