@@ -95,9 +95,10 @@ typedef struct gpu_backend {
     int (*capability)(void *device); /* 90 for 9.0; 0 on a CPU */
     int (*is_lost)(void *device);
 
-    /* Memory. alloc returns GPU_MEMORY without a message. free is ordered
-     * after the work issued so far. upload may return early but has read
-     * `from`; download waits. trim gives cached memory back. */
+    /* Memory. alloc returns GPU_MEMORY without a message. free, with the bytes
+     * that were asked for, is ordered after the work issued so far. upload may
+     * return early but has read `from`; download waits. trim gives cached
+     * memory back. */
     gpu_status (*alloc)(void *device, size_t bytes, void **data);
     void (*free)(void *device, void *data, size_t bytes);
     gpu_status (*upload)(void *device, void *to, const void *from, size_t n);

@@ -37,10 +37,39 @@ static cudaError_t take(cuda_device *d, size_t bytes, void **data)
     return error;
 }
 
+/* All work is done in the stream's order, so a block may be used again at
+ * once. */
+static kept_blocks *kept_of(cuda_device *d, size_t bytes)
+{
+    return &d->kept[bytes / GROUP % KEPT_SIZES];
+}
+
+static void drop_blocks(kept_blocks *kept, cudaStream_t stream)
+{
+    while (kept->count > 0)
+        cudaFreeAsync(kept->data[--kept->count], stream);
+}
+
+static void drop_all_blocks(cuda_device *d)
+{
+    for (int i = 0; i < KEPT_SIZES; i++)
+        drop_blocks(&d->kept[i], d->stream);
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + GROUP) / GROUP * GROUP;
+}
+
 gpu_status gpu_cuda_alloc(void *device, size_t bytes, void **data)
 {
     ENTER(d, device);
-    bytes = (bytes + GROUP) / GROUP * GROUP;
+    bytes = rounded(bytes);
+    kept_blocks *kept = kept_of(d, bytes);
+    if (kept->count > 0 && kept->bytes == bytes) {
+        *data = kept->data[--kept->count];
+        return GPU_OK;
+    }
     cudaError_t error = take(d, bytes, data);
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
@@ -52,10 +81,18 @@ gpu_status gpu_cuda_alloc(void *device, size_t bytes, void **data)
 void gpu_cuda_free(void *device, void *data, size_t bytes)
 {
     cuda_device *d = (cuda_device *)device;
-    (void)bytes;
+    bytes = rounded(bytes);
     if (data == NULL || d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
         return;
-    cudaFreeAsync(data, d->stream);
+    kept_blocks *kept = kept_of(d, bytes);
+    if (bytes <= MOST_KEPT && kept->bytes != bytes) {
+        drop_blocks(kept, d->stream);
+        kept->bytes = bytes;
+    }
+    if (bytes <= MOST_KEPT && kept->count < KEPT_OF_SIZE)
+        kept->data[kept->count++] = data;
+    else
+        cudaFreeAsync(data, d->stream);
     cudaGetLastError();
 }
 
@@ -142,6 +179,7 @@ static void trim(void *device)
     if (d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
         return;
     drop_scratch(d);
+    drop_all_blocks(d);
     trim_pool(d);
 }
 

@@ -30,6 +30,16 @@ typedef struct cuda_pace {
     double issued, outstanding; /* since the last event, and before it */
 } cuda_pace;
 
+/* Small blocks that were freed: the next of their size are taken from here, as
+ * the driver takes a microsecond for each. Sizes that share a place take turns.
+ */
+enum { KEPT_SIZES = 64, KEPT_OF_SIZE = 8, MOST_KEPT = 64 << 10 };
+typedef struct kept_blocks {
+    size_t bytes; /* of each */
+    int count;
+    void *data[KEPT_OF_SIZE];
+} kept_blocks;
+
 /* A GPU that was opened; its handle is valid until the process ends. */
 typedef struct cuda_device {
     int ordinal;    /* CUDA's number of it */
@@ -44,6 +54,7 @@ typedef struct cuda_device {
     size_t scratch_bytes;
     double *slot;      /* pinned: kernels write small results into it */
     unsigned *tickets; /* device memory; zero between launches */
+    kept_blocks kept[KEPT_SIZES];
     cuda_pace pace;
 } cuda_device;
 

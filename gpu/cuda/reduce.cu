@@ -131,8 +131,9 @@ __device__ P fold_block(int kind, P own, P *shared, int line, int lines,
 /* --- one block ------------------------------------------------------------ */
 
 enum { THREADS = 128, FOLD_THREADS = 256, BLOCKS_PER_SM = 16 };
-enum { SHORT = 2048 }; /* elements of a line that are worth a block */
-enum { AHEAD = 4 };    /* reads of four elements that a thread begins at once */
+enum { SHORT = 2048 };     /* elements of a line that are worth a block */
+enum { ONE_BLOCK = 8192 }; /* elements of all that one block folds */
+enum { AHEAD = 4 }; /* reads of four elements that a thread begins at once */
 enum { MAX_GRID_Y = 65535 };
 
 typedef struct reduce_job {
@@ -514,7 +515,11 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 3)
     if (!places)
         acc = known(job, own, s);
     acc = fold_block(kind, acc, shared, 0, 1, threadIdx.x, THREADS);
-    if (threadIdx.x == 0)
+    if (threadIdx.x > 0)
+        return;
+    if (gridDim.x == 1 && gridDim.y == 1)
+        finish(job, 0, acc);
+    else
         ((P *)job.partials)[(int64_t)blockIdx.y * gridDim.x + blockIdx.x] = acc;
 }
 
@@ -715,6 +720,8 @@ static dim3 share_out(cuda_device *d, reduce_job *job, int inputs)
         groups = smaller(groups, most);
     int64_t wanted = ceil_div(most, groups);
     int64_t least = larger(SHORT / lines, 64);
+    if (job->whole && p->rows == 1 && p->cols <= ONE_BLOCK)
+        least = p->cols; /* a second kernel would take longer */
     job->chunks = larger(smaller(wanted, p->cols / least), 1);
     job->chunk = ceil_div(ceil_div(p->cols, job->chunks), ITEMS) * ITEMS;
     job->chunks = ceil_div(p->cols, job->chunk);
@@ -746,7 +753,7 @@ static gpu_status run(cuda_device *d, reduce_job *job, dim3 grid)
 {
     int64_t lines = job->whole ? 1 : job->p.rows;
     int64_t count = job->whole ? (int64_t)grid.x * grid.y : job->chunks;
-    int needs_fold = job->whole || job->chunks > 1;
+    int needs_fold = job->whole ? count > 1 : job->chunks > 1;
     if (needs_fold)
         TRY(gpu_cuda_scratch(d, (size_t)(lines * count) * sizeof(P),
                              &job->partials));

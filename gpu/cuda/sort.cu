@@ -397,6 +397,6 @@ gpu_status gpu_cuda_sort(void *device, int axis, int descending,
         status = detach(d, &job, &copy);
     if (status == GPU_OK)
         status = sort(d, &job);
-    gpu_cuda_free(d, copy, 0);
+    gpu_cuda_free(d, copy, (size_t)job.size * sizeof(double));
     return status;
 }
