@@ -228,7 +228,8 @@ topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
     "written. It is needed when it is printed, read, multiplied, saved or " ..
     "copied, before an operand of it is written to or freed, and at the end " ..
     "of an entry; traces and profiles name all its operations, under the " ..
-    "line that needed it. :set fusion off runs each at once."}
+    "line that needed it. :set fusion off runs each at once, always has " ..
+    "small ones wait, too."}
 
 topics.memory = {title = "Memory", see = "free forget keep_limit stats ?devices",
     "A matrix is freed when nothing refers to it any more; the collector " ..
