@@ -156,6 +156,7 @@ gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
     gpu_device *d;
     int64_t count;
     TRY(check_mask("mask", m, mask, &d, &count));
+    TRY(gpu_check_target("mask", m, &d));
     if (count < 0)
         count = gpu_size(from);
     if (gpu_size(from) != count)
