@@ -182,6 +182,10 @@ size_t gpu_take_settled_bytes(void);
 /* Called before that: the language drops the references of its youngest
  * garbage, for which nothing has to be worked out, or of all its garbage. */
 void gpu_on_settling(void (*collect)(void *data, int everything), void *data);
+/* Does an operation wait for such a collection, or for one of
+ * gpu_on_memory_short? Its operands are in use: what the collection runs is to
+ * free none of them. */
+int gpu_is_collecting(void);
 
 /* --- views: out shares m's storage, and gets a reference ------------------ */
 

@@ -273,15 +273,34 @@ static int lies_alike(const gpu_matrix *m, const gpu_matrix *a)
            (a->cols <= 1 || m->col_stride == a->col_stride);
 }
 
+static int is_unlike(const gpu_matrix *m, const gpu_composition *c)
+{
+    for (int k = 0; k < c->p.inputs && m->storage->pending; k++)
+        if (!lies_alike(c->inputs[k], m))
+            return 1;
+    return 0;
+}
+
+/* found: how many there were. */
 static gpu_status settle_unlike(const gpu_program *p,
                                 const gpu_matrix *const *in,
-                                const gpu_composition *c)
+                                const gpu_composition *c, int *found)
 {
-    for (int i = 0; i < p->inputs; i++)
-        for (int k = 0; k < c->p.inputs && in[i]->storage->pending; k++)
-            if (!lies_alike(c->inputs[k], in[i]))
-                TRY(gpu_settle(in[i]));
+    *found = 0;
+    for (int i = 0; i < p->inputs; i++) {
+        if (!is_unlike(in[i], c))
+            continue;
+        ++*found;
+        TRY(gpu_settle(in[i]));
+    }
     return GPU_OK;
+}
+
+/* The spread of a mask's bytes comes from how many are true. */
+static int counts_bytes(gpu_reduction kind, const gpu_matrix *m)
+{
+    return m->dtype == GPU_BOOL &&
+           (kind == GPU_REDUCE_var || kind == GPU_REDUCE_std);
 }
 
 /* What waits is worked out as a part where the bits are those of one operation
@@ -290,10 +309,16 @@ static gpu_status compose_reduced(const char *name, const gpu_program *p,
                                   const gpu_matrix *const *in, const shape *s,
                                   gpu_composition *c)
 {
+    for (int i = 0; i < p->inputs; i++)
+        if (counts_bytes(p->reduction, in[i]))
+            TRY(gpu_settle(in[i]));
     TRY(gpu_compose(name, p, in, s->rows, s->cols, c));
     if (is_of_any_order(p->reduction) || !waits_any(p, in))
         return GPU_OK;
-    gpu_status status = settle_unlike(p, in, c);
+    int found;
+    gpu_status status = settle_unlike(p, in, c, &found);
+    if (status == GPU_OK && found == 0)
+        return GPU_OK;
     gpu_end_composition(c);
     TRY(status);
     return gpu_compose(name, p, in, s->rows, s->cols, c);

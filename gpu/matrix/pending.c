@@ -48,9 +48,16 @@ struct gpu_pending {
 enum { LEAST_ON_CPU = 1 << 16, LEAST_ON_GPU = 1 << 12 };
 enum { MOST_PENDING = 4096 }; /* so that a GPU gets its work in time */
 
+/* Where one who goes through the list is: what ends meanwhile is passed by. */
+typedef struct cursor {
+    gpu_pending *next;
+    struct cursor *outer;
+} cursor;
+
 static struct {
-    gpu_pending *first, *last, *cursor;
-    int count;
+    gpu_pending *first, *last;
+    cursor *cursors;
+    int count, makes_room;
     int executes; /* see gpu_execute_all */
     size_t settled;
     gpu_fusion fusion;
@@ -102,15 +109,30 @@ static void link_last(gpu_pending *n)
     *(all.last ? &all.last->next : &all.first) = n;
     all.last = n;
     all.count++;
+    n->out.storage->device->waiting += n->out.storage->bytes;
 }
 
 static void unlink_from(gpu_pending *n)
 {
-    if (all.cursor == n)
-        all.cursor = n->next;
+    for (cursor *c = all.cursors; c; c = c->outer)
+        if (c->next == n)
+            c->next = n->next;
     *(n->previous ? &n->previous->next : &all.first) = n->next;
     *(n->next ? &n->next->previous : &all.last) = n->previous;
     all.count--;
+    n->out.storage->device->waiting -= n->out.storage->bytes;
+}
+
+static cursor begin_list(void)
+{
+    return (cursor){all.first, all.cursors};
+}
+
+static gpu_pending *next_of(cursor *c)
+{
+    gpu_pending *n = c->next;
+    c->next = n ? n->next : NULL;
+    return n;
 }
 
 /* Its storage does not wait any longer, or is no more. */
@@ -403,6 +425,17 @@ static int has_held(const gathering *g)
     return 0;
 }
 
+/* An operand that has been worked out as a part before: whoever has it may come
+ * with it any number of times. NULL: none. */
+static gpu_storage *choose_repeated(const gathering *g, const gpu_program *p,
+                                    const gpu_matrix *const *in)
+{
+    for (int i = 0; i < p->inputs; i++)
+        if (can_be_part(g, in[i]) && pending_of(in[i])->was_run)
+            return in[i]->storage;
+    return NULL;
+}
+
 /* The first that is better settled than worked out as a part; NULL: none. */
 static gpu_storage *choose_settled(const gathering *g)
 {
@@ -414,10 +447,18 @@ static gpu_storage *choose_settled(const gathering *g)
     return NULL;
 }
 
+static void collect(int everything)
+{
+    if (!all.collect)
+        return;
+    gpu_collections++;
+    all.collect(all.data, everything);
+    gpu_collections--;
+}
+
 static void collect_youngest(void)
 {
-    if (all.collect)
-        all.collect(all.data, 0);
+    collect(0);
 }
 
 static gpu_status settle(gpu_storage *s);
@@ -455,9 +496,11 @@ gpu_status gpu_compose(const char *name, const gpu_program *p,
         collect_youngest();
         g = gather(p, in, rows, cols, c);
     }
-    for (gpu_storage *s; g.fits && (s = choose_settled(&g)) != NULL;) {
+    for (gpu_storage *s; g.fits; g = gather(p, in, rows, cols, c)) {
+        s = choose_repeated(&g, p, in);
+        if (!s && !(s = choose_settled(&g)))
+            break;
         TRY(settle(s));
-        g = gather(p, in, rows, cols, c);
     }
     if (!g.fits) {
         for (int i = 0; i < p->inputs; i++)
@@ -609,8 +652,8 @@ static void collect_before_all(void)
     collect_youngest();
     for (const gpu_pending *n = all.first; n; n = n->next)
         wanted += is_wanted(n);
-    if (wanted > FEW && all.collect)
-        all.collect(all.data, 1);
+    if (wanted > FEW)
+        collect(1);
 }
 
 static void let_go(gpu_pending *n)
@@ -625,14 +668,34 @@ gpu_status gpu_settle_all(void)
     if (!all.first)
         return GPU_OK;
     collect_before_all();
-    for (gpu_pending *n = all.first; n; n = all.cursor) {
-        all.cursor = n->next;
+    cursor c = begin_list();
+    gpu_status status = GPU_OK;
+    all.cursors = &c;
+    for (gpu_pending *n; status == GPU_OK && (n = next_of(&c)) != NULL;) {
         if (must_settle(n))
-            TRY(settle(n->out.storage));
+            status = settle(n->out.storage);
         else if (n->is_kept)
             let_go(n);
     }
-    return GPU_OK;
+    all.cursors = c.outer;
+    return status;
+}
+
+void gpu_settle_for_room(void)
+{
+    cursor c = begin_list();
+    all.cursors = &c;
+    all.makes_room = 1;
+    for (gpu_pending *n; (n = next_of(&c)) != NULL;)
+        if (must_settle(n))
+            settle(n->out.storage); /* what cannot goes on waiting */
+    all.makes_room = 0;
+    all.cursors = c.outer;
+}
+
+int gpu_is_making_room(void)
+{
+    return all.makes_room;
 }
 
 /* --- recording ------------------------------------------------------------ */
@@ -645,17 +708,45 @@ static int uses_places(const gpu_program *p)
     return 0;
 }
 
+/* Is there memory for all that waits, so many bytes more, and the operands of
+ * what comes next? The limit is looked at each time, the device asked when they
+ * have grown by a quarter. */
+static int has_room(gpu_device *d, size_t bytes)
+{
+    size_t sum = d->waiting + 3 * bytes;
+    if (d->waiting == 0)
+        d->roomy = 0;
+    if (sum <= d->roomy)
+        return !d->is_cpu || sum <= gpu_room_left();
+    sum += sum / 4;
+    if (!gpu_has_room(d, sum))
+        return 0;
+    d->roomy = sum;
+    return 1;
+}
+
+/* Where memory is short nothing waits, so that no operand stays for it. */
+static int find_room(gpu_device *d, size_t bytes)
+{
+    if (has_room(d, bytes))
+        return 1;
+    if (d->waiting == 0)
+        return 0;
+    gpu_settle_all(); /* what cannot goes on waiting */
+    return has_room(d, bytes);
+}
+
 int gpu_may_record(const gpu_program *p, gpu_device *d, gpu_dtype type,
                    int64_t elements)
 {
     int64_t least = d->is_cpu ? LEAST_ON_CPU : LEAST_ON_GPU;
     if (all.fusion == GPU_FUSION_OFF || gpu_dry || p->length == 0 ||
-        p->inputs == 0 || elements == 0)
+        p->inputs == 0 || elements == 0 || gpu_collections > 0)
         return 0;
     return (elements >= least || all.fusion == GPU_FUSION_ALWAYS) &&
            (type == GPU_BOOL || type == (gpu_dtype)p->compute) &&
            !uses_places(p) && !is_alone(p) &&
-           gpu_has_room(d, (size_t)elements * gpu_dtype_size(type));
+           find_room(d, (size_t)elements * gpu_dtype_size(type));
 }
 
 /* What cannot become part of it has to have its elements. */

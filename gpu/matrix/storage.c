@@ -49,12 +49,27 @@ void gpu_on_memory_short(int (*collect)(void *data), void *data)
     garbage.data = data;
 }
 
+int gpu_collections;
+
+int gpu_is_collecting(void)
+{
+    return gpu_collections > 0;
+}
+
+static void collect_garbage(void)
+{
+    if (!garbage.collect)
+        return;
+    gpu_collections++;
+    garbage.collect(garbage.data);
+    gpu_collections--;
+}
+
 void gpu_relieve(gpu_device *d)
 {
     gpu_drop_all_kept(d);
     d->backend->sync(d->handle);
-    if (garbage.collect)
-        garbage.collect(garbage.data);
+    collect_garbage();
     d->backend->trim(d->handle);
 }
 
@@ -93,16 +108,27 @@ int gpu_has_room(gpu_device *d, size_t bytes)
     return total == 0 || bytes <= free;
 }
 
+static gpu_status try_allocating(gpu_device *d, size_t bytes, void **data)
+{
+    if (!gpu_has_room(d, bytes))
+        return GPU_MEMORY;
+    return d->backend->alloc(d->handle, bytes, data);
+}
+
+/* Garbage goes first; then what waits is worked out, as its operands may hold
+ * more than it will. */
 static gpu_status allocate(gpu_device *d, size_t bytes, void **data)
 {
-    if (gpu_has_room(d, bytes)) {
-        gpu_status status = d->backend->alloc(d->handle, bytes, data);
-        if (status != GPU_MEMORY)
-            return status;
-    }
+    gpu_status status = try_allocating(d, bytes, data);
+    if (status != GPU_MEMORY)
+        return status;
+    if (gpu_is_making_room())
+        return out_of_memory(d, bytes);
     gpu_relieve(d);
-    if (!gpu_has_room(d, bytes) ||
-        d->backend->alloc(d->handle, bytes, data) != GPU_OK)
+    if (try_allocating(d, bytes, data) == GPU_OK)
+        return GPU_OK;
+    gpu_settle_for_room();
+    if (try_allocating(d, bytes, data) != GPU_OK)
         return out_of_memory(d, bytes);
     return GPU_OK;
 }
@@ -137,7 +163,7 @@ static void collect_dry(size_t bytes)
         return;
     double start = gpu_now();
     gpu_dry->fresh = bytes;
-    garbage.collect(garbage.data);
+    collect_garbage();
     gpu_dry->collecting += gpu_now() - start;
 }
 
@@ -284,7 +310,7 @@ void gpu_release(gpu_matrix *m)
         gpu_drop_kept(s);
     if (s->pending)
         gpu_drop_pending(s);
-    else
+    else if (s->data != nowhere) /* where it could not be made to wait */
         gpu_take_bytes(s, s->data);
     free(s);
 }

@@ -22,6 +22,7 @@ struct gpu_device {
     int index, is_cpu;
     char name[24];
     size_t live, peak_live; /* bytes of storage */
+    size_t waiting, roomy;  /* and of what waits; see gpu_may_record */
     gpu_peak peak;          /* bytes = 0: not measured yet */
     gpu_kept *kept;         /* what kernels keep about operands */
     size_t kept_bytes, keep_limit;
@@ -130,6 +131,12 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
                        const gpu_matrix *const *in, gpu_matrix *out);
 /* Storage that waits is no more. */
 void gpu_drop_pending(gpu_storage *s);
+/* What waits is worked out as far as there is memory, of which then there may
+ * be more: its operands go. While that goes on nothing else looks for room. */
+void gpu_settle_for_room(void);
+int gpu_is_making_room(void);
+/* How many of the language's collections go on that gpu/ asked for. */
+extern int gpu_collections;
 
 /* GPU_OK when all n matrices are alive, complete and on one device, which out
  * gets; then none of them waits. For one that is only written to: also when it

@@ -73,14 +73,9 @@ static int clone(lua_State *L)
 
 static int free_now(lua_State *L)
 {
-    gpu_sparse *s = lumat_test_sparse(L, 1);
-    gpu_matrix *m = lumat_test_matrix(L, 1);
-    if (!s && !m)
+    if (!lumat_test_sparse(L, 1) && !lumat_test_matrix(L, 1))
         lumat_check_matrix(L, 1); /* raises */
-    if (s && !gpu_is_dry())
-        gpu_sparse_release(s);
-    if (m)
-        lumat_free_matrix(m);
+    lumat_free_value(L, 1);
     return 0;
 }
 

@@ -28,6 +28,7 @@ static int metatable_place;
 static const void *metatable_address;
 
 static struct {
+    int postponed; /* is there anything to be freed later? */
     size_t debt, limit;
     double collecting; /* seconds spent in full collections */
     double started;
@@ -120,20 +121,64 @@ static int release(lua_State *L)
     return 0;
 }
 
-void lumat_free_matrix(gpu_matrix *m)
+static void free_at(lua_State *L, int index)
+{
+    gpu_matrix *m = lumat_test_matrix(L, index);
+    gpu_sparse *s = m ? NULL : lumat_test_sparse(L, index);
+    if (m) {
+        gpu_settle_readers(m);
+        gpu_release(m);
+    }
+    if (s)
+        gpu_sparse_release(s);
+}
+
+/* Keeps the value for free_postponed, in a table of the registry. */
+static void postpone(lua_State *L, int index)
+{
+    lua_pushvalue(L, index);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &memory.postponed) != LUA_TTABLE) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &memory.postponed);
+    }
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    lua_pop(L, 1);
+    memory.postponed = 1;
+}
+
+static void free_postponed(lua_State *L)
+{
+    if (!memory.postponed || gpu_is_collecting() || !lua_checkstack(L, 4))
+        return;
+    memory.postponed = 0;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &memory.postponed);
+    lua_pushnil(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &memory.postponed);
+    for (lua_Integer i = (lua_Integer)lua_rawlen(L, -1); i > 0; i--) {
+        lua_rawgeti(L, -1, i);
+        free_at(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+void lumat_free_value(lua_State *L, int index)
 {
     if (gpu_is_dry())
         return;
-    gpu_settle_readers(m);
-    gpu_release(m);
+    if (gpu_is_collecting())
+        postpone(L, index);
+    else
+        free_at(L, index);
 }
 
 /* At the end of its scope. */
 static int close_matrix(lua_State *L)
 {
-    gpu_matrix *m = lumat_test_matrix(L, 1);
-    if (m)
-        lumat_free_matrix(m);
+    lumat_free_value(L, 1);
     return 0;
 }
 
@@ -193,6 +238,7 @@ void lumat_account(lua_State *L, const gpu_matrix *m)
 {
     if (gpu_is_dry())
         return;
+    free_postponed(L);
     size_t bytes = gpu_is_pending(m) ? 0 : gpu_storage_bytes(m);
     size_t settled = gpu_take_settled_bytes();
     memory.debt += bytes + settled + STORAGE_OVERHEAD;

@@ -105,11 +105,10 @@ static int to_device(lua_State *L)
 /* S:free() and the end of its scope; a dry run leaves what exists as it is. */
 static int give_up(lua_State *L)
 {
-    gpu_sparse *s = lumat_test_sparse(L, 1);
-    if (!s)
+    if (lumat_test_sparse(L, 1))
+        lumat_free_value(L, 1);
+    else
         lumat_before_refusing(L, 1);
-    if (s && !gpu_is_dry())
-        gpu_sparse_release(s);
     return 0;
 }
 

@@ -62,9 +62,11 @@ int lumat_refuse_operand(lua_State *L, int arg);
  * collector, which does a step for every few results, or every 512 KiB of small
  * ones; nothing in a dry run. */
 void lumat_account(lua_State *L, const gpu_matrix *m);
-/* Gives up its memory, once what waits for its elements has been worked out; in
- * a dry run what exists stays. */
-void lumat_free_matrix(gpu_matrix *m);
+/* Gives up the memory of a matrix, or of a sparse one, once what waits for its
+ * elements has been worked out; in a dry run what exists stays. A finaliser may
+ * run in the middle of an operation, which still reads its operands: what it
+ * frees is freed when the next result is there. */
+void lumat_free_value(lua_State *L, int index);
 
 /* The same elements as m's, those of a vector of n as 1 x n. Holds no
  * reference: m must outlive it, and it is not to be released. */
