@@ -55,13 +55,30 @@ void lumat_stop_watch(void)
     }
 }
 
-/* After an error it is lumat_call that ends it. */
+static int end_executing(lua_State *L)
+{
+    gpu_execute_all(*(int *)lua_touserdata(L, 1));
+    return 0;
+}
+
+/* Whatever ends it: an error has its own way out. */
 void lumat_call_executed(lua_State *L, int nargs, int nresults)
 {
-    int before = gpu_execute_all(1);
+    int function = lua_gettop(L) - nargs;
+    int *before = lua_newuserdatauv(L, sizeof *before, 0);
+    *before = gpu_execute_all(0);
+    gpu_execute_all(*before);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, end_executing);
+    lua_setfield(L, -2, "__close");
+    lua_setmetatable(L, -2);
+    lua_insert(L, function);
+    lua_toclose(L, function);
+    gpu_execute_all(1);
     lua_call(L, nargs, nresults);
     gpu_status status = gpu_settle_all();
-    gpu_execute_all(before);
+    lua_closeslot(L, function);
+    lua_remove(L, function);
     lumat_try(L, status);
 }
 

@@ -266,11 +266,32 @@ const char *lumat_push_last_traceback(lua_State *L)
 }
 
 /* Errors of work issued earlier appear under the line that caused it. */
+static int settle_all(lua_State *L)
+{
+    lumat_try(L, gpu_settle_all());
+    return 0;
+}
+
 static int wait_for_devices(lua_State *L)
 {
     lumat_try(L, gpu_settle_all());
     lumat_try(L, gpu_sync_all());
     return 0;
+}
+
+/* What ends a call that went well, whose results stand from an index on: they
+ * stay, or its error takes their place. */
+static int end_call(lua_State *L, int status, lua_CFunction end, int results)
+{
+    if (status != LUA_OK)
+        return status;
+    lua_pushcfunction(L, end);
+    status = lua_pcall(L, 0, 0, 0);
+    if (status == LUA_OK)
+        return status;
+    lua_insert(L, results);
+    lua_settop(L, results);
+    return status;
 }
 
 int lumat_call(lua_State *L, int nargs)
@@ -288,8 +309,7 @@ int lumat_call(lua_State *L, int nargs)
     lua_pushcfunction(L, keep_traceback);
     lua_insert(L, function);
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);
-    if (status == LUA_OK)
-        gpu_settle_all(); /* wait_for_devices tells what is left */
+    status = end_call(L, status, settle_all, function + 1);
     gpu_execute_all(executes);
     lumat_end_stoppable(L);
     lumat_stop_watch();
@@ -299,14 +319,7 @@ int lumat_call(lua_State *L, int nargs)
         lumat_explain_error(L, is_entry);
     if (status == LUA_ERRRUN && is_entry)
         lumat_explain_rows(L);
-    if (status == LUA_OK) {
-        lua_pushcfunction(L, wait_for_devices);
-        status = lua_pcall(L, 0, 0, 0);
-        if (status != LUA_OK) {
-            lua_replace(L, function);
-            lua_settop(L, function);
-        }
-    }
+    status = end_call(L, status, wait_for_devices, function);
     if (lua_checkstack(L, LUA_MINSTACK))
         lumat_refresh_locals(L);
     gpu_clear_interrupt();
