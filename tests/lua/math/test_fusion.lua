@@ -149,6 +149,7 @@ function TestWholePrograms:test_reductions()
             local C, D = two(n, m)
             local works = {
                 plain = function() return A * 3 - B end,
+                mask = function() return (A * 3):gt(B + 1) end,
                 turned = function() return C.T * 3 - D.T end,
                 mixed = function() return A * 3 - D.T end,
                 also_mixed = function() return C.T * 3 - B end,
@@ -238,6 +239,10 @@ function TestWaiting:test_writes_come_after_what_reads()
     local f = x + a
     a:mul_(0)
     t.equals(f, {102, 7, 13})
+    local g = a + x
+    a[a:lt(1)] = vec{1, 2, 3}
+    t.equals(g, {1, 4, 9})
+    t.equals(a, {1, 2, 3})
 end
 
 function TestWaiting:test_freed_operands()
@@ -293,6 +298,18 @@ function TestWaiting:test_values_that_several_need()
     lu.assertTrue(times <= 2, names)
 end
 
+function TestWaiting:test_operands_that_come_again()
+    local names = operations(function()
+        local a, b = exp(x), vec{0, 0, 0}
+        for _ = 1, 10 do
+            a:sum()
+            b:add_(a)
+        end
+    end)
+    local _, times = names:gsub("exp", "")
+    lu.assertTrue(times <= 2, names)
+end
+
 function TestWaiting:test_programs_that_are_too_long()
     local a = vec{1, 2}
     for _ = 1, 100 do a = a + 1 end
@@ -334,6 +351,11 @@ function TestWaiting:test_times_are_of_work_done()
     lu.assertEquals(operations(often), "")
 end
 
+function TestWaiting:test_timed_functions_that_fail()
+    lu.assertFalse(pcall(timed, function() error("no") end))
+    lu.assertEquals(operations(function() local _ = x * 3 end), "")
+end
+
 function TestWaiting:test_finalisers_may_compute()
     local seen = 0
     for i = 1, 50 do
@@ -350,6 +372,36 @@ function TestWaiting:test_finalisers_may_compute()
     lu.assertEquals(seen, 50)
 end
 
+-- They run where an operation collects garbage, which then reads its operands.
+function TestWaiting:test_finalisers_may_free_operands()
+    local a, b
+    local works = {
+        function() return a * b:gt(1) end,
+        function() return (a + b):sum() end,
+        function() return add(a + 1, b, {out = b}) end,
+        function() b[b:gt(1)] = 0 return b end,
+        function() return sort(a + b) end}
+    for _, work in ipairs(works) do
+        for _, victim in ipairs{"a", "b"} do
+            a, b = x + 0, y * 1
+            local held = {a + 3, b * 5}
+            setmetatable({}, {__gc = function()
+                local m = victim == "a" and a or b
+                m:free()
+                t.equals(x + 1, {2, 5, 10})
+            end})
+            local _, message = pcall(work)
+            if type(message) == "string" then
+                lu.assertStrContains(message, "freed")
+            end
+            lu.assertEquals(#held, 2)
+            collectgarbage()
+            local _ = vec{1} -- the next result: now it is freed
+            raises(function() return (victim == "a" and a or b) + 1 end, "freed")
+        end
+    end
+end
+
 function TestWaiting:test_collector_that_is_stopped()
     collectgarbage("stop")
     local a = sqrt(x) + y
@@ -358,6 +410,19 @@ function TestWaiting:test_collector_that_is_stopped()
     collectgarbage("incremental")
     t.equals((sqrt(x) + y) * 2, {6, 8, 10})
     collectgarbage("generational")
+end
+
+-- What waits holds more than it will, but no more than there is.
+function TestWaiting:test_memory_that_is_short()
+    if t.on_gpu then return end
+    local code = [[local list = {} for i = 1, 8 do
+        list[i] = rand(500, 500, {dtype = "f64"}) + rand(500, 500, {dtype = "f64"})
+        end local sum = 0 for i = 1, 8 do sum = sum + list[i]:sum() end print(sum > 0)]]
+    for _, memory in ipairs{20, 21, 22, 23, 25, 28, 30} do
+        local command = "LUMAT_FUSION=always '%s' -q --memory=%dM -e '%s' 2>&1"
+        local out <close> = io.popen(command:format(os.getenv "LUMAT", memory, code))
+        lu.assertEquals(out:read "a", "true\n", memory .. " MiB")
+    end
 end
 
 function TestWaiting:test_settings()
