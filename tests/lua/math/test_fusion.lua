@@ -425,6 +425,27 @@ function TestWaiting:test_memory_that_is_short()
     end
 end
 
+-- A finaliser that an operation's collection runs, or that of the end, stops
+-- what is being worked out for it.
+function TestWaiting:test_ctrl_c_while_something_is_settled()
+    local code = [[x = rand(30, 30) a = sin(x) y = a + 1
+        local function drop() setmetatable({}, {__gc = function()
+            local kill <close> = io.popen "kill -INT $PPID"
+            kill:read "a"
+        end}) end
+        drop()
+        select("#", 1, 2, 3, 4, 5, 6, 7, 8, 9) -- nor does the stack hold it
+        ]]
+    for _, last in ipairs{"", "z = y[1] + 1", "y:sum()", "x[1] = 0", "y:add_(1)"} do
+        local command = "LUMAT_FUSION=always '%s' -q --device %s -e '%s' 2>&1"
+        local pipe = io.popen(command:format(os.getenv "LUMAT", t.device, code .. last))
+        local text = pipe:read "a"
+        local _, _, exit = pipe:close()
+        lu.assertStrContains(text, "lumat: interrupted", last)
+        lu.assertEquals(exit, 130, last)
+    end
+end
+
 function TestWaiting:test_settings()
     lu.assertEquals(settings().fusion, "always")
     raises(function() settings{fusion = "no"} end, '"on", "off" or "always"')
