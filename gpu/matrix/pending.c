@@ -709,19 +709,16 @@ static int uses_places(const gpu_program *p)
 }
 
 /* Is there memory for all that waits, so many bytes more, and the operands of
- * what comes next? The limit is looked at each time, the device asked when they
- * have grown by a quarter. */
+ * what comes next? The limit is looked at each time; the device, which takes
+ * its time to answer, is asked for a quarter more than there is so far. */
 static int has_room(gpu_device *d, size_t bytes)
 {
-    size_t sum = d->waiting + 3 * bytes;
-    if (d->waiting == 0)
-        d->roomy = 0;
-    if (sum <= d->roomy)
-        return !d->is_cpu || sum <= gpu_room_left();
-    sum += sum / 4;
-    if (!gpu_has_room(d, sum))
-        return 0;
-    d->roomy = sum;
+    size_t need = d->waiting + 3 * bytes, more = (d->live + need) / 4;
+    if (d->live + need <= d->roomy)
+        return !d->is_cpu || need <= gpu_room_left();
+    if (!gpu_has_room(d, need + more))
+        return gpu_has_room(d, need);
+    d->roomy = d->live + need + more;
     return 1;
 }
 

@@ -22,7 +22,8 @@ struct gpu_device {
     int index, is_cpu;
     char name[24];
     size_t live, peak_live; /* bytes of storage */
-    size_t waiting, roomy;  /* and of what waits; see gpu_may_record */
+    size_t waiting;         /* and of what waits */
+    size_t roomy;           /* so many of both there was room for, once */
     gpu_peak peak;          /* bytes = 0: not measured yet */
     gpu_kept *kept;         /* what kernels keep about operands */
     size_t kept_bytes, keep_limit;
