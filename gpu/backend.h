@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 9 };
+enum { GPU_BACKEND_ABI = 10 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -106,6 +106,9 @@ typedef struct gpu_backend {
     gpu_status (*memory)(void *device, size_t *free, size_t *total);
     void (*trim)(void *device);
     size_t (*unused)(void *device); /* cached bytes; NULL: there is no cache */
+    /* Eight bytes that kernels can write to and the host reads without a copy:
+     * download from them only waits. NULL: no better than others. */
+    void *(*slot)(void *device);
 
     /* Time. sync waits and reports what went wrong before. */
     gpu_status (*sync)(void *device);

@@ -129,6 +129,11 @@ gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n)
 gpu_status gpu_cuda_download(void *device, void *to, const void *from, size_t n)
 {
     ENTER(d, device);
+    if (from == d->slot) {
+        TRY(gpu_cuda_wait(d));
+        memcpy(to, d->slot, n);
+        return GPU_OK;
+    }
     if (n > sizeof *d->slot) {
         TRY(copy(d, to, from, n, cudaMemcpyDeviceToHost));
         return gpu_cuda_wait(d);
@@ -139,6 +144,11 @@ gpu_status gpu_cuda_download(void *device, void *to, const void *from, size_t n)
     TRY(gpu_cuda_wait(d));
     memcpy(to, d->slot, n);
     return GPU_OK;
+}
+
+static void *slot(void *device)
+{
+    return ((cuda_device *)device)->slot;
 }
 
 /* What the pool holds unused; 0 when it cannot be asked. */
@@ -634,6 +644,7 @@ static const gpu_backend backend = {
     .memory = memory,
     .trim = trim,
     .unused = unused,
+    .slot = slot,
     .sync = sync_device,
     .timer_start = timer_start,
     .timer_stop = timer_stop,

@@ -382,18 +382,23 @@ gpu_status gpu_reduce(const char *name, const gpu_program *p,
     return status;
 }
 
-/* To one f64 value, whatever the compute type, or the square of what is meant:
- * see is_root. */
-static gpu_status reduce_wide(const reduction *r, int kind, gpu_matrix *out)
-{
-    return is_primitive(kind) ? primitive(r, kind, GPU_F64, out)
-                              : ways[kind]->compose(r, out);
-}
-
 static gpu_status take_value(gpu_matrix *result, double *out)
 {
     gpu_status status = gpu_get(result, 0, 0, out);
     gpu_release(result);
+    return status;
+}
+
+/* A primitive one whose result only passes through the device's memory. */
+static gpu_status reduce_to_number(const reduction *r, int kind, double *out)
+{
+    gpu_matrix result;
+    if (!gpu_take_answer(r->device, &result))
+        TRY(create_result(r, GPU_F64, &result));
+    gpu_status status = run_primitive(r, kind, &result);
+    if (status == GPU_OK)
+        return take_value(&result, out);
+    gpu_release(&result);
     return status;
 }
 
@@ -403,7 +408,12 @@ gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
     reduction r;
     gpu_matrix result;
     TRY(start(&r, name, p, in, 0));
-    gpu_status status = reduce_wide(&r, p->reduction, &result);
+    if (is_primitive(p->reduction)) {
+        gpu_status status = reduce_to_number(&r, p->reduction, out);
+        end(&r);
+        return status;
+    }
+    gpu_status status = ways[p->reduction]->compose(&r, &result);
     end(&r);
     TRY(status);
     TRY(take_value(&result, out));

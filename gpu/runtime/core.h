@@ -31,6 +31,7 @@ struct gpu_device {
     uint64_t keep_round; /* counts products that ended */
     int is_multiplying;  /* a product's kernel is running */
     uint64_t timers;     /* how many were started */
+    gpu_storage *answer; /* of the backend's slot; NULL: not made yet */
 };
 
 /* Small, as matrices of a few elements are little else: with those behind it a
@@ -94,6 +95,9 @@ gpu_view gpu_target_of(const gpu_matrix *m);
 void gpu_leave_incomplete(const gpu_matrix *m);
 void gpu_make_whole(const gpu_matrix *m);
 
+/* A 1x1 f64 matrix for a result that is read at once, where the device has a
+ * quicker place for it than its memory; 0: it has none. */
+int gpu_take_answer(gpu_device *d, gpu_matrix *out);
 /* Is there surely not too little memory for so many bytes? Only of many is the
  * device asked. */
 int gpu_has_room(gpu_device *d, size_t bytes);
