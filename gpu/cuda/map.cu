@@ -230,8 +230,7 @@ __global__ void __launch_bounds__(PROGRAM_THREADS)
 }
 
 template <class T>
-__global__ void __launch_bounds__(MAP_THREADS,
-                                  sizeof(T) == sizeof(float) ? 6 : 2)
+__global__ void __launch_bounds__(MAP_THREADS)
     map_kernel(const __grid_constant__ map_job job)
 {
     extern __shared__ __align__(16) char shared[];
