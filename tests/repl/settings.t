@@ -47,10 +47,17 @@ type('a', ':set ', '<Tab>', '<Tab>');
 shows('a', qr/^  $listed[-1]  /m);
 is_deeply([sort map { /^  (\w+)  / } screen_lines('a')], \@names, 'Tab behind :set has them all');
 
-# Of a word, what its last letter is.
+# Of a word, what its last letter is, where no other begins like it.
 for my $name (@names) {
     my ($value) = prints("print(settings().$name)");
     next if $value =~ /^\d/;
+    my $wrong = join ' ', prints("print(pcall(settings, {$name = 'qqq'}))");
+    my @words = grep { $_ ne 'qqq' } $wrong =~ /"(\w+)"/g;
+    my @alone = grep {
+        my $start = substr $_, 0, -1;
+        1 == grep { /^\Q$start\E/ } @words;
+    } @words;
+    $value = $alone[0] if @alone && !grep { $_ eq $value } @alone;
     type('a', '<C-u>', ":set $name ", substr($value, 0, -1), '<Tab>');
     ok(shows('a', qr/:set $name $value$/m), ":set $name $value");
 }
