@@ -438,7 +438,9 @@ function TestWaiting:test_ctrl_c_while_something_is_settled()
         select("#", 1, 2, 3, 4, 5, 6, 7, 8, 9) -- nor does the stack hold it
         ]]
     for _, last in ipairs{"", "z = y[1] + 1", "y:sum()", "x[1] = 0", "y:add_(1)"} do
-        local command = "LUMAT_FUSION=always '%s' -q --device cpu -e '%s' 2>&1"
+        -- a job in the background inherits the signal ignored
+        local command = "LUMAT_FUSION=always env --default-signal=INT '%s' " ..
+            "-q --device cpu -e '%s' 2>&1"
         local pipe = io.popen(command:format(os.getenv "LUMAT", code .. last))
         local text = pipe:read "a"
         local _, _, exit = pipe:close()
