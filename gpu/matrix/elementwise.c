@@ -63,7 +63,7 @@ static gpu_view stretched(const gpu_matrix *m, const shape *s)
 }
 
 /* Places must be exact, so programs that use them compute in f64. */
-static int uses_index(const gpu_program *p)
+int gpu_uses_places(const gpu_program *p)
 {
     for (int i = 0; i < p->length; i++) {
         if (p->code[i].op == GPU_OP_ROW || p->code[i].op == GPU_OP_COL)
@@ -78,7 +78,7 @@ static gpu_dtype compute_type(const gpu_program *p, const gpu_matrix *const *in)
         if (in[i]->dtype == GPU_F64)
             return GPU_F64;
     }
-    return uses_index(p) ? GPU_F64 : GPU_F32;
+    return gpu_uses_places(p) ? GPU_F64 : GPU_F32;
 }
 
 static int is_test(const gpu_program *p, const gpu_matrix *const *in)
@@ -191,21 +191,13 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
     return status;
 }
 
-static int waits_any(const gpu_program *p, const gpu_matrix *const *in)
-{
-    for (int i = 0; i < p->inputs; i++)
-        if (in[i]->storage->pending)
-            return 1;
-    return 0;
-}
-
 /* Into out, which exists; what waits among the operands becomes part of the
  * program. */
 static gpu_status run(const char *name, const gpu_program *p,
                       const gpu_matrix *const *in, gpu_matrix *out)
 {
     gpu_composition c;
-    if (!waits_any(p, in)) /* at once: small matrices are many */
+    if (!gpu_waits_any(p, in)) /* at once: small matrices are many */
         return gpu_run_map(name, p, in, out);
     TRY(gpu_compose(name, p, in, out->rows, out->cols, &c));
     gpu_status status = gpu_run_map(c.name, &c.p, c.inputs, out);
@@ -313,7 +305,7 @@ static gpu_status compose_reduced(const char *name, const gpu_program *p,
         if (counts_bytes(p->reduction, in[i]))
             TRY(gpu_settle(in[i]));
     TRY(gpu_compose(name, p, in, s->rows, s->cols, c));
-    if (is_of_any_order(p->reduction) || !waits_any(p, in))
+    if (is_of_any_order(p->reduction) || !gpu_waits_any(p, in))
         return GPU_OK;
     int found;
     gpu_status status = settle_unlike(p, in, c, &found);

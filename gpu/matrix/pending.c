@@ -188,6 +188,12 @@ static int can_be_part(const gathering *g, const gpu_matrix *m)
            gpu_same_view(m, &n->out);
 }
 
+static void operands_of(const gpu_pending *n, const gpu_matrix **in)
+{
+    for (int i = 0; i < n->p.inputs; i++)
+        in[i] = &n->in[i];
+}
+
 static int find_node(const gathering *g, const gpu_pending *n)
 {
     for (int i = 0; i < g->nodes; i++)
@@ -220,8 +226,7 @@ static void gather_node(gathering *g, gpu_pending *n)
         g->reads[at]++;
         return;
     }
-    for (int i = 0; i < n->p.inputs; i++)
-        in[i] = &n->in[i];
+    operands_of(n, in);
     gather_program(g, &n->p, in);
     if (!g->fits)
         return;
@@ -367,8 +372,7 @@ static void compose(gathering *g, const char *name, const gpu_program *p,
         gpu_program_constant(&c->p, g->constant[i]);
     for (int k = 0; k < g->nodes; k++) {
         const gpu_pending *n = g->node[k];
-        for (int i = 0; i < n->p.inputs; i++)
-            operands[i] = &n->in[i];
+        operands_of(n, operands);
         g->value[k] = emit(g, &n->p, operands);
         g->node[k]->was_run = 1;
         add_name(all_names, n->name);
@@ -463,7 +467,7 @@ static void collect_youngest(void)
 
 static gpu_status settle(gpu_storage *s);
 
-static int waits_any(const gpu_program *p, const gpu_matrix *const *in)
+int gpu_waits_any(const gpu_program *p, const gpu_matrix *const *in)
 {
     for (int i = 0; i < p->inputs; i++)
         if (pending_of(in[i]))
@@ -487,7 +491,7 @@ gpu_status gpu_compose(const char *name, const gpu_program *p,
                        const gpu_matrix *const *in, int64_t rows, int64_t cols,
                        gpu_composition *c)
 {
-    if (!waits_any(p, in)) {
+    if (!gpu_waits_any(p, in)) {
         take_alone(name, p, in, c);
         return GPU_OK;
     }
@@ -519,8 +523,7 @@ static gpu_status run(gpu_storage *s, void *data)
     const gpu_matrix *in[GPU_MAX_INPUTS];
     gpu_composition c;
     void *before = s->data;
-    for (int i = 0; i < n->p.inputs; i++)
-        in[i] = &n->in[i];
+    operands_of(n, in);
     gathering g = gather(&n->p, in, n->out.rows, n->out.cols, &c);
     compose(&g, n->name, &n->p, in);
     s->data = data;
@@ -555,8 +558,7 @@ static gpu_status settle_parts(gpu_storage *s)
         gpu_composition c;
         if (!n)
             return GPU_OK;
-        for (int i = 0; i < n->p.inputs; i++)
-            in[i] = &n->in[i];
+        operands_of(n, in);
         gathering g = gather(&n->p, in, n->out.rows, n->out.cols, &c);
         if (!has_collected && g.nodes > 0 && has_held(&g)) {
             has_collected = 1;
@@ -700,14 +702,6 @@ int gpu_is_making_room(void)
 
 /* --- recording ------------------------------------------------------------ */
 
-static int uses_places(const gpu_program *p)
-{
-    for (int i = 0; i < p->length; i++)
-        if (p->code[i].op == GPU_OP_ROW || p->code[i].op == GPU_OP_COL)
-            return 1;
-    return 0;
-}
-
 /* Is there memory for all that waits, so many bytes more, and the operands of
  * what comes next? The limit is looked at each time; the device, which takes
  * its time to answer, is asked for a quarter more than there is so far. */
@@ -742,7 +736,7 @@ int gpu_may_record(const gpu_program *p, gpu_device *d, gpu_dtype type,
         return 0;
     return (elements >= least || all.fusion == GPU_FUSION_ALWAYS) &&
            (type == GPU_BOOL || type == (gpu_dtype)p->compute) &&
-           !uses_places(p) && !is_alone(p) &&
+           !gpu_uses_places(p) && !is_alone(p) &&
            find_room(d, (size_t)elements * gpu_dtype_size(type));
 }
 

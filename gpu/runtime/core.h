@@ -122,6 +122,9 @@ gpu_status gpu_compose(const char *name, const gpu_program *p,
                        const gpu_matrix *const *in, int64_t rows, int64_t cols,
                        gpu_composition *c);
 void gpu_end_composition(gpu_composition *c);
+/* Does any of p's operands wait? Does p use an element's place? */
+int gpu_waits_any(const gpu_program *p, const gpu_matrix *const *in);
+int gpu_uses_places(const gpu_program *p);
 /* May the result of so many elements of this type wait? Then out, made by
  * gpu_create_pending, does so. in has no more inputs than p. */
 int gpu_may_record(const gpu_program *p, gpu_device *d, gpu_dtype type,

@@ -45,7 +45,6 @@ void lumat_stop_watch(void)
     if (!watch.runs)
         return;
     watch.runs = 0;
-    gpu_settle_all(); /* what fails is told when it is needed */
     watch.did.operations = now->operations - watch.before.operations;
     watch.did.allocated = now->allocated - watch.before.allocated;
     for (int i = 0; i < watch.count; i++) {
@@ -66,15 +65,13 @@ void lumat_call_executed(lua_State *L, int nargs, int nresults)
 {
     int function = lua_gettop(L) - nargs;
     int *before = lua_newuserdatauv(L, sizeof *before, 0);
-    *before = gpu_execute_all(0);
-    gpu_execute_all(*before);
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, end_executing);
     lua_setfield(L, -2, "__close");
     lua_setmetatable(L, -2);
     lua_insert(L, function);
     lua_toclose(L, function);
-    gpu_execute_all(1);
+    *before = gpu_execute_all(1);
     lua_call(L, nargs, nresults);
     gpu_status status = gpu_settle_all();
     lua_closeslot(L, function);

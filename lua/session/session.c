@@ -274,7 +274,6 @@ static int settle_all(lua_State *L)
 
 static int wait_for_devices(lua_State *L)
 {
-    lumat_try(L, gpu_settle_all());
     lumat_try(L, gpu_sync_all());
     return 0;
 }
@@ -298,8 +297,6 @@ int lumat_call(lua_State *L, int nargs)
 {
     int function = lua_gettop(L) - nargs;
     int is_entry = entry && lua_topointer(L, function) == entry;
-    int executes = gpu_execute_all(0);
-    gpu_execute_all(executes);
     lumat_begin_stoppable(L);
     if (is_entry)
         remember_variables(L);
@@ -310,7 +307,6 @@ int lumat_call(lua_State *L, int nargs)
     lua_insert(L, function);
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);
     status = end_call(L, status, settle_all, function + 1);
-    gpu_execute_all(executes);
     lumat_end_stoppable(L);
     lumat_stop_watch();
     lua_remove(L, function);

@@ -133,7 +133,7 @@ ok(shows('a', qr/^lumat> $forever\n\^C\nerror: interrupted\nlumat>$/), 'Ctrl-C i
 # leaves the next one alone. (Not that of a program: a shell that is about to
 # start one may lose it.)
 srand($ENV{LUMAT_SEED} // 1);
-my $lost = 0;
+my ($lost, $unseen) = (0, 0);
 for my $i (1 .. 40) {
     type('a', '<C-l>', $forever);
     shows('a', qr/^lumat> \Q$forever\E$/);
@@ -141,12 +141,14 @@ for my $i (1 .. 40) {
     sleep rand 0.004;
     type('a', '<C-c>');
     $lost++ unless shows('a', qr/(\^C|: interrupted)\nlumat>$/);
+    $unseen++ unless screen('a') =~ /\^C/;
     type('a', '<C-c>') if $lost;
     shows('a', qr/\nlumat>$/);
     type('a', "i = $i", '<Enter>');
     $lost++ unless shows('a', qr/\nlumat> i = $i\ni = $i\nlumat>$/);
 }
 is($lost, 0, 'no Ctrl-C is lost or late');
+cmp_ok($unseen, '<=', 1, 'each is shown, but for one between two calls of the system');
 
 enter($forever);
 type('a', '<C-z>');

@@ -322,12 +322,10 @@ function TestWaiting:test_programs_that_are_too_long()
     for i = 1, 20 do held[i] = sin(x) * i end
     local all = held[1]
     for i = 2, 20 do all = all + held[i] end
-    local one = totable(sin(x))
     fuse "off"
     local expected = sin(x) * 1
     for i = 2, 20 do expected = expected + sin(x) * i end
     lu.assertEquals(bits(all), bits(expected))
-    lu.assertEquals(#one, 3)
 end
 
 function TestWaiting:test_deep_loops()
@@ -459,13 +457,11 @@ function TestWaiting:test_settings()
 end
 
 function TestWaiting:test_types_meet()
-    local a = vec{1, 2, 3, dtype = "f64"}
     local single = vec({0.1, 0.2, 0.3}, {dtype = "f32"})
     fuse "off"
     local expected = bits(single * 3 + vec({1, 2, 3}, {dtype = "f64"}))
     fuse "always"
     lu.assertEquals(bits(single * 3 + vec({1, 2, 3}, {dtype = "f64"})), expected)
-    lu.assertEquals(a ~= nil, true)
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))
