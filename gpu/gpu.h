@@ -174,6 +174,10 @@ int gpu_execute_all(int on);
 /* All that waits gets its elements; or what waits for m's, before they go. What
  * cannot goes on waiting. */
 gpu_status gpu_settle_all(void);
+/* What waits from here on is worked out by gpu_settle_recent, what waits so far
+ * when it is read: whoever recorded it was stopped, or failed. */
+void gpu_leave_waiting(void);
+gpu_status gpu_settle_recent(void);
 gpu_status gpu_settle_readers(const gpu_matrix *m);
 /* Does m's storage wait? What has been settled since this was asked last, which
  * the language did not hear of when it was made. */

@@ -40,6 +40,7 @@ struct gpu_pending {
     int was_part;                  /* of a program, while others held it */
     int was_run;                   /* as a part */
     int is_kept;                   /* the list has a reference, too */
+    int is_left;                   /* see gpu_leave_waiting */
     gpu_pending *previous, *next;  /* in the order of recording */
 };
 
@@ -647,13 +648,13 @@ static int must_settle(const gpu_pending *n)
 
 /* Where more than a few seem to be wanted, some may be garbage that has become
  * old: looking for that costs less than working it out. */
-static void collect_before_all(void)
+static void collect_before_all(int also_left)
 {
     enum { FEW = 4 };
     int wanted = 0;
     collect_youngest();
     for (const gpu_pending *n = all.first; n; n = n->next)
-        wanted += is_wanted(n);
+        wanted += is_wanted(n) && (also_left || !n->is_left);
     if (wanted > FEW)
         collect(1);
 }
@@ -665,15 +666,17 @@ static void let_go(gpu_pending *n)
     gpu_release(&kept);
 }
 
-gpu_status gpu_settle_all(void)
+static gpu_status settle_list(int also_left)
 {
-    if (!all.first)
+    if (!all.first || (!also_left && all.last->is_left))
         return GPU_OK;
-    collect_before_all();
+    collect_before_all(also_left);
     cursor c = begin_list();
     gpu_status status = GPU_OK;
     all.cursors = &c;
     for (gpu_pending *n; status == GPU_OK && (n = next_of(&c)) != NULL;) {
+        if (n->is_left && !also_left)
+            continue;
         if (must_settle(n))
             status = settle(n->out.storage);
         else if (n->is_kept)
@@ -681,6 +684,28 @@ gpu_status gpu_settle_all(void)
     }
     all.cursors = c.outer;
     return status;
+}
+
+gpu_status gpu_settle_all(void)
+{
+    return settle_list(1);
+}
+
+gpu_status gpu_settle_recent(void)
+{
+    return settle_list(0);
+}
+
+void gpu_leave_waiting(void)
+{
+    cursor c = begin_list();
+    all.cursors = &c;
+    for (gpu_pending *n; (n = next_of(&c)) != NULL;) {
+        n->is_left = 1;
+        if (n->is_kept)
+            let_go(n);
+    }
+    all.cursors = c.outer;
 }
 
 void gpu_settle_for_room(void)
@@ -768,7 +793,7 @@ gpu_status gpu_record(const char *name, const gpu_program *p,
     n->name = name;
     n->p = *p;
     n->out = *out;
-    n->was_part = n->was_run = 0;
+    n->was_part = n->was_run = n->is_left = 0;
     n->is_kept = all.executes;
     out->storage->references += n->is_kept;
     for (int i = 0; i < p->inputs; i++) {

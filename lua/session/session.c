@@ -266,9 +266,9 @@ const char *lumat_push_last_traceback(lua_State *L)
 }
 
 /* Errors of work issued earlier appear under the line that caused it. */
-static int settle_all(lua_State *L)
+static int settle_recent(lua_State *L)
 {
-    lumat_try(L, gpu_settle_all());
+    lumat_try(L, gpu_settle_recent());
     return 0;
 }
 
@@ -306,7 +306,9 @@ int lumat_call(lua_State *L, int nargs)
     lua_pushcfunction(L, keep_traceback);
     lua_insert(L, function);
     int status = lua_pcall(L, nargs, LUA_MULTRET, function);
-    status = end_call(L, status, settle_all, function + 1);
+    status = end_call(L, status, settle_recent, function + 1);
+    if (status != LUA_OK)
+        gpu_leave_waiting();
     lumat_end_stoppable(L);
     lumat_stop_watch();
     lua_remove(L, function);

@@ -12,7 +12,7 @@ local ipairs, load, next, pairs, type =
 local concat, remove = table.concat, table.remove
 local byte, find, format, gsub, match, sub = string.byte, string.find,
     string.format, string.gsub, string.match, string.sub
-local date, time = os.date, library.clock
+local date, time = os.date, own.now
 
 local MOST, MOST_TEXT = 5000, 2 ^ 21 -- entries kept, and bytes of their text
 
