@@ -824,11 +824,14 @@ gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
 }
 
 /* --- running sums and products ----------------------------------------------
- * In f64, one after the other along each line. */
+ * In f64, one after the other along each line. Each step waits for the one
+ * before, so lines go side by side. */
 
 enum {
-    BAND = 64,   /* lines side by side, when memory runs across them */
-    PIECE = 1024 /* elements of one line at a time */
+    ACROSS = 64,  /* lines at a time, when memory runs across them */
+    ALONG = 8,    /* and when it runs along them */
+    PIECE = 1024, /* elements at a time */
+    LINE = PIECE / ALONG
 };
 
 typedef struct scanning {
@@ -838,40 +841,81 @@ typedef struct scanning {
     int is_counted;    /* progress, of the only line */
 } scanning;
 
-static void step(gpu_scan_kind kind, double *running, double *value)
+/* value[i * lines + l] is element i of line l. */
+static void scan_across(gpu_scan_kind kind, double *restrict running,
+                        double *restrict value, int64_t n, int64_t lines)
 {
-    if (kind == GPU_SCAN_SUM)
-        *running += *value;
-    else
-        *running *= *value;
-    *value = *running;
+    for (int64_t i = 0; i < n; i++, value += lines)
+        if (kind == GPU_SCAN_SUM)
+            for (int64_t l = 0; l < lines; l++)
+                value[l] = running[l] += value[l];
+        else
+            for (int64_t l = 0; l < lines; l++)
+                value[l] = running[l] *= value[l];
 }
 
-/* distance elements of `lines` lines: value[i * lines + l] or, with one line,
- * value[i]. */
-static void scan_block(gpu_scan_kind kind, double *running, double *value,
-                       int64_t distance, int64_t lines)
+/* ALONG lines, value[l * LINE + i]. */
+#define SCAN_LINES(operation)                                                  \
+    do {                                                                       \
+        double so_far[ALONG];                                                  \
+        memcpy(so_far, running, sizeof so_far);                                \
+        for (int64_t i = 0; i < n; i++)                                        \
+            for (int l = 0; l < ALONG; l++)                                    \
+                value[l * LINE + i] = so_far[l] operation value[l * LINE + i]; \
+        memcpy(running, so_far, sizeof so_far);                                \
+    } while (0)
+
+static void scan_lines(gpu_scan_kind kind, double *restrict running,
+                       double *restrict value, int64_t n)
 {
-    for (int64_t i = 0; i < distance; i++)
-        for (int64_t l = 0; l < lines; l++)
-            step(kind, &running[l], &value[i * lines + l]);
+    if (kind == GPU_SCAN_SUM)
+        SCAN_LINES(+=);
+    else
+        SCAN_LINES(*=);
+}
+
+static void scan_line(gpu_scan_kind kind, double *running, double *value,
+                      int64_t n)
+{
+    double so_far = *running;
+    if (kind == GPU_SCAN_SUM)
+        for (int64_t i = 0; i < n; i++)
+            value[i] = so_far += value[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            value[i] = so_far *= value[i];
+    *running = so_far;
+}
+
+/* How the elements of so many lines lie while they are worked on. */
+static gpu_view block_of(const scanning *s, double *value, int64_t lines,
+                         int64_t n)
+{
+    gpu_view across = {value, GPU_F64, lines, n, 1, lines};
+    gpu_view along = {value, GPU_F64, lines, n, LINE, 1};
+    return s->across ? across : along;
 }
 
 static gpu_status scan_band(const scanning *s, int64_t line, int64_t lines)
 {
-    double running[BAND], value[PIECE];
-    int64_t piece = PIECE / lines;
+    double running[ACROSS], value[PIECE];
+    int64_t piece = s->across || lines == 1 ? PIECE / lines : LINE;
     for (int64_t l = 0; l < lines; l++)
         running[l] = s->kind == GPU_SCAN_SUM ? 0 : 1;
     for (int64_t j = 0; j < s->from.cols; j += piece) {
         int64_t n = s->from.cols - j < piece ? s->from.cols - j : piece;
         gpu_view from = gpu_cpu_part(&s->from, line, j, lines, n);
         gpu_view to = gpu_cpu_part(&s->to, line, j, lines, n);
-        gpu_view block = {value, GPU_F64, lines, n, 1, lines};
+        gpu_view block = block_of(s, value, lines, n);
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
         gpu_cpu_convert(&from, &block);
-        scan_block(s->kind, running, value, n, lines);
+        if (s->across)
+            scan_across(s->kind, running, value, n, lines);
+        else if (lines > 1)
+            scan_lines(s->kind, running, value, n);
+        else
+            scan_line(s->kind, running, value, n);
         gpu_cpu_convert(&block, &to);
         if (s->is_counted)
             gpu_cpu_advance(n);
@@ -879,13 +923,22 @@ static gpu_status scan_band(const scanning *s, int64_t line, int64_t lines)
     return GPU_OK;
 }
 
+/* How many of the lines that are left go side by side. */
+static int64_t band_of(const scanning *s, int64_t left)
+{
+    if (s->across)
+        return left < ACROSS ? left : ACROSS;
+    return left < ALONG ? 1 : ALONG;
+}
+
 static gpu_status scan_range(void *context, int64_t first, int64_t last)
 {
     const scanning *s = context;
     gpu_status status = GPU_OK;
-    int64_t band = s->across ? BAND : 1;
-    for (int64_t line = first; line < last && status == GPU_OK; line += band)
-        status = scan_band(s, line, last - line < band ? last - line : band);
+    for (int64_t band; first < last && status == GPU_OK; first += band) {
+        band = band_of(s, last - first);
+        status = scan_band(s, first, band);
+    }
     return status;
 }
 

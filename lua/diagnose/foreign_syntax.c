@@ -830,6 +830,8 @@ void lumat_refuse_called(lua_State *L)
 {
     lua_Debug call;
     int indices = lua_gettop(L) - 1;
+    if (lua_type(L, 2) == LUA_TNUMBER)
+        return; /* how it is called costs more than an element */
     if (lua_type(L, 2) == LUA_TSTRING)
         lumat_raise(L,
                     "index: must be a whole number, not %s; the transpose is "

@@ -107,18 +107,21 @@ static int assign_lists(lua_State *L, gpu_matrix *block, const lumat_lists *to)
     return 0;
 }
 
-static int assign_place(lua_State *L, gpu_matrix *m, const lumat_part part[2])
+static int assign_element(lua_State *L, gpu_matrix *m, int64_t i, int64_t j)
 {
     double number;
-    if (lumat_is_element(m, part)) {
-        if (!scalar_value(L, &number))
-            return lumat_raise(L,
-                               "assignment: an element is a number, not a %s",
-                               lumat_kind_of(L, 3));
-        lumat_try(L, gpu_set(m, part[0].slice.first,
-                             m->ndim == 1 ? 0 : part[1].slice.first, number));
-        return 0;
-    }
+    if (!scalar_value(L, &number))
+        return lumat_raise(L, "assignment: an element is a number, not a %s",
+                           lumat_kind_of(L, 3));
+    lumat_try(L, gpu_set(m, i, j, number));
+    return 0;
+}
+
+static int assign_place(lua_State *L, gpu_matrix *m, const lumat_part part[2])
+{
+    if (lumat_is_element(m, part))
+        return assign_element(L, m, part[0].slice.first,
+                              m->ndim == 1 ? 0 : part[1].slice.first);
     lumat_push_block(L, m, part);
     gpu_matrix *block = lumat_test_matrix(L, -1);
     lumat_lists lists = lumat_lists_of(m, part);
@@ -154,12 +157,15 @@ int lumat_newindex(lua_State *L)
     lumat_part part[2] = {{.slice = {0, 1, 1}, .is_index = 1},
                           {.slice = {0, 1, 0}}};
     gpu_matrix *m = lumat_check_indexed(L, "assignment"), *mask;
+    lua_Integer place[2];
     part[1].slice.count = m->cols;
     switch (lua_type(L, 2)) {
     case LUA_TNUMBER:
         part[0].slice.first = lumat_check_place(L, m, 2, 1);
         return assign_place(L, m, part);
     case LUA_TTABLE:
+        if (lumat_names_element(L, m, 2, place))
+            return assign_element(L, m, place[0], place[1]);
         lumat_table_parts(L, m, 2, part);
         return assign_place(L, m, part);
     case LUA_TSTRING:

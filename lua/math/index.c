@@ -275,6 +275,9 @@ int64_t lumat_check_place(lua_State *L, const gpu_matrix *m, int arg, int axis)
 {
     int exact;
     lua_Integer i = lua_tointegerx(L, arg, &exact);
+    if (exact && i > 0 && i <= (axis == 1 ? m->rows : m->cols) &&
+        lua_type(L, arg) == LUA_TNUMBER)
+        return i - 1;
     if (lumat_is_unknown(L, arg))
         return 0; /* as good as any other */
     if (!exact || lua_type(L, arg) != LUA_TNUMBER) {
@@ -475,6 +478,21 @@ void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
         lua_rawgeti(L, key, k + 1);
         table_part(L, m, k + 1, &out[k]);
     }
+}
+
+int lumat_names_element(lua_State *L, const gpu_matrix *m, int key,
+                        lua_Integer place[2])
+{
+    int n = m->ndim, inside = (int)lua_rawlen(L, key) == n;
+    place[1] = 0;
+    for (int k = 0; k < n && inside; k++) {
+        int exact, type = lua_rawgeti(L, key, k + 1);
+        place[k] = lua_tointegerx(L, -1, &exact) - 1;
+        inside = type == LUA_TNUMBER && exact && place[k] >= 0 &&
+                 place[k] < (k == 0 ? m->rows : m->cols);
+        lua_pop(L, 1);
+    }
+    return inside;
 }
 
 void lumat_string_parts(lua_State *L, const gpu_matrix *m, int key,
@@ -761,7 +779,10 @@ static int matrix_index(lua_State *L)
     if (type == LUA_TNUMBER)
         return index_number(L, m, 2);
     if (type == LUA_TTABLE) {
+        lua_Integer place[2];
         lumat_part part[2];
+        if (lumat_names_element(L, m, 2, place))
+            return lumat_push_element(L, m, place[0], place[1]);
         lumat_table_parts(L, m, 2, part);
         return push_place(L, m, part);
     }
