@@ -1,377 +1,10 @@
-/* The kernels `openblas`: the system's BLAS, loaded when somebody first asks
- * for them. It computes on the threads that call it, and starts none of its
- * own. */
-#include <cblas.h>
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
+/* The kernels `openblas`: products by the system's BLAS. */
+#include "blas.h"
+
 #include <limits.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-#include "cpu.h"
 
-static struct blas_functions {
-    __typeof__(&cblas_sgemm) sgemm;
-    __typeof__(&cblas_dgemm) dgemm;
-    __typeof__(&cblas_sgemv) sgemv;
-    __typeof__(&cblas_dgemv) dgemv;
-    __typeof__(&cblas_sdot) sdot;
-    __typeof__(&cblas_ddot) ddot;
-    int is_shared; /* may several threads call it at once? */
-} blas;
-
-/* --- loading it -------------------------------------------------------------
- * A library can end the process while it is loaded:
- * OpenBLAS tries for ever to get the memory it works in, the libraries below
- * it leave the program when they get none, and kernels chosen for another
- * processor die of their first instruction. So it is tried by a process of its
- * own first; what it needs for good is asked for before it asks, and taken
- * while it is there. */
-
-enum {
-    MISSING = 3, /* what is wrong, and what a trial returns; 0: nothing */
-    UNUSABLE,
-    NO_MEMORY,
-    WRONG,
-    MOST_BUFFERS = 256
-};
-
-/* Address space of the library and those below it, and of each thread's
- * buffer: OpenBLAS takes 128 MiB. */
-static const size_t LIBRARY = (size_t)256 << 20, BUFFER = (size_t)129 << 20;
-static const double LONGEST = 5; /* seconds a trial may take */
-
-static const char *trial_program;
-
-/* --- the environment it is loaded in -------------------------------------- */
-
-/* OpenBLAS chooses its kernels by the processor's model number; a model newer
- * than itself gets those for SSE, at a quarter of the speed. So it is told
- * the instruction sets, unless the user has told it something. */
-static const char *processor(void)
-{
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-        return "SkylakeX";
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return "Haswell";
-#endif
-    return "";
-}
-
-/* One thread for it: those of its own, and libgomp's, wait by spinning. The
- * processor it is told unless the user has told it one. */
-static char settings[][40] = {"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1",
-                              "OPENBLAS_CORETYPE="};
-enum { PROCESSOR = 2, SETTINGS };
-
-static char *find_variable(const char *setting)
-{
-    size_t length = strcspn(setting, "=") + 1;
-    for (char **v = environ; v && *v; v++)
-        if (strncmp(*v, setting, length) == 0)
-            return *v;
-    return NULL;
-}
-
-/* Programs that are started later are not meant. */
-static void put_back_environment(char *old[SETTINGS])
-{
-    char name[sizeof settings[0]];
-    for (int i = 0; i < SETTINGS; i++) {
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(settings[i], "="),
-                 settings[i]);
-        if (old[i])
-            putenv(old[i]);
-        else
-            unsetenv(name);
-    }
-}
-
-/* old gets what to put back. Returns 0 where there is no memory for it. */
-static int set_environment(char *old[SETTINGS])
-{
-    int failed = 0;
-    char *equals = strchr(settings[PROCESSOR], '=');
-    snprintf(equals + 1, 16, "%s", processor());
-    for (int i = 0; i < SETTINGS; i++)
-        old[i] = find_variable(settings[i]);
-    for (int i = 0; i < SETTINGS && !failed; i++)
-        if (i != PROCESSOR || (!old[i] && equals[1]))
-            failed = putenv(settings[i]);
-    if (failed)
-        put_back_environment(old);
-    return !failed;
-}
-
-/* --- memory --------------------------------------------------------------- */
-
-/* Would a mapping of that size be granted now? */
-static int has_room(size_t bytes)
-{
-    void *room = mmap(NULL, bytes, PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED)
-        return 0;
-    munmap(room, bytes);
-    return 1;
-}
-
-static int buffers_wanted(void)
-{
-    int threads = gpu_cpu_threads();
-    return threads < MOST_BUFFERS ? threads : MOST_BUFFERS;
-}
-
-/* --- the library ---------------------------------------------------------- */
-
-/* What the last attempt found wrong, for a message. */
-static char trouble[256];
-
-static void *find(void *library, const char *name, void *slot)
-{
-    void *symbol = dlsym(library, name);
-    *(void **)slot = symbol;
-    return symbol;
-}
-
-static int find_functions(void *library, struct blas_functions *f)
-{
-    return find(library, "cblas_sgemm", &f->sgemm) &&
-           find(library, "cblas_dgemm", &f->dgemm) &&
-           find(library, "cblas_sgemv", &f->sgemv) &&
-           find(library, "cblas_dgemv", &f->dgemv) &&
-           find(library, "cblas_sdot", &f->sdot) &&
-           find(library, "cblas_ddot", &f->ddot);
-}
-
-/* OpenBLAS gives each call a buffer, and keeps it for the next; for the first
- * it asks for ever. So each thread's is asked for here. */
-static int take_buffers(void *library, int count)
-{
-    void *(*take)(int), *buffers[MOST_BUFFERS];
-    void (*leave)(void *);
-    if (!find(library, "blas_memory_alloc", &take) ||
-        !find(library, "blas_memory_free", &leave))
-        return 0;
-    for (int i = 0; i < count; i++)
-        buffers[i] = take(0);
-    for (int i = 0; i < count; i++)
-        leave(buffers[i]);
-    return 1;
-}
-
-/* OpenBLAS built for one thread shares its buffers without a lock. libgomp
- * counts threads for each of ours: it must have read that there is one. */
-static int may_be_shared(void *library)
-{
-    int (*parallel)(void), (*most)(void);
-    if (!find(library, "openblas_get_parallel", &parallel))
-        return 1; /* another library */
-    if (parallel() == 0)
-        return 0;
-    if (find(library, "omp_get_max_threads", &most) && most() > 1)
-        return 0;
-    return take_buffers(library, buffers_wanted());
-}
-
-static void *open_library(void)
-{
-    static const char *const names[] = {"libopenblas.so.0", "libblas.so.3"};
-    void *library = NULL;
-    const char *why = NULL;
-    for (int i = 0; i < 2 && !library; i++) {
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        why = library ? NULL : dlerror();
-        if (why && !strstr(why, "No such file"))
-            break;
-    }
-    snprintf(trouble, sizeof trouble, "%s", why ? why : "");
-    return library;
-}
-
-/* What the loader's message says, of which there is no number. */
-static int judge_trouble(void)
-{
-    if (strstr(trouble, "No such file"))
-        return MISSING;
-    if (strstr(trouble, "memory") || strstr(trouble, "cannot create"))
-        return NO_MEMORY;
-    return UNUSABLE;
-}
-
-/* 0, or why not. */
-static int load(void)
-{
-    struct blas_functions found = {0};
-    char *old[SETTINGS];
-    void (*set_threads)(int);
-    if (!has_room(LIBRARY + BUFFER * (size_t)(buffers_wanted() + 1)))
-        return NO_MEMORY;
-    if (!set_environment(old))
-        return NO_MEMORY;
-    void *library = open_library();
-    put_back_environment(old);
-    if (!library)
-        return judge_trouble();
-    if (!find_functions(library, &found)) {
-        snprintf(trouble, sizeof trouble, "it lacks functions of CBLAS");
-        dlclose(library);
-        return UNUSABLE;
-    }
-    if (find(library, "openblas_set_num_threads", &set_threads))
-        set_threads(1);
-    found.is_shared = may_be_shared(library);
-    blas = found;
-    return 0;
-}
-
-static int is_loaded(void)
-{
-    return blas.sgemm != NULL;
-}
-
-/* --- the trial ------------------------------------------------------------ */
-
-void gpu_set_trial(const char *program)
-{
-    trial_program = program;
-}
-
-/* Each thread's first call is made with what the first one's has. */
-int gpu_try_libraries(void)
-{
-    enum { SIDE = 40 };
-    static double a[SIDE * SIDE], b[SIDE * SIDE];
-    int status = load();
-    if (status != 0)
-        return status;
-    for (int i = 0; i < SIDE * SIDE; i++)
-        a[i] = 1;
-    blas.dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE, SIDE, 1,
-               a, SIDE, a, SIDE, 0, b, SIDE);
-    return b[0] == SIDE && b[SIDE * SIDE - 1] == SIDE ? 0 : WRONG;
-}
-
-/* Waits for the child, which is ended when it takes too long or the user has
- * enough. Returns 1 with its status. */
-static int wait_for(pid_t child, int *status)
-{
-    double start = gpu_now();
-    while (waitpid(child, status, WNOHANG) == 0) {
-        struct timespec pause = {0, 200000};
-        if (gpu_now() - start > LONGEST || gpu_cpu_interrupted()) {
-            kill(child, SIGKILL);
-            waitpid(child, status, 0);
-            return 0;
-        }
-        nanosleep(&pause, NULL);
-    }
-    return 1;
-}
-
-/* What the child writes is not for the user; its signals are the usual ones.
- * Returns an error number. */
-static int start_trial(pid_t *child)
-{
-    char word[] = GPU_TRIAL, name[] = "lumat", *words[] = {name, word, NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    sigset_t none;
-    sigemptyset(&none);
-    int failed = posix_spawn_file_actions_init(&files);
-    if (failed)
-        return failed;
-    failed = posix_spawnattr_init(&how);
-    if (!failed) {
-        posix_spawnattr_setsigmask(&how, &none);
-        posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
-        for (int i = 0; i < 3 && !failed; i++)
-            failed = posix_spawn_file_actions_addopen(
-                &files, i, "/dev/null", i ? O_WRONLY : O_RDONLY, 0);
-        if (!failed)
-            failed =
-                posix_spawn(child, trial_program, &files, &how, words, environ);
-        posix_spawnattr_destroy(&how);
-    }
-    posix_spawn_file_actions_destroy(&files);
-    return failed;
-}
-
-static int fail_trial(const char *how, const char *why)
-{
-    snprintf(trouble, sizeof trouble, "%s%s when a process tried it", how, why);
-    return UNUSABLE;
-}
-
-/* 0, or what keeps this process from loading it. */
-static int try_apart(void)
-{
-    pid_t child;
-    int status = 0;
-    if (!trial_program)
-        return 0;
-    int failed = start_trial(&child);
-    if (failed == ENOMEM || failed == EAGAIN)
-        return NO_MEMORY;
-    if (failed) /* where no program can be started, it is loaded untried */
-        return 0;
-    if (!wait_for(child, &status))
-        return fail_trial("it hung", "");
-    if (WIFSIGNALED(status))
-        return fail_trial("it died: ", strsignal(WTERMSIG(status)));
-    switch (WEXITSTATUS(status)) {
-    case 0:
-    case MISSING:
-    case UNUSABLE: /* which loading it here tells better */
-        return 0;
-    case NO_MEMORY:
-        return NO_MEMORY;
-    case WRONG:
-        return fail_trial("it multiplied wrongly", "");
-    default:
-        return fail_trial("it left the program", "");
-    }
-}
-
-/* Loads the library, unless it is there. What keeps it from being loaded is
- * told, and the next call tries again. Afterwards blas may be called. */
-static gpu_status load_blas(void)
-{
-    static const char without[] = "the kernel packed needs none";
-    if (is_loaded())
-        return GPU_OK;
-    trouble[0] = '\0';
-    int status = try_apart();
-    if (gpu_cpu_interrupted())
-        return gpu_cpu_stop(GPU_INTERRUPTED);
-    if (status == 0)
-        status = load();
-    if (status == 0)
-        return GPU_OK;
-    if (status == NO_MEMORY)
-        return gpu_cpu_host->fail(
-            GPU_MEMORY, "openblas: out of memory to load BLAS with; %s",
-            without);
-    if (status == MISSING)
-        return gpu_cpu_host->fail(GPU_UNSUPPORTED,
-                                  "openblas: there is no BLAS library here: "
-                                  "install libopenblas0-pthread; %s",
-                                  without);
-    return gpu_cpu_host->fail(GPU_UNSUPPORTED,
-                              "openblas: BLAS cannot be used: %s; %s", trouble,
-                              without);
-}
+static const char without[] = "the kernel packed needs none";
 
 /* --- products ---------------------------------------------------------------
  * matmul `openblas`: the system's BLAS on views, copying only operands whose
@@ -454,13 +87,13 @@ static void call_gemm(const product *p)
     int m = (int)p->c.v.rows, n = (int)p->c.v.cols, k = (int)p->a.v.cols;
     int lda = (int)p->a.ld, ldb = (int)p->b.ld, ldc = (int)p->c.ld;
     if (p->c.v.dtype == GPU_F64)
-        blas.dgemm(CblasRowMajor, p->a.transposed, p->b.transposed, m, n, k,
-                   p->alpha, p->a.v.data, lda, p->b.v.data, ldb, p->beta,
-                   p->c.v.data, ldc);
+        gpu_cpu_blas.dgemm(CblasRowMajor, p->a.transposed, p->b.transposed, m,
+                           n, k, p->alpha, p->a.v.data, lda, p->b.v.data, ldb,
+                           p->beta, p->c.v.data, ldc);
     else
-        blas.sgemm(CblasRowMajor, p->a.transposed, p->b.transposed, m, n, k,
-                   (float)p->alpha, p->a.v.data, lda, p->b.v.data, ldb,
-                   (float)p->beta, p->c.v.data, ldc);
+        gpu_cpu_blas.sgemm(CblasRowMajor, p->a.transposed, p->b.transposed, m,
+                           n, k, (float)p->alpha, p->a.v.data, lda, p->b.v.data,
+                           ldb, (float)p->beta, p->c.v.data, ldc);
 }
 
 /* BLAS takes the lowest address of a vector that runs backwards. */
@@ -484,12 +117,13 @@ static void call_gemv(const product *p)
         for (int64_t i = 0; i < y->rows; i++)
             gpu_cpu_store_one(y, i, 0, 0);
     if (y->dtype == GPU_F64)
-        blas.dgemv(CblasRowMajor, p->a.transposed, m, n, p->alpha, p->a.v.data,
-                   lda, lowest(x), ix, p->beta, lowest(y), iy);
+        gpu_cpu_blas.dgemv(CblasRowMajor, p->a.transposed, m, n, p->alpha,
+                           p->a.v.data, lda, lowest(x), ix, p->beta, lowest(y),
+                           iy);
     else
-        blas.sgemv(CblasRowMajor, p->a.transposed, m, n, (float)p->alpha,
-                   p->a.v.data, lda, lowest(x), ix, (float)p->beta, lowest(y),
-                   iy);
+        gpu_cpu_blas.sgemv(CblasRowMajor, p->a.transposed, m, n,
+                           (float)p->alpha, p->a.v.data, lda, lowest(x), ix,
+                           (float)p->beta, lowest(y), iy);
 }
 
 static gpu_view cut(const gpu_view *v, int64_t i, int64_t j, int64_t rows,
@@ -586,8 +220,9 @@ static gpu_status multiply(const product *p, void (*call)(const product *p))
     if (count > 1 || s.k < p->a.v.cols)
         s.counted = gpu_cpu_begin_stage(steps);
     gpu_status status =
-        blas.is_shared ? gpu_cpu_parallel(count, steps, multiply_panels, &s)
-                       : gpu_cpu_stop(multiply_panels(&s, 0, count));
+        gpu_cpu_blas.is_shared
+            ? gpu_cpu_parallel(count, steps, multiply_panels, &s)
+            : gpu_cpu_stop(multiply_panels(&s, 0, count));
     gpu_cpu_end_stage(s.counted);
     return status;
 }
@@ -623,7 +258,7 @@ static gpu_status matmul(void *device, const gpu_gemm *g)
     (void)device;
     void *rooms[3] = {0};
     product p = {.alpha = g->alpha, .beta = g->beta};
-    gpu_status status = load_blas();
+    gpu_status status = gpu_cpu_load_blas("openblas", without);
     if (status == GPU_OK)
         status = pack(&g->a, 1, &p.a, &rooms[0]);
     if (status == GPU_OK)
@@ -668,8 +303,8 @@ static double blas_dot(const gpu_view *x, const gpu_view *y)
         a = gpu_cpu_part(&a, 0, n - 1, 1, 1);
     if (ib < 0)
         b = gpu_cpu_part(&b, 0, n - 1, 1, 1);
-    return x->dtype == GPU_F64 ? blas.ddot(n, a.data, ia, b.data, ib)
-                               : blas.sdot(n, a.data, ia, b.data, ib);
+    return x->dtype == GPU_F64 ? gpu_cpu_blas.ddot(n, a.data, ia, b.data, ib)
+                               : gpu_cpu_blas.sdot(n, a.data, ia, b.data, ib);
 }
 
 static int fits_int(int64_t v)
@@ -685,7 +320,7 @@ static gpu_status dot_openblas(void *device, const gpu_view *x,
     double sum = 0;
     if (!fits_int(a.col_stride) || !fits_int(b.col_stride))
         return gpu_cpu_dot_vector.dot(device, x, y, out);
-    gpu_status status = load_blas();
+    gpu_status status = gpu_cpu_load_blas("openblas", without);
     if (status != GPU_OK)
         return status;
     for (int64_t first = 0; first < a.cols; first += CHUNK) {
