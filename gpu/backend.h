@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 10 };
+enum { GPU_BACKEND_ABI = 11 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -63,6 +63,50 @@ typedef struct gpu_inverse_size {
     double start, limit;   /* in; limit 0: both are wanted */
     double norm_1, norm_2; /* out; norm_1 is 0 where it was not wanted */
 } gpu_inverse_size;
+
+/* A step of a factorisation. Its matrices are f32 or f64, of one type, not
+ * empty, and lie column by column without gaps (row_stride 1). What a kind does
+ * not name stays {0}. k is the smaller of a's sides. */
+typedef enum gpu_factor_kind {
+    /* a (n x n, its lower triangle) becomes L of L L^T, above which nothing is
+     * written. trouble: the order of the first leading minor that is not
+     * positive; 0: none. */
+    GPU_FACTOR_CHOLESKY,
+    /* a becomes L (ones on its diagonal) and U, whose product is the rows
+     * places[0 .. rows - 1] of a. trouble: the first zero on U's diagonal,
+     * counted from 1; 0: none. */
+    GPU_FACTOR_LU,
+    /* a becomes R and Householder vectors, with values (k) for their factors.
+     * With places the columns are exchanged, so that R's diagonal falls: R's
+     * are the columns places[0 .. cols - 1] of a. */
+    GPU_FACTOR_QR,
+    /* b, of so many columns as it has, becomes the Q of such an a and values.
+     */
+    GPU_FACTOR_Q,
+    /* b becomes Q b, or Q^T b where it is turned. */
+    GPU_FACTOR_APPLY_Q,
+    /* b becomes the x of a x = b, or a^T x = b; a: its lower or upper
+     * triangle, with ones on the diagonal where it is a unit's. trouble: the
+     * first zero there, counted from 1; then b is as it was. */
+    GPU_FACTOR_TRIANGLE,
+    /* a, which is lost, is b diag(values) v: values (k) fall; b (rows x k or
+     * rows x rows), v (k x cols or cols x cols) or neither. trouble: it did not
+     * converge. */
+    GPU_FACTOR_SVD,
+    /* Of a symmetric a (its lower triangle): values (n) rise; a becomes their
+     * vectors where they are wanted, else is lost. trouble: so many did not
+     * converge. */
+    GPU_FACTOR_EIGH,
+} gpu_factor_kind;
+
+typedef struct gpu_factoring {
+    gpu_factor_kind kind;
+    gpu_view a, b, v, values;
+    int64_t *places; /* on the host; from 0 */
+    int is_lower, is_unit, is_turned, wants_vectors;
+    double flops;    /* that it takes, about */
+    int64_t trouble; /* out */
+} gpu_factoring;
 
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
 typedef struct gpu_kernel {
@@ -192,6 +236,8 @@ typedef struct gpu_backend {
     gpu_status (*determinant)(void *device, const gpu_view *a, double *out);
     gpu_status (*inverse_norm)(void *device, const gpu_view *a,
                                gpu_inverse_size *inverse);
+    /* Factorisations; may be NULL. Waits. */
+    gpu_status (*factor)(void *device, gpu_factoring *f);
 } gpu_backend;
 
 /* Names something kept: a number of the backend's own and the view it was

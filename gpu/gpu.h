@@ -442,6 +442,54 @@ gpu_status gpu_inverse(const gpu_matrix *a, gpu_matrix *out,
 gpu_status gpu_determinant(const gpu_matrix *a, double *out);
 gpu_status gpu_rcond(const gpu_matrix *a, double *out);
 
+/* --- factorisations ---------------------------------------------------------
+ * Of an a of f32 or f64 (bool counts as f32), which stays as it is; results are
+ * on its device, of its type, and lie column by column. k is the smaller of
+ * a's sides. What cannot be done of these elements is no failure: it is told
+ * in a number counted from 1, 0 where nothing is wrong. Places are counted from
+ * 0. */
+
+/* l: lower triangular, zeros above, l l^T = a, of which the lower triangle is
+ * read. minor: the order of the first that is not positive; l is then empty. */
+gpu_status gpu_cholesky(const gpu_matrix *a, gpu_matrix *l, int64_t *minor);
+/* packed: L below the diagonal (ones on it) and U from it on, of the rows
+ * places[0 .. rows - 1] of a. zero: the first on U's diagonal. */
+gpu_status gpu_lu(const gpu_matrix *a, gpu_matrix *packed, int64_t *places,
+                  int64_t *zero);
+/* packed: R from the diagonal on, Householder vectors below, with the k
+ * elements of tau. places (NULL: no pivoting): R is of these columns of a, and
+ * its diagonal falls. */
+gpu_status gpu_qr(const gpu_matrix *a, gpu_matrix *packed, gpu_matrix *tau,
+                  int64_t *places);
+/* The first cols of Q's columns, k or as many as there are rows; Q b, or Q^T b
+ * where it is turned, for a b of as many rows. */
+gpu_status gpu_qr_q(const gpu_matrix *packed, const gpu_matrix *tau,
+                    int64_t cols, gpu_matrix *q);
+gpu_status gpu_qr_apply(const gpu_matrix *packed, const gpu_matrix *tau,
+                        int turned, const gpu_matrix *b, gpu_matrix *out);
+/* The x of t x = b or t^T x = b, t being one triangle of a square matrix. zero:
+ * the first on its diagonal; x is then empty. */
+typedef struct gpu_triangle {
+    int is_lower, is_unit, is_turned;
+} gpu_triangle;
+gpu_status gpu_solve_triangle(const gpu_matrix *t, gpu_triangle how,
+                              const gpu_matrix *b, gpu_matrix *x,
+                              int64_t *zero);
+/* a = u diag(s) v^T, s falling: a vector of k. Of the thin ones u and v have k
+ * columns, of the full ones they are square; of none they are empty. trouble:
+ * it did not converge. */
+typedef enum gpu_svd_parts {
+    GPU_SVD_VALUES,
+    GPU_SVD_THIN,
+    GPU_SVD_FULL
+} gpu_svd_parts;
+gpu_status gpu_svd(const gpu_matrix *a, gpu_svd_parts parts, gpu_matrix *s,
+                   gpu_matrix *u, gpu_matrix *v, int64_t *trouble);
+/* a = v diag(values) v^T of a symmetric a, of which the lower triangle is
+ * read; values, a vector, rise. v NULL: without. */
+gpu_status gpu_eigh(const gpu_matrix *a, gpu_matrix *values, gpu_matrix *v,
+                    int64_t *trouble);
+
 /* --- sparse matrices ------------------------------------------------------ */
 
 /* Compressed rows: row i has the entries starts[i] .. starts[i + 1] - 1 of

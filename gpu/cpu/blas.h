@@ -17,6 +17,9 @@ typedef struct gpu_cpu_blas_functions {
     int is_shared; /* may several threads call it at once? */
 } gpu_cpu_blas_functions;
 
+/* Threads beside those of the pool that may call it at once. */
+enum { GPU_CPU_APART = 2 };
+
 /* What gpu_cpu_load_blas found. */
 extern gpu_cpu_blas_functions gpu_cpu_blas;
 

@@ -118,7 +118,7 @@ static int has_room(size_t bytes)
 
 static int buffers_wanted(void)
 {
-    int threads = gpu_cpu_threads();
+    int threads = gpu_cpu_threads() + GPU_CPU_APART;
     return threads < MOST_BUFFERS ? threads : MOST_BUFFERS;
 }
 

@@ -246,6 +246,7 @@ static const gpu_backend table = {
     .solve = gpu_cpu_solve,
     .determinant = gpu_cpu_determinant,
     .inverse_norm = gpu_cpu_inverse_norm,
+    .factor = gpu_cpu_factor,
 };
 
 /* The best table of loops this processor runs; LUMAT_CPU=base or avx2 takes

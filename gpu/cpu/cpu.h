@@ -147,6 +147,7 @@ gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b,
 gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);
 gpu_status gpu_cpu_inverse_norm(void *device, const gpu_view *a,
                                 gpu_inverse_size *inverse);
+gpu_status gpu_cpu_factor(void *device, gpu_factoring *f);
 
 /* The rungs: in kernels.c, packed.c and openblas.c; the first two for dots in
  * dot.c. */

@@ -670,6 +670,7 @@ static const gpu_backend backend = {
     .solve = NULL,
     .determinant = NULL,
     .inverse_norm = NULL,
+    .factor = NULL,
 };
 
 extern "C" __attribute__((visibility("default"))) const gpu_backend *

@@ -60,6 +60,7 @@ double dry_sparse_seconds(dry_device *d, const gpu_csr *s, const gpu_view *b,
 /* n equations with so many right sides. */
 double dry_system_seconds(dry_device *d, gpu_dtype dtype, int64_t n,
                           int64_t columns);
+double dry_factor_seconds(dry_device *d, const gpu_factoring *f);
 
 /* Bytes that v's elements take, those that it repeats once. */
 double dry_bytes(const gpu_view *v);

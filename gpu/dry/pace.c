@@ -516,3 +516,11 @@ double dry_system_seconds(dry_device *d, gpu_dtype dtype, int64_t n,
     return larger(latency(d),
                   seconds * flops / system_flops((double)side, (double)side));
 }
+
+/* At the pace of a system of that size. */
+double dry_factor_seconds(dry_device *d, const gpu_factoring *f)
+{
+    int64_t n = f->a.rows < f->a.cols ? f->a.rows : f->a.cols;
+    double seconds = dry_system_seconds(d, f->a.dtype, n, 0);
+    return n > 0 ? seconds * f->flops / system_flops((double)n, 0) : 0;
+}

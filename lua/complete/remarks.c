@@ -104,6 +104,8 @@ static void push_results(lua_State *L, const lumat_function *f, int results)
     int plain = lumat_count_results(f, &with), most = lumat_most_results(f);
     if (results == 0)
         lua_pushliteral(L, "no result");
+    else if (results == 1 && lumat_is_piece(lumat_result_kind(f, 1), "factors"))
+        lua_pushfstring(L, "one object; its parts: %s(A):unpack()", f->name);
     else if (results == 1)
         lua_pushliteral(L, "one result");
     else

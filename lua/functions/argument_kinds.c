@@ -128,6 +128,7 @@ static const struct kind {
     {"boolean", BOOLEAN, NONE, NULL, 0, "true or false"},
     {"function", FUNCTION, TABLE | OBJECT, is_callable, 0, "a function"},
     {"table", TABLE, NONE, NULL, 0, "a table"},
+    {"factors", TABLE, NONE, NULL, 0, "a factorisation"},
     {"list", TABLE, OBJECT, is_vector, 0, "a vector or a table"},
     {"string", STRING, NONE, NULL, 0, "a string"},
     {"dtype", NONE, STRING, is_dtype, 0, "\"f32\", \"f64\" or \"bool\""},

@@ -265,4 +265,5 @@ void lumat_open_product(lua_State *L)
     lua_pop(L, 1);
     lumat_register(L, functions);
     lumat_open_linear(L);
+    lumat_open_factor_steps(L);
 }

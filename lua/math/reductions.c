@@ -299,33 +299,40 @@ static double check_power(lua_State *L, int arg)
     return p;
 }
 
-static int raise_unknown(lua_State *L, double p)
+static int raise_unknown(lua_State *L)
 {
     const char *name = lumat_name_of(L, 1, "A");
     const char *given = lumat_push_brief(L, 2);
-    if (p == NUCLEAR)
-        return lumat_raise(L, "norm: \"nuc\" is of a matrix, and comes with "
-                              "the singular value decomposition: it is not "
-                              "there yet");
-    if (p == 2)
-        return lumat_raise(L,
-                           "norm: the 2-norm of a matrix comes with the "
-                           "singular value decomposition and is not there "
-                           "yet: norm(%s) is the Frobenius norm, norm(%s, "
-                           "{axis=2}) one norm a row",
-                           name, name);
     return lumat_raise(L,
-                       "norm: of a matrix p is 1, \"inf\" or \"fro\", not %s: "
+                       "norm: of a matrix p is 1, 2, \"inf\", \"fro\" or "
+                       "\"nuc\", not %s: "
                        "norm(%s, %s, {axis=1}) is one norm a column",
                        given, name, given);
+}
+
+/* Of m's singular values the largest, or all together; as f64. */
+static void norm_of_values(lua_State *L, const gpu_matrix *m, double p,
+                           double *out)
+{
+    gpu_matrix *s = lumat_new_matrix(L), none[2];
+    int64_t trouble;
+    *out = 0;
+    lumat_try(L, gpu_svd(m, GPU_SVD_VALUES, s, &none[0], &none[1], &trouble));
+    lumat_account(L, s);
+    if (trouble > 0)
+        lumat_raise(L, "norm: the singular values did not converge (NaN or "
+                       "Inf in the matrix?)");
+    if (gpu_size(s) > 0)
+        lumat_try(L, p == 2 ? gpu_get(s, 0, 0, out) : gpu_norm_all(s, 1, out));
+    lua_pop(L, 1);
 }
 
 /* Norms of the lines along an axis, of a vector, or of a matrix as one. */
 static int push_norm(lua_State *L, const gpu_matrix *m, double p, int axis)
 {
     double value, power = p == FROBENIUS ? 2 : p;
-    if (p == NUCLEAR)
-        return raise_unknown(L, p);
+    if (p == NUCLEAR && (m->ndim == 1 || axis > 0))
+        return lumat_raise(L, "norm: \"nuc\" is of a whole matrix");
     if (axis > 0) {
         gpu_matrix *out = lumat_new_matrix(L);
         lumat_try(L, gpu_norm(m, power, axis, out));
@@ -336,8 +343,10 @@ static int push_norm(lua_State *L, const gpu_matrix *m, double p, int axis)
         lumat_try(L, gpu_norm_all(m, power, &value));
     else if (p == 1 || isinf(p))
         lumat_try(L, gpu_norm_of_sums(m, p == 1 ? 1 : 2, &value));
+    else if (p == 2 || p == NUCLEAR)
+        norm_of_values(L, m, p, &value);
     else
-        return raise_unknown(L, p);
+        return raise_unknown(L);
     if (lumat_push_unread(L, "norm"))
         return 1;
     lumat_note_scalar(m->dtype, value);
@@ -367,13 +376,6 @@ static int norm(lua_State *L)
 
 /* --- opening -------------------------------------------------------------- */
 
-static void explain_norm(lua_State *L, const lumat_function *f, int count)
-{
-    if (lua_type(L, 2) == LUA_TSTRING && strcmp(lua_tostring(L, 2), "nuc") == 0)
-        raise_unknown(L, NUCLEAR);
-    explain_mistake(L, f, count);
-}
-
 /* What not all reductions have alike. */
 static void complete_row(lumat_function *f)
 {
@@ -387,8 +389,7 @@ static void complete_row(lumat_function *f)
     if (f->tag != GPU_REDUCE_norm)
         return;
     f->call = norm;
-    f->on_mistake = explain_norm;
-    f->takes = "A: " OPERAND " [, p: number|\"inf\"|\"fro\"] {axis}";
+    f->takes = "A: " OPERAND " [, p: number|\"inf\"|\"fro\"|\"nuc\"] {axis}";
 }
 
 void lumat_open_reductions(lua_State *L)

@@ -392,6 +392,15 @@ static int speaks_for_itself(lua_State *L, int index)
     return 1;
 }
 
+/* A value of a kind with a name of its own, whose text is a line. */
+static int is_object(lua_State *L, int index)
+{
+    if (luaL_getmetafield(L, index, "__name") == LUA_TNIL)
+        return 0;
+    lua_pop(L, 1);
+    return speaks_for_itself(L, index);
+}
+
 void lumat_push_value_text(lua_State *L, int index, const lumat_style *s)
 {
     int type = lua_type(L, index);
@@ -407,6 +416,10 @@ void lumat_push_value_text(lua_State *L, int index, const lumat_style *s)
 void lumat_push_value_short(lua_State *L, int index)
 {
     luaL_checkstack(L, STACK_NEEDED, NULL);
+    if (lua_type(L, index) == LUA_TTABLE && is_object(L, index)) {
+        push_other(L, index);
+        return;
+    }
     if (lua_type(L, index) == LUA_TTABLE) {
         lua_Integer count = count_entries(L, index);
         lua_pushfstring(L, "table, %I %s", count,

@@ -1,0 +1,438 @@
+/* Factorisations: Cholesky, LU, QR, singular values, symmetric eigenvalues, and
+ * what is solved with them. A backend without them has the CPU do it, on
+ * copies. */
+#include "core.h"
+#include "op_list.h"
+
+#include <string.h>
+
+/* Where they are worked out: a's own device, or the CPU. */
+static gpu_device *factorer(gpu_device *d)
+{
+    return d->backend->factor ? d : gpu_cpu();
+}
+
+static gpu_status check_operands(const char *name, const gpu_matrix *a,
+                                 gpu_device **d)
+{
+    const gpu_matrix *in[] = {a};
+    TRY(gpu_check_operands(name, in, 1, d));
+    if (a->ndim == 2)
+        return GPU_OK;
+    return gpu_fail(GPU_SHAPE, "%s: needs a matrix, not a vector of %s", name,
+                    gpu_shape_text(a));
+}
+
+static gpu_status check_square(const char *name, const gpu_matrix *a,
+                               gpu_device **d)
+{
+    TRY(check_operands(name, a, d));
+    if (a->rows == a->cols)
+        return GPU_OK;
+    return gpu_fail(GPU_SHAPE, "%s: needs a square matrix, not %s", name,
+                    gpu_shape_text(a));
+}
+
+static gpu_dtype factor_type(const gpu_matrix *a)
+{
+    return a->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
+}
+
+static int64_t smaller_side(const gpu_matrix *a)
+{
+    return a->rows < a->cols ? a->rows : a->cols;
+}
+
+/* A copy of m on d whose elements lie column by column. */
+static gpu_status columns_of(const gpu_matrix *m, gpu_dtype type, gpu_device *d,
+                             gpu_matrix *out)
+{
+    gpu_matrix turned, copy;
+    if (d != gpu_matrix_device(m))
+        gpu_note_fallback();
+    if (m->ndim == 1)
+        return gpu_clone(m, type, d, out);
+    gpu_view_transposed(m, &turned);
+    gpu_status status = gpu_clone(&turned, type, d, &copy);
+    gpu_release(&turned);
+    if (status != GPU_OK)
+        return status;
+    gpu_view_transposed(&copy, out);
+    gpu_release(&copy);
+    return GPU_OK;
+}
+
+static gpu_status new_columns(gpu_device *d, gpu_dtype type, int64_t rows,
+                              int64_t cols, gpu_matrix *out)
+{
+    gpu_matrix turned;
+    TRY(gpu_create(&turned, d, type, 2, cols, rows));
+    gpu_view_transposed(&turned, out);
+    gpu_release(&turned);
+    return GPU_OK;
+}
+
+/* m comes to be on d, where it is wanted; fails with it released. */
+static gpu_status bring_to(gpu_device *d, gpu_matrix *m)
+{
+    gpu_matrix there;
+    if (gpu_matrix_device(m) == d)
+        return GPU_OK;
+    gpu_status status = columns_of(m, m->dtype, d, &there);
+    gpu_release(m);
+    m->storage = NULL;
+    if (status == GPU_OK)
+        *m = there;
+    return status;
+}
+
+/* Runs it, unless there is nothing to do. */
+static gpu_status run(const char *name, gpu_device *d, gpu_factoring *f,
+                      const gpu_matrix *result, double flops)
+{
+    f->flops = flops;
+    f->trouble = 0;
+    if (f->a.rows == 0 || f->a.cols == 0)
+        return GPU_OK;
+    gpu_operation op = {.name = name,
+                        .kernel = "lapack",
+                        .device = d,
+                        .result = result,
+                        .k = f->a.cols,
+                        .flops = flops,
+                        .bytes = (double)gpu_bytes(result)};
+    return RUN_OPERATION(&op, factor, f);
+}
+
+/* Of LU; QR takes twice as many. */
+static double lu_flops(const gpu_matrix *a)
+{
+    double k = (double)smaller_side(a);
+    double longer = (double)(a->rows > a->cols ? a->rows : a->cols);
+    return k * k * (longer - k / 3);
+}
+
+/* What is above the diagonal becomes 0. */
+static gpu_status clear_above(gpu_matrix *m)
+{
+    const gpu_matrix *in[] = {m};
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    int zero = gpu_program_constant(&p, 0);
+    int row = gpu_program_add(&p, GPU_OP_ROW, 0, 0, 0);
+    int col = gpu_program_add(&p, GPU_OP_COL, 0, 0, 0);
+    int is_below = gpu_program_add(&p, GPU_OP_ge, row, col, 0);
+    gpu_program_add(&p, GPU_OP_where, is_below, 0, zero);
+    gpu_quiet before = gpu_begin_quiet();
+    return gpu_end_quiet(before, gpu_map("chol", &p, in, m));
+}
+
+/* Of a matrix without elements any orthogonal ones are factors. */
+static gpu_status make_identity(gpu_matrix *m)
+{
+    gpu_matrix diagonal;
+    if (gpu_size(m) == 0)
+        return GPU_OK;
+    TRY(gpu_fill(m, 0));
+    gpu_view_diagonal(m, 0, &diagonal);
+    gpu_status status = gpu_fill(&diagonal, 1);
+    gpu_release(&diagonal);
+    return status;
+}
+
+/* --- Cholesky, LU --------------------------------------------------------- */
+
+gpu_status gpu_cholesky(const gpu_matrix *a, gpu_matrix *l, int64_t *minor)
+{
+    gpu_device *d;
+    double n = (double)a->rows;
+    l->storage = NULL;
+    TRY(check_square("chol", a, &d));
+    gpu_device *there = factorer(d);
+    TRY(columns_of(a, factor_type(a), there, l));
+    gpu_factoring f = {.kind = GPU_FACTOR_CHOLESKY, .a = gpu_target_of(l)};
+    gpu_status status = run("chol", there, &f, l, n * n * n / 3);
+    if (status == GPU_OK && f.trouble == 0)
+        status = clear_above(l);
+    *minor = f.trouble;
+    if (status == GPU_OK && f.trouble == 0)
+        return bring_to(d, l);
+    gpu_release(l);
+    l->storage = NULL;
+    return status;
+}
+
+gpu_status gpu_lu(const gpu_matrix *a, gpu_matrix *packed, int64_t *places,
+                  int64_t *zero)
+{
+    gpu_device *d;
+    packed->storage = NULL;
+    TRY(check_operands("lu", a, &d));
+    gpu_device *there = factorer(d);
+    TRY(columns_of(a, factor_type(a), there, packed));
+    gpu_factoring f = {
+        .kind = GPU_FACTOR_LU, .a = gpu_target_of(packed), .places = places};
+    for (int64_t i = 0; i < a->rows; i++)
+        places[i] = i;
+    gpu_status status = run("lu", there, &f, packed, lu_flops(a));
+    *zero = f.trouble;
+    if (status == GPU_OK)
+        return bring_to(d, packed);
+    gpu_release(packed);
+    packed->storage = NULL;
+    return status;
+}
+
+/* --- QR ------------------------------------------------------------------- */
+
+static gpu_status make_qr(gpu_device *there, const gpu_matrix *a,
+                          gpu_matrix *packed, gpu_matrix *tau, int64_t *places)
+{
+    TRY(columns_of(a, factor_type(a), there, packed));
+    TRY(gpu_create(tau, there, packed->dtype, 1, smaller_side(a), 1));
+    gpu_factoring f = {.kind = GPU_FACTOR_QR,
+                       .a = gpu_target_of(packed),
+                       .values = gpu_target_of(tau),
+                       .places = places};
+    return run("qr", there, &f, packed, 2 * lu_flops(a));
+}
+
+gpu_status gpu_qr(const gpu_matrix *a, gpu_matrix *packed, gpu_matrix *tau,
+                  int64_t *places)
+{
+    gpu_device *d;
+    packed->storage = tau->storage = NULL;
+    TRY(check_operands("qr", a, &d));
+    for (int64_t j = 0; places && j < a->cols; j++)
+        places[j] = j;
+    gpu_status status = make_qr(factorer(d), a, packed, tau, places);
+    if (status == GPU_OK)
+        status = bring_to(d, packed);
+    if (status == GPU_OK)
+        status = bring_to(d, tau);
+    if (status == GPU_OK)
+        return GPU_OK;
+    gpu_release(packed);
+    gpu_release(tau);
+    packed->storage = tau->storage = NULL;
+    return status;
+}
+
+/* Copies of the parts of a QR where they can be worked with, and f of them. */
+static gpu_status begin_q(const char *name, const gpu_matrix *packed,
+                          const gpu_matrix *tau, gpu_matrix copies[2],
+                          gpu_factoring *f, gpu_device **d)
+{
+    const gpu_matrix *in[] = {packed, tau};
+    copies[0].storage = copies[1].storage = NULL;
+    TRY(gpu_check_operands(name, in, 2, d));
+    gpu_device *there = factorer(*d);
+    TRY(columns_of(packed, packed->dtype, there, &copies[0]));
+    TRY(columns_of(tau, packed->dtype, there, &copies[1]));
+    f->a = gpu_view_of(&copies[0]);
+    f->values = gpu_view_of(&copies[1]);
+    return GPU_OK;
+}
+
+gpu_status gpu_qr_q(const gpu_matrix *packed, const gpu_matrix *tau,
+                    int64_t cols, gpu_matrix *q)
+{
+    gpu_device *d;
+    gpu_matrix copies[2];
+    gpu_factoring f = {.kind = GPU_FACTOR_Q};
+    double m = (double)packed->rows, n = (double)cols;
+    q->storage = NULL;
+    gpu_status status = begin_q("qr", packed, tau, copies, &f, &d);
+    gpu_device *there = status == GPU_OK ? factorer(d) : NULL;
+    if (status == GPU_OK)
+        status = new_columns(there, packed->dtype, packed->rows, cols, q);
+    if (status == GPU_OK) {
+        double flops = 4 * m * n * (double)smaller_side(packed);
+        f.b = gpu_target_of(q);
+        status = gpu_size(packed) > 0 ? run("qr", there, &f, q, flops)
+                                      : make_identity(q);
+    }
+    gpu_release(&copies[0]);
+    gpu_release(&copies[1]);
+    if (status == GPU_OK)
+        return bring_to(d, q);
+    gpu_release(q);
+    q->storage = NULL;
+    return status;
+}
+
+gpu_status gpu_qr_apply(const gpu_matrix *packed, const gpu_matrix *tau,
+                        int turned, const gpu_matrix *b, gpu_matrix *out)
+{
+    gpu_device *d, *of_b;
+    const gpu_matrix *in[] = {packed, tau, b};
+    gpu_matrix copies[2];
+    gpu_factoring f = {.kind = GPU_FACTOR_APPLY_Q, .is_turned = turned};
+    out->storage = NULL;
+    TRY(gpu_check_operands("qr", in, 3, &of_b));
+    if (b->rows != packed->rows)
+        return gpu_fail(GPU_SHAPE, "qr: Q is of %lld rows, the right side %s",
+                        (long long)packed->rows, gpu_shape_text(b));
+    gpu_status status = begin_q("qr", packed, tau, copies, &f, &d);
+    gpu_device *there = status == GPU_OK ? factorer(d) : NULL;
+    if (status == GPU_OK)
+        status = columns_of(b, packed->dtype, there, out);
+    if (status == GPU_OK && gpu_size(b) > 0) {
+        f.b = gpu_target_of(out);
+        status = run("qr", there, &f, out,
+                     4 * (double)gpu_size(b) * (double)smaller_side(packed));
+    }
+    gpu_release(&copies[0]);
+    gpu_release(&copies[1]);
+    if (status == GPU_OK)
+        return bring_to(d, out);
+    gpu_release(out);
+    out->storage = NULL;
+    return status;
+}
+
+/* --- triangles ------------------------------------------------------------ */
+
+static gpu_status solve_there(gpu_device *there, const gpu_matrix *t,
+                              gpu_triangle how, gpu_matrix *x, int64_t *zero)
+{
+    gpu_matrix copy;
+    double n = (double)t->rows;
+    TRY(columns_of(t, x->dtype, there, &copy));
+    gpu_factoring f = {.kind = GPU_FACTOR_TRIANGLE,
+                       .a = gpu_view_of(&copy),
+                       .b = gpu_target_of(x),
+                       .is_lower = how.is_lower,
+                       .is_unit = how.is_unit,
+                       .is_turned = how.is_turned};
+    gpu_status status = run("solve", there, &f, x, n * n * (double)x->cols);
+    *zero = f.trouble;
+    gpu_release(&copy);
+    return status;
+}
+
+gpu_status gpu_solve_triangle(const gpu_matrix *t, gpu_triangle how,
+                              const gpu_matrix *b, gpu_matrix *x, int64_t *zero)
+{
+    gpu_device *d;
+    const gpu_matrix *in[] = {t, b};
+    *zero = 0;
+    x->storage = NULL;
+    TRY(gpu_check_operands("solve", in, 2, &d));
+    TRY(check_square("solve", t, &d));
+    if (b->rows != t->rows)
+        return gpu_fail(GPU_SHAPE, "solve: %s has %lld rows, the right side %s",
+                        gpu_shape_text(t), (long long)t->rows,
+                        gpu_shape_text(b));
+    gpu_device *there = factorer(d);
+    gpu_dtype type = factor_type(b) == GPU_F64 ? GPU_F64 : factor_type(t);
+    TRY(columns_of(b, type, there, x));
+    gpu_status status = GPU_OK;
+    if (gpu_size(b) > 0)
+        status = solve_there(there, t, how, x, zero);
+    if (status == GPU_OK && *zero == 0)
+        return bring_to(d, x);
+    gpu_release(x);
+    x->storage = NULL;
+    return status;
+}
+
+/* --- singular values, eigenvalues ----------------------------------------- */
+
+static gpu_status make_svd(gpu_device *there, const gpu_matrix *a,
+                           gpu_svd_parts parts, gpu_matrix *s, gpu_matrix *u,
+                           gpu_matrix *turned_v, int64_t *trouble)
+{
+    gpu_matrix copy;
+    gpu_dtype type = factor_type(a);
+    int64_t k = smaller_side(a), m = a->rows, n = a->cols;
+    double least = (double)k, flops = 4 * least * least * (double)(m + n - k);
+    TRY(gpu_create(s, there, type, 1, k, 1));
+    if (parts != GPU_SVD_VALUES) {
+        int is_full = parts == GPU_SVD_FULL;
+        TRY(new_columns(there, type, m, is_full ? m : k, u));
+        TRY(new_columns(there, type, is_full ? n : k, n, turned_v));
+        flops = 14 * least * least * (double)(m + n - k) +
+                8 * least * least * least;
+    }
+    TRY(columns_of(a, type, there, &copy));
+    gpu_factoring f = {.kind = GPU_FACTOR_SVD,
+                       .a = gpu_target_of(&copy),
+                       .values = gpu_target_of(s)};
+    if (parts != GPU_SVD_VALUES) {
+        f.b = gpu_target_of(u);
+        f.v = gpu_target_of(turned_v);
+    }
+    gpu_status status = run("svd", there, &f, s, flops);
+    *trouble = f.trouble;
+    gpu_release(&copy);
+    return status;
+}
+
+gpu_status gpu_svd(const gpu_matrix *a, gpu_svd_parts parts, gpu_matrix *s,
+                   gpu_matrix *u, gpu_matrix *v, int64_t *trouble)
+{
+    gpu_device *d;
+    gpu_matrix turned = {.storage = NULL};
+    s->storage = u->storage = v->storage = NULL;
+    *trouble = 0;
+    TRY(check_operands("svd", a, &d));
+    gpu_status status = make_svd(factorer(d), a, parts, s, u, &turned, trouble);
+    if (status == GPU_OK && parts != GPU_SVD_VALUES) {
+        gpu_view_transposed(&turned, v);
+        if (gpu_size(a) == 0)
+            status = make_identity(u);
+        if (gpu_size(a) == 0 && status == GPU_OK)
+            status = make_identity(v);
+    }
+    gpu_release(&turned);
+    gpu_matrix *all[] = {s, u, v};
+    for (int i = 0; i < 3 && status == GPU_OK; i++)
+        if (all[i]->storage)
+            status = bring_to(d, all[i]);
+    for (int i = 0; i < 3 && status != GPU_OK; i++) {
+        gpu_release(all[i]);
+        all[i]->storage = NULL;
+    }
+    return status;
+}
+
+gpu_status gpu_eigh(const gpu_matrix *a, gpu_matrix *values, gpu_matrix *v,
+                    int64_t *trouble)
+{
+    gpu_device *d;
+    gpu_matrix vectors = {.storage = NULL};
+    double n = (double)a->rows;
+    values->storage = NULL;
+    *trouble = 0;
+    if (v)
+        v->storage = NULL;
+    TRY(check_square("eigh", a, &d));
+    gpu_device *there = factorer(d);
+    gpu_status status = columns_of(a, factor_type(a), there, &vectors);
+    if (status == GPU_OK)
+        status = gpu_create(values, there, factor_type(a), 1, a->rows, 1);
+    if (status == GPU_OK) {
+        gpu_factoring f = {.kind = GPU_FACTOR_EIGH,
+                           .a = gpu_target_of(&vectors),
+                           .values = gpu_target_of(values),
+                           .wants_vectors = v != NULL};
+        status = run("eigh", there, &f, v ? &vectors : values,
+                     (v ? 9 : 4 / 3.0) * n * n * n);
+        *trouble = f.trouble;
+    }
+    if (status == GPU_OK)
+        status = bring_to(d, values);
+    if (status == GPU_OK && v)
+        status = bring_to(d, &vectors);
+    if (status == GPU_OK && v) {
+        *v = vectors;
+        return GPU_OK;
+    }
+    gpu_release(&vectors);
+    if (status != GPU_OK) {
+        gpu_release(values);
+        values->storage = NULL;
+    }
+    return status;
+}

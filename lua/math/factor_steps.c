@@ -1,0 +1,216 @@
+/* The steps of factorisations, for lua/std/lazy/factors.lua, which makes of
+ * them what users see. Arguments are those it gives: only what depends on
+ * elements is looked at here. */
+#include "math_functions.h"
+#include "value.h"
+
+#include <math.h>
+
+/* Pushes a vector of places, counted from 1, on the CPU. */
+static void push_places(lua_State *L, const int64_t *places, int64_t n)
+{
+    gpu_device *cpu;
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_open("cpu", &cpu));
+    lumat_try(L, gpu_create(out, cpu, GPU_F64, 1, n, 1));
+    double *values = lua_newuserdatauv(L, (size_t)n * sizeof *values + 1, 0);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (double)places[i] + 1;
+    lumat_try(L, gpu_upload(out, values));
+    lua_pop(L, 1);
+    lumat_account(L, out);
+}
+
+static int64_t *push_room(lua_State *L, int64_t n)
+{
+    return lua_newuserdatauv(L, (size_t)n * sizeof(int64_t) + 1, 0);
+}
+
+static void count_parts(lua_State *L, int first, int n)
+{
+    for (int i = first; i < first + n; i++) {
+        const gpu_matrix *m = lumat_test_matrix(L, i);
+        if (m && m->storage)
+            lumat_account(L, m);
+    }
+}
+
+/* What is wrong in place of results. */
+static int push_trouble(lua_State *L, int64_t trouble)
+{
+    lua_pushnil(L);
+    lua_pushinteger(L, trouble);
+    return 2;
+}
+
+/* chol(A): L, or nil and the order of the first minor that is not positive */
+static int chol(lua_State *L)
+{
+    int64_t minor;
+    gpu_matrix *a = lumat_check_matrix(L, 1), *l = lumat_new_matrix(L);
+    lumat_try(L, gpu_cholesky(a, l, &minor));
+    if (minor > 0)
+        return push_trouble(L, minor);
+    count_parts(L, lua_gettop(L), 1);
+    return 1;
+}
+
+/* Is it an odd number of exchanges that leads to these places? */
+static int is_odd(int64_t *places, int64_t n)
+{
+    int odd = 0;
+    for (int64_t i = 0; i < n; i++)
+        while (places[i] != i) {
+            int64_t to = places[i];
+            places[i] = places[to];
+            places[to] = to;
+            odd = !odd;
+        }
+    return odd;
+}
+
+/* lu(A): the factors in one matrix, the rows' places, 1 or -1 for an even or
+ * odd order of them, and where the first zero on U's diagonal is, or 0 */
+static int lu(lua_State *L)
+{
+    int64_t zero;
+    gpu_matrix *a = lumat_check_matrix(L, 1);
+    int64_t *places = push_room(L, a->rows);
+    lumat_try(L, gpu_lu(a, lumat_new_matrix(L), places, &zero));
+    int packed = lua_gettop(L);
+    count_parts(L, packed, 1);
+    push_places(L, places, a->rows);
+    lua_pushinteger(L, is_odd(places, a->rows) ? -1 : 1);
+    lua_pushinteger(L, zero);
+    return 4;
+}
+
+/* qr(A, pivots): R and the vectors in one matrix, their factors, and with
+ * pivots the columns' places */
+static int qr(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1);
+    int pivots = lua_toboolean(L, 2);
+    int64_t *places = pivots ? push_room(L, a->cols) : NULL;
+    gpu_matrix *packed = lumat_new_matrix(L), *tau = lumat_new_matrix(L);
+    int first = lua_gettop(L) - 1;
+    lumat_try(L, gpu_qr(a, packed, tau, places));
+    count_parts(L, first, 2);
+    if (!pivots)
+        return 2;
+    push_places(L, places, a->cols);
+    return 3;
+}
+
+/* qr_q(packed, tau, columns): Q */
+static int qr_q(lua_State *L)
+{
+    gpu_matrix *packed = lumat_check_matrix(L, 1),
+               *tau = lumat_check_matrix(L, 2);
+    lua_Integer cols = luaL_checkinteger(L, 3);
+    lumat_try(L, gpu_qr_q(packed, tau, cols, lumat_new_matrix(L)));
+    count_parts(L, lua_gettop(L), 1);
+    return 1;
+}
+
+/* qr_apply(packed, tau, turned, B): Q B, or Q^T B */
+static int qr_apply(lua_State *L)
+{
+    gpu_matrix *packed = lumat_check_matrix(L, 1),
+               *tau = lumat_check_matrix(L, 2), *b = lumat_check_matrix(L, 4);
+    lumat_try(L, gpu_qr_apply(packed, tau, lua_toboolean(L, 3), b,
+                              lumat_new_matrix(L)));
+    count_parts(L, lua_gettop(L), 1);
+    return 1;
+}
+
+/* triangle(T, B, {lower, unit, turned}): X, or nil and where the first zero on
+ * the diagonal is */
+static int triangle(lua_State *L)
+{
+    gpu_matrix *t = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
+    int64_t zero;
+    luaL_checktype(L, 3, LUA_TTABLE);
+    lua_getfield(L, 3, "lower");
+    lua_getfield(L, 3, "unit");
+    lua_getfield(L, 3, "turned");
+    gpu_triangle how = {lua_toboolean(L, -3), lua_toboolean(L, -2),
+                        lua_toboolean(L, -1)};
+    lumat_try(L, gpu_solve_triangle(t, how, b, lumat_new_matrix(L), &zero));
+    if (zero > 0)
+        return push_trouble(L, zero);
+    count_parts(L, lua_gettop(L), 1);
+    return 1;
+}
+
+/* svd(A, "values" | "thin" | "full"): S, and U and V; or nil and how many did
+ * not converge */
+static int svd(lua_State *L)
+{
+    static const char *const words[] = {"values", "thin", "full", NULL};
+    gpu_matrix *a = lumat_check_matrix(L, 1);
+    gpu_svd_parts parts =
+        (gpu_svd_parts)luaL_checkoption(L, 2, "values", words);
+    int64_t trouble;
+    gpu_matrix *s = lumat_new_matrix(L), *u = lumat_new_matrix(L),
+               *v = lumat_new_matrix(L);
+    int first = lua_gettop(L) - 2;
+    lumat_try(L, gpu_svd(a, parts, s, u, v, &trouble));
+    if (trouble > 0)
+        return push_trouble(L, trouble);
+    count_parts(L, first, 3);
+    if (parts != GPU_SVD_VALUES)
+        return 3;
+    lua_pop(L, 2);
+    return 1;
+}
+
+/* eigh(A, with_vectors): the values, and the vectors; or nil and how many did
+ * not converge */
+static int eigh(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1);
+    int has_vectors = lua_toboolean(L, 2);
+    int64_t trouble;
+    gpu_matrix *values = lumat_new_matrix(L);
+    gpu_matrix *v = has_vectors ? lumat_new_matrix(L) : NULL;
+    lumat_try(L, gpu_eigh(a, values, v, &trouble));
+    if (trouble > 0)
+        return push_trouble(L, trouble);
+    count_parts(L, lua_gettop(L) - has_vectors, 1 + has_vectors);
+    return 1 + has_vectors;
+}
+
+/* look(A): where the first NaN or Inf is, row and column, or nothing; then the
+ * largest |a_ij - a_ji| of a square matrix, and the largest |a_ij|. In a dry
+ * run nothing. */
+static int look(lua_State *L)
+{
+    gpu_survey s;
+    gpu_matrix *a = lumat_check_matrix(L, 1);
+    if (gpu_is_dry() || gpu_size(a) == 0)
+        return 0;
+    lumat_try(L, gpu_take_survey(a, &s));
+    lua_pushnil(L);
+    lua_pushnil(L);
+    if (s.odd_at >= 0) {
+        lua_pushinteger(L, s.odd_at / a->cols + 1);
+        lua_replace(L, -3);
+        lua_pushinteger(L, s.odd_at % a->cols + 1);
+        lua_replace(L, -2);
+    }
+    lua_pushnumber(L, s.asymmetry);
+    lua_pushnumber(L, fmax(fabs(s.min), fabs(s.max)));
+    return 4;
+}
+
+void lumat_open_factor_steps(lua_State *L)
+{
+    static const luaL_Reg own[] = {
+        {"look", look}, {"chol", chol}, {"lu", lu},
+        {"qr", qr},     {"qr_q", qr_q}, {"qr_apply", qr_apply},
+        {"svd", svd},   {"eigh", eigh}, {"triangle", triangle},
+        {NULL, NULL}};
+    luaL_newlib(L, own);
+    lumat_set_required(L, "factor_steps");
+}

@@ -1,0 +1,305 @@
+-- Factorisations and what is made of them: residuals as LAPACK's own tests
+-- measure them, in units of n eps |A|, which stay below 30.
+local lu_ = require "luaunit"
+local t = require "common"
+local equals, raises, near = t.equals, t.raises, t.near
+warn("@off")
+
+local function random(m, n, dtype, seed)
+    return randn(m, n, {seed = seed, dtype = dtype})
+end
+
+local function one(n, dtype)
+    return eye(n, {dtype = dtype})
+end
+
+-- |X| over n eps |A|, in the 1-norm; below 30 where the method is stable.
+local function residual(X, A, n)
+    if X.size == 0 then return 0 end
+    local size = A and norm(A:f64(), 1) or 1
+    return norm(X:f64(), 1) / (math.max(n, 1) * t.unit[X.dtype] *
+        (size > 0 and size or 1))
+end
+
+local function small(X, A, n, what)
+    local r = residual(X, A, n)
+    lu_.assertIsTrue(r < 30, string.format("%s: residual %g", what, r))
+end
+
+local sizes = {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {10, 10}, {129, 129}, {0, 3},
+    {3, 0}, {1, 5}, {5, 1}, {50, 20}, {20, 50}, {129, 64}}
+
+-- Every size and type, of a matrix and of a view that lies otherwise.
+local function each(f, only_square)
+    for _, dtype in ipairs{"f32", "f64"} do
+        for k, s in ipairs(sizes) do
+            local m, n = s[1], s[2]
+            if m == n or not only_square then
+                f(random(m, n, dtype, k), m, n, dtype)
+                f(random(n, m, dtype, k).T, m, n, dtype)
+                local wide = random(2 * m + 1, n + 2, dtype, k)
+                if m > 0 and n > 0 then
+                    f(wide[{{2, 2 * m, 2}, {2, n + 1}}], m, n, dtype)
+                end
+            end
+        end
+    end
+end
+
+local function same(A, B)
+    lu_.assertIsTrue(A == B, tostring(A) .. " is not " .. tostring(B))
+end
+
+TestFactors = {}
+
+function TestFactors:test_lu()
+    each(function(A, m, n)
+        local before = A:clone()
+        local F = lu(A)
+        local L, U, p = F:unpack()
+        local k = math.min(m, n)
+        lu_.assertEquals({L.shape, U.shape, p.shape}, {{m, k}, {k, n}, {m}})
+        small(L * U - A[p], A, n, "lu")
+        if k > 0 then same(triu(L[{{1, k}, {}}]), one(k, A.dtype)) end
+        same(tril(U, -1), zeros(k, n, {dtype = A.dtype}))
+        lu_.assertIsTrue(k == 0 or L:abs():max() <= 1)
+        lu_.assertEquals(sort(p):totable(), m > 0 and
+            range(1, m):totable() or {})
+        same(A, before)
+        lu_.assertEquals(L.dtype, A.dtype)
+    end)
+end
+
+function TestFactors:test_solving()
+    each(function(A, _, n, dtype)
+        A = A + 2 * n * one(n, dtype)
+        local x, X = random(n, 1, dtype, 7):flatten(), random(n, 3, dtype, 8)
+        local S = A * A.T
+        for _, F in ipairs{lu(A), qr(A), qr(A, {pivots = true}), svd(A)} do
+            small(A * F:solve(A * x) - A * x, A, n, tostring(F))
+            small(A * F:solve(X) - X, nil, n, tostring(F))
+        end
+        for _, F in ipairs{chol((S + S.T) / 2), eigh((S + S.T) / 2)} do
+            small(S * F:solve(X) - X, nil, 10 * n, tostring(F))
+        end
+    end, true)
+end
+
+function TestFactors:test_determinants()
+    each(function(A, _, n, dtype)
+        if n > 50 then return end
+        local S = A * A.T + one(n, dtype)
+        S = (S + S.T) / 2
+        local tolerance = 1000 * (n + 1) * t.unit[dtype]
+        local size, sign = logdet(A)
+        near(lu(A):det() / det(A), 1, tolerance)
+        near(sign * math.exp(size) / det(A), 1, tolerance)
+        for _, F in ipairs{lu(S), chol(S), eigh(S)} do
+            near(F:det() / det(S), 1, tolerance)
+            lu_.assertIsTrue(math.abs(F:logdet() - math.log(det(S))) <=
+                    tolerance * (1 + math.abs(math.log(det(S)))))
+        end
+    end, true)
+    lu_.assertEquals({logdet(zeros(2, 2))}, {-math.huge, 0})
+    lu_.assertEquals({logdet(mat{{0, 1}, {1, 0}})}, {0.0, -1})
+    -- where det would overflow
+    local A = 1e3 * one(200, "f64")
+    near(logdet(A), 200 * math.log(1e3), 1e-9)
+    near(chol(A):logdet(), 200 * math.log(1e3), 1e-9)
+end
+
+function TestFactors:test_chol()
+    each(function(A, _, n, dtype)
+        local S = A * A.T + n * one(n, dtype)
+        S = (S + S.T) / 2
+        local L = chol(S):unpack()
+        small(L * L.T - S, S, n, "chol")
+        same(triu(L, 1), zeros(n, n, {dtype = dtype}))
+    end, true)
+    raises(function() chol(mat{{1, 2}, {2, 1}}) end, "positive definite",
+        "order 2")
+    raises(function() chol(mat{{1, 2}, {3, 9}}) end, "not symmetric",
+        "(A + A.T) / 2")
+    raises(function() chol(ones(2, 3)) end, "square", "2x3")
+end
+
+function TestFactors:test_qr()
+    for _, pivots in ipairs{false, true} do
+        for _, full in ipairs{false, true} do
+            each(function(A, m, n, dtype)
+                local k = full and m or math.min(m, n)
+                local Q, R, p = qr(A, {full = full, pivots = pivots}):unpack()
+                lu_.assertEquals({Q.shape, R.shape}, {{m, k}, {k, n}})
+                small(Q * R - (p and A[{{}, p}] or A), A, m, "qr")
+                small(Q.T * Q - one(k, dtype), nil, m, "Q")
+                same(tril(R, -1), zeros(k, n, {dtype = dtype}))
+                local d = diag(R):abs()
+                for i = 2, pivots and d.rows or 0 do
+                    lu_.assertIsTrue(d[i] <= d[i - 1] * (1 + 1e-5))
+                end
+            end)
+        end
+    end
+end
+
+function TestFactors:test_svd()
+    for _, full in ipairs{false, true} do
+        each(function(A, m, n, dtype)
+            local k = math.min(m, n)
+            local F = svd(A, {full = full})
+            local U, S, V = F:unpack()
+            lu_.assertEquals({U.shape, S.shape, V.shape},
+                {{m, full and m or k}, {k}, {n, full and n or k}})
+            small(U.T * U - one(U.cols, dtype), nil, m, "U")
+            small(V.T * V - one(V.cols, dtype), nil, n, "V")
+            local D = k > 0 and diag(S) or zeros(0, 0, {dtype = dtype})
+            small(k > 0 and U[{{}, {1, k}}] * D * V[{{}, {1, k}}].T - A or A,
+                A, m + n, "svd")
+            small(svd(A).S - S, A, m + n, "values alone")
+            for i = 2, k do lu_.assertIsTrue(S[i] <= S[i - 1]) end
+            lu_.assertEquals(F:rank(), k)
+            near(F:cond() == F:cond() and 1 or 0, 1, 0)
+        end)
+    end
+    equals(svd(mat{{3, 0}, {0, -2}}).S, {3, 2})
+end
+
+function TestFactors:test_eigh()
+    each(function(A, _, n, dtype)
+        local S = A + A.T
+        local values, vectors = eigh(S):unpack()
+        small(vectors.T * vectors - one(n, dtype), nil, n, "vectors")
+        if n > 0 then
+            small(S * vectors - vectors * diag(values), S, n, "eigh")
+        end
+        small(eigh(S).values - values, S, n, "values alone")
+        for i = 2, n do lu_.assertIsTrue(values[i] >= values[i - 1]) end
+    end, true)
+    raises(function() eigh(mat{{1, 2}, {3, 4}}) end, "not symmetric")
+end
+
+-- What was factored is a copy, and parts are worked out when they are read.
+function TestFactors:test_objects()
+    local A = mat{{3, 0}, {0, 2}}
+    local F = svd(A)
+    A[{1, 1}] = 100
+    equals(F.S, {3, 2})
+    lu_.assertEquals(tostring(F), "svd of 2x2 f32, rank 2")
+    lu_.assertEquals(tostring(lu(eye(2))), "lu of 2x2 f32, rcond 1")
+    lu_.assertEquals(tostring(qr(ones(3, 2), {pivots = true})),
+        "qr of 3x2 f32, pivoted")
+    lu_.assertEquals(type(F), "table")
+    raises(function() return F + 1 end, "svd", "F.U, F.S, F.V", "unpack")
+    raises(function() return F.W end, "'W'", "F.S", "rank")
+    raises(function() return qr(eye(2)).p end, "'p'")
+    raises(function() F.S = 1 end, "cannot be assigned")
+    raises(function() return svd(vec{1, 2}) end, "vector 2", "v:col()")
+    raises(function() return svd(mat{{1, 0 / 0}}) end, "A[{1, 2}] is NaN")
+    raises(function() return lu(mat{{1}, {1 / 0}}) end, "A[{2, 1}] is Inf")
+    raises(function() return svd(eye(2), {ful = true}) end, "ful", "full")
+    raises(function() return lu(ones(2, 2)):solve(vec{1, 2}) end, "singular",
+        "pivot 2")
+    raises(function() return lu(ones(2, 3)):solve(vec{1, 2}) end, "square")
+    raises(function() return lu(eye(2)):solve(vec{1, 2, 3}) end, "2 rows",
+        "vector 3")
+    raises(function() return qr(ones(3, 2)):solve(vec{1, 2, 3}) end, "depend",
+        "lstsq")
+    raises(function() return qr(ones(2, 3)):solve(vec{1, 2}) end,
+        "more columns", "lstsq")
+    raises(function() return F:rank("x") end, "tol")
+    equals(svd(mat{{true, false}}).S, {1})
+end
+
+TestOfFactors = {}
+
+function TestOfFactors:test_least_squares()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for k, s in ipairs{{5, 3}, {50, 20}, {3, 5}, {20, 50}, {4, 4}} do
+            local A, b = random(s[1], s[2], dtype, k), random(s[1], 2, dtype, 9)
+            local x, about = lstsq(A, b, {info = true})
+            small(A.T * (A * x - b), A, 10 * s[1] * s[2], "lstsq")
+            lu_.assertEquals(about.rank, math.min(s[1], s[2]))
+            lu_.assertEquals(about.residual.shape, {1, 2})
+            -- the shortest: in the space of A's rows
+            small(x - A.T * (pinv(A.T) * x), nil, 100 * s[2], "shortest")
+        end
+    end
+    lu_.assertIsTrue(close(lstsq(ones(3, 2), vec{1, 2, 3}), ones(2), 1e-6))
+    local _, about = lstsq(ones(3, 2), vec{1, 2, 3}, {info = true})
+    lu_.assertEquals({about.rank, about.method}, {1, "svd"})
+    near(about.residual, math.sqrt(2), 1e-6)
+    equals(lstsq(zeros(2, 3), vec{1, 2}), {0, 0, 0})
+    lu_.assertEquals(lstsq(zeros(3, 0), vec{1, 2, 3}).shape, {0})
+    lu_.assertEquals(lstsq(mat{{1}}, vec({1}, {dtype = "f64"})).dtype, "f64")
+    raises(function() lstsq(ones(3, 2), vec{1, 2}) end, "rows")
+end
+
+function TestOfFactors:test_rank_and_spaces()
+    local A = random(20, 5, "f64", 1) * random(5, 30, "f64", 2)
+    lu_.assertEquals({rank(A), rank(A.T), rank(A, 1e9), rank(zeros(3, 3))},
+        {5, 5, 0, 0})
+    lu_.assertEquals(math.type(rank(A)), "integer")
+    local N, Q, P = null(A), orth(A), pinv(A)
+    lu_.assertEquals({N.shape, Q.shape, P.shape}, {{30, 25}, {20, 5},
+        {30, 20}})
+    small(A * N, A, 30, "null")
+    small(N.T * N - one(25, "f64"), nil, 30, "null")
+    small(Q * (Q.T * A) - A, A, 30, "orth")
+    small(A * P * A - A, A, 300, "pinv")
+    small(P * A * P - P, P, 300, "pinv")
+    small(A * P - (A * P).T, nil, 300, "pinv")
+    lu_.assertEquals({null(eye(3)).shape, orth(zeros(3, 2)).shape},
+        {{3, 0}, {3, 0}})
+    equals(pinv(zeros(2, 3)), {{0, 0}, {0, 0}, {0, 0}})
+end
+
+function TestOfFactors:test_conditions_and_norms()
+    local A = mat{{1, 0}, {0, 4}}
+    lu_.assertEquals({cond(A), cond(A, 1), cond(A, "inf"), cond(ones(2, 2), 1)},
+        {4.0, 4.0, 4.0, math.huge})
+    lu_.assertEquals({norm(A, 2), norm(A, "nuc")}, {4.0, 5.0})
+    lu_.assertEquals({norm(zeros(0, 2), 2), norm(zeros(0, 2), "nuc")}, {0.0, 0.0})
+    near(cond(mat{{1, 2}, {2, 4}} * 1.0) > 1e6 and 1 or 0, 1, 0)
+    near(cond(A, "fro"), math.sqrt(17) * math.sqrt(17) / 4, 1e-6)
+    raises(function() norm(A, 3) end, "nuc", "{axis=1}")
+    raises(function() norm(vec{1, 2}, "nuc") end, "matrix")
+    equals(svdvals(A), {4, 1})
+end
+
+function TestOfFactors:test_expm()
+    equals(expm(zeros(2, 2)), {{1, 0}, {0, 1}})
+    for _, dtype in ipairs{"f32", "f64"} do
+        local tolerance = 1e3 * t.unit[dtype]
+        local angle = mat({{0, -1}, {1, 0}}, {dtype = dtype}) * 10
+        lu_.assertIsTrue(close(expm(angle), mat({{math.cos(10),
+            -math.sin(10)}, {math.sin(10), math.cos(10)}}, {dtype = dtype}),
+            tolerance))
+        local S = random(6, 6, dtype, 3)
+        S = S + S.T
+        local values, V = eigh(S):unpack()
+        small(expm(S) - V * diag(values:exp()) * V.T, expm(S), 60, "expm")
+        small(expm(S) * expm(-S) - one(6, dtype), nil,
+            10 * norm(expm(S), 1) * norm(expm(-S), 1), "inverse")
+    end
+    same(expm(zeros(0, 0)), zeros(0, 0))
+    raises(function() expm(ones(2, 3)) end, "square")
+end
+
+function TestOfFactors:test_polynomials()
+    local x = linspace(-1, 1, 20, {dtype = "f64"})
+    local p = vec({2, -1, 0, 3}, {dtype = "f64"})
+    lu_.assertIsTrue(close(polyfit(x, polyval(p, x), 3), p, 1e-12))
+    lu_.assertEquals(polyval({1, 2, 3}, 2), 11)
+    equals(polyval(vec{5}, mat{{1, 0 / 0}}), {{5, 0 / 0}})
+    raises(function() polyfit(vec{1, 2}, vec{1, 2}, 2) end, "3 points", "2")
+end
+
+-- On a device as on the CPU, and nothing is computed in a dry run.
+function TestOfFactors:test_places()
+    local A = random(30, 30, "f64", 5)
+    lu_.assertEquals({lu(A).L.device, svd(A).U.device, eigh(A + A.T).values.device,
+        qr(A).Q.device, lstsq(A, A).device}, {A.device, A.device, A.device,
+        A.device, A.device})
+end
+
+os.exit(lu_.LuaUnit.run("-o", "tap"))
