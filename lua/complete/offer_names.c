@@ -234,18 +234,40 @@ void lumat_offer_variables(lumat_query *q, const lumat_partner *partner)
 
 /* --- behind a dot, a colon, a bracket ------------------------------------- */
 
+/* The names in the table on top. */
+static void offer_entries(lumat_query *q, int functions_only)
+{
+    lua_State *L = q->L;
+    int table = lua_gettop(L);
+    for (lua_pushnil(L); lua_istable(L, table) && lua_next(L, table);
+         lua_pop(L, 1)) {
+        const char *name = name_at(L, -2);
+        if (name && (!functions_only || lua_isfunction(L, -1)))
+            lumat_gather_value(&q->gather, name, LUMAT_LATER);
+    }
+    lua_settop(L, table);
+}
+
+/* Those that a metatable tells of, whose __index is a function. */
+static void offer_told(lumat_query *q, int functions_only)
+{
+    lua_State *L = q->L;
+    if (!lua_getmetatable(L, -1))
+        return;
+    lua_pushliteral(L, "__members");
+    lua_rawget(L, -2);
+    offer_entries(q, functions_only);
+    lua_pop(L, 2);
+}
+
 /* The names in the table on top, and those that its metatables lead to. */
 static void offer_members(lumat_query *q, int functions_only)
 {
     lua_State *L = q->L;
     int table = lua_gettop(L), more = 1;
     for (int i = 0; more && i < LUMAT_LEVELS; i++) {
-        for (lua_pushnil(L); lua_istable(L, table) && lua_next(L, table);
-             lua_pop(L, 1)) {
-            const char *name = name_at(L, -2);
-            if (name && (!functions_only || lua_isfunction(L, -1)))
-                lumat_gather_value(&q->gather, name, LUMAT_LATER);
-        }
+        offer_entries(q, functions_only);
+        offer_told(q, functions_only);
         lua_settop(L, table);
         more = lumat_next_table(L);
     }

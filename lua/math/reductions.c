@@ -371,6 +371,10 @@ static int norm(lua_State *L)
         lumat_note(L, "norm",
                    "norm(A, 1) is the matrix norm 1; one norm a column is "
                    "norm(A, {axis=1})");
+    if (m->ndim == 2 && axis == 0 && p == 2)
+        lumat_note(L, "norm 2",
+                   "norm(A, 2) is the largest singular value; one norm a row "
+                   "is norm(A, {axis=2})");
     return push_norm(L, m, p, axis);
 }
 

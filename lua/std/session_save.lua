@@ -64,6 +64,7 @@ saver.__index = saver
 
 local function new_saver()
     return setmetatable({ids = {}, tables = {}, owners = {}, others = {},
+        factorisations = {},
         taken = {["session.txt"] = true}, records = {}, skipped = {}, count = 0,
         modules = {}}, saver)
 end
@@ -101,6 +102,12 @@ function saver:accepts(value, place)
     if kind == "boolean" or kind == "number" or kind == "string" then
         return true
     elseif self.ids[value] then
+        return true
+    elseif kind == "table" and getmetatable(value) == "factorisation" then
+        local recipe = require "lumat.factors".recipe(value)
+        if not self:accepts(recipe.matrix, place) then return false end
+        recipe.id = self:number(value)
+        self.factorisations[#self.factorisations + 1] = recipe
         return true
     elseif kind == "table" and not self.modules[value] then
         self.tables[#self.tables + 1] = {value, place}
@@ -212,6 +219,11 @@ function saver:write_matrices(archive)
         local name = self:part_name(item[2], ".entries")
         parts.write_sparse(archive, name, S)
         self:record("p", self.ids[S], name, S.device, S.dtype, S.rows, S.cols)
+    end
+    -- of a factorisation what it is of: it is worked out again when it is read
+    for _, r in ipairs(self.factorisations) do
+        self:record("f", r.id, r.kind, self.ids[r.matrix],
+            tostring(r.full or false), tostring(r.pivots or false))
     end
 end
 

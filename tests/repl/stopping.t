@@ -88,6 +88,8 @@ my @cases = (
     ['solve', 'A = rand(6000, 6000, {dtype="f64"}); b = rand(6000)', 'x = solve(A, b)'],
     ['inverse', 'A = rand(4500, 4500)', 'X = inv(A)'],
     ['determinant', 'A = rand(6000, 6000, {dtype="f64"})', 'd = det(A)'],
+    ['singular values', 'A = rand(3000, 3000)', 'S = svd(A).S'],
+    ['eigenvalues', 'A = rand(3000, 3000, {dtype="f64"}); A = A + A.T', 'x = eigh(A).values'],
     ['sparse', 'S = sparse(rand(3000, 3000)); A = rand(3000, 800)', 'while true do B = S * A end'],
     ['making sparse', 'i = randint(1, 5000, 3000000)', 'while true do S = sparse(i, i, 1) end'],
     ['table', 'x = rand(3000000)', 'while true do t = x:totable() end'],

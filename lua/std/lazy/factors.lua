@@ -95,6 +95,14 @@ local function add_kind(name, kind)
     kinds[name] = kind
 end
 
+-- What Tab offers behind an object.
+local function members_of(kind)
+    local members = {}
+    for _, name in ipairs(kind.order{pivots = true}) do members[name] = true end
+    for name, f in next, kind.methods do members[name] = f end
+    return members
+end
+
 -- The part of an object, worked out once.
 local function part(F, name)
     local s = state[F]
@@ -153,7 +161,12 @@ for name, f in next, meta do meta[name] = checks.placed(f) end
 meta.__name, meta.__metatable = "factorisation", "factorisation"
 
 local function object(kind, A, fields)
-    local F, s = setmetatable({}, meta), fields or {}
+    if not kinds[kind].meta then
+        local own = checks.copied(meta)
+        own.__members = members_of(kinds[kind])
+        kinds[kind].meta = own
+    end
+    local F, s = setmetatable({}, kinds[kind].meta), fields or {}
     s.kind, s.A, s.dtype, s.device = kind, A, A.dtype, A.device
     s.rows, s.cols, s.shape = A.rows, A.cols, shape_of(A)
     state[F] = s
@@ -583,6 +596,17 @@ function factors.eigh(A)
     return object("eigh", operand("eigh", A, true, true))
 end
 
+-- --- for sessions ----------------------------------------------------------
+
+-- What makes an object again, and the functions that do.
+function factors.recipe(F)
+    local s = state[F]
+    return {kind = s.kind, matrix = s.A, full = s.full, pivots = s.pivots}
+end
+
+factors.makers = {lu = factors.lu, chol = factors.chol, qr = factors.qr,
+    svd = factors.svd, eigh = factors.eigh}
+
 -- --- least squares ---------------------------------------------------------
 
 -- By QR where the columns are independent; else by singular values, which
@@ -649,7 +673,7 @@ end
 row{
     name = "svdvals", method = true,
     takes = "A: matrix",
-    gives = "vector",
+    gives = "matrix",
     group = "factors",
     help = "The singular values, falling; svd(A).S is the same.",
     example = "svdvals(mat{{3, 0}, {0, -2}})",
@@ -792,9 +816,9 @@ end
 -- --- polynomials -----------------------------------------------------------
 
 row{
-    name = "polyfit",
+    name = "polyfit", method = true,
     takes = "x: vector, y: vector lengths x, n: size",
-    gives = "vector",
+    gives = "matrix",
     group = "factors",
     help = "The coefficients, in f64, of the polynomial of degree n that is " ..
         "nearest to the points, by least squares; that of the highest power " ..

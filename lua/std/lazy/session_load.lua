@@ -8,8 +8,9 @@ local words = require "lumat.session_save".words
 local listing = require "lumat.variables_report".listing
 local fail, plural = checks.fail, checks.plural
 local io = io
-local ipairs, next, pairs, rawset, setmetatable, tonumber, type = ipairs, next,
-    pairs, rawset, setmetatable, tonumber, type
+local error, ipairs, next, pairs, pcall = error, ipairs, next, pairs, pcall
+local rawset, setmetatable, tonumber, type = rawset, setmetatable, tonumber,
+    type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
 local byte, find, format, gmatch, match, sub = string.byte, string.find,
     string.format, string.gmatch, string.match, string.sub
@@ -56,6 +57,19 @@ function readers.p(s, record)
     return #record == 6 and #sizes == 2 and s:takes(record[2]) and
         parts.read_sparse(s.archive, record[2], s:device(record[3]), record[4],
             sizes[1], sizes[2], s.trusted)
+end
+
+-- f number kind matrix full pivots
+function readers.f(s, record)
+    local make = require "lumat.factors".makers[record[2]]
+    local A = s.values[to_integer(tonumber(record[3]))]
+    local ok, F = false, nil
+    if #record == 5 and make and type(A) == "userdata" then
+        ok, F = pcall(make, A, {full = record[4] == "true",
+            pivots = record[5] == "true"})
+        if not ok and checks.is_interrupt(F) then error(F, 0) end
+    end
+    return ok and F
 end
 
 -- t number

@@ -148,6 +148,13 @@ ENTRY(inverse_norm, void *d, const gpu_view *a, gpu_inverse_size *inverse)
     return gpu_rcond(&given.a, &x);
 }
 
+ENTRY(factor, void *d, gpu_factoring *f)
+{
+    gpu_matrix values;
+    int64_t trouble;
+    return keep(gpu_eigh(&given.a, &values, NULL, &trouble), &values);
+}
+
 /* --- kernels -------------------------------------------------------------- */
 
 static gpu_status stub_dot(void *d, const gpu_view *x, const gpu_view *y,
@@ -229,6 +236,7 @@ static const operation operations[] = {
     ROW(solve, "solve", "lu", 0, 0),
     ROW(determinant, "det", "lu", 0, 0),
     ROW(inverse_norm, "rcond", "lu", 0, 0),
+    ROW(factor, "eigh", "lapack", 0, 0),
     ROW(dot, "dot", "stub", 0, 1),
     ROW(matmul, "matmul", "stub", 1, 1),
 };

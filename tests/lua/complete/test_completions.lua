@@ -69,6 +69,8 @@ local calls = {
     hist = function() hist(A, wrong) end,
     heat = function() heat(A, wrong) end,
     spy = function() spy(A, wrong) end,
+    svd = function() svd(A, wrong) end,
+    qr = function() qr(A, wrong) end,
     plot = function() plot(v, wrong) end,
     experiment = function() experiment(wrong) end,
 }

@@ -210,6 +210,25 @@ function TestFactors:test_objects()
     equals(svd(mat{{true, false}}).S, {1})
 end
 
+-- A session keeps what an object is of, and how it is made.
+function TestFactors:test_sessions()
+    local A, path = random(4, 3, "f64", 1), t.scratch(".lum")
+    kept = {svd(A, {full = true}), qr(A, {pivots = true}), lu(A),
+        chol(A.T * A), eigh(A.T * A)}
+    local before = kept
+    save_session(path, {"kept"})
+    kept = nil
+    load_session(path)
+    os.remove(path)
+    lu_.assertEquals(#kept, #before)
+    for i, F in ipairs(before) do
+        lu_.assertEquals(tostring(kept[i]), tostring(F))
+        local want = {F:unpack()}
+        for k, part in ipairs{kept[i]:unpack()} do same(part, want[k]) end
+    end
+    kept = nil
+end
+
 TestOfFactors = {}
 
 function TestOfFactors:test_least_squares()
