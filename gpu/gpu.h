@@ -258,6 +258,9 @@ gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
  * With no inputs out must exist. name is what errors and the trace say. */
 gpu_status gpu_map(const char *name, const gpu_program *p,
                    const gpu_matrix *const *in, gpu_matrix *out);
+/* The text for good, as those who hear of operations take their names; of too
+ * many it is no longer told which. */
+const char *gpu_keep_name(const char *text);
 /* The shape that this has of n >= 1 inputs: out has no storage and no type, and
  * the inputs need none. */
 gpu_status gpu_map_shape(const char *name, const gpu_matrix *const *in, int n,

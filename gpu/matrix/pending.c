@@ -325,9 +325,7 @@ static int emit(const gathering *g, const gpu_program *p,
 
 enum { MOST_NAMES = 1 << 10, LONGEST_NAME = 60 };
 
-/* The text for good, as those who hear of operations take their names; of too
- * many it is no longer told which. */
-static const char *keep_name(const char *text)
+const char *gpu_keep_name(const char *text)
 {
     static const char *names[2 * MOST_NAMES];
     static int count;
@@ -381,7 +379,7 @@ static void compose(gathering *g, const char *name, const gpu_program *p,
     if (p->length > 0 || g->nodes == 0)
         emit(g, p, in);
     add_name(all_names, name);
-    c->name = g->nodes > 0 ? keep_name(all_names) : name;
+    c->name = g->nodes > 0 ? gpu_keep_name(all_names) : name;
 }
 
 void gpu_end_composition(gpu_composition *c)

@@ -229,7 +229,14 @@ topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
     "copied, before an operand of it is written to or freed, and at the end " ..
     "of an entry; traces and profiles name all its operations, under the " ..
     "line that needed it. :set fusion off runs each at once, always has " ..
-    "small ones wait, too."}
+    "small ones wait, too.",
+    "map(A, B, f) runs f, a function in Lua, in one pass as well, if it only " ..
+    "computes: with arithmetic, conditions, loops with a known count, " ..
+    "functions of numbers, and what it takes from outside. f gets numbers, " ..
+    "and is worked out in f64 as Lua does. What else it may do, printing or " ..
+    "drawing random numbers, is done for every element: then f is called on " ..
+    "the CPU, tens of times as slow, and a warning tells why where that is " ..
+    "noticed. Random numbers are better an operand: map(A, rand(3, 3), f)."}
 
 topics.memory = {title = "Memory", see = "free forget keep_limit stats ?devices",
     "A matrix is freed when nothing refers to it any more; the collector " ..

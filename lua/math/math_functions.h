@@ -22,6 +22,11 @@ gpu_matrix *lumat_push_like(lua_State *L, const gpu_matrix *m, int ndim,
  * double, or a byte of truth), and returns it. Waits for the device. */
 void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m);
 
+/* Pushes element `at` of those of that type that data points to, a number or a
+ * boolean; an unknown one where data is NULL, of a dry run. */
+void lumat_push_value(lua_State *L, const void *data, gpu_dtype dtype,
+                      int64_t at);
+
 /* What seed(seed, call) would bring back. */
 void lumat_random_state(uint64_t *seed, uint64_t *call);
 
@@ -36,7 +41,8 @@ void lumat_open_make(lua_State *L);    /* mat zeros … range … rand … */
 void lumat_open_index(lua_State *L);   /* A[…] A(…) #A */
 void lumat_open_ops(lua_State *L);     /* ops.def, and the operators */
 void lumat_open_product(lua_State *L); /* matmul dot kernels … */
-void lumat_open_shape(lua_State *L);   /* f64 to reshape map eachrow … */
+void lumat_open_shape(lua_State *L);   /* f64 to reshape eachrow … */
+void lumat_open_map(lua_State *L);     /* map */
 void lumat_open_arrange(lua_State *L); /* diag take cumsum sort hcat tile … */
 void lumat_open_sparse_functions(lua_State *L); /* sparse(…), S[…] */
 /* What ops.c and product.c open beside their own. */

@@ -1,6 +1,7 @@
 /* Elementwise operations of ops.def as Lua functions, methods and operators:
  * one closure a row. */
 #include "arguments.h"
+#include "formula.h"
 #include "math_functions.h"
 #include "op_list.h"
 #include "value.h"
@@ -79,15 +80,19 @@ static void read_operands(lua_State *L, int count, gpu_program *p, operands *o,
 
 /* --- a second operand of round, log and atan ------------------------------ */
 
+int lumat_has_second(gpu_op op)
+{
+    return op == GPU_OP_round || op == GPU_OP_log || op == GPU_OP_atan;
+}
+
 static int takes_second(lua_State *L, gpu_op op)
 {
-    return (op == GPU_OP_round || op == GPU_OP_log || op == GPU_OP_atan) &&
-           !lua_isnoneornil(L, 2) && !lua_istable(L, 2);
+    return lumat_has_second(op) && !lua_isnoneornil(L, 2) && !lua_istable(L, 2);
 }
 
 static int check_digits(lua_State *L)
 {
-    enum { MOST = 308 }; /* 10^309 is no number */
+    enum { MOST = LUMAT_MOST_DECIMALS };
     lua_Integer digits = lumat_check_integer(L, 2);
     if (digits < -MOST || digits > MOST)
         lumat_raise_argument(L, 2, "is %I, and goes from -%d to %d",
@@ -172,10 +177,10 @@ static void add_round(gpu_program *p, int x, int digits)
     p->compute = GPU_F64;
 }
 
-/* The logarithm to a base that has its own function, and to any other. */
-static int add_ratio(lua_State *L, gpu_program *p, int x, int base)
+/* The logarithm to a base that has its own function, and to any other. number:
+ * the base, where it is known. */
+static int add_ratio(gpu_program *p, int x, int base, double number)
 {
-    double number = lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : 0;
     if (number == 2 || number == 10)
         return gpu_program_add(p, number == 2 ? GPU_OP_log2 : GPU_OP_log10, x,
                                0, 0);
@@ -186,11 +191,11 @@ static int add_ratio(lua_State *L, gpu_program *p, int x, int base)
 
 /* Where base to the nearest whole number is x, but for the last bits that a
  * GPU's pow may lack, it is that number: log(125, 5) is 3 on every device. */
-static void add_log(lua_State *L, gpu_program *p, int x, int base)
+static void add_log(gpu_program *p, int x, int base, double number)
 {
     int one = gpu_program_constant(p, 1);
     int near = gpu_program_constant(p, 0x1p-50);
-    int ratio = add_ratio(L, p, x, base);
+    int ratio = add_ratio(p, x, base, number);
     int whole = gpu_program_add(p, GPU_OP_round, ratio, 0, 0);
     int power = gpu_program_add(p, GPU_OP_pow, base, whole, 0);
     int quotient = gpu_program_add(p, GPU_OP_div, power, x, 0);
@@ -201,19 +206,33 @@ static void add_log(lua_State *L, gpu_program *p, int x, int base)
     p->compute = GPU_F64;
 }
 
+static void add_second(gpu_program *p, gpu_op op, int x, int y, double second)
+{
+    if (op == GPU_OP_log)
+        add_log(p, x, y, second);
+    else if (op == GPU_OP_atan)
+        gpu_program_add(p, GPU_OP_atan2, x, y, 0);
+    else if (second == 0)
+        gpu_program_add(p, op, x, 0, 0);
+    else
+        add_round(p, x, (int)second);
+}
+
+void lumat_add_with_second(gpu_program *p, gpu_op op, double second)
+{
+    add_second(p, op, 0, 1, second);
+}
+
 static void make_second(lua_State *L, gpu_op op, gpu_program *p, operands *o)
 {
     int value[3];
-    int digits = op == GPU_OP_round ? check_digits(L) : 0;
+    double second = NAN;
+    if (op == GPU_OP_round)
+        second = check_digits(L);
+    else if (lua_type(L, 2) == LUA_TNUMBER)
+        second = lua_tonumber(L, 2);
     read_operands(L, op == GPU_OP_round ? 1 : 2, p, o, value);
-    if (op == GPU_OP_log)
-        add_log(L, p, value[0], value[1]);
-    else if (op == GPU_OP_atan)
-        gpu_program_add(p, GPU_OP_atan2, value[0], value[1], 0);
-    else if (digits == 0)
-        gpu_program_add(p, op, value[0], 0, 0);
-    else
-        add_round(p, value[0], digits);
+    add_second(p, op, value[0], value[1], second);
 }
 
 /* --- functions, methods, operators ---------------------------------------- */
@@ -318,6 +337,12 @@ static int elementwise(lua_State *L)
         return run(L, op, &p, &o, lumat_option_out(L, count + 1));
     refuse_options(L, op, count);
     return push_number(L, op, &p);
+}
+
+int lumat_op_at(lua_State *L, int index)
+{
+    const lumat_function *f = lumat_row_of(L, index);
+    return f && f->call == elementwise ? f->tag : -1;
 }
 
 /* A:add_(B): the result replaces A's elements. */

@@ -81,9 +81,8 @@ static int free_now(lua_State *L)
 
 /* --- Lua tables ----------------------------------------------------------- */
 
-/* data NULL: of a dry run. */
-static void push_value(lua_State *L, const void *data, gpu_dtype dtype,
-                       int64_t at)
+void lumat_push_value(lua_State *L, const void *data, gpu_dtype dtype,
+                      int64_t at)
 {
     if (!data)
         lumat_push_unknown(L, "an element");
@@ -124,59 +123,17 @@ static int to_table(lua_State *L)
     for (int64_t i = 0; i < m->rows; i++) {
         lumat_poll(L, i);
         if (m->ndim == 1) {
-            push_value(L, data, m->dtype, i);
+            lumat_push_value(L, data, m->dtype, i);
         } else {
             lua_newtable(L);
             for (int64_t j = 0; j < m->cols; j++) {
                 lumat_poll(L, i * m->cols + j);
-                push_value(L, data, m->dtype, i * m->cols + j);
+                lumat_push_value(L, data, m->dtype, i * m->cols + j);
                 lua_rawseti(L, -2, j + 1);
             }
         }
         lua_rawseti(L, -2, i + 1);
     }
-    return 1;
-}
-
-/* --- A Lua function for every element ------------------------------------- */
-
-static void store(void *data, gpu_dtype dtype, int64_t at, lua_State *L)
-{
-    double value =
-        lua_isboolean(L, -1) ? lua_toboolean(L, -1) : lua_tonumber(L, -1);
-    if (lua_type(L, -1) != LUA_TNUMBER && !lua_isboolean(L, -1))
-        lumat_raise(L, "map: the function gave a %s, not a number",
-                    lumat_kind_of(L, -1));
-    if (dtype == GPU_F32)
-        ((float *)data)[at] = (float)value;
-    else if (dtype == GPU_F64)
-        ((double *)data)[at] = value;
-    else
-        ((uint8_t *)data)[at] = value != 0;
-    lua_pop(L, 1);
-}
-
-static int map_function(lua_State *L)
-{
-    gpu_matrix *m = lumat_check_matrix(L, 1);
-    lua_settop(L, 2);
-    gpu_matrix *out = lumat_push_like(L, m, m->ndim, m->rows, m->cols);
-    if (gpu_is_dry()) { /* what Lua takes is not counted, so f is not called */
-        lumat_try(L, gpu_download_unseen(m, NULL));
-        lumat_try(L, gpu_upload(out, NULL));
-        return 1;
-    }
-    void *data = lumat_push_host_copy(L, m);
-    for (int64_t i = 0; i < gpu_size(m); i++) {
-        lua_pushvalue(L, 2);
-        push_value(L, data, m->dtype, i);
-        lua_pushinteger(L, i / out->cols + 1);
-        lua_pushinteger(L, i % out->cols + 1);
-        lua_call(L, 3, 1);
-        store(data, out->dtype, i, L);
-    }
-    lumat_try(L, gpu_upload(out, data));
-    lua_settop(L, 3);
     return 1;
 }
 
@@ -355,11 +312,6 @@ static const lumat_function functions[] = {
      "s + j * c:sum() end return s end)()",
      "16", .group = "iterating",
      .usage = "for j, column in A:eachcol() do … end"},
-    {"map", map_function, 1, "A: matrix, f: function", "matrix",
-     "Calls f(x, i, j) for every element, on the CPU. Operations on whole "
-     "matrices are far faster.",
-     "map(vec{1, 2}, function(x) return x * 10 end)", "{10, 20}",
-     .group = "iterating mapping"},
     {"reshape", reshape, 1, "A: matrix, m: size, n: size or A: matrix, n: size",
      "matrix",
      "The same elements, row by row, in another shape; a view if possible.",
@@ -391,4 +343,5 @@ void lumat_open_shape(lua_State *L)
     lua_setfield(L, -2, "__pairs");
     lua_pop(L, 1);
     lumat_register(L, functions);
+    lumat_open_map(L);
 }

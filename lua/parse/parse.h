@@ -1,5 +1,5 @@
-/* Text to meaning: Lua source, numbers, tables of numbers, .npy files. All of
- * it is fuzzed, and nothing here knows a matrix. */
+/* Text to meaning: Lua source and what it was compiled to, numbers, tables of
+ * numbers, .npy files. All of it is fuzzed, and nothing here knows a matrix. */
 #ifndef LUMAT_PARSE_H
 #define LUMAT_PARSE_H
 
@@ -83,6 +83,47 @@ int lumat_is_keyword(const char *word, size_t length);
 
 /* The newlines between the two, as Lua counts lines. */
 int lumat_count_lines(const char *from, const char *to);
+
+/* --- compiled functions --------------------------------------------------- */
+/* What lua_dump gives of a function, without those inside it. It is read where
+ * it is: the dump has to stay as long as it. */
+
+typedef struct lumat_bytecode {
+    int parameters, registers; /* the first ones are the arguments */
+    int first_line;
+    int count; /* instructions */
+    int constants;
+    /* the reader's own */
+    const uint8_t *code, *constant, *absolute, *end;
+    const int8_t *lines;
+    int line_steps, absolute_count;
+} lumat_bytecode;
+
+typedef enum lumat_constant_kind {
+    LUMAT_CONSTANT_NIL,
+    LUMAT_CONSTANT_BOOLEAN, /* its truth is the integer */
+    LUMAT_CONSTANT_INTEGER,
+    LUMAT_CONSTANT_NUMBER,
+    LUMAT_CONSTANT_STRING
+} lumat_constant_kind;
+
+typedef struct lumat_constant {
+    lumat_constant_kind is;
+    int64_t integer;
+    double number;
+    const char *text; /* of the dump, without a zero at its end */
+    size_t length;
+} lumat_constant;
+
+/* Returns 0 for what is no whole dump of the Lua that the program was built
+ * with. Its instructions may still be anything. */
+int lumat_read_bytecode(const void *dump, size_t length, lumat_bytecode *out);
+/* The word of instruction i, from 0 to count - 1. */
+uint32_t lumat_instruction_at(const lumat_bytecode *f, int i);
+/* Returns 0 where there is no constant i. */
+int lumat_read_constant(const lumat_bytecode *f, int i, lumat_constant *out);
+/* The line of its source that instruction i comes from; 0: not known. */
+int lumat_line_at(const lumat_bytecode *f, int i);
 
 /* --- what Lua says of it -------------------------------------------------- */
 

@@ -97,6 +97,17 @@ void lumat_push_over_unknown(lua_State *L, int index)
     lua_pushcclosure(L, over_unknown, 1);
 }
 
+lua_CFunction lumat_c_function(lua_State *L, int index)
+{
+    lua_CFunction f = lua_tocfunction(L, index);
+    if (f != over_unknown)
+        return f;
+    lua_getupvalue(L, index, 1);
+    f = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    return f;
+}
+
 static int as_text(lua_State *L)
 {
     lua_pushliteral(L, "?");

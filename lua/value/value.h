@@ -155,6 +155,9 @@ int lumat_is_number(lua_State *L, int index);
 /* Pushes f over numbers, the function at index, as one that gives an unknown
  * number for arguments among which there is one. */
 void lumat_push_over_unknown(lua_State *L, int index);
+/* The function in C at index, or over which that pushed one; NULL: it is none.
+ */
+lua_CFunction lumat_c_function(lua_State *L, int index);
 /* In a dry run raises that nothing is known of what `name` costs: for what
  * changes more than matrices. */
 void lumat_refuse_dry(lua_State *L, const char *name);
