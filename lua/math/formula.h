@@ -16,8 +16,9 @@ typedef enum lumat_value_is {
 /* What Lua would hold there. */
 typedef enum lumat_value_kind {
     LUMAT_FLOAT,
-    LUMAT_WHOLE, /* an integer from low to high */
-    LUMAT_TRUTH  /* true or false: 1 or 0 */
+    LUMAT_WHOLE,  /* an integer from low to high */
+    LUMAT_EITHER, /* a float for some elements, such an integer for others */
+    LUMAT_TRUTH   /* true or false: 1 or 0 */
 } lumat_value_kind;
 
 typedef struct lumat_formula_value {

@@ -11,8 +11,10 @@
  * and what depends on no element is computed as it is: loops with a known
  * count, tables of coefficients, options.
  *
- * A condition on elements is followed both ways, each to the end of f, and
- * where() chooses between the two results. Integers are Lua's: they are
+ * A condition on elements is followed both ways to where they meet, and where()
+ * chooses between the values that differ there; if those cannot be told apart
+ * by a number, a string and a table say, f is read again, and each way followed
+ * to the end of f. Integers are Lua's: they are
  * formulas only where doubles hold them exactly, their zero has no sign.
  *
  * Instructions are those of lopcodes.h of Lua 5.4. They may come of a dump that
@@ -131,6 +133,7 @@ typedef struct reading {
     } known[MOST_KNOWN];
     int knowns;
     int undecided; /* the condition that an instruction waits for; -1: none */
+    int joins;     /* do ways that meet go on as one? */
 } reading;
 
 /* What an instruction did. */
@@ -240,6 +243,32 @@ static int add_whole(reading *r, gpu_op op, int x, int y, double low,
 static lumat_formula_value *value_at(const reading *r, int v)
 {
     return &r->f->values[v];
+}
+
+/* What a value is that is x or y, by their kinds: with the range of the
+ * integers among them. */
+static void set_kind_of_two(reading *r, lumat_formula_value *v, int x, int y)
+{
+    const lumat_formula_value *a = value_at(r, x), *b = value_at(r, y);
+    int has_a = a->kind != LUMAT_FLOAT, has_b = b->kind != LUMAT_FLOAT;
+    v->kind = a->kind == b->kind ? a->kind : LUMAT_EITHER;
+    v->low = !has_a ? b->low : !has_b ? a->low : fmin(a->low, b->low);
+    v->high = !has_a ? b->high : !has_b ? a->high : fmax(a->high, b->high);
+}
+
+/* x where the condition holds, else y: both are numbers or both truth values.
+ */
+static int add_where(reading *r, int condition, int x, int y)
+{
+    lumat_formula_value v = {.is = LUMAT_VALUE_OPERATION,
+                             .op = GPU_OP_where,
+                             .x = condition,
+                             .y = x,
+                             .z = y};
+    if (condition < 0 || x < 0 || y < 0)
+        return -1;
+    set_kind_of_two(r, &v, x, y);
+    return add_value(r, v);
 }
 
 /* --- signs: light userdata, on Lua's stack -------------------------------- */
@@ -398,6 +427,38 @@ static int add_floats(reading *r, int op, int x, int y)
     return add_op(r, LUMAT_FLOAT, ops[op], x, y, 0);
 }
 
+static int stop_at_either(reading *r)
+{
+    stop(r, "computes with integers for some elements, with floats for others");
+    return -1;
+}
+
+/* Of integers for some elements, floats for others: what gives both the same
+ * number, with the same sign where it is 0. */
+static int add_either(reading *r, int op, int x, int y)
+{
+    range a = {value_at(r, x)->low, value_at(r, x)->high};
+    range b = {value_at(r, y)->low, value_at(r, y)->high}, all;
+    if (op == LUA_OPADD)
+        all = (range){a.low + b.low, a.high + b.high};
+    else if (op == LUA_OPSUB)
+        all = (range){a.low - b.high, a.high - b.low};
+    else if (op == LUA_OPMUL && a.low >= 0 && b.low >= 0)
+        all = range_of_product(a, b);
+    else
+        return stop_at_either(r);
+    if (!is_exact(a) || !is_exact(b) || !is_exact(all))
+        return stop_at_either(r);
+    int v = add_op(r, LUMAT_EITHER,
+                   op == LUA_OPADD   ? GPU_OP_add
+                   : op == LUA_OPSUB ? GPU_OP_sub
+                                     : GPU_OP_mul,
+                   x, y, 0);
+    if (v >= 0)
+        value_at(r, v)->low = all.low, value_at(r, v)->high = all.high;
+    return v;
+}
+
 /* The two on top are numbers of Lua's. Integers are not divided by 0. */
 static int can_compute(lua_State *L, int op)
 {
@@ -436,10 +497,14 @@ static step compute(reading *r, int op)
         return stop_at_operand(r, x < 0 ? -2 : -1);
     if (op > LUA_OPIDIV)
         return stop(r, "takes bits of elements");
-    int is_whole = value_at(r, x)->kind == LUMAT_WHOLE &&
-                   value_at(r, y)->kind == LUMAT_WHOLE && op != LUA_OPPOW &&
-                   op != LUA_OPDIV;
-    v = is_whole ? add_integers(r, op, x, y) : add_floats(r, op, x, y);
+    lumat_value_kind a = value_at(r, x)->kind, b = value_at(r, y)->kind;
+    if (a == LUMAT_FLOAT || b == LUMAT_FLOAT || op == LUA_OPPOW ||
+        op == LUA_OPDIV)
+        v = add_floats(r, op, x, y);
+    else if (a == LUMAT_WHOLE && b == LUMAT_WHOLE)
+        v = add_integers(r, op, x, y);
+    else
+        v = add_either(r, op, x, y);
     if (v < 0)
         return STOPPED;
     lua_pop(L, 2);
@@ -460,6 +525,8 @@ static step negate(reading *r)
     }
     if (value_at(r, x)->kind == LUMAT_WHOLE)
         v = add_integers(r, LUA_OPSUB, add_constant(r, 0, LUMAT_WHOLE), x);
+    else if (value_at(r, x)->kind == LUMAT_EITHER)
+        v = stop_at_either(r);
     else
         v = add_op(r, LUMAT_FLOAT, GPU_OP_neg, x, 0, 0);
     if (v < 0)
@@ -496,7 +563,8 @@ static int truth_of(reading *r, int index)
     return is_truth(r, v) ? decide(r, v) : 1;
 }
 
-/* Comparisons of an integer that no double holds are not those of doubles. */
+/* Is it no integer of Lua's that no double holds? What is said of doubles is
+ * not said of it. */
 static int is_comparable(const reading *r, int v)
 {
     const lumat_formula_value *c = value_at(r, v);
@@ -605,32 +673,44 @@ static int add_absolute(reading *r, int x)
 {
     lumat_formula_value *a = value_at(r, x);
     double low = a->low, high = a->high;
-    if (a->kind != LUMAT_WHOLE)
+    if (a->kind == LUMAT_FLOAT)
         return add_op(r, LUMAT_FLOAT, GPU_OP_abs, x, 0, 0);
     if (!is_exact((range){low, high})) {
         stop_at_large(r);
         return -1;
     }
-    return add_whole(r, GPU_OP_abs, x, 0, low > 0 ? low : 0, fmax(-low, high),
-                     0);
+    int v = add_op(r, a->kind, GPU_OP_abs, x, 0, 0);
+    if (v >= 0)
+        value_at(r, v)->low = 0, value_at(r, v)->high = fmax(-low, high);
+    return v;
 }
 
-/* math.max and math.min of what is at first …, as Lua compares: NaN is neither
- * larger nor smaller. Leaves the result on top. Numbers of both subtypes are
- * followed both ways, as what comes of them differs. */
+/* Is the other one of two arguments of math.max or min taken, as a condition?
+ * As Lua compares: NaN is neither larger nor smaller. -1: stopped. */
+static int add_is_other(reading *r, int best, int other, int is_max)
+{
+    if (!is_comparable(r, best) || !is_comparable(r, other)) {
+        stop_at_large(r);
+        return -1;
+    }
+    return add_op(r, LUMAT_TRUTH, GPU_OP_lt, is_max ? best : other,
+                  is_max ? other : best, 0);
+}
+
+/* math.max and math.min of what is at first …: leaves the result on top. Of an
+ * integer and a float both ways are followed, where they do not meet. */
 static step add_extreme(reading *r, int first, int count, int is_max)
 {
     lua_State *L = r->L;
-    int best = first;
     lua_pushvalue(L, first);
-    best = lua_gettop(L);
+    int best = lua_gettop(L);
     for (int i = first + 1; i < first + count; i++) {
         int a = value_of(r, best, 0), b = value_of(r, i, 0), truth;
         if (a < 0 || b < 0)
             return stop_at_error(r);
-        lumat_value_kind kind = value_at(r, a)->kind;
-        if ((!is_sign(r, best) && !is_sign(r, i)) ||
-            kind != value_at(r, b)->kind) {
+        int are_known = !is_sign(r, best) && !is_sign(r, i);
+        int are_alike = value_at(r, a)->kind == value_at(r, b)->kind;
+        if (are_known || (!are_alike && !r->joins)) {
             int x = is_max ? best : i, y = is_max ? i : best;
             if (!compare(r, GPU_OP_lt, x, y, &truth) || truth < 0)
                 return STOPPED;
@@ -638,15 +718,9 @@ static step add_extreme(reading *r, int first, int count, int is_max)
                 lua_copy(L, i, best);
             continue;
         }
-        range p = {value_at(r, a)->low, value_at(r, a)->high};
-        range q = {value_at(r, b)->low, value_at(r, b)->high};
-        int is_other = add_op(r, LUMAT_TRUTH, GPU_OP_lt, is_max ? a : b,
-                              is_max ? b : a, 0);
-        int v = add_op(r, kind, GPU_OP_where, is_other, b, a);
+        int v = add_where(r, add_is_other(r, a, b, is_max), b, a);
         if (v < 0)
             return STOPPED;
-        value_at(r, v)->low = fmin(p.low, q.low);
-        value_at(r, v)->high = fmax(p.high, q.high);
         push_sign(r, v);
         lua_replace(L, best);
     }
@@ -916,11 +990,26 @@ static instruction decode(uint32_t word)
 
 static const int half_byte = 127; /* added to signed operands of 8 bits */
 
-/* Pushes the register; 0: there is none. */
+static int jump_of(uint32_t word)
+{
+    enum { HALF = 16777215 };
+    return (int)(word >> 7) - HALF;
+}
+
+/* In a register that holds different things behind two ways that met: nobody
+ * reads it, as a rule. */
+static const char unsettled;
+
+static int is_unsettled(const reading *r, int index)
+{
+    return lua_touserdata(r->L, index) == &unsettled;
+}
+
+/* Pushes the register; 0: there is none, or it is not settled. */
 static int push_register(reading *r, int i)
 {
     const frame *f = &r->frames[r->depth];
-    if (i < 0 || i >= f->code.registers)
+    if (i < 0 || i >= f->code.registers || is_unsettled(r, f->base + i))
         return 0;
     lua_pushvalue(r->L, f->base + i);
     return 1;
@@ -1128,11 +1217,17 @@ static step give_results(reading *r, int from, int count, int to, int wanted)
 }
 
 /* How many values are in registers from `first` on: one less than given, or
- * those up to the top. -1: there are not so many. */
-static int count_values(const frame *f, int first, int given)
+ * those up to the top. -1: there are not so many, or one is not settled. */
+static int count_values(const reading *r, int first, int given)
 {
+    const frame *f = &r->frames[r->depth];
     int count = given > 0 ? given - 1 : f->top - first;
-    return count < 0 || first + count > f->code.registers ? -1 : count;
+    if (first + count > f->code.registers)
+        return -1;
+    for (int i = 0; i < count; i++)
+        if (is_unsettled(r, f->base + first + i))
+            return -1;
+    return count;
 }
 
 static step do_call(reading *r, const instruction *i, int wanted)
@@ -1140,8 +1235,8 @@ static step do_call(reading *r, const instruction *i, int wanted)
     lua_State *L = r->L;
     frame *f = &r->frames[r->depth];
     int function = f->base + i->a, top = lua_gettop(L);
-    int count = i->a < f->code.registers ? count_values(f, i->a + 1, i->b) : -1;
-    if (count < 0)
+    int count = i->a < f->code.registers ? count_values(r, i->a + 1, i->b) : -1;
+    if (count < 0 || is_unsettled(r, function))
         return stop_at_error(r);
     if (lua_type(L, function) != LUA_TFUNCTION)
         return stop_at_call(r, function);
@@ -1334,8 +1429,7 @@ static step load_nils(reading *r, const instruction *i)
 
 static step jump(reading *r, uint32_t word)
 {
-    enum { HALF = 16777215 };
-    r->frames[r->depth].next += (int)(word >> 7) - HALF;
+    r->frames[r->depth].next += jump_of(word);
     return GOES_ON;
 }
 
@@ -1349,7 +1443,6 @@ static step minus(reading *r, const instruction *i)
 static step run_instruction(reading *r, uint32_t word)
 {
     instruction i = decode(word);
-    frame *f = &r->frames[r->depth];
     if (i.op <= OP_LOADK || (i.op >= OP_LOADFALSE && i.op <= OP_LOADTRUE) ||
         i.op == OP_GETUPVAL)
         return load(r, &i);
@@ -1384,11 +1477,11 @@ static step run_instruction(reading *r, uint32_t word)
     case OP_TAILCALL:
         return tail_call(r, &i);
     case OP_RETURN:
-        return give_back(r, i.a, count_values(f, i.a, i.b));
+        return give_back(r, i.a, count_values(r, i.a, i.b));
     case OP_RETURN0:
         return give_back(r, 0, 0);
     case OP_RETURN1:
-        return give_back(r, i.a, count_values(f, i.a, 2));
+        return give_back(r, i.a, count_values(r, i.a, 2));
     case OP_FORPREP:
         return prepare_loop(r, &i);
     case OP_FORLOOP:
@@ -1400,9 +1493,19 @@ static step run_instruction(reading *r, uint32_t word)
 
 /* --- ways through f ------------------------------------------------------- */
 
-static int follow(reading *r);
+/* An instruction of the frame at a depth, before it is done. */
+typedef struct meeting {
+    int depth, at;
+} meeting;
 
-/* What is on top as a value of the formula, popped; -1: stopped. */
+static const meeting nowhere = {-1, 0};
+
+/* What follow returns besides a value's number. */
+enum { FAILED = -1, HAS_MET = -2, GOES_ON_AS_ONE = -3 };
+
+static int follow(reading *r, meeting until);
+
+/* What is on top as a value of the formula, popped; FAILED: stopped. */
 static int take_result(reading *r)
 {
     int v = value_of(r, -1, 1);
@@ -1421,7 +1524,7 @@ static int is_number(const reading *r, int v, double number)
 static int add_choice(reading *r, int condition, int yes, int no)
 {
     if (yes < 0 || no < 0)
-        return -1;
+        return FAILED;
     int are_truths = is_truth(r, yes) && is_truth(r, no);
     if (yes == no)
         return yes;
@@ -1429,16 +1532,82 @@ static int add_choice(reading *r, int condition, int yes, int no)
         return condition;
     if (are_truths && is_number(r, yes, 0) && is_number(r, no, 1))
         return add_op(r, LUMAT_TRUTH, GPU_OP_lnot, condition, 0, 0);
-    return add_op(r, are_truths ? LUMAT_TRUTH : LUMAT_FLOAT, GPU_OP_where,
-                  condition, yes, no);
+    if (is_truth(r, yes) != is_truth(r, no)) /* elements of f's result */
+        return add_op(r, LUMAT_FLOAT, GPU_OP_where, condition, yes, no);
+    return add_where(r, condition, yes, no);
 }
 
-/* Copies all frames to the top of the stack, where one way goes on. */
-static void copy_frames(reading *r)
+/* The instructions that may follow the one at `at`, in the order of the code:
+ * a loop's back to its start is left out, as it ends one time. Returns how many
+ * there are; 0: the function ends there, or it is not known where it goes. */
+static int next_instructions(const lumat_bytecode *c, int at, int next[2])
+{
+    instruction i = decode(lumat_instruction_at(c, at));
+    next[0] = at + 1;
+    next[1] = at + 2;
+    if (i.op >= OP_EQ && i.op <= OP_TESTSET)
+        return 2;
+    if (i.op == OP_FORPREP) {
+        next[1] = at + 2 + i.bx;
+        return 2;
+    }
+    if (i.op == OP_LFALSESKIP)
+        next[0] = at + 2;
+    if (i.op == OP_JMP)
+        next[0] = at + 1 + jump_of(lumat_instruction_at(c, at));
+    return i.op != OP_TAILCALL && (i.op < OP_RETURN || i.op > OP_RETURN1) &&
+           next[0] > at;
+}
+
+/* Where all ways from the test at `at` come by; -1: nowhere. The first of those
+ * that are still to be followed is replaced by those behind it, until there is
+ * one: no way goes back. */
+static int find_meeting(const lumat_bytecode *c, int at)
+{
+    enum { MOST = 32 };
+    int open[MOST] = {at + 1, at + 2}, count = 2, next[2];
+    while (count > 1) {
+        int first = 0;
+        for (int i = 1; i < count; i++)
+            first = open[i] < open[first] ? i : first;
+        int place = open[first];
+        open[first] = open[--count];
+        if (place >= c->count)
+            return -1;
+        int more = next_instructions(c, place, next);
+        if (more == 0 || count + more > MOST)
+            return -1;
+        for (int k = 0; k < more; k++) {
+            int is_there = 0;
+            for (int i = 0; i < count; i++)
+                is_there |= open[i] == next[k];
+            if (!is_there)
+                open[count++] = next[k];
+        }
+    }
+    return open[0];
+}
+
+/* Where both ways from the test that waits meet: in its function or where that
+ * is left. */
+static meeting meeting_of(const reading *r)
+{
+    const frame *f = &r->frames[r->depth];
+    int at = r->joins ? find_meeting(&f->code, f->next) : -1;
+    if (at >= 0)
+        return (meeting){r->depth, at};
+    if (r->joins && r->depth > 0)
+        return (meeting){r->depth - 1, r->frames[r->depth - 1].next};
+    return nowhere;
+}
+
+/* Copies all frames, which end at top, to the end of the stack, where one way
+ * goes on. */
+static void copy_frames(reading *r, int top)
 {
     lua_State *L = r->L;
-    int top = lua_gettop(L), by = top + 1 - r->bottom;
-    luaL_checkstack(L, by + 20, "map");
+    int by = lua_gettop(L) + 1 - r->bottom;
+    luaL_checkstack(L, top - r->bottom + 20, "map");
     for (int i = r->bottom; i <= top; i++)
         lua_pushvalue(L, i);
     for (int i = 0; i <= r->depth; i++)
@@ -1446,45 +1615,112 @@ static void copy_frames(reading *r)
     r->bottom += by;
 }
 
-/* Both ways from the instruction that waits for the condition. */
-static int follow_both(reading *r, int condition)
+/* Pushes the value that is the one at yes where the condition holds, else that
+ * at no. */
+static void push_choice(reading *r, int condition, int yes, int no)
 {
+    lua_State *L = r->L;
+    int a = value_of(r, yes, 1), b = value_of(r, no, 1), v = -1;
+    int are_both_raw =
+        (a < 0 && b < 0) || (lua_isinteger(L, yes) && lua_isinteger(L, no));
+    if (are_both_raw ? lua_rawequal(L, yes, no) : a == b) {
+        lua_pushvalue(L, yes);
+        return;
+    }
+    if (a >= 0 && b >= 0 && is_truth(r, a) == is_truth(r, b) &&
+        is_comparable(r, a) && is_comparable(r, b))
+        v = add_choice(r, condition, a, b);
+    if (v >= 0)
+        push_sign(r, v);
+    else
+        lua_pushlightuserdata(L, (void *)&unsettled);
+}
+
+/* What there is at a test, to be gone on with. */
+typedef struct crossing {
     frame frames[DEEPEST];
-    int depth = r->depth, bottom = r->bottom, top = lua_gettop(r->L);
+    int depth, bottom, top;
+} crossing;
+
+static void go_back(reading *r, const crossing *c)
+{
+    memcpy(r->frames, c->frames, sizeof c->frames);
+    r->depth = c->depth;
+    r->bottom = c->bottom;
+}
+
+/* Both ways have come to m, that with yes to the frame there, the other to
+ * r's: goes on from c with registers that are one or the other. */
+static int join(reading *r, const crossing *c, meeting m, int condition,
+                const frame *yes)
+{
+    frame no = r->frames[m.depth];
+    go_back(r, c);
+    r->depth = m.depth;
+    frame *f = &r->frames[m.depth];
+    luaL_checkstack(r->L, 4, "map");
+    for (int i = 0; i < f->code.registers; i++) {
+        push_choice(r, condition, yes->base + i, no.base + i);
+        lua_replace(r->L, f->base + i);
+    }
+    f->next = m.at;
+    f->top = no.top;
+    lua_settop(r->L, f->base + f->code.registers - 1);
+    return yes->top == no.top ? GOES_ON_AS_ONE : FAILED;
+}
+
+/* Both ways from the instruction that waits for the condition, to where they
+ * meet, or to `until`. */
+static int follow_both(reading *r, int condition, meeting until)
+{
+    crossing c = {.depth = r->depth, .bottom = r->bottom};
+    meeting own = meeting_of(r), m = own.depth >= 0 ? own : until;
+    frame yes = {.base = 0};
     int result[2];
     if (r->knowns == MOST_KNOWN) {
         stop(r, "asks for elements more than %d times in a row", MOST_KNOWN);
-        return -1;
+        return FAILED;
     }
-    memcpy(frames, r->frames, sizeof frames);
+    c.top = lua_gettop(r->L);
+    memcpy(c.frames, r->frames, sizeof c.frames);
     r->known[r->knowns++].condition = condition;
     for (int truth = 1; truth >= 0; truth--) {
         r->known[r->knowns - 1].truth = truth;
-        copy_frames(r);
-        result[truth] = follow(r);
-        lua_settop(r->L, top);
-        memcpy(r->frames, frames, sizeof frames);
-        r->depth = depth;
-        r->bottom = bottom;
-        if (result[truth] < 0)
-            return -1;
+        go_back(r, &c);
+        copy_frames(r, c.top);
+        result[truth] = follow(r, m);
+        if (result[truth] == FAILED)
+            return FAILED;
+        if (truth && result[truth] == HAS_MET)
+            yes = r->frames[m.depth];
     }
     r->knowns--;
+    if ((result[0] == HAS_MET) != (result[1] == HAS_MET))
+        return stop(r, "goes ways that do not meet"), FAILED;
+    if (result[0] == HAS_MET) {
+        int joined = join(r, &c, m, condition, &yes);
+        return joined == GOES_ON_AS_ONE && own.depth < 0 ? HAS_MET : joined;
+    }
+    go_back(r, &c);
+    lua_settop(r->L, c.top);
     return add_choice(r, condition, result[1], result[0]);
 }
 
-/* Follows f to its end, or ends. Returns its result; -1: stopped. */
-static int follow(reading *r)
+/* Follows f to its end and returns its result; or returns HAS_MET before the
+ * instruction until, or FAILED. */
+static int follow(reading *r, meeting until)
 {
     for (;;) {
         frame *f = &r->frames[r->depth];
         int at = f->next, depth = r->depth;
+        if (depth == until.depth && at == until.at)
+            return HAS_MET;
         if (at < 0 || at >= f->code.count)
-            return stop_at_error(r), -1;
+            return stop_at_error(r), FAILED;
         if (++r->steps > MOST_STEPS) {
             stop(r, "takes more than %d steps, with both ways of every if",
                  MOST_STEPS);
-            return -1;
+            return FAILED;
         }
         f->next++;
         r->undecided = -1;
@@ -1495,11 +1731,13 @@ static int follow(reading *r)
         if (s == GOES_ON)
             continue;
         if (r->undecided < 0)
-            return -1;
+            return FAILED;
         lua_settop(r->L, top);
         r->depth = depth;
         r->frames[depth].next = at;
-        return follow_both(r, r->undecided);
+        int result = follow_both(r, r->undecided, until);
+        if (result != GOES_ON_AS_ONE)
+            return result;
     }
 }
 
@@ -1546,6 +1784,22 @@ static int read_c(reading *r, int function, int count)
     return take_result(r);
 }
 
+/* Reads the function, with what it is called with on top. */
+static int read_function(reading *r, int function, int count)
+{
+    int top = lua_gettop(r->L), result = FAILED;
+    r->depth = r->undecided = -1;
+    r->steps = r->knowns = 0;
+    if (lua_iscfunction(r->L, function))
+        result = read_c(r, function, count);
+    else if (enter(r, function, count, 0, 1) == GOES_ON) {
+        r->bottom = r->frames[0].base - 1;
+        result = follow(r, nowhere);
+    }
+    lua_settop(r->L, top);
+    return result;
+}
+
 int lumat_read_formula(lua_State *L, int f, int first, int count,
                        const gpu_matrix *shape, lumat_formula *out)
 {
@@ -1559,19 +1813,19 @@ int lumat_read_formula(lua_State *L, int f, int first, int count,
     lua_newtable(L);
     r.dumps = lua_gettop(L);
     lua_pushvalue(L, f);
-    int function = lua_gettop(L), result = -1;
+    int function = lua_gettop(L), result = FAILED, own;
     for (int i = 0; i < count; i++)
         push_argument(&r, first + i);
     push_place(&r, GPU_OP_ROW, shape->rows);
     push_place(&r, GPU_OP_COL, shape->cols);
+    own = out->count;
     if (lua_type(L, function) != LUA_TFUNCTION)
         stop(&r, "is an object that can be called");
-    else if (lua_iscfunction(L, function))
-        result = read_c(&r, function, count + 2);
-    else if (enter(&r, function, count + 2, 0, 1) == GOES_ON) {
-        r.bottom = r.frames[0].base - 1;
-        result = follow(&r);
-    }
+    else
+        for (r.joins = 1; r.joins >= 0 && result == FAILED; r.joins--) {
+            out->count = own;
+            result = read_function(&r, function, count + 2);
+        }
     lua_settop(L, top);
     out->result = result;
     return result >= 0;

@@ -86,23 +86,48 @@ local function expression(any, depth)
     return string.format("(%s and %s or %s)", comparison, deeper(), deeper())
 end
 
+local function condition(any)
+    return string.format("%s %s %s", expression(any, 1), comparisons[any(6)],
+        expression(any, 1))
+end
+
+local statement
+
+local function block(any, depth)
+    local lines = {}
+    for i = 1, any(2) do lines[i] = statement(any, depth - 1) end
+    return table.concat(lines, " ")
+end
+
+function statement(any, depth)
+    local name = ({"x", "y", "w"})[any(3)]
+    local k = depth > 0 and any(8) or 8
+    if k == 1 then
+        return string.format("if %s then %s end", condition(any),
+            block(any, depth))
+    elseif k == 2 then
+        return string.format("if %s then %s else %s end", condition(any),
+            block(any, depth), block(any, depth))
+    elseif k == 3 then
+        return string.format("for k = 1, %d do %s = %s + k * %s %s end", any(3),
+            name, name, expression(any, 0), block(any, depth))
+    elseif k == 4 then
+        return string.format([[do local s = %s and "a" or "b"
+            if s == "a" then %s end end]], condition(any), block(any, depth))
+    elseif k == 5 then
+        return string.format("if %s then return %s end", condition(any),
+            expression(any, 1))
+    elseif k == 6 then
+        return string.format(
+            "do local n = 0 while %s and n < 3 do n = n + 1 %s end end",
+            condition(any), block(any, 1))
+    end
+    return name .. " = " .. expression(any, 2)
+end
+
 local function body(any)
     local lines = {}
-    for _ = 1, any(3) do
-        local name = ({"x", "y", "w"})[any(3)]
-        local k = any(4)
-        if k == 1 then
-            lines[#lines + 1] = string.format("if %s %s %s then %s = %s end",
-                expression(any, 1), comparisons[any(6)], expression(any, 1),
-                name, expression(any, 1))
-        elseif k == 2 then
-            lines[#lines + 1] = string.format(
-                "for k = 1, %d do %s = %s + k * %s end", any(3), name, name,
-                expression(any, 0))
-        else
-            lines[#lines + 1] = name .. " = " .. expression(any, 2)
-        end
-    end
+    for i = 1, any(3) do lines[i] = statement(any, 2) end
     local last = expression(any, 2)
     if any(5) == 1 then
         last = last .. " " .. comparisons[any(6)] .. " " .. expression(any, 1)
@@ -135,7 +160,8 @@ TestVariousFunctions = {}
 -- Where calling raises, as integers divided by 0 do, map does as well.
 function TestVariousFunctions:test_they_give_what_calling_them_gives()
     local read = 0
-    for seed = 1, N do
+    local first = tonumber(os.getenv("LUMAT_SEED")) or 1
+    for seed = first, first + N - 1 do
         local any = generator(seed)
         local source = string.format(text, body(any))
         local f = assert(load(source))()
@@ -222,6 +248,22 @@ function TestReading:test_what_comes_from_outside()
     check(function(x) return math.sqrt(2 * math.pi) * x end, "mul", A)
     c[4] = 7
     lu.assertEquals(map(A, polynomial)(1, 1), map(A, called(polynomial))(1, 1))
+end
+
+-- Ways that part go on as one: what follows is not computed for each of them.
+function TestReading:test_ways_that_meet()
+    local function relu(x) if x > 0 then return x end return 0 end
+    check(function(x, y) return relu(x) * 0.5 + relu(y) end,
+        "lt, where, mul, lt, where, add", A, A * 2)
+    check(function(x) if x < 0 then x = 0 elseif x > 1 then x = 1 end
+        return x * x - x end, "lt, lt, where, where, mul, sub", A)
+    check(function(x, y) return math.max(x, 0) / y end, "lt, where, div", A, A)
+    check(function(x, y) -- no number tells a text from another
+        local s = x < y and "less" or "more"
+        if s == "less" then return x end
+        return y
+    end, "lt, where", A, A.T:clone().T * -1)
+    check(function(x) return -math.max(x, 0) end, "lt, neg, where", A) -- 0 or -0
 end
 
 function TestReading:test_functions_themselves()
