@@ -67,7 +67,13 @@ function does.make()
     return {zeros(3, 3), eye(3), range(1, 9), linspace(0, 1, 5),
         mat{{1, 2}, {3, 4}}, diag(v), tril(A), fromfn(3, 3, function(i, j) return i * j end)}
 end
-function does.map() return A:map(function(x) return x * 2 end) end
+function does.map()
+    local function less(x, y) if x < y then return x * 2 end return y end
+    return {A:map(function(x) return x * 2 end),
+        map(tile(A, 2, 2), tile(B, 2, 2), function(x, y)
+            return less(x, y) + less(sin(y), math.sqrt(3))
+        end)}
+end
 function does.text()
     return tostring(A) .. tostring(image) .. tostring(S) .. tostring(v)
 end
