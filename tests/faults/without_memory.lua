@@ -49,6 +49,12 @@ end
 function does.solve()
     return {solve(D, ones(7, {dtype = "f64"})), inv(D), det(D), norm(D)}
 end
+function does.factor()
+    local P = D.T * D
+    local _, R = qr(A):unpack()
+    return {lu(D):solve(ones(7)), chol((P + P.T) / 2).L, R:abs(), svd(A).S,
+        eigh(A + A.T).values, lstsq(A, ones(7)), rank(ones(3, 2)), expm(A)}
+end
 function does.index()
     local C = A:clone()
     C[{{1, 2}, {}}] = 0
@@ -168,6 +174,9 @@ local function bad(...)
 end
 local before = text(A) .. text(B)
 local act = does[name]
+-- Libraries below LAPACK leave the program where they get no memory to begin
+-- with: that is tried by a process of its own, which no fault of one reaches.
+if name == "factor" then local _ = svd(A).S end
 os.getenv "FAIL_BEGIN"
 local ok, got = pcall(act)
 os.getenv "FAIL_END"
