@@ -140,9 +140,23 @@ static int matrix_power(lua_State *L)
 
 /* --- linear systems ------------------------------------------------------- */
 
+/* Of a matrix that is not square the nearest solution. */
+static int solve_nearest(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.methods");
+    lua_getfield(L, -1, "lstsq");
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    lua_call(L, 2, 1);
+    return 1;
+}
+
 static int solve(lua_State *L)
 {
     gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
+    if (a->ndim == 2 && a->rows != a->cols)
+        return a->rows == b->rows ? solve_nearest(L)
+                                  : lumat_raise_shapes(L, 1, 2, LUMAT_FIT_ROWS);
     gpu_matrix *out = lumat_new_matrix(L);
     gpu_condition condition;
     gpu_status status = gpu_solve(a, b, out, wanted(&condition));
@@ -189,8 +203,9 @@ static int rcond(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"solve", solve, 1, "A: square, B: matrix rows A", "matrix",
-     "The X with A X = B, for a square A (LU with partial pivoting).",
+    {"solve", solve, 1, "A: matrix, B: matrix rows A", "matrix",
+     "The X with A X = B, for a square A (LU with partial pivoting); for "
+     "another one the X that is nearest to it, as of lstsq(A, B).",
      "solve(mat{{2, 0}, {0, 4}}, vec{2, 8})", "{1, 2}", .group = "systems"},
     {"inv", inverse, 1, "A: square", "matrix",
      "Inverse of a square matrix; also A ^ -1. To solve a system use solve(A, "

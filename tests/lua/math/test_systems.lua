@@ -38,6 +38,13 @@ end
 
 TestSystems = {}
 
+-- Of a matrix that is not square the nearest solution, as lstsq has it.
+function TestSystems:test_least_squares()
+    local A, b = uniform(5, 3, "f64", 1), uniform(5, 2, "f64", 2)
+    lu.assertIsTrue(solve(A, b) == lstsq(A, b))
+    lu.assertIsTrue(A.T:solve(A.T * b) == lstsq(A.T, A.T * b))
+end
+
 function TestSystems:test_solve_inv_det()
     for _, dtype in ipairs{"f32", "f64"} do
         local tolerance = dtype == "f32" and 1e-3 or 1e-10
@@ -81,7 +88,7 @@ function TestSystems:test_what_has_no_solution()
     raises(function() local P = ones(2, 3) inv(P) end, "inv: needs a square",
         "P is 2x3")
     raises(function() det(ones(2, 3)) end, "square", "2x3")
-    raises(function() solve(ones(2, 3), ones(2)) end, "square", "2x3")
+    raises(function() solve(ones(2, 3), ones(3)) end, "2x3", "vector 3")
     raises(function() solve(eye(2), ones(3)) end, "2x2", "vector 3")
     raises(function() local P = ones(1, 2) solve(eye(2), P) end,
         "P.T would fit")
