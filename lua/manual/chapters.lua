@@ -9,7 +9,7 @@ local titles = {
     {"Making matrices", "making constants sequences random diagonals sparse"},
     {"Shape and place", "shape lines joining places iterating converting"},
     {"Products and linear algebra",
-        "products outer systems factors norms kernels keeping"},
+        "products outer systems factors norms gallery kernels keeping"},
     {"Element by element", "arithmetic powers signs limits rounding " ..
         "exponentials logarithms angles arcs hyperbolic area special mapping"},
     {"Comparing and masks", "comparing logic questions finite"},

@@ -70,6 +70,7 @@ local calls = {
     heat = function() heat(A, wrong) end,
     spy = function() spy(A, wrong) end,
     svd = function() svd(A, wrong) end,
+    rosser = function() rosser(wrong) end,
     qr = function() qr(A, wrong) end,
     plot = function() plot(v, wrong) end,
     experiment = function() experiment(wrong) end,
@@ -77,7 +78,8 @@ local calls = {
 
 for name, call in pairs(calls) do
     TestOptions["test_" .. name] = function()
-        local start = name == "experiment" and "{" or "(A, {"
+        local start = name == "experiment" and "{" or
+            name == "rosser" and "({" or "(A, {"
         lu.assertEquals(offered(name .. start), accepted(name, call))
     end
 end

@@ -237,9 +237,9 @@ function TestPassing:test_time()
     local slow, best = os.getenv("LUMAT_SLOW") and 20 or 1, math.huge
     for _ = 1, 5 do
         local _, run = counting(false, {axes = {n = experiment.range(1, 1000)}})
-        local start = clock()
+        local start = os.clock() -- whatever else runs
         run()
-        best = math.min(best, clock() - start) -- of 1000: ms of one
+        best = math.min(best, os.clock() - start) -- of 1000: ms of one
     end
     print(("# %.3g ms a point that is kept nowhere"):format(best))
     lu.assertTrue(best < 0.1 * slow, best .. " ms a point")
