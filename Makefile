@@ -27,7 +27,7 @@ BIN      := $(OUT)/bin
 LUMAT    := $(BIN)/lumat
 TOOLKIT  := $(patsubst %/bin/nvcc,%,$(NVCC))
 CUBLAS   := $(and $(filter 1,$(CUDA)),$(wildcard $(TOOLKIT)/include/cublas_v2.h),$(wildcard $(TOOLKIT)/lib64/libcublas.so),$(wildcard $(TOOLKIT)/lib64/libcusparse.so))
-PLUGINS  := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so) $(if $(CUBLAS),$(BIN)/liblumat-cuda-la.so)
+PLUGINS  := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so $(BIN)/lumat-cuda-compile) $(if $(CUBLAS),$(BIN)/liblumat-cuda-la.so)
 
 LUA_INC  := $(firstword $(wildcard /usr/include/lua5.4 /usr/local/include))
 LUA_LIB  := $(firstword $(wildcard /usr/lib/*/liblua5.4.a /usr/local/lib/liblua.a))
@@ -37,7 +37,7 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-o
 CFLAGS   ?= -O2 -g
 override CFLAGS += -std=c11 -D_GNU_SOURCE -fvisibility=hidden -MMD -MP $(CWARN) $(SANFLAGS)
 CXXFLAGS := -O2 -g -std=c++20 -fno-exceptions -fno-rtti -MMD -MP $(WARN) $(SANFLAGS)
-NVFLAGS   = -O3 -std=c++20 $(addprefix -I,gpu gpu/cuda $(KERNELS)) -t 2 --compiler-options -fPIC,-fvisibility=hidden \
+NVFLAGS   = -O3 -std=c++20 $(addprefix -I,gpu gpu/cuda gpu/cuda/jit $(KERNELS)) -t 2 --compiler-options -fPIC,-fvisibility=hidden \
             -Wno-deprecated-gpu-targets \
             $(foreach a,$(ARCHS),-gencode=arch=compute_$a$(comma)code=sm_$a) \
             $(foreach a,$(lastword $(ARCHS)),$(if $(findstring a,$a),,-gencode=arch=compute_$a$(comma)code=compute_$a))
@@ -53,6 +53,8 @@ SEES_gpu/sparse     := gpu gpu/runtime gpu/matrix gpu/operations
 SEES_gpu/dry        := gpu gpu/runtime gpu/matrix
 SEES_gpu/cpu        := gpu
 SEES_gpu/cuda/la := gpu
+SEES_gpu/cuda/jit := gpu
+SEES_gpu/cuda/compiler := gpu gpu/cuda/jit
 VALUE               := gpu lua/parse lua/value
 FUNCTIONS           := $(VALUE) lua/functions
 PRINT               := $(FUNCTIONS) lua/scope lua/print
@@ -98,6 +100,9 @@ REPL_SRC := $(wildcard $(addsuffix /*.c,$(filter repl%,$(ROOMS))))
 STD_SRC  := $(wildcard lua/std/*.lua lua/std/lazy/*.lua lua/manual/*.lua lua/charts/*.lua lua/experiment/*/*.lua)
 CUDA_SRC := $(wildcard $(addsuffix /*.cu,gpu/cuda $(KERNELS)))
 LA_SRC   := $(wildcard gpu/cuda/la/*.c)
+JIT_SRC  := $(wildcard gpu/cuda/jit/*.c)
+# What the texts of compiled kernels include: those of the formulas, too.
+JIT_TEXT := $(addprefix gpu/,op_macros.h ops.def $(addprefix cuda/jit/,jit_job.h kernel_operations_body.h kernel_body.h))
 object    = $(patsubst %,$(OUT)/%.o,$(1))
 GPU_OBJ  := $(call object,$(GPU_SRC))
 LIB_OBJ  := $(GPU_OBJ) $(call object,$(LUA_SRC)) $(OUT)/lua/std/library.c.o
@@ -105,6 +110,13 @@ OBJ      := $(LIB_OBJ) $(call object,$(REPL_SRC))
 CUDA_OBJ := $(call object,$(CUDA_SRC))
 LA_OBJ   := $(call object,$(LA_SRC))
 $(LA_OBJ): CFLAGS += -isystem $(TOOLKIT)/include -fPIC
+JIT_OBJ  := $(call object,$(JIT_SRC)) $(OUT)/gpu/cuda/jit/texts.c.o
+COMPILER := $(BIN)/lumat-cuda-compile
+COMP_OBJ := $(call object,gpu/cuda/compiler/nvrtc.c)
+$(JIT_OBJ): CFLAGS += -fPIC
+# Elementwise work gives the same bits from every kernel: a product is never
+# rounded together with a sum, in those that are compiled later neither.
+$(call object,$(addprefix gpu/cuda/,map.cu stream.cu reduce.cu)): NVFLAGS += -fmad=false
 
 all: $(LUMAT) $(PLUGINS) $(OUT)/lumat.1 ## build the program
 	@ln -sfn $(VARIANT)/bin/lumat $(BUILD)/lumat
@@ -121,10 +133,15 @@ $(OUT)/lumat.1: $(LUMAT)
 	$(Q)LUMAT_NO_CUDA=1 $(LUMAT) --manual=roff >$@
 man: $(OUT)/lumat.1 ## show the manual page
 	@man -l $(OUT)/lumat.1
-$(BIN)/liblumat-cuda.so: $(CUDA_OBJ)
+$(BIN)/liblumat-cuda.so: $(CUDA_OBJ) $(JIT_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
-	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -Xlinker --no-undefined -o $@ $(CUDA_OBJ)
+	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -Xlinker --no-undefined -o $@ $(CUDA_OBJ) $(JIT_OBJ)
+# NVRTC, in a process of its own: see ask_compiler.c.
+$(COMPILER): $(COMP_OBJ) $(JIT_OBJ)
+	@mkdir -p $(@D)
+	$(say) "  LINK  $@"
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ -ldl
 # cuBLAS and cuSPARSE, in an object of their own: loading them takes long.
 $(BIN)/liblumat-cuda-la.so: $(LA_OBJ)
 	@mkdir -p $(@D)
@@ -145,6 +162,11 @@ $(OUT)/%.cu.o: %.cu
 	$(Q)$(NVCC) $(NVFLAGS) -Xptxas -v -MMD -MP -MF $(@:.o=.d) -c -o $@ $< 2>$(@:.o=.ptxas) || \
 	  { cat $(@:.o=.ptxas); exit 1; }
 	@grep -i warning $(@:.o=.ptxas) || true
+$(OUT)/gpu/cuda/jit/texts.c.o: $(JIT_TEXT) gpu/cuda/jit/embed
+	@mkdir -p $(@D)
+	@sh gpu/cuda/jit/embed $(JIT_TEXT) >$(OUT)/gpu/cuda/jit/texts.c
+	$(say) "  CC    $(OUT)/gpu/cuda/jit/texts.c"
+	$(Q)$(CC) $(CFLAGS) $(call see,gpu/cuda/jit) -c -o $@ $(OUT)/gpu/cuda/jit/texts.c
 # The library in Lua travels inside the program, as arrays of bytes.
 $(OUT)/lua/std/library.c.o: $(STD_SRC) lua/std/embed
 	@mkdir -p $(@D)
@@ -167,6 +189,13 @@ $(OUT)/tests/%: tests/%.c $(GPU_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
 	$(Q)$(CC) $(CFLAGS) $(addprefix -I,tests/gpu $(filter-out gpu/cuda%,$(filter gpu%,$(ROOMS)))) -Wl,-rpath,'$$ORIGIN/../../../lib' -o $@ $< $(GPU_OBJ) $(LIBS) -lcmocka
+
+# Those of a room of the CUDA backend, which the program itself has not, and of
+# what that starts.
+$(OUT)/tests/gpu/jit/%: tests/gpu/jit/%.c $(JIT_OBJ) $(GPU_OBJ) | $(COMPILER)
+	@mkdir -p $(@D)
+	$(say) "  CC    $<"
+	$(Q)$(CC) $(CFLAGS) -Itests/gpu -Itests/gpu/jit $(call see,gpu/cuda/jit) -Wl,-rpath,'$$ORIGIN/../../../lib' -o $@ $< $(JIT_OBJ) $(GPU_OBJ) $(LIBS) -lcmocka
 
 # What tests of --safe start behind its fences.
 ATTACK   := $(OUT)/tests/lua/value/attack_fence
@@ -237,4 +266,4 @@ help: ## this list
 .PHONY: all man run test test-programs check-faults check-gpu bench packages lint format install uninstall dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(JIT_OBJ:.o=.d) $(COMP_OBJ:.o=.d)

@@ -273,6 +273,11 @@ typedef struct gpu_host {
      * many bytes a limit that the user has set leaves beside what is held.
      * NULL: there is none. */
     size_t (*room_left)(void);
+
+    /* Which programs get kernels of their own, a gpu_compile; and what is
+     * called after each program that ran on one. */
+    const volatile int *compile;
+    void (*note_compiled)(void);
 } gpu_host;
 
 /* The CPU is always there; others are shared objects exporting this symbol.

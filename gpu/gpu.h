@@ -167,6 +167,19 @@ typedef enum gpu_fusion {
 } gpu_fusion;
 void gpu_set_fusion(gpu_fusion fusion);
 gpu_fusion gpu_get_fusion(void);
+
+/* Programs that a GPU has seen often get a kernel of their own, which is
+ * compiled beside the work where the machine has a compiler for it. The results
+ * are the same, bit for bit. */
+typedef enum gpu_compile {
+    GPU_COMPILE_OFF,
+    GPU_COMPILE_ON,
+    GPU_COMPILE_ALWAYS, /* each at its first sight, which waits for it */
+    GPU_COMPILES
+} gpu_compile;
+void gpu_set_compile(gpu_compile how);
+gpu_compile gpu_get_compile(void);
+
 /* From now on all that is recorded is worked out by the next gpu_settle_all,
  * also where nothing holds it any longer, as for one who measures the time; 0:
  * as before. Returns what it was. */
@@ -632,7 +645,8 @@ const gpu_checks *gpu_checked(void);
 typedef struct gpu_counters {
     uint64_t operations, allocations, uploaded, downloaded, fallbacks;
     uint64_t allocated;
-} gpu_counters; /* uploaded, downloaded and allocated in bytes */
+    uint64_t compiled; /* programs that ran on kernels compiled for them */
+} gpu_counters;        /* uploaded, downloaded and allocated in bytes */
 const gpu_counters *gpu_counts(void);
 
 /* --- dry runs ---------------------------------------------------------------

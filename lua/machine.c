@@ -81,6 +81,7 @@ static int stats(lua_State *L)
     lumat_set_count(L, "uploaded", c->uploaded);
     lumat_set_count(L, "downloaded", c->downloaded);
     lumat_set_count(L, "fallbacks", c->fallbacks);
+    lumat_set_count(L, "compiled", c->compiled);
     return 1;
 }
 
@@ -192,7 +193,8 @@ static const lumat_function functions[] = {
      .group = "rates"},
     {"stats", stats, 0, "", "table",
      "Counts since the start: operations, allocations, bytes allocated, "
-     "uploaded and downloaded, fallbacks to the CPU.",
+     "uploaded and downloaded, fallbacks to the CPU, programs that ran on "
+     "kernels compiled for them.",
      "stats().operations >= 0", "true", .group = "tracing"},
     {"timed", lumat_timed_call, 0, "f: function [, device: device]",
      "number, …", "Seconds that f's work took on the device, then f's results.",

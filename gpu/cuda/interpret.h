@@ -58,8 +58,22 @@ static inline int gpu_cuda_is_wide(const gpu_view *v)
            (v->rows == 1 || v->row_stride % ITEMS == 0);
 }
 
+/* Are the nearer neighbours of an input's elements in its columns? */
+static inline int gpu_cuda_reads_columns(const gpu_view *v)
+{
+    return v->rows > 1 && v->cols > 1 &&
+           stride_size(v->row_stride) < stride_size(v->col_stride) &&
+           v->row_stride != 0;
+}
+
 /* Does the plan use the place of an element? */
 int gpu_cuda_plan_has_places(const plan *p);
+
+/* p, of which `made` was made, over its views and out, as map.cu has turned
+ * them: by a kernel compiled for it. GPU_UNSUPPORTED, without a message, where
+ * there is none: see compiled.cu. */
+gpu_status gpu_cuda_run_compiled(cuda_device *d, const gpu_program *p,
+                                 const plan *made, const gpu_view *out);
 
 /* Four elements of a thread: element k at (i + k di, j + k dj), of which the
  * first `count` exist. */

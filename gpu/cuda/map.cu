@@ -282,13 +282,6 @@ static int is_flat(const gpu_view *v)
     return v->rows == 1 || v->row_stride == v->cols * v->col_stride;
 }
 
-static int reads_columns(const gpu_view *v)
-{
-    return v->rows > 1 && v->cols > 1 &&
-           stride_size(v->row_stride) < stride_size(v->col_stride) &&
-           v->row_stride != 0;
-}
-
 /* Turns the job so that out's columns are the nearer neighbours, and makes
  * one long row of it where every view allows. */
 static void normalise(map_job *job, int inputs)
@@ -358,7 +351,7 @@ static gpu_status launch(cuda_device *d, map_job *job, int inputs)
     size_t shared = gpu_cuda_plan_bytes(&job->p, threads, sizeof(T));
     int columns = 0;
     for (int v = 0; v < inputs; v++)
-        columns |= reads_columns(&job->p.in[v]);
+        columns |= gpu_cuda_reads_columns(&job->p.in[v]);
     job->how = job->p.rows == 1 ? ACROSS : DOWN;
     if (find_wide(job, inputs, type) && !columns)
         job->how = NEIGHBOURS;
@@ -501,7 +494,7 @@ static gpu_status copy(cuda_device *d, map_job *job, int as_f64)
                             cudaMemcpyDeviceToDevice, d->stream));
     if (is_block_copy(job))
         return gpu_cuda_gather(d, &job->p.in[0], NULL, NULL, &job->out);
-    if (reads_columns(&job->p.in[0]))
+    if (gpu_cuda_reads_columns(&job->p.in[0]))
         return as_f64 ? transpose<double>(d, job) : transpose<float>(d, job);
     return as_f64 ? launch<double>(d, job, 1) : launch<float>(d, job, 1);
 }
@@ -525,6 +518,8 @@ gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
         return job.p.is_f64 ? fill_masked<double>(d, &job)
                             : fill_masked<float>(d, &job);
     gpu_status status = gpu_cuda_stream(d, p, job.p.in, &job.out);
+    if (status == GPU_UNSUPPORTED)
+        status = gpu_cuda_run_compiled(d, p, &job.p, &job.out);
     if (status != GPU_UNSUPPORTED)
         return status;
     return job.p.is_f64 ? launch<double>(d, &job, p->inputs)

@@ -120,6 +120,7 @@ void gpu_begin_operation(gpu_operation *op)
     if (op->device->is_cpu && is_lasting(op))
         op->is_shown = begin_shown(op);
     gpu_counted.operations++;
+    op->compiled = gpu_counted.compiled;
     op->checked = -1;
     if (is_traced())
         op->is_timed = start_timer(op->device);
@@ -159,8 +160,9 @@ static inline gpu_status stop(gpu_operation *op, gpu_status status)
 static void tell(const gpu_operation *op, int fallback, gpu_status status)
 {
     const gpu_matrix *m = op->result;
+    int is_compiled = gpu_counted.compiled != op->compiled;
     gpu_event e = {.operation = op->name,
-                   .kernel = op->kernel,
+                   .kernel = is_compiled ? "compiled" : op->kernel,
                    .device = op->device,
                    .m = m->rows,
                    .n = m->cols,
@@ -208,6 +210,7 @@ gpu_status gpu_end_operation(gpu_operation *op, gpu_status status)
 void gpu_begin_transfer(gpu_operation *op)
 {
     op->checked = -1;
+    op->compiled = gpu_counted.compiled;
     if (!op->device->is_cpu && is_traced())
         op->is_timed = start_timer(op->device);
 }

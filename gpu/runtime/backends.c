@@ -17,6 +17,27 @@ enum { MAX_DEVICES = 17 };
 
 extern volatile int gpu_interrupt_flag;
 
+/* --- compiling ------------------------------------------------------------ */
+
+static volatile int compile;
+
+void gpu_set_compile(gpu_compile how)
+{
+    compile = how;
+}
+
+gpu_compile gpu_get_compile(void)
+{
+    return (gpu_compile)compile;
+}
+
+static void note_compiled(void)
+{
+    gpu_counted.compiled++;
+}
+
+/* --- finding and opening -------------------------------------------------- */
+
 static const gpu_host host = {.abi = GPU_BACKEND_ABI,
                               .fail = gpu_fail,
                               .interrupted = &gpu_interrupt_flag,
@@ -26,7 +47,9 @@ static const gpu_host host = {.abi = GPU_BACKEND_ABI,
                               .recall = gpu_recall,
                               .keep = gpu_keep,
                               .make_room = gpu_make_room,
-                              .room_left = gpu_room_left};
+                              .room_left = gpu_room_left,
+                              .compile = &compile,
+                              .note_compiled = note_compiled};
 static gpu_device *opened[MAX_DEVICES];
 static int opened_count;
 

@@ -185,6 +185,7 @@ typedef struct gpu_operation {
      * may set before report. */
     unsigned is_shown : 1, is_timed : 1;
     double seconds, checked;
+    uint64_t compiled; /* see gpu_counters: before it */
 } gpu_operation;
 
 /* begin; the work; then stop, which waits where a trace is on, and report,

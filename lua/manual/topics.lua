@@ -236,7 +236,14 @@ topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
     "and is worked out in f64 as Lua does. What else it may do, printing or " ..
     "drawing random numbers, is done for every element: then f is called on " ..
     "the CPU, tens of times as slow, and a warning tells why where that is " ..
-    "noticed. Random numbers are better an operand: map(A, rand(3, 3), f)."}
+    "noticed. Random numbers are better an operand: map(A, rand(3, 3), f).",
+    "Experimental, and off: with :set compile on a chain that a GPU has seen " ..
+    "so often that it is worth 0.2 s gets a kernel of its own, compiled " ..
+    "beside the work by CUDA's NVRTC, where that is there and of the version " ..
+    "lumat was built with. The bits stay the same. Kernels are kept in " ..
+    "~/.cache/lumat (in $XDG_CACHE_HOME if that is set), 64 MiB of them; " ..
+    "stats().compiled counts their runs. always compiles each at once, and " ..
+    "waits for it."}
 
 topics.memory = {title = "Memory", see = "free forget keep_limit stats ?devices",
     "A matrix is freed when nothing refers to it any more; the collector " ..
@@ -302,6 +309,7 @@ topics.startup = {title = "Starting", see = "settings ?scripts ?keys",
      {"NO_COLOR", "not empty: no colour, as --color=never"},
      {"COLUMNS", "the width of what scripts print, else 80"},
      {"LUMAT_FUSION", "off: every operation runs at once; on, always: see settings"},
+     {"LUMAT_COMPILE", "on, always or off: kernels compiled for chains, see settings"},
      {"LUMAT_SUGGESTIONS", "off: no dim text of earlier entries behind the cursor"},
      {"OMP_NUM_THREADS", "how many threads work on the CPU, else as many as it has cores"},
      {"LUMAT_NO_CUDA", "not empty: as if there were no GPU"}}}

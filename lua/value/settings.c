@@ -1,5 +1,6 @@
 /* Settings: their values, and what their rows say of them. */
 #include "settings.h"
+#include "fence.h"
 #include "value.h"
 
 #include <stdlib.h>
@@ -77,6 +78,34 @@ static void take_fusion(void)
         gpu_set_fusion((gpu_fusion)fusion);
 }
 
+static const char *const compiles[GPU_COMPILES] = {"off", "on", "always"};
+
+static void get_compile(lua_State *L)
+{
+    lua_pushstring(L, compiles[gpu_get_compile()]);
+}
+
+static int find_compile(const char *name)
+{
+    int compile = GPU_COMPILE_OFF;
+    while (compile < GPU_COMPILES && strcmp(compiles[compile], name) != 0)
+        compile++;
+    return compile;
+}
+
+/* Compiling starts a program and writes files. */
+static void set_compile(lua_State *L, const char *name)
+{
+    int compile = find_compile(name);
+    lumat_try(L, compile < GPU_COMPILES ? GPU_OK : GPU_ARGUMENT);
+    if (compile != GPU_COMPILE_OFF && lumat_is_safe())
+        luaL_error(L,
+                   "settings: compile is \"%s\", but --safe starts no other "
+                   "program",
+                   name);
+    gpu_set_compile((gpu_compile)compile);
+}
+
 /* --- the rows ------------------------------------------------------------- */
 
 static const struct setting {
@@ -118,6 +147,17 @@ static const struct setting *find(const char *name, size_t length)
             memcmp(list[i].name, name, length) == 0)
             return &list[i];
     return NULL;
+}
+
+/* As the environment's LUMAT_COMPILE says, where it has one. */
+static void take_compile(void)
+{
+    const char *wish = getenv("LUMAT_COMPILE");
+    int compile = wish ? find_compile(wish) : GPU_COMPILES;
+    if (compile == GPU_COMPILES)
+        compile =
+            find_compile(find("compile", strlen("compile"))->otherwise_word);
+    gpu_set_compile(lumat_is_safe() ? GPU_COMPILE_OFF : (gpu_compile)compile);
 }
 
 /* The next word in a kind, which goes on behind it; NULL: there is none. */
@@ -261,6 +301,7 @@ void lumat_open_settings(lua_State *L)
     static const luaL_Reg own[] = {
         {"get", get_value}, {"set", set_value}, {NULL, NULL}};
     take_fusion();
+    take_compile();
     luaL_newlib(L, own);
     push_rows(L);
     lua_setfield(L, -2, "rows");

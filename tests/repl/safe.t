@@ -56,7 +56,8 @@ my @refused = (
     'load_session "../outside.npy"', 'transcript "../new.log"',
     'profile("json", "../new.json")', 'plot(vec{1, 2}, {file = "p.png"})',
     'heat(eye(2), {file = "../p.svg"})', 'os.execute "true"', 'io.popen "true"',
-    'os.exit()', 'os.remove "inside.txt"', 'os.rename("inside.txt", "x")',
+    'os.exit()', 'settings{compile = "on"}', 'settings{compile = "always"}',
+    'os.remove "inside.txt"', 'os.rename("inside.txt", "x")',
     'os.tmpname()', 'io.tmpfile()', 'debug.getregistry()', 'debug.getinfo(1)',
     'require "debug"', 'require "lumat.journal"', 'require "lumat.checks"',
     'package.loadlib("libm.so.6", "*")', 'package.loaded.debug.getinfo(1)',
@@ -93,6 +94,7 @@ for my $mode ($fenced ? '--safe' : (), '--safe-language') {
         ['print(memory("cpu").total > 0, os.time() > 0, os.date("%Y") + 0 > 2000)', "true\ttrue\ttrue\n"],
         ['print(select(2, xpcall(error, debug.traceback, "mine")):match "^mine")', "mine\n"],
         ['print(load "return 6 * 7"())', "42\n"],
+        ['settings{compile = "off"} print(settings().compile)', "off\n"],
         ['transcript "t.log" transcript(false) print(io.open("t.log") ~= nil)', "true\n"],
         ['local e = experiment{name = "x", axes = {n = {1, 2}}, measure = function(p) return p.n end}'
          . ' e:run{quiet = true} print(io.open("runs/x/experiment.json") ~= nil)', "true\n"],
@@ -120,6 +122,10 @@ for my $mode ($fenced ? '--safe' : (), '--safe-language') {
     utime 1, 1, '.lumat-elsewhere-1-0.tmp';
     run_shell("cd box && \$lumat $mode -e 'save(ones(2), \"../new.npy\")'");
     ok(unlink('.lumat-elsewhere-1-0.tmp'), "$mode: nothing is swept elsewhere");
+
+    # --- no compiler, whatever the environment wants -------------------------
+    is((run_shell("LUMAT_COMPILE=always \$lumat $mode -e 'print(settings().compile)'"))[1],
+       "off\n", "$mode: nothing is compiled");
 
     # --- addresses, and what there is ------------------------------------------
     ($status, $out, $err) = run_shell("cd box && \$lumat $mode -e 'local t, co = {}, coroutine.create(print)"

@@ -9,6 +9,8 @@ local raises = t.raises
 local N = os.getenv("LUMAT_SLOW") and 300 or tonumber(os.getenv("LUMAT_PROGRAMS")) or 150
 local MOST = 60 -- operations of a program
 
+local choose = where
+
 local function fuse(how) settings{fusion = how} end
 
 -- The bits of a matrix, NaN being one value.
@@ -130,6 +132,67 @@ function TestWholePrograms:test_bits_are_those_of_single_operations()
             for i = 1, #expected do
                 lu.assertEquals(actual[i], expected[i],
                     "program " .. seed .. ", value " .. i)
+            end
+        end
+    end
+end
+
+-- And of kernels compiled for them, each of which takes a tenth of a second.
+function TestWholePrograms:test_bits_of_compiled_kernels()
+    local first = t.seed or 0
+    local count = tonumber(os.getenv("LUMAT_PROGRAMS")) or t.on_gpu and 10 or 2
+    for seed = first + 1, first + count do
+        fuse "off"
+        local expected = run(seed)
+        fuse "always"
+        settings{compile = "always"}
+        local actual = run(seed)
+        settings{compile = "off"}
+        for i = 1, #expected do
+            lu.assertEquals(actual[i], expected[i],
+                "program " .. seed .. ", value " .. i)
+        end
+    end
+end
+
+-- Over layouts that have kernels of their own: without gaps and with, odd
+-- lengths, offsets, broadcasts, masks, both types.
+function TestWholePrograms:test_layouts_of_compiled_kernels()
+    local nvrtc = io.open "/usr/local/cuda/lib64/libnvrtc.so.13"
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, s in ipairs{{1, 5001}, {1, 8192}, {70, 256}, {67, 257}, {9, 2052},
+            {500, 12}, {12, 1001}} do
+            local m, n = s[1], s[2]
+            local A = rand(m + 1, n + 5, {seed = 1, dtype = dtype}) * 8 - 4
+            local B = rand(m, n, {seed = 2, dtype = dtype}) + 0.5
+            local row = rand(1, n, {seed = 3, dtype = dtype})
+            local col = rand(m, 1, {seed = 4, dtype = dtype})
+            local mask = B:gt(1)
+            local part = A[("1:%d, 2:%d"):format(m, n + 1)]
+            local works = {
+                function() return sqrt(sin(B) % B + 2) - B / 3 end,
+                function() return part * 2 + B end,
+                function() return A[("2:%d, 5:%d"):format(m + 1, n + 4)] - B / 2 end,
+                function() return mul(B - row, col) end,
+                function() return choose(mask, B, row) + 1 end,
+                function() return (B * 2):gt(part) end,
+                function() return exp(B) + tanh(part) % log(B) - pow(B, row) + cos(col) end,
+                function() return B["-1:1:-1, :"] + part * 3 end,
+                function() return mul(B + 1, mask) end,
+                function() return floor(B * 7) // 2 + part[":, -1:1:-1"] end,
+            }
+            for i, f in ipairs(works) do
+                local where = ("%s %dx%d, %d"):format(dtype, m, n, i)
+                local expected = f()
+                settings{compile = "always"}
+                local before = stats().compiled
+                local actual = f()
+                sync()
+                settings{compile = "off"}
+                lu.assertEquals(bits(actual), bits(expected), where)
+                if t.on_gpu and nvrtc and i < 5 then
+                    lu.assertEquals(stats().compiled, before + 1, where)
+                end
             end
         end
     end
@@ -450,6 +513,8 @@ end
 function TestWaiting:test_settings()
     lu.assertEquals(settings().fusion, "always")
     raises(function() settings{fusion = "no"} end, '"on", "off" or "always"')
+    lu.assertEquals(settings().compile, "off")
+    raises(function() settings{compile = "no"} end, '"off", "on" or "always"')
     local a = x + 1
     fuse "off"
     lu.assertEquals(operations(function() return a * 2 - 1 end), "mul; sub")

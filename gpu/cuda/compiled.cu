@@ -1,0 +1,175 @@
+/* Kernels compiled for programs: what a program and the way its operands lie
+ * ask for, and the launch of what comes of it. What becomes a kernel, when, and
+ * of which text, is jit/'s; the interpreter does what there is none for:
+ * programs that use places, operands that lie along columns, narrow matrices
+ * whose rows do not begin at multiples of 16 bytes. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "interpret.h"
+
+extern "C" {
+#include "jit.h"
+}
+
+/* What the interpreter takes longer for a step and an element, measured on 132
+ * multiprocessors; reading and writing count as a step. Fewer elements than
+ * LEAST it works on in hardly more time than a launch. */
+static const double STEP_SECONDS = 0.35e-12 * 132;
+static const double LEAST = 1 << 16;
+
+/* --- what is asked for -----------------------------------------------------
+ */
+
+/* Returns 0 where the interpreter is as good or better. */
+static int fill_form(const gpu_program *p, const plan *made,
+                     const gpu_view *out, jit_form *f)
+{
+    unsigned wide = gpu_cuda_is_wide(out) ? JIT_WIDE_RESULT : 0;
+    for (int v = 0; v < p->inputs; v++) {
+        if (gpu_cuda_reads_columns(&made->in[v]))
+            return 0;
+        wide |= (unsigned)gpu_cuda_is_wide(&made->in[v]) << v;
+    }
+    return jit_fill_form(f, p, made->is_f64 ? GPU_F64 : GPU_F32, made->in, out,
+                         wide);
+}
+
+static jit_operand operand_of(const gpu_view *v)
+{
+    return {v->data, v->row_stride, v->col_stride};
+}
+
+static void fill_job(const gpu_program *p, const plan *made,
+                     const gpu_view *out, unsigned across, jit_job *job)
+{
+    for (int v = 0; v < p->inputs; v++)
+        job->in[v] = operand_of(&made->in[v]);
+    job->out = operand_of(out);
+    job->rows = out->rows;
+    job->cols = out->cols;
+    job->across = across;
+    for (int c = 0; c < p->constants; c++) {
+        job->single[c] = made->single[c];
+        job->constant[c] = made->constant[c];
+    }
+}
+
+/* --- loading -----------------------------------------------------------------
+ */
+
+typedef struct loaded {
+    cudaLibrary_t library;
+    cudaKernel_t kernel;
+} loaded;
+
+/* What still runs of it ends first. */
+static void unload(void *what, int ordinal)
+{
+    loaded *l = (loaded *)what;
+    if (cudaSetDevice(ordinal) == cudaSuccess)
+        cudaDeviceSynchronize();
+    cudaLibraryUnload(l->library);
+    cudaGetLastError();
+    free(l);
+}
+
+/* NULL: it cannot be loaded. */
+static loaded *load(const void *image)
+{
+    loaded *l = (loaded *)calloc(1, sizeof *l);
+    if (l == NULL)
+        return NULL;
+    if (cudaLibraryLoadData(&l->library, image, NULL, NULL, 0, NULL, NULL, 0) ==
+        cudaSuccess) {
+        if (cudaLibraryGetKernel(&l->kernel, l->library, "compiled") ==
+            cudaSuccess)
+            return l;
+        cudaLibraryUnload(l->library);
+    }
+    cudaGetLastError();
+    free(l);
+    return NULL;
+}
+
+/* A kernel that is there; NULL: not yet, or never. */
+static loaded *find_loaded(cuda_device *d, jit_kernel *k, double seconds,
+                           int waits)
+{
+    void **slot = jit_loaded(k, d->ordinal);
+    if (*slot != NULL)
+        return (loaded *)*slot;
+    const void *image = jit_image(k, seconds, waits);
+    if (image == NULL)
+        return NULL;
+    *slot = load(image);
+    if (*slot == NULL)
+        jit_forsake(k);
+    return (loaded *)*slot;
+}
+
+/* A kernel that does not start is no fault of the program's: the interpreter
+ * does its work from now on. */
+static gpu_status start(cuda_device *d, jit_kernel *k, const loaded *l,
+                        const jit_launch *g, jit_job *job)
+{
+    void *arguments[] = {job};
+    cudaError_t error =
+        cudaLaunchKernel((const void *)l->kernel, dim3(g->blocks),
+                         dim3(g->width, g->height), arguments, 0, d->stream);
+    if (error == cudaSuccess) {
+        gpu_cuda_host->note_compiled();
+        return GPU_OK;
+    }
+    gpu_status status = gpu_cuda_check(d, error);
+    if (status == GPU_LOST)
+        return status;
+    void **slot = jit_loaded(k, d->ordinal);
+    unload(*slot, d->ordinal);
+    *slot = NULL;
+    jit_forsake(k);
+    return GPU_UNSUPPORTED;
+}
+
+/* The compiler lies beside this object. */
+static void begin(void)
+{
+    static int has_begun;
+    char path[4096] = "lumat-cuda-compile";
+    Dl_info own;
+    if (has_begun)
+        return;
+    has_begun = 1;
+    if (dladdr((const void *)unload, &own) != 0 && own.dli_fname != NULL) {
+        const char *slash = strrchr(own.dli_fname, '/');
+        snprintf(path, sizeof path, "%.*s/lumat-cuda-compile",
+                 slash != NULL ? (int)(slash - own.dli_fname) : 1,
+                 slash != NULL ? own.dli_fname : ".");
+    }
+    jit_start(path, CUDART_VERSION, unload);
+}
+
+gpu_status gpu_cuda_run_compiled(cuda_device *d, const gpu_program *p,
+                                 const plan *made, const gpu_view *out)
+{
+    int mode = *gpu_cuda_host->compile, waits = mode == GPU_COMPILE_ALWAYS;
+    double elements = (double)out->rows * (double)out->cols;
+    jit_form form;
+    jit_launch g;
+    jit_job job;
+    if (mode == GPU_COMPILE_OFF || (elements < LEAST && !waits) ||
+        d->ordinal >= JIT_DEVICES || !fill_form(p, made, out, &form) ||
+        !jit_plan_launch(&form, out->rows, out->cols, waits, &g))
+        return GPU_UNSUPPORTED;
+    begin();
+    jit_kernel *k = jit_find(&form, d->capability);
+    if (k == NULL)
+        return GPU_UNSUPPORTED;
+    double seconds = elements * (p->length + 1) * STEP_SECONDS / d->sms;
+    const loaded *l = find_loaded(d, k, seconds, waits);
+    if (l == NULL)
+        return GPU_UNSUPPORTED;
+    fill_job(p, made, out, g.across, &job);
+    return start(d, k, l, &g, &job);
+}

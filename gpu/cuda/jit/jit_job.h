@@ -1,0 +1,33 @@
+/* What a compiled kernel is given: read by the host and by the text of the
+ * kernels alike, so it includes nothing. */
+#ifndef JIT_JOB_H
+#define JIT_JOB_H
+
+enum { JIT_INPUTS = 8, JIT_CONSTANTS = 8 };
+enum { JIT_THREADS = 256, JIT_ITEMS = 4 }; /* of a block; side by side */
+
+/* How an input lies, for a thread that wants four neighbours of a row. */
+typedef enum jit_way {
+    JIT_WIDE,   /* 16 bytes at once (of truth values 4) */
+    JIT_ROW,    /* the same, and the same row everywhere */
+    JIT_COLUMN, /* one element a row */
+    JIT_SAME,   /* one element */
+    JIT_EACH,   /* element by element, by any strides */
+    JIT_WAYS
+} jit_way;
+
+/* Element (i, j) lies i row_stride + j col_stride elements from data. */
+typedef struct jit_operand {
+    const void *data;
+    long long row_stride, col_stride;
+} jit_operand;
+
+typedef struct jit_job {
+    jit_operand in[JIT_INPUTS], out;
+    long long rows, cols;
+    unsigned across; /* blocks beside each other; unused of a single row */
+    float single[JIT_CONSTANTS];
+    double constant[JIT_CONSTANTS]; /* the same in f64, or what f64 has */
+} jit_job;
+
+#endif

@@ -1,0 +1,161 @@
+/* The text that every compiled kernel ends with. Before it stand
+ *   T          what is computed in
+ *   RESULT     what is written, unsigned char for truth values
+ *   QUADS      how many fours of elements a thread has, all on their way at
+ * once IS_ROW     1: everything is one row, along which they lie; 0: one below
+ * the other IS_WIDE    1: a four is neighbours, of 16 bytes; 0: elements as far
+ * apart as a block has threads side by side IS_LONG    1: one element after the
+ * other, as arithmetic takes longer than memory, and a program that is there
+ * once stays in the cache of instructions INPUTS(X)  X(number, type of its
+ * elements, way it lies) for each input value(job, element of input 0, …)
+ *
+ * Limited by bytes, so a thread reads all it needs before it computes, and
+ * blocks come and go, which is faster than a few that stay. */
+typedef long long int64;
+enum { ITEMS = JIT_ITEMS };
+
+template <class S> struct alignas(sizeof(S) < 4 ? 4 * sizeof(S) : 16) quad {
+    S at[ITEMS];
+};
+
+/* A thread's elements: number k of the four q is at row i + q di, column
+ * j + q dj + k step. */
+struct place {
+    int64 i, j, di, dj, step;
+};
+
+template <class S> __device__ __forceinline__ T widened(S x)
+{
+    return sizeof(S) == 1 ? (T)(x != 0) : (T)x;
+}
+
+template <class S, int WAY>
+__device__ __forceinline__ T read_one(const jit_operand &in, int64 i, int64 j)
+{
+    const S *data = (const S *)in.data;
+    if (WAY == JIT_SAME)
+        return widened(data[0]);
+    if (WAY == JIT_ROW)
+        return widened(data[j]);
+    if (WAY == JIT_COLUMN)
+        return widened(data[i * in.row_stride]);
+    if (WAY == JIT_WIDE)
+        return widened(data[i * in.row_stride + j]);
+    return widened(data[i * in.row_stride + j * in.col_stride]);
+}
+
+template <class S>
+__device__ __forceinline__ void read_four(const S *from, T (&to)[ITEMS])
+{
+    quad<S> four = *(const quad<S> *)from;
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+        to[k] = widened(four.at[k]);
+}
+
+/* All of a thread's elements, which are there. */
+template <class S, int WAY>
+__device__ __forceinline__ void read_all(const jit_operand &in, const place &p,
+                                         T (&to)[QUADS][ITEMS])
+{
+    const S *data = (const S *)in.data;
+#pragma unroll
+    for (int q = 0; q < QUADS; q++) {
+        int64 i = p.i + q * p.di, j = p.j + q * p.dj;
+        if (WAY == JIT_WIDE) {
+            read_four(data + i * in.row_stride + j, to[q]);
+        } else if (WAY == JIT_ROW && (IS_ROW || q == 0)) {
+            read_four(data + j, to[q]);
+        } else {
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++)
+                to[q][k] = WAY == JIT_ROW ? to[0][k]
+                           : WAY != JIT_EACH && k > 0
+                               ? to[q][0]
+                               : read_one<S, WAY>(in, i, j + k * p.step);
+        }
+    }
+}
+
+__device__ __forceinline__ RESULT narrowed(T x)
+{
+    return sizeof(RESULT) == 1 ? (RESULT)(x != 0) : (RESULT)x;
+}
+
+__device__ __forceinline__ RESULT *result(const jit_job &job, int64 i, int64 j)
+{
+    return (RESULT *)job.out.data + i * job.out.row_stride +
+           (IS_WIDE ? j : j * job.out.col_stride);
+}
+
+__device__ __forceinline__ place own_place(const jit_job &job)
+{
+    place p;
+    const int each = IS_WIDE ? ITEMS : 1;
+    if (IS_ROW) {
+        p.i = p.di = 0;
+        p.dj = JIT_THREADS * ITEMS;
+        p.j = (int64)blockIdx.x * (JIT_THREADS * ITEMS * QUADS) +
+              (int)threadIdx.x * each;
+        p.step = IS_WIDE ? 1 : JIT_THREADS;
+        return p;
+    }
+    unsigned band = blockIdx.x / job.across;
+    unsigned beside = blockIdx.x - band * job.across;
+    p.di = blockDim.y;
+    p.dj = 0;
+    p.i = (int64)band * (QUADS * blockDim.y) + threadIdx.y;
+    p.j = (int64)beside * (blockDim.x * ITEMS) + threadIdx.x * each;
+    p.step = IS_WIDE ? 1 : blockDim.x;
+    return p;
+}
+
+#define READ(n, S, WAY)    \
+    T in##n[QUADS][ITEMS]; \
+    read_all<S, WAY>(job.in[n], p, in##n);
+#define ITEM(n, S, WAY) , in##n[q][k]
+#define READ_ONE(n, S, WAY) , read_one<S, WAY>(job.in[n], i, j)
+
+__device__ __forceinline__ void run_all(const jit_job &job, const place &p)
+{
+    INPUTS(READ)
+#pragma unroll
+    for (int q = 0; q < QUADS; q++) {
+        RESULT *to = result(job, p.i + q * p.di, p.j + q * p.dj);
+        quad<RESULT> r;
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++)
+            r.at[k] = narrowed(value(job INPUTS(ITEM)));
+        if (IS_WIDE) {
+            *(quad<RESULT> *)to = r;
+        } else {
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++)
+                to[k * p.step * job.out.col_stride] = r.at[k];
+        }
+    }
+}
+
+/* Of the elements those that are there. */
+__device__ __forceinline__ void run_part(const jit_job &job, const place &p)
+{
+#pragma unroll 1
+    for (int n = 0; n < QUADS * ITEMS; n++) {
+        int q = n / ITEMS, k = n % ITEMS;
+        int64 i = p.i + q * p.di, j = p.j + q * p.dj + k * p.step;
+        if (i < job.rows && j < job.cols)
+            *result(job, i, j) = narrowed(value(job INPUTS(READ_ONE)));
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(JIT_THREADS)
+    compiled(const __grid_constant__ jit_job job)
+{
+    place p = own_place(job);
+    int64 last_i = p.i + (QUADS - 1) * p.di;
+    int64 last_j = p.j + (QUADS - 1) * p.dj + (ITEMS - 1) * p.step;
+    if (!IS_LONG && last_i < job.rows && last_j < job.cols)
+        run_all(job, p);
+    else
+        run_part(job, p);
+}

@@ -1,0 +1,241 @@
+/* The text of a kernel for a program: a function `value` of a line for each
+ * instruction, between the two headers that have all that kernels share. */
+#include "jit.h"
+#include "op_list.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert((int)JIT_INPUTS == GPU_MAX_INPUTS, "a job has all inputs");
+_Static_assert((int)JIT_CONSTANTS == GPU_MAX_CONSTANTS, "and all constants");
+
+/* --- what a program costs --------------------------------------------------
+ */
+
+#define OP(name, arity, expression, vector, help, example, result) \
+    {#name, arity, sizeof #vector != sizeof "NONE"},
+#define TEST OP
+#define REDUCTION(...)
+static const struct {
+    const char *name;
+    int arity;
+    int is_function; /* of CUDA's library, which takes many instructions */
+} operations[] = {
+#include "ops.def"
+};
+
+/* Additions that take as many instructions. */
+static int cost_of(const jit_form *f, int op)
+{
+    int factor = f->compute == GPU_F64 ? 2 : 1;
+    if (operations[op].is_function)
+        return op == GPU_OP_pow ? 24 * factor : 8 * factor;
+    switch (op) {
+    case GPU_OP_div:
+    case GPU_OP_idiv:
+    case GPU_OP_reciprocal:
+    case GPU_OP_sqrt:
+        return 3 * factor;
+    case GPU_OP_mod:
+        return 8 * factor;
+    default:
+        return 1;
+    }
+}
+
+/* The longest program of which a thread has so many fours: their text is there
+ * for each element. And registers for what is read. */
+enum { SHORT = 6, MIDDLE = 40, LONG = 80, MOST_READ = 64 };
+
+jit_shape jit_shape_of(const jit_form *f)
+{
+    int cost = 0, words = f->compute == GPU_F64 ? 2 : 1;
+    for (int n = 0; n < f->length; n++)
+        cost += cost_of(f, f->code[n].op);
+    jit_shape s = {.is_long = cost > LONG, .is_wide = f->is_wide};
+    s.quads = cost <= SHORT ? 4 / words : cost <= MIDDLE ? 2 / words : 1;
+    while (s.quads > 1 && s.quads * JIT_ITEMS * words * f->inputs > MOST_READ)
+        s.quads /= 2;
+    if (s.is_long)
+        s.is_wide = 0;
+    return s;
+}
+
+/* Threads beside each other for a row's fours, the rest below. */
+int jit_plan_launch(const jit_form *f, int64_t rows, int64_t cols, int has_to,
+                    jit_launch *l)
+{
+    jit_shape s = jit_shape_of(f);
+    int64_t width = JIT_THREADS, across, down = 1;
+    if (!has_to && !f->is_row && !s.is_wide && !s.is_long &&
+        cols < JIT_THREADS * JIT_ITEMS)
+        return 0;
+    while (!f->is_row && width > 1 && width / 2 * JIT_ITEMS >= cols)
+        width /= 2;
+    int64_t each = width * JIT_ITEMS * (f->is_row ? s.quads : 1);
+    across = (cols + each - 1) / each;
+    each = JIT_THREADS / width * s.quads;
+    if (!f->is_row)
+        down = (rows + each - 1) / each;
+    if (across > INT32_MAX || across * down > INT32_MAX)
+        return 0;
+    l->blocks = (unsigned)(across * down);
+    l->width = (unsigned)width;
+    l->height = (unsigned)(JIT_THREADS / width);
+    l->across = (unsigned)across;
+    return 1;
+}
+
+/* --- the text --------------------------------------------------------------
+ */
+
+typedef struct writer {
+    char *text;
+    size_t used;
+} writer;
+
+__attribute__((format(printf, 2, 3))) static void put(writer *w,
+                                                      const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(w->text + w->used, JIT_MOST_TEXT - w->used, format,
+                      arguments);
+    va_end(arguments);
+    if (n > 0 && (size_t)n < JIT_MOST_TEXT - w->used)
+        w->used += (size_t)n;
+}
+
+static const char *const types[GPU_DTYPES] = {"float", "double",
+                                              "unsigned char"};
+static const char *const ways[JIT_WAYS] = {"JIT_WIDE", "JIT_ROW", "JIT_COLUMN",
+                                           "JIT_SAME", "JIT_EACH"};
+
+/* v0, v1 …: inputs, constants, results of instructions. */
+static void put_value(writer *w, const jit_form *f)
+{
+    int v = f->inputs;
+    put(w, "__device__ __forceinline__ T value(const jit_job &job");
+    for (int i = 0; i < f->inputs; i++)
+        put(w, ", T v%d", i);
+    put(w, ")\n{\n");
+    for (int c = 0; c < f->constants; c++)
+        put(w, "    const T v%d = job.%s[%d];\n", v++,
+            f->compute == GPU_F64 ? "constant" : "single", c);
+    for (int n = 0; n < f->length; n++) {
+        const gpu_instruction *code = &f->code[n];
+        int arity = operations[code->op].arity;
+        put(w, "    const T v%d = op_%s<T>(v%d, v%d, v%d);\n", v++,
+            operations[code->op].name, code->x, arity > 1 ? code->y : code->x,
+            arity > 2 ? code->z : code->x);
+    }
+    put(w, "    return v%d;\n}\n", f->length > 0 ? v - 1 : 0);
+}
+
+/* What is read one by one is read so, however it lies. */
+static jit_way way_of(const jit_form *f, const jit_shape *s, int input)
+{
+    jit_way way = (jit_way)f->way[input];
+    if (!s->is_wide && (way == JIT_WIDE || way == JIT_ROW))
+        return JIT_EACH;
+    return way;
+}
+
+size_t jit_write_source(const jit_form *f, char text[JIT_MOST_TEXT])
+{
+    writer w = {text, 0};
+    jit_shape s = jit_shape_of(f);
+    put(&w, "#include \"kernel_operations_body.h\"\n");
+    put(&w, "typedef %s T;\ntypedef %s RESULT;\n", types[f->compute],
+        types[f->result]);
+    put(&w,
+        "#define QUADS %d\n#define IS_ROW %d\n#define IS_WIDE %d\n"
+        "#define IS_LONG %d\n",
+        s.quads, f->is_row, s.is_wide, s.is_long);
+    put(&w, "#define INPUTS(X)");
+    for (int i = 0; i < f->inputs; i++)
+        put(&w, " X(%d, %s, %s)", i, types[f->dtype[i]],
+            ways[way_of(f, &s, i)]);
+    put(&w, "\n");
+    put_value(&w, f);
+    put(&w, "#include \"kernel_body.h\"\n");
+    return w.used;
+}
+
+/* --- forms and hashes ------------------------------------------------------
+ */
+
+static jit_way way_of_view(const gpu_view *v, int is_row, int is_wide)
+{
+    if (v->col_stride == 0)
+        return is_row || v->row_stride == 0 ? JIT_SAME : JIT_COLUMN;
+    if (is_wide && !is_row && v->row_stride == 0)
+        return JIT_ROW;
+    return is_wide ? JIT_WIDE : JIT_EACH;
+}
+
+/* Operands behind the arity are whatever they were: they are none. */
+static int fill_code(jit_form *f, const gpu_program *p)
+{
+    for (int n = 0; n < p->length; n++) {
+        if (p->code[n].op >= GPU_OP_ROW)
+            return 0;
+        int arity = operations[p->code[n].op].arity;
+        f->code[n].op = p->code[n].op;
+        f->code[n].x = p->code[n].x;
+        f->code[n].y = arity > 1 ? p->code[n].y : 0;
+        f->code[n].z = arity > 2 ? p->code[n].z : 0;
+    }
+    return 1;
+}
+
+int jit_fill_form(jit_form *f, const gpu_program *p, gpu_dtype compute,
+                  const gpu_view *in, const gpu_view *out, unsigned wide)
+{
+    memset(f, 0, sizeof *f);
+    if (p->inputs == 0 || p->length == 0 || !fill_code(f, p))
+        return 0;
+    f->compute = (uint8_t)compute;
+    f->inputs = p->inputs;
+    f->constants = p->constants;
+    f->length = p->length;
+    f->result = (uint8_t)out->dtype;
+    f->is_row = out->rows == 1;
+    f->is_wide = (wide & JIT_WIDE_RESULT) != 0;
+    for (int v = 0; v < p->inputs; v++) {
+        f->dtype[v] = (uint8_t)in[v].dtype;
+        f->way[v] = (uint8_t)way_of_view(&in[v], f->is_row, wide >> v & 1);
+    }
+    return 1;
+}
+
+uint64_t jit_hash(const void *data, size_t bytes, uint64_t before)
+{
+    const unsigned char *byte = data;
+    uint64_t hash = before ^ 14695981039346656037u; /* FNV-1a */
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ byte[i]) * 1099511628211u;
+    return hash;
+}
+
+/* What a text is made of beside a form: the files and the generator, whose
+ * texts of a few forms stand for it. */
+uint64_t jit_hash_files(void)
+{
+    char text[JIT_MOST_TEXT];
+    uint64_t hash = 0;
+    for (int i = 0; i < JIT_FILES; i++)
+        hash = jit_hash(jit_files[i].text, strlen(jit_files[i].text), hash);
+    for (int is_row = 0; is_row < 2; is_row++)
+        for (int op = 0; op < GPU_OP_ROW; op++) {
+            jit_form f = {.inputs = 3,
+                          .length = 1,
+                          .is_row = (uint8_t)is_row,
+                          .is_wide = (uint8_t)(op % 2),
+                          .way = {JIT_WIDE, JIT_ROW, JIT_COLUMN},
+                          .code = {{(uint8_t)op, 0, 1, 2}}};
+            hash = jit_hash(text, jit_write_source(&f, text), hash);
+        }
+    return hash;
+}

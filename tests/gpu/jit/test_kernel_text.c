@@ -1,0 +1,522 @@
+/* The texts that kernels are compiled from. As C++ for this processor, where a
+ * grid is a few loops, random programs over all layouts, lengths and types give
+ * what their operations give one after the other, and write nothing else. And
+ * NVRTC, where it is there, compiles them. */
+#include "jit_testing.h"
+
+#include <dlfcn.h>
+
+enum { PROGRAMS = 64, SHAPES = 6, GUARD = 64, MOST_ROW = 5000 };
+
+/* --- random cases ----------------------------------------------------------
+ */
+
+static uint32_t seed = 1;
+
+static int any(int n)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (int)((seed >> 8) % (uint32_t)n);
+}
+
+/* Whose results in f32 are those in f64, rounded. */
+static const int exact[] = {
+    GPU_OP_add,        GPU_OP_sub,     GPU_OP_mul,     GPU_OP_div,
+    GPU_OP_neg,        GPU_OP_abs,     GPU_OP_sign,    GPU_OP_square,
+    GPU_OP_reciprocal, GPU_OP_maximum, GPU_OP_minimum, GPU_OP_clip,
+    GPU_OP_copysign,   GPU_OP_floor,   GPU_OP_ceil,    GPU_OP_trunc,
+    GPU_OP_round,      GPU_OP_sqrt,    GPU_OP_mod,     GPU_OP_lt,
+    GPU_OP_le,         GPU_OP_gt,      GPU_OP_ge,      GPU_OP_eq,
+    GPU_OP_ne,         GPU_OP_land,    GPU_OP_lor,     GPU_OP_lxor,
+    GPU_OP_lnot,       GPU_OP_isnan,   GPU_OP_isinf,   GPU_OP_isfinite,
+    GPU_OP_where,
+};
+
+static gpu_program random_program(int length)
+{
+    gpu_program p;
+    int values = 0;
+    gpu_program_start(&p, 1 + any(any(3) == 0 ? GPU_MAX_INPUTS : 3));
+    p.compute = any(3) == 0 ? GPU_F64 : GPU_F32;
+    for (int c = any(4); c > 0; c--)
+        gpu_program_constant(&p, any(9) - 4 + 0.1);
+    values = p.inputs + p.constants;
+    for (int n = 0; n < length; n++, values++)
+        gpu_program_add(&p, exact[any(sizeof exact / sizeof *exact)],
+                        n > 0 ? values - 1 : any(values), any(values),
+                        any(values));
+    return p;
+}
+
+/* A block of memory with a view in the middle, of which nothing outside may be
+ * written. */
+typedef struct held {
+    gpu_view v;
+    unsigned char *memory, *before;
+    size_t bytes;
+} held;
+
+/* How an operand lies: 0 without gaps, 1 padded, 2 one element later, 3 every
+ * other column, 4 backwards; of inputs 5 a row, 6 a column, 7 a single one for
+ * all. */
+enum { RESULT_KINDS = 5, INPUT_KINDS = 8 };
+
+static held make_held(gpu_dtype type, int64_t rows, int64_t cols, int kind)
+{
+    int64_t step = kind == 3 ? 2 : 1, size = (int64_t)size_of(type);
+    int64_t gap = kind == 1 ? 4 - cols % 4 + 4 : kind == 2 ? 1 : 0;
+    int64_t row = cols * step + gap;
+    held h = {.v = {NULL, type, rows, cols, rows > 1 ? row : 0, step}};
+    h.bytes = (size_t)((rows * row + 2 * GUARD + 1) * size);
+    h.bytes = (h.bytes + 63) / 64 * 64;
+    h.memory = aligned_alloc(64, h.bytes);
+    h.before = malloc(h.bytes);
+    int64_t first = GUARD + (kind == 2);
+    if (kind == 4) {
+        first += cols - 1;
+        h.v.col_stride = -1;
+    }
+    h.v.data = h.memory + first * size;
+    if (kind == 5 || kind == 7)
+        h.v.row_stride = 0;
+    if (kind == 6 || kind == 7)
+        h.v.col_stride = 0;
+    for (size_t i = 0; i < h.bytes; i++)
+        h.memory[i] = (unsigned char)(type == GPU_BOOL ? any(2) : 0xa5);
+    for (int64_t i = 0; i < (int64_t)h.bytes / size; i++) {
+        double x = any(9) == 0 ? NAN : (any(4001) - 2000) / 64.0;
+        if (type == GPU_F32)
+            ((float *)h.memory)[i] = (float)x;
+        else if (type == GPU_F64)
+            ((double *)h.memory)[i] = x;
+    }
+    memcpy(h.before, h.memory, h.bytes);
+    return h;
+}
+
+static void drop_held(held *h)
+{
+    free(h->memory);
+    free(h->before);
+}
+
+static double element(const gpu_view *v, const void *data, int64_t at)
+{
+    if (v->dtype == GPU_F32)
+        return ((const float *)data)[at];
+    return v->dtype == GPU_F64 ? ((const double *)data)[at]
+                               : ((const unsigned char *)data)[at] != 0;
+}
+
+static int64_t place_of(const gpu_view *v, int64_t i, int64_t j)
+{
+    return i * v->row_stride + j * v->col_stride;
+}
+
+/* --- the cases -------------------------------------------------------------
+ */
+
+typedef struct shaped {
+    gpu_program p;
+    jit_form form;
+    gpu_dtype type[GPU_MAX_INPUTS], result;
+    int kind[GPU_MAX_INPUTS], result_kind;
+    int is_row;
+} shaped;
+
+static shaped cases[PROGRAMS];
+
+/* As the CUDA backend does. */
+static unsigned is_wide(const gpu_view *v)
+{
+    int64_t alignment = v->dtype == GPU_BOOL ? 4 : 16;
+    return v->col_stride == 1 && (uintptr_t)v->data % (size_t)alignment == 0 &&
+           (v->rows == 1 || v->row_stride % 4 == 0);
+}
+
+static void random_case(shaped *s)
+{
+    static const int lengths[] = {1, 2, 3, 6, 12, 30};
+    s->p = random_program(lengths[any(6)]);
+    s->is_row = any(2);
+    s->result = any(3) == 0 ? GPU_BOOL : any(4) == 0 ? GPU_F32 : s->p.compute;
+    s->result_kind = any(2) ? 0 : any(RESULT_KINDS);
+    for (int v = 0; v < s->p.inputs; v++) {
+        s->type[v] = any(3) == 0 ? GPU_BOOL : any(3) == 0 ? GPU_F64 : GPU_F32;
+        s->kind[v] = any(3) == 0 ? 0 : any(INPUT_KINDS);
+    }
+}
+
+/* A matrix without gaps beside one that is broadcast. */
+static void broadcast_case(shaped *s, int kind)
+{
+    *s = (shaped){.type = {GPU_F32, GPU_F32}, .kind = {0, kind}};
+    gpu_program_start(&s->p, 2);
+    gpu_program_add(&s->p, GPU_OP_sub, 0, 1, 0);
+}
+
+/* The shapes that are run keep every operand's way: columns are a multiple of
+ * four, or all are one less. */
+static int64_t cols_of(const shaped *s, int n)
+{
+    static const int64_t rows[] = {1, 4, 1024, 1027, 4999, 4096};
+    static const int64_t others[] = {4, 1024, 64, 260, 36, 2048};
+    return s->is_row ? rows[n] : others[n] - (s == &cases[0] ? 1 : 0);
+}
+
+static int64_t rows_of(const shaped *s, int n)
+{
+    static const int64_t rows[] = {2, 3, 67, 9, 130, 5};
+    return s->is_row ? 1 : rows[n];
+}
+
+typedef struct operands {
+    held in[GPU_MAX_INPUTS], out;
+    jit_form form;
+} operands;
+
+static void make_operands(const shaped *s, int n, operands *o)
+{
+    int64_t rows = rows_of(s, n), cols = cols_of(s, n);
+    gpu_view views[GPU_MAX_INPUTS];
+    unsigned wide = 0;
+    for (int v = 0; v < s->p.inputs; v++) {
+        o->in[v] = make_held(s->type[v], rows, cols, s->kind[v]);
+        views[v] = o->in[v].v;
+        wide |= is_wide(&views[v]) << v;
+    }
+    o->out = make_held(s->result, rows, cols, s->result_kind);
+    wide |= is_wide(&o->out.v) ? JIT_WIDE_RESULT : 0;
+    assert_true(jit_fill_form(&o->form, &s->p, (gpu_dtype)s->p.compute, views,
+                              &o->out.v, wide));
+}
+
+static void drop_operands(const shaped *s, operands *o)
+{
+    for (int v = 0; v < s->p.inputs; v++)
+        drop_held(&o->in[v]);
+    drop_held(&o->out);
+}
+
+/* --- what is expected ------------------------------------------------------
+ */
+
+static double rounded(const gpu_program *p, double x)
+{
+    return p->compute == GPU_F32 ? (double)(float)x : x;
+}
+
+static double expected(const shaped *s, const operands *o, int64_t i, int64_t j)
+{
+    const gpu_program *p = &s->p;
+    double value[GPU_MAX_VALUES];
+    int n = 0;
+    for (int v = 0; v < p->inputs; v++) {
+        const held *h = &o->in[v];
+        size_t offset = (size_t)((unsigned char *)h->v.data - h->memory);
+        value[n++] = rounded(
+            p, element(&h->v, h->before + offset, place_of(&h->v, i, j)));
+    }
+    for (int c = 0; c < p->constants; c++)
+        value[n++] = rounded(p, p->constant[c]);
+    for (int k = 0; k < p->length; k++, n++) {
+        const gpu_instruction *code = &p->code[k];
+        value[n] = rounded(p, gpu_op_evaluate(code->op, value[code->x],
+                                              value[code->y], value[code->z]));
+    }
+    double x = value[n - 1];
+    return s->result == GPU_BOOL  ? x != 0
+           : s->result == GPU_F32 ? (double)(float)x
+                                  : x;
+}
+
+/* Elements are right, and their neighbours as they were. */
+static void check_result(const shaped *s, const operands *o, int number)
+{
+    const held *h = &o->out;
+    size_t offset = (size_t)((unsigned char *)h->v.data - h->memory);
+    size_t size = size_of(h->v.dtype);
+    for (int64_t i = 0; i < h->v.rows; i++)
+        for (int64_t j = 0; j < h->v.cols; j++) {
+            int64_t at = place_of(&h->v, i, j);
+            double x = element(&h->v, h->v.data, at);
+            double y = expected(s, o, i, j);
+            if (!same(x, y))
+                fail_msg("program %d, %ldx%ld: %g at %ld, %ld, expected %g",
+                         number, (long)h->v.rows, (long)h->v.cols, x, (long)i,
+                         (long)j, y);
+            memcpy(h->before + (int64_t)offset + at * (int64_t)size,
+                   h->memory + (int64_t)offset + at * (int64_t)size, size);
+        }
+    assert_memory_equal(h->before, h->memory, h->bytes);
+}
+
+/* --- as C++ ----------------------------------------------------------------
+ */
+
+static char folder[64];
+
+static FILE *create(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    return f;
+}
+
+static void write_files(void)
+{
+    for (int i = 0; i < JIT_FILES; i++) {
+        FILE *f = create(jit_files[i].name);
+        fputs(jit_files[i].text, f);
+        fclose(f);
+    }
+}
+
+/* Each kernel in a namespace of its own, and a function for its grid. */
+static void write_kernel(FILE *f, int number, const char *text)
+{
+    fprintf(f, "#define compiled compiled_%d\nnamespace k%d {\n%s}\n", number,
+            number, text);
+    fprintf(f,
+            "#undef compiled\n#undef QUADS\n#undef IS_ROW\n#undef IS_WIDE\n"
+            "#undef IS_LONG\n#undef INPUTS\n"
+            "extern \"C\" void run_%d(const jit_job *job, unsigned blocks,\n"
+            "    unsigned width, unsigned height)\n{\n"
+            "    blockDim = {width, height};\n"
+            "    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)\n"
+            "        for (unsigned t = 0; t < width * height; t++) {\n"
+            "            threadIdx = {t %% width, t / width};\n"
+            "            k%d::compiled_%d(*job);\n"
+            "        }\n}\n",
+            number, number, number);
+}
+
+static const char beginning[] =
+    "#include <cmath>\n"
+    "using namespace std;\n"
+    "#define __device__\n#define __global__\n#define __grid_constant__\n"
+    "#define __forceinline__ inline\n#define __launch_bounds__(n)\n"
+    "struct places { unsigned x, y; };\n"
+    "static places threadIdx, blockIdx, blockDim;\n"
+    "#include \"jit_job.h\"\n#include \"op_macros.h\"\n";
+
+typedef void grid_fn(const jit_job *job, unsigned blocks, unsigned width,
+                     unsigned height);
+
+/* NULL: there is no compiler here. */
+static void *compile_all(void)
+{
+    char command[512], path[256];
+    FILE *f = create("kernels.cpp");
+    fputs(beginning, f);
+    for (int k = 0; k < PROGRAMS; k++) {
+        char text[JIT_MOST_TEXT];
+        text[jit_write_source(&cases[k].form, text)] = '\0';
+        write_kernel(f, k, text);
+    }
+    fclose(f);
+    snprintf(path, sizeof path, "%s/kernels.so", folder);
+    snprintf(command, sizeof command,
+             "cd %s && c++ -O1 -std=c++20 -w -ffp-contract=off -fPIC -shared "
+             "-o kernels.so kernels.cpp",
+             folder);
+    if (system("c++ --version >/dev/null 2>&1") != 0)
+        return NULL;
+    assert_int_equal(system(command), 0);
+    void *library = dlopen(path, RTLD_NOW);
+    assert_non_null(library);
+    return library;
+}
+
+static void run_case(void *library, int number, int n)
+{
+    const shaped *s = &cases[number];
+    char name[32];
+    operands o;
+    jit_launch l;
+    jit_job job = {.rows = rows_of(s, n), .cols = cols_of(s, n)};
+    make_operands(s, n, &o);
+    assert_memory_equal(&o.form, &s->form, sizeof o.form);
+    for (int v = 0; v < s->p.inputs; v++)
+        job.in[v] = (jit_operand){o.in[v].v.data, o.in[v].v.row_stride,
+                                  o.in[v].v.col_stride};
+    job.out =
+        (jit_operand){o.out.v.data, o.out.v.row_stride, o.out.v.col_stride};
+    for (int c = 0; c < s->p.constants; c++) {
+        job.single[c] = (float)s->p.constant[c];
+        job.constant[c] = s->p.constant[c];
+    }
+    assert_true(jit_plan_launch(&s->form, job.rows, job.cols, 1, &l));
+    job.across = l.across;
+    snprintf(name, sizeof name, "run_%d", number);
+    grid_fn *run;
+    *(void **)&run = dlsym(library, name);
+    assert_non_null(run);
+    run(&job, l.blocks, l.width, l.height);
+    check_result(s, &o, number);
+    drop_operands(s, &o);
+}
+
+static void elements_are_right(void **state)
+{
+    (void)state;
+    void *library = compile_all();
+    if (!library)
+        skip();
+    for (int k = 0; k < PROGRAMS; k++)
+        for (int n = 0; n < SHAPES; n++)
+            run_case(library, k, n);
+}
+
+/* --- by NVRTC --------------------------------------------------------------
+ */
+
+static void nvrtc_compiles_them(void **state)
+{
+    char text[JIT_MOST_TEXT], why[1000];
+    (void)state;
+    if (!has_nvrtc())
+        skip();
+    for (int k = 0; k < PROGRAMS; k += 8) {
+        text[jit_write_source(&cases[k].form, text)] = '\0';
+        void *image = compiled(text, VERSION, why, sizeof why);
+        if (!image)
+            fail_msg("program %d: %s", k, why);
+        free(image);
+    }
+}
+
+/* What does not compile is told. */
+static void it_says_what_is_wrong(void **state)
+{
+    char why[1000];
+    size_t bytes;
+    jit_compiler c = {0};
+    (void)state;
+    if (!has_nvrtc())
+        skip();
+    assert_null(compiled("int x = unknown;", VERSION, why, sizeof why));
+    assert_non_null(strstr(why, "\"unknown\" is undefined"));
+    assert_null(compiled("int x;", 1000, why, sizeof why));
+    assert_string_equal(why, "there is no NVRTC of this version");
+    assert_null(jit_compile(&c, "/nowhere", VERSION, "int x;", CAPABILITY,
+                            &bytes, why, sizeof why));
+    assert_string_equal(why, "/nowhere: No such file or directory");
+}
+
+static void every_operation_compiles(void **state)
+{
+    char text[JIT_MOST_TEXT], why[1000];
+    (void)state;
+    if (!has_nvrtc())
+        skip();
+    for (int compute = GPU_F32; compute <= GPU_F64; compute++) {
+        jit_form f = {.compute = (uint8_t)compute, .inputs = 3, .is_row = 1};
+        for (int op = 0; op < GPU_OP_ROW; op += 16) {
+            f.length = 0;
+            for (int o = op; o < op + 16 && o < GPU_OP_ROW; o++) {
+                uint8_t last = (uint8_t)(f.length > 0 ? 2 + f.length : 0);
+                f.code[f.length++] = (gpu_instruction){(uint8_t)o, last, 1, 2};
+            }
+            text[jit_write_source(&f, text)] = '\0';
+            void *image = compiled(text, VERSION, why, sizeof why);
+            if (!image)
+                fail_msg("operations from %d on: %s", op, why);
+            free(image);
+        }
+    }
+}
+
+/* --- which kernels there are -----------------------------------------------
+ */
+
+/* Programs that differ in their constants alone share a kernel. */
+static void constants_do_not_matter(void **state)
+{
+    gpu_program p, q;
+    gpu_view v = {NULL, GPU_F32, 1, 100, 100, 1};
+    jit_form f, g;
+    (void)state;
+    gpu_program_start(&p, 1);
+    gpu_program_constant(&p, 2);
+    gpu_program_add(&p, GPU_OP_mul, 0, 1, 77);
+    gpu_program_start(&q, 1);
+    gpu_program_constant(&q, 3);
+    gpu_program_add(&q, GPU_OP_mul, 0, 1, 0);
+    assert_true(jit_fill_form(&f, &p, GPU_F32, &v, &v, 0));
+    assert_true(jit_fill_form(&g, &q, GPU_F32, &v, &v, 0));
+    assert_memory_equal(&f, &g, sizeof f);
+    assert_true(jit_fill_form(&g, &q, GPU_F64, &v, &v, 0));
+    assert_memory_not_equal(&f, &g, sizeof f);
+}
+
+static void places_have_no_kernel(void **state)
+{
+    gpu_program p;
+    gpu_view v = {NULL, GPU_F32, 1, 100, 100, 1};
+    jit_form f;
+    (void)state;
+    gpu_program_start(&p, 1);
+    gpu_program_add(&p, GPU_OP_ROW, 0, 0, 0);
+    assert_false(jit_fill_form(&f, &p, GPU_F64, &v, &v, 0));
+}
+
+/* The longest program there can be has room. */
+static void the_longest_text_fits(void **state)
+{
+    char text[JIT_MOST_TEXT];
+    jit_form f = {.compute = GPU_F64, .inputs = 8, .constants = 8};
+    (void)state;
+    f.length = GPU_MAX_CODE;
+    for (int n = 0; n < GPU_MAX_CODE; n++)
+        f.code[n] = (gpu_instruction){GPU_OP_logaddexp, 15, 15, 15};
+    size_t used = jit_write_source(&f, text);
+    assert_true(used < JIT_MOST_TEXT - 256);
+    assert_non_null(strstr(text + used - 40, "#include \"kernel_body.h\""));
+}
+
+static int make_cases(void **state)
+{
+    operands o;
+    (void)state;
+    if (getenv("LUMAT_TEST_SEED"))
+        seed = (uint32_t)atoi(getenv("LUMAT_TEST_SEED"));
+    strcpy(folder, "/tmp/lumat-kernels-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    write_files();
+    for (int k = 0; k < PROGRAMS; k++) {
+        random_case(&cases[k]);
+        if (k > 0 && k < 4)
+            broadcast_case(&cases[k], 4 + k);
+        make_operands(&cases[k], 1, &o);
+        cases[k].form = o.form;
+        drop_operands(&cases[k], &o);
+    }
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constants_do_not_matter),
+        cmocka_unit_test(places_have_no_kernel),
+        cmocka_unit_test(the_longest_text_fits),
+        cmocka_unit_test(elements_are_right),
+        cmocka_unit_test(nvrtc_compiles_them),
+        cmocka_unit_test(every_operation_compiles),
+        cmocka_unit_test(it_says_what_is_wrong),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, make_cases, remove_folder);
+}
