@@ -162,9 +162,9 @@ $(OUT)/%.cu.o: %.cu
 	$(Q)$(NVCC) $(NVFLAGS) -Xptxas -v -MMD -MP -MF $(@:.o=.d) -c -o $@ $< 2>$(@:.o=.ptxas) || \
 	  { cat $(@:.o=.ptxas); exit 1; }
 	@grep -i warning $(@:.o=.ptxas) || true
-$(OUT)/gpu/cuda/jit/texts.c.o: $(JIT_TEXT) gpu/cuda/jit/embed
+$(OUT)/gpu/cuda/jit/texts.c.o: $(JIT_TEXT) gpu/cuda/jit/embed_texts
 	@mkdir -p $(@D)
-	@sh gpu/cuda/jit/embed $(JIT_TEXT) >$(OUT)/gpu/cuda/jit/texts.c
+	@sh gpu/cuda/jit/embed_texts $(JIT_TEXT) >$(OUT)/gpu/cuda/jit/texts.c
 	$(say) "  CC    $(OUT)/gpu/cuda/jit/texts.c"
 	$(Q)$(CC) $(CFLAGS) $(call see,gpu/cuda/jit) -c -o $@ $(OUT)/gpu/cuda/jit/texts.c
 # The library in Lua travels inside the program, as arrays of bytes.
