@@ -184,6 +184,7 @@ function TestWholePrograms:test_layouts_of_compiled_kernels()
             for i, f in ipairs(works) do
                 local where = ("%s %dx%d, %d"):format(dtype, m, n, i)
                 local expected = f()
+                sync() -- so that it is worked out now
                 settings{compile = "always"}
                 local before = stats().compiled
                 local actual = f()
@@ -191,7 +192,7 @@ function TestWholePrograms:test_layouts_of_compiled_kernels()
                 settings{compile = "off"}
                 lu.assertEquals(bits(actual), bits(expected), where)
                 if t.on_gpu and nvrtc and i < 5 then
-                    lu.assertEquals(stats().compiled, before + 1, where)
+                    lu.assertTrue(stats().compiled > before, where)
                 end
             end
         end
