@@ -83,7 +83,10 @@ static gpu_status fold_sizes(const gpu_matrix *m, const gpu_matrix *signs,
     int root = gpu_program_add(&p, GPU_OP_sqrt, 0, 0, 0);
     gpu_program_add(&p, GPU_OP_mul, root, sigmas, 0);
     const gpu_matrix *in[] = {out};
-    return gpu_map(what, &p, in, out);
+    gpu_status status = gpu_map(what, &p, in, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
 }
 
 /* to = alpha to + beta from; from may be NULL. */
