@@ -33,7 +33,7 @@ LUA_INC  := $(firstword $(wildcard /usr/include/lua5.4 /usr/local/include))
 LUA_LIB  := $(firstword $(wildcard /usr/lib/*/liblua5.4.a /usr/local/lib/liblua.a))
 WARN     := -Wall -Wextra -Wshadow -Wpointer-arith -Wno-unknown-pragmas
 CWARN    := $(WARN) -Wstrict-prototypes -Wmissing-prototypes $(if $(SAN),,-Wframe-larger-than=49152)
-SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fPIC -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 CFLAGS   ?= -O2 -g
 override CFLAGS += -std=c11 -D_GNU_SOURCE -fvisibility=hidden -MMD -MP $(CWARN) $(SANFLAGS)
 CXXFLAGS := -O2 -g -std=c++20 -fno-exceptions -fno-rtti -MMD -MP $(WARN) $(SANFLAGS)
@@ -133,10 +133,12 @@ $(OUT)/lumat.1: $(LUMAT)
 	$(Q)LUMAT_NO_CUDA=1 $(LUMAT) --manual=roff >$@
 man: $(OUT)/lumat.1 ## show the manual page
 	@man -l $(OUT)/lumat.1
+# Calls of CUDA that tests let fail go through faults.cu.
+WRAPPED  := $(shell sed -n 's/^[A-Z]*(\([A-Za-z0-9_]*\),.*)$$/-Xlinker --wrap=\1/p' gpu/cuda/faults.def) -Xlinker --wrap=cudaGetLastError -Xlinker --wrap=cudaPeekAtLastError
 $(BIN)/liblumat-cuda.so: $(CUDA_OBJ) $(JIT_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
-	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -Xlinker --no-undefined -o $@ $(CUDA_OBJ) $(JIT_OBJ)
+	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -Xlinker --no-undefined $(WRAPPED) -o $@ $(CUDA_OBJ) $(JIT_OBJ)
 # NVRTC, in a process of its own: see ask_compiler.c.
 $(COMPILER): $(COMP_OBJ) $(JIT_OBJ)
 	@mkdir -p $(@D)
@@ -211,6 +213,16 @@ $(SHIM): tests/faults/fail_alloc.c
 	$(say) "  CC    $<"
 	$(Q)$(CC) -O2 -g -std=c11 -D_GNU_SOURCE $(CWARN) -fPIC -shared -o $@ $< -ldl
 
+# What goes in the place of the CUDA backend, on the CPU. One source names the
+# environment, which it finds in another way there.
+FAKE     := $(OUT)/tests/faults/liblumat-cuda.so
+FAKE_SRC := tests/faults/fake_cuda.c gpu/cpu/blas_library.c
+FAKE_OBJ := $(filter-out %/blas_library.c.o,$(filter $(OUT)/gpu/cpu/% $(OUT)/gpu/program.c.o $(OUT)/gpu/runtime/progress.c.o,$(GPU_OBJ)))
+$(FAKE): $(FAKE_SRC) $(FAKE_OBJ)
+	@mkdir -p $(@D)
+	$(say) "  CC    $<"
+	$(Q)$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(call see,gpu/cpu) -fPIC -shared -o $@ $^ -lsleef -lpthread -ldl -lm
+
 # A sub-make, because what was missing when this one started is there now.
 run: packages ## build and start the shell; without a terminal, the tour
 	@$(MAKE) --no-print-directory all
@@ -218,7 +230,7 @@ run: packages ## build and start the shell; without a terminal, the tour
 test: packages ## build and run every test
 	@$(MAKE) --no-print-directory all test-programs
 	@$(call PROVE,cpu,1,$(LONG) $(filter-out $(LONG),$(TESTS)),--jobs 2)
-test-programs: $(CTESTS) $(ATTACK) $(SHIM)
+test-programs: $(CTESTS) $(ATTACK) $(SHIM) $(FAKE)
 check-faults: all test-programs ## let memory, disks and processes fail: SECONDS=60 a tool, SEED=1
 	@SEED=$(or $(SEED),1) SECONDS=$(or $(SECONDS),60) \
 	  LUMAT_TEST_SEED=$(or $(SEED),1) LUMAT_TEST_KILLS=$(or $(SECONDS),60) $(call PROVE,cpu,1,$(FAULTS))

@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 11 };
+enum { GPU_BACKEND_ABI = 13 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -130,8 +130,10 @@ typedef struct gpu_backend {
     int abi;
     const char *name; /* "cpu", "cuda" */
 
-    /* Devices. probe is called once; why gets the reason when there is none.
-     * open may be slow. Handles stay valid until the process ends. */
+    /* Devices. probe is called once, and gives their number; where there is
+     * none that can be used why gets the reason, and where there is one all
+     * the same it gives -1. open may be slow. Handles stay valid until the
+     * process ends. */
     int (*probe)(char *why, size_t size);
     gpu_status (*open)(int index, void **device);
     void (*close)(void *device);
@@ -278,6 +280,10 @@ typedef struct gpu_host {
      * called after each program that ran on one. */
     const volatile int *compile;
     void (*note_compiled)(void);
+    /* Before a call of the driver's: the error that it is to give without
+     * being made, or 0. NULL, and no site is ever asked for, where no faults
+     * are injected: see gpu_has_faults. */
+    int (*fault)(gpu_fault_site *site);
 } gpu_host;
 
 /* The CPU is always there; others are shared objects exporting this symbol.

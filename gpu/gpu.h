@@ -64,6 +64,9 @@ gpu_status gpu_default(gpu_device **out);
 gpu_status gpu_set_default(const char *name);
 void gpu_prepare(void);
 const char *gpu_default_name(void); /* as set: "auto", "cpu", "cuda:1" */
+/* Called by gpu_default, once a reason, where "auto" takes the CPU although
+ * there is a GPU: its driver is missing or old, it has no room, it was lost. */
+void gpu_on_fallback(void (*tell)(const char *why));
 
 const char *gpu_device_name(const gpu_device *d);        /* "cuda:0" */
 const char *gpu_device_description(const gpu_device *d); /* "NVIDIA H200…" */
@@ -92,7 +95,7 @@ gpu_status gpu_device_peak(gpu_device *d, gpu_peak *out);
 gpu_status gpu_device_peak_again(gpu_device *d, gpu_peak *out); /* the better */
 
 gpu_status gpu_sync(gpu_device *d);
-gpu_status gpu_sync_all(void);
+gpu_status gpu_sync_all(void); /* but for what is lost already */
 
 /* Times what is issued in between: device events on a GPU, the monotonic
  * clock on the CPU. Seconds. Where timers are nested, or a trace is on, the
@@ -103,6 +106,31 @@ typedef struct gpu_timer {
 } gpu_timer;
 gpu_status gpu_timer_start(gpu_device *d, gpu_timer *t);
 gpu_status gpu_timer_stop(gpu_device *d, const gpu_timer *t, double *seconds);
+
+/* --- injected faults ----------------------------------------------------
+ * Where the environment has LUMAT_FAULT, calls of the GPU's driver can be made
+ * to fail, so that what follows is tested: it holds the fault to begin with, or
+ * "off". */
+int gpu_has_faults(void);
+
+/* A name of a driver's call in the source. */
+typedef struct gpu_fault_site {
+    const char *name;
+    int usual;       /* the error that it gives where the fault names none */
+    long long calls; /* since a fault was armed last */
+    struct gpu_fault_site *next;
+    int is_listed;
+} gpu_fault_site;
+
+/* "name:n:once": the nth call of that name from here on is not made, and gives
+ * an error; "name:n:forever": nor are those behind it; the name "any" is every
+ * call's; a number behind ":" is the error. "off": none fails. Counting starts
+ * anew. GPU_ARGUMENT of anything else. */
+gpu_status gpu_arm_fault(const char *text);
+long long gpu_injected_faults(void); /* since then */
+/* The names that were met so far: the one behind *site, first NULL; 0 when
+ * there are no more. Two of them may be the same. */
+int gpu_next_fault_site(const gpu_fault_site **site);
 
 /* --- matrices ----------------------------------------------------------- */
 

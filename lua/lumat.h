@@ -49,6 +49,9 @@ int lumat_push_manual(lua_State *L, const char *form);
 const char *lumat_unusual_device(lua_State *L);
 /* Opens the chosen device now. Returns 1, or 0 and pushes why not. */
 int lumat_require_device(lua_State *L);
+/* Is given a line, once a reason, where the CPU computes although there is a
+ * GPU: its driver is missing or old, it has no room, it was lost. */
+void lumat_on_fallback(lumat_warning_fn *tell);
 /* Opens it on a thread, while the user types. */
 void lumat_prepare_device(void);
 

@@ -243,6 +243,11 @@ void lumat_prepare_device(void)
     gpu_prepare();
 }
 
+void lumat_on_fallback(lumat_warning_fn *tell)
+{
+    gpu_on_fallback(tell);
+}
+
 const char *lumat_unusual_device(lua_State *L)
 {
     (void)L;

@@ -84,6 +84,7 @@ static int open_all(lua_State *L)
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     lua_pushcfunction(L, open_require);
     lua_setfield(L, -2, "lumat");
+    lumat_open_faults(L);
     return 0;
 }
 

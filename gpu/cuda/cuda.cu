@@ -16,11 +16,24 @@
 enum { GROUP = 16 };
 enum { PART = 64 << 20 }; /* bytes copied at a time */
 
+/* For what tells no status: takes the error from CUDA, so that no later call
+ * is blamed for it. */
+static int is_fine(cudaError_t error)
+{
+    if (error != cudaSuccess)
+        cudaGetLastError();
+    return error == cudaSuccess;
+}
+
+static int is_usable(cuda_device *d)
+{
+    return !d->lost && is_fine(cudaSetDevice(d->ordinal));
+}
+
 static void trim_pool(cuda_device *d)
 {
     if (gpu_cuda_wait(d) == GPU_OK)
-        cudaMemPoolTrimTo(d->pool, 0);
-    cudaGetLastError();
+        is_fine(cudaMemPoolTrimTo(d->pool, 0));
 }
 
 /* What is kept about operands makes room; trimming joins its pieces. */
@@ -47,7 +60,7 @@ static kept_blocks *kept_of(cuda_device *d, size_t bytes)
 static void drop_blocks(kept_blocks *kept, cudaStream_t stream)
 {
     while (kept->count > 0)
-        cudaFreeAsync(kept->data[--kept->count], stream);
+        is_fine(cudaFreeAsync(kept->data[--kept->count], stream));
 }
 
 static void drop_all_blocks(cuda_device *d)
@@ -82,8 +95,9 @@ void gpu_cuda_free(void *device, void *data, size_t bytes)
 {
     cuda_device *d = (cuda_device *)device;
     bytes = rounded(bytes);
-    if (data == NULL || d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
+    if (data == NULL || d->lost)
         return;
+    is_usable(d); /* or not: a block goes by its stream */
     kept_blocks *kept = kept_of(d, bytes);
     if (bytes <= MOST_KEPT && kept->bytes != bytes) {
         drop_blocks(kept, d->stream);
@@ -92,8 +106,7 @@ void gpu_cuda_free(void *device, void *data, size_t bytes)
     if (bytes <= MOST_KEPT && kept->count < KEPT_OF_SIZE)
         kept->data[kept->count++] = data;
     else
-        cudaFreeAsync(data, d->stream);
-    cudaGetLastError();
+        is_fine(cudaFreeAsync(data, d->stream));
 }
 
 /* Part by part, between which an interrupt is answered. Pageable memory: a
@@ -156,12 +169,12 @@ static size_t unused(void *device)
 {
     cuda_device *d = (cuda_device *)device;
     uint64_t reserved = 0, used = 0;
-    if (d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
+    if (!is_usable(d) ||
+        !is_fine(cudaMemPoolGetAttribute(
+            d->pool, cudaMemPoolAttrReservedMemCurrent, &reserved)) ||
+        !is_fine(cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrUsedMemCurrent,
+                                         &used)))
         return 0;
-    cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrReservedMemCurrent,
-                            &reserved);
-    cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrUsedMemCurrent, &used);
-    cudaGetLastError();
     return reserved > used ? reserved - used : 0;
 }
 
@@ -178,7 +191,7 @@ static gpu_status memory(void *device, size_t *free, size_t *total)
 static void drop_scratch(cuda_device *d)
 {
     if (d->scratch != NULL)
-        cudaFreeAsync(d->scratch, d->stream);
+        is_fine(cudaFreeAsync(d->scratch, d->stream));
     d->scratch = NULL;
     d->scratch_bytes = 0;
 }
@@ -186,7 +199,7 @@ static void drop_scratch(cuda_device *d)
 static void trim(void *device)
 {
     cuda_device *d = (cuda_device *)device;
-    if (d->lost || cudaSetDevice(d->ordinal) != cudaSuccess)
+    if (!is_usable(d))
         return;
     drop_scratch(d);
     drop_all_blocks(d);
@@ -368,10 +381,9 @@ const gpu_host *gpu_cuda_host;
 
 enum { SLOT_BYTES = 4096, TICKETS = 256, OLDEST = 80 };
 
-/* Errors after which the process's context is of no use any more. The first
- * group says so in CUDA 13.0's header; the last line is hardware and unknown
- * failures, treated alike. */
-static int is_sticky(int error)
+/* The first group says so in CUDA 13.0's header; the last lines are hardware
+ * and unknown failures, treated alike. */
+int gpu_cuda_is_sticky(int error)
 {
     switch (error) {
     case 226: /* contained */
@@ -401,10 +413,13 @@ gpu_status gpu_cuda_check(cuda_device *d, cudaError_t error)
     if (error == cudaSuccess)
         return GPU_OK;
     cudaGetLastError();
-    if (is_sticky(error)) {
+    if (gpu_cuda_is_sticky(error)) {
         d->lost = 1;
-        return FAIL(GPU_LOST, "cuda:%d failed: %s (%s)", d->ordinal,
-                    cudaGetErrorString(error), cudaGetErrorName(error));
+        return FAIL(GPU_LOST,
+                    "cuda:%d failed: %s (%s); its matrices are lost, and at "
+                    "the prompt :restart uses it again",
+                    d->ordinal, cudaGetErrorString(error),
+                    cudaGetErrorName(error));
     }
     if (error == cudaErrorMemoryAllocation)
         return FAIL(GPU_MEMORY, "cuda:%d: out of memory", d->ordinal);
@@ -415,7 +430,10 @@ gpu_status gpu_cuda_check(cuda_device *d, cudaError_t error)
 gpu_status gpu_cuda_enter(cuda_device *d)
 {
     if (d->lost)
-        return FAIL(GPU_LOST, "cuda:%d failed earlier and is lost", d->ordinal);
+        return FAIL(GPU_LOST,
+                    "cuda:%d failed earlier and is lost; at the prompt "
+                    ":restart uses it again",
+                    d->ordinal);
     return gpu_cuda_check(d, cudaSetDevice(d->ordinal));
 }
 
@@ -450,31 +468,34 @@ static int has_hardware(void)
     return found;
 }
 
-/* Why there is no device. CUDA says that its driver is too old where there is
- * none, and that none is detected where one is hidden. */
-static void explain(cudaError_t error, char *why, size_t size)
+/* Why there is no device, and whether one is here all the same. CUDA says that
+ * its driver is too old where there is none, and that none is detected where
+ * one is hidden. */
+static int explain(cudaError_t error, char *why, size_t size)
 {
-    int driver = 0;
+    int driver = 0, is_here = 1;
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     cudaDriverGetVersion(&driver);
     cudaGetLastError();
-    if (driver == 0)
+    if (driver == 0) {
+        is_here = has_hardware();
         snprintf(why, size, "%s",
-                 has_hardware() ? "the NVIDIA GPU here has no driver"
-                                : "no NVIDIA GPU here");
-    else if (error == cudaErrorInsufficientDriver)
+                 is_here ? "the NVIDIA GPU here has no driver"
+                         : "no NVIDIA GPU here");
+    } else if (error == cudaErrorInsufficientDriver) {
         snprintf(why, size,
                  "the driver here is for CUDA %d.%d, this build needs %d.%d",
                  driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
                  CUDART_VERSION % 1000 / 10);
-    else if (error != cudaSuccess && error != cudaErrorNoDevice)
+    } else if (error != cudaSuccess && error != cudaErrorNoDevice) {
         snprintf(why, size, "%s", cudaGetErrorString(error));
-    else if (visible)
-        snprintf(why, size,
-                 "no NVIDIA GPU here that CUDA_VISIBLE_DEVICES (\"%s\") leaves",
-                 visible);
-    else
-        snprintf(why, size, "no NVIDIA GPU here");
+    } else {
+        is_here = 0;
+        snprintf(why, size, "no NVIDIA GPU here%s%s%s",
+                 visible ? " that CUDA_VISIBLE_DEVICES (\"" : "",
+                 visible ? visible : "", visible ? "\") leaves" : "");
+    }
+    return is_here;
 }
 
 static int probe(char *why, size_t size)
@@ -483,8 +504,7 @@ static int probe(char *why, size_t size)
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error == cudaSuccess && count > 0)
         return count;
-    explain(error, why, size);
-    return 0;
+    return explain(error, why, size) ? -1 : 0;
 }
 
 __global__ void touch()
@@ -547,16 +567,18 @@ static gpu_status prepare(cuda_device *d)
     CHECK(d, cudaEventCreate(&d->start));
     CHECK(d, cudaEventCreate(&d->stop));
     TRY(prepare_memory(d));
+    TRY(gpu_cuda_prepare_sort(d));
     return gpu_cuda_wait(d);
 }
 
 static void close_device(void *device)
 {
     cuda_device *d = (cuda_device *)device;
-    if (!d->lost && cudaSetDevice(d->ordinal) == cudaSuccess) {
+    if (is_usable(d)) {
         if (d->stream) {
             cudaStreamSynchronize(d->stream);
             gpu_cuda_la_close(d);
+            drop_all_blocks(d);
         }
         if (d->scratch)
             cudaFree(d->scratch);
@@ -679,5 +701,6 @@ lumat_backend(const gpu_host *host)
     if (host->abi != GPU_BACKEND_ABI)
         return NULL;
     gpu_cuda_host = host;
+    gpu_cuda_take_faults(host);
     return &backend;
 }

@@ -81,6 +81,12 @@ extern const gpu_host *gpu_cuda_host;
 /* The status of a CUDA error, with its message; GPU_OK of none. An error is
  * taken from CUDA, so that the next call does not meet it again. */
 gpu_status gpu_cuda_check(cuda_device *d, cudaError_t error);
+/* Is the process's context of no use any more after this error? */
+int gpu_cuda_is_sticky(int error);
+/* Before a call that faults.def cannot have a row of, as it is made by a
+ * pointer: the error in whose place it is not to be made, or 0. */
+int gpu_cuda_fault(gpu_fault_site *site);
+void gpu_cuda_take_faults(const gpu_host *host); /* whose faults they are */
 /* GPU_LOST of a lost device; else it is the calling thread's own now. */
 gpu_status gpu_cuda_enter(cuda_device *d);
 
@@ -91,6 +97,9 @@ gpu_status gpu_cuda_scratch(cuda_device *d, size_t bytes, void **data);
  * what was issued goes on. */
 gpu_status gpu_cuda_wait(cuda_device *d);
 gpu_status gpu_cuda_wait_for(cuda_device *d, cudaEvent_t event);
+/* CUB remembers for good what it asks of a device at first, and an error that
+ * it got, too: so it asks while the device is opened. */
+gpu_status gpu_cuda_prepare_sort(cuda_device *d);
 /* Ends the events of pace, before the device's stream goes. */
 void gpu_cuda_forget_pace(cuda_device *d);
 

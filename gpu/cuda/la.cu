@@ -184,7 +184,7 @@ static gpu_status open_library(cuda_device *d, purpose p, la_device **out)
         return FAIL(GPU_UNSUPPORTED, "%s: %s serves no device above cuda:%d",
                     p.operation, p.by, MOST_DEVICES - 1);
     la_setup setup = {gpu_cuda_host->fail, gpu_cuda_alloc, gpu_cuda_free, d,
-                      d->stream};
+                      d->stream,           gpu_cuda_fault};
     if (opened[d->ordinal] == NULL)
         TRY(library.table->open(&setup, &opened[d->ordinal]));
     *out = opened[d->ordinal];

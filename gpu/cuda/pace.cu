@@ -193,7 +193,7 @@ static gpu_status pass_mark(cuda_device *d)
     return GPU_OK;
 }
 
-/* What goes wrong here, the next call of the device tells. */
+/* What goes wrong here and ends the device's use, the next call tells. */
 void gpu_cuda_pace(void *device, const gpu_kernel *k, const gpu_gemm *p,
                    double bytes)
 {
@@ -201,8 +201,10 @@ void gpu_cuda_pace(void *device, const gpu_kernel *k, const gpu_gemm *p,
     d->pace.issued += seconds_of(d, k, p, bytes);
     if (d->pace.issued < MARK || d->pace.count == MOST_MARKS || d->lost)
         return;
-    if (cudaSetDevice(d->ordinal) != cudaSuccess || mark(d) != cudaSuccess)
+    if (cudaSetDevice(d->ordinal) != cudaSuccess || mark(d) != cudaSuccess) {
+        cudaGetLastError();
         return;
+    }
     while (d->pace.count > 0 &&
            (d->pace.outstanding > AHEAD || d->pace.count == MOST_MARKS))
         if (pass_mark(d) != GPU_OK)

@@ -368,6 +368,21 @@ static gpu_status sort(cuda_device *d, sort_job *job)
     return GPU_OK;
 }
 
+gpu_status gpu_cuda_prepare_sort(cuda_device *d)
+{
+    static bool is_broken; /* and then CUB would wait for ever */
+    cudaError_t error = cudaErrorInitializationError;
+    int version;
+    if (!is_broken) {
+        try {
+            error = cub::PtxVersion(version);
+        } catch (...) { /* it throws where it cannot tell the device */
+        }
+        is_broken = error != cudaSuccess;
+    }
+    return gpu_cuda_check(d, error);
+}
+
 gpu_status gpu_cuda_sort(void *device, int axis, int descending,
                          const gpu_view *from, const gpu_view *to,
                          const gpu_view *order)

@@ -15,7 +15,7 @@ static gpu_status check_alive(const char *name, const gpu_matrix *m,
     if (gpu_is_lost(m))
         return gpu_fail(GPU_LOST,
                         "%s: the matrix was lost when %s failed; "
-                        "restart lumat to use the GPU again",
+                        "at the prompt :restart uses the GPU again",
                         name, d->name);
     if (*device && d != *device)
         return gpu_fail(GPU_DEVICE,

@@ -88,7 +88,10 @@ static gpu_status out_of_memory(gpu_device *d, size_t bytes)
                         gpu_bytes_text(gpu_memory_limit()),
                         gpu_bytes_text(gpu_host_live()));
     size_t free = 0, total = 0;
-    d->backend->memory(d->handle, &free, &total);
+    if (d->backend->memory(d->handle, &free, &total) != GPU_OK || total == 0)
+        return gpu_fail(
+            GPU_MEMORY, "out of memory on %s: %s needed; matrices here hold %s",
+            d->name, gpu_bytes_text(bytes), gpu_bytes_text(d->live));
     return gpu_fail(GPU_MEMORY,
                     "out of memory on %s: %s needed, %s free of %s; "
                     "matrices here hold %s",
@@ -357,8 +360,8 @@ gpu_device *gpu_matrix_device(const gpu_matrix *m)
 
 int gpu_is_lost(const gpu_matrix *m)
 {
-    gpu_device *d = gpu_matrix_device(m);
-    return d && d->backend->is_lost && d->backend->is_lost(d->handle);
+    const gpu_device *d = gpu_matrix_device(m);
+    return d && gpu_device_is_lost(d);
 }
 
 int gpu_is_contiguous(const gpu_matrix *m)

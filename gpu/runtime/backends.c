@@ -38,24 +38,24 @@ static void note_compiled(void)
 
 /* --- finding and opening -------------------------------------------------- */
 
-static const gpu_host host = {.abi = GPU_BACKEND_ABI,
-                              .fail = gpu_fail,
-                              .interrupted = &gpu_interrupt_flag,
-                              .begin_stage = gpu_begin_stage,
-                              .advance = gpu_advance,
-                              .end_stage = gpu_end_stage,
-                              .recall = gpu_recall,
-                              .keep = gpu_keep,
-                              .make_room = gpu_make_room,
-                              .room_left = gpu_room_left,
-                              .compile = &compile,
-                              .note_compiled = note_compiled};
+static gpu_host host = {.abi = GPU_BACKEND_ABI,
+                        .fail = gpu_fail,
+                        .interrupted = &gpu_interrupt_flag,
+                        .begin_stage = gpu_begin_stage,
+                        .advance = gpu_advance,
+                        .end_stage = gpu_end_stage,
+                        .recall = gpu_recall,
+                        .keep = gpu_keep,
+                        .make_room = gpu_make_room,
+                        .room_left = gpu_room_left,
+                        .compile = &compile,
+                        .note_compiled = note_compiled};
 static gpu_device *opened[MAX_DEVICES];
 static int opened_count;
 
 static struct {
     const gpu_backend *backend; /* NULL: not there */
-    int looked, count;
+    int looked, count;          /* -1: there is one that cannot be used */
     char why[256];
 } cuda;
 
@@ -65,6 +65,10 @@ static pthread_t preparing;
 static int is_preparing;
 static char default_name[24] = "auto";
 static gpu_device *default_device;
+
+/* Why "auto" is the CPU though there is a GPU; "": it is not, or was told. */
+static char untold[512];
+static void (*tell_fallback)(const char *why);
 
 static const gpu_backend *load_from(const char *folder)
 {
@@ -121,6 +125,8 @@ static void look_for_cuda(void)
         snprintf(cuda.why, sizeof cuda.why, "LUMAT_NO_CUDA is set");
         return;
     }
+    if (gpu_has_faults())
+        host.fault = gpu_fault;
     cuda.backend = load_cuda();
     if (cuda.backend)
         cuda.count = cuda.backend->probe(cuda.why, sizeof cuda.why);
@@ -171,7 +177,7 @@ static gpu_status open_cpu(gpu_device **out)
 static gpu_status open_cuda(int index, gpu_device **out)
 {
     look_for_cuda();
-    if (cuda.count == 0)
+    if (cuda.count <= 0)
         return gpu_fail(GPU_DEVICE, "no usable GPU: %s", cuda.why);
     if (index >= cuda.count)
         return gpu_fail(GPU_DEVICE, "no device cuda:%d: there %s %d GPU%s",
@@ -183,8 +189,10 @@ static gpu_status open_cuda(int index, gpu_device **out)
 static gpu_status open_auto(gpu_device **out)
 {
     look_for_cuda();
-    if (cuda.count > 0 && open_cuda(0, out) == GPU_OK)
+    if (cuda.count != 0 && open_cuda(0, out) == GPU_OK)
         return GPU_OK;
+    if (cuda.count != 0)
+        snprintf(untold, sizeof untold, "the CPU computes: %s", gpu_message());
     return open_cpu(out);
 }
 
@@ -236,10 +244,37 @@ gpu_device *gpu_cpu(void)
     return d;
 }
 
+void gpu_on_fallback(void (*tell)(const char *why))
+{
+    tell_fallback = tell;
+}
+
+static void tell_untold(void)
+{
+    if (untold[0] && tell_fallback)
+        tell_fallback(untold);
+    untold[0] = '\0';
+}
+
+/* "auto" is the CPU when its GPU is lost. */
+static void replace_lost(void)
+{
+    if (!gpu_device_is_lost(default_device) ||
+        strcmp(default_name, "auto") != 0)
+        return;
+    snprintf(untold, sizeof untold,
+             "the CPU computes from here on: %s was lost; at the prompt "
+             ":restart uses it again",
+             default_device->name);
+    default_device = gpu_cpu();
+}
+
 gpu_status gpu_default(gpu_device **out)
 {
     if (!default_device)
         TRY(gpu_open(default_name, &default_device));
+    replace_lost();
+    tell_untold();
     *out = default_device;
     return GPU_OK;
 }
@@ -309,7 +344,7 @@ int gpu_count_known(void)
 {
     if (pthread_mutex_trylock(&lock) != 0)
         return 0;
-    int count = cuda.count;
+    int count = cuda.count > 0 ? cuda.count : 0;
     pthread_mutex_unlock(&lock);
     return count;
 }
@@ -322,6 +357,7 @@ void gpu_shutdown(void)
         const gpu_backend *b = own_backend(opened[i]);
         if (b->close)
             b->close(opened[i]->handle);
+        free(opened[i]->answer);
         free(opened[i]);
     }
     opened_count = 0;

@@ -251,6 +251,9 @@ gpu_status gpu_run_product(gpu_device *d, gpu_gemm *p, int is_chosen,
 void *gpu_recall(gpu_storage *s, const gpu_keep_key *key);
 void *gpu_keep(gpu_storage *s, const gpu_keep_key *key, size_t bytes);
 int gpu_make_room(void *handle);
+int gpu_fault(gpu_fault_site *site);
+/* An error ended its use: what lay on it is gone. */
+int gpu_device_is_lost(const gpu_device *d);
 /* Under the limit of gpu_limit_memory; SIZE_MAX without one. */
 size_t gpu_room_left(void);
 size_t gpu_memory_limit(void); /* 0: there is none */

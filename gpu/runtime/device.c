@@ -25,6 +25,11 @@ int gpu_device_is_cpu(const gpu_device *d)
     return d->is_cpu;
 }
 
+int gpu_device_is_lost(const gpu_device *d)
+{
+    return !d->is_cpu && d->backend->is_lost && d->backend->is_lost(d->handle);
+}
+
 gpu_status gpu_device_memory(gpu_device *d, gpu_memory *out)
 {
     out->live = d->live;
@@ -81,7 +86,8 @@ gpu_status gpu_sync_all(void)
     gpu_device *const *devices;
     int n = gpu_device_count_opened(&devices);
     for (int i = 0; i < n; i++)
-        TRY(gpu_sync(devices[i]));
+        if (!gpu_device_is_lost(devices[i]))
+            TRY(gpu_sync(devices[i]));
     return GPU_OK;
 }
 

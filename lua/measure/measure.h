@@ -34,6 +34,8 @@ int lumat_rate_call(lua_State *L);
 void lumat_open_rate(lua_State *L);
 
 void lumat_open_profile(lua_State *L);
+/* The module lumat.faults, where the environment has LUMAT_FAULT. */
+void lumat_open_faults(lua_State *L);
 /* Calls that compute nothing, for cost.lua. */
 void lumat_open_dry_run(lua_State *L);
 

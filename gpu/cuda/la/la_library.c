@@ -22,6 +22,22 @@ struct la_device {
             return status_;          \
     } while (0)
 
+/* A call that can be made to fail: see gpu_fault_site. */
+#define CALL_OF(d, shown, function, error, ...)                       \
+    __extension__({                                                   \
+        static gpu_fault_site site = {.name = shown, .usual = error}; \
+        int injected = (d)->setup.fault(&site);                       \
+        injected ? (__typeof__(function(__VA_ARGS__)))injected        \
+                 : function(__VA_ARGS__);                             \
+    })
+#define CALL(d, function, error, ...) \
+    CALL_OF(d, #function, function, error, __VA_ARGS__)
+#define BLAS(d, function, ...) \
+    CALL_OF(d, #function, function, CUBLAS_STATUS_EXECUTION_FAILED, __VA_ARGS__)
+#define SPARSE(d, function, ...)                                      \
+    CALL_OF(d, #function, function, CUSPARSE_STATUS_EXECUTION_FAILED, \
+            __VA_ARGS__)
+
 /* --- cuBLAS -----------------------------------------------------------------
  * matmul and dot. Results repeat bit for bit: one stream, one workspace, and
  * its atomics are off unless asked for. */
@@ -62,12 +78,15 @@ static gpu_status start(la_device *d, const char *what)
         TRY(take_workspace(d));
     if (!d->blas) {
         cublasHandle_t handle;
-        TRY(check(d, what, cublasCreate(&handle)));
+        TRY(check(
+            d, what,
+            CALL(d, cublasCreate, CUBLAS_STATUS_NOT_INITIALIZED, &handle)));
         d->blas = handle;
     }
-    TRY(check(d, what, cublasSetStream(d->blas, d->setup.stream)));
-    TRY(check(d, what,
-              cublasSetWorkspace(d->blas, d->workspace, WORKSPACE_BYTES)));
+    TRY(check(d, what, BLAS(d, cublasSetStream, d->blas, d->setup.stream)));
+    TRY(check(
+        d, what,
+        BLAS(d, cublasSetWorkspace, d->blas, d->workspace, WORKSPACE_BYTES)));
     d->blas_ready = 1;
     return GPU_OK;
 }
@@ -85,41 +104,40 @@ static cublasOperation_t operation(const la_operand *o)
     return o->transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
-static cublasStatus_t multiply_f64(cublasHandle_t blas, const la_product *p)
+static cublasStatus_t multiply_f64(const la_device *d, const la_product *p)
 {
-    return cublasDgemm_64(blas, operation(&p->a), operation(&p->b), p->m, p->n,
-                          p->k, &p->alpha, p->a.data, p->a.ld, p->b.data,
-                          p->b.ld, &p->beta, p->c.data, p->c.ld);
+    return BLAS(d, cublasDgemm_64, d->blas, operation(&p->a), operation(&p->b),
+                p->m, p->n, p->k, &p->alpha, p->a.data, p->a.ld, p->b.data,
+                p->b.ld, &p->beta, p->c.data, p->c.ld);
 }
 
-static cublasStatus_t multiply_f32(cublasHandle_t blas, const la_product *p)
-{
-    float alpha = (float)p->alpha, beta = (float)p->beta;
-    return cublasSgemm_64(blas, operation(&p->a), operation(&p->b), p->m, p->n,
-                          p->k, &alpha, p->a.data, p->a.ld, p->b.data, p->b.ld,
-                          &beta, p->c.data, p->c.ld);
-}
-
-static cublasStatus_t multiply_bf16(cublasHandle_t blas, const la_product *p)
+static cublasStatus_t multiply_f32(const la_device *d, const la_product *p)
 {
     float alpha = (float)p->alpha, beta = (float)p->beta;
-    return cublasGemmEx_64(blas, operation(&p->a), operation(&p->b), p->m, p->n,
-                           p->k, &alpha, p->a.data, CUDA_R_16BF, p->a.ld,
-                           p->b.data, CUDA_R_16BF, p->b.ld, &beta, p->c.data,
-                           CUDA_R_32F, p->c.ld, CUBLAS_COMPUTE_32F,
-                           CUBLAS_GEMM_DEFAULT);
+    return BLAS(d, cublasSgemm_64, d->blas, operation(&p->a), operation(&p->b),
+                p->m, p->n, p->k, &alpha, p->a.data, p->a.ld, p->b.data,
+                p->b.ld, &beta, p->c.data, p->c.ld);
 }
 
-static cublasStatus_t multiply(cublasHandle_t blas, const la_product *p)
+static cublasStatus_t multiply_bf16(const la_device *d, const la_product *p)
+{
+    float alpha = (float)p->alpha, beta = (float)p->beta;
+    return BLAS(d, cublasGemmEx_64, d->blas, operation(&p->a), operation(&p->b),
+                p->m, p->n, p->k, &alpha, p->a.data, CUDA_R_16BF, p->a.ld,
+                p->b.data, CUDA_R_16BF, p->b.ld, &beta, p->c.data, CUDA_R_32F,
+                p->c.ld, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
+static cublasStatus_t multiply(const la_device *d, const la_product *p)
 {
     switch (p->mode) {
     case LA_F64:
-        return multiply_f64(blas, p);
+        return multiply_f64(d, p);
     case LA_F32:
     case LA_TF32:
-        return multiply_f32(blas, p);
+        return multiply_f32(d, p);
     case LA_BF16:
-        return multiply_bf16(blas, p);
+        return multiply_bf16(d, p);
     }
     return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -129,10 +147,11 @@ static gpu_status matmul(la_device *d, const la_product *p)
     cublasMath_t math =
         p->mode == LA_TF32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH;
     TRY(start(d, "matmul"));
-    TRY(check(d, "matmul", cublasSetMathMode(d->blas, math)));
-    TRY(check(d, "matmul",
-              cublasSetPointerMode(d->blas, CUBLAS_POINTER_MODE_HOST)));
-    return check(d, "matmul", multiply(d->blas, p));
+    TRY(check(d, "matmul", BLAS(d, cublasSetMathMode, d->blas, math)));
+    TRY(check(
+        d, "matmul",
+        BLAS(d, cublasSetPointerMode, d->blas, CUBLAS_POINTER_MODE_HOST)));
+    return check(d, "matmul", multiply(d, p));
 }
 
 /* BLAS wants the lowest address, whichever way a vector goes. */
@@ -147,15 +166,16 @@ static gpu_status dot_product(la_device *d, const la_dot *p)
     const void *x = lowest(p, p->x, p->x_stride);
     const void *y = lowest(p, p->y, p->y_stride);
     TRY(start(d, "dot"));
-    TRY(check(d, "dot",
-              cublasSetPointerMode(d->blas, CUBLAS_POINTER_MODE_DEVICE)));
+    TRY(check(
+        d, "dot",
+        BLAS(d, cublasSetPointerMode, d->blas, CUBLAS_POINTER_MODE_DEVICE)));
     if (p->dtype == GPU_F64)
         return check(d, "dot",
-                     cublasDdot_64(d->blas, p->n, x, p->x_stride, y,
-                                   p->y_stride, p->out));
-    return check(
-        d, "dot",
-        cublasSdot_64(d->blas, p->n, x, p->x_stride, y, p->y_stride, p->out));
+                     BLAS(d, cublasDdot_64, d->blas, p->n, x, p->x_stride, y,
+                          p->y_stride, p->out));
+    return check(d, "dot",
+                 BLAS(d, cublasSdot_64, d->blas, p->n, x, p->x_stride, y,
+                      p->y_stride, p->out));
 }
 
 /* --- cuSPARSE ---------------------------------------------------------------
@@ -200,9 +220,10 @@ static gpu_status start_sparse(la_device *d)
     if (d->sparse)
         return GPU_OK;
     cusparseHandle_t handle;
-    TRY(check_sparse(d, cusparseCreate(&handle)));
+    TRY(check_sparse(
+        d, CALL(d, cusparseCreate, CUSPARSE_STATUS_NOT_INITIALIZED, &handle)));
     gpu_status status =
-        check_sparse(d, cusparseSetStream(handle, d->setup.stream));
+        check_sparse(d, SPARSE(d, cusparseSetStream, handle, d->setup.stream));
     if (status == GPU_OK)
         d->sparse = handle;
     else
@@ -220,19 +241,21 @@ static gpu_status describe_sparse(const la_device *d, const gpu_csr *s,
                                   sparse_call *call)
 {
     return check_sparse(
-        d, cusparseCreateConstCsr(&call->s, s->rows, s->cols, s->count,
-                                  s->starts, s->columns, s->values,
-                                  CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                                  CUSPARSE_INDEX_BASE_ZERO, call->type));
+        d, CALL(d, cusparseCreateConstCsr, CUSPARSE_STATUS_ALLOC_FAILED,
+                &call->s, s->rows, s->cols, s->count, s->starts, s->columns,
+                s->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                CUSPARSE_INDEX_BASE_ZERO, call->type));
 }
 
 static gpu_status describe_vectors(const la_device *d, const la_sparse *p,
                                    sparse_call *call)
 {
-    TRY(check_sparse(
-        d, cusparseCreateConstDnVec(&call->x, p->s.cols, p->x, call->type)));
-    return check_sparse(
-        d, cusparseCreateDnVec(&call->y, p->s.rows, p->y, call->type));
+    TRY(check_sparse(d, CALL(d, cusparseCreateConstDnVec,
+                             CUSPARSE_STATUS_ALLOC_FAILED, &call->x, p->s.cols,
+                             p->x, call->type)));
+    return check_sparse(d, CALL(d, cusparseCreateDnVec,
+                                CUSPARSE_STATUS_ALLOC_FAILED, &call->y,
+                                p->s.rows, p->y, call->type));
 }
 
 static gpu_status take_buffer(const la_device *d, sparse_call *call)
@@ -254,15 +277,16 @@ static gpu_status multiply_vector(const la_device *d, const la_sparse *p,
 {
     TRY(describe_vectors(d, p, call));
     TRY(check_sparse(d,
-                     cusparseSpMV_bufferSize(
-                         call->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                         &call->alpha, call->s, call->x, &call->beta, call->y,
-                         call->type, CUSPARSE_SPMV_CSR_ALG2, &call->bytes)));
+                     SPARSE(d, cusparseSpMV_bufferSize, call->handle,
+                            CUSPARSE_OPERATION_NON_TRANSPOSE, &call->alpha,
+                            call->s, call->x, &call->beta, call->y, call->type,
+                            CUSPARSE_SPMV_CSR_ALG2, &call->bytes)));
     TRY(take_buffer(d, call));
-    return check_sparse(
-        d, cusparseSpMV(call->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                        &call->alpha, call->s, call->x, &call->beta, call->y,
-                        call->type, CUSPARSE_SPMV_CSR_ALG2, call->buffer));
+    return check_sparse(d, SPARSE(d, cusparseSpMV, call->handle,
+                                  CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                  &call->alpha, call->s, call->x, &call->beta,
+                                  call->y, call->type, CUSPARSE_SPMV_CSR_ALG2,
+                                  call->buffer));
 }
 
 static void release(const la_device *d, sparse_call *call)

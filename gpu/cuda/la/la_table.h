@@ -12,7 +12,7 @@
 
 #include "backend.h"
 
-enum { LA_ABI = 2 };
+enum { LA_ABI = 3 };
 
 /* What a device is opened with. alloc and free are ordered with the stream. */
 typedef struct la_setup {
@@ -21,6 +21,8 @@ typedef struct la_setup {
     void (*free)(void *device, void *data, size_t bytes);
     void *device;
     void *stream; /* cudaStream_t */
+    /* before a call: the error it is to give without being made, or 0 */
+    int (*fault)(gpu_fault_site *site);
 } la_setup;
 
 /* The libraries' handles for one device. */

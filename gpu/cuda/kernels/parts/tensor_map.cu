@@ -34,11 +34,15 @@ gpu_status gpu_cuda_make_map(cuda_device *d, const char *kernel,
                     "matmul: kernel %s cannot run: it needs a driver for "
                     "CUDA 12 or newer",
                     kernel);
-    CUresult result =
-        encode(out, shape->type, (cuuint32_t)shape->rank, (void *)data,
-               shape->size, shape->bytes, shape->box, ones,
-               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-               shape->line, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    static gpu_fault_site site = {"cuTensorMapEncodeTiled",
+                                  CUDA_ERROR_INVALID_VALUE};
+    CUresult result = (CUresult)gpu_cuda_fault(&site);
+    if (result == CUDA_SUCCESS)
+        result =
+            encode(out, shape->type, (cuuint32_t)shape->rank, (void *)data,
+                   shape->size, shape->bytes, shape->box, ones,
+                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                   shape->line, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
         return FAIL(GPU_INTERNAL,
                     "matmul: kernel %s: the driver makes no map of an operand "

@@ -1,0 +1,248 @@
+/* liblumat-cuda.so without a GPU: the CPU's backend under CUDA's name, with
+ * CUDA's errors where the environment has LUMAT_FAULT. What becomes of them in
+ * gpu/ and above can be tested with it anywhere. */
+#include "backend.h"
+
+#include <string.h>
+
+/* The errors of CUDA's that are given here. */
+enum {
+    INVALID_VALUE = 1,
+    MEMORY_ALLOCATION = 2,
+    INSUFFICIENT_DRIVER = 35,
+    NO_DEVICE = 100,
+    ILLEGAL_ADDRESS = 700,
+    OUT_OF_RESOURCES = 701
+};
+
+static const gpu_host *host;
+static const gpu_backend *cpu;
+static int device, lost; /* the one there is: its address is its handle */
+
+static int is_sticky(int error)
+{
+    static const int sticky[] = {214, 220, 226, 700, 702, 710, 714, 715,
+                                 716, 717, 718, 719, 721, 810, 911, 999};
+    for (size_t i = 0; i < sizeof sticky / sizeof *sticky; i++)
+        if (sticky[i] == error)
+            return 1;
+    return 0;
+}
+
+/* A call of CUDA's, which fails or not. */
+static gpu_status call(gpu_fault_site *site)
+{
+    if (lost)
+        return host->fail(GPU_LOST, "cuda:0 failed earlier and is lost");
+    int error = host->fault ? host->fault(site) : 0;
+    if (error == 0)
+        return GPU_OK;
+    lost = is_sticky(error);
+    if (error == MEMORY_ALLOCATION)
+        return host->fail(GPU_MEMORY, "cuda:0: out of memory");
+    return host->fail(lost ? GPU_LOST : GPU_INTERNAL,
+                      lost ? "cuda:0 failed: (cudaError%d); its matrices are "
+                             "lost, and at the prompt :restart uses it again"
+                           : "cuda:0: (cudaError%d)",
+                      error);
+}
+
+#define CALL(of, error)                                            \
+    do {                                                           \
+        static gpu_fault_site site = {.name = of, .usual = error}; \
+        gpu_status status = call(&site);                           \
+        if (status != GPU_OK)                                      \
+            return status;                                         \
+    } while (0)
+
+static int probe(char *why, size_t size)
+{
+    static gpu_fault_site site = {.name = "cudaGetDeviceCount",
+                                  .usual = NO_DEVICE};
+    int error = host->fault ? host->fault(&site) : 0;
+    if (error == 0)
+        return 1;
+    strncpy(why,
+            error == INSUFFICIENT_DRIVER ? "the driver is too old"
+                                         : "no NVIDIA GPU here",
+            size);
+    return error == INSUFFICIENT_DRIVER ? -1 : 0;
+}
+
+static gpu_status open_device(int index, void **out)
+{
+    void *unused;
+    CALL("cudaSetDevice", INVALID_VALUE);
+    CALL("cudaMallocHost", MEMORY_ALLOCATION);
+    *out = &device;
+    return cpu->open(index, &unused);
+}
+
+static const char *describe(void *handle)
+{
+    (void)handle;
+    return "the CPU under another name";
+}
+
+static int capability(void *handle)
+{
+    (void)handle;
+    return 90;
+}
+
+static int is_lost(void *handle)
+{
+    (void)handle;
+    return lost;
+}
+
+static gpu_status take(void *handle, size_t bytes, void **data)
+{
+    CALL("cudaMallocAsync", MEMORY_ALLOCATION);
+    return cpu->alloc(handle, bytes, data);
+}
+
+static gpu_status upload(void *handle, void *to, const void *from, size_t n)
+{
+    CALL("cudaMemcpyAsync", INVALID_VALUE);
+    return cpu->upload(handle, to, from, n);
+}
+
+static gpu_status download(void *handle, void *to, const void *from, size_t n)
+{
+    CALL("cudaMemcpyAsync", INVALID_VALUE);
+    CALL("cudaStreamQuery", ILLEGAL_ADDRESS);
+    return cpu->download(handle, to, from, n);
+}
+
+static gpu_status sync_device(void *handle)
+{
+    CALL("cudaStreamQuery", ILLEGAL_ADDRESS);
+    return cpu->sync(handle);
+}
+
+/* Entries that launch a kernel: their parameters behind the handle, and the
+ * names of these. */
+#define ENTRY(name, parameters, ...)                \
+    static gpu_status name parameters               \
+    {                                               \
+        CALL("cudaLaunchKernel", OUT_OF_RESOURCES); \
+        return cpu->name(handle, __VA_ARGS__);      \
+    }
+#define VIEW const gpu_view *
+ENTRY(map, (void *handle, const gpu_program *p, VIEW in, VIEW out), p, in, out)
+ENTRY(reduce, (void *handle, const gpu_program *p, VIEW in, int axis, VIEW out),
+      p, in, axis, out)
+ENTRY(gather,
+      (void *handle, VIEW from, const int64_t *rows, const int64_t *cols,
+       VIEW to),
+      from, rows, cols, to)
+ENTRY(scatter,
+      (void *handle, VIEW from, const int64_t *rows, const int64_t *cols,
+       VIEW to),
+      from, rows, cols, to)
+ENTRY(compress, (void *handle, VIEW from, VIEW mask, VIEW to), from, mask, to)
+ENTRY(expand, (void *handle, VIEW from, VIEW mask, VIEW to), from, mask, to)
+ENTRY(scan, (void *handle, gpu_scan_kind kind, int axis, VIEW from, VIEW to),
+      kind, axis, from, to)
+ENTRY(sort,
+      (void *handle, int axis, int descending, VIEW from, VIEW to, VIEW order),
+      axis, descending, from, to, order)
+ENTRY(random, (void *handle, const gpu_random *r, VIEW to), r, to)
+ENTRY(survey, (void *handle, VIEW v, double scale, gpu_survey *out), v, scale,
+      out)
+ENTRY(bins, (void *handle, VIEW v, const gpu_bins *how, int64_t *counts), v,
+      how, counts)
+ENTRY(blocks, (void *handle, gpu_block_kind kind, VIEW v, VIEW to), kind, v, to)
+ENTRY(sparse_product,
+      (void *handle, const gpu_csr *s, VIEW d, VIEW c, double alpha,
+       double beta),
+      s, d, c, alpha, beta)
+
+/* One kernel of each operation, named as the CPU's first. */
+static gpu_status matmul(void *handle, const gpu_gemm *p)
+{
+    CALL("cudaLaunchKernel", OUT_OF_RESOURCES);
+    return cpu->choose_matmul(handle, p)->matmul(handle, p);
+}
+
+static gpu_status dot(void *handle, VIEW x, VIEW y, double *out)
+{
+    CALL("cudaLaunchKernel", OUT_OF_RESOURCES);
+    CALL("cudaStreamQuery", ILLEGAL_ADDRESS);
+    return cpu->choose_dot(handle, x, y)->dot(handle, x, y, out);
+}
+
+static gpu_kernel fakes[2];
+static const gpu_kernel *const list[] = {&fakes[0], &fakes[1]};
+
+static int kernels(const gpu_kernel *const **out)
+{
+    *out = list;
+    return 2;
+}
+
+static const gpu_kernel *choose_matmul(void *handle, const gpu_gemm *p)
+{
+    (void)handle, (void)p;
+    return &fakes[0];
+}
+
+static const gpu_kernel *choose_dot(void *handle, VIEW x, VIEW y)
+{
+    (void)handle, (void)x, (void)y;
+    return &fakes[1];
+}
+
+static void make_kernels(void)
+{
+    const gpu_kernel *const *all;
+    int count = cpu->kernels(&all);
+    for (int i = 0; i < count; i++)
+        fakes[strcmp(all[i]->operation, "dot") == 0] = *all[i];
+    fakes[0].matmul = matmul;
+    fakes[1].dot = dot;
+}
+
+gpu_backend_entry lumat_backend __attribute__((visibility("default")));
+const gpu_backend *lumat_backend(const gpu_host *given)
+{
+    static gpu_backend table;
+    host = given;
+    cpu = gpu_cpu_backend(given);
+    if (!cpu)
+        return NULL;
+    make_kernels();
+    table = *cpu;
+    table.name = "cuda";
+    table.probe = probe;
+    table.open = open_device;
+    table.describe = describe;
+    table.capability = capability;
+    table.is_lost = is_lost;
+    table.alloc = take;
+    table.upload = upload;
+    table.download = download;
+    table.sync = sync_device;
+    table.map = map;
+    table.reduce = reduce;
+    table.gather = gather;
+    table.scatter = scatter;
+    table.compress = compress;
+    table.expand = expand;
+    table.scan = scan;
+    table.sort = sort;
+    table.random = random;
+    table.survey = survey;
+    table.bins = bins;
+    table.blocks = blocks;
+    table.sparse_product = sparse_product;
+    table.kernels = kernels;
+    table.choose_matmul = choose_matmul;
+    table.choose_dot = choose_dot;
+    table.solve = NULL; /* the CPU stands in, on copies */
+    table.determinant = NULL;
+    table.inverse_norm = NULL;
+    table.factor = NULL;
+    return &table;
+}
