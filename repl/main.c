@@ -27,7 +27,12 @@ typedef struct program {
     repl_options options;
     char **argv;
     int argc, code;
+    char *restored; /* the file that :restart left, or NULL */
+    char *restart;  /* and the one that it is to be started anew with */
 } program;
+
+/* The variable that tells the program started by :restart its file. */
+static const char RESTORED[] = "LUMAT_RESTORED";
 
 /* A script that opens a file must not get it as its standard output. Reading
  * and writing still fail as they do on what is closed: what a file in the place
@@ -178,7 +183,7 @@ static int run_main_script(lua_State *L, const program *p)
 static int wants_prompt(const program *p)
 {
     const repl_options *o = &p->options;
-    if (o->interactive)
+    if (o->interactive || p->restored != NULL)
         return 1;
     return o->script == p->argc && o->chunk_count == 0 && isatty(STDIN_FILENO);
 }
@@ -239,17 +244,19 @@ static void run_init(lua_State *L)
     lua_settop(L, base);
 }
 
-static void start_prompt(lua_State *L, const program *p)
+static void start_prompt(lua_State *L, program *p)
 {
     const repl_options *o = &p->options;
     outlive(SIGPIPE); /* of a helper of the user's that has ended */
     lumat_set_notes(repl_note);
-    if (!o->quiet)
+    if (!o->quiet && p->restored == NULL)
         print_banner();
     fflush(stdout);
     if (!o->no_init)
         run_init(L);
-    repl_loop(L);
+    if (p->restored != NULL)
+        repl_restore(L, p->restored);
+    p->restart = repl_loop(L);
 }
 
 static int has_device(lua_State *L, const char *device)
@@ -287,15 +294,17 @@ static int run(lua_State *L)
         print_manual(L, p);
         return 0;
     }
-    if (!has_device(L, p->options.language.device)) {
+    if (!has_device(L, p->options.language.device) && p->restored == NULL) {
         p->code = NO_DEVICE;
         return 0;
     }
     if (prompt && p->options.language.device == NULL &&
         p->options.language.safe == LUMAT_UNSAFE)
         lumat_prepare_device();
-    p->code = run_chunks(L, &p->options);
-    if (p->code == 0)
+    lumat_on_fallback(repl_note);
+    if (p->restored == NULL) /* what they made is among the variables */
+        p->code = run_chunks(L, &p->options);
+    if (p->code == 0 && p->restored == NULL)
         p->code = run_main_script(L, p);
     if (prompt) {
         start_prompt(L, p);
@@ -502,6 +511,36 @@ static int act_with_room(program *p)
     return p->code;
 }
 
+/* --- starting anew -------------------------------------------------------- */
+
+/* With --safe the variable is as good as not there. */
+static void take_restored(program *p)
+{
+    const char *path = getenv(RESTORED);
+    if (path != NULL && p->options.language.safe == LUMAT_UNSAFE)
+        p->restored = strdup(path);
+    unsetenv(RESTORED);
+}
+
+/* The same program, options and all, in the place of this one; where that
+ * cannot be, the code to end with. */
+static int start_anew(const program *p)
+{
+    char message[PATH_MAX + 128];
+    repl_typing_end();
+    setenv(RESTORED, p->restart, 1);
+    /* a file is read on where it was */
+    fflush(stdin); /* cppcheck-suppress fflushOnInputStream */
+    close_others();
+    execv("/proc/self/exe", p->argv);
+    snprintf(message, sizeof message,
+             "cannot start anew: %s; the variables are in '%s', from where "
+             "load_session brings them",
+             strerror(errno), p->restart);
+    repl_complain(message);
+    return 1;
+}
+
 /* Whether the locale that the environment names is one of UTF-8. */
 static int names_utf8(void)
 {
@@ -534,8 +573,14 @@ int main(int argc, char **argv)
     choose_locale();
     p.code = repl_parse_options(argc, argv, &p.options);
     lumat_settings_now()->colour = p.options.colour;
+    take_restored(&p);
     if (p.code == 0)
         p.code = act_with_room(&p);
     free(p.options.chunks);
-    return finish(p.code);
+    free(p.restored);
+    p.code = finish(p.code);
+    if (p.restart != NULL)
+        p.code = start_anew(&p);
+    free(p.restart);
+    return p.code;
 }

@@ -211,7 +211,7 @@ static int is_output_lost(void)
     return 0;
 }
 
-void repl_loop(lua_State *L)
+char *repl_loop(lua_State *L)
 {
     repl_session session = {.L = L};
     int failures = 0; /* to read an entry, in succession */
@@ -237,4 +237,20 @@ void repl_loop(lua_State *L)
         session.text = NULL;
         repl_end_output();
     }
+    return session.restart;
+}
+
+/* A file that could not be read stays. */
+void repl_restore(lua_State *L, const char *path)
+{
+    repl_session session = {.L = L};
+    int top = lua_gettop(L);
+    lumat_begin_entry(L, "", ":restart"); /* of which this is the rest */
+    lumat_push_required(L, "prompt_commands");
+    lua_getfield(L, -1, "restore");
+    lua_pushstring(L, path);
+    if (repl_call_command(&session, 1))
+        unlink(path);
+    lumat_end_entry(L, 1, 0);
+    lua_settop(L, top);
 }

@@ -38,7 +38,10 @@ const lumat_row *repl_option_rows(void);
 
 /* --- the prompt: repl.c --------------------------------------------------- */
 
-/* Prompts until the user leaves. Raises nothing. */
-void repl_loop(lua_State *L);
+/* Prompts until the user leaves. Returns the file that :restart saved the
+ * variables in, which the caller frees, or NULL. Raises nothing. */
+char *repl_loop(lua_State *L);
+/* Brings them back from there, or says why not; then the file is gone. */
+void repl_restore(lua_State *L, const char *path);
 
 #endif

@@ -556,7 +556,7 @@ static int view(lua_State *L)
 /* --- what is there ------------------------------------------------------- */
 
 /* "matrix", "sparse", or nil; whether it still holds anything, and all of it;
- * whether it is in the host's memory. */
+ * whether it is in the host's memory; whether it was lost with its device. */
 static int kind(lua_State *L)
 {
     gpu_matrix *m = lumat_test_matrix(L, 1);
@@ -570,7 +570,8 @@ static int kind(lua_State *L)
     lua_pushboolean(L, is_there);
     lua_pushboolean(L, is_there && !gpu_is_incomplete(m));
     lua_pushboolean(L, is_there && gpu_device_is_cpu(gpu_matrix_device(m)));
-    return 4;
+    lua_pushboolean(L, gpu_is_lost(m));
+    return 5;
 }
 
 /* The name under which the device can be opened, or the default one's. */

@@ -312,7 +312,9 @@ topics.startup = {title = "Starting", see = "settings ?scripts ?keys",
      {"LUMAT_COMPILE", "on, always or off: kernels compiled for chains, see settings"},
      {"LUMAT_SUGGESTIONS", "off: no dim text of earlier entries behind the cursor"},
      {"OMP_NUM_THREADS", "how many threads work on the CPU, else as many as it has cores"},
-     {"LUMAT_NO_CUDA", "not empty: as if there were no GPU"}}}
+     {"LUMAT_NO_CUDA", "not empty: as if there were no GPU"},
+     {"LUMAT_FAULT", "for tests: a call of the GPU's driver that fails, as " ..
+        "cudaMallocAsync:7:once"}}}
 
 topics.scripts = {title = "Scripts", see = "load bench ?startup ?errors",
     "A script is Lua; the library's names are globals, and local lm = " ..

@@ -114,7 +114,7 @@ function saver:accepts(value, place)
         self:number(value)
         return true
     end
-    local matrix, alive, complete, near = parts.kind(value)
+    local matrix, alive, complete, near, lost = parts.kind(value)
     if self.rescues and alive and not (complete and (near or self.whole)) then
         self.far = self.far or complete
         self:skip(place, complete and "on " .. value.device or
@@ -126,7 +126,8 @@ function saver:accepts(value, place)
         self:number(value)
         return true
     end
-    self:skip(place, matrix and "a matrix that is gone" or
+    self:skip(place, lost and "a matrix that was lost" or
+        matrix and "a matrix that is gone" or
         kind == "table" and "a module" or
         "a " .. checks.kind(value))
     return false

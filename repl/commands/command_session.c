@@ -8,6 +8,7 @@
 
 #include "lauxlib.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,40 @@ void repl_run_time(repl_session *session, const char *rest)
     lumat_push_watch(session->L, session->seconds);
     printf("  %s\n", lua_tostring(session->L, -1));
     lua_pop(session->L, 1);
+}
+
+/* Where the variables wait for the program to start anew; the caller frees it,
+ * NULL: there is no memory. */
+static char *restart_path(void)
+{
+    char path[PATH_MAX], name[48];
+    snprintf(name, sizeof name, "restart-%ld.lum", (long)getpid());
+    if (!repl_user_path(path, sizeof path, "XDG_STATE_HOME", ".local/state",
+                        name) ||
+        repl_make_folders(path) != 0)
+        snprintf(path, sizeof path, "%s", name);
+    return strdup(path);
+}
+
+/* Nothing is left where the variables cannot be saved. */
+void repl_run_restart(repl_session *session, const char *rest)
+{
+    lua_State *L = session->L;
+    (void)rest;
+    if (lumat_is_safe()) {
+        repl_complain(":restart: --safe starts no programs");
+        return;
+    }
+    char *path = restart_path();
+    lumat_push_required(L, "prompt_commands");
+    lua_getfield(L, -1, "restart");
+    lua_pushstring(L, path);
+    if (path != NULL && repl_call_command(session, 1)) {
+        session->restart = path;
+        session->quit = 1;
+        return;
+    }
+    free(path);
 }
 
 void repl_run_quit(repl_session *session, const char *rest)

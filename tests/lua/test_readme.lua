@@ -27,13 +27,15 @@ end
 local other = {}
 for word in ([[nvcc cpu ~/ $PAGER $if numpy.load markdown ; off errors top mpirun srun
     measure stop repeats warmup cold held setup check verify kernels.def split16 -1 t[1] _U=true
-    e:csv e:jsonl SEED= SECONDS=
+    e:csv e:jsonl SEED= SECONDS= lost forever once any arm(fault) calls() injected()
     local ~/.inputrc ~/.local/state/lumat/history LUMAT_SUGGESTIONS=off]])
     :gmatch("%S+") do
     other[word] = true
 end
 for _, text in ipairs{"apt install git make ca-certificates", ".ci/bare",
     "$if lumat", "json file", "A *", "solve(A,", "f(", "A[", "!make", "--csv", "--dir",
+    "LUMAT_FAULT=cudaMallocAsync:7:once", "cudaStreamQuery:1:once:719",
+    'require "lumat.faults"', "LUMAT_FAULT=off lumat tests/faults/driver_faults.lua",
     "hold = 2", "threads = 2", "mix = true", "man lumat", "lumat --manual=text",
     'lumat --bytecode -e "_U=true" all.lua', "lumat scripts/bench_matmul.lua --seconds 0.4",
     '{dtype="f64"}', '"9:1:-2"', '{kernel="tiled", tile=16}', "verify(C, A, B, {kernel=})"} do

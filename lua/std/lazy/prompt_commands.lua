@@ -16,10 +16,36 @@ local rawget, globals, remove = rawget, _G, table.remove
 local find, format, gsub, match = string.find, string.format, string.gsub,
     string.match
 local rep, sub = string.rep, string.sub
+local concat = table.concat
 
 -- A text that is shown as it is.
 local function plain(text)
     return checks.shown({}, text)
+end
+
+-- --- leaving and coming back --------------------------------------------------
+-- For :restart: the program goes, and starts anew with the variables.
+
+-- Saves them in the file.
+function commands.restart(path)
+    return library.save_session(path)
+end
+
+-- Brings them back from there, those with a name of the library's, too.
+function commands.restore(path)
+    local loaded = library.load_session(path)
+    local count, names, left = loaded.variables, {}, {}
+    for _, text in ipairs(loaded.skipped) do
+        local name = match(text, "^(%S+) %(a function of lumat's%)$")
+        local list = name and names or left
+        list[#list + 1] = name or text
+    end
+    if #names > 0 then
+        count = count + library.load_session(path, names).variables
+    end
+    local text = "restored " .. checks.plural(count, "variable")
+    if #left > 0 then text = text .. "; left out: " .. concat(left, ", ") end
+    return plain(text)
 end
 
 -- --- what is there ----------------------------------------------------------

@@ -1,0 +1,115 @@
+#!/usr/bin/perl
+# Calls of the GPU's driver fail, in a backend that is the CPU's under CUDA's
+# name (fake_cuda.c): each call of each case in driver_faults.lua, errors that
+# end the device's use, such as come while it is opened; and :restart.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/..", $FindBin::Bin;
+use Faults;
+use File::Basename qw(dirname);
+use Lumat;
+use Test::More;
+
+my $fake = dirname($lumat) . '/../tests/faults/liblumat-cuda.so';
+plan skip_all => "no $fake" unless -f $fake;
+
+begin_faults('driver', 12);
+delete $ENV{LUMAT_NO_CUDA};
+mkdir 'bin';
+system 'cp', $lumat, $fake, 'bin/';
+my @run = ("$ENV{HOME}/bin/lumat", '--no-init');
+symlink dirname($lumat) . '/../lib', 'lib';
+
+# --- the variable ----------------------------------------------------------------
+
+my $look = 'package.preload["lumat.faults"]';
+my ($how, $out, $err) = outcome_of({}, @run, '-p', $look);
+is("$how $out", "exit 0 nil\n", 'no module without LUMAT_FAULT');
+for my $text ('x', 'cudaFree:0:once', 'cudaFree:1:twice', 'cudaFree:1:once:x', 'cudaFree:1:once:', ':1:once',
+    'a b:1:once', 'cudaFree:1:once:719 ') {
+    ($how, $out, $err) = outcome_of({LUMAT_FAULT => $text}, @run, '-p', '1');
+    ok($how eq 'exit 1' && $err =~ /^lumat: LUMAT_FAULT: a fault is name:n:once, .*not '\Q$text\E'$/m, "refuses '$text'");
+}
+($how, $out) = outcome_of({LUMAT_FAULT => 'off'}, @run, '-e', <<'END');
+local faults = require "lumat.faults"
+local A = zeros(3, 3)
+print(A.device, faults.calls().cudaMallocAsync, faults.injected())
+faults.arm "cudaMallocHost:1:once"
+print(next(faults.calls()) ~= nil, faults.calls().cudaMallocAsync, pcall(faults.arm, "x"))
+END
+like($out, qr/^cuda:0\t\d+\t0\ntrue\t0\tfalse\t/, 'counts calls, and anew when armed');
+
+# --- what ends the use of the device, or keeps it from being opened -----------------
+
+my @errors = $ENV{SECONDS} ? (214, 220, 226, 700, 702, 710, 714 .. 719, 721, 810, 911, 999) : (700, 719, 999);
+my @points = ('any:1:forever', 'any:2:forever', 'cudaMallocHost:1:once', 'cudaGetDeviceCount:1:once:35');
+for my $error (@errors) {
+    push @points, map { "any:$_:once:$error" } 2 .. 30;
+}
+my ($tried, %came) = (0);
+for my $point (shuffled(@points)) {
+    $tried++;
+    ($how, $out, $err) = outcome_of({LUMAT_FAULT => $point}, @run, "$FindBin::Bin/driver_lost.lua");
+    my ($result) = $out =~ /^GOOD\t(.*)/;
+    $came{$result // ''}++;
+    my @lines = split /\n/, $err;
+    # the last work may go wrong when the script has ended
+    pop @lines if $how eq 'exit 3' && $lines[-1] =~ /^lumat: cuda:0 failed: .*its matrices are lost/;
+    bad_point("$point: $how", $out, $err) unless $result && ($how eq 'exit 0' || @lines == 0);
+    # that there is no GPU is worth no word
+    my $notes = $result && $result =~ /lost|on the CPU/ && $point ne 'any:1:forever';
+    bad_point("$point: wrong notes", $err)
+        unless @lines == $notes && (!$notes || $lines[0] =~ /^note: the CPU computes/);
+}
+ok($came{lost} && $came{'on the CPU'}, 'some points end the use of the device, some keep it shut');
+
+($how, $out, $err) = outcome_of({LUMAT_FAULT => 'cudaLaunchKernel:1:once:719'}, @run, '-e',
+    'print((rand(3, 3) + 1):sum())');
+is($how, 'exit 3', 'a script ends with 3');
+like($err, qr/its matrices are lost/, 'and says why');
+($how, $out, $err) = outcome_of({LUMAT_FAULT => 'cudaGetDeviceCount:1:once:35'}, @run, '--device', 'cuda', '-p', '1');
+ok($how eq 'exit 3' && $err =~ /no usable GPU: the driver is too old/, 'a device that was asked for has to be there');
+
+# --- the cases ---------------------------------------------------------------------
+
+($how, $out, $err) = outcome_of({LUMAT_FAULT => 'off', POINTS => $ENV{SECONDS} ? 1e9 : 2, SECONDS => 20},
+    @run, "$FindBin::Bin/driver_faults.lua");
+my ($cases) = $out =~ /^(\d+) points/m;
+$tried += $cases // 0;
+bad_point($how, $out =~ /^(BAD.*)/m, $err) unless $how eq 'exit 0' && $cases;
+
+# --- :restart -------------------------------------------------------------------------
+
+write_file('entries', <<'END');
+H = mat({{1, 2}, {3, 4}}, {device = "cpu"}); n = 5; word = "text"; row = 7
+A = H:to "cuda"; function f() end
+require "lumat.faults".arm "cudaLaunchKernel:1:once:719"
+(A + 1):sum()
+A
+A:sum()
+(H + H):sum()
+1 + 1
+zeros(2, 2).device
+:restart
+H == mat({{1, 2}, {3, 4}}, {device = "cpu"})
+n + row, word, A, f, begun, (device())
+(rand(3, 3) + 1).device
+END
+$ENV{LUMAT_FAULT} = 'off';
+my $text = qx('$run[0]' --no-init -q -i -e 'begun = (begun or 0) + 1' <entries 2>&1);
+delete $ENV{LUMAT_FAULT};
+like($text, qr/error: .*its matrices are lost, and at\W+the prompt :restart uses it again/, 'an entry says that the device is lost');
+like($text, qr/> f32 2x2  cuda:0  lost\n/, 'a matrix shows it');
+like($text, qr/error: sum: the matrix was lost when cuda:0 failed; at the prompt :restart/, 'so does its use');
+like($text, qr/> 20\.0\n.*> 2\n/s, 'the CPU goes on');
+like($text, qr/note: the CPU computes from here on: cuda:0 was lost/m, 'with a note');
+like($text, qr/saved 5 variables in .*; left out: A \(a matrix that was lost\), f \(a function\)/, ':restart saves and names what it cannot');
+like($text, qr/restored 5 variables\n/, 'and restores');
+like($text, qr/> true\n/, 'matrices');
+like($text, qr/> 1: 12\n2: "text"\n3: nil\n4: nil\n5: 1\n6: "cuda:0"\n/, 'and other values; the device is back');
+is(scalar(() = glob "$ENV{HOME}/.local/state/lumat/restart-*"), 0, 'no file stays');
+($how, $out, $err) = outcome_of({LUMAT_RESTORED => '/nowhere.lum'}, @run, '-p', '1');
+like($err, qr/cannot read|nowhere/, 'what is not there is told of');
+
+end_faults("$tried points, $came{lost} of them lost the device");
