@@ -134,11 +134,11 @@ $(OUT)/lumat.1: $(LUMAT)
 man: $(OUT)/lumat.1 ## show the manual page
 	@man -l $(OUT)/lumat.1
 # Calls of CUDA that tests let fail go through faults.cu.
-WRAPPED  := $(shell sed -n 's/^[A-Z]*(\([A-Za-z0-9_]*\),.*)$$/-Xlinker --wrap=\1/p' gpu/cuda/faults.def) -Xlinker --wrap=cudaGetLastError -Xlinker --wrap=cudaPeekAtLastError
+WRAPPED  := $(patsubst %,-Wl$(comma)--wrap=%,cudaGetLastError cudaPeekAtLastError $(shell sed -n 's/^[A-Z]*(\([A-Za-z0-9_]*\),.*)$$/\1/p' gpu/cuda/faults.def))
 $(BIN)/liblumat-cuda.so: $(CUDA_OBJ) $(JIT_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
-	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -Xlinker --no-undefined $(WRAPPED) -o $@ $(CUDA_OBJ) $(JIT_OBJ)
+	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -Xlinker --no-undefined $(patsubst -Wl$(comma)%,-Xlinker %,$(WRAPPED)) -o $@ $(CUDA_OBJ) $(JIT_OBJ)
 # NVRTC, in a process of its own: see ask_compiler.c.
 $(COMPILER): $(COMP_OBJ) $(JIT_OBJ)
 	@mkdir -p $(@D)
@@ -223,6 +223,14 @@ $(FAKE): $(FAKE_SRC) $(FAKE_OBJ)
 	$(say) "  CC    $<"
 	$(Q)$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(call see,gpu/cpu) -fPIC -shared -o $@ $^ -lsleef -lpthread -ldl -lm
 
+# The CUDA backend itself, on CUDA's libraries that compute nothing.
+FAKES    := $(addprefix $(OUT)/tests/faults/no_gpu/,liblumat-cuda.so liblumat-cuda-la.so)
+no_gpu    = $(say) "  CXX   $<"; mkdir -p $(@D); $(CXX) $(filter-out -MMD -MP -fno-exceptions,$(CXXFLAGS)) -isystem $(TOOLKIT)/include -fPIC -shared -Wl,--no-undefined
+$(word 1,$(FAKES)): tests/faults/fake_cudart.cpp $(CUDA_OBJ)
+	$(no_gpu) $(WRAPPED) -o $@ $^ -lpthread -ldl
+$(word 2,$(FAKES)): tests/faults/fake_cublas.cpp $(LA_OBJ)
+	$(no_gpu) -o $@ $^
+
 # A sub-make, because what was missing when this one started is there now.
 run: packages ## build and start the shell; without a terminal, the tour
 	@$(MAKE) --no-print-directory all
@@ -234,6 +242,8 @@ test-programs: $(CTESTS) $(ATTACK) $(SHIM) $(FAKE)
 check-faults: all test-programs ## let memory, disks and processes fail: SECONDS=60 a tool, SEED=1
 	@SEED=$(or $(SEED),1) SECONDS=$(or $(SECONDS),60) \
 	  LUMAT_TEST_SEED=$(or $(SEED),1) LUMAT_TEST_KILLS=$(or $(SECONDS),60) $(call PROVE,cpu,1,$(FAULTS))
+check-driver: all $(FAKES) ## let calls of the GPU's driver fail, without a GPU
+	@LUMAT_FAKE=$(abspath $(OUT)/tests/faults/no_gpu) $(call PROVE,cpu,,tests/faults/driver.t)
 check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
 	@$(call PROVE,cuda,,$(GPUTESTS))
 bench: all ## time the kernels and the language
@@ -275,7 +285,7 @@ help: ## this list
 	@awk '/^[a-z_.-]+:.*## / {name = text = $$0; sub(/:.*/, "", name); sub(/.*## /, "", text); printf "  make %-22s%s\n", name, text}' $(firstword $(MAKEFILE_LIST))
 	@sed -n '3,7s/^# */  /p' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: all man run test test-programs check-faults check-gpu bench packages lint format install uninstall dist clean help
+.PHONY: all man run test test-programs check-faults check-driver check-gpu bench packages lint format install uninstall dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(JIT_OBJ:.o=.d) $(COMP_OBJ:.o=.d)
