@@ -96,8 +96,9 @@ extern "C" cudaError_t __wrap_cudaPeekAtLastError()
 extern "C" cudaError_t __real_cudaGetLastError();
 extern "C" cudaError_t __wrap_cudaGetLastError()
 {
-    cudaError_t error = ask ? last : cudaSuccess;
+    if (ask == NULL)
+        return __real_cudaGetLastError();
+    cudaError_t error = last, real = __real_cudaGetLastError();
     last = stuck;
-    cudaError_t real = __real_cudaGetLastError();
     return error ? error : real;
 }

@@ -94,6 +94,7 @@ A
 A:sum()
 (H + H):sum()
 1 + 1
+:mem
 zeros(2, 2).device
 :restart
 H == mat({{1, 2}, {3, 4}}, {device = "cpu"})
@@ -107,6 +108,7 @@ like($text, qr/error: .*its matrices are lost, and at\W+the prompt :restart uses
 like($text, qr/> f32 2x2  cuda:0  lost\n/, 'a matrix shows it');
 like($text, qr/error: sum: the matrix was lost when cuda:0 failed; at the prompt :restart/, 'so does its use');
 like($text, qr/> 20\.0\n.*> 2\n/s, 'the CPU goes on');
+like($text, qr/^cuda:0   is lost\n/m, ':mem says so');
 like($text, qr/note: the CPU computes from here on: cuda:0 was lost/m, 'with a note');
 like($text, qr/saved 5 variables in .*; left out: A \(a matrix that was lost\), f \(a function\)/, ':restart saves and names what it cannot');
 like($text, qr/restored 5 variables\n/, 'and restores');

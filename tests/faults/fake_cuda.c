@@ -115,6 +115,12 @@ static gpu_status download(void *handle, void *to, const void *from, size_t n)
     return cpu->download(handle, to, from, n);
 }
 
+static gpu_status memory(void *handle, size_t *available, size_t *total)
+{
+    CALL("cudaMemGetInfo", INVALID_VALUE);
+    return cpu->memory(handle, available, total);
+}
+
 static gpu_status sync_device(void *handle)
 {
     CALL("cudaStreamQuery", ILLEGAL_ADDRESS);
@@ -223,6 +229,7 @@ const gpu_backend *lumat_backend(const gpu_host *given)
     table.alloc = take;
     table.upload = upload;
     table.download = download;
+    table.memory = memory;
     table.sync = sync_device;
     table.map = map;
     table.reduce = reduce;

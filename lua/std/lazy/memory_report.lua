@@ -3,7 +3,7 @@ local library = ...
 local amounts, checks = require "lumat.unit_text", require "lumat.checks"
 local report = {}
 local own = require "lumat.variables"
-local collectgarbage, ipairs, next = collectgarbage, ipairs, next
+local collectgarbage, ipairs, next, pcall = collectgarbage, ipairs, next, pcall
 local concat, smaller, sort = table.concat, math.min, table.sort
 local format = string.format
 
@@ -78,6 +78,16 @@ local function add_variables(lines, list, facts)
     end
 end
 
+local function add_device(lines, d, held)
+    lines[#lines + 1] = device_line(d)
+    d.unnamed = d.live - held
+    if d.unnamed > 0 then
+        lines[#lines + 1] = format("%-8s %s in no variable: in " ..
+            "tables, or garbage not collected yet", "",
+            bytes_text(d.unnamed))
+    end
+end
+
 row{
     name = "mem",
     takes = "[what: \"reset\"]",
@@ -99,15 +109,13 @@ function report.mem(what)
     local found = {devices = {}, variables = list,
         lua = collectgarbage("count") * 1024}
     local lines = {}
-    for i, name in ipairs(own.devices()) do
-        local d = library.memory(name)
-        d.name, found.devices[i] = name, d
-        lines[#lines + 1] = device_line(d)
-        d.unnamed = d.live - (held[name] or 0)
-        if d.unnamed > 0 then
-            lines[#lines + 1] = format("%-8s %s in no variable: in " ..
-                "tables, or garbage not collected yet", "",
-                bytes_text(d.unnamed))
+    for _, name in ipairs(own.devices()) do
+        local is_there, d = pcall(library.memory, name)
+        if is_there then
+            d.name, found.devices[#found.devices + 1] = name, d
+            add_device(lines, d, held[name] or 0)
+        else
+            lines[#lines + 1] = format("%-8s is lost", name)
         end
     end
     add_variables(lines, list, facts)
