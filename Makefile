@@ -226,7 +226,7 @@ $(FAKE): $(FAKE_SRC) $(FAKE_OBJ)
 # The CUDA backend itself, on CUDA's libraries that compute nothing.
 FAKES    := $(addprefix $(OUT)/tests/faults/no_gpu/,liblumat-cuda.so liblumat-cuda-la.so)
 no_gpu    = $(say) "  CXX   $<"; mkdir -p $(@D); $(CXX) $(filter-out -MMD -MP -fno-exceptions,$(CXXFLAGS)) -isystem $(TOOLKIT)/include -fPIC -shared -Wl,--no-undefined
-$(word 1,$(FAKES)): tests/faults/fake_cudart.cpp $(CUDA_OBJ)
+$(word 1,$(FAKES)): tests/faults/fake_cudart.cpp $(CUDA_OBJ) $(JIT_OBJ)
 	$(no_gpu) $(WRAPPED) -o $@ $^ -lpthread -ldl
 $(word 2,$(FAKES)): tests/faults/fake_cublas.cpp $(LA_OBJ)
 	$(no_gpu) -o $@ $^
