@@ -62,6 +62,7 @@ static void fill_job(const gpu_program *p, const plan *made,
 typedef struct loaded {
     cudaLibrary_t library;
     cudaKernel_t kernel;
+    cudaStream_t stream; /* on which it runs */
 } loaded;
 
 /* What still runs of it ends first. */
@@ -69,18 +70,19 @@ static void unload(void *what, int ordinal)
 {
     loaded *l = (loaded *)what;
     if (cudaSetDevice(ordinal) == cudaSuccess)
-        cudaDeviceSynchronize();
+        cudaStreamSynchronize(l->stream);
     cudaLibraryUnload(l->library);
     cudaGetLastError();
     free(l);
 }
 
 /* NULL: it cannot be loaded. */
-static loaded *load(const void *image)
+static loaded *load(const cuda_device *d, const void *image)
 {
     loaded *l = (loaded *)calloc(1, sizeof *l);
     if (l == NULL)
         return NULL;
+    l->stream = d->stream;
     if (cudaLibraryLoadData(&l->library, image, NULL, NULL, 0, NULL, NULL, 0) ==
         cudaSuccess) {
         if (cudaLibraryGetKernel(&l->kernel, l->library, "compiled") ==
@@ -103,7 +105,7 @@ static loaded *find_loaded(cuda_device *d, jit_kernel *k, double seconds,
     const void *image = jit_image(k, seconds, waits);
     if (image == NULL)
         return NULL;
-    *slot = load(image);
+    *slot = load(d, image);
     if (*slot == NULL)
         jit_forsake(k);
     return (loaded *)*slot;
