@@ -364,7 +364,7 @@ static void elements_are_right(void **state)
     (void)state;
     void *library = compile_all();
     if (!library)
-        skip();
+        LEAVE_OUT("compiler for C++");
     for (int k = 0; k < PROGRAMS; k++)
         for (int n = 0; n < SHAPES; n++)
             run_case(library, k, n);
@@ -378,7 +378,7 @@ static void nvrtc_compiles_them(void **state)
     char text[JIT_MOST_TEXT], why[1000];
     (void)state;
     if (!has_nvrtc())
-        skip();
+        LEAVE_OUT("NVRTC");
     for (int k = 0; k < PROGRAMS; k += 8) {
         text[jit_write_source(&cases[k].form, text)] = '\0';
         void *image = compiled(text, VERSION, why, sizeof why);
@@ -396,7 +396,7 @@ static void it_says_what_is_wrong(void **state)
     jit_compiler c = {0};
     (void)state;
     if (!has_nvrtc())
-        skip();
+        LEAVE_OUT("NVRTC");
     assert_null(compiled("int x = unknown;", VERSION, why, sizeof why));
     assert_non_null(strstr(why, "\"unknown\" is undefined"));
     assert_null(compiled("int x;", 1000, why, sizeof why));
@@ -411,7 +411,7 @@ static void every_operation_compiles(void **state)
     char text[JIT_MOST_TEXT], why[1000];
     (void)state;
     if (!has_nvrtc())
-        skip();
+        LEAVE_OUT("NVRTC");
     for (int compute = GPU_F32; compute <= GPU_F64; compute++) {
         jit_form f = {.compute = (uint8_t)compute, .inputs = 3, .is_row = 1};
         for (int op = 0; op < GPU_OP_ROW; op += 16) {

@@ -68,7 +68,7 @@ static void leaving_ends_it(void **state)
     char text[16];
     (void)state;
     if (!has_nvrtc())
-        skip();
+        LEAVE_OUT("NVRTC");
     for (int ms = 0; ms <= 300; ms += 30) {
         snprintf(text, sizeof text, "%d", ms);
         double started = now();
@@ -104,7 +104,7 @@ static void seen_often_is(void **state)
     int runs = 0;
     (void)state;
     if (!has_nvrtc())
-        skip();
+        LEAVE_OUT("NVRTC");
     for (; runs < 2000 && !image_of(3, 1e-3, 0); runs++)
         rest(1);
     assert_true(runs >= 20);
@@ -116,7 +116,7 @@ static void it_is_done_at_once_if_asked(void **state)
 {
     (void)state;
     if (!has_nvrtc())
-        skip();
+        LEAVE_OUT("NVRTC");
     const char *image = image_of(4, 0, 1);
     assert_non_null(image);
     assert_memory_equal(image, "\177ELF", 4);
