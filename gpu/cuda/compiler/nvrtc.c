@@ -83,24 +83,12 @@ static int load_compiler(int version)
 /* --- answers ---------------------------------------------------------------
  */
 
-static void write_fully(const void *data, size_t bytes)
-{
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n =
-            write(STDOUT_FILENO, (const char *)data + done, bytes - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            _exit(1); /* nobody listens */
-        done += (size_t)n;
-    }
-}
-
 static void answer(int is_code, const void *data, size_t bytes)
 {
     jit_answer head = {bytes, (uint64_t)is_code};
-    write_fully(&head, sizeof head);
-    write_fully(data, bytes);
+    if (!jit_write_fully(STDOUT_FILENO, &head, sizeof head) ||
+        !jit_write_fully(STDOUT_FILENO, data, bytes))
+        _exit(1); /* nobody listens */
 }
 
 static void refuse(const char *why)

@@ -96,7 +96,7 @@ void jit_close_compiler(jit_compiler *c)
         ;
 }
 
-static int write_fully(int fd, const void *data, size_t bytes)
+int jit_write_fully(int fd, const void *data, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
         ssize_t n = write(fd, (const char *)data + done, bytes - done);
@@ -109,7 +109,7 @@ static int write_fully(int fd, const void *data, size_t bytes)
     return 1;
 }
 
-static int read_fully(int fd, void *data, size_t bytes)
+int jit_read_fully(int fd, void *data, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
         ssize_t n = read(fd, (char *)data + done, bytes - done);
@@ -127,13 +127,13 @@ static void *read_answer(jit_compiler *c, size_t *bytes, char *why, size_t size)
 {
     jit_answer answer;
     snprintf(why, size, "the compiler gave no answer");
-    if (!read_fully(c->out, &answer, sizeof answer) ||
+    if (!jit_read_fully(c->out, &answer, sizeof answer) ||
         answer.bytes > MOST_BYTES) {
         jit_close_compiler(c);
         return NULL;
     }
     char *data = malloc((size_t)answer.bytes + 1);
-    if (data && read_fully(c->out, data, (size_t)answer.bytes)) {
+    if (data && jit_read_fully(c->out, data, (size_t)answer.bytes)) {
         *bytes = (size_t)answer.bytes;
         data[*bytes] = '\0';
         if (answer.is_code)
@@ -156,8 +156,8 @@ void *jit_compile(jit_compiler *c, const char *program, int version,
         snprintf(why, size, "%s: %s", program, strerror(error));
         return NULL;
     }
-    if (!write_fully(c->in, &question, sizeof question) ||
-        !write_fully(c->in, text, (size_t)question.bytes))
+    if (!jit_write_fully(c->in, &question, sizeof question) ||
+        !jit_write_fully(c->in, text, (size_t)question.bytes))
         snprintf(why, size, "the compiler has ended");
     return read_answer(c, bytes, why, size);
 }

@@ -92,6 +92,9 @@ void *jit_compile(jit_compiler *c, const char *program, int version,
                   size_t size);
 /* Ends the process, which has nothing to do. */
 void jit_close_compiler(jit_compiler *c);
+/* All the bytes, or 0 where there are not so many, or no room. */
+int jit_read_fully(int fd, void *data, size_t bytes);
+int jit_write_fully(int fd, const void *data, size_t bytes);
 
 /* --- kept on disk ----------------------------------------------------------
  */

@@ -101,32 +101,6 @@ static int make_folder(void)
 /* --- a file ----------------------------------------------------------------
  */
 
-static int read_fully(int fd, void *data, size_t bytes)
-{
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = read(fd, (char *)data + done, bytes - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return 0;
-        done += (size_t)n;
-    }
-    return 1;
-}
-
-static int write_fully(int fd, const void *data, size_t bytes)
-{
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = write(fd, (const char *)data + done, bytes - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return 0;
-        done += (size_t)n;
-    }
-    return 1;
-}
-
 /* The image of an open file, if it is whole and what it should be: expected
  * says all but its bytes and their sum. */
 static void *read_image(int fd, const head *expected, size_t *bytes)
@@ -134,7 +108,7 @@ static void *read_image(int fd, const head *expected, size_t *bytes)
     struct stat info;
     head h, same;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || !is_own(&info) ||
-        !read_fully(fd, &h, sizeof h))
+        !jit_read_fully(fd, &h, sizeof h))
         return NULL;
     same = h;
     same.bytes = same.sum = 0;
@@ -144,7 +118,7 @@ static void *read_image(int fd, const head *expected, size_t *bytes)
         return NULL;
     *bytes = (size_t)h.bytes;
     char *image = malloc(*bytes);
-    if (image && read_fully(fd, image, *bytes) &&
+    if (image && jit_read_fully(fd, image, *bytes) &&
         jit_hash(image, *bytes, 0) == h.sum)
         return image;
     free(image);
@@ -288,8 +262,8 @@ void jit_keep(const jit_form *f, int capability, int version, const void *image,
     int fd = openat(folder, temporary,
                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd >= 0) {
-        int done =
-            write_fully(fd, &h, sizeof h) && write_fully(fd, image, bytes);
+        int done = jit_write_fully(fd, &h, sizeof h) &&
+                   jit_write_fully(fd, image, bytes);
         done = close(fd) == 0 && done;
         if (!done || renameat(folder, temporary, folder, name) != 0)
             unlinkat(folder, temporary, 0);

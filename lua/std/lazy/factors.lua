@@ -488,11 +488,16 @@ function svd_methods.cond(F)
     return least == 0 and huge or s.S[1] / least
 end
 
+-- The parts of the first r values.
+local function leading(s, r)
+    return s.U[{{}, {1, r}}], s.S[{{1, r}}], s.V[{{}, {1, r}}]
+end
+
 -- V diag(1 / S) U^T b of the values that count.
 local function by_values(s, b, tol)
     local r = count_above(s.S, s.rows, s.cols, tol)
     if r == 0 then return zeros(s, s.cols, b.ndim == 2 and b.cols) end
-    local U, V, S = s.U[{{}, {1, r}}], s.V[{{}, {1, r}}], s.S[{{1, r}}]
+    local U, S, V = leading(s, r)
     local y = U.T * b
     return V * (b.ndim == 1 and y / S or y / S:col())
 end
@@ -664,7 +669,7 @@ function factors.pinv(A, tol)
     local s = vectors_of(state[F])
     local r = count_above(s.S, s.rows, s.cols, tol)
     if r == 0 then return zeros(s, s.cols, s.rows) end
-    local U, V, S = s.U[{{}, {1, r}}], s.V[{{}, {1, r}}], s.S[{{1, r}}]
+    local U, S, V = leading(s, r)
     return V * (U.T / S:col())
 end
 
@@ -831,11 +836,7 @@ function factors.polyfit(x, y, n)
         fail("polyfit", "a polynomial of degree %d wants %d points, there are " ..
             "%d", n, n + 1, x.rows)
     end
-    local V = library.ones(x.rows, n + 1, {dtype = "f64", device = x.device})
-    x = x:f64()
-    for k = n, 1, -1 do
-        V[{{}, k}] = V[{{}, k + 1}] % x
-    end
+    local V = library.vander(x, n + 1, {dtype = "f64", device = x.device})
     -- columns of one size, so that high powers count as low ones do
     local size = V:norm{axis = 1}
     local scaled, rank = least_squares(V / size, y:f64())

@@ -183,6 +183,22 @@ function matrices.rosser(options)
         {29, -44, 52, -23, 208, 208, -911, 99}}, wide(options)), options)
 end
 
+-- A matrix of c's and r's lengths, of element(i, j, c, r) as tables; r may be
+-- left out: then it is c again, or zeros.
+local function of_two_lists(what, c, r, options, element, is_twice)
+    if type(r) == "table" and not r[1] then r, options = nil, r end
+    c = vector_of(what, c, options)
+    r = r and vector_of(what, r, options) or is_twice and c or
+        library.zeros(c.rows, wide(options))
+    local first, last = c:totable(), r:totable()
+    if #first == 0 or #last == 0 then
+        return finished(library.zeros(#first, #last, wide(options)), options)
+    end
+    return finished(library.fromfn(#first, #last, function(i, j)
+        return element(i, j, first, last)
+    end, wide(options)), options)
+end
+
 row{
     name = "toeplitz",
     takes = "c: list [, r: list] {dtype, device}",
@@ -194,16 +210,9 @@ row{
     result = "{{1, 2, 3}, {2, 1, 2}, {3, 2, 1}}",
 }
 function matrices.toeplitz(c, r, options)
-    if type(r) == "table" and not r[1] then r, options = nil, r end
-    c = vector_of("toeplitz", c, options)
-    r = r and vector_of("toeplitz", r, options) or c
-    if c.rows == 0 or r.rows == 0 then
-        return finished(library.zeros(c.rows, r.rows, wide(options)), options)
-    end
-    local list_c, list_r = c:totable(), r:totable()
-    return finished(library.fromfn(#list_c, #list_r, function(i, j)
-        return i >= j and list_c[i - j + 1] or list_r[j - i + 1]
-    end, wide(options)), options)
+    return of_two_lists("toeplitz", c, r, options, function(i, j, first, last)
+        return i >= j and first[i - j + 1] or last[j - i + 1]
+    end, true)
 end
 
 row{
@@ -217,19 +226,10 @@ row{
     result = "{{1, 2, 3}, {2, 3, 0}, {3, 0, 0}}",
 }
 function matrices.hankel(c, r, options)
-    if type(r) == "table" and not r[1] then r, options = nil, r end
-    c = vector_of("hankel", c, options)
-    r = r and vector_of("hankel", r, options) or
-        library.zeros(c.rows, wide(options))
-    if c.rows == 0 or r.rows == 0 then
-        return finished(library.zeros(c.rows, r.rows, wide(options)), options)
-    end
-    local list_c, list_r = c:totable(), r:totable()
-    local m = #list_c
-    return finished(library.fromfn(m, #list_r, function(i, j)
+    return of_two_lists("hankel", c, r, options, function(i, j, first, last)
         local k = i + j - 1
-        return k <= m and list_c[k] or list_r[k - m + 1]
-    end, wide(options)), options)
+        return k <= #first and first[k] or last[k - #first + 1]
+    end)
 end
 
 row{
@@ -398,7 +398,7 @@ add("kahan", "n [, theta]", "upper triangular: QR with pivots hides how near it 
     "is to a singular one", of_n(function(i, j, n, theta)
         local s, c = sin(theta or 1.2), cos(theta or 1.2)
         local U = i:eq(j):f64() - c * i:lt(j):f64()
-        return U % library.pow(library.full(n, 1, s, wide()):to(i.device), i - 1) +
+        return U % library.pow(0 * i + s, i - 1) +
             25 * 2.0 ^ -52 * (i:eq(j):f64() % (n + 1 - i))
     end))
 add("kms", "n [, rho]", "rho (0.5) to the power |i - j|: symmetric positive " ..
