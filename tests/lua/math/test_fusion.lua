@@ -147,7 +147,7 @@ function TestWholePrograms:test_bits_of_compiled_kernels()
         fuse "always"
         settings{compile = "always"}
         local actual = run(seed)
-        settings{compile = "off"}
+        settings{compile = "on"}
         for i = 1, #expected do
             lu.assertEquals(actual[i], expected[i],
                 "program " .. seed .. ", value " .. i)
@@ -189,7 +189,7 @@ function TestWholePrograms:test_layouts_of_compiled_kernels()
                 local before = stats().compiled
                 local actual = f()
                 sync()
-                settings{compile = "off"}
+                settings{compile = "on"}
                 lu.assertEquals(bits(actual), bits(expected), where)
                 if t.on_gpu and nvrtc and i < 5 then
                     lu.assertTrue(stats().compiled > before, where)
@@ -514,7 +514,7 @@ end
 function TestWaiting:test_settings()
     lu.assertEquals(settings().fusion, "always")
     raises(function() settings{fusion = "no"} end, '"on", "off" or "always"')
-    lu.assertEquals(settings().compile, "off")
+    lu.assertEquals(settings().compile, "on")
     raises(function() settings{compile = "no"} end, '"off", "on" or "always"')
     local a = x + 1
     fuse "off"

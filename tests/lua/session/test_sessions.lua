@@ -360,7 +360,7 @@ local function repeated(values, dtype, view)
         local A = mat({values}, {dtype = dtype ~= "bool" and dtype or nil})
         parts.write_matrix(archive, "A.npy", dtype == "bool" and A:gt(0) or A)
         parts.write_text(archive, "session.txt", ("lumat session 1\nm 1 A.npy " ..
-            "%s\nw 2 1 2 %s\ng sforged v2\n"):format(common.device, view))
+            "%s\nw 2 1 2 %s\ng sforged v2\n"):format(zeros(1).device, view))
         parts.commit(archive)
     end
     load_session(p)
