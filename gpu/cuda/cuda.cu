@@ -30,6 +30,20 @@ static int is_usable(cuda_device *d)
     return !d->lost && is_fine(cudaSetDevice(d->ordinal));
 }
 
+static void drop_blocks(cuda_device *d, kept_blocks *kept)
+{
+    if (kept->count > 0)
+        is_usable(d); /* or not: a block goes by its stream */
+    while (kept->count > 0)
+        is_fine(cudaFreeAsync(kept->data[--kept->count], d->stream));
+}
+
+static void drop_all_blocks(cuda_device *d)
+{
+    for (int i = 0; i < KEPT_SIZES; i++)
+        drop_blocks(d, &d->kept[i]);
+}
+
 static void trim_pool(cuda_device *d)
 {
     if (gpu_cuda_wait(d) == GPU_OK)
@@ -42,6 +56,7 @@ static cudaError_t take(cuda_device *d, size_t bytes, void **data)
     *data = NULL;
     cudaError_t error = cudaMallocAsync(data, bytes, d->stream);
     if (error == cudaErrorMemoryAllocation && gpu_cuda_host->make_room(d)) {
+        drop_all_blocks(d);
         trim_pool(d);
         error = cudaMallocAsync(data, bytes, d->stream);
     }
@@ -55,18 +70,6 @@ static cudaError_t take(cuda_device *d, size_t bytes, void **data)
 static kept_blocks *kept_of(cuda_device *d, size_t bytes)
 {
     return &d->kept[bytes / GROUP % KEPT_SIZES];
-}
-
-static void drop_blocks(kept_blocks *kept, cudaStream_t stream)
-{
-    while (kept->count > 0)
-        is_fine(cudaFreeAsync(kept->data[--kept->count], stream));
-}
-
-static void drop_all_blocks(cuda_device *d)
-{
-    for (int i = 0; i < KEPT_SIZES; i++)
-        drop_blocks(&d->kept[i], d->stream);
 }
 
 static size_t rounded(size_t bytes)
@@ -97,16 +100,18 @@ void gpu_cuda_free(void *device, void *data, size_t bytes)
     bytes = rounded(bytes);
     if (data == NULL || d->lost)
         return;
-    is_usable(d); /* or not: a block goes by its stream */
     kept_blocks *kept = kept_of(d, bytes);
     if (bytes <= MOST_KEPT && kept->bytes != bytes) {
-        drop_blocks(kept, d->stream);
+        drop_blocks(d, kept);
         kept->bytes = bytes;
     }
-    if (bytes <= MOST_KEPT && kept->count < KEPT_OF_SIZE)
+    if (bytes <= MOST_KEPT &&
+        (size_t)kept->count < KEPT_BYTES / larger(bytes, LEAST_BLOCK))
         kept->data[kept->count++] = data;
-    else
+    else {
+        is_usable(d); /* or not: it goes by its stream */
         is_fine(cudaFreeAsync(data, d->stream));
+    }
 }
 
 /* Part by part, between which an interrupt is answered. Pageable memory: a

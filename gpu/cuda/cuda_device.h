@@ -32,8 +32,15 @@ typedef struct cuda_pace {
 
 /* Small blocks that were freed: the next of their size are taken from here, as
  * the driver takes a microsecond for each. Sizes that share a place take turns.
- */
-enum { KEPT_SIZES = 64, KEPT_OF_SIZE = 8, MOST_KEPT = 64 << 10 };
+ * The collector frees by the thousand, so of the smallest thousands are kept;
+ * of all sizes together 64 MiB at most. */
+enum {
+    KEPT_SIZES = 64,
+    MOST_KEPT = 64 << 10, /* bytes of a block */
+    KEPT_BYTES = 1 << 20, /* of all blocks of a size */
+    LEAST_BLOCK = 512,    /* bytes that a block of the pool takes at least */
+    KEPT_OF_SIZE = KEPT_BYTES / LEAST_BLOCK
+};
 typedef struct kept_blocks {
     size_t bytes; /* of each */
     int count;

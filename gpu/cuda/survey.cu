@@ -806,8 +806,9 @@ gpu_status gpu_cuda_bins(void *device, const gpu_view *v, const gpu_bins *how,
     flatten(&job.v);
     TRY(gpu_cuda_scratch(d, bytes, (void **)&job.counts));
     CHECK(d, cudaMemsetAsync(job.counts, 0, bytes, d->stream));
-    unsigned blocks = (unsigned)smaller(ceil_div(job.size, THREADS * BIN_ITEMS),
-                                        (int64_t)d->sms * BIN_BLOCKS_PER_SM);
+    unsigned blocks =
+        (unsigned)smaller(ceil_div(job.size, THREADS * (int)BIN_ITEMS),
+                          (int64_t)d->sms * BIN_BLOCKS_PER_SM);
     auto kernel = v->dtype == GPU_F64   ? bins_kernel<double>
                   : v->dtype == GPU_F32 ? bins_kernel<float>
                                         : bins_kernel<uint8_t>;
