@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 13 };
+enum { GPU_BACKEND_ABI = 14 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -97,15 +97,55 @@ typedef enum gpu_factor_kind {
      * vectors where they are wanted, else is lost. trouble: so many did not
      * converge. */
     GPU_FACTOR_EIGH,
+    /* The same of a and of b (n x n), symmetric and positive definite, of which
+     * the lower triangle is read and which is lost: a v = b v diag(values),
+     * v^T b v = 1. trouble beyond n: n and the order of b's first leading minor
+     * that is not positive. */
+    GPU_FACTOR_EIGH_PAIR,
+    /* values + i imaginary (n each) are eigenvalues of a, which is lost; of a
+     * pair of complex ones, which stand side by side, the one above the axis is
+     * first. b, v (n x n): right and left vectors, where they are wanted, of
+     * length 1; of a pair the first's real part and imaginary part in two
+     * columns. trouble: so many values did not converge. */
+    GPU_FACTOR_EIG,
+    /* a becomes T of b T b^T, its upper triangle and, where eigenvalues are
+     * complex, 2 x 2 blocks on the diagonal; b (n x n): orthonormal. values,
+     * imaginary, trouble as of EIG. */
+    GPU_FACTOR_SCHUR,
+    /* a becomes H of b H b^T, with zeros below its first subdiagonal; b (n x
+     * n): orthonormal; values (n): room. */
+    GPU_FACTOR_HESSENBERG,
+    /* Of a symmetric a (its lower triangle): L below the diagonal and D's
+     * diagonal on it, values (n): D's subdiagonal, of which no two neighbours
+     * are other than 0. L D L^T are the rows and columns places[0 .. n - 1] of
+     * a. trouble: a zero on D's diagonal. */
+    GPU_FACTOR_LDL,
+    /* b (rows of a, cols of v) becomes the x of a x + x v = b, for the T of two
+     * SCHURs, a and v. trouble 1: they have eigenvalues a and -a, or nearly. */
+    GPU_FACTOR_SYLVESTER,
+    /* b becomes the x of a x = b, for an a of zeros but for `below` and `above`
+     * diagonals beside the main one. trouble: the first pivot that is zero;
+     * then b is lost. */
+    GPU_FACTOR_BAND,
+    /* As many systems as a, n x kn, has squares beside each other, each lying
+     * row by row, with b, m x kn, of m right sides a system: b becomes the x of
+     * each. trouble: the first system that has a zero for a pivot. */
+    GPU_FACTOR_BATCH,
+    /* Of a square a, which is only read: `below` and `above`, how many
+     * diagonals beside the main one hold anything but zeros; is_symmetric: a is
+     * its own transpose; is_positive: and so is its diagonal. */
+    GPU_FACTOR_LOOK,
 } gpu_factor_kind;
 
 typedef struct gpu_factoring {
     gpu_factor_kind kind;
-    gpu_view a, b, v, values;
+    gpu_view a, b, v, values, imaginary;
     int64_t *places; /* on the host; from 0 */
     int is_lower, is_unit, is_turned, wants_vectors;
-    double flops;    /* that it takes, about */
-    int64_t trouble; /* out */
+    int64_t below, above;
+    int is_symmetric, is_positive; /* out */
+    double flops;                  /* that it takes, about */
+    int64_t trouble;               /* out */
 } gpu_factoring;
 
 /* One rung of the ladder. A kernel's file ends in its descriptor. */

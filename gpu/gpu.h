@@ -533,6 +533,56 @@ gpu_status gpu_svd(const gpu_matrix *a, gpu_svd_parts parts, gpu_matrix *s,
  * read; values, a vector, rise. v NULL: without. */
 gpu_status gpu_eigh(const gpu_matrix *a, gpu_matrix *values, gpu_matrix *v,
                     int64_t *trouble);
+/* The same of a v = b v diag(values), v^T b v = 1, b positive definite; minor:
+ * the order of b's first leading minor that is not. */
+gpu_status gpu_eigh_pair(const gpu_matrix *a, const gpu_matrix *b,
+                         gpu_matrix *values, gpu_matrix *v, int64_t *trouble,
+                         int64_t *minor);
+
+/* Of any square a: values are real + i imaginary, vectors of length 1 in
+ * columns; of a pair of complex values, the one above the axis first, the two
+ * columns hold the real and the imaginary part of the first's vector, whose
+ * conjugate is the other's. trouble: so many values did not converge. */
+typedef struct gpu_eigen {
+    gpu_matrix real, imaginary; /* vectors */
+    gpu_matrix right, left;     /* those that are wanted; else empty */
+} gpu_eigen;
+enum { GPU_EIGEN_RIGHT = 1, GPU_EIGEN_LEFT = 2 };
+gpu_status gpu_eig(const gpu_matrix *a, int wants, gpu_eigen *out,
+                   int64_t *trouble);
+/* a = q t q^T, q orthonormal; t: an upper triangle but for a 2 x 2 block on the
+ * diagonal for each pair of complex eigenvalues. trouble as above. */
+gpu_status gpu_schur(const gpu_matrix *a, gpu_matrix *t, gpu_matrix *q,
+                     int64_t *trouble);
+/* a = q h q^T, h zero below its first subdiagonal. */
+gpu_status gpu_hessenberg(const gpu_matrix *a, gpu_matrix *h, gpu_matrix *q);
+/* Of a symmetric a (its lower triangle is read), of any signs: L D L^T are its
+ * rows and columns places[0 .. n - 1]. packed: L below the diagonal (ones on
+ * it), D's diagonal on it; below: D's subdiagonal and a last 0; it is not 0 in
+ * 2 x 2 blocks, which do not overlap. */
+gpu_status gpu_ldl(const gpu_matrix *a, gpu_matrix *packed, gpu_matrix *below,
+                   int64_t *places);
+/* Of a square matrix: how many diagonals below and above the main one have
+ * elements other than 0, whether it is its own transpose, and whether then its
+ * diagonal is known to be positive. */
+typedef struct gpu_structure {
+    int64_t below, above;
+    int is_symmetric, is_positive;
+} gpu_structure;
+gpu_status gpu_find_structure(const gpu_matrix *a, gpu_structure *out);
+/* The x of a x = b, a matrix, for an a of so many. zero: the first pivot that
+ * is 0. */
+gpu_status gpu_solve_band(const gpu_matrix *a, int64_t below, int64_t above,
+                          const gpu_matrix *b, gpu_matrix *x, int64_t *zero);
+/* Of `count` systems whose a (n x n) and b (n x m) stand below each other:
+ * their x, likewise. singular: the first that has a zero for a pivot; x is then
+ * without meaning from there on. */
+gpu_status gpu_solve_batch(const gpu_matrix *a, const gpu_matrix *b,
+                           int64_t count, gpu_matrix *x, int64_t *singular);
+/* The x of t x + x s = c, for two t of gpu_schur. trouble 1: t and -s share an
+ * eigenvalue, or nearly. */
+gpu_status gpu_sylvester(const gpu_matrix *t, const gpu_matrix *s,
+                         const gpu_matrix *c, gpu_matrix *x, int64_t *trouble);
 
 /* --- sparse matrices ------------------------------------------------------ */
 

@@ -148,6 +148,26 @@ gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);
 gpu_status gpu_cpu_inverse_norm(void *device, const gpu_view *a,
                                 gpu_inverse_size *inverse);
 gpu_status gpu_cpu_factor(void *device, gpu_factoring *f);
+/* c -= a b, on all cores. */
+gpu_status gpu_cpu_subtract_product(gpu_view a, gpu_view b, gpu_view c);
+/* The lower or upper triangle of a square block, with ones on its diagonal or
+ * with what is there; and x, of contiguous rows, which becomes the solution of
+ * block x = x. */
+typedef struct gpu_cpu_triangle {
+    int is_lower, is_unit;
+    gpu_view block;
+} gpu_cpu_triangle;
+gpu_status gpu_cpu_solve_triangle(const gpu_cpu_triangle *t, gpu_view x);
+
+/* Factorings without LAPACK. */
+/* GPU_FACTOR_LOOK */
+gpu_status gpu_cpu_look(gpu_factoring *f);
+/* GPU_FACTOR_CHOLESKY of a large matrix; factor_block does that of a small one,
+ * and returns which minor is not positive, or 0. */
+gpu_status gpu_cpu_cholesky(gpu_factoring *f,
+                            int64_t (*factor_block)(const gpu_view *a));
+/* GPU_FACTOR_BATCH */
+gpu_status gpu_cpu_solve_batch(gpu_factoring *f);
 
 /* The rungs: in kernels.c, packed.c and openblas.c; the first two for dots in
  * dot.c. */

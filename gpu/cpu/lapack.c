@@ -47,6 +47,31 @@ static struct {
     void (*syevd[2])(word job, word lower, number n, void *a, number lda,
                      void *w, void *work, number lwork, int *iwork,
                      number liwork, int *info, size_t, size_t);
+    void (*sygvd[2])(number type, word job, word lower, number n, void *a,
+                     number lda, void *b, number ldb, void *w, void *work,
+                     number lwork, int *iwork, number liwork, int *info, size_t,
+                     size_t);
+    void (*geev[2])(word job_left, word job_right, number n, void *a,
+                    number lda, void *wr, void *wi, void *vl, number ldvl,
+                    void *vr, number ldvr, void *work, number lwork, int *info,
+                    size_t, size_t);
+    void (*gees[2])(word job, word sort, const void *select, number n, void *a,
+                    number lda, int *count, void *wr, void *wi, void *vs,
+                    number ldvs, void *work, number lwork, int *bwork,
+                    int *info, size_t, size_t);
+    void (*gehrd[2])(number n, number low, number high, void *a, number lda,
+                     void *tau, void *work, number lwork, int *info);
+    void (*orghr[2])(number n, number low, number high, void *a, number lda,
+                     const void *tau, void *work, number lwork, int *info);
+    void (*sytrf_rk[2])(word lower, number n, void *a, number lda, void *e,
+                        int *pivots, void *work, number lwork, int *info,
+                        size_t);
+    void (*trsyl[2])(word trans_a, word trans_b, number sign, number m,
+                     number n, const void *a, number lda, const void *b,
+                     number ldb, void *c, number ldc, void *scale, int *info,
+                     size_t, size_t);
+    void (*gbsv[2])(number n, number below, number above, number nrhs, void *ab,
+                    number ldab, int *pivots, void *b, number ldb, int *info);
 } lapack;
 
 static int find_both(const char *name, void *slots)
@@ -72,7 +97,9 @@ static gpu_status load(void)
     is_found =
         is_found || (FIND(potrf) && FIND(getrf) && FIND(geqrf) && FIND(geqp3) &&
                      FIND(orgqr) && FIND(ormqr) && FIND(trtrs) && FIND(gesdd) &&
-                     FIND(gesvd) && FIND(syevd));
+                     FIND(gesvd) && FIND(syevd) && FIND(sygvd) && FIND(geev) &&
+                     FIND(gees) && FIND(gehrd) && FIND(orghr) &&
+                     FIND(sytrf_rk) && FIND(trsyl) && FIND(gbsv));
     if (is_found)
         return GPU_OK;
     return gpu_cpu_host->fail(GPU_UNSUPPORTED,
@@ -149,6 +176,14 @@ static void read_exchanges(const int *pivots, int64_t count, int64_t rows,
         places[i] = places[other];
         places[other] = place;
     }
+}
+
+/* The same of LDL's: of a 2 x 2 block both exchanges are negative. */
+static void read_blocks(int *pivots, int64_t n, int64_t *places)
+{
+    for (int64_t i = 0; i < n; i++)
+        pivots[i] = abs(pivots[i]);
+    read_exchanges(pivots, n, n, places);
 }
 
 static void factor_lu(call *c, gpu_dtype t, int m, int n)
@@ -237,6 +272,108 @@ static void factor_eigh(call *c, gpu_dtype t, int n)
                               1));
 }
 
+static void factor_pair(call *c, gpu_dtype t, int n)
+{
+    word job = c->f.wants_vectors ? "V" : "N";
+    int liwork = c->f.wants_vectors ? 3 + 5 * n : 1, type = 1;
+    WITH_ROOM(lapack.sygvd[t](&type, job, "L", &n, c->f.a.data, &n, c->f.b.data,
+                              &n, c->f.values.data, work, &lwork, c->pivots,
+                              &liwork, &c->info, 1, 1));
+}
+
+static void factor_eig(call *c, gpu_dtype t, int n)
+{
+    gpu_factoring *f = &c->f;
+    WITH_ROOM(lapack.geev[t](f->v.data ? "V" : "N", f->b.data ? "V" : "N", &n,
+                             f->a.data, &n, f->values.data, f->imaginary.data,
+                             f->v.data, &n, f->b.data, &n, work, &lwork,
+                             &c->info, 1, 1));
+}
+
+static void factor_schur(call *c, gpu_dtype t, int n)
+{
+    gpu_factoring *f = &c->f;
+    int count;
+    WITH_ROOM(lapack.gees[t]("V", "N", NULL, &n, f->a.data, &n, &count,
+                             f->values.data, f->imaginary.data, f->b.data, &n,
+                             work, &lwork, c->pivots, &c->info, 1, 1));
+}
+
+static void clear_below_subdiagonal(const gpu_view *a)
+{
+    size_t size = gpu_cpu_size(a->dtype), n = (size_t)a->rows;
+    for (size_t j = 0; j + 2 < n; j++)
+        memset((char *)a->data + (j * n + j + 2) * size, 0, (n - j - 2) * size);
+}
+
+static void factor_hessenberg(call *c, gpu_dtype t, int n)
+{
+    gpu_factoring *f = &c->f;
+    int low = 1;
+    WITH_ROOM(lapack.gehrd[t](&n, &low, &n, f->a.data, &n, f->values.data, work,
+                              &lwork, &c->info));
+    if (c->info != 0)
+        return;
+    memcpy(f->b.data, f->a.data, gpu_cpu_view_bytes(&f->a));
+    WITH_ROOM(lapack.orghr[t](&n, &low, &n, f->b.data, &n, f->values.data, work,
+                              &lwork, &c->info));
+    clear_below_subdiagonal(&f->a);
+}
+
+static void factor_ldl(call *c, gpu_dtype t, int n)
+{
+    WITH_ROOM(lapack.sytrf_rk[t]("L", &n, c->f.a.data, &n, c->f.values.data,
+                                 c->pivots, work, &lwork, &c->info, 1));
+}
+
+/* x comes as scale times the solution, scale below 1 where that would
+ * overflow. */
+static void solve_sylvester(call *c, gpu_dtype t, int m)
+{
+    gpu_factoring *f = &c->f;
+    int n = (int)f->v.rows, plus = 1;
+    union {
+        double f64;
+        float f32;
+    } scale = {1};
+    lapack.trsyl[t]("N", "N", &plus, &m, &n, f->a.data, &m, f->v.data, &n,
+                    f->b.data, &m, &scale, &c->info, 1, 1);
+    double by = t == GPU_F64 ? scale.f64 : (double)scale.f32;
+    for (int64_t i = 0; by != 1 && i < f->b.rows * f->b.cols; i++)
+        if (t == GPU_F64)
+            ((double *)f->b.data)[i] /= by;
+        else
+            ((float *)f->b.data)[i] /= (float)by;
+}
+
+/* The diagonals as rows of a matrix, above which rows are left free. */
+static void solve_band(call *c, gpu_dtype t, int n)
+{
+    gpu_factoring *f = &c->f;
+    int below = (int)f->below, above = (int)f->above,
+        rows = 2 * below + above + 1;
+    int cols = (int)f->b.cols;
+    size_t size = gpu_cpu_size(t);
+    char *band = calloc((size_t)rows * (size_t)n, size);
+    if (!band) {
+        c->info = OUT_OF_MEMORY;
+        return;
+    }
+    for (int j = 0; j < n; j++) {
+        int first = j > above ? j - above : 0;
+        int end = j + below + 1 < n ? j + below + 1 : n;
+        memcpy(band + ((size_t)j * (size_t)rows +
+                       (size_t)(below + above + first - j)) *
+                          size,
+               (char *)f->a.data +
+                   ((size_t)j * (size_t)n + (size_t)first) * size,
+               (size_t)(end - first) * size);
+    }
+    lapack.gbsv[t](&n, &below, &above, &cols, band, &rows, c->pivots, f->b.data,
+                   &n, &c->info);
+    free(band);
+}
+
 static void run(call *c)
 {
     gpu_dtype t = c->f.a.dtype;
@@ -267,34 +404,67 @@ static void run(call *c)
     case GPU_FACTOR_EIGH:
         factor_eigh(c, t, n);
         break;
+    case GPU_FACTOR_EIGH_PAIR:
+        factor_pair(c, t, n);
+        break;
+    case GPU_FACTOR_EIG:
+        factor_eig(c, t, n);
+        break;
+    case GPU_FACTOR_SCHUR:
+        factor_schur(c, t, n);
+        break;
+    case GPU_FACTOR_HESSENBERG:
+        factor_hessenberg(c, t, n);
+        break;
+    case GPU_FACTOR_LDL:
+        factor_ldl(c, t, n);
+        break;
+    case GPU_FACTOR_SYLVESTER:
+        solve_sylvester(c, t, m);
+        break;
+    case GPU_FACTOR_BAND:
+        solve_band(c, t, n);
+        break;
+    case GPU_FACTOR_BATCH: /* not LAPACK's */
+    case GPU_FACTOR_LOOK:
+        break;
     }
 }
 
 /* --- its memory ----------------------------------------------------------- */
 
-enum { ALIGNMENT = 64, VIEWS = 4 };
+enum { ALIGNMENT = 64, VIEWS = 5 };
+enum { A = 1, B = 2, V = 4, VALUES = 8, IMAGINARY = 16 };
 
-/* The factoring's matrices, and what is read and written of them. */
-static void list_views(gpu_factoring *f, gpu_view *view[VIEWS],
-                       int is_read[VIEWS], int is_written[VIEWS])
+/* Of each kind the matrices that are read, and that are written. */
+static const struct {
+    unsigned reads, writes;
+} uses[] = {[GPU_FACTOR_CHOLESKY] = {A, A},
+            [GPU_FACTOR_LU] = {A, A},
+            [GPU_FACTOR_QR] = {A, A | VALUES},
+            [GPU_FACTOR_Q] = {A | VALUES, B},
+            [GPU_FACTOR_APPLY_Q] = {A | B | VALUES, B},
+            [GPU_FACTOR_TRIANGLE] = {A | B, B},
+            [GPU_FACTOR_SVD] = {A, B | V | VALUES},
+            [GPU_FACTOR_EIGH] = {A, A | VALUES},
+            [GPU_FACTOR_EIGH_PAIR] = {A | B, A | VALUES},
+            [GPU_FACTOR_EIG] = {A, B | V | VALUES | IMAGINARY},
+            [GPU_FACTOR_SCHUR] = {A, A | B | VALUES | IMAGINARY},
+            [GPU_FACTOR_HESSENBERG] = {A, A | B},
+            [GPU_FACTOR_LDL] = {A, A | VALUES},
+            [GPU_FACTOR_SYLVESTER] = {A | B | V, B},
+            [GPU_FACTOR_BAND] = {A | B, B},
+            [GPU_FACTOR_BATCH] = {A | B, B},
+            [GPU_FACTOR_LOOK] = {A, 0}};
+
+/* Those of it, in the order of the bits above. */
+static void list_views(gpu_factoring *f, gpu_view *view[VIEWS])
 {
-    gpu_factor_kind kind = f->kind;
-    int has_q = kind == GPU_FACTOR_Q || kind == GPU_FACTOR_APPLY_Q;
-    int gives_b = has_q || kind == GPU_FACTOR_TRIANGLE;
     view[0] = &f->a;
-    is_read[0] = 1;
-    is_written[0] = kind == GPU_FACTOR_EIGH
-                        ? f->wants_vectors
-                        : !gives_b && kind != GPU_FACTOR_SVD;
     view[1] = &f->b;
-    is_read[1] = gives_b && kind != GPU_FACTOR_Q;
-    is_written[1] = 1;
     view[2] = &f->v;
-    is_read[2] = 0;
-    is_written[2] = 1;
     view[3] = &f->values;
-    is_read[3] = has_q;
-    is_written[3] = !has_q;
+    view[4] = &f->imaginary;
 }
 
 static size_t aligned(size_t bytes)
@@ -308,27 +478,29 @@ static size_t whole_numbers(const gpu_factoring *f)
     return f->kind == GPU_FACTOR_SVD ? 8 * k : 5 * (n > k ? n : k) + 3;
 }
 
-static gpu_status begin_call(call *c, gpu_factoring *of)
+/* On copies where it runs apart, or a may be wanted again; else on the
+ * caller's own. */
+static gpu_status begin_call(call *c, gpu_factoring *of, int is_apart)
 {
+    int copies = is_apart || of->kind == GPU_FACTOR_SVD;
     gpu_view *view[VIEWS], *given[VIEWS];
-    int is_read[VIEWS], is_written[VIEWS];
     pthread_condattr_t how;
     size_t at = 0;
     *c = (call){.f = *of, .of = of};
-    list_views(of, given, is_read, is_written);
-    list_views(&c->f, view, is_read, is_written);
-    for (int i = 0; i < VIEWS; i++)
+    list_views(of, given);
+    list_views(&c->f, view);
+    for (int i = 0; i < VIEWS && copies; i++)
         c->bytes += aligned(given[i]->data ? gpu_cpu_view_bytes(given[i]) : 0);
     size_t numbers = c->bytes;
     c->bytes += whole_numbers(of) * sizeof *c->pivots;
     if (gpu_cpu_alloc(NULL, c->bytes, &c->memory) != GPU_OK)
         return GPU_MEMORY;
-    for (int i = 0; i < VIEWS; i++) {
+    for (int i = 0; i < VIEWS && copies; i++) {
         if (!given[i]->data)
             continue;
         view[i]->data = (char *)c->memory + at;
         at += aligned(gpu_cpu_view_bytes(given[i]));
-        if (is_read[i])
+        if (uses[of->kind].reads >> i & 1)
             copy_in(given[i], view[i]);
     }
     c->pivots = (int *)(void *)((char *)c->memory + numbers);
@@ -344,12 +516,13 @@ static void take_results(const call *c, gpu_factoring *to)
 {
     gpu_factoring own = c->f;
     gpu_view *view[VIEWS], *wanted[VIEWS];
-    int is_read[VIEWS], is_written[VIEWS];
-    list_views(to, wanted, is_read, is_written);
-    list_views(&own, view, is_read, is_written);
+    list_views(to, wanted);
+    list_views(&own, view);
     for (int i = 0; i < VIEWS; i++)
-        if (is_written[i])
+        if (uses[to->kind].writes >> i & 1 && view[i]->data != wanted[i]->data)
             copy_in(view[i], wanted[i]);
+    if (to->kind == GPU_FACTOR_LDL)
+        read_blocks(c->pivots, to->a.rows, to->places);
     if (to->kind == GPU_FACTOR_LU)
         read_exchanges(c->pivots, gpu_cpu_smaller(to->a.rows, to->a.cols),
                        to->a.rows, to->places);
@@ -518,19 +691,39 @@ static double steps_of(const gpu_factoring *f)
 {
     double m = (double)f->a.rows, n = (double)f->a.cols;
     int is_of_b = f->kind == GPU_FACTOR_Q || f->kind == GPU_FACTOR_APPLY_Q ||
-                  f->kind == GPU_FACTOR_TRIANGLE;
+                  f->kind == GPU_FACTOR_TRIANGLE ||
+                  f->kind == GPU_FACTOR_SYLVESTER;
+    if (f->kind == GPU_FACTOR_BAND)
+        return m * (double)f->below * (double)(f->below + f->above + f->b.cols);
     return m * n * (is_of_b ? (double)f->b.cols : m < n ? m : n);
 }
+
+/* Cholesky's, of a block of columns. */
+static int64_t factor_corner(const gpu_view *a)
+{
+    int n = (int)a->rows, ld = (int)a->col_stride, info = 0;
+    lapack.potrf[a->dtype]("L", &n, a->data, &ld, &info, 1);
+    return info;
+}
+
+/* Sides from which all cores are worth it. */
+enum { WORTH_BLOCKS = 384 };
 
 gpu_status gpu_cpu_factor(void *device, gpu_factoring *f)
 {
     (void)device;
+    if (f->kind == GPU_FACTOR_BATCH)
+        return gpu_cpu_solve_batch(f);
+    if (f->kind == GPU_FACTOR_LOOK)
+        return gpu_cpu_look(f);
     gpu_status status = load();
     if (status != GPU_OK)
         return status;
     if (f->a.rows > INT_MAX || f->a.cols > INT_MAX || f->b.cols > INT_MAX)
         return gpu_cpu_host->fail(
             GPU_UNSUPPORTED, "factor: LAPACK takes sides up to %d", INT_MAX);
+    if (f->kind == GPU_FACTOR_CHOLESKY && f->a.rows >= WORTH_BLOCKS)
+        return gpu_cpu_cholesky(f, factor_corner);
     int is_apart = steps_of(f) > WORTH_A_THREAD && gpu_cpu_blas.is_shared;
     int place = is_apart ? wait_for_place() : 0;
     if (place < 0)
@@ -538,7 +731,7 @@ gpu_status gpu_cpu_factor(void *device, gpu_factoring *f)
     call *c = malloc(sizeof *c);
     if (!c)
         return gpu_cpu_stop(GPU_MEMORY);
-    status = begin_call(c, f);
+    status = begin_call(c, f, is_apart);
     if (status != GPU_OK) {
         free(c);
         return gpu_cpu_stop(status);

@@ -29,8 +29,7 @@ static int64_t half_of(int64_t n)
     return gpu_cpu_pieces(n / 2, BLOCK) * BLOCK;
 }
 
-/* c -= a b */
-static gpu_status subtract_product(gpu_view a, gpu_view b, gpu_view c)
+gpu_status gpu_cpu_subtract_product(gpu_view a, gpu_view b, gpu_view c)
 {
     gpu_gemm p = {.a = a, .b = b, .c = c, .alpha = -1, .beta = 1};
     gpu_status status = gpu_cpu_matmul_packed.matmul(NULL, &p);
@@ -40,12 +39,7 @@ static gpu_status subtract_product(gpu_view a, gpu_view b, gpu_view c)
 
 /* --- triangles ------------------------------------------------------------ */
 
-/* The lower or upper triangle of a square block, with ones on its diagonal or
- * with what is there. */
-typedef struct triangle {
-    int is_lower, is_unit;
-    gpu_view block;
-} triangle;
+typedef gpu_cpu_triangle triangle;
 
 static triangle part_of(const triangle *t, int64_t at, int64_t n)
 {
@@ -112,8 +106,7 @@ static gpu_status solve_block(const triangle *t, const gpu_view *x)
     return status;
 }
 
-/* x becomes the solution of block x = x. */
-static gpu_status solve_triangle(const triangle *t, gpu_view x)
+gpu_status gpu_cpu_solve_triangle(const triangle *t, gpu_view x)
 {
     int64_t n = t->block.rows, half = half_of(n), rest = n - half;
     if (n <= BLOCK)
@@ -124,14 +117,14 @@ static gpu_status solve_triangle(const triangle *t, gpu_view x)
     gpu_view corner = t->is_lower
                           ? gpu_cpu_part(&t->block, half, 0, rest, half)
                           : gpu_cpu_part(&t->block, 0, half, half, rest);
-    gpu_status status = t->is_lower ? solve_triangle(&top, above)
-                                    : solve_triangle(&bottom, below);
+    gpu_status status = t->is_lower ? gpu_cpu_solve_triangle(&top, above)
+                                    : gpu_cpu_solve_triangle(&bottom, below);
     if (status == GPU_OK)
-        status = t->is_lower ? subtract_product(corner, above, below)
-                             : subtract_product(corner, below, above);
+        status = t->is_lower ? gpu_cpu_subtract_product(corner, above, below)
+                             : gpu_cpu_subtract_product(corner, below, above);
     if (status == GPU_OK)
-        status = t->is_lower ? solve_triangle(&bottom, below)
-                             : solve_triangle(&top, above);
+        status = t->is_lower ? gpu_cpu_solve_triangle(&bottom, below)
+                             : gpu_cpu_solve_triangle(&top, above);
     return status;
 }
 
@@ -166,7 +159,7 @@ static gpu_status solve_from_right(const triangle *t, gpu_view x)
     gpu_view right = gpu_cpu_part(&x, 0, half, x.rows, rest);
     gpu_status status = solve_from_right(&top, left);
     if (status == GPU_OK)
-        status = subtract_product(
+        status = gpu_cpu_subtract_product(
             left, gpu_cpu_part(&t->block, 0, half, half, rest), right);
     if (status == GPU_OK)
         status = solve_from_right(&bottom, right);
@@ -274,7 +267,7 @@ static gpu_status update(const factoring *f, int64_t end)
         return GPU_OK;
     gpu_status status = solve_from_right(&square, below);
     if (status == GPU_OK)
-        status = subtract_product(below, right, rest);
+        status = gpu_cpu_subtract_product(below, right, rest);
     return status;
 }
 
@@ -332,9 +325,9 @@ static gpu_status undo_factors(const gpu_view *a, const gpu_view *b,
 {
     gpu_view first = is_turned ? gpu_cpu_turned(*a) : *a;
     triangle lower = {1, is_turned, first}, upper = {0, !is_turned, first};
-    gpu_status status = solve_triangle(&lower, *b);
+    gpu_status status = gpu_cpu_solve_triangle(&lower, *b);
     if (status == GPU_OK)
-        status = solve_triangle(&upper, *b);
+        status = gpu_cpu_solve_triangle(&upper, *b);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include "value.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Pushes a vector of places, counted from 1, on the CPU. */
 static void push_places(lua_State *L, const int64_t *places, int64_t n)
@@ -181,6 +182,179 @@ static int eigh(lua_State *L)
     return 1 + has_vectors;
 }
 
+/* eigh_pair(A, B, with_vectors): the same of A v = B v diag(values); or nil,
+ * how many did not converge, and the order of B's first minor that is not
+ * positive
+ */
+static int eigh_pair(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
+    int has_vectors = lua_toboolean(L, 3);
+    int64_t trouble, minor;
+    gpu_matrix *values = lumat_new_matrix(L);
+    gpu_matrix *v = has_vectors ? lumat_new_matrix(L) : NULL;
+    lumat_try(L, gpu_eigh_pair(a, b, values, v, &trouble, &minor));
+    if (trouble > 0 || minor > 0) {
+        push_trouble(L, trouble);
+        lua_pushinteger(L, minor);
+        return 3;
+    }
+    count_parts(L, lua_gettop(L) - has_vectors, 1 + has_vectors);
+    return 1 + has_vectors;
+}
+
+/* eig(A, right, left): the values' real and imaginary parts, and the vectors
+ * that are wanted, as gpu_eig has them, false for others; or nil and how many
+ * did not converge */
+static int eig(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1);
+    int wants = (lua_toboolean(L, 2) ? GPU_EIGEN_RIGHT : 0) |
+                (lua_toboolean(L, 3) ? GPU_EIGEN_LEFT : 0);
+    int64_t trouble;
+    gpu_eigen parts;
+    gpu_matrix *of[] = {&parts.real, &parts.imaginary, &parts.right,
+                        &parts.left};
+    gpu_matrix *out[4];
+    for (int i = 0; i < 4; i++)
+        out[i] = lumat_new_matrix(L);
+    int first = lua_gettop(L) - 3;
+    gpu_status status = gpu_eig(a, wants, &parts, &trouble);
+    for (int i = 0; i < 4 && status == GPU_OK; i++)
+        *out[i] = *of[i];
+    lumat_try(L, status);
+    if (trouble > 0)
+        return push_trouble(L, trouble);
+    count_parts(L, first, 4);
+    for (int i = 2; i < 4; i++)
+        if (!out[i]->storage) {
+            lua_pushboolean(L, 0);
+            lua_replace(L, first + i);
+        }
+    return 4;
+}
+
+static int push_form(lua_State *L, int64_t trouble)
+{
+    if (trouble > 0)
+        return push_trouble(L, trouble);
+    count_parts(L, lua_gettop(L) - 1, 2);
+    return 2;
+}
+
+/* schur(A): T and Q; or nil and how many values did not converge */
+static int schur(lua_State *L)
+{
+    int64_t trouble;
+    gpu_matrix *a = lumat_check_matrix(L, 1), *t = lumat_new_matrix(L);
+    lumat_try(L, gpu_schur(a, t, lumat_new_matrix(L), &trouble));
+    return push_form(L, trouble);
+}
+
+/* hess(A): H and Q */
+static int hess(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1), *h = lumat_new_matrix(L);
+    lumat_try(L, gpu_hessenberg(a, h, lumat_new_matrix(L)));
+    return push_form(L, 0);
+}
+
+/* ldl(A): L and D's diagonal in one matrix, D's subdiagonal, the places */
+static int ldl(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1);
+    int64_t *places = push_room(L, a->rows);
+    gpu_matrix *packed = lumat_new_matrix(L), *below = lumat_new_matrix(L);
+    int first = lua_gettop(L) - 1;
+    lumat_try(L, gpu_ldl(a, packed, below, places));
+    count_parts(L, first, 2);
+    push_places(L, places, a->rows);
+    return 3;
+}
+
+/* sylvester(T, S, C): X, or nil and 1 */
+static int sylvester(lua_State *L)
+{
+    int64_t trouble;
+    gpu_matrix *t = lumat_check_matrix(L, 1), *s = lumat_check_matrix(L, 2),
+               *c = lumat_check_matrix(L, 3);
+    lumat_try(L, gpu_sylvester(t, s, c, lumat_new_matrix(L), &trouble));
+    if (trouble > 0)
+        return push_trouble(L, trouble);
+    count_parts(L, lua_gettop(L), 1);
+    return 1;
+}
+
+/* structure(A): how many diagonals below and above the main one hold anything,
+ * is A symmetric, and is its diagonal known to be positive. In a dry run
+ * nothing. */
+static int structure(lua_State *L)
+{
+    gpu_structure s;
+    if (gpu_is_dry())
+        return 0;
+    lumat_try(L, gpu_find_structure(lumat_check_matrix(L, 1), &s));
+    lua_pushinteger(L, s.below);
+    lua_pushinteger(L, s.above);
+    lua_pushboolean(L, s.is_symmetric);
+    lua_pushboolean(L, s.is_positive);
+    return 4;
+}
+
+/* band(A, below, above, B): X, or nil and which pivot is zero */
+static int band(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 4);
+    lua_Integer below = luaL_checkinteger(L, 2),
+                above = luaL_checkinteger(L, 3);
+    int64_t zero;
+    lumat_try(L,
+              gpu_solve_band(a, below, above, b, lumat_new_matrix(L), &zero));
+    if (zero > 0)
+        return push_trouble(L, zero);
+    count_parts(L, lua_gettop(L), 1);
+    return 1;
+}
+
+/* general(A, B): X by LU, and rcond(A) */
+static int general(lua_State *L)
+{
+    gpu_condition condition = {.rcond = 1};
+    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
+    lumat_try(L, gpu_solve(a, b, lumat_new_matrix(L), &condition));
+    count_parts(L, lua_gettop(L), 1);
+    lua_pushnumber(L, condition.rcond);
+    return 2;
+}
+
+/* batch(A, B, count): X, or nil and which system is singular */
+static int batch(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
+    int64_t singular;
+    lumat_try(L, gpu_solve_batch(a, b, luaL_checkinteger(L, 3),
+                                 lumat_new_matrix(L), &singular));
+    count_parts(L, lua_gettop(L), 1);
+    return singular > 0 ? push_trouble(L, singular) : 1;
+}
+
+/* warns(): would a warning be heard? */
+static int warns(lua_State *L)
+{
+    lua_pushboolean(L, lumat_warns());
+    return 1;
+}
+
+/* warn_if_poor(dtype, rcond): of solve's matrix */
+static int warn_if_poor(lua_State *L)
+{
+    int is_f64 = strcmp(luaL_checkstring(L, 1), "f64") == 0;
+    double rcond = luaL_checknumber(L, 2);
+    gpu_condition c = {rcond, rcond < 10 * (is_f64 ? 0x1p-52 : 0x1p-23)};
+    lumat_warn_if_poor(L, "solve", is_f64 ? GPU_F64 : GPU_F32, &c);
+    return 0;
+}
+
 /* look(A): where the first NaN or Inf is, row and column, or nothing; then the
  * largest |a_ij - a_ji| of a square matrix, and the largest |a_ij|. In a dry
  * run nothing. */
@@ -206,11 +380,28 @@ static int look(lua_State *L)
 
 void lumat_open_factor_steps(lua_State *L)
 {
-    static const luaL_Reg own[] = {
-        {"look", look}, {"chol", chol}, {"lu", lu},
-        {"qr", qr},     {"qr_q", qr_q}, {"qr_apply", qr_apply},
-        {"svd", svd},   {"eigh", eigh}, {"triangle", triangle},
-        {NULL, NULL}};
+    static const luaL_Reg own[] = {{"look", look},
+                                   {"chol", chol},
+                                   {"lu", lu},
+                                   {"qr", qr},
+                                   {"qr_q", qr_q},
+                                   {"qr_apply", qr_apply},
+                                   {"svd", svd},
+                                   {"eigh", eigh},
+                                   {"triangle", triangle},
+                                   {"eigh_pair", eigh_pair},
+                                   {"eig", eig},
+                                   {"schur", schur},
+                                   {"hess", hess},
+                                   {"ldl", ldl},
+                                   {"sylvester", sylvester},
+                                   {"structure", structure},
+                                   {"band", band},
+                                   {"general", general},
+                                   {"batch", batch},
+                                   {"warns", warns},
+                                   {"warn_if_poor", warn_if_poor},
+                                   {NULL, NULL}};
     luaL_newlib(L, own);
     lumat_set_required(L, "factor_steps");
 }

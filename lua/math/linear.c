@@ -16,10 +16,8 @@ static gpu_condition *wanted(gpu_condition *condition)
     return lumat_warns() ? condition : NULL;
 }
 
-/* A matrix of type `type` was poor: how many digits that costs, and what
- * helps. */
-static void warn_if_poor(lua_State *L, const char *operation, gpu_dtype type,
-                         const gpu_condition *c)
+void lumat_warn_if_poor(lua_State *L, const char *operation, gpu_dtype type,
+                        const gpu_condition *c)
 {
     int is_f64 = type == GPU_F64, digits = is_f64 ? 16 : 7;
     if (!c->is_poor)
@@ -106,7 +104,7 @@ static void push_inverse(lua_State *L, int index)
     }
     lumat_try(L, status);
     lumat_account(L, out);
-    warn_if_poor(L, "inv", out->dtype, &condition);
+    lumat_warn_if_poor(L, "inv", out->dtype, &condition);
 }
 
 /* By squaring: base at 1, result at 3. */
@@ -140,23 +138,45 @@ static int matrix_power(lua_State *L)
 
 /* --- linear systems ------------------------------------------------------- */
 
-/* Of a matrix that is not square the nearest solution. */
-static int solve_nearest(lua_State *L)
+/* By what A is, as lua/std/lazy/systems.lua sees to. */
+static int solve_by_kind(lua_State *L)
 {
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.methods");
-    lua_getfield(L, -1, "lstsq");
-    lua_pushvalue(L, 1);
-    lua_pushvalue(L, 2);
-    lua_call(L, 2, 1);
-    return 1;
+    lumat_push_required(L, "systems");
+    lua_getfield(L, -1, "solve");
+    lua_replace(L, -2);
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+/* Sizes from which it pays to see what A is: on a GPU seeing takes longer than
+ * solving a small system. */
+enum { WORTH_A_LOOK = 64, WORTH_A_GPUS_LOOK = 512 };
+
+/* Most matrices show by two corners that they have no structure. */
+static int may_have_structure(lua_State *L, const gpu_matrix *a)
+{
+    int is_cpu = gpu_device_is_cpu(gpu_matrix_device(a));
+    double above, below;
+    if (a->ndim != 2 || a->rows < (is_cpu ? WORTH_A_LOOK : WORTH_A_GPUS_LOOK) ||
+        gpu_is_dry())
+        return 0;
+    if (!is_cpu)
+        return 1;
+    lumat_try(L, gpu_get(a, 0, a->cols - 1, &above));
+    lumat_try(L, gpu_get(a, a->rows - 1, 0, &below));
+    return above == 0 || below == 0 || above == below;
 }
 
 static int solve(lua_State *L)
 {
     gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
-    if (a->ndim == 2 && a->rows != a->cols)
-        return a->rows == b->rows ? solve_nearest(L)
-                                  : lumat_raise_shapes(L, 1, 2, LUMAT_FIT_ROWS);
+    int is_rectangular = a->ndim == 2 && a->rows != a->cols;
+    if (a->rows == b->rows &&
+        (lua_istable(L, 3) || is_rectangular || may_have_structure(L, a)))
+        return solve_by_kind(L);
+    if (is_rectangular)
+        return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_ROWS);
     gpu_matrix *out = lumat_new_matrix(L);
     gpu_condition condition;
     gpu_status status = gpu_solve(a, b, out, wanted(&condition));
@@ -166,7 +186,7 @@ static int solve(lua_State *L)
         return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_ROWS);
     lumat_try(L, status);
     lumat_account(L, out);
-    warn_if_poor(L, "solve", out->dtype, &condition);
+    lumat_warn_if_poor(L, "solve", out->dtype, &condition);
     return 1;
 }
 
@@ -202,11 +222,26 @@ static int rcond(lua_State *L)
     return push_number(L, "rcond", gpu_rcond);
 }
 
+static const lumat_option solve_options[] = {
+    {"kind",
+     "\"auto\"|\"general\"|\"diagonal\"|\"lower\"|\"upper\"|\"banded\"|"
+     "\"positive\"|\"symmetric\"|\"rectangular\"",
+     "\"auto\"", "what A is, without a look"},
+    {"info", "boolean", "false", "tells kind, rcond and backward error"},
+    {"batch", "integer", "1", "so many systems below each other"},
+    {NULL, NULL, NULL, NULL}};
+
 static const lumat_function functions[] = {
-    {"solve", solve, 1, "A: matrix, B: matrix rows A", "matrix",
-     "The X with A X = B, for a square A (LU with partial pivoting); for "
-     "another one the X that is nearest to it, as of lstsq(A, B).",
-     "solve(mat{{2, 0}, {0, 4}}, vec{2, 8})", "{1, 2}", .group = "systems"},
+    {"solve", solve, 1, "A: matrix, B: matrix rows A {kind, info, batch}",
+     "matrix, table with info",
+     "The X with A X = B, by what A is seen to be: diagonal, triangular, "
+     "banded, symmetric positive definite (Cholesky), or any other square one "
+     "(LU with partial pivoting; small ones always); for a rectangular one the "
+     "X that is nearest, as of lstsq(A, B). With batch=k there are k systems, "
+     "the A and the B below each other. With info also a table: kind, rcond, "
+     "error (the backward error of X).",
+     "solve(mat{{2, 0}, {0, 4}}, vec{2, 8})", "{1, 2}", .group = "systems",
+     .options = solve_options},
     {"inv", inverse, 1, "A: square", "matrix",
      "Inverse of a square matrix; also A ^ -1. To solve a system use solve(A, "
      "b): it is faster and more exact.",

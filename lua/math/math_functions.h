@@ -27,6 +27,11 @@ void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m);
 void lumat_push_value(lua_State *L, const void *data, gpu_dtype dtype,
                       int64_t at);
 
+/* Warns where a matrix of that type was poor: how many digits that costs, and
+ * what helps. */
+void lumat_warn_if_poor(lua_State *L, const char *operation, gpu_dtype type,
+                        const gpu_condition *c);
+
 /* What seed(seed, call) would bring back. */
 void lumat_random_state(uint64_t *seed, uint64_t *call);
 

@@ -28,14 +28,14 @@ end
 -- f as its callers see it: an error raised in a file of the library, or by a
 -- function called from there, has the place of f's caller.
 local files = private.files
-local function placed(f)
+local function placed(f, level)
     local function finish(ok, ...)
         if ok then return ... end
         local message = ...
         if type(message) == "string" then
             local file, text = match(message, "^([%a_]+):%d+: (.*)$")
             if files[file] then
-                error(text, 2)
+                error(text, level or 2)
             end
         end
         error(message, 0)

@@ -105,7 +105,10 @@ function saver:accepts(value, place)
         return true
     elseif kind == "table" and getmetatable(value) == "factorisation" then
         local recipe = require "lumat.factors".recipe(value)
-        if not self:accepts(recipe.matrix, place) then return false end
+        if not self:accepts(recipe.matrix, place) or
+            recipe.second and not self:accepts(recipe.second, place) then
+            return false
+        end
         recipe.id = self:number(value)
         self.factorisations[#self.factorisations + 1] = recipe
         return true
@@ -224,7 +227,8 @@ function saver:write_matrices(archive)
     -- of a factorisation what it is of: it is worked out again when it is read
     for _, r in ipairs(self.factorisations) do
         self:record("f", r.id, r.kind, self.ids[r.matrix],
-            tostring(r.full or false), tostring(r.pivots or false))
+            tostring(r.full or false), tostring(r.pivots or false),
+            r.second and self.ids[r.second])
     end
 end
 

@@ -408,7 +408,9 @@ function qr_methods.solve(F, b)
         fail("solve", "the columns depend on each other: lstsq(A, b) finds " ..
             "the shortest solution")
     end
-    return back(s, steps.qr_apply(s.packed, s.tau, true, b))
+    local packed, tau = s.packed, s.tau
+    if b.dtype == "f64" then packed, tau = packed:f64(), tau:f64() end
+    return back(s, steps.qr_apply(packed, tau, true, b))
 end
 
 add_kind("qr", {methods = qr_methods,
@@ -533,18 +535,27 @@ end
 
 -- --- eigh ------------------------------------------------------------------
 
-local function eigenvalues(s)
-    if not s.values then
-        local values, count = steps.eigh(s.A, false)
-        s.values = values or no_convergence("eigh", count)
+-- Of A, or of A v = value B v.
+local function symmetric_values(s, with_vectors)
+    if not s.B then
+        local values, more = steps.eigh(s.A, with_vectors)
+        return values or no_convergence("eigh", more), more
     end
+    local values, more, minor = steps.eigh_pair(s.A, s.B, with_vectors)
+    if not values and minor > 0 then
+        fail("eigh", "B is not positive definite (its leading minor of order " ..
+            "%d is not positive)", minor)
+    end
+    return values or no_convergence("eigh", more), more
+end
+
+local function eigenvalues(s)
+    if not s.values then s.values = symmetric_values(s, false) end
 end
 
 local function eigenvectors(s)
     if not s.vectors then
-        local values, vectors = steps.eigh(s.A, true)
-        if not values then no_convergence("eigh", vectors) end
-        s.values, s.vectors = values, vectors
+        s.values, s.vectors = symmetric_values(s, true)
     end
     return s
 end
@@ -554,16 +565,19 @@ local eigh_methods = {unpack = function(F)
     return unpack_parts(F)
 end}
 
+-- With B their product is that of A's over B's.
 function eigh_methods.det(F)
     local s = state[F]
     eigenvalues(s)
-    return s.rows == 0 and 1.0 or s.values:prod()
+    if s.rows == 0 then return 1.0 end
+    return s.values:prod() * (s.B and factors.chol(s.B):det() or 1)
 end
 
 function eigh_methods.logdet(F)
     local s = state[F]
     eigenvalues(s)
     local sign, size = sign_and_log(s.values)
+    if s.B then size = size + factors.chol(s.B):logdet() end
     return size, sign
 end
 
@@ -582,23 +596,34 @@ add_kind("eigh", {order = fixed("values", "vectors"), methods = eigh_methods,
     says = function(F, s)
         if s.rows == 0 then return "" end
         eigenvalues(s)
-        return format(", values %.4g to %.4g", s.values[1], s.values[-1])
+        return format("%s, values %.4g to %.4g", s.B and " with B" or "",
+            s.values[1], s.values[-1])
     end})
 
 row{
     name = "eigh", method = true,
-    takes = "A: square",
+    takes = "A: square [, B: square]",
     gives = "factors",
     group = "factors",
     help = "Eigenvalues and eigenvectors of a symmetric matrix: A * F.vectors " ..
         "is F.vectors * diag(F.values), the values rise, the vectors are " ..
-        "orthonormal columns. eigh(A).values works out no vectors. " ..
-        "F:solve(b) F:det() F:logdet(); values, vectors = F:unpack().",
+        "orthonormal columns. With a symmetric positive definite B: A * " ..
+        "F.vectors is B * F.vectors * diag(F.values), and F.vectors.T * B * " ..
+        "F.vectors the identity. eigh(A).values works out no vectors. " ..
+        "F:solve(b), of A, F:det() F:logdet(); values, vectors = F:unpack().",
     example = "eigh(mat{{2, 1}, {1, 2}}).values",
     result = "{1, 3}",
 }
-function factors.eigh(A)
-    return object("eigh", operand("eigh", A, true, true))
+function factors.eigh(A, B)
+    A = operand("eigh", A, true, true)
+    if B == nil then return object("eigh", A) end
+    B = operand("eigh", B, true, true)
+    if B.rows ~= A.rows then
+        fail("eigh", "A is %s, B %s", shape_of(A), shape_of(B))
+    end
+    local is_f64 = A.dtype == "f64" or B.dtype == "f64"
+    if is_f64 then A, B = A:f64(), B:f64() end
+    return object("eigh", A, {B = B})
 end
 
 -- --- for sessions ----------------------------------------------------------
@@ -606,11 +631,21 @@ end
 -- What makes an object again, and the functions that do.
 function factors.recipe(F)
     local s = state[F]
-    return {kind = s.kind, matrix = s.A, full = s.full, pivots = s.pivots}
+    return {kind = s.kind, matrix = s.A, second = s.B, full = s.full,
+        pivots = s.pivots}
 end
 
+-- By kind: of the matrix, options, and a second matrix.
 factors.makers = {lu = factors.lu, chol = factors.chol, qr = factors.qr,
-    svd = factors.svd, eigh = factors.eigh}
+    svd = factors.svd,
+    eigh = function(A, _, B) return factors.eigh(A, B) end}
+
+-- For lua/std/lazy/spectra.lua, whose objects are of the same make.
+factors.make = {object = object, operand = operand, add_kind = add_kind,
+    part = part, state = state, fixed = fixed, unpack_parts = unpack_parts,
+    right_side = right_side, no_convergence = no_convergence, zeros = zeros,
+    sign_and_log = sign_and_log, warn_if_poor = warn_if_poor,
+    by_triangle = by_triangle}
 
 -- --- least squares ---------------------------------------------------------
 

@@ -59,14 +59,16 @@ function readers.p(s, record)
             sizes[1], sizes[2], s.trusted)
 end
 
--- f number kind matrix full pivots
+-- f number kind matrix full pivots [second matrix]
 function readers.f(s, record)
     local make = require "lumat.factors".makers[record[2]]
     local A = s.values[to_integer(tonumber(record[3]))]
+    local B = record[6] and s.values[to_integer(tonumber(record[6]))]
     local ok, F = false, nil
-    if #record == 5 and make and type(A) == "userdata" then
+    if (#record == 5 or #record == 6 and type(B) == "userdata") and make and
+        type(A) == "userdata" then
         ok, F = pcall(make, A, {full = record[4] == "true",
-            pivots = record[5] == "true"})
+            pivots = record[5] == "true"}, B)
         if not ok and checks.is_interrupt(F) then error(F, 0) end
     end
     return ok and F

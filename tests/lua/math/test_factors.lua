@@ -214,7 +214,8 @@ end
 function TestFactors:test_sessions()
     local A, path = random(4, 3, "f64", 1), t.scratch(".lum")
     kept = {svd(A, {full = true}), qr(A, {pivots = true}), lu(A),
-        chol(A.T * A), eigh(A.T * A)}
+        chol(A.T * A), eigh(A.T * A), eigh(A.T * A, one(3, "f64") * 2),
+        ldl(A.T * A), hess(A.T * A), schur(A.T * A)}
     local before = kept
     save_session(path, {"kept"})
     kept = nil
@@ -311,6 +312,101 @@ function TestOfFactors:test_polynomials()
     lu_.assertEquals(polyval({1, 2, 3}, 2), 11)
     equals(polyval(vec{5}, mat{{1, 0 / 0}}), {{5, 0 / 0}})
     raises(function() polyfit(vec{1, 2}, vec{1, 2}, 2) end, "3 points", "2")
+end
+
+TestSpectra = {}
+
+local function is_upper(A, below)
+    lu_.assertIsTrue(tril(A, -below - 1):eq(0):all())
+end
+
+function TestSpectra:test_forms()
+    each(function(A, n)
+        local before = A:clone()
+        for _, make in ipairs{hess, schur} do
+            local Q, X = make(A):unpack()
+            small(Q * X * Q.T - A, A, n, "form")
+            small(Q.T * Q - one(n, A.dtype), nil, n, "Q")
+            if n > 0 then is_upper(X, 1) end
+        end
+        same(A, before)
+    end, true)
+    -- two complex values are a block, real ones none
+    is_upper(schur(mat{{1, 2}, {3, 4}}).T, 0)
+    local block = schur(mat{{0, 1}, {-1, 0}}).T
+    lu_.assertIsTrue(block(2, 1) ~= 0)
+    raises(function() return schur(ones(2, 3)) end, "square")
+    raises(function() return hess(eye(2)).T end, "F.Q", "F.H")
+end
+
+function TestSpectra:test_pairs()
+    each(function(A, n, _, dtype)
+        local S, B = A + A.T, A * A.T / math.max(n, 1) + one(n, dtype)
+        local F = eigh(S, B)
+        local values, V = F:unpack()
+        small(S * V - B * V * diag(values), S, 10 * n, "pair")
+        small(V.T * B * V - one(n, dtype), nil, 10 * n, "vectors")
+        lu_.assertIsTrue(close(eigh(S, B).values, values, n * 1e-3))
+        if n > 0 and n < 20 then
+            local scale = norm(S) ^ n
+            lu_.assertAlmostEquals(F:det() / scale, det(S) / scale, 1e-4)
+        end
+    end, true)
+    raises(function() return eigh(eye(2), mat{{1, 0}, {0, -1}}).values end,
+        "B is not positive definite", "order 2")
+    raises(function() return eigh(eye(2), eye(3)) end, "2x2", "3x3")
+    raises(function() return eigh(eye(2), mat{{1, 2}, {3, 4}}) end, "symmetric")
+    lu_.assertEquals(eigh(eye(2), eye(2, {dtype = "f64"})).values.dtype, "f64")
+end
+
+function TestSpectra:test_ldl()
+    each(function(A, n, _, dtype)
+        local S = A + A.T
+        local F = ldl(S)
+        local L, D, p = F:unpack()
+        if n > 0 then
+            small(L * D * L.T - S[{p, p}], S, n, "LDL")
+            is_upper(L.T, 0)
+            lu_.assertIsTrue(diag(L):eq(1):all())
+            local b = random(n, 2, dtype, 9)
+            local x = F:solve(b)
+            lu_.assertIsTrue(norm(S * x - b) <=
+                30 * n * t.unit[dtype] * norm(S) * norm(x))
+            lu_.assertIsTrue(close(F:solve(b[{{}, 1}]), x[{{}, 1}], 1e-3))
+        end
+        local size, sign = F:logdet()
+        local of_lu, sign_of_lu = lu(S):logdet()
+        lu_.assertEquals(sign, sign_of_lu)
+        lu_.assertAlmostEquals(size, of_lu, 1e-2 + 1e-2 * n)
+    end, true)
+    local Z = ldl(mat{{0, 1}, {1, 0}})
+    equals(Z.D, {{0, 1}, {1, 0}})
+    lu_.assertEquals(Z:det(), -1)
+    equals(Z:solve(vec{3, 4}), {4, 3})
+    raises(function() ldl(zeros(2, 2)):solve(vec{1, 2}) end, "singular")
+    raises(function() ldl(mat{{1, 2}, {3, 4}}) end, "not symmetric")
+end
+
+function TestSpectra:test_equations()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, s in ipairs{{1, 1}, {3, 5}, {20, 7}, {0, 3}} do
+            local A, B = random(s[1], s[1], dtype, 1), random(s[2], s[2], dtype, 2)
+            local C = random(s[1], s[2], dtype, 3)
+            local X = sylvester(A, B, C)
+            lu_.assertEquals({X.rows, X.cols, X.dtype}, {s[1], s[2], dtype})
+            if s[1] > 0 then
+                local size = (norm(A) + norm(B)) * norm(X)
+                lu_.assertIsTrue(norm(A * X + X * B - C) <=
+                    100 * t.unit[dtype] * size)
+                local Y = lyap(A, A + A.T)
+                lu_.assertIsTrue(norm(A * Y + Y * A.T + A + A.T) <=
+                    100 * t.unit[dtype] * 2 * norm(A) * norm(Y))
+            end
+        end
+    end
+    raises(function() sylvester(eye(2), -eye(2), ones(2, 2)) end,
+        "share an eigenvalue")
+    raises(function() sylvester(eye(2), eye(3), ones(2, 2)) end, "2x3", "2x2")
 end
 
 -- On a device as on the CPU, and nothing is computed in a dry run.

@@ -247,6 +247,103 @@ solve(H(12), ones(12))]])
     lu.assertEquals(select(2, text:gsub("solve: ", "")), 2)
 end
 
+-- --- by what the matrix is --------------------------------------------------
+
+TestKinds = {}
+
+-- Of each kind a matrix, well conditioned.
+local function of_kinds(n, dtype)
+    local A = uniform(n, n, dtype, 3)
+    local one = eye(n, {dtype = dtype})
+    return {general = A + n * one, diagonal = diag(diag(A) + 1),
+        lower = tril(A) + n * one, upper = triu(A) + n * one,
+        banded = triu(tril(A, 2), -3) + 9 * one,
+        positive = A * A.T + n * one, symmetric = A + A.T + n * one}
+end
+
+function TestKinds:test_all()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, n in ipairs{1, 2, 5, 64, 130, 600} do
+            local b = uniform(n, 3, dtype, 4)
+            for kind, A in pairs(of_kinds(n, dtype)) do
+                local x = solve(A, b, {kind = "general"})
+                for _, M in ipairs{A, A.T:clone().T} do
+                    local y, told = solve(M, b, {info = true})
+                    -- a matrix of few elements is of other kinds, too
+                    if n > 60 and kind ~= "symmetric" then
+                        lu.assertEquals(told.kind, kind)
+                    end
+                    lu.assertTrue(told.error < n * t.unit[dtype], kind)
+                    local ratio = told.rcond / rcond(M)
+                    lu.assertTrue(ratio > 0.99 and ratio < 4, kind .. ratio)
+                    lu.assertTrue(close(x, y, 1e3 * t.unit[dtype]), kind)
+                    lu.assertTrue(close(solve(M, b[{{}, 1}]), y[{{}, 1}],
+                        1e3 * t.unit[dtype]), kind)
+                    lu.assertEquals(solve(M, b[{{}, 1}], {kind = kind}).ndim, 1)
+                end
+            end
+        end
+    end
+end
+
+function TestKinds:test_bad_input()
+    local A = uniform(70, 70, "f32", 1)
+    raises(function() solve(tril(A) * 0, ones(70)) end, "singular", "element 1")
+    local L = tril(A)
+    L[{9, 9}] = 0
+    raises(function() solve(L, ones(70)) end, "singular", "pivot 9")
+    raises(function() solve(A, ones(70), {kind = "lower"}) end,
+        "above the diagonal", "tril(A)")
+    raises(function() solve(A, ones(70), {kind = "symmetric"}) end,
+        "not symmetric", "(A + A.T) / 2")
+    raises(function() solve(A + A.T, ones(70), {kind = "positive"}) end,
+        "not positive definite", "order")
+    raises(function() solve(ones(3, 2), ones(3), {kind = "banded"}) end,
+        "square", "3x2")
+    raises(function() solve(A, ones(70), {kind = "nice"}) end, "kind", "nice")
+    local _, told = solve(ones(3, 1), vec{1, 2, 3}, {info = true})
+    lu.assertEquals({told.kind, told.rank}, {"rectangular", 1})
+    -- which only looks positive
+    local S = A + A.T
+    lu.assertTrue(close(solve(S, ones(70)), solve(S, ones(70),
+        {kind = "general"}), 1e-6))
+end
+
+function TestKinds:test_warnings()
+    lu.assertStrContains(complaints(
+        "solve(eye(80) - 2 * diag(ones(79), 1), ones(80))"),
+        ":1: solve: the matrix is nearly singular")
+    lu.assertEquals(complaints("local A = rand(80, 80) " ..
+        "solve(A * A.T + 80 * eye(80), ones(80)) solve(eye(80), ones(80))"), "")
+    lu.assertStrContains(complaints("\nsolve(zeros(80, 80), ones(80))"),
+        ":2: solve: the matrix is singular")
+end
+
+function TestKinds:test_batches()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, s in ipairs{{1, 1, 1}, {7, 3, 2}, {500, 8, 1}, {3, 40, 5}} do
+            local k, n, m = s[1], s[2], s[3]
+            local A = uniform(k * n, n, dtype, 1) +
+                tile(2 * eye(n, {dtype = dtype}), k, 1)
+            local b = uniform(k * n, m, dtype, 2)
+            local x = solve(A, b, {batch = k})
+            lu.assertEquals({x.rows, x.cols, x.dtype}, {k * n, m, dtype})
+            for i = 1, k, math.max(1, k // 5) do
+                local rows = {(i - 1) * n + 1, i * n}
+                lu.assertTrue(close(x[{rows, {}}],
+                    solve(A[{rows, {}}], b[{rows, {}}]), 1e4 * t.unit[dtype]))
+            end
+        end
+    end
+    local A = tile(eye(2), 5, 1)
+    A[{5, 1}] = 0
+    raises(function() solve(A, ones(10, 1), {batch = 5}) end, "system 3",
+        "rows 5 to 6")
+    raises(function() solve(A, ones(10, 1), {batch = 4}) end, "10x2", "4 ")
+    raises(function() solve(A, ones(10, 1), {batch = 5, info = true}) end,
+        "without info")
+end
+
 TestDevices = {}
 
 function TestDevices:test_systems_agree()

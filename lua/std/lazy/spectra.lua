@@ -1,0 +1,237 @@
+-- Factorisations beside those of factors.lua: Schur and Hessenberg forms, LDL,
+-- and the matrix equations that Schur forms solve.
+local library = ...
+local checks = require "lumat.checks"
+local steps = require "lumat.factor_steps"
+local factors = require "lumat.factors"
+local make = factors.make
+local fail, shape_of = checks.fail, checks.shape_of
+local add_kind, object, operand, part, state = make.add_kind, make.object,
+    make.operand, make.part, make.state
+local spectra = {}
+
+-- --- forms ------------------------------------------------------------------
+
+local function both_forms(F)
+    part(F, "Q")
+    return make.unpack_parts(F)
+end
+
+local function hessenberg(s)
+    if not s.H then s.H, s.Q = steps.hess(s.A) end
+end
+
+add_kind("hess", {order = make.fixed("Q", "H"), methods = {unpack = both_forms},
+    parts = {Q = hessenberg, H = hessenberg}})
+
+row{
+    name = "hess", method = true,
+    takes = "A: square",
+    gives = "factors",
+    group = "factors",
+    help = "Hessenberg form: A is F.Q * F.H * F.Q.T, where F.Q has " ..
+        "orthonormal columns and F.H zeros below its first subdiagonal; " ..
+        "Q, H = F:unpack().",
+    example = "hess(mat{{1, 2}, {3, 4}}).H",
+    result = "{{1, 2}, {3, 4}}",
+}
+function spectra.hess(A)
+    return object("hess", operand("hess", A, true))
+end
+
+local function schur_form(s)
+    if s.T then return end
+    local T, Q = steps.schur(s.A)
+    if not T then make.no_convergence("schur", Q) end
+    s.T, s.Q = T, Q
+end
+
+add_kind("schur", {order = make.fixed("Q", "T"),
+    methods = {unpack = both_forms}, parts = {Q = schur_form, T = schur_form}})
+
+row{
+    name = "schur", method = true,
+    takes = "A: square",
+    gives = "factors",
+    group = "factors",
+    help = "Schur form: A is F.Q * F.T * F.Q.T, where F.Q has orthonormal " ..
+        "columns. F.T is upper triangular with the eigenvalues on its " ..
+        "diagonal, but for a 2 x 2 block of each pair of complex ones; " ..
+        "Q, T = F:unpack().",
+    example = "schur(mat{{1, 2}, {0, 3}}).T",
+    result = "{{1, 2}, {0, 3}}",
+}
+function spectra.schur(A)
+    return object("schur", operand("schur", A, true))
+end
+
+-- --- LDL --------------------------------------------------------------------
+
+local function packed_ldl(s)
+    if not s.packed then s.packed, s.below, s.p = steps.ldl(s.A) end
+    return s
+end
+
+-- Rows moved up or down by one; zeros follow.
+local function moved(A, by)
+    local n = A.rows
+    local zero = make.zeros(A, 1, A.cols)
+    return by < 0 and library.vcat(A[{{2, n}, {}}], zero) or
+        library.vcat(zero, A[{{1, n - 1}, {}}])
+end
+
+-- As columns: D's diagonal, and for every row what stands beside it in its
+-- block, of its first row to the right, of its second to the left.
+local function diagonals(s)
+    packed_ldl(s)
+    local after = s.below:col()
+    return library.diag(s.packed):col(), after, moved(after, 1)
+end
+
+-- The determinants of the blocks, one by one: of the second row of a block 1.
+local function determinants(s)
+    local d, after, before = diagonals(s)
+    local blocks = d % moved(d, -1) - after % after
+    return library.where(before:ne(0), 1,
+        library.where(after:ne(0), blocks, d))
+end
+
+local ldl_methods = {unpack = make.unpack_parts}
+
+function ldl_methods.det(F)
+    local s = state[F]
+    return s.rows == 0 and 1.0 or determinants(s):prod()
+end
+
+function ldl_methods.logdet(F)
+    local s = state[F]
+    if s.rows == 0 then return 0.0, 1 end
+    local sign, size = make.sign_and_log(determinants(s))
+    return size, sign
+end
+
+function ldl_methods.rcond(F)
+    local s = state[F]
+    s.rcond = s.rcond or library.rcond(s.A)
+    return s.rcond
+end
+
+-- D^-1 y, of the columns of y.
+local function by_blocks(s, y)
+    local d, after, before = diagonals(s)
+    local dets = determinants(s)
+    if dets:eq(0):any() then
+        fail("solve", "the matrix is singular (a block of D is)")
+    end
+    -- by rows: what is divided by, and the block's other diagonal element
+    local is_first, is_second = after:ne(0), before:ne(0)
+    local by = library.where(is_second, moved(dets, 1), dets)
+    local other = library.where(is_first, moved(d, -1),
+        library.where(is_second, moved(d, 1), 1))
+    return (other % y - after % moved(y, -1) - before % moved(y, 1)) / by
+end
+
+function ldl_methods.solve(F, b)
+    local s = packed_ldl(state[F])
+    make.right_side("solve", s.rows, b)
+    if s.rows == 0 then return b:clone() end
+    local columns = b.ndim == 1 and b:col() or b
+    make.warn_if_poor(F, s)
+    local y = steps.triangle(s.packed, columns[{s.p, {}}],
+        {lower = true, unit = true})
+    y = steps.triangle(s.packed, by_blocks(s, y),
+        {lower = true, unit = true, turned = true})
+    local x = y:clone()
+    x[{s.p, {}}] = y
+    return b.ndim == 1 and x:flatten() or x
+end
+
+add_kind("ldl", {order = make.fixed("L", "D", "p"), methods = ldl_methods,
+    says = function(F, s)
+        return s.rows > 0 and (", rcond %.2g"):format(F:rcond()) or ""
+    end,
+    parts = {
+        p = packed_ldl,
+        L = function(s)
+            s.L = library.tril(packed_ldl(s).packed, -1) +
+                library.eye(s.rows, s.rows, {dtype = s.dtype, device = s.device})
+        end,
+        D = function(s)
+            packed_ldl(s)
+            s.D = library.diag(library.diag(s.packed))
+            if s.rows > 1 then
+                local off = s.below[{{1, -2}}]
+                s.D = s.D + library.diag(off, 1) + library.diag(off, -1)
+            end
+        end}})
+
+row{
+    name = "ldl", method = true,
+    takes = "A: square",
+    gives = "factors",
+    group = "factors",
+    help = "A symmetric matrix of any signs as F.L * F.D * F.L.T, which are " ..
+        "its rows and columns in the order F.p, A[{F.p, F.p}]: F.L lower " ..
+        "triangular with ones, F.D diagonal but for 2 x 2 blocks. " ..
+        "F:solve(b) F:det() F:logdet() F:rcond(); L, D, p = F:unpack().",
+    example = "ldl(mat{{4, 2}, {2, 5}}).D",
+    result = "{{4, 0}, {0, 4}}",
+}
+function spectra.ldl(A)
+    return object("ldl", operand("ldl", A, true, true))
+end
+
+-- --- equations --------------------------------------------------------------
+
+-- X of A X + X B = C, by the Schur forms of A and B. Source: Bartels and
+-- Stewart, Solution of the matrix equation AX + XB = C, 1972.
+local function solve_sylvester(what, A, B, C)
+    if C.rows ~= A.rows or C.cols ~= B.rows then
+        fail(what, "A is %s and B %s, so C has to be %dx%d, not %s",
+            shape_of(A), shape_of(B), A.rows, B.rows, shape_of(C))
+    end
+    if C.rows == 0 or C.cols == 0 then return C:clone() end
+    local Q, T = both_forms(object("schur", A))
+    local P, S = both_forms(object("schur", B))
+    local Y = steps.sylvester(T, S, Q.T * C * P)
+    if not Y then
+        fail(what, "there is no single solution: A and -B share an " ..
+            "eigenvalue, or nearly")
+    end
+    return Q * Y * P.T
+end
+
+row{
+    name = "sylvester", method = true,
+    takes = "A: square, B: square, C: matrix",
+    gives = "matrix",
+    group = "systems factors",
+    help = "The X with A X + X B = C.",
+    example = "sylvester(mat{{1}}, mat{{2}}, mat{{6}})",
+    result = "{{2}}",
+}
+function spectra.sylvester(A, B, C)
+    return solve_sylvester("sylvester", operand("sylvester", A, true),
+        operand("sylvester", B, true), operand("sylvester", C))
+end
+
+row{
+    name = "lyap", method = true,
+    takes = "A: square, Q: square",
+    gives = "matrix",
+    group = "systems factors",
+    help = "The X with A X + X A.T + Q = 0, as MATLAB's and Julia's lyap; " ..
+        "SciPy's has Q on the other side.",
+    example = "lyap(mat{{-1}}, mat{{4}})",
+    result = "{{2}}",
+}
+function spectra.lyap(A, Q)
+    A = operand("lyap", A, true)
+    return solve_sylvester("lyap", A, A.T:clone(), -operand("lyap", Q, true))
+end
+
+for _, kind in ipairs{"hess", "schur", "ldl"} do
+    factors.makers[kind] = spectra[kind]
+end
+
+return spectra

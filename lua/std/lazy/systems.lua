@@ -1,0 +1,212 @@
+-- Linear systems by what their matrix is, and how good the answer is. solve in
+-- lua/math/linear.c comes here with options, with a rectangular matrix, and
+-- with one that two corners show may have structure.
+local library = ...
+local checks = require "lumat.checks"
+local steps = require "lumat.factor_steps"
+local fail, shape_of = checks.fail, checks.shape_of
+local abs, huge, larger = math.abs, math.huge, math.max
+local systems = {}
+
+-- --- condition --------------------------------------------------------------
+
+-- |A^-1| in the 1-norm, of an n x n A: solve(b) gives A^-1 b of a column,
+-- turned(b) A^-T b. Exact mostly, seldom more than three times too small.
+-- Source: Higham, FORTRAN codes for estimating the one-norm of a real or
+-- complex matrix, 1988.
+local function inverse_norm(n, like, solve, turned)
+    local there = {dtype = like.dtype, device = like.device}
+    local x, most = library.full(n, 1, 1 / n, there), 0
+    for _ = 1, 5 do
+        local y = solve(x)
+        local size = y:abs():sum()
+        if n == 1 or size ~= size or size == huge then return size end
+        if size <= most then break end
+        most = size
+        local z = turned(library.where(y:ge(0), 1, -1))
+        local at = z:abs():argmax()
+        if abs(z[{at, 1}]) <= abs((z % x):sum()) then break end
+        x = library.zeros(n, 1, there)
+        x[{at, 1}] = 1
+    end
+    -- where all of that has cancelled
+    local i = library.range(0, n - 1, there):col()
+    local odd = i - 2 * library.floor(i / 2)
+    local test = (1 - 2 * odd) % (1 + i / (n - 1))
+    return larger(most, 2 * solve(test):abs():sum() / (3 * n))
+end
+
+local function rcond_of(A, solve, turned)
+    if A.rows == 0 then return 1.0 end
+    local size = library.norm(A, 1) * inverse_norm(A.rows, A, solve, turned)
+    if size ~= size then return 0.0 end
+    return size > 1 and 1 / size or size == 0 and 0.0 or 1.0
+end
+
+-- How far b is from A x, for what rounding A and b once would do: the norms are
+-- those of rows, the arithmetic f64's.
+local function backward_error(A, x, b)
+    A, x, b = A:f64(), x:f64(), b:f64()
+    local size = library.norm(A, "inf") * library.norm(x, "inf") +
+        library.norm(b, "inf")
+    return size == 0 and 0.0 or library.norm(b - A * x, "inf") / size
+end
+
+-- --- by kind ----------------------------------------------------------------
+-- Of A and columns b: x, and what solves further ones with A and with A.T (by
+-- default the same), to estimate the condition with. nil: A is not of the kind
+-- after all.
+
+local kinds = {}
+
+local function singular(what, at)
+    fail("solve", "the matrix is singular (%s %d is zero)", what, at)
+end
+
+function kinds.diagonal(A, b)
+    local d = library.diag(A):col()
+    local zero = d:eq(0)
+    if zero:any() then singular("element", zero:argmax()) end
+    local function solve(y) return y / d end
+    return solve(b), solve
+end
+
+local function by_triangle(lower)
+    return function(A, b)
+        local function solve(y, turned)
+            local x, zero = steps.triangle(A, y, {lower = lower,
+                turned = turned})
+            return x or singular("pivot", zero)
+        end
+        return solve(b), solve, function(y) return solve(y, true) end
+    end
+end
+kinds.lower, kinds.upper = by_triangle(true), by_triangle(false)
+
+function kinds.banded(A, b)
+    local below, above = steps.structure(A)
+    if not below then below, above = 1, 1 end
+    local x, zero = steps.band(A, below, above, b)
+    if not x then singular("pivot", zero) end
+    return x, function(y) return (steps.band(A, below, above, y)) end,
+        function(y) return (steps.band(A.T, above, below, y)) end
+end
+
+function kinds.positive(A, b)
+    local L, minor = steps.chol(A)
+    if not L then return nil, minor end
+    local function solve(y)
+        return steps.triangle(L, steps.triangle(L, y, {lower = true}),
+            {lower = true, turned = true})
+    end
+    return solve(b), solve
+end
+
+function kinds.symmetric(A, b)
+    local F = library.ldl(A)
+    local function solve(y) return F:solve(y) end
+    return solve(b), solve
+end
+
+-- --- what A is --------------------------------------------------------------
+
+-- Bands are worth it where together they are at most such a part of the rows.
+local NARROW = 1 / 8
+
+local function kind_of(A)
+    local below, above, is_symmetric, is_positive = steps.structure(A)
+    if not below then return "general" end -- in a dry run
+    if below == 0 and above == 0 then return "diagonal" end
+    if below == 0 then return "upper" end
+    if above == 0 then return "lower" end
+    if below + above < NARROW * A.rows then return "banded" end
+    return is_symmetric and (is_positive or library.diag(A):gt(0):all()) and
+        "positive" or "general"
+end
+
+-- --- solve ------------------------------------------------------------------
+
+local function solve_batch(A, b, how)
+    if how.kind and how.kind ~= "general" and how.kind ~= "auto" or how.info then
+        fail("solve", "batch goes without %s: all systems are general ones",
+            how.info and "info" or "kind")
+    end
+    local x, at = steps.batch(A, b, how.batch)
+    if x then return x end
+    fail("solve", "system %d of the batch is singular (rows %d to %d of A)", at,
+        (at - 1) * A.cols + 1, at * A.cols)
+end
+
+local function solve_rectangular(A, b, how)
+    if not how.info then return library.lstsq(A, b) end
+    local x, told = library.lstsq(A, b, {info = true})
+    told.kind = "rectangular"
+    return x, told
+end
+
+-- x and the condition, of a square A; finds out what it is unless it is told.
+local function solve_square(A, b, kind, wants_rcond)
+    local is_told = kind ~= "auto"
+    if not is_told then kind = kind_of(A) end
+    local x, again, turned
+    if kind ~= "general" then
+        x, again, turned = kinds[kind](A, b)
+        if not x and is_told then
+            fail("solve", "the matrix is not positive definite (its leading " ..
+                "minor of order %d is not positive)", again)
+        end
+    end
+    if x then
+        local rcond = wants_rcond and rcond_of(A, again, turned or again)
+        return x, kind, rcond
+    end
+    local rcond
+    x, rcond = steps.general(A, b)
+    return x, "general", rcond
+end
+
+-- Of a matrix of a kind that reads a part of A only, the rest has to be zero.
+local function check_kind(A, kind)
+    local below, above, is_symmetric = steps.structure(A)
+    if not below then return end
+    if kind == "diagonal" and below + above > 0 or
+        kind == "lower" and above > 0 or kind == "upper" and below > 0 then
+        fail("solve", "kind is \"%s\", but A has elements %s the diagonal; " ..
+            "solve(%s, b) takes the part that is meant", kind,
+            (kind == "lower" or below == 0) and "above" or "below",
+            kind == "diagonal" and "diag(diag(A))" or
+            kind == "lower" and "tril(A)" or "triu(A)")
+    end
+    if (kind == "positive" or kind == "symmetric") and not is_symmetric then
+        fail("solve", "kind is \"%s\", but A is not symmetric; (A + A.T) / 2 " ..
+            "is", kind)
+    end
+end
+
+systems.solve = checks.placed(function(A, b, how)
+    how = how or {}
+    local kind = how.kind or "auto"
+    if how.batch then return solve_batch(A, b, how) end
+    if A.rows ~= A.cols and kind == "auto" or kind == "rectangular" then
+        return solve_rectangular(A, b, how)
+    elseif A.ndim ~= 2 or A.rows ~= A.cols then
+        fail("solve", "kind is \"%s\", which only a square matrix can be, " ..
+            "not %s", kind, shape_of(A))
+    end
+    if kind ~= "auto" and kind ~= "general" then check_kind(A, kind) end
+    local columns = b.ndim == 1 and b:col() or b
+    if A.rows == 0 or columns.cols == 0 then kind = "general" end
+    if A.dtype == "bool" then A = A:f32() end
+    if columns.dtype == "f64" and A.dtype ~= "f64" then A = A:f64() end
+    local x, found, rcond = solve_square(A, columns, kind,
+        how.info or steps.warns())
+    if rcond then steps.warn_if_poor(A.dtype, rcond) end
+    if b.ndim == 1 then x = x:flatten() end
+    if not how.info then return x end
+    if found == "general" and rcond == 1 and A.rows > 0 then
+        rcond = library.rcond(A)
+    end
+    return x, {kind = found, rcond = rcond, error = backward_error(A, x, b)}
+end, 3)
+
+return systems
