@@ -27,7 +27,8 @@ BIN      := $(OUT)/bin
 LUMAT    := $(BIN)/lumat
 TOOLKIT  := $(patsubst %/bin/nvcc,%,$(NVCC))
 CUBLAS   := $(and $(filter 1,$(CUDA)),$(wildcard $(TOOLKIT)/include/cublas_v2.h),$(wildcard $(TOOLKIT)/lib64/libcublas.so),$(wildcard $(TOOLKIT)/lib64/libcusparse.so))
-PLUGINS  := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so $(BIN)/lumat-cuda-compile) $(if $(CUBLAS),$(BIN)/liblumat-cuda-la.so)
+CUSOLVER := $(and $(CUBLAS),$(wildcard $(TOOLKIT)/include/cusolverDn.h),$(wildcard $(TOOLKIT)/lib64/libcusolver.so))
+PLUGINS  := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so $(BIN)/lumat-cuda-compile) $(if $(CUBLAS),$(BIN)/liblumat-cuda-la.so) $(if $(CUSOLVER),$(BIN)/liblumat-cuda-solver.so)
 
 LUA_INC  := $(firstword $(wildcard /usr/include/lua5.4 /usr/local/include))
 LUA_LIB  := $(firstword $(wildcard /usr/lib/*/liblua5.4.a /usr/local/lib/liblua.a))
@@ -92,14 +93,15 @@ ROOMS      := $(patsubst SEES_%,%,$(sort $(filter SEES_%,$(.VARIABLES))))
 CPU_FLAGS  := -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
 see         = $(addprefix -I,$(1) $(SEES_$(1))) $(if $(filter lua% repl%,$(1)),-I$(LUA_INC)) $(if $(filter gpu/cpu,$(1)),$(CPU_FLAGS))
 FLAGS       = $(call see,$(patsubst %/,%,$(dir $<)))
-KERNELS    := gpu/cuda/kernels $(patsubst %/,%,$(wildcard gpu/cuda/kernels/*/))
+KERNELS    := gpu/cuda/factor gpu/cuda/kernels $(patsubst %/,%,$(wildcard gpu/cuda/kernels/*/))
 
 GPU_SRC  := $(wildcard $(addsuffix /*.c,$(filter-out gpu/cuda%,$(filter gpu%,$(ROOMS)))))
 LUA_SRC  := $(wildcard $(addsuffix /*.c,$(filter lua%,$(ROOMS))) lua/parse/*.cpp)
 REPL_SRC := $(wildcard $(addsuffix /*.c,$(filter repl%,$(ROOMS))))
 STD_SRC  := $(wildcard lua/std/*.lua lua/std/lazy/*.lua lua/manual/*.lua lua/charts/*.lua lua/experiment/*/*.lua)
 CUDA_SRC := $(wildcard $(addsuffix /*.cu,gpu/cuda $(KERNELS)))
-LA_SRC   := $(wildcard gpu/cuda/la/*.c)
+LA_SRC   := gpu/cuda/la/la_library.c
+SOLVER_SRC := gpu/cuda/la/solver_library.c
 JIT_SRC  := $(wildcard gpu/cuda/jit/*.c)
 # What the texts of compiled kernels include: those of the formulas, too.
 JIT_TEXT := $(addprefix gpu/,op_macros.h ops.def $(addprefix cuda/jit/,jit_job.h kernel_operations_body.h kernel_body.h))
@@ -109,11 +111,14 @@ LIB_OBJ  := $(GPU_OBJ) $(call object,$(LUA_SRC)) $(OUT)/lua/std/library.c.o
 OBJ      := $(LIB_OBJ) $(call object,$(REPL_SRC))
 CUDA_OBJ := $(call object,$(CUDA_SRC))
 LA_OBJ   := $(call object,$(LA_SRC))
-$(LA_OBJ): CFLAGS += -isystem $(TOOLKIT)/include -fPIC
+SOLVER_OBJ := $(call object,$(SOLVER_SRC))
+$(LA_OBJ) $(SOLVER_OBJ): CFLAGS += -isystem $(TOOLKIT)/include -fPIC
 JIT_OBJ  := $(call object,$(JIT_SRC)) $(OUT)/gpu/cuda/jit/texts.c.o
 COMPILER := $(BIN)/lumat-cuda-compile
 COMP_OBJ := $(call object,gpu/cuda/compiler/nvrtc.c)
-$(JIT_OBJ): CFLAGS += -fPIC
+# What the program and the CUDA backend both have.
+BOTH_OBJ := $(call object,gpu/inverse_size.c)
+$(JIT_OBJ) $(BOTH_OBJ): CFLAGS += -fPIC
 # Elementwise work gives the same bits from every kernel: a product is never
 # rounded together with a sum, in those that are compiled later neither.
 $(call object,$(addprefix gpu/cuda/,map.cu stream.cu reduce.cu)): NVFLAGS += -fmad=false
@@ -122,6 +127,7 @@ all: $(LUMAT) $(PLUGINS) $(OUT)/lumat.1 ## build the program
 	@ln -sfn $(VARIANT)/bin/lumat $(BUILD)/lumat
 	$(if $(NVCC),,@echo "no nvcc here: built for the CPU only")
 	$(if $(CUBLAS)$(filter 0,$(CUDA)),,@echo "no cuBLAS here: built without its kernels")
+	$(if $(CUSOLVER)$(filter 0,$(CUDA)),,@echo "no cuSOLVER here: built without it, factorisations are the CPU's")
 
 $(LUMAT): $(OBJ)
 	@mkdir -p $(@D)
@@ -135,10 +141,10 @@ man: $(OUT)/lumat.1 ## show the manual page
 	@man -l $(OUT)/lumat.1
 # Calls of CUDA that tests let fail go through faults.cu.
 WRAPPED  := $(patsubst %,-Wl$(comma)--wrap=%,cudaGetLastError cudaPeekAtLastError $(shell sed -n 's/^[A-Z]*(\([A-Za-z0-9_]*\),.*)$$/\1/p' gpu/cuda/faults.def))
-$(BIN)/liblumat-cuda.so: $(CUDA_OBJ) $(JIT_OBJ)
+$(BIN)/liblumat-cuda.so: $(CUDA_OBJ) $(JIT_OBJ) $(BOTH_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
-	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -Xlinker --no-undefined $(patsubst -Wl$(comma)%,-Xlinker %,$(WRAPPED)) -o $@ $(CUDA_OBJ) $(JIT_OBJ)
+	$(Q)$(NVCC) -shared -cudart static -Xlinker --exclude-libs,ALL -Xlinker --no-undefined $(patsubst -Wl$(comma)%,-Xlinker %,$(WRAPPED)) -o $@ $(CUDA_OBJ) $(JIT_OBJ) $(BOTH_OBJ)
 # NVRTC, in a process of its own: see ask_compiler.c.
 $(COMPILER): $(COMP_OBJ) $(JIT_OBJ)
 	@mkdir -p $(@D)
@@ -149,6 +155,11 @@ $(BIN)/liblumat-cuda-la.so: $(LA_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
 	$(Q)$(CC) $(SANFLAGS) -shared -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib:/usr/local/cuda/lib64' -o $@ $(LA_OBJ) -L$(TOOLKIT)/lib64 -lcublas -lcusparse
+# cuSOLVER, in one more: it takes longer yet.
+$(BIN)/liblumat-cuda-solver.so: $(SOLVER_OBJ)
+	@mkdir -p $(@D)
+	$(say) "  LINK  $@"
+	$(Q)$(CC) $(SANFLAGS) -shared -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib:/usr/local/cuda/lib64' -o $@ $(SOLVER_OBJ) -L$(TOOLKIT)/lib64 -lcusolver -lcublas
 $(OUT)/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
@@ -217,18 +228,20 @@ $(SHIM): tests/faults/fail_alloc.c
 # environment, which it finds in another way there.
 FAKE     := $(OUT)/tests/faults/liblumat-cuda.so
 FAKE_SRC := tests/faults/fake_cuda.c gpu/cpu/blas_library.c
-FAKE_OBJ := $(filter-out %/blas_library.c.o,$(filter $(OUT)/gpu/cpu/% $(OUT)/gpu/program.c.o $(OUT)/gpu/runtime/progress.c.o,$(GPU_OBJ)))
+FAKE_OBJ := $(filter-out %/blas_library.c.o,$(filter $(OUT)/gpu/cpu/% $(OUT)/gpu/program.c.o $(OUT)/gpu/inverse_size.c.o $(OUT)/gpu/runtime/progress.c.o,$(GPU_OBJ)))
 $(FAKE): $(FAKE_SRC) $(FAKE_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
 	$(Q)$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(call see,gpu/cpu) -fPIC -shared -o $@ $^ -lsleef -lpthread -ldl -lm
 
 # The CUDA backend itself, on CUDA's libraries that compute nothing.
-FAKES    := $(addprefix $(OUT)/tests/faults/no_gpu/,liblumat-cuda.so liblumat-cuda-la.so)
+FAKES    := $(addprefix $(OUT)/tests/faults/no_gpu/,liblumat-cuda.so liblumat-cuda-la.so liblumat-cuda-solver.so)
 no_gpu    = $(say) "  CXX   $<"; mkdir -p $(@D); $(CXX) $(filter-out -MMD -MP -fno-exceptions,$(CXXFLAGS)) -isystem $(TOOLKIT)/include -fPIC -shared -Wl,--no-undefined
-$(word 1,$(FAKES)): tests/faults/fake_cudart.cpp $(CUDA_OBJ) $(JIT_OBJ)
+$(word 1,$(FAKES)): tests/faults/fake_cudart.cpp $(CUDA_OBJ) $(JIT_OBJ) $(BOTH_OBJ)
 	$(no_gpu) $(WRAPPED) -o $@ $^ -lpthread -ldl
 $(word 2,$(FAKES)): tests/faults/fake_cublas.cpp $(LA_OBJ)
+	$(no_gpu) -o $@ $^
+$(word 3,$(FAKES)): tests/faults/fake_cusolver.cpp $(SOLVER_OBJ)
 	$(no_gpu) -o $@ $^
 
 # A sub-make, because what was missing when this one started is there now.
@@ -288,4 +301,4 @@ help: ## this list
 .PHONY: all man run test test-programs check-faults check-driver check-gpu bench packages lint format install uninstall dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(JIT_OBJ:.o=.d) $(COMP_OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(SOLVER_OBJ:.o=.d) $(JIT_OBJ:.o=.d) $(COMP_OBJ:.o=.d)

@@ -137,8 +137,11 @@ typedef enum gpu_factor_kind {
     GPU_FACTOR_LOOK,
 } gpu_factor_kind;
 
+typedef struct gpu_kernel gpu_kernel;
+
 typedef struct gpu_factoring {
     gpu_factor_kind kind;
+    const gpu_kernel *rung; /* from choose_factor; NULL without one */
     gpu_view a, b, v, values, imaginary;
     int64_t *places; /* on the host; from 0 */
     int is_lower, is_unit, is_turned, wants_vectors;
@@ -149,7 +152,7 @@ typedef struct gpu_factoring {
 } gpu_factoring;
 
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
-typedef struct gpu_kernel {
+struct gpu_kernel {
     const char *operation; /* "dot" or "matmul" */
     const char *name;
     const char *idea;      /* one line */
@@ -159,12 +162,13 @@ typedef struct gpu_kernel {
     unsigned dtypes;       /* bits 1 << gpu_dtype */
     /* gamma for inner dimension k: see gpu_kernel_bound */
     double (*bound)(gpu_dtype dtype, int64_t k);
-    /* One of the two, by operation. dot waits. A matmul that returns
+    /* One of them, by operation. dot and factor wait. A matmul that returns
      * GPU_MEMORY has not touched c: it is called again when there is room. */
     gpu_status (*matmul)(void *device, const gpu_gemm *p);
     gpu_status (*dot)(void *device, const gpu_view *x, const gpu_view *y,
                       double *out);
-} gpu_kernel;
+    gpu_status (*factor)(void *device, gpu_factoring *f);
+};
 
 typedef struct gpu_backend {
     int abi;
@@ -270,7 +274,9 @@ typedef struct gpu_backend {
                                  const gpu_view *d, const gpu_view *c,
                                  double alpha, double beta);
 
-    /* Linear systems; any may be NULL. a (n x n) and b (n x m) are contiguous,
+    /* Linear systems; any may be NULL. As with factor, what returns
+     * GPU_UNSUPPORTED is done again by the CPU, on copies of what was given,
+     * which is lost. a (n x n) and b (n x m) are contiguous,
      * f32 or f64, and overwritten: b with the solution. inverse may be NULL;
      * of a singular a, inverse_norm gives infinities. They wait. */
     gpu_status (*solve)(void *device, const gpu_view *a, const gpu_view *b,
@@ -278,7 +284,11 @@ typedef struct gpu_backend {
     gpu_status (*determinant)(void *device, const gpu_view *a, double *out);
     gpu_status (*inverse_norm)(void *device, const gpu_view *a,
                                gpu_inverse_size *inverse);
-    /* Factorisations; may be NULL. Waits. */
+    /* Factorisations; may be NULL. Waits. choose_factor: which rung takes f,
+     * of which kind, places, and a's type and sides are known; NULL: none, and
+     * the CPU does it. Where choose_factor is NULL, factor does all. It is also
+     * asked for LU before solve, determinant and inverse_norm are called. */
+    const gpu_kernel *(*choose_factor)(void *device, const gpu_factoring *f);
     gpu_status (*factor)(void *device, gpu_factoring *f);
 } gpu_backend;
 

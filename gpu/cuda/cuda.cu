@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cuda_device.h"
+#include "factor.h"
 #include "la.h"
 
 /* --- memory -----------------------------------------------------------------
@@ -583,6 +584,7 @@ static void close_device(void *device)
         if (d->stream) {
             cudaStreamSynchronize(d->stream);
             gpu_cuda_la_close(d);
+            gpu_cuda_solver_close(d);
             drop_all_blocks(d);
         }
         if (d->scratch)
@@ -694,10 +696,11 @@ static const gpu_backend backend = {
     .panel = gpu_cuda_panel,
     .pace = gpu_cuda_pace,
     .sparse_product = gpu_cuda_sparse_product,
-    .solve = NULL,
-    .determinant = NULL,
-    .inverse_norm = NULL,
-    .factor = NULL,
+    .solve = gpu_cuda_solve,
+    .determinant = gpu_cuda_determinant,
+    .inverse_norm = gpu_cuda_inverse_norm,
+    .choose_factor = gpu_cuda_choose_factor,
+    .factor = gpu_cuda_factor,
 };
 
 extern "C" __attribute__((visibility("default"))) const gpu_backend *

@@ -1,9 +1,6 @@
 /* Products that other libraries do: loads liblumat-cuda-la.so and calls it.
  * Sparse products go there for one column; for more there is a kernel here. */
-#include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 #include "la.h"
 #include "cuda_device.h"
 #include "op_list.h"
@@ -97,11 +94,7 @@ static gpu_status multiply_columns(cuda_device *d, const gpu_csr *s,
                                : launch<float>(d, s, x, c, alpha, beta);
 }
 
-#ifndef LUMAT_LIBDIR
-#define LUMAT_LIBDIR "/usr/local/lib/lumat"
-#endif
-
-enum { MOST_DEVICES = 64, PATH_BYTES = 4200 };
+enum { MOST_DEVICES = 64 };
 
 static struct {
     const la_table *table; /* NULL: not there, and why */
@@ -113,56 +106,18 @@ static la_device *opened[MOST_DEVICES]; /* by ordinal */
 
 /* --- finding it ----------------------------------------------------------- */
 
-/* Tells whether to look no further. */
-static bool load_from(const char *folder)
-{
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/liblumat-cuda-la.so", folder);
-    if (access(path, R_OK) != 0)
-        return false;
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (object == NULL) {
-        snprintf(library.why, sizeof library.why, "%s", dlerror());
-        return true;
-    }
-    la_entry *entry = (la_entry *)dlsym(object, LA_SYMBOL);
-    library.table = entry != NULL ? entry(LA_ABI) : NULL;
-    if (library.table == NULL)
-        snprintf(library.why, sizeof library.why,
-                 "liblumat-cuda-la.so is of another version");
-    return true;
-}
-
-/* The folder of an absolute path, and what `more` adds to it. */
-static bool load_beside(const char *file, const char *more)
-{
-    char folder[PATH_BYTES];
-    const char *slash = strrchr(file, '/');
-    if (file[0] != '/')
-        return false;
-    snprintf(folder, sizeof folder, "%.*s%s", (int)(slash - file), file, more);
-    return load_from(folder);
-}
-
-/* Beside this object, beside the program, then where `make install` puts it;
- * never where the user happens to stand. */
 static void look_for_library()
 {
-    Dl_info self = {};
-    char program[4096] = "";
+    static const char object[] = "liblumat-cuda-la.so";
     if (library.looked)
         return;
     library.looked = true;
-    snprintf(library.why, sizeof library.why,
-             "liblumat-cuda-la.so is not installed");
-    if (dladdr((void *)gpu_cuda_la_close, &self) && self.dli_fname &&
-        load_beside(self.dli_fname, ""))
-        return;
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[n > 0 ? n : 0] = '\0';
-    if (load_beside(program, "") || load_beside(program, "/../lib/lumat"))
-        return;
-    load_from(LUMAT_LIBDIR);
+    la_entry *entry = (la_entry *)gpu_cuda_find_entry(
+        object, LA_SYMBOL, library.why, sizeof library.why);
+    library.table = entry != NULL ? entry(LA_ABI) : NULL;
+    if (entry != NULL && library.table == NULL)
+        snprintf(library.why, sizeof library.why, "%s is of another version",
+                 object);
 }
 
 /* What a call is for, in words: the operation, what does it, and the part of

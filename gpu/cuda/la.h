@@ -14,6 +14,11 @@ extern "C" {
 #include "la/la_table.h"
 }
 
+/* The entry of an object that stands beside this backend, loaded for good; or
+ * NULL, and why. */
+void *gpu_cuda_find_entry(const char *object, const char *symbol, char *why,
+                          size_t size);
+
 /* v as a cuBLAS operand that is not transposed, if it is one. */
 bool gpu_cuda_is_columns(const gpu_view *v, la_operand *out);
 

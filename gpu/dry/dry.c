@@ -256,6 +256,11 @@ static gpu_status inverse_norm(void *handle, const gpu_view *a,
     return gpu_poll();
 }
 
+static const gpu_kernel *choose_factor(void *handle, const gpu_factoring *f)
+{
+    return of(handle)->real->choose_factor(handle, f);
+}
+
 /* Nothing is wrong with what has no elements. */
 static gpu_status factor(void *handle, gpu_factoring *f)
 {
@@ -405,6 +410,7 @@ static const gpu_backend entries = {
     .solve = solve,
     .determinant = determinant,
     .inverse_norm = inverse_norm,
+    .choose_factor = choose_factor,
     .factor = factor,
 };
 
@@ -426,6 +432,7 @@ static void omit_missing(gpu_backend *dry, const gpu_backend *real)
     OMIT_MISSING(solve);
     OMIT_MISSING(determinant);
     OMIT_MISSING(inverse_norm);
+    OMIT_MISSING(choose_factor);
     OMIT_MISSING(factor);
 }
 

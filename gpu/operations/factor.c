@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-/* Where they are worked out: a's own device, or the CPU. */
-static gpu_device *factorer(gpu_device *d)
-{
-    return d->backend->factor ? d : gpu_cpu();
-}
-
 static gpu_status check_operands(const char *name, const gpu_matrix *a,
                                  gpu_device **d)
 {
@@ -43,6 +37,29 @@ static int64_t smaller_side(const gpu_matrix *a)
     return a->rows < a->cols ? a->rows : a->cols;
 }
 
+/* Where a step of a is worked out, its own device or the CPU, and by which
+ * rung. Of f the kind is known, and whether there are places. */
+static gpu_device *choose(gpu_device *d, const gpu_matrix *a, gpu_factoring *f)
+{
+    const gpu_backend *b = d->backend;
+    f->a =
+        (gpu_view){.dtype = factor_type(a), .rows = a->rows, .cols = a->cols};
+    f->rung =
+        b->factor && b->choose_factor ? b->choose_factor(d->handle, f) : NULL;
+    return b->factor && (f->rung || !b->choose_factor) ? d : gpu_cpu();
+}
+
+/* Does the device leave it to the CPU? Then that is where it is, now. */
+static int is_left_to_cpu(gpu_status status, gpu_device **there,
+                          gpu_factoring *f)
+{
+    if (status != GPU_UNSUPPORTED || (*there)->is_cpu)
+        return 0;
+    *there = gpu_cpu();
+    f->rung = NULL;
+    return 1;
+}
+
 /* A copy of m on d whose elements lie column by column. */
 static gpu_status columns_of(const gpu_matrix *m, gpu_dtype type, gpu_device *d,
                              gpu_matrix *out)
@@ -59,6 +76,19 @@ static gpu_status columns_of(const gpu_matrix *m, gpu_dtype type, gpu_device *d,
         return status;
     gpu_view_transposed(&copy, out);
     gpu_release(&copy);
+    return GPU_OK;
+}
+
+/* The same of what is only read: m itself, where it lies so. */
+static gpu_status read_columns(const gpu_matrix *m, gpu_dtype type,
+                               gpu_device *d, gpu_matrix *out)
+{
+    int near = m->rows <= 1 || m->row_stride == 1;
+    int dense = m->ndim == 1 || m->cols <= 1 || m->col_stride == m->rows;
+    if (gpu_matrix_device(m) != d || m->dtype != type || !near || !dense)
+        return columns_of(m, type, d, out);
+    gpu_retain(m);
+    *out = *m;
     return GPU_OK;
 }
 
@@ -95,7 +125,7 @@ static gpu_status run(const char *name, gpu_device *d, gpu_factoring *f,
     if (f->a.rows == 0 || f->a.cols == 0)
         return GPU_OK;
     gpu_operation op = {.name = name,
-                        .kernel = "lapack",
+                        .kernel = f->rung ? f->rung->name : "lapack",
                         .device = d,
                         .result = result,
                         .k = f->a.cols,
@@ -148,9 +178,10 @@ gpu_status gpu_cholesky(const gpu_matrix *a, gpu_matrix *l, int64_t *minor)
     double n = (double)a->rows;
     l->storage = NULL;
     TRY(check_square("chol", a, &d));
-    gpu_device *there = factorer(d);
+    gpu_factoring f = {.kind = GPU_FACTOR_CHOLESKY};
+    gpu_device *there = choose(d, a, &f);
     TRY(columns_of(a, factor_type(a), there, l));
-    gpu_factoring f = {.kind = GPU_FACTOR_CHOLESKY, .a = gpu_target_of(l)};
+    f.a = gpu_target_of(l);
     gpu_status status = run("chol", there, &f, l, n * n * n / 3);
     if (status == GPU_OK && f.trouble == 0)
         status = clear_above(l);
@@ -162,38 +193,47 @@ gpu_status gpu_cholesky(const gpu_matrix *a, gpu_matrix *l, int64_t *minor)
     return status;
 }
 
+static gpu_status lu_there(gpu_device *there, const gpu_matrix *a,
+                           gpu_factoring *f, gpu_matrix *packed)
+{
+    TRY(columns_of(a, factor_type(a), there, packed));
+    f->a = gpu_target_of(packed);
+    for (int64_t i = 0; i < a->rows; i++)
+        f->places[i] = i;
+    gpu_status status = run("lu", there, f, packed, lu_flops(a));
+    if (status == GPU_OK)
+        return GPU_OK;
+    gpu_release(packed);
+    packed->storage = NULL;
+    return status;
+}
+
 gpu_status gpu_lu(const gpu_matrix *a, gpu_matrix *packed, int64_t *places,
                   int64_t *zero)
 {
     gpu_device *d;
     packed->storage = NULL;
     TRY(check_operands("lu", a, &d));
-    gpu_device *there = factorer(d);
-    TRY(columns_of(a, factor_type(a), there, packed));
-    gpu_factoring f = {
-        .kind = GPU_FACTOR_LU, .a = gpu_target_of(packed), .places = places};
-    for (int64_t i = 0; i < a->rows; i++)
-        places[i] = i;
-    gpu_status status = run("lu", there, &f, packed, lu_flops(a));
+    gpu_factoring f = {.kind = GPU_FACTOR_LU, .places = places};
+    gpu_device *there = choose(d, a, &f);
+    gpu_status status = lu_there(there, a, &f, packed);
+    if (is_left_to_cpu(status, &there, &f))
+        status = lu_there(there, a, &f, packed);
     *zero = f.trouble;
-    if (status == GPU_OK)
-        return bring_to(d, packed);
-    gpu_release(packed);
-    packed->storage = NULL;
-    return status;
+    return status == GPU_OK ? bring_to(d, packed) : status;
 }
 
 /* --- QR ------------------------------------------------------------------- */
 
-static gpu_status make_qr(gpu_device *there, const gpu_matrix *a,
+static gpu_status make_qr(gpu_device *d, const gpu_matrix *a,
                           gpu_matrix *packed, gpu_matrix *tau, int64_t *places)
 {
+    gpu_factoring f = {.kind = GPU_FACTOR_QR, .places = places};
+    gpu_device *there = choose(d, a, &f);
     TRY(columns_of(a, factor_type(a), there, packed));
     TRY(gpu_create(tau, there, packed->dtype, 1, smaller_side(a), 1));
-    gpu_factoring f = {.kind = GPU_FACTOR_QR,
-                       .a = gpu_target_of(packed),
-                       .values = gpu_target_of(tau),
-                       .places = places};
+    f.a = gpu_target_of(packed);
+    f.values = gpu_target_of(tau);
     return run("qr", there, &f, packed, 2 * lu_flops(a));
 }
 
@@ -205,7 +245,7 @@ gpu_status gpu_qr(const gpu_matrix *a, gpu_matrix *packed, gpu_matrix *tau,
     TRY(check_operands("qr", a, &d));
     for (int64_t j = 0; places && j < a->cols; j++)
         places[j] = j;
-    gpu_status status = make_qr(factorer(d), a, packed, tau, places);
+    gpu_status status = make_qr(d, a, packed, tau, places);
     if (status == GPU_OK)
         status = bring_to(d, packed);
     if (status == GPU_OK)
@@ -218,32 +258,31 @@ gpu_status gpu_qr(const gpu_matrix *a, gpu_matrix *packed, gpu_matrix *tau,
     return status;
 }
 
-/* Copies of the parts of a QR where they can be worked with, and f of them. */
+/* The parts of a QR where they can be worked with, and f of them. */
 static gpu_status begin_q(const char *name, const gpu_matrix *packed,
-                          const gpu_matrix *tau, gpu_matrix copies[2],
-                          gpu_factoring *f, gpu_device **d)
+                          const gpu_matrix *tau, gpu_matrix parts[2],
+                          gpu_factoring *f, gpu_device **d, gpu_device **there)
 {
     const gpu_matrix *in[] = {packed, tau};
-    copies[0].storage = copies[1].storage = NULL;
+    parts[0].storage = parts[1].storage = NULL;
     TRY(gpu_check_operands(name, in, 2, d));
-    gpu_device *there = factorer(*d);
-    TRY(columns_of(packed, packed->dtype, there, &copies[0]));
-    TRY(columns_of(tau, packed->dtype, there, &copies[1]));
-    f->a = gpu_view_of(&copies[0]);
-    f->values = gpu_view_of(&copies[1]);
+    *there = choose(*d, packed, f);
+    TRY(read_columns(packed, packed->dtype, *there, &parts[0]));
+    TRY(read_columns(tau, packed->dtype, *there, &parts[1]));
+    f->a = gpu_view_of(&parts[0]);
+    f->values = gpu_view_of(&parts[1]);
     return GPU_OK;
 }
 
 gpu_status gpu_qr_q(const gpu_matrix *packed, const gpu_matrix *tau,
                     int64_t cols, gpu_matrix *q)
 {
-    gpu_device *d;
-    gpu_matrix copies[2];
+    gpu_device *d, *there = NULL;
+    gpu_matrix parts[2];
     gpu_factoring f = {.kind = GPU_FACTOR_Q};
     double m = (double)packed->rows, n = (double)cols;
     q->storage = NULL;
-    gpu_status status = begin_q("qr", packed, tau, copies, &f, &d);
-    gpu_device *there = status == GPU_OK ? factorer(d) : NULL;
+    gpu_status status = begin_q("qr", packed, tau, parts, &f, &d, &there);
     if (status == GPU_OK)
         status = new_columns(there, packed->dtype, packed->rows, cols, q);
     if (status == GPU_OK) {
@@ -252,8 +291,8 @@ gpu_status gpu_qr_q(const gpu_matrix *packed, const gpu_matrix *tau,
         status = gpu_size(packed) > 0 ? run("qr", there, &f, q, flops)
                                       : make_identity(q);
     }
-    gpu_release(&copies[0]);
-    gpu_release(&copies[1]);
+    gpu_release(&parts[0]);
+    gpu_release(&parts[1]);
     if (status == GPU_OK)
         return bring_to(d, q);
     gpu_release(q);
@@ -264,17 +303,16 @@ gpu_status gpu_qr_q(const gpu_matrix *packed, const gpu_matrix *tau,
 gpu_status gpu_qr_apply(const gpu_matrix *packed, const gpu_matrix *tau,
                         int turned, const gpu_matrix *b, gpu_matrix *out)
 {
-    gpu_device *d, *of_b;
+    gpu_device *d, *there = NULL;
     const gpu_matrix *in[] = {packed, tau, b};
-    gpu_matrix copies[2];
+    gpu_matrix parts[2];
     gpu_factoring f = {.kind = GPU_FACTOR_APPLY_Q, .is_turned = turned};
     out->storage = NULL;
-    TRY(gpu_check_operands("qr", in, 3, &of_b));
+    TRY(gpu_check_operands("qr", in, 3, &d));
     if (b->rows != packed->rows)
         return gpu_fail(GPU_SHAPE, "qr: Q is of %lld rows, the right side %s",
                         (long long)packed->rows, gpu_shape_text(b));
-    gpu_status status = begin_q("qr", packed, tau, copies, &f, &d);
-    gpu_device *there = status == GPU_OK ? factorer(d) : NULL;
+    gpu_status status = begin_q("qr", packed, tau, parts, &f, &d, &there);
     if (status == GPU_OK)
         status = columns_of(b, packed->dtype, there, out);
     if (status == GPU_OK && gpu_size(b) > 0) {
@@ -282,8 +320,8 @@ gpu_status gpu_qr_apply(const gpu_matrix *packed, const gpu_matrix *tau,
         status = run("qr", there, &f, out,
                      4 * (double)gpu_size(b) * (double)smaller_side(packed));
     }
-    gpu_release(&copies[0]);
-    gpu_release(&copies[1]);
+    gpu_release(&parts[0]);
+    gpu_release(&parts[1]);
     if (status == GPU_OK)
         return bring_to(d, out);
     gpu_release(out);
@@ -293,21 +331,26 @@ gpu_status gpu_qr_apply(const gpu_matrix *packed, const gpu_matrix *tau,
 
 /* --- triangles ------------------------------------------------------------ */
 
+/* t may lie row by row: then its transpose is what is read. */
 static gpu_status solve_there(gpu_device *there, const gpu_matrix *t,
-                              gpu_triangle how, gpu_matrix *x, int64_t *zero)
+                              gpu_triangle how, gpu_factoring *f, gpu_matrix *x)
 {
-    gpu_matrix copy;
+    gpu_matrix turned, part;
     double n = (double)t->rows;
-    TRY(columns_of(t, x->dtype, there, &copy));
-    gpu_factoring f = {.kind = GPU_FACTOR_TRIANGLE,
-                       .a = gpu_view_of(&copy),
-                       .b = gpu_target_of(x),
-                       .is_lower = how.is_lower,
-                       .is_unit = how.is_unit,
-                       .is_turned = how.is_turned};
-    gpu_status status = run("solve", there, &f, x, n * n * (double)x->cols);
-    *zero = f.trouble;
-    gpu_release(&copy);
+    int by_rows = t->col_stride == 1 && t->rows > 1;
+    gpu_view_transposed(t, &turned);
+    gpu_status status =
+        read_columns(by_rows ? &turned : t, x->dtype, there, &part);
+    gpu_release(&turned);
+    if (status != GPU_OK)
+        return status;
+    f->a = gpu_view_of(&part);
+    f->b = gpu_target_of(x);
+    f->is_lower = by_rows ? !how.is_lower : how.is_lower;
+    f->is_turned = by_rows ? !how.is_turned : how.is_turned;
+    f->is_unit = how.is_unit;
+    status = run("solve", there, f, x, n * n * (double)x->cols);
+    gpu_release(&part);
     return status;
 }
 
@@ -324,12 +367,19 @@ gpu_status gpu_solve_triangle(const gpu_matrix *t, gpu_triangle how,
         return gpu_fail(GPU_SHAPE, "solve: %s has %lld rows, the right side %s",
                         gpu_shape_text(t), (long long)t->rows,
                         gpu_shape_text(b));
-    gpu_device *there = factorer(d);
+    gpu_factoring f = {.kind = GPU_FACTOR_TRIANGLE};
+    gpu_device *there = choose(d, t, &f);
     gpu_dtype type = factor_type(b) == GPU_F64 ? GPU_F64 : factor_type(t);
     TRY(columns_of(b, type, there, x));
     gpu_status status = GPU_OK;
     if (gpu_size(b) > 0)
-        status = solve_there(there, t, how, x, zero);
+        status = solve_there(there, t, how, &f, x);
+    if (is_left_to_cpu(status, &there, &f)) {
+        gpu_release(x);
+        TRY(columns_of(b, type, there, x));
+        status = solve_there(there, t, how, &f, x);
+    }
+    *zero = f.trouble;
     if (status == GPU_OK && *zero == 0)
         return bring_to(d, x);
     gpu_release(x);
@@ -339,12 +389,14 @@ gpu_status gpu_solve_triangle(const gpu_matrix *t, gpu_triangle how,
 
 /* --- singular values, eigenvalues ----------------------------------------- */
 
-static gpu_status make_svd(gpu_device *there, const gpu_matrix *a,
+static gpu_status make_svd(gpu_device *d, const gpu_matrix *a,
                            gpu_svd_parts parts, gpu_matrix *s, gpu_matrix *u,
                            gpu_matrix *turned_v, int64_t *trouble)
 {
     gpu_matrix copy;
     gpu_dtype type = factor_type(a);
+    gpu_factoring f = {.kind = GPU_FACTOR_SVD};
+    gpu_device *there = choose(d, a, &f);
     int64_t k = smaller_side(a), m = a->rows, n = a->cols;
     double least = (double)k, flops = 4 * least * least * (double)(m + n - k);
     TRY(gpu_create(s, there, type, 1, k, 1));
@@ -356,9 +408,8 @@ static gpu_status make_svd(gpu_device *there, const gpu_matrix *a,
                 8 * least * least * least;
     }
     TRY(columns_of(a, type, there, &copy));
-    gpu_factoring f = {.kind = GPU_FACTOR_SVD,
-                       .a = gpu_target_of(&copy),
-                       .values = gpu_target_of(s)};
+    f.a = gpu_target_of(&copy);
+    f.values = gpu_target_of(s);
     if (parts != GPU_SVD_VALUES) {
         f.b = gpu_target_of(u);
         f.v = gpu_target_of(turned_v);
@@ -377,7 +428,7 @@ gpu_status gpu_svd(const gpu_matrix *a, gpu_svd_parts parts, gpu_matrix *s,
     s->storage = u->storage = v->storage = NULL;
     *trouble = 0;
     TRY(check_operands("svd", a, &d));
-    gpu_status status = make_svd(factorer(d), a, parts, s, u, &turned, trouble);
+    gpu_status status = make_svd(d, a, parts, s, u, &turned, trouble);
     if (status == GPU_OK && parts != GPU_SVD_VALUES) {
         gpu_view_transposed(&turned, v);
         if (gpu_size(a) == 0)
@@ -408,15 +459,14 @@ gpu_status gpu_eigh(const gpu_matrix *a, gpu_matrix *values, gpu_matrix *v,
     if (v)
         v->storage = NULL;
     TRY(check_square("eigh", a, &d));
-    gpu_device *there = factorer(d);
+    gpu_factoring f = {.kind = GPU_FACTOR_EIGH, .wants_vectors = v != NULL};
+    gpu_device *there = choose(d, a, &f);
     gpu_status status = columns_of(a, factor_type(a), there, &vectors);
     if (status == GPU_OK)
         status = gpu_create(values, there, factor_type(a), 1, a->rows, 1);
     if (status == GPU_OK) {
-        gpu_factoring f = {.kind = GPU_FACTOR_EIGH,
-                           .a = gpu_target_of(&vectors),
-                           .values = gpu_target_of(values),
-                           .wants_vectors = v != NULL};
+        f.a = gpu_target_of(&vectors);
+        f.values = gpu_target_of(values);
         status = run("eigh", there, &f, v ? &vectors : values,
                      (v ? 9 : 4 / 3.0) * n * n * n);
         *trouble = f.trouble;

@@ -18,10 +18,25 @@ static gpu_dtype system_type(const gpu_matrix *a, const gpu_matrix *b)
     return a->dtype == GPU_F64 || b->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
 }
 
-/* Where the entry is: the matrices' own device, or the CPU. */
-static gpu_device *solver(gpu_device *d, int has_entry)
+/* Does the device leave it to the CPU? Then that is where it is, now. */
+static int is_left_to_cpu(gpu_status status, gpu_device **there)
 {
-    return has_entry ? d : gpu_cpu();
+    if (status != GPU_UNSUPPORTED || (*there)->is_cpu)
+        return 0;
+    *there = gpu_cpu();
+    return 1;
+}
+
+/* Where the entry is: the matrices' own device, or the CPU. */
+static gpu_device *solver(gpu_device *d, int has_entry, const gpu_matrix *a,
+                          gpu_dtype type)
+{
+    const gpu_backend *b = d->backend;
+    gpu_factoring f = {.kind = GPU_FACTOR_LU,
+                       .a = {.dtype = type, .rows = a->rows, .cols = a->cols}};
+    int can = has_entry &&
+              (!b->choose_factor || b->choose_factor(d->handle, &f) != NULL);
+    return can ? d : gpu_cpu();
 }
 
 /* --- condition ------------------------------------------------------------
@@ -172,6 +187,21 @@ static gpu_status solve_and_judge(const gpu_matrix *a, const gpu_matrix *x,
     return GPU_OK;
 }
 
+/* x, made here, becomes the solution. */
+static gpu_status solve_on(gpu_device *there, const gpu_matrix *a,
+                           const gpu_matrix *b, gpu_matrix *x,
+                           gpu_condition *condition)
+{
+    TRY(gpu_clone(b, system_type(a, b), there, x));
+    gpu_status status = GPU_OK;
+    if (gpu_size(b) > 0)
+        status = condition ? solve_and_judge(a, x, condition)
+                           : solve_there(a, x, NULL);
+    if (status != GPU_OK)
+        gpu_release(x);
+    return status;
+}
+
 gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b, gpu_matrix *out,
                      gpu_condition *condition)
 {
@@ -184,20 +214,19 @@ gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b, gpu_matrix *out,
         return gpu_fail(GPU_SHAPE, "solve: %s has %lld rows, the right side %s",
                         gpu_shape_text(a), (long long)a->rows,
                         gpu_shape_text(b));
-    gpu_device *there = solver(d, d->backend->solve != NULL);
     gpu_dtype type = system_type(a, b);
+    gpu_device *there = solver(d, d->backend->solve != NULL, a, type);
     gpu_matrix x;
-    TRY(gpu_clone(b, type, there, &x));
-    gpu_status status = GPU_OK;
-    if (gpu_size(b) > 0)
-        status = condition ? solve_and_judge(a, &x, condition)
-                           : solve_there(a, &x, NULL);
-    if (status == GPU_OK && there != d)
-        status = gpu_clone(&x, type, d, out);
-    else if (status == GPU_OK) {
-        gpu_retain(&x);
+    gpu_status status = solve_on(there, a, b, &x, condition);
+    if (is_left_to_cpu(status, &there))
+        status = solve_on(there, a, b, &x, condition);
+    if (status != GPU_OK)
+        return status;
+    if (there == d) {
         *out = x;
+        return GPU_OK;
     }
+    status = gpu_clone(&x, type, d, out);
     gpu_release(&x);
     return status;
 }
@@ -247,12 +276,25 @@ static gpu_operation factoring(const char *name, gpu_device *d,
                            .bytes = (double)gpu_bytes(factors)};
 }
 
-static gpu_status run_determinant(gpu_device *d, const gpu_matrix *factors,
+/* A copy of a to be factored. */
+static gpu_status copy_to(gpu_device *there, const gpu_matrix *a,
+                          gpu_matrix *factors)
+{
+    TRY(gpu_clone(a, system_type(a, a), there, factors));
+    if (there != gpu_matrix_device(a))
+        gpu_note_fallback();
+    return GPU_OK;
+}
+
+static gpu_status run_determinant(gpu_device *d, const gpu_matrix *a,
                                   double *out)
 {
-    gpu_view view = gpu_target_of(factors);
-    gpu_operation op = factoring("det", d, factors);
+    gpu_matrix factors;
+    TRY(copy_to(d, a, &factors));
+    gpu_view view = gpu_target_of(&factors);
+    gpu_operation op = factoring("det", d, &factors);
     gpu_status status = RUN_OPERATION(&op, determinant, &view, out);
+    gpu_release(&factors);
     if (*out != *out)
         *out = NAN; /* without a sign */
     if (*out == 0)
@@ -269,22 +311,23 @@ gpu_status gpu_determinant(const gpu_matrix *a, double *out)
     *out = 1;
     if (a->rows == 0)
         return GPU_OK;
-    gpu_device *there = solver(d, d->backend->determinant != NULL);
-    gpu_matrix factors;
-    TRY(gpu_clone(a, system_type(a, a), there, &factors));
-    if (there != d)
-        gpu_note_fallback();
-    gpu_status status = run_determinant(there, &factors, out);
-    gpu_release(&factors);
-    return status;
+    gpu_dtype type = system_type(a, a);
+    gpu_device *there = solver(d, d->backend->determinant != NULL, a, type);
+    gpu_status status = run_determinant(there, a, out);
+    return is_left_to_cpu(status, &there) ? run_determinant(there, a, out)
+                                          : status;
 }
 
-static gpu_status run_inverse_norm(gpu_device *d, const gpu_matrix *factors,
+static gpu_status run_inverse_norm(gpu_device *d, const gpu_matrix *a,
                                    gpu_inverse_size *inverse)
 {
-    gpu_view view = gpu_target_of(factors);
-    gpu_operation op = factoring("rcond", d, factors);
-    return RUN_OPERATION(&op, inverse_norm, &view, inverse);
+    gpu_matrix factors;
+    TRY(copy_to(d, a, &factors));
+    gpu_view view = gpu_target_of(&factors);
+    gpu_operation op = factoring("rcond", d, &factors);
+    gpu_status status = RUN_OPERATION(&op, inverse_norm, &view, inverse);
+    gpu_release(&factors);
+    return status;
 }
 
 /* `inverse` by a's factors, which there is a place for. */
@@ -292,14 +335,11 @@ static gpu_status measure_inverse(const gpu_matrix *a,
                                   gpu_inverse_size *inverse)
 {
     gpu_device *d = gpu_matrix_device(a);
-    gpu_device *there = solver(d, d->backend->inverse_norm != NULL);
-    gpu_matrix factors;
-    TRY(gpu_clone(a, system_type(a, a), there, &factors));
-    if (there != d)
-        gpu_note_fallback();
-    gpu_status status = run_inverse_norm(there, &factors, inverse);
-    gpu_release(&factors);
-    return status;
+    gpu_dtype type = system_type(a, a);
+    gpu_device *there = solver(d, d->backend->inverse_norm != NULL, a, type);
+    gpu_status status = run_inverse_norm(there, a, inverse);
+    return is_left_to_cpu(status, &there) ? run_inverse_norm(there, a, inverse)
+                                          : status;
 }
 
 gpu_status gpu_rcond(const gpu_matrix *a, double *out)

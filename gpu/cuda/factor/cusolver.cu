@@ -1,0 +1,564 @@
+/* cusolver: factorisations by the CUDA toolkit's cuSOLVER, column by column as
+ * they come. What it has not, QR with pivoting, is left to the CPU.
+ *
+ * The numbers that say what went wrong come back with a wait, which an
+ * interrupt ends: what was issued goes on, on memory that is freed in the
+ * stream's order. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "factor.h"
+#include "kernel.h"
+#include "la.h"
+
+extern "C" {
+#include "la/solver_table.h"
+}
+
+enum { MOST_DEVICES = 64 };
+
+static struct {
+    const solver_table *table; /* NULL: not there, and why */
+    bool looked;
+    char why[512];
+} library;
+
+static solver_device *opened[MOST_DEVICES]; /* by ordinal */
+
+bool gpu_cuda_has_solver(void)
+{
+    static const char object[] = "liblumat-cuda-solver.so";
+    if (library.looked)
+        return library.table != NULL;
+    library.looked = true;
+    solver_entry *entry = (solver_entry *)gpu_cuda_find_entry(
+        object, SOLVER_SYMBOL, library.why, sizeof library.why);
+    library.table = entry != NULL ? entry(SOLVER_ABI) : NULL;
+    if (entry != NULL && library.table == NULL)
+        snprintf(library.why, sizeof library.why, "%s is of another version",
+                 object);
+    return library.table != NULL;
+}
+
+static gpu_status open_solver(cuda_device *d, solver_device **out)
+{
+    if (!gpu_cuda_has_solver())
+        return FAIL(GPU_UNSUPPORTED,
+                    "factor: kernel cusolver cannot run: it needs "
+                    "liblumat-cuda-solver.so and the CUDA toolkit's cuSOLVER: "
+                    "%s",
+                    library.why);
+    if (d->ordinal >= MOST_DEVICES)
+        return FAIL(GPU_UNSUPPORTED,
+                    "factor: kernel cusolver serves no device above cuda:%d",
+                    MOST_DEVICES - 1);
+    la_setup setup = {gpu_cuda_host->fail, gpu_cuda_alloc, gpu_cuda_free, d,
+                      d->stream,           gpu_cuda_fault};
+    if (opened[d->ordinal] == NULL)
+        TRY(library.table->open(&setup, &opened[d->ordinal]));
+    *out = opened[d->ordinal];
+    return GPU_OK;
+}
+
+void gpu_cuda_solver_close(cuda_device *d)
+{
+    if (d->ordinal >= MOST_DEVICES || opened[d->ordinal] == NULL)
+        return;
+    library.table->close(opened[d->ordinal]);
+    opened[d->ordinal] = NULL;
+}
+
+/* The library does not say that the device is lost; the stream does. */
+static gpu_status finish(cuda_device *d, gpu_status status)
+{
+    if (status == GPU_INTERNAL)
+        TRY(gpu_cuda_wait(d));
+    return status;
+}
+
+/* --- views, copies, numbers ------------------------------------------------
+ */
+
+static solver_matrix columns(const gpu_view *v)
+{
+    int64_t ld = v->cols == 1 ? v->rows : v->col_stride;
+    return {v->data, v->dtype, v->rows, v->cols, larger(ld, 1)};
+}
+
+static size_t view_bytes(const gpu_view *v)
+{
+    return (size_t)(v->rows * v->cols) * dtype_bytes(v->dtype);
+}
+
+gpu_status gpu_cuda_copy_view(cuda_device *d, const gpu_view *from,
+                              const gpu_view *to)
+{
+    gpu_program p = {};
+    p.inputs = 1;
+    p.compute = (uint8_t)to->dtype;
+    return gpu_cuda_map(d, &p, from, to);
+}
+
+gpu_status gpu_cuda_take_room(cuda_device *d, size_t bytes, void **data)
+{
+    gpu_status status = gpu_cuda_alloc(d, bytes, data);
+    if (status == GPU_MEMORY)
+        return FAIL(GPU_MEMORY, "factor: no memory for %zu MiB to work in",
+                    (bytes >> 20) + 1);
+    return status;
+}
+
+/* A number on the device that a routine says in what is wrong. */
+static gpu_status take_info(cuda_device *d, int **info)
+{
+    TRY(gpu_cuda_take_room(d, sizeof **info, (void **)info));
+    gpu_status status =
+        gpu_cuda_check(d, cudaMemsetAsync(*info, 0, sizeof **info, d->stream));
+    if (status != GPU_OK)
+        gpu_cuda_free(d, *info, sizeof **info);
+    return status;
+}
+
+/* It is given back, and what it says read where the status is fine. */
+static gpu_status read_info(cuda_device *d, int *info, gpu_status status,
+                            int64_t *trouble)
+{
+    int value = 0;
+    status = finish(d, status);
+    if (status == GPU_OK)
+        status = gpu_cuda_download(d, &value, info, sizeof value);
+    gpu_cuda_free(d, info, sizeof *info);
+    if (status == GPU_OK && value < 0)
+        return FAIL(GPU_ARGUMENT, "factor: cuSOLVER refuses argument %d",
+                    -value);
+    *trouble = value;
+    return status;
+}
+
+/* --- diagonals --------------------------------------------------------------
+ * A number without an exact reciprocal, subnormal or nearly too large, is no
+ * pivot for kernels that multiply by it: then the CPU, which divides, does it
+ * all. The last block of a column is small, so one block looks at them. */
+
+enum { LOOKING = 256 };
+
+__device__ __forceinline__ bool is_odd(float x)
+{
+    unsigned e = __float_as_uint(x) >> 23 & 0xff;
+    return e == 0 ? x != 0 : e == 253 || e == 254;
+}
+
+__device__ __forceinline__ bool is_odd(double x)
+{
+    unsigned e = (unsigned)__double2hiint(x) >> 20 & 0x7ff;
+    return e == 0 ? x != 0 : e == 2045 || e == 2046;
+}
+
+/* out[0]: the first zero, from 1, or INT_MAX; out[1]: are there odd ones? */
+template <class T>
+__global__ void __launch_bounds__(LOOKING)
+    look_at_diagonal(const T *a, int64_t step, int n, int *out)
+{
+    __shared__ int first;
+    int odd = 0, zero = INT_MAX;
+    if (threadIdx.x == 0)
+        first = INT_MAX;
+    __syncthreads(); /* it is set */
+    for (int i = threadIdx.x; i < n; i += LOOKING) {
+        T x = a[i * step];
+        odd |= is_odd(x);
+        if (x == 0 && zero == INT_MAX)
+            zero = i + 1;
+    }
+    if (zero < INT_MAX)
+        atomicMin(&first, zero);
+    odd = __syncthreads_or(odd); /* and all have told their zeros */
+    if (threadIdx.x == 0) {
+        out[0] = first;
+        out[1] = odd;
+    }
+}
+
+gpu_status gpu_cuda_look_at_diagonal(cuda_device *d, const char *name,
+                                     const gpu_view *a, int64_t *zero)
+{
+    int n = (int)smaller(a->rows, a->cols), *out = (int *)d->slot;
+    int64_t step = a->row_stride + a->col_stride;
+    if (a->dtype == GPU_F64)
+        look_at_diagonal<<<1, LOOKING, 0, d->stream>>>((const double *)a->data,
+                                                       step, n, out);
+    else
+        look_at_diagonal<<<1, LOOKING, 0, d->stream>>>((const float *)a->data,
+                                                       step, n, out);
+    LAUNCHED(d);
+    TRY(gpu_cuda_wait(d));
+    *zero = out[0] == INT_MAX ? 0 : out[0];
+    if (out[1])
+        return FAIL(GPU_UNSUPPORTED,
+                    "%s: on a GPU pivots have to be within 2^-%d and 2^%d",
+                    name, a->dtype == GPU_F64 ? 1022 : 126,
+                    a->dtype == GPU_F64 ? 1022 : 126);
+    return GPU_OK;
+}
+
+/* --- LU ---------------------------------------------------------------------
+ */
+
+/* What the pivots tell; info says no more of what is no mistake of ours. */
+static gpu_status read_lu(cuda_device *d, cuda_lu *lu, int *info,
+                          gpu_status status)
+{
+    status = finish(d, status);
+    if (status == GPU_OK)
+        status = gpu_cuda_look_at_diagonal(d, "lu", &lu->a, &lu->zero);
+    gpu_cuda_free(d, info, sizeof *info);
+    return status;
+}
+
+gpu_status gpu_cuda_begin_lu(cuda_device *d, const gpu_view *a, cuda_lu *lu)
+{
+    solver_device *s = NULL;
+    int *info;
+    solver_matrix m = columns(a);
+    TRY(open_solver(d, &s));
+    *lu = {*a, NULL, (size_t)smaller(a->rows, a->cols) * sizeof *lu->pivots, 0};
+    TRY(gpu_cuda_take_room(d, lu->bytes, (void **)&lu->pivots));
+    gpu_status status = take_info(d, &info);
+    if (status == GPU_OK)
+        status =
+            read_lu(d, lu, info, library.table->lu(s, &m, lu->pivots, info));
+    if (status != GPU_OK)
+        gpu_cuda_end_lu(d, lu);
+    return status;
+}
+
+void gpu_cuda_end_lu(cuda_device *d, cuda_lu *lu)
+{
+    gpu_cuda_free(d, lu->pivots, lu->bytes);
+    lu->pivots = NULL;
+}
+
+gpu_status gpu_cuda_solve_lu(cuda_device *d, const cuda_lu *lu, int turned,
+                             const gpu_view *b)
+{
+    solver_device *s = NULL;
+    int *info;
+    int64_t trouble;
+    solver_matrix m = columns(&lu->a), x = columns(b);
+    TRY(open_solver(d, &s));
+    TRY(take_info(d, &info));
+    return read_info(
+        d, info, library.table->lu_solve(s, turned, &m, lu->pivots, &x, info),
+        &trouble);
+}
+
+/* The exchanges of rows, one after the other, as the order they lead to. */
+static gpu_status read_exchanges(cuda_device *d, const cuda_lu *lu,
+                                 int64_t *places)
+{
+    int64_t k = smaller(lu->a.rows, lu->a.cols);
+    int64_t *pivots = (int64_t *)malloc(lu->bytes);
+    if (pivots == NULL)
+        return FAIL(GPU_MEMORY, "lu: out of host memory");
+    gpu_status status = gpu_cuda_download(d, pivots, lu->pivots, lu->bytes);
+    for (int64_t i = 0; i < lu->a.rows && status == GPU_OK; i++)
+        places[i] = i;
+    for (int64_t i = 0; i < k && status == GPU_OK; i++) {
+        int64_t other = pivots[i] - 1, place = places[i];
+        if (other < i || other >= lu->a.rows)
+            continue; /* none, of what is no number */
+        places[i] = places[other];
+        places[other] = place;
+    }
+    free(pivots);
+    return status;
+}
+
+static gpu_status factor_lu(cuda_device *d, gpu_factoring *f)
+{
+    cuda_lu lu;
+    TRY(gpu_cuda_begin_lu(d, &f->a, &lu));
+    f->trouble = lu.zero;
+    gpu_status status = read_exchanges(d, &lu, f->places);
+    gpu_cuda_end_lu(d, &lu);
+    return status;
+}
+
+/* --- Cholesky, QR ------------------------------------------------------------
+ */
+
+static gpu_status cholesky(cuda_device *d, solver_device *s, gpu_factoring *f)
+{
+    int *info;
+    solver_matrix a = columns(&f->a);
+    TRY(take_info(d, &info));
+    return read_info(d, info, library.table->cholesky(s, &a, info),
+                     &f->trouble);
+}
+
+static gpu_status factor_qr(cuda_device *d, solver_device *s, gpu_factoring *f)
+{
+    int *info;
+    solver_matrix a = columns(&f->a);
+    TRY(take_info(d, &info));
+    return read_info(d, info, library.table->qr(s, &a, f->values.data, info),
+                     &f->trouble);
+}
+
+static gpu_status make_q(cuda_device *d, solver_device *s, gpu_factoring *f)
+{
+    int *info;
+    solver_matrix q = columns(&f->b);
+    gpu_view from = f->a, to = f->b;
+    int64_t k = smaller(smaller(f->a.rows, f->a.cols), f->b.cols);
+    from.cols = to.cols = k;
+    TRY(gpu_cuda_copy_view(d, &from, &to));
+    TRY(take_info(d, &info));
+    return read_info(d, info,
+                     library.table->make_q(s, &q, f->values.data, k, info),
+                     &f->trouble);
+}
+
+static gpu_status apply_q(cuda_device *d, solver_device *s, gpu_factoring *f)
+{
+    int *info;
+    solver_matrix a = columns(&f->a), b = columns(&f->b);
+    TRY(take_info(d, &info));
+    return read_info(
+        d, info,
+        library.table->apply_q(s, f->is_turned, &a, f->values.data, &b, info),
+        &f->trouble);
+}
+
+/* --- triangles ---------------------------------------------------------------
+ */
+
+gpu_status gpu_cuda_solve_triangle(cuda_device *d, const gpu_factoring *how,
+                                   const gpu_view *a, const gpu_view *b)
+{
+    solver_device *s = NULL;
+    solver_half half = {how->is_lower, how->is_unit, how->is_turned};
+    solver_matrix t = columns(a), x = columns(b);
+    TRY(open_solver(d, &s));
+    return finish(d, library.table->triangle(s, &half, &t, &x));
+}
+
+static gpu_status triangle(cuda_device *d, gpu_factoring *f)
+{
+    if (!f->is_unit)
+        TRY(gpu_cuda_look_at_diagonal(d, "solve", &f->a, &f->trouble));
+    if (f->trouble > 0)
+        return GPU_OK;
+    TRY(gpu_cuda_solve_triangle(d, f, &f->a, &f->b));
+    return gpu_cuda_wait(d);
+}
+
+/* --- singular values ---------------------------------------------------------
+ * Of a matrix with more columns than rows it is the transpose that is worked
+ * on: a = u s v^T, a^T = v s u^T. Above SMALL by the polar decomposition, which
+ * is several times faster than QR. A value near zero makes it shift all: then
+ * again by QR. */
+
+enum { SMALL = 64 };
+
+/* What a call of the library's works on: copies, as it wants them. */
+typedef struct svd_work {
+    gpu_view a, u, v; /* v: without the transpose by polar, else with it */
+    size_t bytes[3];
+    int is_turned, wants_vectors, is_full;
+} svd_work;
+
+static gpu_view dense_columns(gpu_dtype t, int64_t rows, int64_t cols)
+{
+    return {NULL, t, rows, cols, 1, rows};
+}
+
+static svd_work plan_svd(const gpu_factoring *f)
+{
+    svd_work w = {};
+    int64_t m = larger(f->a.rows, f->a.cols), n = smaller(f->a.rows, f->a.cols);
+    w.is_turned = f->a.rows < f->a.cols;
+    w.wants_vectors = f->b.data != NULL;
+    w.is_full = f->b.cols > n || f->v.rows > n;
+    w.a = dense_columns(f->a.dtype, m, n);
+    w.u = dense_columns(f->a.dtype, m, w.is_full ? m : n);
+    w.v = dense_columns(f->a.dtype, n, n);
+    if (!w.is_turned)
+        w.u.data = f->b.data; /* where it is wanted */
+    w.bytes[0] = view_bytes(&w.a);
+    w.bytes[1] = w.wants_vectors && w.is_turned ? view_bytes(&w.u) : 0;
+    w.bytes[2] = w.wants_vectors ? view_bytes(&w.v) : 0;
+    return w;
+}
+
+static void end_svd(cuda_device *d, svd_work *w)
+{
+    void *data[] = {w->a.data, w->u.data, w->v.data};
+    for (int i = 0; i < 3; i++)
+        if (w->bytes[i] > 0 && data[i] != NULL)
+            gpu_cuda_free(d, data[i], w->bytes[i]);
+}
+
+static gpu_status take_svd(cuda_device *d, svd_work *w)
+{
+    void **data[] = {&w->a.data, &w->u.data, &w->v.data};
+    for (int i = 0; i < 3; i++)
+        if (w->bytes[i] > 0)
+            TRY(gpu_cuda_take_room(d, w->bytes[i], data[i]));
+    return GPU_OK;
+}
+
+/* One attempt. off: of all values, by the polar decomposition. */
+static gpu_status try_svd(cuda_device *d, solver_device *s, gpu_factoring *f,
+                          svd_work *w, int is_polar, double *off)
+{
+    int *info;
+    gpu_view from = f->a;
+    if (w->is_turned)
+        swap_axes(&from);
+    TRY(gpu_cuda_copy_view(d, &from, &w->a));
+    TRY(take_info(d, &info));
+    solver_svd p = {columns(&w->a), columns(&w->u), columns(&w->v),
+                    f->values.data, is_polar,       0};
+    gpu_status status = library.table->svd(s, &p, info);
+    status = read_info(d, info, status, &f->trouble);
+    *off = p.off;
+    return status;
+}
+
+/* u and v^T of f's matrix out of those of what was worked on. */
+static gpu_status give_vectors(cuda_device *d, gpu_factoring *f,
+                               const svd_work *w, int is_polar)
+{
+    gpu_view u = w->u, v = w->v; /* v becomes v^T */
+    if (!w->wants_vectors)
+        return GPU_OK;
+    if (is_polar)
+        swap_axes(&v);
+    if (w->is_turned) { /* a's u is (v^T)^T, its v^T is u^T */
+        gpu_view held = u;
+        u = v;
+        v = held;
+        swap_axes(&u);
+        swap_axes(&v);
+    }
+    if (u.data != f->b.data)
+        TRY(gpu_cuda_copy_view(d, &u, &f->b));
+    return gpu_cuda_copy_view(d, &v, &f->v);
+}
+
+/* Is a value that was shifted so far away not what it should be? */
+static gpu_status is_off(cuda_device *d, const gpu_factoring *f, double off,
+                         int *out)
+{
+    double eps = f->a.dtype == GPU_F64 ? 0x1p-52 : 0x1p-23, largest = 0;
+    if (f->a.dtype == GPU_F64) {
+        TRY(gpu_cuda_download(d, &largest, f->values.data, sizeof largest));
+    } else {
+        float value;
+        TRY(gpu_cuda_download(d, &value, f->values.data, sizeof value));
+        largest = (double)value;
+    }
+    *out = f->trouble > 0 || !(off <= eps * largest);
+    return GPU_OK;
+}
+
+static gpu_status find_svd(cuda_device *d, solver_device *s, gpu_factoring *f,
+                           svd_work *w)
+{
+    double off;
+    int again = 1, is_polar = smaller(f->a.rows, f->a.cols) > SMALL;
+    TRY(take_svd(d, w));
+    if (is_polar) {
+        TRY(try_svd(d, s, f, w, 1, &off));
+        TRY(is_off(d, f, off, &again));
+    }
+    if (again) {
+        is_polar = 0;
+        TRY(try_svd(d, s, f, w, 0, &off));
+    }
+    if (f->trouble == 0)
+        TRY(give_vectors(d, f, w, is_polar));
+    return gpu_cuda_wait(d);
+}
+
+static gpu_status factor_svd(cuda_device *d, solver_device *s, gpu_factoring *f)
+{
+    svd_work w = plan_svd(f);
+    gpu_status status = find_svd(d, s, f, &w);
+    end_svd(d, &w);
+    return status;
+}
+
+static gpu_status factor_eigh(cuda_device *d, solver_device *s,
+                              gpu_factoring *f)
+{
+    int *info;
+    solver_matrix a = columns(&f->a);
+    TRY(take_info(d, &info));
+    return read_info(
+        d, info,
+        library.table->eigh(s, f->wants_vectors, &a, f->values.data, info),
+        &f->trouble);
+}
+
+/* --- the rung ----------------------------------------------------------------
+ */
+
+static gpu_status run(cuda_device *d, gpu_factoring *f)
+{
+    solver_device *s = NULL;
+    f->trouble = 0;
+    TRY(open_solver(d, &s));
+    switch (f->kind) {
+    case GPU_FACTOR_CHOLESKY:
+        return cholesky(d, s, f);
+    case GPU_FACTOR_LU:
+        return factor_lu(d, f);
+    case GPU_FACTOR_QR:
+        return factor_qr(d, s, f);
+    case GPU_FACTOR_Q:
+        return make_q(d, s, f);
+    case GPU_FACTOR_APPLY_Q:
+        return apply_q(d, s, f);
+    case GPU_FACTOR_TRIANGLE:
+        return triangle(d, f);
+    case GPU_FACTOR_SVD:
+        return factor_svd(d, s, f);
+    case GPU_FACTOR_EIGH:
+        return factor_eigh(d, s, f);
+    }
+    return FAIL(GPU_UNSUPPORTED, "factor: not on a GPU");
+}
+
+static gpu_status factor_by_cusolver(void *device, gpu_factoring *f)
+{
+    ENTER(d, device);
+    return run(d, f);
+}
+
+const gpu_kernel gpu_cuda_factor_cusolver = {
+    .operation = "factor",
+    .name = "cusolver",
+    .idea = "the CUDA toolkit's factorisations",
+    .needs = "cuSOLVER",
+    .precision = "f32",
+    .capability = 0,
+    .dtypes = FLOATS,
+    .bound = NULL,
+    .matmul = NULL,
+    .dot = NULL,
+    .factor = factor_by_cusolver,
+};
+
+const gpu_kernel *gpu_cuda_choose_factor(void *device, const gpu_factoring *f)
+{
+    (void)device;
+    int can = f->kind != GPU_FACTOR_QR || f->places == NULL;
+    return can && gpu_cuda_has_solver() ? &gpu_cuda_factor_cusolver : NULL;
+}
+
+gpu_status gpu_cuda_factor(void *device, gpu_factoring *f)
+{
+    return f->rung->factor(device, f);
+}

@@ -1,0 +1,73 @@
+/* What is used of cuSOLVER, and of cuBLAS beside it, computing nothing. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define NOTHING(name)        \
+    extern "C" int name(...) \
+    {                        \
+        return 0;            \
+    }
+#define MAKE(name)                       \
+    extern "C" int name(void **out, ...) \
+    {                                    \
+        *out = malloc(1);                \
+        return 0;                        \
+    }
+#define END(name)                   \
+    extern "C" int name(void *made) \
+    {                               \
+        free(made);                 \
+        return 0;                   \
+    }
+/* With the arguments between the parameters and the two sizes. */
+#define ASK(name, ...)                                         \
+    extern "C" int name##_bufferSize(                          \
+        void *, void *, __VA_ARGS__, size_t *device, size_t *host) \
+    {                                                          \
+        *device = 512;                                         \
+        *host = 64;                                            \
+        return 0;                                              \
+    }                                                          \
+    NOTHING(name)
+#define ASK_ONE(name, ...)                                           \
+    extern "C" int name##_bufferSize(void *, __VA_ARGS__, int *size) \
+    {                                                                \
+        *size = 128;                                                 \
+        return 0;                                                    \
+    }                                                                \
+    NOTHING(name)
+
+MAKE(cublasCreate_v2)
+END(cublasDestroy_v2)
+NOTHING(cublasSetStream_v2)
+NOTHING(cublasStrsv_v2_64)
+NOTHING(cublasDtrsv_v2_64)
+NOTHING(cublasStrsm_v2_64)
+NOTHING(cublasDtrsm_v2_64)
+extern "C" const char *cublasGetStatusName(int)
+{
+    return "an error that is injected";
+}
+
+MAKE(cusolverDnCreate)
+END(cusolverDnDestroy)
+MAKE(cusolverDnCreateParams)
+END(cusolverDnDestroyParams)
+NOTHING(cusolverDnSetStream)
+typedef int64_t n;
+typedef void *data;
+typedef int type;
+ASK(cusolverDnXgetrf, n, n, type, data, n, type)
+NOTHING(cusolverDnXgetrs)
+ASK(cusolverDnXpotrf, int, n, type, data, n, type)
+ASK(cusolverDnXgeqrf, n, n, type, data, n, type, data, type)
+ASK(cusolverDnXsyevd, int, int, n, type, data, n, type, data, type)
+ASK(cusolverDnXgesvd, char, char, n, n, type, data, n, type, data, type, data,
+    n, type, data, n, type)
+ASK(cusolverDnXgesvdp, int, int, n, n, type, data, n, type, data, type, data, n,
+    type, data, n, type)
+ASK_ONE(cusolverDnSorgqr, int, int, int, data, int, data)
+ASK_ONE(cusolverDnDorgqr, int, int, int, data, int, data)
+ASK_ONE(cusolverDnSormqr, int, int, int, int, int, data, int, data, data, int)
+ASK_ONE(cusolverDnDormqr, int, int, int, int, int, data, int, data, data, int)
