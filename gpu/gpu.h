@@ -299,6 +299,12 @@ gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
  * With no inputs out must exist. name is what errors and the trace say. */
 gpu_status gpu_map(const char *name, const gpu_program *p,
                    const gpu_matrix *const *in, gpu_matrix *out);
+/* The same into out, which exists, for one who holds a reference to each
+ * operand that nobody shall read through once out is written. So an operand
+ * that waits for out's elements, and that nothing else holds, is worked out in
+ * the same pass; gpu_map works it out before. */
+gpu_status gpu_map_over(const char *name, const gpu_program *p,
+                        const gpu_matrix *const *in, gpu_matrix *out);
 /* The text for good, as those who hear of operations take their names; of too
  * many it is no longer told which. */
 const char *gpu_keep_name(const char *text);

@@ -191,7 +191,14 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
     return status;
 }
 
-/* Into out, which exists; what waits among the operands becomes part of the
+static gpu_status end_with(gpu_composition *c, gpu_matrix *out)
+{
+    gpu_status status = gpu_run_map(c->name, &c->p, c->inputs, out);
+    gpu_end_composition(c);
+    return status;
+}
+
+/* Into out, which is new; what waits among the operands becomes part of the
  * program. */
 static gpu_status run(const char *name, const gpu_program *p,
                       const gpu_matrix *const *in, gpu_matrix *out)
@@ -200,9 +207,22 @@ static gpu_status run(const char *name, const gpu_program *p,
     if (!gpu_waits_any(p, in)) /* at once: small matrices are many */
         return gpu_run_map(name, p, in, out);
     TRY(gpu_compose(name, p, in, out->rows, out->cols, &c));
-    gpu_status status = gpu_run_map(c.name, &c.p, c.inputs, out);
-    gpu_end_composition(&c);
-    return status;
+    return end_with(&c, out);
+}
+
+/* Into out, which others may read. */
+static gpu_status run_over(const char *name, const gpu_program *p,
+                           const gpu_matrix *const *in, int are_own,
+                           gpu_matrix *out)
+{
+    gpu_composition c;
+    if (!gpu_waits_any(p, in)) {
+        gpu_device *d = NULL;
+        TRY(gpu_check_target(name, out, &d));
+        return gpu_run_map(name, p, in, out);
+    }
+    TRY(gpu_compose_over(name, p, in, are_own, out, &c));
+    return end_with(&c, out);
 }
 
 static gpu_status run_new(const char *name, const gpu_program *p,
@@ -220,8 +240,9 @@ static gpu_status run_new(const char *name, const gpu_program *p,
     return status;
 }
 
-gpu_status gpu_map(const char *name, const gpu_program *p,
-                   const gpu_matrix *const *in, gpu_matrix *out)
+/* are_own: see gpu_map_over. */
+static gpu_status map(const char *name, const gpu_program *p,
+                      const gpu_matrix *const *in, int are_own, gpu_matrix *out)
 {
     int created = !out->storage;
     gpu_device *d;
@@ -229,7 +250,7 @@ gpu_status gpu_map(const char *name, const gpu_program *p,
         return gpu_fail(GPU_ARGUMENT, "%s: no operand and no output", name);
     TRY(gpu_check_waiting(name, in, p->inputs, &d));
     if (!created)
-        TRY(gpu_check_target(name, out, &d));
+        TRY(gpu_check_alive(name, out, &d));
     shape s;
     TRY(common_shape(name, p->inputs ? in : (const gpu_matrix *const[]){out},
                      p->inputs ? p->inputs : 1, &s));
@@ -241,7 +262,19 @@ gpu_status gpu_map(const char *name, const gpu_program *p,
         typed.compute = GPU_F64;
     gpu_program_simplify(&typed);
     return created ? run_new(name, &typed, in, d, of_inputs, &s, out)
-                   : run(name, &typed, in, out);
+                   : run_over(name, &typed, in, are_own, out);
+}
+
+gpu_status gpu_map(const char *name, const gpu_program *p,
+                   const gpu_matrix *const *in, gpu_matrix *out)
+{
+    return map(name, p, in, 0, out);
+}
+
+gpu_status gpu_map_over(const char *name, const gpu_program *p,
+                        const gpu_matrix *const *in, gpu_matrix *out)
+{
+    return map(name, p, in, 1, out);
 }
 
 /* --- reductions' inputs, for reduction.c ---------------------------------- */

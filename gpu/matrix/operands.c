@@ -2,8 +2,8 @@
  * them when it is stopped. */
 #include "core.h"
 
-static gpu_status check_alive(const char *name, const gpu_matrix *m,
-                              gpu_device **device)
+gpu_status gpu_check_alive(const char *name, const gpu_matrix *m,
+                           gpu_device **device)
 {
     if (!m->storage)
         return gpu_fail(GPU_ARGUMENT, "%s: the matrix has been freed", name);
@@ -29,7 +29,7 @@ static gpu_status check_alive(const char *name, const gpu_matrix *m,
 gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
                             gpu_device **device)
 {
-    TRY(check_alive(name, m, device));
+    TRY(gpu_check_alive(name, m, device));
     if (m->storage->pending)
         TRY(gpu_settle(m));
     return gpu_settle_readers(m);
@@ -40,7 +40,7 @@ gpu_status gpu_check_waiting(const char *name, const gpu_matrix *const *in,
 {
     *out = NULL;
     for (int i = 0; i < n; i++) {
-        TRY(check_alive(name, in[i], out));
+        TRY(gpu_check_alive(name, in[i], out));
         if (in[i]->storage->incomplete)
             return gpu_fail(GPU_INCOMPLETE,
                             "%s: the matrix is incomplete: the operation that "

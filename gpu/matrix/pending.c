@@ -155,6 +155,13 @@ void gpu_drop_pending(gpu_storage *s)
     end_waiting(s);
 }
 
+static void let_go(gpu_pending *n)
+{
+    gpu_matrix kept = n->out;
+    n->is_kept = 0;
+    gpu_release(&kept);
+}
+
 /* --- composing ------------------------------------------------------------ */
 
 /* What becomes of a program and of those of its operands that wait. */
@@ -187,6 +194,15 @@ static int can_be_part(const gathering *g, const gpu_matrix *m)
            n->out.rows == g->rows && n->out.cols == g->cols &&
            m->rows == g->rows && m->cols == g->cols &&
            gpu_same_view(m, &n->out);
+}
+
+/* How many of its operands lie in the storage. */
+static int count_reads(const gpu_pending *n, const gpu_storage *s)
+{
+    int count = 0;
+    for (int i = 0; i < n->p.inputs; i++)
+        count += n->in[i].storage == s;
+    return count;
 }
 
 static void operands_of(const gpu_pending *n, const gpu_matrix **in)
@@ -514,6 +530,103 @@ gpu_status gpu_compose(const char *name, const gpu_program *p,
     return GPU_OK;
 }
 
+/* --- what is written in place ---------------------------------------------
+ * A program that writes to a matrix while it reads what waits for that one's
+ * elements as they were: x[x:gt(2)] = 0. What nothing else holds becomes part
+ * of it, and never is there; the rest is settled first. */
+
+/* Every operand of n that lies in out's storage is the very view: then an
+ * element is read only where it is written. */
+static int reads_in_step(const gpu_pending *n, const gpu_matrix *out)
+{
+    for (int i = 0; i < n->p.inputs; i++)
+        if (n->in[i].storage == out->storage && !gpu_same_view(&n->in[i], out))
+            return 0;
+    return 1;
+}
+
+static int is_operand(const gpu_pending *n, const gpu_program *p,
+                      const gpu_matrix *const *in)
+{
+    for (int i = 0; i < p->inputs; i++)
+        if (in[i]->storage == n->out.storage)
+            return 1;
+    return 0;
+}
+
+/* Of what was gathered: the first that depends on out's elements and may be
+ * asked for when they are gone. */
+static gpu_storage *choose_dependent(const gathering *g, const gpu_program *p,
+                                     const gpu_matrix *const *in,
+                                     const gpu_matrix *out, int are_own)
+{
+    uint8_t depends[GPU_MAX_CODE];
+    for (int k = 0; k < g->nodes; k++) {
+        const gpu_pending *n = g->node[k];
+        depends[k] = count_reads(n, out->storage) > 0;
+        for (int i = 0; i < n->p.inputs; i++) {
+            int part = n->in[i].storage->pending
+                           ? find_node(g, n->in[i].storage->pending)
+                           : -1;
+            depends[k] |= part >= 0 && depends[part];
+        }
+        if (depends[k] && (is_held(g, k) || !reads_in_step(n, out) ||
+                           (!are_own && is_operand(n, p, in))))
+            return n->out.storage;
+    }
+    return NULL;
+}
+
+/* The first of all that waits; NULL: none. */
+static gpu_storage *choose_reader(const gathering *g, const gpu_program *p,
+                                  const gpu_matrix *const *in,
+                                  const gpu_matrix *out, int are_own)
+{
+    int left = out->storage->readers;
+    for (gpu_pending *n = all.first; n && left > 0; n = n->next) {
+        int found = count_reads(n, out->storage);
+        left -= found;
+        if (found > 0 && find_node(g, n) < 0)
+            return n->out.storage;
+    }
+    return choose_dependent(g, p, in, out, are_own);
+}
+
+/* Those that were recorded to be executed have been, as parts. */
+static void let_go_of_readers(const gathering *g, const gpu_matrix *out)
+{
+    for (int i = 0; i < g->nodes; i++)
+        if (g->node[i]->is_kept && count_reads(g->node[i], out->storage) > 0)
+            let_go(g->node[i]);
+}
+
+gpu_status gpu_compose_over(const char *name, const gpu_program *p,
+                            const gpu_matrix *const *in, int are_own,
+                            const gpu_matrix *out, gpu_composition *c)
+{
+    TRY(gpu_settle(out));
+    gathering g = gather(p, in, out->rows, out->cols, c);
+    if (out->storage->readers > 0 || has_held(&g)) {
+        collect_youngest();
+        g = gather(p, in, out->rows, out->cols, c);
+    }
+    for (;; g = gather(p, in, out->rows, out->cols, c)) {
+        gpu_storage *s = choose_reader(&g, p, in, out, are_own);
+        if (!s && g.fits && !are_own)
+            s = choose_repeated(&g, p, in);
+        if (!s && g.fits)
+            s = choose_settled(&g);
+        for (int i = 0; i < p->inputs && !s && !g.fits; i++)
+            s = pending_of(in[i]) ? in[i]->storage : NULL;
+        if (!s)
+            break;
+        TRY(settle(s));
+    }
+    compose(&g, name, p, in);
+    let_go_of_readers(&g, out);
+    return GPU_OK;
+}
+
 /* --- settling ------------------------------------------------------------- */
 
 static gpu_status run(gpu_storage *s, void *data)
@@ -602,14 +715,6 @@ gpu_status gpu_settle(const gpu_matrix *m)
     return settle(m->storage);
 }
 
-static int reads(const gpu_pending *n, const gpu_storage *s)
-{
-    for (int i = 0; i < n->p.inputs; i++)
-        if (n->in[i].storage == s)
-            return 1;
-    return 0;
-}
-
 gpu_status gpu_settle_readers(const gpu_matrix *m)
 {
     gpu_storage *s = m->storage;
@@ -621,7 +726,7 @@ gpu_status gpu_settle_readers(const gpu_matrix *m)
     gpu_status status = GPU_OK;
     while (s->readers > 0 && status == GPU_OK) {
         gpu_pending *n = all.first;
-        while (!reads(n, s))
+        while (count_reads(n, s) == 0)
             n = n->next;
         status = settle(n->out.storage);
     }
@@ -655,13 +760,6 @@ static void collect_before_all(int also_left)
         wanted += is_wanted(n) && (also_left || !n->is_left);
     if (wanted > FEW)
         collect(1);
-}
-
-static void let_go(gpu_pending *n)
-{
-    gpu_matrix kept = n->out;
-    n->is_kept = 0;
-    gpu_release(&kept);
 }
 
 static gpu_status settle_list(int also_left)

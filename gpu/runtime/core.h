@@ -121,6 +121,12 @@ typedef struct gpu_composition {
 gpu_status gpu_compose(const char *name, const gpu_program *p,
                        const gpu_matrix *const *in, int64_t rows, int64_t cols,
                        gpu_composition *c);
+/* The same of a program that is to write to out, which exists and may be one
+ * of its operands: when it is composed nothing else waits that would read out.
+ * are_own: see gpu_map_over. */
+gpu_status gpu_compose_over(const char *name, const gpu_program *p,
+                            const gpu_matrix *const *in, int are_own,
+                            const gpu_matrix *out, gpu_composition *c);
 void gpu_end_composition(gpu_composition *c);
 /* Does any of p's operands wait? Does p use an element's place? */
 int gpu_waits_any(const gpu_program *p, const gpu_matrix *const *in);
@@ -155,6 +161,8 @@ gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
                               int n, gpu_device **out);
 gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
                             gpu_device **device);
+gpu_status gpu_check_alive(const char *name, const gpu_matrix *m,
+                           gpu_device **device); /* that alone */
 /* GPU_OK when all n places (0-based; NULL: none to check) are below size; an
  * error calls one that is not a what: "row", "column". */
 gpu_status gpu_check_places(const char *name, const int64_t *places, int64_t n,

@@ -57,13 +57,31 @@ static gpu_matrix *fitting_value(lua_State *L, const gpu_matrix *target)
     return value;
 }
 
+/* Of one device: what waits is worked out where it is to go. */
+static gpu_status put(const gpu_matrix *value, gpu_matrix *target)
+{
+    gpu_program p;
+    if (!value->storage || !target->storage ||
+        gpu_matrix_device(value) != gpu_matrix_device(target))
+        return gpu_copy(value, target);
+    gpu_program_start(&p, 1);
+    return gpu_map_over("copy", &p, &value, target);
+}
+
 static int assign_view(lua_State *L, gpu_matrix *target)
 {
     double number;
-    if (scalar_value(L, &number))
+    if (scalar_value(L, &number)) {
         lumat_try(L, gpu_fill(target, number));
-    else
-        lumat_try(L, gpu_copy(fitting_value(L, target), target));
+        return 0;
+    }
+    gpu_matrix taken;
+    fitting_value(L, target);
+    const gpu_matrix *value =
+        lumat_take(L, 3, target, LUMAT_TAKE_VALUE, &taken);
+    gpu_status status = put(value, target);
+    gpu_release(&taken);
+    lumat_try(L, status);
     return 0;
 }
 
@@ -129,6 +147,7 @@ static int assign_place(lua_State *L, gpu_matrix *m, const lumat_part part[2])
                                     : assign_view(L, block);
 }
 
+/* x[x:gt(2)] = 0 is one pass: a mask that waits becomes part of it. */
 static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
 {
     double number;
@@ -147,8 +166,11 @@ static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
     gpu_program_start(&p, 2);
     int value = gpu_program_constant(&p, number);
     gpu_program_add(&p, GPU_OP_where, 0, value, 1);
-    const gpu_matrix *in[] = {mask, m};
-    lumat_try(L, gpu_map("mask", &p, in, m));
+    gpu_matrix taken;
+    const gpu_matrix *in[] = {lumat_take(L, 2, m, LUMAT_TAKE_KEY, &taken), m};
+    gpu_status status = gpu_map_over("mask", &p, in, m);
+    gpu_release(&taken);
+    lumat_try(L, status);
     return 0;
 }
 

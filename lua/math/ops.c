@@ -285,21 +285,46 @@ static int raise_mismatch(lua_State *L, const operands *o)
     return lumat_raise_shapes(L, o->argument[0], o->argument[other], 0);
 }
 
-static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
-               gpu_matrix *out)
+/* The first argument whose matrix has been freed, or 0. */
+static int find_freed(const operands *o)
 {
-    int created = !out;
-    if (created)
-        out = lumat_new_matrix(L);
-    gpu_status status = gpu_map(gpu_op_name(op), p, o->matrix, out);
-    if (status == GPU_SHAPE && o->count >= 2 && created)
-        return raise_mismatch(L, o);
-    for (int i = 0; status != GPU_OK && i < o->count; i++)
+    for (int i = 0; i < o->count; i++)
         if (!o->matrix[i]->storage)
-            lumat_refuse_kind(L, o->argument[i]);
+            return o->argument[i];
+    return 0;
+}
+
+static void check_status(lua_State *L, gpu_status status, int freed)
+{
+    if (status != GPU_OK && freed > 0)
+        lumat_refuse_kind(L, freed);
     lumat_try(L, status);
-    if (created)
-        lumat_account(L, out);
+}
+
+static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o)
+{
+    gpu_matrix *out = lumat_new_matrix(L);
+    gpu_status status = gpu_map(gpu_op_name(op), p, o->matrix, out);
+    if (status == GPU_SHAPE && o->count >= 2)
+        return raise_mismatch(L, o);
+    check_status(L, status, find_freed(o));
+    lumat_account(L, out);
+    return 1;
+}
+
+/* Into out, which is there; operands that wait may become part of the pass. */
+static int run_into(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
+                    gpu_matrix *out)
+{
+    gpu_matrix taken[3];
+    for (int i = 0; i < o->count; i++)
+        o->matrix[i] =
+            lumat_take(L, o->argument[i], out, LUMAT_TAKE_ARGUMENT, &taken[i]);
+    gpu_status status = gpu_map_over(gpu_op_name(op), p, o->matrix, out);
+    int freed = find_freed(o);
+    for (int i = 0; i < o->count; i++)
+        gpu_release(&taken[i]);
+    check_status(L, status, freed);
     return 1;
 }
 
@@ -333,8 +358,10 @@ static int elementwise(lua_State *L)
     gpu_program p;
     operands o;
     make_program(L, op, count, &p, &o);
-    if (o.count > 0)
-        return run(L, op, &p, &o, lumat_option_out(L, count + 1));
+    if (o.count > 0) {
+        gpu_matrix *out = lumat_option_out(L, count + 1);
+        return out ? run_into(L, op, &p, &o, out) : run(L, op, &p, &o);
+    }
     refuse_options(L, op, count);
     return push_number(L, op, &p);
 }
@@ -354,7 +381,7 @@ static int in_place(lua_State *L)
     operands o;
     int count = gpu_op_arity(op) + takes_second(L, op);
     make_program(L, op, count, &p, &o);
-    run(L, op, &p, &o, m);
+    run_into(L, op, &p, &o, m);
     lua_settop(L, 1);
     return 1;
 }
@@ -366,7 +393,7 @@ static int operator(lua_State *L)
     gpu_program p;
     operands o;
     make_program(L, op, gpu_op_arity(op), &p, &o);
-    return o.count ? run(L, op, &p, &o, NULL) : push_number(L, op, &p);
+    return o.count ? run(L, op, &p, &o) : push_number(L, op, &p);
 }
 
 /* A % B is the product element by element, A % 3 and 3 % A the remainder. */
@@ -377,7 +404,7 @@ static int percent(lua_State *L)
     int both = lumat_test_matrix(L, 1) && lumat_test_matrix(L, 2);
     gpu_op op = both ? GPU_OP_mul : GPU_OP_mod;
     make_program(L, op, 2, &p, &o);
-    return o.count ? run(L, op, &p, &o, NULL) : push_number(L, op, &p);
+    return o.count ? run(L, op, &p, &o) : push_number(L, op, &p);
 }
 
 /* --- whole-matrix questions ----------------------------------------------- */

@@ -68,6 +68,22 @@ void lumat_account(lua_State *L, const gpu_matrix *m);
  * frees is freed when the next result is there. */
 void lumat_free_value(lua_State *L, int index);
 
+/* What an operand of gpu_map_over is to the function that runs: an argument
+ * alone, or the key or the value of the assignment in Lua that calls it, too.
+ */
+typedef enum lumat_taking {
+    LUMAT_TAKE_ARGUMENT,
+    LUMAT_TAKE_KEY,
+    LUMAT_TAKE_VALUE
+} lumat_taking;
+/* The matrix at arg, an absolute index; where it waits, and has not target's
+ * storage, taken from the stack: then that has nil in its place, and taken,
+ * which is returned, a reference, to be released. So what has it else is no
+ * more than variables, tables and functions, and a collection finds whether
+ * they do. Raises where the stack is full. */
+const gpu_matrix *lumat_take(lua_State *L, int arg, const gpu_matrix *target,
+                             lumat_taking how, gpu_matrix *taken);
+
 /* The same elements as m's, those of a vector of n as 1 x n. Holds no
  * reference: m must outlive it, and it is not to be released. */
 gpu_matrix lumat_as_rows(const gpu_matrix *m);

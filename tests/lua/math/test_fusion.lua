@@ -68,7 +68,7 @@ local function run(seed, trace)
     local function matrix() return values[any(#values)] end
     local length = any(MOST)
     for step = 1, length do
-        local kind, at = any(20), any(6)
+        local kind, at = any(22), any(6)
         local function keep(v) values[at <= #values and at or #values + 1] = v end
         if kind <= 6 then
             local f = unary[any(#unary)]
@@ -92,6 +92,34 @@ local function run(seed, trace)
             local A, mask = matrix(), matrix():gt(0)
             say(step, "mask")
             A[mask] = any(5)
+        elseif kind == 21 then
+            local A, how = matrix(), any(4)
+            say(step, "mask of itself", how)
+            if how == 1 then
+                A[A:gt(any(3) - 2)] = any(5)
+            elseif how == 2 then
+                A[(A * 2 - pick()):lt(matrix())] = 0
+            elseif how == 3 then
+                A[isnan(A)] = any(2) == 1
+            else
+                local mask = A:gt(matrix())
+                A[mask] = -1
+                keep(mask)
+            end
+        elseif kind == 22 then
+            local f, A, how = in_place[any(#in_place)], matrix(), any(4)
+            say(step, f, "of itself", how)
+            if how == 1 then
+                A[f](A, mul(A, matrix() + 1) - 1)
+            elseif how == 2 then
+                local B = exp(A) + pick()
+                A[f](A, B)
+                keep(B)
+            elseif how == 3 then
+                _G[f:sub(1, -2)](sqrt(A), A - 1, {out = A})
+            else
+                A[":, :"] = A + (matrix() - pick())
+            end
         elseif kind == 17 then
             local A = matrix()
             say(step, "row")
@@ -104,7 +132,7 @@ local function run(seed, trace)
             say(step, "sum")
             local A = matrix()
             values[#values > 5 and 6 or #values + 1] = A + A:sum(1)
-        else
+        elseif kind == 20 then
             say(step, "gc")
             if any(2) == 1 then collectgarbage() else sync() end
         end
@@ -307,6 +335,116 @@ function TestWaiting:test_writes_come_after_what_reads()
     a[a:lt(1)] = vec{1, 2, 3}
     t.equals(g, {1, 4, 9})
     t.equals(a, {1, 2, 3})
+end
+
+function TestWaiting:test_masked_writes_are_one_operation()
+    local a = vec{1, 2, 3, 4}
+    lu.assertEquals(operations(function() a[a:gt(2)] = 0 end), "gt, mask")
+    t.equals(a, {1, 2, 0, 0})
+    lu.assertEquals(operations(function()
+        a[land(a:gt(0), a:lt(2))] = 7
+    end), "gt, lt, land, mask")
+    lu.assertEquals(operations(function()
+        a[a:gt(8) | (a * 2):gt(a % a + 50)] = 7
+    end), "gt, mul, mul, add, gt, lor, mask")
+    lu.assertEquals(operations(function() for i = 8, 9 do a[a:gt(i) & a:lt(1)] = i end end),
+        "gt, lt, land, mask; gt, lt, land, mask")
+    t.equals(a, {7, 2, 0, 0})
+    local b = vec{1, 1, 1, 1}
+    lu.assertEquals(operations(function() b[a:gt(b)] = 5 end), "gt, mask")
+    t.equals(b, {5, 5, 1, 1})
+    lu.assertEquals(operations(function() a:add_(exp(a) * 0) end), "exp, mul, add")
+    lu.assertEquals(operations(function() sub(a % b, a, {out = a}) end), "mul, sub")
+    t.equals(a, {28, 8, 0, 0})
+    lu.assertEquals(operations(function() a["1:4"] = a / 4 end), "div, copy")
+    t.equals(a, {7, 2, 0, 0})
+end
+
+-- A mask that something still has is that of the elements as they were.
+function TestWaiting:test_masks_that_are_held()
+    local holder, mask = {}, nil
+    local function fresh() return vec{1, 2, 3, 4} end
+    local function held_by_function(a)
+        local own = a:gt(2)
+        return function() return own end
+    end
+    local works = {
+        function(a) local m = a:gt(2) a[m] = 0 return m end,
+        function(a) holder.m = a:gt(2) a[holder.m] = 0 return holder.m end,
+        function(a) mask = a:gt(2) a[mask] = 0 return mask end,
+        function(a) every = a:gt(2) a[every] = 0 return every end,
+        function(a) local f = held_by_function(a) a[f()] = 0 return f() end,
+        function(a, m) m = a:gt(2) pcall(function() a[m] = 0 end) return m end,
+        function(a)
+            local m = a:gt(2)
+            local more = m + 1
+            m = nil
+            a[a:gt(2)] = 0
+            return more:gt(1)
+        end,
+        function(a) -- both keys are on their way at once
+            local other, m = vec{1, 1, 1, 1}, {a:gt(2)}
+            a[m[1]], other[m[1]] = 0, 9
+            t.equals(other, {1, 1, 9, 9})
+            return m[1]
+        end,
+        function(a)
+            local m, other = a:gt(2), vec{1, 1, 1, 1}
+            other[m], a[m], m = 9, 0, nil
+            t.equals(other, {1, 1, 9, 9})
+            return vec{0, 0, 1, 1}:gt(0)
+        end,
+        function(a)
+            local m = coroutine.wrap(function(m)
+                a[m] = 0
+                coroutine.yield(m)
+            end)(a:gt(2))
+            return m
+        end,
+    }
+    for i, work in ipairs(works) do
+        local a = fresh()
+        local m = work(a)
+        lu.assertEquals(totable(a), {1, 2, 0, 0}, tostring(i))
+        lu.assertEquals(totable(m), {false, false, true, true}, tostring(i))
+    end
+    every = nil
+    local a = fresh()
+    local b = a + 1
+    a:mul_(b)
+    t.equals(a, {2, 6, 12, 20})
+    t.equals(b, {2, 3, 4, 5})
+    collectgarbage("stop")
+    a[a:gt(6)] = 0
+    collectgarbage("restart")
+    t.equals(a, {2, 6, 0, 0})
+    local stripped = load(string.dump(load "local a = ... local m = a:gt(2) a[m] = 0 return m", true))
+    if stripped then
+        a = fresh()
+        t.equals(stripped(a), {false, false, true, true})
+        t.equals(a, {1, 2, 0, 0})
+    end
+end
+
+-- What reads another view's elements than it writes is worked out before.
+function TestWaiting:test_writes_over_other_views()
+    local a = mat{{1, 2}, {3, 4}}
+    a[a.T:gt(2)] = 0
+    t.equals(a, {{1, 0}, {3, 0}})
+    a:add_(a.T + 1)
+    t.equals(a, {{3, 4}, {4, 1}})
+    a["1, :"] = a[2] * 2
+    t.equals(a, {{8, 2}, {4, 1}})
+    a:add_(a["2:1:-1, :"] % a)
+    t.equals(a, {{40, 4}, {36, 3}})
+end
+
+function TestWaiting:test_writes_while_all_is_executed()
+    local a = vec{1, 2, 3, 4}
+    local function often()
+        for i = 1, 3 do a[a:gt(3 - i / 2)] = i / 4 end
+    end
+    lu.assertEquals(operations(function() timed(often) end), ("gt, mask; "):rep(3):sub(1, -3))
 end
 
 function TestWaiting:test_freed_operands()
