@@ -305,6 +305,8 @@ gpu_status gpu_map(const char *name, const gpu_program *p,
  * the same pass; gpu_map works it out before. */
 gpu_status gpu_map_over(const char *name, const gpu_program *p,
                         const gpu_matrix *const *in, gpu_matrix *out);
+/* m's elements in another type; out is created. */
+gpu_status gpu_convert(const gpu_matrix *m, gpu_dtype type, gpu_matrix *out);
 /* The text for good, as those who hear of operations take their names; of too
  * many it is no longer told which. */
 const char *gpu_keep_name(const char *text);
@@ -344,20 +346,11 @@ gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
 gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
                     gpu_matrix *out, gpu_matrix *order);
 
-/* Philox4x32-10 indexed by element: element i of call `call` under `seed` is
- * the same on every device (normals to a few units in the last place).
- * Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011. */
-typedef enum gpu_random_kind {
-    GPU_UNIFORM, /* [low, high) */
-    GPU_NORMAL,  /* mean low, standard deviation high */
-    GPU_INTEGER  /* low .. high, both included */
-} gpu_random_kind;
-typedef struct gpu_random {
-    gpu_random_kind kind;
-    uint64_t seed, call;
-    double low, high;
-} gpu_random;
 gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r);
+/* out is created, and may wait. */
+gpu_status gpu_create_random(gpu_matrix *out, gpu_device *device,
+                             gpu_dtype dtype, int ndim, int64_t rows,
+                             int64_t cols, const gpu_random *r);
 
 /* --- looking --------------------------------------------------------------
  * Passes over a matrix of any layout for people to see. They wait, and are

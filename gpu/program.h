@@ -32,6 +32,20 @@ typedef struct gpu_instruction {
     uint8_t x, y, z; /* value numbers; those past the arity are ignored */
 } gpu_instruction;
 
+/* Philox4x32-10 indexed by element: element i of call `call` under `seed` is
+ * the same on every device (normals to a few units in the last place).
+ * Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011. */
+typedef enum gpu_random_kind {
+    GPU_UNIFORM, /* [low, high) */
+    GPU_NORMAL,  /* mean low, standard deviation high */
+    GPU_INTEGER  /* low .. high, both included */
+} gpu_random_kind;
+typedef struct gpu_random {
+    gpu_random_kind kind;
+    uint64_t seed, call;
+    double low, high;
+} gpu_random;
+
 typedef struct gpu_program {
     uint8_t inputs, constants, length;
     uint8_t reduction; /* gpu_reduction over the results */
@@ -41,6 +55,8 @@ typedef struct gpu_program {
                           it was asked for, whatever the operands */
     gpu_instruction code[GPU_MAX_CODE];
     double constant[GPU_MAX_CONSTANTS];
+    const gpu_random *draw; /* of each input, for those that are drawn and not
+                               read; NULL: none is. Borrowed */
 } gpu_program;
 
 /* Starts a program of `inputs` inputs and no constant or instruction. */

@@ -227,6 +227,7 @@ static const gpu_backend table = {
     .timer_start = timer_start,
     .timer_stop = timer_stop,
     .peak = peak,
+    .draws = 1,
     .map = gpu_cpu_map,
     .reduce = gpu_cpu_reduce,
     .gather = gpu_cpu_gather,

@@ -62,6 +62,9 @@ void gpu_cpu_load(const gpu_view *v, int64_t first, int64_t n, gpu_dtype t,
                   void *buffer);
 void gpu_cpu_store(const gpu_view *v, int64_t first, int64_t n, gpu_dtype t,
                    const void *buffer);
+/* Random numbers first .. first + n - 1 as elements of type t, f32 or f64. */
+void gpu_cpu_draw(const gpu_random *r, gpu_dtype t, int64_t first, int64_t n,
+                  void *to);
 /* Converted to v's type. */
 void gpu_cpu_store_one(const gpu_view *v, int64_t row, int64_t col,
                        double value);

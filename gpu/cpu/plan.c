@@ -101,7 +101,7 @@ static void flatten(gpu_cpu_plan *plan)
 /* Lies v so that every tile of it can be used in place? */
 static int always_in_place(const gpu_cpu_plan *plan, const gpu_view *v)
 {
-    if (v->dtype != plan->compute || v->col_stride != 1)
+    if (v->dtype != plan->compute || v->col_stride != 1 || !v->data)
         return 0;
     return plan->tile_rows == 1 ||
            (v->row_stride == plan->cols && plan->tile_cols == plan->cols);
@@ -114,7 +114,7 @@ static int needs_no_block(const gpu_cpu_plan *plan)
                plan->out.col_stride == 1;
     for (int i = 0; i < plan->inputs; i++)
         none = none && plan->in[i].dtype == plan->compute &&
-               plan->in[i].col_stride == 1;
+               plan->in[i].col_stride == 1 && plan->in[i].data;
     return none;
 }
 
@@ -299,9 +299,49 @@ static void fill_place(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
     }
 }
 
+/* A column's elements into a tile of that width. */
+static void spread(gpu_dtype t, const void *run, int64_t n, int64_t width,
+                   void *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (t == GPU_F64)
+            ((double *)to)[i * width] = ((const double *)run)[i];
+        else
+            ((float *)to)[i * width] = ((const float *)run)[i];
+}
+
+/* A tile of random numbers, which lie row by row, or column by column. */
+static void *draw(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
+                  char *scratch, int v)
+{
+    const gpu_view *in = &plan->in[v];
+    const gpu_random *r = &plan->p->draw[v];
+    gpu_dtype t = plan->compute;
+    size_t size = gpu_cpu_size(t);
+    char *to = slot_of(plan, scratch, v);
+    int64_t at = tile->row * in->row_stride + tile->col * in->col_stride;
+    if (in->col_stride == 1) {
+        int flat = tile->rows == 1 || in->row_stride == tile->cols;
+        int64_t runs = flat ? 1 : tile->rows;
+        int64_t n = tile->rows * tile->cols / runs;
+        for (int64_t i = 0; i < runs; i++)
+            gpu_cpu_draw(r, t, at + i * in->row_stride, n,
+                         to + (size_t)(i * n) * size);
+        return to;
+    }
+    double run[GPU_CPU_BLOCK];
+    for (int64_t j = 0; j < tile->cols; j++) {
+        gpu_cpu_draw(r, t, at + j * in->col_stride, tile->rows, run);
+        spread(t, run, tile->rows, tile->cols, to + (size_t)j * size);
+    }
+    return to;
+}
+
 static void *load(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
                   char *scratch, int v)
 {
+    if (!plan->in[v].data)
+        return draw(plan, tile, scratch, v);
     if (stays(plan, v))
         return slot_of(plan, scratch, v);
     gpu_view part = gpu_cpu_part(&plan->in[v], tile->row, tile->col, tile->rows,
@@ -366,7 +406,7 @@ static int map_tiny(const gpu_program *p, const gpu_view *in,
     alignas(64) double room[GPU_MAX_CONSTANTS][TINY];
     const void *value[GPU_MAX_VALUES];
     for (int i = 0; i < p->inputs; i++) {
-        if (!is_dense(&in[i], t))
+        if (!in[i].data || !is_dense(&in[i], t))
             return 0;
         value[i] = in[i].data;
     }
@@ -391,7 +431,7 @@ static void map_tile(const gpu_cpu_plan *plan, int64_t number, char *scratch)
     gpu_cpu_tile tile = gpu_cpu_plan_tile(plan, number);
     gpu_view to =
         gpu_cpu_part(&plan->out, tile.row, tile.col, tile.rows, tile.cols);
-    if (plan->length == 0 && plan->inputs > 0) {
+    if (plan->length == 0 && plan->inputs > 0 && plan->in[0].data) {
         gpu_view from = gpu_cpu_part(&plan->in[0], tile.row, tile.col,
                                      tile.rows, tile.cols);
         gpu_cpu_convert(&from, &to);

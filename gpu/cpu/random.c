@@ -5,7 +5,9 @@
 #include "cpu.h"
 #include "vector.h"
 
-enum { PIECE = 1024 }; /* a multiple of the elements of a Philox block */
+/* PIECE: a multiple of the elements of a Philox block, of which there is one
+ * more where what is drawn does not begin with one. */
+enum { PIECE = 1024, ROOM = PIECE + 4 };
 
 typedef struct filling {
     const gpu_random *r;
@@ -13,8 +15,8 @@ typedef struct filling {
 } filling;
 
 typedef union values {
-    float f[PIECE];
-    double d[PIECE];
+    float f[ROOM];
+    double d[ROOM];
 } values;
 
 /* A block of Philox: four f32, or two f64. */
@@ -31,59 +33,94 @@ static void draw(const gpu_random *r, int64_t block, size_t n, words *to)
     gpu_cpu_vectors->philox(to, (uint64_t)block, n, r->call, r->seed);
 }
 
-/* Rounding may reach high, which is outside. */
-static void uniform_f32(const gpu_random *r, int64_t first, float *to)
+/* In what follows first and n are multiples of 4. Rounding may reach high,
+ * which is outside. */
+static void uniform_f32(const gpu_random *r, int64_t first, int64_t n,
+                        float *to)
 {
-    words w[PIECE / 4];
+    words w[ROOM / 4];
     float low = (float)r->low, high = (float)r->high, span = high - low;
     float last = high > low ? nextafterf(high, low) : high;
-    draw(r, first / 4, PIECE / 4, w);
+    draw(r, first / 4, (size_t)n / 4, w);
     const uint32_t *word = w[0];
-    for (int64_t i = 0; i < PIECE; i++) {
+    for (int64_t i = 0; i < n; i++) {
         float scaled = span * ((float)(int32_t)(word[i] >> 8) * 0x1p-24f);
         float value = low + scaled;
         to[i] = value >= high ? last : value;
     }
 }
 
-static void uniform_f64(const gpu_random *r, int64_t first, double *to)
+static void uniform_f64(const gpu_random *r, int64_t first, int64_t n,
+                        double *to)
 {
-    words w[PIECE / 2];
+    words w[ROOM / 2];
     double low = r->low, high = r->high, span = high - low;
     double last = high > low ? nextafter(high, low) : high;
-    draw(r, first / 2, PIECE / 2, w);
-    for (int64_t i = 0; i < PIECE; i++) {
+    draw(r, first / 2, (size_t)n / 2, w);
+    for (int64_t i = 0; i < n; i++) {
         double scaled = span * ((double)(int64_t)(wide(w, i) >> 11) * 0x1p-53);
         double value = low + scaled;
         to[i] = value >= high ? last : value;
     }
 }
 
-static void integers(const gpu_random *r, int64_t first, double *to)
+static void integers(const gpu_random *r, int64_t first, int64_t n, double *to)
 {
-    words w[PIECE / 2];
+    words w[ROOM / 2];
     int64_t low = (int64_t)r->low;
     uint64_t span = (uint64_t)((int64_t)r->high - low) + 1;
-    draw(r, first / 2, PIECE / 2, w);
-    for (int64_t i = 0; i < PIECE; i++) {
+    draw(r, first / 2, (size_t)n / 2, w);
+    for (int64_t i = 0; i < n; i++) {
         unsigned __int128 product = (unsigned __int128)wide(w, i) * span;
         to[i] = (double)(low + (int64_t)(product >> 64));
     }
 }
 
-static void normals(const gpu_random *r, int64_t first, double *to)
+static void normals(const gpu_random *r, int64_t first, int64_t n, double *to)
 {
-    words w[PIECE / 2];
-    double a[PIECE / 2], b[PIECE / 2];
-    draw(r, first / 2, PIECE / 2, w);
-    for (int64_t i = 0; i < PIECE / 2; i++) {
+    words w[ROOM / 2];
+    double a[ROOM / 2], b[ROOM / 2];
+    draw(r, first / 2, (size_t)n / 2, w);
+    for (int64_t i = 0; i < n / 2; i++) {
         a[i] = (double)(int64_t)((wide(w, 2 * i) >> 11) + 1) * 0x1p-53;
         b[i] = (double)(int64_t)(wide(w, 2 * i + 1) >> 11) * 0x1p-53;
     }
-    gpu_cpu_vectors->normal(a, b, PIECE / 2);
-    for (int64_t i = 0; i < PIECE / 2; i++) {
+    gpu_cpu_vectors->normal(a, b, (size_t)n / 2);
+    for (int64_t i = 0; i < n / 2; i++) {
         to[2 * i] = r->low + r->high * a[i];
         to[2 * i + 1] = r->low + r->high * b[i];
+    }
+}
+
+/* Of those that are to become elements of type t; returns the type of what
+ * came. */
+static gpu_dtype make(const gpu_random *r, gpu_dtype t, int64_t first,
+                      int64_t n, values *v)
+{
+    if (r->kind == GPU_NORMAL)
+        normals(r, first, n, v->d);
+    else if (r->kind == GPU_INTEGER)
+        integers(r, first, n, v->d);
+    else if (t == GPU_F64)
+        uniform_f64(r, first, n, v->d);
+    else
+        uniform_f32(r, first, n, v->f);
+    return r->kind == GPU_UNIFORM && t != GPU_F64 ? GPU_F32 : GPU_F64;
+}
+
+void gpu_cpu_draw(const gpu_random *r, gpu_dtype t, int64_t first, int64_t n,
+                  void *to)
+{
+    values v;
+    for (int64_t lead = first % 4; n > 0; lead = 0) {
+        int64_t count = gpu_cpu_smaller(n, PIECE);
+        gpu_dtype made =
+            make(r, t, first - lead, (lead + count + 3) / 4 * 4, &v);
+        const char *from = (const char *)&v + (size_t)lead * gpu_cpu_size(made);
+        gpu_cpu_vectors->convert[made][t](to, from, (size_t)count);
+        to = (char *)to + (size_t)count * gpu_cpu_size(t);
+        first += count;
+        n -= count;
     }
 }
 
@@ -95,17 +132,9 @@ static gpu_status fill_range(void *context, int64_t from, int64_t to)
     for (int64_t piece = from; piece < to; piece++) {
         int64_t first = piece * PIECE;
         int64_t count = n - first < PIECE ? n - first : PIECE;
-        gpu_dtype t = GPU_F64;
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
-        if (f->r->kind == GPU_NORMAL)
-            normals(f->r, first, v.d);
-        else if (f->r->kind == GPU_INTEGER)
-            integers(f->r, first, v.d);
-        else if (f->to->dtype == GPU_F64)
-            uniform_f64(f->r, first, v.d);
-        else
-            uniform_f32(f->r, first, v.f), t = GPU_F32;
+        gpu_dtype t = make(f->r, f->to->dtype, first, PIECE, &v);
         gpu_cpu_store(f->to, first, count, t, &v);
     }
     return GPU_OK;

@@ -51,10 +51,11 @@ gpu_status gpu_map_shape(const char *name, const gpu_matrix *const *in, int n,
     return GPU_OK;
 }
 
-/* m's view with zero strides where it is broadcast to the shape. */
+/* m's view with zero strides where it is broadcast to the shape; without data
+ * where it is not there, but drawn. */
 static gpu_view stretched(const gpu_matrix *m, const shape *s)
 {
-    return (gpu_view){.data = gpu_view_of(m).data,
+    return (gpu_view){.data = m->storage->pending ? NULL : gpu_view_of(m).data,
                       .dtype = m->dtype,
                       .rows = s->rows,
                       .cols = s->cols,
@@ -110,7 +111,7 @@ static double bytes_moved(const gpu_program *p, const gpu_matrix *const *in,
 {
     double bytes = (double)gpu_bytes(out);
     for (int i = 0; i < p->inputs; i++)
-        bytes += (double)gpu_bytes(in[i]);
+        bytes += gpu_is_pending(in[i]) ? 0 : (double)gpu_bytes(in[i]);
     return bytes;
 }
 
@@ -227,9 +228,8 @@ static gpu_status run_over(const char *name, const gpu_program *p,
 
 static gpu_status run_new(const char *name, const gpu_program *p,
                           const gpu_matrix *const *in, gpu_device *d,
-                          gpu_dtype of_inputs, const shape *s, gpu_matrix *out)
+                          gpu_dtype type, const shape *s, gpu_matrix *out)
 {
-    gpu_dtype type = is_test(p, in) ? GPU_BOOL : of_inputs;
     int waits = gpu_may_record(p, d, type, s->rows * s->cols);
     TRY(create_output(in, p->inputs, d, type, s,
                       waits ? gpu_create_pending : gpu_create, out));
@@ -261,8 +261,10 @@ static gpu_status map(const char *name, const gpu_program *p,
     if ((!created && out->dtype == GPU_F64) || of_inputs == GPU_F64)
         typed.compute = GPU_F64;
     gpu_program_simplify(&typed);
-    return created ? run_new(name, &typed, in, d, of_inputs, &s, out)
-                   : run_over(name, &typed, in, are_own, out);
+    return created
+               ? run_new(name, &typed, in, d,
+                         is_test(&typed, in) ? GPU_BOOL : of_inputs, &s, out)
+               : run_over(name, &typed, in, are_own, out);
 }
 
 gpu_status gpu_map(const char *name, const gpu_program *p,
@@ -275,6 +277,22 @@ gpu_status gpu_map_over(const char *name, const gpu_program *p,
                         const gpu_matrix *const *in, gpu_matrix *out)
 {
     return map(name, p, in, 1, out);
+}
+
+/* Truth is what is not 0. */
+gpu_status gpu_convert(const gpu_matrix *m, gpu_dtype type, gpu_matrix *out)
+{
+    gpu_device *d;
+    gpu_program p;
+    shape s = {m->ndim, m->rows, m->cols};
+    gpu_program_start(&p, 1);
+    if (m->dtype == GPU_F64 || type == GPU_F64)
+        p.compute = GPU_F64;
+    if (type == GPU_BOOL)
+        gpu_program_add(&p, GPU_OP_ne, 0, gpu_program_constant(&p, 0), 0);
+    out->storage = NULL;
+    TRY(gpu_check_waiting("convert", &m, 1, &d));
+    return run_new(gpu_dtype_name(type), &p, &m, d, type, &s, out);
 }
 
 /* --- reductions' inputs, for reduction.c ---------------------------------- */

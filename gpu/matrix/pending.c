@@ -41,7 +41,9 @@ struct gpu_pending {
     int was_run;                   /* as a part */
     int is_kept;                   /* the list has a reference, too */
     int is_left;                   /* see gpu_leave_waiting */
-    gpu_pending *previous, *next;  /* in the order of recording */
+    int is_drawn;                  /* no program: random numbers */
+    gpu_random draw;
+    gpu_pending *previous, *next; /* in the order of recording */
 };
 
 /* Elements from which on recording costs less than it saves: a value that waits
@@ -164,17 +166,22 @@ static void let_go(gpu_pending *n)
 
 /* --- composing ------------------------------------------------------------ */
 
+/* Parts of a program: some have no instruction, as conversions to a wider type
+ * and random numbers. */
+enum { MOST_NODES = GPU_MAX_CODE + GPU_MAX_INPUTS };
+
 /* What becomes of a program and of those of its operands that wait. */
 typedef struct gathering {
     gpu_composition *c;
     int64_t rows, cols;
     uint8_t compute;
+    int draws; /* may parts be random numbers? */
     int is_alone, fits, length, inputs, constants, nodes;
     int most_code, most_constants;
     double constant[GPU_MAX_CONSTANTS];
-    gpu_pending *node[GPU_MAX_CODE]; /* operands before what reads them */
-    int reads[GPU_MAX_CODE];         /* how often they are read here */
-    int value[GPU_MAX_CODE];         /* the numbers of their results */
+    gpu_pending *node[MOST_NODES]; /* operands before what reads them */
+    int reads[MOST_NODES];         /* how often they are read here */
+    int value[MOST_NODES];         /* the numbers of their results */
 } gathering;
 
 static void gather_program(gathering *g, const gpu_program *p,
@@ -185,14 +192,20 @@ static gpu_pending *pending_of(const gpu_matrix *m)
     return m->storage->pending;
 }
 
+/* Is the result what its program computes, and no narrower? */
+static int is_unrounded(const gpu_pending *n)
+{
+    return n->out.dtype == GPU_BOOL || n->out.dtype == n->p.compute;
+}
+
 /* Can what waits be worked out as a part: of the same elements, in the same
  * type? */
 static int can_be_part(const gathering *g, const gpu_matrix *m)
 {
     const gpu_pending *n = pending_of(m);
-    return n && !g->is_alone && n->p.compute == g->compute &&
-           n->out.rows == g->rows && n->out.cols == g->cols &&
-           m->rows == g->rows && m->cols == g->cols &&
+    return n && !g->is_alone && n->p.compute == g->compute && is_unrounded(n) &&
+           (!n->is_drawn || g->draws) && n->out.rows == g->rows &&
+           n->out.cols == g->cols && m->rows == g->rows && m->cols == g->cols &&
            gpu_same_view(m, &n->out);
 }
 
@@ -235,6 +248,13 @@ static int find_constant(const gathering *g, double value)
     return -1;
 }
 
+static void add_input(gathering *g, const gpu_matrix *m)
+{
+    g->fits = g->fits && g->inputs < GPU_MAX_INPUTS;
+    if (g->fits)
+        g->c->in[g->inputs++] = *m;
+}
+
 static void gather_node(gathering *g, gpu_pending *n)
 {
     const gpu_matrix *in[GPU_MAX_INPUTS];
@@ -244,7 +264,11 @@ static void gather_node(gathering *g, gpu_pending *n)
         return;
     }
     operands_of(n, in);
-    gather_program(g, &n->p, in);
+    if (n->is_drawn)
+        add_input(g, &n->out);
+    else
+        gather_program(g, &n->p, in);
+    g->fits = g->fits && g->nodes < MOST_NODES;
     if (!g->fits)
         return;
     g->reads[g->nodes] = 1;
@@ -259,11 +283,8 @@ static void gather_input(gathering *g, const gpu_matrix *m)
     }
     if (find_input(g, m) >= 0)
         return;
-    if (pending_of(m) || g->inputs == GPU_MAX_INPUTS) {
-        g->fits = 0;
-        return;
-    }
-    g->c->in[g->inputs++] = *m;
+    g->fits = g->fits && !pending_of(m);
+    add_input(g, m);
 }
 
 static void gather_program(gathering *g, const gpu_program *p,
@@ -302,10 +323,12 @@ static int larger(int a, int b)
 static gathering gather(const gpu_program *p, const gpu_matrix *const *in,
                         int64_t rows, int64_t cols, gpu_composition *c)
 {
+    gpu_device *d = p->inputs > 0 ? in[0]->storage->device : NULL;
     gathering g = {.c = c,
                    .rows = rows,
                    .cols = cols,
                    .compute = p->compute,
+                   .draws = d && d->backend->draws && !p->reduction,
                    .is_alone = is_alone(p),
                    .most_code = larger(p->length, GPU_MAX_CODE - GPU_SPARE),
                    .most_constants =
@@ -388,7 +411,12 @@ static void compose(gathering *g, const char *name, const gpu_program *p,
     for (int k = 0; k < g->nodes; k++) {
         const gpu_pending *n = g->node[k];
         operands_of(n, operands);
-        g->value[k] = emit(g, &n->p, operands);
+        g->value[k] =
+            n->is_drawn ? find_input(g, &n->out) : emit(g, &n->p, operands);
+        if (n->is_drawn) {
+            c->draw[g->value[k]] = n->draw;
+            c->p.draw = c->draw;
+        }
         g->node[k]->was_run = 1;
         add_name(all_names, n->name);
     }
@@ -423,6 +451,8 @@ static int is_cheap(gpu_op op)
 static int is_dear(const gpu_pending *n)
 {
     const gpu_device *d = n->out.storage->device;
+    if (n->is_drawn)
+        return 1;
     for (int i = 0; i < n->p.length && d->is_cpu; i++)
         if (!is_cheap(n->p.code[i].op))
             return 1;
@@ -560,7 +590,7 @@ static gpu_storage *choose_dependent(const gathering *g, const gpu_program *p,
                                      const gpu_matrix *const *in,
                                      const gpu_matrix *out, int are_own)
 {
-    uint8_t depends[GPU_MAX_CODE];
+    uint8_t depends[MOST_NODES];
     for (int k = 0; k < g->nodes; k++) {
         const gpu_pending *n = g->node[k];
         depends[k] = count_reads(n, out->storage) > 0;
@@ -629,18 +659,25 @@ gpu_status gpu_compose_over(const char *name, const gpu_program *p,
 
 /* --- settling ------------------------------------------------------------- */
 
-static gpu_status run(gpu_storage *s, void *data)
+static gpu_status run_composed(gpu_pending *n)
 {
-    gpu_pending *n = s->pending;
     const gpu_matrix *in[GPU_MAX_INPUTS];
     gpu_composition c;
-    void *before = s->data;
     operands_of(n, in);
     gathering g = gather(&n->p, in, n->out.rows, n->out.cols, &c);
     compose(&g, n->name, &n->p, in);
-    s->data = data;
     gpu_status status = gpu_run_map(c.name, &c.p, c.inputs, &n->out);
     gpu_end_composition(&c);
+    return status;
+}
+
+static gpu_status run(gpu_storage *s, void *data)
+{
+    gpu_pending *n = s->pending;
+    void *before = s->data;
+    s->data = data;
+    gpu_status status =
+        n->is_drawn ? gpu_run_random(&n->out, &n->draw) : run_composed(n);
     if (status == GPU_OK) {
         all.settled += s->bytes;
         end_waiting(s);
@@ -848,15 +885,27 @@ static int find_room(gpu_device *d, size_t bytes)
     return has_room(d, bytes);
 }
 
+static int may_wait(const gpu_device *d, int64_t elements)
+{
+    int64_t least = d->is_cpu ? LEAST_ON_CPU : LEAST_ON_GPU;
+    if (all.fusion == GPU_FUSION_OFF || gpu_dry || elements == 0 ||
+        gpu_collections > 0)
+        return 0;
+    return elements >= least || all.fusion == GPU_FUSION_ALWAYS;
+}
+
+int gpu_may_record_random(gpu_device *d, gpu_dtype type, int64_t elements)
+{
+    return d->backend->draws && type != GPU_BOOL && may_wait(d, elements) &&
+           find_room(d, (size_t)elements * gpu_dtype_size(type));
+}
+
 int gpu_may_record(const gpu_program *p, gpu_device *d, gpu_dtype type,
                    int64_t elements)
 {
-    int64_t least = d->is_cpu ? LEAST_ON_CPU : LEAST_ON_GPU;
-    if (all.fusion == GPU_FUSION_OFF || gpu_dry || p->length == 0 ||
-        p->inputs == 0 || elements == 0 || gpu_collections > 0)
-        return 0;
-    return (elements >= least || all.fusion == GPU_FUSION_ALWAYS) &&
-           (type == GPU_BOOL || type == (gpu_dtype)p->compute) &&
+    return p->inputs > 0 && may_wait(d, elements) &&
+           (type == GPU_BOOL || type == (gpu_dtype)p->compute ||
+            p->length == 0) &&
            !gpu_uses_places(p) && !is_alone(p) &&
            find_room(d, (size_t)elements * gpu_dtype_size(type));
 }
@@ -867,7 +916,10 @@ static gpu_status settle_others(const gpu_program *p,
                                 int64_t cols)
 {
     gpu_composition c;
-    gathering none = {.rows = rows, .cols = cols, .compute = p->compute};
+    gathering none = {.rows = rows,
+                      .cols = cols,
+                      .compute = p->compute,
+                      .draws = in[0]->storage->device->backend->draws};
     for (int i = 0; i < p->inputs; i++)
         if (pending_of(in[i]) && !can_be_part(&none, in[i]))
             TRY(gpu_settle(in[i]));
@@ -877,27 +929,46 @@ static gpu_status settle_others(const gpu_program *p,
     return GPU_OK;
 }
 
-gpu_status gpu_record(const char *name, const gpu_program *p,
-                      const gpu_matrix *const *in, const gpu_matrix *out)
+/* What waits for nothing yet. */
+static gpu_status add_pending(const char *name, const gpu_matrix *out,
+                              gpu_pending **added)
 {
     if (all.count >= MOST_PENDING)
         TRY(gpu_settle_all());
-    TRY(settle_others(p, in, out->rows, out->cols));
-    gpu_pending *n = malloc(sizeof *n);
+    gpu_pending *n = calloc(1, sizeof *n);
     if (!n)
         return gpu_fail(GPU_MEMORY, "out of memory: %s", name);
     n->name = name;
-    n->p = *p;
     n->out = *out;
-    n->was_part = n->was_run = n->is_left = 0;
     n->is_kept = all.executes;
     out->storage->references += n->is_kept;
+    out->storage->pending = n;
+    link_last(n);
+    *added = n;
+    return GPU_OK;
+}
+
+gpu_status gpu_record(const char *name, const gpu_program *p,
+                      const gpu_matrix *const *in, const gpu_matrix *out)
+{
+    gpu_pending *n;
+    TRY(settle_others(p, in, out->rows, out->cols));
+    TRY(add_pending(name, out, &n));
+    n->p = *p;
     for (int i = 0; i < p->inputs; i++) {
         n->in[i] = *in[i];
         gpu_retain(in[i]);
         in[i]->storage->readers++;
     }
-    out->storage->pending = n;
-    link_last(n);
+    return GPU_OK;
+}
+
+gpu_status gpu_record_random(const gpu_random *r, const gpu_matrix *out)
+{
+    gpu_pending *n;
+    TRY(add_pending("rand", out, &n));
+    n->is_drawn = 1;
+    n->draw = *r;
+    n->p.compute = (uint8_t)out->dtype;
     return GPU_OK;
 }

@@ -116,6 +116,7 @@ typedef struct gpu_composition {
     gpu_program p;
     gpu_matrix in[GPU_MAX_INPUTS];
     const gpu_matrix *inputs[GPU_MAX_INPUTS]; /* of the above */
+    gpu_random draw[GPU_MAX_INPUTS];          /* p's */
     const char *name; /* of all its operations, for good */
 } gpu_composition;
 gpu_status gpu_compose(const char *name, const gpu_program *p,
@@ -137,6 +138,10 @@ int gpu_may_record(const gpu_program *p, gpu_device *d, gpu_dtype type,
                    int64_t elements);
 gpu_status gpu_record(const char *name, const gpu_program *p,
                       const gpu_matrix *const *in, const gpu_matrix *out);
+/* The same of random numbers; and runs them, r having been checked. */
+int gpu_may_record_random(gpu_device *d, gpu_dtype type, int64_t elements);
+gpu_status gpu_record_random(const gpu_random *r, const gpu_matrix *out);
+gpu_status gpu_run_random(const gpu_matrix *out, const gpu_random *r);
 /* m gets its elements. */
 gpu_status gpu_settle(const gpu_matrix *m);
 /* Runs p, whose operands wait for nothing and have out's shape or are broadcast

@@ -398,14 +398,23 @@ static gpu_random next_random(lua_State *L, int options, gpu_random_kind kind)
     return r;
 }
 
+static int push_random(lua_State *L, const lumat_request *r,
+                       const gpu_random *g)
+{
+    gpu_matrix *m = lumat_new_matrix(L);
+    lumat_try(L, gpu_create_random(m, r->device, r->dtype, r->ndim, r->rows,
+                                   r->cols, g));
+    lumat_account(L, m);
+    return 1;
+}
+
 static int make_rand(lua_State *L)
 {
     lumat_request r = lumat_check_request(L, 1);
     gpu_random g = next_random(L, r.options, GPU_UNIFORM);
     g.low = lumat_option_number(L, r.options, "low", 0);
     g.high = lumat_option_number(L, r.options, "high", 1);
-    lumat_try(L, gpu_fill_random(push_requested(L, &r), &g));
-    return 1;
+    return push_random(L, &r, &g);
 }
 
 static int make_randn(lua_State *L)
@@ -414,8 +423,7 @@ static int make_randn(lua_State *L)
     gpu_random g = next_random(L, r.options, GPU_NORMAL);
     g.low = lumat_option_number(L, r.options, "mean", 0);
     g.high = lumat_option_number(L, r.options, "std", 1);
-    lumat_try(L, gpu_fill_random(push_requested(L, &r), &g));
-    return 1;
+    return push_random(L, &r, &g);
 }
 
 static int make_randint(lua_State *L)
@@ -429,8 +437,7 @@ static int make_randint(lua_State *L)
     gpu_random g = next_random(L, r.options, GPU_INTEGER);
     g.low = (double)low;
     g.high = (double)high;
-    lumat_try(L, gpu_fill_random(push_requested(L, &r), &g));
-    return 1;
+    return push_random(L, &r, &g);
 }
 
 /* The order that sorts random numbers: the same on every device. */

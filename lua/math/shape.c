@@ -29,7 +29,7 @@ static int convert(lua_State *L, gpu_dtype dtype)
     if (m->dtype == dtype)
         return 1;
     gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_clone(m, dtype, NULL, out));
+    lumat_try(L, gpu_convert(m, dtype, out));
     lumat_account(L, out);
     return 1;
 }

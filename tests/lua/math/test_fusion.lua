@@ -68,7 +68,7 @@ local function run(seed, trace)
     local function matrix() return values[any(#values)] end
     local length = any(MOST)
     for step = 1, length do
-        local kind, at = any(22), any(6)
+        local kind, at = any(24), any(6)
         local function keep(v) values[at <= #values and at or #values + 1] = v end
         if kind <= 6 then
             local f = unary[any(#unary)]
@@ -132,6 +132,25 @@ local function run(seed, trace)
             say(step, "sum")
             local A = matrix()
             values[#values > 5 and 6 or #values + 1] = A + A:sum(1)
+        elseif kind == 23 then
+            local how, dtype = any(4), any(3) == 1 and "f64" or "f32"
+            say(step, "drawn", how, dtype)
+            if how == 1 then
+                keep(rand(m, n, {seed = any(99), dtype = dtype}) * 2 - pick())
+            elseif how == 2 then
+                keep(mul(randn(m, n, {seed = any(99), dtype = dtype, std = 2}), matrix()) + 1)
+            elseif how == 3 then
+                local D = randint(1, 6, m, n, {seed = any(99), dtype = dtype})
+                keep(D)
+                keep(maximum(D, matrix()))
+            else
+                matrix():add_(rand(m, n, {low = -1, dtype = dtype, seed = any(99)}))
+            end
+        elseif kind == 24 then
+            local f = ({f32, f64, bool})[any(3)]
+            say(step, "cast")
+            keep(f(any(2) == 1 and matrix() or matrix() * 3 - pick()))
+            if any(2) == 1 then keep(f(matrix()) + pick()) end
         elseif kind == 20 then
             say(step, "gc")
             if any(2) == 1 then collectgarbage() else sync() end
@@ -358,6 +377,67 @@ function TestWaiting:test_masked_writes_are_one_operation()
     t.equals(a, {28, 8, 0, 0})
     lu.assertEquals(operations(function() a["1:4"] = a / 4 end), "div, copy")
     t.equals(a, {7, 2, 0, 0})
+end
+
+-- Random numbers are drawn where they are used; the draws keep their order.
+function TestWaiting:test_random_numbers_wait()
+    if t.on_gpu then return end
+    local A = mat{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}
+    for _, dtype in ipairs{"f32", "f64"} do
+        local o = {dtype = dtype}
+        local B = A:clone()
+        local works = {
+            function() return rand(3, 3, o) * 2 - 1 end,
+            function() return mul(randn(3, 3, o), rand(3, 3, o)) + randn(9, o):reshape(3, 3) end,
+            function() return randint(-3, 3, 3, 3, o) + 0.5 end,
+            function() return A.T + rand(3, 3, o) end,
+            function() B.T:add_(rand(3, 3, o)) return B end,
+            function() B:mul_(rand(3, 3, o) + 1) return B end,
+            function() return rand(3, 3, {dtype = dtype, low = 1, high = 2}):sum(1) end,
+            function() return (rand(3000, o) - 0.5):sum(), rand(1, 1, o) * 2 end,
+            function() local r = rand(3, 3, o) return (r - 1) % (r + 1) end,
+        }
+        for i, work in ipairs(works) do
+            local function drawn(how)
+                fuse(how)
+                seed(7)
+                B[":, :"] = A
+                local _ = rand(3, 3) -- is dropped, and counts
+                local r, more = work()
+                return type(r) == "number" and ("%a "):format(r) .. bits(more) or bits(r)
+            end
+            lu.assertEquals(drawn "always", drawn "off", dtype .. " " .. i)
+        end
+    end
+    fuse "always"
+    lu.assertEquals(operations(function()
+        local r = rand(3) * 2 - 1
+        sync()
+        local s = (randn(3) % x):sum()
+    end), "rand, mul; rand, mul, sub; sum")
+    raises(function() return rand(3, {low = 2, high = 1}) end, "upper limit")
+end
+
+-- A conversion is a part of what is converted, and of what follows if it is to
+-- a wider type.
+function TestWaiting:test_conversions_wait()
+    local single = vec({0.1, 0.2, 0.3}, {dtype = "f32"})
+    lu.assertEquals(operations(function()
+        local _ = (f64(single) - 1):sum()
+        local wide = f64(x)
+        t.equals(f32(wide * 2 - 1), {1, 7, 17})
+        t.equals(bool(wide - 4), {true, false, true})
+        t.equals(f32(x:gt(1)) - 1, {-1, 0, 0})
+    end), "f64; f64, mul, sub, f32; f64, sub, sum; gt, f32, sub; sub, bool")
+    local a = mul(f32(f64(x) / 3), f64(x))
+    local b = f32(rand(3, {dtype = "f64", seed = 1}))
+    local c = bool(rand(3, {seed = 1}))
+    c[":"] = rand(3, {seed = 2})
+    fuse "off"
+    lu.assertEquals(bits(a), bits(mul(f32(f64(x) / 3), f64(x))))
+    lu.assertEquals(bits(b), bits(f32(rand(3, {dtype = "f64", seed = 1}))))
+    lu.assertEquals(bits(c), bits(bool(rand(3, {seed = 2}))))
+    lu.assertEquals(bits(f64(f32(x / 3)) + 1), bits(f64(f32(x / 3) + 0) + 1))
 end
 
 -- A mask that something still has is that of the elements as they were.
