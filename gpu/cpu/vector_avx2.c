@@ -30,6 +30,22 @@
 #define EVEN_u10 u10
 #define SINCOSPI Sleef_sincospid4_u05avx2
 #define SINCOSPI_PAIR Sleef___m256d_2
+#define FUSED
+#define MIN_f32(x, y) _mm256_min_ps(x, y)
+#define MAX_f32(x, y) _mm256_max_ps(x, y)
+#define SCALED_f32(x, k) scaled_f32(x, k)
+#define MIN_f64(x, y) _mm256_min_pd(x, y)
+#define MAX_f64(x, y) _mm256_max_pd(x, y)
+#define SCALED_f64(x, k) scaled_f64(x, k)
+#define INVERSE_f32(x) (1 / (x))
+#define INVERSE_f64(x) (1 / (x))
+#define LOOK_UP(table, place) \
+    _mm256_i64gather_pd(table, (__m256i)((place)&15), 8)
+#define WIDE_LOW(x) _mm256_cvtps_pd(_mm256_castps256_ps128(x))
+#define WIDE_HIGH(x) _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))
+#define NARROWED(low, high)                                          \
+    _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(low)), \
+                         _mm256_cvtpd_ps(high), 1)
 #include "vector_body.h"
 #else
 const gpu_cpu_vector gpu_cpu_vector_avx2 = {0};

@@ -30,6 +30,31 @@
 #define EVEN_u10 u10
 #define SINCOSPI Sleef_sincospid8_u05avx512f
 #define SINCOSPI_PAIR Sleef___m512d_2
+#define FUSED
+#define MIN_f32(x, y) _mm512_min_ps(x, y)
+#define MAX_f32(x, y) _mm512_max_ps(x, y)
+#define SCALED_f32(x, k) _mm512_scalef_ps(x, k)
+#define MIN_f64(x, y) _mm512_min_pd(x, y)
+#define MAX_f64(x, y) _mm512_max_pd(x, y)
+#define SCALED_f64(x, k) _mm512_scalef_pd(x, k)
+#define INVERSE_f32(x) _mm512_rcp14_ps(x)
+#define INVERSE_f64(x) near_inverse(x)
+#define LOOK_UP(table, place)                                            \
+    _mm512_permutex2var_pd(_mm512_loadu_pd(table), (__m512i)(place),     \
+                           _mm512_loadu_pd((table) + 8))
+#define WIDE_LOW(x) _mm512_cvtps_pd(_mm512_castps512_ps256(x))
+#define WIDE_HIGH(x) _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))
+#define NARROWED(low, high)                                                   \
+    _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)),          \
+                       _mm512_cvtpd_ps(high), 1)
+
+/* 1 / x, all but 28 bits. */
+static inline __m512d near_inverse(__m512d x)
+{
+    __m512d inverse = _mm512_rcp14_pd(x), one = _mm512_set1_pd(1);
+    return _mm512_fmadd_pd(inverse, _mm512_fnmadd_pd(x, inverse, one), inverse);
+}
+
 #include "vector_body.h"
 #else
 const gpu_cpu_vector gpu_cpu_vector_avx512 = {0};

@@ -54,7 +54,6 @@
 #define LOOP_OF_tan 0, MENDED_LOOP
 #define ITSELF_tan(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
 
-#define LOOP_OF_tanh 0, MENDED_LOOP
 #define ITSELF_tanh(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
 
 #define LOOP_OF_atanh 0, MENDED_LOOP
@@ -71,7 +70,17 @@
 #define ITSELF_log1p(x) 0, WITHIN(x, LIMIT(0x1p-26, 0x1p-55))
 #define LIBM_log1p(x) 0, (x) > (T)LIMIT(1e38, 1e300)
 
+#ifdef FUSED
+#define LOOP_OF_exp 0, OWN_PLAIN_LOOP
+#define LOOP_OF_log 0, OWN_PLAIN_LOOP
+#define LOOP_OF_tanh 0, OWN_PLAIN_LOOP
+#define LOOP_OF_pow 0, OWN_F64_LOOP
+#else
 #define LOOP_OF_exp 0, F64_LOOP
+#define LOOP_OF_tanh 0, MENDED_LOOP
+#define LOOP_OF_pow 0, F64_LOOP
+#endif
+
 #define LIBM_exp(x) 0, BETWEEN(x, 709.78, 709.79)
 
 #define LOOP_OF_sinh 0, MENDED_LOOP
@@ -91,7 +100,6 @@
 #define LOOP_OF_lgamma 0, MENDED_LOOP
 #define LIBM_lgamma(x) 0, ((x) < (T)-2.3) | ((x) > (T)LIMIT(1e36, 1e305))
 
-#define LOOP_OF_pow 0, F64_LOOP
 #define LIBM_2_pow(x, y, r) \
     0, BEYOND(r, 0x1p1023) & ((x)*0 == 0) & ((y)*0 == 0) & ((x) != 0)
 
@@ -119,38 +127,8 @@ static inline long double lgamma_ofl(long double x)
 #define LARGER(x, y) TYPED(larger)(x, y)
 #define SMALLER(x, y) TYPED(smaller)(x, y)
 
-#define T float
-#define BITS int32_t
-#define M(function) function##f
-#define WIDER(function) function
-#define TYPED(name) name##_f32
-#define ADD_PRODUCT ADD_PRODUCT_f32
-#ifdef USE_SLEEF
-#define WORD int32_t
-#define F32_LOOP MENDED_LOOP
-#define F64_LOOP PLAIN_LOOP
-#define LANES LANES_f32
-#define ANY ANY_f32
-#define LOAD LOAD_f32
-#define STORE STORE_f32
-#define SLEEF SLEEF_f32
-#endif
-#include "vector_loops.h"
-#undef T
-#undef BITS
-#undef M
-#undef WIDER
-#undef TYPED
-#undef ADD_PRODUCT
-#undef WORD
-#undef F32_LOOP
-#undef F64_LOOP
-#undef LANES
-#undef ANY
-#undef LOAD
-#undef STORE
-#undef SLEEF
-
+/* f64 first, as f32's loops use some of its functions; what follows at once
+ * is of f64's lanes. */
 #define T double
 #define BITS int64_t
 #define M(function) function
@@ -159,13 +137,19 @@ static inline long double lgamma_ofl(long double x)
 #define ADD_PRODUCT ADD_PRODUCT_f64
 #ifdef USE_SLEEF
 #define WORD int64_t
+#define UNSIGNED uint64_t
 #define F32_LOOP PLAIN_LOOP
 #define F64_LOOP MENDED_LOOP
+#define OWN_F64_LOOP OWN_MENDED_LOOP
 #define LANES LANES_f64
 #define ANY ANY_f64
 #define LOAD LOAD_f64
 #define STORE STORE_f64
 #define SLEEF SLEEF_f64
+#define MIN MIN_f64
+#define MAX MAX_f64
+#define SCALED SCALED_f64
+#define INVERSE INVERSE_f64
 #endif
 #include "vector_loops.h"
 
@@ -337,6 +321,52 @@ static void normal(double *a, double *b, size_t n)
     }
 }
 #endif
+
+#undef T
+#undef BITS
+#undef M
+#undef WIDER
+#undef TYPED
+#undef ADD_PRODUCT
+#undef WORD
+#undef F32_LOOP
+#undef F64_LOOP
+#undef OWN_F64_LOOP
+#undef LANES
+#undef ANY
+#undef LOAD
+#undef STORE
+#undef SLEEF
+#undef UNSIGNED
+#undef MIN
+#undef MAX
+#undef SCALED
+#undef INVERSE
+
+#define T float
+#define BITS int32_t
+#define M(function) function##f
+#define WIDER(function) function
+#define TYPED(name) name##_f32
+#define ADD_PRODUCT ADD_PRODUCT_f32
+#ifdef USE_SLEEF
+#define F32
+#define WORD int32_t
+#define UNSIGNED uint32_t
+#define F32_LOOP MENDED_LOOP
+#define F64_LOOP PLAIN_LOOP
+#define OWN_F64_LOOP OWN_PLAIN_LOOP
+#define LANES LANES_f32
+#define ANY ANY_f32
+#define LOAD LOAD_f32
+#define STORE STORE_f32
+#define SLEEF SLEEF_f32
+#define MIN MIN_f32
+#define MAX MAX_f32
+#define SCALED SCALED_f32
+#define INVERSE INVERSE_f32
+#endif
+#include "vector_loops.h"
 
 static gpu_cpu_loop *const loops_f32[GPU_OPS] = {
 #define OP(name, arity, expression, vector, help, example, result) \

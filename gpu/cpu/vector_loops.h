@@ -50,12 +50,18 @@ static inline T TYPED(smaller)(T x, T y)
 /* A register, and a mask for each of its lanes. */
 typedef T TYPED(lanes) __attribute__((vector_size(LANES * sizeof(T))));
 typedef WORD TYPED(mask) __attribute__((vector_size(LANES * sizeof(T))));
+typedef UNSIGNED TYPED(unsigned_mask)
+    __attribute__((vector_size(LANES * sizeof(T))));
 
 static inline TYPED(lanes)
     TYPED(choose)(TYPED(mask) which, TYPED(lanes) x, TYPED(lanes) y)
 {
     return (TYPED(lanes))((which & (TYPED(mask))x) | (~which & (TYPED(mask))y));
 }
+
+#ifdef FUSED
+#include "vector_functions.h"
+#endif
 
 #define IS_ITSELF(name, x) SECOND(ITSELF_##name(x), (TYPED(mask)){0})
 #define NEEDS_LIBM(name, x) SECOND(LIBM_##name(x), (TYPED(mask)){0})
@@ -88,6 +94,36 @@ static inline TYPED(lanes)
             done[l] = outside[l] ? M(name)(x[l], y[l]) : done[l]; \
         STORE(to, done);                                          \
     } while (0)
+
+/* By a function of ours; what is outside it by SLEEF's, as PLAIN or MENDED. */
+#define OWN_REGISTER_1(OTHERS, name, function, to, from)               \
+    do {                                                               \
+        TYPED(mask) outside_own;                                       \
+        TYPED(lanes) own = TYPED(own_##name)(LOAD(from), &outside_own); \
+        if (ANY(outside_own)) {                                        \
+            T other[LANES];                                            \
+            OTHERS##_1(name, function, other, from);                   \
+            own = TYPED(choose)(outside_own, LOAD(other), own);        \
+        }                                                              \
+        STORE(to, own);                                                \
+    } while (0)
+
+#define OWN_REGISTER_2(OTHERS, name, function, to, from_x, from_y)     \
+    do {                                                               \
+        TYPED(mask) outside_own;                                       \
+        TYPED(lanes) own =                                             \
+            TYPED(own_##name)(LOAD(from_x), LOAD(from_y), &outside_own); \
+        if (ANY(outside_own)) {                                        \
+            T other[LANES];                                            \
+            OTHERS##_2(name, function, other, from_x, from_y);         \
+            own = TYPED(choose)(outside_own, LOAD(other), own);        \
+        }                                                              \
+        STORE(to, own);                                                \
+    } while (0)
+
+#define OWN_PLAIN_1(...) OWN_REGISTER_1(REGISTER, __VA_ARGS__)
+#define OWN_PLAIN_2(...) OWN_REGISTER_2(REGISTER, __VA_ARGS__)
+#define OWN_MENDED_2(...) OWN_REGISTER_2(MENDED_REGISTER, __VA_ARGS__)
 
 #define SLEEF_LOOP_1(REGISTER, name, function)           \
     HEADER(name)                                         \
@@ -129,6 +165,10 @@ static inline TYPED(lanes)
     SLEEF_LOOP_##arity(REGISTER, name, function)
 #define MENDED_LOOP(arity, name, function) \
     SLEEF_LOOP_##arity(MENDED_REGISTER, name, function)
+#define OWN_PLAIN_LOOP(arity, name, function) \
+    SLEEF_LOOP_##arity(OWN_PLAIN, name, function)
+#define OWN_MENDED_LOOP(arity, name, function) \
+    SLEEF_LOOP_##arity(OWN_MENDED, name, function)
 #define SLEEF_NAME(name, accuracy) SLEEF(name, accuracy)
 #define OP(name, arity, expression, vector, help, example, result) \
     SECOND(LOOP_FOR_##vector, SLEEF_LOOP)(name, arity, expression, vector)
@@ -158,8 +198,15 @@ static inline TYPED(lanes)
 #undef REGISTER_2
 #undef MENDED_REGISTER_1
 #undef MENDED_REGISTER_2
+#undef OWN_REGISTER_1
+#undef OWN_REGISTER_2
+#undef OWN_PLAIN_1
+#undef OWN_PLAIN_2
+#undef OWN_MENDED_2
 #undef PLAIN_LOOP
 #undef MENDED_LOOP
+#undef OWN_PLAIN_LOOP
+#undef OWN_MENDED_LOOP
 #undef SLEEF_LOOP_1
 #undef SLEEF_LOOP_2
 #undef SLEEF_LOOP
