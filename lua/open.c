@@ -1,6 +1,7 @@
 /* Opening a whole state: the one list of what each room adds to it, the second
  * fence of --safe, the limit of --memory; and closing it. */
 #include "function.h"
+#include "heap.h"
 #include "lumat.h"
 #include "open.h"
 #include "math_functions.h"
@@ -107,44 +108,16 @@ static int fence_in(lua_State *L, char *why, size_t size)
 
 /* --- --memory ------------------------------------------------------------- */
 
-static struct {
-    size_t most, used;
-} heap;
-
-static size_t heap_used(void)
+static void limit_memory(size_t most)
 {
-    return heap.used;
-}
-
-/* Lua's allocator, as luaL_newstate has it, up to the limit. Without a block
- * old_size is a type. */
-static void *allocate(void *data, void *block, size_t old_size, size_t size)
-{
-    size_t old = block ? old_size : 0;
-    (void)data;
-    if (size > old && heap.used - old + size + gpu_host_live() > heap.most)
-        return NULL;
-    void *moved = size > 0 ? realloc(block, size) : NULL;
-    if (size == 0)
-        free(block);
-    if (moved || size == 0)
-        heap.used += size - old;
-    return moved;
-}
-
-static void limit_memory(lua_State *L, size_t most)
-{
-    heap.most = most;
-    heap.used =
-        (size_t)lua_gc(L, LUA_GCCOUNT) * 1024 + (size_t)lua_gc(L, LUA_GCCOUNTB);
-    lua_setallocf(L, allocate, NULL);
-    gpu_limit_memory(most, heap_used);
+    lumat_limit_heap(most, gpu_host_live);
+    gpu_limit_memory(most, lumat_heap_used);
 }
 
 lua_State *lumat_open(const lumat_options *options, char *why, size_t size,
                       int *code)
 {
-    lua_State *L = luaL_newstate();
+    lua_State *L = lumat_new_state();
     *code = 4;
     snprintf(why, size, "not enough memory");
     if (!L)
@@ -152,7 +125,7 @@ lua_State *lumat_open(const lumat_options *options, char *why, size_t size,
     if (options->device)
         gpu_set_default(options->device);
     if (options->memory > 0)
-        limit_memory(L, options->memory);
+        limit_memory(options->memory);
     lua_pushcfunction(L, open_all);
     lua_pushlightuserdata(L, (void *)options);
     if (lua_pcall(L, 1, 0, 0) == LUA_OK) {

@@ -1,6 +1,7 @@
 /* Matrices as Lua values: the userdata, its bytes and the collector, and the
  * bridge from gpu/'s status to Lua's errors. */
 #include "cancellation.h"
+#include "heap.h"
 #include "value.h"
 
 #include <stdarg.h>
@@ -76,10 +77,15 @@ void lumat_try(lua_State *L, gpu_status status)
 
 /* --- the userdata --------------------------------------------------------- */
 
+static void end_matrix(void *matrix)
+{
+    gpu_release(matrix);
+}
+
+/* No finaliser: one costs more than a small matrix's elements. */
 gpu_matrix *lumat_new_matrix(lua_State *L)
 {
-    gpu_matrix *m = lua_newuserdatauv(L, sizeof *m, 0);
-    m->storage = NULL;
+    gpu_matrix *m = lumat_new_ending(L, sizeof *m, end_matrix);
     lua_rawgeti(L, LUA_REGISTRYINDEX, metatable_place);
     lua_setmetatable(L, -2);
     return m;
@@ -111,14 +117,6 @@ gpu_matrix *lumat_check_matrix(lua_State *L, int arg)
         luaL_typeerror(L, arg, "matrix");
     luaL_argerror(L, arg, "the matrix has been freed");
     return m;
-}
-
-static int release(lua_State *L)
-{
-    gpu_matrix *m = lumat_test_matrix(L, 1);
-    if (m)
-        gpu_release(m);
-    return 0;
 }
 
 static void free_at(lua_State *L, int index)
@@ -285,8 +283,6 @@ void lumat_open_matrix(lua_State *L)
     lua_pushvalue(L, -1);
     metatable_place = luaL_ref(L, LUA_REGISTRYINDEX);
     metatable_address = lua_topointer(L, -1);
-    lua_pushcfunction(L, release);
-    lua_setfield(L, -2, "__gc");
     lua_pushcfunction(L, close_matrix);
     lua_setfield(L, -2, "__close");
     lua_pushliteral(L, "matrix");
