@@ -48,6 +48,20 @@ static void read_code(gpu_cpu_plan *plan)
     }
 }
 
+/* Are the program's results bytes of the output, by a loop of their own? */
+static void find_truth(gpu_cpu_plan *plan)
+{
+    const gpu_instruction *last = &plan->code[plan->length - 1];
+    plan->truth = NULL;
+    if (plan->length > 0 && plan->out.data && plan->out.dtype == GPU_BOOL)
+        plan->truth = gpu_cpu_vectors->truth[plan->compute][last->op];
+}
+
+static gpu_dtype target_type(const gpu_cpu_plan *plan)
+{
+    return plan->truth ? GPU_BOOL : plan->compute;
+}
+
 static int uses_place(const gpu_cpu_plan *plan)
 {
     for (int i = 0; i < plan->length; i++)
@@ -110,7 +124,7 @@ static int always_in_place(const gpu_cpu_plan *plan, const gpu_view *v)
 static int needs_no_block(const gpu_cpu_plan *plan)
 {
     int none = plan->length <= 1 && plan->constants == 0 && plan->rows == 1 &&
-               plan->out.data && plan->out.dtype == plan->compute &&
+               plan->out.data && plan->out.dtype == target_type(plan) &&
                plan->out.col_stride == 1;
     for (int i = 0; i < plan->inputs; i++)
         none = none && plan->in[i].dtype == plan->compute &&
@@ -201,6 +215,7 @@ void gpu_cpu_plan_make(gpu_cpu_plan *plan, const gpu_program *p,
     plan->cols = cols;
     plan->turned = 0;
     read_code(plan);
+    find_truth(plan);
     if (order == GPU_CPU_TURN || (order == GPU_CPU_ANY && should_turn(plan)) ||
         (order == GPU_CPU_ROW_MAJOR && cols == 1))
         turn(plan);
@@ -273,11 +288,16 @@ gpu_cpu_tile gpu_cpu_plan_tile(const gpu_cpu_plan *plan, int64_t number)
     return t;
 }
 
+static int has_no_gaps(const gpu_view *v, const gpu_cpu_tile *tile)
+{
+    return v->col_stride == 1 &&
+           (tile->rows == 1 || v->row_stride == tile->cols);
+}
+
 int gpu_cpu_plan_in_place(const gpu_cpu_plan *plan, const gpu_view *v,
                           const gpu_cpu_tile *tile)
 {
-    return v->dtype == plan->compute && v->col_stride == 1 &&
-           (tile->rows == 1 || v->row_stride == tile->cols);
+    return v->dtype == plan->compute && has_no_gaps(v, tile);
 }
 
 /* The 0-based row or column of every element of a tile. */
@@ -373,7 +393,9 @@ const void *gpu_cpu_plan_run(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
         int last = i == plan->length - 1;
         void *r =
             last && target ? target : slot_of(plan, scratch, first_code + i);
-        if (c->op < GPU_OP_ROW)
+        if (last && target && plan->truth)
+            plan->truth(r, value[c->x], value[c->y], value[c->z], n);
+        else if (c->op < GPU_OP_ROW)
             plan->loop[i](r, value[c->x], value[c->y], value[c->z], n);
         else
             fill_place(plan, tile, (c->op == GPU_OP_ROW) != plan->turned, r);
@@ -401,7 +423,13 @@ static int map_tiny(const gpu_program *p, const gpu_view *in,
                     const gpu_view *out, int64_t n)
 {
     gpu_dtype t = (gpu_dtype)p->compute;
-    if (p->length != 1 || p->code[0].op >= GPU_OP_ROW || !is_dense(out, t))
+    if (p->length != 1 || p->code[0].op >= GPU_OP_ROW)
+        return 0;
+    const gpu_instruction *c = &p->code[0];
+    gpu_cpu_loop *loop = out->dtype == GPU_BOOL
+                             ? gpu_cpu_vectors->truth[t][c->op]
+                             : gpu_cpu_vectors->map[t][c->op];
+    if (!loop || !is_dense(out, out->dtype == GPU_BOOL ? GPU_BOOL : t))
         return 0;
     alignas(64) double room[GPU_MAX_CONSTANTS][TINY];
     const void *value[GPU_MAX_VALUES];
@@ -410,19 +438,13 @@ static int map_tiny(const gpu_program *p, const gpu_view *in,
             return 0;
         value[i] = in[i].data;
     }
-    for (int c = 0; c < p->constants; c++) {
-        for (int64_t i = 0; i < n; i++)
-            if (t == GPU_F64)
-                room[c][i] = p->constant[c];
-            else
-                ((float *)room[c])[i] = (float)p->constant[c];
-        value[p->inputs + c] = room[c];
+    for (int i = 0; i < p->constants; i++) {
+        fill(t, room[i], n, p->constant[i]);
+        value[p->inputs + i] = room[i];
     }
-    const gpu_instruction *c = &p->code[0];
     int known = p->inputs + p->constants;
-    gpu_cpu_vectors->map[t][c->op](out->data, value[c->x],
-                                   c->y < known ? value[c->y] : 0,
-                                   c->z < known ? value[c->z] : 0, (size_t)n);
+    loop(out->data, value[c->x], c->y < known ? value[c->y] : 0,
+         c->z < known ? value[c->z] : 0, (size_t)n);
     return 1;
 }
 
@@ -437,7 +459,7 @@ static void map_tile(const gpu_cpu_plan *plan, int64_t number, char *scratch)
         gpu_cpu_convert(&from, &to);
         return;
     }
-    if (gpu_cpu_plan_in_place(plan, &to, &tile)) {
+    if (to.dtype == target_type(plan) && has_no_gaps(&to, &tile)) {
         gpu_cpu_plan_run(plan, &tile, scratch, to.data);
         return;
     }

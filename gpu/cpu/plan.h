@@ -33,6 +33,7 @@ typedef struct gpu_cpu_plan {
     uint8_t slot[GPU_MAX_VALUES];
     gpu_instruction code[GPU_MAX_CODE]; /* unused operands are 0 */
     gpu_cpu_loop *loop[GPU_MAX_CODE];
+    gpu_cpu_loop *truth; /* the last one's for an output of truth values, or 0 */
 } gpu_cpu_plan;
 
 typedef enum gpu_cpu_order {
@@ -59,7 +60,7 @@ gpu_cpu_tile gpu_cpu_plan_tile(const gpu_cpu_plan *plan, int64_t number);
 
 /* Computes a tile and returns its elements, of the compute type, row by row
  * without gaps: in target, unless that is NULL; then good until the next tile.
- */
+ * In target they are bytes where the plan has a loop for truth values. */
 const void *gpu_cpu_plan_run(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
                              char *scratch, void *target);
 

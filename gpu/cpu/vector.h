@@ -41,6 +41,9 @@ typedef struct gpu_cpu_vector {
     const char *name; /* "AVX2" */
     /* By compute type, then by gpu_op; NULL for row and col. */
     gpu_cpu_loop *const *map[2];
+    /* Of a TEST the loop whose results are bytes of 0 and 1, for an r that is
+     * none of x, y, z; NULL for other operations. */
+    gpu_cpu_loop *const *truth[2];
     void (*convert[GPU_DTYPES][GPU_DTYPES])(void *to, const void *from,
                                             size_t n); /* [from][to] */
     /* n >= 1. Sums and products in f64; the extremes are NaN if any is. */

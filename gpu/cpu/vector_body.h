@@ -384,9 +384,24 @@ static gpu_cpu_loop *const loops_f64[GPU_OPS] = {
 #include "ops.def"
 };
 
+static gpu_cpu_loop *const truths_f32[GPU_OPS] = {
+#define OP(...)
+#define TEST(name, ...) [GPU_OP_##name] = truth_##name##_f32,
+#define REDUCTION(...)
+#include "ops.def"
+};
+
+static gpu_cpu_loop *const truths_f64[GPU_OPS] = {
+#define OP(...)
+#define TEST(name, ...) [GPU_OP_##name] = truth_##name##_f64,
+#define REDUCTION(...)
+#include "ops.def"
+};
+
 const gpu_cpu_vector TABLE = {
     .name = TABLE_NAME,
     .map = {loops_f32, loops_f64},
+    .truth = {truths_f32, truths_f64},
     .convert =
         {
             {f32_to_f32, f32_to_f64, f32_to_bool},

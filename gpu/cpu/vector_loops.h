@@ -181,6 +181,22 @@ static inline TYPED(lanes)
 #define REDUCTION(...)
 #include "ops.def"
 
+/* Tests once more, whose results are bytes of 0 and 1; r is none of x, y, z. */
+#define OP(...)
+#define TEST(name, arity, expression, ...)                             \
+    static void TYPED(truth_##name)(void *rv, const void *xv,          \
+                                    const void *yv, const void *zv,    \
+                                    size_t n)                          \
+    {                                                                  \
+        ARRAYS_##arity uint8_t *r = rv;                                \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++)             \
+        {                                                              \
+            OPERANDS_##arity r[i] = (expression) ? 1 : 0;              \
+        }                                                              \
+    }
+#define REDUCTION(...)
+#include "ops.def"
+
 #undef HEADER
 #undef ARRAYS_1
 #undef ARRAYS_2
@@ -254,8 +270,19 @@ static double TYPED(sum)(const void *xv, size_t n)
     return TYPED(join_sum)(lane);
 }
 
+/* Lanes are said to be registers, which the compiler does not see in so
+ * many. */
+typedef double TYPED(doubles) __attribute__((vector_size(REGISTER), may_alias));
+typedef T TYPED(narrow)
+    __attribute__((vector_size(REGISTER / sizeof(double) * sizeof(T)),
+                   aligned(sizeof(T)), may_alias));
+#define DOUBLES(from)                                        \
+    __builtin_convertvector(*(const TYPED(narrow) *)(from), \
+                            TYPED(doubles))
+
 static double TYPED(dot)(const void *xv, const void *yv, size_t n)
 {
+    enum { EACH = REGISTER / sizeof(double), PARTS = FOLD_LANES / EACH };
     const T *x = xv, *y = yv;
     if (n < FOLD_LANES) {
         double sum = (double)x[0] * (double)y[0];
@@ -263,23 +290,26 @@ static double TYPED(dot)(const void *xv, const void *yv, size_t n)
             sum += (double)x[i] * (double)y[i];
         return sum;
     }
-    double lane[FOLD_LANES] = {0};
+    TYPED(doubles) part[PARTS];
+    double lane[FOLD_LANES];
     size_t i = 0;
+    memset(part, 0, sizeof part);
+    if (x == y)
+        for (; i + FOLD_LANES <= n; i += FOLD_LANES)
+            for (int h = 0; h < PARTS; h++) {
+                TYPED(doubles) value = DOUBLES(x + i + h * EACH);
+                part[h] += value * value;
+            }
     for (; i + FOLD_LANES <= n; i += FOLD_LANES)
-        for (int l = 0; l < FOLD_LANES; l++)
-            lane[l] += (double)x[i + l] * (double)y[i + l];
+        for (int h = 0; h < PARTS; h++)
+            part[h] += DOUBLES(x + i + h * EACH) * DOUBLES(y + i + h * EACH);
+    memcpy(lane, part, sizeof lane);
     for (int l = 0; i < n; i++, l++)
         lane[l] += (double)x[i] * (double)y[i];
     return TYPED(join_sum)(lane);
 }
 
-/* Sixteen lanes, as there are two sums; they are said to be registers, which
- * the compiler does not see in so many. */
-typedef double TYPED(doubles) __attribute__((vector_size(REGISTER), may_alias));
-typedef T TYPED(narrow)
-    __attribute__((vector_size(REGISTER / sizeof(double) * sizeof(T)),
-                   aligned(sizeof(T)), may_alias));
-
+/* Sixteen lanes, as there are two sums. */
 static void TYPED(moments)(const void *xv, size_t n, double origin, double *sum,
                            double *squares)
 {
@@ -296,11 +326,7 @@ static void TYPED(moments)(const void *xv, size_t n, double origin, double *sum,
     memset(second, 0, sizeof second);
     for (; i + HALF <= n; i += HALF)
         for (int h = 0; h < PARTS; h++) {
-            TYPED(doubles)
-            apart = __builtin_convertvector(
-                        *(const TYPED(narrow) *)(x + i + h * EACH),
-                        TYPED(doubles)) -
-                    origin;
+            TYPED(doubles) apart = DOUBLES(x + i + h * EACH) - origin;
             first[h] += apart;
             second[h] += apart * apart;
         }

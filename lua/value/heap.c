@@ -28,17 +28,17 @@ static struct {
     size_t head; /* bytes of userdata before the data */
 } heap;
 
-static size_t class_of(size_t size)
+static inline size_t class_of(size_t size)
 {
     return (size + sizeof(uintptr_t) + STEP - 1) / STEP;
 }
 
-static int is_small(size_t size)
+static inline int is_small(size_t size)
 {
     return class_of(size) < CLASSES;
 }
 
-static uintptr_t *mark_of(void *block, size_t size)
+static inline uintptr_t *mark_of(void *block, size_t size)
 {
     return (uintptr_t *)((char *)block + class_of(size) * STEP) - 1;
 }
@@ -87,7 +87,7 @@ static void give_small(void *block, size_t class)
 }
 #endif
 
-static void *take(size_t size)
+static inline void *take(size_t size)
 {
     if (!is_small(size))
         return malloc(size);
@@ -97,7 +97,7 @@ static void *take(size_t size)
     return block;
 }
 
-static void give(void *block, size_t size)
+static inline void give(void *block, size_t size)
 {
     if (!is_small(size)) {
         free(block);
