@@ -526,11 +526,26 @@ static partial fold_spread(gpu_dtype t, const void *x, int64_t n)
     return moments(origin, sum, squares, n);
 }
 
+/* Value and place at once, for a line too short for two looks at it. */
+static partial fold_place(const reduction *r, const void *x, int64_t n,
+                          int64_t from, int64_t step)
+{
+    const gpu_cpu_vector *v = gpu_cpu_vectors;
+    partial p = {0, 0, 0, 0};
+    size_t place = (wants_smallest(r->kind)
+                        ? v->smallest_of_line
+                        : v->largest_of_line)[r->plan.compute](x, (size_t)n,
+                                                               &p.value);
+    p.place = from + step * (int64_t)place;
+    return p;
+}
+
 /* Folds n elements of a line that start at `from`; step is what one element
  * further means for the place. */
 static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
                  int64_t step, partial *into)
 {
+    enum { SHORT = 256 };
     gpu_dtype t = r->plan.compute;
     partial p = {0, 0, 0, 0};
     if (r->kind == GPU_REDUCE_sum) {
@@ -541,6 +556,8 @@ static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
         p = fold_spread(t, x, n);
     } else if (r->kind == GPU_REDUCE_prod) {
         p = fold_product(t, x, n);
+    } else if (wants_place(r->kind) && n >= GPU_CPU_CORNER && n <= SHORT) {
+        p = fold_place(r, x, n, from, step);
     } else {
         p.value = wants_smallest(r->kind)
                       ? gpu_cpu_vectors->smallest[t](x, (size_t)n)

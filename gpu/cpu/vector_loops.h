@@ -655,6 +655,88 @@ static inline void TYPED(put_some)(T *c, WIDE sum, int64_t n, T alpha, T beta)
     }
 }
 
+/* --- places -----------------------------------------------------------------
+ * The best of a short line and its place at once, unless it has a NaN, which
+ * wins. `at` has the places of the lanes' bests; the last register overlaps the
+ * one before, and what it has twice has one place. */
+
+typedef BITS TYPED(wide_bits)
+    __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
+#define WIDE_BITS TYPED(wide_bits)
+
+static inline WIDE_BITS TYPED(choose_place)(WIDE_BITS which, WIDE_BITS x,
+                                            WIDE_BITS y)
+{
+    return (which & x) | (~which & y);
+}
+
+static inline int TYPED(is_any)(WIDE_BITS which)
+{
+#ifdef ANY
+    return ANY(which) != 0;
+#else
+    BITS any = 0;
+    for (int64_t l = 0; l < WIDTH; l++)
+        any |= which[l];
+    return any != 0;
+#endif
+}
+
+/* Lane l becomes lane l ^ half. */
+#if defined(__clang__)
+#define EXCHANGED(x, half)                        \
+    ({                                            \
+        __typeof__(x) from = (x), to = from;      \
+        for (int l = 0; l < WIDTH; l++)           \
+            to[l] = from[l ^ (half)];             \
+        to;                                       \
+    })
+#else
+#define EXCHANGED(x, half) __builtin_shuffle(x, lane ^ (BITS)(half))
+#endif
+
+#define LINE_PLACE(name, IS_BETTER)                                          \
+    static size_t TYPED(name)(const void *xv, size_t count, double *value)   \
+    {                                                                        \
+        const T *x = xv;                                                     \
+        BITS n = (BITS)count, last = n - (BITS)WIDTH;                        \
+        WIDE_BITS lane = {0};                                                \
+        for (int l = 0; l < WIDTH; l++)                                      \
+            lane[l] = l;                                                     \
+        WIDE best = TYPED(load_wide)(x);                                     \
+        WIDE_BITS at = lane, unordered = best != best;                       \
+        for (BITS i = (BITS)WIDTH; i < n; i += (BITS)WIDTH) {                \
+            BITS from = i < last ? i : last;                                 \
+            WIDE next = TYPED(load_wide)(x + from);                          \
+            WIDE_BITS is_better = next IS_BETTER best;                       \
+            unordered |= next != next;                                       \
+            best = (WIDE)TYPED(choose_place)(is_better, (WIDE_BITS)next,     \
+                                             (WIDE_BITS)best);               \
+            at = TYPED(choose_place)(is_better, lane + from, at);            \
+        }                                                                    \
+        if (TYPED(is_any)(unordered)) {                                      \
+            *value = (double)NAN;                                            \
+            return TYPED(find)(x, *value, count);                            \
+        }                                                                    \
+        for (int half = WIDTH / 2; half > 0; half /= 2) {                    \
+            WIDE other = EXCHANGED(best, half);                              \
+            WIDE_BITS place = EXCHANGED(at, half);                           \
+            WIDE_BITS is_better = (other IS_BETTER best) |                   \
+                                  ((other == best) & (place < at));          \
+            best = (WIDE)TYPED(choose_place)(is_better, (WIDE_BITS)other,    \
+                                             (WIDE_BITS)best);               \
+            at = TYPED(choose_place)(is_better, place, at);                  \
+        }                                                                    \
+        *value = (double)best[0];                                            \
+        return (size_t)at[0];                                                \
+    }
+LINE_PLACE(smallest_of_line, <)
+LINE_PLACE(largest_of_line, >)
+
+#undef WIDE_BITS
+#undef EXCHANGED
+#undef LINE_PLACE
+
 /* --- a tile ---------------------------------------------------------------
  * `registers` across, which is known where this is expanded. Rows that the
  * tile lacks repeat its last one, and are not written. */
