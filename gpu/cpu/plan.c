@@ -493,7 +493,10 @@ static int fill_tiny(const gpu_program *p, const gpu_view *out)
         (void *)(uintptr_t)p->constant, GPU_F64, out->rows, out->cols, 0, 0};
     if (p->length > 0 || p->inputs > 0)
         return 0;
-    gpu_cpu_convert(&from, out);
+    if (out->dtype != GPU_BOOL && is_dense(out, out->dtype))
+        fill(out->dtype, out->data, out->rows * out->cols, p->constant[0]);
+    else
+        gpu_cpu_convert(&from, out);
     return 1;
 }
 

@@ -33,7 +33,8 @@ typedef struct gpu_cpu_plan {
     uint8_t slot[GPU_MAX_VALUES];
     gpu_instruction code[GPU_MAX_CODE]; /* unused operands are 0 */
     gpu_cpu_loop *loop[GPU_MAX_CODE];
-    gpu_cpu_loop *truth; /* the last one's for an output of truth values, or 0 */
+    gpu_cpu_loop
+        *truth; /* the last one's for an output of truth values, or 0 */
 } gpu_cpu_plan;
 
 typedef enum gpu_cpu_order {

@@ -532,10 +532,10 @@ static partial fold_place(const reduction *r, const void *x, int64_t n,
 {
     const gpu_cpu_vector *v = gpu_cpu_vectors;
     partial p = {0, 0, 0, 0};
-    size_t place = (wants_smallest(r->kind)
-                        ? v->smallest_of_line
-                        : v->largest_of_line)[r->plan.compute](x, (size_t)n,
-                                                               &p.value);
+    size_t place =
+        (wants_smallest(r->kind)
+             ? v->smallest_of_line
+             : v->largest_of_line)[r->plan.compute](x, (size_t)n, &p.value);
     p.place = from + step * (int64_t)place;
     return p;
 }

@@ -43,7 +43,7 @@
     _mm256_i64gather_pd(table, (__m256i)((place)&15), 8)
 #define WIDE_LOW(x) _mm256_cvtps_pd(_mm256_castps256_ps128(x))
 #define WIDE_HIGH(x) _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))
-#define NARROWED(low, high)                                          \
+#define NARROWED(low, high)                                            \
     _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(low)), \
                          _mm256_cvtpd_ps(high), 1)
 #include "vector_body.h"

@@ -39,13 +39,13 @@
 #define SCALED_f64(x, k) _mm512_scalef_pd(x, k)
 #define INVERSE_f32(x) _mm512_rcp14_ps(x)
 #define INVERSE_f64(x) near_inverse(x)
-#define LOOK_UP(table, place)                                            \
-    _mm512_permutex2var_pd(_mm512_loadu_pd(table), (__m512i)(place),     \
+#define LOOK_UP(table, place)                                        \
+    _mm512_permutex2var_pd(_mm512_loadu_pd(table), (__m512i)(place), \
                            _mm512_loadu_pd((table) + 8))
 #define WIDE_LOW(x) _mm512_cvtps_pd(_mm512_castps512_ps256(x))
 #define WIDE_HIGH(x) _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))
-#define NARROWED(low, high)                                                   \
-    _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)),          \
+#define NARROWED(low, high)                                          \
+    _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), \
                        _mm512_cvtpd_ps(high), 1)
 
 /* 1 / x, all but 28 bits. */

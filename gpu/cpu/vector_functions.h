@@ -2,11 +2,16 @@
  * of vector_loops.h. They stand where they are faster than SLEEF's by a half
  * or more, which needs a processor that multiplies and adds at once.
  *
- * Errors are below 1 unit in the last place: for f32 by trying every argument
- * (pow's: tests/gpu/cpu/test_cpu_functions.c tells how many), for f64 by the
- * bounds that stand beside each. What a function does not take it leaves to
- * SLEEF, so that a lane never depends on its neighbours. Polynomials are least
- * squares fits at Chebyshev's points, weighted by what the error counts. */
+ * Errors are at most 1 unit in the last place: of f32 every argument was tried
+ * (test_cpu_ops.c), but pow's, which is rounded from f64; for f64 the bounds
+ * stand beside each. What a function does not take it marks as outside, and
+ * SLEEF does: a lane depends on none of its neighbours. Polynomials are least
+ * squares fits at Chebyshev's points, weighted by what the error counts.
+ *
+ * T, TYPED, LANES and ADD_PRODUCT are those of vector_loops.h; of registers the
+ * including file has MIN and MAX, which give y where x is NaN or y is, SCALED
+ * (x 2^k, rounded once), INVERSE (1 / x, all but half of its bits), LOOK_UP in
+ * a table of 16 and, between f32 and f64, WIDE_LOW, WIDE_HIGH and NARROWED. */
 
 #define V TYPED(lanes)
 #define N TYPED(mask)
@@ -103,7 +108,8 @@ static inline V TYPED(own_tanh)(V x, N *outside)
     V below_low = more - below + high + low;
     V above_low = below - 2 - above + below_low;
     V inverse = INVERSE(below), quotient = above * inverse;
-    V left = FMA(-quotient, below, above) + FMA(-quotient, below_low, above_low);
+    V left =
+        FMA(-quotient, below, above) + FMA(-quotient, below_low, above_low);
     V value = FMA(left, inverse, quotient);
     N is_one = (N)(size > BOTH(8.66433f, 18.71497));
     return (V)((N)TYPED(choose)(is_one, ALL(1), value) | sign);
@@ -138,10 +144,37 @@ static inline V TYPED(own_pow)(V x, V y, N *outside)
  * their logarithms, in two parts. */
 enum { INTERVALS = 16 };
 #define FIRST_INTERVAL 0x3fe6840000000000
-static const double interval_factor[INTERVALS] = {0x1.64p+0, 0x1.55p+0, 0x1.47p+0, 0x1.3bp+0, 0x1.2fp+0, 0x1.24p+0, 0x1.1ap+0, 0x1.11p+0, 0x1.08p+0, 0x1p+0, 0x1.e2p-1, 0x1.c6p-1, 0x1.aep-1, 0x1.9ap-1, 0x1.86p-1, 0x1.74p-1};
-static const double interval_log[INTERVALS] = {-0x1.51aad872ep-2, -0x1.2596010df7p-2, -0x1.f550a564b8p-3, -0x1.a8becfc882p-3, -0x1.59338d9982p-3, -0x1.0d77e7cd08p-3, -0x1.8c345d6318p-4, -0x1.075983599p-4, -0x1.f829b0e78p-6, 0, 0x1.eea31c0068p-5, 0x1.ec739830ap-4, 0x1.6574ebe8c2p-3, 0x1.c6ffbc6fp-3, 0x1.16b5ccbadp-2, 0x1.4718dc271cp-2};
-static const double interval_log_low[INTERVALS] = {0x1.f4bd8db0a7cc1p-44, -0x1.8e7bc224ea3e3p-44, 0x1.323e3a09202fep-45, -0x1.e3185cf21b9cfp-44, -0x1.0ba68b7555d4ap-48, -0x1.cb2cd2ee2f482p-44, -0x1.b20f5acb42a66p-44, 0x1.b8ecfe4b59987p-44, -0x1.980267c7e09e4p-45, 0, 0x1.c3dd83606d891p-44, 0x1.11fcba80cdd1p-44, -0x1.98c1d34f0f462p-44, 0x1.ee138d3a69d43p-44, -0x1.23299042d74bfp-44, 0x1.06c18fb4c14c5p-44};
-static const double interval_log2[INTERVALS] = {-0x1.e726aa1e754d2p-2, -0x1.a78e146f7bef4p-2, -0x1.699f5248cd4b8p-2, -0x1.32639636b2836p-2, -0x1.f205339208f27p-3, -0x1.84c2bd02f03b3p-3, -0x1.1dcd197552b7bp-3, -0x1.7beee96b8a281p-4, -0x1.6bad3758efd87p-5, 0, 0x1.64ce26c067157p-4, 0x1.633a8bf437ce1p-3, 0x1.01d9bbcfa61d4p-2, 0x1.48365e695d797p-2, 0x1.921800924dd3bp-2, 0x1.d7e6c0abc3579p-2};
+static const double interval_factor[INTERVALS] = {
+    0x1.64p+0, 0x1.55p+0, 0x1.47p+0, 0x1.3bp+0, 0x1.2fp+0, 0x1.24p+0,
+    0x1.1ap+0, 0x1.11p+0, 0x1.08p+0, 0x1p+0,    0x1.e2p-1, 0x1.c6p-1,
+    0x1.aep-1, 0x1.9ap-1, 0x1.86p-1, 0x1.74p-1};
+static const double interval_log[INTERVALS] = {
+    -0x1.51aad872ep-2,  -0x1.2596010df7p-2,
+    -0x1.f550a564b8p-3, -0x1.a8becfc882p-3,
+    -0x1.59338d9982p-3, -0x1.0d77e7cd08p-3,
+    -0x1.8c345d6318p-4, -0x1.075983599p-4,
+    -0x1.f829b0e78p-6,  0,
+    0x1.eea31c0068p-5,  0x1.ec739830ap-4,
+    0x1.6574ebe8c2p-3,  0x1.c6ffbc6fp-3,
+    0x1.16b5ccbadp-2,   0x1.4718dc271cp-2};
+static const double interval_log_low[INTERVALS] = {
+    0x1.f4bd8db0a7cc1p-44,  -0x1.8e7bc224ea3e3p-44,
+    0x1.323e3a09202fep-45,  -0x1.e3185cf21b9cfp-44,
+    -0x1.0ba68b7555d4ap-48, -0x1.cb2cd2ee2f482p-44,
+    -0x1.b20f5acb42a66p-44, 0x1.b8ecfe4b59987p-44,
+    -0x1.980267c7e09e4p-45, 0,
+    0x1.c3dd83606d891p-44,  0x1.11fcba80cdd1p-44,
+    -0x1.98c1d34f0f462p-44, 0x1.ee138d3a69d43p-44,
+    -0x1.23299042d74bfp-44, 0x1.06c18fb4c14c5p-44};
+static const double interval_log2[INTERVALS] = {
+    -0x1.e726aa1e754d2p-2, -0x1.a78e146f7bef4p-2,
+    -0x1.699f5248cd4b8p-2, -0x1.32639636b2836p-2,
+    -0x1.f205339208f27p-3, -0x1.84c2bd02f03b3p-3,
+    -0x1.1dcd197552b7bp-3, -0x1.7beee96b8a281p-4,
+    -0x1.6bad3758efd87p-5, 0,
+    0x1.64ce26c067157p-4,  0x1.633a8bf437ce1p-3,
+    0x1.01d9bbcfa61d4p-2,  0x1.48365e695d797p-2,
+    0x1.921800924dd3bp-2,  0x1.d7e6c0abc3579p-2};
 
 /* x = 2^k m, m being in the interval place & 15. */
 static inline void into_interval(V x, V *k, V *m, N *place)
@@ -158,7 +191,14 @@ static inline V TYPED(own_log)(V x, N *outside)
 {
     *outside = ~((x >= BOTH(FLT_MIN, DBL_MIN)) & (x < INFINITY));
     static const T c[] = {-0.5,
-                          0x1.55555555554d1p-2, -0x1.ffffffffffe74p-3, 0x1.9999999bfddf6p-3, -0x1.555555583f843p-3, 0x1.24922ded11ab6p-3, -0x1.ffffc5b2620e7p-4, 0x1.c80f59a56773bp-4, -0x1.9a877bce79b41p-4};
+                          0x1.55555555554d1p-2,
+                          -0x1.ffffffffffe74p-3,
+                          0x1.9999999bfddf6p-3,
+                          -0x1.555555583f843p-3,
+                          0x1.24922ded11ab6p-3,
+                          -0x1.ffffc5b2620e7p-4,
+                          0x1.c80f59a56773bp-4,
+                          -0x1.9a877bce79b41p-4};
     V k, m;
     N place;
     into_interval(x, &k, &m, &place);
@@ -182,7 +222,7 @@ static inline void log_in_parts(V x, V *log, V *log_low)
     into_interval(x, &k, &m, &place);
     V factor = LOOK_UP(interval_factor, place);
     V product = m * factor, product_low = FMA(m, factor, -product);
-    V r = product - 1, square = r * r, half = square * 0.5; /* exact */
+    V r = product - 1, square = r * r, half = square * 0.5;        /* exact */
     V whole = FMA(k, ALL(LN2_HIGH), LOOK_UP(interval_log, place)); /* exact */
     V low = FMA(k, ALL(LN2_LOW), LOOK_UP(interval_log_low, place));
     V sum = whole + r, rest = whole - sum + r;
@@ -205,7 +245,8 @@ static inline V TYPED(own_pow)(V x, V y, N *outside)
     V log, log_low, k, r;
     log_in_parts(x, &log, &log_low);
     V whole = y * log, part = FMA(y, log_low, FMA(y, log, -whole));
-    *outside = ~((x >= DBL_MIN) & (x < INFINITY) & (whole > -707) & (whole < 708));
+    *outside =
+        ~((x >= DBL_MIN) & (x < INFINITY) & (whole > -707) & (whole < 708));
     k = FMA(whole, ALL(LOG2_E), ALL(ROUNDER)) - ROUNDER;
     V high = FMA(k, ALL(-LN2_HIGH), whole), low = FMA(k, ALL(-LN2_LOW), part);
     r = high + low;
@@ -217,8 +258,8 @@ static inline V TYPED(own_pow)(V x, V y, N *outside)
 /* x^y for x and y that were f32, x above 0: with an error of 2^-28. */
 static inline V pow_of_f32(V x, V y)
 {
-    static const T log2_r[] = {0x1.71547652c0639p+0,  -0x1.71547652c16a7p-1,
-                               0x1.ec70952e3fe66p-2,  -0x1.71546f6884c8fp-2,
+    static const T log2_r[] = {0x1.71547652c0639p+0, -0x1.71547652c16a7p-1,
+                               0x1.ec70952e3fe66p-2, -0x1.71546f6884c8fp-2,
                                0x1.27cbebf011063p-2, -0x1.ed021672450aep-3};
     static const T exp2_r[] = {1,
                                0x1.62e430c686a7ep-1,

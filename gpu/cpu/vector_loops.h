@@ -96,29 +96,29 @@ static inline TYPED(lanes)
     } while (0)
 
 /* By a function of ours; what is outside it by SLEEF's, as PLAIN or MENDED. */
-#define OWN_REGISTER_1(OTHERS, name, function, to, from)               \
-    do {                                                               \
-        TYPED(mask) outside_own;                                       \
+#define OWN_REGISTER_1(OTHERS, name, function, to, from)                \
+    do {                                                                \
+        TYPED(mask) outside_own;                                        \
         TYPED(lanes) own = TYPED(own_##name)(LOAD(from), &outside_own); \
-        if (ANY(outside_own)) {                                        \
-            T other[LANES];                                            \
-            OTHERS##_1(name, function, other, from);                   \
-            own = TYPED(choose)(outside_own, LOAD(other), own);        \
-        }                                                              \
-        STORE(to, own);                                                \
+        if (ANY(outside_own)) {                                         \
+            T other[LANES];                                             \
+            OTHERS##_1(name, function, other, from);                    \
+            own = TYPED(choose)(outside_own, LOAD(other), own);         \
+        }                                                               \
+        STORE(to, own);                                                 \
     } while (0)
 
-#define OWN_REGISTER_2(OTHERS, name, function, to, from_x, from_y)     \
-    do {                                                               \
-        TYPED(mask) outside_own;                                       \
-        TYPED(lanes) own =                                             \
-            TYPED(own_##name)(LOAD(from_x), LOAD(from_y), &outside_own); \
-        if (ANY(outside_own)) {                                        \
-            T other[LANES];                                            \
-            OTHERS##_2(name, function, other, from_x, from_y);         \
-            own = TYPED(choose)(outside_own, LOAD(other), own);        \
-        }                                                              \
-        STORE(to, own);                                                \
+#define OWN_REGISTER_2(OTHERS, name, function, to, from_x, from_y)         \
+    do {                                                                   \
+        TYPED(mask) outside_own;                                           \
+        TYPED(lanes)                                                       \
+        own = TYPED(own_##name)(LOAD(from_x), LOAD(from_y), &outside_own); \
+        if (ANY(outside_own)) {                                            \
+            T other[LANES];                                                \
+            OTHERS##_2(name, function, other, from_x, from_y);             \
+            own = TYPED(choose)(outside_own, LOAD(other), own);            \
+        }                                                                  \
+        STORE(to, own);                                                    \
     } while (0)
 
 #define OWN_PLAIN_1(...) OWN_REGISTER_1(REGISTER, __VA_ARGS__)
@@ -183,16 +183,15 @@ static inline TYPED(lanes)
 
 /* Tests once more, whose results are bytes of 0 and 1; r is none of x, y, z. */
 #define OP(...)
-#define TEST(name, arity, expression, ...)                             \
-    static void TYPED(truth_##name)(void *rv, const void *xv,          \
-                                    const void *yv, const void *zv,    \
-                                    size_t n)                          \
-    {                                                                  \
-        ARRAYS_##arity uint8_t *r = rv;                                \
-        _Pragma("omp simd") for (size_t i = 0; i < n; i++)             \
-        {                                                              \
-            OPERANDS_##arity r[i] = (expression) ? 1 : 0;              \
-        }                                                              \
+#define TEST(name, arity, expression, ...)                                    \
+    static void TYPED(truth_##name)(void *rv, const void *xv, const void *yv, \
+                                    const void *zv, size_t n)                 \
+    {                                                                         \
+        ARRAYS_##arity uint8_t *r = rv;                                       \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++)                    \
+        {                                                                     \
+            OPERANDS_##arity r[i] = (expression) ? 1 : 0;                     \
+        }                                                                     \
     }
 #define REDUCTION(...)
 #include "ops.def"
@@ -276,9 +275,8 @@ typedef double TYPED(doubles) __attribute__((vector_size(REGISTER), may_alias));
 typedef T TYPED(narrow)
     __attribute__((vector_size(REGISTER / sizeof(double) * sizeof(T)),
                    aligned(sizeof(T)), may_alias));
-#define DOUBLES(from)                                        \
-    __builtin_convertvector(*(const TYPED(narrow) *)(from), \
-                            TYPED(doubles))
+#define DOUBLES(from) \
+    __builtin_convertvector(*(const TYPED(narrow) *)(from), TYPED(doubles))
 
 static double TYPED(dot)(const void *xv, const void *yv, size_t n)
 {
@@ -684,51 +682,51 @@ static inline int TYPED(is_any)(WIDE_BITS which)
 
 /* Lane l becomes lane l ^ half. */
 #if defined(__clang__)
-#define EXCHANGED(x, half)                        \
-    ({                                            \
-        __typeof__(x) from = (x), to = from;      \
-        for (int l = 0; l < WIDTH; l++)           \
-            to[l] = from[l ^ (half)];             \
-        to;                                       \
+#define EXCHANGED(x, half)                   \
+    ({                                       \
+        __typeof__(x) from = (x), to = from; \
+        for (int l = 0; l < WIDTH; l++)      \
+            to[l] = from[l ^ (half)];        \
+        to;                                  \
     })
 #else
 #define EXCHANGED(x, half) __builtin_shuffle(x, lane ^ (BITS)(half))
 #endif
 
-#define LINE_PLACE(name, IS_BETTER)                                          \
-    static size_t TYPED(name)(const void *xv, size_t count, double *value)   \
-    {                                                                        \
-        const T *x = xv;                                                     \
-        BITS n = (BITS)count, last = n - (BITS)WIDTH;                        \
-        WIDE_BITS lane = {0};                                                \
-        for (int l = 0; l < WIDTH; l++)                                      \
-            lane[l] = l;                                                     \
-        WIDE best = TYPED(load_wide)(x);                                     \
-        WIDE_BITS at = lane, unordered = best != best;                       \
-        for (BITS i = (BITS)WIDTH; i < n; i += (BITS)WIDTH) {                \
-            BITS from = i < last ? i : last;                                 \
-            WIDE next = TYPED(load_wide)(x + from);                          \
-            WIDE_BITS is_better = next IS_BETTER best;                       \
-            unordered |= next != next;                                       \
-            best = (WIDE)TYPED(choose_place)(is_better, (WIDE_BITS)next,     \
-                                             (WIDE_BITS)best);               \
-            at = TYPED(choose_place)(is_better, lane + from, at);            \
-        }                                                                    \
-        if (TYPED(is_any)(unordered)) {                                      \
-            *value = (double)NAN;                                            \
-            return TYPED(find)(x, *value, count);                            \
-        }                                                                    \
-        for (int half = WIDTH / 2; half > 0; half /= 2) {                    \
-            WIDE other = EXCHANGED(best, half);                              \
-            WIDE_BITS place = EXCHANGED(at, half);                           \
-            WIDE_BITS is_better = (other IS_BETTER best) |                   \
-                                  ((other == best) & (place < at));          \
-            best = (WIDE)TYPED(choose_place)(is_better, (WIDE_BITS)other,    \
-                                             (WIDE_BITS)best);               \
-            at = TYPED(choose_place)(is_better, place, at);                  \
-        }                                                                    \
-        *value = (double)best[0];                                            \
-        return (size_t)at[0];                                                \
+#define LINE_PLACE(name, IS_BETTER)                                        \
+    static size_t TYPED(name)(const void *xv, size_t count, double *value) \
+    {                                                                      \
+        const T *x = xv;                                                   \
+        BITS n = (BITS)count, last = n - (BITS)WIDTH;                      \
+        WIDE_BITS lane = {0};                                              \
+        for (int l = 0; l < WIDTH; l++)                                    \
+            lane[l] = l;                                                   \
+        WIDE best = TYPED(load_wide)(x);                                   \
+        WIDE_BITS at = lane, unordered = best != best;                     \
+        for (BITS i = (BITS)WIDTH; i < n; i += (BITS)WIDTH) {              \
+            BITS from = i < last ? i : last;                               \
+            WIDE next = TYPED(load_wide)(x + from);                        \
+            WIDE_BITS is_better = next IS_BETTER best;                     \
+            unordered |= next != next;                                     \
+            best = (WIDE)TYPED(choose_place)(is_better, (WIDE_BITS)next,   \
+                                             (WIDE_BITS)best);             \
+            at = TYPED(choose_place)(is_better, lane + from, at);          \
+        }                                                                  \
+        if (TYPED(is_any)(unordered)) {                                    \
+            *value = (double)NAN;                                          \
+            return TYPED(find)(x, *value, count);                          \
+        }                                                                  \
+        for (int half = WIDTH / 2; half > 0; half /= 2) {                  \
+            WIDE other = EXCHANGED(best, half);                            \
+            WIDE_BITS place = EXCHANGED(at, half);                         \
+            WIDE_BITS is_better =                                          \
+                (other IS_BETTER best) | ((other == best) & (place < at)); \
+            best = (WIDE)TYPED(choose_place)(is_better, (WIDE_BITS)other,  \
+                                             (WIDE_BITS)best);             \
+            at = TYPED(choose_place)(is_better, place, at);                \
+        }                                                                  \
+        *value = (double)best[0];                                          \
+        return (size_t)at[0];                                              \
     }
 LINE_PLACE(smallest_of_line, <)
 LINE_PLACE(largest_of_line, >)

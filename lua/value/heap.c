@@ -171,8 +171,8 @@ lua_State *lumat_new_state(void)
     lua_atpanic(L, panic);
     /* where data begin in userdata: nothing runs in between */
     lua_gc(L, LUA_GCSTOP);
-    heap.head = (size_t)((char *)lua_newuserdatauv(L, 1, 0) -
-                         (char *)heap.last);
+    heap.head =
+        (size_t)((char *)lua_newuserdatauv(L, 1, 0) - (char *)heap.last);
     lua_pop(L, 1);
     lua_gc(L, LUA_GCRESTART);
     return L;

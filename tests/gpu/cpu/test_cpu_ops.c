@@ -232,6 +232,106 @@ static void every_operation(void **state)
     by_every_table(check_all);
 }
 
+/* --- functions of our own ---------------------------------------------------
+ * f32's of one argument are tried with every STRIDEth of all bit patterns, or
+ * with every one where LUMAT_TEST_STRIDE is 1: which is how their bound was
+ * shown, in minutes. Those that should have its values are computed in f64. */
+
+enum { STRIDE = 4999 };
+
+static uint64_t stride_of_floats(void)
+{
+    const char *wish = getenv("LUMAT_TEST_STRIDE");
+    return wish && atoi(wish) > 0 ? (uint64_t)atoi(wish) : STRIDE;
+}
+
+static void check_floats(const operation *o, const float *x, size_t n)
+{
+    enum { MOST = 512 };
+    float r[MOST];
+    double wide[MOST], exact[MOST];
+    for (size_t i = 0; i < n; i++)
+        wide[i] = (double)x[i];
+    gpu_cpu_vectors->map[GPU_F32][o->op](r, x, x, x, n);
+    gpu_cpu_vector_base.map[GPU_F64][o->op](exact, wide, wide, wide, n);
+    for (size_t i = 0; i < n; i++) {
+        double off = distance(GPU_F32, (double)r[i], exact[i]);
+        if (!(off <= 1 + 1e-4))
+            fail_msg("%s f32 %s(%.9g) = %.9g, not %.17g (%g)",
+                     gpu_cpu_vectors->name, o->name, (double)x[i], (double)r[i],
+                     exact[i], off);
+    }
+}
+
+static void check_all_floats(void)
+{
+    enum { AT_ONCE = 512 };
+    static const operation own[] = {{GPU_OP_exp, "exp", 1, 0},
+                                    {GPU_OP_log, "log", 1, 0},
+                                    {GPU_OP_tanh, "tanh", 1, 0}};
+    float x[AT_ONCE];
+    size_t n = 0;
+    for (uint64_t next = 0, end = (uint64_t)1 << 32; next < end;) {
+        uint32_t bits = (uint32_t)next;
+        memcpy(&x[n++], &bits, sizeof bits);
+        next += stride_of_floats();
+        for (int k = 0; k < 3 && (n == AT_ONCE || next >= end); k++)
+            check_floats(&own[k], x, n);
+        n = n == AT_ONCE ? 0 : n;
+    }
+}
+
+static void floats_of_our_own(void **state)
+{
+    (void)state;
+    by_every_table(check_all_floats);
+}
+
+/* Powers of numbers from `low` to `high` up to e^most and down to e^-most: near
+ * 1 they want the logarithm with all the bits of a large y. */
+static void check_powers(gpu_dtype t, double low, double high, double most)
+{
+    enum { POWERS = 4000 };
+    for (int i = 0; i < POWERS; i++) {
+        double x = low * pow(high / low, next_uniform());
+        x = t == GPU_F64 ? x : (double)(float)x;
+        double y = most * (2 * next_uniform() - 1) / log(x), r;
+        if (!(x > 0) || !(fabs(y) < 1e30))
+            continue;
+        float fx = (float)x, fy = (float)y, fr;
+        y = t == GPU_F64 ? y : (double)fy;
+        if (t == GPU_F64)
+            gpu_cpu_vectors->map[t][GPU_OP_pow](&r, &x, &y, &x, 1);
+        else
+            gpu_cpu_vectors->map[t][GPU_OP_pow](&fr, &fx, &fy, &fx, 1);
+        r = t == GPU_F64 ? r : (double)fr;
+        double off = distance(t, r, powl((long double)x, (long double)y));
+        if (!(off <= 1))
+            fail_msg("%s %s pow(%.17g, %.17g) = %.17g (%g)",
+                     gpu_cpu_vectors->name, t == GPU_F64 ? "f64" : "f32", x, y,
+                     r, off);
+    }
+}
+
+static void check_all_powers(void)
+{
+    for (gpu_dtype t = GPU_F32; t <= GPU_F64; t++) {
+        double most = t == GPU_F64 ? 708 : 88,
+               far = t == GPU_F64 ? 1e300 : 1e37;
+        check_powers(t, 0.5, 2, most);
+        check_powers(t, 0.96, 1.05, most);
+        check_powers(t, 0.9999, 1.0001, most);
+        check_powers(t, 1 / far, far, most);
+        check_powers(t, 0.9, 1.1, 3);
+    }
+}
+
+static void powers(void **state)
+{
+    (void)state;
+    by_every_table(check_all_powers);
+}
+
 /* Exact values from a library of 2600 bits (mpmath). */
 static void near_the_roots(void)
 {
@@ -354,6 +454,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_numbers),
         cmocka_unit_test(every_operation),
+        cmocka_unit_test(floats_of_our_own),
+        cmocka_unit_test(powers),
         cmocka_unit_test(near_the_roots_of_logaddexp),
         cmocka_unit_test(place_does_not_matter),
         cmocka_unit_test(numbers_are_elements),
