@@ -60,7 +60,7 @@ static inline TYPED(lanes)
 }
 
 #ifdef FUSED
-#include "vector_functions.h"
+#include "vector_functions_body.h"
 #endif
 
 #define IS_ITSELF(name, x) SECOND(ITSELF_##name(x), (TYPED(mask)){0})
