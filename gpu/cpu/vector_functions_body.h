@@ -111,7 +111,7 @@ static inline V TYPED(own_tanh)(V x, N *outside)
     V left =
         FMA(-quotient, below, above) + FMA(-quotient, below_low, above_low);
     V value = FMA(left, inverse, quotient);
-    N is_one = (N)(size > BOTH(8.66433f, 18.71497));
+    N is_one = (N)(size > BOTH(8.664339f, 18.7149738751185));
     return (V)((N)TYPED(choose)(is_one, ALL(1), value) | sign);
 }
 
