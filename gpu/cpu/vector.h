@@ -2,8 +2,9 @@
  * vector_*.c is the same text (vector_body.h) under another target, and the
  * best table the processor can run is taken when the backend starts. Floating
  * point is the same in all of them, as lanes are counted in elements, not in
- * registers; but for SLEEF's own last bits, and for products of matrices, which
- * round once a step where the processor multiplies and adds at once.
+ * registers; but for the last bits of SLEEF's functions and of those of
+ * vector_functions_body.h, and for products of matrices, which round once a
+ * step where the processor multiplies and adds at once.
  *
  * Loops run on the thread that calls them, ask nobody whether to stop, and fail
  * never: they are for pieces that fit a cache. Arrays may begin anywhere. What
