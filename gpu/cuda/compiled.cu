@@ -18,6 +18,8 @@ extern "C" {
  * LEAST it works on in hardly more time than a launch. */
 static const double STEP_SECONDS = 0.35e-12 * 132;
 static const double LEAST = 1 << 16;
+/* Elements whose numbers come of blocks below 2^32, two of each. */
+static const double MOST_DRAWN = 0x1p33;
 
 /* --- what is asked for -----------------------------------------------------
  */
@@ -41,11 +43,18 @@ static jit_operand operand_of(const gpu_view *v)
     return {v->data, v->row_stride, v->col_stride};
 }
 
-static void fill_job(const gpu_program *p, const plan *made,
-                     const gpu_view *out, unsigned across, jit_job *job)
+/* Returns 0 where a kernel cannot draw what the program does. */
+static int fill_job(const gpu_program *p, const plan *made, const gpu_view *out,
+                    unsigned across, jit_job *job)
 {
-    for (int v = 0; v < p->inputs; v++)
+    int drawn = 0;
+    for (int v = 0; v < p->inputs; v++) {
         job->in[v] = operand_of(&made->in[v]);
+        if (made->in[v].data == NULL &&
+            !gpu_cuda_fill_draw(&p->draw[v], !made->is_f64,
+                                &job->draw[drawn++]))
+            return 0;
+    }
     job->out = operand_of(out);
     job->rows = out->rows;
     job->cols = out->cols;
@@ -54,6 +63,7 @@ static void fill_job(const gpu_program *p, const plan *made,
         job->single[c] = made->single[c];
         job->constant[c] = made->constant[c];
     }
+    return 1;
 }
 
 /* --- loading -----------------------------------------------------------------
@@ -159,10 +169,12 @@ gpu_status gpu_cuda_run_compiled(cuda_device *d, const gpu_program *p,
     double elements = (double)out->rows * (double)out->cols;
     jit_form form;
     jit_launch g;
-    jit_job job;
+    jit_job job = {};
     if (mode == GPU_COMPILE_OFF || (elements < LEAST && !waits) ||
         d->ordinal >= JIT_DEVICES || !fill_form(p, made, out, &form) ||
-        !jit_plan_launch(&form, out->rows, out->cols, waits, &g))
+        !jit_plan_launch(&form, out->rows, out->cols, waits, &g) ||
+        (p->draw != NULL && elements > MOST_DRAWN) ||
+        !fill_job(p, made, out, g.across, &job))
         return GPU_UNSUPPORTED;
     begin();
     jit_kernel *k = jit_find(&form, d->capability);
@@ -172,6 +184,5 @@ gpu_status gpu_cuda_run_compiled(cuda_device *d, const gpu_program *p,
     const loaded *l = find_loaded(d, k, seconds, waits);
     if (l == NULL)
         return GPU_UNSUPPORTED;
-    fill_job(p, made, out, g.across, &job);
     return start(d, k, l, &g, &job);
 }

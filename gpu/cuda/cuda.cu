@@ -678,6 +678,7 @@ static const gpu_backend backend = {
     .timer_start = timer_start,
     .timer_stop = timer_stop,
     .peak = peak,
+    .draws = 1,
     .map = gpu_cuda_map,
     .reduce = gpu_cuda_reduce,
     .gather = gpu_cuda_gather,

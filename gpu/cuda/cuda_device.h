@@ -146,6 +146,9 @@ gpu_status gpu_cuda_scan(void *device, gpu_scan_kind kind, int axis,
 gpu_status gpu_cuda_sort(void *device, int axis, int descending,
                          const gpu_view *from, const gpu_view *to,
                          const gpu_view *order);
+/* What kernels that draw are given; 0: they cannot. */
+struct jit_draw;
+int gpu_cuda_fill_draw(const gpu_random *r, int is_f32, struct jit_draw *to);
 gpu_status gpu_cuda_random(void *device, const gpu_random *r,
                            const gpu_view *to);
 gpu_status gpu_cuda_survey(void *device, const gpu_view *v, double scale,

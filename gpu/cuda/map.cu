@@ -499,6 +499,64 @@ static gpu_status copy(cuda_device *d, map_job *job, int as_f64)
     return as_f64 ? launch<double>(d, job, 1) : launch<float>(d, job, 1);
 }
 
+/* All inputs are there. */
+static gpu_status run_job(cuda_device *d, const gpu_program *p, map_job *job)
+{
+    if (p->length == 0 && p->inputs > 0)
+        return copy(d, job, job->p.is_f64);
+    if (fills_masked(p, job))
+        return job->p.is_f64 ? fill_masked<double>(d, job)
+                             : fill_masked<float>(d, job);
+    gpu_status status = gpu_cuda_stream(d, p, job->p.in, &job->out);
+    if (status == GPU_UNSUPPORTED)
+        status = gpu_cuda_run_compiled(d, p, &job->p, &job->out);
+    if (status != GPU_UNSUPPORTED)
+        return status;
+    return job->p.is_f64 ? launch<double>(d, job, p->inputs)
+                         : launch<float>(d, job, p->inputs);
+}
+
+/* The interpreter reads random numbers as others do. */
+static gpu_status draw_apart(cuda_device *d, const gpu_program *p, map_job *job,
+                             void **room)
+{
+    gpu_dtype type = p->compute == GPU_F64 ? GPU_F64 : GPU_F32;
+    int64_t size = job->p.rows * job->p.cols;
+    size_t bytes = (size_t)size * dtype_bytes(type);
+    for (int v = 0; v < p->inputs; v++) {
+        if (job->p.in[v].data != NULL)
+            continue;
+        if (gpu_cuda_alloc(d, bytes, &room[v]) != GPU_OK)
+            return gpu_cuda_host->fail(GPU_MEMORY,
+                                       "rand: there is no memory for %lld "
+                                       "random numbers",
+                                       (long long)size);
+        gpu_view to = {room[v], type, size, 1, 1, 1};
+        TRY(gpu_cuda_random(d, &p->draw[v], &to));
+        job->p.in[v].data = room[v];
+        job->p.in[v].dtype = type;
+    }
+    return GPU_OK;
+}
+
+static gpu_status run_drawn(cuda_device *d, const gpu_program *p, map_job *job)
+{
+    void *room[GPU_MAX_INPUTS] = {};
+    gpu_dtype type = p->compute == GPU_F64 ? GPU_F64 : GPU_F32;
+    size_t bytes =
+        (size_t)(job->p.rows * job->p.cols) * (size_t)dtype_bytes(type);
+    gpu_status status = gpu_cuda_run_compiled(d, p, &job->p, &job->out);
+    if (status != GPU_UNSUPPORTED)
+        return status;
+    status = draw_apart(d, p, job, room);
+    if (status == GPU_OK)
+        status = run_job(d, p, job);
+    for (int v = 0; v < p->inputs; v++)
+        if (room[v] != NULL)
+            gpu_cuda_free(d, room[v], bytes);
+    return status;
+}
+
 gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
                         const gpu_view *out)
 {
@@ -512,16 +570,5 @@ gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
     job.out = *out;
     job.wide_out = 0;
     normalise(&job, p->inputs);
-    if (p->length == 0 && p->inputs > 0)
-        return copy(d, &job, job.p.is_f64);
-    if (fills_masked(p, &job))
-        return job.p.is_f64 ? fill_masked<double>(d, &job)
-                            : fill_masked<float>(d, &job);
-    gpu_status status = gpu_cuda_stream(d, p, job.p.in, &job.out);
-    if (status == GPU_UNSUPPORTED)
-        status = gpu_cuda_run_compiled(d, p, &job.p, &job.out);
-    if (status != GPU_UNSUPPORTED)
-        return status;
-    return job.p.is_f64 ? launch<double>(d, &job, p->inputs)
-                        : launch<float>(d, &job, p->inputs);
+    return p->draw != NULL ? run_drawn(d, p, &job) : run_job(d, p, &job);
 }

@@ -186,6 +186,11 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
             .flops = (double)gpu_size(out) * p->length,
             .bytes = gpu_wants_bytes(d) ? bytes_moved(p, in, out) : 0};
         status = RUN_OPERATION(&op, map, p, views, &to);
+        if (status == GPU_MEMORY &&
+            p->draw) { /* to draw apart: see backend.h */
+            gpu_relieve(d);
+            status = RUN_OPERATION(&op, map, p, views, &to);
+        }
     }
     for (int i = 0; i < p->inputs; i++)
         gpu_release(&copies[i]);

@@ -6,15 +6,36 @@
 enum { JIT_INPUTS = 8, JIT_CONSTANTS = 8 };
 enum { JIT_THREADS = 256, JIT_ITEMS = 4 }; /* of a block; side by side */
 
-/* How an input lies, for a thread that wants four neighbours of a row. */
+/* How an input lies, or comes to be, for a thread that wants four neighbours of
+ * a row. */
 typedef enum jit_way {
     JIT_WIDE,   /* 16 bytes at once (of truth values 4) */
     JIT_ROW,    /* the same, and the same row everywhere */
     JIT_COLUMN, /* one element a row */
     JIT_SAME,   /* one element */
     JIT_EACH,   /* element by element, by any strides */
+    /* drawn: element (i, j) is the one of the number that its place is */
+    JIT_UNIFORM,
+    JIT_NORMAL,
+    JIT_INTEGER,
     JIT_WAYS
 } jit_way;
+
+/* What the rounds of Philox, for blocks of numbers below 2^32, have in common:
+ * of the counter only the lower word differs, so that one of the two products
+ * of each of the first two rounds is the same for all; it lies in early, joined
+ * with the keys. And limits: low, high, what is between them, and the largest
+ * number below high. */
+enum { JIT_DRAWS = 2, JIT_ROUNDS = 10 };
+typedef struct jit_rounds {
+    unsigned early[4];
+    unsigned keys[JIT_ROUNDS][2];
+} jit_rounds;
+typedef struct jit_draw {
+    jit_rounds rounds;
+    float single[4];
+    double wide[4];
+} jit_draw;
 
 /* Element (i, j) lies i row_stride + j col_stride elements from data. */
 typedef struct jit_operand {
@@ -28,6 +49,7 @@ typedef struct jit_job {
     unsigned across; /* blocks beside each other; unused of a single row */
     float single[JIT_CONSTANTS];
     double constant[JIT_CONSTANTS]; /* the same in f64, or what f64 has */
+    jit_draw draw[JIT_DRAWS];       /* in the order of their inputs */
 } jit_job;
 
 #endif

@@ -2,12 +2,18 @@
  *   T          what is computed in
  *   RESULT     what is written, unsigned char for truth values
  *   QUADS      how many fours of elements a thread has, all on their way at
- * once IS_ROW     1: everything is one row, along which they lie; 0: one below
- * the other IS_WIDE    1: a four is neighbours, of 16 bytes; 0: elements as far
- * apart as a block has threads side by side IS_LONG    1: one element after the
- * other, as arithmetic takes longer than memory, and a program that is there
- * once stays in the cache of instructions INPUTS(X)  X(number, type of its
- * elements, way it lies) for each input value(job, element of input 0, …)
+ *              once
+ *   IS_ROW     1: everything is one row, along which they lie; 0: one below
+ *              the other
+ *   IS_WIDE    1: a four is neighbours, of 16 bytes; 0: elements as far apart
+ *              as a block has threads side by side
+ *   IS_LONG    1: one element after the other, as arithmetic takes longer than
+ *              memory, and a program that is there once stays in the cache of
+ *              instructions
+ *   DRAWS      how many inputs are drawn; then kernel_random_body.h, too
+ *   INPUTS(X)  X(number, type of its elements, way it lies, which of those
+ *              drawn) for each input
+ *   value(job, element of input 0, …)
  *
  * Limited by bytes, so a thread reads all it needs before it computes, and
  * blocks come and go, which is faster than a few that stay. */
@@ -29,9 +35,53 @@ template <class S> __device__ __forceinline__ T widened(S x)
     return sizeof(S) == 1 ? (T)(x != 0) : (T)x;
 }
 
-template <class S, int WAY>
-__device__ __forceinline__ T read_one(const jit_operand &in, int64 i, int64 j)
+#if DRAWS
+__device__ __forceinline__ limits<float> limits_of(const jit_draw &d, float)
 {
+    return {d.single[0], d.single[1], d.single[2], d.single[3]};
+}
+
+__device__ __forceinline__ limits<double> limits_of(const jit_draw &d, double)
+{
+    return {d.wide[0], d.wide[1], d.wide[2], d.wide[3]};
+}
+
+/* Element number e. */
+template <int WAY>
+__device__ __forceinline__ T draw_one(const jit_draw &d, int64 e)
+{
+    constexpr int SHARE = share<WAY, T>();
+    T v[SHARE];
+    make<WAY, T>(d.rounds, limits_of(d, (T)0), (unsigned)(e / SHARE), v);
+    T r = v[0];
+#pragma unroll
+    for (int k = 1; k < SHARE; k++)
+        r = e % SHARE == k ? v[k] : r;
+    return r;
+}
+
+/* Four, from a multiple of four on. */
+template <int WAY>
+__device__ __forceinline__ void draw_four(const jit_draw &d, int64 e,
+                                          T (&to)[ITEMS])
+{
+    constexpr int SHARE = share<WAY, T>();
+#pragma unroll
+    for (int k = 0; k < ITEMS; k += SHARE)
+        make<WAY, T>(d.rounds, limits_of(d, (T)0), (unsigned)((e + k) / SHARE),
+                     to + k);
+}
+#endif
+
+template <class S, int WAY, int DRAWN>
+__device__ __forceinline__ T read_one(const jit_job &job, const jit_operand &in,
+                                      int64 i, int64 j)
+{
+#if DRAWS
+    if constexpr (WAY >= JIT_UNIFORM)
+        return draw_one<WAY>(job.draw[DRAWN],
+                             i * in.row_stride + j * in.col_stride);
+#endif
     const S *data = (const S *)in.data;
     if (WAY == JIT_SAME)
         return widened(data[0]);
@@ -54,14 +104,21 @@ __device__ __forceinline__ void read_four(const S *from, T (&to)[ITEMS])
 }
 
 /* All of a thread's elements, which are there. */
-template <class S, int WAY>
-__device__ __forceinline__ void read_all(const jit_operand &in, const place &p,
+template <class S, int WAY, int DRAWN>
+__device__ __forceinline__ void read_all(const jit_job &job,
+                                         const jit_operand &in, const place &p,
                                          T (&to)[QUADS][ITEMS])
 {
     const S *data = (const S *)in.data;
 #pragma unroll
     for (int q = 0; q < QUADS; q++) {
         int64 i = p.i + q * p.di, j = p.j + q * p.dj;
+#if DRAWS
+        if constexpr (WAY >= JIT_UNIFORM && IS_WIDE) {
+            draw_four<WAY>(job.draw[DRAWN], i * in.row_stride + j, to[q]);
+            continue;
+        }
+#endif
         if (WAY == JIT_WIDE) {
             read_four(data + i * in.row_stride + j, to[q]);
         } else if (WAY == JIT_ROW && (IS_ROW || q == 0)) {
@@ -69,10 +126,11 @@ __device__ __forceinline__ void read_all(const jit_operand &in, const place &p,
         } else {
 #pragma unroll
             for (int k = 0; k < ITEMS; k++)
-                to[q][k] = WAY == JIT_ROW ? to[0][k]
-                           : WAY != JIT_EACH && k > 0
-                               ? to[q][0]
-                               : read_one<S, WAY>(in, i, j + k * p.step);
+                to[q][k] =
+                    WAY == JIT_ROW ? to[0][k]
+                    : (WAY == JIT_COLUMN || WAY == JIT_SAME) && k > 0
+                        ? to[q][0]
+                        : read_one<S, WAY, DRAWN>(job, in, i, j + k * p.step);
         }
     }
 }
@@ -110,11 +168,12 @@ __device__ __forceinline__ place own_place(const jit_job &job)
     return p;
 }
 
-#define READ(n, S, WAY)    \
-    T in##n[QUADS][ITEMS]; \
-    read_all<S, WAY>(job.in[n], p, in##n);
-#define ITEM(n, S, WAY) , in##n[q][k]
-#define READ_ONE(n, S, WAY) , read_one<S, WAY>(job.in[n], i, j)
+#define READ(n, S, WAY, DRAWN) \
+    T in##n[QUADS][ITEMS];     \
+    read_all<S, WAY, DRAWN>(job, job.in[n], p, in##n);
+#define ITEM(n, S, WAY, DRAWN) , in##n[q][k]
+#define READ_ONE(n, S, WAY, DRAWN) \
+    , read_one<S, WAY, DRAWN>(job, job.in[n], i, j)
 
 __device__ __forceinline__ void run_all(const jit_job &job, const place &p)
 {

@@ -44,17 +44,33 @@ static int cost_of(const jit_form *f, int op)
     }
 }
 
-/* The longest program of which a thread has so many fours: their text is there
- * for each element. And registers for what is read. */
-enum { SHORT = 6, MIDDLE = 40, LONG = 80, MOST_READ = 64 };
+/* The longest program of which a thread has several fours, and all of one:
+ * their text is there for each element. Registers for what is read; and what a
+ * random number costs. (A chain of 20 over 2^28 f32 takes 0.730 ms of an H200
+ * by one four, 0.743 by two.) */
+enum { SHORT = 6, LONG = 80, MOST_READ = 64, DRAW_COST = 10 };
+
+static int is_drawn(const jit_form *f, int input)
+{
+    return f->way[input] >= JIT_UNIFORM;
+}
+
+static int count_drawn(const jit_form *f)
+{
+    int count = 0;
+    for (int i = 0; i < f->inputs; i++)
+        count += is_drawn(f, i);
+    return count;
+}
 
 jit_shape jit_shape_of(const jit_form *f)
 {
-    int cost = 0, words = f->compute == GPU_F64 ? 2 : 1;
+    int cost = count_drawn(f) * DRAW_COST,
+        words = f->compute == GPU_F64 ? 2 : 1;
     for (int n = 0; n < f->length; n++)
         cost += cost_of(f, f->code[n].op);
     jit_shape s = {.is_long = cost > LONG, .is_wide = f->is_wide};
-    s.quads = cost <= SHORT ? 4 / words : cost <= MIDDLE ? 2 / words : 1;
+    s.quads = cost <= SHORT ? 4 / words : 1;
     while (s.quads > 1 && s.quads * JIT_ITEMS * words * f->inputs > MOST_READ)
         s.quads /= 2;
     if (s.is_long)
@@ -109,8 +125,9 @@ __attribute__((format(printf, 2, 3))) static void put(writer *w,
 
 static const char *const types[GPU_DTYPES] = {"float", "double",
                                               "unsigned char"};
-static const char *const ways[JIT_WAYS] = {"JIT_WIDE", "JIT_ROW", "JIT_COLUMN",
-                                           "JIT_SAME", "JIT_EACH"};
+static const char *const ways[JIT_WAYS] = {
+    "JIT_WIDE", "JIT_ROW",     "JIT_COLUMN", "JIT_SAME",
+    "JIT_EACH", "JIT_UNIFORM", "JIT_NORMAL", "JIT_INTEGER"};
 
 /* v0, v1 …: inputs, constants, results of instructions. */
 static void put_value(writer *w, const jit_form *f)
@@ -153,11 +170,15 @@ size_t jit_write_source(const jit_form *f, char text[JIT_MOST_TEXT])
         "#define QUADS %d\n#define IS_ROW %d\n#define IS_WIDE %d\n"
         "#define IS_LONG %d\n",
         s.quads, f->is_row, s.is_wide, s.is_long);
-    put(&w, "#define INPUTS(X)");
-    for (int i = 0; i < f->inputs; i++)
-        put(&w, " X(%d, %s, %s)", i, types[f->dtype[i]],
-            ways[way_of(f, &s, i)]);
+    put(&w, "#define DRAWS %d\n#define INPUTS(X)", count_drawn(f));
+    for (int i = 0, drawn = 0; i < f->inputs; i++) {
+        put(&w, " X(%d, %s, %s, %d)", i, types[f->dtype[i]],
+            ways[way_of(f, &s, i)], drawn);
+        drawn += is_drawn(f, i);
+    }
     put(&w, "\n");
+    if (count_drawn(f) > 0)
+        put(&w, "#include \"kernel_random_body.h\"\n");
     put_value(&w, f);
     put(&w, "#include \"kernel_body.h\"\n");
     return w.used;
@@ -173,6 +194,27 @@ static jit_way way_of_view(const gpu_view *v, int is_row, int is_wide)
     if (is_wide && !is_row && v->row_stride == 0)
         return JIT_ROW;
     return is_wide ? JIT_WIDE : JIT_EACH;
+}
+
+static jit_way way_of_draw(const gpu_random *r)
+{
+    return r->kind == GPU_UNIFORM  ? JIT_UNIFORM
+           : r->kind == GPU_NORMAL ? JIT_NORMAL
+                                   : JIT_INTEGER;
+}
+
+/* Fours that are drawn begin where a block of numbers does. */
+static int fill_way(jit_form *f, const gpu_program *p, const gpu_view *v,
+                    int input, int is_wide)
+{
+    if (v->data || !p->draw) {
+        f->dtype[input] = (uint8_t)v->dtype;
+        f->way[input] = (uint8_t)way_of_view(v, f->is_row, is_wide);
+        return 1;
+    }
+    f->dtype[input] = f->compute;
+    f->way[input] = (uint8_t)way_of_draw(&p->draw[input]);
+    return (is_wide || !f->is_wide) && count_drawn(f) <= JIT_DRAWS;
 }
 
 /* Operands behind the arity are whatever they were: they are none. */
@@ -203,10 +245,9 @@ int jit_fill_form(jit_form *f, const gpu_program *p, gpu_dtype compute,
     f->result = (uint8_t)out->dtype;
     f->is_row = out->rows == 1;
     f->is_wide = (wide & JIT_WIDE_RESULT) != 0;
-    for (int v = 0; v < p->inputs; v++) {
-        f->dtype[v] = (uint8_t)in[v].dtype;
-        f->way[v] = (uint8_t)way_of_view(&in[v], f->is_row, wide >> v & 1);
-    }
+    for (int v = 0; v < p->inputs; v++)
+        if (!fill_way(f, p, &in[v], v, wide >> v & 1))
+            return 0;
     return 1;
 }
 

@@ -281,7 +281,7 @@ static void write_kernel(FILE *f, int number, const char *text)
             number, text);
     fprintf(f,
             "#undef compiled\n#undef QUADS\n#undef IS_ROW\n#undef IS_WIDE\n"
-            "#undef IS_LONG\n#undef INPUTS\n"
+            "#undef IS_LONG\n#undef DRAWS\n#undef INPUTS\n"
             "extern \"C\" void run_%d(const jit_job *job, unsigned blocks,\n"
             "    unsigned width, unsigned height)\n{\n"
             "    blockDim = {width, height};\n"
@@ -429,6 +429,62 @@ static void every_operation_compiles(void **state)
     }
 }
 
+/* A row, or rows of which the last lack elements of a four, drawn in each way,
+ * twice, beside what is read. */
+static void random_numbers_compile(void **state)
+{
+    char text[JIT_MOST_TEXT], why[1000];
+    (void)state;
+    if (!has_nvrtc())
+        LEAVE_OUT("NVRTC");
+    for (int k = 0; k < 12; k++) {
+        gpu_dtype type = k % 2 ? GPU_F64 : GPU_F32;
+        gpu_random draw[3] = {[1] = {.kind = (gpu_random_kind)(k / 2 % 3)},
+                              [2] = {.kind = GPU_UNIFORM}};
+        int64_t cols = k < 6 ? 64 : 63, rows = k < 6 ? 1 : 9;
+        float memory[1];
+        gpu_view v = {memory, type, rows, cols, cols, 1}, drawn = v;
+        gpu_program p;
+        jit_form f;
+        drawn.data = NULL;
+        gpu_program_start(&p, 3);
+        int product = gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
+        gpu_program_add(&p, GPU_OP_add, product, 2, 0);
+        p.draw = draw;
+        const gpu_view in[] = {v, drawn, drawn};
+        assert_true(jit_fill_form(&f, &p, type, in, &v,
+                                  k < 6 ? 7 | JIT_WIDE_RESULT : 0));
+        assert_int_equal(f.way[1], JIT_UNIFORM + k / 2 % 3);
+        text[jit_write_source(&f, text)] = '\0';
+        void *image = compiled(text, VERSION, why, sizeof why);
+        if (!image)
+            fail_msg("kind %d, type %d: %s", k / 2, (int)type, why);
+        free(image);
+    }
+}
+
+/* Nor have those whose fours would begin between two blocks of numbers, or that
+ * draw three times. */
+static void some_draws_have_no_kernel(void **state)
+{
+    gpu_random draw[3] = {{.kind = GPU_UNIFORM}};
+    gpu_view v = {NULL, GPU_F32, 9, 64, 64, 1};
+    jit_form f;
+    gpu_program p;
+    (void)state;
+    gpu_program_start(&p, 1);
+    gpu_program_add(&p, GPU_OP_neg, 0, 0, 0);
+    p.draw = draw;
+    assert_true(jit_fill_form(&f, &p, GPU_F32, &v, &v, 1 | JIT_WIDE_RESULT));
+    assert_false(jit_fill_form(&f, &p, GPU_F32, &v, &v, JIT_WIDE_RESULT));
+    assert_true(jit_fill_form(&f, &p, GPU_F32, &v, &v, 0));
+    gpu_program_start(&p, 3);
+    gpu_program_add(&p, GPU_OP_clip, 0, 1, 2);
+    p.draw = draw;
+    const gpu_view in[] = {v, v, v};
+    assert_false(jit_fill_form(&f, &p, GPU_F32, in, &v, 7 | JIT_WIDE_RESULT));
+}
+
 /* --- which kernels there are -----------------------------------------------
  */
 
@@ -515,6 +571,8 @@ int main(void)
         cmocka_unit_test(elements_are_right),
         cmocka_unit_test(nvrtc_compiles_them),
         cmocka_unit_test(every_operation_compiles),
+        cmocka_unit_test(random_numbers_compile),
+        cmocka_unit_test(some_draws_have_no_kernel),
         cmocka_unit_test(it_says_what_is_wrong),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
