@@ -227,6 +227,10 @@ size_t gpu_take_settled_bytes(void);
 /* Called before that: the language drops the references of its youngest
  * garbage, for which nothing has to be worked out, or of all its garbage. */
 void gpu_on_settling(void (*collect)(void *data, int everything), void *data);
+/* Asked where a program is recorded: the line that runs, 0 if it is not known,
+ * and the name of what it is in, for good. Where there is no memory when it is
+ * worked out the message says so. */
+void gpu_on_recording(int (*line)(void *data, const char **source), void *data);
 /* Does an operation wait for such a collection, or for one of
  * gpu_on_memory_short? Its operands are in use: what the collection runs is to
  * free none of them. */

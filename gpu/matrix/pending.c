@@ -29,6 +29,7 @@
 #include "core.h"
 #include "op_list.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,9 @@ struct gpu_pending {
     int was_run;                   /* as a part */
     int is_kept;                   /* the list has a reference, too */
     int is_left;                   /* see gpu_leave_waiting */
-    int is_drawn;                  /* no program: random numbers */
+    const char *source;            /* where it was written; NULL: not known */
+    int line;
+    int is_drawn; /* no program: random numbers */
     gpu_random draw;
     gpu_pending *previous, *next; /* in the order of recording */
 };
@@ -66,6 +69,8 @@ static struct {
     gpu_fusion fusion;
     void (*collect)(void *data, int everything);
     void *data;
+    int (*ask_line)(void *data, const char **source);
+    void *line_data;
 } all;
 
 void gpu_set_fusion(gpu_fusion fusion)
@@ -101,6 +106,12 @@ void gpu_on_settling(void (*collect)(void *data, int everything), void *data)
 {
     all.collect = collect;
     all.data = data;
+}
+
+void gpu_on_recording(int (*line)(void *data, const char **source), void *data)
+{
+    all.ask_line = line;
+    all.line_data = data;
 }
 
 /* --- the list of what waits ----------------------------------------------- */
@@ -723,13 +734,56 @@ static gpu_status settle_parts(gpu_storage *s)
     }
 }
 
+enum { MOST_LINES = 160 };
+
+/* Once. */
+static void add_line(char text[MOST_LINES], const gpu_pending *n)
+{
+    char line[MOST_LINES / 2];
+    size_t used = strlen(text);
+    if (!n->source)
+        return;
+    int length = snprintf(line, sizeof line, "%s:%d", n->source, n->line);
+    const char *found = strstr(text, line);
+    if (found && (found[length] == ',' || found[length] == '\0'))
+        return;
+    if (used + strlen(line) + sizeof ", " > MOST_LINES)
+        return;
+    if (used > 0)
+        strcat(text, ", ");
+    strcat(text, line);
+}
+
+/* There was no memory: the message tells of the lines that wrote what it was
+ * for, as the one that runs may be another. */
+static gpu_status tell_lines(const gpu_storage *s)
+{
+    char text[MOST_LINES] = "", message[400];
+    const gpu_pending *n = s->pending;
+    const gpu_matrix *in[GPU_MAX_INPUTS];
+    gpu_composition c;
+    operands_of(n, in);
+    gathering g = gather(&n->p, in, n->out.rows, n->out.cols, &c);
+    for (int i = 0; i < g.nodes; i++)
+        add_line(text, g.node[i]);
+    add_line(text, n);
+    if (text[0] == '\0')
+        return GPU_MEMORY;
+    snprintf(message, sizeof message, "%s", gpu_message());
+    return gpu_fail(GPU_MEMORY, "%s; it is for the %s of %s", message, n->name,
+                    text);
+}
+
 static gpu_status settle_held(gpu_storage *s)
 {
     void *data;
     TRY(settle_parts(s));
     if (!s->pending)
         return GPU_OK;
-    TRY(gpu_give_bytes(s, &data)); /* which may collect garbage, too */
+    gpu_status got = gpu_give_bytes(s, &data); /* may collect garbage, too */
+    if (got == GPU_MEMORY && s->pending)
+        return tell_lines(s);
+    TRY(got);
     gpu_status status = s->pending ? run(s, data) : GPU_OK;
     if (s->data != data)
         gpu_take_bytes(s, data);
@@ -941,6 +995,8 @@ static gpu_status add_pending(const char *name, const gpu_matrix *out,
     n->name = name;
     n->out = *out;
     n->is_kept = all.executes;
+    if (all.ask_line)
+        n->line = all.ask_line(all.line_data, &n->source);
     out->storage->references += n->is_kept;
     out->storage->pending = n;
     link_last(n);

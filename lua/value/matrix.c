@@ -214,6 +214,22 @@ static void collect_first(void *data, int everything)
         collect_all(L);
 }
 
+/* Of the Lua function that runs, as messages begin with it. */
+static int line_of(void *data, const char **source)
+{
+    lua_State *L = data;
+    lua_Debug ar;
+    *source = NULL;
+    for (int level = 0; lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        if (ar.currentline <= 0)
+            continue;
+        *source = gpu_keep_name(ar.short_src);
+        return ar.currentline;
+    }
+    return 0;
+}
+
 static void keep_below_limit(lua_State *L, const gpu_device *d)
 {
     if (gpu_device_live(d) <= memory.limit || !may_collect())
@@ -295,4 +311,5 @@ void lumat_open_matrix(lua_State *L)
     lua_gc(L, LUA_GCGEN, 0, 0);
     gpu_on_memory_short(collect_all, L);
     gpu_on_settling(collect_first, L);
+    gpu_on_recording(line_of, L);
 }

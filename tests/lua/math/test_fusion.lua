@@ -705,6 +705,26 @@ function TestWaiting:test_memory_that_is_short()
     end
 end
 
+-- The lines are told of that wrote what there is no memory for.
+function TestWaiting:test_memory_that_is_short_when_it_is_needed()
+    if t.on_gpu then return end
+    local code = [[
+x = rand(1000, 1000, {dtype = "f64"}) sync()
+y = sqrt(x) +
+    1
+list = {}
+while pcall(function() list[#list + 1] = zeros(100000, {dtype = "f64"}) end) do end
+z = y[{1, 1}]
+]]
+    local name = os.tmpname()
+    local f = io.open(name, "w") f:write(code) f:close()
+    local command = "'%s' -q --device=cpu --memory=40M '%s' 2>&1"
+    local out <close> = io.popen(command:format(os.getenv "LUMAT", name))
+    local text = out:read "a"
+    os.remove(name)
+    lu.assertStrMatches(text, ".*:6: out of memory.*; it is for the add of .*:2.*")
+end
+
 -- A finaliser that an operation's collection runs, or that of the end, stops
 -- what is being worked out for it. (A GPU may have done it before it is waited
 -- for.)
