@@ -497,7 +497,8 @@ function TestWaiting:test_masks_that_are_held()
     a[a:gt(6)] = 0
     collectgarbage("restart")
     t.equals(a, {2, 6, 0, 0})
-    local stripped = load(string.dump(load "local a = ... local m = a:gt(2) a[m] = 0 return m", true))
+    local stripped = load(string.dump(load [[local a = ...
+        local m = a:gt(2) a[m] = 0 return m]], true))
     if stripped then
         a = fresh()
         t.equals(stripped(a), {false, false, true, true})
