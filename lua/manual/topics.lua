@@ -223,13 +223,15 @@ topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
     "What is worked out element by element of 65536 elements or more (on a " ..
     "GPU 4096) waits until it is needed and then runs in one pass over " ..
     "memory: sqrt(sin(x) % y + 2) - x / 3 reads x and y once and writes " ..
-    "once, ((x - y) % (x - y)):sum() writes nothing. Every bit is that of one " ..
+    "once, ((x - y) % (x - y)):sum() writes nothing, x[x:gt(2)] = 0 reads and " ..
+    "writes x once, 2 * rand(n) - 1 only writes. Every bit is that of one " ..
     "operation after the other, and shapes are checked where they are " ..
     "written. It is needed when it is printed, read, multiplied, saved or " ..
     "copied, before an operand of it is written to or freed, and at the end " ..
     "of an entry; traces and profiles name all its operations, under the " ..
-    "line that needed it. :set fusion off runs each at once, always has " ..
-    "small ones wait, too.",
+    "line that needed it, and where there is no memory then the error names " ..
+    "the lines that wrote them, too. :set fusion off runs each at once, always " ..
+    "has small ones wait, too.",
     "map(A, B, f) runs f, a function in Lua, in one pass as well, if it only " ..
     "computes: with arithmetic, conditions, loops with a known count, " ..
     "functions of numbers, and what it takes from outside. f gets numbers, " ..
