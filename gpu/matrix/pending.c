@@ -634,10 +634,10 @@ static gpu_storage *choose_reader(const gathering *g, const gpu_program *p,
 }
 
 /* Those that were recorded to be executed have been, as parts. */
-static void let_go_of_readers(const gathering *g, const gpu_matrix *out)
+static void let_go_of_parts(const gathering *g)
 {
-    for (int i = 0; i < g->nodes; i++)
-        if (g->node[i]->is_kept && count_reads(g->node[i], out->storage) > 0)
+    for (int i = 0; i < g->nodes; i++) /* what reads one comes behind it */
+        if (g->node[i]->is_kept && !is_held(g, i))
             let_go(g->node[i]);
 }
 
@@ -664,7 +664,7 @@ gpu_status gpu_compose_over(const char *name, const gpu_program *p,
         TRY(settle(s));
     }
     compose(&g, name, p, in);
-    let_go_of_readers(&g, out);
+    let_go_of_parts(&g);
     return GPU_OK;
 }
 

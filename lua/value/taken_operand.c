@@ -222,9 +222,10 @@ const gpu_matrix *lumat_take(lua_State *L, int arg, const gpu_matrix *target,
     taken->storage = NULL;
     if (!gpu_is_pending(m) || gpu_shares_storage(m, target))
         return m;
-    luaL_checkstack(L, 10, NULL);
-    if (how != LUMAT_TAKE_ARGUMENT)
+    if (how != LUMAT_TAKE_ARGUMENT) {
+        luaL_checkstack(L, 10, NULL);
         take_from_caller(L, arg, how == LUMAT_TAKE_KEY);
+    }
     gpu_retain(m);
     *taken = *m;
     lua_pushnil(L);

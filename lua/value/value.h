@@ -80,7 +80,7 @@ typedef enum lumat_taking {
  * storage, taken from the stack: then that has nil in its place, and taken,
  * which is returned, a reference, to be released. So what has it else is no
  * more than variables, tables and functions, and a collection finds whether
- * they do. Raises where the stack is full. */
+ * they do. May raise for want of memory, but not of an argument alone. */
 const gpu_matrix *lumat_take(lua_State *L, int arg, const gpu_matrix *target,
                              lumat_taking how, gpu_matrix *taken);
 

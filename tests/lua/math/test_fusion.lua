@@ -525,6 +525,11 @@ function TestWaiting:test_writes_while_all_is_executed()
         for i = 1, 3 do a[a:gt(3 - i / 2)] = i / 4 end
     end
     lu.assertEquals(operations(function() timed(often) end), ("gt, mask; "):rep(3):sub(1, -3))
+    local function more()
+        for i = 1, 2 do a[(a * 2 + 1):gt(i) & a:lt(0)] = i end
+    end
+    lu.assertEquals(operations(function() timed(more) end),
+        "mul, add, gt, lt, land, mask; mul, add, gt, lt, land, mask")
 end
 
 function TestWaiting:test_freed_operands()
