@@ -151,6 +151,18 @@ typedef struct gpu_factoring {
     int64_t trouble;               /* out */
 } gpu_factoring;
 
+/* An operation on complex elements (see complex_numbers.h): out = op(in…). All views
+ * have out's shape, strides of zero where they are broadcast; those of numbers
+ * are on the host and all strides are zero. out may be one of in, element for
+ * element, else it lies apart from them. */
+typedef struct gpu_complex_call {
+    gpu_op op;
+    int count; /* of operands */
+    gpu_view in[3], out;
+    uint8_t is_conjugated[3], is_out_conjugated;
+    uint8_t is_c64; /* no operand has more digits than f32 */
+} gpu_complex_call;
+
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
 struct gpu_kernel {
     const char *operation; /* "dot" or "matmul" */
@@ -293,6 +305,8 @@ typedef struct gpu_backend {
      * asked for LU before solve, determinant and inverse_norm are called. */
     const gpu_kernel *(*choose_factor)(void *device, const gpu_factoring *f);
     gpu_status (*factor)(void *device, gpu_factoring *f);
+    /* Complex elements; may be NULL. */
+    gpu_status (*complex_map)(void *device, const gpu_complex_call *c);
 } gpu_backend;
 
 /* Names something kept: a number of the backend's own and the view it was

@@ -143,9 +143,10 @@ typedef struct gpu_matrix {
     int64_t rows, cols;             /* a vector has cols = 1 */
     int64_t row_stride, col_stride; /* in elements; may be 0 or negative */
     int64_t offset;                 /* of element (0, 0), in elements */
+    int is_conjugated; /* of complex ones: the conjugates of what lies there */
 } gpu_matrix;
 
-const char *gpu_dtype_name(gpu_dtype t); /* "f32" "f64" "bool" */
+const char *gpu_dtype_name(gpu_dtype t); /* "f32" … "c128" */
 int gpu_dtype_find(const char *name, gpu_dtype *out);
 size_t gpu_dtype_size(gpu_dtype t);
 

@@ -12,6 +12,10 @@
 #define LARGER(x, y) ((x) > (y) || ISNAN(x) ? (x) : (y))
 #define SMALLER(x, y) ((x) < (y) || ISNAN(x) ? (x) : (y))
 
+/* Of a real number: its imaginary part, and its angle, which -0 has, too. */
+#define NOTHING(x) ((void)(x), (T)0)
+#define ANGLE(x) (ISNAN(x) ? (x) : SIGNBIT(x) ? (T)3.14159265358979323846 : (T)0)
+
 /* The remainder with the sign of the divisor, as Lua's own % has it. */
 #define MODULO(x, y) OP_MODULO(M(fmod)(x, y), y)
 #define OP_MODULO(r, y) ((r) != 0 && ((r) < 0) != ((y) < 0) ? (r) + (y) : (r))

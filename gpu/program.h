@@ -16,7 +16,10 @@ typedef enum gpu_dtype {
     GPU_F32,
     GPU_F64,
     GPU_BOOL, /* one byte, 0 or 1: a mask */
-    GPU_DTYPES
+    GPU_DTYPES, /* of what programs and backends' other entries know */
+    GPU_C64 = GPU_DTYPES, /* pairs of f32: see complex_numbers.h */
+    GPU_C128,             /* pairs of f64 */
+    GPU_ALL_DTYPES
 } gpu_dtype;
 
 /* Numbers of operations and of reductions: GPU_OP_name and GPU_REDUCE_name of

@@ -1,5 +1,6 @@
 /* Opening a whole state: the one list of what each room adds to it, the second
  * fence of --safe, the limit of --memory; and closing it. */
+#include "complex_value.h"
 #include "function.h"
 #include "heap.h"
 #include "lumat.h"
@@ -32,6 +33,7 @@ static int open_all(lua_State *L)
     lumat_open_library(L);
     lumat_open_rows(L);
     lumat_open_matrix(L);
+    lumat_open_complex(L);
     lumat_open_unknown(L);
     lumat_open_sparse(L);
     lumat_open_format(L);
@@ -41,6 +43,7 @@ static int open_all(lua_State *L)
     lumat_open_index(L);
     lumat_open_ops(L);
     lumat_open_product(L);
+    lumat_open_complex_functions(L);
     lumat_open_shape(L);
     lumat_open_arrange(L);
     lumat_open_sparse_functions(L);

@@ -248,6 +248,7 @@ static const gpu_backend table = {
     .determinant = gpu_cpu_determinant,
     .inverse_norm = gpu_cpu_inverse_norm,
     .factor = gpu_cpu_factor,
+    .complex_map = gpu_cpu_complex_map,
 };
 
 /* The best table of loops this processor runs; LUMAT_CPU=base or avx2 takes

@@ -151,6 +151,7 @@ gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);
 gpu_status gpu_cpu_inverse_norm(void *device, const gpu_view *a,
                                 gpu_inverse_size *inverse);
 gpu_status gpu_cpu_factor(void *device, gpu_factoring *f);
+gpu_status gpu_cpu_complex_map(void *device, const gpu_complex_call *call);
 /* c -= a b, on all cores. */
 gpu_status gpu_cpu_subtract_product(gpu_view a, gpu_view b, gpu_view c);
 /* The lower or upper triangle of a square block, with ones on its diagonal or

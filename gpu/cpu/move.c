@@ -8,7 +8,8 @@
 
 size_t gpu_cpu_size(gpu_dtype t)
 {
-    return t == GPU_F64 ? 8 : t == GPU_F32 ? 4 : 1;
+    static const size_t sizes[GPU_ALL_DTYPES] = {4, 8, 1, 8, 16};
+    return sizes[t];
 }
 
 gpu_view gpu_cpu_turned(gpu_view v)

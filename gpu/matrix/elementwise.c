@@ -245,12 +245,23 @@ static gpu_status run_new(const char *name, const gpu_program *p,
     return status;
 }
 
+static int is_any_complex(const gpu_program *p, const gpu_matrix *const *in,
+                          const gpu_matrix *out)
+{
+    for (int i = 0; i < p->inputs; i++)
+        if (in[i]->dtype >= GPU_C64)
+            return 1;
+    return out->storage && out->dtype >= GPU_C64;
+}
+
 /* are_own: see gpu_map_over. */
 static gpu_status map(const char *name, const gpu_program *p,
                       const gpu_matrix *const *in, int are_own, gpu_matrix *out)
 {
     int created = !out->storage;
     gpu_device *d;
+    if (is_any_complex(p, in, out))
+        return gpu_map_complex(name, p, in, out);
     if (p->inputs == 0 && created)
         return gpu_fail(GPU_ARGUMENT, "%s: no operand and no output", name);
     TRY(gpu_check_waiting(name, in, p->inputs, &d));
@@ -290,6 +301,8 @@ gpu_status gpu_convert(const gpu_matrix *m, gpu_dtype type, gpu_matrix *out)
     gpu_device *d;
     gpu_program p;
     shape s = {m->ndim, m->rows, m->cols};
+    if (m->dtype >= GPU_C64 || type >= GPU_C64)
+        return gpu_clone(m, type, NULL, out);
     gpu_program_start(&p, 1);
     if (m->dtype == GPU_F64 || type == GPU_F64)
         p.compute = GPU_F64;

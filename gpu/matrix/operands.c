@@ -1,5 +1,6 @@
 /* What an operation asks of its operands before it runs, and what is left of
  * them when it is stopped. */
+#include "complex_numbers.h"
 #include "core.h"
 
 gpu_status gpu_check_alive(const char *name, const gpu_matrix *m,
@@ -26,8 +27,8 @@ gpu_status gpu_check_alive(const char *name, const gpu_matrix *m,
     return GPU_OK;
 }
 
-gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
-                            gpu_device **device)
+gpu_status gpu_check_complex_target(const char *name, const gpu_matrix *m,
+                                    gpu_device **device)
 {
     TRY(gpu_check_alive(name, m, device));
     if (m->storage->pending)
@@ -35,8 +36,16 @@ gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
     return gpu_settle_readers(m);
 }
 
-gpu_status gpu_check_waiting(const char *name, const gpu_matrix *const *in,
-                             int n, gpu_device **out)
+gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
+                            gpu_device **device)
+{
+    if (gpu_is_complex(m) && m->storage)
+        return gpu_fail_complex(name);
+    return gpu_check_complex_target(name, m, device);
+}
+
+static gpu_status check_ready(const char *name, const gpu_matrix *const *in,
+                              int n, gpu_device **out)
 {
     *out = NULL;
     for (int i = 0; i < n; i++) {
@@ -50,14 +59,36 @@ gpu_status gpu_check_waiting(const char *name, const gpu_matrix *const *in,
     return GPU_OK;
 }
 
-gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
-                              int n, gpu_device **out)
+gpu_status gpu_check_waiting(const char *name, const gpu_matrix *const *in,
+                             int n, gpu_device **out)
 {
-    TRY(gpu_check_waiting(name, in, n, out));
+    TRY(check_ready(name, in, n, out));
+    for (int i = 0; i < n; i++)
+        if (gpu_is_complex(in[i]))
+            return gpu_fail_complex(name);
+    return GPU_OK;
+}
+
+static gpu_status settle_all(const gpu_matrix *const *in, int n)
+{
     for (int i = 0; i < n; i++)
         if (in[i]->storage->pending)
             TRY(gpu_settle(in[i]));
     return GPU_OK;
+}
+
+gpu_status gpu_check_operands(const char *name, const gpu_matrix *const *in,
+                              int n, gpu_device **out)
+{
+    TRY(gpu_check_waiting(name, in, n, out));
+    return settle_all(in, n);
+}
+
+gpu_status gpu_check_complex(const char *name, const gpu_matrix *const *in,
+                             int n, gpu_device **out)
+{
+    TRY(check_ready(name, in, n, out));
+    return settle_all(in, n);
 }
 
 int gpu_is_incomplete(const gpu_matrix *m)

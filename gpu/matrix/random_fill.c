@@ -1,5 +1,6 @@
 /* Matrices of random numbers. New ones may wait, to be drawn where they are
  * used (pending.c). */
+#include "complex_numbers.h"
 #include "core.h"
 
 #include <math.h>
@@ -44,12 +45,51 @@ gpu_status gpu_run_random(const gpu_matrix *m, const gpu_random *r)
     return RUN_OPERATION(&op, random, r, &to);
 }
 
+/* Uniform in the square; a normal number has the variance that is asked for,
+ * half of it in each part. */
+static gpu_status fill_complex(gpu_matrix *m, const gpu_random *r)
+{
+    gpu_matrix reals, fresh;
+    gpu_random each = *r;
+    if (r->kind == GPU_INTEGER)
+        return gpu_fail_complex("randint");
+    if (r->kind == GPU_NORMAL && r->low != 0)
+        return gpu_fail(GPU_ARGUMENT,
+                        "randn: complex numbers have the mean 0, not %g: add "
+                        "it to them",
+                        r->low);
+    if (r->kind == GPU_NORMAL)
+        each.high = r->high * sqrt(0.5);
+    if (gpu_is_contiguous(m) && gpu_as_reals(m, &reals))
+        return gpu_fill_random(&reals, &each);
+    TRY(gpu_create(&fresh, gpu_matrix_device(m), m->dtype, m->ndim, m->rows,
+                   m->cols));
+    gpu_status status = fill_complex(&fresh, r);
+    if (status == GPU_OK)
+        status = gpu_copy(&fresh, m);
+    gpu_release(&fresh);
+    return status;
+}
+
 gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r)
 {
     gpu_device *d = NULL;
+    if (gpu_is_complex(m))
+        return fill_complex(m, r);
     TRY(gpu_check_target("rand", m, &d));
     TRY(check_random(m, r));
     return gpu_run_random(m, r);
+}
+
+static gpu_status create_complex_random(gpu_matrix *out, gpu_device *device,
+                                        gpu_dtype dtype, int ndim, int64_t rows,
+                                        int64_t cols, const gpu_random *r)
+{
+    TRY(gpu_create(out, device, dtype, ndim, rows, cols));
+    gpu_status status = fill_complex(out, r);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
 }
 
 gpu_status gpu_create_random(gpu_matrix *out, gpu_device *device,
@@ -61,6 +101,8 @@ gpu_status gpu_create_random(gpu_matrix *out, gpu_device *device,
     if (!device)
         TRY(gpu_default(&device));
     TRY(check_random(&like, r));
+    if (gpu_dtype_is_complex(dtype))
+        return create_complex_random(out, device, dtype, ndim, rows, cols, r);
     int waits = rows > 0 && cols > 0 && rows <= INT64_MAX / 16 / cols &&
                 gpu_may_record_random(device, dtype, rows * cols);
     TRY((waits ? gpu_create_pending : gpu_create)(out, device, dtype, ndim,

@@ -18,7 +18,8 @@ static struct {
 static const struct {
     const char *name;
     size_t size;
-} dtypes[GPU_DTYPES] = {{"f32", 4}, {"f64", 8}, {"bool", 1}};
+} dtypes[GPU_ALL_DTYPES] = {
+    {"f32", 4}, {"f64", 8}, {"bool", 1}, {"c64", 8}, {"c128", 16}};
 
 const char *gpu_dtype_name(gpu_dtype t)
 {
@@ -32,7 +33,7 @@ size_t gpu_dtype_size(gpu_dtype t)
 
 int gpu_dtype_find(const char *name, gpu_dtype *out)
 {
-    for (int t = 0; t < GPU_DTYPES; t++) {
+    for (int t = 0; t < GPU_ALL_DTYPES; t++) {
         if (strcmp(name, dtypes[t].name) == 0) {
             *out = (gpu_dtype)t;
             return 1;
@@ -398,7 +399,7 @@ uint32_t gpu_epoch_written(const gpu_matrix *m)
 int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b)
 {
     return a->storage == b->storage && a->offset == b->offset &&
-           a->rows == b->rows && a->cols == b->cols &&
+           a->dtype == b->dtype && a->rows == b->rows && a->cols == b->cols &&
            (a->rows <= 1 || a->row_stride == b->row_stride) &&
            (a->cols <= 1 || a->col_stride == b->col_stride);
 }

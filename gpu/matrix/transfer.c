@@ -1,4 +1,5 @@
 /* Elements in and out of matrices: host memory, other types, other devices. */
+#include "complex_numbers.h"
 #include "core.h"
 
 #include <math.h>
@@ -191,7 +192,7 @@ static int is_at_hand(const gpu_matrix *m)
 gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
 {
     element e;
-    if (!is_at_hand(m))
+    if (!is_at_hand(m) || gpu_is_complex(m))
         TRY(check_alive("read", m));
     TRY(check_place(m, i, j));
     gpu_matrix one = one_of(m);
@@ -210,6 +211,8 @@ gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
 gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value)
 {
     element e;
+    if (gpu_is_complex(m))
+        return gpu_complex_set(m, i, j, (gpu_complex){value, 0});
     if (!is_at_hand(m) || m->storage->readers > 0)
         TRY(check_target("write", m));
     TRY(check_place(m, i, j));
@@ -267,6 +270,8 @@ static gpu_status copy_across(const gpu_matrix *from, gpu_matrix *to)
 
 gpu_status gpu_copy(const gpu_matrix *from, gpu_matrix *to)
 {
+    if (gpu_is_complex(from) || gpu_is_complex(to))
+        return gpu_copy_complex(from, to);
     TRY(check_alive("copy", from));
     TRY(check_target("copy", to));
     if (from->storage->device == to->storage->device)
@@ -278,7 +283,8 @@ gpu_status gpu_clone(const gpu_matrix *m, gpu_dtype dtype, gpu_device *device,
                      gpu_matrix *out)
 {
     out->storage = NULL;
-    TRY(check_alive("clone", m));
+    if (!gpu_is_complex(m) || !m->storage)
+        TRY(check_alive("clone", m));
     TRY(gpu_create(out, device ? device : m->storage->device, dtype, m->ndim,
                    m->rows, m->cols));
     gpu_status status = gpu_copy(m, out);

@@ -1,4 +1,5 @@
 /* dot and matmul: shapes, types and overlaps, and which kernel runs. */
+#include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
 
@@ -109,6 +110,11 @@ gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
 /* f64 if either is, else f32: masks multiply as numbers. */
 static gpu_dtype product_type(const gpu_matrix *a, const gpu_matrix *b)
 {
+    if (gpu_is_complex(a) || gpu_is_complex(b))
+        return a->dtype == GPU_C128 || b->dtype == GPU_C128 ||
+                       a->dtype == GPU_F64 || b->dtype == GPU_F64
+                   ? GPU_C128
+                   : GPU_C64;
     return a->dtype == GPU_F64 || b->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
 }
 
@@ -446,6 +452,9 @@ static void tell_product(const gpu_matrix *a, const gpu_matrix *b,
 gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
                       const gpu_product *how, gpu_matrix *c)
 {
+    if (gpu_is_complex(a) || gpu_is_complex(b) ||
+        (c->storage && gpu_is_complex(c)))
+        return gpu_matmul_complex(a, b, how, c);
     gpu_device *d;
     const gpu_kernel *asked;
     const gpu_matrix *in[] = {a, b, c};

@@ -1,5 +1,6 @@
 /* Operations that move elements to other places: gather, scatter, masks,
  * running sums and sorting. */
+#include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
 
@@ -29,6 +30,8 @@ static gpu_operation moving(const char *name, gpu_device *d,
 gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
                       const int64_t *cols, int64_t ncols, gpu_matrix *out)
 {
+    if (gpu_is_complex(m))
+        return gpu_gather_complex(m, rows, nrows, cols, ncols, out);
     gpu_device *d;
     const gpu_matrix *in[] = {m};
     TRY(gpu_check_operands("gather", in, 1, &d));
@@ -62,6 +65,8 @@ gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
                        int64_t nrows, const int64_t *cols, int64_t ncols,
                        gpu_matrix *m)
 {
+    if (gpu_is_complex(m) || gpu_is_complex(from))
+        return gpu_scatter_complex(from, rows, nrows, cols, ncols, m);
     gpu_device *d;
     TRY(gpu_check_operands("scatter", &from, 1, &d));
     TRY(gpu_check_target("scatter", m, &d));
@@ -130,6 +135,8 @@ static gpu_operation masking(const char *kernel, gpu_device *d,
 gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
                         gpu_matrix *out)
 {
+    if (gpu_is_complex(m))
+        return gpu_compress_complex(m, mask, out);
     gpu_device *d;
     int64_t count;
     TRY(check_mask("mask", m, mask, &d, &count));
@@ -151,6 +158,8 @@ gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
 gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
                       gpu_matrix *m)
 {
+    if (gpu_is_complex(m) || gpu_is_complex(from))
+        return gpu_expand_complex(from, mask, m);
     gpu_device *d;
     int64_t count;
     TRY(check_mask("mask", m, mask, &d, &count));
@@ -211,6 +220,8 @@ static gpu_status create_like(const gpu_matrix *m, gpu_dtype dtype,
 gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
                     gpu_matrix *out)
 {
+    if (gpu_is_complex(m))
+        return gpu_scan_complex(m, kind, axis, out);
     const char *name = kind == GPU_SCAN_SUM ? "cumsum" : "cumprod";
     gpu_device *d;
     gpu_matrix from;

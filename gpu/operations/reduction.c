@@ -1,5 +1,6 @@
 /* Reductions: the primitive ones go to the backend; any, all, mean, norm, var
  * and std are composed from them here, and norms of any power. */
+#include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
 
@@ -365,9 +366,19 @@ static int exceeds_f32(const reduction *r, int kind)
     return kind == GPU_REDUCE_sum && r->counts && count(r) > 1 << 24;
 }
 
+static int is_any_complex(const gpu_program *p, const gpu_matrix *const *in)
+{
+    for (int i = 0; i < p->inputs; i++)
+        if (gpu_is_complex(in[i]))
+            return 1;
+    return 0;
+}
+
 gpu_status gpu_reduce(const char *name, const gpu_program *p,
                       const gpu_matrix *const *in, int axis, gpu_matrix *out)
 {
+    if (is_any_complex(p, in))
+        return gpu_reduce_complex(name, p, in, axis, out);
     reduction r;
     out->storage = NULL;
     TRY(start(&r, name, p, in, axis));
@@ -405,6 +416,8 @@ static gpu_status reduce_to_number(const reduction *r, int kind, double *out)
 gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
                           const gpu_matrix *const *in, double *out)
 {
+    if (is_any_complex(p, in))
+        return gpu_reduce_all_complex(name, p, in, out);
     reduction r;
     gpu_matrix result;
     TRY(start(&r, name, p, in, 0));
@@ -492,6 +505,13 @@ static gpu_status start_norm(reduction *r, const gpu_matrix *m, double power,
 
 gpu_status gpu_norm(const gpu_matrix *m, double p, int axis, gpu_matrix *out)
 {
+    if (gpu_is_complex(m)) {
+        gpu_matrix sizes;
+        TRY(gpu_sizes_of(m, &sizes));
+        gpu_status failed = gpu_norm(&sizes, p, axis, out);
+        gpu_release(&sizes);
+        return failed;
+    }
     reduction r;
     gpu_matrix wide;
     out->storage = NULL;
@@ -506,6 +526,13 @@ gpu_status gpu_norm(const gpu_matrix *m, double p, int axis, gpu_matrix *out)
 
 gpu_status gpu_norm_all(const gpu_matrix *m, double p, double *out)
 {
+    if (gpu_is_complex(m)) {
+        gpu_matrix sizes;
+        TRY(gpu_sizes_of(m, &sizes));
+        gpu_status failed = gpu_norm_all(&sizes, p, out);
+        gpu_release(&sizes);
+        return failed;
+    }
     reduction r;
     gpu_matrix result;
     TRY(start_norm(&r, m, p, 0));
@@ -517,6 +544,13 @@ gpu_status gpu_norm_all(const gpu_matrix *m, double p, double *out)
 
 gpu_status gpu_norm_of_sums(const gpu_matrix *m, int axis, double *out)
 {
+    if (gpu_is_complex(m)) {
+        gpu_matrix sizes;
+        TRY(gpu_sizes_of(m, &sizes));
+        gpu_status failed = gpu_norm_of_sums(&sizes, axis, out);
+        gpu_release(&sizes);
+        return failed;
+    }
     reduction r;
     gpu_matrix sums;
     *out = 0;

@@ -168,6 +168,46 @@ gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
                             gpu_device **device);
 gpu_status gpu_check_alive(const char *name, const gpu_matrix *m,
                            gpu_device **device); /* that alone */
+/* The same where operands, or the target, may be complex, which those refuse
+ * with GPU_TYPE. */
+gpu_status gpu_check_complex(const char *name, const gpu_matrix *const *in,
+                             int n, gpu_device **out);
+gpu_status gpu_check_complex_target(const char *name, const gpu_matrix *m,
+                                    gpu_device **device);
+/* gpu_map where an input, or the output there is, is complex (complex_map.c):
+ * one instruction after the other. */
+gpu_status gpu_map_complex(const char *name, const gpu_program *p,
+                           const gpu_matrix *const *in, gpu_matrix *out);
+/* gpu_copy where one of the two is complex. */
+gpu_status gpu_copy_complex(const gpu_matrix *from, gpu_matrix *to);
+/* The operations of those names where an operand is complex (complex_ops.c). */
+gpu_status gpu_gather_complex(const gpu_matrix *m, const int64_t *rows,
+                              int64_t nrows, const int64_t *cols, int64_t ncols,
+                              gpu_matrix *out);
+gpu_status gpu_scatter_complex(const gpu_matrix *from, const int64_t *rows,
+                               int64_t nrows, const int64_t *cols,
+                               int64_t ncols, gpu_matrix *m);
+gpu_status gpu_compress_complex(const gpu_matrix *m, const gpu_matrix *mask,
+                                gpu_matrix *out);
+gpu_status gpu_expand_complex(const gpu_matrix *from, const gpu_matrix *mask,
+                              gpu_matrix *m);
+gpu_status gpu_scan_complex(const gpu_matrix *m, gpu_scan_kind kind, int axis,
+                            gpu_matrix *out);
+gpu_status gpu_reduce_complex(const char *name, const gpu_program *p,
+                              const gpu_matrix *const *in, int axis,
+                              gpu_matrix *out);
+gpu_status gpu_reduce_all_complex(const char *name, const gpu_program *p,
+                                  const gpu_matrix *const *in, double *out);
+gpu_status gpu_matmul_complex(const gpu_matrix *a, const gpu_matrix *b,
+                              const gpu_product *how, gpu_matrix *c);
+/* |m|, a real matrix. */
+gpu_status gpu_sizes_of(const gpu_matrix *m, gpu_matrix *out);
+/* Both parts of a complex matrix, where they lie; of a real one itself and none
+ * (storage NULL). No references. */
+void gpu_parts_of(const gpu_matrix *m, gpu_matrix parts[2]);
+/* The complex m as one real matrix of both parts, side by side; 0: its elements
+ * have gaps, or it is conjugated. No reference. */
+int gpu_as_reals(const gpu_matrix *m, gpu_matrix *reals);
 /* GPU_OK when all n places (0-based; NULL: none to check) are below size; an
  * error calls one that is not a what: "row", "column". */
 gpu_status gpu_check_places(const char *name, const int64_t *places, int64_t n,

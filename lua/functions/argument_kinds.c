@@ -1,4 +1,5 @@
 /* The kinds of arguments, options and results that rows speak of. */
+#include "complex_value.h"
 #include "function.h"
 #include "value.h"
 
@@ -74,6 +75,11 @@ static int is_callable(lua_State *L, int index)
     return found;
 }
 
+static int is_complex(lua_State *L, int index)
+{
+    return lumat_test_complex(L, index) != NULL;
+}
+
 static int is_freed(lua_State *L, int index)
 {
     const gpu_matrix *m = lumat_test_matrix(L, index);
@@ -117,6 +123,8 @@ static const struct kind {
     {"sparse", NONE, OBJECT, is_sparse, GUARDED, "a sparse matrix"},
     {"freed", NONE, OBJECT, is_freed, GUARDED, "a freed one"},
     {"number", NUMBER, NONE, NULL, NUMERIC, "a number"},
+    {"scalar", NUMBER, OBJECT, is_complex, NUMERIC, "a number"},
+    {"complex", NONE, OBJECT, is_complex, 0, "a complex number"},
     {"positive", NONE, NUMBER, is_above_zero, NUMERIC, "a number above 0"},
     {"integer", NONE, NUMBER, is_whole, NUMERIC | GUARDED, "a whole number"},
     {"size", NONE, NUMBER, is_size, NUMERIC | GUARDED,
@@ -131,7 +139,7 @@ static const struct kind {
     {"factors", TABLE, NONE, NULL, 0, "a factorisation"},
     {"list", TABLE, OBJECT, is_vector, 0, "a vector or a table"},
     {"string", STRING, NONE, NULL, 0, "a string"},
-    {"dtype", NONE, STRING, is_dtype, 0, "\"f32\", \"f64\" or \"bool\""},
+    {"dtype", NONE, STRING, is_dtype, 0, "\"f32\", \"f64\", \"bool\", \"c64\" or \"c128\""},
     {"device", STRING, NONE, NULL, 0, "a device such as \"cpu\" or \"cuda:0\""},
     {"kernel", STRING, NONE, NULL, 0, "a kernel's name"},
     {"operation", STRING, NONE, NULL, 0, "\"dot\" or \"matmul\""},

@@ -99,7 +99,7 @@ gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise)
         return type;
     const char *name = lua_tostring(L, -1);
     if (!name || !gpu_dtype_find(name, &type))
-        lumat_raise(L, "dtype: %s is not one of f32, f64, bool",
+        lumat_raise(L, "dtype: %s is not one of f32, f64, bool, c64, c128",
                     lumat_push_brief(L, -1));
     lua_pop(L, 1);
     return type;
@@ -156,9 +156,9 @@ int lumat_arguments(lua_State *L)
 
 int lumat_holds(gpu_dtype dtype, double whole)
 {
-    if (dtype == GPU_F32)
+    if (dtype == GPU_F32 || dtype == GPU_C64)
         return (float)whole == whole;
-    return dtype == GPU_F64 || whole == 0 || whole == 1;
+    return dtype == GPU_F64 || dtype == GPU_C128 || whole == 0 || whole == 1;
 }
 
 int lumat_raise_inexact(lua_State *L, const char *name, const char *what,

@@ -12,6 +12,7 @@ typedef struct lumat_request {
     gpu_dtype dtype;
     gpu_device *device;
     int options; /* stack index of the table, or of nothing */
+    int may_be_complex; /* the type is no one's wish */
 } lumat_request;
 
 /* An argument that its row calls a number or an integer. In a dry run it may

@@ -1,22 +1,23 @@
 /* A[…] = value in all its forms. */
+#include "complex_value.h"
 #include "index.h"
 #include "math_functions.h"
 #include "op_list.h"
 #include "value.h"
 
 /* Numbers and booleans; 1 when the value at 3 is one. */
-static int scalar_value(lua_State *L, double *out)
+static int scalar_value(lua_State *L, gpu_complex *out)
 {
-    int type = lua_type(L, 3);
-    if (type == LUA_TBOOLEAN)
-        *out = lua_toboolean(L, 3);
-    else if (type == LUA_TNUMBER)
-        *out = lua_tonumber(L, 3);
-    else if (lumat_is_unknown(L, 3))
-        *out = 1;
+    return lumat_take_complex(L, 3, out);
+}
+
+/* All elements become the number, which is complex where value at 3 is. */
+static void fill(lua_State *L, gpu_matrix *target, gpu_complex number)
+{
+    if (lumat_test_complex(L, 3))
+        lumat_try(L, gpu_complex_fill(target, number));
     else
-        return 0;
-    return 1;
+        lumat_try(L, gpu_fill(target, number.re));
 }
 
 /* The matrix to be written, at stack place 3; a table becomes one. */
@@ -70,9 +71,9 @@ static gpu_status put(const gpu_matrix *value, gpu_matrix *target)
 
 static int assign_view(lua_State *L, gpu_matrix *target)
 {
-    double number;
+    gpu_complex number;
     if (scalar_value(L, &number)) {
-        lumat_try(L, gpu_fill(target, number));
+        fill(L, target, number);
         return 0;
     }
     gpu_matrix taken;
@@ -87,10 +88,10 @@ static int assign_view(lua_State *L, gpu_matrix *target)
 
 /* Pushes the matrix of one element that is broadcast. */
 static const gpu_matrix *push_single(lua_State *L, const gpu_matrix *like,
-                                     double number)
+                                     gpu_complex number)
 {
     gpu_matrix *one = lumat_push_like(L, like, 2, 1, 1);
-    lumat_try(L, gpu_fill(one, number));
+    fill(L, one, number);
     return one;
 }
 
@@ -109,7 +110,7 @@ static const gpu_matrix *push_near(lua_State *L, const gpu_matrix *value,
 /* The places of block that are listed; nothing is written unless all fits. */
 static int assign_lists(lua_State *L, gpu_matrix *block, const lumat_lists *to)
 {
-    double number;
+    gpu_complex number;
     gpu_matrix target = *block;
     const gpu_matrix *value;
     if (to->rows)
@@ -127,11 +128,12 @@ static int assign_lists(lua_State *L, gpu_matrix *block, const lumat_lists *to)
 
 static int assign_element(lua_State *L, gpu_matrix *m, int64_t i, int64_t j)
 {
-    double number;
+    gpu_complex number;
     if (!scalar_value(L, &number))
         return lumat_raise(L, "assignment: an element is a number, not a %s",
                            lumat_kind_of(L, 3));
-    lumat_try(L, gpu_set(m, i, j, number));
+    lumat_try(L, lumat_test_complex(L, 3) ? gpu_complex_set(m, i, j, number)
+                                          : gpu_set(m, i, j, number.re));
     return 0;
 }
 
@@ -150,7 +152,7 @@ static int assign_place(lua_State *L, gpu_matrix *m, const lumat_part part[2])
 /* x[x:gt(2)] = 0 is one pass: a mask that waits becomes part of it. */
 static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
 {
-    double number;
+    gpu_complex number;
     if (!scalar_value(L, &number)) {
         lumat_try(L, gpu_expand(matrix_value(L, m), mask, m));
         return 0;
@@ -162,9 +164,16 @@ static int assign_mask(lua_State *L, gpu_matrix *m, const gpu_matrix *mask)
         return lumat_raise(L, "assignment: shapes differ (%s, mask %s)",
                            lua_tostring(L, -2), lua_tostring(L, -1));
     }
+    if (lumat_test_complex(L, 3)) {
+        gpu_operand in[] = {{.matrix = mask},
+                            {.value = number, .is_complex = 1},
+                            {.matrix = m}};
+        lumat_try(L, gpu_complex_map("mask", GPU_OP_where, in, m));
+        return 0;
+    }
     gpu_program p;
     gpu_program_start(&p, 2);
-    int value = gpu_program_constant(&p, number);
+    int value = gpu_program_constant(&p, number.re);
     gpu_program_add(&p, GPU_OP_where, 0, value, 1);
     gpu_matrix taken;
     const gpu_matrix *in[] = {lumat_take(L, 2, m, LUMAT_TAKE_KEY, &taken), m};

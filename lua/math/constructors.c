@@ -2,6 +2,7 @@
  * random numbers. */
 #include "arguments.h"
 #include "cancellation.h"
+#include "complex_value.h"
 #include "function.h"
 #include "math_functions.h"
 #include "op_list.h"
@@ -21,17 +22,14 @@ static gpu_matrix *push_requested(lua_State *L, const lumat_request *r)
 
 /* --- from tables ---------------------------------------------------------- */
 
-static double check_element(lua_State *L, const char *name, lua_Integer i,
-                            lua_Integer j)
+static gpu_complex check_element(lua_State *L, const char *name, lua_Integer i,
+                                 lua_Integer j)
 {
-    int type = lua_type(L, -1);
-    double value = 0;
-    if (type == LUA_TNUMBER)
-        value = lua_tonumber(L, -1);
-    else if (type == LUA_TBOOLEAN)
-        value = lua_toboolean(L, -1);
-    else if (lumat_is_unknown(L, -1))
-        value = 0;
+    gpu_complex value = {0, 0};
+    if (lua_type(L, -1) == LUA_TNUMBER)
+        value.re = lua_tonumber(L, -1);
+    else if (lumat_take_complex(L, -1, &value))
+        ;
     else if (j > 0)
         lumat_raise(L, "%s: element {%I, %I} is a %s, not a number", name,
                     (LUAI_UACINT)i, (LUAI_UACINT)j, lumat_kind_of(L, -1));
@@ -42,17 +40,45 @@ static double check_element(lua_State *L, const char *name, lua_Integer i,
     return value;
 }
 
-static void put(void *data, gpu_dtype dtype, int64_t at, double value)
+/* A number that is not real makes no element of a real matrix. */
+static void put(lua_State *L, void *data, gpu_dtype dtype, int64_t at,
+                gpu_complex value)
 {
+    if (value.im != 0 && !gpu_dtype_is_complex(dtype))
+        lumat_raise(L,
+                    "a complex number does not go into a matrix of %s: "
+                    "add {dtype=\"c64\"}, or take real(z)",
+                    gpu_dtype_name(dtype));
     if (dtype == GPU_F64)
-        ((double *)data)[at] = value;
+        ((double *)data)[at] = value.re;
     else if (dtype == GPU_F32)
-        ((float *)data)[at] = (float)value;
-    else
-        ((uint8_t *)data)[at] = value != 0;
+        ((float *)data)[at] = (float)value.re;
+    else if (dtype == GPU_C128)
+        ((gpu_complex *)data)[at] = value;
+    else if (dtype == GPU_C64) {
+        ((float *)data)[2 * at] = (float)value.re;
+        ((float *)data)[2 * at + 1] = (float)value.im;
+    } else
+        ((uint8_t *)data)[at] = value.re != 0;
 }
 
-/* Row-major elements of the table, in memory the collector owns. */
+/* Elements that lie row by row in the host's memory. */
+static void upload(lua_State *L, gpu_matrix *m, const void *data)
+{
+    lumat_try(L, gpu_is_complex(m) ? gpu_complex_upload(m, data)
+                                   : gpu_upload(m, data));
+}
+
+/* Does the element on top want a complex matrix, in place of the real one that
+ * nobody asked for? */
+static int wants_complex(lua_State *L, const lumat_request *r)
+{
+    return r->may_be_complex && lua_type(L, -1) == LUA_TUSERDATA &&
+           lumat_test_complex(L, -1);
+}
+
+/* Row-major elements of the table, in memory the collector owns; NULL: one of
+ * them wants another type. */
 static void *push_elements(lua_State *L, int table, lumat_request *r)
 {
     size_t bytes = (size_t)(r->rows * r->cols) * gpu_dtype_size(r->dtype);
@@ -60,8 +86,10 @@ static void *push_elements(lua_State *L, int table, lumat_request *r)
     for (int64_t i = 0; i < r->rows; i++) {
         lumat_poll(L, i);
         lua_rawgeti(L, table, i + 1);
+        if (r->ndim == 1 && wants_complex(L, r))
+            return NULL;
         if (r->ndim == 1) {
-            put(data, r->dtype, i, check_element(L, r->name, i + 1, 0));
+            put(L, data, r->dtype, i, check_element(L, r->name, i + 1, 0));
             continue;
         }
         if (!lua_istable(L, -1))
@@ -75,7 +103,9 @@ static void *push_elements(lua_State *L, int table, lumat_request *r)
         for (int64_t j = 0; j < r->cols; j++) {
             lumat_poll(L, j);
             lua_rawgeti(L, -1, j + 1);
-            put(data, r->dtype, i * r->cols + j,
+            if (wants_complex(L, r))
+                return NULL;
+            put(L, data, r->dtype, i * r->cols + j,
                 check_element(L, r->name, i + 1, j + 1));
         }
         lua_pop(L, 1);
@@ -108,9 +138,16 @@ static void measure_table(lua_State *L, int table, lumat_request *r)
 
 static gpu_matrix *from_request(lua_State *L, int table, lumat_request *r)
 {
+    int top = lua_gettop(L);
     gpu_matrix *m = push_requested(L, r);
     const void *data = push_elements(L, table, r);
-    lumat_try(L, gpu_upload(m, data));
+    if (!data) {
+        lua_settop(L, top);
+        r->may_be_complex = 0;
+        r->dtype = gpu_dtype_made_complex(r->dtype);
+        return from_request(L, table, r);
+    }
+    upload(L, m, data);
     lua_pop(L, 1);
     return m;
 }
@@ -140,10 +177,12 @@ static int from_table(lua_State *L, int ndim)
     if (ndim == 2 && r.rows == 0)
         r.cols = 0;
     r.ndim = ndim;
-    gpu_dtype natural = starts_with_boolean(L, 1, ndim == 2)
-                            ? GPU_BOOL
-                            : lumat_default_dtype(L);
-    r.dtype = lumat_option_dtype(L, 2, natural);
+    gpu_dtype natural = lumat_default_dtype(L);
+    if (starts_with_boolean(L, 1, ndim == 2))
+        natural = GPU_BOOL;
+    r.dtype = lumat_option_dtype(L, 2, GPU_ALL_DTYPES);
+    r.may_be_complex = r.dtype == GPU_ALL_DTYPES;
+    r.dtype = r.may_be_complex ? natural : r.dtype;
     from_request(L, 1, &r);
     return 1;
 }
@@ -188,11 +227,16 @@ static int make_full(lua_State *L)
         return lumat_push_dense(L, 1);
     }
     int at = lua_gettop(L) >= 3 && !lua_istable(L, 3) ? 3 : 2;
-    double value =
-        lua_isboolean(L, at) ? lua_toboolean(L, at) : lua_tonumber(L, at);
+    gpu_complex value = {0, 0};
+    lumat_take_complex(L, at, &value);
+    int is_complex = lumat_test_complex(L, at) != NULL;
     lua_remove(L, at);
     lumat_request r = lumat_check_request(L, 1);
-    return filled(L, value, &r);
+    if (!is_complex)
+        return filled(L, value.re, &r);
+    r.dtype = lumat_option_dtype(L, r.options, gpu_dtype_made_complex(r.dtype));
+    lumat_try(L, gpu_complex_fill(push_requested(L, &r), value));
+    return 1;
 }
 
 /* Ones where column - row = k. */
@@ -228,7 +272,8 @@ static int make_fromfn(lua_State *L)
     lumat_request r = lumat_check_request(L, 2);
     gpu_matrix *m = push_requested(L, &r);
     if (gpu_is_dry()) { /* what Lua takes is not counted, so f is not called */
-        lumat_try(L, gpu_upload(m, NULL));
+        if (!gpu_is_complex(m))
+            lumat_try(L, gpu_upload(m, NULL));
         return 1;
     }
     size_t bytes = (size_t)(r.rows * r.cols) * gpu_dtype_size(r.dtype);
@@ -241,11 +286,11 @@ static int make_fromfn(lua_State *L)
                 lua_pushinteger(L, j + 1);
             lua_call(L, matrix ? 2 : 1, 1);
             lumat_check_whole(L, "fromfn", r.dtype);
-            put(data, r.dtype, i * r.cols + j,
+            put(L, data, r.dtype, i * r.cols + j,
                 check_element(L, "fromfn", i + 1, matrix ? j + 1 : 0));
         }
     }
-    lumat_try(L, gpu_upload(m, data));
+    upload(L, m, data);
     lua_pop(L, 1);
     return 1;
 }
@@ -517,8 +562,8 @@ static const lumat_function functions[] = {
      "A matrix (or vector) of ones.", "ones(2)", "{1, 1}",
      .group = "constants"},
     {"full", make_full, 0,
-     "m: size, n: size, x: number|boolean {dtype, device} or n: size, x: "
-     "number|boolean {dtype, device} or S: sparse",
+     "m: size, n: size, x: scalar|boolean {dtype, device} or n: size, x: "
+     "scalar|boolean {dtype, device} or S: sparse",
      "matrix",
      "A matrix (or vector) with every element x; or the sparse matrix S made "
      "dense.",

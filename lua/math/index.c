@@ -2,6 +2,7 @@
  * reading. */
 #include "index.h"
 #include "cancellation.h"
+#include "complex_value.h"
 #include "diagnose.h"
 #include "math_functions.h"
 #include "parse.h"
@@ -108,6 +109,9 @@ static const int64_t *push_any(lua_State *L, const gpu_matrix *list,
 static const int64_t *push_named(lua_State *L, const lumat_side *side,
                                  const gpu_matrix *list, int64_t *count)
 {
+    if (gpu_is_complex(list))
+        lumat_raise(L, "%s: a list of %ss holds whole numbers, not complex ones",
+                    side->name, side->what);
     if (gpu_is_dry())
         return push_any(L, list, count);
     const void *values = lumat_push_host_copy(L, list);
@@ -553,10 +557,25 @@ lumat_lists lumat_lists_of(const gpu_matrix *m, const lumat_part part[2])
     return lists;
 }
 
+static int push_complex_element(lua_State *L, const gpu_matrix *m, int64_t i,
+                                int64_t j)
+{
+    gpu_complex value;
+    lumat_try(L, gpu_complex_get(m, i, j, &value));
+    if (lumat_push_unread(L, "an element"))
+        return 1;
+    lumat_note_scalar(gpu_dtype_of_parts(m->dtype), value.re);
+    lumat_note_scalar(gpu_dtype_of_parts(m->dtype), value.im);
+    lumat_push_complex(L, value);
+    return 1;
+}
+
 int lumat_push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j)
 {
     double value;
     count_read(L, m);
+    if (gpu_is_complex(m))
+        return push_complex_element(L, m, i, j);
     lumat_try(L, gpu_get(m, i, j, &value));
     if (lumat_push_unread(L, "an element"))
         return 1;
@@ -686,8 +705,17 @@ static int get_T(lua_State *L, const gpu_matrix *m)
     return 1;
 }
 
+static int get_H(lua_State *L, const gpu_matrix *m)
+{
+    gpu_matrix *out = lumat_new_matrix(L), turned;
+    gpu_view_transposed(m, &turned);
+    gpu_view_conjugated(&turned, out);
+    gpu_release(&turned);
+    return 1;
+}
+
 #define PROPERTIES(P) \
-    P(T) P(rows) P(cols) P(shape) P(dtype) P(device) P(size) P(ndim) P(bytes)
+    P(T) P(H) P(rows) P(cols) P(shape) P(dtype) P(device) P(size) P(ndim) P(bytes)
 #define NAME(name) #name " "
 #define ROW(name) {#name, get_##name},
 

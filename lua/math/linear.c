@@ -1,4 +1,5 @@
 /* Linear algebra beyond the product: powers, systems, inverse, determinant. */
+#include "complex_value.h"
 #include "function.h"
 #include "math_functions.h"
 #include "print.h"
@@ -76,7 +77,7 @@ static lua_Integer check_power(lua_State *L)
 static void push_identity(lua_State *L, const gpu_matrix *m)
 {
     gpu_matrix *out = lumat_new_matrix(L);
-    gpu_dtype type = m->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
+    gpu_dtype type = m->dtype == GPU_BOOL ? GPU_F32 : m->dtype;
     lumat_try(L,
               gpu_create(out, gpu_matrix_device(m), type, 2, m->rows, m->rows));
     lumat_account(L, out);
@@ -212,8 +213,23 @@ static int push_number(lua_State *L, const char *name,
     return 1;
 }
 
+static int complex_determinant(lua_State *L, const gpu_matrix *m)
+{
+    gpu_complex value;
+    gpu_status status = gpu_complex_determinant(m, &value);
+    if (status == GPU_SHAPE)
+        return lumat_raise_shape(L, 1);
+    lumat_try(L, status);
+    if (!lumat_push_unread(L, "det"))
+        lumat_push_complex(L, value);
+    return 1;
+}
+
 static int determinant(lua_State *L)
 {
+    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    if (gpu_is_complex(m))
+        return complex_determinant(L, m);
     return push_number(L, "det", gpu_determinant);
 }
 

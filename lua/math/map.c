@@ -3,6 +3,7 @@
  * device of the matrices; else f is called for every element. */
 #include "arguments.h"
 #include "cancellation.h"
+#include "complex_value.h"
 #include "formula.h"
 #include "math_functions.h"
 #include "op_list.h"
@@ -321,6 +322,9 @@ static void count_for_each(lua_State *L, const mapping *m)
 static const gpu_matrix *check_operand(lua_State *L, int index)
 {
     const gpu_matrix *m = lumat_test_matrix(L, index);
+    if (lumat_test_complex(L, index) || (m && gpu_is_complex(m)))
+        lumat_raise(L, "map: is of real numbers: write operations of complex "
+                       "matrices as they are, as in A %% A + 1");
     if (m || lumat_test_sparse(L, index))
         return lumat_check_matrix(L, index);
     if (lua_type(L, index) != LUA_TNUMBER && !lua_isboolean(L, index))

@@ -46,6 +46,7 @@ void lumat_open_make(lua_State *L);    /* mat zeros … range … rand … */
 void lumat_open_index(lua_State *L);   /* A[…] A(…) #A */
 void lumat_open_ops(lua_State *L);     /* ops.def, and the operators */
 void lumat_open_product(lua_State *L); /* matmul dot kernels … */
+void lumat_open_complex_functions(lua_State *L); /* complex c64 im … */
 void lumat_open_shape(lua_State *L);   /* f64 to reshape eachrow … */
 void lumat_open_map(lua_State *L);     /* map */
 void lumat_open_arrange(lua_State *L); /* diag take cumsum sort hcat tile … */

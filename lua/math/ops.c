@@ -1,6 +1,7 @@
 /* Elementwise operations of ops.def as Lua functions, methods and operators:
  * one closure a row. */
 #include "arguments.h"
+#include "complex_functions.h"
 #include "formula.h"
 #include "math_functions.h"
 #include "op_list.h"
@@ -14,7 +15,7 @@ static int elementwise(lua_State *L);
 static void explain_mistake(lua_State *L, const lumat_function *f, int count);
 
 /* What operations take, by their number of operands. */
-#define OPERAND "matrix|number|boolean"
+#define OPERAND "matrix|scalar|boolean"
 #define TAKES_1 "A: " OPERAND " {out}"
 #define TAKES_2 "A: " OPERAND ", B: " OPERAND " elements A {out}"
 #define TAKES_3                                                             \
@@ -227,6 +228,12 @@ static void make_second(lua_State *L, gpu_op op, gpu_program *p, operands *o)
 {
     int value[3];
     double second = NAN;
+    if (op == GPU_OP_log && lumat_is_any_complex(L, 2)) {
+        read_operands(L, 2, p, o, value);
+        add_ratio(p, value[0], value[1],
+                  lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : NAN);
+        return;
+    }
     if (op == GPU_OP_round)
         second = check_digits(L);
     else if (lua_type(L, 2) == LUA_TNUMBER)
@@ -261,6 +268,10 @@ static int push_number(lua_State *L, gpu_op op, const gpu_program *p)
         }
     double value[GPU_MAX_VALUES];
     int n = p->constants;
+    if (op == GPU_OP_sqrt && p->constant[0] < 0)
+        lumat_note(L, "sqrt",
+                   "of a real number below 0 the square root is NaN; "
+                   "sqrt(complex(-1)) is 0 + 1i");
     memcpy(value, p->constant, (size_t)n * sizeof *value);
     for (int i = 0; i < p->length; i++) {
         gpu_instruction c = p->code[i];
@@ -357,6 +368,9 @@ static int elementwise(lua_State *L)
     int count = gpu_op_arity(op) + takes_second(L, op);
     gpu_program p;
     operands o;
+    if (lumat_has_complex(L, count))
+        return lumat_push_complex_op(L, op, count,
+                                     lumat_option_out(L, count + 1));
     make_program(L, op, count, &p, &o);
     if (o.count > 0) {
         gpu_matrix *out = lumat_option_out(L, count + 1);
@@ -380,6 +394,11 @@ static int in_place(lua_State *L)
     gpu_program p;
     operands o;
     int count = gpu_op_arity(op) + takes_second(L, op);
+    if (lumat_has_complex(L, count)) {
+        lumat_push_complex_op(L, op, count, m);
+        lua_settop(L, 1);
+        return 1;
+    }
     make_program(L, op, count, &p, &o);
     run_into(L, op, &p, &o, m);
     lua_settop(L, 1);
@@ -392,6 +411,8 @@ static int operator(lua_State *L)
     gpu_op op = (gpu_op)lua_tointeger(L, lua_upvalueindex(1));
     gpu_program p;
     operands o;
+    if (lumat_has_complex(L, gpu_op_arity(op)))
+        return lumat_push_complex_op(L, op, gpu_op_arity(op), NULL);
     make_program(L, op, gpu_op_arity(op), &p, &o);
     return o.count ? run(L, op, &p, &o) : push_number(L, op, &p);
 }
@@ -403,6 +424,8 @@ static int percent(lua_State *L)
     operands o;
     int both = lumat_test_matrix(L, 1) && lumat_test_matrix(L, 2);
     gpu_op op = both ? GPU_OP_mul : GPU_OP_mod;
+    if (lumat_has_complex(L, 2))
+        return lumat_push_complex_op(L, op, 2, NULL);
     make_program(L, op, 2, &p, &o);
     return o.count ? run(L, op, &p, &o) : push_number(L, op, &p);
 }
@@ -547,6 +570,21 @@ static void add_operators(lua_State *L)
     lua_pushboolean(L, 0);
     lua_pushcclosure(L, no_order, 1);
     lua_setfield(L, -2, "__le");
+    lua_pop(L, 1);
+    luaL_getmetatable(L, LUMAT_COMPLEX);
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        lua_pushinteger(L, operators[i].op);
+        lua_pushcclosure(L, operator, 1);
+        lua_setfield(L, -2, operators[i].event);
+    }
+    lua_pushinteger(L, GPU_OP_mul);
+    lua_pushcclosure(L, operator, 1);
+    lua_setfield(L, -2, "__mul");
+    lua_pushcfunction(L, percent);
+    lua_setfield(L, -2, "__mod");
+    lua_pushinteger(L, GPU_OP_pow);
+    lua_pushcclosure(L, operator, 1);
+    lua_setfield(L, -2, "__pow");
     lua_pop(L, 1);
 }
 

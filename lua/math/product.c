@@ -1,5 +1,6 @@
 /* Products: the operator *, matmul, dot, and the list of kernels. */
 #include "arguments.h"
+#include "complex_functions.h"
 #include "function.h"
 #include "math_functions.h"
 #include "op_list.h"
@@ -10,11 +11,16 @@
 
 /* --- dot ------------------------------------------------------------------ */
 
-static int push_dot(lua_State *L, const char *kernel)
+/* conjugates: the first vector, where it is complex. */
+static int push_dot(lua_State *L, const char *kernel, int conjugates)
 {
-    double value;
-    gpu_status status = gpu_dot(lumat_check_matrix(L, 1),
-                                lumat_check_matrix(L, 2), kernel, &value);
+    gpu_complex value = {0, 0};
+    const gpu_matrix *x = lumat_check_matrix(L, 1);
+    const gpu_matrix *y = lumat_check_matrix(L, 2);
+    int is_complex = gpu_is_complex(x) || gpu_is_complex(y);
+    gpu_status status =
+        is_complex ? gpu_complex_dot(x, y, conjugates, kernel, &value)
+                   : gpu_dot(x, y, kernel, &value.re);
     if (status == GPU_SHAPE) {
         lumat_refuse_kind(L, 1);
         lumat_refuse_kind(L, 2);
@@ -23,8 +29,12 @@ static int push_dot(lua_State *L, const char *kernel)
     lumat_try(L, status);
     if (lumat_push_unread(L, "dot"))
         return 1;
-    lumat_note_scalar(lumat_check_matrix(L, 1)->dtype, value);
-    lua_pushnumber(L, value);
+    lumat_note_scalar(gpu_dtype_of_parts(x->dtype), value.re);
+    lumat_note_scalar(gpu_dtype_of_parts(x->dtype), value.im);
+    if (is_complex)
+        lumat_push_complex(L, value);
+    else
+        lua_pushnumber(L, value.re);
     return 1;
 }
 
@@ -40,7 +50,7 @@ static const char *option_string(lua_State *L, int arg, const char *key)
 static int dot(lua_State *L)
 {
     lua_settop(L, 3);
-    return push_dot(L, option_string(L, 3, "kernel"));
+    return push_dot(L, option_string(L, 3, "kernel"), 1);
 }
 
 /* --- matmul --------------------------------------------------------------- */
@@ -131,13 +141,15 @@ static int scale(lua_State *L, int matrix, int number)
 
 static int multiply(lua_State *L)
 {
+    if (lumat_has_complex(L, 2))
+        return lumat_push_complex_op(L, GPU_OP_mul, 2, NULL);
     gpu_matrix *a = lumat_test_matrix(L, 1), *b = lumat_test_matrix(L, 2);
     if ((!a || !b) && lumat_test_sparse(L, a ? 2 : 1))
         return lumat_multiply_sparse(L);
     if (!a || !b)
         return a ? scale(L, 1, 2) : scale(L, 2, 1);
     if (a->ndim == 1 && b->ndim == 1)
-        return push_dot(L, NULL);
+        return push_dot(L, NULL, 0);
     lumat_check_matrix(L, 1);
     lumat_check_matrix(L, 2);
     gpu_product how = {.alpha = 1};
@@ -238,7 +250,9 @@ static const lumat_function functions[] = {
      "matmul(mat{{1, 2}, {3, 4}}, mat{{5, 6}, {7, 8}})", "{{19, 22}, {43, 50}}",
      .group = "products outer", .options = matmul_options},
     {"dot", dot, 1, "x: vector, y: vector lengths x {kernel}", "number",
-     "Sum of the products of two vectors' elements; also x * y.",
+     "Sum of the products of two vectors' elements; also x * y. Of complex "
+     "vectors the first is conjugated, as in NumPy's vdot; x * y conjugates "
+     "none.",
      "dot(vec{1, 2, 3}, vec{4, 5, 6})", "32", .group = "products outer"},
     {"kernel_list", kernel_list, 0, "[device: device]", "table",
      "The kernels of a device as a table; kernels() shows it.",

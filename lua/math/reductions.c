@@ -1,6 +1,7 @@
 /* Reductions as Lua functions and methods: ops.def's, one closure a row, and
  * norm. Of numbers, where that has a meaning. */
 #include "arguments.h"
+#include "complex_value.h"
 #include "math_functions.h"
 #include "op_list.h"
 #include "print.h"
@@ -239,6 +240,19 @@ static int check_reduced(lua_State *L, int kind, const gpu_matrix *m)
     return lumat_option_axis(L, 2, m);
 }
 
+/* A sum, product or mean of complex numbers. */
+static int push_complex_reduced(lua_State *L, int kind, const gpu_matrix *m)
+{
+    gpu_complex value;
+    lumat_try(L, gpu_complex_reduce_all(names[kind], kind, m, &value));
+    if (lumat_push_unread(L, names[kind]))
+        return 1;
+    lumat_note_scalar(gpu_dtype_of_parts(m->dtype), value.re);
+    lumat_note_scalar(gpu_dtype_of_parts(m->dtype), value.im);
+    lumat_push_complex(L, value);
+    return 1;
+}
+
 static int reduction(lua_State *L)
 {
     int kind = lumat_running_row(L)->tag;
@@ -255,6 +269,8 @@ static int reduction(lua_State *L)
     gpu_program p;
     gpu_program_start(&p, 1);
     p.reduction = (uint8_t)kind;
+    if (axis == 0 && gpu_is_complex(m) && gpu_reduces_to_complex(kind))
+        return push_complex_reduced(L, kind, m);
     if (axis == 0) {
         double value;
         lumat_try(L, gpu_reduce_all(names[kind], &p, &m, &value));

@@ -2,6 +2,7 @@
  * those that visit the parts of a matrix. */
 #include "arguments.h"
 #include "cancellation.h"
+#include "complex_value.h"
 #include "function.h"
 #include "index.h"
 #include "math_functions.h"
@@ -90,6 +91,11 @@ void lumat_push_value(lua_State *L, const void *data, gpu_dtype dtype,
         lua_pushnumber(L, ((const float *)data)[at]);
     else if (dtype == GPU_F64)
         lua_pushnumber(L, ((const double *)data)[at]);
+    else if (dtype == GPU_C64)
+        lumat_push_complex(L, (gpu_complex){((const float *)data)[2 * at],
+                                            ((const float *)data)[2 * at + 1]});
+    else if (dtype == GPU_C128)
+        lumat_push_complex(L, ((const gpu_complex *)data)[at]);
     else
         lua_pushboolean(L, ((const uint8_t *)data)[at]);
 }
@@ -97,7 +103,8 @@ void lumat_push_value(lua_State *L, const void *data, gpu_dtype dtype,
 void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m)
 {
     void *data = lua_newuserdatauv(L, gpu_bytes(m), 0);
-    lumat_try(L, gpu_download(m, data));
+    lumat_try(L, gpu_is_complex(m) ? gpu_complex_download(m, data)
+                                   : gpu_download(m, data));
     return data;
 }
 

@@ -1,5 +1,6 @@
 /* Printing: the header line, and the doors through which values are shown. */
 #include <stdio.h>
+#include "complex_value.h"
 #include "print_parts.h"
 #include "value.h"
 
@@ -154,10 +155,23 @@ static int matrix_tostring(lua_State *L)
     return 1;
 }
 
+static int complex_tostring(lua_State *L)
+{
+    const gpu_complex *z = lumat_test_complex(L, 1);
+    if (z == NULL)
+        return luaL_typeerror(L, 1, "complex number");
+    lumat_push_complex_text(L, *z, 0);
+    return 1;
+}
+
 void lumat_open_format(lua_State *L)
 {
     lumat_style plain = {0};
     lumat_set_style(L, &plain);
+    luaL_getmetatable(L, LUMAT_COMPLEX);
+    lua_pushcfunction(L, complex_tostring);
+    lua_setfield(L, -2, "__tostring");
+    lua_pop(L, 1);
     for (int i = 0; i < 2; i++) {
         luaL_getmetatable(L, i ? LUMAT_SPARSE : "lumat.matrix");
         lua_pushcfunction(L, matrix_tostring);

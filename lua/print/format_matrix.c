@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "print_parts.h"
+#include "complex_numbers.h"
 #include "op_list.h"
 #include "value.h"
 
@@ -33,6 +34,9 @@ void lumat_widen(double *data, gpu_dtype dtype, int64_t count)
 {
     const unsigned char *bytes = (const void *)data;
     float single;
+    if (gpu_dtype_is_complex(dtype))
+        count *= 2;
+    dtype = gpu_dtype_of_parts(dtype);
     for (int64_t i = count - 1; i >= 0 && dtype == GPU_F32; i--) {
         memcpy(&single, bytes + i * (int64_t)sizeof single, sizeof single);
         data[i] = single;
@@ -41,22 +45,34 @@ void lumat_widen(double *data, gpu_dtype dtype, int64_t count)
         data[i] = bytes[i];
 }
 
+/* Doubles that an element is shown as. */
+static int64_t numbers_of(const gpu_matrix *m)
+{
+    return gpu_is_complex(m) ? 2 : 1;
+}
+
+static void download(lua_State *L, const gpu_matrix *m, double *values)
+{
+    lumat_try(L, gpu_is_complex(m) ? gpu_complex_download(m, values)
+                                   : gpu_download_unseen(m, values));
+}
+
 /* Fills c->values from the device and pushes the userdata that owns them. */
 static void fetch_corner(lua_State *L, const gpu_matrix *m, lumat_corner *c)
 {
     int64_t nrows = c->head_rows + c->tail_rows;
     int64_t ncols = c->head_cols + c->tail_cols;
     int whole = nrows == m->rows && ncols == m->cols;
-    size_t bytes = sizeof(double) * (size_t)(nrows * ncols);
+    size_t bytes = sizeof(double) * (size_t)(nrows * ncols * numbers_of(m));
     c->values = lua_newuserdatauv(L, bytes, 0);
     if (whole) {
-        lumat_try(L, gpu_download_unseen(m, c->values));
+        download(L, m, c->values);
     } else {
         gpu_matrix *part = lumat_new_matrix(L);
         int64_t *rows = push_indices(L, m->rows, c->head_rows, c->tail_rows);
         int64_t *cols = push_indices(L, m->cols, c->head_cols, c->tail_cols);
         lumat_try(L, gpu_gather(m, rows, nrows, cols, ncols, part));
-        lumat_try(L, gpu_download_unseen(part, c->values));
+        download(L, part, c->values);
         gpu_release(part);
         lua_pop(L, 3);
     }
@@ -127,7 +143,7 @@ typedef struct lines {
     const gpu_matrix *m;
     const lumat_style *style;
     lumat_corner fetched;
-    lumat_column column;
+    lumat_pair_column column;
     int64_t label, per_line, count; /* count: of lines */
     int64_t head, tail;             /* lines shown of a cut one */
     int cut;
@@ -166,7 +182,8 @@ static void lay_out(lines *l)
 {
     int64_t fetched = l->fetched.head_rows + l->fetched.tail_rows;
     int64_t size = l->m->rows;
-    lumat_column_fit(&l->column, l->fetched.values, fetched, 1);
+    lumat_pair_fit(&l->column, l->fetched.values, gpu_is_complex(l->m), fetched,
+                   numbers_of(l->m));
     int64_t width = l->style->width, item = GAP + l->column.width;
     l->label = item * size > width ? GAP + lumat_digits(size) : 0;
     l->per_line = (width - l->label) / item;
@@ -178,12 +195,24 @@ static void lay_out(lines *l)
     l->cut = l->count > lumat_line_limit(l->style) || l->fetched.tail_rows > 0;
 }
 
-static double item_at(const lines *l, int64_t i)
+static const double *item_at(const lines *l, int64_t i)
 {
     const lumat_corner *c = &l->fetched;
-    return c->values[i < c->head_rows
-                         ? i
-                         : i - (l->m->rows - c->head_rows - c->tail_rows)];
+    int64_t hidden = l->m->rows - c->head_rows - c->tail_rows;
+    return &c->values[(i < c->head_rows ? i : i - hidden) * numbers_of(l->m)];
+}
+
+/* Counts an element that is NaN, or else infinite, in one of its parts. */
+static void count_special(const gpu_matrix *m, const double *x,
+                          lumat_hidden *out)
+{
+    int is_nan = isnan(x[0]), is_inf = isinf(x[0]);
+    if (gpu_is_complex(m)) {
+        is_nan = is_nan || isnan(x[1]);
+        is_inf = is_inf || isinf(x[1]);
+    }
+    out->nan += is_nan != 0;
+    out->inf += !is_nan && is_inf;
 }
 
 static void add_items(luaL_Buffer *b, const lines *l, int64_t line)
@@ -193,17 +222,15 @@ static void add_items(luaL_Buffer *b, const lines *l, int64_t line)
     if (l->label > 0)
         lumat_add_number(b, l->style, first + 1, l->label);
     for (int64_t i = first; i < end && i < l->m->rows; i++)
-        lumat_add_cell(b, l->style, &l->column, item_at(l, i),
+        lumat_add_pair(b, l->style, &l->column, item_at(l, i),
                        GAP + l->column.width);
 }
 
 static void count_item_specials(const lines *l, lumat_hidden *out)
 {
     *out = (lumat_hidden){0};
-    for (int64_t i = 0; i < l->m->rows; i++) {
-        out->nan += isnan(item_at(l, i)) != 0;
-        out->inf += isinf(item_at(l, i)) != 0;
-    }
+    for (int64_t i = 0; i < l->m->rows; i++)
+        count_special(l->m, item_at(l, i), out);
 }
 
 static void add_lines(luaL_Buffer *b, const lines *l)
@@ -267,7 +294,7 @@ typedef struct layout {
     const gpu_matrix *m;
     const lumat_style *style;
     lumat_corner fetched, shown;
-    lumat_column *columns;
+    lumat_pair_column *columns;
     int cut;
     int64_t label; /* width of the row numbers, 0 when there are none */
 } layout;
@@ -303,9 +330,12 @@ static void fit_columns(lua_State *L, layout *l)
 {
     int64_t rows = l->fetched.head_rows + l->fetched.tail_rows;
     int64_t cols = l->fetched.head_cols + l->fetched.tail_cols;
-    l->columns = lua_newuserdatauv(L, sizeof(lumat_column) * (size_t)cols, 0);
+    int64_t n = numbers_of(l->m);
+    size_t bytes = sizeof *l->columns * (size_t)cols;
+    l->columns = lua_newuserdatauv(L, bytes, 0);
     for (int64_t j = 0; j < cols; j++)
-        lumat_column_fit(&l->columns[j], l->fetched.values + j, rows, cols);
+        lumat_pair_fit(&l->columns[j], l->fetched.values + n * j,
+                       gpu_is_complex(l->m), rows, n * cols);
 }
 
 /* The place in the fetched data of the matrix's column j. */
@@ -423,8 +453,8 @@ static void add_element(luaL_Buffer *b, const layout *l, int64_t row, int64_t j)
 {
     int64_t place = fetched_col(l, j);
     int64_t ld = l->fetched.head_cols + l->fetched.tail_cols;
-    lumat_add_cell(b, l->style, &l->columns[place],
-                   l->fetched.values[row * ld + place],
+    lumat_add_pair(b, l->style, &l->columns[place],
+                   &l->fetched.values[(row * ld + place) * numbers_of(l->m)],
                    GAP + column_width(l, j));
 }
 
@@ -471,10 +501,8 @@ static void add_row(luaL_Buffer *b, const layout *l, int64_t i)
 static void count_specials(const layout *l, lumat_hidden *out)
 {
     *out = (lumat_hidden){0};
-    for (int64_t i = 0; i < gpu_size(l->m); i++) {
-        out->nan += isnan(l->fetched.values[i]) != 0;
-        out->inf += isinf(l->fetched.values[i]) != 0;
-    }
+    for (int64_t i = 0; i < gpu_size(l->m); i++)
+        count_special(l->m, &l->fetched.values[i * numbers_of(l->m)], out);
 }
 
 static void add_rows(luaL_Buffer *b, const layout *l)

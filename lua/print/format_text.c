@@ -310,3 +310,53 @@ void lumat_add_cell(luaL_Buffer *b, const lumat_style *s, const lumat_column *c,
     int length = lumat_column_cell(c, x, text);
     add_painted(b, s, text, length, width, colour_of(x));
 }
+
+/* --- complex numbers -------------------------------------------------------- */
+
+enum { JOINING = 4 }; /* of " + " and "i" */
+
+/* Wide enough for the sizes of imaginary parts. */
+static void fit_sizes(lumat_column *c, const double *values, int64_t count,
+                      int64_t stride)
+{
+    lumat_column other;
+    char text[LUMAT_CELL];
+    lumat_column_fit(&other, values, count, stride);
+    *c = other;
+    c->width = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int width = lumat_column_cell(c, fabs(values[i * stride]), text);
+        c->width = width > c->width ? width : c->width;
+    }
+}
+
+void lumat_pair_fit(lumat_pair_column *c, const double *values, int is_complex,
+                    int64_t count, int64_t stride)
+{
+    *c = (lumat_pair_column){.is_complex = is_complex};
+    lumat_column_fit(&c->re, values, count, stride);
+    c->width = c->re.width;
+    if (!is_complex)
+        return;
+    fit_sizes(&c->im, values + 1, count, stride);
+    c->width += JOINING + c->im.width;
+}
+
+void lumat_add_pair(luaL_Buffer *b, const lumat_style *s,
+                    const lumat_pair_column *c, const double *x, int64_t width)
+{
+    char cell[LUMAT_CELL];
+    if (!c->is_complex) {
+        lumat_add_cell(b, s, &c->re, x[0], width);
+        return;
+    }
+    int is_negative = signbit(x[1]) && !isnan(x[1]);
+    lumat_add_cell(b, s, &c->re, x[0], width - JOINING - c->im.width);
+    luaL_addstring(b, is_negative ? " - " : " + ");
+    int length = lumat_column_cell(&c->im, fabs(x[1]), cell);
+    while (length > 0 && cell[length - 1] == ' ')
+        cell[--length] = '\0';
+    add_blanks(b, c->im.width - length);
+    add_painted(b, s, cell, length, length, colour_of(x[1]));
+    luaL_addchar(b, 'i');
+}

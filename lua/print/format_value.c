@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "print.h"
+#include "complex_value.h"
 #include "parse.h"
 #include "print_parts.h"
 #include "value.h"
@@ -133,6 +134,36 @@ static double shorten_single(double x)
     return shorter;
 }
 
+/* Pushes x with the fewest digits, of 14 to 17, that read back, or with 14. */
+static void push_digits(lua_State *L, double x, int reads_back)
+{
+    char text[40];
+    double back = NAN;
+    if (lumat_special(x)) {
+        lua_pushstring(L, lumat_special(x));
+        return;
+    }
+    if (reads_back && is_single(x))
+        x = shorten_single(x);
+    for (int digits = 14; digits <= LUMAT_MOST_DIGITS && back != x; digits++) {
+        int length = snprintf(text, sizeof text, "%.*g", digits, x);
+        lumat_parse_f64(text, (size_t)length, &back);
+        if (!reads_back)
+            break;
+    }
+    lua_pushstring(L, text);
+}
+
+void lumat_push_complex_text(lua_State *L, gpu_complex z, int reads_back)
+{
+    int is_negative = signbit(z.im) && !isnan(z.im);
+    push_digits(L, z.re, reads_back);
+    lua_pushstring(L, is_negative ? " - " : " + ");
+    push_digits(L, fabs(z.im), reads_back);
+    lua_pushliteral(L, "i");
+    lua_concat(L, 4);
+}
+
 /* As print writes it, 14 digits and a ".0", but with as many more as it takes
  * to read it back: 0.30000000000000004 and 0.3 are two numbers. */
 static void push_float(lua_State *L, double x)
@@ -154,7 +185,10 @@ static void push_float(lua_State *L, double x)
 static void push_other(lua_State *L, int index)
 {
     double x = lua_tonumber(L, index);
-    if (lua_type(L, index) != LUA_TNUMBER || lua_isinteger(L, index))
+    const gpu_complex *z = lumat_test_complex(L, index);
+    if (z)
+        lumat_push_complex_text(L, *z, 1);
+    else if (lua_type(L, index) != LUA_TNUMBER || lua_isinteger(L, index))
         lumat_tolstring(L, index, NULL);
     else if (lumat_special(x))
         lua_pushstring(L, lumat_special(x));

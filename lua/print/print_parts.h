@@ -2,6 +2,7 @@
 #ifndef LUMAT_PRINT_PARTS_H
 #define LUMAT_PRINT_PARTS_H
 
+#include "complex_numbers.h"
 #include "print.h"
 
 /* lumat_column_fit_as with as many significant digits as are set for the
@@ -9,12 +10,30 @@
 void lumat_column_fit(lumat_column *c, const double *values, int64_t count,
                       int64_t stride);
 
+/* The format of a column of complex numbers, or of real ones, of which im
+ * remains empty. */
+typedef struct lumat_pair_column {
+    lumat_column re, im; /* im: of the sizes of imaginary parts */
+    int is_complex;
+    int width; /* of the widest cell */
+} lumat_pair_column;
+
+/* For count values, pairs where they are complex, that lie stride values
+ * apart. */
+void lumat_pair_fit(lumat_pair_column *c, const double *values, int is_complex,
+                    int64_t count, int64_t stride);
+/* Adds the value, or pair, at x: "1 + 2i", with the signs of a column one above
+ * the other. */
+void lumat_add_pair(luaL_Buffer *b, const lumat_style *s,
+                    const lumat_pair_column *c, const double *x, int64_t width);
+
 /* --- the elements shown --------------------------------------------------- */
 
 /* The first head and the last tail rows and columns of a matrix. */
 typedef struct lumat_corner {
     int64_t head_rows, tail_rows, head_cols, tail_cols;
-    double *values; /* (head + tail rows) x (head + tail columns) */
+    /* (head + tail rows) x (head + tail columns); of complex ones pairs */
+    double *values;
 } lumat_corner;
 
 /* What is left out of what is shown. */
@@ -51,6 +70,8 @@ void lumat_push_matrix_text(lua_State *L, const gpu_matrix *m,
 void lumat_push_vector_text(lua_State *L, const gpu_matrix *m,
                             const lumat_style *s);
 void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m);
+/* "1 + 2i", with 14 digits, or with the fewest from 14 on that read back. */
+void lumat_push_complex_text(lua_State *L, gpu_complex z, int reads_back);
 /* A value that is no matrix: in full, or in at most about 40 columns. */
 void lumat_push_value_text(lua_State *L, int index, const lumat_style *s);
 void lumat_push_value_short(lua_State *L, int index);

@@ -1,0 +1,693 @@
+/* What moves, adds up and multiplies complex matrices, part by part: see
+ * complex_numbers.h. */
+#include "complex_numbers.h"
+#include "core.h"
+#include "op_list.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One instruction over matrices, into out or a new one. */
+static gpu_status map_op(const char *name, gpu_op op, const gpu_matrix *x,
+                         const gpu_matrix *y, gpu_matrix *out)
+{
+    gpu_program p;
+    const gpu_matrix *in[] = {x, y};
+    gpu_program_start(&p, gpu_op_arity(op));
+    gpu_program_add(&p, op, 0, 1, 0);
+    return gpu_map(name, &p, in, out);
+}
+
+gpu_status gpu_sizes_of(const gpu_matrix *m, gpu_matrix *out)
+{
+    out->storage = NULL;
+    return map_op("abs", GPU_OP_abs, m, NULL, out);
+}
+
+/* The complex matrix of two new parts, which are released; of those of a
+ * conjugated one. */
+static gpu_status join(gpu_matrix parts[2], gpu_dtype type, int is_conjugated,
+                       gpu_matrix *out)
+{
+    gpu_status status = gpu_complex_join(&parts[0], &parts[1], type, out);
+    gpu_release(&parts[0]);
+    gpu_release(&parts[1]);
+    if (status == GPU_OK)
+        out->is_conjugated = is_conjugated;
+    return status;
+}
+
+/* --- moving ----------------------------------------------------------------
+ * An element of c64 has the size of one of f64, and is moved as such. */
+
+static gpu_matrix as_f64(const gpu_matrix *m)
+{
+    gpu_matrix bits = *m;
+    bits.dtype = GPU_F64;
+    bits.is_conjugated = 0;
+    return bits;
+}
+
+/* What f64 became of those bits. */
+static void from_f64(const gpu_matrix *like, gpu_matrix *out)
+{
+    out->dtype = GPU_C64;
+    out->is_conjugated = like->is_conjugated;
+}
+
+gpu_status gpu_gather_complex(const gpu_matrix *m, const int64_t *rows,
+                              int64_t nrows, const int64_t *cols, int64_t ncols,
+                              gpu_matrix *out)
+{
+    gpu_matrix parts[2], moved[2] = {{.storage = NULL}, {.storage = NULL}};
+    gpu_parts_of(m, parts);
+    if (m->dtype == GPU_C64) {
+        gpu_matrix bits = as_f64(m);
+        TRY(gpu_gather(&bits, rows, nrows, cols, ncols, out));
+        from_f64(m, out);
+        return GPU_OK;
+    }
+    TRY(gpu_gather(&parts[0], rows, nrows, cols, ncols, &moved[0]));
+    gpu_status status =
+        gpu_gather(&parts[1], rows, nrows, cols, ncols, &moved[1]);
+    if (status == GPU_OK)
+        return join(moved, m->dtype, m->is_conjugated, out);
+    gpu_release(&moved[0]);
+    return status;
+}
+
+gpu_status gpu_compress_complex(const gpu_matrix *m, const gpu_matrix *mask,
+                                gpu_matrix *out)
+{
+    gpu_matrix parts[2], moved[2] = {{.storage = NULL}, {.storage = NULL}};
+    gpu_parts_of(m, parts);
+    if (m->dtype == GPU_C64) {
+        gpu_matrix bits = as_f64(m);
+        TRY(gpu_compress(&bits, mask, out));
+        from_f64(m, out);
+        return GPU_OK;
+    }
+    TRY(gpu_compress(&parts[0], mask, &moved[0]));
+    gpu_status status = gpu_compress(&parts[1], mask, &moved[1]);
+    if (status == GPU_OK)
+        return join(moved, m->dtype, m->is_conjugated, out);
+    gpu_release(&moved[0]);
+    return status;
+}
+
+/* from as m has its elements: of its type, and conjugated if it is. */
+static gpu_status as_target(const char *name, const gpu_matrix *from,
+                            const gpu_matrix *m, gpu_matrix *out)
+{
+    if (!gpu_is_complex(m))
+        return gpu_fail(GPU_TYPE,
+                        "%s: the values are complex, and the matrix is %s: "
+                        "take real(A) of them",
+                        name, gpu_dtype_name(m->dtype));
+    if (from->dtype == m->dtype && from->is_conjugated == m->is_conjugated) {
+        gpu_retain(from);
+        *out = *from;
+        return GPU_OK;
+    }
+    gpu_matrix source = *from;
+    source.is_conjugated ^= m->is_conjugated;
+    TRY(gpu_clone(&source, m->dtype, NULL, out));
+    out->is_conjugated = m->is_conjugated;
+    return GPU_OK;
+}
+
+typedef struct lists {
+    const int64_t *rows, *cols;
+    int64_t nrows, ncols;
+    const gpu_matrix *mask; /* in their place */
+} lists;
+
+static gpu_status put(const gpu_matrix *from, const lists *l, gpu_matrix *m)
+{
+    return l->mask ? gpu_expand(from, l->mask, m)
+                   : gpu_scatter(from, l->rows, l->nrows, l->cols, l->ncols, m);
+}
+
+static gpu_status put_complex(const char *name, const gpu_matrix *from,
+                              const lists *l, gpu_matrix *m)
+{
+    gpu_matrix source, given[2], target[2];
+    TRY(as_target(name, from, m, &source));
+    gpu_parts_of(&source, given);
+    gpu_parts_of(m, target);
+    gpu_status status;
+    if (m->dtype == GPU_C64) {
+        given[0] = as_f64(&source);
+        target[0] = as_f64(m);
+        status = put(&given[0], l, &target[0]);
+    } else {
+        status = put(&given[0], l, &target[0]);
+        if (status == GPU_OK)
+            status = put(&given[1], l, &target[1]);
+    }
+    gpu_release(&source);
+    return status;
+}
+
+gpu_status gpu_scatter_complex(const gpu_matrix *from, const int64_t *rows,
+                               int64_t nrows, const int64_t *cols,
+                               int64_t ncols, gpu_matrix *m)
+{
+    lists l = {rows, cols, nrows, ncols, NULL};
+    return put_complex("assignment", from, &l, m);
+}
+
+gpu_status gpu_expand_complex(const gpu_matrix *from, const gpu_matrix *mask,
+                              gpu_matrix *m)
+{
+    lists l = {.mask = mask};
+    return put_complex("mask", from, &l, m);
+}
+
+/* --- running sums, random numbers ------------------------------------------- */
+
+gpu_status gpu_scan_complex(const gpu_matrix *m, gpu_scan_kind kind, int axis,
+                            gpu_matrix *out)
+{
+    gpu_matrix parts[2], sums[2];
+    if (kind != GPU_SCAN_SUM)
+        return gpu_fail_complex("cumprod");
+    gpu_parts_of(m, parts);
+    TRY(gpu_scan(&parts[0], kind, axis, &sums[0]));
+    gpu_status status = gpu_scan(&parts[1], kind, axis, &sums[1]);
+    if (status == GPU_OK)
+        return join(sums, m->dtype, m->is_conjugated, out);
+    gpu_release(&sums[0]);
+    return status;
+}
+
+/* --- reductions ------------------------------------------------------------ */
+
+int gpu_reduces_to_complex(gpu_reduction kind)
+{
+    return kind == GPU_REDUCE_sum || kind == GPU_REDUCE_mean ||
+           kind == GPU_REDUCE_prod;
+}
+
+static gpu_program plain(int kind)
+{
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    p.reduction = (uint8_t)kind;
+    return p;
+}
+
+static gpu_status reduce_one(const char *name, int kind, const gpu_matrix *m,
+                             int axis, gpu_matrix *out)
+{
+    gpu_program p = plain(kind);
+    return gpu_reduce(name, &p, &m, axis, out);
+}
+
+static gpu_status reduce_parts(const char *name, int kind, const gpu_matrix *m,
+                               int axis, gpu_matrix results[2])
+{
+    gpu_matrix parts[2];
+    gpu_parts_of(m, parts);
+    TRY(reduce_one(name, kind, &parts[0], axis, &results[0]));
+    gpu_status status = reduce_one(name, kind, &parts[1], axis, &results[1]);
+    if (status != GPU_OK)
+        gpu_release(&results[0]);
+    return status;
+}
+
+/* m's rows (or columns) from first on, so many. */
+static gpu_status lines(const gpu_matrix *m, int axis, int64_t first,
+                        int64_t count, gpu_matrix *out)
+{
+    gpu_slice some = {first, 1, count}, rows = {0, 1, m->rows};
+    gpu_slice cols = {0, 1, m->cols};
+    return gpu_view_block(m, axis == 1 ? some : rows, axis == 1 ? cols : some,
+                          out);
+}
+
+/* Halves the lines until one is left: a product of pairs of pairs. */
+static gpu_status product_of_lines(const gpu_matrix *m, int axis,
+                                   gpu_matrix *out)
+{
+    int64_t n = axis == 1 ? m->rows : m->cols, half = n / 2;
+    gpu_matrix left, right, rest, both = {.storage = NULL};
+    if (n == 1)
+        return gpu_clone(m, m->dtype, NULL, out);
+    TRY(lines(m, axis, 0, half, &left));
+    TRY(lines(m, axis, n - half, half, &right));
+    gpu_status status = map_op("prod", GPU_OP_mul, &left, &right, &both);
+    gpu_release(&left);
+    gpu_release(&right);
+    if (status == GPU_OK && n % 2 == 1) {
+        gpu_matrix first;
+        status = lines(m, axis, half, 1, &rest);
+        if (status == GPU_OK)
+            status = lines(&both, axis, 0, 1, &first);
+        if (status == GPU_OK) {
+            status = map_op("prod", GPU_OP_mul, &first, &rest, &first);
+            gpu_release(&first);
+        }
+        gpu_release(&rest);
+    }
+    if (status == GPU_OK)
+        status = product_of_lines(&both, axis, out);
+    gpu_release(&both);
+    return status;
+}
+
+static gpu_status reduce_product(const gpu_matrix *m, int axis, gpu_matrix *out)
+{
+    int64_t n = axis == 1 ? m->rows : m->cols;
+    if (n > 0)
+        return product_of_lines(m, axis, out);
+    TRY(gpu_create(out, gpu_matrix_device(m), m->dtype, m->ndim,
+                   axis == 1 ? 1 : m->rows, axis == 1 ? m->cols : 1));
+    return gpu_complex_fill(out, (gpu_complex){1, 0});
+}
+
+/* The spread of complex numbers is that of both parts. */
+static gpu_status reduce_spread(const char *name, int kind, const gpu_matrix *m,
+                                int axis, gpu_matrix *out)
+{
+    gpu_matrix parts[2];
+    out->storage = NULL;
+    TRY(reduce_parts(name, GPU_REDUCE_var, m, axis, parts));
+    gpu_status status =
+        map_op(name, GPU_OP_add, &parts[0], &parts[1], out);
+    gpu_release(&parts[0]);
+    gpu_release(&parts[1]);
+    if (status == GPU_OK && kind == GPU_REDUCE_std) {
+        status = map_op(name, GPU_OP_sqrt, out, NULL, out);
+        if (status != GPU_OK)
+            gpu_release(out);
+    }
+    return status;
+}
+
+/* Of the mask where m is not 0, or of its sizes. */
+static gpu_status reduce_other(const char *name, int kind, const gpu_matrix *m,
+                               int axis, gpu_matrix *out)
+{
+    gpu_matrix value = {.storage = NULL};
+    gpu_operand in[2] = {{.matrix = m}, {.value = {0, 0}}};
+    if (kind == GPU_REDUCE_norm)
+        TRY(gpu_sizes_of(m, &value));
+    else
+        TRY(gpu_complex_map(name, GPU_OP_ne, in, &value));
+    gpu_status status = reduce_one(name, kind, &value, axis, out);
+    gpu_release(&value);
+    return status;
+}
+
+static gpu_status reduce_value(const char *name, int kind, const gpu_matrix *m,
+                               int axis, gpu_matrix *out)
+{
+    gpu_matrix parts[2];
+    switch (kind) {
+    case GPU_REDUCE_sum:
+    case GPU_REDUCE_mean:
+        TRY(reduce_parts(name, kind, m, axis, parts));
+        return join(parts, m->dtype, m->is_conjugated, out);
+    case GPU_REDUCE_prod:
+        return reduce_product(m, axis, out);
+    case GPU_REDUCE_var:
+    case GPU_REDUCE_std:
+        return reduce_spread(name, kind, m, axis, out);
+    case GPU_REDUCE_any:
+    case GPU_REDUCE_all:
+    case GPU_REDUCE_norm:
+        return reduce_other(name, kind, m, axis, out);
+    default:
+        return gpu_fail_complex(name);
+    }
+}
+
+/* What the program gives. */
+static gpu_status program_value(const char *name, const gpu_program *p,
+                                const gpu_matrix *const *in, gpu_matrix *out)
+{
+    out->storage = NULL;
+    if (p->length > 0)
+        return gpu_map(name, p, in, out);
+    gpu_retain(in[0]);
+    *out = *in[0];
+    return GPU_OK;
+}
+
+gpu_status gpu_reduce_complex(const char *name, const gpu_program *p,
+                              const gpu_matrix *const *in, int axis,
+                              gpu_matrix *out)
+{
+    gpu_matrix value;
+    gpu_device *d;
+    out->storage = NULL;
+    TRY(gpu_check_complex(name, in, p->inputs, &d));
+    if (axis != 1 && (axis != 2 || in[0]->ndim == 1))
+        return gpu_fail(GPU_ARGUMENT, "%s: %s has no axis %d", name,
+                        gpu_shape_text(in[0]), axis);
+    TRY(program_value(name, p, in, &value));
+    gpu_status status =
+        gpu_is_complex(&value)
+            ? reduce_value(name, p->reduction, &value, axis, out)
+            : reduce_one(name, p->reduction, &value, axis, out);
+    gpu_release(&value);
+    return status;
+}
+
+static gpu_status reduce_one_all(const char *name, int kind,
+                                 const gpu_matrix *m, double *out)
+{
+    gpu_program p = plain(kind);
+    return gpu_reduce_all(name, &p, &m, out);
+}
+
+static gpu_status spread_all(const char *name, int kind, const gpu_matrix *m,
+                             double *out)
+{
+    gpu_matrix parts[2];
+    double im;
+    gpu_parts_of(m, parts);
+    TRY(reduce_one_all(name, GPU_REDUCE_var, &parts[0], out));
+    TRY(reduce_one_all(name, GPU_REDUCE_var, &parts[1], &im));
+    *out += im;
+    if (kind == GPU_REDUCE_std)
+        *out = sqrt(*out);
+    return GPU_OK;
+}
+
+static gpu_status value_all(const char *name, int kind, const gpu_matrix *m,
+                            double *out)
+{
+    gpu_matrix value = {.storage = NULL};
+    gpu_operand in[2] = {{.matrix = m}, {.value = {0, 0}}};
+    if (!gpu_is_complex(m))
+        return reduce_one_all(name, kind, m, out);
+    if (kind == GPU_REDUCE_var || kind == GPU_REDUCE_std)
+        return spread_all(name, kind, m, out);
+    if (kind == GPU_REDUCE_norm)
+        TRY(gpu_sizes_of(m, &value));
+    else if (kind == GPU_REDUCE_any || kind == GPU_REDUCE_all)
+        TRY(gpu_complex_map(name, GPU_OP_ne, in, &value));
+    else
+        return gpu_fail_complex(name);
+    gpu_status status = reduce_one_all(name, kind, &value, out);
+    gpu_release(&value);
+    return status;
+}
+
+gpu_status gpu_reduce_all_complex(const char *name, const gpu_program *p,
+                                  const gpu_matrix *const *in, double *out)
+{
+    gpu_matrix value;
+    gpu_device *d;
+    TRY(gpu_check_complex(name, in, p->inputs, &d));
+    TRY(program_value(name, p, in, &value));
+    gpu_status status = value_all(name, p->reduction, &value, out);
+    gpu_release(&value);
+    return status;
+}
+
+/* A matrix as the vector of its elements, so that one axis is all there is. */
+static gpu_status product_all(const gpu_matrix *m, gpu_complex *out)
+{
+    gpu_matrix flat, result;
+    *out = (gpu_complex){1, 0};
+    if (gpu_size(m) == 0)
+        return GPU_OK;
+    TRY(gpu_reshape(m, 1, gpu_size(m), 1, &flat));
+    gpu_status status = product_of_lines(&flat, 1, &result);
+    gpu_release(&flat);
+    TRY(status);
+    status = gpu_complex_get(&result, 0, 0, out);
+    gpu_release(&result);
+    return status;
+}
+
+gpu_status gpu_complex_reduce_all(const char *name, gpu_reduction kind,
+                                  const gpu_matrix *m, gpu_complex *out)
+{
+    gpu_matrix parts[2];
+    gpu_device *d;
+    TRY(gpu_check_complex(name, &m, 1, &d));
+    if (!gpu_reduces_to_complex(kind))
+        return gpu_fail_complex(name);
+    if (kind == GPU_REDUCE_prod)
+        return product_all(m, out);
+    gpu_parts_of(m, parts);
+    TRY(reduce_one_all(name, kind, &parts[0], &out->re));
+    TRY(reduce_one_all(name, kind, &parts[1], &out->im));
+    if (m->is_conjugated)
+        out->im = -out->im;
+    return GPU_OK;
+}
+
+/* --- products -------------------------------------------------------------- */
+
+/* The parts of a factor without gaps, as numbers of the type. im: its sign, or
+ * 0 where there is no such part. */
+typedef struct factor {
+    gpu_matrix re, im;
+    int sign;
+} factor;
+
+static void release_factor(factor *f)
+{
+    gpu_release(&f->re);
+    gpu_release(&f->im);
+}
+
+static gpu_status make_factor(const gpu_matrix *m, gpu_dtype type, factor *f)
+{
+    gpu_matrix parts[2];
+    gpu_parts_of(m, parts);
+    *f = (factor){.sign = !parts[1].storage ? 0 : m->is_conjugated ? -1 : 1};
+    TRY(gpu_clone(&parts[0], type, NULL, &f->re));
+    gpu_status status =
+        f->sign ? gpu_clone(&parts[1], type, NULL, &f->im) : GPU_OK;
+    if (status != GPU_OK)
+        release_factor(f);
+    return status;
+}
+
+/* c = c + sign x y, or sign x y where there is no c yet. */
+static gpu_status add_product(const gpu_matrix *x, const gpu_matrix *y,
+                              int sign, const gpu_product *how, gpu_matrix *c)
+{
+    gpu_product real = *how;
+    if (sign == 0)
+        return GPU_OK;
+    real.alpha = sign * how->alpha;
+    real.beta = c->storage ? 1 : 0;
+    return gpu_matmul(x, y, &real, c);
+}
+
+static gpu_status multiply_factors(const factor *a, const factor *b,
+                                   const gpu_product *how, gpu_matrix parts[2])
+{
+    TRY(add_product(&a->re, &b->re, 1, how, &parts[0]));
+    TRY(add_product(&a->im, &b->im, -a->sign * b->sign, how, &parts[0]));
+    TRY(add_product(&a->re, &b->im, b->sign, how, &parts[1]));
+    return add_product(&a->im, &b->re, a->sign, how, &parts[1]);
+}
+
+/* c = parts + beta c. */
+static gpu_status add_to(const gpu_matrix *product, double beta, gpu_matrix *c)
+{
+    gpu_program p;
+    const gpu_matrix *in[] = {product, c};
+    if (beta == 0)
+        return gpu_copy(product, c);
+    gpu_program_start(&p, 2);
+    int by = gpu_program_constant(&p, beta);
+    int scaled = gpu_program_add(&p, GPU_OP_mul, 1, by, 0);
+    gpu_program_add(&p, GPU_OP_add, 0, scaled, 0);
+    return gpu_map("matmul", &p, in, c);
+}
+
+static gpu_status multiply(const gpu_matrix *a, const gpu_matrix *b,
+                           const gpu_product *how, gpu_dtype part,
+                           gpu_matrix *out)
+{
+    factor x, y;
+    gpu_matrix parts[2] = {{.storage = NULL}, {.storage = NULL}};
+    TRY(make_factor(a, part, &x));
+    gpu_status status = make_factor(b, part, &y);
+    if (status == GPU_OK) {
+        status = multiply_factors(&x, &y, how, parts);
+        release_factor(&y);
+    }
+    release_factor(&x);
+    if (status == GPU_OK)
+        return join(parts, gpu_dtype_made_complex(part), 0, out);
+    gpu_release(&parts[0]);
+    gpu_release(&parts[1]);
+    return status;
+}
+
+/* Four real products by the kernels that real matrices have. */
+gpu_status gpu_matmul_complex(const gpu_matrix *a, const gpu_matrix *b,
+                              const gpu_product *how, gpu_matrix *c)
+{
+    gpu_device *d;
+    const gpu_matrix *in[] = {a, b, c};
+    gpu_matrix shape, product;
+    int created = !c->storage;
+    TRY(gpu_check_complex("matmul", in, created ? 2 : 3, &d));
+    TRY(gpu_product_shape(a, b, &shape));
+    if (!created && (c->ndim != shape.ndim || c->rows != shape.rows ||
+                     c->cols != shape.cols))
+        return gpu_fail(GPU_SHAPE, "matmul: the result is %s, out is %s",
+                        gpu_shape_text(&shape), gpu_shape_text(c));
+    if (!created && gpu_dtype_is_complex(shape.dtype) && !gpu_is_complex(c))
+        return gpu_fail(GPU_TYPE,
+                        "matmul: the result is complex, and out is %s",
+                        gpu_dtype_name(c->dtype));
+    if (!gpu_dtype_is_complex(shape.dtype)) {
+        product.storage = NULL;
+        gpu_product real = *how;
+        real.beta = 0;
+        TRY(gpu_matmul(a, b, &real, &product));
+    } else {
+        TRY(multiply(a, b, how, gpu_dtype_of_parts(shape.dtype), &product));
+    }
+    if (created) {
+        *c = product;
+        return GPU_OK;
+    }
+    gpu_status status = add_to(&product, how->beta, c);
+    gpu_release(&product);
+    return status;
+}
+
+/* The four sums of products that both need. */
+gpu_status gpu_complex_dot(const gpu_matrix *x, const gpu_matrix *y,
+                           int is_conjugated, const char *kernel,
+                           gpu_complex *out)
+{
+    gpu_device *d;
+    const gpu_matrix *in[] = {x, y};
+    factor a, b;
+    double part[4] = {0, 0, 0, 0};
+    TRY(gpu_check_complex("dot", in, 2, &d));
+    gpu_dtype type = x->dtype == GPU_F64 || x->dtype == GPU_C128 ||
+                             y->dtype == GPU_F64 || y->dtype == GPU_C128
+                         ? GPU_F64
+                         : GPU_F32;
+    TRY(make_factor(x, type, &a));
+    gpu_status status = make_factor(y, type, &b);
+    if (status == GPU_OK) {
+        if (is_conjugated)
+            a.sign = -a.sign;
+        status = gpu_dot(&a.re, &b.re, kernel, &part[0]);
+        if (status == GPU_OK && a.sign && b.sign)
+            status = gpu_dot(&a.im, &b.im, kernel, &part[1]);
+        if (status == GPU_OK && b.sign)
+            status = gpu_dot(&a.re, &b.im, kernel, &part[2]);
+        if (status == GPU_OK && a.sign)
+            status = gpu_dot(&a.im, &b.re, kernel, &part[3]);
+        out->re = part[0] - a.sign * b.sign * part[1];
+        out->im = b.sign * part[2] + a.sign * part[3];
+        release_factor(&b);
+    }
+    release_factor(&a);
+    return status;
+}
+
+/* --- determinants ---------------------------------------------------------- */
+
+/* x = mantissa 2^exponent, so that products of pivots stay in range. */
+static void rescale(gpu_complex *x, int64_t *exponent)
+{
+    double size = fmax(fabs(x->re), fabs(x->im));
+    if (!(size > 0) || !isfinite(size))
+        return;
+    int e = ilogb(size);
+    x->re = scalbn(x->re, -e);
+    x->im = scalbn(x->im, -e);
+    *exponent += e;
+}
+
+static gpu_complex times(gpu_complex x, gpu_complex y)
+{
+    return (gpu_complex){x.re * y.re - x.im * y.im,
+                         x.re * y.im + x.im * y.re};
+}
+
+static gpu_complex over(gpu_complex x, gpu_complex y)
+{
+    gpu_operand in[] = {{.value = x, .is_complex = 1},
+                        {.value = y, .is_complex = 1}};
+    return gpu_complex_evaluate(GPU_OP_div, in);
+}
+
+static int64_t find_pivot(const gpu_complex *a, int64_t n, int64_t k)
+{
+    int64_t best = k;
+    double largest = -1;
+    for (int64_t i = k; i < n; i++) {
+        double size = hypot(a[i * n + k].re, a[i * n + k].im);
+        if (size > largest || size != size) {
+            largest = size != size ? INFINITY : size;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Gauss's elimination, row by row, of the n x n elements, which are lost. */
+static gpu_status eliminate(gpu_complex *a, int64_t n, gpu_complex *out)
+{
+    gpu_complex det = {1, 0};
+    int64_t exponent = 0;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t pivot = find_pivot(a, n, k);
+        TRY(gpu_poll());
+        for (int64_t j = 0; pivot != k && j < n; j++) {
+            gpu_complex t = a[k * n + j];
+            a[k * n + j] = a[pivot * n + j];
+            a[pivot * n + j] = t;
+        }
+        if (pivot != k)
+            det = (gpu_complex){-det.re, -det.im};
+        gpu_complex p = a[k * n + k];
+        det = times(det, p);
+        rescale(&det, &exponent);
+        if (p.re == 0 && p.im == 0)
+            break;
+        for (int64_t i = k + 1; i < n; i++) {
+            gpu_complex f = over(a[i * n + k], p);
+            gpu_complex *row = &a[i * n];
+            const gpu_complex *above = &a[k * n];
+            for (int64_t j = k + 1; j < n; j++) {
+                row[j].re -= f.re * above[j].re - f.im * above[j].im;
+                row[j].im -= f.re * above[j].im + f.im * above[j].re;
+            }
+        }
+    }
+    int e = (int)(exponent > 5000 ? 5000 : exponent < -5000 ? -5000 : exponent);
+    *out = (gpu_complex){ldexp(det.re, e), ldexp(det.im, e)};
+    return GPU_OK;
+}
+
+gpu_status gpu_complex_determinant(const gpu_matrix *a, gpu_complex *out)
+{
+    gpu_matrix wide;
+    gpu_device *d;
+    TRY(gpu_check_complex("det", &a, 1, &d));
+    if (a->ndim != 2 || a->rows != a->cols)
+        return gpu_fail(GPU_SHAPE, "det: needs a square matrix, not %s",
+                        gpu_shape_text(a));
+    size_t bytes = (size_t)gpu_size(a) * sizeof(gpu_complex);
+    TRY(gpu_clone(a, GPU_C128, NULL, &wide));
+    gpu_complex *host = malloc(bytes ? bytes : 1);
+    gpu_status status =
+        host ? gpu_complex_download(&wide, host)
+             : gpu_fail(GPU_MEMORY, "out of memory: %s for a determinant",
+                        gpu_bytes_text(bytes));
+    if (status == GPU_OK)
+        status = eliminate(host, a->rows, out);
+    free(host);
+    gpu_release(&wide);
+    return status;
+}
