@@ -151,10 +151,10 @@ typedef struct gpu_factoring {
     int64_t trouble;               /* out */
 } gpu_factoring;
 
-/* An operation on complex elements (see complex_numbers.h): out = op(in…). All views
- * have out's shape, strides of zero where they are broadcast; those of numbers
- * are on the host and all strides are zero. out may be one of in, element for
- * element, else it lies apart from them. */
+/* An operation on complex elements (see complex_numbers.h): out = op(in…). All
+ * views have out's shape, strides of zero where they are broadcast; those of
+ * numbers are on the host and all strides are zero. out may be one of in,
+ * element for element, else it lies apart from them. */
 typedef struct gpu_complex_call {
     gpu_op op;
     int count; /* of operands */

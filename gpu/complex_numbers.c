@@ -3,8 +3,6 @@
 #include "complex_numbers.h"
 #include "op_list.h"
 
-#include <string.h>
-
 int gpu_dtype_is_complex(gpu_dtype t)
 {
     return t == GPU_C64 || t == GPU_C128;
@@ -23,6 +21,15 @@ gpu_dtype gpu_dtype_made_complex(gpu_dtype t)
 int gpu_is_complex(const gpu_matrix *m)
 {
     return gpu_dtype_is_complex(m->dtype);
+}
+
+gpu_dtype gpu_dtype_wider(gpu_dtype a, gpu_dtype b)
+{
+    gpu_dtype x = gpu_dtype_of_parts(a), y = gpu_dtype_of_parts(b);
+    gpu_dtype part = x == GPU_F64 || y == GPU_F64 ? GPU_F64 : GPU_F32;
+    return gpu_dtype_is_complex(a) || gpu_dtype_is_complex(b)
+               ? gpu_dtype_made_complex(part)
+               : part;
 }
 
 gpu_complex_kind gpu_complex_op(gpu_op op)
@@ -78,35 +85,4 @@ gpu_complex_kind gpu_complex_op(gpu_op op)
     default:
         return GPU_GIVES_NOTHING;
     }
-}
-
-/* Those that ask which of two numbers is larger, or find it. */
-static int needs_order(const char *name)
-{
-    static const char *const names[] = {"lt",     "le",      "gt",      "ge",
-                                        "min",    "max",     "minimum", "clip",
-                                        "argmin", "argmax",  "maximum", "sort",
-                                        "unique", "argsort", "median"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return 1;
-    return 0;
-}
-
-gpu_status gpu_fail_complex(const char *name)
-{
-    if (needs_order(name))
-        return gpu_fail(GPU_TYPE,
-                        "%s: complex numbers have no order: take abs(A), "
-                        "real(A) or imag(A) first",
-                        name);
-    return gpu_fail(GPU_TYPE,
-                    "%s: is of real numbers: take real(A), imag(A) or abs(A) "
-                    "of a complex matrix first",
-                    name);
-}
-
-gpu_status gpu_fail_complex_op(gpu_op op)
-{
-    return gpu_fail_complex(gpu_op_name(op));
 }

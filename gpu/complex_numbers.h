@@ -36,6 +36,9 @@ int gpu_dtype_is_complex(gpu_dtype t);
 gpu_dtype gpu_dtype_of_parts(gpu_dtype t); /* f32, f64; a real type itself */
 gpu_dtype gpu_dtype_made_complex(gpu_dtype t); /* of f32 and bool: c64 */
 int gpu_is_complex(const gpu_matrix *m);
+/* The type that has the values of both, numbers as in products: f32 of two
+ * masks. */
+gpu_dtype gpu_dtype_wider(gpu_dtype a, gpu_dtype b);
 
 /* What an operation gives of complex numbers. */
 typedef enum gpu_complex_kind {
@@ -57,12 +60,13 @@ typedef struct gpu_operand {
     int is_complex; /* of a number: 0, it is a real one */
 } gpu_operand;
 
-/* The operation on numbers, of which one at least is complex. A real result, or
- * a truth, has im = 0; of what gives nothing NaN. */
-gpu_complex gpu_complex_evaluate(gpu_op op, const gpu_operand *in);
+/* The operation on numbers, of which one at least is complex; those past its
+ * arity are any. A real result, or a truth, has im = 0; of what gives nothing
+ * NaN. */
+gpu_complex gpu_complex_evaluate(gpu_op op, const gpu_operand in[3]);
 
 /* out = op(in…) for every element, as gpu_map; at least one operand, or the
- * existing out, is complex, and one operand or out is a matrix. A created out
+ * existing out, is complex, and one operand is a matrix. A created out
  * is c128 where an operand's matrix is f64 or c128, else c64, or the real type
  * of its parts, or bool. A complex result does not fit an out that is real. */
 gpu_status gpu_complex_map(const char *name, gpu_op op, const gpu_operand *in,

@@ -258,7 +258,8 @@ gpu_status gpu_reshape(const gpu_matrix *m, int ndim, int64_t rows,
 
 /* --- moving data ---------------------------------------------------------- */
 
-/* host: row-major elements of m's own type, without gaps. */
+/* host: row-major elements of m's own type, without gaps. Of complex ones only
+ * upload and look_at_bytes take them; complex_numbers.h has the other. */
 gpu_status gpu_upload(gpu_matrix *m, const void *host);
 gpu_status gpu_download(const gpu_matrix *m, void *host);
 /* The same for bytes that are handed on without a look at them, as to a file:

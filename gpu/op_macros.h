@@ -14,7 +14,8 @@
 
 /* Of a real number: its imaginary part, and its angle, which -0 has, too. */
 #define NOTHING(x) ((void)(x), (T)0)
-#define ANGLE(x) (ISNAN(x) ? (x) : SIGNBIT(x) ? (T)3.14159265358979323846 : (T)0)
+#define ANGLE(x) \
+    (ISNAN(x) ? (x) : SIGNBIT(x) ? (T)3.14159265358979323846 : (T)0)
 
 /* The remainder with the sign of the divisor, as Lua's own % has it. */
 #define MODULO(x, y) OP_MODULO(M(fmod)(x, y), y)

@@ -15,7 +15,7 @@
 typedef enum gpu_dtype {
     GPU_F32,
     GPU_F64,
-    GPU_BOOL, /* one byte, 0 or 1: a mask */
+    GPU_BOOL,   /* one byte, 0 or 1: a mask */
     GPU_DTYPES, /* of what programs and backends' other entries know */
     GPU_C64 = GPU_DTYPES, /* pairs of f32: see complex_numbers.h */
     GPU_C128,             /* pairs of f64 */

@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256 }; /* elements: all blocks together stay in the first cache
-                       */
+enum {
+    BLOCK = 256
+}; /* elements: all blocks together stay in the first cache
+    */
 
 typedef struct block {
     double re[BLOCK], im[BLOCK];
@@ -27,31 +29,35 @@ typedef double complex number;
 /* Not by arithmetic, which makes NaN of an infinity times i. */
 static number pair(double re, double im)
 {
-    return CMPLX(re, im);
+    union {
+        double part[2];
+        number z;
+    } both = {{re, im}};
+    return both.z;
 }
 
 /* --- into blocks, and out of them ----------------------------------------- */
 
-#define SPREAD(type)                                    \
-    do {                                                \
-        const type *from = data;                        \
-        if (step == 1)                                  \
-            for (int64_t i = 0; i < n; i++) {           \
-                b->re[i] = (double)from[2 * i];         \
-                b->im[i] = (double)from[2 * i + 1];     \
-            }                                           \
-        else                                            \
-            for (int64_t i = 0; i < n; i++) {           \
-                b->re[i] = (double)from[2 * step * i];  \
+#define SPREAD(type)                                       \
+    do {                                                   \
+        const type *from = data;                           \
+        if (step == 1)                                     \
+            for (int64_t i = 0; i < n; i++) {              \
+                b->re[i] = (double)from[2 * i];            \
+                b->im[i] = (double)from[2 * i + 1];        \
+            }                                              \
+        else                                               \
+            for (int64_t i = 0; i < n; i++) {              \
+                b->re[i] = (double)from[2 * step * i];     \
                 b->im[i] = (double)from[2 * step * i + 1]; \
-            }                                           \
+            }                                              \
     } while (0)
 
-#define SPREAD_REAL(type)                       \
-    do {                                        \
-        const type *from = data;                \
-        for (int64_t i = 0; i < n; i++)         \
-            b->re[i] = (double)from[step * i];  \
+#define SPREAD_REAL(type)                      \
+    do {                                       \
+        const type *from = data;               \
+        for (int64_t i = 0; i < n; i++)        \
+            b->re[i] = (double)from[step * i]; \
     } while (0)
 
 /* n elements from (row, col) on. */
@@ -59,11 +65,11 @@ static void load(const gpu_view *v, int is_conjugated, int64_t row, int64_t col,
                  int64_t n, block *b)
 {
     size_t size = gpu_cpu_size(v->dtype);
-    const void *data = (const char *)v->data +
-                       (row * v->row_stride + col * v->col_stride) *
-                           (int64_t)size;
+    const void *data =
+        (const char *)v->data +
+        (row * v->row_stride + col * v->col_stride) * (int64_t)size;
     int64_t step = v->col_stride;
-    b->is_real = !gpu_dtype_is_complex(v->dtype);
+    b->is_real = v->dtype < GPU_C64;
     if (v->dtype == GPU_C128)
         SPREAD(double);
     else if (v->dtype == GPU_C64)
@@ -96,11 +102,11 @@ static void load(const gpu_view *v, int is_conjugated, int64_t row, int64_t col,
             }                                          \
     } while (0)
 
-#define JOIN_REAL(type, value)              \
-    do {                                    \
-        type *to = data;                    \
-        for (int64_t i = 0; i < n; i++)     \
-            to[step * i] = (type)(value);   \
+#define JOIN_REAL(type, value)            \
+    do {                                  \
+        type *to = data;                  \
+        for (int64_t i = 0; i < n; i++)   \
+            to[step * i] = (type)(value); \
     } while (0)
 
 static void store(const gpu_view *v, int is_conjugated, int64_t row,
@@ -194,8 +200,8 @@ static void divide(block *r, const block *x, const block *y, int64_t n)
     for (int64_t i = 0; i < n; i++) {
         double above = fabs(x->re[i]) + fabs(x->im[i]);
         double below = fabs(y->re[i]) + fabs(y->im[i]);
-        int is_plain = above > low && above < high && below > low &&
-                       below < high;
+        int is_plain =
+            above > low && above < high && below > low && below < high;
         if (is_plain)
             continue;
         number q = pair(x->re[i], x->im[i]) / pair(y->re[i], y->im[i]);
@@ -301,14 +307,14 @@ static number log_1_plus(number z)
                 (double)atan2l(y, 1 + x));
 }
 
-#define FUNCTION(op, expression)                       \
-    case GPU_OP_##op:                                  \
-        for (int64_t i = 0; i < n; i++) {              \
-            number z = pair(x->re[i], x->im[i]);       \
-            number w = expression;                     \
-            r->re[i] = creal(w);                       \
-            r->im[i] = cimag(w);                       \
-        }                                              \
+#define FUNCTION(op, expression)                 \
+    case GPU_OP_##op:                            \
+        for (int64_t i = 0; i < n; i++) {        \
+            number z = pair(x->re[i], x->im[i]); \
+            number w = expression;               \
+            r->re[i] = creal(w);                 \
+            r->im[i] = cimag(w);                 \
+        }                                        \
         return;
 
 static void function(gpu_op op, block *r, const block *x, const block *y,
@@ -347,15 +353,15 @@ static void function(gpu_op op, block *r, const block *x, const block *y,
 
 /* --- questions ------------------------------------------------------------ */
 
-#define TRUTH(op, expression)                            \
-    case GPU_OP_##op:                                    \
-        for (int64_t i = 0; i < n; i++) {                \
-            double a = x->re[i], b = x->im[i];           \
-            double c = y->re[i], d = y->im[i];           \
-            (void)a, (void)b, (void)c, (void)d;          \
-            r->re[i] = (expression);                     \
-        }                                                \
-        memset(r->im, 0, (size_t)n * sizeof *r->im);     \
+#define TRUTH(op, expression)                        \
+    case GPU_OP_##op:                                \
+        for (int64_t i = 0; i < n; i++) {            \
+            double a = x->re[i], b = x->im[i];       \
+            double c = y->re[i], d = y->im[i];       \
+            (void)a, (void)b, (void)c, (void)d;      \
+            r->re[i] = (expression);                 \
+        }                                            \
+        memset(r->im, 0, (size_t)n * sizeof *r->im); \
         return 1;
 
 static int question(gpu_op op, block *r, const block *x, const block *y,
@@ -451,19 +457,16 @@ static void run(gpu_op op, int is_c64, block *r, const block *x, const block *y,
 
 /* --- numbers -------------------------------------------------------------- */
 
-gpu_complex gpu_complex_evaluate(gpu_op op, const gpu_operand *in)
+gpu_complex gpu_complex_evaluate(gpu_op op, const gpu_operand in[3])
 {
     block b[3], r;
-    int arity = gpu_op_arity(op);
-    for (int i = 0; i < arity; i++) {
+    for (int i = 0; i < 3; i++) {
         b[i].re[0] = in[i].value.re;
         b[i].im[0] = in[i].value.im;
         b[i].is_real = !in[i].is_complex;
     }
-    run(op, 0, &r, &b[0], arity > 1 ? &b[1] : NULL, arity > 2 ? &b[2] : NULL,
-        1);
-    gpu_complex_kind kind = gpu_complex_op(op);
-    return (gpu_complex){r.re[0], kind == GPU_GIVES_COMPLEX ? r.im[0] : 0};
+    run(op, 0, &r, &b[0], &b[1], &b[2], 1);
+    return (gpu_complex){r.re[0], r.im[0]};
 }
 
 /* --- the entry ------------------------------------------------------------ */

@@ -5,6 +5,8 @@
 #include "op_list.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* --- parts ---------------------------------------------------------------- */
 
@@ -81,7 +83,8 @@ int gpu_as_reals(const gpu_matrix *m, gpu_matrix *reals)
     return 1;
 }
 
-/* --- one operation on the parts as one real matrix -------------------------- */
+/* --- one operation on the parts as one real matrix --------------------------
+ */
 
 /* Of n elements, which lie as one real matrix in all of them, with the same
  * done to both parts. */
@@ -147,7 +150,8 @@ static gpu_status run_as_reals(const char *name, gpu_op op,
     return gpu_map(name, &p, list, &to);
 }
 
-/* --- by a backend's own entry ---------------------------------------------- */
+/* --- by a backend's own entry ----------------------------------------------
+ */
 
 static int is_wide(const gpu_matrix *m)
 {
@@ -180,6 +184,18 @@ static gpu_view spread_view(const gpu_matrix *m, const gpu_matrix *out)
     return v;
 }
 
+/* LUMAT_COMPLEX=parts takes programs of the parts on every device, to compare
+ * them. */
+static int has_entry(const gpu_device *d)
+{
+    static int by_parts = -1;
+    if (by_parts < 0) {
+        const char *wish = getenv("LUMAT_COMPLEX");
+        by_parts = wish && strcmp(wish, "parts") == 0;
+    }
+    return d->backend->complex_map && !by_parts;
+}
+
 static gpu_status run_entry(const char *name, gpu_op op, const gpu_operand *in,
                             const gpu_matrix *out)
 {
@@ -197,7 +213,8 @@ static gpu_status run_entry(const char *name, gpu_op op, const gpu_operand *in,
         c.in[i] =
             m ? spread_view(m, out)
               : (gpu_view){&number[i], in[i].is_complex ? GPU_C128 : GPU_F64,
-                           out->rows, out->cols, 0, 0};
+                           out->rows,  out->cols,
+                           0,          0};
         c.is_conjugated[i] = (uint8_t)(m && m->is_conjugated);
         bytes += m ? (double)gpu_bytes(m) : 0;
     }
@@ -225,7 +242,7 @@ typedef struct building {
     gpu_matrix parts[6];
     const gpu_matrix *inputs[6];
     pair x, y, z;
-    int one, zero;
+    int one, zero, infinity; /* constants */
 } building;
 
 static int add2(building *b, gpu_op op, int x, int y)
@@ -252,6 +269,7 @@ static void begin_building(building *b, const gpu_operand *in, int arity)
     gpu_program_start(&b->p, inputs);
     b->zero = gpu_program_constant(&b->p, 0);
     b->one = gpu_program_constant(&b->p, 1);
+    b->infinity = gpu_program_constant(&b->p, INFINITY);
     for (int i = 0; i < arity; i++)
         if (!in[i].matrix)
             *operand[i] = (pair){
@@ -281,6 +299,37 @@ static int product_part(building *b, int want_im)
     return add2(b, want_im ? GPU_OP_add : GPU_OP_sub, part, other);
 }
 
+/* A part of x conj(y) but for its size, y = c + d i. */
+static int turned_part(building *b, int want_im, int re, int im, int c, int d)
+{
+    int part = add2(b, GPU_OP_mul, want_im ? im : re, c);
+    int other = add2(b, GPU_OP_mul, want_im ? re : im, d);
+    return add2(b, want_im ? GPU_OP_sub : GPU_OP_add, part, other);
+}
+
+/* A plain quotient, but of infinities and by zero; c and d are y's parts over
+ * the larger one, `size`. Source: C11, annex G.5.1. */
+static int special_quotient(building *b, int want_im, int size, int c, int d,
+                            int plain)
+{
+    pair x = b->x, y = b->y;
+    int is_inf = add2(b, GPU_OP_isinf, size, 0);
+    int nothing = add2(b, GPU_OP_mul, x.re, b->zero);
+    int value = gpu_program_add(&b->p, GPU_OP_where, is_inf, nothing, plain);
+    int re = add2(b, GPU_OP_isinf, x.re, 0);
+    int im = add2(b, GPU_OP_isinf, x.im, 0);
+    int is_large = add2(b, GPU_OP_lor, re, im);
+    re = add2(b, GPU_OP_copysign, re, x.re);
+    im = add2(b, GPU_OP_copysign, im, x.im);
+    int large = turned_part(b, want_im, re, im, c, d);
+    large = add2(b, GPU_OP_mul, large, b->infinity);
+    value = gpu_program_add(&b->p, GPU_OP_where, is_large, large, value);
+    int is_zero = add2(b, GPU_OP_eq, size, b->zero);
+    int over = add2(b, GPU_OP_copysign, b->infinity, y.re);
+    over = add2(b, GPU_OP_mul, want_im ? x.im : x.re, over);
+    return gpu_program_add(&b->p, GPU_OP_where, is_zero, over, value);
+}
+
 /* With y divided by the larger of its parts, so that no square leaves the
  * range. Source: Smith, Algorithm 116, 1962. */
 static int quotient_part(building *b, int want_im)
@@ -294,18 +343,17 @@ static int quotient_part(building *b, int want_im)
     d = add2(b, GPU_OP_div, y.im, size);
     int below = add2(b, GPU_OP_mul, y.re, c);
     below = add2(b, GPU_OP_add, below, add2(b, GPU_OP_mul, y.im, d));
-    int part = add2(b, GPU_OP_mul, want_im ? x.im : x.re, c);
-    int other = add2(b, GPU_OP_mul, want_im ? x.re : x.im, d);
-    part = add2(b, want_im ? GPU_OP_sub : GPU_OP_add, part, other);
-    return add2(b, GPU_OP_div, part, below);
+    int part = turned_part(b, want_im, x.re, x.im, c, d);
+    part = add2(b, GPU_OP_div, part, below);
+    return special_quotient(b, want_im, size, c, d, part);
 }
 
 static int is_true(building *b, pair z)
 {
     int re = add2(b, GPU_OP_ne, z.re, b->zero);
-    return z.is_real ? re
-                     : add2(b, GPU_OP_lor, re,
-                            add2(b, GPU_OP_ne, z.im, b->zero));
+    return z.is_real
+               ? re
+               : add2(b, GPU_OP_lor, re, add2(b, GPU_OP_ne, z.im, b->zero));
 }
 
 static int sum_part(building *b, gpu_op op, int want_im)
@@ -372,8 +420,7 @@ static int add_part(building *b, gpu_op op, int want_im)
     case GPU_OP_isinf:
         return add2(b, GPU_OP_lor, add2(b, op, x.re, 0), add2(b, op, x.im, 0));
     case GPU_OP_isfinite:
-        return add2(b, GPU_OP_land, add2(b, op, x.re, 0),
-                    add2(b, op, x.im, 0));
+        return add2(b, GPU_OP_land, add2(b, op, x.re, 0), add2(b, op, x.im, 0));
     default:
         return -1;
     }
@@ -391,7 +438,8 @@ static gpu_status run_part(const char *name, gpu_op op, const gpu_operand *in,
     building b = {.one = 0};
     begin_building(&b, in, gpu_op_arity(op));
     int result = add_part(&b, op, want_im);
-    if (b.p.length == 0 || result != b.p.inputs + b.p.constants + b.p.length - 1)
+    if (b.p.length == 0 ||
+        result != b.p.inputs + b.p.constants + b.p.length - 1)
         add2(&b, GPU_OP_mul, result, b.one);
     return gpu_map(name, &b.p, b.inputs, to);
 }
@@ -414,7 +462,8 @@ static gpu_status run_by_parts(const char *name, gpu_op op,
     return gpu_map(name, &p, list, &parts[1]);
 }
 
-/* --- on the CPU, for a device that cannot ----------------------------------- */
+/* --- on the CPU, for a device that cannot -----------------------------------
+ */
 
 static gpu_status run_on_cpu(const char *name, gpu_op op, const gpu_operand *in,
                              gpu_matrix *out)
@@ -458,7 +507,7 @@ static gpu_status run_apart(const char *name, gpu_op op, const gpu_operand *in,
     if (treats_parts_alike(op, in) &&
         fit_as_reals(in, gpu_op_arity(op), out, &how))
         return run_as_reals(name, op, in, how, out);
-    if (d->backend->complex_map)
+    if (has_entry(d))
         return run_entry(name, op, in, out);
     return is_program(op) ? run_by_parts(name, op, in, out)
                           : run_on_cpu(name, op, in, out);
@@ -467,8 +516,8 @@ static gpu_status run_apart(const char *name, gpu_op op, const gpu_operand *in,
 /* May an operand's element be read after one of out's has been written? */
 static int is_in_the_way(const gpu_matrix *m, const gpu_matrix *out)
 {
-    int has_entry = out->storage->device->backend->complex_map != NULL;
-    return gpu_shares_storage(m, out) && !(has_entry && gpu_same_view(m, out));
+    int is_at_once = has_entry(out->storage->device) && gpu_same_view(m, out);
+    return gpu_shares_storage(m, out) && !is_at_once;
 }
 
 static gpu_status run_op(const char *name, gpu_op op, const gpu_operand *in,
@@ -599,8 +648,6 @@ gpu_status gpu_complex_map(const char *name, gpu_op op, const gpu_operand *in,
     TRY(gpu_check_complex(name, list, count, &d));
     if (!created)
         TRY(gpu_check_complex_target(name, out, &d));
-    if (count == 0)
-        return gpu_complex_fill(out, gpu_complex_evaluate(op, in));
     TRY(gpu_map_shape(name, list, count, &shape));
     gpu_dtype type = result_type(op, in);
     if (created) {
@@ -616,7 +663,8 @@ gpu_status gpu_complex_map(const char *name, gpu_op op, const gpu_operand *in,
     return status;
 }
 
-/* --- copies, and numbers into all elements --------------------------------- */
+/* --- copies, and numbers into all elements ---------------------------------
+ */
 
 static gpu_status copy_part(const gpu_matrix *from, int is_negative,
                             gpu_matrix *to)
@@ -737,7 +785,8 @@ gpu_status gpu_complex_join(const gpu_matrix *re, const gpu_matrix *im,
     return status;
 }
 
-/* --- elements, and the host's memory ---------------------------------------- */
+/* --- elements, and the host's memory ----------------------------------------
+ */
 
 gpu_status gpu_complex_get(const gpu_matrix *m, int64_t i, int64_t j,
                            gpu_complex *out)
@@ -798,7 +847,8 @@ gpu_status gpu_complex_download(const gpu_matrix *m, void *host)
     return status;
 }
 
-/* --- programs -------------------------------------------------------------- */
+/* --- programs --------------------------------------------------------------
+ */
 
 /* Of real operands, or of none: into the real part. */
 static gpu_status map_real(const char *name, const gpu_program *p,
@@ -831,8 +881,8 @@ static int has_matrix(const gpu_operand *in, int arity)
 }
 
 /* One instruction; out NULL: into a new value. */
-static gpu_status step(const char *name, const gpu_program *p, int i,
-                       values *v, gpu_matrix *out)
+static gpu_status step(const char *name, const gpu_program *p, int i, values *v,
+                       gpu_matrix *out)
 {
     const gpu_instruction *c = &p->code[i];
     int arity = gpu_op_arity(c->op);
@@ -844,13 +894,8 @@ static gpu_status step(const char *name, const gpu_program *p, int i,
         in[1] = v->list[c->y];
     if (arity > 2)
         in[2] = v->list[c->z];
-    if (!out && !has_matrix(in, arity)) {
-        *result = (gpu_operand){
-            .value = {gpu_op_evaluate(c->op, in[0].value.re, in[1].value.re,
-                                      in[2].value.re),
-                      0}};
-        return GPU_OK;
-    }
+    if (!has_matrix(in, arity))
+        return gpu_fail_complex(name);
     *result = (gpu_operand){.matrix = &v->made[i]};
     return gpu_complex_map(name, c->op, in, out ? out : &v->made[i]);
 }

@@ -3,6 +3,45 @@
 #include "complex_numbers.h"
 #include "core.h"
 
+#include <string.h>
+
+/* --- complex operands ------------------------------------------------------
+ */
+
+/* Those that ask which of two numbers is larger, or find it. */
+static int needs_order(const char *name)
+{
+    static const char *const names[] = {"lt",     "le",      "gt",      "ge",
+                                        "min",    "max",     "minimum", "clip",
+                                        "argmin", "argmax",  "maximum", "sort",
+                                        "unique", "argsort", "median"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
+gpu_status gpu_fail_complex(const char *name)
+{
+    if (needs_order(name))
+        return gpu_fail(GPU_TYPE,
+                        "%s: complex numbers have no order: take abs(A), "
+                        "real(A) or imag(A) first",
+                        name);
+    return gpu_fail(GPU_TYPE,
+                    "%s: is of real numbers: take real(A), imag(A) or abs(A) "
+                    "of a complex matrix first",
+                    name);
+}
+
+gpu_status gpu_fail_complex_op(gpu_op op)
+{
+    return gpu_fail_complex(gpu_op_name(op));
+}
+
+/* --- checks ----------------------------------------------------------------
+ */
+
 gpu_status gpu_check_alive(const char *name, const gpu_matrix *m,
                            gpu_device **device)
 {

@@ -113,6 +113,8 @@ static gpu_status upload_whole(const gpu_matrix *m, const void *host)
 
 gpu_status gpu_upload(gpu_matrix *m, const void *host)
 {
+    if (gpu_is_complex(m))
+        return gpu_complex_upload(m, host);
     TRY(check_target("upload", m));
     if (gpu_size(m) == 0)
         return GPU_OK;
@@ -146,6 +148,8 @@ gpu_status gpu_look_at_bytes(const gpu_matrix *m, void *host,
                              const void **bytes)
 {
     *bytes = host;
+    if (gpu_is_complex(m))
+        return gpu_dry ? GPU_OK : gpu_complex_download(m, host);
     TRY(check_alive("download", m));
     if (gpu_dry || !m->storage->device->is_cpu || !gpu_is_contiguous(m))
         return gpu_download_unseen(m, host);

@@ -164,7 +164,8 @@ gpu_status gpu_expand_complex(const gpu_matrix *from, const gpu_matrix *mask,
     return put_complex("mask", from, &l, m);
 }
 
-/* --- running sums, random numbers ------------------------------------------- */
+/* --- running sums, random numbers -------------------------------------------
+ */
 
 gpu_status gpu_scan_complex(const gpu_matrix *m, gpu_scan_kind kind, int axis,
                             gpu_matrix *out)
@@ -181,7 +182,7 @@ gpu_status gpu_scan_complex(const gpu_matrix *m, gpu_scan_kind kind, int axis,
     return status;
 }
 
-/* --- reductions ------------------------------------------------------------ */
+/* --- reductions ----------------------------------------------------------- */
 
 int gpu_reduces_to_complex(gpu_reduction kind)
 {
@@ -273,8 +274,7 @@ static gpu_status reduce_spread(const char *name, int kind, const gpu_matrix *m,
     gpu_matrix parts[2];
     out->storage = NULL;
     TRY(reduce_parts(name, GPU_REDUCE_var, m, axis, parts));
-    gpu_status status =
-        map_op(name, GPU_OP_add, &parts[0], &parts[1], out);
+    gpu_status status = map_op(name, GPU_OP_add, &parts[0], &parts[1], out);
     gpu_release(&parts[0]);
     gpu_release(&parts[1]);
     if (status == GPU_OK && kind == GPU_REDUCE_std) {
@@ -442,7 +442,8 @@ gpu_status gpu_complex_reduce_all(const char *name, gpu_reduction kind,
     return GPU_OK;
 }
 
-/* --- products -------------------------------------------------------------- */
+/* --- products --------------------------------------------------------------
+ */
 
 /* The parts of a factor without gaps, as numbers of the type. im: its sign, or
  * 0 where there is no such part. */
@@ -570,10 +571,7 @@ gpu_status gpu_complex_dot(const gpu_matrix *x, const gpu_matrix *y,
     factor a, b;
     double part[4] = {0, 0, 0, 0};
     TRY(gpu_check_complex("dot", in, 2, &d));
-    gpu_dtype type = x->dtype == GPU_F64 || x->dtype == GPU_C128 ||
-                             y->dtype == GPU_F64 || y->dtype == GPU_C128
-                         ? GPU_F64
-                         : GPU_F32;
+    gpu_dtype type = gpu_dtype_of_parts(gpu_dtype_wider(x->dtype, y->dtype));
     TRY(make_factor(x, type, &a));
     gpu_status status = make_factor(y, type, &b);
     if (status == GPU_OK) {
@@ -594,7 +592,8 @@ gpu_status gpu_complex_dot(const gpu_matrix *x, const gpu_matrix *y,
     return status;
 }
 
-/* --- determinants ---------------------------------------------------------- */
+/* --- determinants ----------------------------------------------------------
+ */
 
 /* x = mantissa 2^exponent, so that products of pivots stay in range. */
 static void rescale(gpu_complex *x, int64_t *exponent)
@@ -610,15 +609,16 @@ static void rescale(gpu_complex *x, int64_t *exponent)
 
 static gpu_complex times(gpu_complex x, gpu_complex y)
 {
-    return (gpu_complex){x.re * y.re - x.im * y.im,
-                         x.re * y.im + x.im * y.re};
+    return (gpu_complex){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
 }
 
+/* y is not 0. Source: Smith, Algorithm 116, 1962. */
 static gpu_complex over(gpu_complex x, gpu_complex y)
 {
-    gpu_operand in[] = {{.value = x, .is_complex = 1},
-                        {.value = y, .is_complex = 1}};
-    return gpu_complex_evaluate(GPU_OP_div, in);
+    double size = fmax(fabs(y.re), fabs(y.im));
+    double c = y.re / size, d = y.im / size, below = y.re * c + y.im * d;
+    return (gpu_complex){(x.re * c + x.im * d) / below,
+                         (x.im * c - x.re * d) / below};
 }
 
 static int64_t find_pivot(const gpu_complex *a, int64_t n, int64_t k)

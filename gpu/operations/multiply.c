@@ -107,15 +107,10 @@ gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
 
 /* --- operands ------------------------------------------------------------- */
 
-/* f64 if either is, else f32: masks multiply as numbers. */
+/* Masks multiply as numbers. */
 static gpu_dtype product_type(const gpu_matrix *a, const gpu_matrix *b)
 {
-    if (gpu_is_complex(a) || gpu_is_complex(b))
-        return a->dtype == GPU_C128 || b->dtype == GPU_C128 ||
-                       a->dtype == GPU_F64 || b->dtype == GPU_F64
-                   ? GPU_C128
-                   : GPU_C64;
-    return a->dtype == GPU_F64 || b->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
+    return gpu_dtype_wider(a->dtype, b->dtype);
 }
 
 /* m itself when its type is right, so that views are never copied. */

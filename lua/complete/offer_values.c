@@ -53,6 +53,8 @@ static void offer_dtypes(const values *v)
     offer_text(v, gpu_dtype_name(GPU_F32), NULL);
     offer_text(v, gpu_dtype_name(GPU_F64), NULL);
     offer_text(v, gpu_dtype_name(GPU_BOOL), NULL);
+    offer_text(v, gpu_dtype_name(GPU_C64), NULL);
+    offer_text(v, gpu_dtype_name(GPU_C128), NULL);
 }
 
 /* Kernels or operations of a device. */

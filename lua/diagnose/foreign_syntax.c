@@ -177,7 +177,7 @@ static const habit habits[] = {
      "numbers from %1 to %3 by %2 are range(%1, %3, %2)"},
     {NULL, "^ NUM SLICE ...", "numbers from %1 to %2 are range(%1, %2)"},
     {NULL, "DOTTED", "numbers from 1 to 10 are range(1, 10)"},
-    {NULL, "IMAG", "there are no complex numbers yet"},
+    {NULL, "IMAG", "the imaginary unit is im: 3 + 2 * im"},
     {NULL, "UNDERSCORED", "a number has no _ in it"},
     {NULL, "BINARY", "a number of another base is tonumber(\"101\", 2)"},
 

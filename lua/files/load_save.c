@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "complex_value.h"
 #include "fence.h"
 #include "files_parts.h"
 #include "arguments.h"
@@ -442,26 +443,42 @@ static size_t print_element(const saving *s, const void *host, int64_t i,
     const float *singles = host;
     const double *doubles = host;
     const unsigned char *truths = host;
-    if (s->m->dtype == GPU_BOOL) {
+    gpu_dtype part = gpu_dtype_of_parts(s->m->dtype);
+    if (part == GPU_BOOL) {
         out[0] = truths[i] ? '1' : '0';
         return 1;
     }
-    double x = s->m->dtype == GPU_F32 ? singles[i] : doubles[i];
+    double x = part == GPU_F32 ? singles[i] : doubles[i];
     if (isnan(x)) {
         memcpy(out, "nan", 3);
         return 3;
     }
-    return s->m->dtype == GPU_F32 ? lumat_print_f32(singles[i], s->digits, out)
-                                  : lumat_print_f64(x, s->digits, out);
+    return part == GPU_F32 ? lumat_print_f32(singles[i], s->digits, out)
+                           : lumat_print_f64(x, s->digits, out);
+}
+
+/* "1+2i" */
+static size_t print_pair(const saving *s, const void *host, int64_t i,
+                         char out[2 * LUMAT_NUMBER_ROOM])
+{
+    size_t n = print_element(s, host, 2 * i, out);
+    char im[LUMAT_NUMBER_ROOM];
+    size_t length = print_element(s, host, 2 * i + 1, im);
+    if (*im != '-')
+        out[n++] = '+';
+    memcpy(out + n, im, length);
+    out[n + length] = 'i';
+    return n + length + 1;
 }
 
 /* Writes a block that starts in column `first`. */
 static void put_text(lua_State *L, const saving *s, const void *host,
                      int64_t first, int64_t rows, int64_t cols)
 {
-    char text[LUMAT_NUMBER_ROOM + 1];
+    char text[2 * LUMAT_NUMBER_ROOM + 3];
     for (int64_t i = 0; i < rows * cols; i++) {
-        size_t n = print_element(s, host, i, text);
+        size_t n = gpu_is_complex(s->m) ? print_pair(s, host, i, text)
+                                        : print_element(s, host, i, text);
         int ends = first + i % cols + 1 == s->m->cols;
         text[n++] = ends ? '\n' : s->delimiter;
         put(L, s, text, n);
@@ -685,6 +702,16 @@ static void to_truths(float *singles, int64_t count)
     }
 }
 
+/* Doubles that become floats, in place. */
+static void to_singles(double *doubles, int64_t count)
+{
+    char *singles = (char *)doubles;
+    for (int64_t i = 0; i < count; i++) {
+        float x = (float)doubles[i];
+        memcpy(singles + i * (int64_t)sizeof x, &x, sizeof x);
+    }
+}
+
 /* Raises that the table is not as it should be; most messages begin with a
  * line. */
 static int refuse_table(lua_State *L, const char *path, const char *message)
@@ -700,19 +727,24 @@ static void read_table(lua_State *L, input_file *in, const lumat_csv *c,
                        char *text, gpu_dtype dtype, result *r)
 {
     char message[MESSAGE] = "";
-    size_t size = dtype == GPU_F64 ? sizeof(double) : sizeof(float);
+    int in_pairs = gpu_dtype_is_complex(dtype);
+    size_t size = in_pairs           ? sizeof(gpu_complex)
+                  : dtype == GPU_F64 ? sizeof(double)
+                                     : sizeof(float);
     void *host = push_room(L, gpu_size(r->all) + 1, size);
     lumat_csv_place place = {c->data, c->line, 0};
     begin_input(in, c->length);
     for (int64_t count = 1; count > 0;) {
         size_t start = place.at;
-        count = lumat_csv_read(c, &place, PIECE, dtype == GPU_F64 ? NULL : host,
-                               dtype == GPU_F64 ? host : NULL, message,
-                               sizeof message);
+        int is_wide = dtype == GPU_F64 || in_pairs;
+        count = lumat_csv_read(c, &place, PIECE, is_wide ? NULL : host,
+                               is_wide ? host : NULL, message, sizeof message);
         if (count < 0 || count > gpu_size(r->all) - r->done)
             break;
         if (dtype == GPU_BOOL)
             to_truths(host, count);
+        if (dtype == GPU_C64)
+            to_singles(host, 2 * count);
         if (count > 0)
             add_to_result(L, r, host, count);
         forget_text(text, start, place.at);
@@ -728,7 +760,10 @@ static int load_csv(lua_State *L, const char *path, char delimiter)
     char message[MESSAGE] = "";
     lumat_csv c = {.delimiter = option_delimiter(L, 2, delimiter),
                    .header = option_header(L, 2)};
-    gpu_dtype dtype = lumat_option_dtype(L, 2, lumat_default_dtype(L));
+    gpu_dtype asked = lumat_option_dtype(L, 2, GPU_ALL_DTYPES);
+    gpu_dtype dtype = lumat_default_dtype(L);
+    if (asked != GPU_ALL_DTYPES)
+        dtype = asked;
     input_file *in = push_input(L, path);
     char *text = push_input_text(L, in);
     c.text = text;
@@ -736,6 +771,9 @@ static int load_csv(lua_State *L, const char *path, char delimiter)
     c.goes_on = file_goes_on;
     if (!lumat_csv_open(&c, message, sizeof message))
         return refuse_table(L, path, message);
+    if (c.is_complex && asked == GPU_ALL_DTYPES)
+        dtype = gpu_dtype_made_complex(dtype);
+    c.is_complex = gpu_dtype_is_complex(dtype);
     if (c.has_names)
         push_names(L, &c);
     int names = lua_gettop(L);

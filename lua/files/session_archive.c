@@ -4,6 +4,7 @@
  * package.loaded["lumat.parts"]. */
 #include <math.h>
 #include <string.h>
+#include "complex_value.h"
 #include "files_parts.h"
 #include "lauxlib.h"
 #include "scope.h"
@@ -124,6 +125,23 @@ static int is_word(const word *w, const char *text)
     return w->length == strlen(text) && memcmp(w->start, text, w->length) == 0;
 }
 
+/* "re,im", each as a double is. */
+static int push_pair(lua_State *L, const char *p, size_t length)
+{
+    const char *comma = memchr(p, ',', length);
+    if (comma == NULL || !push_double(L, p, (size_t)(comma - p)))
+        return 0;
+    size_t rest = length - (size_t)(comma - p) - 1;
+    if (!push_double(L, comma + 1, rest)) {
+        lua_pop(L, 1);
+        return 0;
+    }
+    gpu_complex z = {lua_tonumber(L, -2), lua_tonumber(L, -1)};
+    lua_pop(L, 2);
+    lumat_push_complex(L, z);
+    return 1;
+}
+
 /* Pushes the value a word stands for; 0, and nothing pushed, if for none. */
 static int push_value(const record *r, const word *w)
 {
@@ -141,6 +159,8 @@ static int push_value(const record *r, const word *w)
         return push_integer(r->L, rest, length);
     case 'd':
         return push_double(r->L, rest, length);
+    case 'c':
+        return push_pair(r->L, rest, length);
     case 'v':
         return push_numbered(r, rest, length);
     default:
@@ -481,7 +501,8 @@ static int view_of(lua_State *L)
     int64_t low, high;
     gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
     if (!gpu_shares_storage(a, b) || !gpu_is_contiguous(a) ||
-        a->dtype != b->dtype || gpu_size(b) == 0)
+        a->dtype != b->dtype || a->is_conjugated != b->is_conjugated ||
+        gpu_size(b) == 0)
         return 0;
     find_range(b, &low, &high);
     if (low < a->offset || high >= a->offset + gpu_size(a))

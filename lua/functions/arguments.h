@@ -11,7 +11,7 @@ typedef struct lumat_request {
     int64_t rows, cols;
     gpu_dtype dtype;
     gpu_device *device;
-    int options; /* stack index of the table, or of nothing */
+    int options;        /* stack index of the table, or of nothing */
     int may_be_complex; /* the type is no one's wish */
 } lumat_request;
 

@@ -11,7 +11,8 @@ local titles = {
     {"Products and linear algebra",
         "products outer systems factors norms gallery kernels keeping"},
     {"Element by element", "arithmetic powers signs limits rounding " ..
-        "exponentials logarithms angles arcs hyperbolic area special mapping"},
+        "exponentials logarithms angles arcs hyperbolic area special complex " ..
+        "mapping"},
     {"Comparing and masks", "comparing logic questions finite"},
     {"Over everything, columns or rows", "totals extremes running"},
     {"Seeing matrices", "pictures watching"},

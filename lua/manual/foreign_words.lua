@@ -26,13 +26,17 @@ local rows = {
     {"single, float, float32, single precision", "f32 default_dtype", write = "A:f32()"},
     {"logical, boolean", "bool indexing", write = "bool(A)"},
     {"int, int8, int16, int32, int64, uint8, integer, integers", "properties idiv floor",
-        says = "elements are f32, f64 or bool, which hold whole numbers exactly up to " ..
+        says = "elements are f32, f64, bool or complex, which hold whole numbers exactly up to " ..
             "2^24 and 2^53"},
     {"half, float16, fp16, bfloat16, bf16, tf32, tensor cores, tensor core", "matmul kernels",
-        says = "elements are f32, f64 or bool; on a GPU a product alone can be less precise",
+        says = "elements are f32, f64, bool or complex; on a GPU a product alone can be " ..
+            "less precise",
         write = 'matmul(A, B, {precision = "bf16"})'},
-    {"complex, real, imag, imaginary, conj, conjugate, angle", "",
-        says = "there are no complex numbers yet"},
+    {"imaginary, imaginary unit, 1i, 1j, complex64, complex128", "complex",
+        write = "3 + 2 * im"},
+    {"conjugate, conj transpose, conjugate transpose, hermitian", "conj properties",
+        write = "A.H"},
+    {"phase, argument, arg of complex", "angle"},
     -- making matrices
     {"identity, identity matrix, unit matrix", "eye"},
     {"array, matrix, ndarray, tensor, asarray", "mat"},

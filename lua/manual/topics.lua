@@ -175,9 +175,10 @@ topics.random = {title = "Random numbers", see = "rand randn randint randperm se
 topics.properties = {title = "Properties of a matrix", see = "who ?indexing", {code = true,
     {"A.rows  A.cols  #A", "sizes; a vector has its length as rows"},
     {"A.shape  A.ndim  A.size", "{rows, cols}; 2, or 1 for a vector; how many elements"},
-    {"A.dtype", '"f32", "f64" or "bool"'},
+    {"A.dtype", '"f32", "f64", "bool", "c64" or "c128"'},
     {"A.device", '"cpu", "cuda:0"; "none" once it has been freed'},
-    {"A.T", "transposed, as a view"}}}
+    {"A.T  A.H", "transposed, as a view; and conjugated, which only complex " ..
+        "elements show"}}}
 
 topics.printing = {title = "Printing", see = "settings ?keys",
     "An expression shows its value and becomes ans; an assignment shows one " ..

@@ -1,5 +1,6 @@
 /* Functions that put elements in other places: diagonals and triangles,
  * chosen rows and columns, running sums, sorting, joining, repeating. */
+#include "complex_numbers.h"
 #include "arguments.h"
 #include "function.h"
 #include "index.h"
@@ -217,9 +218,7 @@ static int argsort(lua_State *L)
 
 static gpu_dtype wider(gpu_dtype a, gpu_dtype b)
 {
-    if (a == b)
-        return a;
-    return a == GPU_F64 || b == GPU_F64 ? GPU_F64 : GPU_F32;
+    return a == b ? a : gpu_dtype_wider(a, b);
 }
 
 /* Sums of the sizes along the joined axis; a vector is a row for vcat and a
@@ -436,10 +435,10 @@ static int kron(lua_State *L)
     gpu_matrix *a = lumat_check_two_axes(L, 1), *b = lumat_check_two_axes(L, 2);
     int64_t rows = multiplied(L, "kron", a->rows, b->rows);
     int64_t cols = multiplied(L, "kron", a->cols, b->cols);
-    int wide = a->dtype == GPU_F64 || b->dtype == GPU_F64;
     gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_create(out, gpu_matrix_device(a), wide ? GPU_F64 : GPU_F32,
-                            2, rows, cols));
+    lumat_try(L,
+              gpu_create(out, gpu_matrix_device(a),
+                         gpu_dtype_wider(a->dtype, b->dtype), 2, rows, cols));
     lumat_account(L, out);
     if (gpu_size(out) == 0)
         return 1;

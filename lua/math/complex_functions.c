@@ -11,7 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-/* --- operations ------------------------------------------------------------ */
+/* --- operations ------------------------------------------------------------
+ */
 
 int lumat_has_complex(lua_State *L, int count)
 {
@@ -71,10 +72,14 @@ static int push_number(lua_State *L, gpu_op op, const gpu_operand *in)
     return push_result(L, op, gpu_complex_evaluate(op, in), is_complex);
 }
 
-/* log(x, base): of both, divided. */
+/* log(x, base): that of x, or of both, divided. */
 static int push_logarithm(lua_State *L, gpu_matrix *out)
 {
     int top = lua_gettop(L);
+    double base = lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : 0;
+    if (base == 2 || base == 10)
+        return lumat_push_complex_op(L, base == 2 ? GPU_OP_log2 : GPU_OP_log10,
+                                     1, out);
     for (int i = 1; i <= 2; i++) {
         lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
         lua_getfield(L, -1, "log");
@@ -101,14 +106,21 @@ int lumat_push_complex_op(lua_State *L, gpu_op op, int count, gpu_matrix *out)
     if (count > arity && op == GPU_OP_log)
         return push_logarithm(L, out);
     if (count > arity)
-        lumat_try(L, gpu_fail_complex(op == GPU_OP_atan ? "atan2"
-                                                        : gpu_op_name(op)));
+        lumat_try(
+            L, gpu_fail_complex(op == GPU_OP_atan ? "atan2" : gpu_op_name(op)));
     for (int i = 0; i < arity; i++) {
         in[i] = check_operand(L, i + 1);
         matrices += in[i].matrix != NULL;
     }
     if (matrices == 0 && created)
         return push_number(L, op, in);
+    if (matrices == 0) {
+        push_number(L, op, in);
+        lumat_take_complex(L, -1, &in[0].value);
+        lumat_try(L, gpu_complex_fill(out, in[0].value));
+        lua_pop(L, 1);
+        return 1;
+    }
     if (created)
         out = lumat_new_matrix(L);
     lumat_try(L, gpu_complex_map(gpu_op_name(op), op, in, out));
@@ -117,7 +129,8 @@ int lumat_push_complex_op(lua_State *L, gpu_op op, int count, gpu_matrix *out)
     return 1;
 }
 
-/* --- making ---------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------
+ */
 
 /* Puts the number or matrix at arg into a part of out; nothing there is 0. */
 static void put_part(lua_State *L, const gpu_matrix *out, gpu_part part,
@@ -133,15 +146,19 @@ static void put_part(lua_State *L, const gpu_matrix *out, gpu_part part,
     lua_pop(L, 1);
 }
 
-static int is_real_part(lua_State *L, int arg)
+static void check_part(lua_State *L, int arg)
 {
     const gpu_matrix *m = lumat_test_matrix(L, arg);
+    gpu_complex number;
+    if (m || lumat_test_sparse(L, arg))
+        lumat_check_matrix(L, arg);
+    else if (!lua_isnil(L, arg) && !lumat_take_complex(L, arg, &number))
+        lumat_refuse_kind(L, arg);
     if (lumat_test_complex(L, arg) || (m && gpu_is_complex(m)))
-        return lumat_raise(L,
-                           "complex: both parts are real, and %s is complex: "
-                           "take real(A) or imag(A) of it",
-                           lumat_push_brief(L, arg));
-    return 1;
+        lumat_raise(L,
+                    "complex: both parts are real, and %s is complex: take "
+                    "real(A) or imag(A) of it",
+                    lumat_push_brief(L, arg));
 }
 
 /* The wider of what both matrices would become; of none GPU_C64. */
@@ -210,8 +227,8 @@ static int make_complex(lua_State *L)
         lua_settop(L, 1);
         return 1;
     }
-    is_real_part(L, 1);
-    is_real_part(L, 2);
+    check_part(L, 1);
+    check_part(L, 2);
     if (m || lumat_test_matrix(L, 2))
         return push_joined(L, options);
     lumat_take_complex(L, 1, &re);
@@ -230,7 +247,8 @@ static int to_c128(lua_State *L)
     return convert(L, GPU_C128);
 }
 
-/* --- complex numbers' fields ------------------------------------------------ */
+/* --- complex numbers' fields ------------------------------------------------
+ */
 
 /* z.real, z.imag, and operations as methods: z:abs(). */
 static int get_field(lua_State *L)
@@ -267,17 +285,15 @@ static const lumat_option complex_options[] = {
     {NULL, NULL, NULL, NULL}};
 
 static const lumat_function functions[] = {
-    {"complex", make_complex, 1,
-     "re: " PART " [, im: " PART " elements re] {dtype}",
-     "matrix",
+    {"complex", make_complex, 0,
+     "re: " PART " [, im: " PART " elements re] {dtype}", "matrix",
      "The complex number re + im i, or a matrix of them: of f32 and bool c64 "
      "(two f32 each), of f64 c128. im is also the name of the imaginary unit: "
      "3 + 2 * im.",
-     "abs(complex(3, 4))", "5", .group = "complex",
-     .options = complex_options},
+     "abs(complex(3, 4))", "5", .group = "complex", .options = complex_options},
     {"c64", to_c64, 1, "A: matrix", "matrix",
-     "A as complex numbers of two f32 each.", "c64(vec{1, 2}).dtype",
-     "\"c64\"", .group = "complex"},
+     "A as complex numbers of two f32 each.", "c64(vec{1, 2}).dtype", "\"c64\"",
+     .group = "complex"},
     {"c128", to_c128, 1, "A: matrix", "matrix",
      "A as complex numbers of two f64 each.", "c128(vec{1, 2}).dtype",
      "\"c128\"", .group = "complex"},
@@ -286,10 +302,8 @@ static const lumat_function functions[] = {
 void lumat_open_complex_functions(lua_State *L)
 {
     lumat_register(L, functions);
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
     lumat_push_complex(L, (gpu_complex){0, 1});
-    lua_setfield(L, -2, "im");
-    lua_pop(L, 1);
+    lua_setglobal(L, "im");
     luaL_getmetatable(L, LUMAT_COMPLEX);
     lua_pushcfunction(L, get_field);
     lua_setfield(L, -2, "__index");

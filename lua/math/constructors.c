@@ -62,13 +62,6 @@ static void put(lua_State *L, void *data, gpu_dtype dtype, int64_t at,
         ((uint8_t *)data)[at] = value.re != 0;
 }
 
-/* Elements that lie row by row in the host's memory. */
-static void upload(lua_State *L, gpu_matrix *m, const void *data)
-{
-    lumat_try(L, gpu_is_complex(m) ? gpu_complex_upload(m, data)
-                                   : gpu_upload(m, data));
-}
-
 /* Does the element on top want a complex matrix, in place of the real one that
  * nobody asked for? */
 static int wants_complex(lua_State *L, const lumat_request *r)
@@ -147,7 +140,7 @@ static gpu_matrix *from_request(lua_State *L, int table, lumat_request *r)
         r->dtype = gpu_dtype_made_complex(r->dtype);
         return from_request(L, table, r);
     }
-    upload(L, m, data);
+    lumat_try(L, gpu_upload(m, data));
     lua_pop(L, 1);
     return m;
 }
@@ -272,8 +265,7 @@ static int make_fromfn(lua_State *L)
     lumat_request r = lumat_check_request(L, 2);
     gpu_matrix *m = push_requested(L, &r);
     if (gpu_is_dry()) { /* what Lua takes is not counted, so f is not called */
-        if (!gpu_is_complex(m))
-            lumat_try(L, gpu_upload(m, NULL));
+        lumat_try(L, gpu_upload(m, NULL));
         return 1;
     }
     size_t bytes = (size_t)(r.rows * r.cols) * gpu_dtype_size(r.dtype);
@@ -290,7 +282,7 @@ static int make_fromfn(lua_State *L)
                 check_element(L, "fromfn", i + 1, matrix ? j + 1 : 0));
         }
     }
-    upload(L, m, data);
+    lumat_try(L, gpu_upload(m, data));
     lua_pop(L, 1);
     return 1;
 }
@@ -535,8 +527,9 @@ static int set_seed(lua_State *L)
     "Every session begins at the same seed: seed(os.time()) begins elsewhere."
 /* Those of the random functions that are not as elsewhere. */
 static const lumat_option random_options[] = {
-    {"dtype", "\"f32\"|\"f64\"", "what default_dtype says",
-     "element type: \"f32\" or \"f64\""},
+    {"dtype", "\"f32\"|\"f64\"|\"c64\"|\"c128\"", "what default_dtype says",
+     "element type; complex numbers are uniform in a square, or normal with "
+     "that variance"},
 
     {"low", "number", "0", "the least number"},
     {"high", "number", "1", "the bound above, not reached"},

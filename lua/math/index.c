@@ -110,7 +110,8 @@ static const int64_t *push_named(lua_State *L, const lumat_side *side,
                                  const gpu_matrix *list, int64_t *count)
 {
     if (gpu_is_complex(list))
-        lumat_raise(L, "%s: a list of %ss holds whole numbers, not complex ones",
+        lumat_raise(L,
+                    "%s: a list of %ss holds whole numbers, not complex ones",
                     side->name, side->what);
     if (gpu_is_dry())
         return push_any(L, list, count);
@@ -715,7 +716,8 @@ static int get_H(lua_State *L, const gpu_matrix *m)
 }
 
 #define PROPERTIES(P) \
-    P(T) P(H) P(rows) P(cols) P(shape) P(dtype) P(device) P(size) P(ndim) P(bytes)
+    P(T)              \
+    P(H) P(rows) P(cols) P(shape) P(dtype) P(device) P(size) P(ndim) P(bytes)
 #define NAME(name) #name " "
 #define ROW(name) {#name, get_##name},
 

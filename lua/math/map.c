@@ -322,7 +322,7 @@ static void count_for_each(lua_State *L, const mapping *m)
 static const gpu_matrix *check_operand(lua_State *L, int index)
 {
     const gpu_matrix *m = lumat_test_matrix(L, index);
-    if (lumat_test_complex(L, index) || (m && gpu_is_complex(m)))
+    if (m && gpu_is_complex(m))
         lumat_raise(L, "map: is of real numbers: write operations of complex "
                        "matrices as they are, as in A %% A + 1");
     if (m || lumat_test_sparse(L, index))

@@ -224,14 +224,32 @@ void lumat_add_with_second(gpu_program *p, gpu_op op, double second)
     add_second(p, op, 0, 1, second);
 }
 
+/* log(A, base) of complex matrices, with nothing rounded to whole numbers. */
+static void make_complex_log(lua_State *L, gpu_program *p, operands *o)
+{
+    int value[3];
+    if (lua_type(L, 2) != LUA_TNUMBER) {
+        read_operands(L, 2, p, o, value);
+        add_ratio(p, value[0], value[1], NAN);
+        return;
+    }
+    double base = lua_tonumber(L, 2);
+    read_operands(L, 1, p, o, value);
+    if (base == 2 || base == 10) {
+        gpu_program_add(p, base == 2 ? GPU_OP_log2 : GPU_OP_log10, 0, 0, 0);
+        return;
+    }
+    int below = gpu_program_constant(p, log(base));
+    int above = gpu_program_add(p, GPU_OP_log, 0, 0, 0);
+    gpu_program_add(p, GPU_OP_div, above, below, 0);
+}
+
 static void make_second(lua_State *L, gpu_op op, gpu_program *p, operands *o)
 {
     int value[3];
     double second = NAN;
     if (op == GPU_OP_log && lumat_is_any_complex(L, 2)) {
-        read_operands(L, 2, p, o, value);
-        add_ratio(p, value[0], value[1],
-                  lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : NAN);
+        make_complex_log(L, p, o);
         return;
     }
     if (op == GPU_OP_round)

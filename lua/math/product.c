@@ -18,9 +18,9 @@ static int push_dot(lua_State *L, const char *kernel, int conjugates)
     const gpu_matrix *x = lumat_check_matrix(L, 1);
     const gpu_matrix *y = lumat_check_matrix(L, 2);
     int is_complex = gpu_is_complex(x) || gpu_is_complex(y);
-    gpu_status status =
-        is_complex ? gpu_complex_dot(x, y, conjugates, kernel, &value)
-                   : gpu_dot(x, y, kernel, &value.re);
+    gpu_status status = is_complex
+                            ? gpu_complex_dot(x, y, conjugates, kernel, &value)
+                            : gpu_dot(x, y, kernel, &value.re);
     if (status == GPU_SHAPE) {
         lumat_refuse_kind(L, 1);
         lumat_refuse_kind(L, 2);

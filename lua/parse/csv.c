@@ -188,6 +188,85 @@ static int cell_value(const csv_cell *c, double *out)
     return word_value(c, out);
 }
 
+/* --- complex cells ----------------------------------------------------------
+ */
+
+static const char *skip_spaces(const char *p, const char *end)
+{
+    while (p < end && *p == ' ')
+        p++;
+    return p;
+}
+
+/* A number or a word such as nan at p, with its sign; 1 where there is only
+ * the sign of a bare i. Returns where it ends, or NULL. */
+static const char *take_part(const char *p, const char *end, double *out)
+{
+    int is_negative = p < end && *p == '-';
+    if (p < end && (*p == '-' || *p == '+'))
+        p = skip_spaces(p + 1, end);
+    const char *q = p;
+    while (q < end && ((*q >= 'a' && *q <= 'z') || (*q >= 'A' && *q <= 'Z')))
+        q++;
+    csv_cell word = {p, (size_t)(q - p), 0};
+    if (word.length > 3 && (q[-1] == 'i' || q[-1] == 'j'))
+        word.length--; /* nani */
+    size_t used = p < end && *p >= '+' && *p <= '9' && *p != '-' && *p != '+'
+                      ? lumat_parse_f64(p, (size_t)(end - p), out)
+                      : 0;
+    if (used == 0 && word.length >= 3 && word_value(&word, out))
+        used = word.length;
+    if (used == 0 && p < end && (*p == 'i' || *p == 'j'))
+        *out = 1;
+    else if (used == 0)
+        return NULL;
+    if (is_negative)
+        *out = -*out;
+    return p + used;
+}
+
+/* a, a+bi, bi, with i or j, in brackets or not; empty: NaN. Returns 0 for
+ * anything else. */
+static int complex_value(const csv_cell *c, double out[2])
+{
+    const char *p = skip_spaces(c->start, c->start + c->length);
+    const char *end = c->start + c->length;
+    double part;
+    out[0] = out[1] = 0;
+    if (p == end) {
+        out[0] = NAN;
+        return 1;
+    }
+    if (end - p > 2 && *p == '(' && end[-1] == ')')
+        p = skip_spaces(p + 1, end--);
+    for (int parts = 0; p < end && parts < 2; parts++) {
+        if (parts > 0 && *p != '+' && *p != '-')
+            return 0;
+        p = take_part(p, end, &part);
+        if (p == NULL)
+            return 0;
+        int is_imaginary = p < end && (*p == 'i' || *p == 'j');
+        if (parts > 0 && !is_imaginary)
+            return 0;
+        out[is_imaginary] = part;
+        p = skip_spaces(p + is_imaginary, end);
+        if (is_imaginary)
+            break;
+    }
+    return p == end;
+}
+
+static int is_imaginary(const csv_cell *c)
+{
+    double value[2];
+    const char *last = c->start + c->length - 1;
+    if (c->length == 0)
+        return 0;
+    last -= *last == ')' && c->length > 1;
+    return (*last == 'i' || *last == 'j') && c->length > 1 &&
+           complex_value(c, value);
+}
+
 static csv_line line_at(const char *p, const char *end)
 {
     const char *q = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
@@ -269,11 +348,10 @@ static char guess_delimiter(const csv_line *first)
 }
 
 /* Are there names in the line at p, and no numbers? -1 after a message. */
-static int names_only(const lumat_csv *c, const char *p, char *error,
-                      size_t size)
+static int names_only(lumat_csv *c, const char *p, char *error, size_t size)
 {
     const char *end = c->text + c->length, *line = p;
-    int named = 0, skips = c->delimiter != BLANKS;
+    int named = 0, is_number = 0, skips = c->delimiter != BLANKS;
     double value;
     csv_cell found;
     for (int64_t col = 1; p != NULL; col++) {
@@ -288,11 +366,17 @@ static int names_only(const lumat_csv *c, const char *p, char *error,
         p = next_cell(p, end, c->delimiter);
         if (found.length == 0)
             continue;
-        if (c->header == LUMAT_HEADER_AUTO && cell_value(&found, &value))
+        if (c->header != LUMAT_HEADER_YES && is_imaginary(&found)) {
+            c->is_complex = 1;
             return 0;
+        }
+        if (c->header == LUMAT_HEADER_AUTO && cell_value(&found, &value))
+            is_number = 1;
+        if (is_number)
+            continue;
         named = 1;
     }
-    if (!named && c->header != LUMAT_HEADER_YES)
+    if (is_number || (!named && c->header != LUMAT_HEADER_YES))
         return 0;
     if (c->cols <= LUMAT_CSV_MOST_NAMES)
         return 1;
@@ -532,12 +616,33 @@ static const char *take_other(reader *r, int64_t at, int64_t col)
     return after;
 }
 
+static const char *take_complex(reader *r, int64_t at, int64_t col)
+{
+    csv_cell found;
+    const char *after = take_cell(r->p, r->end, r->csv->delimiter, &found);
+    if (found.is_open) {
+        fail_open(r->error, r->size, r->line, col + 1);
+        return NULL;
+    }
+    if (!complex_value(&found, &r->doubles[2 * at])) {
+        fail_cell(r, col, &found);
+        return NULL;
+    }
+    r->line += lines_between(found.start, found.start + found.length);
+    return after;
+}
+
 /* Takes the cell at r->p and goes to the next one, in the next line that is
  * not blank where it is the last of its row. */
 static int take_value(reader *r, int64_t at, int64_t *col)
 {
     const char *after;
-    if (r->p < r->end && *r->p == '\n') { /* nothing, at the end of a row */
+    int is_complex = r->csv->is_complex;
+    if (is_complex) {
+        if ((after = take_complex(r, at, *col)) == NULL)
+            return 0;
+    } else if (r->p < r->end &&
+               *r->p == '\n') { /* nothing, at the end of a row */
         set_value(r, at, NAN);
         after = r->p;
     } else {
@@ -573,7 +678,8 @@ int64_t lumat_csv_read(const lumat_csv *c, lumat_csv_place *place, int64_t most,
                 .size = size};
     int64_t count = 0, col = place->col, cols = c->cols;
     while (count < most && (r.p < r.end || col > 0)) {
-        if (r.p < r.end && *r.p == c->delimiter && *r.p != BLANKS) {
+        if (!c->is_complex && r.p < r.end && *r.p == c->delimiter &&
+            *r.p != BLANKS) {
             int64_t left = cols - 1 - col, room = most - count;
             int64_t empty = take_empty(&r, count, left < room ? left : room);
             count += empty;

@@ -140,8 +140,6 @@ static const char *kind_name(char kind)
     switch (kind) {
     case 'O':
         return "Python objects";
-    case 'c':
-        return "complex numbers";
     case 'S':
     case 'a':
     case 'U':
@@ -172,16 +170,19 @@ static int set_type(const parser *s, lumat_npy *n, const char *descr)
     const char *sizes = n->kind == 'b'                     ? "1"
                         : n->kind == 'i' || n->kind == 'u' ? "1248"
                         : n->kind == 'f'                   ? "248"
+                        : n->kind == 'c'                   ? "8"
                                                            : NULL;
-    if (sizes == NULL)
+    if (strcmp(type, "c16") == 0)
+        n->bytes = 16;
+    else if (sizes == NULL)
         return fail(s->error, s->size,
-                    "has dtype '%s' (%s); only b1, i1 to i8, u1 to u8 and "
-                    "f2 to f8 can be read",
+                    "has dtype '%s' (%s); only b1, i1 to i8, u1 to u8, "
+                    "f2 to f8, c8 and c16 can be read",
                     descr, kind_name(n->kind));
-    if (n->bytes <= 0 || strchr(sizes, '0' + n->bytes) == NULL)
+    else if (n->bytes <= 0 || strchr(sizes, '0' + n->bytes) == NULL)
         return fail(s->error, s->size,
-                    "has dtype '%s'; only b1, i1 to i8, u1 to u8 and f2 to "
-                    "f8 can be read",
+                    "has dtype '%s'; only b1, i1 to i8, u1 to u8, f2 to f8, "
+                    "c8 and c16 can be read",
                     descr);
     return 1;
 }
@@ -313,7 +314,8 @@ int lumat_npy_open(lumat_npy *n, const void *file, size_t length, char *error,
 
 static const char *descr_of(gpu_dtype dtype)
 {
-    static const char *const names[] = {"f4", "f8", "b1"};
+    static const char *const names[GPU_ALL_DTYPES] = {"f4", "f8", "b1", "c8",
+                                                      "c16"};
     return names[dtype];
 }
 
@@ -425,6 +427,8 @@ gpu_dtype lumat_npy_dtype(const lumat_npy *n)
 {
     if (n->kind == 'b')
         return GPU_BOOL;
+    if (n->kind == 'c')
+        return n->bytes == 16 ? GPU_C128 : GPU_C64;
     if (n->kind == 'f')
         return n->bytes == 8 ? GPU_F64 : GPU_F32;
     return n->bytes >= 4 ? GPU_F64 : GPU_F32;
@@ -432,8 +436,32 @@ gpu_dtype lumat_npy_dtype(const lumat_npy *n)
 
 int lumat_npy_is_plain(const lumat_npy *n, gpu_dtype dtype)
 {
-    return n->kind == 'f' && !n->swapped && dtype != GPU_BOOL &&
-           n->bytes == (dtype == GPU_F32 ? 4 : 8);
+    static const char kinds[GPU_ALL_DTYPES] = {'f', 'f', 0, 'c', 'c'};
+    static const int bytes[GPU_ALL_DTYPES] = {4, 8, 0, 8, 16};
+    return n->kind == kinds[dtype] && !n->swapped && n->bytes == bytes[dtype];
+}
+
+/* Pairs from pairs, or from real elements, which get no imaginary part. */
+static int read_pairs(const lumat_npy *n, const void *elements, int64_t first,
+                      int64_t count, gpu_dtype part, void *to, int exact,
+                      char *error, size_t size)
+{
+    const unsigned char *p = elements;
+    size_t width = part == GPU_F32 ? sizeof(float) : sizeof(double);
+    char *pair = to;
+    lumat_npy real = *n;
+    if (n->kind == 'c') {
+        real.kind = 'f';
+        real.bytes = n->bytes / 2;
+        return lumat_npy_read(&real, elements, 2 * first, 2 * count, part, to,
+                              exact, error, size);
+    }
+    for (int64_t i = 0; i < count; i++, p += n->bytes, pair += 2 * width) {
+        if (!lumat_npy_read(n, p, first + i, 1, part, pair, exact, error, size))
+            return 0;
+        memset(pair + width, 0, width);
+    }
+    return 1;
 }
 
 int lumat_npy_read(const lumat_npy *n, const void *elements, int64_t first,
@@ -444,6 +472,14 @@ int lumat_npy_read(const lumat_npy *n, const void *elements, int64_t first,
     float *singles = to;
     double *doubles = to;
     unsigned char *truths = to;
+    if (dtype >= GPU_C64)
+        return read_pairs(n, elements, first, count,
+                          dtype == GPU_C64 ? GPU_F32 : GPU_F64, to, exact,
+                          error, size);
+    if (n->kind == 'c')
+        return fail(error, size,
+                    "holds complex numbers: give {dtype=\"c64\"} or "
+                    "{dtype=\"c128\"}, or none");
     for (int64_t i = 0; i < count; i++, p += n->bytes) {
         uint64_t bits = bits_at(n, p);
         double x = value_of(n, bits);

@@ -340,6 +340,8 @@ typedef struct lumat_csv {
     enum lumat_csv_header header;
     int (*goes_on)(size_t bytes); /* or NULL; called when so many more are
                                    * read; 0 stops with no message */
+    /* set by lumat_csv_open, or after it */
+    int is_complex; /* cells are complex numbers: 1+2i, -3j, (1-2j), 4 */
     /* set by lumat_csv_open */
     int64_t cols;
     int64_t rows; /* unless some have too few cells; rows * cols <= length +
@@ -351,7 +353,8 @@ typedef struct lumat_csv {
 } lumat_csv;
 
 /* Finds delimiter, names, columns and rows. The first line is one of names,
- * unless told, when none of its cells is a number. Returns 1, or 0 with a
+ * unless told, when none of its cells is a number; where one is a complex
+ * number, is_complex is set. Returns 1, or 0 with a
  * message, which starts with a line, "17: column 2: …", where one is known. */
 int lumat_csv_open(lumat_csv *c, char *error, size_t size);
 
@@ -363,8 +366,9 @@ typedef struct lumat_csv_place {
 } lumat_csv_place;
 
 /* Reads at most so many cells, row after row, into floats or doubles (the
- * other NULL). Empty cells are NaN. Returns how many, 0 behind the last one,
- * or -1 with a message that starts with the line. */
+ * other NULL); complex ones into pairs of doubles. Empty cells are NaN. Returns
+ * how many, 0 behind the last one, or -1 with a message that starts with the
+ * line. */
 int64_t lumat_csv_read(const lumat_csv *c, lumat_csv_place *place, int64_t most,
                        float *singles, double *doubles, char *error,
                        size_t size);
@@ -383,7 +387,8 @@ int lumat_csv_needs_quotes(const char *name, size_t length, char delimiter);
  * of numpy.lib.format. */
 
 typedef struct lumat_npy {
-    char kind;          /* 'b' truth values, 'i' 'u' integers, 'f' reals */
+    char kind;          /* 'b' truth values, 'i' 'u' integers, 'f' reals,
+                           'c' pairs of them */
     int bytes;          /* of an element */
     int swapped;        /* the other byte order */
     int fortran;        /* column after column */

@@ -311,7 +311,8 @@ void lumat_add_cell(luaL_Buffer *b, const lumat_style *s, const lumat_column *c,
     add_painted(b, s, text, length, width, colour_of(x));
 }
 
-/* --- complex numbers -------------------------------------------------------- */
+/* --- complex numbers --------------------------------------------------------
+ */
 
 enum { JOINING = 4 }; /* of " + " and "i" */
 

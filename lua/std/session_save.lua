@@ -99,7 +99,8 @@ end
 -- later: which of them are views is known when all are.
 function saver:accepts(value, place)
     local kind = type(value)
-    if kind == "boolean" or kind == "number" or kind == "string" then
+    if kind == "boolean" or kind == "number" or kind == "string" or
+        checks.kind(value) == "complex number" then
         return true
     elseif self.ids[value] then
         return true
@@ -141,6 +142,10 @@ function saver:word(value)
     if kind == "boolean" then return tostring(value) end
     if kind == "number" then return words.number(value) end
     if kind == "string" then return "s" .. words.escape(value) end
+    if checks.kind(value) == "complex number" then
+        return format("c%s,%s", sub(words.number(value.real), 2),
+            sub(words.number(value.imag), 2))
+    end
     return "v" .. self.ids[value]
 end
 

@@ -12,9 +12,17 @@ local function is_near(a, b, tolerance)
         abs(a / 2 - b / 2) <= tolerance * (larger(1, abs(b)) / 2)
 end
 
+local function is_number(x)
+    return type(x) == "number" or checks.kind(x) == "complex number"
+end
+
+local function widened(A)
+    return A.dtype:sub(1, 1) == "c" and A:c128() or A:f64()
+end
+
 row{
     name = "close", method = true,
-    takes = "A: matrix|number, B: matrix|number elements A [, tolerance: " ..
+    takes = "A: matrix|scalar, B: matrix|scalar elements A [, tolerance: " ..
         "number]",
     gives = "boolean",
     group = "comparing",
@@ -30,10 +38,11 @@ function compare.close(A, B, tolerance)
             checks.brief(tolerance))
     end
     tolerance = tolerance or 1e-5
-    if type(A) == "number" and type(B) == "number" then
-        return is_near(A, B, tolerance)
+    if is_number(A) and is_number(B) then
+        return is_near(library.real(A), library.real(B), tolerance) and
+            is_near(library.imag(A), library.imag(B), tolerance)
     end
-    if type(A) == "number" or type(B) == "number" or A.ndim ~= B.ndim or
+    if is_number(A) or is_number(B) or A.ndim ~= B.ndim or
         A.rows ~= B.rows or A.cols ~= B.cols then
         return false
     end
@@ -41,7 +50,7 @@ function compare.close(A, B, tolerance)
         checks.fail("close", "A is on %s, B on %s; use A:to(\"%s\")", A.device,
             B.device, B.device)
     end
-    A, B = A:f64(), B:f64()
+    A, B = widened(A), widened(B)
     local scale = library.maximum(B:abs(), 1) / 2
     local near = (A / 2 - B / 2):abs():le(tolerance * scale) & A:isfinite() &
         B:isfinite() | A:eq(B) | (A:isnan() & B:isnan())

@@ -1,6 +1,7 @@
 /* The frame of every operation: each entry of a backend that computes is made
  * to succeed, to be stopped and to fail, and what is counted, told, paced and
  * left incomplete has to fit. */
+#include "complex_numbers.h"
 #include "fake_device.h"
 #include "op_list.h"
 
@@ -20,9 +21,10 @@ static gpu_status answer(void)
 }
 
 /* All that an operation may be given: square matrices of one type, a mask, a
- * vector and a sparse matrix; target is what it writes where it can be told. */
+ * vector, a sparse and a complex matrix; target is what it writes where it can
+ * be told. */
 static struct {
-    gpu_matrix a, mask, v, target;
+    gpu_matrix a, mask, v, target, z;
     gpu_sparse s;
 } given;
 
@@ -155,6 +157,12 @@ ENTRY(factor, void *d, gpu_factoring *f)
     return keep(gpu_eigh(&given.a, &values, NULL, &trouble), &values);
 }
 
+ENTRY(complex_map, void *d, const gpu_complex_call *c)
+{
+    gpu_operand in[] = {{.matrix = &given.z}};
+    return gpu_complex_map("abs", GPU_OP_abs, in, &given.target);
+}
+
 /* --- kernels -------------------------------------------------------------- */
 
 static gpu_status stub_dot(void *d, const gpu_view *x, const gpu_view *y,
@@ -237,6 +245,7 @@ static const operation operations[] = {
     ROW(determinant, "det", "lu", 0, 0),
     ROW(inverse_norm, "rcond", "lu", 0, 0),
     ROW(factor, "eigh", "lapack", 0, 0),
+    ROW(complex_map, "abs", "map", 1, 0),
     ROW(dot, "dot", "stub", 0, 1),
     ROW(matmul, "matmul", "stub", 1, 1),
 };
@@ -275,9 +284,10 @@ static int open_given(void **state)
     gpu_create(&given.v, fake, GPU_F32, 1, SIDE, 1);
     gpu_create(&given.mask, fake, GPU_BOOL, 2, SIDE, SIDE);
     gpu_create(&given.target, fake, GPU_F32, 2, SIDE, SIDE);
+    gpu_create(&given.z, fake, GPU_C64, 2, SIDE, SIDE);
     return gpu_fill_random(&given.a, &numbers) ||
            gpu_fill_random(&given.v, &numbers) || gpu_fill(&given.mask, 1) ||
-           gpu_fill(&given.target, 0) ||
+           gpu_fill(&given.target, 0) || gpu_fill(&given.z, 1) ||
            gpu_sparse_from_dense(&given.a, GPU_F32, fake, &given.s);
 }
 
@@ -287,6 +297,7 @@ static int close_given(void **state)
     gpu_release(&given.v);
     gpu_release(&given.mask);
     gpu_release(&given.target);
+    gpu_release(&given.z);
     gpu_sparse_release(&given.s);
     return close_fake(state);
 }

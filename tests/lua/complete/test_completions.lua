@@ -59,6 +59,7 @@ local calls = {
     sparse = function() sparse(A, wrong) end,
     add = function() add(A, A, wrong) end,
     sin = function() sin(A, wrong) end,
+    complex = function() complex(A, wrong) end,
     save = function() save(A, "/nowhere/f.csv", wrong) end,
     load = function()
         load("/nowhere/f.csv", wrong)
@@ -124,8 +125,8 @@ function TestOptions:test_tables_of_data_have_none()
 end
 
 function TestOptions:test_values()
-    lu.assertEquals(offered("zeros(2, {dtype='"), "bool f32 f64")
-    lu.assertEquals(offered("rand(2, {dtype='"), "f32 f64")
+    lu.assertEquals(offered("zeros(2, {dtype='"), "bool c128 c64 f32 f64")
+    lu.assertEquals(offered("rand(2, {dtype='"), "c128 c64 f32 f64")
     lu.assertEquals(offered("zeros(2, {dtype="), '"bool" "f32" "f64"')
     lu.assertEquals(offered("matmul(A, A, {transA="), "false true")
     lu.assertEquals(offered("matmul(A, A, {precision='"), "bf16 f32 f64 tf32")
@@ -225,7 +226,7 @@ function TestStrings:test_words()
     lu.assertEquals(offered("default_dtype('"), "f32 f64")
     lu.assertEquals(offered("kernel_bound('"), "dot matmul")
     lu.assertEquals(offered("help('matmu"), "matmul")
-    lu.assertEquals(offered("if A.dtype == '"), "bool f32 f64")
+    lu.assertEquals(offered("if A.dtype == '"), "bool c128 c64 f32 f64")
     lu.assertTrue(has("require 'lum", "lumat"))
 end
 

@@ -39,7 +39,14 @@ local is_kind = {
     positive = function(x)
         return type(x) == "number" and x > 0 and x < math.huge
     end,
-    dtype = function(x) return x == "f32" or x == "f64" or x == "bool" end,
+    dtype = function(x)
+        return x == "f32" or x == "f64" or x == "bool" or x == "c64" or
+            x == "c128"
+    end,
+    scalar = function(x)
+        return type(x) == "number" or object(x) == "complex number"
+    end,
+    complex = function(x) return object(x) == "complex number" end,
     list = function(x) return type(x) == "table" or vector(x) end,
     ["function"] = function(x)
         local with = type(x) == "table" and getmetatable(x)
@@ -58,6 +65,7 @@ os.remove(nowhere)
 local some = {
     value = function() return 1 end,
     number = function() return 1 end, boolean = function() return true end,
+    scalar = function() return 1 end, complex = function() return 3 * im end,
     table = function() return {1} end, string = function() return "x" end,
     matrix = function() return rand(2, 2) end,
     square = function() return rand(2, 2) end,
@@ -92,6 +100,7 @@ local samples = {
     {"a table", function() return {} end},
     {"a matrix", some.matrix}, {"a vector", some.vector},
     {"a sparse matrix", some.sparse}, {"a freed matrix", some.freed},
+    {"a complex number", some.complex},
     {"a function", some["function"]},
     {"a table to call", function()
         return setmetatable({}, {__call = function() return 1 end})

@@ -213,6 +213,10 @@ local unary = {
     isinf = {function(x) return x == inf or x == -inf end},
     isfinite = {function(x) return x - x == 0 end},
     signbit = {sign_bit},
+    real = {function(x) return x end, exact},
+    conj = {function(x) return x end, exact},
+    imag = {function() return 0 end, exact},
+    angle = {function(x) return math.atan(0, x) end, close},
 }
 
 local binary = {

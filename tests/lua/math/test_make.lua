@@ -166,8 +166,10 @@ function TestOptions:test_unknown_options_get_a_suggestion()
     raises(function() rand(2, {sead = 1}) end, "'sead'", "'seed'")
     raises(function() zeros(2, {colour = 1}) end, "'colour'", "dtype device")
     raises(function() zeros(2, {"f64"}) end, "named")
-    raises(function() zeros(2, {dtype = "f16"}) end, '"f16"', '"f32", "f64" or "bool"')
-    raises(function() zeros(2, {dtype = 64}) end, "64", '"f32", "f64" or "bool"')
+    raises(function() zeros(2, {dtype = "f16"}) end, '"f16"',
+        '"f32", "f64", "bool", "c64" or "c128"')
+    raises(function() zeros(2, {dtype = 64}) end, "64",
+        '"f32", "f64", "bool", "c64" or "c128"')
     raises(function() zeros(2, "f64") end, 'zeros: n is "f64"', "{dtype=")
 end
 
