@@ -127,7 +127,7 @@ end
 function TestOptions:test_values()
     lu.assertEquals(offered("zeros(2, {dtype='"), "bool c128 c64 f32 f64")
     lu.assertEquals(offered("rand(2, {dtype='"), "c128 c64 f32 f64")
-    lu.assertEquals(offered("zeros(2, {dtype="), '"bool" "f32" "f64"')
+    lu.assertEquals(offered("zeros(2, {dtype="), '"bool" "c128" "c64" "f32" "f64"')
     lu.assertEquals(offered("matmul(A, A, {transA="), "false true")
     lu.assertEquals(offered("matmul(A, A, {precision='"), "bf16 f32 f64 tf32")
     lu.assertTrue(has("zeros(2, {device='", "cpu"))
