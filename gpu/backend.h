@@ -160,7 +160,6 @@ typedef struct gpu_complex_call {
     int count; /* of operands */
     gpu_view in[3], out;
     uint8_t is_conjugated[3], is_out_conjugated;
-    uint8_t is_c64; /* no operand has more digits than f32 */
 } gpu_complex_call;
 
 /* One rung of the ladder. A kernel's file ends in its descriptor. */

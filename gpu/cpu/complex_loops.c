@@ -10,6 +10,7 @@
 #include "complex_numbers.h"
 #include "cpu.h"
 #include "op_list.h"
+#include "vector.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,14 @@ enum {
     BLOCK = 256
 }; /* elements: all blocks together stay in the first cache
     */
+
+/* Compiled for the vectors of several processors, of which the program takes
+ * the best; the results are the same. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define VECTORS __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define VECTORS
+#endif
 
 typedef struct block {
     double re[BLOCK], im[BLOCK];
@@ -61,8 +70,8 @@ static number pair(double re, double im)
     } while (0)
 
 /* n elements from (row, col) on. */
-static void load(const gpu_view *v, int is_conjugated, int64_t row, int64_t col,
-                 int64_t n, block *b)
+VECTORS static void load(const gpu_view *v, int is_conjugated, int64_t row,
+                         int64_t col, int64_t n, block *b)
 {
     size_t size = gpu_cpu_size(v->dtype);
     const void *data =
@@ -109,8 +118,8 @@ static void load(const gpu_view *v, int is_conjugated, int64_t row, int64_t col,
             to[step * i] = (type)(value); \
     } while (0)
 
-static void store(const gpu_view *v, int is_conjugated, int64_t row,
-                  int64_t col, int64_t n, block *b)
+VECTORS static void store(const gpu_view *v, int is_conjugated, int64_t row,
+                          int64_t col, int64_t n, block *b)
 {
     size_t size = gpu_cpu_size(v->dtype);
     void *data = (char *)v->data +
@@ -133,7 +142,8 @@ static void store(const gpu_view *v, int is_conjugated, int64_t row,
 
 /* --- arithmetic ----------------------------------------------------------- */
 
-static void add_blocks(block *r, const block *x, const block *y, int64_t n)
+VECTORS static void add_blocks(block *restrict r, const block *restrict x,
+                               const block *restrict y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         r->re[i] = x->re[i] + y->re[i];
@@ -144,7 +154,8 @@ static void add_blocks(block *r, const block *x, const block *y, int64_t n)
             r->im[i] = x->im[i] + y->im[i];
 }
 
-static void subtract(block *r, const block *x, const block *y, int64_t n)
+VECTORS static void subtract(block *restrict r, const block *restrict x,
+                             const block *restrict y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         r->re[i] = x->re[i] - y->re[i];
@@ -155,7 +166,8 @@ static void subtract(block *r, const block *x, const block *y, int64_t n)
 }
 
 /* What is real comes second. */
-static void scale(block *r, const block *x, const block *factor, int64_t n)
+VECTORS static void scale(block *restrict r, const block *restrict x,
+                          const block *restrict factor, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         r->re[i] = x->re[i] * factor->re[i];
@@ -163,7 +175,8 @@ static void scale(block *r, const block *x, const block *factor, int64_t n)
     }
 }
 
-static void multiply(block *r, const block *x, const block *y, int64_t n)
+VECTORS static void multiply(block *restrict r, const block *restrict x,
+                             const block *restrict y, int64_t n)
 {
     if (y->is_real) {
         scale(r, x, y, n);
@@ -179,11 +192,35 @@ static void multiply(block *r, const block *x, const block *y, int64_t n)
     }
 }
 
+/* Are the sizes of all n numbers, |re| + |im|, between these? */
+VECTORS static int are_between(const block *x, double low, double high,
+                               int64_t n)
+{
+    int odd = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double size = fabs(x->re[i]) + fabs(x->im[i]);
+        odd |= !(size > low) | !(size < high);
+    }
+    return !odd;
+}
+
+static const double LEAST = 0x1p-480, MOST = 0x1p480;
+
+VECTORS static void divide_plainly(block *restrict r, const block *restrict x,
+                                   const block *restrict y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double c = y->re[i], d = y->im[i], size = c * c + d * d;
+        r->re[i] = (x->re[i] * c + x->im[i] * d) / size;
+        r->im[i] = (x->im[i] * c - x->re[i] * d) / size;
+    }
+}
+
 /* As the definition says where no square leaves the range, which is almost
  * always; else by the compiler's division, which scales. */
-static void divide(block *r, const block *x, const block *y, int64_t n)
+static void divide(block *restrict r, const block *restrict x,
+                   const block *restrict y, int64_t n)
 {
-    const double low = 0x1p-480, high = 0x1p480;
     if (y->is_real) {
         for (int64_t i = 0; i < n; i++) {
             r->re[i] = x->re[i] / y->re[i];
@@ -191,23 +228,28 @@ static void divide(block *r, const block *x, const block *y, int64_t n)
         }
         return;
     }
-    for (int64_t i = 0; i < n; i++) {
-        double a = x->re[i], b = x->im[i], c = y->re[i], d = y->im[i];
-        double size = c * c + d * d;
-        r->re[i] = (a * c + b * d) / size;
-        r->im[i] = (b * c - a * d) / size;
+    if (are_between(x, LEAST, MOST, n) && are_between(y, LEAST, MOST, n)) {
+        divide_plainly(r, x, y, n);
+        return;
     }
     for (int64_t i = 0; i < n; i++) {
-        double above = fabs(x->re[i]) + fabs(x->im[i]);
-        double below = fabs(y->re[i]) + fabs(y->im[i]);
-        int is_plain =
-            above > low && above < high && below > low && below < high;
-        if (is_plain)
-            continue;
         number q = pair(x->re[i], x->im[i]) / pair(y->re[i], y->im[i]);
         r->re[i] = creal(q);
         r->im[i] = cimag(q);
     }
+}
+
+/* |x|, as sqrt(re^2 + im^2) where no square leaves the range. */
+VECTORS static void take_sizes(block *restrict r, const block *restrict x,
+                               int64_t n)
+{
+    memset(r->im, 0, (size_t)n * sizeof *r->im);
+    if (are_between(x, LEAST, MOST, n))
+        for (int64_t i = 0; i < n; i++)
+            r->re[i] = sqrt(x->re[i] * x->re[i] + x->im[i] * x->im[i]);
+    else
+        for (int64_t i = 0; i < n; i++)
+            r->re[i] = hypot(x->re[i], x->im[i]);
 }
 
 /* --- functions ------------------------------------------------------------ */
@@ -267,11 +309,13 @@ static number direction(number z)
 
 static number exp_2(number z)
 {
-    const double ln2 = 0.69314718055994530942;
-    double size = exp2(creal(z)), angle = cimag(z) * ln2;
+    const long double ln2 = 0.693147180559945309417232121458176568L;
+    long double size = exp2l(creal(z)), angle = cimag(z) * ln2;
     if (cimag(z) == 0)
-        return pair(size, cimag(z));
-    return pair(size * cos(angle), size * sin(angle));
+        return pair((double)size, cimag(z));
+    if (!isfinite(creal(z)) || !isfinite(cimag(z)))
+        return cexp(pair(creal(z), (double)angle)); /* special all the same */
+    return pair((double)(size * cosl(angle)), (double)(size * sinl(angle)));
 }
 
 /* exp(x) cos(y) - 1 without cancelling: expm1(x) cos(y) - 2 sin(y / 2)^2. */
@@ -344,11 +388,64 @@ static void function(gpu_op op, block *r, const block *x, const block *y,
         FUNCTION(acosh, cacosh(z))
         FUNCTION(atanh, catanh(z))
         FUNCTION(angle, carg(z))
-        FUNCTION(abs, cabs(z))
     default:
         for (int64_t i = 0; i < n; i++)
             r->re[i] = r->im[i] = NAN;
     }
+}
+
+/* --- functions of many at a time --------------------------------------------
+ * Where nothing in a block is special, by the loops of real functions. */
+
+static void take_real(gpu_op op, double *to, const double *x, int64_t n)
+{
+    gpu_cpu_vectors->map[GPU_F64][op](to, x, NULL, NULL, (size_t)n);
+}
+
+/* e^x (cos y + i sin y). */
+static void exponentials(block *restrict r, const block *restrict x, int64_t n)
+{
+    double size[BLOCK];
+    take_real(GPU_OP_exp, size, x->re, n);
+    take_real(GPU_OP_cos, r->re, x->im, n);
+    take_real(GPU_OP_sin, r->im, x->im, n);
+    for (int64_t i = 0; i < n; i++) {
+        r->re[i] *= size[i];
+        r->im[i] *= size[i];
+    }
+}
+
+/* The part that does not cancel is sqrt((|z| + |re z|) / 2), the other one
+ * follows from their product. Source: Kahan, Branch cuts for complex elementary
+ * functions, 1987. */
+VECTORS static void square_roots(block *restrict r, const block *restrict x,
+                                 int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double re = x->re[i], im = x->im[i];
+        double size = sqrt(re * re + im * im);
+        double large = sqrt((size + fabs(re)) / 2);
+        double small = fabs(im) / (2 * large);
+        r->re[i] = re < 0 ? small : large;
+        r->im[i] = copysign(re < 0 ? large : small, im);
+    }
+}
+
+static int take_vector(gpu_op op, block *r, const block *x, int64_t n)
+{
+    enum { FEW = 8 };
+    const double most = 700;
+    if (n < FEW)
+        return 0;
+    if (op == GPU_OP_exp && are_between(x, 0, most, n)) {
+        exponentials(r, x, n);
+        return 1;
+    }
+    if (op == GPU_OP_sqrt && are_between(x, LEAST, MOST, n)) {
+        square_roots(r, x, n);
+        return 1;
+    }
+    return 0;
 }
 
 /* --- questions ------------------------------------------------------------ */
@@ -394,18 +491,8 @@ static void choose(block *r, const block *x, const block *y, const block *z,
     }
 }
 
-/* The sizes of numbers of f32, whose squares fit f64. */
-static void sizes_of_c64(block *r, const block *x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        r->re[i] = sqrt(x->re[i] * x->re[i] + x->im[i] * x->im[i]);
-    for (int64_t i = 0; i < n; i++)
-        if (isinf(x->re[i]) || isinf(x->im[i]))
-            r->re[i] = INFINITY;
-}
-
 /* r = op(x, y, z) for n elements; operands past the arity are any. */
-static void run(gpu_op op, int is_c64, block *r, const block *x, const block *y,
+static void run(gpu_op op, block *r, const block *x, const block *y,
                 const block *z, int64_t n)
 {
     static const block one = {.re = {[0 ... BLOCK - 1] = 1}, .is_real = 1};
@@ -445,12 +532,11 @@ static void run(gpu_op op, int is_c64, block *r, const block *x, const block *y,
         choose(r, x, y, z, n);
         return;
     case GPU_OP_abs:
-        if (is_c64) {
-            sizes_of_c64(r, x, n);
-            return;
-        }
-        break;
+        take_sizes(r, x, n);
+        return;
     }
+    if (take_vector(op, r, x, n))
+        return;
     if (!question(op, r, x, y ? y : &zero, n))
         function(op, r, x, y ? y : &zero, n);
 }
@@ -465,7 +551,7 @@ gpu_complex gpu_complex_evaluate(gpu_op op, const gpu_operand in[3])
         b[i].im[0] = in[i].value.im;
         b[i].is_real = !in[i].is_complex;
     }
-    run(op, 0, &r, &b[0], &b[1], &b[2], 1);
+    run(op, &r, &b[0], &b[1], &b[2], 1);
     return (gpu_complex){r.re[0], r.im[0]};
 }
 
@@ -513,7 +599,7 @@ static gpu_status run_blocks(void *context, int64_t first, int64_t last)
             return GPU_INTERRUPTED;
         for (int i = 0; i < c->count; i++)
             load(&c->in[i], c->is_conjugated[i], row, col, n, &in[i]);
-        run(c->op, c->is_c64, &r, &in[0], c->count > 1 ? &in[1] : NULL,
+        run(c->op, &r, &in[0], c->count > 1 ? &in[1] : NULL,
             c->count > 2 ? &in[2] : NULL, n);
         store(&c->out, c->is_out_conjugated, row, col, n, &r);
     }

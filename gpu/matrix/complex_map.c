@@ -204,7 +204,6 @@ static gpu_status run_entry(const char *name, gpu_op op, const gpu_operand *in,
     gpu_complex number[3];
     gpu_complex_call c = {.op = op,
                           .count = arity,
-                          .is_c64 = !wide,
                           .is_out_conjugated = (uint8_t)out->is_conjugated};
     double bytes = (double)gpu_bytes(out);
     for (int i = 0; i < arity; i++) {

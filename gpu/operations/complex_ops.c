@@ -445,7 +445,7 @@ gpu_status gpu_complex_reduce_all(const char *name, gpu_reduction kind,
 /* --- products --------------------------------------------------------------
  */
 
-/* The parts of a factor without gaps, as numbers of the type. im: its sign, or
+/* The parts of a factor, as numbers of the type. im: its sign, or
  * 0 where there is no such part. */
 typedef struct factor {
     gpu_matrix re, im;
@@ -458,14 +458,27 @@ static void release_factor(factor *f)
     gpu_release(&f->im);
 }
 
-static gpu_status make_factor(const gpu_matrix *m, gpu_dtype type, factor *f)
+/* A part where it lies, if it is of the type and may have gaps; else a copy. */
+static gpu_status take_part(const gpu_matrix *part, gpu_dtype type,
+                            int may_have_gaps, gpu_matrix *out)
+{
+    if (!may_have_gaps || part->dtype != type)
+        return gpu_clone(part, type, NULL, out);
+    gpu_retain(part);
+    *out = *part;
+    return GPU_OK;
+}
+
+/* A GPU's kernels want matrices without gaps; the CPU's pack what they read. */
+static gpu_status make_factor(const gpu_matrix *m, gpu_dtype type,
+                              int may_have_gaps, factor *f)
 {
     gpu_matrix parts[2];
     gpu_parts_of(m, parts);
     *f = (factor){.sign = !parts[1].storage ? 0 : m->is_conjugated ? -1 : 1};
-    TRY(gpu_clone(&parts[0], type, NULL, &f->re));
+    TRY(take_part(&parts[0], type, may_have_gaps, &f->re));
     gpu_status status =
-        f->sign ? gpu_clone(&parts[1], type, NULL, &f->im) : GPU_OK;
+        f->sign ? take_part(&parts[1], type, may_have_gaps, &f->im) : GPU_OK;
     if (status != GPU_OK)
         release_factor(f);
     return status;
@@ -512,8 +525,9 @@ static gpu_status multiply(const gpu_matrix *a, const gpu_matrix *b,
 {
     factor x, y;
     gpu_matrix parts[2] = {{.storage = NULL}, {.storage = NULL}};
-    TRY(make_factor(a, part, &x));
-    gpu_status status = make_factor(b, part, &y);
+    int is_cpu = gpu_device_is_cpu(gpu_matrix_device(a));
+    TRY(make_factor(a, part, is_cpu, &x));
+    gpu_status status = make_factor(b, part, is_cpu, &y);
     if (status == GPU_OK) {
         status = multiply_factors(&x, &y, how, parts);
         release_factor(&y);
@@ -572,8 +586,8 @@ gpu_status gpu_complex_dot(const gpu_matrix *x, const gpu_matrix *y,
     double part[4] = {0, 0, 0, 0};
     TRY(gpu_check_complex("dot", in, 2, &d));
     gpu_dtype type = gpu_dtype_of_parts(gpu_dtype_wider(x->dtype, y->dtype));
-    TRY(make_factor(x, type, &a));
-    gpu_status status = make_factor(y, type, &b);
+    TRY(make_factor(x, type, 1, &a));
+    gpu_status status = make_factor(y, type, 1, &b);
     if (status == GPU_OK) {
         if (is_conjugated)
             a.sign = -a.sign;
