@@ -181,6 +181,16 @@ struct gpu_kernel {
     gpu_status (*factor)(void *device, gpu_factoring *f);
 };
 
+/* A device does its work in lanes, each in the order of its calls. All entries
+ * give to that of work but those that are given a lane. */
+typedef enum gpu_lane {
+    GPU_LANE_WORK,
+    GPU_LANE_IN,
+    GPU_LANE_OUT,
+    GPU_LANES
+} gpu_lane;
+enum { GPU_MARKS = 8 };
+
 typedef struct gpu_backend {
     int abi;
     const char *name; /* "cpu", "cuda" */
@@ -210,6 +220,23 @@ typedef struct gpu_backend {
     /* Eight bytes that kernels can write to and the host reads without a copy:
      * download from them only waits. NULL: no better than others. */
     void *(*slot)(void *device);
+
+    /* Copies between views of the host's memory and of the device's, of one
+     * shape, converted as their types say; on the device the elements of a row
+     * lie side by side, and rows do not overlap. bring returns when `from` was
+     * read. What fetch gives to the lane of work is there when it returns; of
+     * another lane `to` is written until deliver returns, which waits for it, or
+     * gives it up where that is what is wanted. */
+    gpu_status (*bring)(void *device, gpu_lane lane, const gpu_view *from,
+                        const gpu_view *to);
+    gpu_status (*fetch)(void *device, gpu_lane lane, const gpu_view *from,
+                        const gpu_view *to);
+    gpu_status (*deliver)(void *device, int give_up);
+    /* What a lane has been given so far is behind the mark, 0 .. GPU_MARKS - 1;
+     * what follows the mark begins when all that is done. Of a mark that was
+     * not set there is nothing to wait for. */
+    gpu_status (*mark)(void *device, gpu_lane lane, int mark);
+    gpu_status (*follow)(void *device, gpu_lane lane, int mark);
 
     /* Time. sync waits and reports what went wrong before. */
     gpu_status (*sync)(void *device);
@@ -341,6 +368,9 @@ typedef struct gpu_host {
      * many bytes a limit that the user has set leaves beside what is held.
      * NULL: there is none. */
     size_t (*room_left)(void);
+
+    /* The CPU's table, whose upload and bring copy on all cores. */
+    const gpu_backend *cpu;
 
     /* Which programs get kernels of their own, a gpu_compile; and what is
      * called after each program that ran on one. */

@@ -8,7 +8,9 @@
 const gpu_host *gpu_cpu_host;
 const gpu_cpu_vector *gpu_cpu_vectors = &gpu_cpu_vector_base;
 
-enum { CHUNK = 1 << 20 }; /* bytes copied between two looks at the flag */
+/* Bytes copied between two looks at the flag; so many together are worth more
+ * than one core. */
+enum { CHUNK = 1 << 17, MANY = 1 << 19 };
 
 /* The one device. */
 static struct {
@@ -96,10 +98,29 @@ static gpu_status copy_bytes(void *device, void *to, const void *from, size_t n)
 {
     (void)device;
     copying c = {to, from, n};
-    if (n > CHUNK)
+    if (n > MANY)
         return gpu_cpu_parallel((int64_t)((n + CHUNK - 1) / CHUNK),
                                 (int64_t)n / 8, copy_chunks, &c);
     memcpy(to, from, n);
+    return GPU_OK;
+}
+
+static gpu_status copy_views(void *device, gpu_lane lane, const gpu_view *from,
+                             const gpu_view *to)
+{
+    (void)device, (void)lane;
+    return gpu_cpu_copy(from, to);
+}
+
+static gpu_status deliver(void *device, int give_up)
+{
+    (void)device, (void)give_up;
+    return GPU_OK;
+}
+
+static gpu_status pass_mark(void *device, gpu_lane lane, int mark)
+{
+    (void)device, (void)lane, (void)mark;
     return GPU_OK;
 }
 
@@ -221,6 +242,11 @@ static const gpu_backend table = {
     .free = gpu_cpu_free,
     .upload = copy_bytes,
     .download = copy_bytes,
+    .bring = copy_views,
+    .fetch = copy_views,
+    .deliver = deliver,
+    .mark = pass_mark,
+    .follow = pass_mark,
     .memory = memory,
     .trim = gpu_cpu_trim,
     .sync = nothing_to_wait_for,

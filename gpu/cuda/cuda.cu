@@ -10,12 +10,10 @@
 #include "la.h"
 
 /* --- memory -----------------------------------------------------------------
- * The stream-ordered pool, the scratch block, and the way to the host and
- * back. */
+ * The stream-ordered pool and the scratch block. */
 
 /* Kernels read 16 bytes at a time where an element lies anywhere in them. */
 enum { GROUP = 16 };
-enum { PART = 64 << 20 }; /* bytes copied at a time */
 
 /* For what tells no status: takes the error from CUDA, so that no later call
  * is blamed for it. */
@@ -113,56 +111,6 @@ void gpu_cuda_free(void *device, void *data, size_t bytes)
         is_usable(d); /* or not: it goes by its stream */
         is_fine(cudaFreeAsync(data, d->stream));
     }
-}
-
-/* Part by part, between which an interrupt is answered. Pageable memory: a
- * copy returns when the source has been read, through the driver's own staging
- * buffers, or what was copied is there. */
-static gpu_status copy(cuda_device *d, void *to, const void *from, size_t n,
-                       cudaMemcpyKind way)
-{
-    int stage = n > PART && gpu_cuda_host->begin_stage((int64_t)n);
-    gpu_status status = GPU_OK;
-    for (size_t at = 0; at < n && status == GPU_OK; at += PART) {
-        size_t part = n - at < PART ? n - at : PART;
-        status = gpu_cuda_check(d, cudaMemcpyAsync((char *)to + at,
-                                                   (const char *)from + at,
-                                                   part, way, d->stream));
-        if (n <= PART)
-            break;
-        if (stage)
-            gpu_cuda_host->advance((int64_t)part);
-        if (status == GPU_OK && *gpu_cuda_host->interrupted)
-            status = FAIL(GPU_INTERRUPTED, "interrupted");
-    }
-    gpu_cuda_host->end_stage(stage);
-    return status;
-}
-
-gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n)
-{
-    ENTER(d, device);
-    return copy(d, to, from, n, cudaMemcpyHostToDevice);
-}
-
-gpu_status gpu_cuda_download(void *device, void *to, const void *from, size_t n)
-{
-    ENTER(d, device);
-    if (from == d->slot) {
-        TRY(gpu_cuda_wait(d));
-        memcpy(to, d->slot, n);
-        return GPU_OK;
-    }
-    if (n > sizeof *d->slot) {
-        TRY(copy(d, to, from, n, cudaMemcpyDeviceToHost));
-        return gpu_cuda_wait(d);
-    }
-    /* a number: pinned memory needs no staging */
-    CHECK(d,
-          cudaMemcpyAsync(d->slot, from, n, cudaMemcpyDeviceToHost, d->stream));
-    TRY(gpu_cuda_wait(d));
-    memcpy(to, d->slot, n);
-    return GPU_OK;
 }
 
 static void *slot(void *device)
@@ -592,6 +540,7 @@ static void close_device(void *device)
         if (d->tickets)
             cudaFree(d->tickets);
         cudaFreeHost(d->slot);
+        gpu_cuda_end_staging(d);
         gpu_cuda_forget_pace(d);
         if (d->start)
             cudaEventDestroy(d->start);
@@ -674,6 +623,11 @@ static const gpu_backend backend = {
     .trim = trim,
     .unused = unused,
     .slot = slot,
+    .bring = gpu_cuda_bring,
+    .fetch = gpu_cuda_fetch,
+    .deliver = gpu_cuda_deliver,
+    .mark = gpu_cuda_mark,
+    .follow = gpu_cuda_follow,
     .sync = sync_device,
     .timer_start = timer_start,
     .timer_stop = timer_stop,

@@ -7,7 +7,8 @@
  *
  * Order: all work of a device is issued to its one stream and done in that
  * order, so memory may be freed, or scratch used anew, while what reads it is
- * still to run. Only the functions that say so wait.
+ * still to run. Copies of other lanes have streams of their own: whoever uses
+ * them orders them by marks. Only the functions that say so wait.
  *
  * Ownership: views are borrowed, and their data is device memory. */
 #ifndef GPU_CUDA_DEVICE_H
@@ -63,6 +64,7 @@ typedef struct cuda_device {
     unsigned *tickets; /* device memory; zero between launches */
     kept_blocks kept[KEPT_SIZES];
     cuda_pace pace;
+    struct cuda_staging *staging; /* staging.cu; NULL: not needed yet */
 } cuda_device;
 
 extern const gpu_host *gpu_cuda_host;
@@ -122,6 +124,15 @@ void gpu_cuda_free(void *device, void *data, size_t bytes);
 gpu_status gpu_cuda_upload(void *device, void *to, const void *from, size_t n);
 gpu_status gpu_cuda_download(void *device, void *to, const void *from,
                              size_t n);
+gpu_status gpu_cuda_bring(void *device, gpu_lane lane, const gpu_view *from,
+                          const gpu_view *to);
+gpu_status gpu_cuda_fetch(void *device, gpu_lane lane, const gpu_view *from,
+                          const gpu_view *to);
+gpu_status gpu_cuda_deliver(void *device, int give_up);
+gpu_status gpu_cuda_mark(void *device, gpu_lane lane, int mark);
+gpu_status gpu_cuda_follow(void *device, gpu_lane lane, int mark);
+/* Ends lanes, marks and pinned memory, of a device that may be lost. */
+void gpu_cuda_end_staging(cuda_device *d);
 
 /* p, of one operation over what lies without gaps in a single row: by a kernel
  * of its own. GPU_UNSUPPORTED, without a message, where there is none. */

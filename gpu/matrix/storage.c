@@ -415,6 +415,27 @@ gpu_view gpu_view_of(const gpu_matrix *m)
                       .col_stride = m->col_stride};
 }
 
+gpu_view gpu_turned(const gpu_view *v)
+{
+    return (gpu_view){.data = v->data,
+                      .dtype = v->dtype,
+                      .rows = v->cols,
+                      .cols = v->rows,
+                      .row_stride = v->col_stride,
+                      .col_stride = v->row_stride};
+}
+
+gpu_view gpu_part(const gpu_view *v, int64_t row, int64_t col, int64_t rows,
+                  int64_t cols)
+{
+    gpu_view part = *v;
+    int64_t at = row * v->row_stride + col * v->col_stride;
+    part.data = (char *)v->data + at * (int64_t)gpu_dtype_size(v->dtype);
+    part.rows = rows;
+    part.cols = cols;
+    return part;
+}
+
 /* In a dry run nothing is written, and a real operand is as it was. */
 gpu_view gpu_target_of(const gpu_matrix *m)
 {

@@ -257,6 +257,50 @@ static gpu_status place_host(const gpu_matrix *from, const void *host,
     return status;
 }
 
+/* The view of the device as the backend's entries want it: rows side by side.
+ * *other follows it. */
+static int is_by_rows(gpu_view *v, gpu_view *other)
+{
+    if (v->col_stride != 1 && v->cols > 1) {
+        *v = gpu_turned(v);
+        *other = gpu_turned(other);
+    }
+    return (v->col_stride == 1 || v->cols == 1) &&
+           (v->row_stride >= v->cols || v->rows == 1);
+}
+
+/* Between a device and host memory, where one copy is enough: GPU_UNSUPPORTED,
+ * without a message, where it is not. */
+static gpu_status copy_straight(const gpu_matrix *from, gpu_matrix *to)
+{
+    gpu_device *a = from->storage->device, *b = to->storage->device;
+    gpu_device *d = a->is_cpu ? b : a;
+    if (gpu_dry || a->is_cpu == b->is_cpu || !d->backend->bring ||
+        from->ndim != to->ndim || from->rows != to->rows ||
+        from->cols != to->cols)
+        return GPU_UNSUPPORTED;
+    gpu_view x = gpu_view_of(from), y = gpu_view_of(to);
+    if (!is_by_rows(d == a ? &x : &y, d == a ? &y : &x))
+        return GPU_UNSUPPORTED;
+    if (gpu_size(to) == 0)
+        return GPU_OK;
+    gpu_target_of(to);
+    size_t n = gpu_bytes(d == a ? from : to);
+    *(d == a ? &gpu_counted.downloaded : &gpu_counted.uploaded) += n;
+    gpu_operation op =
+        bus(d == a ? "download" : "upload", d == a ? from : to, n);
+    int began = begin_copy(d, n, d == a ? "from" : "to");
+    gpu_begin_transfer(&op);
+    gpu_status status = (d == a ? d->backend->fetch : d->backend->bring)(
+        d->handle, GPU_LANE_WORK, &x, &y);
+    gpu_end_work(began);
+    if (status == GPU_OK)
+        gpu_make_whole(to);
+    else
+        gpu_leave_incomplete(to);
+    return gpu_end_transfer(&op, status);
+}
+
 /* Through host memory: the two devices know nothing of each other. */
 static gpu_status copy_across(const gpu_matrix *from, gpu_matrix *to)
 {
@@ -280,7 +324,8 @@ gpu_status gpu_copy(const gpu_matrix *from, gpu_matrix *to)
     TRY(check_target("copy", to));
     if (from->storage->device == to->storage->device)
         return copy_here("copy", from, to);
-    return copy_across(from, to);
+    gpu_status status = copy_straight(from, to);
+    return status == GPU_UNSUPPORTED ? copy_across(from, to) : status;
 }
 
 gpu_status gpu_clone(const gpu_matrix *m, gpu_dtype dtype, gpu_device *device,

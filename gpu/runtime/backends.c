@@ -127,6 +127,7 @@ static void look_for_cuda(void)
     }
     if (gpu_has_faults())
         host.fault = gpu_fault;
+    host.cpu = gpu_cpu_backend(&host);
     cuda.backend = load_cuda();
     if (cuda.backend)
         cuda.count = cuda.backend->probe(cuda.why, sizeof cuda.why);

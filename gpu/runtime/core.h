@@ -88,6 +88,10 @@ gpu_quiet gpu_begin_quiet(void);
 gpu_status gpu_end_quiet(gpu_quiet before, gpu_status status);
 
 gpu_view gpu_view_of(const gpu_matrix *m);
+gpu_view gpu_turned(const gpu_view *v); /* transposed */
+/* The rows x cols of v from (row, col) on. */
+gpu_view gpu_part(const gpu_view *v, int64_t row, int64_t col, int64_t rows,
+                  int64_t cols);
 /* The same for writing: what was kept about the storage is dropped. */
 gpu_view gpu_target_of(const gpu_matrix *m);
 /* What wrote m was stopped; or all of m has been written, which makes it whole

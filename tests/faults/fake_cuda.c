@@ -115,6 +115,38 @@ static gpu_status download(void *handle, void *to, const void *from, size_t n)
     return cpu->download(handle, to, from, n);
 }
 
+static gpu_status bring(void *handle, gpu_lane lane, const gpu_view *from,
+                        const gpu_view *to)
+{
+    CALL("cudaMemcpyAsync", INVALID_VALUE);
+    return cpu->bring(handle, lane, from, to);
+}
+
+static gpu_status fetch(void *handle, gpu_lane lane, const gpu_view *from,
+                        const gpu_view *to)
+{
+    CALL("cudaMemcpyAsync", INVALID_VALUE);
+    return cpu->fetch(handle, lane, from, to);
+}
+
+static gpu_status deliver(void *handle, int give_up)
+{
+    CALL("cudaEventQuery", ILLEGAL_ADDRESS);
+    return cpu->deliver(handle, give_up);
+}
+
+static gpu_status mark(void *handle, gpu_lane lane, int at)
+{
+    CALL("cudaEventRecord", INVALID_VALUE);
+    return cpu->mark(handle, lane, at);
+}
+
+static gpu_status follow(void *handle, gpu_lane lane, int at)
+{
+    CALL("cudaStreamWaitEvent", INVALID_VALUE);
+    return cpu->follow(handle, lane, at);
+}
+
 static gpu_status memory(void *handle, size_t *available, size_t *total)
 {
     CALL("cudaMemGetInfo", INVALID_VALUE);
@@ -229,6 +261,11 @@ const gpu_backend *lumat_backend(const gpu_host *given)
     table.alloc = take;
     table.upload = upload;
     table.download = download;
+    table.bring = bring;
+    table.fetch = fetch;
+    table.deliver = deliver;
+    table.mark = mark;
+    table.follow = follow;
     table.memory = memory;
     table.sync = sync_device;
     table.map = map;
