@@ -107,6 +107,13 @@ typedef struct gpu_timer {
 gpu_status gpu_timer_start(gpu_device *d, gpu_timer *t);
 gpu_status gpu_timer_stop(gpu_device *d, const gpu_timer *t, double *seconds);
 
+/* From now on d computes what gpu_map, gpu_matmul and the reductions make of
+ * operands in the CPU's memory: in tiles, which come and go while it computes,
+ * so that they may be larger than its memory. Results are those of operands
+ * that lie on d, and lie on the CPU. Nothing made so waits. NULL: no more.
+ * Returns what it was. */
+gpu_device *gpu_compute_through(gpu_device *d);
+
 /* --- injected faults ----------------------------------------------------
  * Where the environment has LUMAT_FAULT, calls of the GPU's driver can be made
  * to fail, so that what follows is tested: it holds the fault to begin with, or

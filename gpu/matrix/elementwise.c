@@ -2,6 +2,7 @@
  * then the backend. */
 #include "core.h"
 #include "op_list.h"
+#include "tiles.h"
 
 typedef struct shape {
     int ndim;
@@ -165,11 +166,30 @@ static gpu_status check_output(const char *name, const shape *s,
     return GPU_OK;
 }
 
+/* Programs that ask where an element lies cannot be cut. */
+static gpu_status map_through(gpu_operation *op, const gpu_program *p,
+                              const gpu_view *in, const gpu_view *to)
+{
+    if (gpu_uses_places(p))
+        return gpu_fail(GPU_UNSUPPORTED,
+                        "%s: the function asks for the places of elements, so "
+                        "it cannot be computed in tiles: leave {device=} away",
+                        op->name);
+    gpu_begin_operation(op);
+    int work = gpu_begin_work("%s %s through %s", op->name,
+                              gpu_shape_text(op->result), op->device->name);
+    int stage = gpu_begin_stage(gpu_size(op->result));
+    gpu_status status = gpu_map_tiles(op->device, p, in, to);
+    gpu_end_stage(stage);
+    gpu_end_work(work);
+    return gpu_end_operation(op, status);
+}
+
 gpu_status gpu_run_map(const char *name, const gpu_program *p,
                        const gpu_matrix *const *in, gpu_matrix *out)
 {
     shape s = {out->ndim, out->rows, out->cols};
-    gpu_device *d = out->storage->device;
+    gpu_device *d = out->storage->device, *through = gpu_through(d);
     gpu_view views[GPU_MAX_INPUTS];
     gpu_matrix copies[GPU_MAX_INPUTS];
     for (int i = 0; i < p->inputs; i++)
@@ -180,14 +200,15 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
         gpu_operation op = {
             .name = name,
             .kernel = "map",
-            .device = d,
+            .device = through ? through : d,
             .result = out,
             .writes_all = 1,
             .flops = (double)gpu_size(out) * p->length,
             .bytes = gpu_wants_bytes(d) ? bytes_moved(p, in, out) : 0};
-        status = RUN_OPERATION(&op, map, p, views, &to);
-        if (status == GPU_MEMORY &&
-            p->draw) { /* to draw apart: see backend.h */
+        status = through ? map_through(&op, p, views, &to)
+                         : RUN_OPERATION(&op, map, p, views, &to);
+        if (status == GPU_MEMORY && p->draw &&
+            !through) { /* to draw apart: see backend.h */
             gpu_relieve(d);
             status = RUN_OPERATION(&op, map, p, views, &to);
         }
@@ -254,6 +275,16 @@ static int is_any_complex(const gpu_program *p, const gpu_matrix *const *in,
     return out->storage && out->dtype >= GPU_C64;
 }
 
+/* What goes through a device in tiles is no part of a program: it has its
+ * elements first. */
+static gpu_status settle_for_tiles(const gpu_device *d,
+                                   const gpu_matrix *const *in, int n)
+{
+    for (int i = 0; i < n && gpu_through(d); i++)
+        TRY(gpu_settle(in[i]));
+    return GPU_OK;
+}
+
 /* are_own: see gpu_map_over. */
 static gpu_status map(const char *name, const gpu_program *p,
                       const gpu_matrix *const *in, int are_own, gpu_matrix *out)
@@ -267,6 +298,7 @@ static gpu_status map(const char *name, const gpu_program *p,
     TRY(gpu_check_waiting(name, in, p->inputs, &d));
     if (!created)
         TRY(gpu_check_alive(name, out, &d));
+    TRY(settle_for_tiles(d, in, p->inputs));
     shape s;
     TRY(common_shape(name, p->inputs ? in : (const gpu_matrix *const[]){out},
                      p->inputs ? p->inputs : 1, &s));
@@ -392,6 +424,7 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
     shape s;
     gpu_program typed = *p;
     TRY(gpu_check_waiting(name, in, p->inputs, d));
+    TRY(settle_for_tiles(*d, in, p->inputs));
     TRY(common_shape(name, in, p->inputs, &s));
     typed.compute = (uint8_t)compute_type(p, in);
     gpu_program_simplify(&typed);

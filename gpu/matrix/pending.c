@@ -511,9 +511,11 @@ static void collect(int everything)
 {
     if (!all.collect)
         return;
+    gpu_device *through = gpu_compute_through(NULL); /* not of finalisers */
     gpu_collections++;
     all.collect(all.data, everything);
     gpu_collections--;
+    gpu_compute_through(through);
 }
 
 static void collect_youngest(void)
@@ -795,8 +797,10 @@ static gpu_status settle(gpu_storage *s)
     if (!s->pending)
         return GPU_OK;
     gpu_matrix held = {.storage = s};
+    gpu_device *through = gpu_compute_through(NULL); /* where it lies */
     gpu_retain(&held);
     gpu_status status = settle_held(s);
+    gpu_compute_through(through);
     gpu_release(&held);
     return status;
 }
@@ -943,7 +947,7 @@ static int may_wait(const gpu_device *d, int64_t elements)
 {
     int64_t least = d->is_cpu ? LEAST_ON_CPU : LEAST_ON_GPU;
     if (all.fusion == GPU_FUSION_OFF || gpu_dry || elements == 0 ||
-        gpu_collections > 0)
+        gpu_collections > 0 || gpu_through(d))
         return 0;
     return elements >= least || all.fusion == GPU_FUSION_ALWAYS;
 }

@@ -61,9 +61,11 @@ static void collect_garbage(void)
 {
     if (!garbage.collect)
         return;
+    gpu_device *through = gpu_compute_through(NULL); /* not of finalisers */
     gpu_collections++;
     garbage.collect(garbage.data);
     gpu_collections--;
+    gpu_compute_through(through);
 }
 
 void gpu_relieve(gpu_device *d)

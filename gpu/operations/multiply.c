@@ -2,6 +2,7 @@
 #include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
+#include "product_tiles.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -295,7 +296,9 @@ static gpu_status run_kernel(gpu_operation *op, gpu_gemm *p, int is_chosen,
                              const gpu_kernel **k)
 {
     gpu_begin_operation(op);
-    gpu_status status = gpu_run_product(op->device, p, is_chosen, k);
+    gpu_status status = op->device == gpu_matrix_device(op->result)
+                            ? gpu_run_product(op->device, p, is_chosen, k)
+                            : gpu_multiply_tiles(op->device, p, is_chosen, k);
     op->kernel = (*k)->name;
     return gpu_stop_operation(op, status);
 }
@@ -304,7 +307,8 @@ static gpu_status run_checked(gpu_operation *op, const gpu_matrix both[2],
                               const gpu_product *how, gpu_gemm *p,
                               int is_chosen, const gpu_kernel *k)
 {
-    gpu_check check = {.device = op->device, .a = &both[0], .b = &both[1]};
+    gpu_check check = {
+        .device = gpu_matrix_device(op->result), .a = &both[0], .b = &both[1]};
     TRY(gpu_check_start(&check, how, op->result));
     gpu_status status = run_kernel(op, p, is_chosen, &k);
     if (status == GPU_OK)
@@ -318,14 +322,17 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
                              const gpu_product *how, const gpu_kernel *asked,
                              gpu_matrix *c)
 {
+    gpu_device *through = gpu_through(d);
     gpu_gemm p = {.a = gpu_view_of(&both[0]),
                   .b = gpu_view_of(&both[1]),
                   .c = gpu_target_of(c),
-                  .a_storage = lasting_storage(&both[0]),
-                  .b_storage = lasting_storage(&both[1]),
+                  .a_storage = through ? NULL : lasting_storage(&both[0]),
+                  .b_storage = through ? NULL : lasting_storage(&both[1]),
                   .alpha = how->alpha,
                   .beta = how->beta,
                   .tile = how->tile};
+    if (through)
+        d = through;
     const gpu_kernel *k =
         asked ? asked : d->backend->choose_matmul(d->handle, &p);
     gpu_operation op = product_of(d, &p, c);
@@ -460,7 +467,8 @@ gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
         TRY(gpu_check_target("matmul", c, &d));
     gpu_matrix factors[] = {as_factor(a, 1), as_factor(b, 0)}, result, shape;
     TRY(gpu_product_shape(a, b, &shape));
-    TRY(find_asked(d, how, product_type(a, b), &asked));
+    TRY(find_asked(gpu_through(d) ? gpu_through(d) : d, how, product_type(a, b),
+                   &asked));
     int64_t m = factors[0].rows, n = factors[1].cols;
     if (created)
         TRY(gpu_create(c, d, shape.dtype, shape.ndim, shape.rows, shape.cols));

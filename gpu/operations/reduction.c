@@ -3,6 +3,7 @@
 #include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
+#include "reduce_tiles.h"
 
 #include <float.h>
 #include <math.h>
@@ -109,7 +110,15 @@ static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
                         .k = count(r),
                         .flops = (double)r->rows * (double)r->cols,
                         .bytes = bytes};
-    return RUN_OPERATION(&op, reduce, &p, r->views, r->axis, &to);
+    gpu_device *through = gpu_through(r->device);
+    if (!through && !gpu_is_in_blocks(kind, r->rows, r->cols))
+        return RUN_OPERATION(&op, reduce, &p, r->views, r->axis, &to);
+    if (through)
+        op.device = through;
+    gpu_begin_operation(&op);
+    gpu_status status = (through ? gpu_reduce_tiles : gpu_reduce_blocks)(
+        op.device, &p, r->views, r->axis, out);
+    return gpu_end_operation(&op, status);
 }
 
 static gpu_status primitive(const reduction *r, int kind, gpu_dtype type,

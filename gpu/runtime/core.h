@@ -299,6 +299,10 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
                             const gpu_matrix *const *in, gpu_device **d,
                             gpu_composition *c, gpu_view *views, int *ndim);
 
+/* The device by which what d would compute is computed tile by tile; NULL: d
+ * does it itself (see gpu_compute_through). */
+gpu_device *gpu_through(const gpu_device *d);
+
 /* Runs a product's kernel, which becomes another where memory is short and it
  * was not asked for, and paces it. What an interrupt leaves is part of c. */
 gpu_status gpu_run_product(gpu_device *d, gpu_gemm *p, int is_chosen,

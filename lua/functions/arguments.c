@@ -118,6 +118,25 @@ gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise)
     return d;
 }
 
+const lumat_option lumat_through_options[] = {LUMAT_OPTION_THROUGH,
+                                              {NULL, NULL, NULL, NULL}};
+
+gpu_device *lumat_option_through(lua_State *L, int arg, const gpu_matrix *m)
+{
+    int top = lua_gettop(L);
+    gpu_device *d = arg ? lumat_option_device(L, arg, NULL) : NULL;
+    lua_settop(L, top);
+    gpu_device *own = gpu_matrix_device(m);
+    if (!d || !own || d == own)
+        return NULL;
+    if (!gpu_device_is_cpu(own))
+        lumat_raise(L,
+                    "device: the matrix lies on %s, and %s computes what lies "
+                    "on the CPU: move it, as in A:to(\"cpu\")",
+                    gpu_device_name(own), gpu_device_name(d));
+    return d;
+}
+
 /* 1 or 2, as the row has checked; of a vector 1 alone. */
 static int axis_of(lua_State *L, lua_Integer axis, const gpu_matrix *m)
 {

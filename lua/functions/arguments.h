@@ -50,6 +50,18 @@ void lumat_check_whole(lua_State *L, const char *name, gpu_dtype dtype);
  * arg. */
 gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise);
 gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise);
+/* For functions that compute operands of the CPU by another device, too: their
+ * options for rows, and the device under `device` of the options at arg, for
+ * gpu_compute_through; NULL: where m lies, as where arg is 0. Raises where that is elsewhere. */
+#define LUMAT_OPTION_THROUGH                                                 \
+    {                                                                        \
+        "device", "device", "where A lies",                                  \
+            "\"cuda\", \"cuda:N\": what computes it, in tiles, of operands " \
+            "on the CPU, which may be larger than its memory; the result "   \
+            "lies on the CPU"                                                \
+    }
+extern const lumat_option lumat_through_options[];
+gpu_device *lumat_option_through(lua_State *L, int arg, const gpu_matrix *m);
 /* The number under key of the options at arg. */
 double lumat_option_number(lua_State *L, int arg, const char *key,
                            double otherwise);

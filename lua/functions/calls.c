@@ -83,7 +83,9 @@ static void measure(const lumat_function *f, checked *c)
         if (a.is == LUMAT_ARGUMENT_OPTIONS) {
             int first = needed + 1;
             c->from = c->from == 0 || first < c->from ? first : c->from;
-            c->to = a.place > c->to ? a.place : c->to;
+            c->to = c->most == INT_MAX ? INT_MAX
+                    : a.place > c->to  ? a.place
+                                       : c->to;
             needed += a.is_needed;
             continue;
         }
@@ -301,6 +303,8 @@ static void take_file_name(lua_State *L, const lumat_function *f, int index)
     lua_replace(L, index);
 }
 
+enum { MOST_PLACES = 8 * sizeof(unsigned) };
+
 /* Is it a table of names, no list? */
 static int has_names(lua_State *L, int index)
 {
@@ -317,7 +321,8 @@ static int is_options(lua_State *L, const checked *c, int index)
     if (c->from == 0 || index < c->from || index > c->to ||
         !lua_istable(L, index))
         return 0;
-    return !(c->data >> index & 1) || has_names(L, index);
+    return index >= MOST_PLACES || !(c->data >> index & 1) ||
+           has_names(L, index);
 }
 
 static void raise_more(lua_State *L, const checked *c, int count)
@@ -461,9 +466,11 @@ static int is_left_over(lua_State *L, const checked *c, const known_form *f,
                         int place)
 {
     int type = lua_type(L, place), is_next = place == f->count + 1;
-    if (f->has_more)
+    if (f->has_more && !(f->has_options && type == LUA_TTABLE))
         return lumat_is_kind(L, place,
                              &c->arguments[f->first + f->count - 1].kind);
+    if (f->has_more)
+        return place == lua_gettop(L);
     if (type == LUA_TNIL)
         return !is_needed(L, c, place);
     return is_next && ((type == LUA_TTABLE && f->has_options) ||
@@ -486,9 +493,10 @@ static int find_misfit(lua_State *L, const checked *c, const known_form *f,
     return place;
 }
 
-static int has_room(const known_form *f, int count)
+static int has_room(lua_State *L, const known_form *f, int count)
 {
-    return f->has_more || count <= f->count + f->has_options;
+    return f->has_more ||
+           count <= f->count + (f->has_options && lua_istable(L, count));
 }
 
 static int takes_matrix(const checked *c, const known_form *f, int place)
@@ -530,7 +538,8 @@ static void raise_misfit(lua_State *L, const checked *c, int count)
         int misfit = find_misfit(L, c, f, count);
         if (misfit == 0)
             return;
-        int more = nearest ? has_room(f, count) - has_room(nearest, count) : 1;
+        int more =
+            nearest ? has_room(L, f, count) - has_room(L, nearest, count) : 1;
         if (more > 0 || (more == 0 && (misfit > place ||
                                        (misfit == place &&
                                         says_more(L, c, f, nearest, place)))))

@@ -50,10 +50,10 @@ void lumat_know_math(lua_State *L);
 
 /* Pushes a matrix of that type and shape, the values of the formula for the
  * arguments from first on, and returns it. One program where it fits one, else
- * parts of it one after the other. */
+ * parts of it one after the other; where through is not NULL by that device. */
 gpu_matrix *lumat_run_formula(lua_State *L, const lumat_formula *formula,
                               int first, int count, const gpu_matrix *shape,
-                              gpu_dtype dtype);
+                              gpu_dtype dtype, gpu_device *through);
 
 /* The operation whose function is at index; -1: it is none. */
 int lumat_op_at(lua_State *L, int index);

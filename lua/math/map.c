@@ -21,7 +21,7 @@ typedef struct running {
     lua_State *L;
     const lumat_formula *f;
     const gpu_matrix *shape; /* of all that is computed */
-    gpu_device *device;
+    gpu_device *device, *through;
     gpu_matrix *made[LUMAT_MOST_VALUES];
 } running;
 
@@ -161,7 +161,10 @@ static gpu_matrix *run_part(running *r, int v, const part *p, gpu_dtype dtype)
         made_type(p, &program, in) != dtype)
         lumat_try(L,
                   gpu_create(out, r->device, dtype, s->ndim, s->rows, s->cols));
-    lumat_try(L, gpu_map(name_of(&program), &program, in, out));
+    gpu_device *before = gpu_compute_through(r->through);
+    gpu_status status = gpu_map(name_of(&program), &program, in, out);
+    gpu_compute_through(before);
+    lumat_try(L, status);
     lumat_account(L, out);
     r->made[v] = out;
     return out;
@@ -189,11 +192,11 @@ static void shorten(running *r, int v)
 
 gpu_matrix *lumat_run_formula(lua_State *L, const lumat_formula *formula,
                               int first, int count, const gpu_matrix *shape,
-                              gpu_dtype dtype)
+                              gpu_dtype dtype, gpu_device *through)
 {
     running *r = lua_newuserdatauv(L, sizeof *r, 0);
     int top = lua_gettop(L);
-    *r = (running){.L = L, .f = formula, .shape = shape};
+    *r = (running){.L = L, .f = formula, .shape = shape, .through = through};
     for (int i = 0; i < count && !r->device; i++)
         if (lumat_test_matrix(L, first + i))
             r->device = gpu_matrix_device(lumat_test_matrix(L, first + i));
@@ -228,6 +231,7 @@ typedef struct mapping {
     gpu_matrix shape;
     gpu_dtype dtype;
     gpu_device *device;
+    gpu_device *through; /* see lumat_option_through */
 } mapping;
 
 static void store(void *data, gpu_dtype dtype, int64_t at, lua_State *L)
@@ -379,10 +383,11 @@ static void check_function(lua_State *L, int index)
 static mapping check_mapping(lua_State *L)
 {
     mapping m = {.f = lua_gettop(L), .dtype = GPU_BOOL};
-    int first = 0;
+    int first = 0, options = 0;
+    if (m.f > 1 && lua_istable(L, m.f) && lua_isfunction(L, m.f - 1))
+        options = m.f--;
     m.count = m.f - 1;
     check_function(L, m.f);
-    lua_settop(L, m.f);
     for (int i = 1; i <= m.count; i++) {
         const gpu_matrix *a = check_operand(L, i);
         if (!a)
@@ -397,6 +402,10 @@ static mapping check_mapping(lua_State *L)
             (gpu_matrix){.ndim = a->ndim, .rows = a->rows, .cols = a->cols};
         m.device = gpu_matrix_device(a);
     }
+    if (first > 0)
+        m.through =
+            lumat_option_through(L, options, lumat_test_matrix(L, first));
+    lua_settop(L, m.f);
     if (first == 0)
         lumat_raise(L, "map: no matrix among the operands: write map(A, f) or "
                        "map(A, B, …, f)");
@@ -412,13 +421,19 @@ static int map(lua_State *L)
 {
     mapping m = check_mapping(L);
     int64_t elements = m.shape.rows * m.shape.cols;
-    int is_small = elements < LEAST_READ && gpu_device_is_cpu(m.device);
+    int is_small =
+        elements < LEAST_READ && gpu_device_is_cpu(m.device) && !m.through;
     if (!is_small) {
         lumat_formula *f = lua_newuserdatauv(L, sizeof *f, 0);
         if (lumat_read_formula(L, m.f, 1, m.count, &m.shape, f)) {
-            lumat_run_formula(L, f, 1, m.count, &m.shape, m.dtype);
+            lumat_run_formula(L, f, 1, m.count, &m.shape, m.dtype, m.through);
             return 1;
         }
+        if (m.through)
+            lumat_raise(L,
+                        "map: f %s, so it is called for each element, on the "
+                        "CPU: leave {device=} away",
+                        f->hindrance);
         if (elements >= LEAST_TOLD)
             lumat_warn(L, "map",
                        "f %s, so it is called for each of %lld elements; f of "
@@ -437,8 +452,8 @@ static int map(lua_State *L)
 
 static const lumat_function functions[] = {
     {"map", map, 1,
-     "A: matrix, f: function or A: " OPERAND ", B: " OPERAND
-     "|function elements A, …",
+     "A: matrix, f: function {device} or A: " OPERAND ", B: " OPERAND
+     "|function elements A, … {device}",
      "matrix",
      "f(x, y, …, i, j) for the elements x, y … of the operands, which are "
      "broadcast as in A + B, and their row and column. f gets numbers: % is "
@@ -449,7 +464,8 @@ static const lumat_function functions[] = {
      "map(mat{{1, 2}, {3, 4}}, vec{10, 20}:row(), function(x, y) if x > 3 "
      "then return 0 end return x * y end)",
      "{{10, 40}, {30, 0}}", .group = "iterating mapping",
-     .usage = "map(A, f) or map(A, B, …, f)"},
+     .options = lumat_through_options,
+     .usage = "map(A, f) or map(A, B, …, f [, {device=}])"},
     {0}};
 
 void lumat_open_map(lua_State *L)

@@ -16,22 +16,36 @@ static void explain_mistake(lua_State *L, const lumat_function *f, int count);
 
 /* What operations take, by their number of operands. */
 #define OPERAND "matrix|scalar|boolean"
-#define TAKES_1 "A: " OPERAND " {out}"
-#define TAKES_2 "A: " OPERAND ", B: " OPERAND " elements A {out}"
+#define TAKES_1 "A: " OPERAND " {out, device}"
+#define TAKES_2 "A: " OPERAND ", B: " OPERAND " elements A {out, device}"
 #define TAKES_3                                                             \
     "A: " OPERAND ", B: " OPERAND " elements A, C: " OPERAND " elements A " \
-    "{out}"
+    "{out, device}"
 
 /* Rows of functions in the order of ops.def, each group behind its name. */
 #define GROUP(title) {.group = title},
 #define OP(word, arity, expression, vector, text, shown, gives_this) \
-    {#word,         elementwise, 1,                                  \
-     TAKES_##arity, "same",      text,                               \
-     shown,         gives_this,  .on_mistake = explain_mistake},
+    {#word,                                                          \
+     elementwise,                                                    \
+     1,                                                              \
+     TAKES_##arity,                                                  \
+     "same",                                                         \
+     text,                                                           \
+     shown,                                                          \
+     gives_this,                                                     \
+     .on_mistake = explain_mistake,                                  \
+     .options = lumat_through_options},
 #define TEST(word, arity, expression, vector, text, shown, gives_this) \
-    {#word,         elementwise, 1,                                    \
-     TAKES_##arity, "matrix",    text,                                 \
-     shown,         gives_this,  .on_mistake = explain_mistake},
+    {#word,                                                            \
+     elementwise,                                                      \
+     1,                                                                \
+     TAKES_##arity,                                                    \
+     "matrix",                                                         \
+     text,                                                             \
+     shown,                                                            \
+     gives_this,                                                       \
+     .on_mistake = explain_mistake,                                    \
+     .options = lumat_through_options},
 #define REDUCTION(...)
 static lumat_function ops[] = {
 #include "ops.def"
@@ -330,10 +344,17 @@ static void check_status(lua_State *L, gpu_status status, int freed)
     lumat_try(L, status);
 }
 
-static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o)
+enum { NO_OPTIONS = 0 };
+
+/* options: the index of the table of options, or of something else. */
+static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
+               int options)
 {
+    gpu_device *through = lumat_option_through(L, options, o->matrix[0]);
     gpu_matrix *out = lumat_new_matrix(L);
+    gpu_device *before = gpu_compute_through(through);
     gpu_status status = gpu_map(gpu_op_name(op), p, o->matrix, out);
+    gpu_compute_through(before);
     if (status == GPU_SHAPE && o->count >= 2)
         return raise_mismatch(L, o);
     check_status(L, status, find_freed(o));
@@ -343,13 +364,16 @@ static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o)
 
 /* Into out, which is there; operands that wait may become part of the pass. */
 static int run_into(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
-                    gpu_matrix *out)
+                    gpu_matrix *out, int options)
 {
+    gpu_device *through = lumat_option_through(L, options, o->matrix[0]);
     gpu_matrix taken[3];
     for (int i = 0; i < o->count; i++)
         o->matrix[i] =
             lumat_take(L, o->argument[i], out, LUMAT_TAKE_ARGUMENT, &taken[i]);
+    gpu_device *before = gpu_compute_through(through);
     gpu_status status = gpu_map_over(gpu_op_name(op), p, o->matrix, out);
+    gpu_compute_through(before);
     int freed = find_freed(o);
     for (int i = 0; i < o->count; i++)
         gpu_release(&taken[i]);
@@ -392,7 +416,8 @@ static int elementwise(lua_State *L)
     make_program(L, op, count, &p, &o);
     if (o.count > 0) {
         gpu_matrix *out = lumat_option_out(L, count + 1);
-        return out ? run_into(L, op, &p, &o, out) : run(L, op, &p, &o);
+        return out ? run_into(L, op, &p, &o, out, count + 1)
+                   : run(L, op, &p, &o, count + 1);
     }
     refuse_options(L, op, count);
     return push_number(L, op, &p);
@@ -418,7 +443,7 @@ static int in_place(lua_State *L)
         return 1;
     }
     make_program(L, op, count, &p, &o);
-    run_into(L, op, &p, &o, m);
+    run_into(L, op, &p, &o, m, NO_OPTIONS);
     lua_settop(L, 1);
     return 1;
 }
@@ -432,7 +457,7 @@ static int operator(lua_State *L)
     if (lumat_has_complex(L, gpu_op_arity(op)))
         return lumat_push_complex_op(L, op, gpu_op_arity(op), NULL);
     make_program(L, op, gpu_op_arity(op), &p, &o);
-    return o.count ? run(L, op, &p, &o) : push_number(L, op, &p);
+    return o.count ? run(L, op, &p, &o, NO_OPTIONS) : push_number(L, op, &p);
 }
 
 /* A % B is the product element by element, A % 3 and 3 % A the remainder. */
@@ -445,7 +470,7 @@ static int percent(lua_State *L)
     if (lumat_has_complex(L, 2))
         return lumat_push_complex_op(L, op, 2, NULL);
     make_program(L, op, 2, &p, &o);
-    return o.count ? run(L, op, &p, &o) : push_number(L, op, &p);
+    return o.count ? run(L, op, &p, &o, NO_OPTIONS) : push_number(L, op, &p);
 }
 
 /* --- whole-matrix questions ----------------------------------------------- */
@@ -539,11 +564,11 @@ static const char *takes_of(gpu_op op)
 {
     switch (op) {
     case GPU_OP_round:
-        return "A: " OPERAND " [, digits: integer] {out}";
+        return "A: " OPERAND " [, digits: integer] {out, device}";
     case GPU_OP_log:
-        return "A: " OPERAND " [, base: " OPERAND "] {out}";
+        return "A: " OPERAND " [, base: " OPERAND "] {out, device}";
     case GPU_OP_atan:
-        return "A: " OPERAND " [, B: " OPERAND " elements A] {out}";
+        return "A: " OPERAND " [, B: " OPERAND " elements A] {out, device}";
     default:
         return NULL;
     }

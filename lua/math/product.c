@@ -55,13 +55,16 @@ static int dot(lua_State *L)
 
 /* --- matmul --------------------------------------------------------------- */
 
-static int push_product(lua_State *L, const gpu_product *how, gpu_matrix *out)
+static int push_product(lua_State *L, const gpu_product *how, gpu_matrix *out,
+                        gpu_device *through)
 {
     int created = !out;
     if (created)
         out = lumat_new_matrix(L);
+    gpu_device *before = gpu_compute_through(through);
     gpu_status status =
         gpu_matmul(lumat_test_matrix(L, 1), lumat_test_matrix(L, 2), how, out);
+    gpu_compute_through(before);
     if (status == GPU_SHAPE)
         return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_PRODUCT);
     lumat_try(L, status);
@@ -105,7 +108,7 @@ static int matmul(lua_State *L)
     lumat_check_matrix(L, 1);
     lumat_check_matrix(L, 2);
     if (!lua_istable(L, 3))
-        return push_product(L, &how, NULL);
+        return push_product(L, &how, NULL, NULL);
     how.kernel = option_string(L, 3, "kernel");
     how.precision = option_string(L, 3, "precision");
     how.tile = option_tile(L, 3);
@@ -119,7 +122,8 @@ static int matmul(lua_State *L)
                            "matmul: beta = %f needs out = C, the matrix it "
                            "scales",
                            how.beta);
-    return push_product(L, &how, out);
+    return push_product(L, &how, out,
+                        lumat_option_through(L, 3, lumat_test_matrix(L, 1)));
 }
 
 /* --- the operator * ------------------------------------------------------- */
@@ -153,7 +157,7 @@ static int multiply(lua_State *L)
     lumat_check_matrix(L, 1);
     lumat_check_matrix(L, 2);
     gpu_product how = {.alpha = 1};
-    return push_product(L, &how, NULL);
+    return push_product(L, &how, NULL, NULL);
 }
 
 /* --- the ladder ----------------------------------------------------------- */
@@ -238,12 +242,13 @@ static const lumat_option matmul_options[] = {
     {"precision", "\"f32\"|\"f64\"|\"tf32\"|\"bf16\"", NULL,
      "\"f32\", \"f64\": the operands' own; \"tf32\", \"bf16\": the first "
      "kernel that has it"},
+    LUMAT_OPTION_THROUGH,
     {NULL, NULL, NULL, NULL}};
 
 static const lumat_function functions[] = {
     {"matmul", matmul, 1,
      "A: matrix, B: matrix product A {kernel, tile, transA, transB, alpha, "
-     "beta, out, precision}",
+     "beta, out, precision, device}",
      "matrix",
      "Matrix product alpha A B + beta C; also A * B. With alpha = 0, A and B "
      "are not read: the result is beta C.",

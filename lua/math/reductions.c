@@ -15,7 +15,7 @@ static int norm(lua_State *L);
 static void explain_mistake(lua_State *L, const lumat_function *f, int count);
 
 #define OPERAND "matrix|number|boolean"
-#define TAKES "A: " OPERAND " [, axis: axis] or A: " OPERAND ", {axis}"
+#define TAKES "A: " OPERAND " [, axis: axis] or A: " OPERAND ", {axis, device}"
 #define NUMBER "number or matrix with axis"
 
 /* Rows of functions in the order of ops.def, each group behind its name. */
@@ -32,6 +32,7 @@ static void explain_mistake(lua_State *L, const lumat_function *f, int count);
      shown,                                                   \
      gives_this,                                              \
      .on_mistake = explain_mistake,                           \
+     .options = lumat_through_options,                        \
      .tag = GPU_REDUCE_##word},
 static lumat_function reductions[] = {
 #include "ops.def"
@@ -266,6 +267,7 @@ static int reduction(lua_State *L)
         return is_extreme(kind) ? extreme_number(L, kind) : 1;
     lumat_check_matrix(L, 1);
     int axis = lua_gettop(L) > 1 ? check_reduced(L, kind, m) : 0;
+    gpu_device *through = lumat_option_through(L, 2, m), *before;
     gpu_program p;
     gpu_program_start(&p, 1);
     p.reduction = (uint8_t)kind;
@@ -273,7 +275,10 @@ static int reduction(lua_State *L)
         return push_complex_reduced(L, kind, m);
     if (axis == 0) {
         double value;
-        lumat_try(L, gpu_reduce_all(names[kind], &p, &m, &value));
+        before = gpu_compute_through(through);
+        gpu_status status = gpu_reduce_all(names[kind], &p, &m, &value);
+        gpu_compute_through(before);
+        lumat_try(L, status);
         if (lumat_push_unread(L, names[kind])) {
             lua_pushvalue(L, -1);
             return is_place && m->ndim == 2 ? 2 : 1;
@@ -283,7 +288,10 @@ static int reduction(lua_State *L)
                         : push_reduced(L, kind, value);
     }
     gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_reduce(names[kind], &p, &m, axis, out));
+    before = gpu_compute_through(through);
+    gpu_status status = gpu_reduce(names[kind], &p, &m, axis, out);
+    gpu_compute_through(before);
+    lumat_try(L, status);
     lumat_account(L, out);
     if (is_place)
         lumat_count_from_one(L, "argmax", out, out);
@@ -343,24 +351,48 @@ static void norm_of_values(lua_State *L, const gpu_matrix *m, double p,
     lua_pop(L, 1);
 }
 
-/* Norms of the lines along an axis, of a vector, or of a matrix as one. */
-static int push_norm(lua_State *L, const gpu_matrix *m, double p, int axis)
+static int is_of_values(const gpu_matrix *m, double p, int axis)
 {
-    double value, power = p == FROBENIUS ? 2 : p;
+    return m->ndim == 2 && axis == 0 && (p == 2 || p == NUCLEAR);
+}
+
+/* All but those of singular values: into out along an axis, else *value. */
+static gpu_status norm_through(gpu_device *through, const gpu_matrix *m,
+                               double p, int axis, gpu_matrix *out,
+                               double *value)
+{
+    double power = p == FROBENIUS ? 2 : p;
+    gpu_device *before = gpu_compute_through(through);
+    gpu_status status = axis > 0 ? gpu_norm(m, power, axis, out)
+                        : m->ndim == 1 || p == FROBENIUS
+                            ? gpu_norm_all(m, power, value)
+                            : gpu_norm_of_sums(m, p == 1 ? 1 : 2, value);
+    gpu_compute_through(before);
+    return status;
+}
+
+/* Norms of the lines along an axis, of a vector, or of a matrix as one. */
+static int push_norm(lua_State *L, const gpu_matrix *m, double p, int axis,
+                     gpu_device *through)
+{
+    double value;
     if (p == NUCLEAR && (m->ndim == 1 || axis > 0))
         return lumat_raise(L, "norm: \"nuc\" is of a whole matrix");
     if (axis > 0) {
         gpu_matrix *out = lumat_new_matrix(L);
-        lumat_try(L, gpu_norm(m, power, axis, out));
+        lumat_try(L, norm_through(through, m, p, axis, out, NULL));
         lumat_account(L, out);
         return 1;
     }
-    if (m->ndim == 1 || p == FROBENIUS)
-        lumat_try(L, gpu_norm_all(m, power, &value));
-    else if (p == 1 || isinf(p))
-        lumat_try(L, gpu_norm_of_sums(m, p == 1 ? 1 : 2, &value));
-    else if (p == 2 || p == NUCLEAR)
+    if (is_of_values(m, p, axis) && through)
+        return lumat_raise(L,
+                           "norm: singular values are computed where the "
+                           "matrix lies: move it, as in A:to(\"%s\")",
+                           gpu_device_name(through));
+    if (is_of_values(m, p, axis))
         norm_of_values(L, m, p, &value);
+    else if (m->ndim == 1 || p == FROBENIUS || p == 1 || isinf(p))
+        lumat_try(L, norm_through(through, m, p, axis, NULL, &value));
     else
         return raise_unknown(L);
     if (lumat_push_unread(L, "norm"))
@@ -391,7 +423,7 @@ static int norm(lua_State *L)
         lumat_note(L, "norm 2",
                    "norm(A, 2) is the largest singular value; one norm a row "
                    "is norm(A, {axis=2})");
-    return push_norm(L, m, p, axis);
+    return push_norm(L, m, p, axis, lumat_option_through(L, options, m));
 }
 
 /* --- opening -------------------------------------------------------------- */
@@ -400,7 +432,7 @@ static int norm(lua_State *L)
 static void complete_row(lumat_function *f)
 {
     if (is_extreme(f->tag))
-        f->takes = "A: matrix [, axis: axis] or A: matrix, {axis} or "
+        f->takes = "A: matrix [, axis: axis] or A: matrix, {axis, device} or "
                    "x: number|boolean [, y: number, …]";
     if (f->tag == GPU_REDUCE_any || f->tag == GPU_REDUCE_all)
         f->gives = "boolean or matrix with axis";
@@ -409,7 +441,8 @@ static void complete_row(lumat_function *f)
     if (f->tag != GPU_REDUCE_norm)
         return;
     f->call = norm;
-    f->takes = "A: " OPERAND " [, p: number|\"inf\"|\"fro\"|\"nuc\"] {axis}";
+    f->takes =
+        "A: " OPERAND " [, p: number|\"inf\"|\"fro\"|\"nuc\"] {axis, device}";
 }
 
 void lumat_open_reductions(lua_State *L)

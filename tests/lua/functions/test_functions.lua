@@ -102,13 +102,13 @@ end
 function TestRows:test_usages()
     for name, usage in pairs{
         sum = "sum(A [, axis]) or sum(A, {axis=})",
-        norm = "norm(A [, p] [, {axis=}])",
-        max = "max(A [, axis]), max(A, {axis=}) or max(x [, y, …])",
+        norm = "norm(A [, p] [, {axis=, device=}])",
+        max = "max(A [, axis]), max(A, {axis=, device=}) or max(x [, y, …])",
         zeros = "zeros(m, n [, {dtype=, device=}]) or zeros(n)",
         device = "device([name])",
         peak = "peak([device [, again]])",
         matmul = "matmul(A, B [, options])",
-        where = "where(A, B, C [, {out=}])",
+        where = "where(A, B, C [, {out=, device=}])",
         clock = "clock()",
         hcat = "hcat(A [, B, …])",
         sparse = "sparse(i, j, v [, m, n] [, {dtype=, device=}]) or sparse(A)",

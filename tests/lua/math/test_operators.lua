@@ -107,7 +107,7 @@ function TestShapes:test_wrong_operands_are_named()
     raises(function() return add(A, 1, {ot = A}) end, "'ot'", "'out'")
     raises(function() return add(A, 1, {out = 3}) end, "out is 3, expected a matrix")
     raises(function() return add(A, 1, 3) end, "add: 3 arguments are too many",
-        "{out=}")
+        "{out=, device=}")
 end
 
 TestClose = {}

@@ -1,0 +1,59 @@
+/* Work of a device on what lies in the host's memory, tile by tile: while it
+ * computes one, the next comes and the one before goes. For what computes in
+ * gpu/; see gpu_compute_through. */
+#ifndef GPU_TILES_H
+#define GPU_TILES_H
+
+#include "core.h"
+
+/* Steps of work. What they lay into the device's memory changes sides from step
+ * to step: so at step n the bytes that step n - 1 reads and writes are not to
+ * be touched, while those of step n - 2 are free.
+ *
+ * bring copies in by gpu_bring_tile, work issues what computes, fetch, which
+ * may be NULL, copies out by gpu_fetch_tile: that of step n is called behind
+ * work of n + 1. */
+typedef struct gpu_tile_work {
+    gpu_device *device;
+    int64_t steps;
+    gpu_status (*bring)(void *context, int64_t step);
+    gpu_status (*work)(void *context, int64_t step);
+    gpu_status (*fetch)(void *context, int64_t step);
+    void *context;
+} gpu_tile_work;
+
+/* All steps. When it returns nothing is under way on the other lanes, what was
+ * fetched is there, and memory may be released. */
+gpu_status gpu_run_tiles(const gpu_tile_work *w);
+
+/* The elements of host, at the buffer's byte `at`, as a view of them there:
+ * what is repeated by strides of 0 is sent once. They lie without gaps, along
+ * whichever axis the host's follow each other, or by rows, `pitch` elements
+ * apart, where that is not 0. */
+gpu_view gpu_tile_view(const gpu_view *host, const gpu_matrix *buffer,
+                       size_t at, int64_t pitch);
+gpu_status gpu_bring_tile(gpu_device *d, const gpu_view *host,
+                          const gpu_view *tile);
+gpu_status gpu_fetch_tile(gpu_device *d, const gpu_view *tile,
+                          const gpu_view *host);
+/* What is brought from here on comes when all that was fetched has gone. */
+gpu_status gpu_bring_behind_fetched(gpu_device *d);
+
+/* Bytes of the device's memory, for tiles. */
+gpu_status gpu_create_buffer(gpu_device *d, size_t bytes, gpu_matrix *out);
+/* Where the next bytes of a buffer begin, behind so many. */
+size_t gpu_tile_end(size_t bytes);
+/* Bytes that one of so many parts may have, of which the device has to hold all
+ * at once. */
+size_t gpu_tile_bytes(gpu_device *d, int parts);
+/* Half of what is free. */
+size_t gpu_tile_room(gpu_device *d);
+/* The same for tests: so many bytes; 0: what there is. */
+void gpu_set_tile_bytes(size_t bytes);
+size_t gpu_told_tile_bytes(void); /* by a test; or 0 */
+
+/* The map of RUN_OPERATION by a device, of views of the host's memory. */
+gpu_status gpu_map_tiles(gpu_device *d, const gpu_program *p,
+                         const gpu_view *in, const gpu_view *out);
+
+#endif

@@ -1,0 +1,659 @@
+/* Work on the host's memory in tiles: the same bits as in one go, whatever the
+ * tiles, on a device whose lanes run as late, and in as many orders, as their
+ * marks allow. */
+#include "fake_device.h"
+#include "op_list.h"
+#include "reduce_tiles.h"
+#include "tiles.h"
+
+/* --- lanes ---------------------------------------------------------------- */
+
+enum { MOST_WAITING = 64 };
+
+/* Something that a lane was given. Copies to the device have taken what they
+ * copy with them. */
+typedef struct task {
+    enum { COPY, WAIT, MAP, REDUCE, MULTIPLY } is;
+    gpu_view from, to, in[GPU_MAX_INPUTS];
+    void *taken;
+    int lane;   /* for WAIT: it has to have done */
+    long tasks; /* so many */
+    gpu_program p;
+    int axis;
+    gpu_gemm gemm;
+} task;
+
+static struct {
+    task waiting[GPU_LANES][MOST_WAITING];
+    long given[GPU_LANES], done[GPU_LANES];
+    struct {
+        int lane;
+        long tasks;
+    } mark[GPU_MARKS];
+    int brought, stops_after; /* bring calls; 0: an interrupt never comes */
+} lanes;
+
+static void run_task(const task *t)
+{
+    gpu_status status = GPU_OK;
+    if (t->is == COPY)
+        gpu_cpu_convert(&t->from, &t->to);
+    else if (t->is == MAP)
+        status = gpu_cpu_map(NULL, &t->p, t->in, &t->to);
+    else if (t->is == REDUCE)
+        status = gpu_cpu_reduce(NULL, &t->p, t->in, t->axis, &t->to);
+    else if (t->is == MULTIPLY)
+        status = multiply_in_place(NULL, &t->gemm);
+    free(t->taken);
+    assert_true(status == GPU_OK || gpu_is_interrupted());
+}
+
+static int can_run(int lane)
+{
+    if (lanes.done[lane] == lanes.given[lane])
+        return 0;
+    const task *t = &lanes.waiting[lane][lanes.done[lane] % MOST_WAITING];
+    return t->is != WAIT || lanes.done[t->lane] >= t->tasks;
+}
+
+/* One task of any lane; 0: there is none. */
+static int run_one(void)
+{
+    int first = (int)next_below(GPU_LANES);
+    for (int i = 0; i < GPU_LANES; i++) {
+        int lane = (first + i) % GPU_LANES;
+        if (!can_run(lane))
+            continue;
+        run_task(&lanes.waiting[lane][lanes.done[lane] % MOST_WAITING]);
+        lanes.done[lane]++;
+        return 1;
+    }
+    return 0;
+}
+
+static void drain(int lane)
+{
+    while (lanes.done[lane] < lanes.given[lane])
+        assert_true(run_one());
+}
+
+static void give(int lane, task t)
+{
+    while (lanes.given[lane] - lanes.done[lane] == MOST_WAITING)
+        assert_true(run_one());
+    lanes.waiting[lane][lanes.given[lane]++ % MOST_WAITING] = t;
+    while (next_below(3) == 0 && run_one())
+        ;
+}
+
+static gpu_status lazy_mark(void *handle, gpu_lane lane, int mark)
+{
+    (void)handle;
+    lanes.mark[mark].lane = (int)lane;
+    lanes.mark[mark].tasks = lanes.given[lane];
+    return GPU_OK;
+}
+
+static gpu_status lazy_follow(void *handle, gpu_lane lane, int mark)
+{
+    (void)handle;
+    give((int)lane, (task){.is = WAIT,
+                           .lane = lanes.mark[mark].lane,
+                           .tasks = lanes.mark[mark].tasks});
+    return GPU_OK;
+}
+
+static void check_by_rows(const gpu_view *v)
+{
+    assert_true(v->col_stride == 1 || v->cols == 1);
+    assert_true(v->row_stride >= v->cols || v->rows == 1);
+}
+
+static gpu_status lazy_bring(void *handle, gpu_lane lane, const gpu_view *from,
+                             const gpu_view *to)
+{
+    (void)handle;
+    check_by_rows(to);
+    if (++lanes.brought == lanes.stops_after)
+        gpu_interrupt();
+    if (lane == GPU_LANE_WORK)
+        drain(lane);
+    gpu_view taken = {NULL, from->dtype, from->rows, from->cols, from->cols, 1};
+    taken.data = malloc(gpu_cpu_view_bytes(from));
+    gpu_cpu_convert(from, &taken);
+    give((int)lane,
+         (task){.is = COPY, .from = taken, .to = *to, .taken = taken.data});
+    return GPU_OK;
+}
+
+static gpu_status lazy_fetch(void *handle, gpu_lane lane, const gpu_view *from,
+                             const gpu_view *to)
+{
+    (void)handle;
+    check_by_rows(from);
+    give((int)lane, (task){.is = COPY, .from = *from, .to = *to});
+    if (lane == GPU_LANE_WORK)
+        drain(lane);
+    return GPU_OK;
+}
+
+/* What is given up copies nowhere. */
+static gpu_status lazy_deliver(void *handle, int give_up)
+{
+    (void)handle;
+    for (long n = lanes.done[GPU_LANE_OUT]; n < lanes.given[GPU_LANE_OUT]; n++)
+        if (give_up && lanes.waiting[GPU_LANE_OUT][n % MOST_WAITING].is == COPY)
+            lanes.waiting[GPU_LANE_OUT][n % MOST_WAITING] =
+                (task){.is = WAIT, .lane = GPU_LANE_OUT};
+    if (!give_up)
+        drain(GPU_LANE_OUT);
+    return GPU_OK;
+}
+
+static gpu_status lazy_map(void *handle, const gpu_program *p,
+                           const gpu_view *in, const gpu_view *out)
+{
+    task t = {.is = MAP, .p = *p, .to = *out};
+    (void)handle;
+    memcpy(t.in, in, (size_t)p->inputs * sizeof *in);
+    give(GPU_LANE_WORK, t);
+    return GPU_OK;
+}
+
+static gpu_status lazy_reduce(void *handle, const gpu_program *p,
+                              const gpu_view *in, int axis, const gpu_view *out)
+{
+    task t = {.is = REDUCE, .p = *p, .to = *out, .axis = axis};
+    (void)handle;
+    memcpy(t.in, in, (size_t)p->inputs * sizeof *in);
+    give(GPU_LANE_WORK, t);
+    return GPU_OK;
+}
+
+static gpu_status lazy_matmul(void *handle, const gpu_gemm *p)
+{
+    (void)handle;
+    give(GPU_LANE_WORK, (task){.is = MULTIPLY, .gemm = *p});
+    return GPU_OK;
+}
+
+static gpu_status lazy_bytes(void *handle, void *to, const void *from, size_t n)
+{
+    (void)handle;
+    drain(GPU_LANE_WORK);
+    memcpy(to, from, n);
+    return GPU_OK;
+}
+
+static gpu_status lazy_sync(void *handle)
+{
+    (void)handle;
+    for (int lane = 0; lane < GPU_LANES; lane++)
+        drain(lane);
+    return GPU_OK;
+}
+
+/* In the order of work, behind which no other lane has anything left. */
+static void lazy_free(void *handle, void *data, size_t bytes)
+{
+    drain(GPU_LANE_WORK);
+    assert_false(can_run(GPU_LANE_IN) || can_run(GPU_LANE_OUT));
+    fake_free(handle, data, bytes);
+}
+
+static gpu_kernel lazy_kernel;
+static const gpu_kernel *choose_lazy(void *handle, const gpu_gemm *p)
+{
+    (void)handle, (void)p;
+    return &lazy_kernel;
+}
+
+static int lazy_kernels(const gpu_kernel *const **list)
+{
+    static const gpu_kernel *const all[] = {&lazy_kernel};
+    *list = all;
+    return 1;
+}
+
+static gpu_device *host;
+
+static void release_all(gpu_matrix *m, int n)
+{
+    for (int i = 0; i < n; i++)
+        gpu_release(&m[i]);
+}
+
+static int open_lazy(void **state)
+{
+    static gpu_backend table;
+    if (open_fake(state) || gpu_open("cpu", &host) != GPU_OK)
+        return 1;
+    table = *fake->backend;
+    table.free = lazy_free;
+    table.upload = table.download = lazy_bytes;
+    table.bring = lazy_bring;
+    table.fetch = lazy_fetch;
+    table.deliver = lazy_deliver;
+    table.mark = lazy_mark;
+    table.follow = lazy_follow;
+    table.map = lazy_map;
+    table.reduce = lazy_reduce;
+    table.sync = lazy_sync;
+    table.kernels = lazy_kernels;
+    table.choose_matmul = choose_lazy;
+    lazy_kernel = keeper_kernel;
+    lazy_kernel.name = "lazy";
+    lazy_kernel.matmul = lazy_matmul;
+    fake->backend = &table;
+    memset(&lanes, 0, sizeof lanes);
+    gpu_set_fusion(GPU_FUSION_OFF);
+    return 0;
+}
+
+static int close_lazy(void **state)
+{
+    gpu_compute_through(NULL);
+    gpu_set_fusion(GPU_FUSION_ON);
+    gpu_set_tile_bytes(0);
+    gpu_set_blocks(0, 0);
+    int leaks = gpu_device_live(host) != 0;
+    for (int lane = 0; lane < GPU_LANES; lane++)
+        leaks |= lanes.given[lane] != lanes.done[lane];
+    return close_fake(state) || leaks;
+}
+
+/* --- operands of the host ------------------------------------------------- */
+
+/* A matrix of the shape: dense, the transpose of one, or a part of one. */
+static gpu_matrix operand(gpu_dtype t, int64_t rows, int64_t cols, int how)
+{
+    gpu_matrix all, m;
+    int64_t wide = how == 2 ? cols + 3 : how == 1 ? rows : cols;
+    int64_t high = how == 2 ? 2 * rows : how == 1 ? cols : rows;
+    assert_int_equal(gpu_create(&all, host, t, 2, high, wide), GPU_OK);
+    gpu_view v = gpu_view_of(&all);
+    fill_integers(&v, 9);
+    for (int64_t i = 0; i < high && t != GPU_BOOL; i++)
+        set(&v, i, next_below(wide), next_uniform());
+    if (how == 0)
+        return all;
+    if (how == 1)
+        gpu_view_transposed(&all, &m);
+    else
+        assert_int_equal(gpu_view_block(&all, (gpu_slice){0, 2, rows},
+                                        (gpu_slice){2, 1, cols}, &m),
+                         GPU_OK);
+    gpu_release(&all);
+    return m;
+}
+
+static gpu_matrix any_operand(int64_t rows, int64_t cols)
+{
+    return operand((gpu_dtype)next_below(GPU_DTYPES), rows, cols,
+                   (int)next_below(3));
+}
+
+static void assert_same(const gpu_matrix *a, const gpu_matrix *b)
+{
+    assert_ptr_equal(gpu_matrix_device(a), host);
+    assert_int_equal(a->dtype, b->dtype);
+    assert_int_equal(a->rows, b->rows);
+    assert_int_equal(a->cols, b->cols);
+    gpu_view x = gpu_view_of(a), y = gpu_view_of(b);
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t j = 0; j < a->cols; j++) {
+            double one = get(&x, i, j), other = get(&y, i, j);
+            if (one == one || other == other)
+                assert_true(one == other);
+        }
+}
+
+static gpu_status by_device(gpu_status (*call)(void *context, gpu_matrix *out),
+                            void *context, gpu_matrix *out)
+{
+    gpu_device *before = gpu_compute_through(fake);
+    gpu_status status = call(context, out);
+    assert_ptr_equal(gpu_compute_through(before), fake);
+    return status;
+}
+
+/* The same in one go and in tiles. */
+static void compare(gpu_status (*call)(void *context, gpu_matrix *out),
+                    void *context)
+{
+    gpu_matrix whole = {.storage = NULL}, tiled = {.storage = NULL};
+    assert_int_equal(call(context, &whole), GPU_OK);
+    gpu_set_tile_bytes((size_t)(8 << next_below(12)));
+    assert_int_equal(by_device(call, context, &tiled), GPU_OK);
+    assert_same(&tiled, &whole);
+    gpu_release(&whole);
+    gpu_release(&tiled);
+}
+
+/* --- elementwise programs ------------------------------------------------- */
+
+typedef struct call {
+    gpu_program p;
+    gpu_matrix operands[3];
+    const gpu_matrix *in[3];
+    int axis;
+    gpu_product how;
+    gpu_dtype type;
+    int has_out;
+} call;
+
+static gpu_status map_call(void *context, gpu_matrix *out)
+{
+    const call *c = context;
+    return gpu_map("test", &c->p, c->in, out);
+}
+
+static int64_t any_size(void)
+{
+    static const int64_t sizes[] = {1, 2, 7, 33, 64, 129};
+    return sizes[next_below(sizeof sizes / sizeof *sizes)];
+}
+
+static void take_operands(call *c, int count, int64_t rows, int64_t cols)
+{
+    for (int i = 0; i < count; i++) {
+        int shape = i > 0 ? (int)next_below(5) : 0; /* 1 to 3 are broadcast */
+        c->operands[i] = any_operand(shape == 1 || shape == 3 ? 1 : rows,
+                                     shape == 2 || shape == 3 ? 1 : cols);
+        c->in[i] = &c->operands[i];
+    }
+}
+
+static void maps_in_tiles(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 400; n++) {
+        call c = {.axis = 0};
+        take_operands(&c, 3, any_size(), any_size());
+        gpu_program_start(&c.p, 3);
+        int k = gpu_program_constant(&c.p, 0.75);
+        int x = gpu_program_add(&c.p, GPU_OP_mul, 0, 1, 0);
+        x = gpu_program_add(&c.p, GPU_OP_add, x, k, 0);
+        gpu_program_add(&c.p, n % 2 ? GPU_OP_sub : GPU_OP_lt, x, 2, 0);
+        compare(map_call, &c);
+        release_all(c.operands, 3);
+    }
+}
+
+/* Over one of its operands. */
+static void maps_in_place(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 50; n++) {
+        call c = {.axis = 0};
+        gpu_matrix whole;
+        take_operands(&c, 1, any_size(), any_size());
+        assert_int_equal(
+            gpu_clone(&c.operands[0], c.operands[0].dtype, NULL, &whole),
+            GPU_OK);
+        gpu_program_start(&c.p, 1);
+        gpu_program_add(&c.p, GPU_OP_square, 0, 0, 0);
+        const gpu_matrix *in[] = {&whole};
+        assert_int_equal(gpu_map("test", &c.p, in, &whole), GPU_OK);
+        gpu_set_tile_bytes((size_t)(8 << next_below(12)));
+        assert_int_equal(by_device(map_call, &c, &c.operands[0]), GPU_OK);
+        assert_same(&c.operands[0], &whole);
+        gpu_release(&whole);
+        gpu_release(&c.operands[0]);
+    }
+}
+
+/* --- reductions ----------------------------------------------------------- */
+
+static gpu_status reduce_call(void *context, gpu_matrix *out)
+{
+    const call *c = context;
+    double value;
+    gpu_matrix number = {.storage = NULL};
+    if (c->axis > 0)
+        return gpu_reduce("test", &c->p, c->in, c->axis, out);
+    TRY(gpu_reduce_all("test", &c->p, c->in, &value));
+    TRY(gpu_create(&number, host, GPU_F64, 2, 1, 1));
+    *out = number;
+    return gpu_fill(out, value);
+}
+
+/* In one go of copies without gaps, as they would lie on the device: the bits
+ * of a sum follow how its elements lie. */
+static void compare_reduced(call *c, int count)
+{
+    gpu_matrix whole = {.storage = NULL}, tiled = {.storage = NULL};
+    gpu_matrix dense[2];
+    const gpu_matrix *in[] = {c->in[0], c->in[1]};
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(gpu_clone(in[i], in[i]->dtype, NULL, &dense[i]),
+                         GPU_OK);
+        c->in[i] = &dense[i];
+    }
+    assert_int_equal(reduce_call(c, &whole), GPU_OK);
+    memcpy(c->in, in, sizeof in);
+    gpu_set_tile_bytes((size_t)(8 << next_below(12)));
+    assert_int_equal(by_device(reduce_call, c, &tiled), GPU_OK);
+    assert_same(&tiled, &whole);
+    release_all(dense, count);
+    gpu_release(&whole);
+    gpu_release(&tiled);
+}
+
+/* What is not cut, what is cut into blocks, and what tiles may cut. */
+static void reductions_in_tiles(void **state)
+{
+    static const gpu_reduction kinds[] = {
+        GPU_REDUCE_sum,    GPU_REDUCE_mean,   GPU_REDUCE_norm,
+        GPU_REDUCE_min,    GPU_REDUCE_max,    GPU_REDUCE_any,
+        GPU_REDUCE_all,    GPU_REDUCE_argmin, GPU_REDUCE_argmax,
+        GPU_REDUCE_SQUARES};
+    (void)state;
+    for (int n = 0; n < 1500; n++) {
+        call c = {.axis = (int)next_below(3)};
+        int64_t rows = any_size(), cols = any_size();
+        gpu_set_blocks(1 << next_below(13), 1 << next_below(11));
+        take_operands(&c, 2, rows, cols);
+        gpu_program_start(&c.p, 1 + n % 2);
+        if (n % 2)
+            gpu_program_add(&c.p, GPU_OP_sub, 0, 1, 0);
+        c.p.reduction =
+            (uint8_t)kinds[next_below(sizeof kinds / sizeof *kinds)];
+        compare_reduced(&c, 2);
+        release_all(c.operands, 2);
+    }
+}
+
+/* Where an element is NaN it is the extreme, and the first of several counts.
+ */
+static void places_of_nan(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 200; n++) {
+        call c = {.axis = (int)next_below(3)};
+        c.operands[0] = operand(GPU_F64, any_size(), any_size(), n % 3);
+        c.in[0] = &c.operands[0];
+        gpu_view v = gpu_view_of(&c.operands[0]);
+        for (int k = 0; k < 3; k++)
+            set(&v, next_below(v.rows), next_below(v.cols), NAN);
+        gpu_program_start(&c.p, 1);
+        c.p.reduction = n % 2 ? GPU_REDUCE_argmax : GPU_REDUCE_argmin;
+        compare(reduce_call, &c);
+        gpu_release(&c.operands[0]);
+    }
+}
+
+/* What cannot be put together is computed while it is one block. */
+static void products_and_variances(void **state)
+{
+    (void)state;
+    call c = {.axis = 0};
+    gpu_matrix out = {.storage = NULL};
+    c.operands[0] = operand(GPU_F64, 40, 30, 0);
+    c.in[0] = &c.operands[0];
+    gpu_program_start(&c.p, 1);
+    for (int i = 0; i < 3; i++) {
+        static const gpu_reduction kinds[] = {GPU_REDUCE_prod, GPU_REDUCE_var,
+                                              GPU_REDUCE_std};
+        c.p.reduction = (uint8_t)kinds[i];
+        gpu_set_blocks(1200, 100);
+        compare(reduce_call, &c);
+        gpu_set_blocks(1199, 100);
+        assert_int_equal(by_device(reduce_call, &c, &out), GPU_UNSUPPORTED);
+        assert_non_null(strstr(gpu_message(), "leave {device=} away"));
+    }
+    gpu_release(&c.operands[0]);
+}
+
+/* --- products ------------------------------------------------------------- */
+
+static gpu_status product_call(void *context, gpu_matrix *out)
+{
+    call *c = context;
+    if (!c->has_out)
+        return gpu_matmul(c->in[0], c->in[1], &c->how, out);
+    TRY(gpu_clone(c->in[2], c->type, NULL, out));
+    return gpu_matmul(c->in[0], c->in[1], &c->how, out);
+}
+
+static gpu_matrix integers(gpu_dtype t, int64_t rows, int64_t cols)
+{
+    gpu_matrix m = operand(t, rows, cols, (int)next_below(3));
+    gpu_view v = gpu_view_of(&m);
+    fill_integers(&v, 5);
+    return m;
+}
+
+/* Of integers, whose sums are exact however they are cut. */
+static void products_in_tiles(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 300; n++) {
+        call c = {.type = next_below(2) ? GPU_F32 : GPU_F64};
+        int64_t m = any_size(), k = any_size(), cols = any_size();
+        c.how.alpha = (double)(1 + next_below(3));
+        c.has_out = (int)next_below(2);
+        c.how.beta = c.has_out ? (double)next_below(3) : 0;
+        c.operands[0] = integers(c.type, m, k);
+        c.operands[1] = integers(c.type, k, cols);
+        c.operands[2] = integers(c.type, m, cols);
+        for (int i = 0; i < 3; i++)
+            c.in[i] = &c.operands[i];
+        compare(product_call, &c);
+        release_all(c.operands, 3);
+    }
+}
+
+/* --- what stops it -------------------------------------------------------- */
+
+static gpu_status make_add(call *c)
+{
+    take_operands(c, 1, 64, 129);
+    gpu_program_start(&c->p, 1);
+    gpu_program_add(&c->p, GPU_OP_add, 0, 0, 0);
+    return GPU_OK;
+}
+
+/* After any of its copies: what it wrote is incomplete, and all memory back. */
+static void an_interrupt_between_tiles(void **state)
+{
+    (void)state;
+    for (int after = 1; after < 40; after += 3) {
+        call c = {.axis = 0};
+        gpu_matrix out;
+        make_add(&c);
+        assert_int_equal(gpu_create(&out, host, GPU_F64, 2, 64, 129), GPU_OK);
+        gpu_set_tile_bytes(1024);
+        lanes.brought = 0;
+        lanes.stops_after = after;
+        assert_int_equal(by_device(map_call, &c, &out), GPU_INTERRUPTED);
+        gpu_clear_interrupt();
+        lanes.stops_after = 0;
+        assert_true(gpu_is_incomplete(&out));
+        assert_int_equal(gpu_device_live(fake), 0);
+        assert_int_equal(by_device(map_call, &c, &out), GPU_OK);
+        assert_false(gpu_is_incomplete(&out));
+        gpu_release(&out);
+        gpu_release(&c.operands[0]);
+    }
+}
+
+/* Tiles are as small as memory wants them, until there is none. */
+static void little_memory(void **state)
+{
+    (void)state;
+    call c = {.axis = 0};
+    gpu_matrix whole = {.storage = NULL}, tiled = {.storage = NULL};
+    make_add(&c);
+    assert_int_equal(map_call(&c, &whole), GPU_OK);
+    ram.total = 40 << 10;
+    assert_int_equal(by_device(map_call, &c, &tiled), GPU_OK);
+    assert_same(&tiled, &whole);
+    gpu_release(&tiled);
+    ram.total = 1 << 10;
+    assert_int_equal(by_device(map_call, &c, &tiled), GPU_MEMORY);
+    assert_non_null(strstr(gpu_message(), "out of memory on fake:0"));
+    gpu_release(&whole);
+    gpu_release(&c.operands[0]);
+}
+
+/* Operands that lie on a device are its own. */
+static void others_stay_where_they_are(void **state)
+{
+    (void)state;
+    gpu_matrix a, b = {.storage = NULL};
+    assert_int_equal(gpu_create(&a, fake, GPU_F32, 2, 5, 5), GPU_OK);
+    assert_int_equal(gpu_fill(&a, 3), GPU_OK);
+    call c = {.in = {&a}};
+    gpu_program_start(&c.p, 1);
+    gpu_program_add(&c.p, GPU_OP_neg, 0, 0, 0);
+    lanes.brought = 0;
+    assert_int_equal(by_device(map_call, &c, &b), GPU_OK);
+    assert_ptr_equal(gpu_matrix_device(&b), fake);
+    assert_int_equal(lanes.brought, 0);
+    gpu_release(&a);
+    gpu_release(&b);
+}
+
+/* --- copies --------------------------------------------------------------- */
+
+/* Between the host and a device, of any layout and type, there and back. */
+static void copies_of_views(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 200; n++) {
+        gpu_matrix m = any_operand(any_size(), any_size()), there, back;
+        gpu_dtype type = (gpu_dtype)next_below(GPU_DTYPES);
+        gpu_matrix expected;
+        assert_int_equal(gpu_clone(&m, type, NULL, &expected), GPU_OK);
+        assert_int_equal(gpu_clone(&m, type, fake, &there), GPU_OK);
+        assert_int_equal(gpu_clone(&there, type, host, &back), GPU_OK);
+        assert_same(&back, &expected);
+        gpu_matrix turned, again;
+        gpu_view_transposed(&there, &turned);
+        assert_int_equal(gpu_clone(&turned, type, host, &again), GPU_OK);
+        gpu_matrix all[] = {again, m, there, back, expected, turned};
+        gpu_view_transposed(&again, &m);
+        assert_same(&m, &expected);
+        gpu_release(&m);
+        release_all(all, 6);
+    }
+}
+
+int main(void)
+{
+#define ON_LAZY(f) cmocka_unit_test_setup_teardown(f, open_lazy, close_lazy)
+    const struct CMUnitTest tests[] = {
+        ON_LAZY(maps_in_tiles),
+        ON_LAZY(maps_in_place),
+        ON_LAZY(reductions_in_tiles),
+        ON_LAZY(places_of_nan),
+        ON_LAZY(products_and_variances),
+        ON_LAZY(products_in_tiles),
+        ON_LAZY(an_interrupt_between_tiles),
+        ON_LAZY(little_memory),
+        ON_LAZY(others_stay_where_they_are),
+        ON_LAZY(copies_of_views),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
