@@ -259,6 +259,8 @@ check-driver: all $(FAKES) ## let calls of the GPU's driver fail, without a GPU
 	@LUMAT_FAKE=$(abspath $(OUT)/tests/faults/no_gpu) $(call PROVE,cpu,,tests/faults/driver.t)
 check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
 	@$(call PROVE,cuda,,$(GPUTESTS))
+check-slow: all ## let a mixed load run: SECONDS=600, DEVICE=auto; no memory may stay
+	LUMAT_SECONDS=$(or $(SECONDS),600) $(LUMAT) --no-init --device $(or $(DEVICE),auto) tests/slow/flat.lua
 bench: all ## time the kernels and the language
 	$(LUMAT) scripts/bench.lua
 	$(LUMAT) scripts/bench_operations.lua
@@ -298,7 +300,7 @@ help: ## this list
 	@awk '/^[a-z_.-]+:.*## / {name = text = $$0; sub(/:.*/, "", name); sub(/.*## /, "", text); printf "  make %-22s%s\n", name, text}' $(firstword $(MAKEFILE_LIST))
 	@sed -n '3,7s/^# */  /p' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: all man run test test-programs check-faults check-driver check-gpu bench packages lint format install uninstall dist clean help
+.PHONY: all man run test test-programs check-faults check-driver check-gpu check-slow bench packages lint format install uninstall dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(SOLVER_OBJ:.o=.d) $(JIT_OBJ:.o=.d) $(COMP_OBJ:.o=.d)

@@ -1,6 +1,7 @@
 /* Memory: small blocks from the C library, aligned from 4 KiB on, and freed
  * large blocks kept for the next one, because the page faults of a fresh
  * large array cost more than most operations on it. */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -264,4 +265,7 @@ void gpu_cpu_trim(void *device)
     while (cache.count > 0)
         drop_oldest();
     pthread_mutex_unlock(&cache.lock);
+#ifdef __GLIBC__ /* what lies free between blocks that are in use, too */
+    malloc_trim(0);
+#endif
 }

@@ -97,9 +97,13 @@ static gpu_status out_of_memory(gpu_device *d, size_t bytes)
             d->name, gpu_bytes_text(bytes), gpu_bytes_text(d->live));
     return gpu_fail(GPU_MEMORY,
                     "out of memory on %s: %s needed, %s free of %s; "
-                    "matrices here hold %s",
+                    "matrices here hold %s%s",
                     d->name, gpu_bytes_text(bytes), gpu_bytes_text(free),
-                    gpu_bytes_text(total), gpu_bytes_text(d->live));
+                    gpu_bytes_text(total), gpu_bytes_text(d->live),
+                    d->is_cpu || bytes < LARGE
+                        ? ""
+                        : "; of matrices on the CPU matmul, sum, add and "
+                          "others compute in tiles with {device=\"cuda\"}");
 }
 
 /* Systems promise memory they do not have, so large sizes are compared with

@@ -218,6 +218,12 @@ topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
      {'A:to("cpu")  A:to("cuda")', "a copy there; the matrix itself if it is there already"},
      {'rand(3, 3, {device = "cpu"})', "made there"},
      {":trace on", "what each operation did: kernel, time, rate, share of the peak"}},
+    "What does not fit the GPU stays on the CPU: add(A, B, {device=\"cuda\"}) " ..
+    "and other functions of elements, map(A, f, {device=\"cuda\"}), reductions, " ..
+    "norms and matmul compute matrices on the CPU by a GPU, in tiles, while " ..
+    "the next ones come and those before go; the result lies on the CPU. " ..
+    "Functions that ask where an element lies are not computed so, nor are " ..
+    "prod, var and std of more than 2^30 elements.",
     "Operations on a GPU return at once and run in order; printing, reading " ..
     "an element, saving and the end of each line wait. sync() waits for " ..
     "everything; bench and :time measure rightly.",

@@ -75,13 +75,20 @@ ok($how eq 'exit 3' && $err =~ /no usable GPU: the driver (is too old|here is fo
 
 # --- the cases ---------------------------------------------------------------------
 
-($how, $out, $err) = outcome_of({LUMAT_FAULT => 'off', POINTS => $real || $ENV{SECONDS} ? 1e9 : 2, SECONDS => 20},
+($how, $out, $err) = outcome_of({LUMAT_FAULT => 'off', LUMAT_TILE => 512, POINTS => $real || $ENV{SECONDS} ? 1e9 : 2, SECONDS => 20},
     @run, "$FindBin::Bin/driver_faults.lua");
 my ($cases) = $out =~ /^(\d+) points/m;
 $tried += $cases // 0;
 bad_point($how, $out =~ /^(BAD.*)/m, $err) unless $how eq 'exit 0' && $cases && $err eq '';
 
 cmp_ok($cases // 0, '>', $real ? 2000 : 100, 'enough points');
+
+# --- copies ------------------------------------------------------------------------
+
+for my $fault ('off', 'cudaHostAlloc:1:forever') {
+    ($how, $out, $err) = outcome_of({LUMAT_FAULT => $fault}, @run, '--device', 'cpu', "$FindBin::Bin/driver_copies.lua");
+    is("$how $out$err", "exit 0 same\n", "copies, LUMAT_FAULT=$fault");
+}
 
 # --- :restart -------------------------------------------------------------------------
 

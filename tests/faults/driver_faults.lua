@@ -146,6 +146,20 @@ case("large transfers", function()
     local x = zeros(17 << 20, 1, {device = "cpu"}):to(A.device)
     return {x:sum(), x:to "cpu":sum()}
 end)
+local here, beside = A:to "cpu", B:to "cpu"
+case("views that cross", function()
+    local x = here["1:3, 2:8"]:to(A.device)
+    return {x, here.T:to(A.device), A.T:to "cpu", x["2:3, :"]:to "cpu"}
+end)
+local table_of_500 = v:to "cpu":reshape(20, 25)
+case("tiles", function() -- LUMAT_TILE makes them small
+    local by = {device = A.device}
+    local C = here:clone()
+    matmul(here, beside.T, {device = A.device, beta = 2, out = C[{{}, {1, 7}}]})
+    return {add(here, beside, by), sqrt(table_of_500, by), here:sum(by),
+        argmax(table_of_500, by), table_of_500:max{axis = 1, device = A.device},
+        norm(here, by), C, map(here, beside, function(x, y) return x + y end, by)}
+end)
 local folder = os.tmpname()
 os.remove(folder)
 case("files", function()
@@ -264,8 +278,8 @@ local function try(c, point)
     local ok, got = pcall(function() return fetch(c.act()) end)
     local hit = faults.injected()
     faults.arm "off"
-    -- (how often a stream is asked depends on how long it takes)
-    local by_time = c.varies or point:find "^cudaStreamQuery"
+    -- (how often a stream or an event is asked depends on how long it takes)
+    local by_time = c.varies or point:find "^cuda%a+Query"
     if hit == 0 and not by_time then
         return complain(c.name .. " " .. point, "the call was not made")
     end

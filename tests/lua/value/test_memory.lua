@@ -87,6 +87,92 @@ function TestTemporaries:test_what_is_held_stays()
     for i = 1, 50 do lu.assertEquals(held[i](300, 300), i) end
 end
 
+TestPending = {}
+
+-- Matrices of 256 MiB on a GPU; of 1 MiB on the CPU, which touches them all.
+local side = t.on_gpu and 8192 or 512
+local times = t.on_gpu and 20000 or 3000
+local bytes = 4 * side * side
+-- What has waited has often seen two collections, and goes with the next of all
+-- garbage: up to 64 MiB, or a few results, may be of such.
+local bound = 8 * bytes + 64 * MIB
+
+function TestPending:setUp() self.fusion = settings().fusion end
+function TestPending:tearDown() settings{fusion = self.fusion} end
+
+-- Of results that wait few are worked out, as nobody asks for most.
+function TestPending:test_thousands_that_nobody_looks_at()
+    local X = ones(side, side)
+    local most = most_alive(times, function(i)
+        local y = X + i
+        if i % 1000 == 0 then lu.assertEquals(y(side, side), 1 + i) end
+    end)
+    lu.assertIsTrue(most <= bound, most / bytes .. " results")
+end
+
+-- And of those that are asked for one stays.
+function TestPending:test_hundreds_that_are_looked_at()
+    local X = ones(side, side)
+    local most = most_alive(times // 10, function(i)
+        local y = (X + i) % X
+        lu.assertEquals(max(y), 1 + i)
+        lu.assertEquals(y(1, side), 1 + i)
+    end)
+    lu.assertIsTrue(most <= bound, most / bytes .. " results")
+end
+
+-- Each is made of the one before: what waits is bounded, too.
+function TestPending:test_a_chain_without_end()
+    local A = ones(side, side)
+    local most = most_alive(times // 10, function() A = A + 1 end)
+    lu.assertIsTrue(most <= bound, most / bytes .. " results")
+    lu.assertEquals(A(side, 1), 1 + times // 10)
+end
+
+function TestPending:test_many_small_ones_that_wait()
+    settings{fusion = "always"}
+    local A, n = zeros(2, 2), t.on_gpu and 1000000 or 200000
+    local most = most_alive(n, function() A = A + 1 end)
+    lu.assertIsTrue(most <= 64 * MIB, most // MIB .. " MiB")
+    lu.assertIsTrue(collectgarbage("count") < 256 * 1024)
+    equals(A, {{n, n}, {n, n}})
+end
+
+-- Coroutines that are left in their midst hold what waits, and it goes with
+-- them.
+function TestPending:test_coroutines_that_are_left()
+    local X = ones(side, side)
+    local most = most_alive(200, function(i)
+        local step = coroutine.wrap(function()
+            local y = X + i
+            coroutine.yield(y(1, 1))
+            local z = y % y
+            coroutine.yield(z)
+            return z
+        end)
+        lu.assertEquals(step(), 1 + i)
+        step()
+    end)
+    lu.assertIsTrue(most <= bound, most / bytes .. " results")
+end
+
+-- Finalisers that work out what waits, and record more, while others are being
+-- settled.
+function TestPending:test_finalisers_that_compute()
+    local X, sums = ones(side, side), 0
+    local most = most_alive(200, function(i)
+        local y = X + i
+        setmetatable({}, {__gc = function()
+            local z = y % X
+            sums = sums + z(1, 1) - i
+        end})
+        if i % 20 == 0 then lu.assertEquals(max(y - i), 1) end
+    end)
+    collectgarbage()
+    lu.assertEquals(sums, 200)
+    lu.assertIsTrue(most <= bound, most / bytes .. " results")
+end
+
 TestRelease = {}
 
 function TestRelease:test_free_gives_the_bytes_back_at_once()
