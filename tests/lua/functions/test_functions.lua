@@ -101,7 +101,7 @@ end
 
 function TestRows:test_usages()
     for name, usage in pairs{
-        sum = "sum(A [, axis]) or sum(A, {axis=})",
+        sum = "sum(A [, axis]) or sum(A, {axis=, device=})",
         norm = "norm(A [, p] [, {axis=, device=}])",
         max = "max(A [, axis]), max(A, {axis=, device=}) or max(x [, y, …])",
         zeros = "zeros(m, n [, {dtype=, device=}]) or zeros(n)",
