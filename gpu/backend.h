@@ -225,8 +225,8 @@ typedef struct gpu_backend {
      * shape, converted as their types say; on the device the elements of a row
      * lie side by side, and rows do not overlap. bring returns when `from` was
      * read. What fetch gives to the lane of work is there when it returns; of
-     * another lane `to` is written until deliver returns, which waits for it, or
-     * gives it up where that is what is wanted. */
+     * another lane `to` is written until deliver returns, which waits for it,
+     * or gives it up where that is what is wanted. */
     gpu_status (*bring)(void *device, gpu_lane lane, const gpu_view *from,
                         const gpu_view *to);
     gpu_status (*fetch)(void *device, gpu_lane lane, const gpu_view *from,

@@ -52,7 +52,8 @@ gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise);
 gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise);
 /* For functions that compute operands of the CPU by another device, too: their
  * options for rows, and the device under `device` of the options at arg, for
- * gpu_compute_through; NULL: where m lies, as where arg is 0. Raises where that is elsewhere. */
+ * gpu_compute_through; NULL: where m lies, as where arg is 0. Raises where that
+ * is elsewhere. */
 #define LUMAT_OPTION_THROUGH                                                 \
     {                                                                        \
         "device", "device", "where A lies",                                  \
