@@ -503,15 +503,17 @@ gpu_status gpu_rcond(const gpu_matrix *a, double *out);
  * on its device, of its type, and lie column by column. k is the smaller of
  * a's sides. What cannot be done of these elements is no failure: it is told
  * in a number counted from 1, 0 where nothing is wrong. Places are counted from
- * 0. */
+ * 0. A kernel is a rung of the device's for "chol" or "lu" that is asked for;
+ * NULL or "auto": the fastest. */
 
 /* l: lower triangular, zeros above, l l^T = a, of which the lower triangle is
  * read. minor: the order of the first that is not positive; l is then empty. */
-gpu_status gpu_cholesky(const gpu_matrix *a, gpu_matrix *l, int64_t *minor);
+gpu_status gpu_cholesky(const gpu_matrix *a, const char *kernel, gpu_matrix *l,
+                        int64_t *minor);
 /* packed: L below the diagonal (ones on it) and U from it on, of the rows
  * places[0 .. rows - 1] of a. zero: the first on U's diagonal. */
-gpu_status gpu_lu(const gpu_matrix *a, gpu_matrix *packed, int64_t *places,
-                  int64_t *zero);
+gpu_status gpu_lu(const gpu_matrix *a, const char *kernel, gpu_matrix *packed,
+                  int64_t *places, int64_t *zero);
 /* packed: R from the diagonal on, Householder vectors below, with the k
  * elements of tau. places (NULL: no pivoting): R is of these columns of a, and
  * its diagonal falls. */

@@ -49,6 +49,18 @@ static gpu_device *choose(gpu_device *d, const gpu_matrix *a, gpu_factoring *f)
     return b->factor && (f->rung || !b->choose_factor) ? d : gpu_cpu();
 }
 
+/* The same by a kernel that is asked for, or none. */
+static gpu_status choose_kernel(gpu_device *d, const gpu_matrix *a,
+                                const char *operation, const char *kernel,
+                                gpu_factoring *f, gpu_device **there)
+{
+    *there = choose(d, a, f);
+    if (!kernel || strcmp(kernel, "auto") == 0)
+        return GPU_OK;
+    *there = d;
+    return gpu_find_rung(d, operation, kernel, factor_type(a), &f->rung);
+}
+
 /* Does the device leave it to the CPU? Then that is where it is, now. */
 static int is_left_to_cpu(gpu_status status, gpu_device **there,
                           gpu_factoring *f)
@@ -172,14 +184,16 @@ static gpu_status make_identity(gpu_matrix *m)
 
 /* --- Cholesky, LU --------------------------------------------------------- */
 
-gpu_status gpu_cholesky(const gpu_matrix *a, gpu_matrix *l, int64_t *minor)
+gpu_status gpu_cholesky(const gpu_matrix *a, const char *kernel, gpu_matrix *l,
+                        int64_t *minor)
 {
     gpu_device *d;
     double n = (double)a->rows;
     l->storage = NULL;
     TRY(check_square("chol", a, &d));
     gpu_factoring f = {.kind = GPU_FACTOR_CHOLESKY};
-    gpu_device *there = choose(d, a, &f);
+    gpu_device *there;
+    TRY(choose_kernel(d, a, "chol", kernel, &f, &there));
     TRY(columns_of(a, factor_type(a), there, l));
     f.a = gpu_target_of(l);
     gpu_status status = run("chol", there, &f, l, n * n * n / 3);
@@ -208,14 +222,15 @@ static gpu_status lu_there(gpu_device *there, const gpu_matrix *a,
     return status;
 }
 
-gpu_status gpu_lu(const gpu_matrix *a, gpu_matrix *packed, int64_t *places,
-                  int64_t *zero)
+gpu_status gpu_lu(const gpu_matrix *a, const char *kernel, gpu_matrix *packed,
+                  int64_t *places, int64_t *zero)
 {
     gpu_device *d;
     packed->storage = NULL;
     TRY(check_operands("lu", a, &d));
     gpu_factoring f = {.kind = GPU_FACTOR_LU, .places = places};
-    gpu_device *there = choose(d, a, &f);
+    gpu_device *there;
+    TRY(choose_kernel(d, a, "lu", kernel, &f, &there));
     gpu_status status = lu_there(there, a, &f, packed);
     if (is_left_to_cpu(status, &there, &f))
         status = lu_there(there, a, &f, packed);

@@ -84,10 +84,8 @@ static gpu_status check_kernel(const gpu_device *d, const gpu_kernel *k,
     return GPU_OK;
 }
 
-/* The kernel of that name, if it can do the type. */
-static gpu_status find_kernel(gpu_device *d, const char *operation,
-                              const char *name, gpu_dtype dtype,
-                              const gpu_kernel **out)
+gpu_status gpu_find_rung(gpu_device *d, const char *operation, const char *name,
+                         gpu_dtype dtype, const gpu_kernel **out)
 {
     *out = kernel_called(d, operation, name);
     if (!*out)
@@ -102,6 +100,9 @@ gpu_status gpu_kernel_bound(gpu_device *d, const char *operation,
     const gpu_kernel *found = kernel_called(d, operation, kernel);
     if (!found)
         return unknown_kernel(d, operation, kernel, "");
+    if (!found->bound)
+        return gpu_fail(GPU_UNSUPPORTED, "%s: of kernel %s no bound is known",
+                        operation, kernel);
     *gamma = found->bound(dtype, k);
     return GPU_OK;
 }
@@ -158,7 +159,7 @@ static gpu_status run_dot(gpu_device *d, const gpu_matrix both[2],
     gpu_view x = gpu_view_of(&both[0]), y = gpu_view_of(&both[1]);
     const gpu_kernel *k = d->backend->choose_dot(d->handle, &x, &y);
     if (!is_auto(kernel))
-        TRY(find_kernel(d, "dot", kernel, x.dtype, &k));
+        TRY(gpu_find_rung(d, "dot", kernel, x.dtype, &k));
     gpu_matrix number = {.dtype = x.dtype, .rows = 1, .cols = 1};
     gpu_operation op = {.name = "dot",
                         .kernel = k->name,
@@ -261,7 +262,7 @@ static gpu_status find_asked(gpu_device *d, const gpu_product *how,
         return GPU_OK;
     if (is_auto(how->kernel))
         return find_precise(d, precision, type, out);
-    TRY(find_kernel(d, "matmul", how->kernel, type, out));
+    TRY(gpu_find_rung(d, "matmul", how->kernel, type, out));
     const char *given = precision_of(*out, type);
     if (!how->precision || strcmp(precision, given) == 0)
         return GPU_OK;

@@ -303,6 +303,9 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
  * does it itself (see gpu_compute_through). */
 gpu_device *gpu_through(const gpu_device *d);
 
+/* The rung of that name, if it does the type. */
+gpu_status gpu_find_rung(gpu_device *d, const char *operation, const char *name,
+                         gpu_dtype dtype, const gpu_kernel **out);
 /* Runs a product's kernel, which becomes another where memory is short and it
  * was not asked for, and paces it. What an interrupt leaves is part of c. */
 gpu_status gpu_run_product(gpu_device *d, gpu_gemm *p, int is_chosen,

@@ -44,12 +44,15 @@ static int push_trouble(lua_State *L, int64_t trouble)
     return 2;
 }
 
-/* chol(A): L, or nil and the order of the first minor that is not positive */
+/* chol(A, kernel): L, or nil and the order of the first minor that is not
+ * positive */
 static int chol(lua_State *L)
 {
     int64_t minor;
-    gpu_matrix *a = lumat_check_matrix(L, 1), *l = lumat_new_matrix(L);
-    lumat_try(L, gpu_cholesky(a, l, &minor));
+    gpu_matrix *a = lumat_check_matrix(L, 1);
+    const char *kernel = luaL_optstring(L, 2, NULL);
+    gpu_matrix *l = lumat_new_matrix(L);
+    lumat_try(L, gpu_cholesky(a, kernel, l, &minor));
     if (minor > 0)
         return push_trouble(L, minor);
     count_parts(L, lua_gettop(L), 1);
@@ -70,14 +73,16 @@ static int is_odd(int64_t *places, int64_t n)
     return odd;
 }
 
-/* lu(A): the factors in one matrix, the rows' places, 1 or -1 for an even or
- * odd order of them, and where the first zero on U's diagonal is, or 0 */
+/* lu(A, kernel): the factors in one matrix, the rows' places, 1 or -1 for an
+ * even or odd order of them, and where the first zero on U's diagonal is, or 0
+ */
 static int lu(lua_State *L)
 {
     int64_t zero;
     gpu_matrix *a = lumat_check_matrix(L, 1);
+    const char *kernel = luaL_optstring(L, 2, NULL);
     int64_t *places = push_room(L, a->rows);
-    lumat_try(L, gpu_lu(a, lumat_new_matrix(L), places, &zero));
+    lumat_try(L, gpu_lu(a, kernel, lumat_new_matrix(L), places, &zero));
     int packed = lua_gettop(L);
     count_parts(L, packed, 1);
     push_places(L, places, a->rows);

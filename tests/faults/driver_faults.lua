@@ -8,6 +8,7 @@
 -- and no memory of the device is held that was not.
 local faults = require "lumat.faults"
 local library = require "lumat"
+local steps = require "lumat.factor_steps"
 local only = arg[1] or ""
 local ends_at = os.getenv "SECONDS" and clock() + tonumber(os.getenv "SECONDS")
 local MOST = tonumber(os.getenv "POINTS") or 1e9 -- of a name and a case
@@ -92,6 +93,7 @@ for _, k in ipairs(library.kernel_list(A.device)) do
         local name = k.operation .. " " .. k.name .. " " .. dtype
         local a, b = tall[dtype](tall), wide[dtype](wide)
         local x, y = v[dtype](v), w[dtype](w)
+        local square = rand(70, 70, {dtype = dtype})
         if k.name == "vector" then b = b[{{}, {1, 3}}] end
         if not k.available or not k[dtype] then
             goto other
@@ -99,8 +101,13 @@ for _, k in ipairs(library.kernel_list(A.device)) do
             case(name, function()
                 return {norm(matmul(a, b, how)), norm(matmul(b.T, a.T, how))}
             end)
-        else
+        elseif k.operation == "dot" then
             case(name, function() return dot(x, y, how) end)
+        elseif k.operation == "lu" then
+            case(name, function() return {(steps.lu(square, k.name))} end)
+        elseif k.operation == "chol" then
+            local S = square + 70 * eye(70, {dtype = dtype})
+            case(name, function() return {(steps.chol(S + S.T, k.name))} end)
         end
         ::other::
     end
@@ -125,11 +132,34 @@ computing("checked", function()
     checking(false)
     return ok and got or error(got, 0)
 end)
-computing("systems", function()
+case("systems", function()
     return {solve(D, ones(9, {dtype = "f64"})), inv(D), det(D), rcond(D)}
 end)
 computing("factors", function()
     return {lu(D).L, chol(D.T * D):det(), qr(D).R, svd(D).S, svdvals(A)}
+end)
+-- Their steps, which look at no elements before.
+local wide_32, tall_32 = rand(70, 80), rand(80, 70)
+case("LU, Cholesky", function()
+    local S = D + D.T
+    return {(steps.lu(D)), (steps.lu(A)), (steps.chol(S)),
+        (steps.triangle(S, D, {lower = true})),
+        (steps.triangle(S, D["1:9, 1"], {unit = true}))}
+end)
+case("QR", function()
+    local packed, tau = steps.qr(D)
+    return {packed, tau, steps.qr_q(packed, tau, 9),
+        steps.qr_apply(packed, tau, true, D), (steps.qr(D, true))}
+end)
+case("values", function()
+    local list = {steps.svd(D, "full")}
+    for _, M in ipairs{wide_32, tall_32} do
+        list[#list + 1] = steps.svd(M, "values")
+        list[#list + 1] = select(2, steps.svd(M, "thin"))
+    end
+    list[#list + 1] = steps.eigh(D, false)
+    list[#list + 1] = select(2, steps.eigh(D, true))
+    return list
 end)
 case("sparse", function()
     local x, X = v["1:40"], tall["1:40, 1:9"]
@@ -251,7 +281,7 @@ end
 
 -- What the errors say.
 local documented = {"out of memory", "no memory for", "%(cudaError[%w]+%)",
-    "cuBLAS failed", "cuSPARSE failed", "the driver makes no map",
+    "cuBLAS failed", "cuSOLVER failed", "cuSPARSE failed", "the driver makes no map",
     "^no room to", "cannot run: it needs"}
 local function is_documented(message)
     for _, pattern in ipairs(documented) do

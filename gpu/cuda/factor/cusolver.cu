@@ -204,83 +204,30 @@ gpu_status gpu_cuda_look_at_diagonal(cuda_device *d, const char *name,
 /* --- LU ---------------------------------------------------------------------
  */
 
-/* What the pivots tell; info says no more of what is no mistake of ours. */
-static gpu_status read_lu(cuda_device *d, cuda_lu *lu, int *info,
-                          gpu_status status)
-{
-    status = finish(d, status);
-    if (status == GPU_OK)
-        status = gpu_cuda_look_at_diagonal(d, "lu", &lu->a, &lu->zero);
-    gpu_cuda_free(d, info, sizeof *info);
-    return status;
-}
-
-gpu_status gpu_cuda_begin_lu(cuda_device *d, const gpu_view *a, cuda_lu *lu)
+/* info says no more than the pivots do, of what is no mistake of ours. */
+gpu_status gpu_cuda_getrf(cuda_device *d, const gpu_view *a, int64_t *pivots)
 {
     solver_device *s = NULL;
     int *info;
     solver_matrix m = columns(a);
     TRY(open_solver(d, &s));
-    *lu = {*a, NULL, (size_t)smaller(a->rows, a->cols) * sizeof *lu->pivots, 0};
-    TRY(gpu_cuda_take_room(d, lu->bytes, (void **)&lu->pivots));
-    gpu_status status = take_info(d, &info);
-    if (status == GPU_OK)
-        status =
-            read_lu(d, lu, info, library.table->lu(s, &m, lu->pivots, info));
-    if (status != GPU_OK)
-        gpu_cuda_end_lu(d, lu);
+    TRY(take_info(d, &info));
+    gpu_status status = finish(d, library.table->lu(s, &m, pivots, info));
+    gpu_cuda_free(d, info, sizeof *info);
     return status;
 }
 
-void gpu_cuda_end_lu(cuda_device *d, cuda_lu *lu)
-{
-    gpu_cuda_free(d, lu->pivots, lu->bytes);
-    lu->pivots = NULL;
-}
-
-gpu_status gpu_cuda_solve_lu(cuda_device *d, const cuda_lu *lu, int turned,
-                             const gpu_view *b)
+gpu_status gpu_cuda_getrs(cuda_device *d, const gpu_view *a,
+                          const int64_t *pivots, int turned, const gpu_view *b)
 {
     solver_device *s = NULL;
     int *info;
-    int64_t trouble;
-    solver_matrix m = columns(&lu->a), x = columns(b);
+    solver_matrix m = columns(a), x = columns(b);
     TRY(open_solver(d, &s));
     TRY(take_info(d, &info));
-    return read_info(
-        d, info, library.table->lu_solve(s, turned, &m, lu->pivots, &x, info),
-        &trouble);
-}
-
-/* The exchanges of rows, one after the other, as the order they lead to. */
-static gpu_status read_exchanges(cuda_device *d, const cuda_lu *lu,
-                                 int64_t *places)
-{
-    int64_t k = smaller(lu->a.rows, lu->a.cols);
-    int64_t *pivots = (int64_t *)malloc(lu->bytes);
-    if (pivots == NULL)
-        return FAIL(GPU_MEMORY, "lu: out of host memory");
-    gpu_status status = gpu_cuda_download(d, pivots, lu->pivots, lu->bytes);
-    for (int64_t i = 0; i < lu->a.rows && status == GPU_OK; i++)
-        places[i] = i;
-    for (int64_t i = 0; i < k && status == GPU_OK; i++) {
-        int64_t other = pivots[i] - 1, place = places[i];
-        if (other < i || other >= lu->a.rows)
-            continue; /* none, of what is no number */
-        places[i] = places[other];
-        places[other] = place;
-    }
-    free(pivots);
-    return status;
-}
-
-static gpu_status factor_lu(cuda_device *d, gpu_factoring *f)
-{
-    cuda_lu lu;
-    TRY(gpu_cuda_begin_lu(d, &f->a, &lu));
-    f->trouble = lu.zero;
-    gpu_status status = read_exchanges(d, &lu, f->places);
-    gpu_cuda_end_lu(d, &lu);
+    gpu_status status =
+        finish(d, library.table->lu_solve(s, turned, &m, pivots, &x, info));
+    gpu_cuda_free(d, info, sizeof *info);
     return status;
 }
 
@@ -514,7 +461,7 @@ static gpu_status run(cuda_device *d, gpu_factoring *f)
     case GPU_FACTOR_CHOLESKY:
         return cholesky(d, s, f);
     case GPU_FACTOR_LU:
-        return factor_lu(d, f);
+        return gpu_cuda_factor_lu(d, f);
     case GPU_FACTOR_QR:
         return factor_qr(d, s, f);
     case GPU_FACTOR_Q:
@@ -537,28 +484,20 @@ static gpu_status factor_by_cusolver(void *device, gpu_factoring *f)
     return run(d, f);
 }
 
-const gpu_kernel gpu_cuda_factor_cusolver = {
-    .operation = "factor",
-    .name = "cusolver",
-    .idea = "the CUDA toolkit's factorisations",
-    .needs = "cuSOLVER",
-    .precision = "f32",
-    .capability = 0,
-    .dtypes = FLOATS,
-    .bound = NULL,
-    .matmul = NULL,
-    .dot = NULL,
-    .factor = factor_by_cusolver,
-};
-
-const gpu_kernel *gpu_cuda_choose_factor(void *device, const gpu_factoring *f)
-{
-    (void)device;
-    int can = f->kind != GPU_FACTOR_QR || f->places == NULL;
-    return can && gpu_cuda_has_solver() ? &gpu_cuda_factor_cusolver : NULL;
-}
-
-gpu_status gpu_cuda_factor(void *device, gpu_factoring *f)
-{
-    return f->rung->factor(device, f);
-}
+#define RUNG(symbol, what)                     \
+    const gpu_kernel symbol = {                \
+        .operation = what,                     \
+        .name = "cusolver",                    \
+        .idea = "the CUDA toolkit's cuSOLVER", \
+        .needs = "cuSOLVER",                   \
+        .precision = "f32",                    \
+        .capability = 0,                       \
+        .dtypes = FLOATS,                      \
+        .bound = NULL,                         \
+        .matmul = NULL,                        \
+        .dot = NULL,                           \
+        .factor = factor_by_cusolver,          \
+    }
+RUNG(gpu_cuda_lu_cusolver, "lu");
+RUNG(gpu_cuda_chol_cusolver, "chol");
+RUNG(gpu_cuda_factor_cusolver, "factor");

@@ -1,12 +1,15 @@
 /* Factorisations on the GPU: the rungs, and the entries of the backend's table
  * that they are behind (backend.h).
  *
- *   cusolver.cu   the peer, for all kinds: loads liblumat-cuda-solver.so
- *   systems.cu    solve, determinant, inverse_norm by LU */
+ *   cusolver.cu     the peer, for all kinds: loads liblumat-cuda-solver.so
+ *   lu_split16.cu   our own LU: pivot_columns.h, block_solve.h, padded.h
+ *   chol_split16.cu our own Cholesky
+ *   systems.cu      LU by either, as gpu/ wants it: factors that come back, or
+ *                   solve, determinant, inverse_norm */
 #ifndef GPU_CUDA_FACTOR_H
 #define GPU_CUDA_FACTOR_H
 
-#include "cuda_device.h"
+#include "kernel.h"
 
 /* The entries. */
 const gpu_kernel *gpu_cuda_choose_factor(void *device, const gpu_factoring *f);
@@ -22,21 +25,45 @@ void gpu_cuda_solver_close(cuda_device *d);
 
 /* --- between the files ---------------------------------------------------- */
 
+/* Of all kinds that are no rungs of the list. */
 extern const gpu_kernel gpu_cuda_factor_cusolver;
+
+/* Can our own LU do a? And then: order, of the device, gets the rows' (see
+ * cuda_lu). Where the factors are not all finite, a is as it was. Waits. */
+bool gpu_cuda_can_own_lu(const cuda_device *d, const gpu_view *a);
+gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int *order,
+                           int *is_finite);
+
+/* Can our own Cholesky do a, which is square? */
+bool gpu_cuda_can_own_cholesky(const cuda_device *d, const gpu_view *a);
+
+/* cuSOLVER's: a, column by column, becomes L and U; b the x of a x = b or
+ * a^T x = b. */
+gpu_status gpu_cuda_getrf(cuda_device *d, const gpu_view *a, int64_t *pivots);
+gpu_status gpu_cuda_getrs(cuda_device *d, const gpu_view *a,
+                          const int64_t *pivots, int turned, const gpu_view *b);
+/* LU by f's rung. */
+gpu_status gpu_cuda_factor_lu(cuda_device *d, gpu_factoring *f);
 
 /* Is liblumat-cuda-solver.so there? */
 bool gpu_cuda_has_solver(void);
 
-/* An LU that stays on the device: a, column by column, has been factored. */
+/* An LU that stays on the device: a, column by column, has been factored. One
+ * of the two tells of its rows, on the device: the exchanges, one after the
+ * other, from 1; or the order they are in, from 0. */
 typedef struct cuda_lu {
-    gpu_view a;      /* L and U */
-    int64_t *pivots; /* on the device, from 1 */
-    size_t bytes;    /* of the pivots */
-    int64_t zero;    /* the first pivot that is, from 1; or 0 */
+    gpu_view a; /* L and U */
+    int64_t *pivots;
+    int *order;
+    int64_t zero; /* the first pivot that is, from 1; or 0 */
 } cuda_lu;
 
-/* To be ended where it succeeds. */
-gpu_status gpu_cuda_begin_lu(cuda_device *d, const gpu_view *a, cuda_lu *lu);
+/* By the rung; to be ended where it succeeds. */
+gpu_status gpu_cuda_begin_lu(cuda_device *d, const gpu_kernel *rung,
+                             const gpu_view *a, cuda_lu *lu);
+/* The order of the rows: L U is the rows places[0 .. rows - 1]. */
+gpu_status gpu_cuda_read_places(cuda_device *d, const cuda_lu *lu,
+                                int64_t *places);
 void gpu_cuda_end_lu(cuda_device *d, cuda_lu *lu);
 /* b, column by column, becomes the x of a x = b, or a^T x = b. */
 gpu_status gpu_cuda_solve_lu(cuda_device *d, const cuda_lu *lu, int turned,

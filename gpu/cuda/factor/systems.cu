@@ -1,8 +1,10 @@
-/* Linear systems by LU: solve, determinant, how large the inverse is.
+/* LU by either rung, and linear systems by it: solve, determinant, how large
+ * the inverse is.
  *
- * What is factored is the transpose of the row-major matrix A, as LAPACK sees
- * it: A^T = P L U. So A x = b is a turned solve, without a copy of A; only a b
- * of several columns, which lies row by row, is turned and turned back. */
+ * What is factored for these is the transpose of the row-major matrix A, as
+ * LAPACK sees it: A^T = P L U. So A x = b is a turned solve, without a copy of
+ * A; only a b of several columns, which lies row by row, is turned and turned
+ * back. */
 #include <math.h>
 #include <stdlib.h>
 #include "factor.h"
@@ -14,6 +16,207 @@ extern "C" {
 static size_t bytes_of(const gpu_view *v)
 {
     return (size_t)(v->rows * v->cols) * dtype_bytes(v->dtype);
+}
+
+/* --- which rung
+ * --------------------------------------------------------------- Ours is never
+ * slower where it is taken: from LEAST_OWN on, from measurements against
+ * cuSOLVER on one H200. */
+
+static const int64_t LEAST_OWN = 2048, LEAST_OWN_CHOLESKY = 10240;
+
+static const gpu_kernel *choose_lu(const cuda_device *d, const gpu_view *a)
+{
+    if (a->rows >= LEAST_OWN && gpu_cuda_can_own_lu(d, a))
+        return &gpu_cuda_lu_split16;
+    return &gpu_cuda_lu_cusolver;
+}
+
+static const gpu_kernel *choose_cholesky(const cuda_device *d,
+                                         const gpu_view *a)
+{
+    if (a->rows >= LEAST_OWN_CHOLESKY && gpu_cuda_can_own_cholesky(d, a))
+        return &gpu_cuda_chol_split16;
+    return &gpu_cuda_chol_cusolver;
+}
+
+/* QR with pivoting is not among cuSOLVER's. */
+const gpu_kernel *gpu_cuda_choose_factor(void *device, const gpu_factoring *f)
+{
+    if (!gpu_cuda_has_solver() || (f->kind == GPU_FACTOR_QR && f->places))
+        return NULL;
+    if (f->kind == GPU_FACTOR_LU)
+        return choose_lu((const cuda_device *)device, &f->a);
+    if (f->kind == GPU_FACTOR_CHOLESKY)
+        return choose_cholesky((const cuda_device *)device, &f->a);
+    return &gpu_cuda_factor_cusolver;
+}
+
+gpu_status gpu_cuda_factor(void *device, gpu_factoring *f)
+{
+    return f->rung->factor(device, f);
+}
+
+/* --- LU
+ * ----------------------------------------------------------------------- */
+
+/* GPU_OK without an order: it is not for our own. */
+static gpu_status try_own(cuda_device *d, cuda_lu *lu)
+{
+    int is_finite = 0;
+    size_t bytes = (size_t)lu->a.rows * sizeof *lu->order;
+    gpu_status status = gpu_cuda_take_room(d, bytes, (void **)&lu->order);
+    if (status == GPU_OK)
+        status = gpu_cuda_own_lu(d, &lu->a, lu->order, &is_finite);
+    if (status == GPU_OK && is_finite)
+        return GPU_OK;
+    gpu_cuda_free(d, lu->order, bytes);
+    lu->order = NULL;
+    return status == GPU_MEMORY ? GPU_OK : status; /* the other takes less */
+}
+
+static gpu_status by_cusolver(cuda_device *d, cuda_lu *lu)
+{
+    size_t bytes = (size_t)smaller(lu->a.rows, lu->a.cols);
+    TRY(gpu_cuda_take_room(d, bytes * sizeof *lu->pivots,
+                           (void **)&lu->pivots));
+    return gpu_cuda_getrf(d, &lu->a, lu->pivots);
+}
+
+gpu_status gpu_cuda_begin_lu(cuda_device *d, const gpu_kernel *rung,
+                             const gpu_view *a, cuda_lu *lu)
+{
+    gpu_status status = GPU_OK;
+    *lu = {*a, NULL, NULL, 0};
+    if (rung == &gpu_cuda_lu_split16)
+        status = try_own(d, lu);
+    if (status == GPU_OK && lu->order == NULL)
+        status = by_cusolver(d, lu);
+    if (status == GPU_OK)
+        status = gpu_cuda_look_at_diagonal(d, "lu", a, &lu->zero);
+    if (status != GPU_OK)
+        gpu_cuda_end_lu(d, lu);
+    return status;
+}
+
+void gpu_cuda_end_lu(cuda_device *d, cuda_lu *lu)
+{
+    size_t k = (size_t)smaller(lu->a.rows, lu->a.cols);
+    gpu_cuda_free(d, lu->pivots, k * sizeof *lu->pivots);
+    gpu_cuda_free(d, lu->order, (size_t)lu->a.rows * sizeof *lu->order);
+    lu->pivots = NULL;
+    lu->order = NULL;
+}
+
+/* The exchanges, one after the other, as the order they lead to. */
+static void follow_exchanges(const int64_t *pivots, int64_t count, int64_t rows,
+                             int64_t *places)
+{
+    for (int64_t i = 0; i < rows; i++)
+        places[i] = i;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t other = pivots[i] - 1, place = places[i];
+        if (other < i || other >= rows)
+            continue; /* none, of what is no number */
+        places[i] = places[other];
+        places[other] = place;
+    }
+}
+
+gpu_status gpu_cuda_read_places(cuda_device *d, const cuda_lu *lu,
+                                int64_t *places)
+{
+    int64_t rows = lu->a.rows, k = smaller(rows, lu->a.cols);
+    void *host = malloc((size_t)rows * sizeof *places + 1);
+    if (host == NULL)
+        return FAIL(GPU_MEMORY, "lu: out of host memory");
+    gpu_status status =
+        lu->order ? gpu_cuda_download(d, host, lu->order,
+                                      (size_t)rows * sizeof *lu->order)
+                  : gpu_cuda_download(d, host, lu->pivots,
+                                      (size_t)k * sizeof *lu->pivots);
+    if (status == GPU_OK && lu->order)
+        for (int64_t i = 0; i < rows; i++)
+            places[i] = ((int *)host)[i];
+    else if (status == GPU_OK)
+        follow_exchanges((int64_t *)host, k, rows, places);
+    free(host);
+    return status;
+}
+
+gpu_status gpu_cuda_factor_lu(cuda_device *d, gpu_factoring *f)
+{
+    cuda_lu lu;
+    TRY(gpu_cuda_begin_lu(d, f->rung, &f->a, &lu));
+    f->trouble = lu.zero;
+    gpu_status status = gpu_cuda_read_places(d, &lu, f->places);
+    gpu_cuda_end_lu(d, &lu);
+    return status;
+}
+
+/* to's row i is from's row order[i]; or from's row i goes to order[i]. Both
+ * n x cols, column by column. */
+template <class T>
+__global__ void order_rows(const T *from, T *to, const int *order, int64_t n,
+                           int64_t cols, int is_back)
+{
+    int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    int64_t other = order[i];
+    for (int64_t j = blockIdx.y; j < cols; j += gridDim.y)
+        if (is_back)
+            to[other + j * n] = from[i + j * n];
+        else
+            to[i + j * n] = from[other + j * n];
+}
+
+/* b, without gaps, comes into the factors' order, or back. */
+static gpu_status order_b(cuda_device *d, const cuda_lu *lu, const gpu_view *b,
+                          int is_back)
+{
+    size_t bytes = bytes_of(b);
+    void *held;
+    dim3 grid((unsigned)ceil_div(b->rows, 256),
+              (unsigned)smaller(b->cols, 65535));
+    TRY(gpu_cuda_take_room(d, bytes, &held));
+    gpu_status status =
+        gpu_cuda_check(d, cudaMemcpyAsync(held, b->data, bytes,
+                                          cudaMemcpyDeviceToDevice, d->stream));
+    if (status == GPU_OK && b->dtype == GPU_F64)
+        order_rows<<<grid, 256, 0, d->stream>>>((double *)held,
+                                                (double *)b->data, lu->order,
+                                                b->rows, b->cols, is_back);
+    else if (status == GPU_OK)
+        order_rows<<<grid, 256, 0, d->stream>>>((float *)held, (float *)b->data,
+                                                lu->order, b->rows, b->cols,
+                                                is_back);
+    if (status == GPU_OK)
+        status = gpu_cuda_check(d, cudaGetLastError());
+    gpu_cuda_free(d, held, bytes);
+    return status;
+}
+
+/* b becomes L^-1 b or U^-1 b, or that of their transposes. */
+static gpu_status undo(cuda_device *d, const gpu_view *a, int is_lower,
+                       int is_turned, const gpu_view *b)
+{
+    gpu_factoring how = {};
+    how.is_lower = how.is_unit = is_lower;
+    how.is_turned = is_turned;
+    return gpu_cuda_solve_triangle(d, &how, a, b);
+}
+
+gpu_status gpu_cuda_solve_lu(cuda_device *d, const cuda_lu *lu, int turned,
+                             const gpu_view *b)
+{
+    if (lu->order == NULL)
+        return gpu_cuda_getrs(d, &lu->a, lu->pivots, turned, b);
+    if (!turned)
+        TRY(order_b(d, lu, b, 0));
+    TRY(undo(d, &lu->a, !turned, turned, b));
+    TRY(undo(d, &lu->a, turned, turned, b));
+    return turned ? order_b(d, lu, b, 1) : GPU_OK;
 }
 
 /* The transpose of what lies row by row. */
@@ -31,15 +234,6 @@ typedef struct inverting {
     void *host, *there; /* n of its type */
 } inverting;
 
-static gpu_status undo(const inverting *v, int is_lower, int is_turned)
-{
-    gpu_factoring how = {};
-    gpu_view x = {v->there, v->lu->dtype, v->lu->rows, 1, 1, v->lu->rows};
-    how.is_lower = how.is_unit = is_lower;
-    how.is_turned = is_turned;
-    return gpu_cuda_solve_triangle(v->d, &how, v->lu, &x);
-}
-
 /* A gpu_invert, but for the exchanges: A^-1 is L^-T U^-T. */
 static gpu_status invert(void *context, double *x, double start, int turned)
 {
@@ -53,8 +247,9 @@ static gpu_status invert(void *context, double *x, double start, int turned)
         else
             ((float *)v->host)[i] = (float)(x[i] * start);
     TRY(gpu_cuda_upload(v->d, v->there, v->host, bytes));
-    TRY(undo(v, turned, !turned));
-    TRY(undo(v, !turned, !turned));
+    gpu_view b = {v->there, v->lu->dtype, n, 1, 1, n};
+    TRY(undo(v->d, v->lu, turned, !turned, &b));
+    TRY(undo(v->d, v->lu, !turned, !turned, &b));
     TRY(gpu_cuda_download(v->d, v->host, v->there, bytes));
     for (int64_t i = 0; i < n; i++)
         x[i] = is_f64 ? ((double *)v->host)[i] : (double)((float *)v->host)[i];
@@ -107,7 +302,7 @@ gpu_status gpu_cuda_solve(void *device, const gpu_view *a, const gpu_view *b,
     cuda_lu lu;
     if (a->rows == 0 || b->cols == 0)
         return GPU_OK;
-    TRY(gpu_cuda_begin_lu(d, &turned, &lu));
+    TRY(gpu_cuda_begin_lu(d, choose_lu(d, &turned), &turned, &lu));
     gpu_status status = GPU_OK;
     if (lu.zero > 0)
         status = FAIL(GPU_SINGULAR,
@@ -130,7 +325,7 @@ gpu_status gpu_cuda_inverse_norm(void *device, const gpu_view *a,
     gpu_view turned = as_columns(a);
     cuda_lu lu;
     inverse->norm_1 = inverse->norm_2 = (double)INFINITY;
-    TRY(gpu_cuda_begin_lu(d, &turned, &lu));
+    TRY(gpu_cuda_begin_lu(d, choose_lu(d, &turned), &turned, &lu));
     gpu_status status = GPU_OK;
     if (lu.zero == 0)
         status = measure(d, &lu, inverse);
@@ -138,10 +333,9 @@ gpu_status gpu_cuda_inverse_norm(void *device, const gpu_view *a,
     return status;
 }
 
-/* The diagonal of factors and the exchanges, which are read and multiplied so
- * that nothing overflows on the way. */
+/* The diagonal of the factors, as f64, and their order. */
 static gpu_status read_diagonal(cuda_device *d, const cuda_lu *lu,
-                                double *diagonal, int64_t *pivots)
+                                double *diagonal, int64_t *places)
 {
     int64_t n = lu->a.rows;
     gpu_view from = {lu->a.data, lu->a.dtype, n, 1, n + 1, 1};
@@ -151,26 +345,27 @@ static gpu_status read_diagonal(cuda_device *d, const cuda_lu *lu,
     if (status == GPU_OK)
         status = gpu_cuda_download(d, diagonal, to.data, bytes_of(&to));
     gpu_cuda_free(d, to.data, bytes_of(&to));
-    if (status == GPU_OK)
-        status = gpu_cuda_download(d, pivots, lu->pivots, lu->bytes);
-    return status;
+    return status == GPU_OK ? gpu_cuda_read_places(d, lu, places) : status;
 }
 
-static double product_of(const double *diagonal, const int64_t *pivots,
-                         int64_t n)
+/* So that nothing overflows on the way. Uses places up. */
+static double product_of(const double *diagonal, int64_t *places, int64_t n)
 {
     double mantissa = 1;
-    int64_t exponent = 0;
+    int64_t exponent = 0, most = 1 << 14;
     for (int64_t i = 0; i < n; i++) {
         int more = 0, carried = 0;
         mantissa = frexp(mantissa * frexp(diagonal[i], &more), &carried);
         exponent += more + carried;
         if (mantissa == 0 || !isfinite(mantissa))
             exponent = 0;
-        if (pivots[i] != i + 1)
+        while (places[i] != i) { /* an exchange each */
+            int64_t to = places[i];
+            places[i] = places[to];
+            places[to] = to;
             mantissa = -mantissa;
+        }
     }
-    int64_t most = 1 << 14;
     return ldexp(mantissa, (int)larger(-most, smaller(exponent, most)));
 }
 
@@ -184,19 +379,19 @@ gpu_status gpu_cuda_determinant(void *device, const gpu_view *a, double *out)
     if (n == 0)
         return GPU_OK;
     double *diagonal = (double *)malloc((size_t)n * sizeof *diagonal);
-    int64_t *pivots = (int64_t *)malloc((size_t)n * sizeof *pivots);
+    int64_t *places = (int64_t *)malloc((size_t)n * sizeof *places);
     gpu_status status = GPU_OK;
-    if (diagonal == NULL || pivots == NULL)
+    if (diagonal == NULL || places == NULL)
         status = FAIL(GPU_MEMORY, "det: out of host memory");
     if (status == GPU_OK)
-        status = gpu_cuda_begin_lu(d, &turned, &lu);
+        status = gpu_cuda_begin_lu(d, choose_lu(d, &turned), &turned, &lu);
     if (status == GPU_OK) {
-        status = read_diagonal(d, &lu, diagonal, pivots);
+        status = read_diagonal(d, &lu, diagonal, places);
         if (status == GPU_OK)
-            *out = product_of(diagonal, pivots, n);
+            *out = product_of(diagonal, places, n);
         gpu_cuda_end_lu(d, &lu);
     }
     free(diagonal);
-    free(pivots);
+    free(places);
     return status;
 }

@@ -196,7 +196,7 @@ end
 
 local function packed_lu(s)
     if not s.packed then
-        s.packed, s.p, s.sign, s.zero = steps.lu(s.A)
+        s.packed, s.p, s.sign, s.zero = steps.lu(s.A, s.kernel)
     end
     return s
 end
@@ -286,7 +286,7 @@ add_kind("lu", {order = fixed("L", "U", "p"), says = says_rcond,
 
 row{
     name = "lu", method = true,
-    takes = "A: matrix",
+    takes = "A: matrix {kernel}",
     gives = "factors",
     group = "factors",
     help = "LU factorisation with partial pivoting: F.L (ones on the diagonal) " ..
@@ -294,9 +294,11 @@ row{
         "F:solve(b) F:det() F:logdet() F:rcond(); L, U, p = F:unpack().",
     example = "lu(mat{{1, 2}, {3, 4}}).U",
     result = "{{3, 4}, {0, 0.6666667}}",
+    options = {{"kernel", "kernel", "the fastest", "one of kernels \"lu\" by " ..
+        "name"}},
 }
-function factors.lu(A)
-    return object("lu", operand("lu", A))
+function factors.lu(A, options)
+    return object("lu", operand("lu", A), {kernel = options and options.kernel})
 end
 
 -- --- chol ------------------------------------------------------------------
@@ -304,7 +306,7 @@ end
 local function factored_chol(s)
     if not s.L then
         local minor
-        s.L, minor = steps.chol(s.A)
+        s.L, minor = steps.chol(s.A, s.kernel)
         if not s.L then
             fail("chol", "the matrix is not positive definite (its leading " ..
                 "minor of order %d is not positive)", minor)
@@ -345,7 +347,7 @@ add_kind("chol", {order = fixed("L"), says = says_rcond, methods = chol_methods,
 
 row{
     name = "chol", method = true,
-    takes = "A: square",
+    takes = "A: square {kernel}",
     gives = "factors",
     group = "factors",
     help = "Cholesky factorisation of a symmetric positive definite matrix: " ..
@@ -354,9 +356,12 @@ row{
         "gives L.T.)",
     example = "chol(mat{{4, 2}, {2, 5}}).L",
     result = "{{2, 0}, {1, 2}}",
+    options = {{"kernel", "kernel", "the fastest", "one of kernels \"chol\" by " ..
+        "name"}},
 }
-function factors.chol(A)
-    local F = object("chol", operand("chol", A, true, true))
+function factors.chol(A, options)
+    local F = object("chol", operand("chol", A, true, true),
+        {kernel = options and options.kernel})
     factored_chol(state[F])
     return F
 end

@@ -54,9 +54,21 @@ end
 
 local function list_ladder(device)
     local list, lines = {}, {}
-    for _, operation in ipairs{"dot", "matmul"} do
-        list_operation(list, lines, operation .. " on " ..
-            (device or library.device()), rungs_of(operation, device))
+    for _, operation in ipairs{"dot", "matmul", "lu", "chol"} do
+        local rungs = rungs_of(operation, device)
+        if #rungs > 0 then
+            list_operation(list, lines, operation .. " on " ..
+                (device or library.device()), rungs)
+        end
+    end
+    return list, lines
+end
+
+-- The rungs of an operation; nothing if it has none.
+local function list_operation_called(name)
+    local list, lines, rungs = {}, {}, rungs_of(name)
+    if #rungs > 0 then
+        list_operation(list, lines, name .. " on " .. library.device(), rungs)
     end
     return list, lines
 end
@@ -74,10 +86,12 @@ local function list_named(name)
     return list, lines
 end
 
--- The ladder of a device, or a rung of the default one, whichever is called
--- so.
+-- The ladder of a device, or of the default one an operation or a rung,
+-- whichever is called so.
 local function list_called(name)
-    local list, lines = list_named(name)
+    local list, lines = list_operation_called(name)
+    if #list > 0 then return list, lines end
+    list, lines = list_named(name)
     if #list > 0 then return list, lines end
     if name == "cpu" or match(name, "^cuda") then return list_ladder(name) end
     fail("kernels", "no kernel or device %s on %s: see kernels(), " ..
@@ -99,9 +113,10 @@ row{
     takes = "[device: device] or name: kernel or A: matrix, B: matrix product A",
     gives = "table",
     group = "products",
-    help = "The ladder: every kernel of dot and matmul, with its precision, " ..
-        "idea and needs; of a kernel's name, that one; or those for A * B, " ..
-        "with the one that auto takes. Also :kernel.",
+    help = "The ladder: every kernel of dot and matmul, and on a GPU of lu " ..
+        "and chol, with its precision, idea and needs; of a kernel's or an " ..
+        "operation's name, that; or those for A * B, with the one that auto " ..
+        "takes. Also :kernel.",
     example = "kernels(\"cpu\").count > 2",
     result = "true",
 }

@@ -187,6 +187,7 @@ static void *place_product(cuda_device *d, const gpu_gemm *g, split_way way,
     p->c_row = g->c.row_stride;
     p->c_col = g->c.col_stride;
     p->alpha = (float)g->alpha;
+    p->adds = g->beta != 0;
     /* each lost part is at most 2^-25 and meets a factor below 2^15 of the
      * other operand: the error so bounded is sqrt(k) 2^-24 of the result */
     p->unit = (float)((1 << 14) / sqrt((double)p->k));
@@ -215,17 +216,20 @@ static gpu_status multiply_split(cuda_device *d, const split_product *p,
     return p->redoes ? GPU_OK : gpu_cuda_simt_matmul(d, g, p->gate);
 }
 
-/* c = alpha a b, in two launches on Hopper, else in at most six; four more
- * where edges are done apart from the rest. */
+/* c = alpha a b, or c += alpha a b, in two launches on Hopper, else in at most
+ * six; four more where edges are done apart from the rest. */
 static gpu_status multiply(cuda_device *d, const gpu_gemm *all)
 {
-    gpu_gemm g = without_edges(all);
+    gpu_gemm g = all->beta == 0 ? without_edges(all) : *all;
     split_edges edges = find_edges(all);
     operand_block a = find_block(g.a_storage, &g.a, 1);
     operand_block b = find_block(g.b_storage, &g.b, 0);
     split_way way = {};
     if (d->capability == 90)
-        way = gpu_cuda_split16_hopper_way(d, g.c.rows, g.c.cols, g.a.cols);
+        way = g.beta == 0
+                  ? gpu_cuda_split16_hopper_way(d, g.c.rows, g.c.cols, g.a.cols)
+                  : gpu_cuda_split16_hopper_add_way(d, g.c.rows, g.c.cols,
+                                                    g.a.cols);
     split_product p;
     pieces counted = {}, placed = {};
     size_t splitting;
@@ -281,6 +285,11 @@ static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
         status = add_product(d, g, &apart.c);
     gpu_cuda_free(d, apart.c.data, bytes);
     return status;
+}
+
+gpu_status gpu_cuda_split16_add(cuda_device *d, const gpu_gemm *g)
+{
+    return multiply(d, g);
 }
 
 static gpu_status split16(void *device, const gpu_gemm *p)

@@ -85,12 +85,14 @@ typedef struct split_edges {
     gpu_gemm below, beside;
 } split_edges;
 
-/* A product of planes: c = alpha a b. */
+/* A product of planes: c = alpha a b; or c += alpha a b, of which all is
+ * certain. */
 typedef struct split_product {
     split_planes a, b;
     float *c;
     int64_t m, n, k, c_row, c_col;
     float alpha;
+    int adds;   /* to c: on Hopper alone, in large tiles */
     float unit; /* a result is certain when |scaled sum| >= losses x unit */
     int64_t *uncertain; /* places i n + j of results to be computed again */
     unsigned *tickets;  /* see below; zero at first */
@@ -110,6 +112,9 @@ typedef struct split_way {
 
 split_way gpu_cuda_split16_hopper_way(const cuda_device *d, int64_t m,
                                       int64_t n, int64_t k);
+/* The same of what adds to c. */
+split_way gpu_cuda_split16_hopper_add_way(const cuda_device *d, int64_t m,
+                                          int64_t n, int64_t k);
 size_t gpu_cuda_split16_hopper_workspace(const split_product *p, split_way w);
 /* Multiplies and certifies; g is for what is not certain. Tells whether it
  * does the edges too. */
@@ -120,6 +125,13 @@ size_t gpu_cuda_split16_ampere_workspace(const cuda_device *d,
                                          const split_product *p);
 /* Only multiplies: what is not certain is for a launch behind it. */
 gpu_status gpu_cuda_split16_ampere(cuda_device *d, const split_product *p);
+
+/* c += alpha a b in place, of c whose rows are contiguous, sm_90 alone; k is at
+ * least LEAST_DEPTH. Nothing is certified: an element that is 2^17 below the
+ * largest of its row of a or column of b counts with an error of 2^-24 of both
+ * maxima, which the normwise bounds of factorisations contain already. NaN or
+ * Inf in a or b leave what is no promise. */
+gpu_status gpu_cuda_split16_add(cuda_device *d, const gpu_gemm *g);
 
 /* --- in kernels --------------------------------------------------------- */
 

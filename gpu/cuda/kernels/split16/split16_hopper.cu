@@ -25,9 +25,11 @@
 constexpr int SLOT = 2 * PLANE, SLOTS = 6; /* bytes */
 
 /* HALVES: 128 columns each of a block's tile. CHUNK: of k, added to the sums
- * at once. PAIR: blocks of a cluster, one above the other, share b. */
-template <int HALVES_, int CHUNK_, int PAIR_> struct config {
+ * at once. PAIR: blocks of a cluster, one above the other, share b. ADDS: to c,
+ * and nothing is certified. */
+template <int HALVES_, int CHUNK_, int PAIR_, int ADDS_ = 0> struct config {
     static constexpr int HALVES = HALVES_, CHUNK = CHUNK_, PAIR = PAIR_;
+    static constexpr int ADDS = ADDS_;
 };
 
 typedef struct plan {
@@ -277,7 +279,7 @@ static void consider_small(const cuda_device *d, const split_product *p,
 }
 
 /* The least time of all. Slices must all run at once; a part of k has at least
- * two steps. */
+ * two steps. What adds to c has large tiles alone. */
 static split_way choose(const cuda_device *d, const split_product *p)
 {
     int64_t steps = ceil_div(p->k, DEPTH), squares = tiles_of(p, 128, 128);
@@ -286,6 +288,8 @@ static split_way choose(const cuda_device *d, const split_product *p)
                       time_of(squares, sms, steps, SQUARE_STEP, 4)};
     consider(&best, {split_way::WIDE, 1,
                      time_of(pairs, sms / 2, steps, WIDE_STEP, 8)});
+    if (p->adds)
+        return best;
     consider_small(d, p, &best);
     for (int n = 2; squares * n <= sms && steps >= n * 2; n *= 2)
         consider(&best, {split_way::SLICES, n,
@@ -370,7 +374,7 @@ finish_tile(const split_product &p, const plan &q, const block &b, int tile,
     for (int half = 0; half < G::HALVES; half++) { /* see write_rows */
         int j = col + half * SIDE;
         marks<16> m = load_marks<16>(p, row + lane / 4, j + lane % 4 * 2);
-        write_rows<16>(
+        write_rows<16, G::ADDS>(
             p, sum[0], m, row, j, b.stages + warp * STAGE, lane,
             [&](int down, int across) { note_uncertain(p, down, across); });
 #pragma unroll
@@ -392,6 +396,8 @@ __device__ __forceinline__ void consume(const split_product &p, const plan &q,
     for (int t = first; t < q.down * q.across; t += stride) {
         int row, col;
         tile_corner<G>(q, b, t, &row, &col);
+        if (G::ADDS)
+            prefetch_results<SIDE * G::HALVES>(result_of(p), row, col, thread);
         float sum[G::HALVES][64];
 #pragma unroll
         for (int half = 0; half < G::HALVES; half++)
@@ -451,8 +457,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         take_registers<MULTIPLY_REGISTERS>();
         if (products > 0)
             consume<G>(p, q, b, products, first, stride);
-        finish_grid(p, g, edges, (int)threadIdx.x - FEED,
-                    __cvta_shared_to_generic(b.slots.first));
+        if (!G::ADDS)
+            finish_grid(p, g, edges, (int)threadIdx.x - FEED,
+                        __cvta_shared_to_generic(b.slots.first));
     }
     if (G::PAIR > 1)
         cluster_sync(); /* the other block may still write here */
@@ -465,6 +472,10 @@ typedef config<2, 64, 2> wide64;
 typedef config<2, 32, 2> wide32;
 typedef config<1, 64, 1> square64;
 typedef config<1, 32, 1> square32;
+typedef config<2, 64, 2, 1> wide64_add;
+typedef config<2, 32, 2, 1> wide32_add;
+typedef config<1, 64, 1, 1> square64_add;
+typedef config<1, 32, 1, 1> square32_add;
 
 static gpu_status make_map(cuda_device *d, const split_planes *p,
                            const map_shape &shape, CUtensorMap *out)
@@ -559,14 +570,27 @@ static gpu_status launch_small(cuda_device *d, const split_product *p,
         SMALL_THREADS, G::SHARED, cluster, m, *p, q, typed_product<float>(g));
 }
 
-split_way gpu_cuda_split16_hopper_way(const cuda_device *d, int64_t m,
-                                      int64_t n, int64_t k)
+static split_way way_of(const cuda_device *d, int64_t m, int64_t n, int64_t k,
+                        int adds)
 {
     split_product p = {};
     p.m = m;
     p.n = n;
     p.k = k;
+    p.adds = adds;
     return choose(d, &p);
+}
+
+split_way gpu_cuda_split16_hopper_way(const cuda_device *d, int64_t m,
+                                      int64_t n, int64_t k)
+{
+    return way_of(d, m, n, k, 0);
+}
+
+split_way gpu_cuda_split16_hopper_add_way(const cuda_device *d, int64_t m,
+                                          int64_t n, int64_t k)
+{
+    return way_of(d, m, n, k, 1);
 }
 
 size_t gpu_cuda_split16_hopper_workspace(const split_product *p, split_way w)
@@ -577,6 +601,18 @@ size_t gpu_cuda_split16_hopper_workspace(const split_product *p, split_way w)
                      sizeof(float);
 }
 
+/* c += alpha a b. */
+static gpu_status launch_adding(cuda_device *d, const split_product *p,
+                                split_way w, const gpu_gemm *g)
+{
+    const edge_work none = {};
+    if (w.kind == split_way::WIDE)
+        return p->k < 512 ? launch<wide32_add>(d, p, 1, g, &none)
+                          : launch<wide64_add>(d, p, 1, g, &none);
+    return p->k < 512 ? launch<square32_add>(d, p, 1, g, &none)
+                      : launch<square64_add>(d, p, 1, g, &none);
+}
+
 /* Additions into the sums every 64 of k; every 32 where k is short or cut, as
  * there the error of the products themselves shows more. */
 gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
@@ -584,6 +620,8 @@ gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
                                    const split_edges *edges, int *has_edges)
 {
     int is_short = p->k < 512;
+    if (p->adds)
+        return launch_adding(d, p, w, g);
     edge_work work = plan_edges(edges, p->tickets + SPLIT_EDGES, has_edges);
     if (w.kind == split_way::SHORT || w.kind == split_way::TALL)
         *has_edges = 0;

@@ -132,15 +132,15 @@ __device__ __forceinline__ void move_up(T (&x)[COUNT])
  * called for each result that is uncertain. Uses sum and m up. The loop is not
  * unrolled where it is long: it runs once a tile, in large products after the
  * operands have driven its code out of the L2 cache, and to fetch much of that
- * takes longer than to move sums. */
-template <int COLUMNS, class NOTE>
+ * takes longer than to move sums. ADDS: to what is there; nothing is noted. */
+template <int COLUMNS, int ADDS = 0, class NOTE>
 __device__ __forceinline__ void
 write_rows(const split_product &p, float (&sum)[4 * COLUMNS], marks<COLUMNS> &m,
            int row, int col, uint32_t stage, int lane, NOTE note)
 {
     const int unrolled = COLUMNS > 8 ? 1 : COLUMNS / 4;
     int i = row + lane / 4, j = col + lane % 4 * 2;
-    uint64_t uncertain = find_uncertain(sum, m, p.unit);
+    uint64_t uncertain = ADDS ? 0 : find_uncertain(sum, m, p.unit);
     for (; uncertain; uncertain &= uncertain - 1) {
         int e = __ffsll((long long)uncertain) - 1;
         int down = i + (e & 2 ? 8 : 0), across = j + e / 4 * 8 + e % 2;
@@ -152,7 +152,10 @@ write_rows(const split_product &p, float (&sum)[4 * COLUMNS], marks<COLUMNS> &m,
     for (int n = 0; n < COLUMNS; n += 4) {
         stage_sums(p, sum, m, unrolled > 1 ? n : 0, stage, lane);
         __syncwarp(); /* 32 columns are staged */
-        write_stage(to, stage, row, col + n * 8, lane);
+        if (ADDS)
+            add_stage(to, stage, row, col + n * 8, lane);
+        else
+            write_stage(to, stage, row, col + n * 8, lane);
         __syncwarp(); /* the stage is free */
         if (unrolled == 1) {
             move_up<16>(sum);

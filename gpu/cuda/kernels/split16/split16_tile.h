@@ -128,6 +128,31 @@ __device__ __forceinline__ void stage_pair(uint32_t at, float x, float y)
                  : "memory");
 }
 
+/* Old results of a tile on their way to the L2 cache, where add_stage adds to
+ * them. */
+template <int WIDTH>
+__device__ __forceinline__ void prefetch_results(const result &to, int row,
+                                                 int col, int thread)
+{
+    const int lines = WIDTH / 32; /* of 128 bytes */
+    for (int i = thread; i < SIDE * lines; i += CONSUMERS) {
+        int64_t r = row + i / lines, j = col + i % lines * 32;
+        if (r < to.m && j < to.n)
+            asm volatile(
+                "prefetch.global.L2 [%0];" ::"l"(to.c + r * to.c_row + j));
+    }
+}
+
+/* c += x without waiting for c. Each element gets one addition, so that
+ * results repeat bit for bit. */
+__device__ __forceinline__ void add_at(float *c, float4 x)
+{
+    asm volatile(
+        "red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(c),
+        "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w)
+        : "memory");
+}
+
 /* A warp writes the 16 x 32 results it has staged, whole lines at a time. */
 __device__ __forceinline__ void write_stage(const result &to, uint32_t stage,
                                             int row, int col, int lane)
@@ -154,6 +179,20 @@ __device__ __forceinline__ void write_stage(const result &to, uint32_t stage,
         if (r < rows && col + lane < to.n)
             write_at(to, c, x);
     }
+}
+
+/* The same, added to what is there: of c whose rows lie for 16-byte access,
+ * with columns in groups of 32. */
+__device__ __forceinline__ void add_stage(const result &to, uint32_t stage,
+                                          int row, int col, int lane)
+{
+    int r = lane / 8, j = col + lane % 8 * 4;
+    float *c = to.c + (row + r) * to.c_row + j;
+    uint32_t from = stage + r * STAGE_ROW + lane % 8 * 16;
+#pragma unroll
+    for (int n = 0; n < 16; n += 4, c += 4 * to.c_row)
+        if (row + r + n < to.m && j < to.n)
+            add_at(c, load_four(from + n * STAGE_ROW));
 }
 
 /* --- slices of k: several blocks share a tile --------------------------- */
