@@ -61,7 +61,10 @@ typedef struct gpu_bins {
  * roughly; else both are estimated. */
 typedef struct gpu_inverse_size {
     double start, limit;   /* in; limit 0: both are wanted */
+    int is_direct;         /* in, to solve: not by refinement */
     double norm_1, norm_2; /* out; norm_1 is 0 where it was not wanted */
+    int steps;             /* out, of solve: of refinement, 0: there was none */
+    double backward;       /* and then |b - a x| / (|a| |x|), the largest */
 } gpu_inverse_size;
 
 /* A step of a factorisation. Its matrices are f32 or f64, of one type, not

@@ -488,6 +488,12 @@ int gpu_try_libraries(void);
 typedef struct gpu_condition {
     double rcond;
     int is_poor;
+    /* A device may solve an f64 system by f32 factors and refinement, unless it
+     * is told not to: in so many steps, 0 where it has not, until |b - a x| is
+     * this backward error times |a| |x|, in the 2-norm and Frobenius's. */
+    int is_direct; /* in */
+    int steps;
+    double backward_error;
 } gpu_condition;
 
 /* condition: NULL where it is not asked for; it costs a few percent. */

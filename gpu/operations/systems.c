@@ -170,13 +170,16 @@ static gpu_status solve_and_judge(const gpu_matrix *a, const gpu_matrix *x,
 {
     gpu_inverse_size inverse;
     double frobenius;
-    *condition = (gpu_condition){.rcond = 1};
+    *condition = (gpu_condition){.rcond = 1, .is_direct = condition->is_direct};
     gpu_quiet before = gpu_begin_quiet();
     TRY(gpu_end_quiet(before, prepare(a, x->dtype, &frobenius, &inverse)));
     if (inverse.start == 0)
         return solve_there(a, x, NULL);
     inverse.limit = limit_of(a, x->dtype, frobenius, inverse.start);
+    inverse.is_direct = condition->is_direct;
     TRY(solve_there(a, x, &inverse));
+    condition->steps = inverse.steps;
+    condition->backward_error = inverse.backward;
     if (inverse.norm_1 == 0)
         return GPU_OK;
     condition->is_poor = !(inverse.norm_2 < inverse.limit);

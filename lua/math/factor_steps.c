@@ -321,15 +321,17 @@ static int band(lua_State *L)
     return 1;
 }
 
-/* general(A, B): X by LU, and rcond(A) */
+/* general(A, B, is_direct): X by LU, rcond(A), and how many steps of refinement
+ * that took, or 0 */
 static int general(lua_State *L)
 {
-    gpu_condition condition = {.rcond = 1};
+    gpu_condition condition = {.rcond = 1, .is_direct = lua_toboolean(L, 3)};
     gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
     lumat_try(L, gpu_solve(a, b, lumat_new_matrix(L), &condition));
     count_parts(L, lua_gettop(L), 1);
     lua_pushnumber(L, condition.rcond);
-    return 2;
+    lua_pushinteger(L, condition.steps);
+    return 3;
 }
 
 /* batch(A, B, count): X, or nil and which system is singular */

@@ -243,19 +243,23 @@ static const lumat_option solve_options[] = {
      "\"auto\"|\"general\"|\"diagonal\"|\"lower\"|\"upper\"|\"banded\"|"
      "\"positive\"|\"symmetric\"|\"rectangular\"",
      "\"auto\"", "what A is, without a look"},
-    {"info", "boolean", "false", "tells kind, rcond and backward error"},
+    {"info", "boolean", "false", "tells kind, rcond, backward error, method"},
+    {"method", "\"direct\"", NULL, "no f32 factors for an f64 system"},
     {"batch", "integer", "1", "so many systems below each other"},
     {NULL, NULL, NULL, NULL}};
 
 static const lumat_function functions[] = {
-    {"solve", solve, 1, "A: matrix, B: matrix rows A {kind, info, batch}",
+    {"solve", solve, 1,
+     "A: matrix, B: matrix rows A {kind, info, method, batch}",
      "matrix, table with info",
      "The X with A X = B, by what A is seen to be: diagonal, triangular, "
      "banded, symmetric positive definite (Cholesky), or any other square one "
      "(LU with partial pivoting; small ones always); for a rectangular one the "
      "X that is nearest, as of lstsq(A, B). With batch=k there are k systems, "
-     "the A and the B below each other. With info also a table: kind, rcond, "
-     "error (the backward error of X).",
+     "the A and the B below each other. A GPU solves large general f64 systems "
+     "by f32 factors, where A allows it, and refines X until it is as good as "
+     "a direct solution. With info also a table: kind, rcond, error (the "
+     "backward error of X), and method and steps of a general one.",
      "solve(mat{{2, 0}, {0, 4}}, vec{2, 8})", "{1, 2}", .group = "systems",
      .options = solve_options},
     {"inv", inverse, 1, "A: square", "matrix",

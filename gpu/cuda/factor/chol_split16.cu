@@ -228,7 +228,7 @@ static gpu_status factor_chol(void *device, gpu_factoring *f)
                     "from 64 on",
                     (long long)f->a.rows, (long long)f->a.cols);
     TRY(gpu_cuda_take_room(d, sizeof *minor, (void **)&minor));
-    gpu_status status = gpu_cuda_pad(d, &f->a, PADDED_LOWER, &p);
+    gpu_status status = gpu_cuda_pad(d, &f->a, 1, PADDED_LOWER, &p);
     if (status == GPU_OK) {
         status = factor_padded(d, f, &p, minor);
         gpu_cuda_end_padded(d, &p);

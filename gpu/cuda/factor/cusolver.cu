@@ -308,11 +308,12 @@ static gpu_status triangle(cuda_device *d, gpu_factoring *f)
 
 enum { SMALL = 64 };
 
-/* What a call of the library's works on: copies, as it wants them. */
+/* What a call of the library's works on: copies, as it wants them. The polar
+ * one works in u and v where only values are wanted, too. */
 typedef struct svd_work {
     gpu_view a, u, v; /* v: without the transpose by polar, else with it */
     size_t bytes[3];
-    int is_turned, wants_vectors, is_full;
+    int is_turned, is_polar, wants_vectors, is_full;
 } svd_work;
 
 static gpu_view dense_columns(gpu_dtype t, int64_t rows, int64_t cols)
@@ -325,16 +326,18 @@ static svd_work plan_svd(const gpu_factoring *f)
     svd_work w = {};
     int64_t m = larger(f->a.rows, f->a.cols), n = smaller(f->a.rows, f->a.cols);
     w.is_turned = f->a.rows < f->a.cols;
+    w.is_polar = n > SMALL;
     w.wants_vectors = f->b.data != NULL;
     w.is_full = f->b.cols > n || f->v.rows > n;
     w.a = dense_columns(f->a.dtype, m, n);
     w.u = dense_columns(f->a.dtype, m, w.is_full ? m : n);
     w.v = dense_columns(f->a.dtype, n, n);
-    if (!w.is_turned)
+    int has_both = w.wants_vectors || w.is_polar;
+    if (!w.is_turned && w.wants_vectors)
         w.u.data = f->b.data; /* where it is wanted */
     w.bytes[0] = view_bytes(&w.a);
-    w.bytes[1] = w.wants_vectors && w.is_turned ? view_bytes(&w.u) : 0;
-    w.bytes[2] = w.wants_vectors ? view_bytes(&w.v) : 0;
+    w.bytes[1] = has_both && w.u.data == NULL ? view_bytes(&w.u) : 0;
+    w.bytes[2] = has_both ? view_bytes(&w.v) : 0;
     return w;
 }
 
@@ -365,8 +368,13 @@ static gpu_status try_svd(cuda_device *d, solver_device *s, gpu_factoring *f,
         swap_axes(&from);
     TRY(gpu_cuda_copy_view(d, &from, &w->a));
     TRY(take_info(d, &info));
-    solver_svd p = {columns(&w->a), columns(&w->u), columns(&w->v),
-                    f->values.data, is_polar,       0};
+    solver_svd p = {columns(&w->a),
+                    columns(&w->u),
+                    columns(&w->v),
+                    f->values.data,
+                    w->wants_vectors,
+                    is_polar,
+                    0};
     gpu_status status = library.table->svd(s, &p, info);
     status = read_info(d, info, status, &f->trouble);
     *off = p.off;
@@ -414,7 +422,7 @@ static gpu_status find_svd(cuda_device *d, solver_device *s, gpu_factoring *f,
                            svd_work *w)
 {
     double off;
-    int again = 1, is_polar = smaller(f->a.rows, f->a.cols) > SMALL;
+    int again = 1, is_polar = w->is_polar;
     TRY(take_svd(d, w));
     if (is_polar) {
         TRY(try_svd(d, s, f, w, 1, &off));

@@ -4,6 +4,7 @@
  *   cusolver.cu     the peer, for all kinds: loads liblumat-cuda-solver.so
  *   lu_split16.cu   our own LU: pivot_columns.h, block_solve.h, padded.h
  *   chol_split16.cu our own Cholesky
+ *   refine.cu       f64 systems by f32 factors
  *   systems.cu      LU by either, as gpu/ wants it: factors that come back, or
  *                   solve, determinant, inverse_norm */
 #ifndef GPU_CUDA_FACTOR_H
@@ -33,6 +34,15 @@ extern const gpu_kernel gpu_cuda_factor_cusolver;
 bool gpu_cuda_can_own_lu(const cuda_device *d, const gpu_view *a);
 gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int *order,
                            int *is_finite);
+
+/* a x = b, f64 and row by row without gaps, by f32 factors: b becomes x, a
+ * stays. GPU_UNSUPPORTED, or GPU_MEMORY, where it comes to nothing: then b is
+ * as it was. */
+bool gpu_cuda_can_refine(const cuda_device *d, const gpu_view *a,
+                         const gpu_view *b);
+gpu_status gpu_cuda_solve_by_refinement(cuda_device *d, const gpu_view *a,
+                                        const gpu_view *b,
+                                        gpu_inverse_size *inverse);
 
 /* Can our own Cholesky do a, which is square? */
 bool gpu_cuda_can_own_cholesky(const cuda_device *d, const gpu_view *a);

@@ -34,12 +34,11 @@ typedef struct exchanges {
 
 static gpu_status take_exchanges(cuda_device *d, int side, exchanges *e)
 {
-    int **all[] = {&e->content,    &e->from,     &e->to,
-                   &e->inner_from, &e->inner_to, &e->order};
+    int **all[] = {&e->content, &e->from, &e->to, &e->inner_from, &e->inner_to};
     *e = {};
-    e->bytes = 6 * (size_t)side * sizeof(int);
+    e->bytes = 5 * (size_t)side * sizeof(int);
     TRY(gpu_cuda_take_room(d, e->bytes, (void **)&e->content));
-    for (int i = 1; i < 6; i++)
+    for (int i = 1; i < 5; i++)
         *all[i] = e->content + (int64_t)i * side;
     return GPU_OK;
 }
@@ -321,20 +320,14 @@ static gpu_status start_order(cuda_device *d, int *order, int n)
     return status;
 }
 
-static gpu_status factor_padded(cuda_device *d, const gpu_view *a, padded *p,
-                                int *order, int *is_finite)
+gpu_status gpu_cuda_lu_of_padded(cuda_device *d, const padded *p, int *order)
 {
     exchanges e;
     TRY(take_exchanges(d, p->side, &e));
-    gpu_status status = start_order(d, e.order, p->side);
+    e.order = order;
+    gpu_status status = start_order(d, order, p->side);
     if (status == GPU_OK)
         status = factor_blocks(d, p, panel_width(p->n), &e);
-    if (status == GPU_OK)
-        status = gpu_cuda_check(
-            d, cudaMemcpyAsync(order, e.order, (size_t)p->n * sizeof *order,
-                               cudaMemcpyDeviceToDevice, d->stream));
-    if (status == GPU_OK)
-        status = gpu_cuda_unpad(d, p, PADDED_ALL, a, is_finite);
     gpu_cuda_free(d, e.content, e.bytes);
     return status;
 }
@@ -343,8 +336,20 @@ gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int *order,
                            int *is_finite)
 {
     padded p;
-    TRY(gpu_cuda_pad(d, a, PADDED_ALL, &p));
-    gpu_status status = factor_padded(d, a, &p, order, is_finite);
+    int *whole;
+    TRY(gpu_cuda_pad(d, a, 1, PADDED_ALL, &p));
+    size_t bytes = (size_t)p.side * sizeof *whole;
+    gpu_status status = gpu_cuda_take_room(d, bytes, (void **)&whole);
+    if (status == GPU_OK) {
+        status = gpu_cuda_lu_of_padded(d, &p, whole);
+        if (status == GPU_OK)
+            status = gpu_cuda_check(
+                d, cudaMemcpyAsync(order, whole, (size_t)p.n * sizeof *order,
+                                   cudaMemcpyDeviceToDevice, d->stream));
+        gpu_cuda_free(d, whole, bytes);
+    }
+    if (status == GPU_OK)
+        status = gpu_cuda_unpad(d, &p, PADDED_ALL, a, is_finite);
     gpu_cuda_end_padded(d, &p);
     return status;
 }

@@ -7,8 +7,9 @@ enum { TILE = 32, TILE_ROWS = 8 };
 /* A tile of 32 x 32 at a time, through shared memory, as one side may lie row
  * by row and the other column by column. Tiles above the diagonal are left out
  * where only the lower triangle is meant. */
+template <class T>
 __global__ void __launch_bounds__(TILE *TILE_ROWS)
-    copy_in(const float *a, int64_t row, int64_t col, int n, float *to,
+    copy_in(const T *a, int64_t row, int64_t col, int n, T scale, float *to,
             int64_t ld, int part)
 {
     __shared__ float tile[TILE][TILE + 1];
@@ -21,7 +22,7 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
         int i = i0 + (by_columns ? x : k), j = j0 + (by_columns ? k : x);
         float v = i == j;
         if (i < n && j < n)
-            v = a[i * row + j * col];
+            v = (float)(a[i * row + j * col] * scale);
         if (by_columns)
             tile[x][k] = v;
         else
@@ -85,8 +86,8 @@ static dim3 tiles_of(const padded *p)
     return dim3(across, across);
 }
 
-gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, padded_part part,
-                        padded *p)
+gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, double scale,
+                        padded_part part, padded *p)
 {
     *p = {};
     p->n = (int)a->rows;
@@ -98,12 +99,16 @@ gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, padded_part part,
     if (status == GPU_OK)
         status = gpu_cuda_check(
             d, cudaMemsetAsync(p->odd, 0, sizeof *p->odd, d->stream));
-    if (status == GPU_OK) {
+    if (status == GPU_OK && a->dtype == GPU_F64)
         copy_in<<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
-            (const float *)a->data, a->row_stride, a->col_stride, p->n, p->data,
-            p->ld, part);
+            (const double *)a->data, a->row_stride, a->col_stride, p->n, scale,
+            p->data, p->ld, part);
+    else if (status == GPU_OK)
+        copy_in<<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
+            (const float *)a->data, a->row_stride, a->col_stride, p->n,
+            (float)scale, p->data, p->ld, part);
+    if (status == GPU_OK)
         status = gpu_cuda_check(d, cudaGetLastError());
-    }
     if (status != GPU_OK)
         gpu_cuda_end_padded(d, p);
     return status;

@@ -20,12 +20,16 @@ typedef struct padded {
 /* The triangle that is copied. */
 typedef enum padded_part { PADDED_ALL, PADDED_LOWER } padded_part;
 
-gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, padded_part part,
-                        padded *p);
+/* times scale, rounded to f32; a may be f64 */
+gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, double scale,
+                        padded_part part, padded *p);
 /* Back to a, if all of it are finite numbers, else a stays; waits. */
 gpu_status gpu_cuda_unpad(cuda_device *d, const padded *p, padded_part part,
                           const gpu_view *a, int *is_finite);
 void gpu_cuda_end_padded(cuda_device *d, padded *p);
+
+/* p becomes L and U of its rows order[0 .. side - 1], of the device. */
+gpu_status gpu_cuda_lu_of_padded(cuda_device *d, const padded *p, int *order);
 
 /* c -= a b, m x k times k x n in rows ld apart: by split16 where it is worth
  * it, else by cuBLAS. Turned: b is the transpose of what lies at b. c shares no

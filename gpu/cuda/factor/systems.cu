@@ -24,6 +24,7 @@ static size_t bytes_of(const gpu_view *v)
  * cuSOLVER on one H200. */
 
 static const int64_t LEAST_OWN = 2048, LEAST_OWN_CHOLESKY = 10240;
+static const int64_t LEAST_REFINED = 3072;
 
 static const gpu_kernel *choose_lu(const cuda_device *d, const gpu_view *a)
 {
@@ -294,14 +295,32 @@ static gpu_status substitute(cuda_device *d, const cuda_lu *lu,
     return status;
 }
 
+/* Where f32 factors are so much faster that refinement pays. */
+static int is_worth_refining(const cuda_device *d, const gpu_view *a,
+                             const gpu_view *b, const gpu_inverse_size *inverse)
+{
+    return a->rows >= LEAST_REFINED &&
+           (inverse == NULL || !inverse->is_direct) &&
+           gpu_cuda_can_refine(d, a, b);
+}
+
 gpu_status gpu_cuda_solve(void *device, const gpu_view *a, const gpu_view *b,
                           gpu_inverse_size *inverse)
 {
     ENTER(d, device);
     gpu_view turned = as_columns(a);
     cuda_lu lu;
+    if (inverse != NULL)
+        inverse->steps = 0;
     if (a->rows == 0 || b->cols == 0)
         return GPU_OK;
+    if (is_worth_refining(d, a, b, inverse)) {
+        gpu_status refined = gpu_cuda_solve_by_refinement(d, a, b, inverse);
+        if (refined != GPU_UNSUPPORTED && refined != GPU_MEMORY)
+            return refined;
+        if (inverse != NULL)
+            inverse->steps = 0;
+    }
     TRY(gpu_cuda_begin_lu(d, choose_lu(d, &turned), &turned, &lu));
     gpu_status status = GPU_OK;
     if (lu.zero > 0)

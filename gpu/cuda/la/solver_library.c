@@ -332,8 +332,8 @@ static gpu_status apply_q(solver_device *d, int turned, const solver_matrix *a,
 static gpu_status polar_svd(solver_device *d, solver_svd *p, int *info)
 {
     cudaDataType t = type_of(&p->a);
-    cusolverEigMode_t job =
-        p->u.data ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
+    cusolverEigMode_t job = p->wants_vectors ? CUSOLVER_EIG_MODE_VECTOR
+                                             : CUSOLVER_EIG_MODE_NOVECTOR;
     int economic = p->u.cols <= p->a.cols;
     WITH_ROOM(d, cusolverDnXgesvdp,
               (job, economic, p->a.rows, p->a.cols, t, p->a.data, p->a.ld, t,
@@ -344,8 +344,10 @@ static gpu_status polar_svd(solver_device *d, solver_svd *p, int *info)
 static gpu_status plain_svd(solver_device *d, const solver_svd *p, int *info)
 {
     cudaDataType t = type_of(&p->a);
-    signed char job_u = !p->u.data ? 'N' : p->u.cols <= p->a.cols ? 'S' : 'A';
-    signed char job_v = p->u.data ? 'A' : 'N';
+    signed char job_u = !p->wants_vectors        ? 'N'
+                        : p->u.cols <= p->a.cols ? 'S'
+                                                 : 'A';
+    signed char job_v = p->wants_vectors ? 'A' : 'N';
     WITH_ROOM(d, cusolverDnXgesvd,
               (job_u, job_v, p->a.rows, p->a.cols, t, p->a.data, p->a.ld, t,
                p->s, t, p->u.data, p->u.ld, t, p->v.data, p->v.ld, t),

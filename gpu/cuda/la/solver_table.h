@@ -30,10 +30,12 @@ typedef struct solver_half {
 } solver_half;
 
 /* a = u diag(s) v^T, of a with no more columns than rows, which is lost. u: m x
- * n, or m x m; v: n x n; both NULL where only s is wanted. */
+ * n, or m x m; v: n x n; where only s is wanted the polar way works in both all
+ * the same, and they may be NULL by QR. */
 typedef struct solver_svd {
     solver_matrix a, u, v;
     void *s;
+    int wants_vectors;
     /* By the polar decomposition: fast, and where a value is near zero all are
      * off by `off`, which is known when it returns. Else by QR, v being v^T. */
     int is_polar;

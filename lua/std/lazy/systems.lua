@@ -144,8 +144,9 @@ local function solve_rectangular(A, b, how)
     return x, told
 end
 
--- x and the condition, of a square A; finds out what it is unless it is told.
-local function solve_square(A, b, kind, wants_rcond)
+-- x and the condition, of a square A; finds out what it is unless it is told. Of
+-- a general one also how many steps of refinement there were.
+local function solve_square(A, b, kind, wants_rcond, is_direct)
     local is_told = kind ~= "auto"
     if not is_told then kind = kind_of(A) end
     local x, again, turned
@@ -160,9 +161,9 @@ local function solve_square(A, b, kind, wants_rcond)
         local rcond = wants_rcond and rcond_of(A, again, turned or again)
         return x, kind, rcond
     end
-    local rcond
-    x, rcond = steps.general(A, b)
-    return x, "general", rcond
+    local rcond, count
+    x, rcond, count = steps.general(A, b, is_direct)
+    return x, "general", rcond, count
 end
 
 -- Of a matrix of a kind that reads a part of A only, the rest has to be zero.
@@ -198,15 +199,17 @@ systems.solve = checks.placed(function(A, b, how)
     if A.rows == 0 or columns.cols == 0 then kind = "general" end
     if A.dtype == "bool" then A = A:f32() end
     if columns.dtype == "f64" and A.dtype ~= "f64" then A = A:f64() end
-    local x, found, rcond = solve_square(A, columns, kind,
-        how.info or steps.warns())
+    local x, found, rcond, count = solve_square(A, columns, kind,
+        how.info or steps.warns(), how.method == "direct")
     if rcond then steps.warn_if_poor(A.dtype, rcond) end
     if b.ndim == 1 then x = x:flatten() end
     if not how.info then return x end
     if found == "general" and rcond == 1 and A.rows > 0 then
         rcond = library.rcond(A)
     end
-    return x, {kind = found, rcond = rcond, error = backward_error(A, x, b)}
+    return x, {kind = found, rcond = rcond, error = backward_error(A, x, b),
+        steps = count, method = count and (count > 0 and "refinement" or
+            "direct")}
 end, 3)
 
 return systems
