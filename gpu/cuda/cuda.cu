@@ -7,6 +7,7 @@
 #include <string.h>
 #include "cuda_device.h"
 #include "factor.h"
+#include "lanes.h"
 #include "la.h"
 
 /* --- memory -----------------------------------------------------------------
@@ -533,6 +534,7 @@ static void close_device(void *device)
             cudaStreamSynchronize(d->stream);
             gpu_cuda_la_close(d);
             gpu_cuda_solver_close(d);
+            gpu_cuda_close_lanes(d);
             drop_all_blocks(d);
         }
         if (d->scratch)

@@ -65,6 +65,7 @@ typedef struct cuda_device {
     kept_blocks kept[KEPT_SIZES];
     cuda_pace pace;
     struct cuda_staging *staging; /* staging.cu; NULL: not needed yet */
+    int lane; /* of a part of a device its number, see lanes.h; or 0 */
 } cuda_device;
 
 extern const gpu_host *gpu_cuda_host;

@@ -94,7 +94,7 @@ static gpu_status multiply_columns(cuda_device *d, const gpu_csr *s,
                                : launch<float>(d, s, x, c, alpha, beta);
 }
 
-enum { MOST_DEVICES = 64 };
+enum { MOST_DEVICES = 64, DEVICE_LANES = 3 };
 
 static struct {
     const la_table *table; /* NULL: not there, and why */
@@ -102,7 +102,7 @@ static struct {
     char why[512];
 } library;
 
-static la_device *opened[MOST_DEVICES]; /* by ordinal */
+static la_device *opened[MOST_DEVICES][DEVICE_LANES]; /* by ordinal */
 
 /* --- finding it ----------------------------------------------------------- */
 
@@ -140,18 +140,20 @@ static gpu_status open_library(cuda_device *d, purpose p, la_device **out)
                     p.operation, p.by, MOST_DEVICES - 1);
     la_setup setup = {gpu_cuda_host->fail, gpu_cuda_alloc, gpu_cuda_free, d,
                       d->stream,           gpu_cuda_fault};
-    if (opened[d->ordinal] == NULL)
-        TRY(library.table->open(&setup, &opened[d->ordinal]));
-    *out = opened[d->ordinal];
+    la_device **la = &opened[d->ordinal][d->lane];
+    if (*la == NULL)
+        TRY(library.table->open(&setup, la));
+    *out = *la;
     return GPU_OK;
 }
 
 void gpu_cuda_la_close(cuda_device *d)
 {
-    if (d->ordinal >= MOST_DEVICES || opened[d->ordinal] == NULL)
-        return;
-    library.table->close(opened[d->ordinal]);
-    opened[d->ordinal] = NULL;
+    for (int i = 0; i < DEVICE_LANES && d->ordinal < MOST_DEVICES; i++) {
+        if (opened[d->ordinal][i] != NULL)
+            library.table->close(opened[d->ordinal][i]);
+        opened[d->ordinal][i] = NULL;
+    }
 }
 
 /* The libraries do not say that the device is lost; the stream does. */

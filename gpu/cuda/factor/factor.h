@@ -30,10 +30,14 @@ void gpu_cuda_solver_close(cuda_device *d);
 extern const gpu_kernel gpu_cuda_factor_cusolver;
 
 /* Can our own LU do a? And then: order, of the device, gets the rows' (see
- * cuda_lu). Where the factors are not all finite, a is as it was. Waits. */
+ * cuda_lu). Ahead: the next panel is factored while the rest is updated, where
+ * the driver allows it. Where the factors are not all finite, a is as it was.
+ * Waits. */
 bool gpu_cuda_can_own_lu(const cuda_device *d, const gpu_view *a);
-gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int *order,
-                           int *is_finite);
+gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int is_ahead,
+                           int *order, int *is_finite);
+/* Of such a side it is faster. */
+bool gpu_cuda_is_for_ahead(int64_t n);
 
 /* a x = b, f64 and row by row without gaps, by f32 factors: b becomes x, a
  * stays. GPU_UNSUPPORTED, or GPU_MEMORY, where it comes to nothing: then b is

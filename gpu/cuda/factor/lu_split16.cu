@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include "block_solve.h"
 #include "kernel.h"
+#include "lanes.h"
 #include "padded.h"
 #include "pivot_columns.h"
 
@@ -297,6 +298,63 @@ static gpu_status factor_blocks(cuda_device *d, const padded *p, int width,
     return GPU_OK;
 }
 
+/* --- looking ahead
+ * ------------------------------------------------------------- The columns of
+ * the next panel are updated first; then it is factored by one lane while the
+ * other updates the rest. */
+
+/* The panel's multiprocessors, of 132. */
+static int panel_sms(int n)
+{
+    return n > 24576 ? 32 : 48;
+}
+
+static int panel_width_ahead(int n)
+{
+    return n > 24576 ? 1024 : 512;
+}
+
+/* The columns [after, n) of the rows behind a panel of nb columns, and the
+ * panel behind it, which ends there. a: the first one's top left; rest: rows
+ * and columns behind it. */
+static gpu_status go_ahead(cuda_device *d, cuda_lanes *lanes, float *a,
+                           int64_t ld, int rest, int nb, int next,
+                           const exchanges *e)
+{
+    float *behind = a + nb * ld + nb;
+    TRY(gpu_cuda_fork_lanes(d, lanes));
+    TRY(gpu_cuda_subtract(lanes->rest, behind + next, a + nb * ld,
+                          a + nb + next, ld, rest, rest - next, nb, 0));
+    TRY(factor_panel(lanes->panel, behind, ld, rest, next, e));
+    return gpu_cuda_join_lanes(d, lanes);
+}
+
+static gpu_status factor_ahead(cuda_device *d, cuda_lanes *lanes,
+                               const padded *p, const exchanges *e)
+{
+    int n = p->side, width = panel_width_ahead(n);
+    int64_t ld = p->ld;
+    TRY(factor_panel(d, p->data, ld, n, (int)smaller(width, n), e));
+    for (int j = 0; j < n; j += width) {
+        int nb = (int)smaller(width, n - j), rest = n - j - nb;
+        int next = (int)smaller(width, rest);
+        float *a = p->data + j * ld + j, *behind = a + nb * ld + nb;
+        if (*gpu_cuda_host->interrupted)
+            return FAIL(GPU_INTERRUPTED, "interrupted");
+        TRY(exchange(d, p->data + j * ld, ld, n, j, nb, e));
+        if (rest == 0)
+            break;
+        TRY(solve_by_halves(d, a, nb, a + nb, ld, rest));
+        TRY(gpu_cuda_subtract(d, behind, a + nb * ld, a + nb, ld, rest, next,
+                              nb, 0));
+        if (next < rest)
+            TRY(go_ahead(d, lanes, a, ld, rest, nb, next, e));
+        else
+            TRY(factor_panel(d, behind, ld, rest, next, e));
+    }
+    return GPU_OK;
+}
+
 /* --- the whole ---------------------------------------------------------------
  */
 
@@ -320,20 +378,39 @@ static gpu_status start_order(cuda_device *d, int *order, int n)
     return status;
 }
 
-gpu_status gpu_cuda_lu_of_padded(cuda_device *d, const padded *p, int *order)
+bool gpu_cuda_is_for_ahead(int64_t n)
+{
+    return n >= 12288;
+}
+
+static gpu_status factor_with(cuda_device *d, const padded *p, int is_ahead,
+                              const exchanges *e)
+{
+    cuda_lanes *lanes = NULL;
+    if (is_ahead && p->side > panel_width_ahead(p->side))
+        TRY(gpu_cuda_find_lanes(d, panel_sms(p->side), &lanes));
+    if (lanes == NULL)
+        return factor_blocks(d, p, panel_width(p->side), e);
+    gpu_status status = factor_ahead(d, lanes, p, e);
+    gpu_cuda_rest_lanes(d, lanes);
+    return status;
+}
+
+gpu_status gpu_cuda_lu_of_padded(cuda_device *d, const padded *p, int is_ahead,
+                                 int *order)
 {
     exchanges e;
     TRY(take_exchanges(d, p->side, &e));
     e.order = order;
     gpu_status status = start_order(d, order, p->side);
     if (status == GPU_OK)
-        status = factor_blocks(d, p, panel_width(p->n), &e);
+        status = factor_with(d, p, is_ahead, &e);
     gpu_cuda_free(d, e.content, e.bytes);
     return status;
 }
 
-gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int *order,
-                           int *is_finite)
+gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int is_ahead,
+                           int *order, int *is_finite)
 {
     padded p;
     int *whole;
@@ -341,7 +418,7 @@ gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int *order,
     size_t bytes = (size_t)p.side * sizeof *whole;
     gpu_status status = gpu_cuda_take_room(d, bytes, (void **)&whole);
     if (status == GPU_OK) {
-        status = gpu_cuda_lu_of_padded(d, &p, whole);
+        status = gpu_cuda_lu_of_padded(d, &p, is_ahead, whole);
         if (status == GPU_OK)
             status = gpu_cuda_check(
                 d, cudaMemcpyAsync(order, whole, (size_t)p.n * sizeof *order,
@@ -360,21 +437,27 @@ static gpu_status factor_lu(void *device, gpu_factoring *f)
     if (gpu_cuda_can_own_lu(d, &f->a))
         return gpu_cuda_factor_lu(d, f);
     return FAIL(GPU_ARGUMENT,
-                "lu: kernel split16 cannot do %lldx%lld: it takes square "
-                "matrices of sides from 64 to %d",
-                (long long)f->a.rows, (long long)f->a.cols, MOST_SIDE);
+                "lu: kernel %s cannot do %lldx%lld: it takes square matrices "
+                "of sides from 64 to %d",
+                f->rung->name, (long long)f->a.rows, (long long)f->a.cols,
+                MOST_SIDE);
 }
 
-const gpu_kernel gpu_cuda_lu_split16 = {
-    .operation = "lu",
-    .name = "split16",
-    .idea = "blocked; pivots by clusters, the rest updated on tensor cores",
-    .needs = "sm_90",
-    .precision = "f32",
-    .capability = 90,
-    .dtypes = 1u << GPU_F32,
-    .bound = NULL,
-    .matmul = NULL,
-    .dot = NULL,
-    .factor = factor_lu,
-};
+#define RUNG(symbol, called, what) \
+    const gpu_kernel symbol = {    \
+        .operation = "lu",         \
+        .name = called,            \
+        .idea = what,              \
+        .needs = "sm_90",          \
+        .precision = "f32",        \
+        .capability = 90,          \
+        .dtypes = 1u << GPU_F32,   \
+        .bound = NULL,             \
+        .matmul = NULL,            \
+        .dot = NULL,               \
+        .factor = factor_lu,       \
+    }
+RUNG(gpu_cuda_lu_split16, "split16",
+     "blocked; pivots by clusters, the rest updated on tensor cores");
+RUNG(gpu_cuda_lu_ahead, "ahead",
+     "the same, the next panel factored beside the update");

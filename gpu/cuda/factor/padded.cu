@@ -1,5 +1,6 @@
 /* Copies that our own factorisations work on, and the products in them. */
 #include "la.h"
+#include "lanes.h"
 #include "padded.h"
 
 enum { TILE = 32, TILE_ROWS = 8 };
@@ -142,10 +143,16 @@ void gpu_cuda_end_padded(cuda_device *d, padded *p)
 /* --- products ---------------------------------------------------------------
  */
 
-/* Below it a product is bytes and launches, and split16 splits in vain. */
-static int is_worth_splitting(int64_t m, int64_t n, int64_t k)
+/* Below it a product is bytes and launches, and split16 splits in vain. On a
+ * panel's few multiprocessors it gains more. */
+static int is_worth_splitting(const cuda_device *d, int64_t m, int64_t n,
+                              int64_t k)
 {
-    return k >= 128 && m >= 128 && n >= 2048;
+    if (k < 128 || m < 128 || n < 128)
+        return 0;
+    if (d->lane == LANE_PANEL)
+        return m >= 1024;
+    return n >= 2048 || (k >= 256 && n >= 512 && m * n >= 1 << 20);
 }
 
 gpu_status gpu_cuda_subtract(cuda_device *d, float *c, const float *a,
@@ -154,8 +161,8 @@ gpu_status gpu_cuda_subtract(cuda_device *d, float *c, const float *a,
 {
     if (m <= 0 || n <= 0 || k <= 0)
         return GPU_OK;
-    if (is_worth_splitting(m, n, k) ||
-        (is_turned && is_worth_splitting(n, m, k))) {
+    if (is_worth_splitting(d, m, n, k) ||
+        (is_turned && is_worth_splitting(d, n, m, k))) {
         gpu_gemm g = {};
         g.a = {(void *)a, GPU_F32, m, k, ld, 1};
         g.b = {(void *)b,          GPU_F32,           k, n,

@@ -28,8 +28,10 @@ gpu_status gpu_cuda_unpad(cuda_device *d, const padded *p, padded_part part,
                           const gpu_view *a, int *is_finite);
 void gpu_cuda_end_padded(cuda_device *d, padded *p);
 
-/* p becomes L and U of its rows order[0 .. side - 1], of the device. */
-gpu_status gpu_cuda_lu_of_padded(cuda_device *d, const padded *p, int *order);
+/* p becomes L and U of its rows order[0 .. side - 1], of the device. Ahead: see
+ * gpu_cuda_own_lu. */
+gpu_status gpu_cuda_lu_of_padded(cuda_device *d, const padded *p, int is_ahead,
+                                 int *order);
 
 /* c -= a b, m x k times k x n in rows ld apart: by split16 where it is worth
  * it, else by cuBLAS. Turned: b is the transpose of what lies at b. c shares no

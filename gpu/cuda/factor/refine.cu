@@ -326,7 +326,8 @@ static gpu_status solve_refined(refining *v, const gpu_view *b,
                                 gpu_inverse_size *inverse)
 {
     TRY(take_vectors(v, b));
-    TRY(gpu_cuda_lu_of_padded(v->d, &v->p, v->order));
+    TRY(gpu_cuda_lu_of_padded(v->d, &v->p, gpu_cuda_is_for_ahead(v->p.n),
+                              v->order));
     TRY(refine(v, b, inverse));
     TRY(gpu_cuda_copy_view(v->d, &v->x, b));
     if (inverse != NULL)

@@ -23,13 +23,14 @@ static size_t bytes_of(const gpu_view *v)
  * slower where it is taken: from LEAST_OWN on, from measurements against
  * cuSOLVER on one H200. */
 
-static const int64_t LEAST_OWN = 2048, LEAST_OWN_CHOLESKY = 10240;
+static const int64_t LEAST_OWN = 256, LEAST_OWN_CHOLESKY = 10240;
 static const int64_t LEAST_REFINED = 3072;
 
 static const gpu_kernel *choose_lu(const cuda_device *d, const gpu_view *a)
 {
     if (a->rows >= LEAST_OWN && gpu_cuda_can_own_lu(d, a))
-        return &gpu_cuda_lu_split16;
+        return gpu_cuda_is_for_ahead(a->rows) ? &gpu_cuda_lu_ahead
+                                              : &gpu_cuda_lu_split16;
     return &gpu_cuda_lu_cusolver;
 }
 
@@ -62,13 +63,13 @@ gpu_status gpu_cuda_factor(void *device, gpu_factoring *f)
  * ----------------------------------------------------------------------- */
 
 /* GPU_OK without an order: it is not for our own. */
-static gpu_status try_own(cuda_device *d, cuda_lu *lu)
+static gpu_status try_own(cuda_device *d, int is_ahead, cuda_lu *lu)
 {
     int is_finite = 0;
     size_t bytes = (size_t)lu->a.rows * sizeof *lu->order;
     gpu_status status = gpu_cuda_take_room(d, bytes, (void **)&lu->order);
     if (status == GPU_OK)
-        status = gpu_cuda_own_lu(d, &lu->a, lu->order, &is_finite);
+        status = gpu_cuda_own_lu(d, &lu->a, is_ahead, lu->order, &is_finite);
     if (status == GPU_OK && is_finite)
         return GPU_OK;
     gpu_cuda_free(d, lu->order, bytes);
@@ -89,8 +90,8 @@ gpu_status gpu_cuda_begin_lu(cuda_device *d, const gpu_kernel *rung,
 {
     gpu_status status = GPU_OK;
     *lu = {*a, NULL, NULL, 0};
-    if (rung == &gpu_cuda_lu_split16)
-        status = try_own(d, lu);
+    if (rung == &gpu_cuda_lu_split16 || rung == &gpu_cuda_lu_ahead)
+        status = try_own(d, rung == &gpu_cuda_lu_ahead, lu);
     if (status == GPU_OK && lu->order == NULL)
         status = by_cusolver(d, lu);
     if (status == GPU_OK)
