@@ -76,8 +76,11 @@ gpu_status gpu_complex_map(const char *name, gpu_op op, const gpu_operand *in,
 
 void gpu_view_conjugated(const gpu_matrix *m, gpu_matrix *out);
 /* The real or the imaginary part where it lies, whatever is_conjugated says. */
-typedef enum gpu_part { GPU_REAL_PART, GPU_IMAGINARY_PART } gpu_part;
-void gpu_view_part(const gpu_matrix *m, gpu_part part, gpu_matrix *out);
+typedef enum gpu_complex_part {
+    GPU_REAL_PART,
+    GPU_IMAGINARY_PART
+} gpu_complex_part;
+void gpu_view_part(const gpu_matrix *m, gpu_complex_part part, gpu_matrix *out);
 
 /* re + im i; out is created: of the matrices' shape, broadcast. im may be NULL,
  * and dtype is a complex one. */

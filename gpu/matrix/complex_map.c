@@ -25,7 +25,7 @@ void gpu_parts_of(const gpu_matrix *m, gpu_matrix parts[2])
     parts[1].offset++;
 }
 
-void gpu_view_part(const gpu_matrix *m, gpu_part part, gpu_matrix *out)
+void gpu_view_part(const gpu_matrix *m, gpu_complex_part part, gpu_matrix *out)
 {
     gpu_matrix parts[2];
     gpu_parts_of(m, parts);

@@ -133,7 +133,7 @@ int lumat_push_complex_op(lua_State *L, gpu_op op, int count, gpu_matrix *out)
  */
 
 /* Puts the number or matrix at arg into a part of out; nothing there is 0. */
-static void put_part(lua_State *L, const gpu_matrix *out, gpu_part part,
+static void put_part(lua_State *L, const gpu_matrix *out, gpu_complex_part part,
                      int arg)
 {
     gpu_matrix *to = lumat_new_matrix(L);

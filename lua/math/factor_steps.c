@@ -357,7 +357,8 @@ static int warn_if_poor(lua_State *L)
 {
     int is_f64 = strcmp(luaL_checkstring(L, 1), "f64") == 0;
     double rcond = luaL_checknumber(L, 2);
-    gpu_condition c = {rcond, rcond < 10 * (is_f64 ? 0x1p-52 : 0x1p-23)};
+    gpu_condition c = {.rcond = rcond,
+                       .is_poor = rcond < 10 * (is_f64 ? 0x1p-52 : 0x1p-23)};
     lumat_warn_if_poor(L, "solve", is_f64 ? GPU_F64 : GPU_F32, &c);
     return 0;
 }
