@@ -250,7 +250,7 @@ typedef struct gpu_backend {
     /* Elementwise. Every input view has out's rows and cols (a broadcast one
      * has zero strides). Where `draws` is set one may have no data: its element
      * at i row_stride + j col_stride is the one of that number of p->draw, as
-     * random makes it in the type that p computes in. */
+     * random makes it in the type that p computes in. Of reduce all have. */
     int draws;
     gpu_status (*map)(void *device, const gpu_program *p, const gpu_view *in,
                       const gpu_view *out);

@@ -427,8 +427,11 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
     TRY(settle_for_tiles(*d, in, p->inputs));
     TRY(common_shape(name, in, p->inputs, &s));
     typed.compute = (uint8_t)compute_type(p, in);
+    if (typed.reduction == GPU_NO_REDUCTION) /* of several kinds, by and by */
+        typed.reduction = GPU_REDUCE_sum;
     gpu_program_simplify(&typed);
     TRY(compose_reduced(name, &typed, in, &s, c));
+    c->p.reduction = p->reduction;
     for (int i = 0; i < c->p.inputs; i++)
         views[i] = stretched(&c->in[i], &s);
     *ndim = s.ndim;

@@ -339,7 +339,8 @@ static gathering gather(const gpu_program *p, const gpu_matrix *const *in,
                    .rows = rows,
                    .cols = cols,
                    .compute = p->compute,
-                   .draws = d && d->backend->draws && !p->reduction,
+                   .draws = d && d->backend->draws &&
+                            p->reduction == GPU_NO_REDUCTION,
                    .is_alone = is_alone(p),
                    .most_code = larger(p->length, GPU_MAX_CODE - GPU_SPARE),
                    .most_constants =

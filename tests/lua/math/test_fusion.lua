@@ -395,6 +395,9 @@ function TestWaiting:test_random_numbers_wait()
             function() return rand(3, 3, {dtype = dtype, low = 1, high = 2}):sum(1) end,
             function() return (rand(3000, o) - 0.5):sum(), rand(1, 1, o) * 2 end,
             function() local r = rand(3, 3, o) return (r - 1) % (r + 1) end,
+            function() return norm(rand(9, o), 3), rand(9, o) end,
+            function() return norm(rand(9, o) - 1), rand(9, o) end,
+            function() return std(rand(9, o) * 2), rand(9, o) end,
         }
         for i, work in ipairs(works) do
             local function drawn(how)
