@@ -501,7 +501,8 @@ static gpu_storage *choose_repeated(const gathering *g, const gpu_program *p,
 static gpu_storage *choose_settled(const gathering *g)
 {
     for (int i = 0; i < g->nodes; i++)
-        if (is_held(g, i) && (g->node[i]->was_part || is_dear(g->node[i])))
+        if (is_held(g, i) && (g->node[i]->was_part || g->node[i]->was_run ||
+                              is_dear(g->node[i])))
             return g->node[i]->out.storage;
     for (int i = 0; i < g->nodes; i++)
         g->node[i]->was_part |= is_held(g, i);
