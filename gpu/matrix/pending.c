@@ -335,17 +335,16 @@ static gathering gather(const gpu_program *p, const gpu_matrix *const *in,
                         int64_t rows, int64_t cols, gpu_composition *c)
 {
     gpu_device *d = p->inputs > 0 ? in[0]->storage->device : NULL;
-    gathering g = {.c = c,
-                   .rows = rows,
-                   .cols = cols,
-                   .compute = p->compute,
-                   .draws = d && d->backend->draws &&
-                            p->reduction == GPU_NO_REDUCTION,
-                   .is_alone = is_alone(p),
-                   .most_code = larger(p->length, GPU_MAX_CODE - GPU_SPARE),
-                   .most_constants =
-                       larger(p->constants, GPU_MAX_CONSTANTS - GPU_SPARE),
-                   .fits = 1};
+    gathering g = {
+        .c = c,
+        .rows = rows,
+        .cols = cols,
+        .compute = p->compute,
+        .draws = d && d->backend->draws && p->reduction == GPU_NO_REDUCTION,
+        .is_alone = is_alone(p),
+        .most_code = larger(p->length, GPU_MAX_CODE - GPU_SPARE),
+        .most_constants = larger(p->constants, GPU_MAX_CONSTANTS - GPU_SPARE),
+        .fits = 1};
     gather_program(&g, p, in);
     return g;
 }
