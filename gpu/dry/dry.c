@@ -122,6 +122,17 @@ static gpu_status map(void *handle, const gpu_program *p, const gpu_view *in,
     return gpu_poll();
 }
 
+/* As if memory set the pace, which of functions it does not. */
+static gpu_status complex_map(void *handle, const gpu_complex_call *c)
+{
+    dry_device *d = of(handle);
+    double bytes = dry_bytes(&c->out);
+    for (int i = 0; i < c->count; i++)
+        bytes += dry_bytes(&c->in[i]);
+    d->clock += dry_moved_seconds(d, bytes);
+    return gpu_poll();
+}
+
 static gpu_status reduce(void *handle, const gpu_program *p, const gpu_view *in,
                          int axis, const gpu_view *out)
 {
@@ -412,6 +423,7 @@ static const gpu_backend entries = {
     .inverse_norm = inverse_norm,
     .choose_factor = choose_factor,
     .factor = factor,
+    .complex_map = complex_map,
 };
 
 #define OMIT_MISSING(entry)    \
@@ -434,6 +446,7 @@ static void omit_missing(gpu_backend *dry, const gpu_backend *real)
     OMIT_MISSING(inverse_norm);
     OMIT_MISSING(choose_factor);
     OMIT_MISSING(factor);
+    OMIT_MISSING(complex_map);
 }
 
 /* What is known of a device outlives a shutdown. */

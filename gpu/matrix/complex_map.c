@@ -867,7 +867,8 @@ static gpu_status map_real(const char *name, const gpu_program *p,
  * which is released in the end. */
 typedef struct values {
     gpu_operand list[GPU_MAX_VALUES];
-    gpu_matrix made[GPU_MAX_CODE];
+    gpu_matrix made[GPU_MAX_CODE], shape; /* of the result */
+    gpu_device *device;
     int count;
 } values;
 
@@ -879,6 +880,21 @@ static int has_matrix(const gpu_operand *in, int arity)
     return 0;
 }
 
+/* The place of each element, a column of the rows' numbers or a row of the
+ * columns'. */
+static gpu_status make_places(const char *name, gpu_op op, gpu_device *d,
+                              const gpu_matrix *shape, gpu_matrix *out)
+{
+    gpu_program p;
+    int is_row = op == GPU_OP_ROW;
+    TRY(gpu_create(out, d, GPU_F64, shape->ndim,
+                   is_row || shape->ndim == 1 ? shape->rows : 1,
+                   is_row ? 1 : shape->cols));
+    gpu_program_start(&p, 0);
+    gpu_program_add(&p, op, 0, 0, 0);
+    return gpu_map(name, &p, NULL, out);
+}
+
 /* One instruction; out NULL: into a new value. */
 static gpu_status step(const char *name, const gpu_program *p, int i, values *v,
                        gpu_matrix *out)
@@ -887,8 +903,10 @@ static gpu_status step(const char *name, const gpu_program *p, int i, values *v,
     int arity = gpu_op_arity(c->op);
     gpu_operand in[3] = {v->list[c->x]};
     gpu_operand *result = &v->list[v->count++];
-    if (c->op >= GPU_OP_ROW)
-        return gpu_fail_complex(name);
+    if (c->op >= GPU_OP_ROW) {
+        *result = (gpu_operand){.matrix = &v->made[i]};
+        return make_places(name, c->op, v->device, &v->shape, &v->made[i]);
+    }
     if (arity > 1)
         in[1] = v->list[c->y];
     if (arity > 2)
@@ -905,6 +923,8 @@ static gpu_status run_steps(const char *name, const gpu_program *p,
 {
     values v = {.count = 0};
     gpu_status status = GPU_OK;
+    TRY(gpu_check_complex(name, in, p->inputs, &v.device));
+    TRY(gpu_map_shape(name, in, p->inputs, &v.shape));
     for (int i = 0; i < p->inputs; i++)
         v.list[v.count++] = (gpu_operand){.matrix = in[i]};
     for (int i = 0; i < p->constants; i++)

@@ -32,7 +32,7 @@ local rows = {
         says = "elements are f32, f64, bool or complex; on a GPU a product alone can be " ..
             "less precise",
         write = 'matmul(A, B, {precision = "bf16"})'},
-    {"imaginary, imaginary unit, 1i, 1j, complex64, complex128", "complex",
+    {"im, imaginary, imaginary unit, 1i, 1j, complex64, complex128", "complex",
         write = "3 + 2 * im"},
     {"conjugate, conj transpose, conjugate transpose, hermitian", "conj properties",
         write = "A.H"},

@@ -1,6 +1,6 @@
 /* Functions that put elements in other places: diagonals and triangles,
  * chosen rows and columns, running sums, sorting, joining, repeating. */
-#include "complex_numbers.h"
+#include "complex_value.h"
 #include "arguments.h"
 #include "function.h"
 #include "index.h"
@@ -75,6 +75,14 @@ static int trace(lua_State *L)
     p.reduction = GPU_REDUCE_sum;
     const gpu_matrix *in[] = {diagonal};
     double sum;
+    if (gpu_is_complex(m)) {
+        gpu_complex total;
+        lumat_try(L, gpu_complex_reduce_all("trace", GPU_REDUCE_sum, diagonal,
+                                            &total));
+        if (!lumat_push_unread(L, "trace"))
+            lumat_push_complex(L, total);
+        return 1;
+    }
     lumat_try(L, gpu_reduce_all("trace", &p, in, &sum));
     if (lumat_push_unread(L, "trace"))
         return 1;

@@ -410,6 +410,12 @@ function TestPlaces:test_joining_and_copies()
     lu.assertTrue(cumsum(Z.H, 1) == mat{{1 - im}, {3 - im}})
     lu.assertTrue(diag(vec{im, 2}) == mat{{im, 0}, {0, 2}})
     lu.assertTrue(Z:c128():c64() == Z)
+    local A = mat{{im, 2}, {3, 4 - im}}
+    lu.assertTrue(tril(A) == mat{{im, 0}, {3, 4 - im}})
+    lu.assertTrue(triu(A.H) == mat{{-im, 3}, {0, 4 + im}})
+    lu.assertTrue(trace(A) == complex(4))
+    lu.assertTrue(flip(A.H, 1) == mat{{2, 4 + im}, {-im, 3}})
+    lu.assertTrue(outer(vec{im, 1}, vec{1, im}) == mat{{im, -1}, {1, im}})
 end
 
 -- --- over everything ----------------------------------------------------------
@@ -548,6 +554,21 @@ function TestFiles:test_what_is_saved_comes_back()
     for _, ending in ipairs{"", ".npy", ".csv"} do os.remove(path .. ending) end
 end
 
+function TestFiles:test_sessions()
+    local path = os.tmpname()
+    z_saved, Z_saved = complex(0.1, -huge), randn(3, 2, {dtype = "c64"})
+    H_saved, t_saved = Z_saved.H, {im, complex(nan, -0.0)}
+    local z, Z = z_saved, Z_saved:clone()
+    save_session(path .. ".lum", {"z_saved", "Z_saved", "H_saved", "t_saved"})
+    z_saved, Z_saved, H_saved, t_saved = nil, nil, nil, nil
+    load_session(path .. ".lum", {"z_saved", "Z_saved", "H_saved", "t_saved"})
+    lu.assertTrue(z_saved == z and Z_saved == Z and H_saved == Z.H)
+    lu.assertTrue(t_saved[1] == im)
+    lu.assertEquals(tostring(t_saved[2]), "NaN - 0i")
+    os.remove(path)
+    os.remove(path .. ".lum")
+end
+
 function TestFiles:test_cells()
     local path = os.tmpname()
     local function read(text)
@@ -574,6 +595,21 @@ function TestFiles:test_close()
     lu.assertFalse(close(vec{1 + im}, vec{1.1 + im}))
     lu.assertTrue(close(1 + im, 1 + im))
     lu.assertFalse(close(1 + im, 1 - im))
+end
+
+TestDry = {}
+
+function TestDry:test_what_it_costs_is_known()
+    local Z = randn(10, 10, {dtype = "c64"})
+    for _, f in ipairs{
+        function() return exp(Z) end,
+        function() return Z * Z.H end,
+        function() return sum(Z) + Z % Z end,
+        function() return Z / 2 end,
+    } do
+        lu.assertTrue(cost(f).bytes > 0)
+    end
+    lu.assertTrue(Z == Z.H.H)
 end
 
 TestPrinting = {}
