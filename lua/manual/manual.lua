@@ -241,7 +241,7 @@ local function is_of_lua(topic)
     local root, field = match(topic, "^(%a+)%.(%w+)$")
     local value = lua[root or topic]
     if root then return type(value) == "table" and value[field] ~= nil end
-    return value ~= nil
+    return value ~= nil and type(value) ~= "userdata" -- im is ours
 end
 
 local function unknown(topic)
