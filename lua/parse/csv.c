@@ -259,9 +259,9 @@ static int complex_value(const csv_cell *c, double out[2])
 static int is_imaginary(const csv_cell *c)
 {
     double value[2];
-    const char *last = c->start + c->length - 1;
     if (c->length == 0)
         return 0;
+    const char *last = c->start + c->length - 1;
     last -= *last == ')' && c->length > 1;
     return (*last == 'i' || *last == 'j') && c->length > 1 &&
            complex_value(c, value);

@@ -30,7 +30,8 @@ static int64_t read_as(const lumat_csv *c, int doubled, int64_t piece,
                        void **host)
 {
     char message[MESSAGE] = "";
-    size_t size = doubled ? sizeof(double) : sizeof(float);
+    int numbers = c->is_complex ? 2 : 1; /* of a cell */
+    size_t size = (doubled ? sizeof(double) : sizeof(float)) * (size_t)numbers;
     int64_t all = c->rows * c->cols, count = 0, got;
     lumat_csv_place place = {c->data, c->line, 0};
     require(all <= (int64_t)c->length + c->cols);
@@ -40,9 +41,9 @@ static int64_t read_as(const lumat_csv *c, int doubled, int64_t piece,
     double *doubles = doubled ? *host : NULL;
     do {
         int64_t most = all - count < piece ? all - count + 1 : piece;
-        got =
-            lumat_csv_read(c, &place, most, doubled ? NULL : singles + count,
-                           doubled ? doubles + count : NULL, message, MESSAGE);
+        got = lumat_csv_read(c, &place, most, doubled ? NULL : singles + count,
+                             doubled ? doubles + numbers * count : NULL,
+                             message, MESSAGE);
         require(got <= most);
         count += got > 0 ? got : 0;
         require(count <= all);
@@ -62,6 +63,16 @@ static void compare(const float *singles, const double *doubles, int64_t n)
     }
 }
 
+/* A real cell is a complex one without an imaginary part. */
+static void compare_pairs(const double *doubles, const double *pairs, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        require(isnan(doubles[i]) == isnan(pairs[2 * i]));
+        require(isnan(doubles[i]) || doubles[i] == pairs[2 * i]);
+        require(pairs[2 * i + 1] == 0);
+    }
+}
+
 /* What libFuzzer calls. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -69,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char delimiters[] = {0, ',', ';', '\t', ' ', '|', 0, 0};
     char message[MESSAGE] = "";
-    void *singles, *doubles;
+    void *singles, *doubles, *pairs;
     if (size == 0)
         return 0;
     lumat_csv c = {.delimiter = delimiters[data[0] % 8],
@@ -81,9 +92,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     c.length = size - 1;
     if (lumat_csv_open(&c, message, MESSAGE)) {
         check_names(&c);
+        c.is_complex = 1;
+        int64_t pairs_count = read_as(&c, 1, 1 + data[0] / 24, &pairs);
+        c.is_complex = 0;
         int64_t count = read_as(&c, 0, INT64_MAX, &singles);
         require(count == read_as(&c, 1, 1 + data[0] / 24, &doubles));
         compare(singles, doubles, count);
+        if (count >= 0 && pairs_count >= 0)
+            compare_pairs(doubles, pairs, count);
+        free(pairs);
         free(singles);
         free(doubles);
     }

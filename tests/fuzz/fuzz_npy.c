@@ -15,10 +15,10 @@ static void require(int truth)
 
 static void convert(const lumat_npy *n, const void *file)
 {
-    static const size_t sizes[] = {4, 8, 1};
+    static const size_t sizes[GPU_ALL_DTYPES] = {4, 8, 1, 8, 16};
     char message[MESSAGE] = "";
     size_t count = (size_t)n->rows * (size_t)n->cols;
-    for (int type = 0; type < GPU_DTYPES; type++) {
+    for (int type = 0; type < GPU_ALL_DTYPES; type++) {
         void *host = malloc(sizes[type] * count + 1);
         require(host != NULL);
         int read =
@@ -40,7 +40,7 @@ static void try_file(const uint8_t *data, size_t size)
         uint64_t bytes = (uint64_t)n.rows * (uint64_t)n.cols;
         require(n.ndim <= 2 && n.rows >= 0 && n.cols >= 0);
         require(bytes * (uint64_t)n.bytes == size - n.data);
-        require(lumat_npy_dtype(&n) < GPU_DTYPES);
+        require(lumat_npy_dtype(&n) < GPU_ALL_DTYPES);
         convert(&n, file);
     } else {
         require(message[0] != '\0');
@@ -66,7 +66,7 @@ static void try_behind_prefix(const uint8_t *data, size_t size)
 static void try_header(const uint8_t *data)
 {
     char out[LUMAT_NPY_HEADER], message[MESSAGE] = "";
-    gpu_dtype type = (gpu_dtype)(data[0] % GPU_DTYPES);
+    gpu_dtype type = (gpu_dtype)(data[0] % GPU_ALL_DTYPES);
     int ndim = 1 + data[1] % 2;
     int64_t rows = 0, cols = ndim == 1 ? 1 : data[2];
     lumat_npy n;
