@@ -9,8 +9,8 @@ local checks = require "lumat.checks"
 local steps = require "lumat.factor_steps"
 local fail, shape_of = checks.fail, checks.shape_of
 local factors = {}
-local ipairs, next, rawequal, setmetatable, tostring, type =
-    ipairs, next, rawequal, setmetatable, tostring, type
+local ipairs, next, rawequal, require, select, setmetatable, tostring, type =
+    ipairs, next, rawequal, require, select, setmetatable, tostring, type
 local concat = table.concat
 local abs, ceil, huge, larger, log, sqrt = math.abs, math.ceil, math.huge,
     math.max, math.log, math.sqrt
@@ -265,9 +265,31 @@ function lu_methods.logdet(F)
     return size, sign * s.sign
 end
 
+-- Of factors there are, by what they solve; in a dry run, where nothing is
+-- looked at, as of any matrix.
+local function rcond_by(s, solve, turned)
+    if select("#", steps.look(s.A)) == 0 then return library.rcond(s.A) end
+    return require "lumat.systems".rcond_of(s.A, solve, turned)
+end
+
 function lu_methods.rcond(F)
     local s = square_lu("rcond", F)
-    s.rcond = s.rcond or library.rcond(s.A)
+    if s.rcond or s.zero > 0 then
+        s.rcond = s.rcond or 0.0
+        return s.rcond
+    end
+    local function solve(b)
+        return steps.triangle(s.packed, steps.triangle(s.packed, b[s.p],
+            {lower = true, unit = true}), {})
+    end
+    local function turned(b)
+        local y = steps.triangle(s.packed, steps.triangle(s.packed, b,
+            {turned = true}), {lower = true, unit = true, turned = true})
+        local x = y:clone()
+        x[s.p] = y
+        return x
+    end
+    s.rcond = rcond_by(s, solve, turned)
     return s.rcond
 end
 
@@ -337,8 +359,12 @@ function chol_methods.det(F)
 end
 
 function chol_methods.rcond(F)
-    local s = state[F]
-    s.rcond = s.rcond or library.rcond(s.A)
+    local s = factored_chol(state[F])
+    local function solve(b)
+        return steps.triangle(s.L, steps.triangle(s.L, b, {lower = true}),
+            {lower = true, turned = true})
+    end
+    s.rcond = s.rcond or rcond_by(s, solve, solve)
     return s.rcond
 end
 

@@ -16,17 +16,17 @@ local systems = {}
 -- complex matrix, 1988.
 local function inverse_norm(n, like, solve, turned)
     local there = {dtype = like.dtype, device = like.device}
-    local x, most = library.full(n, 1, 1 / n, there), 0
+    local x, weight, most = library.ones(n, 1, there), n, 0 -- x over weight
     for _ = 1, 5 do
         local y = solve(x)
-        local size = y:abs():sum()
+        local size = y:abs():sum() / weight
         if n == 1 or size ~= size or size == huge then return size end
         if size <= most then break end
         most = size
         local z = turned(library.where(y:ge(0), 1, -1))
         local at = z:abs():argmax()
-        if abs(z[{at, 1}]) <= abs((z % x):sum()) then break end
-        x = library.zeros(n, 1, there)
+        if abs(z[{at, 1}]) <= abs((z % x):sum()) / weight then break end
+        x, weight = library.zeros(n, 1, there), 1
         x[{at, 1}] = 1
     end
     -- where all of that has cancelled
@@ -36,7 +36,8 @@ local function inverse_norm(n, like, solve, turned)
     return larger(most, 2 * solve(test):abs():sum() / (3 * n))
 end
 
-local function rcond_of(A, solve, turned)
+-- In the 1-norm, of what solves with A and with A.T.
+function systems.rcond_of(A, solve, turned)
     if A.rows == 0 then return 1.0 end
     local size = library.norm(A, 1) * inverse_norm(A.rows, A, solve, turned)
     if size ~= size then return 0.0 end
@@ -158,7 +159,7 @@ local function solve_square(A, b, kind, wants_rcond, is_direct)
         end
     end
     if x then
-        local rcond = wants_rcond and rcond_of(A, again, turned or again)
+        local rcond = wants_rcond and systems.rcond_of(A, again, turned or again)
         return x, kind, rcond
     end
     local rcond, count

@@ -108,6 +108,39 @@ function TestFactors:test_determinants()
     near(chol(A):logdet(), 200 * math.log(1e3), 1e-9)
 end
 
+-- Those of a device; a CPU has none.
+function TestFactors:test_kernels()
+    for _, k in ipairs(kernel_list()) do
+        for _, n in ipairs{64, 65, 100, 129, 500, 1100} do
+            if k.operation == "lu" and k.available then
+                local A = random(n, n, "f32", n)
+                local L, U, p = lu(A, {kernel = k.name}):unpack()
+                small(L * U - A[p], A, n, k.name .. " " .. n)
+                lu_.assertIsTrue(L:abs():max() <= 1)
+                same(lu(A, {kernel = k.name}).L, L)
+                A[{{}, n // 2}] = 0 -- the pivot is zero, and what follows is
+                A[{{}, n}] = A[{{}, 1}]
+                L, U, p = lu(A, {kernel = k.name}):unpack()
+                small(L * U - A[p], A, n, k.name .. " singular " .. n)
+                lu_.assertEquals(U(n // 2, n // 2), 0)
+            elseif k.operation == "chol" and k.available then
+                local S = random(n, n, "f32", n)
+                S = S * S.T + n * one(n, "f32")
+                S = (S + S.T) / 2
+                local L = chol(S, {kernel = k.name}).L
+                small(L * L.T - S, S, n, k.name .. " " .. n)
+                same(triu(L, 1), zeros(n, n))
+                S[{n - 3, n - 3}] = -1
+                raises(function() chol(S, {kernel = k.name}) end,
+                    "order " .. n - 3)
+            end
+        end
+    end
+    raises(function() return lu(eye(3), {kernel = "abacus"}).U end, "lu",
+        "abacus")
+    raises(function() chol(eye(3), {kernel = "abacus"}) end, "chol", "abacus")
+end
+
 function TestFactors:test_chol()
     each(function(A, _, n, dtype)
         local S = A * A.T + n * one(n, dtype)

@@ -71,6 +71,28 @@ function TestSystems:test_solve_inv_det()
     end
 end
 
+-- In f64 a GPU's f32 factors are refined, unless it is told otherwise.
+function TestSystems:test_methods()
+    local n = t.device == "cpu" and 200 or 3100
+    local A, b = uniform(n, n, "f64", 1), uniform(n, 2, "f64", 2)
+    local x, told = solve(A, b, {kind = "general", info = true})
+    local y, other = solve(A, b, {kind = "general", info = true,
+        method = "direct"})
+    lu.assertEquals({other.method, other.steps}, {"direct", 0})
+    lu.assertIsTrue(told.error < 1e-15)
+    lu.assertEquals(told.method == "refinement", told.steps > 0)
+    lu.assertIsTrue(norm(x - y) <= 1e-7 * norm(y))
+    local column = solve(A, b[{{}, 1}], {kind = "general"})
+    lu.assertIsTrue(norm(A * column - b[{{}, 1}]) <= 1e-12 * norm(A) *
+        norm(column))
+    -- what f32 cannot factor is factored in f64
+    A[{{}, 2}] = A[{{}, 1}] * (1 + 2.0 ^ -30)
+    A[{1, 2}] = A(1, 1) * (1 + 2.0 ^ -29)
+    x, told = solve(A, b, {kind = "general", info = true})
+    lu.assertIsTrue(told.error < 1e-15)
+    raises(function() solve(A, b, {method = "any"}) end, "method", "direct")
+end
+
 function TestSystems:test_operands_are_not_changed()
     local A, b = mat{{2, 1}, {1, 3}}, vec{1, 2}
     solve(A, b)
