@@ -21,14 +21,14 @@
         return 0;                   \
     }
 /* With the arguments between the parameters and the two sizes. */
-#define ASK(name, ...)                                         \
-    extern "C" int name##_bufferSize(                          \
-        void *, void *, __VA_ARGS__, size_t *device, size_t *host) \
-    {                                                          \
-        *device = 512;                                         \
-        *host = 64;                                            \
-        return 0;                                              \
-    }                                                          \
+#define ASK(name, ...)                                             \
+    extern "C" int name##_bufferSize(void *, void *, __VA_ARGS__,  \
+                                     size_t *device, size_t *host) \
+    {                                                              \
+        *device = 512;                                             \
+        *host = 64;                                                \
+        return 0;                                                  \
+    }                                                              \
     NOTHING(name)
 #define ASK_ONE(name, ...)                                           \
     extern "C" int name##_bufferSize(void *, __VA_ARGS__, int *size) \
