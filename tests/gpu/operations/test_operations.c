@@ -5,6 +5,8 @@
 #include "fake_device.h"
 #include "op_list.h"
 
+#include <math.h>
+
 enum { SIDE = 6 };
 
 /* Of the entry under test: what it returns, and how often it was called. */
@@ -382,6 +384,93 @@ static void what_does_not_wait_is_paced(void **state)
     run_all(look_at_paces);
 }
 
+/* --- what is left to the CPU ------------------------------------------------
+ */
+
+static const gpu_kernel factor_kernel = {.operation = "lu", .name = "stub"};
+
+static const gpu_kernel *choose_lu(void *d, const gpu_factoring *f)
+{
+    (void)d;
+    return f->kind == GPU_FACTOR_LU ? &factor_kernel : NULL;
+}
+
+/* Its entries as stubs that refuse, and whether it has rungs. */
+static void refuse(gpu_backend *table, int chooses)
+{
+    *table = *fake->backend;
+    place_solve(table);
+    place_determinant(table);
+    place_inverse_norm(table);
+    place_factor(table);
+    table->choose_factor = chooses ? choose_lu : NULL;
+    memset(&stub, 0, sizeof stub);
+    stub.outcome = GPU_UNSUPPORTED;
+}
+
+static double difference(const gpu_matrix *m, const gpu_matrix *n)
+{
+    float x[SIDE * SIDE], y[SIDE * SIDE];
+    double most = 0;
+    assert_int_equal(gpu_download(m, x), GPU_OK);
+    assert_int_equal(gpu_download(n, y), GPU_OK);
+    for (int i = 0; i < gpu_size(m); i++)
+        most = fmax(most, fabs((double)x[i] - (double)y[i]));
+    return most;
+}
+
+/* What an entry says it does not support comes out as without such entries. */
+static void what_is_refused_the_cpu_does(void **state)
+{
+    const gpu_backend *own = fake->backend;
+    gpu_backend table;
+    gpu_matrix x[2], packed[2];
+    double det[2], rcond[2];
+    int64_t places[2][SIDE], zero;
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        refuse(&table, k);
+        fake->backend = k ? &table : own;
+        assert_int_equal(gpu_solve(&given.a, &given.v, &x[k], NULL), GPU_OK);
+        assert_int_equal(gpu_determinant(&given.a, &det[k]), GPU_OK);
+        assert_int_equal(gpu_rcond(&given.a, &rcond[k]), GPU_OK);
+        assert_int_equal(gpu_lu(&given.a, NULL, &packed[k], places[k], &zero),
+                         GPU_OK);
+        fake->backend = own;
+        assert_int_equal(stub.calls, k ? 4 : 0);
+        assert_ptr_equal(gpu_matrix_device(&x[k]), fake);
+        assert_ptr_equal(gpu_matrix_device(&packed[k]), fake);
+    }
+    assert_true(difference(&x[0], &x[1]) == 0);
+    assert_true(difference(&packed[0], &packed[1]) == 0);
+    assert_memory_equal(places[0], places[1], sizeof places[0]);
+    assert_true(det[0] == det[1] && rcond[0] == rcond[1]);
+    for (int k = 0; k < 2; k++) {
+        gpu_release(&x[k]);
+        gpu_release(&packed[k]);
+    }
+}
+
+/* One without a rung for them is not asked. */
+static void what_has_no_rung_the_cpu_does(void **state)
+{
+    const gpu_backend *own = fake->backend;
+    gpu_backend table;
+    gpu_matrix l, s, u, v;
+    int64_t trouble;
+    (void)state;
+    refuse(&table, 1);
+    fake->backend = &table;
+    assert_int_equal(gpu_svd(&given.a, GPU_SVD_VALUES, &s, &u, &v, &trouble),
+                     GPU_OK);
+    assert_int_equal(gpu_cholesky(&given.a, "stub", &l, &trouble),
+                     GPU_ARGUMENT);
+    assert_non_null(strstr(gpu_message(), "chol: no kernel is called 'stub'"));
+    fake->backend = own;
+    assert_int_equal(stub.calls, 0);
+    gpu_release(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +481,10 @@ int main(void)
             close_given),
         cmocka_unit_test_setup_teardown(what_does_not_wait_is_paced, open_given,
                                         close_given),
+        cmocka_unit_test_setup_teardown(what_is_refused_the_cpu_does,
+                                        open_given, close_given),
+        cmocka_unit_test_setup_teardown(what_has_no_rung_the_cpu_does,
+                                        open_given, close_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
