@@ -13,6 +13,7 @@
 #include "padded.h"
 
 constexpr int DIAGONAL_THREADS = 256, PITCH = MOST_BLOCK + 1;
+static const float LEAST_ROOT = 0x1p-50f; /* of a pivot that is well in range */
 
 static int panel_width(int n)
 {
@@ -204,15 +205,15 @@ bool gpu_cuda_can_own_cholesky(const cuda_device *d, const gpu_view *a)
 static gpu_status factor_padded(cuda_device *d, gpu_factoring *f, padded *p,
                                 int *minor)
 {
-    int found = INT_MAX, is_finite = 0;
+    int found = INT_MAX, is_fine = 0;
     TRY(gpu_cuda_upload(d, minor, &found, sizeof found));
     TRY(factor_blocks(d, p, minor));
     TRY(gpu_cuda_download(d, &found, minor, sizeof found));
     f->trouble = found < p->n ? found + 1 : 0;
     if (f->trouble > 0)
         return GPU_OK;
-    TRY(gpu_cuda_unpad(d, p, PADDED_LOWER, &f->a, &is_finite));
-    if (!is_finite) /* what overflows; a is as it was */
+    TRY(gpu_cuda_unpad(d, p, PADDED_LOWER, LEAST_ROOT, &f->a, &is_fine));
+    if (!is_fine) /* what overflows or underflows; a is as it was */
         return gpu_cuda_factor_cusolver.factor(d, f);
     return gpu_cuda_wait(d);
 }

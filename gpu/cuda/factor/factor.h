@@ -31,11 +31,11 @@ extern const gpu_kernel gpu_cuda_factor_cusolver;
 
 /* Can our own LU do a? And then: order, of the device, gets the rows' (see
  * cuda_lu). Ahead: the next panel is factored while the rest is updated, where
- * the driver allows it. Where the factors are not all finite, a is as it was.
- * Waits. */
+ * the driver allows it. Where the factors are not all finite, or pivots so
+ * small that digits are lost, a is as it was. Waits. */
 bool gpu_cuda_can_own_lu(const cuda_device *d, const gpu_view *a);
 gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int is_ahead,
-                           int *order, int *is_finite);
+                           int *order, int *is_fine);
 /* Of such a side it is faster. */
 bool gpu_cuda_is_for_ahead(int64_t n);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "lanes.h"
 
-enum { MOST_DEVICES = 64, SPLITS = 2, LANE_TICKETS = 256, LEAST_SMS = 16 };
+enum { MOST_DEVICES = 64, SPLITS = 1, LANE_TICKETS = 256, LEAST_SMS = 16 };
 
 /* Lanes of a device that were made, and the contexts that they are in. */
 typedef struct made {

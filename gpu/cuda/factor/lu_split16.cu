@@ -18,7 +18,8 @@
 
 /* Of a panel, and within it. */
 constexpr int JOINED = 128;
-constexpr int MOST_SIDE = 32768; /* rows that a cluster holds */
+constexpr int MOST_SIDE = 32768;            /* rows that a cluster holds */
+static const float LEAST_PIVOT = 0x1p-100f; /* that is well in range */
 
 static int panel_width(int n)
 {
@@ -304,10 +305,7 @@ static gpu_status factor_blocks(cuda_device *d, const padded *p, int width,
  * other updates the rest. */
 
 /* The panel's multiprocessors, of 132. */
-static int panel_sms(int n)
-{
-    return n > 24576 ? 32 : 48;
-}
+enum { PANEL_SMS = 48 };
 
 static int panel_width_ahead(int n)
 {
@@ -380,7 +378,7 @@ static gpu_status start_order(cuda_device *d, int *order, int n)
 
 bool gpu_cuda_is_for_ahead(int64_t n)
 {
-    return n >= 12288;
+    return n >= 10240 && n <= 24576;
 }
 
 static gpu_status factor_with(cuda_device *d, const padded *p, int is_ahead,
@@ -388,7 +386,7 @@ static gpu_status factor_with(cuda_device *d, const padded *p, int is_ahead,
 {
     cuda_lanes *lanes = NULL;
     if (is_ahead && p->side > panel_width_ahead(p->side))
-        TRY(gpu_cuda_find_lanes(d, panel_sms(p->side), &lanes));
+        TRY(gpu_cuda_find_lanes(d, PANEL_SMS, &lanes));
     if (lanes == NULL)
         return factor_blocks(d, p, panel_width(p->side), e);
     gpu_status status = factor_ahead(d, lanes, p, e);
@@ -410,7 +408,7 @@ gpu_status gpu_cuda_lu_of_padded(cuda_device *d, const padded *p, int is_ahead,
 }
 
 gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int is_ahead,
-                           int *order, int *is_finite)
+                           int *order, int *is_fine)
 {
     padded p;
     int *whole;
@@ -426,7 +424,7 @@ gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int is_ahead,
         gpu_cuda_free(d, whole, bytes);
     }
     if (status == GPU_OK)
-        status = gpu_cuda_unpad(d, &p, PADDED_ALL, a, is_finite);
+        status = gpu_cuda_unpad(d, &p, PADDED_ALL, LEAST_PIVOT, a, is_fine);
     gpu_cuda_end_padded(d, &p);
     return status;
 }

@@ -23,9 +23,11 @@ typedef enum padded_part { PADDED_ALL, PADDED_LOWER } padded_part;
 /* times scale, rounded to f32; a may be f64 */
 gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, double scale,
                         padded_part part, padded *p);
-/* Back to a, if all of it are finite numbers, else a stays; waits. */
+/* Back to a, if all of it are finite numbers, and those on the diagonal zero or
+ * at least so large: where split16 adds in place, subnormal numbers are lost.
+ * Else a stays. Waits. */
 gpu_status gpu_cuda_unpad(cuda_device *d, const padded *p, padded_part part,
-                          const gpu_view *a, int *is_finite);
+                          float least, const gpu_view *a, int *is_fine);
 void gpu_cuda_end_padded(cuda_device *d, padded *p);
 
 /* p becomes L and U of its rows order[0 .. side - 1], of the device. Ahead: see

@@ -65,12 +65,12 @@ gpu_status gpu_cuda_factor(void *device, gpu_factoring *f)
 /* GPU_OK without an order: it is not for our own. */
 static gpu_status try_own(cuda_device *d, int is_ahead, cuda_lu *lu)
 {
-    int is_finite = 0;
+    int is_fine = 0;
     size_t bytes = (size_t)lu->a.rows * sizeof *lu->order;
     gpu_status status = gpu_cuda_take_room(d, bytes, (void **)&lu->order);
     if (status == GPU_OK)
-        status = gpu_cuda_own_lu(d, &lu->a, is_ahead, lu->order, &is_finite);
-    if (status == GPU_OK && is_finite)
+        status = gpu_cuda_own_lu(d, &lu->a, is_ahead, lu->order, &is_fine);
+    if (status == GPU_OK && is_fine)
         return GPU_OK;
     gpu_cuda_free(d, lu->order, bytes);
     lu->order = NULL;
@@ -85,6 +85,41 @@ static gpu_status by_cusolver(cuda_device *d, cuda_lu *lu)
     return gpu_cuda_getrf(d, &lu->a, lu->pivots);
 }
 
+template <class T> __global__ void look_for_odd(const T *a, int64_t n, int *odd)
+{
+    T sum = 0; /* zero times anything finite */
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * blockDim.x)
+        sum += a[i] * 0;
+    if (!(sum == 0))
+        *odd = 1;
+}
+
+/* Of factors with a zero for a pivot: was that there? Of NaN and Inf cuSOLVER
+ * leaves zeros, too, and of subnormal numbers. Small ones are left to the CPU,
+ * large ones that hold Inf or NaN are not singular. */
+static gpu_status doubt_zero(cuda_device *d, cuda_lu *lu)
+{
+    enum { SMALL = 1024 };
+    int *odd = (int *)d->slot, blocks = 4 * d->sms;
+    int64_t n = lu->a.rows * lu->a.cols;
+    if (lu->a.rows <= SMALL && lu->a.cols <= SMALL)
+        return FAIL(GPU_UNSUPPORTED, "lu: pivot %lld is zero on the GPU",
+                    (long long)lu->zero);
+    TRY(gpu_cuda_wait(d)); /* nothing writes to the slot */
+    *odd = 0;
+    if (lu->a.dtype == GPU_F64)
+        look_for_odd<<<blocks, 256, 0, d->stream>>>((const double *)lu->a.data,
+                                                    n, odd);
+    else
+        look_for_odd<<<blocks, 256, 0, d->stream>>>((const float *)lu->a.data,
+                                                    n, odd);
+    LAUNCHED(d);
+    TRY(gpu_cuda_wait(d));
+    lu->zero = *odd ? 0 : lu->zero;
+    return GPU_OK;
+}
+
 gpu_status gpu_cuda_begin_lu(cuda_device *d, const gpu_kernel *rung,
                              const gpu_view *a, cuda_lu *lu)
 {
@@ -96,6 +131,8 @@ gpu_status gpu_cuda_begin_lu(cuda_device *d, const gpu_kernel *rung,
         status = by_cusolver(d, lu);
     if (status == GPU_OK)
         status = gpu_cuda_look_at_diagonal(d, "lu", a, &lu->zero);
+    if (status == GPU_OK && lu->zero > 0)
+        status = doubt_zero(d, lu);
     if (status != GPU_OK)
         gpu_cuda_end_lu(d, lu);
     return status;
