@@ -57,12 +57,21 @@ static void offer_dtypes(const values *v)
     offer_text(v, gpu_dtype_name(GPU_C128), NULL);
 }
 
+/* Is it one of those that kernels are of? */
+static int has_kernels(const char *function)
+{
+    static const char *const all[] = {"dot", "matmul", "lu", "chol"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(function, all[i]) == 0)
+            return 1;
+    return 0;
+}
+
 /* Kernels or operations of a device. */
 static void offer_of_device(const values *v, gpu_device *d, int kernels)
 {
     gpu_kernel_info k;
-    int is_operation =
-        strcmp(v->function, "dot") == 0 || strcmp(v->function, "matmul") == 0;
+    int is_operation = has_kernels(v->function);
     for (int i = 0; i < gpu_kernel_count(d); i++) {
         gpu_kernel_describe(d, i, &k);
         if (!kernels)

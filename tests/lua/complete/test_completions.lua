@@ -71,6 +71,8 @@ local calls = {
     heat = function() heat(A, wrong) end,
     spy = function() spy(A, wrong) end,
     svd = function() svd(A, wrong) end,
+    lu = function() require "lumat".lu(A, wrong) end,
+    chol = function() chol(A, wrong) end,
     rosser = function() rosser(wrong) end,
     qr = function() qr(A, wrong) end,
     plot = function() plot(v, wrong) end,
@@ -136,13 +138,15 @@ end
 -- kernel= and :race know the ladder of the operation.
 function TestOptions:test_kernels_are_those_of_the_operation()
     K = ones(2, 2)
-    for _, operation in ipairs{"matmul", "dot"} do
+    for _, operation in ipairs{"matmul", "dot", "lu", "chol"} do
         local expected = {"auto"}
         for _, k in ipairs(kernel_list()) do
             if k.operation == operation then expected[#expected + 1] = k.name end
         end
         table.sort(expected)
-        lu.assertEquals(offered(operation .. "(K, K, {kernel='"),
+        local takes_two = operation == "matmul" or operation == "dot"
+        local start = takes_two and "(K, K, " or "(K, "
+        lu.assertEquals(offered(operation .. start .. "{kernel='"),
             table.concat(expected, " "))
     end
 end
