@@ -24,13 +24,27 @@ typedef struct gpu_view {
     int64_t row_stride, col_stride;
 } gpu_view;
 
-/* c = alpha a b + beta c; m, n, k >= 1; a, b and c of one type, f32 or f64.
- * The storages are handles for keeping things about a and b. */
+/* What a product's results go through before they lie in c: the program's
+ * results for inputs one of which is the product itself, rounded to c's type.
+ * The other views have c's rows and cols (a broadcast one has zero strides) and
+ * lie nowhere in c. */
+typedef struct gpu_epilogue {
+    const gpu_program *program;
+    const gpu_view *in; /* that of the product is not read */
+    int product;        /* which input it is */
+    int is_done;        /* out: see gpu_gemm */
+} gpu_epilogue;
+
+/* c = alpha a b + beta c; m, n, k >= 1; a, b and c of one type, f32 or f64. A
+ * kernel that can take c through the epilogue sets is_done; behind others it is
+ * a map, from c into c. The storages are handles for keeping things about a and
+ * b. */
 typedef struct gpu_gemm {
     gpu_view a, b, c;                   /* m x k, k x n, m x n */
     gpu_storage *a_storage, *b_storage; /* NULL: keep nothing */
     double alpha, beta;
-    int tile; /* 0: the kernel's own choice */
+    int tile;               /* 0: the kernel's own choice */
+    gpu_epilogue *epilogue; /* NULL: none */
     /* Another kernel lacked memory: choose_matmul takes one that needs none,
      * or little. */
     int is_short_of_memory;
@@ -182,6 +196,7 @@ struct gpu_kernel {
     gpu_status (*dot)(void *device, const gpu_view *x, const gpu_view *y,
                       double *out);
     gpu_status (*factor)(void *device, gpu_factoring *f);
+    int has_epilogue; /* a matmul that can be asked for one: see gpu_gemm */
 };
 
 /* A device does its work in lanes, each in the order of its calls. All entries

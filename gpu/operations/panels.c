@@ -2,13 +2,20 @@
  * panel where a device takes long, as what it has begun cannot be stopped. */
 #include "core.h"
 
+/* By way of the epilogue, which a map from c into c is where the kernel does
+ * not know how. */
 static gpu_status run_once(gpu_device *d, const gpu_kernel *k,
                            const gpu_gemm *p)
 {
+    gpu_epilogue *e = p->epilogue;
+    if (e)
+        e->is_done = 0;
     gpu_begin_product(d);
     gpu_status status = k->matmul(d->handle, p);
     gpu_end_product(d, status);
-    return status;
+    if (status != GPU_OK || !e || e->is_done)
+        return status;
+    return d->backend->map(d->handle, e->program, e->in, &p->c);
 }
 
 /* When memory is short, makes room and tries again; where that is not enough,
@@ -44,6 +51,21 @@ static void *element(const gpu_view *v, int64_t i, int64_t j)
     return (char *)v->data + at * (int64_t)gpu_dtype_size(v->dtype);
 }
 
+/* The part of an epilogue for that panel of c, whose views `in` gets. */
+static gpu_epilogue part_of(const gpu_epilogue *e, int64_t i, int64_t j,
+                            int64_t rows, int64_t cols, gpu_view *in)
+{
+    gpu_epilogue part = *e;
+    for (int v = 0; v < e->program->inputs; v++) {
+        in[v] = e->in[v];
+        in[v].data = element(&e->in[v], i, j);
+        in[v].rows = rows;
+        in[v].cols = cols;
+    }
+    part.in = in;
+    return part;
+}
+
 /* The product that gives rows x cols of c, from (i, j) on. */
 static gpu_gemm panel_of(const gpu_gemm *p, int64_t i, int64_t j, int64_t rows,
                          int64_t cols)
@@ -76,6 +98,12 @@ static gpu_status run_panels(gpu_device *d, gpu_gemm *p, int64_t rows,
             int64_t m = smaller(rows, p->c.rows - i);
             int64_t n = smaller(cols, p->c.cols - j);
             gpu_gemm part = panel_of(p, i, j, m, n);
+            gpu_epilogue then;
+            gpu_view in[GPU_MAX_INPUTS];
+            if (p->epilogue) {
+                then = part_of(p->epilogue, i, j, m, n, in);
+                part.epilogue = &then;
+            }
             part.is_short_of_memory = is_short;
             TRY(gpu_poll());
             gpu_status status = run_panel(d, &part, is_chosen, k);
