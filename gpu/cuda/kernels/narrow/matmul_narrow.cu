@@ -65,10 +65,15 @@ static gpu_status narrow_matmul(void *device, const gpu_gemm *p,
     q.c_col = g.c.col_stride;
     q.alpha = (float)g.alpha;
     q.beta = (float)g.beta;
+    q.then = gpu_cuda_no_epilogue();
+    int takes = d->capability == 90 && gpu_cuda_find_epilogue(p, &g, &q.then);
     TRY(place_planes(d, &q));
     TRY(gpu_cuda_narrow_round(d, kind, &g, &q.a, &q.b));
-    return d->capability == 90 ? gpu_cuda_narrow_hopper(d, &q)
-                               : gpu_cuda_narrow_mma(d, &q);
+    TRY(d->capability == 90 ? gpu_cuda_narrow_hopper(d, &q)
+                            : gpu_cuda_narrow_mma(d, &q));
+    if (takes)
+        p->epilogue->is_done = 1;
+    return GPU_OK;
 }
 
 /* Each factor off by u, then the sum in f32: (1 + u)^2 (1 + gamma) - 1. A sum
@@ -108,6 +113,7 @@ const gpu_kernel gpu_cuda_matmul_bf16 = {
     .bound = bound_bf16,
     .matmul = multiply_bf16,
     .dot = NULL,
+    .has_epilogue = 1,
 };
 
 /* --- tf32 -------------------------------------------------------------------
@@ -139,4 +145,5 @@ const gpu_kernel gpu_cuda_matmul_tf32 = {
     .bound = bound_tf32,
     .matmul = multiply_tf32,
     .dot = NULL,
+    .has_epilogue = 1,
 };

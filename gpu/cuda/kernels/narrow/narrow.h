@@ -10,7 +10,7 @@
 #ifndef GPU_CUDA_NARROW_H
 #define GPU_CUDA_NARROW_H
 
-#include "kernel.h"
+#include "epilogue.h"
 
 typedef enum narrow_kind { NARROW_BF16, NARROW_TF32 } narrow_kind;
 
@@ -33,13 +33,15 @@ gpu_status gpu_cuda_narrow_round(cuda_device *d, narrow_kind kind,
                                  const gpu_gemm *g, const narrow_plane *a,
                                  const narrow_plane *b);
 
-/* c = alpha a b + beta c. */
+/* c = alpha a b + beta c, or where there is an epilogue c = alpha a b, which
+ * goes through it. */
 typedef struct narrow_product {
     narrow_kind kind;
     narrow_plane a, b;
     float *c;
     int64_t m, n, k, c_row, c_col;
     float alpha, beta;
+    epilogue then;  /* on Hopper alone */
     float *partial; /* workspace, of as many bytes as was asked for */
 } narrow_product;
 

@@ -28,9 +28,11 @@ constexpr int SHARED =
 
 /* HALVES: 128 columns each of a block's tile. PAIR: blocks of a cluster, one
  * above the other, share b. TEAM: blocks of a cluster share a tile, a slice of
- * k each. STEP: of k, 128 bytes. */
-template <narrow_kind KIND_, int HALVES_, int PAIR_, int TEAM_> struct config {
+ * k each. STEP: of k, 128 bytes. THEN: is there an epilogue? */
+template <narrow_kind KIND_, int HALVES_, int PAIR_, int TEAM_, bool THEN_>
+struct config {
     static constexpr narrow_kind KIND = KIND_;
+    static constexpr bool THEN = THEN_;
     static constexpr int HALVES = HALVES_, PAIR = PAIR_, TEAM = TEAM_;
     static constexpr int STEP = KIND == NARROW_BF16 ? 64 : 32;
     static constexpr int SLOT = (1 + HALVES) * PLANE; /* bytes */
@@ -256,17 +258,23 @@ __device__ __forceinline__ float4 add(float4 x, float4 y)
 
 /* --- results ------------------------------------------------------------ */
 
-__device__ __forceinline__ result result_of(const narrow_product &p)
+/* THEN: by way of p's epilogue. */
+template <bool THEN>
+__device__ __forceinline__ auto result_of(const narrow_product &p)
 {
-    return {p.c, p.m, p.n, p.c_row, p.c_col, p.beta};
+    if constexpr (THEN)
+        return result_then{p.c, p.m, p.n, p.c_row, p.c_col, p.then};
+    else
+        return result{p.c, p.m, p.n, p.c_row, p.c_col, p.beta};
 }
 
 /* Writes one half of this warpgroup's 64 rows. */
+template <bool THEN>
 __device__ __forceinline__ void write_half(const narrow_product &p,
                                            const float (&sum)[64], int row,
                                            int col, uint32_t stage, int lane)
 {
-    result to = result_of(p);
+    auto to = result_of<THEN>(p);
     uint32_t mine = stage + lane / 4 * STAGE_ROW + lane % 4 * 8;
 #pragma unroll
     for (int j = 0; j < 16; j++) {
@@ -282,20 +290,38 @@ __device__ __forceinline__ void write_half(const narrow_product &p,
     }
 }
 
-/* Columns j and j + 1 of row i. */
-__device__ __forceinline__ void write_two(const narrow_product &p, int i, int j,
-                                          float x, float y)
+/* What is asked for ahead of columns j and j + 1 of row i. */
+template <class R> struct two_asked {
+    decltype(ask_one(*(R *)0, 0, 0)) left, right;
+};
+
+template <class R>
+__device__ __forceinline__ two_asked<R> ask_two(const R &to, int i, int j)
 {
-    result to = result_of(p);
-    if (i < p.m && j + 2 <= p.n && is_wide(to) && p.beta == 0) {
-        *(float2 *)(p.c + i * p.c_row + j) =
-            make_float2(p.alpha * x, p.alpha * y);
+    return {ask_one(to, i, j), ask_one(to, i, j + 1)};
+}
+
+/* Those columns. */
+__device__ __forceinline__ void write_two(const result &to, int i, int j,
+                                          float x, float y, two_asked<result>)
+{
+    if (i < to.m && j + 2 <= to.n && is_wide(to) && to.beta == 0) {
+        *(float2 *)(to.c + i * to.c_row + j) = make_float2(x, y);
         return;
     }
-    if (i < p.m && j < p.n)
-        write_one(to, i, j, p.alpha * x);
-    if (i < p.m && j + 1 < p.n)
-        write_one(to, i, j + 1, p.alpha * y);
+    if (i < to.m && j < to.n)
+        write_one(to, i, j, x);
+    if (i < to.m && j + 1 < to.n)
+        write_one(to, i, j + 1, y);
+}
+
+__device__ __forceinline__ void write_two(const result_then &to, int i, int j,
+                                          float x, float y,
+                                          two_asked<result_then> with)
+{
+    result done = {to.c, to.m, to.n, to.c_row, to.c_col, 0};
+    write_two(done, i, j, finish_result(to.then, x, with.left),
+              finish_result(to.then, y, with.right), {});
 }
 
 /* Adds the slices of this block's share of the tile's rows. A warp has the
@@ -308,6 +334,12 @@ __device__ __forceinline__ void join_team(const narrow_product &p,
     const int per = WARPS / G::TEAM, many = 16 / G::TEAM;
     int rows = warp / G::TEAM, first = warp % G::TEAM * many;
     int i = row + (b.slice * per + rows) * 16 + lane / 4;
+    auto to = result_of<G::THEN>(p);
+    two_asked<decltype(to)> with[many][2];
+#pragma unroll
+    for (int n = 0; n < 2 * many; n++)
+        with[n / 2][n % 2] = ask_two(to, i + n % 2 * 8,
+                                     col + (first + n / 2) * 8 + lane % 4 * 2);
 #pragma unroll
     for (int n = 0; n < many; n++) {
         float4 x = make_float4(0, 0, 0, 0);
@@ -316,35 +348,35 @@ __device__ __forceinline__ void join_team(const narrow_product &p,
             x = add(x, load_four(exchange_at<per>(b, s, rows, lane) +
                                  (first + n) * 512));
         int j = col + (first + n) * 8 + lane % 4 * 2;
-        write_two(p, i, j, x.x, x.y);
-        write_two(p, i + 8, j, x.z, x.w);
+        write_two(to, i, j, p.alpha * x.x, p.alpha * x.y, with[n][0]);
+        write_two(to, i + 8, j, p.alpha * x.z, p.alpha * x.w, with[n][1]);
     }
 }
 
 /* Four columns of row i from col on. */
-__device__ __forceinline__ void write_row(const narrow_product &p, float4 sum,
-                                          int i, int col)
+template <class R>
+__device__ __forceinline__ void write_row(const R &to, float4 x, int i, int col)
 {
-    result to = result_of(p);
-    float x[4] = {p.alpha * sum.x, p.alpha * sum.y, p.alpha * sum.z,
-                  p.alpha * sum.w};
-    if (is_wide(to) && col + 4 <= p.n) {
-        write_four(to, i, col, make_float4(x[0], x[1], x[2], x[3]));
+    if (is_wide(to) && col + 4 <= to.n) {
+        write_four(to, i, col, x);
         return;
     }
+    float one[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
     for (int e = 0; e < 4; e++)
-        if (col + e < p.n)
-            write_one(to, i, col + e, x[e]);
+        if (col + e < to.n)
+            write_one(to, i, col + e, one[e]);
 }
 
 /* Adds the slices of this block's share of the tile's rows, four at once a
  * warp: their loads must not wait for each other. */
+template <bool THEN>
 __device__ __forceinline__ void join_slices(const narrow_product &p,
                                             const plan &q, int tile, int slice,
                                             int row, int col, int thread)
 {
     const int many = 4;
+    auto to = result_of<THEN>(p);
     int at = thread % 32 * 4;
     const float *partial =
         p.partial + (int64_t)tile * q.slices * SIDE * SIDE + at;
@@ -356,7 +388,10 @@ __device__ __forceinline__ void join_slices(const narrow_product &p,
 #pragma unroll
         for (int n = 0; n < many; n++)
             if (r + n * WARPS < end && row + r + n * WARPS < p.m)
-                write_row(p, sum[n], row + r + n * WARPS, col + at);
+                write_row(to,
+                          make_float4(p.alpha * sum[n].x, p.alpha * sum[n].y,
+                                      p.alpha * sum[n].z, p.alpha * sum[n].w),
+                          row + r + n * WARPS, col + at);
     }
 }
 
@@ -400,13 +435,13 @@ finish_tile(const narrow_product &p, const plan &q, const block &b, int tile,
         int64_t part = (int64_t)tile * q.slices + b.slice;
         keep_partial(p.partial + part * SIDE * SIDE, sum[0], warp * 16, lane);
         meet(q.tickets + tile, (unsigned)q.slices, thread);
-        join_slices(p, q, tile, b.slice, row, col, thread);
+        join_slices<G::THEN>(p, q, tile, b.slice, row, col, thread);
         return;
     }
 #pragma unroll
     for (int half = 0; half < G::HALVES; half++)
-        write_half(p, sum[half], row + warp * 16, col + half * SIDE,
-                   b.stages + warp * STAGE, lane);
+        write_half<G::THEN>(p, sum[half], row + warp * 16, col + half * SIDE,
+                            b.stages + warp * STAGE, lane);
 }
 
 template <class G>
@@ -577,24 +612,26 @@ static bool is_wide_better(const cuda_device *d, const narrow_product &p)
     return wide_rounds * 1.8 <= (double)square_rounds;
 }
 
-template <narrow_kind KIND>
+template <narrow_kind KIND, bool THEN>
 static gpu_status launch_for_shape(cuda_device *d, const narrow_product &p)
 {
     int slices = slices_for(d, p);
     if (slices == 2)
-        return launch<config<KIND, 1, 1, 2>>(d, p, slices);
+        return launch<config<KIND, 1, 1, 2, THEN>>(d, p, slices);
     if (slices == 4)
-        return launch<config<KIND, 1, 1, 4>>(d, p, slices);
+        return launch<config<KIND, 1, 1, 4, THEN>>(d, p, slices);
     if (slices == 8)
-        return launch<config<KIND, 1, 1, 8>>(d, p, slices);
+        return launch<config<KIND, 1, 1, 8, THEN>>(d, p, slices);
     if (slices == 1 && is_wide_better(d, p))
-        return launch<config<KIND, 2, 2, 1>>(d, p, slices);
-    return launch<config<KIND, 1, 1, 1>>(d, p, slices);
+        return launch<config<KIND, 2, 2, 1, THEN>>(d, p, slices);
+    return launch<config<KIND, 1, 1, 1, THEN>>(d, p, slices);
 }
 
 gpu_status gpu_cuda_narrow_hopper(cuda_device *d, const narrow_product *p)
 {
     if (p->kind == NARROW_BF16)
-        return launch_for_shape<NARROW_BF16>(d, *p);
-    return launch_for_shape<NARROW_TF32>(d, *p);
+        return p->then.changes ? launch_for_shape<NARROW_BF16, true>(d, *p)
+                               : launch_for_shape<NARROW_BF16, false>(d, *p);
+    return p->then.changes ? launch_for_shape<NARROW_TF32, true>(d, *p)
+                           : launch_for_shape<NARROW_TF32, false>(d, *p);
 }

@@ -372,6 +372,11 @@ accumulate(float (*sum)[S.patch_cols], const float *shared, source x, source y,
     }
 }
 
+/* A product with an epilogue, and beta 0. */
+typedef struct product_then : product<float> {
+    epilogue then;
+} product_then;
+
 /* What c gets for a sum; c is not read when beta is 0. */
 __device__ __forceinline__ float finish(const product<float> &p, float sum,
                                         float c)
@@ -448,6 +453,48 @@ write_staged(const product<float> &p, int64_t row, int64_t col, float *shared,
     }
 }
 
+/* The same by way of the epilogue, for c of any layout: what it needs for four
+ * rows is asked for before they are staged. */
+template <shape S>
+__device__ __forceinline__ void
+write_finished(const product_then &p, int64_t row, int64_t col, float *shared,
+               float (*sum)[S.patch_cols])
+{
+    const int span = LANE_COLS * S.patch_cols, pitch = span + 16;
+    int lane = threadIdx.x % 32, warp_row, warp_col, lane_row, lane_col;
+    find_warp<S>(&warp_row, &warp_col);
+    find_lane(&lane_row, &lane_col);
+    row += warp_row;
+    col += warp_col + lane;
+    float *stage = shared + threadIdx.x / 32 * LANE_ROWS * pitch;
+    float *own = stage + lane_row * pitch + lane_col * WIDTH;
+    int cols = (int)min(p.n - col, (int64_t)span);
+    __syncthreads(); /* all have done with the ring */
+#pragma unroll
+    for (int i = 0; i < S.patch_rows; i++) {
+        int64_t at = row + spread<LANE_ROWS>(i);
+        float u[LANE_ROWS][span / 32];
+#pragma unroll
+        for (int e = 0; e < LANE_ROWS * span; e += 32)
+            if (at + e / span * WIDTH < p.m && e % span < cols)
+                u[e / span][e % span / 32] =
+                    read_u(p.then, at + e / span * WIDTH, col + e % span);
+        __syncwarp(); /* the rows before are read */
+#pragma unroll
+        for (int j = 0; j < S.patch_cols; j += WIDTH)
+            scale(p.alpha, &sum[i][j], own + spread<LANE_COLS>(j));
+        __syncwarp(); /* these are there */
+        float *c = p.c + at * p.c_row + col * p.c_col;
+#pragma unroll
+        for (int e = 0; e < LANE_ROWS * span; e += 32)
+            if (at + e / span * WIDTH < p.m && e % span < cols)
+                c[e / span * WIDTH * p.c_row + e % span * p.c_col] =
+                    finish_result(p.then,
+                                  stage[e / span * pitch + lane + e % span],
+                                  u[e / span][e % span / 32]);
+    }
+}
+
 template <shape S>
 __device__ __forceinline__ void
 write_patch(const product<float> &p, bool wide, int64_t row, int64_t col,
@@ -491,10 +538,10 @@ __device__ __forceinline__ int64_t find_unit(const product<float> &p,
     return unit / j.tiles;
 }
 
-template <shape S>
-__device__ __forceinline__ void multiply_unit(const product<float> &p,
-                                              const job &j, unsigned unit,
-                                              float *shared)
+/* P: product<float> or product_then. */
+template <shape S, class P>
+__device__ __forceinline__ void multiply_unit(const P &p, const job &j,
+                                              unsigned unit, float *shared)
 {
     int64_t row, col;
     int64_t first = find_unit<S>(p, j, unit, &row, &col) * j.part_k;
@@ -505,31 +552,64 @@ __device__ __forceinline__ void multiply_unit(const product<float> &p,
                        p.b_col, p.b_row, col, p.n, j.b);
     float sum[S.patch_rows][S.patch_cols] = {};
     accumulate<S>(sum, shared, x, y, p, j, min(p.k - first, j.part_k));
-    product<float> part = p;
-    /* found again: cheaper than registers kept */
-    part.c += find_unit<S>(p, j, unit, &row, &col) * j.part_floats;
-    write_patch<S>(part, j.wide_c, row, col, shared, sum);
+    if constexpr (sizeof(P) > sizeof(product<float>)) {
+        find_unit<S>(p, j, unit, &row, &col);
+        write_finished<S>(p, row, col, shared, sum);
+    } else {
+        product<float> part = p;
+        /* found again: cheaper than registers kept */
+        part.c += find_unit<S>(p, j, unit, &row, &col) * j.part_floats;
+        write_patch<S>(part, j.wide_c, row, col, shared, sum);
+    }
 }
 
-template <shape S>
+template <shape S, class P>
 __global__ void __launch_bounds__(THREADS<S>, BLOCKS<S>)
-    simt_kernel(const __grid_constant__ product<float> p,
-                const __grid_constant__ job j)
+    simt_kernel(const __grid_constant__ P p, const __grid_constant__ job j)
 {
     alignas(16) extern __shared__ float shared[];
     wait_for_previous();
     if (j.gate != NULL && __ldcg(j.gate) == 0)
         return;
     for (unsigned unit = blockIdx.x; unit < j.units; unit += gridDim.x) {
-        multiply_unit<S>(p, j, unit, shared);
+        multiply_unit<S, P>(p, j, unit, shared);
         __syncthreads(); /* all have done with shared */
     }
 }
 
+/* u for the first `left` of a row's neighbours. */
+__device__ __forceinline__ void read_row_u(const epilogue &e, int64_t row,
+                                           int64_t col, int left, float *u)
+{
+#pragma unroll
+    for (int n = 0; n < WIDTH; n++)
+        u[n] = n < left ? read_u(e, row, col + n) : 0;
+}
+
+/* As write_row does. */
+__device__ __forceinline__ void finish_row(const product_then &p, bool wide,
+                                           float *c, int left, const float *sum,
+                                           const float *u)
+{
+    vector v;
+#pragma unroll
+    for (int e = 0; e < WIDTH; e++)
+        v.at[e] = finish_result(p.then, p.alpha * sum[e], u[e]);
+    if (wide && left >= WIDTH) {
+        *(vector *)c = v;
+        return;
+    }
+#pragma unroll
+    for (int e = 0; e < WIDTH; e++, c += p.c_col)
+        if (e < left)
+            *c = v.at[e];
+}
+
 /* Adds the parts of k and finishes c: a thread takes WIDTH neighbours of every
  * groups-th part, thread group 0 adds the groups' sums in their order. */
+template <class P>
 static __global__ void __launch_bounds__(FOLD_THREADS)
-    fold_kernel(const __grid_constant__ product<float> p, const float *parts,
+    fold_kernel(const __grid_constant__ P p, const float *parts,
                 int64_t part_floats, int64_t pitch, int count, int groups,
                 bool wide)
 {
@@ -541,6 +621,10 @@ static __global__ void __launch_bounds__(FOLD_THREADS)
     const float4 *from = (const float4 *)(parts + v * WIDTH);
     float4 sum = {};
     wait_for_previous();
+    int left = (int)min(p.n - col, (int64_t)WIDTH);
+    [[maybe_unused]] float u[WIDTH];
+    if constexpr (sizeof(P) > sizeof(product<float>))
+        read_row_u(p.then, row, col, group == 0 && row < p.m ? left : 0, u);
 #pragma unroll 4
     for (int s = group; s < count && row < p.m; s += groups) {
         float4 part = __ldcg(from + s * (part_floats / WIDTH));
@@ -555,8 +639,11 @@ static __global__ void __launch_bounds__(FOLD_THREADS)
 #pragma unroll
         for (int e = 0; e < WIDTH; e++)
             total.at[e] += shared[g * per_group + threadIdx.x].at[e];
-    write_row(p, wide, p.c + row * p.c_row + col * p.c_col,
-              (int)min(p.n - col, (int64_t)WIDTH), total.at);
+    float *c = p.c + row * p.c_row + col * p.c_col;
+    if constexpr (sizeof(P) > sizeof(product<float>))
+        finish_row(p, wide, c, left, total.at, u);
+    else
+        write_row(p, wide, c, left, total.at);
 }
 
 /* --- launching ----------------------------------------------------------- */
@@ -581,20 +668,27 @@ static cudaLaunchConfig_t configure(const cuda_device *d, unsigned grid,
 
 /* A gated launch has no more blocks than run at once: most often all they do is
  * leave. */
-template <shape S>
-static gpu_status launch(cuda_device *d, const product<float> *p, const job *j)
+template <shape S, class P>
+static gpu_status launch_one(cuda_device *d, const P *p, const job *j)
 {
     const int bytes = SHARED_BYTES<S>;
     int64_t most = j->gate ? d->sms * S.blocks : INT32_MAX;
     unsigned grid = (unsigned)smaller(j->units, most);
     cudaLaunchAttribute early;
     cudaLaunchConfig_t config = configure(d, grid, THREADS<S>, bytes, &early);
+    auto kernel = simt_kernel<S, P>;
     if (bytes > 48 << 10)
-        CHECK(d, cudaFuncSetAttribute(
-                     simt_kernel<S>,
-                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    return gpu_cuda_check(d,
-                          cudaLaunchKernelEx(&config, simt_kernel<S>, *p, *j));
+        CHECK(d,
+              cudaFuncSetAttribute(
+                  kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    return gpu_cuda_check(d, cudaLaunchKernelEx(&config, kernel, *p, *j));
+}
+
+template <shape S>
+static gpu_status launch(cuda_device *d, const product_then *p, const job *j)
+{
+    return p->then.changes ? launch_one<S, product_then>(d, p, j)
+                           : launch_one<S, product<float>>(d, p, j);
 }
 
 /* A shape as the choice sees it. weight: the clocks of a multiprocessor full of
@@ -604,7 +698,7 @@ static gpu_status launch(cuda_device *d, const product<float> *p, const job *j)
 typedef struct tiling {
     int rows, cols, blocks;
     double weight, lone, edge;
-    gpu_status (*launch)(cuda_device *d, const product<float> *p, const job *j);
+    gpu_status (*launch)(cuda_device *d, const product_then *p, const job *j);
 } tiling;
 
 template <shape S> constexpr tiling tiling_of(double weight, double lone)
@@ -715,21 +809,22 @@ static bool has_wide_c(const product<float> *p)
     return p->c_col == 1 && is_aligned(p->c) && p->c_row % WIDTH == 0;
 }
 
-static gpu_status fold(cuda_device *d, const product<float> *p,
-                       const float *parts, int64_t part_floats, int count)
+template <class P>
+static gpu_status fold(cuda_device *d, const P *p, const float *parts,
+                       int64_t part_floats, int count)
 {
     int groups = count >= 2 * MAX_GROUPS ? MAX_GROUPS : 1;
     int64_t blocks = ceil_div(part_floats / WIDTH, FOLD_THREADS / groups);
     cudaLaunchAttribute early;
     cudaLaunchConfig_t config =
         configure(d, (unsigned)blocks, FOLD_THREADS, 0, &early);
-    return gpu_cuda_check(d, cudaLaunchKernelEx(&config, fold_kernel, *p, parts,
-                                                part_floats, part_pitch(p),
-                                                count, groups, has_wide_c(p)));
+    return gpu_cuda_check(
+        d, cudaLaunchKernelEx(&config, fold_kernel<P>, *p, parts, part_floats,
+                              part_pitch(p), count, groups, has_wide_c(p)));
 }
 
 /* Each part of k is written as if it were a product of its own. */
-static gpu_status multiply_parts(cuda_device *d, const product<float> *p,
+static gpu_status multiply_parts(cuda_device *d, const product_then *p,
                                  const plan *q, job *j)
 {
     int64_t count = ceil_div(p->k, j->part_k);
@@ -738,18 +833,21 @@ static gpu_status multiply_parts(cuda_device *d, const product<float> *p,
     j->wide_c = true;
     TRY(gpu_cuda_scratch(d, (size_t)(count * j->part_floats) * sizeof(float),
                          (void **)&parts));
-    product<float> part = *p;
+    product_then part = *p;
     part.c = parts;
     part.c_row = part_pitch(p);
     part.c_col = 1;
     part.alpha = 1;
     part.beta = 0;
+    part.then.changes = 0;
     TRY(q->how->launch(d, &part, j));
-    return fold(d, p, parts, j->part_floats, (int)count);
+    if (p->then.changes)
+        return fold(d, p, parts, j->part_floats, (int)count);
+    return fold<product<float>>(d, p, parts, j->part_floats, (int)count);
 }
 
-static gpu_status multiply(cuda_device *d, const product<float> *p,
-                           const plan *q, const int *gate)
+static gpu_status multiply(cuda_device *d, const product_then *p, const plan *q,
+                           const int *gate)
 {
     int64_t tiles = count_tiles(p, q->how);
     int64_t parts = ceil_div(p->k, q->part_k);
@@ -765,9 +863,9 @@ static gpu_status multiply(cuda_device *d, const product<float> *p,
 }
 
 gpu_status gpu_cuda_simt_matmul(cuda_device *d, const gpu_gemm *oriented,
-                                const int *gate)
+                                const epilogue *then, const int *gate)
 {
-    product<float> p = typed_product<float>(oriented);
+    product_then p = {typed_product<float>(oriented), *then};
     plan q = choose_plan(d, &p, gate != NULL);
     return multiply(d, &p, &q, gate);
 }
@@ -779,7 +877,12 @@ static gpu_status simt(void *device, const gpu_gemm *p)
     TRY(gpu_cuda_begin_matmul("simt", p, &g));
     if (g.c.dtype != GPU_F32)
         return FAIL(GPU_UNSUPPORTED, "matmul: simt needs f32 operands");
-    return gpu_cuda_simt_matmul(d, &g, NULL);
+    epilogue then;
+    int takes = gpu_cuda_find_epilogue(p, &g, &then);
+    TRY(gpu_cuda_simt_matmul(d, &g, &then, NULL));
+    if (takes)
+        p->epilogue->is_done = 1;
+    return GPU_OK;
 }
 
 const gpu_kernel gpu_cuda_matmul_simt = {
@@ -793,4 +896,5 @@ const gpu_kernel gpu_cuda_matmul_simt = {
     .bound = gpu_cuda_matmul_bound,
     .matmul = simt,
     .dot = NULL,
+    .has_epilogue = 1,
 };

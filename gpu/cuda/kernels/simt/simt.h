@@ -9,13 +9,14 @@
 #ifndef GPU_CUDA_SIMT_H
 #define GPU_CUDA_SIMT_H
 
-#include "cuda_device.h"
+#include "epilogue.h"
 
 /* c = alpha a b + beta c for an f32 product that came out of
- * gpu_cuda_begin_matmul. With a gate (device memory) it is one launch that
- * leaves c alone when *gate is 0 after the work issued before; it may then
- * use no scratch memory, so what the caller keeps there stays. */
+ * gpu_cuda_begin_matmul; by way of an epilogue, if that changes anything and
+ * beta is 0. With a gate (device memory) it is one launch that leaves c alone
+ * when *gate is 0 after the work issued before; it may then use no scratch
+ * memory, so what the caller keeps there stays. */
 gpu_status gpu_cuda_simt_matmul(cuda_device *d, const gpu_gemm *oriented,
-                                const int *gate);
+                                const epilogue *then, const int *gate);
 
 #endif

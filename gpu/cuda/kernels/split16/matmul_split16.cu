@@ -188,6 +188,7 @@ static void *place_product(cuda_device *d, const gpu_gemm *g, split_way way,
     p->c_col = g->c.col_stride;
     p->alpha = (float)g->alpha;
     p->adds = g->beta != 0;
+    p->then = gpu_cuda_no_epilogue();
     /* each lost part is at most 2^-25 and meets a factor below 2^15 of the
      * other operand: the error so bounded is sqrt(k) 2^-24 of the result */
     p->unit = (float)((1 << 14) / sqrt((double)p->k));
@@ -213,12 +214,35 @@ static gpu_status multiply_split(cuda_device *d, const split_product *p,
         return gpu_cuda_split16_hopper(d, p, way, g, edges, has_edges);
     TRY(gpu_cuda_split16_ampere(d, p));
     TRY(launch_repair(d, p, g));
-    return p->redoes ? GPU_OK : gpu_cuda_simt_matmul(d, g, p->gate);
+    return p->redoes ? GPU_OK : gpu_cuda_simt_matmul(d, g, &p->then, p->gate);
+}
+
+/* An edge goes through the epilogue apart, as a product does that no kernel
+ * takes through it. (i, j): its corner in c. */
+static gpu_status finish_edge(cuda_device *d, const gpu_epilogue *e,
+                              const gpu_view *edge, int64_t i, int64_t j)
+{
+    gpu_view in[GPU_MAX_INPUTS];
+    if (edge->rows == 0 || edge->cols == 0)
+        return GPU_OK;
+    for (int v = 0; v < e->program->inputs; v++) {
+        in[v] = e->in[v];
+        in[v].data =
+            (char *)in[v].data + (i * in[v].row_stride + j * in[v].col_stride) *
+                                     (int64_t)dtype_bytes(in[v].dtype);
+        in[v].rows = edge->rows;
+        in[v].cols = edge->cols;
+        if (v == e->product)
+            in[v] = *edge;
+    }
+    return gpu_cuda_map(d, e->program, in, edge);
 }
 
 /* c = alpha a b, or c += alpha a b, in two launches on Hopper, else in at most
- * six; four more where edges are done apart from the rest. */
-static gpu_status multiply(cuda_device *d, const gpu_gemm *all)
+ * six; four more where edges are done apart from the rest. then: what the rest
+ * goes through. */
+static gpu_status multiply(cuda_device *d, const gpu_gemm *all,
+                           const epilogue *then)
 {
     gpu_gemm g = all->beta == 0 ? without_edges(all) : *all;
     split_edges edges = find_edges(all);
@@ -237,10 +261,16 @@ static gpu_status multiply(cuda_device *d, const gpu_gemm *all)
     place_product(d, &g, way, &a, &b, splitting, &p, &counted);
     TRY(gpu_cuda_scratch(d, counted.used, (void **)&placed.memory));
     void *measures = place_product(d, &g, way, &a, &b, splitting, &p, &placed);
+    p.then = *then;
     TRY(gpu_cuda_split(d, &g, &p.a, &p.b, measures, p.tickets + SPLIT_STRIPS));
     int has_edges;
     TRY(multiply_split(d, &p, way, &g, &edges, &has_edges));
-    return has_edges ? GPU_OK : multiply_edges(d, &edges);
+    if (!has_edges)
+        TRY(multiply_edges(d, &edges));
+    if (!then->changes)
+        return GPU_OK;
+    TRY(finish_edge(d, all->epilogue, &edges.below.c, g.c.rows, 0));
+    return finish_edge(d, all->epilogue, &edges.beside.c, 0, g.c.cols);
 }
 
 /* sum's rows are `pitch` apart. */
@@ -280,7 +310,8 @@ static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
                     "matmul: out of memory: adding to c needs %lld MiB more",
                     (long long)(bytes >> 20) + 1);
     TRY(status);
-    status = multiply(d, &apart);
+    epilogue none = gpu_cuda_no_epilogue();
+    status = multiply(d, &apart, &none);
     if (status == GPU_OK)
         status = add_product(d, g, &apart.c);
     gpu_cuda_free(d, apart.c.data, bytes);
@@ -289,7 +320,8 @@ static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
 
 gpu_status gpu_cuda_split16_add(cuda_device *d, const gpu_gemm *g)
 {
-    return multiply(d, g);
+    epilogue none = gpu_cuda_no_epilogue();
+    return multiply(d, g, &none);
 }
 
 static gpu_status split16(void *device, const gpu_gemm *p)
@@ -303,9 +335,17 @@ static gpu_status split16(void *device, const gpu_gemm *p)
                     "%lldx%lld: it takes an inner dimension below 2^22",
                     (long long)g.a.rows, (long long)g.a.cols,
                     (long long)g.b.rows, (long long)g.b.cols);
-    if (g.a.cols < LEAST_DEPTH)
-        return gpu_cuda_simt_matmul(d, &g, NULL);
-    return g.beta != 0 ? multiply_and_add(d, &g) : multiply(d, &g);
+    if (g.beta != 0 && g.a.cols >= LEAST_DEPTH)
+        return multiply_and_add(d, &g);
+    epilogue then = gpu_cuda_no_epilogue();
+    int is_short = g.a.cols < LEAST_DEPTH;
+    int takes = (is_short || d->capability == 90) &&
+                gpu_cuda_find_epilogue(p, &g, &then);
+    TRY(is_short ? gpu_cuda_simt_matmul(d, &g, &then, NULL)
+                 : multiply(d, &g, &then));
+    if (takes)
+        p->epilogue->is_done = 1;
+    return GPU_OK;
 }
 
 /* Three roundings of 2^-22 and less an element pair (hi, lo and the product
@@ -329,4 +369,5 @@ const gpu_kernel gpu_cuda_matmul_split16 = {
     .bound = bound,
     .matmul = split16,
     .dot = NULL,
+    .has_epilogue = 1,
 };

@@ -26,7 +26,7 @@
 #ifndef GPU_CUDA_SPLIT16_H
 #define GPU_CUDA_SPLIT16_H
 
-#include "kernel.h"
+#include "epilogue.h"
 
 #include <cuda_fp16.h>
 
@@ -85,15 +85,16 @@ typedef struct split_edges {
     gpu_gemm below, beside;
 } split_edges;
 
-/* A product of planes: c = alpha a b; or c += alpha a b, of which all is
- * certain. */
+/* A product of planes: c = alpha a b, which goes through `then`; or c += alpha
+ * a b, of which all is certain. */
 typedef struct split_product {
     split_planes a, b;
     float *c;
     int64_t m, n, k, c_row, c_col;
     float alpha;
-    int adds;   /* to c: on Hopper alone, in large tiles */
-    float unit; /* a result is certain when |scaled sum| >= losses x unit */
+    int adds;      /* to c: on Hopper alone, in large tiles */
+    epilogue then; /* on Hopper alone, and not for edges */
+    float unit;    /* a result is certain when |scaled sum| >= losses x unit */
     int64_t *uncertain; /* places i n + j of results to be computed again */
     unsigned *tickets;  /* see below; zero at first */
     unsigned capacity;

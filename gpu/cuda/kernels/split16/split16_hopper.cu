@@ -25,11 +25,16 @@
 constexpr int SLOT = 2 * PLANE, SLOTS = 6; /* bytes */
 
 /* HALVES: 128 columns each of a block's tile. CHUNK: of k, added to the sums
- * at once. PAIR: blocks of a cluster, one above the other, share b. ADDS: to c,
- * and nothing is certified. */
-template <int HALVES_, int CHUNK_, int PAIR_, int ADDS_ = 0> struct config {
+ * at once. PAIR: blocks of a cluster, one above the other, share b. THEN: is
+ * there an epilogue? ADDS: to c, and nothing is certified. */
+template <int HALVES_, int CHUNK_, int PAIR_, bool THEN_, int ADDS_ = 0>
+struct config {
     static constexpr int HALVES = HALVES_, CHUNK = CHUNK_, PAIR = PAIR_;
     static constexpr int ADDS = ADDS_;
+    static constexpr bool THEN = THEN_;
+    /* may k be cut into slices? (32 of it only, but the kernels without an
+     * epilogue are tuned as they are) */
+    static constexpr bool IS_CUT = HALVES == 1 && (CHUNK == 32 || !THEN);
 };
 
 typedef struct plan {
@@ -38,6 +43,12 @@ typedef struct plan {
     int slices, slice_steps;
     unsigned *tickets; /* one a tile, zero between launches */
 } plan;
+
+/* Known where there can be one alone. */
+template <class G> __device__ __forceinline__ int slices_of(const plan &p)
+{
+    return G::THEN && !G::IS_CUT ? 1 : p.slices;
+}
 
 /* Shared memory and who this block is. */
 typedef struct block {
@@ -310,10 +321,10 @@ static_assert(SLOTS * SLOT >= EDGE_BYTES);
 
 /* Adds the slices of this block's share of the tile's rows, four at once a
  * warp: their loads must not wait for each other. */
-__device__ __forceinline__ void join_slices(const split_product &p,
-                                            const plan &q, int tile, int slice,
-                                            int row, const four_columns &c,
-                                            int thread)
+template <bool THEN>
+__device__ __forceinline__ void
+join_slices(const split_product &p, const plan &q, int tile, int slice, int row,
+            const four_columns &c, int thread)
 {
     const int many = 4;
     const float *partial =
@@ -325,8 +336,8 @@ __device__ __forceinline__ void join_slices(const split_product &p,
         float4 sum[many];
         add_slices(partial + r * SIDE, q.slices, min(end - r, many * WARPS),
                    sum);
-        write_some(p, sum, rows, c,
-                   [&](int i, int j) { note_uncertain(p, i, j); });
+        write_some<THEN>(p, sum, rows, c,
+                         [&](int i, int j) { note_uncertain(p, i, j); });
     }
 }
 
@@ -340,7 +351,7 @@ __device__ __forceinline__ block prepare_block(const plan &p, uint8_t *raw)
     b.slots = ring_at(memory, SLOTS * SLOT, SLOTS);
     b.stages = memory + SLOTS * SLOT + barrier_bytes(SLOTS);
     b.rank = G::PAIR > 1 ? cluster_rank() : 0;
-    int slice = (int)blockIdx.x % p.slices;
+    int slice = (int)blockIdx.x % slices_of<G>(p);
     b.first = slice * p.slice_steps;
     b.last = min(p.steps, b.first + p.slice_steps);
     if (threadIdx.x == 0)
@@ -358,23 +369,30 @@ __device__ __forceinline__ void
 finish_tile(const split_product &p, const plan &q, const block &b, int tile,
             float (&sum)[G::HALVES][64], int row, int col)
 {
-    int thread = (int)threadIdx.x - FEED, lane = thread % 32;
-    int warp = thread / 32;
-    if (G::HALVES == 1 && q.slices > 1) {
+    int thread = (int)threadIdx.x - FEED;
+    if (G::THEN) /* no register holds what is known of it */
+        asm volatile("" : "+r"(thread));
+    int lane = thread % 32, warp = thread / 32;
+    if (G::IS_CUT && q.slices > 1) {
         int slice = (int)blockIdx.x % q.slices;
         int64_t part = (int64_t)tile * q.slices + slice;
         four_columns c = find_columns(p, col + lane * 4);
+        int part_row = slice * SIDE / q.slices + warp * 16;
+        fetch_u<G::THEN>(p, row + part_row,
+                         (slice + 1) * SIDE / q.slices - part_row, col, SIDE,
+                         lane < 16 ? lane : SIDE);
         keep_partial(p.partial + part * SIDE * SIDE, sum[0], warp * 16, lane);
         meet(q.tickets + tile, (unsigned)q.slices, thread);
-        join_slices(p, q, tile, slice, row, c, thread);
+        join_slices<G::THEN>(p, q, tile, slice, row, c, thread);
         return;
     }
     row += warp * 16;
+    fetch_u<G::THEN>(p, row, 16, col, G::HALVES * SIDE, lane);
 #pragma unroll 1
     for (int half = 0; half < G::HALVES; half++) { /* see write_rows */
         int j = col + half * SIDE;
         marks<16> m = load_marks<16>(p, row + lane / 4, j + lane % 4 * 2);
-        write_rows<16, G::ADDS>(
+        write_rows<16, G::THEN, G::ADDS>(
             p, sum[0], m, row, j, b.stages + warp * STAGE, lane,
             [&](int down, int across) { note_uncertain(p, down, across); });
 #pragma unroll
@@ -397,7 +415,8 @@ __device__ __forceinline__ void consume(const split_product &p, const plan &q,
         int row, col;
         tile_corner<G>(q, b, t, &row, &col);
         if (G::ADDS)
-            prefetch_results<SIDE * G::HALVES>(result_of(p), row, col, thread);
+            prefetch_results<SIDE * G::HALVES>(result_of<false>(p), row, col,
+                                               thread);
         float sum[G::HALVES][64];
 #pragma unroll
         for (int half = 0; half < G::HALVES; half++)
@@ -447,7 +466,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     block b = prepare_block<G>(q, raw);
     wait_for_previous();
     int products = products_for(*p.a.facts, *p.b.facts);
-    int share = G::PAIR * q.slices;
+    int share = G::PAIR * slices_of<G>(q);
     int first = (int)blockIdx.x / share, stride = (int)gridDim.x / share;
     if (threadIdx.x < FEED) {
         give_registers<FEED_REGISTERS>();
@@ -468,14 +487,14 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 /* --- the host's side ---------------------------------------------------- */
 
-typedef config<2, 64, 2> wide64;
-typedef config<2, 32, 2> wide32;
-typedef config<1, 64, 1> square64;
-typedef config<1, 32, 1> square32;
-typedef config<2, 64, 2, 1> wide64_add;
-typedef config<2, 32, 2, 1> wide32_add;
-typedef config<1, 64, 1, 1> square64_add;
-typedef config<1, 32, 1, 1> square32_add;
+template <bool THEN> using wide64 = config<2, 64, 2, THEN>;
+template <bool THEN> using wide32 = config<2, 32, 2, THEN>;
+template <bool THEN> using square64 = config<1, 64, 1, THEN>;
+template <bool THEN> using square32 = config<1, 32, 1, THEN>;
+typedef config<2, 64, 2, false, 1> wide64_add;
+typedef config<2, 32, 2, false, 1> wide32_add;
+typedef config<1, 64, 1, false, 1> square64_add;
+typedef config<1, 32, 1, false, 1> square32_add;
 
 static gpu_status make_map(cuda_device *d, const split_planes *p,
                            const map_shape &shape, CUtensorMap *out)
@@ -615,25 +634,33 @@ static gpu_status launch_adding(cuda_device *d, const split_product *p,
 
 /* Additions into the sums every 64 of k; every 32 where k is short or cut, as
  * there the error of the products themselves shows more. */
+template <bool THEN>
+static gpu_status multiply(cuda_device *d, const split_product *p, split_way w,
+                           const gpu_gemm *g, const edge_work *work)
+{
+    int is_short = p->k < 512;
+    if (w.kind == split_way::SHORT)
+        return launch_small<short_tile<THEN>>(d, p, g, w.parts);
+    if (w.kind == split_way::TALL)
+        return launch_small<tall_tile<THEN>>(d, p, g, w.parts);
+    if (w.kind == split_way::SLICES)
+        return launch<square32<THEN>>(d, p, w.parts, g, work);
+    if (w.kind == split_way::WIDE)
+        return is_short ? launch<wide32<THEN>>(d, p, 1, g, work)
+                        : launch<wide64<THEN>>(d, p, 1, g, work);
+    return is_short ? launch<square32<THEN>>(d, p, 1, g, work)
+                    : launch<square64<THEN>>(d, p, 1, g, work);
+}
+
 gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
                                    split_way w, const gpu_gemm *g,
                                    const split_edges *edges, int *has_edges)
 {
-    int is_short = p->k < 512;
     if (p->adds)
         return launch_adding(d, p, w, g);
     edge_work work = plan_edges(edges, p->tickets + SPLIT_EDGES, has_edges);
     if (w.kind == split_way::SHORT || w.kind == split_way::TALL)
         *has_edges = 0;
-    if (w.kind == split_way::SHORT)
-        return launch_small<short_tile>(d, p, g, w.parts);
-    if (w.kind == split_way::TALL)
-        return launch_small<tall_tile>(d, p, g, w.parts);
-    if (w.kind == split_way::SLICES)
-        return launch<square32>(d, p, w.parts, g, &work);
-    if (w.kind == split_way::WIDE)
-        return is_short ? launch<wide32>(d, p, 1, g, &work)
-                        : launch<wide64>(d, p, 1, g, &work);
-    return is_short ? launch<square32>(d, p, 1, g, &work)
-                    : launch<square64>(d, p, 1, g, &work);
+    return p->then.changes ? multiply<true>(d, p, w, g, &work)
+                           : multiply<false>(d, p, w, g, &work);
 }

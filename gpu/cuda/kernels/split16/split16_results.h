@@ -23,9 +23,32 @@ __device__ __forceinline__ float undone(float x, undo row, undo col)
     return x * row.first * col.first * row.second * col.second;
 }
 
-__device__ __forceinline__ result result_of(const split_product &p)
+/* THEN: by way of p's epilogue. */
+template <bool THEN>
+__device__ __forceinline__ auto result_of(const split_product &p)
 {
-    return {p.c, p.m, p.n, p.c_row, p.c_col, 0};
+    if constexpr (THEN)
+        return result_then{p.c, p.m, p.n, p.c_row, p.c_col, p.then};
+    else
+        return result{p.c, p.m, p.n, p.c_row, p.c_col, 0};
+}
+
+/* Rows and columns of u that a warp will read go to the L2 cache, `rows` from
+ * row on, a lane each: the marks and the first results take longer. */
+template <bool THEN>
+__device__ __forceinline__ void fetch_u(const split_product &p, int row,
+                                        int rows, int col, int cols, int lane)
+{
+    if constexpr (THEN) {
+        const epilogue &e = p.then;
+        int64_t left = min((int64_t)cols, p.n - col) & ~3;
+        if (!e.is_wide || lane >= rows || row + lane >= p.m || left <= 0)
+            return;
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(
+                         e.with + (row + lane) * e.row + col),
+                     "r"((uint32_t)left * 4)
+                     : "memory");
+    }
 }
 
 /* The mark of a row, or of the last one. Volatile: not before the kernel that
@@ -133,7 +156,7 @@ __device__ __forceinline__ void move_up(T (&x)[COUNT])
  * unrolled where it is long: it runs once a tile, in large products after the
  * operands have driven its code out of the L2 cache, and to fetch much of that
  * takes longer than to move sums. ADDS: to what is there; nothing is noted. */
-template <int COLUMNS, int ADDS = 0, class NOTE>
+template <int COLUMNS, bool THEN, int ADDS = 0, class NOTE>
 __device__ __forceinline__ void
 write_rows(const split_product &p, float (&sum)[4 * COLUMNS], marks<COLUMNS> &m,
            int row, int col, uint32_t stage, int lane, NOTE note)
@@ -147,12 +170,12 @@ write_rows(const split_product &p, float (&sum)[4 * COLUMNS], marks<COLUMNS> &m,
         if (down < p.m && across < p.n)
             note(down, across);
     }
-    result to = result_of(p);
+    auto to = result_of<THEN>(p);
 #pragma unroll unrolled
     for (int n = 0; n < COLUMNS; n += 4) {
         stage_sums(p, sum, m, unrolled > 1 ? n : 0, stage, lane);
         __syncwarp(); /* 32 columns are staged */
-        if (ADDS)
+        if constexpr (ADDS)
             add_stage(to, stage, row, col + n * 8, lane);
         else
             write_stage(to, stage, row, col + n * 8, lane);
@@ -246,7 +269,7 @@ note_some(const split_product &p, const float4 (&sum)[MANY],
 }
 
 /* Sums are scaled back and written. */
-template <int MANY, int APART, class NOTE>
+template <bool THEN, int MANY, int APART, class NOTE>
 __device__ __forceinline__ void
 write_some(const split_product &p, const float4 (&sum)[MANY],
            const some_rows<MANY, APART> &r, const four_columns &c, NOTE note)
@@ -258,22 +281,31 @@ write_some(const split_product &p, const float4 (&sum)[MANY],
         x[n / 4][n % 4] =
             p.alpha * undone(part_of(sum[n / 4], n % 4),
                              undo_scale(r.mark[n / 4]), c.scale[n % 4]);
-    result to = result_of(p);
+    auto to = result_of<THEN>(p);
     float *at = p.c + r.i * p.c_row + c.first * p.c_col;
     if (is_wide(to) && c.first + 4 <= p.n) {
+        decltype(ask_four(to, 0, 0)) with[MANY];
+#pragma unroll
+        for (int n = 0; n < MANY; n++)
+            with[n] = ask_four(to, r.i + n * APART, c.first);
 #pragma unroll
         for (int n = 0; n < MANY; n++, at += APART * p.c_row)
             if (n * APART < r.rows)
                 write_at(to, at,
-                         make_float4(x[n][0], x[n][1], x[n][2], x[n][3]));
+                         make_float4(x[n][0], x[n][1], x[n][2], x[n][3]),
+                         with[n]);
         return;
     }
+    decltype(ask_one(to, 0, 0)) with[4 * MANY];
+#pragma unroll
+    for (int n = 0; n < 4 * MANY; n++)
+        with[n] = ask_one(to, r.i + n / 4 * APART, c.first + n % 4);
 #pragma unroll
     for (int n = 0; n < MANY; n++, at += APART * p.c_row)
 #pragma unroll
         for (int e = 0; e < 4; e++)
             if (n * APART < r.rows && c.first + e < p.n)
-                write_at(to, at + e * p.c_col, x[n][e]);
+                write_at(to, at + e * p.c_col, x[n][e], with[4 * n + e]);
 }
 
 /* --- sums of a short tile ---------------------------------------------------
@@ -291,8 +323,9 @@ constexpr int PART_ROW = 64 * 4;              /* of a row from a team's block */
 
 /* The shape of a tile, and of the ring it wants. APART: from one of a
  * warpgroup's steps to the next; OWN: bytes beside the ring. */
-template <int ROWS_> struct small_shape {
+template <int ROWS_, bool THEN_> struct small_shape {
     static constexpr int ROWS = ROWS_;
+    static constexpr bool THEN = THEN_; /* is there an epilogue? */
     static constexpr bool IS_TALL = ROWS == 128;
     static constexpr int APART = IS_TALL ? 1 : 2;
     static constexpr int PLANE_A = ROWS * DEPTH * 2; /* bytes */
@@ -305,8 +338,8 @@ template <int ROWS_> struct small_shape {
         SLOTS * SLOT + barrier_bytes(SLOTS) + 16 + OWN + 1024;
 };
 
-typedef small_shape<128> tall_tile;
-typedef small_shape<64> short_tile;
+template <bool THEN> using tall_tile = small_shape<128, THEN>;
+template <bool THEN> using short_tile = small_shape<64, THEN>;
 
 typedef struct small_plan {
     int steps;   /* of 64 along k */
@@ -411,7 +444,7 @@ __device__ __forceinline__ void send_rows(const small_block &b, int team,
 }
 
 /* Adds and writes this block's rows. */
-template <class NOTE>
+template <bool THEN, class NOTE>
 __device__ __forceinline__ void
 write_share(const split_product &p, const small_plan &q, const small_block &b,
             const team_share &share, NOTE note)
@@ -426,7 +459,7 @@ write_share(const split_product &p, const small_plan &q, const small_block &b,
         add_parts<PART_ROW>(b.own + 2 * SUMS_BYTES + row * PART_ROW + at, team,
                             rows * PART_ROW, rows - row, sum);
     }
-    write_some(p, sum, share.rows, share.columns, note);
+    write_some<THEN>(p, sum, share.rows, share.columns, note);
 }
 
 #endif

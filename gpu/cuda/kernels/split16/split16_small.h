@@ -62,6 +62,8 @@ __device__ __forceinline__ void cut_part(const split_product &p,
     part->p.c += row * p.c_row + col * p.c_col;
     part->g.a += row * g.a_row;
     part->g.b += col * g.b_col;
+    if (p.then.with)
+        part->p.then.with += row * p.then.row + col * p.then.col;
     part->p.m = part->g.m = max(at.end - at.first, 0);
     part->p.n = part->g.n = max(at.cols, 0);
 }
@@ -86,7 +88,7 @@ mend_block(const split_product &p, const product<float> &g, part_of_c at,
         int64_t j = at.col + list->place[e] % 64;
         double sum = exact_sum<1>(g, i, j, threadIdx.x, shared);
         if (threadIdx.x == 0)
-            p.c[i * p.c_row + j * p.c_col] = (float)((double)p.alpha * sum);
+            write_exact(p, i, j, sum);
     }
 }
 
@@ -287,7 +289,7 @@ __device__ __forceinline__ void multiply_all(float (&sum)[32],
 }
 
 /* 128 x 64 results, 16 x 64 a warp. */
-template <class NOTE>
+template <bool THEN, class NOTE>
 __device__ __forceinline__ void consume_tall(const split_product &p,
                                              const small_block &b, int products,
                                              NOTE note)
@@ -295,23 +297,28 @@ __device__ __forceinline__ void consume_tall(const split_product &p,
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int row = b.row + warp * 16;
     marks<8> m = load_marks<8>(p, row + lane / 4, b.col + lane % 4 * 2);
+    fetch_u<THEN>(p, row, 16, b.col, 64, lane);
     float sum[32];
-    multiply_all<tall_tile>(sum, b, products);
-    write_rows<8>(p, sum, m, row, b.col, b.own + warp * STAGE, lane, note);
+    multiply_all<tall_tile<THEN>>(sum, b, products);
+    write_rows<8, THEN>(p, sum, m, row, b.col, b.own + warp * STAGE, lane,
+                        note);
 }
 
 /* 64 x 64 results, or this block's share of them. */
-template <class NOTE>
+template <bool THEN, class NOTE>
 __device__ __forceinline__ void
 consume_short(const split_product &p, const small_plan &q, const small_block &b,
               int products, NOTE note)
 {
     team_share share = find_share(p, q, b);
+    int first = first_row(b.rank, q.cluster) + (int)threadIdx.x / 32 * 8;
+    int rows = min(8, first_row(b.rank + 1, q.cluster) - first);
+    fetch_u<THEN>(p, b.row + first, rows, b.col, 64, (int)threadIdx.x % 32);
     float sum[32];
-    multiply_all<short_tile>(sum, b, products);
+    multiply_all<short_tile<THEN>>(sum, b, products);
     keep_sums(b, sum);
     bar_consumers(); /* both warpgroups' sums are kept */
-    write_share(p, q, b, share, note);
+    write_share<THEN>(p, q, b, share, note);
 }
 
 template <class G>
@@ -323,9 +330,9 @@ consume_small(const split_product &p, const small_plan &q,
     int products = products_for(*p.a.facts, *p.b.facts);
     auto note = [&](int i, int j) { add_place(list, i - b.row, j - b.col); };
     if constexpr (G::IS_TALL)
-        consume_tall(p, b, products, note);
+        consume_tall<G::THEN>(p, b, products, note);
     else
-        consume_short(p, q, b, products, note);
+        consume_short<G::THEN>(p, q, b, products, note);
     bar_consumers(); /* all is written and noted */
     if (list->count > 0 || products == 0)
         mend_block(p, g, own_part<G>(p, q, b), list, products == 0,

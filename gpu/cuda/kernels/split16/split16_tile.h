@@ -6,6 +6,7 @@
 #ifndef GPU_CUDA_SPLIT16_TILE_H
 #define GPU_CUDA_SPLIT16_TILE_H
 
+#include "epilogue.h"
 #include "hopper.h"
 #include "split16.h"
 
@@ -32,6 +33,13 @@ typedef struct result {
     int64_t m, n, c_row, c_col;
     float beta;
 } result;
+
+/* Where they go by way of an epilogue. */
+typedef struct result_then {
+    float *c;
+    int64_t m, n, c_row, c_col;
+    const epilogue &then;
+} result_then;
 
 #ifdef WGMMA
 /* One chunk: the products of steps FROM .. TO - 1 of 16, small ones first. A
@@ -78,38 +86,86 @@ __device__ __forceinline__ void add_chunk(float (&sum)[COUNT],
 #endif
 
 /* Does c take 16-byte writes? */
-__device__ __forceinline__ bool is_wide(const result &r)
+template <class R> __device__ __forceinline__ bool is_wide(const R &r)
 {
     return r.c_col == 1 && r.c_row % 4 == 0 && (uintptr_t)r.c % 16 == 0;
 }
 
-__device__ __forceinline__ void write_at(const result &r, float *c, float x)
+/* What is asked for ahead of writing element (i, j), or four from there on;
+ * beyond c's last row and column, what is so for those. */
+typedef struct nothing {
+} nothing;
+
+__device__ __forceinline__ nothing ask_one(const result &, int64_t, int64_t)
+{
+    return {};
+}
+
+__device__ __forceinline__ nothing ask_four(const result &, int64_t, int64_t)
+{
+    return {};
+}
+
+__device__ __forceinline__ float ask_one(const result_then &r, int64_t i,
+                                         int64_t j)
+{
+    return read_u(r.then, min(i, r.m - 1), min(j, r.n - 1));
+}
+
+__device__ __forceinline__ float4 ask_four(const result_then &r, int64_t i,
+                                           int64_t j)
+{
+    return read_four_u(r.then, min(i, r.m - 1), j);
+}
+
+__device__ __forceinline__ void store_four(float *c, float4 x)
+{
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(c), "f"(x.x),
+                 "f"(x.y), "f"(x.z), "f"(x.w)
+                 : "memory");
+}
+
+__device__ __forceinline__ void write_at(const result &r, float *c, float x,
+                                         nothing)
 {
     *c = r.beta == 0 ? x : x + r.beta * *c;
 }
 
-__device__ __forceinline__ void write_at(const result &r, float *c, float4 x)
+__device__ __forceinline__ void write_at(const result &r, float *c, float4 x,
+                                         nothing)
 {
     if (r.beta != 0) {
         float4 old = *(float4 *)c;
         x = make_float4(x.x + r.beta * old.x, x.y + r.beta * old.y,
                         x.z + r.beta * old.z, x.w + r.beta * old.w);
     }
-    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(c), "f"(x.x),
-                 "f"(x.y), "f"(x.z), "f"(x.w)
-                 : "memory");
+    store_four(c, x);
 }
 
-__device__ __forceinline__ void write_one(const result &r, int64_t i, int64_t j,
+__device__ __forceinline__ void write_at(const result_then &r, float *c,
+                                         float x, float u)
+{
+    *c = finish_result(r.then, x, u);
+}
+
+__device__ __forceinline__ void write_at(const result_then &r, float *c,
+                                         float4 x, float4 u)
+{
+    store_four(c, finish_four(r.then, x, u));
+}
+
+template <class R>
+__device__ __forceinline__ void write_one(const R &r, int64_t i, int64_t j,
                                           float x)
 {
-    write_at(r, r.c + i * r.c_row + j * r.c_col, x);
+    write_at(r, r.c + i * r.c_row + j * r.c_col, x, ask_one(r, i, j));
 }
 
-__device__ __forceinline__ void write_four(const result &r, int64_t i,
-                                           int64_t j, float4 x)
+template <class R>
+__device__ __forceinline__ void write_four(const R &r, int64_t i, int64_t j,
+                                           float4 x)
 {
-    write_at(r, r.c + i * r.c_row + j, x);
+    write_at(r, r.c + i * r.c_row + j, x, ask_four(r, i, j));
 }
 
 __device__ __forceinline__ float4 load_four(uint32_t from)
@@ -165,7 +221,7 @@ __device__ __forceinline__ void write_stage(const result &to, uint32_t stage,
 #pragma unroll
         for (int n = 0; n < 16; n += 4, c += 4 * to.c_row)
             if (r + n < rows)
-                write_at(to, c, load_four(from + n * STAGE_ROW));
+                write_at(to, c, load_four(from + n * STAGE_ROW), {});
         return;
     }
     float *c = to.c + row * to.c_row + (col + lane) * to.c_col;
@@ -177,7 +233,49 @@ __device__ __forceinline__ void write_stage(const result &to, uint32_t stage,
                      : "r"(stage + r * STAGE_ROW + lane * 4)
                      : "memory");
         if (r < rows && col + lane < to.n)
-            write_at(to, c, x);
+            write_at(to, c, x, {});
+    }
+}
+
+/* The same by way of an epilogue, a few rows at a time: asking for more at
+ * once, or loops without an end, would take registers of sums. */
+__device__ __forceinline__ void
+write_stage(const result_then &to, uint32_t stage, int row, int col, int lane)
+{
+    int64_t rows = to.m - row;
+    if (is_wide(to) && col + 32 <= to.n) {
+        int r = lane / 8;
+        float *c = to.c + (row + r) * to.c_row + col + lane % 8 * 4;
+        uint32_t from = stage + r * STAGE_ROW + lane % 8 * 16;
+#pragma unroll 1
+        for (int n = 0; n < 16; n += 8, c += 8 * to.c_row) {
+            float4 first = ask_four(to, row + r + n, col + lane % 8 * 4);
+            float4 second = ask_four(to, row + r + n + 4, col + lane % 8 * 4);
+            if (r + n < rows)
+                write_at(to, c, load_four(from + n * STAGE_ROW), first);
+            if (r + n + 4 < rows)
+                write_at(to, c + 4 * to.c_row,
+                         load_four(from + (n + 4) * STAGE_ROW), second);
+        }
+        return;
+    }
+    float *c = to.c + row * to.c_row + (col + lane) * to.c_col;
+#pragma unroll 1
+    for (int n = 0; n < 16; n += 4) {
+        float with[4];
+#pragma unroll
+        for (int r = 0; r < 4; r++)
+            with[r] = ask_one(to, row + n + r, col + lane);
+#pragma unroll
+        for (int r = 0; r < 4; r++, c += to.c_row) {
+            float x;
+            asm volatile("ld.shared.f32 %0, [%1];"
+                         : "=f"(x)
+                         : "r"(stage + (n + r) * STAGE_ROW + lane * 4)
+                         : "memory");
+            if (n + r < rows && col + lane < to.n)
+                write_at(to, c, x, with[r]);
+        }
     }
 }
 

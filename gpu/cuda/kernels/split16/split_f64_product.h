@@ -26,6 +26,15 @@
 constexpr int REDO_THREADS = 256, REDO_WARPS = REDO_THREADS / 32;
 constexpr int REDO_BYTES = 86016; /* of shared memory, aligned to 16 */
 
+/* A result of this sum. */
+__device__ __forceinline__ void write_exact(const split_product &p, int64_t i,
+                                            int64_t j, double sum)
+{
+    float x = (float)((double)p.alpha * sum);
+    p.c[i * p.c_row + j * p.c_col] =
+        finish_result(p.then, x, read_u(p.then, i, j));
+}
+
 /* Barrier ID, for the 256 threads. */
 template <int ID> __device__ __forceinline__ void redo_sync()
 {
@@ -320,6 +329,10 @@ __device__ __forceinline__ void redo_write(const split_product &p, int64_t i,
         x[e] = (float)((double)p.alpha * sum[e]);
     if (i >= p.m)
         return;
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        if (j + e < p.n)
+            x[e] = finish_result(p.then, x[e], read_u(p.then, i, j + e));
     if (p.c_col == 1 && j + 4 <= p.n && (uintptr_t)c % 16 == 0) {
         *(float4 *)c = make_float4(x[0], x[1], x[2], x[3]);
         return;
@@ -576,8 +589,7 @@ redo_tile(const split_product &p, const product<float> &g, int64_t row,
 #pragma unroll
         for (int c = 0; c < REDO_PATCH; c++)
             if (row + i + r < g.m && col + j + c < g.n)
-                p.c[(row + i + r) * p.c_row + (col + j + c) * p.c_col] =
-                    (float)((double)p.alpha * total[r][c]);
+                write_exact(p, row + i + r, col + j + c, total[r][c]);
 }
 
 template <int ID>
@@ -649,7 +661,7 @@ __device__ __forceinline__ void mend(const split_product &p,
         int64_t i = at / g.n, j = at % g.n;
         double sum = exact_sum<ID>(g, i, j, thread, shared);
         if (thread == 0)
-            p.c[i * p.c_row + j * p.c_col] = (float)((double)p.alpha * sum);
+            write_exact(p, i, j, sum);
     }
 }
 
