@@ -21,6 +21,17 @@
  * holds it may be garbage: so the language collects its youngest first
  * (gpu_on_settling), which may run finalisers, and those anything here.
  *
+ * A product that waits (gpu_record_product) is not composed: a program that is
+ * settled takes it in as an operand without elements, and then the product runs
+ * into that program's result and goes through the program there, in the kernel
+ * that multiplies where that can do it (gpu_epilogue). One that somebody else
+ * holds as well, or a part of the program that reads it, is settled first: no
+ * product is done twice. Whatever else reads it settles it, and so does the
+ * next product: only one waits at a time, so that products run in the order in
+ * which they are written and each kernel is chosen as if none had waited. It
+ * waits no longer than an elementwise result, and one that takes long does not
+ * wait at all: a GPU is to have its work in time.
+ *
  * A recorded value holds references to its operands, whose elements cannot
  * change: what would write to them settles it first. It always fits one
  * program: what does not is settled when it is recorded. Where settling fails
@@ -35,14 +46,17 @@
 
 struct gpu_pending {
     const char *name;
-    gpu_program p;
+    gpu_program p;                 /* of a product: over both factors, empty */
     gpu_matrix in[GPU_MAX_INPUTS]; /* with a reference each */
+    gpu_waiting_product product;   /* its run is NULL: it is none */
     gpu_matrix out;                /* its storage is what waits: borrowed */
     int was_part;                  /* of a program, while others held it */
-    int was_run;                   /* as a part */
-    int is_kept;                   /* the list has a reference, too */
-    int is_left;                   /* see gpu_leave_waiting */
-    const char *source;            /* where it was written; NULL: not known */
+    int was_run;                   /* as a part, or what a program took in */
+    int follows;                   /* see find_user */
+    int is_running; /* a collection, for which it had no memory, may find it */
+    int is_kept;    /* the list has a reference, too */
+    int is_left;    /* see gpu_leave_waiting */
+    const char *source; /* where it was written; NULL: not known */
     int line;
     int is_drawn; /* no program: random numbers */
     gpu_random draw;
@@ -53,6 +67,11 @@ struct gpu_pending {
  * takes half a microsecond, and the collection before it is settled a few. */
 enum { LEAST_ON_CPU = 1 << 16, LEAST_ON_GPU = 1 << 12 };
 enum { MOST_PENDING = 4096 }; /* so that a GPU gets its work in time */
+/* Waiting takes the host 4 us, for the collection that finds who else holds a
+ * product: a GPU gains as much from so many flops or elements on. Of the most
+ * flops, 20 ms of an H200's, it would gain two hundredths and begin late. */
+enum { LEAST_OF_PRODUCT = 1 << 21 };
+static const double LEAST_FLOPS = 4e9, MOST_FLOPS = 4e12;
 
 /* Where one who goes through the list is: what ends meanwhile is passed by. */
 typedef struct cursor {
@@ -63,7 +82,7 @@ typedef struct cursor {
 static struct {
     gpu_pending *first, *last;
     cursor *cursors;
-    int count, makes_room;
+    int count, products, makes_room;
     int executes; /* see gpu_execute_all */
     size_t settled;
     gpu_fusion fusion;
@@ -134,6 +153,7 @@ static void unlink_from(gpu_pending *n)
     *(n->previous ? &n->previous->next : &all.first) = n->next;
     *(n->next ? &n->next->previous : &all.last) = n->previous;
     all.count--;
+    all.products -= n->product.run != NULL;
     n->out.storage->device->waiting -= n->out.storage->bytes;
 }
 
@@ -193,6 +213,9 @@ typedef struct gathering {
     gpu_pending *node[MOST_NODES]; /* operands before what reads them */
     int reads[MOST_NODES];         /* how often they are read here */
     int value[MOST_NODES];         /* the numbers of their results */
+    int takes_product;             /* may it take one in? */
+    gpu_pending *product;          /* that it takes in; or NULL */
+    int product_reads;
 } gathering;
 
 static void gather_program(gathering *g, const gpu_program *p,
@@ -209,15 +232,27 @@ static int is_unrounded(const gpu_pending *n)
     return n->out.dtype == GPU_BOOL || n->out.dtype == n->p.compute;
 }
 
-/* Can what waits be worked out as a part: of the same elements, in the same
- * type? */
-static int can_be_part(const gathering *g, const gpu_matrix *m)
+/* Is what waits of the same elements, in the same type? */
+static int fits_in(const gathering *g, const gpu_matrix *m)
 {
     const gpu_pending *n = pending_of(m);
     return n && !g->is_alone && n->p.compute == g->compute && is_unrounded(n) &&
            (!n->is_drawn || g->draws) && n->out.rows == g->rows &&
            n->out.cols == g->cols && m->rows == g->rows && m->cols == g->cols &&
            gpu_same_view(m, &n->out);
+}
+
+/* Can it be worked out as a part? */
+static int can_be_part(const gathering *g, const gpu_matrix *m)
+{
+    return fits_in(g, m) && !pending_of(m)->product.run;
+}
+
+/* Is it a product, and can it be taken in, beside none but itself? */
+static int can_be_product(const gathering *g, const gpu_matrix *m)
+{
+    return g->takes_product && fits_in(g, m) && pending_of(m)->product.run &&
+           (!g->product || g->product == pending_of(m));
 }
 
 /* How many of its operands lie in the storage. */
@@ -292,9 +327,14 @@ static void gather_input(gathering *g, const gpu_matrix *m)
         gather_node(g, pending_of(m));
         return;
     }
+    int is_product = can_be_product(g, m);
+    if (is_product) {
+        g->product = pending_of(m);
+        g->product_reads++;
+    }
     if (find_input(g, m) >= 0)
         return;
-    g->fits = g->fits && !pending_of(m);
+    g->fits = g->fits && (!pending_of(m) || is_product);
     add_input(g, m);
 }
 
@@ -330,13 +370,15 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* The inputs are borrowed. */
-static gathering gather(const gpu_program *p, const gpu_matrix *const *in,
-                        int64_t rows, int64_t cols, gpu_composition *c)
+/* The inputs are borrowed. takes_product: may one that waits be among them? */
+static gathering gather_with(const gpu_program *p, const gpu_matrix *const *in,
+                             int64_t rows, int64_t cols, int takes_product,
+                             gpu_composition *c)
 {
     gpu_device *d = p->inputs > 0 ? in[0]->storage->device : NULL;
     gathering g = {
         .c = c,
+        .takes_product = takes_product,
         .rows = rows,
         .cols = cols,
         .compute = p->compute,
@@ -347,6 +389,20 @@ static gathering gather(const gpu_program *p, const gpu_matrix *const *in,
         .fits = 1};
     gather_program(&g, p, in);
     return g;
+}
+
+static gathering gather(const gpu_program *p, const gpu_matrix *const *in,
+                        int64_t rows, int64_t cols, gpu_composition *c)
+{
+    return gather_with(p, in, rows, cols, 0, c);
+}
+
+/* What becomes of n, which waits and is no product. */
+static gathering gather_waiting(const gpu_pending *n, gpu_composition *c)
+{
+    const gpu_matrix *in[GPU_MAX_INPUTS];
+    operands_of(n, in);
+    return gather_with(&n->p, in, n->out.rows, n->out.cols, 1, c);
 }
 
 /* Adds p's instructions, and returns the number of its result. */
@@ -410,6 +466,10 @@ static void compose(gathering *g, const char *name, const gpu_program *p,
     gpu_composition *c = g->c;
     const gpu_matrix *operands[GPU_MAX_INPUTS];
     char all_names[LONGEST_NAME] = "";
+    if (g->product) {
+        g->product->was_run = 1;
+        add_name(all_names, g->product->name);
+    }
     gpu_program_start(&c->p, g->inputs);
     c->p.compute = p->compute;
     c->p.reduction = p->reduction;
@@ -434,7 +494,7 @@ static void compose(gathering *g, const char *name, const gpu_program *p,
     if (p->length > 0 || g->nodes == 0)
         emit(g, p, in);
     add_name(all_names, name);
-    c->name = g->nodes > 0 ? gpu_keep_name(all_names) : name;
+    c->name = g->nodes > 0 || g->product ? gpu_keep_name(all_names) : name;
 }
 
 void gpu_end_composition(gpu_composition *c)
@@ -477,12 +537,18 @@ static int is_held(const gathering *g, int at)
     return n->out.storage->references - n->is_kept > g->reads[at];
 }
 
+static int is_product_held(const gathering *g)
+{
+    const gpu_pending *n = g->product;
+    return n && n->out.storage->references - n->is_kept > g->product_reads;
+}
+
 static int has_held(const gathering *g)
 {
     for (int i = 0; i < g->nodes; i++)
         if (is_held(g, i))
             return 1;
-    return 0;
+    return is_product_held(g);
 }
 
 /* An operand that has been worked out as a part before: whoever has it may come
@@ -499,9 +565,11 @@ static gpu_storage *choose_repeated(const gathering *g, const gpu_program *p,
 /* The first that is better settled than worked out as a part; NULL: none. */
 static gpu_storage *choose_settled(const gathering *g)
 {
+    if (is_product_held(g) || (g->product && gpu_must_check()))
+        return g->product->out.storage;
     for (int i = 0; i < g->nodes; i++)
         if (is_held(g, i) && (g->node[i]->was_part || g->node[i]->was_run ||
-                              is_dear(g->node[i])))
+                              is_dear(g->node[i]) || g->product))
             return g->node[i]->out.storage;
     for (int i = 0; i < g->nodes; i++)
         g->node[i]->was_part |= is_held(g, i);
@@ -525,6 +593,7 @@ static void collect_youngest(void)
 }
 
 static gpu_status settle(gpu_storage *s);
+static gpu_pending *find_user(gpu_pending *product);
 
 int gpu_waits_any(const gpu_program *p, const gpu_matrix *const *in)
 {
@@ -630,8 +699,10 @@ static gpu_storage *choose_reader(const gathering *g, const gpu_program *p,
     for (gpu_pending *n = all.first; n && left > 0; n = n->next) {
         int found = count_reads(n, out->storage);
         left -= found;
-        if (found > 0 && find_node(g, n) < 0)
-            return n->out.storage;
+        if (found > 0 && find_node(g, n) < 0) {
+            gpu_pending *user = find_user(n);
+            return (user ? user : n)->out.storage;
+        }
     }
     return choose_dependent(g, p, in, out, are_own);
 }
@@ -673,14 +744,24 @@ gpu_status gpu_compose_over(const char *name, const gpu_program *p,
 
 /* --- settling ------------------------------------------------------------- */
 
+/* n's program, and the product it takes in, if there is one. */
 static gpu_status run_composed(gpu_pending *n)
 {
     const gpu_matrix *in[GPU_MAX_INPUTS];
     gpu_composition c;
     operands_of(n, in);
-    gathering g = gather(&n->p, in, n->out.rows, n->out.cols, &c);
+    gathering g = gather_waiting(n, &c);
     compose(&g, n->name, &n->p, in);
-    gpu_status status = gpu_run_map(c.name, &c.p, c.inputs, &n->out);
+    gpu_pending *p = g.product;
+    gpu_status status;
+    if (p) {
+        p->is_running = 1;
+        status = p->product.run(&p->product, p->in, &c, find_input(&g, &p->out),
+                                &n->out);
+        p->is_running = 0;
+    } else {
+        status = gpu_run_map(c.name, &c.p, c.inputs, &n->out);
+    }
     gpu_end_composition(&c);
     return status;
 }
@@ -689,9 +770,15 @@ static gpu_status run(gpu_storage *s, void *data)
 {
     gpu_pending *n = s->pending;
     void *before = s->data;
+    gpu_status status;
     s->data = data;
-    gpu_status status =
-        n->is_drawn ? gpu_run_random(&n->out, &n->draw) : run_composed(n);
+    n->is_running = 1;
+    if (n->product.run)
+        status = n->product.run(&n->product, n->in, NULL, 0, &n->out);
+    else
+        status =
+            n->is_drawn ? gpu_run_random(&n->out, &n->draw) : run_composed(n);
+    n->is_running = 0;
     if (status == GPU_OK) {
         all.settled += s->bytes;
         end_waiting(s);
@@ -710,6 +797,16 @@ static gpu_status settle_inputs(gpu_storage *s)
     return GPU_OK;
 }
 
+/* Can the product run into n's own memory, and its results go through what was
+ * gathered there? Random numbers depend on an element's place in the whole. */
+static int takes_in(const gpu_pending *n, const gathering *g)
+{
+    for (int i = 0; i < g->nodes; i++)
+        if (g->node[i]->is_drawn)
+            return 0;
+    return n->out.dtype == g->product->out.dtype;
+}
+
 /* Until there is nothing to settle first. What is looked at may be settled, or
  * be no more, by what the collection runs: but for s, which is held. */
 static gpu_status settle_parts(gpu_storage *s)
@@ -717,13 +814,15 @@ static gpu_status settle_parts(gpu_storage *s)
     int has_collected = 0;
     for (;;) {
         gpu_pending *n = s->pending;
-        const gpu_matrix *in[GPU_MAX_INPUTS];
         gpu_composition c;
-        if (!n)
+        if (!n || n->product.run)
             return GPU_OK;
-        operands_of(n, in);
-        gathering g = gather(&n->p, in, n->out.rows, n->out.cols, &c);
-        if (!has_collected && g.nodes > 0 && has_held(&g)) {
+        gathering g = gather_waiting(n, &c);
+        if (g.product && !takes_in(n, &g)) {
+            TRY(settle(g.product->out.storage));
+            continue;
+        }
+        if (!has_collected && has_held(&g)) {
             has_collected = 1;
             collect_youngest();
             continue;
@@ -797,6 +896,9 @@ static gpu_status settle(gpu_storage *s)
 {
     if (!s->pending)
         return GPU_OK;
+    if (s->pending->is_running)
+        return gpu_fail(GPU_INCOMPLETE, "%s: is still being worked out",
+                        s->pending->name);
     gpu_matrix held = {.storage = s};
     gpu_device *through = gpu_compute_through(NULL); /* where it lies */
     gpu_retain(&held);
@@ -824,7 +926,8 @@ gpu_status gpu_settle_readers(const gpu_matrix *m)
         gpu_pending *n = all.first;
         while (count_reads(n, s) == 0)
             n = n->next;
-        status = settle(n->out.storage);
+        gpu_pending *user = find_user(n);
+        status = settle((user ? user : n)->out.storage);
     }
     gpu_release(&held);
     return status;
@@ -841,8 +944,60 @@ static int is_wanted(const gpu_pending *n)
  * something else. */
 static int must_settle(const gpu_pending *n)
 {
+    if (n->is_running)
+        return 0;
     return is_wanted(n) ||
            (n->is_kept && n->out.storage->readers == 0 && !n->was_run);
+}
+
+static int follows(const gpu_pending *n)
+{
+    for (int i = 0; i < n->p.inputs; i++)
+        if (pending_of(&n->in[i]) && pending_of(&n->in[i])->follows)
+            return 1;
+    return 0;
+}
+
+/* The first that is wanted of what a product goes into, the product among it;
+ * NULL: none, or n is no product. */
+static gpu_pending *find_user(gpu_pending *product)
+{
+    gpu_pending *found = NULL;
+    if (!product->product.run)
+        return NULL;
+    for (gpu_pending *n = all.first; n; n = n->next) {
+        n->follows = n == product || follows(n);
+        if (!found && n->follows && must_settle(n))
+            found = n;
+    }
+    return found;
+}
+
+/* Is there a product that something takes in? */
+static int has_taken(void)
+{
+    for (const gpu_pending *n = all.first; n; n = n->next)
+        if (n->product.run && n->out.storage->readers > 0)
+            return 1;
+    return 0;
+}
+
+gpu_status gpu_settle_products(void)
+{
+    if (all.products == 0)
+        return GPU_OK;
+    if (has_taken()) /* so that what takes it in alone holds it */
+        collect_youngest();
+    for (gpu_pending *n = all.first; n;) {
+        gpu_pending *user = n->is_left ? NULL : find_user(n);
+        if (!user) {
+            n = n->next;
+            continue;
+        }
+        TRY(settle(user->out.storage));
+        n = all.first; /* whatever has ended meanwhile */
+    }
+    return GPU_OK;
 }
 
 /* Where more than a few seem to be wanted, some may be garbage that has become
@@ -953,6 +1108,16 @@ static int may_wait(const gpu_device *d, int64_t elements)
     return elements >= least || all.fusion == GPU_FUSION_ALWAYS;
 }
 
+int gpu_may_record_product(gpu_device *d, const gpu_kernel *k, gpu_dtype type,
+                           int64_t elements, double flops)
+{
+    int is_worth_it = k->has_epilogue && flops <= MOST_FLOPS &&
+                      (flops >= LEAST_FLOPS || elements >= LEAST_OF_PRODUCT);
+    return may_wait(d, elements) && !gpu_must_check() &&
+           (is_worth_it || all.fusion == GPU_FUSION_ALWAYS) &&
+           find_room(d, (size_t)elements * gpu_dtype_size(type));
+}
+
 int gpu_may_record_random(gpu_device *d, gpu_dtype type, int64_t elements)
 {
     return d->backend->draws && type != GPU_BOOL && may_wait(d, elements) &&
@@ -980,9 +1145,9 @@ static gpu_status settle_others(const gpu_program *p,
                       .compute = p->compute,
                       .draws = in[0]->storage->device->backend->draws};
     for (int i = 0; i < p->inputs; i++)
-        if (pending_of(in[i]) && !can_be_part(&none, in[i]))
+        if (pending_of(in[i]) && !fits_in(&none, in[i]))
             TRY(gpu_settle(in[i]));
-    gathering g = gather(p, in, rows, cols, &c);
+    gathering g = gather_with(p, in, rows, cols, 1, &c);
     for (int i = 0; i < p->inputs && !g.fits; i++)
         TRY(gpu_settle(in[i]));
     return GPU_OK;
@@ -1009,6 +1174,15 @@ static gpu_status add_pending(const char *name, const gpu_matrix *out,
     return GPU_OK;
 }
 
+static void take_operands(gpu_pending *n, const gpu_matrix *const *in)
+{
+    for (int i = 0; i < n->p.inputs; i++) {
+        n->in[i] = *in[i];
+        gpu_retain(in[i]);
+        in[i]->storage->readers++;
+    }
+}
+
 gpu_status gpu_record(const char *name, const gpu_program *p,
                       const gpu_matrix *const *in, const gpu_matrix *out)
 {
@@ -1016,11 +1190,21 @@ gpu_status gpu_record(const char *name, const gpu_program *p,
     TRY(settle_others(p, in, out->rows, out->cols));
     TRY(add_pending(name, out, &n));
     n->p = *p;
-    for (int i = 0; i < p->inputs; i++) {
-        n->in[i] = *in[i];
-        gpu_retain(in[i]);
-        in[i]->storage->readers++;
-    }
+    take_operands(n, in);
+    return GPU_OK;
+}
+
+gpu_status gpu_record_product(const gpu_waiting_product *product,
+                              const gpu_matrix factors[2],
+                              const gpu_matrix *out)
+{
+    gpu_pending *n;
+    TRY(add_pending("matmul", out, &n));
+    gpu_program_start(&n->p, 2);
+    n->p.compute = (uint8_t)out->dtype;
+    n->product = *product;
+    all.products++;
+    take_operands(n, (const gpu_matrix *const[]){&factors[0], &factors[1]});
     return GPU_OK;
 }
 

@@ -342,6 +342,88 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
     return gpu_report_operation(&op, run_kernel(&op, &p, !asked, &k));
 }
 
+/* --- a product that waits --------------------------------------------------
+ */
+
+/* m's view where it is an operand of a program over out. */
+static gpu_view stretched(const gpu_matrix *m, const gpu_matrix *out)
+{
+    gpu_view v = gpu_view_of(m);
+    v.row_stride = m->rows == out->rows ? v.row_stride : 0;
+    v.col_stride = m->cols == out->cols ? v.col_stride : 0;
+    v.rows = out->rows;
+    v.cols = out->cols;
+    return v;
+}
+
+/* A gpu_waiting_product's run. */
+static gpu_status run_waiting(const gpu_waiting_product *w,
+                              const gpu_matrix factors[2],
+                              const gpu_composition *c, int product,
+                              gpu_matrix *out)
+{
+    gpu_device *d = out->storage->device;
+    const gpu_kernel *k = w->kernel;
+    gpu_view in[GPU_MAX_INPUTS];
+    gpu_epilogue then = {.in = in, .product = product};
+    gpu_gemm p = {.a = gpu_view_of(&factors[0]),
+                  .b = gpu_view_of(&factors[1]),
+                  .c = gpu_target_of(out),
+                  .a_storage = lasting_storage(&factors[0]),
+                  .b_storage = lasting_storage(&factors[1]),
+                  .alpha = w->alpha,
+                  .tile = w->tile};
+    gpu_operation op = product_of(d, &p, out);
+    if (c) {
+        op.name = c->name;
+        op.flops += (double)gpu_size(out) * c->p.length;
+        for (int i = 0; i < c->p.inputs; i++) {
+            in[i] = i == product ? p.c : stretched(c->inputs[i], out);
+            op.bytes += i == product ? 0 : (double)gpu_bytes(c->inputs[i]);
+        }
+        then.program = &c->p;
+        p.epilogue = &then;
+    } else if (gpu_must_check()) {
+        gpu_product how = {.alpha = w->alpha};
+        return run_checked(&op, factors, &how, &p, w->is_chosen, k);
+    }
+    return gpu_report_operation(&op, run_kernel(&op, &p, w->is_chosen, &k));
+}
+
+/* Whether the product of two matrices, of their own type, is to wait; then c,
+ * which is created, does. */
+static gpu_status let_wait(gpu_device *d, const gpu_matrix factors[2],
+                           const gpu_product *how, const gpu_kernel *asked,
+                           gpu_matrix *c, int *waits)
+{
+    const gpu_matrix *a = &factors[0], *b = &factors[1];
+    int64_t elements = a->rows * b->cols;
+    gpu_waiting_product w = {run_waiting, asked, !asked, how->tile, how->alpha};
+    *waits = 0;
+    if (a->dtype != b->dtype || a->dtype == GPU_BOOL || how->alpha == 0 ||
+        a->cols == 0 || elements == 0)
+        return GPU_OK;
+    if (!asked) {
+        gpu_gemm p = {.a = gpu_view_of(a),
+                      .b = gpu_view_of(b),
+                      .a_storage = a->storage,
+                      .b_storage = b->storage,
+                      .alpha = how->alpha,
+                      .tile = how->tile};
+        p.c = (gpu_view){p.a.data, a->dtype, a->rows, b->cols, b->cols, 1};
+        w.kernel = d->backend->choose_matmul(d->handle, &p);
+    }
+    if (!gpu_may_record_product(d, w.kernel, a->dtype, elements,
+                                2.0 * (double)elements * (double)a->cols))
+        return GPU_OK;
+    *waits = 1;
+    TRY(gpu_create_pending(c, d, a->dtype, 2, a->rows, b->cols));
+    gpu_status status = gpu_record_product(&w, factors, c);
+    if (status != GPU_OK)
+        gpu_release(c);
+    return status;
+}
+
 /* Vectors become a row on the left, a column on the right. */
 static gpu_matrix as_factor(const gpu_matrix *m, int left)
 {
@@ -471,6 +553,12 @@ gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
     TRY(find_asked(gpu_through(d) ? gpu_through(d) : d, how, product_type(a, b),
                    &asked));
     int64_t m = factors[0].rows, n = factors[1].cols;
+    TRY(gpu_settle_products());
+    int waits = created && a->ndim == 2 && b->ndim == 2;
+    if (waits)
+        TRY(let_wait(d, factors, how, asked, c, &waits));
+    if (waits)
+        return GPU_OK;
     if (created)
         TRY(gpu_create(c, d, shape.dtype, shape.ndim, shape.rows, shape.cols));
     gpu_status status = as_result(c, shape.ndim, m, n, a->ndim == 1, &result);
@@ -519,6 +607,7 @@ gpu_status gpu_kernel_choice(const gpu_matrix *a, const gpu_matrix *b,
     TRY(gpu_check_operands("matmul", in, 2, &d));
     gpu_matrix fa = as_factor(a, 1), fb = as_factor(b, 0);
     TRY(check_inner(&fa, &fb));
+    TRY(gpu_settle_products()); /* which keep what the choice depends on */
     choose(d, a, b, name);
     return GPU_OK;
 }

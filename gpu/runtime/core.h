@@ -146,6 +146,28 @@ gpu_status gpu_record(const char *name, const gpu_program *p,
 int gpu_may_record_random(gpu_device *d, gpu_dtype type, int64_t elements);
 gpu_status gpu_record_random(const gpu_random *r, const gpu_matrix *out);
 gpu_status gpu_run_random(const gpu_matrix *out, const gpu_random *r);
+/* A product whose result waits. run computes that of the factors, which wait
+ * for nothing, into out; or what c, for which the result is input number
+ * `product`, makes of it. */
+typedef struct gpu_waiting_product gpu_waiting_product;
+struct gpu_waiting_product {
+    gpu_status (*run)(const gpu_waiting_product *w, const gpu_matrix factors[2],
+                      const gpu_composition *c, int product, gpu_matrix *out);
+    const gpu_kernel *kernel;
+    int is_chosen; /* by auto */
+    int tile;
+    double alpha;
+};
+/* As the two for programs; of so many flops. What waits of products before it
+ * is to be settled first. */
+int gpu_may_record_product(gpu_device *d, const gpu_kernel *k, gpu_dtype type,
+                           int64_t elements, double flops);
+gpu_status gpu_record_product(const gpu_waiting_product *product,
+                              const gpu_matrix factors[2],
+                              const gpu_matrix *out);
+/* Products that are wanted wait no longer; what takes one in is worked out with
+ * it. */
+gpu_status gpu_settle_products(void);
 /* m gets its elements. */
 gpu_status gpu_settle(const gpu_matrix *m);
 /* Runs p, whose operands wait for nothing and have out's shape or are broadcast

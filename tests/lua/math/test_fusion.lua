@@ -1,6 +1,6 @@
 -- What is recorded and run as one program gives the bits of one operation after
--- the other: random programs over all types, views, broadcasts, writes and
--- masks, both ways. And what waits is there when it is needed, whatever happens
+-- the other: random programs over all types, views, broadcasts, writes, masks
+-- and products, both ways. And what waits is there when it is needed, whatever happens
 -- to its operands meanwhile.
 local lu = require "luaunit"
 local t = require "common"
@@ -68,7 +68,7 @@ local function run(seed, trace)
     local function matrix() return values[any(#values)] end
     local length = any(MOST)
     for step = 1, length do
-        local kind, at = any(24), any(6)
+        local kind, at = any(26), any(6)
         local function keep(v) values[at <= #values and at or #values + 1] = v end
         if kind <= 6 then
             local f = unary[any(#unary)]
@@ -151,6 +151,14 @@ local function run(seed, trace)
             say(step, "cast")
             keep(f(any(2) == 1 and matrix() or matrix() * 3 - pick()))
             if any(2) == 1 then keep(f(matrix()) + pick()) end
+        elseif kind == 25 then
+            say(step, "matmul")
+            keep(matrix() * fresh(n, n))
+        elseif kind == 26 then
+            local f = binary[any(#binary)]
+            say(step, "matmul", f)
+            local B = fresh(n, n)
+            keep(_G[f](matrix() * B, pick()))
         elseif kind == 20 then
             say(step, "gc")
             if any(2) == 1 then collectgarbage() else sync() end
