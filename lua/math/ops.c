@@ -467,8 +467,9 @@ static int percent(lua_State *L)
     operands o;
     int both = lumat_test_matrix(L, 1) && lumat_test_matrix(L, 2);
     gpu_op op = both ? GPU_OP_mul : GPU_OP_mod;
-    if (lumat_has_complex(L, 2))
-        return lumat_push_complex_op(L, op, 2, NULL);
+    if (!both && lumat_is_any_complex(L, 2))
+        return lumat_raise(L, "%%: complex numbers have no remainder; the "
+                              "product with a number is z * A");
     make_program(L, op, 2, &p, &o);
     return o.count ? run(L, op, &p, &o, NO_OPTIONS) : push_number(L, op, &p);
 }

@@ -168,6 +168,8 @@ function TestMaking:test_what_is_refused()
     t.raises(function() return sort(Z) end, "no order")
     t.raises(function() max(Z) end, "max: complex numbers have no order")
     t.raises(function() map(Z, function(x) return x end) end, "map: is of real")
+    t.raises(function() return im % Z end, "no remainder", "z * A")
+    t.raises(function() return Z % 3 end, "no remainder")
     t.raises(function() return A[vec{im}] end, "whole numbers")
 end
 
