@@ -61,14 +61,11 @@ static gpu_status choose_kernel(gpu_device *d, const gpu_matrix *a,
     return gpu_find_rung(d, operation, kernel, factor_type(a), &f->rung);
 }
 
-/* Does the device leave it to the CPU? Then that is where it is, now. */
-static int is_left_to_cpu(gpu_status status, gpu_device **there,
-                          gpu_factoring *f)
+int gpu_is_left_to_cpu(gpu_status status, gpu_device **there)
 {
     if (status != GPU_UNSUPPORTED || (*there)->is_cpu)
         return 0;
     *there = gpu_cpu();
-    f->rung = NULL;
     return 1;
 }
 
@@ -232,8 +229,10 @@ gpu_status gpu_lu(const gpu_matrix *a, const char *kernel, gpu_matrix *packed,
     gpu_device *there;
     TRY(choose_kernel(d, a, "lu", kernel, &f, &there));
     gpu_status status = lu_there(there, a, &f, packed);
-    if (is_left_to_cpu(status, &there, &f))
+    if (gpu_is_left_to_cpu(status, &there)) {
+        f.rung = NULL;
         status = lu_there(there, a, &f, packed);
+    }
     *zero = f.trouble;
     return status == GPU_OK ? bring_to(d, packed) : status;
 }
@@ -389,7 +388,8 @@ gpu_status gpu_solve_triangle(const gpu_matrix *t, gpu_triangle how,
     gpu_status status = GPU_OK;
     if (gpu_size(b) > 0)
         status = solve_there(there, t, how, &f, x);
-    if (is_left_to_cpu(status, &there, &f)) {
+    if (gpu_is_left_to_cpu(status, &there)) {
+        f.rung = NULL;
         gpu_release(x);
         TRY(columns_of(b, type, there, x));
         status = solve_there(there, t, how, &f, x);

@@ -18,15 +18,6 @@ static gpu_dtype system_type(const gpu_matrix *a, const gpu_matrix *b)
     return a->dtype == GPU_F64 || b->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
 }
 
-/* Does the device leave it to the CPU? Then that is where it is, now. */
-static int is_left_to_cpu(gpu_status status, gpu_device **there)
-{
-    if (status != GPU_UNSUPPORTED || (*there)->is_cpu)
-        return 0;
-    *there = gpu_cpu();
-    return 1;
-}
-
 /* Where the entry is: the matrices' own device, or the CPU. */
 static gpu_device *solver(gpu_device *d, int has_entry, const gpu_matrix *a,
                           gpu_dtype type)
@@ -39,7 +30,7 @@ static gpu_device *solver(gpu_device *d, int has_entry, const gpu_matrix *a,
     return can ? d : gpu_cpu();
 }
 
-/* --- condition ------------------------------------------------------------
+/* --- condition -------------------------------------------------------------
  * A matrix is poor where rcond is below 10 eps, and rounding its elements
  * changes solutions as much: by |E| |a^-1| in the 2-norm, |E| being about eps
  * |a|_F / sqrt(n). rcond alone would not do: its 1-norm makes matrices without
@@ -221,7 +212,7 @@ gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b, gpu_matrix *out,
     gpu_device *there = solver(d, d->backend->solve != NULL, a, type);
     gpu_matrix x;
     gpu_status status = solve_on(there, a, b, &x, condition);
-    if (is_left_to_cpu(status, &there))
+    if (gpu_is_left_to_cpu(status, &there))
         status = solve_on(there, a, b, &x, condition);
     if (status != GPU_OK)
         return status;
@@ -317,8 +308,8 @@ gpu_status gpu_determinant(const gpu_matrix *a, double *out)
     gpu_dtype type = system_type(a, a);
     gpu_device *there = solver(d, d->backend->determinant != NULL, a, type);
     gpu_status status = run_determinant(there, a, out);
-    return is_left_to_cpu(status, &there) ? run_determinant(there, a, out)
-                                          : status;
+    return gpu_is_left_to_cpu(status, &there) ? run_determinant(there, a, out)
+                                              : status;
 }
 
 static gpu_status run_inverse_norm(gpu_device *d, const gpu_matrix *a,
@@ -341,8 +332,9 @@ static gpu_status measure_inverse(const gpu_matrix *a,
     gpu_dtype type = system_type(a, a);
     gpu_device *there = solver(d, d->backend->inverse_norm != NULL, a, type);
     gpu_status status = run_inverse_norm(there, a, inverse);
-    return is_left_to_cpu(status, &there) ? run_inverse_norm(there, a, inverse)
-                                          : status;
+    return gpu_is_left_to_cpu(status, &there)
+               ? run_inverse_norm(there, a, inverse)
+               : status;
 }
 
 gpu_status gpu_rcond(const gpu_matrix *a, double *out)

@@ -325,6 +325,9 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
  * does it itself (see gpu_compute_through). */
 gpu_device *gpu_through(const gpu_device *d);
 
+/* Was an entry of the device's not for these elements? Then `there` is the CPU
+ * from now on. */
+int gpu_is_left_to_cpu(gpu_status status, gpu_device **there);
 /* The rung of that name, if it does the type. */
 gpu_status gpu_find_rung(gpu_device *d, const char *operation, const char *name,
                          gpu_dtype dtype, const gpu_kernel **out);

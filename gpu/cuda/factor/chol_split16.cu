@@ -26,8 +26,7 @@ static int update_width(int n)
     return n > 24576 ? 4096 : 2048;
 }
 
-/* --- the block on the diagonal -----------------------------------------------
- */
+/* --- the block on the diagonal -------------------------------------------- */
 
 /* Takes from the square of 16 S behind k + 32 what the 32 columns from k on
  * have in it. */

@@ -76,8 +76,7 @@ static gpu_status finish(cuda_device *d, gpu_status status)
     return status;
 }
 
-/* --- views, copies, numbers ------------------------------------------------
- */
+/* --- views, copies, numbers ----------------------------------------------- */
 
 static solver_matrix columns(const gpu_view *v)
 {
@@ -135,10 +134,10 @@ static gpu_status read_info(cuda_device *d, int *info, gpu_status status,
     return status;
 }
 
-/* --- diagonals --------------------------------------------------------------
+/* --- diagonals -------------------------------------------------------------
  * A number without an exact reciprocal, subnormal or nearly too large, is no
  * pivot for kernels that multiply by it: then the CPU, which divides, does it
- * all. The last block of a column is small, so one block looks at them. */
+ * all. One block looks: a diagonal is short. */
 
 enum { LOOKING = 256 };
 
@@ -201,8 +200,7 @@ gpu_status gpu_cuda_look_at_diagonal(cuda_device *d, const char *name,
     return GPU_OK;
 }
 
-/* --- LU ---------------------------------------------------------------------
- */
+/* --- LU ------------------------------------------------------------------- */
 
 /* info says no more than the pivots do, of what is no mistake of ours. */
 gpu_status gpu_cuda_getrf(cuda_device *d, const gpu_view *a, int64_t *pivots)
@@ -231,8 +229,7 @@ gpu_status gpu_cuda_getrs(cuda_device *d, const gpu_view *a,
     return status;
 }
 
-/* --- Cholesky, QR ------------------------------------------------------------
- */
+/* --- Cholesky, QR --------------------------------------------------------- */
 
 static gpu_status cholesky(cuda_device *d, solver_device *s, gpu_factoring *f)
 {
@@ -277,8 +274,7 @@ static gpu_status apply_q(cuda_device *d, solver_device *s, gpu_factoring *f)
         &f->trouble);
 }
 
-/* --- triangles ---------------------------------------------------------------
- */
+/* --- triangles ------------------------------------------------------------ */
 
 gpu_status gpu_cuda_solve_triangle(cuda_device *d, const gpu_factoring *how,
                                    const gpu_view *a, const gpu_view *b)
@@ -300,7 +296,7 @@ static gpu_status triangle(cuda_device *d, gpu_factoring *f)
     return gpu_cuda_wait(d);
 }
 
-/* --- singular values ---------------------------------------------------------
+/* --- singular values -------------------------------------------------------
  * Of a matrix with more columns than rows it is the transpose that is worked
  * on: a = u s v^T, a^T = v s u^T. Above SMALL by the polar decomposition, which
  * is several times faster than QR. A value near zero makes it shift all: then
@@ -457,8 +453,7 @@ static gpu_status factor_eigh(cuda_device *d, solver_device *s,
         &f->trouble);
 }
 
-/* --- the rung ----------------------------------------------------------------
- */
+/* --- the rung ------------------------------------------------------------- */
 
 static gpu_status run(cuda_device *d, gpu_factoring *f)
 {

@@ -45,8 +45,7 @@ static gpu_status take_exchanges(cuda_device *d, int side, exchanges *e)
     return GPU_OK;
 }
 
-/* --- in a panel --------------------------------------------------------------
- */
+/* --- in a panel ----------------------------------------------------------- */
 
 __global__ void number_rows(int *p, int n)
 {
@@ -193,8 +192,7 @@ static gpu_status factor_panel(cuda_device *d, float *a, int64_t ld, int m,
     return GPU_OK;
 }
 
-/* --- beside it ---------------------------------------------------------------
- */
+/* --- beside it ------------------------------------------------------------ */
 
 enum { EXCHANGE_THREADS = 512, EXCHANGE_FLOATS = 16384 };
 
@@ -353,8 +351,7 @@ static gpu_status factor_ahead(cuda_device *d, cuda_lanes *lanes,
     return GPU_OK;
 }
 
-/* --- the whole ---------------------------------------------------------------
- */
+/* --- the whole ------------------------------------------------------------ */
 
 bool gpu_cuda_can_own_lu(const cuda_device *d, const gpu_view *a)
 {

@@ -144,8 +144,7 @@ void gpu_cuda_end_padded(cuda_device *d, padded *p)
     p->odd = NULL;
 }
 
-/* --- products ---------------------------------------------------------------
- */
+/* --- products ------------------------------------------------------------- */
 
 /* Below it a product is bytes and launches, and split16 splits in vain. On a
  * panel's few multiprocessors it gains more. */

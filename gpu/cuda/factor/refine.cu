@@ -36,8 +36,7 @@ typedef struct refining {
     double *norms; /* of r's columns, then of x's; pinned */
 } refining;
 
-/* --- sizes -------------------------------------------------------------------
- */
+/* --- sizes ---------------------------------------------------------------- */
 
 /* A block's largest magnitude and sum of squares, added in a fixed order. */
 __global__ void __launch_bounds__(THREADS)

@@ -264,8 +264,7 @@ static gpu_view as_columns(const gpu_view *rows)
     return {rows->data, rows->dtype, rows->cols, rows->rows, 1, rows->cols};
 }
 
-/* --- how large the inverse is ------------------------------------------------
- */
+/* --- how large the inverse is --------------------------------------------- */
 
 typedef struct inverting {
     cuda_device *d;
@@ -313,8 +312,7 @@ static gpu_status measure(cuda_device *d, const cuda_lu *lu,
     return status;
 }
 
-/* --- the entries -------------------------------------------------------------
- */
+/* --- the entries ---------------------------------------------------------- */
 
 /* b, row by row: X of A X = b. */
 static gpu_status substitute(cuda_device *d, const cuda_lu *lu,

@@ -372,7 +372,7 @@ static gpu_status eigh(solver_device *d, int wants_vectors,
         (info));
 }
 
-/* --- the table --------------------------------------------------------------
+/* --- the table -------------------------------------------------------------
  * The one exported symbol. */
 
 static gpu_status open_device(const la_setup *setup, solver_device **out)

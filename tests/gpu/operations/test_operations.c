@@ -384,8 +384,7 @@ static void what_does_not_wait_is_paced(void **state)
     run_all(look_at_paces);
 }
 
-/* --- what is left to the CPU ------------------------------------------------
- */
+/* --- what is left to the CPU ---------------------------------------------- */
 
 static const gpu_kernel factor_kernel = {.operation = "lu", .name = "stub"};
 
