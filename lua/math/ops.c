@@ -368,16 +368,18 @@ static int run_into(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
 {
     gpu_device *through = lumat_option_through(L, options, o->matrix[0]);
     gpu_matrix taken[3];
+    int freed = find_freed(o);
+    if (freed > 0) /* while all are still there */
+        lumat_refuse_kind(L, freed);
     for (int i = 0; i < o->count; i++)
         o->matrix[i] =
             lumat_take(L, o->argument[i], out, LUMAT_TAKE_ARGUMENT, &taken[i]);
     gpu_device *before = gpu_compute_through(through);
     gpu_status status = gpu_map_over(gpu_op_name(op), p, o->matrix, out);
     gpu_compute_through(before);
-    int freed = find_freed(o);
     for (int i = 0; i < o->count; i++)
         gpu_release(&taken[i]);
-    check_status(L, status, freed);
+    lumat_try(L, status);
     return 1;
 }
 
