@@ -30,6 +30,9 @@ local function operand(what, A, square, symmetric)
     elseif square and A.rows ~= A.cols then
         fail(what, "needs a square matrix, not %s", shape_of(A))
     end
+    if A.dtype == "c64" or A.dtype == "c128" then
+        fail(what, "of complex matrices there is none yet: A is %s", A.dtype)
+    end
     local row, col, apart, largest = steps.look(A)
     if row then
         fail(what, "A[{%d, %d}] is %s; a factorisation needs finite numbers",
@@ -662,7 +665,7 @@ end
 -- What makes an object again, and the functions that do.
 function factors.recipe(F)
     local s = state[F]
-    return {kind = s.kind, matrix = s.A, second = s.B, full = s.full,
+    return {kind = s.kind, matrix = s.A, second = s.B, full = s.full or s.wants_left,
         pivots = s.pivots}
 end
 

@@ -65,6 +65,140 @@ function spectra.schur(A)
     return object("schur", operand("schur", A, true))
 end
 
+-- --- eigenvalues ------------------------------------------------------------
+
+-- LAPACK's vectors: of a pair of values the real and the imaginary part of the
+-- first's in two columns, the second's being its conjugate.
+local function unpaired(V, imaginary)
+    local real_at, imaginary_at, sign = {}, {}, {}
+    for j, w in ipairs(imaginary:totable()) do
+        real_at[j], imaginary_at[j] = w < 0 and j - 1 or j, w > 0 and j + 1 or j
+        sign[j] = w > 0 and 1 or w < 0 and -1 or 0
+    end
+    return library.complex(V[{{}, library.vec(real_at)}],
+        V[{{}, library.vec(imaginary_at)}] %
+        library.vec(sign, {dtype = V.dtype, device = V.device}):row())
+end
+
+local function eigen_parts(s, right, left)
+    local values, imaginary, V, W = steps.eig(s.A, right, left)
+    if not values then make.no_convergence("eig", imaginary) end
+    if s.rows > 0 and imaginary:ne(0):any() then
+        values = library.complex(values, imaginary)
+        V, W = V and unpaired(V, imaginary), W and unpaired(W, imaginary)
+    end
+    s.values, s.vectors, s.left = values, V or s.vectors, W or s.left
+end
+
+local function eigenvalues(s)
+    if not s.values then eigen_parts(s, false, false) end
+end
+
+local function eigenvectors(s)
+    if not s.vectors then eigen_parts(s, true, s.wants_left) end
+    return s
+end
+
+local eig_methods = {}
+
+function eig_methods.unpack(F)
+    eigenvectors(state[F])
+    return make.unpack_parts(F)
+end
+
+function eig_methods.det(F)
+    local s = state[F]
+    eigenvalues(s)
+    if s.rows == 0 then return 1.0 end
+    local product = s.values:prod()
+    return type(product) == "number" and product or product.real
+end
+
+add_kind("eig", {methods = eig_methods,
+    order = function(s)
+        return s.wants_left and {"values", "vectors", "left"} or
+            {"values", "vectors"}
+    end,
+    says = function(_, s)
+        eigenvalues(s)
+        if s.rows == 0 then return "" end
+        return (", |values| %.4g to %.4g"):format(s.values:abs():min(),
+            s.values:abs():max())
+    end,
+    parts = {values = eigenvalues, vectors = eigenvectors, left = eigenvectors}})
+
+row{
+    name = "eig", method = true,
+    takes = "A: square {left}",
+    gives = "factors",
+    group = "factors",
+    help = "Eigenvalues and eigenvectors of any square matrix: A * F.vectors " ..
+        "is F.vectors * diag(F.values), with columns of length 1; complex " ..
+        "where one of the values is. eig(A).values works out no vectors. " ..
+        "With left also F.left, with F.left.H * A = diag(F.values) * " ..
+        "F.left.H. Of a symmetric matrix use eigh: its vectors are " ..
+        "orthonormal. F:det(); values, vectors = F:unpack().",
+    example = "eig(mat{{0, 1}, {-1, 0}}).values",
+    result = "vec{im, -im}",
+    options = {{"left", "boolean", "false", "left vectors, too"}},
+}
+function spectra.eig(A, options)
+    return object("eig", operand("eig", A, true),
+        {wants_left = options and (options.left or options.full) or false})
+end
+
+row{
+    name = "eigvals", method = true,
+    takes = "A: square",
+    gives = "matrix",
+    group = "factors",
+    help = "The eigenvalues, complex where one of them is; eig(A).values is " ..
+        "the same, eigh(A).values those of a symmetric matrix.",
+    example = "eigvals(mat{{2, 1}, {0, 3}})",
+    result = "{2, 3}",
+}
+function spectra.eigvals(A)
+    return spectra.eig(A).values
+end
+
+row{
+    name = "roots",
+    takes = "p: list",
+    gives = "matrix",
+    group = "factors",
+    help = "The roots, in f64, of the polynomial with the coefficients p, " ..
+        "that of the highest power first: eigenvalues of its companion " ..
+        "matrix, complex where one of them is.",
+    example = "roots{1, -3, 2}",
+    result = "{2, 1}",
+}
+function spectra.roots(p)
+    local list = type(p) == "table" and p or p:totable()
+    local first, last = 1, #list
+    for i, c in ipairs(list) do
+        if type(c) ~= "number" or c - c ~= 0 then
+            fail("roots", "coefficient %d is %s, expected a finite number", i,
+                checks.brief(c))
+        end
+    end
+    while list[first] == 0 do first = first + 1 end
+    while last > first and list[last] == 0 do last = last - 1 end
+    if first > #list then
+        fail("roots", "all coefficients are 0: every number is a root")
+    end
+    local n, zeros = last - first, #list - last
+    local C = library.zeros(n, n, {dtype = "f64", device = "cpu"})
+    for j = 1, n do
+        C[{1, j}] = -list[first + j] / list[first]
+        if j > 1 then C[{j, j - 1}] = 1 end
+    end
+    local values = n > 0 and spectra.eigvals(C) or
+        library.zeros(0, {dtype = "f64", device = "cpu"})
+    if zeros == 0 then return values end
+    return library.hcat(values:row(), library.zeros(1, zeros,
+        {dtype = values.dtype, device = "cpu"})):flatten()
+end
+
 -- --- LDL --------------------------------------------------------------------
 
 local function packed_ldl(s)
@@ -230,7 +364,7 @@ function spectra.lyap(A, Q)
     return solve_sylvester("lyap", A, A.T:clone(), -operand("lyap", Q, true))
 end
 
-for _, kind in ipairs{"hess", "schur", "ldl"} do
+for _, kind in ipairs{"hess", "schur", "ldl", "eig"} do
     factors.makers[kind] = spectra[kind]
 end
 

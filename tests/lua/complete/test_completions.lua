@@ -73,6 +73,7 @@ local calls = {
     svd = function() svd(A, wrong) end,
     lu = function() require "lumat".lu(A, wrong) end,
     chol = function() chol(A, wrong) end,
+    eig = function() eig(A, wrong) end,
     rosser = function() rosser(wrong) end,
     qr = function() qr(A, wrong) end,
     plot = function() plot(v, wrong) end,

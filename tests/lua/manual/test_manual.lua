@@ -257,8 +257,7 @@ end
 -- What a message says of a name that is not there.
 function TestWords:test_messages_use_the_same_table()
     for word, said in pairs{transpose = "did you mean A.T?", stddev = "did you mean std?",
-        eigenvalues = "those of a symmetric A are eigh(A).values; of others " ..
-            "there are none yet",
+        eigenvalues = "did you mean eig(A).values?",
         argwhere = "there is no find yet; the places a mask of a vector chooses: " ..
             "range(1, #v)[v:gt(1)]"} do
         local run = assert(load("return " .. word .. "(1)", "=(load)"))

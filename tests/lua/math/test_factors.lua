@@ -248,7 +248,8 @@ function TestFactors:test_sessions()
     local A, path = random(4, 3, "f64", 1), t.scratch(".lum")
     kept = {svd(A, {full = true}), qr(A, {pivots = true}), lu(A),
         chol(A.T * A), eigh(A.T * A), eigh(A.T * A, one(3, "f64") * 2),
-        ldl(A.T * A), hess(A.T * A), schur(A.T * A)}
+        ldl(A.T * A), hess(A.T * A), schur(A.T * A), eig(A.T * A, {left = true}),
+        eig(A["1:3, :"])}
     local before = kept
     save_session(path, {"kept"})
     kept = nil
@@ -418,6 +419,43 @@ function TestSpectra:test_ldl()
     equals(Z:solve(vec{3, 4}), {4, 3})
     raises(function() ldl(zeros(2, 2)):solve(vec{1, 2}) end, "singular")
     raises(function() ldl(mat{{1, 2}, {3, 4}}) end, "not symmetric")
+end
+
+function TestSpectra:test_eigenvalues()
+    each(function(A, n, _, dtype)
+        local F = eig(A, {left = true})
+        local values, V, W = F:unpack()
+        lu_.assertEquals(eig(A).values.dtype, values.dtype)
+        if n == 0 then return end
+        local D = diag(values)
+        local tolerance = 100 * n * t.unit[dtype] * norm(A)
+        lu_.assertIsTrue(norm(A * V - V * D) <= tolerance * norm(V))
+        lu_.assertIsTrue(norm(W.H * A - D * W.H) <= tolerance * norm(W))
+        lu_.assertIsTrue(abs(trace(A) - real(values):sum()) <= tolerance)
+        lu_.assertIsTrue(close(norm(V, {axis = 1}), ones(1, n), 1e-5))
+        if n < 20 then
+            lu_.assertIsTrue(abs(F:det() - det(A)) <= 1e-4 * norm(A) ^ n)
+        end
+    end, true)
+    -- pairs, the one above the axis first; real ones stay real
+    equals(eigvals(mat{{0, 1}, {-1, 0}}):imag(), {1, -1})
+    lu_.assertEquals(eig(mat{{2, 1}, {0, 3}}).vectors.dtype, "f32")
+    lu_.assertIsTrue(tostring(eig(eye(2))):find("|values| 1 to 1", 1, true) ~= nil)
+    raises(function() eig(ones(2, 3)) end, "square")
+    raises(function() eig(complex(eye(2), eye(2))) end, "complex", "c64")
+    raises(function() return eig(eye(2)).left end, "'left'")
+end
+
+function TestSpectra:test_roots()
+    lu_.assertIsTrue(close(roots{1, -3, 2}, vec{2, 1}))
+    equals(roots(vec{0, 2, -4, 0}), {2, 0})
+    lu_.assertEquals(roots{7}.size, 0)
+    lu_.assertIsTrue(close(roots{1, 0, 4}:imag(), vec{2, -2}))
+    local p = {1, -15, 85, -225, 274, -120} -- of 1 to 5
+    lu_.assertIsTrue(close(sort(roots(p)), range(1, 5, {dtype = "f64"}), 1e-12))
+    raises(function() roots{0, 0} end, "all coefficients")
+    raises(function() roots{1, 0 / 0} end, "coefficient 2 is NaN")
+    raises(function() roots{1, "x"} end, "coefficient 2")
 end
 
 function TestSpectra:test_equations()
