@@ -375,7 +375,7 @@ static gpu_status start_order(cuda_device *d, int *order, int n)
 
 bool gpu_cuda_is_for_ahead(int64_t n)
 {
-    return n >= 10240 && n <= 24576;
+    return n >= 10240;
 }
 
 static gpu_status factor_with(cuda_device *d, const padded *p, int is_ahead,
