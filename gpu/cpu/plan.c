@@ -51,10 +51,11 @@ static void read_code(gpu_cpu_plan *plan)
 /* Are the program's results bytes of the output, by a loop of their own? */
 static void find_truth(gpu_cpu_plan *plan)
 {
-    const gpu_instruction *last = &plan->code[plan->length - 1];
     plan->truth = NULL;
     if (plan->length > 0 && plan->out.data && plan->out.dtype == GPU_BOOL)
-        plan->truth = gpu_cpu_vectors->truth[plan->compute][last->op];
+        plan->truth =
+            gpu_cpu_vectors
+                ->truth[plan->compute][plan->code[plan->length - 1].op];
 }
 
 static gpu_dtype target_type(const gpu_cpu_plan *plan)

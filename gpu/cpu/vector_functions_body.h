@@ -41,7 +41,8 @@ static inline V TYPED(polynomial)(V x, const T *c, int degree)
 /* 2^k for an integer k that is an exponent. */
 static inline V TYPED(two_to)(V k)
 {
-    return (V)((N)(k + (ROUNDER + EXPONENT_BIAS)) << FRACTION_BITS);
+    return (V)((TYPED(unsigned_mask))(k + (ROUNDER + EXPONENT_BIAS))
+               << FRACTION_BITS);
 }
 
 /* x 2^k, rounded once, for k from twice the least exponent to twice the
@@ -124,8 +125,10 @@ static inline V TYPED(own_log)(V x, N *outside)
     static const T c[] = {-0.5f,           0x1.555564p-2f,  -0x1.00023cp-2f,
                           0x1.999860p-3f,  -0x1.546790p-3f, 0x1.236438p-3f,
                           -0x1.0e6824p-3f, 0x1.025bf4p-3f,  -0x1.2d3668p-4f};
-    N n = (N)x - ROOT_OF_HALF;
-    V f = (V)((N)x - (n & ~0x7fffff)) - 1;
+    /* without a sign, as lanes outside may overflow */
+    TYPED(unsigned_mask) own = (TYPED(unsigned_mask))x;
+    N n = (N)(own - (uint32_t)ROOT_OF_HALF);
+    V f = (V)(own - (TYPED(unsigned_mask))(n & ~0x7fffff)) - 1;
     V k = __builtin_convertvector(n >> 23, V);
     V high = k * LN2_HIGH + f, low = k * LN2_HIGH - high + f;
     V tail = FMA(TYPED(polynomial)(f, c, 8), f * f, low);
@@ -179,11 +182,14 @@ static const double interval_log2[INTERVALS] = {
 /* x = 2^k m, m being in the interval place & 15. */
 static inline void into_interval(V x, V *k, V *m, N *place)
 {
-    N n = (N)x - FIRST_INTERVAL + ((int64_t)1024 << 52);
-    N shifted = (N)((TYPED(unsigned_mask))n >> 52);
+    /* without a sign, as lanes outside may overflow */
+    TYPED(unsigned_mask) own = (TYPED(unsigned_mask))x;
+    TYPED(unsigned_mask)
+    n = own - (uint64_t)FIRST_INTERVAL + ((uint64_t)1024 << 52);
+    N shifted = (N)(n >> 52);
     *k = (V)(shifted | (N)ALL(0x1p52)) - (0x1p52 + 1024);
-    *place = (N)((TYPED(unsigned_mask))n >> 48);
-    *m = (V)((N)x - (n & ~(int64_t)0xfffffffffffff) + ((int64_t)1024 << 52));
+    *place = (N)(n >> 48);
+    *m = (V)(own - (n & ~(uint64_t)0xfffffffffffff) + ((uint64_t)1024 << 52));
 }
 
 /* 1/2 unit of the last sum, 1/30 of its parts. */

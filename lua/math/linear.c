@@ -154,7 +154,8 @@ static int solve_by_kind(lua_State *L)
  * solving a small system. */
 enum { WORTH_A_LOOK = 64, WORTH_A_GPUS_LOOK = 512 };
 
-/* Most matrices show by two corners that they have no structure. */
+/* Most matrices show by two corners that they have no structure, which is
+ * sooner read than all of a GPU's matrix. */
 static int may_have_structure(lua_State *L, const gpu_matrix *a)
 {
     int is_cpu = gpu_device_is_cpu(gpu_matrix_device(a));
@@ -162,8 +163,6 @@ static int may_have_structure(lua_State *L, const gpu_matrix *a)
     if (a->ndim != 2 || a->rows < (is_cpu ? WORTH_A_LOOK : WORTH_A_GPUS_LOOK) ||
         gpu_is_dry())
         return 0;
-    if (!is_cpu)
-        return 1;
     lumat_try(L, gpu_get(a, 0, a->cols - 1, &above));
     lumat_try(L, gpu_get(a, a->rows - 1, 0, &below));
     return above == 0 || below == 0 || above == below;
