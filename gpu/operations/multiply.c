@@ -400,6 +400,9 @@ static gpu_status let_wait(gpu_device *d, const gpu_matrix factors[2],
     int64_t elements = a->rows * b->cols;
     gpu_waiting_product w = {run_waiting, asked, !asked, how->tile, how->alpha};
     *waits = 0;
+    /* what is asked for by name may be missing, which is told at once */
+    if (asked && !asked->has_epilogue)
+        return GPU_OK;
     if (a->dtype != b->dtype || a->dtype == GPU_BOOL || how->alpha == 0 ||
         a->cols == 0 || elements == 0)
         return GPU_OK;

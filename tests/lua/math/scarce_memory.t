@@ -94,7 +94,7 @@ SKIP: {
     my ($out) = run('LD_PRELOAD=$PWD/scarce.so', <<'LUA');
 local B = fromfn(300, 300, function() return 1 end)
 os.getenv "REFUSE 2 forever threads"
-local C = B * B
+local C = B * B sync()
 print(os.getenv "REFUSED", C:sum())
 os.getenv "REFUSE 1 once threads"
 print((B * B):sum())
