@@ -232,4 +232,22 @@ function common.uniform(m, n, dtype, seed)
     return rand(m, n, {seed = seed, dtype = dtype, low = -1, high = 1})
 end
 
+-- The operations that f runs, by their names, sorted; what is looked at on a GPU
+-- is none.
+function common.operations(f)
+    sync()
+    profile("reset")
+    profile("on")
+    f()
+    profile("off")
+    local names = {}
+    for _, r in ipairs(profile().operations) do
+        if r.operation ~= "download" then
+            for _ = 1, r.calls do names[#names + 1] = r.operation end
+        end
+    end
+    table.sort(names)
+    return table.concat(names, "; ")
+end
+
 return common

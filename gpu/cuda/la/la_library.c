@@ -2,6 +2,7 @@
  * first needed, and products by them. */
 #include <stdlib.h>
 #include "la_table.h"
+#include "library_call.h"
 
 #define DISABLE_CUSPARSE_DEPRECATED
 #include <cublas_v2.h>
@@ -15,23 +16,6 @@ struct la_device {
     cusparseHandle_t sparse;
 };
 
-#define TRY(call)                    \
-    do {                             \
-        gpu_status status_ = (call); \
-        if (status_ != GPU_OK)       \
-            return status_;          \
-    } while (0)
-
-/* A call that can be made to fail: see gpu_fault_site. */
-#define CALL_OF(d, shown, function, error, ...)                       \
-    __extension__({                                                   \
-        static gpu_fault_site site = {.name = shown, .usual = error}; \
-        int injected = (d)->setup.fault(&site);                       \
-        injected ? (__typeof__(function(__VA_ARGS__)))injected        \
-                 : function(__VA_ARGS__);                             \
-    })
-#define CALL(d, function, error, ...) \
-    CALL_OF(d, #function, function, error, __VA_ARGS__)
 #define BLAS(d, function, ...) \
     CALL_OF(d, #function, function, CUBLAS_STATUS_EXECUTION_FAILED, __VA_ARGS__)
 #define SPARSE(d, function, ...)                                      \

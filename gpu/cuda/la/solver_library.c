@@ -2,6 +2,7 @@
  * asks for to work in. Results repeat bit for bit: cuSOLVER's own default. */
 #include <limits.h>
 #include <stdlib.h>
+#include "library_call.h"
 #include "solver_table.h"
 
 #define DISABLE_CUSOLVER_DEPRECATED
@@ -19,23 +20,6 @@ struct solver_device {
     size_t host_bytes;
 };
 
-#define TRY(call)                    \
-    do {                             \
-        gpu_status status_ = (call); \
-        if (status_ != GPU_OK)       \
-            return status_;          \
-    } while (0)
-
-/* A call that can be made to fail: see gpu_fault_site. */
-#define CALL_OF(d, shown, function, error, ...)                       \
-    __extension__({                                                   \
-        static gpu_fault_site site = {.name = shown, .usual = error}; \
-        int injected = (d)->setup.fault(&site);                       \
-        injected ? (__typeof__(function(__VA_ARGS__)))injected        \
-                 : function(__VA_ARGS__);                             \
-    })
-#define CALL(d, function, error, ...) \
-    CALL_OF(d, #function, function, error, __VA_ARGS__)
 #define SOLVE(d, function, ...)                                       \
     CALL_OF(d, #function, function, CUSOLVER_STATUS_EXECUTION_FAILED, \
             __VA_ARGS__)

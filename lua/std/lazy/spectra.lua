@@ -144,7 +144,7 @@ row{
 }
 function spectra.eig(A, options)
     return object("eig", operand("eig", A, true),
-        {wants_left = options and (options.left or options.full) or false})
+        {wants_left = options and options.left or false})
 end
 
 row{
@@ -364,8 +364,11 @@ function spectra.lyap(A, Q)
     return solve_sylvester("lyap", A, A.T:clone(), -operand("lyap", Q, true))
 end
 
-for _, kind in ipairs{"hess", "schur", "ldl", "eig"} do
+for _, kind in ipairs{"hess", "schur", "ldl"} do
     factors.makers[kind] = spectra[kind]
+end
+function factors.makers.eig(A, how)
+    return spectra.eig(A, {left = how.full})
 end
 
 return spectra

@@ -84,9 +84,9 @@ local function by_triangle(lower)
 end
 kinds.lower, kinds.upper = by_triangle(true), by_triangle(false)
 
-function kinds.banded(A, b)
-    local below, above = steps.structure(A)
-    if not below then below, above = 1, 1 end
+function kinds.banded(A, b, below, above)
+    if not below then below, above = steps.structure(A) end
+    if not below then below, above = 1, 1 end -- in a dry run
     local x, zero = steps.band(A, below, above, b)
     if not x then singular("pivot", zero) end
     return x, function(y) return (steps.band(A, below, above, y)) end,
@@ -120,7 +120,7 @@ local function kind_of(A)
     if below == 0 and above == 0 then return "diagonal" end
     if below == 0 then return "upper" end
     if above == 0 then return "lower" end
-    if below + above < NARROW * A.rows then return "banded" end
+    if below + above < NARROW * A.rows then return "banded", below, above end
     return is_symmetric and (is_positive or library.diag(A):gt(0):all()) and
         "positive" or "general"
 end
@@ -149,10 +149,10 @@ end
 -- a general one also how many steps of refinement there were.
 local function solve_square(A, b, kind, wants_rcond, is_direct)
     local is_told = kind ~= "auto"
-    if not is_told then kind = kind_of(A) end
-    local x, again, turned
+    local below, above, x, again, turned
+    if not is_told then kind, below, above = kind_of(A) end
     if kind ~= "general" then
-        x, again, turned = kinds[kind](A, b)
+        x, again, turned = kinds[kind](A, b, below, above)
         if not x and is_told then
             fail("solve", "the matrix is not positive definite (its leading " ..
                 "minor of order %d is not positive)", again)

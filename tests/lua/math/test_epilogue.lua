@@ -13,22 +13,12 @@ local function is_same(X, Y)
         all((X:eq(Y) & signbit(X):eq(signbit(Y))) | (isnan(X) & isnan(Y)))
 end
 
--- The operations that f runs, by their names.
+-- The operations that f runs, what waits included.
 local function operations(f)
-    sync()
-    profile("reset")
-    profile("on")
-    f()
-    sync()
-    profile("off")
-    local names = {}
-    for _, r in ipairs(profile().operations) do
-        if r.operation ~= "download" then -- what is looked at on a GPU
-            for _ = 1, r.calls do names[#names + 1] = r.operation end
-        end
-    end
-    table.sort(names)
-    return table.concat(names, "; ")
+    return t.operations(function()
+        f()
+        sync()
+    end)
 end
 
 local function rungs()

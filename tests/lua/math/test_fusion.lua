@@ -307,22 +307,7 @@ function TestWaiting:tearDown()
     fuse "on"
 end
 
--- The operations that f runs, by their names.
-local function operations(f)
-    sync()
-    profile("reset")
-    profile("on")
-    f()
-    profile("off")
-    local names = {}
-    for _, r in ipairs(profile().operations) do
-        if r.operation ~= "download" then -- what is looked at on a GPU
-            for _ = 1, r.calls do names[#names + 1] = r.operation end
-        end
-    end
-    table.sort(names)
-    return table.concat(names, "; ")
-end
+local operations = t.operations
 
 local x, y = vec{1, 4, 9}, vec{2, 2, 2}
 
