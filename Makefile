@@ -239,9 +239,9 @@ FAKES    := $(addprefix $(OUT)/tests/faults/no_gpu/,liblumat-cuda.so liblumat-cu
 no_gpu    = $(say) "  CXX   $<"; mkdir -p $(@D); $(CXX) $(filter-out -MMD -MP -fno-exceptions,$(CXXFLAGS)) -isystem $(TOOLKIT)/include -fPIC -shared -Wl,--no-undefined
 $(word 1,$(FAKES)): tests/faults/fake_cudart.cpp $(CUDA_OBJ) $(JIT_OBJ) $(BOTH_OBJ)
 	$(no_gpu) $(WRAPPED) -o $@ $^ -lpthread -ldl
-$(word 2,$(FAKES)): tests/faults/fake_cublas.cpp $(LA_OBJ)
+$(word 2,$(FAKES)): tests/faults/fake_cublas.cpp tests/faults/fake_library.h $(LA_OBJ)
 	$(no_gpu) -o $@ $^
-$(word 3,$(FAKES)): tests/faults/fake_cusolver.cpp $(SOLVER_OBJ)
+$(word 3,$(FAKES)): tests/faults/fake_cusolver.cpp tests/faults/fake_library.h $(SOLVER_OBJ)
 	$(no_gpu) -o $@ $^
 
 # A sub-make, because what was missing when this one started is there now.

@@ -1,24 +1,6 @@
 /* What is used of cuBLAS and cuSPARSE, computing nothing. */
 #include <stddef.h>
-#include <stdlib.h>
-
-#define NOTHING(name)        \
-    extern "C" int name(...) \
-    {                        \
-        return 0;            \
-    }
-#define MAKE(name)                       \
-    extern "C" int name(void **out, ...) \
-    {                                    \
-        *out = malloc(1);                \
-        return 0;                        \
-    }
-#define END(name)                   \
-    extern "C" int name(void *made) \
-    {                               \
-        free(made);                 \
-        return 0;                   \
-    }
+#include "fake_library.h"
 
 MAKE(cublasCreate_v2)
 END(cublasDestroy_v2)

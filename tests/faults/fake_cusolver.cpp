@@ -1,25 +1,8 @@
 /* What is used of cuSOLVER, and of cuBLAS beside it, computing nothing. */
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
+#include "fake_library.h"
 
-#define NOTHING(name)        \
-    extern "C" int name(...) \
-    {                        \
-        return 0;            \
-    }
-#define MAKE(name)                       \
-    extern "C" int name(void **out, ...) \
-    {                                    \
-        *out = malloc(1);                \
-        return 0;                        \
-    }
-#define END(name)                   \
-    extern "C" int name(void *made) \
-    {                               \
-        free(made);                 \
-        return 0;                   \
-    }
 /* With the arguments between the parameters and the two sizes. */
 #define ASK(name, ...)                                             \
     extern "C" int name##_bufferSize(void *, void *, __VA_ARGS__,  \
