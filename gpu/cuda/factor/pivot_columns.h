@@ -1,6 +1,6 @@
 /* LU's innermost part: W columns of up to 16384 (W = 32) or 32768 (W = 16) rows
- * with partial pivoting, in the registers of one cluster of up to 16 blocks, a
- * row in a thread.
+ * with partial pivoting, in the registers of one cluster of 2 to 16 blocks, a row
+ * in a thread.
  *
  * Limited by the exchange of one message a column: each block sends its best
  * row to all, the first one the row on the diagonal, by stores that count
@@ -167,10 +167,7 @@ __global__ void __launch_bounds__(T, 1)
                              shared_address(&s.full[b]))
                          : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    if (blocks > 1)
-        meet_cluster(); /* all blocks run, and have their barriers */
-    else
-        __syncthreads();
+    meet_cluster(); /* all blocks run, and have their barriers */
 #pragma unroll 1
     for (int g = 0; g < W / 8; g++) {
 #pragma unroll
@@ -302,8 +299,7 @@ __global__ void __launch_bounds__(T, 1)
         if (origin[r] < W)
             to[origin[r]] = row[r];
     }
-    if (blocks > 1)
-        meet_cluster(); /* nobody leaves while others may write to it */
+    meet_cluster(); /* nobody leaves while others may write to it */
 #endif
 }
 
@@ -312,7 +308,7 @@ static gpu_status launch_columns(cuda_device *d, float *a, int64_t ld, int m,
                                  int *from, int *to)
 {
     static int prepared;
-    unsigned blocks = 1;
+    unsigned blocks = 2; /* messages want a cluster, and one is none */
     while ((int64_t)blocks * T * R < m)
         blocks *= 2;
     if (prepared != d->ordinal + 1)
