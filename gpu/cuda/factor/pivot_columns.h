@@ -1,6 +1,6 @@
 /* LU's innermost part: W columns of up to 16384 (W = 32) or 32768 (W = 16) rows
- * with partial pivoting, in the registers of one cluster of 2 to 16 blocks, a row
- * in a thread.
+ * with partial pivoting, in the registers of one cluster of 2 to 16 blocks, a
+ * row in a thread.
  *
  * Limited by the exchange of one message a column: each block sends its best
  * row to all, the first one the row on the diagonal, by stores that count
@@ -19,9 +19,11 @@ constexpr int MOST_CLUSTER = 16; /* blocks; more than 8 is not portable */
 template <int W> struct column_memory {
     static constexpr int PARTS = W / 4 + 1;
     float4 received[2][MOST_CLUSTER][PARTS], diagonal[2][PARTS];
-    float4 best[PARTS], own_diagonal[PARTS]; /* on their way out */
-    uint2 key[2][32];                        /* of the warps */
-    uint64_t full[2];                        /* barriers */
+    /* On their way out. Two of each: their sender may still read what it sends
+     * when the column's pivot is known everywhere. */
+    float4 best[2][PARTS], own_diagonal[2][PARTS];
+    uint2 key[2][32]; /* of the warps */
+    uint64_t full[2]; /* barriers */
 };
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -196,7 +198,7 @@ __global__ void __launch_bounds__(T, 1)
                     "r"(bytes)
                     : "memory");
             if (rank == 0 && thread == j)
-                keep_row<W>(s.own_diagonal,
+                keep_row<W>(s.own_diagonal[buffer],
                             make_float4(__int_as_float(origin[0]), 0, 0, 0),
                             x[0]);
             __syncthreads(); /* the warps' candidates are there */
@@ -206,24 +208,24 @@ __global__ void __launch_bounds__(T, 1)
             int block_row = (int)__shfl_sync(~0u, k.y, source);
             const int owner = block_most == 0 ? 0 : block_row % T / 32;
             if (rank == 0 && warp == (owner ^ 1))
-                send_row<W>(s.own_diagonal, s.diagonal[buffer], &s.full[buffer],
-                            blocks, lane);
+                send_row<W>(s.own_diagonal[buffer], s.diagonal[buffer],
+                            &s.full[buffer], blocks, lane);
             if (warp == owner) {
                 if (block_most == 0 && lane == 0)
-                    s.best[0] = make_float4(0, 0, 0, 0);
+                    s.best[buffer][0] = make_float4(0, 0, 0, 0);
                 if (block_most != 0 && lane == block_row % 32)
 #pragma unroll
                     for (int r = 0; r < R; r++)
                         if (row[r] == block_row)
-                            keep_row<W>(s.best,
+                            keep_row<W>(s.best[buffer],
                                         make_float4(__uint_as_float(block_most),
                                                     __int_as_float(block_row),
                                                     __int_as_float(origin[r]),
                                                     inverse[r]),
                                         x[r]);
                 __syncwarp();
-                send_row<W>(s.best, s.received[buffer][rank], &s.full[buffer],
-                            blocks, lane);
+                send_row<W>(s.best[buffer], s.received[buffer][rank],
+                            &s.full[buffer], blocks, lane);
             }
             /* all candidates are here */
             await_phase(&s.full[buffer], (unsigned)(j >> 1) & 1);
