@@ -233,8 +233,15 @@ gpu_status gpu_settle_readers(const gpu_matrix *m);
 int gpu_is_pending(const gpu_matrix *m);
 size_t gpu_take_settled_bytes(void);
 /* Called before that: the language drops the references of its youngest
- * garbage, for which nothing has to be worked out, or of all its garbage. */
-void gpu_on_settling(void (*collect)(void *data, int everything), void *data);
+ * garbage, for which nothing has to be worked out, of all its garbage, or of
+ * what it wants to, as there is work anyway. */
+typedef enum gpu_garbage {
+    GPU_GARBAGE_DUE,
+    GPU_GARBAGE_YOUNGEST,
+    GPU_GARBAGE_ALL
+} gpu_garbage;
+void gpu_on_settling(void (*collect)(void *data, gpu_garbage which),
+                     void *data);
 /* Asked where a program is recorded: the line that runs, 0 if it is not known,
  * and the name of what it is in, for good. Where there is no memory when it is
  * worked out the message says so. */

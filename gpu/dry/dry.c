@@ -473,6 +473,7 @@ static dry_device *make_device(const gpu_device *device)
     d->backend = entries;
     d->backend.name = d->real->name;
     d->backend.kernels = kernels[place];
+    d->backend.draws = d->real->draws;
     omit_missing(&d->backend, d->real);
     devices[device_count++] = d;
     return d;
@@ -531,6 +532,7 @@ void gpu_end_dry(gpu_dry_report *report)
 {
     if (!gpu_dry)
         return;
+    gpu_drop_waiting();
     if (report)
         *report = (gpu_dry_report){gpu_counted.allocated - before.allocated,
                                    run.peak};

@@ -74,6 +74,7 @@ static dry_pace *place_of(dry_device *d, uint64_t key)
 
 /* A piece of work on scratch memory of the device. */
 typedef struct probe {
+    unsigned drawn; /* bits of inputs */
     dry_device *d;
     gpu_status (*run)(struct probe *p);
     gpu_status (*refresh)(struct probe *p); /* before each run; or NULL */
@@ -171,10 +172,18 @@ static gpu_status fill(probe *p, const gpu_view *v, double value)
     return p->d->real->map(p->d->handle, &f, NULL, v);
 }
 
+/* Random numbers that the program draws itself. */
+static int is_drawn(const gpu_program *p, const gpu_view *input)
+{
+    return p->draw && !input->data;
+}
+
 /* All inputs of one type are one vector, of halves. */
 static gpu_status start_program(probe *p)
 {
     for (int i = 0; i < p->program->inputs; i++) {
+        if (p->drawn >> i & 1)
+            continue;
         p->in[i].data = p->memory[p->in[i].dtype == GPU_F64];
         TRY(fill(p, &p->in[i], 0.5));
     }
@@ -194,7 +203,8 @@ static gpu_status run_reduce(probe *p)
 }
 
 static uint64_t program_key(const char *entry, const gpu_program *p,
-                            const gpu_view *in, const gpu_view *out, int64_t n)
+                            const gpu_view *in, const gpu_view *out,
+                            unsigned drawn, int64_t n)
 {
     uint64_t key = mix(key_of(entry), p, offsetof(gpu_program, code));
     for (int i = 0; i < p->length; i++)
@@ -202,6 +212,7 @@ static uint64_t program_key(const char *entry, const gpu_program *p,
     for (int i = 0; i < p->inputs; i++)
         key = mix(key, &in[i].dtype, sizeof in[i].dtype);
     key = mix(key, &out->dtype, sizeof out->dtype);
+    key = mix(key, &drawn, sizeof drawn);
     return mix(key, &n, sizeof n);
 }
 
@@ -218,10 +229,13 @@ static double program_seconds(dry_device *d, const gpu_program *program,
     for (int i = 0; i < program->inputs; i++) {
         gpu_dtype dtype = in[i].dtype == GPU_F64 ? GPU_F64 : GPU_F32;
         p.in[i] = vector(&p, dtype == GPU_F64, dtype, n);
+        p.drawn |= (unsigned)is_drawn(program, &in[i]) << i;
+        if (p.drawn >> i & 1)
+            p.in[i].data = NULL;
     }
     p.out = vector(&p, 2, out->dtype, reduces ? 1 : n);
-    return measured(
-        &p, program_key(reduces ? "reduce" : "map", program, p.in, &p.out, n));
+    return measured(&p, program_key(reduces ? "reduce" : "map", program, p.in,
+                                    &p.out, p.drawn, n));
 }
 
 /* What the device takes for an operation however small it is. */
@@ -261,7 +275,7 @@ double dry_map_seconds(dry_device *d, const gpu_program *p, const gpu_view *in,
     if (!d->predicts)
         return 0;
     for (int i = 0; i < p->inputs; i++)
-        bytes += dry_bytes(&in[i]);
+        bytes += is_drawn(p, &in[i]) ? 0 : dry_bytes(&in[i]);
     int64_t n = probe_length(d);
     return streamed(d, bytes, elements_of(out),
                     program_seconds(d, p, in, out, n), n);
@@ -274,7 +288,7 @@ double dry_reduce_seconds(dry_device *d, const gpu_program *p,
     if (!d->predicts)
         return 0;
     for (int i = 0; i < p->inputs; i++)
-        bytes += dry_bytes(&in[i]);
+        bytes += is_drawn(p, &in[i]) ? 0 : dry_bytes(&in[i]);
     int64_t n = probe_length(d);
     return streamed(d, bytes, elements_of(&in[0]),
                     program_seconds(d, p, in, out, n), n);

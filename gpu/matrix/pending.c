@@ -86,7 +86,7 @@ static struct {
     int executes; /* see gpu_execute_all */
     size_t settled;
     gpu_fusion fusion;
-    void (*collect)(void *data, int everything);
+    void (*collect)(void *data, gpu_garbage which);
     void *data;
     int (*ask_line)(void *data, const char **source);
     void *line_data;
@@ -121,7 +121,7 @@ int gpu_execute_all(int on)
     return before;
 }
 
-void gpu_on_settling(void (*collect)(void *data, int everything), void *data)
+void gpu_on_settling(void (*collect)(void *data, gpu_garbage which), void *data)
 {
     all.collect = collect;
     all.data = data;
@@ -576,20 +576,25 @@ static gpu_storage *choose_settled(const gathering *g)
     return NULL;
 }
 
-static void collect(int everything)
+static void collect(gpu_garbage which)
 {
     if (!all.collect)
         return;
     gpu_device *through = gpu_compute_through(NULL); /* not of finalisers */
+    double start = gpu_dry ? gpu_now() : 0;
     gpu_collections++;
-    all.collect(all.data, everything);
+    if (gpu_dry && gpu_may_collect_dry()) /* others make what is held old */
+        which = GPU_GARBAGE_ALL;
+    all.collect(all.data, which);
     gpu_collections--;
+    if (gpu_dry)
+        gpu_dry->collecting += gpu_now() - start;
     gpu_compute_through(through);
 }
 
 static void collect_youngest(void)
 {
-    collect(0);
+    collect(GPU_GARBAGE_YOUNGEST);
 }
 
 static gpu_status settle(gpu_storage *s);
@@ -880,6 +885,7 @@ static gpu_status settle_held(gpu_storage *s)
 {
     void *data;
     TRY(settle_parts(s));
+    collect(GPU_GARBAGE_DUE);
     if (!s->pending)
         return GPU_OK;
     gpu_status got = gpu_give_bytes(s, &data); /* may collect garbage, too */
@@ -1010,7 +1016,7 @@ static void collect_before_all(int also_left)
     for (const gpu_pending *n = all.first; n; n = n->next)
         wanted += is_wanted(n) && (also_left || !n->is_left);
     if (wanted > FEW)
-        collect(1);
+        collect(GPU_GARBAGE_ALL);
 }
 
 static gpu_status settle_list(int also_left)
@@ -1053,6 +1059,16 @@ void gpu_leave_waiting(void)
             let_go(n);
     }
     all.cursors = c.outer;
+}
+
+void gpu_drop_waiting(void)
+{
+    while (all.first) {
+        gpu_matrix held = all.first->out;
+        gpu_retain(&held);
+        end_waiting(held.storage);
+        gpu_release(&held);
+    }
 }
 
 void gpu_settle_for_room(void)
@@ -1102,8 +1118,8 @@ static int find_room(gpu_device *d, size_t bytes)
 static int may_wait(const gpu_device *d, int64_t elements)
 {
     int64_t least = d->is_cpu ? LEAST_ON_CPU : LEAST_ON_GPU;
-    if (all.fusion == GPU_FUSION_OFF || gpu_dry || elements == 0 ||
-        gpu_collections > 0 || gpu_through(d))
+    if (all.fusion == GPU_FUSION_OFF || elements == 0 || gpu_collections > 0 ||
+        gpu_through(d))
         return 0;
     return elements >= least || all.fusion == GPU_FUSION_ALWAYS;
 }

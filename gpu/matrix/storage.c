@@ -157,19 +157,19 @@ static size_t host_bytes(const gpu_storage *s)
     return sizeof *s + (s->device->is_cpu ? s->bytes : 0);
 }
 
-/* What storage without bytes points at: nothing is ever read there, and views
- * of it are as well aligned as real ones. */
-static void *const nowhere = (void *)4096;
+/* What storage without bytes points at, and in a dry run one whose bytes count:
+ * nothing is ever read there, and views of it are as well aligned as real
+ * ones. */
+static void *const nowhere = (void *)4096, *const unseen = (void *)8192;
 
 /* In a dry run garbage is looked for before what is held at once grows by an
  * eighth, as long as that does not take long. */
 static void collect_dry(size_t bytes)
 {
     enum { PART = 8 };
-    static const double most = 0.5; /* seconds */
     gpu_dry->fresh += bytes;
     if (gpu_dry->fresh <= gpu_dry->live / PART || !garbage.collect ||
-        gpu_dry->collecting > most)
+        !gpu_may_collect_dry())
         return;
     double start = gpu_now();
     gpu_dry->fresh = bytes;
@@ -177,43 +177,24 @@ static void collect_dry(size_t bytes)
     gpu_dry->collecting += gpu_now() - start;
 }
 
-static gpu_status create_dry(gpu_device *d, size_t bytes, gpu_storage **out)
+/* Bytes that are only counted. */
+static void give_dry_bytes(gpu_storage *s)
 {
-    gpu_storage *s = malloc(sizeof *s);
-    if (!s)
-        return out_of_memory(d, sizeof *s);
-    *s = (gpu_storage){.device = d,
-                       .data = nowhere,
-                       .bytes = bytes ? bytes : 1,
-                       .references = 1,
-                       .made = epoch,
-                       .written = epoch};
     collect_dry(s->bytes);
-    s->dry = ++gpu_dry->made;
     gpu_dry->live += s->bytes;
     if (gpu_dry->live > gpu_dry->peak)
         gpu_dry->peak = gpu_dry->live;
-    gpu_counted.allocations++;
-    gpu_counted.allocated += s->bytes;
-    *out = s;
-    return GPU_OK;
 }
 
-static void free_dry(gpu_storage *s)
+static void take_dry_bytes(const gpu_storage *s)
 {
     if (gpu_dry && s->dry > gpu_dry->before)
         gpu_dry->live -= s->bytes;
-    free(s);
-}
-
-uint32_t gpu_dry_number(const gpu_matrix *m)
-{
-    return m->storage ? m->storage->dry : 0;
 }
 
 /* A few elements on the CPU live right behind their storage: one call of
  * malloc less for the matrices of two or three rows people type. */
-gpu_status gpu_give_bytes(gpu_storage *s, void **data)
+static gpu_status give_real_bytes(gpu_storage *s, void **data)
 {
     gpu_device *d = s->device;
     *data = s + 1;
@@ -223,6 +204,22 @@ gpu_status gpu_give_bytes(gpu_storage *s, void **data)
     gpu_count_host((ptrdiff_t)host_bytes(s));
     if (d->live > d->peak_live)
         d->peak_live = d->live;
+    return GPU_OK;
+}
+
+uint32_t gpu_dry_number(const gpu_matrix *m)
+{
+    return m->storage ? m->storage->dry : 0;
+}
+
+gpu_status gpu_give_bytes(gpu_storage *s, void **data)
+{
+    if (gpu_dry) {
+        give_dry_bytes(s);
+        *data = unseen;
+    } else {
+        TRY(give_real_bytes(s, data));
+    }
     gpu_counted.allocations++;
     gpu_counted.allocated += s->bytes;
     return GPU_OK;
@@ -230,6 +227,10 @@ gpu_status gpu_give_bytes(gpu_storage *s, void **data)
 
 void gpu_take_bytes(gpu_storage *s, void *data)
 {
+    if (s->dry) {
+        take_dry_bytes(s);
+        return;
+    }
     s->device->live -= s->bytes;
     gpu_count_host(-(ptrdiff_t)host_bytes(s));
     if (data != s + 1)
@@ -238,17 +239,17 @@ void gpu_take_bytes(gpu_storage *s, void *data)
 
 static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
 {
-    if (gpu_dry)
-        return create_dry(d, bytes, out);
-    gpu_storage *s = malloc(sizeof *s + (is_within(d, bytes) ? WITHIN : 0));
+    int has_room = !gpu_dry && is_within(d, bytes);
+    gpu_storage *s = malloc(sizeof *s + (has_room ? WITHIN : 0));
     if (!s)
-        return out_of_memory(d, bytes);
+        return out_of_memory(d, gpu_dry ? sizeof *s : bytes);
     *s = (gpu_storage){.device = d,
                        .data = nowhere,
                        .bytes = bytes ? bytes : 1,
                        .references = 1,
                        .made = epoch,
-                       .written = epoch};
+                       .written = epoch,
+                       .dry = gpu_dry ? ++gpu_dry->made : 0};
     *out = s;
     return GPU_OK;
 }
@@ -292,7 +293,7 @@ gpu_status gpu_create(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
         TRY(gpu_default(&device));
     TRY(gpu_create_pending(out, device, dtype, ndim, rows, cols));
     gpu_storage *s = out->storage;
-    gpu_status status = gpu_dry ? GPU_OK : gpu_give_bytes(s, &s->data);
+    gpu_status status = gpu_give_bytes(s, &s->data);
     if (status != GPU_OK) {
         free(s);
         out->storage = NULL;
@@ -335,10 +336,6 @@ void gpu_release(gpu_matrix *m)
     m->storage = NULL;
     if (!s || --s->references > 0)
         return;
-    if (s->dry) {
-        free_dry(s);
-        return;
-    }
     if (s->kept > 0)
         gpu_drop_kept(s);
     if (s->pending)

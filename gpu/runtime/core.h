@@ -62,6 +62,8 @@ typedef struct gpu_dry_run {
 } gpu_dry_run;
 extern gpu_dry_run *gpu_dry;
 
+/* May all garbage be collected once more in it? That takes half a second. */
+int gpu_may_collect_dry(void);
 /* The failure of what would look at elements in a dry run. */
 gpu_status gpu_fail_unread(void);
 /* The dry run's trace in place of the user's, whose checks rest, too. */
@@ -174,8 +176,10 @@ gpu_status gpu_settle(const gpu_matrix *m);
  * to it, into out. */
 gpu_status gpu_run_map(const char *name, const gpu_program *p,
                        const gpu_matrix *const *in, gpu_matrix *out);
-/* Storage that waits is no more. */
+/* Storage that waits is no more; nothing waits any longer, and what did never
+ * gets its elements. */
 void gpu_drop_pending(gpu_storage *s);
+void gpu_drop_waiting(void);
 /* What waits is worked out as far as there is memory, of which then there may
  * be more: its operands go. While that goes on nothing else looks for room. */
 void gpu_settle_for_room(void);

@@ -10,6 +10,11 @@
 gpu_counters gpu_counted;
 gpu_dry_run *gpu_dry;
 
+int gpu_may_collect_dry(void)
+{
+    return gpu_dry->collecting < 0.5;
+}
+
 const char *gpu_device_name(const gpu_device *d)
 {
     return d->name;

@@ -701,6 +701,14 @@ static void measure_overhead(lua_State *L)
 /* --- the call ---------------------------------------------------------------
  */
 
+/* Called protected. */
+static int call_all(lua_State *L)
+{
+    lua_call(L, 0, 0);
+    lumat_try(L, gpu_settle_all());
+    return 0;
+}
+
 /* Calls the function with nothing of what it does lasting; leaves its result
  * or error on top. */
 static int call_dry(lua_State *L, gpu_dry_report *report)
@@ -714,8 +722,11 @@ static int call_dry(lua_State *L, gpu_dry_report *report)
         return LUA_ERRRUN;
     }
     leave_outside();
+    lua_pushcfunction(L, call_all);
     lua_pushvalue(L, CALLED);
-    int status = lua_pcall(L, 0, 0, 0);
+    int before = gpu_execute_all(1);
+    int status = lua_pcall(L, 1, 0, 0);
+    gpu_execute_all(before);
     gpu_end_dry(report);
     come_back(L, dtype);
     return status;

@@ -31,7 +31,9 @@ static const void *metatable_address;
 static struct {
     int postponed; /* is there anything to be freed later? */
     size_t debt, limit;
-    double collecting; /* seconds spent in full collections */
+    size_t result, enough;    /* bytes of the last one; debt, by that */
+    const gpu_device *device; /* of that account */
+    double collecting;        /* seconds spent in full collections */
     double started;
 } memory;
 
@@ -202,18 +204,6 @@ static int may_collect(void)
     return memory.collecting <= 0.01 + 0.05 * elapsed;
 }
 
-/* Before what waits is worked out; not where the user has stopped it. */
-static void collect_first(void *data, int everything)
-{
-    lua_State *L = data;
-    if (!lua_gc(L, LUA_GCISRUNNING))
-        return;
-    if (!everything)
-        lua_gc(L, LUA_GCSTEP, 0);
-    else if (may_collect())
-        collect_all(L);
-}
-
 /* Of the Lua function that runs, as messages begin with it. */
 static int line_of(void *data, const char **source)
 {
@@ -248,20 +238,63 @@ static size_t enough_debt(size_t bytes)
     return bytes > LEAST_DEBT / RESULTS ? bytes * RESULTS : LEAST_DEBT;
 }
 
+/* One young collection, whatever Lua owes. */
+static void pay_debt(lua_State *L)
+{
+    memory.debt = 0;
+    lua_gc(L, LUA_GCSTEP, 0);
+    keep_below_limit(L, memory.device);
+}
+
+/* Bytes of results, some of which nobody was told of when they were made. */
+static void owe(size_t bytes)
+{
+    size_t settled = gpu_take_settled_bytes();
+    size_t most = bytes > settled ? bytes : settled;
+    memory.debt += bytes + settled;
+    if (most == 0)
+        return;
+    memory.result = most;
+    memory.enough = enough_debt(most);
+}
+
+/* An expression's operands that wait would be made old by a full collection in
+ * its midst, and be worked out for nothing: it is put off until that is done,
+ * or there is one result more. */
 void lumat_account(lua_State *L, const gpu_matrix *m)
 {
     if (gpu_is_dry())
         return;
     free_postponed(L);
-    size_t bytes = gpu_is_pending(m) ? 0 : gpu_storage_bytes(m);
-    size_t settled = gpu_take_settled_bytes();
-    memory.debt += bytes + settled + STORAGE_OVERHEAD;
-    bytes = bytes > settled ? bytes : settled;
-    if (memory.debt < enough_debt(bytes))
+    int waits = gpu_is_pending(m);
+    owe(waits ? 0 : gpu_storage_bytes(m));
+    memory.debt += STORAGE_OVERHEAD;
+    memory.device = gpu_matrix_device(m);
+    if (memory.debt >= memory.enough + (waits ? memory.result : 0))
+        pay_debt(L);
+}
+
+/* Before what waits is worked out; not where the user has stopped it, which in
+ * a dry run we have. */
+static void collect_first(void *data, gpu_garbage which)
+{
+    lua_State *L = data;
+    if (gpu_is_dry()) {
+        if (which == GPU_GARBAGE_ALL)
+            lua_gc(L, LUA_GCCOLLECT);
+        else if (which == GPU_GARBAGE_YOUNGEST)
+            lua_gc(L, LUA_GCSTEP, 0);
         return;
-    memory.debt = 0;
-    lua_gc(L, LUA_GCSTEP, 0); /* one young collection, whatever Lua owes */
-    keep_below_limit(L, gpu_matrix_device(m));
+    }
+    owe(0);
+    if (!lua_gc(L, LUA_GCISRUNNING))
+        return;
+    if (which == GPU_GARBAGE_ALL && may_collect())
+        collect_all(L);
+    else if (memory.debt >= memory.enough)
+        pay_debt(L);
+    else if (which == GPU_GARBAGE_YOUNGEST)
+        lua_gc(L, LUA_GCSTEP, 0);
 }
 
 /* --- shapes and suggestions ----------------------------------------------- */
@@ -307,6 +340,7 @@ void lumat_open_matrix(lua_State *L)
     lua_setfield(L, -2, "__metatable");
     lua_pop(L, 1);
     memory.limit = SOFT_LIMIT;
+    memory.enough = LEAST_DEBT;
     memory.started = gpu_now();
     lua_gc(L, LUA_GCGEN, 0, 0);
     gpu_on_memory_short(collect_all, L);

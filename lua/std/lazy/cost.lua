@@ -221,8 +221,8 @@ row{
         "sparse matrix made of a dense one has as many entries as there can " ..
         "be. Fields: flops, bytes (moved), allocated, peak (bytes at once " ..
         "beyond what there is), seconds (from measured rates), operations, " ..
-        "hints (products in a better order). Operations count one by one: what " ..
-        "runs in one pass (?devices) moves and allocates less. Also :cost.",
+        "hints (products in a better order). What runs in one pass (?devices) is " ..
+        "one operation. Also :cost.",
     example = "cost(function() return ones(4, 3) * ones(3, 2) end).flops",
     result = "48", usage = "cost(function() return A * B end)",
 }

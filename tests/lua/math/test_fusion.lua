@@ -708,6 +708,18 @@ function TestWaiting:test_memory_that_is_short()
     end
 end
 
+-- Nor is there a collection in the midst of a chain that makes its operands
+-- old, however much they take.
+function TestWaiting:test_large_operands_are_not_worked_out()
+    if t.on_gpu then return end
+    local code = [[for i = 1, 4 do
+        local timed = timing(function() return rand(3000, 3000) * 2 - 1 end)
+        print(i == 1 or timed.operations) end]] -- the first one loads what it needs
+    local command = "LUMAT_FUSION=on '%s' -q --no-init --device=cpu -e '%s' 2>&1"
+    local out <close> = io.popen(command:format(os.getenv "LUMAT", code))
+    lu.assertEquals(out:read "a", "true\n1\n1\n1\n")
+end
+
 -- The lines are told of that wrote what there is no memory for.
 function TestWaiting:test_memory_that_is_short_when_it_is_needed()
     if t.on_gpu then return end
@@ -721,7 +733,7 @@ z = y[{1, 1}]
 ]]
     local name = os.tmpname()
     local f = io.open(name, "w") f:write(code) f:close()
-    local command = "'%s' -q --device=cpu --memory=40M '%s' 2>&1"
+    local command = "LUMAT_FUSION=on '%s' -q --device=cpu --memory=40M '%s' 2>&1"
     local out <close> = io.popen(command:format(os.getenv "LUMAT", name))
     local text = out:read "a"
     os.remove(name)

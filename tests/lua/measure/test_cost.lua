@@ -24,6 +24,8 @@ end
 
 TestCost = {}
 
+function TestCost:tearDown() settings{fusion = "off"} end
+
 local A, B = t.uniform(30, 20, "f32", 1), t.uniform(20, 40, "f32", 2)
 local v, w = rand(20, {seed = 3}), rand(30, {seed = 4})
 local D, p = t.uniform(20, 20, "f64", 5), vec{2, 3}
@@ -64,7 +66,7 @@ local works = {
     {"into", function() return add(A, A, {out = A:clone()}) end},
 }
 
-function TestCost:test_is_what_is_done()
+local function check_works(works)
     for _, work in ipairs(works) do
         local name, f = work[1], work[2]
         local flops, bytes, allocated = done(f)
@@ -74,6 +76,58 @@ function TestCost:test_is_what_is_done()
         lu.assertEquals(c.allocated, allocated, name .. ": allocated")
         lu.assertTrue(c.seconds > 0, name)
     end
+end
+
+function TestCost:test_is_what_is_done() check_works(works) end
+
+-- Of what runs in one pass, too.
+function TestCost:test_is_what_is_done_in_passes()
+    settings{fusion = "always"}
+    check_works(works)
+    check_works{
+        {"a chain", function() return sqrt(sin(A) % A + 2) - A / 3 end},
+        {"a sum", function() return ((A - 1) % (A - 1)):sum() end},
+        {"sums of rows", function() return (A % A):sum(2) end},
+        {"two results", function()
+            local s = A + 1
+            return s + 1, s % 2
+        end},
+        {"a step often", function()
+            local x = A
+            for _ = 1, 100 do x = x % A + 1 end
+            return x
+        end},
+        {"what goes unseen", function() for _ = 1, 7 do local _ = A + 1 end end},
+        {"in place", function()
+            local x = A:clone()
+            x[x:gt(0.5)] = 0
+            x:add_(A)
+        end},
+        {"random numbers", function() return rand(30, 20) % A - 1 end},
+        {"several types", function() return (A:f64() + 1):f32() % A end},
+        {"into a product", function() return (A + 1) * (B - 1) + 1 end},
+    }
+    local c = cost(function() return sqrt(sin(A) % A + 2) - A / 3 end)
+    lu.assertEquals(#c.operations, 1)
+    lu.assertEquals(c.bytes, 2 * 30 * 20 * 4)
+end
+
+-- What waits before is there when it is looked at, and what waits within never
+-- is, whether the function ends or fails.
+function TestCost:test_what_waits()
+    settings{fusion = "always"}
+    local before = A + 1
+    lu.assertEquals(#cost(function() return before % 2 end).operations, 1)
+    lu.assertEquals(before, A + 1)
+    local kept = {}
+    raises(function()
+        cost(function()
+            rawset(kept, 1, A + 2)
+            error "it failed"
+        end)
+    end, "it failed")
+    sync()
+    lu.assertEquals(A + 3, A + 1 + 2)
 end
 
 function TestCost:test_names_the_kernel_auto_takes()
