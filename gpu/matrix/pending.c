@@ -64,8 +64,9 @@ struct gpu_pending {
 };
 
 /* Elements from which on recording costs less than it saves: a value that waits
- * takes half a microsecond, and the collection before it is settled a few. */
-enum { LEAST_ON_CPU = 1 << 16, LEAST_ON_GPU = 1 << 12 };
+ * takes half a microsecond, and the collection before it is settled a few. On a
+ * GPU each operation that becomes a part saves as much: a launch. */
+enum { LEAST_ON_CPU = 1 << 16, LEAST_ON_GPU = 1 };
 enum { MOST_PENDING = 4096 }; /* so that a GPU gets its work in time */
 /* Waiting takes the host 4 us, for the collection that finds who else holds a
  * product: a GPU gains as much from so many flops or elements on. Of the most

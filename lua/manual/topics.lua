@@ -228,7 +228,7 @@ topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
     "an element, saving and the end of each line wait. sync() waits for " ..
     "everything; bench and :time measure rightly.",
     "What is worked out element by element of 65536 elements or more (on a " ..
-    "GPU 4096) waits until it is needed and then runs in one pass over " ..
+    "GPU of any size) waits until it is needed and then runs in one pass over " ..
     "memory: sqrt(sin(x) % y + 2) - x / 3 reads x and y once and writes " ..
     "once, ((x - y) % (x - y)):sum() writes nothing, x[x:gt(2)] = 0 reads and " ..
     "writes x once, 2 * rand(n) - 1 only writes. A product of f32 on a GPU " ..

@@ -194,9 +194,11 @@ function spectra.roots(p)
     end
     local values = n > 0 and spectra.eigvals(C) or
         library.zeros(0, {dtype = "f64", device = "cpu"})
-    if zeros == 0 then return values end
-    return library.hcat(values:row(), library.zeros(1, zeros,
-        {dtype = values.dtype, device = "cpu"})):flatten()
+    if zeros > 0 then
+        values = library.hcat(values:row(), library.zeros(1, zeros,
+            {dtype = values.dtype, device = "cpu"})):flatten()
+    end
+    return values:to(type(p) == "table" and library.device() or p.device)
 end
 
 -- --- LDL --------------------------------------------------------------------
