@@ -117,7 +117,7 @@ JIT_OBJ  := $(call object,$(JIT_SRC)) $(OUT)/gpu/cuda/jit/texts.c.o
 COMPILER := $(BIN)/lumat-cuda-compile
 COMP_OBJ := $(call object,gpu/cuda/compiler/nvrtc.c)
 # What the program and the CUDA backend both have.
-BOTH_OBJ := $(call object,gpu/inverse_size.c)
+BOTH_OBJ := $(call object,gpu/inverse_size.c gpu/complex_numbers.c)
 $(JIT_OBJ) $(BOTH_OBJ): CFLAGS += -fPIC
 # Elementwise work gives the same bits from every kernel: a product is never
 # rounded together with a sum, in those that are compiled later neither.
@@ -228,7 +228,7 @@ $(SHIM): tests/faults/fail_alloc.c
 # environment, which it finds in another way there.
 FAKE     := $(OUT)/tests/faults/liblumat-cuda.so
 FAKE_SRC := tests/faults/fake_cuda.c gpu/cpu/blas_library.c
-FAKE_OBJ := $(filter-out %/blas_library.c.o,$(filter $(OUT)/gpu/cpu/% $(OUT)/gpu/program.c.o $(OUT)/gpu/inverse_size.c.o $(OUT)/gpu/runtime/progress.c.o,$(GPU_OBJ)))
+FAKE_OBJ := $(filter-out %/blas_library.c.o,$(filter $(OUT)/gpu/cpu/% $(OUT)/gpu/program.c.o $(OUT)/gpu/inverse_size.c.o $(OUT)/gpu/complex_numbers.c.o $(OUT)/gpu/runtime/progress.c.o,$(GPU_OBJ)))
 $(FAKE): $(FAKE_SRC) $(FAKE_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"

@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 15 };
+enum { GPU_BACKEND_ABI = 16 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -81,9 +81,11 @@ typedef struct gpu_inverse_size {
     double backward;       /* and then |b - a x| / (|a| |x|), the largest */
 } gpu_inverse_size;
 
-/* A step of a factorisation. Its matrices are f32 or f64, of one type, not
- * empty, and lie column by column without gaps (row_stride 1). What a kind does
- * not name stays {0}. k is the smaller of a's sides. */
+/* A step of a factorisation. Its matrices are f32, f64, c64 or c128, of one
+ * type, not empty, and lie column by column without gaps (row_stride 1). What a
+ * kind does not name stays {0}. k is the smaller of a's sides. Of complex
+ * matrices symmetric means Hermitian and ^T the conjugate transpose, and
+ * singular values and those of EIGH are real: f32 or f64. */
 typedef enum gpu_factor_kind {
     /* a (n x n, its lower triangle) becomes L of L L^T, above which nothing is
      * written. trouble: the order of the first leading minor that is not
@@ -102,8 +104,10 @@ typedef enum gpu_factor_kind {
     GPU_FACTOR_Q,
     /* b becomes Q b, or Q^T b where it is turned. */
     GPU_FACTOR_APPLY_Q,
-    /* b becomes the x of a x = b, or a^T x = b; a: its lower or upper
-     * triangle, with ones on the diagonal where it is a unit's. trouble: the
+    /* b becomes the x of a x = b, or where it is turned of the transposed a,
+     * and where it is conjugated as well of the conjugate transposed; a: its
+     * lower or upper triangle, with ones on the diagonal where it is a unit's.
+     * trouble: the
      * first zero there, counted from 1; then b is as it was. */
     GPU_FACTOR_TRIANGLE,
     /* a, which is lost, is b diag(values) v: values (k) fall; b (rows x k or
@@ -123,11 +127,12 @@ typedef enum gpu_factor_kind {
      * pair of complex ones, which stand side by side, the one above the axis is
      * first. b, v (n x n): right and left vectors, where they are wanted, of
      * length 1; of a pair the first's real part and imaginary part in two
-     * columns. trouble: so many values did not converge. */
+     * columns. Of a complex a values are complex, and vectors what they are;
+     * there is no `imaginary`. trouble: so many values did not converge. */
     GPU_FACTOR_EIG,
-    /* a becomes T of b T b^T, its upper triangle and, where eigenvalues are
-     * complex, 2 x 2 blocks on the diagonal; b (n x n): orthonormal. values,
-     * imaginary, trouble as of EIG. */
+    /* a becomes T of b T b^T, its upper triangle and, where eigenvalues of a
+     * real a are complex, 2 x 2 blocks on the diagonal; b (n x n): orthonormal.
+     * values, imaginary, trouble as of EIG. */
     GPU_FACTOR_SCHUR,
     /* a becomes H of b H b^T, with zeros below its first subdiagonal; b (n x
      * n): orthonormal; values (n): room. */
@@ -161,7 +166,7 @@ typedef struct gpu_factoring {
     const gpu_kernel *rung; /* from choose_factor; NULL without one */
     gpu_view a, b, v, values, imaginary;
     int64_t *places; /* on the host; from 0 */
-    int is_lower, is_unit, is_turned, wants_vectors;
+    int is_lower, is_unit, is_turned, is_conjugated, wants_vectors;
     int64_t below, above;
     int is_symmetric, is_positive; /* out */
     double flops;                  /* that it takes, about */
@@ -170,13 +175,13 @@ typedef struct gpu_factoring {
 
 /* An operation on complex elements (see complex_numbers.h): out = op(in…). All
  * views have out's shape, strides of zero where they are broadcast; those of
- * numbers are on the host and all strides are zero. out may be one of in,
- * element for element, else it lies apart from them. */
+ * numbers, f64 or c128, are on the host and all strides are zero. out may be
+ * one of in, element for element, else it lies apart from them. */
 typedef struct gpu_complex_call {
     gpu_op op;
     int count; /* of operands */
     gpu_view in[3], out;
-    uint8_t is_conjugated[3], is_out_conjugated;
+    uint8_t is_number[3], is_conjugated[3], is_out_conjugated;
 } gpu_complex_call;
 
 /* One rung of the ladder. A kernel's file ends in its descriptor. */

@@ -16,13 +16,14 @@
  * read a part as a negative one honour. Results and what is gathered carry
  * their own.
  *
- * Everything else in gpu/ refuses complex operands: gpu_check_operands and its
- * like fail with GPU_TYPE. Rules of values: real with complex is complex of
- * the wider precision; a real operand has no imaginary part at all (2 * z
- * doubles both parts, whatever they are), products are (ac - bd) + (ad + bc)i
- * as everywhere, quotients neither overflow nor underflow where the result does
- * not; functions have C99's special values and branch cuts. c64 is computed in
- * f64 and rounded once. */
+ * Factorisations take complex matrices as they lie; a backend does those of
+ * their elements that it has routines for. Everything else in gpu/ refuses
+ * complex operands: gpu_check_operands and its like fail with GPU_TYPE. Rules
+ * of values: real with complex is complex of the wider precision; a real
+ * operand has no imaginary part at all (2 * z doubles both parts, whatever they
+ * are), products are (ac - bd) + (ad + bc)i as everywhere, quotients neither
+ * overflow nor underflow where the result does not; functions have C99's
+ * special values and branch cuts. c64 is computed in f64 and rounded once. */
 #ifndef GPU_COMPLEX_NUMBERS_H
 #define GPU_COMPLEX_NUMBERS_H
 

@@ -503,7 +503,9 @@ typedef struct gpu_condition {
     double backward_error;
 } gpu_condition;
 
-/* condition: NULL where it is not asked for; it costs a few percent. */
+/* Of a, b of any types, in the wider of both; determinants of complex matrices:
+ * complex_numbers.h. condition: NULL where it is not asked for; it costs a few
+ * percent. */
 gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b, gpu_matrix *out,
                      gpu_condition *condition);
 gpu_status gpu_inverse(const gpu_matrix *a, gpu_matrix *out,
@@ -512,12 +514,14 @@ gpu_status gpu_determinant(const gpu_matrix *a, double *out);
 gpu_status gpu_rcond(const gpu_matrix *a, double *out);
 
 /* --- factorisations ---------------------------------------------------------
- * Of an a of f32 or f64 (bool counts as f32), which stays as it is; results are
- * on its device, of its type, and lie column by column. k is the smaller of
- * a's sides. What cannot be done of these elements is no failure: it is told
- * in a number counted from 1, 0 where nothing is wrong. Places are counted from
- * 0. A kernel is a rung of the device's for "chol" or "lu" that is asked for;
- * NULL or "auto": the fastest. */
+ * Of an a of any type (bool counts as f32), which stays as it is; results are
+ * on its device, of its type, and lie column by column. Of complex matrices
+ * symmetric means Hermitian, ^T the conjugate transpose, and singular values
+ * and those of eigh are real. k is the smaller of a's sides. What cannot be
+ * done of these elements is no failure: it is told in a number counted from 1,
+ * 0 where nothing is wrong. Places are counted from 0. A kernel is a rung of
+ * the device's for "chol" or "lu" that is asked for; NULL or "auto": the
+ * fastest. */
 
 /* l: lower triangular, zeros above, l l^T = a, of which the lower triangle is
  * read. minor: the order of the first that is not positive; l is then empty. */
@@ -569,16 +573,19 @@ gpu_status gpu_eigh_pair(const gpu_matrix *a, const gpu_matrix *b,
 /* Of any square a: values are real + i imaginary, vectors of length 1 in
  * columns; of a pair of complex values, the one above the axis first, the two
  * columns hold the real and the imaginary part of the first's vector, whose
- * conjugate is the other's. trouble: so many values did not converge. */
+ * conjugate is the other's. Those of a complex a are complex: the values stand
+ * in `real`, the columns are the vectors. trouble: so many values did not
+ * converge. */
 typedef struct gpu_eigen {
-    gpu_matrix real, imaginary; /* vectors */
+    gpu_matrix real, imaginary; /* vectors; of a complex a one */
     gpu_matrix right, left;     /* those that are wanted; else empty */
 } gpu_eigen;
 enum { GPU_EIGEN_RIGHT = 1, GPU_EIGEN_LEFT = 2 };
 gpu_status gpu_eig(const gpu_matrix *a, int wants, gpu_eigen *out,
                    int64_t *trouble);
-/* a = q t q^T, q orthonormal; t: an upper triangle but for a 2 x 2 block on the
- * diagonal for each pair of complex eigenvalues. trouble as above. */
+/* a = q t q^T, q orthonormal; t: an upper triangle but of a real a for a 2 x 2
+ * block on the diagonal for each pair of complex eigenvalues. trouble as above.
+ */
 gpu_status gpu_schur(const gpu_matrix *a, gpu_matrix *t, gpu_matrix *q,
                      int64_t *trouble);
 /* a = q h q^T, h zero below its first subdiagonal. */

@@ -1,5 +1,6 @@
 /* Many small systems at once: each by LU with partial pivoting, row by row, as
  * they lie; the cores share them. */
+#include <complex.h>
 #include <math.h>
 #include <stdatomic.h>
 #include "cpu.h"
@@ -8,6 +9,20 @@ typedef struct batch {
     const gpu_factoring *f;
     atomic_llong failed; /* the first system without a solution, from 1; or 0 */
 } batch;
+
+typedef float complex float_complex;
+typedef double complex double_complex;
+
+/* What a pivot is chosen by: of complex numbers LAPACK's |re| + |im|. */
+static float size_c64(float complex z)
+{
+    return fabsf(crealf(z)) + fabsf(cimagf(z));
+}
+
+static double size_c128(double complex z)
+{
+    return fabs(creal(z)) + fabs(cimag(z));
+}
 
 /* A system's rows: a (n x n) is lost, b (n x m) becomes x. Returns 0, or which
  * pivot is zero, from 1. */
@@ -50,16 +65,26 @@ typedef struct batch {
     }
 SOLVE(float, fabsf)
 SOLVE(double, fabs)
+SOLVE(float_complex, size_c64)
+SOLVE(double_complex, size_c128)
 
 static int64_t solve_one(const batch *all, int64_t s)
 {
     const gpu_factoring *f = all->f;
     int64_t n = f->a.rows, m = f->b.rows;
-    if (f->a.dtype == GPU_F64)
-        return solve_double((double *)f->a.data + s * n * n,
-                            (double *)f->b.data + s * n * m, n, m);
-    return solve_float((float *)f->a.data + s * n * n,
-                       (float *)f->b.data + s * n * m, n, m);
+    size_t size = gpu_cpu_size(f->a.dtype);
+    void *a = (char *)f->a.data + (size_t)(s * n * n) * size;
+    void *b = (char *)f->b.data + (size_t)(s * n * m) * size;
+    switch (f->a.dtype) {
+    case GPU_F64:
+        return solve_double(a, b, n, m);
+    case GPU_C64:
+        return solve_float_complex(a, b, n, m);
+    case GPU_C128:
+        return solve_double_complex(a, b, n, m);
+    default:
+        return solve_float(a, b, n, m);
+    }
 }
 
 /* The systems first .. last - 1. Of those without a solution the first is told,

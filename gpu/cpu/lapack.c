@@ -3,6 +3,7 @@
  * nothing can stop: so where it lasts it runs apart, on copies, and is left
  * alone when the user stops it. */
 #include "blas.h"
+#include "complex_numbers.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,75 +16,151 @@
 #include <unistd.h>
 
 /* --- the routines ---------------------------------------------------------
- * Each for f32 and for f64; of words Fortran takes the length last. */
+ * Each by the type of its elements; of words Fortran takes the length last.
+ * Those that, of complex elements, work in real numbers as well take other
+ * arguments there: these stand for themselves, with a z before the name. */
 
 typedef const char *word;
 typedef const int *number;
 
 static struct {
-    void (*potrf[2])(word lower, number n, void *a, number lda, int *info,
-                     size_t);
-    void (*getrf[2])(number m, number n, void *a, number lda, int *pivots,
-                     int *info);
-    void (*geqrf[2])(number m, number n, void *a, number lda, void *tau,
-                     void *work, number lwork, int *info);
-    void (*geqp3[2])(number m, number n, void *a, number lda, int *places,
-                     void *tau, void *work, number lwork, int *info);
-    void (*orgqr[2])(number m, number n, number k, void *a, number lda,
-                     const void *tau, void *work, number lwork, int *info);
-    void (*ormqr[2])(word side, word trans, number m, number n, number k,
-                     void *a, number lda, const void *tau, void *c, number ldc,
-                     void *work, number lwork, int *info, size_t, size_t);
-    void (*trtrs[2])(word lower, word trans, word unit, number n, number nrhs,
-                     void *a, number lda, void *b, number ldb, int *info,
-                     size_t, size_t, size_t);
-    void (*gesdd[2])(word job, number m, number n, void *a, number lda, void *s,
-                     void *u, number ldu, void *vt, number ldvt, void *work,
-                     number lwork, int *iwork, int *info, size_t);
-    void (*gesvd[2])(word job_u, word job_v, number m, number n, void *a,
-                     number lda, void *s, void *u, number ldu, void *vt,
-                     number ldvt, void *work, number lwork, int *info, size_t,
-                     size_t);
-    void (*syevd[2])(word job, word lower, number n, void *a, number lda,
-                     void *w, void *work, number lwork, int *iwork,
-                     number liwork, int *info, size_t, size_t);
-    void (*sygvd[2])(number type, word job, word lower, number n, void *a,
-                     number lda, void *b, number ldb, void *w, void *work,
-                     number lwork, int *iwork, number liwork, int *info, size_t,
-                     size_t);
-    void (*geev[2])(word job_left, word job_right, number n, void *a,
-                    number lda, void *wr, void *wi, void *vl, number ldvl,
-                    void *vr, number ldvr, void *work, number lwork, int *info,
-                    size_t, size_t);
-    void (*gees[2])(word job, word sort, const void *select, number n, void *a,
-                    number lda, int *count, void *wr, void *wi, void *vs,
-                    number ldvs, void *work, number lwork, int *bwork,
-                    int *info, size_t, size_t);
-    void (*gehrd[2])(number n, number low, number high, void *a, number lda,
-                     void *tau, void *work, number lwork, int *info);
-    void (*orghr[2])(number n, number low, number high, void *a, number lda,
-                     const void *tau, void *work, number lwork, int *info);
-    void (*sytrf_rk[2])(word lower, number n, void *a, number lda, void *e,
-                        int *pivots, void *work, number lwork, int *info,
-                        size_t);
-    void (*trsyl[2])(word trans_a, word trans_b, number sign, number m,
-                     number n, const void *a, number lda, const void *b,
-                     number ldb, void *c, number ldc, void *scale, int *info,
-                     size_t, size_t);
-    void (*gbsv[2])(number n, number below, number above, number nrhs, void *ab,
-                    number ldab, int *pivots, void *b, number ldb, int *info);
+    void (*potrf[GPU_ALL_DTYPES])(word lower, number n, void *a, number lda,
+                                  int *info, size_t);
+    void (*getrf[GPU_ALL_DTYPES])(number m, number n, void *a, number lda,
+                                  int *pivots, int *info);
+    void (*geqrf[GPU_ALL_DTYPES])(number m, number n, void *a, number lda,
+                                  void *tau, void *work, number lwork,
+                                  int *info);
+    void (*geqp3[GPU_ALL_DTYPES])(number m, number n, void *a, number lda,
+                                  int *places, void *tau, void *work,
+                                  number lwork, int *info);
+    void (*orgqr[GPU_ALL_DTYPES])(number m, number n, number k, void *a,
+                                  number lda, const void *tau, void *work,
+                                  number lwork, int *info);
+    void (*ormqr[GPU_ALL_DTYPES])(word side, word trans, number m, number n,
+                                  number k, void *a, number lda,
+                                  const void *tau, void *c, number ldc,
+                                  void *work, number lwork, int *info, size_t,
+                                  size_t);
+    void (*trtrs[GPU_ALL_DTYPES])(word lower, word trans, word unit, number n,
+                                  number nrhs, void *a, number lda, void *b,
+                                  number ldb, int *info, size_t, size_t,
+                                  size_t);
+    void (*gesdd[GPU_ALL_DTYPES])(word job, number m, number n, void *a,
+                                  number lda, void *s, void *u, number ldu,
+                                  void *vt, number ldvt, void *work,
+                                  number lwork, int *iwork, int *info, size_t);
+    void (*gesvd[GPU_ALL_DTYPES])(word job_u, word job_v, number m, number n,
+                                  void *a, number lda, void *s, void *u,
+                                  number ldu, void *vt, number ldvt, void *work,
+                                  number lwork, int *info, size_t, size_t);
+    void (*syevd[GPU_ALL_DTYPES])(word job, word lower, number n, void *a,
+                                  number lda, void *w, void *work, number lwork,
+                                  int *iwork, number liwork, int *info, size_t,
+                                  size_t);
+    void (*sygvd[GPU_ALL_DTYPES])(number type, word job, word lower, number n,
+                                  void *a, number lda, void *b, number ldb,
+                                  void *w, void *work, number lwork, int *iwork,
+                                  number liwork, int *info, size_t, size_t);
+    void (*geev[GPU_ALL_DTYPES])(word job_left, word job_right, number n,
+                                 void *a, number lda, void *wr, void *wi,
+                                 void *vl, number ldvl, void *vr, number ldvr,
+                                 void *work, number lwork, int *info, size_t,
+                                 size_t);
+    void (*gees[GPU_ALL_DTYPES])(word job, word sort, const void *select,
+                                 number n, void *a, number lda, int *count,
+                                 void *wr, void *wi, void *vs, number ldvs,
+                                 void *work, number lwork, int *bwork,
+                                 int *info, size_t, size_t);
+    void (*gehrd[GPU_ALL_DTYPES])(number n, number low, number high, void *a,
+                                  number lda, void *tau, void *work,
+                                  number lwork, int *info);
+    void (*orghr[GPU_ALL_DTYPES])(number n, number low, number high, void *a,
+                                  number lda, const void *tau, void *work,
+                                  number lwork, int *info);
+    void (*sytrf_rk[GPU_ALL_DTYPES])(word lower, number n, void *a, number lda,
+                                     void *e, int *pivots, void *work,
+                                     number lwork, int *info, size_t);
+    void (*trsyl[GPU_ALL_DTYPES])(word trans_a, word trans_b, number sign,
+                                  number m, number n, const void *a, number lda,
+                                  const void *b, number ldb, void *c,
+                                  number ldc, void *scale, int *info, size_t,
+                                  size_t);
+    void (*zgeqp3[GPU_ALL_DTYPES])(number m, number n, void *a, number lda,
+                                   int *places, void *tau, void *work,
+                                   number lwork, void *reals, int *info);
+    void (*zgesdd[GPU_ALL_DTYPES])(word job, number m, number n, void *a,
+                                   number lda, void *s, void *u, number ldu,
+                                   void *vt, number ldvt, void *work,
+                                   number lwork, void *reals, int *iwork,
+                                   int *info, size_t);
+    void (*zgesvd[GPU_ALL_DTYPES])(word job_u, word job_v, number m, number n,
+                                   void *a, number lda, void *s, void *u,
+                                   number ldu, void *vt, number ldvt,
+                                   void *work, number lwork, void *reals,
+                                   int *info, size_t, size_t);
+    void (*zheevd[GPU_ALL_DTYPES])(word job, word lower, number n, void *a,
+                                   number lda, void *w, void *work,
+                                   number lwork, void *reals, number lreals,
+                                   int *iwork, number liwork, int *info, size_t,
+                                   size_t);
+    void (*zhegvd[GPU_ALL_DTYPES])(number type, word job, word lower, number n,
+                                   void *a, number lda, void *b, number ldb,
+                                   void *w, void *work, number lwork,
+                                   void *reals, number lreals, int *iwork,
+                                   number liwork, int *info, size_t, size_t);
+    void (*zgeev[GPU_ALL_DTYPES])(word job_left, word job_right, number n,
+                                  void *a, number lda, void *w, void *vl,
+                                  number ldvl, void *vr, number ldvr,
+                                  void *work, number lwork, void *reals,
+                                  int *info, size_t, size_t);
+    void (*zgees[GPU_ALL_DTYPES])(word job, word sort, const void *select,
+                                  number n, void *a, number lda, int *count,
+                                  void *w, void *vs, number ldvs, void *work,
+                                  number lwork, void *reals, int *bwork,
+                                  int *info, size_t, size_t);
+    void (*gbsv[GPU_ALL_DTYPES])(number n, number below, number above,
+                                 number nrhs, void *ab, number ldab,
+                                 int *pivots, void *b, number ldb, int *info);
 } lapack;
 
-static int find_both(const char *name, void *slots)
+/* By the names that it has for real elements and for complex ones; NULL: of
+ * those there is none. */
+static int find_all(const char *real, const char *other, void *slots)
 {
+    static const char letters[GPU_ALL_DTYPES] = {
+        [GPU_F32] = 's', [GPU_F64] = 'd', [GPU_C64] = 'c', [GPU_C128] = 'z'};
     void **slot = slots;
     char routine[16];
-    for (int t = 0; t < 2; t++) {
-        snprintf(routine, sizeof routine, "%c%s_", t == GPU_F64 ? 'd' : 's',
-                 name);
+    for (int t = 0; t < GPU_ALL_DTYPES; t++) {
+        const char *name = gpu_dtype_is_complex(t) ? other : real;
+        if (!letters[t] || !name)
+            continue;
+        snprintf(routine, sizeof routine, "%c%s_", letters[t], name);
         slot[t] = gpu_cpu_find_lapack(routine);
+        if (!slot[t])
+            return 0;
     }
-    return slot[GPU_F32] && slot[GPU_F64];
+    return 1;
+}
+
+/* The same name for all, another one for complex elements, and routines of
+ * their own. */
+#define FIND(name) find_all(#name, #name, lapack.name)
+#define FIND_AS(name, other) find_all(#name, #other, lapack.name)
+#define FIND_TWO(name, other)              \
+    (find_all(#name, NULL, lapack.name) && \
+     find_all(NULL, #other, lapack.z##other))
+
+static int find_routines(void)
+{
+    return FIND(potrf) && FIND(getrf) && FIND(geqrf) && FIND(trtrs) &&
+           FIND(gehrd) && FIND(trsyl) && FIND(gbsv) && FIND_AS(orgqr, ungqr) &&
+           FIND_AS(ormqr, unmqr) && FIND_AS(orghr, unghr) &&
+           FIND_AS(sytrf_rk, hetrf_rk) && FIND_TWO(geqp3, geqp3) &&
+           FIND_TWO(gesdd, gesdd) && FIND_TWO(gesvd, gesvd) &&
+           FIND_TWO(syevd, heevd) && FIND_TWO(sygvd, hegvd) &&
+           FIND_TWO(geev, geev) && FIND_TWO(gees, gees);
 }
 
 static gpu_status load(void)
@@ -93,13 +170,7 @@ static gpu_status load(void)
     gpu_status status = gpu_cpu_load_blas("factor", without);
     if (status != GPU_OK)
         return status;
-#define FIND(name) find_both(#name, lapack.name)
-    is_found =
-        is_found || (FIND(potrf) && FIND(getrf) && FIND(geqrf) && FIND(geqp3) &&
-                     FIND(orgqr) && FIND(ormqr) && FIND(trtrs) && FIND(gesdd) &&
-                     FIND(gesvd) && FIND(syevd) && FIND(sygvd) && FIND(geev) &&
-                     FIND(gees) && FIND(gehrd) && FIND(orghr) &&
-                     FIND(sytrf_rk) && FIND(trsyl) && FIND(gbsv));
+    is_found = is_found || find_routines();
     if (is_found)
         return GPU_OK;
     return gpu_cpu_host->fail(GPU_UNSUPPORTED,
@@ -122,6 +193,7 @@ typedef struct call {
     void *memory;
     size_t bytes;
     int *pivots; /* behind the matrices */
+    void *reals; /* behind those, real_numbers() of them */
     int info;
     /* Of one that runs apart: */
     pthread_t thread;
@@ -138,7 +210,7 @@ static int rows_of(const gpu_view *v)
 /* Asks a routine how much room it wants, gives it that, and calls it. */
 #define WITH_ROOM(routine_call)                     \
     do {                                            \
-        char one[sizeof(double)];                   \
+        char one[sizeof(gpu_complex)];              \
         void *work = one;                           \
         int lwork = -1;                             \
         routine_call;                               \
@@ -151,12 +223,14 @@ static int rows_of(const gpu_view *v)
         free(work);                                 \
     } while (0)
 
-/* The answer stands in an element, of which one in f32 may be rounded down. */
+/* The answer stands in an element, in its real part, of which one in f32 may be
+ * rounded down. */
 static int make_room(gpu_dtype t, const void *answer, int *lwork, void **work)
 {
+    int is_f32 = gpu_dtype_of_parts(t) == GPU_F32;
     double wanted =
-        t == GPU_F64 ? *(const double *)answer : (double)*(const float *)answer;
-    if (t == GPU_F32 && wanted > 1 << 24)
+        is_f32 ? (double)*(const float *)answer : *(const double *)answer;
+    if (is_f32 && wanted > 1 << 24)
         wanted = ceil(wanted * (1 + 0x1p-23));
     if (!(wanted < INT_MAX))
         return TOO_LARGE;
@@ -194,13 +268,16 @@ static void factor_lu(call *c, gpu_dtype t, int m, int n)
 static void factor_qr(call *c, gpu_dtype t, int m, int n)
 {
     void *a = c->f.a.data, *tau = c->f.values.data;
-    if (c->f.places) {
+    if (c->f.places)
         memset(c->pivots, 0, (size_t)n * sizeof *c->pivots);
+    if (!c->f.places)
+        WITH_ROOM(lapack.geqrf[t](&m, &n, a, &m, tau, work, &lwork, &c->info));
+    else if (gpu_dtype_is_complex(t))
+        WITH_ROOM(lapack.zgeqp3[t](&m, &n, a, &m, c->pivots, tau, work, &lwork,
+                                   c->reals, &c->info));
+    else
         WITH_ROOM(lapack.geqp3[t](&m, &n, a, &m, c->pivots, tau, work, &lwork,
                                   &c->info));
-    } else {
-        WITH_ROOM(lapack.geqrf[t](&m, &n, a, &m, tau, work, &lwork, &c->info));
-    }
 }
 
 static void make_q(call *c, gpu_dtype t, int m, int k)
@@ -215,7 +292,7 @@ static void make_q(call *c, gpu_dtype t, int m, int k)
 static void apply_q(call *c, gpu_dtype t, int m, int k)
 {
     int cols = (int)c->f.b.cols;
-    word turned = c->f.is_turned ? "T" : "N";
+    word turned = !c->f.is_turned ? "N" : gpu_dtype_is_complex(t) ? "C" : "T";
     WITH_ROOM(lapack.ormqr[t]("L", turned, &m, &cols, &k, c->f.a.data, &m,
                               c->f.values.data, c->f.b.data, &m, work, &lwork,
                               &c->info, 1, 1));
@@ -224,9 +301,10 @@ static void apply_q(call *c, gpu_dtype t, int m, int k)
 static void solve_triangle(call *c, gpu_dtype t, int n)
 {
     int cols = (int)c->f.b.cols;
-    lapack.trtrs[t](c->f.is_lower ? "L" : "U", c->f.is_turned ? "T" : "N",
-                    c->f.is_unit ? "U" : "N", &n, &cols, c->f.a.data, &n,
-                    c->f.b.data, &n, &c->info, 1, 1, 1);
+    word turned = !c->f.is_turned ? "N" : c->f.is_conjugated ? "C" : "T";
+    lapack.trtrs[t](c->f.is_lower ? "L" : "U", turned, c->f.is_unit ? "U" : "N",
+                    &n, &cols, c->f.a.data, &n, c->f.b.data, &n, &c->info, 1, 1,
+                    1);
 }
 
 static void copy_in(const gpu_view *from, const gpu_view *to)
@@ -246,57 +324,116 @@ static int copy_again(call *c)
     return is_wanted;
 }
 
+/* How many real numbers, of the type of the parts, a routine for complex
+ * elements wants to work in. */
+static size_t real_numbers(const gpu_factoring *f)
+{
+    size_t m = (size_t)f->a.rows, n = (size_t)f->a.cols;
+    size_t k = m < n ? m : n, longer = m < n ? n : m;
+    size_t few = 5 * k * k, many = 2 * k * (longer + k);
+    if (!gpu_dtype_is_complex(f->a.dtype))
+        return 0;
+    switch (f->kind) {
+    case GPU_FACTOR_SVD:
+        return (f->b.data ? few > many ? few : many : 0) + 7 * k;
+    case GPU_FACTOR_EIGH:
+    case GPU_FACTOR_EIGH_PAIR:
+        return f->wants_vectors ? 1 + 5 * n + 2 * n * n : n;
+    default:
+        return 2 * n;
+    }
+}
+
 /* By divide and conquer; which fails sometimes where plain QR does not. */
 static void factor_svd(call *c, gpu_dtype t, int m, int n)
 {
     gpu_factoring *f = &c->f;
     int k = m < n ? m : n, ldu = rows_of(&f->b), ldvt = rows_of(&f->v);
     word job = !f->b.data ? "N" : f->b.cols == k && f->v.rows == k ? "S" : "A";
-    int *room = c->pivots; /* 8 k */
-    WITH_ROOM(lapack.gesdd[t](job, &m, &n, f->a.data, &m, f->values.data,
-                              f->b.data, &ldu, f->v.data, &ldvt, work, &lwork,
-                              room, &c->info, 1));
+    int *room = c->pivots, is_complex = gpu_dtype_is_complex(t); /* 8 k */
+    void *a = f->a.data, *s = f->values.data, *u = f->b.data, *vt = f->v.data;
+    if (is_complex)
+        WITH_ROOM(lapack.zgesdd[t](job, &m, &n, a, &m, s, u, &ldu, vt, &ldvt,
+                                   work, &lwork, c->reals, room, &c->info, 1));
+    else
+        WITH_ROOM(lapack.gesdd[t](job, &m, &n, a, &m, s, u, &ldu, vt, &ldvt,
+                                  work, &lwork, room, &c->info, 1));
     if (c->info <= 0 || !copy_again(c))
         return;
-    WITH_ROOM(lapack.gesvd[t](job, job, &m, &n, f->a.data, &m, f->values.data,
-                              f->b.data, &ldu, f->v.data, &ldvt, work, &lwork,
-                              &c->info, 1, 1));
+    if (is_complex)
+        WITH_ROOM(lapack.zgesvd[t](job, job, &m, &n, a, &m, s, u, &ldu, vt,
+                                   &ldvt, work, &lwork, c->reals, &c->info, 1,
+                                   1));
+    else
+        WITH_ROOM(lapack.gesvd[t](job, job, &m, &n, a, &m, s, u, &ldu, vt,
+                                  &ldvt, work, &lwork, &c->info, 1, 1));
+}
+
+/* LAPACK counts its real numbers in ints, too. */
+static int fit_reals(call *c, int *count)
+{
+    if (real_numbers(&c->f) > INT_MAX) {
+        c->info = TOO_LARGE;
+        return 0;
+    }
+    *count = (int)real_numbers(&c->f);
+    return 1;
 }
 
 static void factor_eigh(call *c, gpu_dtype t, int n)
 {
     word job = c->f.wants_vectors ? "V" : "N";
-    int liwork = c->f.wants_vectors ? 3 + 5 * n : 1;
-    WITH_ROOM(lapack.syevd[t](job, "L", &n, c->f.a.data, &n, c->f.values.data,
-                              work, &lwork, c->pivots, &liwork, &c->info, 1,
-                              1));
+    int liwork = c->f.wants_vectors ? 3 + 5 * n : 1, lreals;
+    void *a = c->f.a.data, *w = c->f.values.data;
+    if (!gpu_dtype_is_complex(t))
+        WITH_ROOM(lapack.syevd[t](job, "L", &n, a, &n, w, work, &lwork,
+                                  c->pivots, &liwork, &c->info, 1, 1));
+    else if (fit_reals(c, &lreals))
+        WITH_ROOM(lapack.zheevd[t](job, "L", &n, a, &n, w, work, &lwork,
+                                   c->reals, &lreals, c->pivots, &liwork,
+                                   &c->info, 1, 1));
 }
 
 static void factor_pair(call *c, gpu_dtype t, int n)
 {
     word job = c->f.wants_vectors ? "V" : "N";
-    int liwork = c->f.wants_vectors ? 3 + 5 * n : 1, type = 1;
-    WITH_ROOM(lapack.sygvd[t](&type, job, "L", &n, c->f.a.data, &n, c->f.b.data,
-                              &n, c->f.values.data, work, &lwork, c->pivots,
-                              &liwork, &c->info, 1, 1));
+    int liwork = c->f.wants_vectors ? 3 + 5 * n : 1, type = 1, lreals;
+    void *a = c->f.a.data, *b = c->f.b.data, *w = c->f.values.data;
+    if (!gpu_dtype_is_complex(t))
+        WITH_ROOM(lapack.sygvd[t](&type, job, "L", &n, a, &n, b, &n, w, work,
+                                  &lwork, c->pivots, &liwork, &c->info, 1, 1));
+    else if (fit_reals(c, &lreals))
+        WITH_ROOM(lapack.zhegvd[t](&type, job, "L", &n, a, &n, b, &n, w, work,
+                                   &lwork, c->reals, &lreals, c->pivots,
+                                   &liwork, &c->info, 1, 1));
 }
 
 static void factor_eig(call *c, gpu_dtype t, int n)
 {
     gpu_factoring *f = &c->f;
-    WITH_ROOM(lapack.geev[t](f->v.data ? "V" : "N", f->b.data ? "V" : "N", &n,
-                             f->a.data, &n, f->values.data, f->imaginary.data,
-                             f->v.data, &n, f->b.data, &n, work, &lwork,
-                             &c->info, 1, 1));
+    word left = f->v.data ? "V" : "N", right = f->b.data ? "V" : "N";
+    if (gpu_dtype_is_complex(t))
+        WITH_ROOM(lapack.zgeev[t](left, right, &n, f->a.data, &n,
+                                  f->values.data, f->v.data, &n, f->b.data, &n,
+                                  work, &lwork, c->reals, &c->info, 1, 1));
+    else
+        WITH_ROOM(lapack.geev[t](left, right, &n, f->a.data, &n, f->values.data,
+                                 f->imaginary.data, f->v.data, &n, f->b.data,
+                                 &n, work, &lwork, &c->info, 1, 1));
 }
 
 static void factor_schur(call *c, gpu_dtype t, int n)
 {
     gpu_factoring *f = &c->f;
     int count;
-    WITH_ROOM(lapack.gees[t]("V", "N", NULL, &n, f->a.data, &n, &count,
-                             f->values.data, f->imaginary.data, f->b.data, &n,
-                             work, &lwork, c->pivots, &c->info, 1, 1));
+    if (gpu_dtype_is_complex(t))
+        WITH_ROOM(lapack.zgees[t]("V", "N", NULL, &n, f->a.data, &n, &count,
+                                  f->values.data, f->b.data, &n, work, &lwork,
+                                  c->reals, c->pivots, &c->info, 1, 1));
+    else
+        WITH_ROOM(lapack.gees[t]("V", "N", NULL, &n, f->a.data, &n, &count,
+                                 f->values.data, f->imaginary.data, f->b.data,
+                                 &n, work, &lwork, c->pivots, &c->info, 1, 1));
 }
 
 static void clear_below_subdiagonal(const gpu_view *a)
@@ -332,18 +469,20 @@ static void solve_sylvester(call *c, gpu_dtype t, int m)
 {
     gpu_factoring *f = &c->f;
     int n = (int)f->v.rows, plus = 1;
+    int is_f32 = gpu_dtype_of_parts(t) == GPU_F32;
+    int64_t numbers = f->b.rows * f->b.cols * (gpu_dtype_is_complex(t) ? 2 : 1);
     union {
         double f64;
         float f32;
     } scale = {1};
     lapack.trsyl[t]("N", "N", &plus, &m, &n, f->a.data, &m, f->v.data, &n,
                     f->b.data, &m, &scale, &c->info, 1, 1);
-    double by = t == GPU_F64 ? scale.f64 : (double)scale.f32;
-    for (int64_t i = 0; by != 1 && i < f->b.rows * f->b.cols; i++)
-        if (t == GPU_F64)
-            ((double *)f->b.data)[i] /= by;
-        else
+    double by = is_f32 ? (double)scale.f32 : scale.f64;
+    for (int64_t i = 0; by != 1 && i < numbers; i++)
+        if (is_f32)
             ((float *)f->b.data)[i] /= (float)by;
+        else
+            ((double *)f->b.data)[i] /= by;
 }
 
 /* The diagonals as rows of a matrix, above which rows are left free. */
@@ -492,7 +631,10 @@ static gpu_status begin_call(call *c, gpu_factoring *of, int is_apart)
     for (int i = 0; i < VIEWS && copies; i++)
         c->bytes += aligned(given[i]->data ? gpu_cpu_view_bytes(given[i]) : 0);
     size_t numbers = c->bytes;
-    c->bytes += whole_numbers(of) * sizeof *c->pivots;
+    c->bytes += aligned(whole_numbers(of) * sizeof *c->pivots);
+    size_t reals = c->bytes;
+    c->bytes +=
+        real_numbers(of) * gpu_cpu_size(gpu_dtype_of_parts(of->a.dtype));
     if (gpu_cpu_alloc(NULL, c->bytes, &c->memory) != GPU_OK)
         return GPU_MEMORY;
     for (int i = 0; i < VIEWS && copies; i++) {
@@ -504,6 +646,7 @@ static gpu_status begin_call(call *c, gpu_factoring *of, int is_apart)
             copy_in(given[i], view[i]);
     }
     c->pivots = (int *)(void *)((char *)c->memory + numbers);
+    c->reals = (char *)c->memory + reals;
     pthread_mutex_init(&c->lock, NULL);
     pthread_condattr_init(&how);
     pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
@@ -690,12 +833,14 @@ static int wait_for_place(void)
 static double steps_of(const gpu_factoring *f)
 {
     double m = (double)f->a.rows, n = (double)f->a.cols;
+    double each = gpu_dtype_is_complex(f->a.dtype) ? 4 : 1;
     int is_of_b = f->kind == GPU_FACTOR_Q || f->kind == GPU_FACTOR_APPLY_Q ||
                   f->kind == GPU_FACTOR_TRIANGLE ||
                   f->kind == GPU_FACTOR_SYLVESTER;
     if (f->kind == GPU_FACTOR_BAND)
-        return m * (double)f->below * (double)(f->below + f->above + f->b.cols);
-    return m * n * (is_of_b ? (double)f->b.cols : m < n ? m : n);
+        return each * m * (double)f->below *
+               (double)(f->below + f->above + f->b.cols);
+    return each * m * n * (is_of_b ? (double)f->b.cols : m < n ? m : n);
 }
 
 /* Cholesky's, of a block of columns. */
@@ -722,7 +867,8 @@ gpu_status gpu_cpu_factor(void *device, gpu_factoring *f)
     if (f->a.rows > INT_MAX || f->a.cols > INT_MAX || f->b.cols > INT_MAX)
         return gpu_cpu_host->fail(
             GPU_UNSUPPORTED, "factor: LAPACK takes sides up to %d", INT_MAX);
-    if (f->kind == GPU_FACTOR_CHOLESKY && f->a.rows >= WORTH_BLOCKS)
+    if (f->kind == GPU_FACTOR_CHOLESKY && f->a.rows >= WORTH_BLOCKS &&
+        !gpu_dtype_is_complex(f->a.dtype))
         return gpu_cpu_cholesky(f, factor_corner);
     int is_apart = steps_of(f) > WORTH_A_THREAD && gpu_cpu_blas.is_shared;
     int place = is_apart ? wait_for_place() : 0;

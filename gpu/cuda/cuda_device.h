@@ -141,6 +141,7 @@ gpu_status gpu_cuda_stream(cuda_device *d, const gpu_program *p,
                            const gpu_view *in, const gpu_view *out);
 gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
                         const gpu_view *out);
+gpu_status gpu_cuda_complex_map(void *device, const gpu_complex_call *call);
 gpu_status gpu_cuda_reduce(void *device, const gpu_program *p,
                            const gpu_view *in, int axis, const gpu_view *out);
 gpu_status gpu_cuda_gather(void *device, const gpu_view *from,

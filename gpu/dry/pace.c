@@ -1,6 +1,7 @@
 /* How long the real device would take: as long as a small piece of the same
  * work takes there, which is run once and scaled to the operands' sizes, but
  * never less than what the bytes take at the measured peak of its memory. */
+#include "complex_numbers.h"
 #include "dry.h"
 #include "op_list.h"
 
@@ -531,10 +532,12 @@ double dry_system_seconds(dry_device *d, gpu_dtype dtype, int64_t n,
                   seconds * flops / system_flops((double)side, (double)side));
 }
 
-/* At the pace of a system of that size. */
+/* At the pace of a system of that size, of complex elements of one of their
+ * parts' type. */
 double dry_factor_seconds(dry_device *d, const gpu_factoring *f)
 {
     int64_t n = f->a.rows < f->a.cols ? f->a.rows : f->a.cols;
-    double seconds = dry_system_seconds(d, f->a.dtype, n, 0);
+    gpu_dtype type = gpu_dtype_of_parts(f->a.dtype);
+    double seconds = dry_system_seconds(d, type, n, 0);
     return n > 0 ? seconds * f->flops / system_flops((double)n, 0) : 0;
 }

@@ -214,6 +214,7 @@ static gpu_status run_entry(const char *name, gpu_op op, const gpu_operand *in,
               : (gpu_view){&number[i], in[i].is_complex ? GPU_C128 : GPU_F64,
                            out->rows,  out->cols,
                            0,          0};
+        c.is_number[i] = m == NULL;
         c.is_conjugated[i] = (uint8_t)(m && m->is_conjugated);
         bytes += m ? (double)gpu_bytes(m) : 0;
     }

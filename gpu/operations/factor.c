@@ -1,6 +1,7 @@
 /* Factorisations: Cholesky, LU, QR, singular values, symmetric eigenvalues, and
  * what is solved with them. A backend without them has the CPU do it, on
  * copies. */
+#include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
 
@@ -10,7 +11,7 @@ static gpu_status check_operands(const char *name, const gpu_matrix *a,
                                  gpu_device **d)
 {
     const gpu_matrix *in[] = {a};
-    TRY(gpu_check_operands(name, in, 1, d));
+    TRY(gpu_check_complex(name, in, 1, d));
     if (a->ndim == 2)
         return GPU_OK;
     return gpu_fail(GPU_SHAPE, "%s: needs a matrix, not a vector of %s", name,
@@ -29,7 +30,7 @@ static gpu_status check_square(const char *name, const gpu_matrix *a,
 
 static gpu_dtype factor_type(const gpu_matrix *a)
 {
-    return a->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
+    return a->dtype == GPU_BOOL ? GPU_F32 : a->dtype;
 }
 
 static int64_t smaller_side(const gpu_matrix *a)
@@ -94,7 +95,8 @@ static gpu_status read_columns(const gpu_matrix *m, gpu_dtype type,
 {
     int near = m->rows <= 1 || m->row_stride == 1;
     int dense = m->ndim == 1 || m->cols <= 1 || m->col_stride == m->rows;
-    if (gpu_matrix_device(m) != d || m->dtype != type || !near || !dense)
+    if (gpu_matrix_device(m) != d || m->dtype != type || !near || !dense ||
+        m->is_conjugated)
         return columns_of(m, type, d, out);
     gpu_retain(m);
     *out = *m;
@@ -125,10 +127,11 @@ static gpu_status bring_to(gpu_device *d, gpu_matrix *m)
     return status;
 }
 
-/* Runs it, unless there is nothing to do. */
+/* Runs it, unless there is nothing to do. flops: of real numbers. */
 static gpu_status run(const char *name, gpu_device *d, gpu_factoring *f,
                       const gpu_matrix *result, double flops)
 {
+    flops *= gpu_dtype_is_complex(f->a.dtype) ? 4 : 1;
     f->flops = flops;
     f->trouble = 0;
     if (f->a.rows == 0 || f->a.cols == 0)
@@ -279,7 +282,7 @@ static gpu_status begin_q(const char *name, const gpu_matrix *packed,
 {
     const gpu_matrix *in[] = {packed, tau};
     parts[0].storage = parts[1].storage = NULL;
-    TRY(gpu_check_operands(name, in, 2, d));
+    TRY(gpu_check_complex(name, in, 2, d));
     *there = choose(*d, packed, f);
     TRY(read_columns(packed, packed->dtype, *there, &parts[0]));
     TRY(read_columns(tau, packed->dtype, *there, &parts[1]));
@@ -320,9 +323,10 @@ gpu_status gpu_qr_apply(const gpu_matrix *packed, const gpu_matrix *tau,
     gpu_device *d, *there = NULL;
     const gpu_matrix *in[] = {packed, tau, b};
     gpu_matrix parts[2];
-    gpu_factoring f = {.kind = GPU_FACTOR_APPLY_Q, .is_turned = turned};
+    gpu_factoring f = {
+        .kind = GPU_FACTOR_APPLY_Q, .is_turned = turned, .is_conjugated = 1};
     out->storage = NULL;
-    TRY(gpu_check_operands("qr", in, 3, &d));
+    TRY(gpu_check_complex("qr", in, 3, &d));
     if (b->rows != packed->rows)
         return gpu_fail(GPU_SHAPE, "qr: Q is of %lld rows, the right side %s",
                         (long long)packed->rows, gpu_shape_text(b));
@@ -345,16 +349,21 @@ gpu_status gpu_qr_apply(const gpu_matrix *packed, const gpu_matrix *tau,
 
 /* --- triangles ------------------------------------------------------------ */
 
-/* t may lie row by row: then its transpose is what is read. */
+/* t may lie row by row: then its transpose is what is read. Conjugates that are
+ * not transposed as well nobody solves with: they are copied. */
 static gpu_status solve_there(gpu_device *there, const gpu_matrix *t,
                               gpu_triangle how, gpu_factoring *f, gpu_matrix *x)
 {
-    gpu_matrix turned, part;
+    gpu_matrix stored = *t, turned, part;
     double n = (double)t->rows;
+    int is_conjugated = gpu_is_complex(t) && t->is_conjugated != how.is_turned;
     int by_rows = t->col_stride == 1 && t->rows > 1;
-    gpu_view_transposed(t, &turned);
+    if (is_conjugated && by_rows == how.is_turned)
+        by_rows = !by_rows;
+    stored.is_conjugated = 0;
+    gpu_view_transposed(&stored, &turned);
     gpu_status status =
-        read_columns(by_rows ? &turned : t, x->dtype, there, &part);
+        read_columns(by_rows ? &turned : &stored, x->dtype, there, &part);
     gpu_release(&turned);
     if (status != GPU_OK)
         return status;
@@ -362,6 +371,7 @@ static gpu_status solve_there(gpu_device *there, const gpu_matrix *t,
     f->b = gpu_target_of(x);
     f->is_lower = by_rows ? !how.is_lower : how.is_lower;
     f->is_turned = by_rows ? !how.is_turned : how.is_turned;
+    f->is_conjugated = is_conjugated;
     f->is_unit = how.is_unit;
     status = run("solve", there, f, x, n * n * (double)x->cols);
     gpu_release(&part);
@@ -375,7 +385,7 @@ gpu_status gpu_solve_triangle(const gpu_matrix *t, gpu_triangle how,
     const gpu_matrix *in[] = {t, b};
     *zero = 0;
     x->storage = NULL;
-    TRY(gpu_check_operands("solve", in, 2, &d));
+    TRY(gpu_check_complex("solve", in, 2, &d));
     TRY(check_square("solve", t, &d));
     if (b->rows != t->rows)
         return gpu_fail(GPU_SHAPE, "solve: %s has %lld rows, the right side %s",
@@ -383,7 +393,7 @@ gpu_status gpu_solve_triangle(const gpu_matrix *t, gpu_triangle how,
                         gpu_shape_text(b));
     gpu_factoring f = {.kind = GPU_FACTOR_TRIANGLE};
     gpu_device *there = choose(d, t, &f);
-    gpu_dtype type = factor_type(b) == GPU_F64 ? GPU_F64 : factor_type(t);
+    gpu_dtype type = gpu_dtype_wider(t->dtype, b->dtype);
     TRY(columns_of(b, type, there, x));
     gpu_status status = GPU_OK;
     if (gpu_size(b) > 0)
@@ -414,7 +424,7 @@ static gpu_status make_svd(gpu_device *d, const gpu_matrix *a,
     gpu_device *there = choose(d, a, &f);
     int64_t k = smaller_side(a), m = a->rows, n = a->cols;
     double least = (double)k, flops = 4 * least * least * (double)(m + n - k);
-    TRY(gpu_create(s, there, type, 1, k, 1));
+    TRY(gpu_create(s, there, gpu_dtype_of_parts(type), 1, k, 1));
     if (parts != GPU_SVD_VALUES) {
         int is_full = parts == GPU_SVD_FULL;
         TRY(new_columns(there, type, m, is_full ? m : k, u));
@@ -446,6 +456,7 @@ gpu_status gpu_svd(const gpu_matrix *a, gpu_svd_parts parts, gpu_matrix *s,
     gpu_status status = make_svd(d, a, parts, s, u, &turned, trouble);
     if (status == GPU_OK && parts != GPU_SVD_VALUES) {
         gpu_view_transposed(&turned, v);
+        v->is_conjugated = gpu_is_complex(v);
         if (gpu_size(a) == 0)
             status = make_identity(u);
         if (gpu_size(a) == 0 && status == GPU_OK)
@@ -478,7 +489,8 @@ gpu_status gpu_eigh(const gpu_matrix *a, gpu_matrix *values, gpu_matrix *v,
     gpu_device *there = choose(d, a, &f);
     gpu_status status = columns_of(a, factor_type(a), there, &vectors);
     if (status == GPU_OK)
-        status = gpu_create(values, there, factor_type(a), 1, a->rows, 1);
+        status = gpu_create(values, there, gpu_dtype_of_parts(factor_type(a)),
+                            1, a->rows, 1);
     if (status == GPU_OK) {
         f.a = gpu_target_of(&vectors);
         f.values = gpu_target_of(values);

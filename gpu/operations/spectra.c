@@ -1,6 +1,7 @@
 /* Eigenvalues beyond symmetric matrices', and what stands beside them: Schur
  * and Hessenberg forms, pairs of symmetric matrices, LDL, Sylvester's equation.
  * The CPU does all of it, for matrices of a GPU on copies. */
+#include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
 
@@ -45,7 +46,7 @@ static gpu_status copy_to(work *w, int slot, const gpu_matrix *m)
     return status;
 }
 
-/* Room for n numbers, or for n x n of them. */
+/* Room for n x n numbers, or for a vector of n. */
 static gpu_status make(work *w, int slot, int ndim, int64_t n)
 {
     TRY(gpu_create(&w->m[slot], gpu_cpu(), w->type, ndim, n,
@@ -54,14 +55,21 @@ static gpu_status make(work *w, int slot, int ndim, int64_t n)
     return GPU_OK;
 }
 
+static gpu_status make_reals(work *w, int slot, int64_t n)
+{
+    TRY(gpu_create(&w->m[slot], gpu_cpu(), gpu_dtype_of_parts(w->type), 1, n,
+                   1));
+    set_view(w, slot);
+    return GPU_OK;
+}
+
 static gpu_status begin(work *w, const char *name, gpu_factor_kind kind,
                         const gpu_matrix *const *in, int count)
 {
     *w = (work){.name = name, .f = {.kind = kind}, .type = GPU_F32};
-    TRY(gpu_check_operands(name, in, count, &w->home));
+    TRY(gpu_check_complex(name, in, count, &w->home));
     for (int i = 0; i < count; i++) {
-        if (in[i]->dtype == GPU_F64)
-            w->type = GPU_F64;
+        w->type = gpu_dtype_wider(w->type, in[i]->dtype);
         if (in[i]->ndim != 2 ||
             (kind != GPU_FACTOR_SYLVESTER && in[i]->rows != in[i]->cols))
             return gpu_fail(GPU_SHAPE, "%s: needs a square matrix, not %s",
@@ -74,6 +82,8 @@ static gpu_status begin(work *w, const char *name, gpu_factor_kind kind,
 static gpu_status run(work *w, int result, double cubes)
 {
     double n = (double)w->f.a.rows;
+    if (gpu_dtype_is_complex(w->type))
+        cubes *= 4;
     w->f.flops = cubes * n * n * n;
     if (gpu_size(&w->m[A]) == 0 || gpu_size(&w->m[result]) == 0)
         return GPU_OK;
@@ -99,7 +109,7 @@ static gpu_status take(work *w, int slot, gpu_matrix *out)
         there = *m;
         gpu_retain(&there);
     } else {
-        TRY(gpu_clone(m, w->type, w->home, &there));
+        TRY(gpu_clone(m, m->dtype, w->home, &there));
     }
     if (m->ndim == 1) {
         *out = there;
@@ -145,14 +155,14 @@ gpu_status gpu_hessenberg(const gpu_matrix *a, gpu_matrix *h, gpu_matrix *q)
     return end(&w, status, out, slots, 2);
 }
 
-/* a, and room for its eigenvalues. */
+/* a, and room for its eigenvalues, which of a real one come in parts. */
 static gpu_status begin_eig(work *w, const char *name, gpu_factor_kind kind,
                             const gpu_matrix *a)
 {
     TRY(begin(w, name, kind, &a, 1));
     TRY(copy_to(w, A, a));
     TRY(make(w, VALUES, 1, a->rows));
-    return make(w, IMAGINARY, 1, a->rows);
+    return gpu_is_complex(a) ? GPU_OK : make(w, IMAGINARY, 1, a->rows);
 }
 
 gpu_status gpu_schur(const gpu_matrix *a, gpu_matrix *t, gpu_matrix *q,
@@ -207,7 +217,7 @@ gpu_status gpu_eigh_pair(const gpu_matrix *a, const gpu_matrix *b,
     if (status == GPU_OK)
         status = copy_to(&w, B, b);
     if (status == GPU_OK)
-        status = make(&w, VALUES, 1, a->rows);
+        status = make_reals(&w, VALUES, a->rows);
     w.f.wants_vectors = v != NULL;
     if (status == GPU_OK)
         status = run(&w, VALUES, v ? 14 : 3);
@@ -257,10 +267,54 @@ static gpu_status farthest(const gpu_matrix *a, gpu_op from, gpu_op to,
     return GPU_OK;
 }
 
+/* Are there elements of a that are others than b's? */
+static gpu_status differ(const gpu_matrix *a, const gpu_operand *b,
+                         gpu_matrix *mask)
+{
+    gpu_operand in[2] = {{.matrix = a}, *b};
+    mask->storage = NULL;
+    return gpu_complex_map("solve", GPU_OP_ne, in, mask);
+}
+
+static gpu_status is_hermitian(const gpu_matrix *a, int *out)
+{
+    gpu_matrix turned, mask;
+    gpu_program p;
+    double any;
+    gpu_view_transposed(a, &turned);
+    turned.is_conjugated = !turned.is_conjugated;
+    gpu_status status = differ(a, &(gpu_operand){.matrix = &turned}, &mask);
+    gpu_release(&turned);
+    TRY(status);
+    gpu_program_start(&p, 1);
+    p.reduction = GPU_REDUCE_any;
+    const gpu_matrix *in = &mask;
+    status = gpu_reduce_all("solve", &p, &in, &any);
+    *out = any == 0;
+    gpu_release(&mask);
+    return status;
+}
+
+/* The same of a complex a. */
+static gpu_status look_at_complex(const gpu_matrix *a, gpu_structure *out)
+{
+    gpu_matrix mask;
+    TRY(differ(a, &(gpu_operand){.value = {0, 0}}, &mask));
+    gpu_status status = farthest(&mask, GPU_OP_ROW, GPU_OP_COL, &out->below);
+    if (status == GPU_OK)
+        status = farthest(&mask, GPU_OP_COL, GPU_OP_ROW, &out->above);
+    gpu_release(&mask);
+    if (status != GPU_OK || out->below != out->above)
+        return status;
+    return is_hermitian(a, &out->is_symmetric);
+}
+
 /* On the device where it is. */
 static gpu_status look_there(const gpu_matrix *a, gpu_structure *out)
 {
     gpu_survey s;
+    if (gpu_is_complex(a))
+        return look_at_complex(a, out);
     TRY(farthest(a, GPU_OP_ROW, GPU_OP_COL, &out->below));
     TRY(farthest(a, GPU_OP_COL, GPU_OP_ROW, &out->above));
     if (out->below != out->above)
@@ -298,7 +352,7 @@ gpu_status gpu_find_structure(const gpu_matrix *a, gpu_structure *out)
 {
     gpu_device *d;
     *out = (gpu_structure){.below = 0};
-    TRY(gpu_check_operands("solve", &a, 1, &d));
+    TRY(gpu_check_complex("solve", &a, 1, &d));
     if (gpu_size(a) == 0)
         return GPU_OK;
     int by_columns = a->row_stride == 1 && a->col_stride == a->rows;
@@ -323,8 +377,7 @@ gpu_status gpu_solve_band(const gpu_matrix *a, int64_t below, int64_t above,
                      "solve: %s has %lld rows, the right side "
                      "%s",
                      gpu_shape_text(a), (long long)a->rows, gpu_shape_text(b));
-    if (b->dtype == GPU_F64)
-        w.type = GPU_F64;
+    w.type = gpu_dtype_wider(w.type, b->dtype);
     if (status == GPU_OK)
         status = copy_to(&w, A, a);
     if (status == GPU_OK)
@@ -371,11 +424,11 @@ gpu_status gpu_solve_batch(const gpu_matrix *a, const gpu_matrix *b,
 {
     work w = {.name = "solve", .f = {.kind = GPU_FACTOR_BATCH}};
     const gpu_matrix *in[] = {a, b};
-    gpu_status status = gpu_check_operands("solve", in, 2, &w.home);
+    gpu_status status = gpu_check_complex("solve", in, 2, &w.home);
     x->storage = NULL;
     if (status == GPU_OK)
         status = check_batch(a, b, count);
-    w.type = a->dtype == GPU_F64 || b->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
+    w.type = gpu_dtype_wider(a->dtype, b->dtype);
     if (status == GPU_OK)
         status = copy_rows(&w, A, a);
     if (status == GPU_OK)

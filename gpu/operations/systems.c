@@ -1,9 +1,13 @@
 /* Linear systems: solve, inverse, determinant, condition. A backend without
- * them has the CPU do it, on copies. */
+ * them has the CPU do it, on copies. Of complex matrices they are made of LU
+ * and triangles, as factor.c has them. */
+#include "complex_numbers.h"
 #include "core.h"
+#include "inverse_size.h"
 #include "op_list.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static gpu_status check_square(const char *name, const gpu_matrix *a)
 {
@@ -15,7 +19,7 @@ static gpu_status check_square(const char *name, const gpu_matrix *a)
 
 static gpu_dtype system_type(const gpu_matrix *a, const gpu_matrix *b)
 {
-    return a->dtype == GPU_F64 || b->dtype == GPU_F64 ? GPU_F64 : GPU_F32;
+    return gpu_dtype_wider(a->dtype, b->dtype);
 }
 
 /* Where the entry is: the matrices' own device, or the CPU. */
@@ -40,7 +44,7 @@ static gpu_device *solver(gpu_device *d, int has_entry, const gpu_matrix *a,
 
 static double poor_from(gpu_dtype type)
 {
-    return 10 * (type == GPU_F64 ? 0x1p-52 : 0x1p-23);
+    return 10 * (gpu_dtype_of_parts(type) == GPU_F64 ? 0x1p-52 : 0x1p-23);
 }
 
 static gpu_status reduce_one(const gpu_matrix *a, gpu_op op, gpu_reduction kind,
@@ -93,7 +97,8 @@ static gpu_status norm_1(const gpu_matrix *a, int exponent, double *out)
 static gpu_status prepare(const gpu_matrix *a, gpu_dtype type,
                           double *frobenius, gpu_inverse_size *inverse)
 {
-    int is_f64 = type == GPU_F64, least = is_f64 ? -900 : -100;
+    int is_f64 = gpu_dtype_of_parts(type) == GPU_F64;
+    int least = is_f64 ? -900 : -100;
     *inverse = (gpu_inverse_size){.start = 0};
     TRY(frobenius_norm(a, frobenius));
     if (!(*frobenius > 0) || !isfinite(*frobenius))
@@ -196,19 +201,348 @@ static gpu_status solve_on(gpu_device *there, const gpu_matrix *a,
     return status;
 }
 
+/* --- complex systems ------------------------------------------------------ */
+
+/* A[places] = L U, both in `packed`. */
+typedef struct complex_lu {
+    gpu_matrix packed;
+    int64_t *places;
+    int64_t zero;  /* the first pivot that is, from 1; or 0 */
+    double norm_1; /* the largest found of |start A^-1 x| / |x| */
+} complex_lu;
+
+static void end_lu(complex_lu *f)
+{
+    gpu_release(&f->packed);
+    free(f->places);
+}
+
+/* Of an a in that type, which has rows; to be ended where it succeeds. */
+static gpu_status begin_lu(const gpu_matrix *a, gpu_dtype type, complex_lu *f)
+{
+    gpu_matrix wide;
+    *f = (complex_lu){.places = malloc((size_t)a->rows * sizeof *f->places)};
+    if (!f->places)
+        return gpu_fail(GPU_MEMORY, "out of memory: %s for the order of rows",
+                        gpu_bytes_text((size_t)a->rows * sizeof *f->places));
+    gpu_retain(a);
+    wide = *a;
+    gpu_status status = GPU_OK;
+    if (a->dtype != type) {
+        gpu_release(&wide);
+        status = gpu_clone(a, type, NULL, &wide);
+    }
+    if (status == GPU_OK)
+        status = gpu_lu(&wide, NULL, &f->packed, f->places, &f->zero);
+    gpu_release(&wide);
+    if (status != GPU_OK)
+        end_lu(f);
+    return status;
+}
+
+/* b becomes the x of L U x = b, or turned, of (L U)^H x = b. */
+static gpu_status undo_lu(const complex_lu *f, int turned, gpu_matrix *b)
+{
+    gpu_triangle lower = {1, 1, turned}, upper = {0, 0, turned};
+    gpu_matrix y, x = {.storage = NULL};
+    int64_t zero;
+    TRY(gpu_solve_triangle(&f->packed, turned ? upper : lower, b, &y, &zero));
+    gpu_status status =
+        gpu_solve_triangle(&f->packed, turned ? lower : upper, &y, &x, &zero);
+    gpu_release(&y);
+    if (status != GPU_OK)
+        return status;
+    gpu_release(b);
+    *b = x;
+    return GPU_OK;
+}
+
+/* n complex numbers, as pairs of f64, into a column of that type, or back. */
+static gpu_status put_column(gpu_matrix *column, const double *x)
+{
+    gpu_matrix wide;
+    if (column->dtype == GPU_C128)
+        return gpu_complex_upload(column, x);
+    TRY(gpu_create(&wide, gpu_matrix_device(column), GPU_C128, 1, column->rows,
+                   1));
+    gpu_status status = gpu_complex_upload(&wide, x);
+    if (status == GPU_OK)
+        status = gpu_copy(&wide, column);
+    gpu_release(&wide);
+    return status;
+}
+
+static gpu_status take_column(const gpu_matrix *column, double *x)
+{
+    gpu_matrix wide;
+    TRY(gpu_clone(column, GPU_C128, NULL, &wide));
+    gpu_status status = gpu_complex_download(&wide, x);
+    gpu_release(&wide);
+    return status;
+}
+
+static double sum_of_sizes(const double *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += hypot(x[2 * i], x[2 * i + 1]);
+    return sum;
+}
+
+/* A gpu_invert, of the real matrix of twice the order that does to the parts of
+ * a vector what A^-1 does to the vector: its 2-norm is that of A^-1. Its 1-norm
+ * is larger, by sqrt(2) at most: so what columns and other vectors show of that
+ * of A^-1 is kept. The columns of A^-1 are in the order of the places, which
+ * changes neither norm. */
+static gpu_status invert(void *context, double *x, double start, int turned)
+{
+    complex_lu *f = context;
+    gpu_matrix column;
+    int64_t n = f->packed.rows;
+    int is_c64 = f->packed.dtype == GPU_C64;
+    for (int64_t i = 0; i < 2 * n; i++)
+        x[i] = is_c64 ? (double)(float)(x[i] * start) : x[i] * start;
+    double before = sum_of_sizes(x, n) / start;
+    TRY(gpu_create(&column, gpu_matrix_device(&f->packed), f->packed.dtype, 1,
+                   n, 1));
+    gpu_status status = put_column(&column, x);
+    if (status == GPU_OK)
+        status = undo_lu(f, turned, &column);
+    if (status == GPU_OK)
+        status = take_column(&column, x);
+    gpu_release(&column);
+    double ratio = sum_of_sizes(x, n) / before;
+    if (!turned && ratio > f->norm_1)
+        f->norm_1 = ratio;
+    return status;
+}
+
+/* The norms of a's inverse, as backend.h has them, by its factors. */
+static gpu_status measure_complex(complex_lu *f, gpu_inverse_size *inverse)
+{
+    int64_t n = f->packed.rows;
+    inverse->norm_1 = inverse->norm_2 = INFINITY;
+    if (f->zero > 0)
+        return GPU_OK;
+    double *room = malloc(4 * (size_t)n * sizeof *room);
+    if (!room)
+        return gpu_fail(GPU_MEMORY, "out of memory: %s for a condition",
+                        gpu_bytes_text(4 * (size_t)n * sizeof *room));
+    gpu_quiet before = gpu_begin_quiet();
+    gpu_status status = gpu_end_quiet(
+        before, gpu_measure_inverse(2 * n, room, invert, f, inverse));
+    free(room);
+    if (inverse->norm_1 > 0 && isfinite(inverse->norm_1))
+        inverse->norm_1 = f->norm_1;
+    return status;
+}
+
+/* How large the elements of a are, and what is to be asked of its inverse. In a
+ * dry run nothing. */
+static gpu_status prepare_complex(const gpu_matrix *a, gpu_dtype type,
+                                  gpu_matrix *sizes, double *frobenius,
+                                  gpu_inverse_size *inverse)
+{
+    TRY(gpu_sizes_of(a, sizes));
+    gpu_status status = prepare(sizes, type, frobenius, inverse);
+    if (gpu_dry)
+        inverse->start = 0;
+    if (status != GPU_OK)
+        gpu_release(sizes);
+    return status;
+}
+
+static gpu_status judge_complex(const gpu_matrix *a, complex_lu *f,
+                                gpu_condition *condition)
+{
+    gpu_matrix sizes;
+    gpu_inverse_size inverse;
+    double frobenius;
+    gpu_dtype type = f->packed.dtype;
+    *condition = (gpu_condition){.rcond = 1, .is_direct = condition->is_direct};
+    TRY(prepare_complex(a, type, &sizes, &frobenius, &inverse));
+    gpu_status status = GPU_OK;
+    if (inverse.start != 0) {
+        inverse.limit = limit_of(a, type, frobenius, inverse.start);
+        status = measure_complex(f, &inverse);
+    }
+    if (status == GPU_OK && inverse.start != 0 && inverse.norm_1 != 0) {
+        status = find_rcond(&sizes, frobenius, &inverse, &condition->rcond);
+        condition->is_poor = !(inverse.norm_2 < inverse.limit) &&
+                             condition->rcond < poor_from(type);
+    }
+    gpu_release(&sizes);
+    return status;
+}
+
+/* The complex x of a x = b with a real a: of a b whose parts are columns of
+ * their own. They lie beside each other. */
+static gpu_status solve_parts(const gpu_matrix *a, const gpu_matrix *b,
+                              gpu_dtype type, gpu_matrix *x,
+                              gpu_condition *condition)
+{
+    gpu_matrix dense, columns;
+    TRY(gpu_clone(b, type, NULL, &dense));
+    columns = dense;
+    columns.dtype = gpu_dtype_of_parts(type);
+    columns.ndim = 2;
+    columns.cols = 2 * b->cols;
+    columns.row_stride = columns.cols;
+    columns.col_stride = 1;
+    gpu_status status = gpu_solve(a, &columns, x, condition);
+    gpu_release(&dense);
+    if (status != GPU_OK)
+        return status;
+    x->dtype = type;
+    x->ndim = b->ndim;
+    x->cols = b->cols;
+    x->row_stride = b->cols;
+    return GPU_OK;
+}
+
+/* x of a x = b, of the type. */
+static gpu_status solve_complex(const gpu_matrix *a, const gpu_matrix *b,
+                                gpu_dtype type, gpu_matrix *x,
+                                gpu_condition *condition)
+{
+    complex_lu f;
+    if (gpu_size(b) == 0)
+        return gpu_clone(b, type, NULL, x);
+    TRY(begin_lu(a, type, &f));
+    gpu_status status = GPU_OK;
+    if (f.zero > 0)
+        status = gpu_fail(GPU_SINGULAR,
+                          "solve: the matrix is singular (pivot %lld is zero)",
+                          (long long)f.zero);
+    if (status == GPU_OK)
+        status = gpu_gather(b, f.places, b->rows, NULL, 0, x);
+    if (status == GPU_OK)
+        status = undo_lu(&f, 0, x);
+    if (status == GPU_OK && condition) {
+        gpu_quiet before = gpu_begin_quiet();
+        status = gpu_end_quiet(before, judge_complex(a, &f, condition));
+    }
+    end_lu(&f);
+    if (status == GPU_OK)
+        return GPU_OK;
+    gpu_release(x);
+    x->storage = NULL;
+    return status;
+}
+
+static gpu_status rcond_complex(const gpu_matrix *a, double *out)
+{
+    complex_lu f;
+    gpu_matrix sizes;
+    double frobenius;
+    gpu_inverse_size inverse;
+    TRY(prepare_complex(a, a->dtype, &sizes, &frobenius, &inverse));
+    *out = gpu_dry ? 1 : frobenius == 0 ? 0 : NAN;
+    gpu_status status = GPU_OK;
+    if (inverse.start != 0) {
+        status = begin_lu(a, a->dtype, &f);
+        if (status == GPU_OK) {
+            status = measure_complex(&f, &inverse);
+            end_lu(&f);
+        }
+        if (status == GPU_OK)
+            status = find_rcond(&sizes, frobenius, &inverse, out);
+    }
+    gpu_release(&sizes);
+    return status;
+}
+
+/* z = mantissa 2^exponent, so that products of pivots stay in range. */
+static void rescale(gpu_complex *z, int64_t *exponent)
+{
+    double size = fmax(fabs(z->re), fabs(z->im));
+    if (!(size > 0) || !isfinite(size))
+        return;
+    int e = ilogb(size);
+    z->re = scalbn(z->re, -e);
+    z->im = scalbn(z->im, -e);
+    *exponent += e;
+}
+
+/* Is it an odd number of exchanges that leads to these places? They are lost.
+ */
+static int is_odd(int64_t *places, int64_t n)
+{
+    int odd = 0;
+    for (int64_t i = 0; i < n; i++)
+        while (places[i] != i) {
+            int64_t to = places[i];
+            places[i] = places[to];
+            places[to] = to;
+            odd = !odd;
+        }
+    return odd;
+}
+
+/* The product of the pivots. */
+static gpu_status multiply_pivots(complex_lu *f, gpu_complex *out)
+{
+    gpu_matrix diagonal;
+    int64_t n = f->packed.rows, exponent = 0;
+    double *pivots = malloc(2 * (size_t)n * sizeof *pivots);
+    if (!pivots)
+        return gpu_fail(GPU_MEMORY, "out of memory: %s for a determinant",
+                        gpu_bytes_text(2 * (size_t)n * sizeof *pivots));
+    gpu_view_diagonal(&f->packed, 0, &diagonal);
+    gpu_status status = take_column(&diagonal, pivots);
+    gpu_release(&diagonal);
+    gpu_complex det = {is_odd(f->places, n) ? -1 : 1, 0};
+    for (int64_t i = 0; i < n && status == GPU_OK; i++) {
+        double c = pivots[2 * i], d = pivots[2 * i + 1];
+        det = (gpu_complex){det.re * c - det.im * d, det.re * d + det.im * c};
+        rescale(&det, &exponent);
+    }
+    free(pivots);
+    int e = (int)(exponent > 5000 ? 5000 : exponent < -5000 ? -5000 : exponent);
+    *out = (gpu_complex){ldexp(det.re, e), ldexp(det.im, e)};
+    return status;
+}
+
+/* Of c64 in c128, too: it leaves the range of f32 soon. */
+gpu_status gpu_complex_determinant(const gpu_matrix *a, gpu_complex *out)
+{
+    gpu_device *d;
+    complex_lu f;
+    TRY(gpu_check_complex("det", &a, 1, &d));
+    TRY(check_square("det", a));
+    *out = (gpu_complex){1, 0};
+    if (a->rows == 0)
+        return GPU_OK;
+    TRY(begin_lu(a, GPU_C128, &f));
+    gpu_status status = GPU_OK;
+    if (f.zero > 0)
+        *out = (gpu_complex){0, 0};
+    else if (!gpu_dry)
+        status = multiply_pivots(&f, out);
+    end_lu(&f);
+    return status;
+}
+
+/* --- the entries -----------------------------------------------------------
+ */
+
 gpu_status gpu_solve(const gpu_matrix *a, const gpu_matrix *b, gpu_matrix *out,
                      gpu_condition *condition)
 {
     gpu_device *d;
     const gpu_matrix *in[] = {a, b};
     out->storage = NULL;
-    TRY(gpu_check_operands("solve", in, 2, &d));
+    TRY(gpu_check_complex("solve", in, 2, &d));
     TRY(check_square("solve", a));
     if (b->rows != a->rows)
         return gpu_fail(GPU_SHAPE, "solve: %s has %lld rows, the right side %s",
                         gpu_shape_text(a), (long long)a->rows,
                         gpu_shape_text(b));
     gpu_dtype type = system_type(a, b);
+    if (gpu_is_complex(a))
+        return solve_complex(a, b, type, out, condition);
+    if (gpu_is_complex(b))
+        return solve_parts(a, b, type, out, condition);
     gpu_device *there = solver(d, d->backend->solve != NULL, a, type);
     gpu_matrix x;
     gpu_status status = solve_on(there, a, b, &x, condition);
@@ -248,7 +582,7 @@ gpu_status gpu_inverse(const gpu_matrix *a, gpu_matrix *out,
     gpu_matrix one;
     const gpu_matrix *in[] = {a};
     out->storage = NULL;
-    TRY(gpu_check_operands("inv", in, 1, &d));
+    TRY(gpu_check_complex("inv", in, 1, &d));
     TRY(check_square("inv", a));
     TRY(identity(d, system_type(a, a), a->rows, &one));
     gpu_status status = gpu_solve(a, &one, out, condition);
@@ -343,11 +677,13 @@ gpu_status gpu_rcond(const gpu_matrix *a, double *out)
     double frobenius;
     gpu_inverse_size inverse;
     const gpu_matrix *in[] = {a};
-    TRY(gpu_check_operands("rcond", in, 1, &d));
+    TRY(gpu_check_complex("rcond", in, 1, &d));
     TRY(check_square("rcond", a));
     *out = 1;
     if (a->rows == 0)
         return GPU_OK;
+    if (gpu_is_complex(a))
+        return rcond_complex(a, out);
     gpu_quiet before = gpu_begin_quiet();
     TRY(gpu_end_quiet(before,
                       prepare(a, system_type(a, a), &frobenius, &inverse)));

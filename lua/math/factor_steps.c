@@ -1,7 +1,9 @@
 /* The steps of factorisations, for lua/std/lazy/factors.lua, which makes of
  * them what users see. Arguments are those it gives: only what depends on
  * elements is looked at here. */
+#include "complex_numbers.h"
 #include "math_functions.h"
+#include "op_list.h"
 #include "value.h"
 
 #include <math.h>
@@ -208,9 +210,9 @@ static int eigh_pair(lua_State *L)
     return 1 + has_vectors;
 }
 
-/* eig(A, right, left): the values' real and imaginary parts, and the vectors
- * that are wanted, as gpu_eig has them, false for others; or nil and how many
- * did not converge */
+/* eig(A, right, left): the values' real and imaginary parts, of a complex A the
+ * values and false, and the vectors that are wanted, as gpu_eig has them, false
+ * for others; or nil and how many did not converge */
 static int eig(lua_State *L)
 {
     gpu_matrix *a = lumat_check_matrix(L, 1);
@@ -231,7 +233,7 @@ static int eig(lua_State *L)
     if (trouble > 0)
         return push_trouble(L, trouble);
     count_parts(L, first, 4);
-    for (int i = 2; i < 4; i++)
+    for (int i = 1; i < 4; i++)
         if (!out[i]->storage) {
             lua_pushboolean(L, 0);
             lua_replace(L, first + i);
@@ -355,16 +357,50 @@ static int warns(lua_State *L)
 /* warn_if_poor(dtype, rcond): of solve's matrix */
 static int warn_if_poor(lua_State *L)
 {
-    int is_f64 = strcmp(luaL_checkstring(L, 1), "f64") == 0;
+    gpu_dtype type = GPU_F32;
+    gpu_dtype_find(luaL_checkstring(L, 1), &type);
+    double unit = gpu_dtype_of_parts(type) == GPU_F64 ? 0x1p-52 : 0x1p-23;
     double rcond = luaL_checknumber(L, 2);
-    gpu_condition c = {.rcond = rcond,
-                       .is_poor = rcond < 10 * (is_f64 ? 0x1p-52 : 0x1p-23)};
-    lumat_warn_if_poor(L, "solve", is_f64 ? GPU_F64 : GPU_F32, &c);
+    gpu_condition c = {.rcond = rcond, .is_poor = rcond < 10 * unit};
+    lumat_warn_if_poor(L, "solve", type, &c);
     return 0;
 }
 
-/* look(A): where the first NaN or Inf is, row and column, or nothing; then the
- * largest |a_ij - a_ji| of a square matrix, and the largest |a_ij|. In a dry
+/* The parts of A's survey that look tells of, of both of A's; the asymmetry
+ * is that of A - A.H, where it is wanted. */
+static gpu_status survey_complex(const gpu_matrix *a, int is_wanted,
+                                 gpu_survey *out)
+{
+    gpu_matrix part, turned, apart = {.storage = NULL};
+    gpu_survey s;
+    *out = (gpu_survey){.odd_at = -1};
+    for (int i = 0; i < 2; i++) {
+        gpu_view_part(a, i ? GPU_IMAGINARY_PART : GPU_REAL_PART, &part);
+        gpu_status status = gpu_take_survey(&part, &s);
+        gpu_release(&part);
+        if (status != GPU_OK)
+            return status;
+        if (s.odd_at >= 0 && (out->odd_at < 0 || s.odd_at < out->odd_at))
+            out->odd_at = s.odd_at;
+        out->max = fmax(out->max, fmax(fabs(s.min), fabs(s.max)));
+    }
+    if (!is_wanted || a->rows != a->cols)
+        return GPU_OK;
+    gpu_view_transposed(a, &turned);
+    turned.is_conjugated = !turned.is_conjugated;
+    gpu_operand in[2] = {{.matrix = a}, {.matrix = &turned}};
+    gpu_status status = gpu_complex_map("A - A.H", GPU_OP_sub, in, &apart);
+    gpu_release(&turned);
+    if (status == GPU_OK)
+        status = survey_complex(&apart, 0, &s);
+    gpu_release(&apart);
+    out->asymmetry = s.max;
+    return status;
+}
+
+/* look(A, for_symmetry): where the first NaN or Inf is, row and column, or
+ * nothing; then the largest |a_ij - a_ji| of a square matrix, of a complex one
+ * of |a_ij - conj(a_ji)|, each part by itself, and the largest |a_ij|. In a dry
  * run nothing. */
 static int look(lua_State *L)
 {
@@ -372,7 +408,8 @@ static int look(lua_State *L)
     gpu_matrix *a = lumat_check_matrix(L, 1);
     if (gpu_is_dry() || gpu_size(a) == 0)
         return 0;
-    lumat_try(L, gpu_take_survey(a, &s));
+    lumat_try(L, gpu_is_complex(a) ? survey_complex(a, lua_toboolean(L, 2), &s)
+                                   : gpu_take_survey(a, &s));
     lua_pushnil(L);
     lua_pushnil(L);
     if (s.odd_at >= 0) {

@@ -20,7 +20,7 @@ static gpu_condition *wanted(gpu_condition *condition)
 void lumat_warn_if_poor(lua_State *L, const char *operation, gpu_dtype type,
                         const gpu_condition *c)
 {
-    int is_f64 = type == GPU_F64, digits = is_f64 ? 16 : 7;
+    int is_f64 = gpu_dtype_of_parts(type) == GPU_F64, digits = is_f64 ? 16 : 7;
     if (!c->is_poor)
         return;
     int lost = c->rcond > 0 ? (int)lround(-log10(c->rcond)) : digits;
@@ -34,7 +34,8 @@ void lumat_warn_if_poor(lua_State *L, const char *operation, gpu_dtype type,
                is_f64 ? "are there rows or columns that depend on each "
                         "other?\n"
                         "  A + s * eye(n) with a small s is a regular matrix"
-                      : "A:f64() has 16");
+               : type == GPU_C64 ? "A:c128() has 16"
+                                 : "A:f64() has 16");
 }
 
 /* --- powers --------------------------------------------------------------- */
@@ -159,13 +160,15 @@ enum { WORTH_A_LOOK = 64, WORTH_A_GPUS_LOOK = 512 };
 static int may_have_structure(lua_State *L, const gpu_matrix *a)
 {
     int is_cpu = gpu_device_is_cpu(gpu_matrix_device(a));
-    double above, below;
+    gpu_complex above, below;
     if (a->ndim != 2 || a->rows < (is_cpu ? WORTH_A_LOOK : WORTH_A_GPUS_LOOK) ||
         gpu_is_dry())
         return 0;
-    lumat_try(L, gpu_get(a, 0, a->cols - 1, &above));
-    lumat_try(L, gpu_get(a, a->rows - 1, 0, &below));
-    return above == 0 || below == 0 || above == below;
+    lumat_try(L, gpu_complex_get(a, 0, a->cols - 1, &above));
+    lumat_try(L, gpu_complex_get(a, a->rows - 1, 0, &below));
+    return (above.re == 0 && above.im == 0) ||
+           (below.re == 0 && below.im == 0) ||
+           (above.re == below.re && above.im == -below.im);
 }
 
 static int solve(lua_State *L)

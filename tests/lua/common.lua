@@ -9,7 +9,8 @@ common.root = select(2, ...):match "^(.*)tests/lua/common%.lua$"
 device(common.device) -- a device that is not there is a failure
 
 common.inf, common.nan = math.huge, 0 / 0
-common.unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52}
+common.unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52, c64 = 2.0 ^ -23,
+    c128 = 2.0 ^ -52}
 common.smallest = {f32 = 2.0 ^ -149, f64 = 2.0 ^ -1074}
 
 -- Are x and y the same number? NaN is one value, 0 and -0 are two.

@@ -16,12 +16,31 @@ local abs, ceil, huge, larger, log, sqrt = math.abs, math.ceil, math.huge,
     math.max, math.log, math.sqrt
 local format, unpack = string.format, table.unpack
 
-local unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52}
+local unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52, c64 = 2.0 ^ -23,
+    c128 = 2.0 ^ -52}
 
 -- --- operands --------------------------------------------------------------
 
+local function is_complex(A)
+    return A.dtype == "c64" or A.dtype == "c128"
+end
+
+-- A in the narrowest type that has its values and B's.
+local function common(A, B)
+    local is_wide = unit[A.dtype] == unit.f64 or unit[B.dtype] == unit.f64
+    if is_complex(A) or is_complex(B) then
+        return is_wide and A:c128() or A:c64()
+    end
+    return is_wide and A:f64() or A
+end
+
+local function as_wide(A)
+    return is_complex(A) and A:c128() or A:f64()
+end
+
 -- A copy to factor, which has to be of finite numbers, and symmetric where that
--- is wanted: but for what rounding a product may leave.
+-- is wanted (of complex ones Hermitian): but for what rounding a product may
+-- leave.
 local function operand(what, A, square, symmetric)
     checks.matrix(what, "A", A)
     if A.ndim ~= 2 then
@@ -30,10 +49,7 @@ local function operand(what, A, square, symmetric)
     elseif square and A.rows ~= A.cols then
         fail(what, "needs a square matrix, not %s", shape_of(A))
     end
-    if A.dtype == "c64" or A.dtype == "c128" then
-        fail(what, "of complex matrices there is none yet: A is %s", A.dtype)
-    end
-    local row, col, apart, largest = steps.look(A)
+    local row, col, apart, largest = steps.look(A, symmetric)
     if row then
         fail(what, "A[{%d, %d}] is %s; a factorisation needs finite numbers",
             row, col, checks.figure("%s", A(row, col)))
@@ -41,8 +57,10 @@ local function operand(what, A, square, symmetric)
     A = A.dtype == "bool" and A:f32() or A:clone()
     if symmetric and apart and
         apart > 100 * A.rows * unit[A.dtype] * largest then
-        fail(what, "the matrix is not symmetric: A and A.T differ by %.3g; " ..
-            "(A + A.T) / 2 is", apart)
+        local kind, turned = "symmetric", "A.T"
+        if is_complex(A) then kind, turned = "Hermitian", "A.H" end
+        fail(what, "the matrix is not %s: A and %s differ by %.3g; (A + %s) " ..
+            "/ 2 is", kind, turned, apart, turned)
     end
     return A
 end
@@ -236,12 +254,15 @@ local function diagonal(A)
     return library.diag(A)
 end
 
--- Of the numbers on a diagonal: the sign of their product and the logarithm of
--- its size.
+-- Of the numbers on a diagonal: the sign of their product, of complex ones the
+-- product over its size, and the logarithm of its size.
 local function sign_and_log(d)
     if d.rows == 0 then return 1, 0.0 end
     local zeros = d:eq(0):sum()
     if zeros > 0 then return 0, -huge end
+    if is_complex(d) then
+        return library.sign(library.sign(d):prod()), d:abs():log():sum()
+    end
     return d:lt(0):sum() % 2 == 0 and 1 or -1, d:abs():log():sum()
 end
 
@@ -353,12 +374,12 @@ end
 
 function chol_methods.logdet(F)
     local s = factored_chol(state[F])
-    return s.rows == 0 and 0.0 or 2 * diagonal(s.L):log():sum(), 1
+    return s.rows == 0 and 0.0 or 2 * diagonal(s.L):abs():log():sum(), 1
 end
 
 function chol_methods.det(F)
     local s = factored_chol(state[F])
-    return s.rows == 0 and 1.0 or diagonal(s.L):square():prod()
+    return s.rows == 0 and 1.0 or diagonal(s.L):abs():square():prod()
 end
 
 function chol_methods.rcond(F)
@@ -380,9 +401,9 @@ row{
     gives = "factors",
     group = "factors",
     help = "Cholesky factorisation of a symmetric positive definite matrix: " ..
-        "F.L, lower triangular, times F.L.T is A. F:solve(b) F:det() " ..
-        "F:logdet() F:rcond(); L = F:unpack(). (Octave's and MATLAB's chol " ..
-        "gives L.T.)",
+        "F.L, lower triangular, times F.L.T is A; of a Hermitian one times " ..
+        "F.L.H. F:solve(b) F:det() F:logdet() F:rcond(); L = F:unpack(). " ..
+        "(Octave's and MATLAB's chol gives L.T.)",
     example = "chol(mat{{4, 2}, {2, 5}}).L",
     result = "{{2, 0}, {1, 2}}",
     options = {{"kernel", "kernel", "the fastest", "one of kernels \"chol\" by " ..
@@ -442,9 +463,8 @@ function qr_methods.solve(F, b)
         fail("solve", "the columns depend on each other: lstsq(A, b) finds " ..
             "the shortest solution")
     end
-    local packed, tau = s.packed, s.tau
-    if b.dtype == "f64" then packed, tau = packed:f64(), tau:f64() end
-    return back(s, steps.qr_apply(packed, tau, true, b))
+    return back(s, steps.qr_apply(common(s.packed, b), common(s.tau, b), true,
+        b))
 end
 
 add_kind("qr", {methods = qr_methods,
@@ -529,12 +549,12 @@ local function leading(s, r)
     return s.U[{{}, {1, r}}], s.S[{{1, r}}], s.V[{{}, {1, r}}]
 end
 
--- V diag(1 / S) U^T b of the values that count.
+-- V diag(1 / S) U^H b of the values that count.
 local function by_values(s, b, tol)
     local r = count_above(s.S, s.rows, s.cols, tol)
     if r == 0 then return zeros(s, s.cols, b.ndim == 2 and b.cols) end
     local U, S, V = leading(s, r)
-    local y = U.T * b
+    local y = U.H * b
     return V * (b.ndim == 1 and y / S or y / S:col())
 end
 
@@ -554,7 +574,7 @@ row{
     takes = "A: matrix {full}",
     gives = "factors",
     group = "factors",
-    help = "Singular values: A is F.U * diag(F.S) * F.V.T, with orthonormal " ..
+    help = "Singular values: A is F.U * diag(F.S) * F.V.H, with orthonormal " ..
         "columns in U and V, as many as A's shorter side, and the values of " ..
         "the vector S falling. svd(A).S works out no vectors. F:rank() " ..
         "F:cond() F:solve(b), the shortest x for which A x is nearest to b; " ..
@@ -621,7 +641,7 @@ function eigh_methods.solve(F, b)
     if s.values:eq(0):any() then
         fail("solve", "the matrix is singular (an eigenvalue is zero)")
     end
-    local y = s.vectors.T * b
+    local y = s.vectors.H * b
     return s.vectors * (b.ndim == 1 and y / s.values or y / s.values:col())
 end
 
@@ -639,11 +659,12 @@ row{
     takes = "A: square [, B: square]",
     gives = "factors",
     group = "factors",
-    help = "Eigenvalues and eigenvectors of a symmetric matrix: A * F.vectors " ..
-        "is F.vectors * diag(F.values), the values rise, the vectors are " ..
-        "orthonormal columns. With a symmetric positive definite B: A * " ..
-        "F.vectors is B * F.vectors * diag(F.values), and F.vectors.T * B * " ..
-        "F.vectors the identity. eigh(A).values works out no vectors. " ..
+    help = "Eigenvalues and eigenvectors of a symmetric matrix, of a complex " ..
+        "one that is Hermitian (A == A.H): A * F.vectors is F.vectors * " ..
+        "diag(F.values), the values rise, the vectors are orthonormal " ..
+        "columns. With a symmetric positive definite B: A * F.vectors is B * " ..
+        "F.vectors * diag(F.values), and F.vectors.H * B * F.vectors the " ..
+        "identity. eigh(A).values works out no vectors. " ..
         "F:solve(b), of A, F:det() F:logdet(); values, vectors = F:unpack().",
     example = "eigh(mat{{2, 1}, {1, 2}}).values",
     result = "{1, 3}",
@@ -655,9 +676,7 @@ function factors.eigh(A, B)
     if B.rows ~= A.rows then
         fail("eigh", "A is %s, B %s", shape_of(A), shape_of(B))
     end
-    local is_f64 = A.dtype == "f64" or B.dtype == "f64"
-    if is_f64 then A, B = A:f64(), B:f64() end
-    return object("eigh", A, {B = B})
+    return object("eigh", common(A, B), {B = common(B, A)})
 end
 
 -- --- for sessions ----------------------------------------------------------
@@ -679,7 +698,7 @@ factors.make = {object = object, operand = operand, add_kind = add_kind,
     part = part, state = state, fixed = fixed, unpack_parts = unpack_parts,
     right_side = right_side, no_convergence = no_convergence, zeros = zeros,
     sign_and_log = sign_and_log, warn_if_poor = warn_if_poor,
-    by_triangle = by_triangle}
+    by_triangle = by_triangle, common = common, is_complex = is_complex}
 
 -- --- least squares ---------------------------------------------------------
 
@@ -715,7 +734,7 @@ row{
 function factors.lstsq(A, b, options)
     A = operand("lstsq", A)
     right_side("lstsq", A.rows, b)
-    if b.dtype == "f64" and A.dtype ~= "f64" then A = A:f64() end
+    A = common(A, b)
     local x, rank, method = least_squares(A, b)
     if not (options and options.info) then return x end
     local off = A * x - b
@@ -739,7 +758,7 @@ function factors.pinv(A, tol)
     local r = count_above(s.S, s.rows, s.cols, tol)
     if r == 0 then return zeros(s, s.cols, s.rows) end
     local U, S, V = leading(s, r)
-    return V * (U.T / S:col())
+    return V * (U.H / S:col())
 end
 
 -- --- of singular values ----------------------------------------------------
@@ -827,10 +846,11 @@ end
 row{
     name = "logdet", method = true,
     takes = "A: square",
-    gives = "number, integer",
+    gives = "number, number",
     group = "systems factors",
     help = "The logarithm of the size of the determinant, which itself " ..
-        "overflows soon, and as a second result its sign: 1, -1 or 0.",
+        "overflows soon, and as a second result its sign: 1, -1 or 0, of a " ..
+        "complex one the number of size 1 (or 0) that it is that size times.",
     example = "logdet(mat{{0, 2}, {3, 0}})",
     result = "1.791759",
 }
@@ -875,7 +895,7 @@ row{
 function factors.expm(A)
     A = operand("expm", A, true)
     if A.rows == 0 then return A end
-    local is_f64 = A.dtype == "f64"
+    local is_f64 = unit[A.dtype] == unit.f64
     local theta = is_f64 and 5.371920351148152 or 3.925724783138660
     local norm, times = library.norm(A, 1), 0
     if norm == huge then fail("expm", "the norm of A overflows") end
@@ -894,9 +914,9 @@ row{
     takes = "x: vector, y: vector lengths x, n: size",
     gives = "matrix",
     group = "factors",
-    help = "The coefficients, in f64, of the polynomial of degree n that is " ..
-        "nearest to the points, by least squares; that of the highest power " ..
-        "first, as polyval wants them.",
+    help = "The coefficients, in f64 or c128, of the polynomial of degree n " ..
+        "that is nearest to the points, by least squares; that of the highest " ..
+        "power first, as polyval wants them.",
     example = "polyfit(vec{0, 1, 2}, vec{1, 3, 5}, 1)",
     result = "{2, 1}",
 }
@@ -905,10 +925,12 @@ function factors.polyfit(x, y, n)
         fail("polyfit", "a polynomial of degree %d wants %d points, there are " ..
             "%d", n, n + 1, x.rows)
     end
-    local V = library.vander(x, n + 1, {dtype = "f64", device = x.device})
+    x, y = as_wide(x), as_wide(y)
+    local V = library.ones(x.rows, n + 1, {dtype = x.dtype, device = x.device})
+    for k = n, 1, -1 do V[{{}, k}] = V[{{}, k + 1}] % x end
     -- columns of one size, so that high powers count as low ones do
     local size = V:norm{axis = 1}
-    local scaled, rank = least_squares(V / size, y:f64())
+    local scaled, rank = least_squares(common(V / size, y), y)
     if rank <= n then
         private.warn_once("polyfit", format("the points determine only %d " ..
             "of %d coefficients", rank, n + 1))
@@ -918,7 +940,7 @@ end
 
 row{
     name = "polyval",
-    takes = "p: list, x: matrix|number",
+    takes = "p: list, x: matrix|number|complex",
     gives = "matrix or number",
     group = "factors",
     help = "The polynomial with the coefficients p, that of the highest power " ..
@@ -928,10 +950,10 @@ row{
 }
 function factors.polyval(p, x)
     local list = type(p) == "table" and p or p:totable()
-    local y = type(x) == "number" and 0 or
-        zeros(x, x.rows, x.ndim == 2 and x.cols)
+    local is_matrix = checks.kind(x) == "matrix"
+    local y = is_matrix and zeros(x, x.rows, x.ndim == 2 and x.cols) or 0
     for _, c in ipairs(list) do
-        y = (type(x) == "number" and y * x or library.mul(y, x)) + c
+        y = (is_matrix and library.mul(y, x) or y * x) + c
     end
     return y
 end

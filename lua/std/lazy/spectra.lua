@@ -8,6 +8,7 @@ local make = factors.make
 local fail, shape_of = checks.fail, checks.shape_of
 local add_kind, object, operand, part, state = make.add_kind, make.object,
     make.operand, make.part, make.state
+local common, is_complex = make.common, make.is_complex
 local spectra = {}
 
 -- --- forms ------------------------------------------------------------------
@@ -29,7 +30,7 @@ row{
     takes = "A: square",
     gives = "factors",
     group = "factors",
-    help = "Hessenberg form: A is F.Q * F.H * F.Q.T, where F.Q has " ..
+    help = "Hessenberg form: A is F.Q * F.H * F.Q.H, where F.Q has " ..
         "orthonormal columns and F.H zeros below its first subdiagonal; " ..
         "Q, H = F:unpack().",
     example = "hess(mat{{1, 2}, {3, 4}}).H",
@@ -54,9 +55,10 @@ row{
     takes = "A: square",
     gives = "factors",
     group = "factors",
-    help = "Schur form: A is F.Q * F.T * F.Q.T, where F.Q has orthonormal " ..
+    help = "Schur form: A is F.Q * F.T * F.Q.H, where F.Q has orthonormal " ..
         "columns. F.T is upper triangular with the eigenvalues on its " ..
-        "diagonal, but for a 2 x 2 block of each pair of complex ones; " ..
+        "diagonal, but of a real A for a 2 x 2 block of each pair of complex " ..
+        "ones; " ..
         "Q, T = F:unpack().",
     example = "schur(mat{{1, 2}, {0, 3}}).T",
     result = "{{1, 2}, {0, 3}}",
@@ -83,7 +85,7 @@ end
 local function eigen_parts(s, right, left)
     local values, imaginary, V, W = steps.eig(s.A, right, left)
     if not values then make.no_convergence("eig", imaginary) end
-    if s.rows > 0 and imaginary:ne(0):any() then
+    if imaginary and s.rows > 0 and imaginary:ne(0):any() then
         values = library.complex(values, imaginary)
         V, W = V and unpaired(V, imaginary), W and unpaired(W, imaginary)
     end
@@ -111,7 +113,8 @@ function eig_methods.det(F)
     eigenvalues(s)
     if s.rows == 0 then return 1.0 end
     local product = s.values:prod()
-    return type(product) == "number" and product or product.real
+    return (type(product) == "number" or is_complex(s.A)) and product or
+        product.real
 end
 
 add_kind("eig", {methods = eig_methods,
@@ -166,7 +169,8 @@ row{
     takes = "p: list",
     gives = "matrix",
     group = "factors",
-    help = "The roots, in f64, of the polynomial with the coefficients p, " ..
+    help = "The roots, in f64 or c128, of the polynomial with the " ..
+        "coefficients p, " ..
         "that of the highest power first: eigenvalues of its companion " ..
         "matrix, complex where one of them is.",
     example = "roots{1, -3, 2}",
@@ -174,26 +178,30 @@ row{
 }
 function spectra.roots(p)
     local list = type(p) == "table" and p or p:totable()
-    local first, last = 1, #list
+    local first, last, has_complex = 1, #list, false
     for i, c in ipairs(list) do
-        if type(c) ~= "number" or c - c ~= 0 then
+        local kind = checks.kind(c)
+        has_complex = has_complex or kind == "complex number"
+        if kind ~= "number" and kind ~= "complex number" or
+            library.abs(c - c) ~= 0 then
             fail("roots", "coefficient %d is %s, expected a finite number", i,
                 checks.brief(c))
         end
     end
-    while list[first] == 0 do first = first + 1 end
-    while last > first and list[last] == 0 do last = last - 1 end
+    local function is_zero(c) return c and library.abs(c) == 0 end
+    while is_zero(list[first]) do first = first + 1 end
+    while last > first and is_zero(list[last]) do last = last - 1 end
     if first > #list then
         fail("roots", "all coefficients are 0: every number is a root")
     end
     local n, zeros = last - first, #list - last
-    local C = library.zeros(n, n, {dtype = "f64", device = "cpu"})
+    local there = {dtype = has_complex and "c128" or "f64", device = "cpu"}
+    local C = library.zeros(n, n, there)
     for j = 1, n do
         C[{1, j}] = -list[first + j] / list[first]
         if j > 1 then C[{j, j - 1}] = 1 end
     end
-    local values = n > 0 and spectra.eigvals(C) or
-        library.zeros(0, {dtype = "f64", device = "cpu"})
+    local values = n > 0 and spectra.eigvals(C) or library.zeros(0, there)
     if zeros > 0 then
         values = library.hcat(values:row(), library.zeros(1, zeros,
             {dtype = values.dtype, device = "cpu"})):flatten()
@@ -216,18 +224,19 @@ local function moved(A, by)
         library.vcat(zero, A[{{1, n - 1}, {}}])
 end
 
--- As columns: D's diagonal, and for every row what stands beside it in its
--- block, of its first row to the right, of its second to the left.
+-- As columns: D's diagonal, which is real, and for every row what stands beside
+-- it in its block, of its first row to the right, of its second to the left.
 local function diagonals(s)
     packed_ldl(s)
-    local after = s.below:col()
-    return library.diag(s.packed):col(), after, moved(after, 1)
+    local below = s.below:col()
+    return library.real(library.diag(s.packed)):col(), library.conj(below),
+        moved(below, 1)
 end
 
 -- The determinants of the blocks, one by one: of the second row of a block 1.
 local function determinants(s)
     local d, after, before = diagonals(s)
-    local blocks = d % moved(d, -1) - after % after
+    local blocks = d % moved(d, -1) - library.real(after % library.conj(after))
     return library.where(before:ne(0), 1,
         library.where(after:ne(0), blocks, d))
 end
@@ -297,7 +306,8 @@ add_kind("ldl", {order = make.fixed("L", "D", "p"), methods = ldl_methods,
             s.D = library.diag(library.diag(s.packed))
             if s.rows > 1 then
                 local off = s.below[{{1, -2}}]
-                s.D = s.D + library.diag(off, 1) + library.diag(off, -1)
+                s.D = s.D + library.diag(library.conj(off), 1) +
+                    library.diag(off, -1)
             end
         end}})
 
@@ -306,7 +316,8 @@ row{
     takes = "A: square",
     gives = "factors",
     group = "factors",
-    help = "A symmetric matrix of any signs as F.L * F.D * F.L.T, which are " ..
+    help = "A symmetric or Hermitian matrix of any signs as F.L * F.D * F.L.H, " ..
+        "which are " ..
         "its rows and columns in the order F.p, A[{F.p, F.p}]: F.L lower " ..
         "triangular with ones, F.D diagonal but for 2 x 2 blocks. " ..
         "F:solve(b) F:det() F:logdet() F:rcond(); L, D, p = F:unpack().",
@@ -327,14 +338,16 @@ local function solve_sylvester(what, A, B, C)
             shape_of(A), shape_of(B), A.rows, B.rows, shape_of(C))
     end
     if C.rows == 0 or C.cols == 0 then return C:clone() end
+    A = common(common(A, B), C)
+    B, C = common(B, A), common(C, A)
     local Q, T = both_forms(object("schur", A))
     local P, S = both_forms(object("schur", B))
-    local Y = steps.sylvester(T, S, Q.T * C * P)
+    local Y = steps.sylvester(T, S, Q.H * C * P)
     if not Y then
         fail(what, "there is no single solution: A and -B share an " ..
             "eigenvalue, or nearly")
     end
-    return Q * Y * P.T
+    return Q * Y * P.H
 end
 
 row{
@@ -356,14 +369,14 @@ row{
     takes = "A: square, Q: square",
     gives = "matrix",
     group = "systems factors",
-    help = "The X with A X + X A.T + Q = 0, as MATLAB's and Julia's lyap; " ..
+    help = "The X with A X + X A.H + Q = 0, as MATLAB's and Julia's lyap; " ..
         "SciPy's has Q on the other side.",
     example = "lyap(mat{{-1}}, mat{{4}})",
     result = "{{2}}",
 }
 function spectra.lyap(A, Q)
     A = operand("lyap", A, true)
-    return solve_sylvester("lyap", A, A.T:clone(), -operand("lyap", Q, true))
+    return solve_sylvester("lyap", A, A.H:clone(), -operand("lyap", Q, true))
 end
 
 for _, kind in ipairs{"hess", "schur", "ldl"} do

@@ -5,13 +5,27 @@ local library = ...
 local checks = require "lumat.checks"
 local steps = require "lumat.factor_steps"
 local fail, shape_of = checks.fail, checks.shape_of
-local abs, huge, larger = math.abs, math.huge, math.max
+local huge, larger = math.huge, math.max
 local systems = {}
 
 -- --- condition --------------------------------------------------------------
 
+local part = {c64 = "f32", c128 = "f64"} -- of complex elements
+
+-- A as precise as b, at least.
+local function as_wide(A, b)
+    if b.dtype ~= "f64" and b.dtype ~= "c128" then return A end
+    return part[A.dtype] and A:c128() or A:f64()
+end
+
+-- 1 or -1, of complex numbers those of size 1 that they are their sizes times.
+local function signs(y)
+    if not part[y.dtype] then return library.where(y:ge(0), 1, -1) end
+    return library.where(y:eq(0), 1, library.sign(y))
+end
+
 -- |A^-1| in the 1-norm, of an n x n A: solve(b) gives A^-1 b of a column,
--- turned(b) A^-T b. Exact mostly, seldom more than three times too small.
+-- turned(b) A^-H b. Exact mostly, seldom more than three times too small.
 -- Source: Higham, FORTRAN codes for estimating the one-norm of a real or
 -- complex matrix, 1988.
 local function inverse_norm(n, like, solve, turned)
@@ -23,20 +37,24 @@ local function inverse_norm(n, like, solve, turned)
         if n == 1 or size ~= size or size == huge then return size end
         if size <= most then break end
         most = size
-        local z = turned(library.where(y:ge(0), 1, -1))
+        local z = turned(signs(y))
         local at = z:abs():argmax()
-        if abs(z[{at, 1}]) <= abs((z % x):sum()) / weight then break end
+        if library.abs(z[{at, 1}]) <=
+            library.abs((z % library.conj(x)):sum()) / weight then
+            break
+        end
         x, weight = library.zeros(n, 1, there), 1
         x[{at, 1}] = 1
     end
     -- where all of that has cancelled
+    there.dtype = part[like.dtype] or like.dtype
     local i = library.range(0, n - 1, there):col()
     local odd = i - 2 * library.floor(i / 2)
     local test = (1 - 2 * odd) % (1 + i / (n - 1))
     return larger(most, 2 * solve(test):abs():sum() / (3 * n))
 end
 
--- In the 1-norm, of what solves with A and with A.T.
+-- In the 1-norm, of what solves with A and with A.H.
 function systems.rcond_of(A, solve, turned)
     if A.rows == 0 then return 1.0 end
     local size = library.norm(A, 1) * inverse_norm(A.rows, A, solve, turned)
@@ -47,14 +65,15 @@ end
 -- How far b is from A x, for what rounding A and b once would do: the norms are
 -- those of rows, the arithmetic f64's.
 local function backward_error(A, x, b)
-    A, x, b = A:f64(), x:f64(), b:f64()
+    local function wide(M) return part[M.dtype] and M:c128() or M:f64() end
+    A, x, b = wide(A), wide(x), wide(b)
     local size = library.norm(A, "inf") * library.norm(x, "inf") +
         library.norm(b, "inf")
     return size == 0 and 0.0 or library.norm(b - A * x, "inf") / size
 end
 
 -- --- by kind ----------------------------------------------------------------
--- Of A and columns b: x, and what solves further ones with A and with A.T (by
+-- Of A and columns b: x, and what solves further ones with A and with A.H (by
 -- default the same), to estimate the condition with. nil: A is not of the kind
 -- after all.
 
@@ -69,7 +88,7 @@ function kinds.diagonal(A, b)
     local zero = d:eq(0)
     if zero:any() then singular("element", zero:argmax()) end
     local function solve(y) return y / d end
-    return solve(b), solve
+    return solve(b), solve, function(y) return y / library.conj(d) end
 end
 
 local function by_triangle(lower)
@@ -90,7 +109,7 @@ function kinds.banded(A, b, below, above)
     local x, zero = steps.band(A, below, above, b)
     if not x then singular("pivot", zero) end
     return x, function(y) return (steps.band(A, below, above, y)) end,
-        function(y) return (steps.band(A.T, above, below, y)) end
+        function(y) return (steps.band(A.H, above, below, y)) end
 end
 
 function kinds.positive(A, b)
@@ -121,8 +140,8 @@ local function kind_of(A)
     if below == 0 then return "upper" end
     if above == 0 then return "lower" end
     if below + above < NARROW * A.rows then return "banded", below, above end
-    return is_symmetric and (is_positive or library.diag(A):gt(0):all()) and
-        "positive" or "general"
+    return is_symmetric and (is_positive or
+        library.real(library.diag(A)):gt(0):all()) and "positive" or "general"
 end
 
 -- --- solve ------------------------------------------------------------------
@@ -180,8 +199,9 @@ local function check_kind(A, kind)
             kind == "lower" and "tril(A)" or "triu(A)")
     end
     if (kind == "positive" or kind == "symmetric") and not is_symmetric then
-        fail("solve", "kind is \"%s\", but A is not symmetric; (A + A.T) / 2 " ..
-            "is", kind)
+        local is_complex = part[A.dtype]
+        fail("solve", "kind is \"%s\", but A is not %s; (A + A.%s) / 2 is", kind,
+            is_complex and "Hermitian" or "symmetric", is_complex and "H" or "T")
     end
 end
 
@@ -199,7 +219,7 @@ systems.solve = checks.placed(function(A, b, how)
     local columns = b.ndim == 1 and b:col() or b
     if A.rows == 0 or columns.cols == 0 then kind = "general" end
     if A.dtype == "bool" then A = A:f32() end
-    if columns.dtype == "f64" and A.dtype ~= "f64" then A = A:f64() end
+    A = as_wide(A, columns)
     local x, found, rcond, count = solve_square(A, columns, kind,
         how.info or steps.warns(), how.method == "direct")
     if rcond then steps.warn_if_poor(A.dtype, rcond) end

@@ -4,6 +4,12 @@ local t = require "common"
 local equals, raises, near = t.equals, t.raises, t.near
 warn("@off")
 
+local all_types = {"f32", "f64", "c64", "c128"}
+
+local function is_single(dtype)
+    return dtype == "f32" or dtype == "c64"
+end
+
 local function uniform(m, n, dtype, seed)
     return rand(m, n, {seed = seed, dtype = dtype, low = -1, high = 1})
 end
@@ -46,8 +52,8 @@ function TestSystems:test_least_squares()
 end
 
 function TestSystems:test_solve_inv_det()
-    for _, dtype in ipairs{"f32", "f64"} do
-        local tolerance = dtype == "f32" and 1e-3 or 1e-10
+    for _, dtype in ipairs(all_types) do
+        local tolerance = is_single(dtype) and 1e-3 or 1e-10
         for _, n in ipairs{1, 2, 3, 31, 65} do
             local A = uniform(n, n, dtype, n) + n * eye(n, {dtype = dtype})
             local x = uniform(n, 3, dtype, 2)
@@ -56,7 +62,9 @@ function TestSystems:test_solve_inv_det()
                 tolerance))
             lu.assertIsTrue(close(A * inv(A), eye(n, {dtype = dtype}),
                 tolerance))
-            near(det(A) * det(inv(A)), 1, tolerance)
+            near(abs(det(A) * det(inv(A))), 1, tolerance)
+            lu.assertIsTrue(close(solve(A.H, A.H * x), x, tolerance))
+            lu.assertIsTrue(close(A ^ -2 * (A ^ 2), eye(n), 1e2 * tolerance))
             lu.assertEquals(solve(A, x).dtype, dtype)
         end
     end
@@ -69,6 +77,35 @@ function TestSystems:test_solve_inv_det()
         mat{{0, 1}, {0, 2}}, -zeros(2, 2), mat{{1, 1, 0}, {-1, 1, 0}, {1, 2, 0}}} do
         lu.assertEquals(1 / det(singular), math.huge) -- it is not -0.0
     end
+end
+
+-- Of a real A and complex right sides, and the other way round.
+function TestSystems:test_mixed_types()
+    for _, pair in ipairs{{"f32", "c64"}, {"f32", "c128"}, {"f64", "c64"},
+        {"c64", "f32"}, {"c64", "f64"}, {"c128", "f32"}} do
+        for _, n in ipairs{1, 3, 70} do
+            local A = uniform(n, n, pair[1], n) + n * eye(n, {dtype = pair[1]})
+            local b = uniform(n, 2, pair[2], 2)
+            for _, B in ipairs{b, conj(b), b[{{}, 2}], b:clone().T:clone().T} do
+                local x = solve(A, B)
+                lu.assertEquals({x.dtype, x.shape}, {(A * b).dtype, B.shape})
+                lu.assertIsTrue(norm(A * x - B) <= 10 * n *
+                    t.unit[x.dtype] * norm(A) * norm(x))
+            end
+        end
+    end
+    lu.assertIsTrue(solve(mat{{2, 0}, {0, 4}}, vec{im, 4}) == vec{im / 2, 1})
+    lu.assertIsTrue(solve(mat{{2 * im, 0}, {0, 4}}, vec{im, 4}) == vec{0.5, 1})
+end
+
+function TestSystems:test_complex_words()
+    raises(function() solve(mat{{1, im}, {-im, 1}}, vec{1, 2}) end,
+        "solve: the matrix is singular (pivot 2 is zero)")
+    raises(function() inv(zeros(3, 3, {dtype = "c64"})) end,
+        "inv: the matrix is singular (pivot 1 is zero)")
+    raises(function() local P = ones(2, 3) * im inv(P) end,
+        "inv: needs a square", "P is 2x3")
+    raises(function() solve(eye(2) * im, ones(3)) end, "2x2", "vector 3")
 end
 
 -- In f64 a GPU's f32 factors are refined, unless it is told otherwise.
@@ -192,15 +229,20 @@ function TestCondition:test_rcond()
     lu.assertIsNaN(rcond(mat{{1, t.nan}, {1, 2}}))
     lu.assertIsNaN(rcond(mat{{1, t.inf}, {1, 2}}))
     lu.assertEquals(rcond(eye(3):gt(0)), 1)
+    lu.assertEquals({rcond(eye(3) * im), rcond(mat{{im, 0}, {0, 4}}),
+        rcond(zeros(2, 2) * im), rcond(mat{{1, im}, {-im, 1}})},
+        {1.0, 0.25, 0.0, 0.0})
+    near(rcond(hilbert(4, "f64") * im), 1 / 28375, 1e-9)
+    lu.assertIsNaN(rcond(mat{{im, t.nan}, {1, 2}}))
     raises(function() rcond(ones(2, 3)) end, "rcond: needs a square", "2x3")
 end
 
 -- |A^-1| is estimated: never too large, seldom more than three times too small.
 function TestCondition:test_rcond_against_the_inverse()
     local function norm1(A) return max(sum(abs(A), 1)) end
-    for _, n in ipairs{2, 3, 8, 16, 17, 40, 130, 200} do
+    for k, n in ipairs{2, 3, 8, 16, 17, 40, 130, 200, 1, 2, 8, 17, 130} do
         for seed = 1, 4 do
-            local A = uniform(n, n, "f64", 100 * n + seed)
+            local A = uniform(n, n, k > 8 and "c128" or "f64", 100 * n + seed)
             local B = A % logspace(0, -6, n, {dtype = "f64"}):reshape(n, 1)
             for _, M in ipairs{A, B, B.T} do
                 local exact = 1 / (norm1(M) * norm1(inv(M)))
@@ -246,6 +288,9 @@ function TestCondition:test_warnings()
     says("solve(mat{{1, 1}, {1, 1 + 2^-19}}, vec{1, 2})",
         "about 6 of f32's 7 digits")
     says("solve(mat{{1e-40, 0}, {0, 1}}, vec{0, 2})", "(rcond 1.0e-40)")
+    says("solve(H(12) * im, ones(12))", ":5: solve: the matrix is nearly " ..
+        "singular or badly scaled (rcond ", "A:c128() has 16")
+    says("inv(H(12, 'f64') * im)", "inv: ", "all of f64's 16 digits")
     says("solve(H(12):f32(), ones(12, {dtype = 'f64'})) print 'end'", "end")
 end
 
@@ -255,6 +300,7 @@ warn("@off") solve(H(12), ones(12)) warn("@on")
 solve(H(4), ones(4)) solve(H(9, "f64"), ones(9)) det(H(12)) rcond(H(12))
 for n = 1, 300, 23 do
     solve(randn(n, n), ones(n)) inv(rand(n, n)) solve(eye(n), eye(n))
+    solve(randn(n, n, {dtype = "c64"}), ones(n))
 end
 solve(randn(1500, 1500), ones(1500))
 solve(1e-30 * randn(20, 20), ones(20)) solve(1e30 * randn(20, 20), ones(20))
@@ -277,20 +323,21 @@ TestKinds = {}
 local function of_kinds(n, dtype)
     local A = uniform(n, n, dtype, 3)
     local one = eye(n, {dtype = dtype})
-    local P = A * A.T
+    local P = A * A.H
     return {general = A + n * one, diagonal = diag(diag(A) + 1),
         lower = tril(A) + n * one, upper = triu(A) + n * one,
         banded = triu(tril(A, 2), -3) + 9 * one,
-        positive = (P + P.T) / 2 + n * one, symmetric = A + A.T + n * one}
+        positive = (P + P.H) / 2 + n * one, symmetric = A + A.H + n * one}
 end
 
 function TestKinds:test_all()
-    for _, dtype in ipairs{"f32", "f64"} do
-        for _, n in ipairs{1, 2, 5, 64, 130, 600} do
+    for _, dtype in ipairs(all_types) do
+        for _, n in ipairs{1, 2, 5, 64, 130,
+            (dtype == "f32" or dtype == "f64") and 600 or 300} do
             local b = uniform(n, 3, dtype, 4)
             for kind, A in pairs(of_kinds(n, dtype)) do
                 local x = solve(A, b, {kind = "general"})
-                for _, M in ipairs{A, A.T:clone().T} do
+                for _, M in ipairs{A, A.T:clone().T, A.H:clone().H} do
                     local y, told = solve(M, b, {info = true})
                     -- a matrix of few elements is of other kinds, too
                     if n > 60 and kind ~= "symmetric" then
@@ -320,6 +367,13 @@ function TestKinds:test_bad_input()
         "above the diagonal", "tril(A)")
     raises(function() solve(A, ones(70), {kind = "symmetric"}) end,
         "not symmetric", "(A + A.T) / 2")
+    raises(function() solve(A * im, ones(70), {kind = "symmetric"}) end,
+        "not Hermitian", "(A + A.H) / 2")
+    raises(function() solve(A * im, ones(70), {kind = "upper"}) end,
+        "below the diagonal", "triu(A)")
+    raises(function() solve(tril(A) * 0 * im, ones(70), {info = true}) end,
+        "singular", "element 1")
+    raises(function() solve(L * im, ones(70)) end, "singular", "pivot 9")
     raises(function() solve(A + A.T, ones(70), {kind = "positive"}) end,
         "not positive definite", "order")
     raises(function() solve(ones(3, 2), ones(3), {kind = "banded"}) end,
@@ -344,7 +398,7 @@ function TestKinds:test_warnings()
 end
 
 function TestKinds:test_batches()
-    for _, dtype in ipairs{"f32", "f64"} do
+    for _, dtype in ipairs(all_types) do
         for _, s in ipairs{{1, 1, 1}, {7, 3, 2}, {500, 8, 1}, {3, 40, 5}} do
             local k, n, m = s[1], s[2], s[3]
             local A = uniform(k * n, n, dtype, 1) +

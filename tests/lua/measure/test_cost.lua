@@ -66,6 +66,18 @@ local works = {
     {"into", function() return add(A, A, {out = A:clone()}) end},
 }
 
+-- Of complex matrices four times as much is computed.
+function TestCost:test_factors_of_complex_matrices()
+    local C, D = A:c128(), A:f64()
+    local real = cost(function() return svd(D).S end)
+    local other = cost(function() return svd(C).S end)
+    lu.assertEquals(other.flops, 4 * real.flops)
+    lu.assertTrue(other.seconds > real.seconds)
+    local S = C * C.H
+    local c = cost(function() return solve(S, C), det(S), inv(S), rcond(S) end)
+    lu.assertTrue(c.flops > 0)
+end
+
 local function check_works(works)
     for _, work in ipairs(works) do
         local name, f = work[1], work[2]
