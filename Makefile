@@ -104,7 +104,7 @@ LA_SRC   := gpu/cuda/la/la_library.c
 SOLVER_SRC := gpu/cuda/la/solver_library.c
 JIT_SRC  := $(wildcard gpu/cuda/jit/*.c)
 # What the texts of compiled kernels include: those of the formulas, too.
-JIT_TEXT := $(addprefix gpu/,op_macros.h ops.def $(addprefix cuda/jit/,jit_job.h kernel_operations_body.h kernel_random_body.h kernel_body.h))
+JIT_TEXT := $(addprefix gpu/,op_macros.h op_list.h ops.def $(addprefix cuda/jit/,jit_job.h reduce_body.h $(patsubst %,kernel_%_body.h,operations random inputs reduce) kernel_body.h))
 object    = $(patsubst %,$(OUT)/%.o,$(1))
 GPU_OBJ  := $(call object,$(GPU_SRC))
 LIB_OBJ  := $(GPU_OBJ) $(call object,$(LUA_SRC)) $(OUT)/lua/std/library.c.o

@@ -1,7 +1,8 @@
-/* Kernels compiled for programs: what a program and the way its operands lie
- * ask for, and the launch of what comes of it. What becomes a kernel, when, and
- * of which text, is jit/'s; the interpreter does what there is none for:
- * programs that use places, operands that lie along columns, narrow matrices
+/* Kernels compiled for programs and for reductions of their results: what a
+ * program and the way its operands lie ask for, and the launch of what comes of
+ * it. What becomes a kernel, when, and of which text, is jit/'s; the
+ * interpreter does what there is none for: programs that use places, and, where
+ * the results are written, operands that lie along columns, narrow matrices
  * whose rows do not begin at multiples of 16 bytes. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ static jit_operand operand_of(const gpu_view *v)
 
 /* Returns 0 where a kernel cannot draw what the program does. */
 static int fill_job(const gpu_program *p, const plan *made, const gpu_view *out,
-                    unsigned across, jit_job *job)
+                    jit_job *job)
 {
     int drawn = 0;
     for (int v = 0; v < p->inputs; v++) {
@@ -58,7 +59,6 @@ static int fill_job(const gpu_program *p, const plan *made, const gpu_view *out,
     job->out = operand_of(out);
     job->rows = out->rows;
     job->cols = out->cols;
-    job->across = across;
     for (int c = 0; c < p->constants; c++) {
         job->single[c] = made->single[c];
         job->constant[c] = made->constant[c];
@@ -124,12 +124,11 @@ static loaded *find_loaded(cuda_device *d, jit_kernel *k, double seconds,
 /* A kernel that does not start is no fault of the program's: the interpreter
  * does its work from now on. */
 static gpu_status start(cuda_device *d, jit_kernel *k, const loaded *l,
-                        const jit_launch *g, jit_job *job)
+                        dim3 grid, dim3 block, void *job)
 {
     void *arguments[] = {job};
-    cudaError_t error =
-        cudaLaunchKernel((const void *)l->kernel, dim3(g->blocks),
-                         dim3(g->width, g->height), arguments, 0, d->stream);
+    cudaError_t error = cudaLaunchKernel((const void *)l->kernel, grid, block,
+                                         arguments, 0, d->stream);
     if (error == cudaSuccess) {
         gpu_cuda_host->note_compiled();
         return GPU_OK;
@@ -162,27 +161,61 @@ static void begin(void)
     jit_start(path, CUDART_VERSION, unload);
 }
 
+/* Is it worth looking for a kernel for so many elements? */
+static int may_compile(const cuda_device *d, double elements)
+{
+    int mode = *gpu_cuda_host->compile;
+    return mode != GPU_COMPILE_OFF && d->ordinal < JIT_DEVICES &&
+           (elements >= LEAST || mode == GPU_COMPILE_ALWAYS);
+}
+
+/* Starts the kernel of that form, if it is there. */
+static gpu_status run_form(cuda_device *d, const jit_form *form,
+                           double elements, dim3 grid, dim3 block, void *job)
+{
+    begin();
+    jit_kernel *k = jit_find(form, d->capability);
+    if (k == NULL)
+        return GPU_UNSUPPORTED;
+    double seconds = elements * (form->length + 1) * STEP_SECONDS / d->sms;
+    const loaded *l = find_loaded(
+        d, k, seconds, *gpu_cuda_host->compile == GPU_COMPILE_ALWAYS);
+    if (l == NULL)
+        return GPU_UNSUPPORTED;
+    return start(d, k, l, grid, block, job);
+}
+
 gpu_status gpu_cuda_run_compiled(cuda_device *d, const gpu_program *p,
                                  const plan *made, const gpu_view *out)
 {
-    int mode = *gpu_cuda_host->compile, waits = mode == GPU_COMPILE_ALWAYS;
+    int waits = *gpu_cuda_host->compile == GPU_COMPILE_ALWAYS;
     double elements = (double)out->rows * (double)out->cols;
     jit_form form;
     jit_launch g;
     jit_job job = {};
-    if (mode == GPU_COMPILE_OFF || (elements < LEAST && !waits) ||
-        d->ordinal >= JIT_DEVICES || !fill_form(p, made, out, &form) ||
+    if (!may_compile(d, elements) || !fill_form(p, made, out, &form) ||
         !jit_plan_launch(&form, out->rows, out->cols, waits, &g) ||
         (p->draw != NULL && elements > MOST_DRAWN) ||
-        !fill_job(p, made, out, g.across, &job))
+        !fill_job(p, made, out, &job))
         return GPU_UNSUPPORTED;
-    begin();
-    jit_kernel *k = jit_find(&form, d->capability);
-    if (k == NULL)
+    job.across = g.across;
+    return run_form(d, &form, elements, dim3(g.blocks), dim3(g.width, g.height),
+                    &job);
+}
+
+gpu_status gpu_cuda_reduce_compiled(cuda_device *d, const gpu_program *p,
+                                    const plan *made, const jit_lines *lines,
+                                    const gpu_view *out, dim3 grid)
+{
+    double elements = (double)lines->lines * (double)lines->length;
+    unsigned wide = made->wide | (lines->neighbours ? JIT_WIDE_RESULT : 0);
+    jit_form form;
+    jit_reduction job = {};
+    if (!may_compile(d, elements) ||
+        !jit_fill_fold(&form, p, made->is_f64 ? GPU_F64 : GPU_F32, made->in,
+                       out, wide) ||
+        !fill_job(p, made, out, &job.job))
         return GPU_UNSUPPORTED;
-    double seconds = elements * (p->length + 1) * STEP_SECONDS / d->sms;
-    const loaded *l = find_loaded(d, k, seconds, waits);
-    if (l == NULL)
-        return GPU_UNSUPPORTED;
-    return start(d, k, l, &g, &job);
+    job.lines = *lines;
+    return run_form(d, &form, elements, grid, dim3(JIT_FOLD_THREADS), &job);
 }

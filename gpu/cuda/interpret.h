@@ -75,6 +75,13 @@ int gpu_cuda_plan_has_places(const plan *p);
 gpu_status gpu_cuda_run_compiled(cuda_device *d, const gpu_program *p,
                                  const plan *made, const gpu_view *out);
 
+/* The same of p's reduction over the lines that reduce.cu has laid out, for
+ * that grid: its first stage. out: a column of lines. */
+struct jit_lines;
+gpu_status gpu_cuda_reduce_compiled(cuda_device *d, const gpu_program *p,
+                                    const plan *made, const jit_lines *lines,
+                                    const gpu_view *out, dim3 grid);
+
 /* Four elements of a thread: element k at (i + k di, j + k dj), of which the
  * first `count` exist. */
 typedef struct spot {

@@ -1,401 +1,78 @@
 /* Reductions of a program's results: everything, one value a column, or one a
  * row.
  *
- * A reduction has lines (what stays) and runs along them. A block's threads
- * form a rectangle over both, laid so that neighbouring threads read
- * neighbouring elements; a long line is cut into chunks for several blocks,
- * whose partial results a second kernel folds. Partition and order depend
- * only on the shape and the device, so results repeat bit for bit. Limited by
- * bytes: so what a thread does with an element is little, and what is known of
- * many elements is brought together only when it has met all of its own. Sums
- * and products are f64 throughout. */
+ * How elements become a result stands in reduce_body.h, which kernels compiled
+ * for a program (compiled.cu) have, too. Here are the kernels for what is read
+ * as it is and for programs that are interpreted, the second stage, and how the
+ * work is shared out, which depends only on shape, layout and device: so
+ * results repeat bit for bit, whichever kernel gives them. */
 #include "interpret.h"
-
-/* --- partial results --------------------------------------------------------
- * What is known of some elements, one struct a method: of none of them, of two
- * parts together, and of a block's, always in the same order. */
-
-typedef struct total { /* a sum, a product, an extreme */
-    double value;
-} total;
-
-typedef struct best { /* argmin, argmax */
-    double value;
-    int64_t index; /* -1 of no elements */
-} best;
-
-/* The squared distances from the mean, which is kept as its distance from one
- * of the elements: so it has as many digits as they need, wherever the elements
- * lie. */
-typedef struct moments {
-    double count, origin, mean, squares;
-} moments;
-
-static __host__ __device__ int is_place(int kind)
-{
-    return kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax;
-}
-
-__device__ __forceinline__ double infinity()
-{
-    return __longlong_as_double(0x7ff0000000000000);
-}
-
-/* The extreme that any element beats or equals. */
-__device__ __forceinline__ double worst(int kind)
-{
-    return kind == GPU_REDUCE_min || kind == GPU_REDUCE_argmin ? infinity()
-                                                               : -infinity();
-}
-
-template <class P> __device__ __forceinline__ P empty(int kind)
-{
-    if constexpr (sizeof(P) == sizeof(moments))
-        return {0, 0, 0, 0};
-    else if constexpr (sizeof(P) == sizeof(best))
-        return {worst(kind), -1};
-    else
-        return {kind == GPU_REDUCE_prod                            ? 1
-                : kind == GPU_REDUCE_min || kind == GPU_REDUCE_max ? worst(kind)
-                                                                   : 0};
-}
-
-/* Is b's value more extreme than a's, or as extreme and earlier? NaN is the
- * most extreme of all. */
-__device__ __forceinline__ bool goes_before(int kind, best b, best a)
-{
-    if (a.index < 0 || b.index < 0)
-        return a.index < 0;
-    bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;
-    if (a_is_nan != b_is_nan)
-        return b_is_nan;
-    if (a_is_nan || a.value == b.value)
-        return b.index < a.index;
-    return kind == GPU_REDUCE_argmax ? b.value > a.value : b.value < a.value;
-}
-
-__device__ __forceinline__ best combine(int kind, best a, best b)
-{
-    return goes_before(kind, b, a) ? b : a;
-}
-
-__device__ __forceinline__ total combine(int kind, total a, total b)
-{
-    switch (kind) {
-    case GPU_REDUCE_prod:
-        return {a.value * b.value};
-    case GPU_REDUCE_min:
-        return {b.value < a.value || b.value != b.value ? b.value : a.value};
-    case GPU_REDUCE_max:
-        return {b.value > a.value || b.value != b.value ? b.value : a.value};
-    default:
-        return {a.value + b.value};
-    }
-}
-
-/* Source: Chan, Golub and LeVeque, Algorithms for computing the sample
- * variance: analysis and recommendations, 1983. Squares that are infinite or
- * NaN stay so. */
-__device__ __forceinline__ moments combine(int, moments a, moments b)
-{
-    if (a.count == 0 || b.count == 0)
-        return a.count == 0 ? b : a;
-    moments r = {a.count + b.count, a.origin, a.mean, a.squares + b.squares};
-    if (r.squares - r.squares != 0)
-        return r;
-    double apart = (b.origin - a.origin) + (b.mean - a.mean);
-    double share = b.count / r.count;
-    r.mean += apart * share;
-    r.squares += apart * apart * (a.count * share);
-    return r;
-}
-
-/* Folds the block's partials over `along`, for each of its lines, by halving.
- * Thread (line, 0) returns the line's. */
-template <class P>
-__device__ P fold_block(int kind, P own, P *shared, int line, int lines,
-                        int along, int along_threads)
-{
-    shared[along * lines + line] = own;
-    for (int half = along_threads / 2; half > 0; half /= 2) {
-        __syncthreads(); /* the partials of the step before are written */
-        if (along < half) {
-            own = combine(kind, own, shared[(along + half) * lines + line]);
-            shared[along * lines + line] = own;
-        }
-    }
-    __syncthreads(); /* shared may be filled anew */
-    return own;
-}
+#include "jit_job.h"
+#include "reduce_body.h"
 
 /* --- one block ------------------------------------------------------------ */
 
-enum { THREADS = 128, FOLD_THREADS = 256, BLOCKS_PER_SM = 16 };
+enum { THREADS = JIT_FOLD_THREADS, FOLD_THREADS = 256, BLOCKS_PER_SM = 16 };
 enum { SHORT = 2048 };     /* elements of a line that are worth a block */
 enum { ONE_BLOCK = 8192 }; /* elements of all that one block folds */
 enum { AHEAD = 4 }; /* reads of four elements that a thread begins at once */
 enum { MAX_GRID_Y = 65535 };
 
 typedef struct reduce_job {
-    plan p;             /* rows x cols are lines x elements along one */
-    int64_t index_cols; /* whole: a row's length, for row-major places */
-    int64_t chunk;      /* elements of a line that a block takes */
-    int64_t chunks;
-    int kind; /* gpu_reduction */
-    int whole;
-    int along_threads; /* power of two; the others go over lines */
-    int along_first;   /* neighbouring threads run along the line */
-    int neighbours;    /* a thread's four elements lie side by side */
+    plan p; /* rows x cols are lines x elements along one */
+    jit_lines lines;
     int is_f64;
     int64_t truths; /* the partials count the true of so many elements; or 0 */
-    void *partials; /* lines x chunks; whole: a block each */
     gpu_view out;   /* column of lines */
 } reduce_job;
 
-__device__ __forceinline__ double result(const reduce_job &job, total r)
+static int is_place(int kind)
+{
+    return kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax;
+}
+
+/* What stands for the reduction of truths, of which so many are true. */
+__device__ __forceinline__ double result_of_truths(const reduce_job &job,
+                                                   double count)
 {
     double all = (double)job.truths;
-    if (job.truths == 0)
-        return r.value;
-    switch (job.kind) {
+    switch (job.lines.kind) {
     case GPU_REDUCE_min:
-        return r.value == all;
+        return count == all;
     case GPU_REDUCE_max:
-        return r.value > 0;
+        return count > 0;
     case GPU_REDUCE_SPREAD:
-        return r.value * ((all - r.value) / all);
+        return count * ((all - count) / all);
     default:
-        return r.value;
+        return count;
     }
 }
 
-__device__ __forceinline__ double result(const reduce_job &, best r)
+__device__ __forceinline__ void put(const reduce_job &job, int64_t line,
+                                    double x)
 {
-    return (double)r.index;
+    store<double>(job.out, line * job.out.row_stride, x);
 }
 
-__device__ __forceinline__ double result(const reduce_job &, moments r)
-{
-    return r.squares;
-}
+/* --- elements that are read as they are -------------------------------------
+ * There is nothing to compute before folding. */
 
-template <class P>
-__device__ __forceinline__ void finish(const reduce_job &job, int64_t line, P r)
-{
-    store<double>(job.out, line * job.out.row_stride, result(job, r));
-}
-
-/* --- what a thread knows ----------------------------------------------------
- * What it keeps for a partial result of type P while it meets elements of type
- * T, four at a time, and the partial result that comes of it. */
-
-template <class P, class T> struct running;
-
-template <class T> struct running<total, T> {
-    double value;
+template <class T> struct plain {
+    const reduce_job &job;
 };
 
-/* Places are counted in the order the thread meets its elements, which is that
- * of their indices: so only what is better than all before counts. Smallest
- * elements are the largest of those with the other sign. After a NaN the value
- * is one that nothing is larger than. */
-template <class T> struct running<best, T> {
-    T value;
-    int at, met; /* at -1: all are -infinity, or there is none */
-    bool is_nan;
-};
-
-/* Distances from the first element. As the square of that one's distance from
- * the mean is part of what is left, no more than a factor of the thread's
- * elements and one cancels. */
-template <class T> struct running<moments, T> {
-    double origin, sum, squares;
-    double mark; /* NaN if an element is infinite or NaN */
-    int count;
-};
-
-template <class T>
-__device__ __forceinline__ void begin(int kind, running<total, T> *own)
-{
-    own->value = empty<total>(kind).value;
-}
-
-template <class T>
-__device__ __forceinline__ void begin(int kind, running<best, T> *own)
-{
-    *own = {(T)-infinity(), -1, 0, false};
-}
-
-template <class T>
-__device__ __forceinline__ void begin(int, running<moments, T> *own)
-{
-    *own = {0, 0, 0, 0, 0};
-}
-
-/* Takes in four values, of which the first `count` exist; the switch outside
- * the loop: there are few instructions to spend on an element. */
-template <class T>
-__device__ __forceinline__ void take(int kind, running<total, T> *own,
-                                     const quad<T> &r, int count)
-{
-#define FOLD(expression)                              \
-    _Pragma("unroll") for (int k = 0; k < ITEMS; k++) \
-    {                                                 \
-        double x = (double)r.at[k], a = own->value;   \
-        if (k < count)                                \
-            own->value = (expression);                \
-    }                                                 \
-    break
-    switch (kind) {
-    case GPU_REDUCE_sum:
-        FOLD(a + x);
-    case GPU_REDUCE_SQUARES:
-        FOLD(fma(x, x, a));
-    case GPU_REDUCE_prod:
-        FOLD(a * x);
-    case GPU_REDUCE_min:
-        FOLD(x < a || x != x ? x : a);
-    default:
-        FOLD(x > a || x != x ? x : a);
-    }
-#undef FOLD
-}
-
-/* Among the four as in a cup, so that not each of them has to wait for the one
- * before. */
-template <class T>
-__device__ __forceinline__ void take(int kind, running<best, T> *own,
-                                     const quad<T> &r, int count)
-{
-    T sign = kind == GPU_REDUCE_argmax ? (T)1 : (T)-1, x[ITEMS];
-    bool has_nan = false;
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        x[k] = k < count ? r.at[k] * sign : (T)-infinity();
-        has_nan = has_nan || x[k] != x[k];
-    }
-    if (has_nan && !own->is_nan) {
-        int k = x[0] != x[0] ? 0 : x[1] != x[1] ? 1 : x[2] != x[2] ? 2 : 3;
-        *own = {(T)infinity(), own->met + k, own->met, true};
-    }
-    int low = x[1] > x[0], high = x[3] > x[2] ? 3 : 2;
-    T first = x[1] > x[0] ? x[1] : x[0], second = x[3] > x[2] ? x[3] : x[2];
-    T value = second > first ? second : first;
-    if (value > own->value) {
-        own->value = value;
-        own->at = own->met + (second > first ? high : low);
-    }
-    own->met += ITEMS;
-}
-
-template <class T>
-__device__ __forceinline__ void take(int, running<moments, T> *own,
-                                     const quad<T> &r, int count)
-{
-    double apart[ITEMS];
-    if (own->count == 0)
-        own->origin = (double)r.at[0];
-    own->count += count;
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        double x = (double)r.at[k];
-        apart[k] = k < count ? x - own->origin : 0;
-        own->squares = fma(apart[k], apart[k], own->squares);
-        if (sizeof(T) == 8 && k < count)
-            own->mark = fma(x, 0.0, own->mark);
-    }
-    own->sum += (apart[0] + apart[1]) + (apart[2] + apart[3]);
-}
-
-/* A thread's elements of a line: element number k of its n-th four is at from +
- * n step + k apart. */
-typedef struct stretch {
-    int64_t line, from, end, step, apart;
-} stretch;
-
-template <class T>
-__device__ __forceinline__ total known(const reduce_job &,
-                                       const running<total, T> &own,
-                                       const stretch &)
-{
-    return {own.value};
-}
-
-template <class T>
-__device__ __forceinline__ best known(const reduce_job &job,
-                                      const running<best, T> &own,
-                                      const stretch &s)
-{
-    int n = own.at < 0 ? 0 : own.at;
-    int64_t at = s.from + n / ITEMS * s.step + n % ITEMS * s.apart;
-    if (own.met == 0)
-        return empty<best>(job.kind);
-    if (job.whole)
-        at = job.p.swapped ? at * job.index_cols + s.line
-                           : s.line * job.index_cols + at;
-    double value =
-        job.kind == GPU_REDUCE_argmax ? (double)own.value : -(double)own.value;
-    return {own.is_nan ? value - value : value, at};
-}
-
-/* Squares of distances that f32 can have never overflow. */
-template <class T>
-__device__ __forceinline__ moments known(const reduce_job &,
-                                         const running<moments, T> &own,
-                                         const stretch &)
-{
-    double n = own.count, squares = own.squares;
-    if (own.count == 0)
-        return {0, 0, 0, 0};
-    double mean = own.sum / n;
-    double left = squares - own.sum * mean;
-    if (squares - squares != 0)
-        left = sizeof(T) == 8 ? squares + own.mark : squares - squares;
-    return {n, own.origin, mean, left < 0 ? 0 : left};
-}
-
-/* --- along a line --------------------------------------------------------- */
-
-/* Asks for what a thread will read, so that it does not come all the way from
- * memory then. */
-__device__ __forceinline__ void fetch_ahead(const plan &p, const spot &s)
-{
-    for (unsigned left = p.wide; left; left &= left - 1) {
-        const gpu_view &in = p.in[__ffs(left) - 1];
-        const char *at = (const char *)in.data +
-                         place(in, s.i, s.j) * (int64_t)dtype_bytes(in.dtype);
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-    }
-}
-
-/* Four elements of an input of the type that is computed in. */
-template <class T>
-__device__ __forceinline__ quad<T> fetch_plain(const plan &p, const spot &s)
-{
-    const gpu_view &in = p.in[p.result];
-    const T *from = (const T *)in.data + place(in, s.i, s.j);
-    quad<T> r;
-    if (s.count == ITEMS && (p.wide >> p.result & 1))
-        return *(const quad<T> *)from;
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++)
-        r.at[k] = k < s.count ? from[k * s.dj * in.col_stride] : (T)0;
-    return r;
-}
-
-/* Nothing to compute before folding: several reads are begun together, as one
- * alone leaves the memory waiting. Moves s on. WIDE: of four elements each. */
+/* Several reads are begun together, as one alone leaves the memory waiting.
+ * WIDE: of four elements each. */
 template <class T, class P, bool WIDE>
-__device__ __forceinline__ void take_inputs(const reduce_job &job, spot *s,
-                                            int64_t step, int64_t end,
+__device__ __forceinline__ void take_inputs(const gpu_view &in, int kind,
+                                            const stretch &of, int64 *j,
                                             running<P, T> *own)
 {
-    const gpu_view &in = job.p.in[job.p.result];
-    const T *from = (const T *)in.data + place(in, s->i, s->j);
-    int64_t next = WIDE ? 1 : s->dj * in.col_stride;
-    int64_t hop = WIDE ? step : step * in.col_stride;
-    int64_t reach = (AHEAD - 1) * step + (ITEMS - 1) * s->dj;
-    for (; s->j + reach < end; s->j += AHEAD * step) {
+    const T *from = (const T *)in.data + place(in, of.line, *j);
+    int64_t next = WIDE ? 1 : of.apart * in.col_stride;
+    int64_t hop = WIDE ? of.step : of.step * in.col_stride;
+    int64_t reach = (AHEAD - 1) * of.step + (ITEMS - 1) * of.apart;
+    for (; *j + reach < of.end; *j += AHEAD * of.step) {
         quad<T> r[AHEAD];
 #pragma unroll
         for (int n = 0; n < AHEAD; n++) {
@@ -409,118 +86,123 @@ __device__ __forceinline__ void take_inputs(const reduce_job &job, spot *s,
         from += AHEAD * hop;
 #pragma unroll
         for (int n = 0; n < AHEAD; n++)
-            take(job.kind, own, r[n], ITEMS);
+            take(kind, own, r[n], ITEMS);
+    }
+}
+
+template <class T, class P>
+__device__ __forceinline__ void take_whole(const plain<T> &work, int kind,
+                                           const stretch &of, int64 *j,
+                                           running<P, T> *own)
+{
+    const plan &p = work.job.p;
+    if (p.wide >> p.result & 1)
+        take_inputs<T, P, true>(p.in[p.result], kind, of, j, own);
+    else
+        take_inputs<T, P, false>(p.in[p.result], kind, of, j, own);
+}
+
+template <class T>
+__device__ __forceinline__ quad<T>
+read_some(const plain<T> &work, const stretch &of, int64 j, int count)
+{
+    const plan &p = work.job.p;
+    const gpu_view &in = p.in[p.result];
+    const T *from = (const T *)in.data + place(in, of.line, j);
+    quad<T> r;
+    if (count == ITEMS && (p.wide >> p.result & 1))
+        return *(const quad<T> *)from;
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+        r.at[k] = k < count ? from[k * of.apart * in.col_stride] : (T)0;
+    return r;
+}
+
+template <class T, class P>
+__device__ __forceinline__ void finish(const plain<T> &work, int64 line, P r)
+{
+    put(work.job, line, number_of(r));
+}
+
+/* --- results of a program that is interpreted -------------------------------
+ */
+
+template <class T> struct interpreted {
+    const reduce_job &job;
+    T *file; /* see interpret.h */
+};
+
+/* Asks for what a thread will read, so that it does not come all the way from
+ * memory then. */
+__device__ __forceinline__ void fetch_ahead(const plan &p, const stretch &of,
+                                            int64_t j)
+{
+    j += AHEAD * of.step;
+    if (j >= of.end)
+        return;
+    for (unsigned left = p.wide; left; left &= left - 1) {
+        const gpu_view &in = p.in[__ffs(left) - 1];
+        const char *at = (const char *)in.data +
+                         place(in, of.line, j) * (int64_t)dtype_bytes(in.dtype);
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
     }
 }
 
 /* How many spots a program is run for at once. */
 template <class T> constexpr int spots = sizeof(T) == sizeof(float) ? 2 : 1;
 
-/* The results of a program, as long as there are whole spots. Moves s on. */
 template <class T, class P>
-__device__ __forceinline__ void take_results(const reduce_job &job, spot *s,
-                                             const stretch &of,
-                                             running<P, T> *own, T *file)
+__device__ __forceinline__ void take_whole(const interpreted<T> &work, int kind,
+                                           const stretch &of, int64 *j,
+                                           running<P, T> *own)
 {
     constexpr int N = spots<T>;
     int64_t reach = (N - 1) * of.step + (ITEMS - 1) * of.apart;
-    s->count = ITEMS;
-    for (; s->j + reach < of.end; s->j += N * of.step) {
+    for (; *j + reach < of.end; *j += N * of.step) {
         spot each[N];
 #pragma unroll
         for (int n = 0; n < N; n++) {
-            each[n] = *s;
-            each[n].j += n * of.step;
-            if (each[n].j + AHEAD * of.step < of.end)
-                fetch_ahead(job.p, {s->i, each[n].j + AHEAD * of.step});
+            each[n] = {of.line, *j + n * of.step, 0, of.apart, ITEMS};
+            fetch_ahead(work.job.p, of, each[n].j);
         }
-        lot<T, N> r = evaluate_lot<T, N>(job.p, each, file, THREADS);
+        lot<T, N> r = evaluate_lot<T, N>(work.job.p, each, work.file, THREADS);
 #pragma unroll
         for (int n = 0; n < N; n++)
-            take(job.kind, own, r.of[n], ITEMS);
+            take(kind, own, r.of[n], ITEMS);
     }
 }
 
-template <class T, class P, bool PLAIN>
-__device__ __forceinline__ void take_stretch(const reduce_job &job,
-                                             const stretch &of,
-                                             running<P, T> *own, T *file)
+template <class T>
+__device__ __forceinline__ quad<T>
+read_some(const interpreted<T> &work, const stretch &of, int64 j, int count)
 {
-    spot s = {of.line, of.from, 0, of.apart, 0};
-    if (of.line >= job.p.rows)
-        return;
-    if (PLAIN && (job.p.wide >> job.p.result & 1))
-        take_inputs<T, P, true>(job, &s, of.step, of.end, own);
-    else if (PLAIN)
-        take_inputs<T, P, false>(job, &s, of.step, of.end, own);
-    if (!PLAIN)
-        take_results(job, &s, of, own, file);
-    for (; s.j < of.end; s.j += of.step) {
-        int64_t left = of.end - s.j;
-        s.count = left > (ITEMS - 1) * of.apart
-                      ? ITEMS
-                      : (int)(((int)left + (int)of.apart - 1) / (int)of.apart);
-        if (!PLAIN && s.j + AHEAD * of.step < of.end)
-            fetch_ahead(job.p, {s.i, s.j + AHEAD * of.step});
-        quad<T> r = PLAIN ? fetch_plain<T>(job.p, s)
-                          : evaluate<T>(job.p, s, file, THREADS);
-        take(job.kind, own, r, s.count);
-    }
+    fetch_ahead(work.job.p, of, j);
+    spot s = {of.line, j, 0, of.apart, count};
+    return evaluate<T>(work.job.p, s, work.file, THREADS);
 }
 
-/* PLAIN: there is no program to run, only an input to fold as it is. Of the
- * whole a thread goes on with what it knows from line to line, but for places,
- * which come in order within a line alone. */
+template <class T, class P>
+__device__ __forceinline__ void finish(const interpreted<T> &work, int64 line,
+                                       P r)
+{
+    put(work.job, line, number_of(r));
+}
+
+/* --- the kernels ------------------------------------------------------------
+ */
+
+/* PLAIN: there is no program to run, only an input to fold as it is. */
 template <class T, class P, bool PLAIN>
 __global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 3)
     reduce_kernel(const __grid_constant__ reduce_job job)
 {
     extern __shared__ __align__(16) char slots[];
     __shared__ P shared[THREADS];
-    constexpr bool places = sizeof(P) == sizeof(best);
-    int kind = job.kind;
-    int a_threads = job.along_threads, lines = THREADS / a_threads;
-    int along = job.along_first ? threadIdx.x % a_threads : threadIdx.x / lines;
-    int line = job.along_first ? threadIdx.x / a_threads : threadIdx.x % lines;
-    T *file = (T *)slots + threadIdx.x;
-    int64_t from = blockIdx.x * job.chunk;
-    stretch s = {0, from + along * (job.neighbours ? ITEMS : 1),
-                 min(from + job.chunk, job.p.cols), (int64_t)ITEMS * a_threads,
-                 job.neighbours ? 1 : a_threads};
-    running<P, T> own;
-    P acc = empty<P>(kind);
-    begin(kind, &own);
-    for (int64_t first = (int64_t)blockIdx.y * lines; first < job.p.rows;
-         first += (int64_t)gridDim.y * lines) {
-        s.line = first + line;
-        take_stretch<T, P, PLAIN>(job, s, &own, file);
-        if (job.whole && !places)
-            continue;
-        P part = known(job, own, s);
-        begin(kind, &own);
-        if (job.whole) {
-            acc = combine(kind, acc, part);
-            continue;
-        }
-        part = fold_block(kind, part, shared, line, lines, along, a_threads);
-        if (along > 0 || s.line >= job.p.rows)
-            continue;
-        if (job.chunks == 1)
-            finish(job, s.line, part);
-        else
-            ((P *)job.partials)[s.line * job.chunks + blockIdx.x] = part;
-    }
-    if (!job.whole)
-        return;
-    if (!places)
-        acc = known(job, own, s);
-    acc = fold_block(kind, acc, shared, 0, 1, threadIdx.x, THREADS);
-    if (threadIdx.x > 0)
-        return;
-    if (gridDim.x == 1 && gridDim.y == 1)
-        finish(job, 0, acc);
+    if constexpr (PLAIN)
+        reduce_lines<T>(job.lines, plain<T>{job}, shared);
     else
-        ((P *)job.partials)[(int64_t)blockIdx.y * gridDim.x + blockIdx.x] = acc;
+        reduce_lines<T>(job.lines,
+                        interpreted<T>{job, (T *)slots + threadIdx.x}, shared);
 }
 
 /* The second stage: a block folds one line's partials. */
@@ -530,14 +212,17 @@ __global__ void __launch_bounds__(FOLD_THREADS)
                 int64_t count)
 {
     __shared__ P shared[FOLD_THREADS];
-    int kind = job.truths > 0 ? (int)GPU_REDUCE_sum : job.kind;
+    int kind = job.truths > 0 ? (int)GPU_REDUCE_sum : job.lines.kind;
+    const P *partials = (const P *)job.lines.partials;
     for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
         P acc = empty<P>(kind);
         for (int64_t n = threadIdx.x; n < count; n += FOLD_THREADS)
-            acc = combine(kind, acc, ((P *)job.partials)[line * count + n]);
+            acc = combine(kind, acc, partials[line * count + n]);
         acc = fold_block(kind, acc, shared, 0, 1, threadIdx.x, FOLD_THREADS);
-        if (threadIdx.x == 0)
-            finish(job, line, acc);
+        if (threadIdx.x > 0)
+            continue;
+        double x = number_of(acc);
+        put(job, line, job.truths > 0 ? result_of_truths(job, x) : x);
     }
 }
 
@@ -613,10 +298,11 @@ static gpu_status count_mask(cuda_device *d, reduce_job *job, const gpu_view *v)
     int64_t blocks = smaller(ceil_div(larger(n, 1), (int64_t)THREADS * AHEAD),
                              (int64_t)d->sms * BLOCKS_PER_SM);
     job->truths = bytes;
-    TRY(gpu_cuda_scratch(d, (size_t)blocks * sizeof(total), &job->partials));
+    TRY(gpu_cuda_scratch(d, (size_t)blocks * sizeof(total),
+                         &job->lines.partials));
     count_kernel<<<(unsigned)blocks, THREADS, 0, d->stream>>>(
         from + before, n, before, (int)(bytes - before - n * 16),
-        (double *)job->partials);
+        (double *)job->lines.partials);
     LAUNCHED(d);
     fold_kernel<total><<<1, FOLD_THREADS, 0, d->stream>>>(*job, 1, blocks);
     LAUNCHED(d);
@@ -659,7 +345,7 @@ static void shape_whole(reduce_job *job, int inputs)
         }
         p->cols *= p->rows;
         p->rows = 1;
-        job->index_cols = p->cols;
+        job->lines.row_length = p->cols;
     } else if (p->cols == 1 || 2 * columns > inputs) {
         p->swapped = 1;
         for (int v = 0; v < inputs; v++)
@@ -683,16 +369,23 @@ static void shape_lines(reduce_job *job, int inputs, int axis)
         swap_axes(&p->in[v]);
 }
 
-/* Inputs without gaps are read four elements at once; then every thread takes
- * four neighbours. Chunks begin at multiples of four. */
+/* Do rows lie without gaps, and begin a multiple of four behind each other? */
+static int lies_in_fours(const gpu_view *v)
+{
+    return v->col_stride == 1 && (v->rows == 1 || v->row_stride % ITEMS == 0);
+}
+
+/* Where any input lies in fours every thread takes four neighbours. Wherever in
+ * memory it begins: sums are to be those of a copy. Those that begin at
+ * multiples of four are read four elements at once, as chunks do so, too. */
 static void use_wide_reads(reduce_job *job, int inputs)
 {
     plan *p = &job->p;
     p->wide = 0;
-    for (int v = 0; job->along_first && v < inputs; v++)
-        if (gpu_cuda_is_wide(&p->in[v]))
-            p->wide |= 1u << v;
-    job->neighbours = p->wide != 0;
+    for (int v = 0; job->lines.along_first && v < inputs; v++) {
+        job->lines.neighbours |= lies_in_fours(&p->in[v]);
+        p->wide |= (unsigned)gpu_cuda_is_wide(&p->in[v]) << v;
+    }
 }
 
 static int power_of_two(int64_t at_least, int low, int high)
@@ -707,34 +400,44 @@ static int power_of_two(int64_t at_least, int low, int high)
 static dim3 share_out(cuda_device *d, reduce_job *job, int inputs)
 {
     const plan *p = &job->p;
+    jit_lines *l = &job->lines;
     int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
-    job->along_first = runs_along(p, inputs);
+    l->lines = p->rows;
+    l->length = p->cols;
+    l->is_turned = p->swapped;
+    l->along_first = runs_along(p, inputs);
     use_wide_reads(job, inputs);
-    if (job->along_first)
-        job->along_threads = power_of_two(ceil_div(p->cols, ITEMS), 1, THREADS);
+    if (l->along_first)
+        l->along_threads = power_of_two(ceil_div(l->length, ITEMS), 1, THREADS);
     else
-        job->along_threads = THREADS / power_of_two(p->rows, 1, 32);
-    int64_t lines = THREADS / job->along_threads;
-    int64_t groups = smaller(ceil_div(p->rows, lines), MAX_GRID_Y);
-    if (job->whole)
+        l->along_threads = THREADS / power_of_two(l->lines, 1, 32);
+    int64_t lines = THREADS / l->along_threads;
+    int64_t groups = smaller(ceil_div(l->lines, lines), MAX_GRID_Y);
+    if (l->is_whole)
         groups = smaller(groups, most);
     int64_t wanted = ceil_div(most, groups);
     int64_t least = larger(SHORT / lines, 64);
-    if (job->whole && p->rows == 1 && p->cols <= ONE_BLOCK)
-        least = p->cols; /* a second kernel would take longer */
-    job->chunks = larger(smaller(wanted, p->cols / least), 1);
-    job->chunk = ceil_div(ceil_div(p->cols, job->chunks), ITEMS) * ITEMS;
-    job->chunks = ceil_div(p->cols, job->chunk);
-    return dim3((unsigned)job->chunks, (unsigned)groups);
+    if (l->is_whole && l->lines == 1 && l->length <= ONE_BLOCK)
+        least = l->length; /* a second kernel would take longer */
+    l->chunks = larger(smaller(wanted, l->length / least), 1);
+    l->chunk = ceil_div(ceil_div(l->length, l->chunks), ITEMS) * ITEMS;
+    l->chunks = ceil_div(l->length, l->chunk);
+    return dim3((unsigned)l->chunks, (unsigned)groups);
+}
+
+/* Is there only an input to fold, in the type that is computed in? */
+static int is_plain(const reduce_job *job)
+{
+    const plan *p = &job->p;
+    return p->length == 0 && p->result < FIRST_CONSTANT &&
+           p->in[p->result].dtype == (job->is_f64 ? GPU_F64 : GPU_F32);
 }
 
 template <class T, class P>
 static gpu_status launch(cuda_device *d, const reduce_job *job, dim3 grid)
 {
-    const plan *p = &job->p;
-    size_t shared = spots<T> * gpu_cuda_plan_bytes(p, THREADS, sizeof(T));
-    if (p->length == 0 && p->result < FIRST_CONSTANT &&
-        p->in[p->result].dtype == (sizeof(T) == 8 ? GPU_F64 : GPU_F32)) {
+    size_t shared = spots<T> * gpu_cuda_plan_bytes(&job->p, THREADS, sizeof(T));
+    if (is_plain(job)) {
         reduce_kernel<T, P, true><<<grid, THREADS, 0, d->stream>>>(*job);
         LAUNCHED(d);
         return GPU_OK;
@@ -748,17 +451,32 @@ static gpu_status launch(cuda_device *d, const reduce_job *job, dim3 grid)
     return GPU_OK;
 }
 
+/* The first stage: by a kernel compiled for the program, if there is one. */
 template <class P>
-static gpu_status run(cuda_device *d, reduce_job *job, dim3 grid)
+static gpu_status run_lines(cuda_device *d, const gpu_program *p,
+                            const reduce_job *job, dim3 grid)
 {
-    int64_t lines = job->whole ? 1 : job->p.rows;
-    int64_t count = job->whole ? (int64_t)grid.x * grid.y : job->chunks;
-    int needs_fold = job->whole ? count > 1 : job->chunks > 1;
-    if (needs_fold)
+    if (!is_plain(job)) {
+        gpu_status status = gpu_cuda_reduce_compiled(d, p, &job->p, &job->lines,
+                                                     &job->out, grid);
+        if (status != GPU_UNSUPPORTED)
+            return status;
+    }
+    return (job->is_f64 ? launch<double, P> : launch<float, P>)(d, job, grid);
+}
+
+template <class P>
+static gpu_status run(cuda_device *d, const gpu_program *p, reduce_job *job,
+                      dim3 grid)
+{
+    jit_lines *l = &job->lines;
+    int64_t lines = l->is_whole ? 1 : l->lines;
+    int64_t count = l->is_whole ? (int64_t)grid.x * grid.y : l->chunks;
+    if (count > 1)
         TRY(gpu_cuda_scratch(d, (size_t)(lines * count) * sizeof(P),
-                             &job->partials));
-    TRY((job->is_f64 ? launch<double, P> : launch<float, P>)(d, job, grid));
-    if (!needs_fold)
+                             &l->partials));
+    TRY(run_lines<P>(d, p, job, grid));
+    if (count == 1)
         return GPU_OK;
     unsigned blocks = (unsigned)smaller(lines, 1 << 20);
     fold_kernel<P><<<blocks, FOLD_THREADS, 0, d->stream>>>(*job, lines, count);
@@ -778,22 +496,22 @@ gpu_status gpu_cuda_reduce(void *device, const gpu_program *p,
         job.p.in[v] = in[v];
     job.p.rows = in[0].rows;
     job.p.cols = in[0].cols;
-    job.index_cols = in[0].cols;
-    job.kind = p->reduction;
-    job.whole = axis == 0;
+    job.lines.row_length = in[0].cols;
+    job.lines.kind = p->reduction;
+    job.lines.is_whole = axis == 0;
     job.is_f64 = job.p.is_f64;
     job.out = *out;
-    if (job.whole && is_mask(p, in))
+    if (job.lines.is_whole && is_mask(p, in))
         return count_mask(d, &job, in);
     if (axis == 1)
         swap_axes(&job.out);
-    if (job.whole)
+    if (job.lines.is_whole)
         shape_whole(&job, p->inputs);
     else
         shape_lines(&job, p->inputs, axis);
     dim3 grid = share_out(d, &job, p->inputs);
-    if (job.kind == GPU_REDUCE_SPREAD)
-        return run<moments>(d, &job, grid);
-    return is_place(job.kind) ? run<best>(d, &job, grid)
-                              : run<total>(d, &job, grid);
+    if (job.lines.kind == GPU_REDUCE_SPREAD)
+        return run<moments>(d, p, &job, grid);
+    return is_place(job.lines.kind) ? run<best>(d, p, &job, grid)
+                                    : run<total>(d, p, &job, grid);
 }

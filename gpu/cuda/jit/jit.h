@@ -20,10 +20,14 @@
 /* What a kernel is made for. Its bytes are compared, so what is not used is
  * zero. Constants are not part of it, only how many there are. */
 typedef struct jit_form {
-    uint8_t compute; /* GPU_F32 or GPU_F64 */
-    uint8_t result;  /* a gpu_dtype */
-    uint8_t is_row;  /* all is one row */
-    uint8_t is_wide; /* the result is written 16 bytes at once, or 4 */
+    uint8_t compute;  /* GPU_F32 or GPU_F64 */
+    uint8_t result;   /* a gpu_dtype */
+    uint8_t fold;     /* a gpu_reduction over the results; or 0 */
+    uint8_t is_row;   /* all is one row */
+    uint8_t is_wide;  /* the result is written 16 bytes at once, or 4; of a
+                         reduction: fours are neighbours */
+    uint8_t in_place; /* 1 + the input that the result lies where, of which it
+                         may keep elements; or 0 */
     uint8_t inputs, constants, length;
     uint8_t dtype[GPU_MAX_INPUTS], way[GPU_MAX_INPUTS];
     gpu_instruction code[GPU_MAX_CODE];
@@ -39,6 +43,12 @@ enum { JIT_WIDE_RESULT = 1 << GPU_MAX_INPUTS };
 int jit_fill_form(jit_form *f, const gpu_program *p, gpu_dtype compute,
                   const gpu_view *in, const gpu_view *out, unsigned wide);
 
+/* The same of what reduces p's results, by p's reduction, to elements of out's
+ * type: rows are the lines, of whatever length, and programs may have no
+ * instruction. JIT_WIDE_RESULT: fours are worked out of neighbours. */
+int jit_fill_fold(jit_form *f, const gpu_program *p, gpu_dtype compute,
+                  const gpu_view *in, const gpu_view *out, unsigned wide);
+
 /* --- the text of a kernel --------------------------------------------------
  */
 
@@ -46,13 +56,14 @@ enum { JIT_MOST_TEXT = 8 << 10 };
 
 /* How its threads share the work. */
 typedef struct jit_shape {
-    int quads;   /* fours of elements of each */
-    int is_long; /* one element after the other; then nothing is wide */
+    int quads;   /* fours of elements of each, or, of a reduction, at once */
+    int is_long; /* one element after the other; then no map is wide */
     int is_wide;
 } jit_shape;
 jit_shape jit_shape_of(const jit_form *f);
 
-/* A launch: so many blocks of width x height threads; across: see jit_job.
+/* A launch of what is no reduction: so many blocks of width x height threads;
+ * across: see jit_job.
  * Returns 0 where there would be too many blocks; or, unless it has to be,
  * where mostly threads would lack some of their elements, which they then work
  * out one by one. */
@@ -69,7 +80,7 @@ size_t jit_write_source(const jit_form *f, char text[JIT_MOST_TEXT]);
 typedef struct jit_file {
     const char *name, *text;
 } jit_file;
-enum { JIT_FILES = 6 }; /* JIT_TEXT of the Makefile */
+enum { JIT_FILES = 10 }; /* JIT_TEXT of the Makefile */
 extern const jit_file jit_files[JIT_FILES];
 uint64_t jit_hash_files(void);
 uint64_t jit_hash(const void *data, size_t bytes, uint64_t before);

@@ -52,4 +52,28 @@ typedef struct jit_job {
     jit_draw draw[JIT_DRAWS];       /* in the order of their inputs */
 } jit_job;
 
+/* How a pass that reduces shares out its lines, which are what stays, and their
+ * elements: see reduce_body.h. */
+enum { JIT_FOLD_THREADS = 128 };
+typedef struct jit_lines {
+    long long lines, length; /* elements of each */
+    long long row_length;    /* whole: for row-major places */
+    long long chunk;         /* elements of a line that a block takes */
+    long long chunks;
+    int kind; /* gpu_reduction */
+    int is_whole;
+    int is_turned;     /* lines are columns */
+    int along_threads; /* power of two; the others go over lines */
+    int along_first;   /* neighbouring threads run along the line */
+    int neighbours;    /* a thread's four elements lie side by side */
+    void *partials;    /* lines x chunks; whole: a block each */
+} jit_lines;
+
+/* What reduces a program's results: out has one for each line, below each
+ * other. */
+typedef struct jit_reduction {
+    jit_job job;
+    jit_lines lines;
+} jit_reduction;
+
 #endif

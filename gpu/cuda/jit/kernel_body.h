@@ -1,6 +1,5 @@
-/* The text that every compiled kernel ends with. Before it stand
- *   T          what is computed in
- *   RESULT     what is written, unsigned char for truth values
+/* The text that kernels compiled for elementwise programs end with. Before it
+ * stand, beside what kernel_inputs_body.h wants,
  *   QUADS      how many fours of elements a thread has, all on their way at
  *              once
  *   IS_ROW     1: everything is one row, along which they lie; 0: one below
@@ -10,98 +9,19 @@
  *   IS_LONG    1: one element after the other, as arithmetic takes longer than
  *              memory, and a program that is there once stays in the cache of
  *              instructions
- *   DRAWS      how many inputs are drawn; then kernel_random_body.h, too
- *   INPUTS(X)  X(number, type of its elements, way it lies, which of those
- *              drawn) for each input
- *   value(job, element of input 0, …)
+ *   IN_PLACE   1: the result is written where an input lies, of which it may
+ *              keep most; fours that stay as they are are not written
+ *   BEFORE     then: the name of that input's elements
  *
  * Limited by bytes, so a thread reads all it needs before it computes, and
  * blocks come and go, which is faster than a few that stay. */
-typedef long long int64;
-enum { ITEMS = JIT_ITEMS };
-
-template <class S> struct alignas(sizeof(S) < 4 ? 4 * sizeof(S) : 16) quad {
-    S at[ITEMS];
-};
+#include "kernel_inputs_body.h"
 
 /* A thread's elements: number k of the four q is at row i + q di, column
  * j + q dj + k step. */
 struct place {
     int64 i, j, di, dj, step;
 };
-
-template <class S> __device__ __forceinline__ T widened(S x)
-{
-    return sizeof(S) == 1 ? (T)(x != 0) : (T)x;
-}
-
-#if DRAWS
-__device__ __forceinline__ limits<float> limits_of(const jit_draw &d, float)
-{
-    return {d.single[0], d.single[1], d.single[2], d.single[3]};
-}
-
-__device__ __forceinline__ limits<double> limits_of(const jit_draw &d, double)
-{
-    return {d.wide[0], d.wide[1], d.wide[2], d.wide[3]};
-}
-
-/* Element number e. */
-template <int WAY>
-__device__ __forceinline__ T draw_one(const jit_draw &d, int64 e)
-{
-    constexpr int SHARE = share<WAY, T>();
-    T v[SHARE];
-    make<WAY, T>(d.rounds, limits_of(d, (T)0), (unsigned)(e / SHARE), v);
-    T r = v[0];
-#pragma unroll
-    for (int k = 1; k < SHARE; k++)
-        r = e % SHARE == k ? v[k] : r;
-    return r;
-}
-
-/* Four, from a multiple of four on. */
-template <int WAY>
-__device__ __forceinline__ void draw_four(const jit_draw &d, int64 e,
-                                          T (&to)[ITEMS])
-{
-    constexpr int SHARE = share<WAY, T>();
-#pragma unroll
-    for (int k = 0; k < ITEMS; k += SHARE)
-        make<WAY, T>(d.rounds, limits_of(d, (T)0), (unsigned)((e + k) / SHARE),
-                     to + k);
-}
-#endif
-
-template <class S, int WAY, int DRAWN>
-__device__ __forceinline__ T read_one(const jit_job &job, const jit_operand &in,
-                                      int64 i, int64 j)
-{
-#if DRAWS
-    if constexpr (WAY >= JIT_UNIFORM)
-        return draw_one<WAY>(job.draw[DRAWN],
-                             i * in.row_stride + j * in.col_stride);
-#endif
-    const S *data = (const S *)in.data;
-    if (WAY == JIT_SAME)
-        return widened(data[0]);
-    if (WAY == JIT_ROW)
-        return widened(data[j]);
-    if (WAY == JIT_COLUMN)
-        return widened(data[i * in.row_stride]);
-    if (WAY == JIT_WIDE)
-        return widened(data[i * in.row_stride + j]);
-    return widened(data[i * in.row_stride + j * in.col_stride]);
-}
-
-template <class S>
-__device__ __forceinline__ void read_four(const S *from, T (&to)[ITEMS])
-{
-    quad<S> four = *(const quad<S> *)from;
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++)
-        to[k] = widened(four.at[k]);
-}
 
 /* All of a thread's elements, which are there. */
 template <class S, int WAY, int DRAWN>
@@ -133,11 +53,6 @@ __device__ __forceinline__ void read_all(const jit_job &job,
                         : read_one<S, WAY, DRAWN>(job, in, i, j + k * p.step);
         }
     }
-}
-
-__device__ __forceinline__ RESULT narrowed(T x)
-{
-    return sizeof(RESULT) == 1 ? (RESULT)(x != 0) : (RESULT)x;
 }
 
 __device__ __forceinline__ RESULT *result(const jit_job &job, int64 i, int64 j)
@@ -175,6 +90,24 @@ __device__ __forceinline__ place own_place(const jit_job &job)
 #define READ_ONE(n, S, WAY, DRAWN) \
     , read_one<S, WAY, DRAWN>(job, job.in[n], i, j)
 
+/* Does the result have other bits than what it would be written over? */
+__device__ __forceinline__ bool differs(float x, float y)
+{
+    return __builtin_bit_cast(unsigned, x) != __builtin_bit_cast(unsigned, y);
+}
+
+__device__ __forceinline__ bool differs(double x, double y)
+{
+    return __builtin_bit_cast(int64, x) != __builtin_bit_cast(int64, y);
+}
+
+template <class S>
+__device__ __forceinline__ bool differs(const quad<S> &r, const S (&old)[ITEMS])
+{
+    return differs(r.at[0], old[0]) | differs(r.at[1], old[1]) |
+           differs(r.at[2], old[2]) | differs(r.at[3], old[3]);
+}
+
 __device__ __forceinline__ void run_all(const jit_job &job, const place &p)
 {
     INPUTS(READ)
@@ -185,6 +118,10 @@ __device__ __forceinline__ void run_all(const jit_job &job, const place &p)
 #pragma unroll
         for (int k = 0; k < ITEMS; k++)
             r.at[k] = narrowed(value(job INPUTS(ITEM)));
+#if IN_PLACE
+        if (!differs(r, BEFORE[q]))
+            continue;
+#endif
         if (IS_WIDE) {
             *(quad<RESULT> *)to = r;
         } else {

@@ -48,7 +48,7 @@ static int cost_of(const jit_form *f, int op)
  * their text is there for each element. Registers for what is read; and what a
  * random number costs. (A chain of 20 over 2^28 f32 takes 0.730 ms of an H200
  * by one four, 0.743 by two.) */
-enum { SHORT = 6, LONG = 80, MOST_READ = 64, DRAW_COST = 10 };
+enum { SHORT = 6, MIDDLE = 24, LONG = 80, MOST_READ = 64, DRAW_COST = 10 };
 
 static int is_drawn(const jit_form *f, int input)
 {
@@ -63,12 +63,30 @@ static int count_drawn(const jit_form *f)
     return count;
 }
 
-jit_shape jit_shape_of(const jit_form *f)
+static int cost_of_program(const jit_form *f)
 {
-    int cost = count_drawn(f) * DRAW_COST,
-        words = f->compute == GPU_F64 ? 2 : 1;
+    int cost = count_drawn(f) * DRAW_COST;
     for (int n = 0; n < f->length; n++)
         cost += cost_of(f, f->code[n].op);
+    return cost;
+}
+
+/* A reduction's blocks stay, and there are fewer of them than of a map: each
+ * thread begins to read 64 bytes at once, of all inputs. */
+static jit_shape shape_of_fold(const jit_form *f, int cost, int words)
+{
+    jit_shape s = {.is_long = cost > LONG, .is_wide = f->is_wide, .quads = 1};
+    int most = s.is_long ? 1 : cost > MIDDLE ? 2 : 4;
+    while (2 * s.quads * words * f->inputs <= 4 && 2 * s.quads <= most)
+        s.quads *= 2;
+    return s;
+}
+
+jit_shape jit_shape_of(const jit_form *f)
+{
+    int cost = cost_of_program(f), words = f->compute == GPU_F64 ? 2 : 1;
+    if (f->fold)
+        return shape_of_fold(f, cost, words);
     jit_shape s = {.is_long = cost > LONG, .is_wide = f->is_wide};
     s.quads = cost <= SHORT ? 4 / words : 1;
     while (s.quads > 1 && s.quads * JIT_ITEMS * words * f->inputs > MOST_READ)
@@ -159,6 +177,20 @@ static jit_way way_of(const jit_form *f, const jit_shape *s, int input)
     return way;
 }
 
+/* What the rest of a text is compiled for. */
+static void put_inputs(writer *w, const jit_form *f, const jit_shape *s)
+{
+    put(w, "#define DRAWS %d\n#define INPUTS(X)", count_drawn(f));
+    for (int i = 0, drawn = 0; i < f->inputs; i++) {
+        put(w, " X(%d, %s, %s, %d)", i, types[f->dtype[i]],
+            ways[way_of(f, s, i)], drawn);
+        drawn += is_drawn(f, i);
+    }
+    put(w, "\n");
+    if (count_drawn(f) > 0)
+        put(w, "#include \"kernel_random_body.h\"\n");
+}
+
 size_t jit_write_source(const jit_form *f, char text[JIT_MOST_TEXT])
 {
     writer w = {text, 0};
@@ -166,21 +198,17 @@ size_t jit_write_source(const jit_form *f, char text[JIT_MOST_TEXT])
     put(&w, "#include \"kernel_operations_body.h\"\n");
     put(&w, "typedef %s T;\ntypedef %s RESULT;\n", types[f->compute],
         types[f->result]);
-    put(&w,
-        "#define QUADS %d\n#define IS_ROW %d\n#define IS_WIDE %d\n"
-        "#define IS_LONG %d\n",
-        s.quads, f->is_row, s.is_wide, s.is_long);
-    put(&w, "#define DRAWS %d\n#define INPUTS(X)", count_drawn(f));
-    for (int i = 0, drawn = 0; i < f->inputs; i++) {
-        put(&w, " X(%d, %s, %s, %d)", i, types[f->dtype[i]],
-            ways[way_of(f, &s, i)], drawn);
-        drawn += is_drawn(f, i);
-    }
-    put(&w, "\n");
-    if (count_drawn(f) > 0)
-        put(&w, "#include \"kernel_random_body.h\"\n");
+    put(&w, "#define QUADS %d\n#define IS_WIDE %d\n#define IS_LONG %d\n",
+        s.quads, s.is_wide, s.is_long);
+    put(&w, f->fold ? "#define KIND %d\n" : "#define IS_ROW %d\n",
+        f->fold ? f->fold : f->is_row);
+    put(&w, "#define IN_PLACE %d\n", f->in_place && s.is_wide);
+    if (f->in_place)
+        put(&w, "#define BEFORE in%d\n", f->in_place - 1);
+    put_inputs(&w, f, &s);
     put_value(&w, f);
-    put(&w, "#include \"kernel_body.h\"\n");
+    put(&w, "#include \"%s\"\n",
+        f->fold ? "kernel_reduce_body.h" : "kernel_body.h");
     return w.used;
 }
 
@@ -232,23 +260,63 @@ static int fill_code(jit_form *f, const gpu_program *p)
     return 1;
 }
 
-int jit_fill_form(jit_form *f, const gpu_program *p, gpu_dtype compute,
-                  const gpu_view *in, const gpu_view *out, unsigned wide)
+/* What maps and reductions have in common; f's own is_row and is_wide are
+ * there. */
+static int fill(jit_form *f, const gpu_program *p, gpu_dtype compute,
+                const gpu_view *in, const gpu_view *out, unsigned wide)
 {
-    memset(f, 0, sizeof *f);
-    if (p->inputs == 0 || p->length == 0 || !fill_code(f, p))
-        return 0;
     f->compute = (uint8_t)compute;
     f->inputs = p->inputs;
     f->constants = p->constants;
     f->length = p->length;
     f->result = (uint8_t)out->dtype;
-    f->is_row = out->rows == 1;
-    f->is_wide = (wide & JIT_WIDE_RESULT) != 0;
+    if (p->inputs == 0 || !fill_code(f, p))
+        return 0;
     for (int v = 0; v < p->inputs; v++)
         if (!fill_way(f, p, &in[v], v, wide >> v & 1))
             return 0;
     return 1;
+}
+
+static int is_same_view(const gpu_view *v, const gpu_view *w)
+{
+    return v->data == w->data && v->dtype == w->dtype &&
+           v->col_stride == w->col_stride &&
+           (w->rows == 1 || v->row_stride == w->row_stride);
+}
+
+/* x = where(mask, y, x) keeps what is not chosen. */
+static int find_kept(const jit_form *f, const gpu_view *in, const gpu_view *out)
+{
+    const gpu_instruction *last = &f->code[f->length - 1];
+    if (last->op != GPU_OP_where || f->result != f->compute)
+        return 0;
+    for (int v = 0; v < f->inputs; v++)
+        if ((last->y == v || last->z == v) && !is_drawn(f, v) &&
+            is_same_view(&in[v], out))
+            return 1 + v;
+    return 0;
+}
+
+int jit_fill_form(jit_form *f, const gpu_program *p, gpu_dtype compute,
+                  const gpu_view *in, const gpu_view *out, unsigned wide)
+{
+    memset(f, 0, sizeof *f);
+    f->is_row = out->rows == 1;
+    f->is_wide = (wide & JIT_WIDE_RESULT) != 0;
+    if (p->length == 0 || !fill(f, p, compute, in, out, wide))
+        return 0;
+    f->in_place = f->is_wide ? (uint8_t)find_kept(f, in, out) : 0;
+    return 1;
+}
+
+int jit_fill_fold(jit_form *f, const gpu_program *p, gpu_dtype compute,
+                  const gpu_view *in, const gpu_view *out, unsigned wide)
+{
+    memset(f, 0, sizeof *f);
+    f->fold = p->reduction;
+    f->is_wide = (wide & JIT_WIDE_RESULT) != 0;
+    return !p->draw && fill(f, p, compute, in, out, wide);
 }
 
 uint64_t jit_hash(const void *data, size_t bytes, uint64_t before)
@@ -268,15 +336,15 @@ uint64_t jit_hash_files(void)
     uint64_t hash = 0;
     for (int i = 0; i < JIT_FILES; i++)
         hash = jit_hash(jit_files[i].text, strlen(jit_files[i].text), hash);
-    for (int is_row = 0; is_row < 2; is_row++)
-        for (int op = 0; op < GPU_OP_ROW; op++) {
-            jit_form f = {.inputs = 3,
-                          .length = 1,
-                          .is_row = (uint8_t)is_row,
-                          .is_wide = (uint8_t)(op % 2),
-                          .way = {JIT_WIDE, JIT_ROW, JIT_COLUMN},
-                          .code = {{(uint8_t)op, 0, 1, 2}}};
-            hash = jit_hash(text, jit_write_source(&f, text), hash);
-        }
+    for (int n = 0; n < 3 * GPU_OP_ROW; n++) {
+        jit_form f = {.inputs = 3,
+                      .length = 1,
+                      .fold = n % 3 == 2 ? GPU_REDUCE_sum : 0,
+                      .is_row = n % 3 == 1,
+                      .is_wide = (uint8_t)(n / 3 % 2),
+                      .way = {JIT_WIDE, JIT_ROW, JIT_COLUMN},
+                      .code = {{(uint8_t)(n / 3), 0, 1, 2}}};
+        hash = jit_hash(text, jit_write_source(&f, text), hash);
+    }
     return hash;
 }

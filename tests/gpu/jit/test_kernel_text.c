@@ -1,12 +1,16 @@
 /* The texts that kernels are compiled from. As C++ for this processor, where a
- * grid is a few loops, random programs over all layouts, lengths and types give
- * what their operations give one after the other, and write nothing else. And
- * NVRTC, where it is there, compiles them. */
+ * grid is a few loops and a block's threads take turns, random programs over
+ * all layouts, lengths and types give what their operations give one after the
+ * other, and write nothing else; and so do reductions of them. And NVRTC, where
+ * it is there, compiles them. */
 #include "jit_testing.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 enum { PROGRAMS = 64, SHAPES = 6, GUARD = 64, MOST_ROW = 5000 };
+enum { KEPT = 12 }; /* case of in-place writes that keep all */
+enum { FOLDS = 48, FOLD_SHAPES = 4, MOST_PARTIALS = 1 << 12 };
 
 /* --- random cases ----------------------------------------------------------
  */
@@ -122,9 +126,11 @@ typedef struct shaped {
     gpu_dtype type[GPU_MAX_INPUTS], result;
     int kind[GPU_MAX_INPUTS], result_kind;
     int is_row;
+    int is_in_place; /* the result lies where the first input does */
+    int is_far;      /* of a reduction: neighbours are worked out far apart */
 } shaped;
 
-static shaped cases[PROGRAMS];
+static shaped cases[PROGRAMS], folds[FOLDS];
 
 /* As the CUDA backend does. */
 static unsigned is_wide(const gpu_view *v)
@@ -145,6 +151,45 @@ static void random_case(shaped *s)
         s->type[v] = any(3) == 0 ? GPU_BOOL : any(3) == 0 ? GPU_F64 : GPU_F32;
         s->kind[v] = any(3) == 0 ? 0 : any(INPUT_KINDS);
     }
+}
+
+/* x = where(y, z, x), which keeps some of x. */
+static void in_place_case(shaped *s)
+{
+    random_case(s);
+    s->p = random_program(3);
+    s->p.code[2].op = GPU_OP_where;
+    s->p.code[2].z = 0;
+    s->is_in_place = 1;
+    s->result = s->type[0] = s->p.compute;
+    s->kind[0] = any(2) ? 0 : any(RESULT_KINDS);
+}
+
+/* x[x > 1000000] = 0, where there are none. */
+static void kept_case(shaped *s)
+{
+    *s = (shaped){.is_in_place = 1, .is_row = 1};
+    gpu_program_start(&s->p, 1);
+    int most = gpu_program_constant(&s->p, 1e6);
+    int zero = gpu_program_constant(&s->p, 0);
+    int mask = gpu_program_add(&s->p, GPU_OP_gt, 0, most, 0);
+    gpu_program_add(&s->p, GPU_OP_where, mask, zero, 0);
+}
+
+/* Kinds take turns, so that each is there in every type. The sign of a NaN is
+ * another one here. */
+static void random_fold(shaped *s, int number)
+{
+    static const int kinds[] = {
+        GPU_REDUCE_sum,    GPU_REDUCE_prod,   GPU_REDUCE_min,    GPU_REDUCE_max,
+        GPU_REDUCE_argmin, GPU_REDUCE_argmax, GPU_REDUCE_SQUARES};
+    random_case(s);
+    s->p.reduction = (uint8_t)kinds[number % 7];
+    for (int n = 0; n < s->p.length; n++)
+        if (s->p.code[n].op == GPU_OP_copysign)
+            s->p.code[n].op = GPU_OP_maximum;
+    s->is_far = any(4) == 0;
+    s->result_kind = 0;
 }
 
 /* A matrix without gaps beside one that is broadcast. */
@@ -185,7 +230,16 @@ static void make_operands(const shaped *s, int n, operands *o)
         views[v] = o->in[v].v;
         wide |= is_wide(&views[v]) << v;
     }
-    o->out = make_held(s->result, rows, cols, s->result_kind);
+    o->out = s->is_in_place
+                 ? o->in[0]
+                 : make_held(s->result, rows, s->p.reduction ? 1 : cols,
+                             s->result_kind);
+    if (s->p.reduction) {
+        assert_true(jit_fill_fold(&o->form, &s->p, (gpu_dtype)s->p.compute,
+                                  views, &o->out.v,
+                                  s->is_far ? 0 : wide | JIT_WIDE_RESULT));
+        return;
+    }
     wide |= is_wide(&o->out.v) ? JIT_WIDE_RESULT : 0;
     assert_true(jit_fill_form(&o->form, &s->p, (gpu_dtype)s->p.compute, views,
                               &o->out.v, wide));
@@ -193,7 +247,7 @@ static void make_operands(const shaped *s, int n, operands *o)
 
 static void drop_operands(const shaped *s, operands *o)
 {
-    for (int v = 0; v < s->p.inputs; v++)
+    for (int v = s->is_in_place; v < s->p.inputs; v++)
         drop_held(&o->in[v]);
     drop_held(&o->out);
 }
@@ -206,7 +260,8 @@ static double rounded(const gpu_program *p, double x)
     return p->compute == GPU_F32 ? (double)(float)x : x;
 }
 
-static double expected(const shaped *s, const operands *o, int64_t i, int64_t j)
+/* What the program gives for an element. */
+static double computed(const shaped *s, const operands *o, int64_t i, int64_t j)
 {
     const gpu_program *p = &s->p;
     double value[GPU_MAX_VALUES];
@@ -224,7 +279,12 @@ static double expected(const shaped *s, const operands *o, int64_t i, int64_t j)
         value[n] = rounded(p, gpu_op_evaluate(code->op, value[code->x],
                                               value[code->y], value[code->z]));
     }
-    double x = value[n - 1];
+    return p->length > 0 ? value[n - 1] : value[0];
+}
+
+static double expected(const shaped *s, const operands *o, int64_t i, int64_t j)
+{
+    double x = computed(s, o, i, j);
     return s->result == GPU_BOOL  ? x != 0
            : s->result == GPU_F32 ? (double)(float)x
                                   : x;
@@ -275,35 +335,86 @@ static void write_files(void)
 }
 
 /* Each kernel in a namespace of its own, and a function for its grid. */
-static void write_kernel(FILE *f, int number, const char *text)
+static void write_kernel(FILE *f, int number, const char *text, int is_fold)
 {
+    const char *type = is_fold ? "jit_reduction" : "jit_job";
     fprintf(f, "#define compiled compiled_%d\nnamespace k%d {\n%s}\n", number,
             number, text);
     fprintf(f,
             "#undef compiled\n#undef QUADS\n#undef IS_ROW\n#undef IS_WIDE\n"
-            "#undef IS_LONG\n#undef DRAWS\n#undef INPUTS\n"
-            "extern \"C\" void run_%d(const jit_job *job, unsigned blocks,\n"
-            "    unsigned width, unsigned height)\n{\n"
-            "    blockDim = {width, height};\n"
-            "    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)\n"
-            "        for (unsigned t = 0; t < width * height; t++) {\n"
-            "            threadIdx = {t %% width, t / width};\n"
-            "            k%d::compiled_%d(*job);\n"
-            "        }\n}\n",
-            number, number, number);
+            "#undef IS_LONG\n#undef DRAWS\n#undef INPUTS\n#undef KIND\n"
+            "#undef IN_PLACE\n#undef BEFORE\n#undef READ\n#undef ITEM\n"
+            "#undef READ_ONE\n"
+            "static const %s *job_%d;\n"
+            "static void thread_%d(void)\n{\n"
+            "    k%d::compiled_%d(*job_%d);\n}\n"
+            "extern \"C\" void run_%d(const %s *job, const unsigned *grid)\n"
+            "{\n    job_%d = job;\n    run_grid(thread_%d, grid, %d);\n}\n",
+            type, number, number, number, number, number, number, type, number,
+            number, is_fold);
 }
 
+/* Threads that meet at barriers have stacks of their own, and each runs up to
+ * the next barrier while the others wait. */
 static const char beginning[] =
-    "#include <cmath>\n"
+    "#include <cmath>\n#include <cstring>\n#include <ucontext.h>\n"
     "using namespace std;\n"
     "#define __device__\n#define __global__\n#define __grid_constant__\n"
-    "#define __forceinline__ inline\n#define __launch_bounds__(n)\n"
+    "#define __forceinline__ inline\n#define __launch_bounds__(...)\n"
+    "#define __shared__ static\n"
     "struct places { unsigned x, y; };\n"
-    "static places threadIdx, blockIdx, blockDim;\n"
-    "#include \"jit_job.h\"\n#include \"op_macros.h\"\n";
+    "static places threadIdx, blockIdx, blockDim, gridDim;\n"
+    "#include \"jit_job.h\"\n#include \"op_macros.h\"\n"
+    "#include \"op_list.h\"\n"
+    "static double __longlong_as_double(long long x)\n{\n"
+    "    double r;\n    memcpy(&r, &x, sizeof r);\n    return r;\n}\n"
+    "enum { MOST = 256, STACK = 64 << 10 };\n"
+    "static ucontext_t others, context[MOST];\n"
+    "static char stack[MOST][STACK];\n"
+    "static bool has_ended[MOST];\n"
+    "static unsigned now;\n"
+    "static void (*body)(void);\n"
+    "static void __syncthreads()\n{\n"
+    "    unsigned own = now;\n    places place = threadIdx;\n"
+    "    swapcontext(&context[own], &others);\n    threadIdx = place;\n}\n"
+    "static void run_thread()\n{\n"
+    "    body();\n    has_ended[now] = true;\n}\n"
+    "static void run_together(unsigned count)\n{\n"
+    "    for (now = 0; now < count; now++) {\n"
+    "        getcontext(&context[now]);\n"
+    "        context[now].uc_stack.ss_sp = stack[now];\n"
+    "        context[now].uc_stack.ss_size = STACK;\n"
+    "        context[now].uc_link = &others;\n"
+    "        makecontext(&context[now], run_thread, 0);\n"
+    "        has_ended[now] = false;\n    }\n"
+    "    for (bool goes_on = true; goes_on;) {\n"
+    "        goes_on = false;\n"
+    "        for (now = 0; now < count; now++) {\n"
+    "            if (has_ended[now])\n                continue;\n"
+    "            threadIdx = {now % blockDim.x, now / blockDim.x};\n"
+    "            swapcontext(&others, &context[now]);\n"
+    "            goes_on = true;\n        }\n    }\n}\n"
+    "static void run_grid(void (*thread)(void), const unsigned *grid,\n"
+    "                     int meets)\n{\n"
+    "    gridDim = {grid[0], grid[1]};\n    blockDim = {grid[2], grid[3]};\n"
+    "    unsigned count = blockDim.x * blockDim.y;\n    body = thread;\n"
+    "    for (unsigned b = 0; b < gridDim.x * gridDim.y; b++) {\n"
+    "        blockIdx = {b % gridDim.x, b / gridDim.x};\n"
+    "        for (unsigned t = 0; t < count && !meets; t++) {\n"
+    "            threadIdx = {t % blockDim.x, t / blockDim.x};\n"
+    "            thread();\n        }\n"
+    "        if (meets)\n            run_together(count);\n    }\n}\n";
 
-typedef void grid_fn(const jit_job *job, unsigned blocks, unsigned width,
-                     unsigned height);
+typedef void grid_fn(const void *job, const unsigned grid[4]);
+
+static void *library; /* NULL: there is no compiler here */
+
+static void write_case(FILE *f, int number, const jit_form *form)
+{
+    char text[JIT_MOST_TEXT];
+    text[jit_write_source(form, text)] = '\0';
+    write_kernel(f, number, text, form->fold != 0);
+}
 
 /* NULL: there is no compiler here. */
 static void *compile_all(void)
@@ -311,11 +422,10 @@ static void *compile_all(void)
     char command[512], path[256];
     FILE *f = create("kernels.cpp");
     fputs(beginning, f);
-    for (int k = 0; k < PROGRAMS; k++) {
-        char text[JIT_MOST_TEXT];
-        text[jit_write_source(&cases[k].form, text)] = '\0';
-        write_kernel(f, k, text);
-    }
+    for (int k = 0; k < PROGRAMS; k++)
+        write_case(f, k, &cases[k].form);
+    for (int k = 0; k < FOLDS; k++)
+        write_case(f, PROGRAMS + k, &folds[k].form);
     fclose(f);
     snprintf(path, sizeof path, "%s/kernels.so", folder);
     snprintf(command, sizeof command,
@@ -325,36 +435,49 @@ static void *compile_all(void)
     if (system("c++ --version >/dev/null 2>&1") != 0)
         return NULL;
     assert_int_equal(system(command), 0);
-    void *library = dlopen(path, RTLD_NOW);
-    assert_non_null(library);
-    return library;
+    void *made = dlopen(path, RTLD_NOW);
+    assert_non_null(made);
+    return made;
 }
 
-static void run_case(void *library, int number, int n)
+static void run_kernel(int number, const void *job, const unsigned grid[4])
+{
+    char name[32];
+    grid_fn *run;
+    snprintf(name, sizeof name, "run_%d", number);
+    *(void **)&run = dlsym(library, name);
+    assert_non_null(run);
+    run(job, grid);
+}
+
+static jit_operand operand_of(const held *h)
+{
+    return (jit_operand){h->v.data, h->v.row_stride, h->v.col_stride};
+}
+
+static void fill_job(const shaped *s, const operands *o, jit_job *job)
+{
+    for (int v = 0; v < s->p.inputs; v++)
+        job->in[v] = operand_of(&o->in[v]);
+    job->out = operand_of(&o->out);
+    for (int c = 0; c < s->p.constants; c++) {
+        job->single[c] = (float)s->p.constant[c];
+        job->constant[c] = s->p.constant[c];
+    }
+}
+
+static void run_case(int number, int n)
 {
     const shaped *s = &cases[number];
-    char name[32];
     operands o;
     jit_launch l;
     jit_job job = {.rows = rows_of(s, n), .cols = cols_of(s, n)};
     make_operands(s, n, &o);
     assert_memory_equal(&o.form, &s->form, sizeof o.form);
-    for (int v = 0; v < s->p.inputs; v++)
-        job.in[v] = (jit_operand){o.in[v].v.data, o.in[v].v.row_stride,
-                                  o.in[v].v.col_stride};
-    job.out =
-        (jit_operand){o.out.v.data, o.out.v.row_stride, o.out.v.col_stride};
-    for (int c = 0; c < s->p.constants; c++) {
-        job.single[c] = (float)s->p.constant[c];
-        job.constant[c] = s->p.constant[c];
-    }
+    fill_job(s, &o, &job);
     assert_true(jit_plan_launch(&s->form, job.rows, job.cols, 1, &l));
     job.across = l.across;
-    snprintf(name, sizeof name, "run_%d", number);
-    grid_fn *run;
-    *(void **)&run = dlsym(library, name);
-    assert_non_null(run);
-    run(&job, l.blocks, l.width, l.height);
+    run_kernel(number, &job, (unsigned[]){l.blocks, 1, l.width, l.height});
     check_result(s, &o, number);
     drop_operands(s, &o);
 }
@@ -362,12 +485,168 @@ static void run_case(void *library, int number, int n)
 static void elements_are_right(void **state)
 {
     (void)state;
-    void *library = compile_all();
     if (!library)
         LEAVE_OUT("compiler for C++");
     for (int k = 0; k < PROGRAMS; k++)
         for (int n = 0; n < SHAPES; n++)
-            run_case(library, k, n);
+            run_case(k, n);
+}
+
+/* Memory that cannot be written. */
+static void what_stays_is_not_written(void **state)
+{
+    enum { SIZE = 1 << 16 };
+    (void)state;
+    if (!library)
+        LEAVE_OUT("compiler for C++");
+    float *x = mmap(NULL, SIZE * sizeof *x, PROT_READ,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(x, MAP_FAILED);
+    jit_job job = {
+        .in = {{x, 0, 1}}, .out = {x, 0, 1}, .rows = 1, .cols = SIZE};
+    jit_launch l;
+    assert_int_equal(cases[KEPT].form.in_place, 1);
+    assert_true(jit_plan_launch(&cases[KEPT].form, 1, SIZE, 1, &l));
+    run_kernel(KEPT, &job, (unsigned[]){l.blocks, 1, l.width, l.height});
+    munmap(x, SIZE * sizeof *x);
+}
+
+/* --- reductions, as C++ -----------------------------------------------------
+ * Of a block's share and of partial results; their sums are compared with those
+ * in another order. */
+
+typedef struct known {
+    double value, size; /* size: what rounding is measured by */
+    int64_t place, count;
+} known;
+
+static void meet(int kind, known *k, double x, int64_t place)
+{
+    int is_first = k->count++ == 0, is_nan = isnan(x) && !isnan(k->value);
+    switch (kind) {
+    case GPU_REDUCE_prod:
+        k->value = is_first ? x : k->value * x;
+        k->size = fabs(k->value);
+        return;
+    case GPU_REDUCE_sum:
+    case GPU_REDUCE_SQUARES:
+        x = kind == GPU_REDUCE_sum ? x : x * x;
+        k->value = is_first ? x : k->value + x;
+        k->size += fabs(x);
+        return;
+    case GPU_REDUCE_min:
+    case GPU_REDUCE_argmin:
+        is_first |= x < k->value || is_nan;
+        break;
+    default:
+        is_first |= x > k->value || is_nan;
+    }
+    if (is_first) {
+        k->value = x;
+        k->place = place;
+    }
+}
+
+static int is_place(int kind)
+{
+    return kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax;
+}
+
+/* The lines first .. of the elements. */
+static known expect_lines(const shaped *s, const operands *o, int64_t first,
+                          int64_t lines, int64_t length)
+{
+    known k = {0};
+    for (int64_t i = first; i < first + lines; i++)
+        for (int64_t j = 0; j < length; j++)
+            meet(s->p.reduction, &k, computed(s, o, i, j),
+                 lines > 1 ? i * length + j : j);
+    return k;
+}
+
+/* Far from exact is what comes of differences that cancel. */
+static void check_known(const shaped *s, int number, const known *k, double x)
+{
+    double y = is_place(s->p.reduction) ? (double)k->place : k->value;
+    double most = s->result == GPU_F32 ? 1e-7 * fabs(y) + 1e-37 : 1e-300;
+    if (s->result == GPU_BOOL)
+        y = y != 0;
+    else if (s->result == GPU_F32)
+        y = (float)y;
+    if (same(x, y) || fabs(x - y) <= most + 1e-12 * k->size ||
+        (s->p.reduction == GPU_REDUCE_prod && k->size > 1e300))
+        return;
+    fail_msg("reduction %d, kind %d: %g, expected %g", number, s->p.reduction,
+             x, y);
+}
+
+/* What a second stage would make of the partial results of a line. */
+static double folded(int kind, const void *partials, int64_t count)
+{
+    known k = {0};
+    for (int64_t n = 0; n < count; n++) {
+        const double *total = (const double *)partials + n;
+        const struct {
+            double value;
+            int64_t place;
+        } *best = (const void *)((const double *)partials + 2 * n);
+        if (!is_place(kind))
+            meet(kind == GPU_REDUCE_SQUARES ? (int)GPU_REDUCE_sum : kind, &k,
+                 *total, 0);
+        else if (best->place >= 0)
+            meet(kind, &k, best->value, best->place);
+    }
+    return is_place(kind) ? (double)k.place : k.value;
+}
+
+static void run_fold(int number, int n)
+{
+    static double partials[2 * MOST_PARTIALS];
+    shaped *s = &folds[number];
+    operands o;
+    jit_reduction job = {0};
+    jit_lines *l = &job.lines;
+    make_operands(s, n, &o);
+    fill_job(s, &o, &job.job);
+    l->lines = rows_of(s, n);
+    l->length = l->row_length = cols_of(s, n);
+    l->kind = s->p.reduction;
+    l->is_whole = number % 3 == 0;
+    l->along_threads = JIT_FOLD_THREADS >> any(8);
+    l->along_first = s->form.is_wide || any(2);
+    l->neighbours = s->form.is_wide;
+    l->chunk = (l->length / (1 + any(3)) + 4) / 4 * 4;
+    l->chunks = (l->length + l->chunk - 1) / l->chunk;
+    l->partials = partials;
+    unsigned down = 1 + (unsigned)any(3);
+    run_kernel(PROGRAMS + number, &job,
+               (unsigned[]){(unsigned)l->chunks, down, JIT_FOLD_THREADS, 1});
+    int64_t count = l->is_whole ? l->chunks * down : l->chunks;
+    int64_t size = is_place(l->kind) ? 2 : 1;
+    assert_true(count * l->lines <= MOST_PARTIALS);
+    for (int64_t i = 0; i < (l->is_whole ? 1 : l->lines); i++) {
+        known k = expect_lines(s, &o, i, l->is_whole ? l->lines : 1, l->length);
+        double x =
+            count > 1
+                ? folded(l->kind, partials + i * count * size, count)
+                : element(&o.out.v, o.out.v.data, place_of(&o.out.v, i, 0));
+        if (count > 1 && s->result == GPU_BOOL)
+            x = x != 0;
+        else if (count > 1 && s->result == GPU_F32)
+            x = (float)x;
+        check_known(s, number, &k, x);
+    }
+    drop_operands(s, &o);
+}
+
+static void reductions_are_right(void **state)
+{
+    (void)state;
+    if (!library)
+        LEAVE_OUT("compiler for C++");
+    for (int k = 0; k < FOLDS; k++)
+        for (int n = 0; n < FOLD_SHAPES; n++)
+            run_fold(k, n);
 }
 
 /* --- by NVRTC --------------------------------------------------------------
@@ -379,8 +658,9 @@ static void nvrtc_compiles_them(void **state)
     (void)state;
     if (!has_nvrtc())
         LEAVE_OUT("NVRTC");
-    for (int k = 0; k < PROGRAMS; k += 8) {
-        text[jit_write_source(&cases[k].form, text)] = '\0';
+    for (int k = 0; k < PROGRAMS + FOLDS; k += 5) {
+        const shaped *s = k < PROGRAMS ? &cases[k] : &folds[k - PROGRAMS];
+        text[jit_write_source(&s->form, text)] = '\0';
         void *image = compiled(text, VERSION, why, sizeof why);
         if (!image)
             fail_msg("program %d: %s", k, why);
@@ -547,10 +827,21 @@ static int make_cases(void **state)
         random_case(&cases[k]);
         if (k > 0 && k < 4)
             broadcast_case(&cases[k], 4 + k);
+        if (k >= 4 && k < KEPT)
+            in_place_case(&cases[k]);
+        if (k == KEPT)
+            kept_case(&cases[k]);
         make_operands(&cases[k], 1, &o);
         cases[k].form = o.form;
         drop_operands(&cases[k], &o);
     }
+    for (int k = 0; k < FOLDS; k++) {
+        random_fold(&folds[k], k);
+        make_operands(&folds[k], 1, &o);
+        folds[k].form = o.form;
+        drop_operands(&folds[k], &o);
+    }
+    library = compile_all();
     return 0;
 }
 
@@ -569,6 +860,8 @@ int main(void)
         cmocka_unit_test(places_have_no_kernel),
         cmocka_unit_test(the_longest_text_fits),
         cmocka_unit_test(elements_are_right),
+        cmocka_unit_test(what_stays_is_not_written),
+        cmocka_unit_test(reductions_are_right),
         cmocka_unit_test(nvrtc_compiles_them),
         cmocka_unit_test(every_operation_compiles),
         cmocka_unit_test(random_numbers_compile),
