@@ -41,6 +41,8 @@
 #define INVERSE_f64(x) (1 / (x))
 #define LOOK_UP(table, place) \
     _mm256_i64gather_pd(table, (__m256i)((place)&15), 8)
+#define LOOK_UP_32(table, place) \
+    _mm256_i32gather_ps(table, (__m256i)((place)&31), 4)
 #define WIDE_LOW(x) _mm256_cvtps_pd(_mm256_castps256_ps128(x))
 #define WIDE_HIGH(x) _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))
 #define NARROWED(low, high)                                            \

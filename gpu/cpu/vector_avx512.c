@@ -42,6 +42,9 @@
 #define LOOK_UP(table, place)                                        \
     _mm512_permutex2var_pd(_mm512_loadu_pd(table), (__m512i)(place), \
                            _mm512_loadu_pd((table) + 8))
+#define LOOK_UP_32(table, place)                                     \
+    _mm512_permutex2var_ps(_mm512_loadu_ps(table), (__m512i)(place), \
+                           _mm512_loadu_ps((table) + 16))
 #define WIDE_LOW(x) _mm512_cvtps_pd(_mm512_castps512_ps256(x))
 #define WIDE_HIGH(x) _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))
 #define NARROWED(low, high)                                          \

@@ -51,7 +51,6 @@
     (BETWEEN(x, low, high) | BETWEEN(-(x), low, high))
 #define WITHIN(x, limit) BETWEEN(x, -(limit), limit)
 
-#define LOOP_OF_tan 0, MENDED_LOOP
 #define ITSELF_tan(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
 
 #define ITSELF_tanh(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
@@ -75,7 +74,11 @@
 #define LOOP_OF_log 0, OWN_PLAIN_LOOP
 #define LOOP_OF_tanh 0, OWN_PLAIN_LOOP
 #define LOOP_OF_pow 0, OWN_F64_LOOP
+#define LOOP_OF_sin 0, OWN_F32_LOOP
+#define LOOP_OF_cos 0, OWN_F32_LOOP
+#define LOOP_OF_tan 0, OWN_F32_LOOP
 #else
+#define LOOP_OF_tan 0, MENDED_LOOP
 #define LOOP_OF_exp 0, F64_LOOP
 #define LOOP_OF_tanh 0, MENDED_LOOP
 #define LOOP_OF_pow 0, F64_LOOP
@@ -141,6 +144,7 @@ static inline long double lgamma_ofl(long double x)
 #define F32_LOOP PLAIN_LOOP
 #define F64_LOOP MENDED_LOOP
 #define OWN_F64_LOOP OWN_MENDED_LOOP
+#define OWN_F32_LOOP MENDED_LOOP
 #define LANES LANES_f64
 #define ANY ANY_f64
 #define LOAD LOAD_f64
@@ -332,6 +336,7 @@ static void normal(double *a, double *b, size_t n)
 #undef F32_LOOP
 #undef F64_LOOP
 #undef OWN_F64_LOOP
+#undef OWN_F32_LOOP
 #undef LANES
 #undef ANY
 #undef LOAD
@@ -356,6 +361,7 @@ static void normal(double *a, double *b, size_t n)
 #define F32_LOOP MENDED_LOOP
 #define F64_LOOP PLAIN_LOOP
 #define OWN_F64_LOOP OWN_PLAIN_LOOP
+#define OWN_F32_LOOP OWN_MENDED_LOOP
 #define LANES LANES_f32
 #define ANY ANY_f32
 #define LOAD LOAD_f32

@@ -122,6 +122,7 @@ static inline TYPED(lanes)
     } while (0)
 
 #define OWN_PLAIN_1(...) OWN_REGISTER_1(REGISTER, __VA_ARGS__)
+#define OWN_MENDED_1(...) OWN_REGISTER_1(MENDED_REGISTER, __VA_ARGS__)
 #define OWN_PLAIN_2(...) OWN_REGISTER_2(REGISTER, __VA_ARGS__)
 #define OWN_MENDED_2(...) OWN_REGISTER_2(MENDED_REGISTER, __VA_ARGS__)
 
@@ -216,6 +217,7 @@ static inline TYPED(lanes)
 #undef OWN_REGISTER_1
 #undef OWN_REGISTER_2
 #undef OWN_PLAIN_1
+#undef OWN_MENDED_1
 #undef OWN_PLAIN_2
 #undef OWN_MENDED_2
 #undef PLAIN_LOOP

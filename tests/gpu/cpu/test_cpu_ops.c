@@ -266,16 +266,18 @@ static void check_floats(const operation *o, const float *x, size_t n)
 static void check_all_floats(void)
 {
     enum { AT_ONCE = 512 };
-    static const operation own[] = {{GPU_OP_exp, "exp", 1, 0},
-                                    {GPU_OP_log, "log", 1, 0},
-                                    {GPU_OP_tanh, "tanh", 1, 0}};
+    static const operation own[] = {
+        {GPU_OP_exp, "exp", 1, 0},   {GPU_OP_log, "log", 1, 0},
+        {GPU_OP_tanh, "tanh", 1, 0}, {GPU_OP_sin, "sin", 1, 0},
+        {GPU_OP_cos, "cos", 1, 0},   {GPU_OP_tan, "tan", 1, 0}};
+    enum { OWN = sizeof own / sizeof *own };
     float x[AT_ONCE];
     size_t n = 0;
     for (uint64_t next = 0, end = (uint64_t)1 << 32; next < end;) {
         uint32_t bits = (uint32_t)next;
         memcpy(&x[n++], &bits, sizeof bits);
         next += stride_of_floats();
-        for (int k = 0; k < 3 && (n == AT_ONCE || next >= end); k++)
+        for (int k = 0; k < OWN && (n == AT_ONCE || next >= end); k++)
             check_floats(&own[k], x, n);
         n = n == AT_ONCE ? 0 : n;
     }
