@@ -235,6 +235,9 @@ typedef struct gpu_backend {
      * memory back. */
     gpu_status (*alloc)(void *device, size_t bytes, void **data);
     void (*free)(void *device, void *data, size_t bytes);
+    /* What alloc has just given becomes zeros, of many bytes those that are
+     * used, and when they are. NULL: they are written as other numbers. */
+    gpu_status (*clear)(void *device, void *data, size_t bytes);
     gpu_status (*upload)(void *device, void *to, const void *from, size_t n);
     gpu_status (*download)(void *device, void *to, const void *from, size_t n);
     gpu_status (*memory)(void *device, size_t *free, size_t *total);

@@ -157,10 +157,12 @@ const char *gpu_dtype_name(gpu_dtype t); /* "f32" … "c128" */
 int gpu_dtype_find(const char *name, gpu_dtype *out);
 size_t gpu_dtype_size(gpu_dtype t);
 
-/* A new matrix with unspecified elements. device NULL means the default.
- * Sizes that overflow or exceed the device are refused before allocating.
- * ndim 1 needs cols = 1. */
+/* A new matrix with unspecified elements, or with zeros. device NULL means the
+ * default. Sizes that overflow or exceed the device are refused before
+ * allocating. ndim 1 needs cols = 1. */
 gpu_status gpu_create(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
+                      int ndim, int64_t rows, int64_t cols);
+gpu_status gpu_create_zeros(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
                       int ndim, int64_t rows, int64_t cols);
 void gpu_retain(const gpu_matrix *m);
 void gpu_release(gpu_matrix *m); /* sets storage to NULL */

@@ -240,6 +240,7 @@ static const gpu_backend table = {
     .is_lost = zero,
     .alloc = gpu_cpu_alloc,
     .free = gpu_cpu_free,
+    .clear = gpu_cpu_clear,
     .upload = copy_bytes,
     .download = copy_bytes,
     .bring = copy_views,

@@ -109,6 +109,7 @@ gpu_status gpu_cpu_make_dense(gpu_view *v, int read, void **room);
  * ones; gpu_cpu_free takes the bytes that were asked for. */
 
 gpu_status gpu_cpu_alloc(void *device, size_t bytes, void **data);
+gpu_status gpu_cpu_clear(void *device, void *data, size_t bytes);
 void gpu_cpu_free(void *device, void *data, size_t bytes);
 void gpu_cpu_trim(void *device);
 gpu_status gpu_cpu_map(void *device, const gpu_program *p, const gpu_view *in,

@@ -249,6 +249,16 @@ gpu_status gpu_cpu_alloc(void *device, size_t bytes, void **data)
     return *data ? GPU_OK : GPU_MEMORY;
 }
 
+/* A large block lies on pages of its own, which the system takes back and
+ * gives again as zeros when they are used. */
+gpu_status gpu_cpu_clear(void *device, void *data, size_t bytes)
+{
+    (void)device;
+    if (bytes < KEPT_FROM || madvise(data, rounded(bytes), MADV_DONTNEED) != 0)
+        memset(data, 0, bytes);
+    return GPU_OK;
+}
+
 void gpu_cpu_free(void *device, void *data, size_t bytes)
 {
     (void)device;

@@ -411,12 +411,22 @@ const void *gpu_cpu_plan_run(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
 
 /* --- the entry ------------------------------------------------------------ */
 
-enum { TINY = 64 }; /* elements up to which nothing but the loop is worth it */
+enum { TINY = 512 }; /* elements up to which nothing but the loop is worth it */
 
 static int is_dense(const gpu_view *v, gpu_dtype t)
 {
     return v->dtype == t && (v->col_stride == 1 || v->cols == 1) &&
            (v->row_stride == v->cols || v->rows == 1);
+}
+
+/* A copy of few elements. */
+static int copy_tiny(const gpu_program *p, const gpu_view *in,
+                     const gpu_view *out)
+{
+    if (p->length > 0 || p->inputs != 1 || !in->data)
+        return 0;
+    gpu_cpu_convert(in, out);
+    return 1;
 }
 
 /* One operation on few elements, all in place. */
@@ -506,7 +516,8 @@ gpu_status gpu_cpu_map(void *device, const gpu_program *p, const gpu_view *in,
 {
     (void)device;
     int64_t n = out->rows * out->cols;
-    if (n == 0 || (n <= TINY && (map_tiny(p, in, out, n) || fill_tiny(p, out))))
+    if (n == 0 || (n <= TINY && (map_tiny(p, in, out, n) || fill_tiny(p, out) ||
+                                 copy_tiny(p, in, out))))
         return GPU_OK;
     gpu_cpu_plan plan;
     gpu_cpu_plan_make(&plan, p, in, out, out->rows, out->cols, GPU_CPU_ANY);

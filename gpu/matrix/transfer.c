@@ -42,7 +42,8 @@ static gpu_operation bus(const char *name, const gpu_matrix *shape, size_t n)
 /* Few bytes on the CPU are not worth an operation. */
 static int is_few(const gpu_device *d, size_t n)
 {
-    return d->is_cpu && n <= sizeof(double) && !gpu_dry;
+    enum { FEW = 4096 };
+    return d->is_cpu && n <= FEW && !gpu_dry;
 }
 
 static gpu_status upload_bytes(const gpu_matrix *shape, void *to,
@@ -193,7 +194,8 @@ static int is_at_hand(const gpu_matrix *m)
            !s->incomplete;
 }
 
-gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
+static gpu_status fetch_element(const gpu_matrix *m, int64_t i, int64_t j,
+                                double *out)
 {
     element e;
     if (!is_at_hand(m) || gpu_is_complex(m))
@@ -207,6 +209,20 @@ gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
            : m->dtype == GPU_F32 ? (double)e.f32
            : m->dtype == GPU_F64 ? e.f64
                                  : (double)e.truth;
+    return GPU_OK;
+}
+
+gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
+{
+    int64_t at = m->offset + i * m->row_stride + j * m->col_stride;
+    int is_plain =
+        is_at_hand(m) && i >= 0 && i < m->rows && j >= 0 && j < m->cols;
+    if (is_plain && m->dtype == GPU_F32)
+        *out = (double)((const float *)m->storage->data)[at];
+    else if (is_plain && m->dtype == GPU_F64)
+        *out = ((const double *)m->storage->data)[at];
+    else
+        TRY(fetch_element(m, i, j, out));
     if (*out != *out)
         *out = NAN; /* whatever its sign bit: it is printed as nan, not -nan */
     return GPU_OK;
@@ -237,6 +253,33 @@ gpu_status gpu_fill(gpu_matrix *m, double value)
     gpu_program_start(&p, 0);
     gpu_program_constant(&p, value);
     return gpu_map("fill", &p, NULL, m);
+}
+
+static gpu_status clear(const gpu_matrix *m)
+{
+    gpu_device *d = m->storage->device;
+    size_t bytes = m->storage->bytes;
+    gpu_operation op = {.name = "fill",
+                        .kernel = "clear",
+                        .device = d,
+                        .result = m,
+                        .writes_all = 1,
+                        .bytes = (double)bytes};
+    gpu_begin_operation(&op);
+    gpu_status status = d->backend->clear(d->handle, m->storage->data, bytes);
+    return gpu_end_operation(&op, status);
+}
+
+gpu_status gpu_create_zeros(gpu_matrix *out, gpu_device *device,
+                            gpu_dtype dtype, int ndim, int64_t rows,
+                            int64_t cols)
+{
+    TRY(gpu_create(out, device, dtype, ndim, rows, cols));
+    int clears = !gpu_dry && out->storage->device->backend->clear != NULL;
+    gpu_status status = clears ? clear(out) : gpu_fill(out, 0);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
 }
 
 /* --- copies --------------------------------------------------------------- */

@@ -24,6 +24,7 @@ enum { QUICK = 8 };
  * their kinds may have, and how many there are to be looked at so. */
 typedef struct quick_form {
     int least, most;
+    int has_options; /* and may it end in options, which are not counted? */
     unsigned short types[QUICK];
 } quick_form;
 
@@ -336,9 +337,11 @@ static void raise_more(lua_State *L, const checked *c, int count)
 }
 
 /* More arguments than can be counted without a look: the last one may be the
- * table of options. Nils at the end are as good as left out. */
-static void check_many(lua_State *L, checked *c, int count)
+ * table of options, of which it returns whether they are the last indeed. Nils
+ * at the end are as good as left out. */
+static int check_many(lua_State *L, checked *c, int count)
 {
+    int all = count;
     while (count > 0 && lua_isnil(L, count))
         count--;
     if (c->from > 0 && count >= c->from && count <= c->to)
@@ -346,10 +349,12 @@ static void check_many(lua_State *L, checked *c, int count)
     for (int i = c->from; i > 0 && i < count; i++)
         if (is_options(L, c, i))
             raise_surplus(L, c->row, count);
-    if (is_options(L, c, count))
+    int has_options = is_options(L, c, count);
+    if (has_options)
         check_known(L, c, count);
     else if (count > c->most)
         raise_more(L, c, count);
+    return has_options && count == all;
 }
 
 /* --- kinds of arguments ------------------------------------------------------
@@ -415,6 +420,7 @@ static void read_types(const checked *c, known_form *f)
     }
     f->quick.least = f->needs_options || c->is_lua ? INT_MAX : f->needed;
     f->quick.most = f->has_more || f->count > QUICK ? QUICK : f->count;
+    f->quick.has_options = f->has_options && !f->has_more;
 }
 
 /* Kept in the second user value of what is held against. */
@@ -631,11 +637,13 @@ static void check_kinds(lua_State *L, checked *c, int count)
 static const lumat_function *check_call(lua_State *L)
 {
     checked *c = lua_touserdata(L, lua_upvalueindex(1));
-    int count = lua_gettop(L);
+    int count = lua_gettop(L), has_options = 0;
     if (count > c->unlooked)
-        check_many(L, c, count);
-    if (!may_fit(L, &c->quick, count))
-        check_kinds(L, c, count);
+        has_options = check_many(L, c, count);
+    if (!(has_options && !c->quick.has_options) &&
+        may_fit(L, &c->quick, count - has_options))
+        return c->row;
+    check_kinds(L, c, count);
     return c->row;
 }
 

@@ -129,6 +129,10 @@ static int assign_lists(lua_State *L, gpu_matrix *block, const lumat_lists *to)
 static int assign_element(lua_State *L, gpu_matrix *m, int64_t i, int64_t j)
 {
     gpu_complex number;
+    if (lua_type(L, 3) == LUA_TNUMBER) {
+        lumat_try(L, gpu_set(m, i, j, lua_tonumber(L, 3)));
+        return 0;
+    }
     if (!scalar_value(L, &number))
         return lumat_raise(L, "assignment: an element is a number, not a %s",
                            lumat_kind_of(L, 3));
@@ -193,6 +197,8 @@ int lumat_newindex(lua_State *L)
     switch (lua_type(L, 2)) {
     case LUA_TNUMBER:
         part[0].slice.first = lumat_check_place(L, m, 2, 1);
+        if (m->ndim == 1)
+            return assign_element(L, m, part[0].slice.first, 0);
         return assign_place(L, m, part);
     case LUA_TTABLE:
         if (lumat_names_element(L, m, 2, place))

@@ -11,16 +11,27 @@
 #include <math.h>
 #include <string.h>
 
-/* Pushes the matrix asked for, its elements unspecified. */
-static gpu_matrix *push_requested(lua_State *L, const lumat_request *r)
+typedef gpu_status creator(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
+                           int ndim, int64_t rows, int64_t cols);
+
+static gpu_matrix *push_created(lua_State *L, const lumat_request *r,
+                                creator *create)
 {
     gpu_matrix *m = lumat_new_matrix(L);
-    lumat_try(L, gpu_create(m, r->device, r->dtype, r->ndim, r->rows, r->cols));
+    lumat_try(L, create(m, r->device, r->dtype, r->ndim, r->rows, r->cols));
     lumat_account(L, m);
     return m;
 }
 
+/* Pushes the matrix asked for, its elements unspecified. */
+static gpu_matrix *push_requested(lua_State *L, const lumat_request *r)
+{
+    return push_created(L, r, gpu_create);
+}
+
 /* --- from tables ---------------------------------------------------------- */
+
+enum { FEW = 64 }; /* elements that need no memory of their own on the way */
 
 static gpu_complex check_element(lua_State *L, const char *name, lua_Integer i,
                                  lua_Integer j)
@@ -70,19 +81,32 @@ static int wants_complex(lua_State *L, const lumat_request *r)
            lumat_test_complex(L, -1);
 }
 
-/* Row-major elements of the table, in memory the collector owns; NULL: one of
- * them wants another type. */
-static void *push_elements(lua_State *L, int table, lumat_request *r)
+/* Puts the element on top, which is popped, to its place; 0: it wants another
+ * type. j is 0 in a vector. */
+static int put_element(lua_State *L, const lumat_request *r, void *data,
+                       int64_t at, int64_t i, int64_t j)
 {
-    size_t bytes = (size_t)(r->rows * r->cols) * gpu_dtype_size(r->dtype);
-    void *data = lua_newuserdatauv(L, bytes, 0);
+    if (wants_complex(L, r))
+        return 0;
+    put(L, data, r->dtype, at, check_element(L, r->name, i, j));
+    return 1;
+}
+
+/* Row-major elements of the table, in `few` where there is room, or else in
+ * memory the collector owns; NULL: one of them wants another type. */
+static void *push_elements(lua_State *L, int table, lumat_request *r,
+                           gpu_complex few[FEW])
+{
+    int64_t n = r->rows * r->cols;
+    void *data = few;
+    if (n > FEW)
+        data = lua_newuserdatauv(L, (size_t)n * gpu_dtype_size(r->dtype), 0);
     for (int64_t i = 0; i < r->rows; i++) {
         lumat_poll(L, i);
         lua_rawgeti(L, table, i + 1);
-        if (r->ndim == 1 && wants_complex(L, r))
-            return NULL;
         if (r->ndim == 1) {
-            put(L, data, r->dtype, i, check_element(L, r->name, i + 1, 0));
+            if (!put_element(L, r, data, i, i + 1, 0))
+                return NULL;
             continue;
         }
         if (!lua_istable(L, -1))
@@ -96,10 +120,8 @@ static void *push_elements(lua_State *L, int table, lumat_request *r)
         for (int64_t j = 0; j < r->cols; j++) {
             lumat_poll(L, j);
             lua_rawgeti(L, -1, j + 1);
-            if (wants_complex(L, r))
+            if (!put_element(L, r, data, i * r->cols + j, i + 1, j + 1))
                 return NULL;
-            put(L, data, r->dtype, i * r->cols + j,
-                check_element(L, r->name, i + 1, j + 1));
         }
         lua_pop(L, 1);
     }
@@ -132,8 +154,9 @@ static void measure_table(lua_State *L, int table, lumat_request *r)
 static gpu_matrix *from_request(lua_State *L, int table, lumat_request *r)
 {
     int top = lua_gettop(L);
+    gpu_complex few[FEW];
     gpu_matrix *m = push_requested(L, r);
-    const void *data = push_elements(L, table, r);
+    const void *data = push_elements(L, table, r, few);
     if (!data) {
         lua_settop(L, top);
         r->may_be_complex = 0;
@@ -141,7 +164,7 @@ static gpu_matrix *from_request(lua_State *L, int table, lumat_request *r)
         return from_request(L, table, r);
     }
     lumat_try(L, gpu_upload(m, data));
-    lua_pop(L, 1);
+    lua_settop(L, top + 1);
     return m;
 }
 
@@ -201,7 +224,8 @@ static int filled(lua_State *L, double value, const lumat_request *r)
 static int make_zeros(lua_State *L)
 {
     lumat_request r = lumat_check_request(L, 1);
-    return filled(L, 0, &r);
+    push_created(L, &r, gpu_create_zeros);
+    return 1;
 }
 
 static int make_ones(lua_State *L)

@@ -228,8 +228,6 @@ static void complain(lua_State *L, const lua_Debug *caller, const gpu_matrix *m)
 static void count_read(lua_State *L, const gpu_matrix *m)
 {
     lua_Debug caller;
-    if (!on_cpu_too && gpu_device_is_cpu(gpu_matrix_device(m)))
-        return;
     if (!lua_getstack(L, 1, &caller) || !lua_getinfo(L, "Sl", &caller) ||
         caller.currentline < 1 || strcmp(caller.source, "=" LUMAT_CHUNK) == 0)
         return;
@@ -488,15 +486,16 @@ void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
 int lumat_names_element(lua_State *L, const gpu_matrix *m, int key,
                         lua_Integer place[2])
 {
-    int n = m->ndim, inside = (int)lua_rawlen(L, key) == n;
+    int n = m->ndim, inside = (int)lua_rawlen(L, key) == n, pushed = 0;
     place[1] = 0;
-    for (int k = 0; k < n && inside; k++) {
-        int exact, type = lua_rawgeti(L, key, k + 1);
-        place[k] = lua_tointegerx(L, -1, &exact) - 1;
-        inside = type == LUA_TNUMBER && exact && place[k] >= 0 &&
-                 place[k] < (k == 0 ? m->rows : m->cols);
-        lua_pop(L, 1);
+    for (int k = 0; k < n && inside; k++, pushed++) {
+        int exact = 0;
+        if (lua_rawgeti(L, key, k + 1) == LUA_TNUMBER)
+            place[k] = lua_tointegerx(L, -1, &exact) - 1;
+        inside =
+            exact && place[k] >= 0 && place[k] < (k == 0 ? m->rows : m->cols);
     }
+    lua_pop(L, pushed);
     return inside;
 }
 
@@ -574,7 +573,8 @@ static int push_complex_element(lua_State *L, const gpu_matrix *m, int64_t i,
 int lumat_push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j)
 {
     double value;
-    count_read(L, m);
+    if (on_cpu_too || !gpu_device_is_cpu(gpu_matrix_device(m)))
+        count_read(L, m);
     if (gpu_is_complex(m))
         return push_complex_element(L, m, i, j);
     lumat_try(L, gpu_get(m, i, j, &value));
@@ -805,7 +805,8 @@ static int matrix_index(lua_State *L)
     int type = lua_type(L, 2);
     if (type == LUA_TSTRING)
         return index_string(L, m);
-    lumat_check_indexed(L, "index");
+    if (!m->storage)
+        lumat_check_indexed(L, "index");
     if (type == LUA_TNUMBER)
         return index_number(L, m, 2);
     if (type == LUA_TTABLE) {

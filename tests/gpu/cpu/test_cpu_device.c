@@ -76,6 +76,37 @@ static void blocks_are_kept(void **state)
     cpu->trim(device);
 }
 
+/* Memory that was used before is zero, whatever its size, and nothing beside it
+ * is. */
+static void clear_gives_zeros(void **state)
+{
+    static const size_t sizes[] = {1,
+                                   63,
+                                   4096,
+                                   70001,
+                                   ((size_t)1 << 20) - 1,
+                                   (size_t)1 << 20,
+                                   ((size_t)3 << 20) + 5};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t bytes = sizes[i];
+        void *beside, *used, *again;
+        assert_int_equal(cpu->alloc(device, bytes, &beside), GPU_OK);
+        assert_int_equal(cpu->alloc(device, bytes, &used), GPU_OK);
+        memset(beside, 1, bytes);
+        memset(used, 1, bytes);
+        cpu->free(device, used, bytes);
+        assert_int_equal(cpu->alloc(device, bytes, &again), GPU_OK);
+        assert_int_equal(cpu->clear(device, again, bytes), GPU_OK);
+        for (size_t k = 0; k < bytes; k++) {
+            assert_int_equal(((char *)again)[k], 0);
+            assert_int_equal(((char *)beside)[k], 1);
+        }
+        cpu->free(device, again, bytes);
+        cpu->free(device, beside, bytes);
+    }
+}
+
 /* What the cache holds and what malloc has in maps must both come back. */
 static void nothing_leaks(void **state)
 {
@@ -144,6 +175,7 @@ int main(void)
         cmocka_unit_test(every_kernel_is_described),
         cmocka_unit_test(alignment),
         cmocka_unit_test(blocks_are_kept),
+        cmocka_unit_test(clear_gives_zeros),
         cmocka_unit_test(nothing_leaks),
         cmocka_unit_test(too_much),
         cmocka_unit_test(bytes_go_to_and_fro),

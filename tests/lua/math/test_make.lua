@@ -31,6 +31,23 @@ function TestTables:test_special_numbers_survive()
     equals(vec{1e300}, {inf})
 end
 
+-- Few elements take another way than many; both tell which one is wrong.
+function TestTables:test_tables_of_any_length()
+    for _, n in ipairs{1, 63, 64, 65, 1000} do
+        local list = {}
+        for i = 1, n do
+            list[i] = i % 97 - 40
+        end
+        equals(vec(list), list)
+        equals(mat{list, list}, {list, list})
+        equals(vec(list, {dtype = "c128"}), list)
+        local good = table.move(list, 1, n, 1, {})
+        list[n] = "x"
+        raises("element " .. n .. " is a string", vec, list)
+        raises("element {2, " .. n .. "} is a string", mat, {good, list})
+    end
+end
+
 function TestTables:test_booleans_make_masks()
     lu.assertEquals(vec{true, false}.dtype, "bool")
     lu.assertEquals(mat{{true}, {false}}.dtype, "bool")
