@@ -184,6 +184,33 @@ typedef struct gpu_complex_call {
     uint8_t is_number[3], is_conjugated[3], is_out_conjugated;
 } gpu_complex_call;
 
+/* Discrete Fourier transforms of all columns (axis 1), all rows (2), or of both
+ * (0, of the first two kinds): out[k] = scale * sum of in[j] exp(-2 pi i j k /
+ * n), or with + where it is inverse. Both views are of one precision, not
+ * empty; out may be in where they have one shape and type. */
+typedef enum gpu_fft_kind {
+    GPU_FFT_COMPLEX,  /* complex, both of one shape */
+    GPU_FFT_REAL,     /* in is real, out complex, of one shape */
+    GPU_FFT_HALF,     /* so, but out has the first n / 2 + 1 alone */
+    GPU_FFT_FROM_HALF /* in has these, out the n real ones; the imaginary parts
+                         of in[0] and, of an even n, in[n / 2] count as 0 */
+} gpu_fft_kind;
+
+typedef struct gpu_fft_call {
+    gpu_fft_kind kind;
+    int axis, is_inverse;
+    double scale;
+    gpu_view in, out;
+} gpu_fft_call;
+
+/* out[i, j] = sum of x[i + row - u, j + col - v] y[u, v] over all (u, v) with
+ * an x there, in f64 and in the order of y's rows, rounded once. All of them
+ * are f32 or f64, not empty; out lies apart. */
+typedef struct gpu_convolution {
+    gpu_view x, y, out;
+    int64_t row, col;
+} gpu_convolution;
+
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
 struct gpu_kernel {
     const char *operation; /* "dot" or "matmul" */
@@ -359,6 +386,9 @@ typedef struct gpu_backend {
     gpu_status (*factor)(void *device, gpu_factoring *f);
     /* Complex elements; may be NULL. */
     gpu_status (*complex_map)(void *device, const gpu_complex_call *c);
+    /* May be NULL. What returns GPU_UNSUPPORTED is done by the CPU. */
+    gpu_status (*fft)(void *device, const gpu_fft_call *c);
+    gpu_status (*convolve)(void *device, const gpu_convolution *c);
 } gpu_backend;
 
 /* Names something kept: a number of the backend's own and the view it was

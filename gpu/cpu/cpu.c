@@ -276,6 +276,8 @@ static const gpu_backend table = {
     .inverse_norm = gpu_cpu_inverse_norm,
     .factor = gpu_cpu_factor,
     .complex_map = gpu_cpu_complex_map,
+    .fft = gpu_cpu_fft,
+    .convolve = gpu_cpu_convolve,
 };
 
 /* The best table of loops this processor runs; LUMAT_CPU=base or avx2 takes

@@ -153,6 +153,8 @@ gpu_status gpu_cpu_inverse_norm(void *device, const gpu_view *a,
                                 gpu_inverse_size *inverse);
 gpu_status gpu_cpu_factor(void *device, gpu_factoring *f);
 gpu_status gpu_cpu_complex_map(void *device, const gpu_complex_call *call);
+gpu_status gpu_cpu_fft(void *device, const gpu_fft_call *c);
+gpu_status gpu_cpu_convolve(void *device, const gpu_convolution *call);
 /* c -= a b, on all cores. */
 gpu_status gpu_cpu_subtract_product(gpu_view a, gpu_view b, gpu_view c);
 /* The lower or upper triangle of a square block, with ones on its diagonal or

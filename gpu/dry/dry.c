@@ -133,6 +133,20 @@ static gpu_status complex_map(void *handle, const gpu_complex_call *c)
     return gpu_poll();
 }
 
+static gpu_status transform(void *handle, const gpu_fft_call *c)
+{
+    dry_device *d = of(handle);
+    d->clock += dry_fft_seconds(d, c);
+    return gpu_poll();
+}
+
+static gpu_status convolve(void *handle, const gpu_convolution *c)
+{
+    dry_device *d = of(handle);
+    d->clock += dry_convolution_seconds(d, c);
+    return gpu_poll();
+}
+
 static gpu_status reduce(void *handle, const gpu_program *p, const gpu_view *in,
                          int axis, const gpu_view *out)
 {
@@ -424,6 +438,8 @@ static const gpu_backend entries = {
     .choose_factor = choose_factor,
     .factor = factor,
     .complex_map = complex_map,
+    .fft = transform,
+    .convolve = convolve,
 };
 
 #define OMIT_MISSING(entry)    \
@@ -447,6 +463,8 @@ static void omit_missing(gpu_backend *dry, const gpu_backend *real)
     OMIT_MISSING(choose_factor);
     OMIT_MISSING(factor);
     OMIT_MISSING(complex_map);
+    OMIT_MISSING(fft);
+    OMIT_MISSING(convolve);
 }
 
 /* What is known of a device outlives a shutdown. */

@@ -61,6 +61,8 @@ double dry_sparse_seconds(dry_device *d, const gpu_csr *s, const gpu_view *b,
 double dry_system_seconds(dry_device *d, gpu_dtype dtype, int64_t n,
                           int64_t columns);
 double dry_factor_seconds(dry_device *d, const gpu_factoring *f);
+double dry_fft_seconds(dry_device *d, const gpu_fft_call *c);
+double dry_convolution_seconds(dry_device *d, const gpu_convolution *c);
 
 /* Bytes that v's elements take, those that it repeats once. */
 double dry_bytes(const gpu_view *v);

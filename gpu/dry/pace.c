@@ -541,3 +541,33 @@ double dry_factor_seconds(dry_device *d, const gpu_factoring *f)
     double seconds = dry_system_seconds(d, type, n, 0);
     return n > 0 ? seconds * f->flops / system_flops((double)n, 0) : 0;
 }
+
+/* Butterflies reach a fraction of what products do; where they would take less
+ * than the bytes, which go and come twice, those count. */
+double dry_fft_seconds(dry_device *d, const gpu_fft_call *c)
+{
+    enum { OF_PEAK = 8, PASSES = 2 };
+    int is_wide = c->in.dtype == GPU_F64 || c->in.dtype == GPU_C128;
+    const gpu_view *v = c->kind == GPU_FFT_FROM_HALF ? &c->out : &c->in;
+    double rows = c->axis == 2 ? 1 : (double)v->rows;
+    double cols = c->axis == 1 ? 1 : (double)v->cols;
+    double each = c->kind == GPU_FFT_COMPLEX ? 5 : 2.5;
+    double flops = each * (double)v->rows * (double)v->cols * log2(rows * cols);
+    if (!d->predicts)
+        return 0;
+    double bytes = PASSES * (dry_bytes(&c->in) + dry_bytes(&c->out));
+    return larger(dry_moved_seconds(d, bytes),
+                  OF_PEAK * flops / peak_flops(d, is_wide ? GPU_F64 : GPU_F32));
+}
+
+/* Sums are in f64. */
+double dry_convolution_seconds(dry_device *d, const gpu_convolution *c)
+{
+    enum { OF_PEAK = 8 };
+    double flops = 2 * (double)c->out.rows * (double)c->out.cols *
+                   (double)c->y.rows * (double)c->y.cols;
+    if (!d->predicts)
+        return 0;
+    return larger(dry_moved_seconds(d, dry_bytes(&c->x) + dry_bytes(&c->out)),
+                  OF_PEAK * flops / peak_flops(d, GPU_F64));
+}

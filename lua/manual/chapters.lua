@@ -10,6 +10,7 @@ local titles = {
     {"Shape and place", "shape lines joining places iterating converting"},
     {"Products and linear algebra",
         "products outer systems factors norms gallery kernels keeping"},
+    {"Fourier transforms and signals", "fourier"},
     {"Element by element", "arithmetic powers signs limits rounding " ..
         "exponentials logarithms angles arcs hyperbolic area special complex " ..
         "mapping"},
