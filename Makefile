@@ -28,7 +28,8 @@ LUMAT    := $(BIN)/lumat
 TOOLKIT  := $(patsubst %/bin/nvcc,%,$(NVCC))
 CUBLAS   := $(and $(filter 1,$(CUDA)),$(wildcard $(TOOLKIT)/include/cublas_v2.h),$(wildcard $(TOOLKIT)/lib64/libcublas.so),$(wildcard $(TOOLKIT)/lib64/libcusparse.so))
 CUSOLVER := $(and $(CUBLAS),$(wildcard $(TOOLKIT)/include/cusolverDn.h),$(wildcard $(TOOLKIT)/lib64/libcusolver.so))
-PLUGINS  := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so $(BIN)/lumat-cuda-compile) $(if $(CUBLAS),$(BIN)/liblumat-cuda-la.so) $(if $(CUSOLVER),$(BIN)/liblumat-cuda-solver.so)
+CUFFT    := $(and $(filter 1,$(CUDA)),$(wildcard $(TOOLKIT)/include/cufft.h),$(wildcard $(TOOLKIT)/lib64/libcufft.so))
+PLUGINS  := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so $(BIN)/lumat-cuda-compile) $(if $(CUBLAS),$(BIN)/liblumat-cuda-la.so) $(if $(CUSOLVER),$(BIN)/liblumat-cuda-solver.so) $(if $(CUFFT),$(BIN)/liblumat-cuda-fft.so)
 
 LUA_INC  := $(firstword $(wildcard /usr/include/lua5.4 /usr/local/include))
 LUA_LIB  := $(firstword $(wildcard /usr/lib/*/liblua5.4.a /usr/local/lib/liblua.a))
@@ -102,6 +103,7 @@ STD_SRC  := $(wildcard lua/std/*.lua lua/std/lazy/*.lua lua/manual/*.lua lua/cha
 CUDA_SRC := $(wildcard $(addsuffix /*.cu,gpu/cuda $(KERNELS)))
 LA_SRC   := gpu/cuda/la/la_library.c
 SOLVER_SRC := gpu/cuda/la/solver_library.c
+FFT_SRC  := gpu/cuda/la/fft_library.c
 JIT_SRC  := $(wildcard gpu/cuda/jit/*.c)
 # What the texts of compiled kernels include: those of the formulas, too.
 JIT_TEXT := $(addprefix gpu/,op_macros.h op_list.h ops.def $(addprefix cuda/jit/,jit_job.h reduce_body.h $(patsubst %,kernel_%_body.h,operations random inputs reduce) kernel_body.h))
@@ -112,7 +114,8 @@ OBJ      := $(LIB_OBJ) $(call object,$(REPL_SRC))
 CUDA_OBJ := $(call object,$(CUDA_SRC))
 LA_OBJ   := $(call object,$(LA_SRC))
 SOLVER_OBJ := $(call object,$(SOLVER_SRC))
-$(LA_OBJ) $(SOLVER_OBJ): CFLAGS += -isystem $(TOOLKIT)/include -fPIC
+FFT_OBJ  := $(call object,$(FFT_SRC))
+$(LA_OBJ) $(SOLVER_OBJ) $(FFT_OBJ): CFLAGS += -isystem $(TOOLKIT)/include -fPIC
 JIT_OBJ  := $(call object,$(JIT_SRC)) $(OUT)/gpu/cuda/jit/texts.c.o
 COMPILER := $(BIN)/lumat-cuda-compile
 COMP_OBJ := $(call object,gpu/cuda/compiler/nvrtc.c)
@@ -128,6 +131,7 @@ all: $(LUMAT) $(PLUGINS) $(OUT)/lumat.1 ## build the program
 	$(if $(NVCC),,@echo "no nvcc here: built for the CPU only")
 	$(if $(CUBLAS)$(filter 0,$(CUDA)),,@echo "no cuBLAS here: built without its kernels")
 	$(if $(CUSOLVER)$(filter 0,$(CUDA)),,@echo "no cuSOLVER here: built without it, factorisations are the CPU's")
+	$(if $(CUFFT)$(filter 0,$(CUDA)),,@echo "no cuFFT here: built without it, Fourier transforms are the CPU's")
 
 $(LUMAT): $(OBJ)
 	@mkdir -p $(@D)
@@ -160,6 +164,11 @@ $(BIN)/liblumat-cuda-solver.so: $(SOLVER_OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
 	$(Q)$(CC) $(SANFLAGS) -shared -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib:/usr/local/cuda/lib64' -o $@ $(SOLVER_OBJ) -L$(TOOLKIT)/lib64 -lcusolver -lcublas
+# cuFFT, which is 280 MB.
+$(BIN)/liblumat-cuda-fft.so: $(FFT_OBJ)
+	@mkdir -p $(@D)
+	$(say) "  LINK  $@"
+	$(Q)$(CC) $(SANFLAGS) -shared -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib:/usr/local/cuda/lib64' -o $@ $(FFT_OBJ) -L$(TOOLKIT)/lib64 -lcufft
 $(OUT)/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(say) "  CC    $<"
@@ -235,13 +244,15 @@ $(FAKE): $(FAKE_SRC) $(FAKE_OBJ)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(call see,gpu/cpu) -fPIC -shared -o $@ $^ -lsleef -lpthread -ldl -lm
 
 # The CUDA backend itself, on CUDA's libraries that compute nothing.
-FAKES    := $(addprefix $(OUT)/tests/faults/no_gpu/,liblumat-cuda.so liblumat-cuda-la.so liblumat-cuda-solver.so)
+FAKES    := $(addprefix $(OUT)/tests/faults/no_gpu/,liblumat-cuda.so liblumat-cuda-la.so liblumat-cuda-solver.so liblumat-cuda-fft.so)
 no_gpu    = $(say) "  CXX   $<"; mkdir -p $(@D); $(CXX) $(filter-out -MMD -MP -fno-exceptions,$(CXXFLAGS)) -isystem $(TOOLKIT)/include -fPIC -shared -Wl,--no-undefined
 $(word 1,$(FAKES)): tests/faults/fake_cudart.cpp $(CUDA_OBJ) $(JIT_OBJ) $(BOTH_OBJ)
 	$(no_gpu) $(WRAPPED) -o $@ $^ -lpthread -ldl
 $(word 2,$(FAKES)): tests/faults/fake_cublas.cpp tests/faults/fake_library.h $(LA_OBJ)
 	$(no_gpu) -o $@ $^
 $(word 3,$(FAKES)): tests/faults/fake_cusolver.cpp tests/faults/fake_library.h $(SOLVER_OBJ)
+	$(no_gpu) -o $@ $^
+$(word 4,$(FAKES)): tests/faults/fake_cufft.cpp tests/faults/fake_library.h $(FFT_OBJ)
 	$(no_gpu) -o $@ $^
 
 # A sub-make, because what was missing when this one started is there now.
@@ -303,4 +314,4 @@ help: ## this list
 .PHONY: all man run test test-programs check-faults check-driver check-gpu check-slow bench packages lint format install uninstall dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(SOLVER_OBJ:.o=.d) $(JIT_OBJ:.o=.d) $(COMP_OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(SOLVER_OBJ:.o=.d) $(FFT_OBJ:.o=.d) $(JIT_OBJ:.o=.d) $(COMP_OBJ:.o=.d)

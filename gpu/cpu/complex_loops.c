@@ -20,14 +20,6 @@ enum {
 }; /* elements: all blocks together stay in the first cache
     */
 
-/* Compiled for the vectors of several processors, of which the program takes
- * the best; the results are the same. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define VECTORS __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define VECTORS
-#endif
-
 typedef struct block {
     double re[BLOCK], im[BLOCK];
     int is_real; /* then im is zeros */

@@ -2,33 +2,37 @@
  * transforms, and rounds once: sums are in f64. */
 #include <string.h>
 #include "cpu.h"
+#include "vector.h"
 
-enum { SUMS = 512 }; /* elements of a row that are summed at once */
+enum { SUMS = 512, TAPS = 4 }; /* elements of a row, of y, at once */
 
-/* sums[j] += x[j] times a number, for the elements that there are. */
-#define ADD_ROW(type)                                       \
-    do {                                                    \
-        const type *from = (const type *)x->data + start;   \
-        if (x->col_stride == 1)                             \
-            for (int64_t j = first; j < last; j++)          \
-                sums[j] += (double)from[j] * by;            \
-        else                                                \
-            for (int64_t j = first; j < last; j++)          \
-                sums[j] += (double)from[j * step] * by;     \
-    } while (0)
+/* Elements of a row of y, and for each where the row of x begins. */
+typedef struct taps {
+    double by[TAPS];
+    const void *x[TAPS];
+    int64_t step; /* of x */
+    int count;
+} taps;
 
-/* sums of n elements: of row i of x those from `col` on, where x has any. */
-static void add_row(const gpu_view *x, int64_t i, int64_t col, int64_t n,
-                    double by, double *sums)
-{
-    int64_t first = col < 0 ? -col : 0;
-    int64_t last = gpu_cpu_smaller(n, x->cols - col), step = x->col_stride;
-    int64_t start = i * x->row_stride + col * step;
-    if (x->dtype == GPU_F64)
-        ADD_ROW(double);
-    else
-        ADD_ROW(float);
-}
+/* sums[j] += x[j] times a number, for each tap, one after the other. */
+#define ADD_TAPS(type, name)                                             \
+    VECTORS static void add_##name(const taps *t, int64_t n, double *sums) \
+    {                                                                    \
+        const type *a = t->x[0], *b = t->x[1], *c = t->x[2], *d = t->x[3]; \
+        double p = t->by[0], q = t->by[1], r = t->by[2], s = t->by[3];   \
+        if (t->count == TAPS && t->step == 1)                            \
+            for (int64_t j = 0; j < n; j++)                              \
+                sums[j] = sums[j] + (double)a[j] * p + (double)b[j] * q + \
+                          (double)c[j] * r + (double)d[j] * s;           \
+        else                                                             \
+            for (int k = 0; k < t->count; k++) {                         \
+                const type *x = t->x[k];                                 \
+                for (int64_t j = 0; j < n; j++)                          \
+                    sums[j] += (double)x[j * t->step] * t->by[k];        \
+            }                                                            \
+    }
+ADD_TAPS(float, f32)
+ADD_TAPS(double, f64)
 
 static double read(const gpu_view *v, int64_t i, int64_t j)
 {
@@ -37,15 +41,52 @@ static double read(const gpu_view *v, int64_t i, int64_t j)
                                : (double)((const float *)v->data)[at];
 }
 
+/* Those with numbers v … of y's row, for n elements from `col` of x's row on,
+ * where all have one. */
+static void add_some(const gpu_convolution *c, int64_t u, int64_t v, int count,
+                     int64_t row, int64_t col, int64_t n, double *sums)
+{
+    taps t = {.step = c->x.col_stride, .count = count};
+    size_t size = gpu_cpu_size(c->x.dtype);
+    for (int k = 0; k < count; k++) {
+        int64_t at = row * c->x.row_stride + (col - k) * c->x.col_stride;
+        t.by[k] = read(&c->y, u, v + k);
+        t.x[k] = (const char *)c->x.data + at * (int64_t)size;
+    }
+    if (c->x.dtype == GPU_F64)
+        add_f64(&t, n, sums);
+    else
+        add_f32(&t, n, sums);
+}
+
+/* The same where some meet no x. */
+static void add_one(const gpu_convolution *c, int64_t u, int64_t v, int64_t row,
+                    int64_t col, int64_t n, double *sums)
+{
+    int64_t first = col < 0 ? -col : 0;
+    int64_t last = gpu_cpu_smaller(n, c->x.cols - col);
+    if (first < last)
+        add_some(c, u, v, 1, row, col + first, last - first, sums + first);
+}
+
 /* Elements col .. col + n - 1 of out's row i. */
 static void sum_piece(const gpu_convolution *c, int64_t i, int64_t col,
                       int64_t n, double *sums)
 {
     memset(sums, 0, (size_t)n * sizeof *sums);
     for (int64_t u = 0; u < c->y.rows; u++) {
-        int64_t from = i + c->row - u;
-        for (int64_t v = 0; v < c->y.cols && from >= 0 && from < c->x.rows; v++)
-            add_row(&c->x, from, col + c->col - v, n, read(&c->y, u, v), sums);
+        int64_t row = i + c->row - u, count;
+        for (int64_t v = 0; v < c->y.cols && row >= 0 && row < c->x.rows;
+             v += count) {
+            int64_t from = col + c->col - v;
+            int is_inside = v + TAPS <= c->y.cols && from - TAPS + 1 >= 0 &&
+                            from + n <= c->x.cols;
+            count = is_inside ? TAPS : 1;
+            if (is_inside)
+                add_some(c, u, v, TAPS, row, from, n, sums);
+            else
+                add_one(c, u, v, row, from, n, sums);
+        }
     }
 }
 
@@ -60,8 +101,7 @@ static gpu_status convolve_pieces(void *context, int64_t first, int64_t last)
         int64_t n = gpu_cpu_smaller(SUMS, c->out.cols - col);
         gpu_view to = gpu_cpu_part(&c->out, i, col, 1, n);
         sum_piece(c, i, col, n, sums);
-        for (int64_t j = 0; j < n; j++)
-            gpu_cpu_store_one(&to, 0, j, sums[j]);
+        gpu_cpu_convert(&(gpu_view){sums, GPU_F64, 1, n, n, 1}, &to);
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
     }

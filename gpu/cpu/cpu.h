@@ -154,6 +154,9 @@ gpu_status gpu_cpu_inverse_norm(void *device, const gpu_view *a,
 gpu_status gpu_cpu_factor(void *device, gpu_factoring *f);
 gpu_status gpu_cpu_complex_map(void *device, const gpu_complex_call *call);
 gpu_status gpu_cpu_fft(void *device, const gpu_fft_call *c);
+/* For tests: lines of so many complex elements are cut to be transformed; 0: as
+ * it is without. */
+void gpu_cpu_set_long_lines(int64_t from);
 gpu_status gpu_cpu_convolve(void *device, const gpu_convolution *call);
 /* c -= a b, on all cores. */
 gpu_status gpu_cpu_subtract_product(gpu_view a, gpu_view b, gpu_view c);

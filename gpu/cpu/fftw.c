@@ -302,6 +302,17 @@ static void scale_f64(double *x, int64_t n, double by)
         x[i] *= by;
 }
 
+enum { NEAR = 32 }; /* factors that a line's pieces share */
+
+/* That of e < n. */
+static void find_factor(const factors *f, int64_t e, double to[2])
+{
+    const double *a = f->fine + 2 * (e & (((int64_t)1 << f->shift) - 1));
+    const double *b = f->coarse + 2 * (e >> f->shift);
+    to[0] = a[0] * b[0] - a[1] * b[1];
+    to[1] = a[0] * b[1] + a[1] * b[0];
+}
+
 /* What of a line is the same in both types. */
 #define LINE_FUNCTIONS(type, name)                                           \
     static void conjugate_##name(type *x, int64_t n)                         \
@@ -325,15 +336,21 @@ static void scale_f64(double *x, int64_t n, double by)
     static void multiply_##name(type *x, int64_t n, const factors *f,        \
                                 int64_t line)                                \
     {                                                                        \
-        int64_t e = 0, within = ((int64_t)1 << f->shift) - 1;                \
-        for (int64_t i = 0; i < n; i++, e += line) {                         \
-            const double *a = f->fine + 2 * (e & within);                    \
-            const double *b = f->coarse + 2 * (e >> f->shift);               \
-            double re = a[0] * b[0] - a[1] * b[1];                           \
-            double im = a[0] * b[1] + a[1] * b[0];                           \
-            double x_re = (double)x[2 * i], x_im = (double)x[2 * i + 1];     \
-            x[2 * i] = (type)(x_re * re - x_im * im);                        \
-            x[2 * i + 1] = (type)(x_re * im + x_im * re);                    \
+        double near[NEAR][2];                                                \
+        for (int64_t i = 0; i < NEAR && i < n; i++)                          \
+            find_factor(f, i * line, near[i]);                               \
+        for (int64_t first = 0; first < n; first += NEAR) {                  \
+            double far[2];                                                   \
+            type *at = x + 2 * first;                                        \
+            find_factor(f, first * line, far);                               \
+            for (int64_t i = 0; i < NEAR && first + i < n; i++) {            \
+                double re = near[i][0] * far[0] - near[i][1] * far[1];       \
+                double im = near[i][0] * far[1] + near[i][1] * far[0];       \
+                double x_re = (double)at[2 * i];                             \
+                double x_im = (double)at[2 * i + 1];                         \
+                at[2 * i] = (type)(x_re * re - x_im * im);                   \
+                at[2 * i + 1] = (type)(x_re * im + x_im * re);               \
+            }                                                                \
         }                                                                    \
     }
 LINE_FUNCTIONS(float, f32)
@@ -442,7 +459,7 @@ static int64_t step_of(int64_t length)
 /* The rest of l is known. */
 static gpu_status run_lines(lines *l)
 {
-    enum { TOGETHER = 8, COPIED = 1 << 22 }; /* lines; elements of them */
+    enum { TOGETHER = 256, COPIED = 1 << 22 }; /* bytes; elements */
     const gpu_view *in = &l->in, *out = &l->out;
     int is_half = l->kind == GPU_FFT_REAL || l->kind == GPU_FFT_HALF;
     int64_t n = l->kind == GPU_FFT_FROM_HALF ? out->cols : in->cols;
@@ -460,7 +477,7 @@ static gpu_status run_lines(lines *l)
     l->is_written_there = suits_plan(out);
     l->in_step = step_of(in->cols);
     l->out_step = step_of(out->cols);
-    int64_t block = in->col_stride == 1 && out->col_stride == 1 ? 1 : TOGETHER;
+    int64_t block = in->col_stride == 1 && out->col_stride == 1 ? 1 : TOGETHER / (int64_t)gpu_cpu_size(out->dtype);
     while (block > 1 && block * n > COPIED)
         block /= 2;
     l->block = block;
@@ -469,8 +486,15 @@ static gpu_status run_lines(lines *l)
 
 /* --- long lines ----------------------------------------------------------- */
 
-/* From here on a complex line is cut, if it can be. */
-enum { LONG = 1 << 17 };
+/* From here on a complex line is cut, if it can be: FFTW alone takes less time
+ * of one core, but nothing stops it. */
+enum { LONG = 1 << 24 };
+static int64_t long_from = LONG;
+
+void gpu_cpu_set_long_lines(int64_t from)
+{
+    long_from = from > 0 ? from : LONG;
+}
 
 /* The divisor of n next to its root from below that is no less than a
  * sixteenth of the root; 0: there is none. */
@@ -538,7 +562,7 @@ static gpu_status transform(gpu_fft_call c)
                .in = c.axis == 1 ? gpu_cpu_turned(c.in) : c.in,
                .out = c.axis == 1 ? gpu_cpu_turned(c.out) : c.out};
     int64_t n = l.in.cols;
-    int64_t rows = c.kind == GPU_FFT_COMPLEX && n >= LONG ? find_cut(n) : 0;
+    int64_t rows = c.kind == GPU_FFT_COMPLEX && n >= long_from ? find_cut(n) : 0;
     return rows > 0 ? run_long_lines(&l, rows) : run_lines(&l);
 }
 

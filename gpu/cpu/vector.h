@@ -124,4 +124,12 @@ extern const gpu_cpu_vector gpu_cpu_vector_base, gpu_cpu_vector_avx2,
 /* The table in use. */
 extern const gpu_cpu_vector *gpu_cpu_vectors;
 
+/* A function that is compiled for the vectors of several processors, of which
+ * the program takes the best; the results are the same. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define VECTORS __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define VECTORS
+#endif
+
 #endif

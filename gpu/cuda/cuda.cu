@@ -7,6 +7,7 @@
 #include <string.h>
 #include "cuda_device.h"
 #include "factor.h"
+#include "fft.h"
 #include "lanes.h"
 #include "la.h"
 
@@ -534,6 +535,7 @@ static void close_device(void *device)
             cudaStreamSynchronize(d->stream);
             gpu_cuda_la_close(d);
             gpu_cuda_solver_close(d);
+            gpu_cuda_fft_close(d);
             gpu_cuda_close_lanes(d);
             drop_all_blocks(d);
         }
@@ -658,6 +660,8 @@ static const gpu_backend backend = {
     .inverse_norm = gpu_cuda_inverse_norm,
     .choose_factor = gpu_cuda_choose_factor,
     .factor = gpu_cuda_factor,
+    .fft = gpu_cuda_fft,
+    .convolve = gpu_cuda_convolve,
 };
 
 extern "C" __attribute__((visibility("default"))) const gpu_backend *

@@ -42,10 +42,11 @@ static gpu_status pad(const gpu_matrix *m, gpu_dtype type, int64_t rows,
     return status;
 }
 
-/* Can transforms read it where it lies? */
+/* Can transforms read it where it lies? A GPU's read real elements in pairs. */
 static int is_plain(const gpu_matrix *m, gpu_dtype type, const gpu_device *d)
 {
-    return m->dtype == type && !m->is_conjugated &&
+    int is_aligned = gpu_is_complex(m) || d->is_cpu || m->offset % 2 == 0;
+    return m->dtype == type && !m->is_conjugated && is_aligned &&
            gpu_matrix_device(m) == d &&
            (m->row_stride > 0 || m->rows == 1) &&
            (m->col_stride > 0 || m->cols == 1);

@@ -161,6 +161,10 @@ case("values", function()
     list[#list + 1] = select(2, steps.eigh(D, true))
     return list
 end)
+case("transforms", function()
+    return {fft(A), ifft(complex(A, B), {axis = 2}), rfft(v), irfft(rfft(v)),
+        fft2(A), fft2(A.T), conv(v, w), conv(A, B), fft(v:f64(), 700)}
+end)
 case("sparse", function()
     local x, X = v["1:40"], tall["1:40, 1:9"]
     return {full(S), S * x, S.T * x, S * X, S.nnz, full(S * 2), S["2:5, :"].nnz,

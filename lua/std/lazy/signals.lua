@@ -80,7 +80,7 @@ local function rotated(A, axis, k)
     local n = axis == 1 and A.rows or A.cols
     local first = k(n)
     local out = A:clone()
-    if first == 0 or first == n or #out == 0 then return out end
+    if first == 0 or first == n or out.size == 0 then return out end
     put(out, axis, 1, n - first, part(A, axis, first + 1, n))
     put(out, axis, n - first + 1, n, part(A, axis, 1, first))
     return out
@@ -158,15 +158,15 @@ local function widened(x, y)
     return is_complex(x) and library.c128(x) or x:f64()
 end
 
--- Products of transforms are compared with sums in their multiply-adds: of
--- those of a transform one takes as long as so many of a sum.
-local OF_TRANSFORM = 12
+-- Transforms of n elements take as long as so many times n log n multiply-adds,
+-- and what is short takes less than they take to begin.
+local OF_TRANSFORM, SHORT, SHORT_ON_GPU = 6, 16, 1 << 27
 
 local function is_direct(x, y, rows, cols)
-    local sums = #x * #y * 1.0
-    local length = rows * cols * 1.0
-    return smaller(#x, #y) <= 16 or
-        sums <= OF_TRANSFORM * length * log(length, 2)
+    local sums, length = x.size * 1.0 * y.size, rows * 1.0 * cols
+    return smaller(x.size, y.size) <= SHORT or
+        sums <= OF_TRANSFORM * length * log(length, 2) or
+        (x.device ~= "cpu" and sums <= SHORT_ON_GPU)
 end
 
 local function by_transforms(x, y, rows, cols)
@@ -199,7 +199,7 @@ local function convolve(what, x, y, shape, method)
     local rows, cols = x.rows + y.rows - 1, x.cols + y.cols - 1
     local i, m = overlap(shape, x.rows, y.rows)
     local j, n = overlap(shape, x.cols, y.cols)
-    if method == "direct" or m == 0 or n == 0 or #x == 0 or #y == 0 or
+    if method == "direct" or m == 0 or n == 0 or x.size == 0 or y.size == 0 or
         (method ~= "fft" and is_direct(x, y, rows, cols)) then
         return steps.convolve(x, y, shape)
     end
