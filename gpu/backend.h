@@ -239,7 +239,7 @@ typedef enum gpu_lane {
     GPU_LANE_OUT,
     GPU_LANES
 } gpu_lane;
-enum { GPU_MARKS = 8 };
+enum { GPU_MARKS = 20 };
 
 typedef struct gpu_backend {
     int abi;
@@ -277,9 +277,9 @@ typedef struct gpu_backend {
     /* Copies between views of the host's memory and of the device's, of one
      * shape, converted as their types say; on the device the elements of a row
      * lie side by side, and rows do not overlap. bring returns when `from` was
-     * read. What fetch gives to the lane of work is there when it returns; of
-     * another lane `to` is written until deliver returns, which waits for it,
-     * or gives it up where that is what is wanted. */
+     * read. What fetch gives to the lane of work is there when it returns. That
+     * of the lane out waits for nothing: `to` is written until deliver returns,
+     * which waits for it, or gives it up where that is what is wanted. */
     gpu_status (*bring)(void *device, gpu_lane lane, const gpu_view *from,
                         const gpu_view *to);
     gpu_status (*fetch)(void *device, gpu_lane lane, const gpu_view *from,

@@ -8,10 +8,6 @@
 const gpu_host *gpu_cpu_host;
 const gpu_cpu_vector *gpu_cpu_vectors = &gpu_cpu_vector_base;
 
-/* Bytes copied between two looks at the flag; so many together are worth more
- * than one core. */
-enum { CHUNK = 1 << 17, MANY = 1 << 19 };
-
 /* The one device. */
 static struct {
     char description[160];
@@ -74,42 +70,6 @@ static int zero(void *device)
 {
     (void)device;
     return 0;
-}
-
-typedef struct copying {
-    char *to;
-    const char *from;
-    size_t bytes;
-} copying;
-
-static gpu_status copy_chunks(void *context, int64_t first, int64_t last)
-{
-    const copying *c = context;
-    for (int64_t i = first; i < last; i++) {
-        size_t at = (size_t)i * CHUNK, left = c->bytes - at;
-        if (gpu_cpu_interrupted())
-            return GPU_INTERRUPTED;
-        memcpy(c->to + at, c->from + at, left < CHUNK ? left : CHUNK);
-    }
-    return GPU_OK;
-}
-
-static gpu_status copy_bytes(void *device, void *to, const void *from, size_t n)
-{
-    (void)device;
-    copying c = {to, from, n};
-    if (n > MANY)
-        return gpu_cpu_parallel((int64_t)((n + CHUNK - 1) / CHUNK),
-                                (int64_t)n / 8, copy_chunks, &c);
-    memcpy(to, from, n);
-    return GPU_OK;
-}
-
-static gpu_status copy_views(void *device, gpu_lane lane, const gpu_view *from,
-                             const gpu_view *to)
-{
-    (void)device, (void)lane;
-    return gpu_cpu_copy(from, to);
 }
 
 static gpu_status deliver(void *device, int give_up)
@@ -241,10 +201,10 @@ static const gpu_backend table = {
     .alloc = gpu_cpu_alloc,
     .free = gpu_cpu_free,
     .clear = gpu_cpu_clear,
-    .upload = copy_bytes,
-    .download = copy_bytes,
-    .bring = copy_views,
-    .fetch = copy_views,
+    .upload = gpu_cpu_copy_bytes,
+    .download = gpu_cpu_copy_bytes,
+    .bring = gpu_cpu_copy_views,
+    .fetch = gpu_cpu_copy_views,
     .deliver = deliver,
     .mark = pass_mark,
     .follow = pass_mark,

@@ -180,13 +180,6 @@ size_t gpu_cpu_view_bytes(const gpu_view *v)
     return (size_t)(v->rows * v->cols) * gpu_cpu_size(v->dtype);
 }
 
-gpu_status gpu_cpu_copy(const gpu_view *from, const gpu_view *to)
-{
-    gpu_program p = {.inputs = 1};
-    p.compute = (uint8_t)from->dtype;
-    return gpu_cpu_map(NULL, &p, from, to);
-}
-
 gpu_status gpu_cpu_make_dense(gpu_view *v, int read, void **room)
 {
     gpu_view from = *v;

@@ -107,6 +107,11 @@ gpu_status gpu_cuda_scratch(cuda_device *d, size_t bytes, void **data);
  * what was issued goes on. */
 gpu_status gpu_cuda_wait(cuda_device *d);
 gpu_status gpu_cuda_wait_for(cuda_device *d, cudaEvent_t event);
+/* The same for who has something to do meanwhile: work does a little of it and
+ * sets *did, which is 0, where there was any. */
+typedef gpu_status gpu_cuda_work(cuda_device *d, int *did);
+gpu_status gpu_cuda_work_until(cuda_device *d, cudaEvent_t event,
+                               gpu_cuda_work *work);
 /* CUB remembers for good what it asks of a device at first, and an error that
  * it got, too: so it asks while the device is opened. */
 gpu_status gpu_cuda_prepare_sort(cuda_device *d);

@@ -122,16 +122,24 @@ static void rest(double waited)
     nanosleep(&t, NULL);
 }
 
-/* Asks until it is so, or an interrupt comes. */
+/* Asks until it is so, or an interrupt comes; meanwhile works, where there is
+ * something to do. */
 static gpu_status wait_until(cuda_device *d, cudaError_t (*ask)(void *of),
-                             void *of)
+                             void *of, gpu_cuda_work *work)
 {
     cudaError_t answer;
     double start = 0;
     while ((answer = ask(of)) == cudaErrorNotReady) {
+        int did = 0;
         cudaGetLastError();
         if (*gpu_cuda_host->interrupted)
             return FAIL(GPU_INTERRUPTED, "interrupted");
+        if (work)
+            TRY(work(d, &did));
+        if (did) {
+            start = 0;
+            continue;
+        }
         if (start == 0)
             start = gpu_now();
         rest(gpu_now() - start);
@@ -151,7 +159,7 @@ static cudaError_t ask_event(void *event)
 
 gpu_status gpu_cuda_wait(cuda_device *d)
 {
-    TRY(wait_until(d, ask_stream, d->stream));
+    TRY(wait_until(d, ask_stream, d->stream, NULL));
     d->pace.count = 0;
     d->pace.issued = d->pace.outstanding = 0;
     return GPU_OK;
@@ -159,7 +167,13 @@ gpu_status gpu_cuda_wait(cuda_device *d)
 
 gpu_status gpu_cuda_wait_for(cuda_device *d, cudaEvent_t event)
 {
-    return wait_until(d, ask_event, event);
+    return wait_until(d, ask_event, event, NULL);
+}
+
+gpu_status gpu_cuda_work_until(cuda_device *d, cudaEvent_t event,
+                               gpu_cuda_work *work)
+{
+    return wait_until(d, ask_event, event, work);
 }
 
 /* --- pace ----------------------------------------------------------------- */

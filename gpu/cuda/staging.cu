@@ -8,9 +8,12 @@
  * system gives none the driver copies, and what must be packed is packed in
  * ordinary memory.
  *
- * Lanes are streams, marks are events. What is fetched in a lane lies in the
- * ring until it is the host's turn: at the next copy, or when there is no
- * buffer left, or when deliver is called. */
+ * Lanes are streams, marks are events. What the lane out is given is first
+ * noted as an errand, as its ring is often full: nobody who fetches waits for
+ * what is fetched to be worked out. Errands are issued, in their order, and
+ * what they brought is copied to its place, whenever the host waits for the bus
+ * in the other direction; when somebody is to follow a mark that is among them;
+ * and when deliver is called. */
 #include <stdlib.h>
 #include <string.h>
 #include "cuda_device.h"
@@ -33,11 +36,24 @@ typedef struct buffer {
     gpu_view packed, to; /* what lies in it, and where that goes */
 } buffer;
 
+/* Something that the lane out was given and that is not issued yet. */
+typedef struct errand {
+    enum { COPY, FOLLOW, MARK } is;
+    int mark;
+    gpu_view from, to;  /* of a copy, */
+    int64_t rows, cols; /* whose parts have so many, */
+    int64_t row, col;   /* and the next of which begins here */
+} errand;
+
+enum { ERRANDS = 64 };
+
 struct cuda_staging {
     buffer in[PARTS], out[PARTS];
     int next_in, first_out,
-        waiting;    /* of out, from first_out on, are fetched */
-    int is_refused; /* there is no pinned memory */
+        waiting;            /* of out, from first_out on, are fetched */
+    int is_refused;         /* there is no pinned memory */
+    errand errand[ERRANDS]; /* a ring */
+    int first_errand, errands;
     cudaStream_t
         stream[GPU_LANES];       /* NULL: not made yet; that of work is d's */
     cudaEvent_t mark[GPU_MARKS]; /* NULL: not set yet */
@@ -106,46 +122,6 @@ void gpu_cuda_end_staging(cuda_device *d)
     d->staging = NULL;
 }
 
-/* --- lanes ---------------------------------------------------------------- */
-
-static gpu_status stream_of(cuda_device *d, gpu_lane lane, cudaStream_t *out)
-{
-    cuda_staging *s;
-    *out = d->stream;
-    if (lane == GPU_LANE_WORK)
-        return GPU_OK;
-    TRY(staging_of(d, &s));
-    if (s->stream[lane] == NULL)
-        CHECK(d, cudaStreamCreateWithFlags(&s->stream[lane],
-                                           cudaStreamNonBlocking));
-    *out = s->stream[lane];
-    return GPU_OK;
-}
-
-gpu_status gpu_cuda_mark(void *device, gpu_lane lane, int mark)
-{
-    ENTER(d, device);
-    cuda_staging *s;
-    cudaStream_t stream;
-    TRY(staging_of(d, &s));
-    TRY(stream_of(d, lane, &stream));
-    if (s->mark[mark] == NULL)
-        CHECK(d,
-              cudaEventCreateWithFlags(&s->mark[mark], cudaEventDisableTiming));
-    return gpu_cuda_check(d, cudaEventRecord(s->mark[mark], stream));
-}
-
-gpu_status gpu_cuda_follow(void *device, gpu_lane lane, int mark)
-{
-    ENTER(d, device);
-    cudaStream_t stream;
-    TRY(stream_of(d, lane, &stream));
-    if (d->staging == NULL || d->staging->mark[mark] == NULL)
-        return GPU_OK;
-    return gpu_cuda_check(
-        d, cudaStreamWaitEvent(stream, d->staging->mark[mark], 0));
-}
-
 /* --- parts ---------------------------------------------------------------- */
 
 static size_t bytes_of(const gpu_view *v)
@@ -191,6 +167,14 @@ static void cut(const gpu_view *v, int64_t *rows, int64_t *cols)
     *rows = smaller(v->rows, elements / *cols);
 }
 
+/* The same of a copy: a part fits a buffer in either type. */
+static void cut_both(const gpu_view *from, const gpu_view *to, int64_t *rows,
+                     int64_t *cols)
+{
+    cut(dtype_bytes(from->dtype) > dtype_bytes(to->dtype) ? from : to, rows,
+        cols);
+}
+
 /* On all cores; both lie in the host's memory. */
 static gpu_status copy_here(const gpu_view *from, const gpu_view *to)
 {
@@ -212,6 +196,55 @@ static cudaError_t cross(const gpu_view *to, const gpu_view *from,
                              (size_t)to->rows, way, stream);
 }
 
+/* --- lanes ---------------------------------------------------------------- */
+
+static gpu_status stream_of(cuda_device *d, gpu_lane lane, cudaStream_t *out)
+{
+    cuda_staging *s;
+    *out = d->stream;
+    if (lane == GPU_LANE_WORK)
+        return GPU_OK;
+    TRY(staging_of(d, &s));
+    if (s->stream[lane] == NULL)
+        CHECK(d, cudaStreamCreateWithFlags(&s->stream[lane],
+                                           cudaStreamNonBlocking));
+    *out = s->stream[lane];
+    return GPU_OK;
+}
+
+static gpu_status record(cuda_device *d, gpu_lane lane, int mark)
+{
+    cuda_staging *s;
+    cudaStream_t stream;
+    TRY(staging_of(d, &s));
+    TRY(stream_of(d, lane, &stream));
+    if (s->mark[mark] == NULL)
+        CHECK(d,
+              cudaEventCreateWithFlags(&s->mark[mark], cudaEventDisableTiming));
+    return gpu_cuda_check(d, cudaEventRecord(s->mark[mark], stream));
+}
+
+static gpu_status wait_behind(cuda_device *d, gpu_lane lane, int mark)
+{
+    cudaStream_t stream;
+    TRY(stream_of(d, lane, &stream));
+    if (d->staging == NULL || d->staging->mark[mark] == NULL)
+        return GPU_OK;
+    return gpu_cuda_check(
+        d, cudaStreamWaitEvent(stream, d->staging->mark[mark], 0));
+}
+
+/* The bus has been given the copy of what lies in the buffer, or will. Where
+ * that cannot be marked it is waited for. */
+static gpu_status mark_buffer(cuda_device *d, const buffer *b,
+                              cudaStream_t stream)
+{
+    cudaError_t error = cudaEventRecord(b->done, stream);
+    if (error != cudaSuccess)
+        cudaStreamSynchronize(stream);
+    return gpu_cuda_check(d, error);
+}
+
 /* --- to the host ---------------------------------------------------------- */
 
 /* The oldest of what was fetched goes where it belongs. */
@@ -220,31 +253,9 @@ static gpu_status deliver_one(cuda_device *d)
     cuda_staging *s = d->staging;
     buffer *b = &s->out[s->first_out];
     TRY(gpu_cuda_wait_for(d, b->done));
+    TRY(copy_here(&b->packed, &b->to));
     s->first_out = (s->first_out + 1) % PARTS;
     s->waiting--;
-    return copy_here(&b->packed, &b->to);
-}
-
-static gpu_status deliver_all(cuda_device *d)
-{
-    while (d->staging->waiting > 0)
-        TRY(deliver_one(d));
-    return GPU_OK;
-}
-
-/* What is there already, without waiting. */
-static gpu_status deliver_ready(cuda_device *d)
-{
-    cuda_staging *s = d->staging;
-    while (s->waiting > 0) {
-        cudaError_t error = cudaEventQuery(s->out[s->first_out].done);
-        if (error == cudaErrorNotReady) {
-            cudaGetLastError();
-            return GPU_OK;
-        }
-        CHECK(d, error);
-        TRY(deliver_one(d));
-    }
     return GPU_OK;
 }
 
@@ -260,23 +271,115 @@ static gpu_status fetch_part(cuda_device *d, cudaStream_t stream,
         (gpu_view){b->data, from->dtype, from->rows, from->cols, from->cols, 1};
     b->to = *to;
     CHECK(d, cross(&b->packed, from, cudaMemcpyDeviceToHost, stream));
-    CHECK(d, cudaEventRecord(b->done, stream));
+    TRY(mark_buffer(d, b, stream));
     s->waiting++;
     return GPU_OK;
 }
+
+static void end_errand(cuda_staging *s)
+{
+    s->first_errand = (s->first_errand + 1) % ERRANDS;
+    s->errands--;
+}
+
+static gpu_status issue_copy(cuda_device *d, errand *e)
+{
+    int64_t m = smaller(e->rows, e->to.rows - e->row);
+    int64_t n = smaller(e->cols, e->to.cols - e->col);
+    gpu_view from = block_of(&e->from, e->row, e->col, m, n);
+    gpu_view to = block_of(&e->to, e->row, e->col, m, n);
+    cudaStream_t stream;
+    TRY(stream_of(d, GPU_LANE_OUT, &stream));
+    TRY(fetch_part(d, stream, &from, &to));
+    e->col += n;
+    if (e->col < e->to.cols)
+        return GPU_OK;
+    e->col = 0;
+    e->row += m;
+    if (e->row == e->to.rows)
+        end_errand(d->staging);
+    return GPU_OK;
+}
+
+/* The oldest errand, or a part of it. */
+static gpu_status issue_one(cuda_device *d)
+{
+    cuda_staging *s = d->staging;
+    errand *e = &s->errand[s->first_errand];
+    if (e->is == errand::COPY)
+        return issue_copy(d, e);
+    TRY(e->is == errand::MARK ? record(d, GPU_LANE_OUT, e->mark)
+                              : wait_behind(d, GPU_LANE_OUT, e->mark));
+    end_errand(s);
+    return GPU_OK;
+}
+
+/* As many as there are buffers for. */
+static gpu_status issue_some(cuda_device *d)
+{
+    cuda_staging *s = d->staging;
+    while (s->errands > 0 && (s->waiting < PARTS ||
+                              s->errand[s->first_errand].is != errand::COPY))
+        TRY(issue_one(d));
+    return GPU_OK;
+}
+
+static gpu_status add_errand(cuda_device *d, const errand *e)
+{
+    cuda_staging *s;
+    TRY(staging_of(d, &s));
+    while (s->errands == ERRANDS)
+        TRY(issue_one(d));
+    s->errand[(s->first_errand + s->errands++) % ERRANDS] = *e;
+    return issue_some(d);
+}
+
+/* A gpu_cuda_work: what is there already, without waiting for the bus. */
+static gpu_status deliver_ready(cuda_device *d, int *did)
+{
+    cuda_staging *s = d->staging;
+    if (s->waiting == 0)
+        return GPU_OK;
+    cudaError_t error = cudaEventQuery(s->out[s->first_out].done);
+    if (error == cudaErrorNotReady) {
+        cudaGetLastError();
+        return GPU_OK;
+    }
+    CHECK(d, error);
+    *did = 1;
+    TRY(deliver_one(d));
+    return issue_some(d);
+}
+
+/* All that was fetched so far. */
+static gpu_status deliver_all(cuda_device *d)
+{
+    cuda_staging *s = d->staging;
+    while (s->errands > 0)
+        TRY(issue_one(d));
+    while (s->waiting > 0)
+        TRY(deliver_one(d));
+    return GPU_OK;
+}
+
+/* --- to the device -------------------------------------------------------- */
 
 static gpu_status send_part(cuda_device *d, cudaStream_t stream,
                             const gpu_view *from, const gpu_view *to)
 {
     cuda_staging *s = d->staging;
     buffer *b = &s->in[s->next_in];
-    TRY(deliver_ready(d));
-    TRY(take_buffer(d, b));
+    int did = 0;
+    TRY(deliver_ready(d, &did)); /* neither direction waits for the other */
+    if (b->data)
+        TRY(gpu_cuda_work_until(d, b->done, deliver_ready));
+    else
+        TRY(make_buffer(d, b));
     s->next_in = (s->next_in + 1) % PARTS;
     gpu_view packed = {b->data, to->dtype, to->rows, to->cols, to->cols, 1};
     TRY(copy_here(from, &packed));
     CHECK(d, cross(to, &packed, cudaMemcpyHostToDevice, stream));
-    return gpu_cuda_check(d, cudaEventRecord(b->done, stream));
+    return mark_buffer(d, b, stream);
 }
 
 typedef gpu_status part_mover(cuda_device *d, cudaStream_t stream,
@@ -290,7 +393,7 @@ static gpu_status move(cuda_device *d, cudaStream_t stream,
     int64_t rows, cols, size = (int64_t)dtype_bytes(to->dtype);
     cuda_staging *s;
     TRY(staging_of(d, &s));
-    cut(dtype_bytes(from->dtype) > (size_t)size ? from : to, &rows, &cols);
+    cut_both(from, to, &rows, &cols);
     int is_told = bytes_of(to) > LASTING && stream == d->stream;
     int stage = is_told && gpu_cuda_host->begin_stage((int64_t)bytes_of(to));
     gpu_status status = GPU_OK;
@@ -353,16 +456,46 @@ gpu_status gpu_cuda_bring(void *device, gpu_lane lane, const gpu_view *from,
     return move(d, stream, send_part, &source, &target);
 }
 
-/* What could not be fetched has no place to go to any more. */
+static int has_errands(const cuda_device *d)
+{
+    return d->staging != NULL && d->staging->errands > 0;
+}
+
+static int has_fetched(const cuda_device *d)
+{
+    return d->staging != NULL && d->staging->waiting + d->staging->errands > 0;
+}
+
+/* What is given up has no place to go to any more. */
 gpu_status gpu_cuda_deliver(void *device, int give_up)
 {
     cuda_device *d = (cuda_device *)device;
-    if (d->staging == NULL || d->staging->waiting == 0)
+    if (!has_fetched(d))
         return GPU_OK;
-    gpu_status status = give_up ? GPU_OK : gpu_cuda_enter(d);
-    if (!give_up && status == GPU_OK)
+    if (give_up) {
+        d->staging->waiting = d->staging->errands = 0;
+        return GPU_OK;
+    }
+    TRY(gpu_cuda_enter(d));
+    return deliver_all(d);
+}
+
+/* What another lane has fetched is no part of this, whatever becomes of it. */
+static gpu_status fetch_at_once(cuda_device *d, const gpu_view *from,
+                                const gpu_view *to)
+{
+    if (goes_plainly(d, from, to)) {
+        TRY(copy_plainly(d, d->stream, to->data, from->data, bytes_of(from),
+                         cudaMemcpyDeviceToHost));
+        return gpu_cuda_wait(d);
+    }
+    if (has_fetched(d))
+        TRY(deliver_all(d));
+    gpu_status status = move(d, d->stream, fetch_part, from, to);
+    if (status == GPU_OK)
         status = deliver_all(d);
-    d->staging->waiting = 0;
+    if (status != GPU_OK)
+        gpu_cuda_deliver(d, 1);
     return status;
 }
 
@@ -370,22 +503,44 @@ gpu_status gpu_cuda_fetch(void *device, gpu_lane lane, const gpu_view *from,
                           const gpu_view *to)
 {
     ENTER(d, device);
-    cudaStream_t stream;
-    gpu_view source = *from, target = *to;
+    errand e = {.is = errand::COPY, .from = *from, .to = *to};
     if (bytes_of(to) == 0)
         return GPU_OK;
-    join_rows(&source, &target);
-    TRY(stream_of(d, lane, &stream));
-    if (lane == GPU_LANE_WORK && goes_plainly(d, &source, &target)) {
-        TRY(copy_plainly(d, stream, target.data, source.data, bytes_of(&source),
-                         cudaMemcpyDeviceToHost));
-        return gpu_cuda_wait(d);
+    join_rows(&e.from, &e.to);
+    if (lane == GPU_LANE_WORK)
+        return fetch_at_once(d, &e.from, &e.to);
+    cut_both(&e.from, &e.to, &e.rows, &e.cols);
+    return add_errand(d, &e);
+}
+
+gpu_status gpu_cuda_mark(void *device, gpu_lane lane, int mark)
+{
+    ENTER(d, device);
+    errand e = {.is = errand::MARK, .mark = mark};
+    return lane == GPU_LANE_OUT && has_errands(d) ? add_errand(d, &e)
+                                                  : record(d, lane, mark);
+}
+
+static int is_among_errands(const cuda_device *d, int mark)
+{
+    const cuda_staging *s = d->staging;
+    for (int i = 0; i < s->errands; i++) {
+        const errand *e = &s->errand[(s->first_errand + i) % ERRANDS];
+        if (e->is == errand::MARK && e->mark == mark)
+            return 1;
     }
-    gpu_status status = move(d, stream, fetch_part, &source, &target);
-    if (lane != GPU_LANE_WORK)
-        return status;
-    gpu_status settled = gpu_cuda_deliver(d, status != GPU_OK);
-    return status == GPU_OK ? settled : status;
+    return 0;
+}
+
+gpu_status gpu_cuda_follow(void *device, gpu_lane lane, int mark)
+{
+    ENTER(d, device);
+    errand e = {.is = errand::FOLLOW, .mark = mark};
+    if (lane == GPU_LANE_OUT && has_errands(d))
+        return add_errand(d, &e);
+    while (has_errands(d) && is_among_errands(d, mark))
+        TRY(issue_one(d));
+    return wait_behind(d, lane, mark);
 }
 
 static gpu_view bytes_at(const void *data, size_t n)

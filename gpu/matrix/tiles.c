@@ -8,9 +8,10 @@
  * of it to be on its way out while the next comes in. */
 enum { TILE = 32 << 20, LEAST_TILE = 4 << 10, ALIGNED = 256 };
 
-/* Marks: what came in and was worked out at steps of two kinds, even and odd;
- * what has gone out; and the beginning and the end of all. */
-enum { IN_READY, DONE = IN_READY + 2, GONE = DONE + 2, START, END_IN, END_OUT };
+/* Marks: all that came in so far; the beginning and the end of all; what was
+ * worked out, and what has gone out, at the last steps. */
+enum { IN_READY, START, END_IN, END_OUT, DONE, GONE = DONE + GPU_TILE_SIDES };
+_Static_assert(GONE + GPU_TILE_SIDES <= GPU_MARKS, "a mark for each side");
 
 static gpu_device *through;
 static size_t told_bytes;
@@ -89,30 +90,51 @@ static gpu_status follow(gpu_device *d, gpu_lane lane, int at)
     return d->backend->follow(d->handle, lane, at);
 }
 
+/* Of a step so long ago that its mark is another's by now, the oldest mark
+ * there is comes later. */
+static gpu_status follow_work(gpu_device *d, gpu_lane lane, int64_t step,
+                              int64_t done)
+{
+    int64_t oldest = step - GPU_TILE_SIDES;
+    if (done < 0)
+        return GPU_OK;
+    return follow(d, lane,
+                  DONE +
+                      (int)((done > oldest ? done : oldest) % GPU_TILE_SIDES));
+}
+
+static int gone(const gpu_tile_work *w, int64_t step)
+{
+    return GONE + (int)(step % w->sides);
+}
+
 static gpu_status bring(const gpu_tile_work *w, int64_t step)
 {
-    int side = (int)(step % 2);
-    TRY(follow(w->device, GPU_LANE_IN, DONE + side));
+    TRY(follow_work(w->device, GPU_LANE_IN, step,
+                    w->freed_by ? w->freed_by(w->context, step)
+                                : step - w->sides));
+    if (w->adds && step >= w->sides)
+        TRY(follow(w->device, GPU_LANE_IN, gone(w, step)));
     TRY(w->bring(w->context, step));
-    return mark(w->device, GPU_LANE_IN, IN_READY + side);
+    return mark(w->device, GPU_LANE_IN, IN_READY);
 }
 
 static gpu_status work(const gpu_tile_work *w, int64_t step)
 {
-    int side = (int)(step % 2);
-    TRY(follow(w->device, GPU_LANE_WORK, IN_READY + side));
-    TRY(follow(w->device, GPU_LANE_WORK, GONE));
+    TRY(follow(w->device, GPU_LANE_WORK, IN_READY));
+    if (w->fetch && step >= w->sides)
+        TRY(follow(w->device, GPU_LANE_WORK, gone(w, step)));
     TRY(w->work(w->context, step));
-    return mark(w->device, GPU_LANE_WORK, DONE + side);
+    return mark(w->device, GPU_LANE_WORK, DONE + (int)(step % GPU_TILE_SIDES));
 }
 
 static gpu_status fetch(const gpu_tile_work *w, int64_t step)
 {
-    if (!w->fetch || step < 0)
+    if (!w->fetch)
         return GPU_OK;
-    TRY(follow(w->device, GPU_LANE_OUT, DONE + (int)(step % 2)));
+    TRY(follow_work(w->device, GPU_LANE_OUT, step + 1, step));
     TRY(w->fetch(w->context, step));
-    return mark(w->device, GPU_LANE_OUT, GONE);
+    return mark(w->device, GPU_LANE_OUT, gone(w, step));
 }
 
 /* What was made for the tiles was made by the lane of work. */
@@ -130,9 +152,9 @@ static gpu_status run_steps(const gpu_tile_work *w)
         TRY(gpu_poll());
         TRY(bring(w, step));
         TRY(work(w, step));
-        TRY(fetch(w, step - 1));
+        TRY(fetch(w, step));
     }
-    return fetch(w, w->steps - 1);
+    return GPU_OK;
 }
 
 /* What is freed behind this, in the order of work, is out of use. */
@@ -144,15 +166,21 @@ static gpu_status join_lanes(gpu_device *d)
     return follow(d, GPU_LANE_WORK, END_OUT);
 }
 
+/* Where memory is short a step of another run may be what this is called from,
+ * by a finaliser: that has what it fetched before this gives up its own. */
 gpu_status gpu_run_tiles(const gpu_tile_work *w)
 {
     gpu_device *d = w->device;
+    TRY(d->backend->deliver(d->handle, 0));
     gpu_status status = run_steps(w);
-    gpu_status delivered = d->backend->deliver(d->handle, status != GPU_OK);
+    if (status == GPU_OK)
+        status = d->backend->deliver(d->handle, 0);
+    if (status != GPU_OK)
+        d->backend->deliver(d->handle, 1);
     gpu_status joined = join_lanes(d);
     if (joined != GPU_OK) /* then the end of all waits for all */
         d->backend->sync(d->handle);
-    return status != GPU_OK ? status : delivered != GPU_OK ? delivered : joined;
+    return status != GPU_OK ? status : joined;
 }
 
 /* --- tiles ---------------------------------------------------------------- */
@@ -232,12 +260,10 @@ gpu_status gpu_fetch_tile(gpu_device *d, const gpu_view *tile,
     return d->backend->fetch(d->handle, GPU_LANE_OUT, &from, &to);
 }
 
-gpu_status gpu_bring_behind_fetched(gpu_device *d)
-{
-    return follow(d, GPU_LANE_IN, GONE);
-}
-
 /* --- elementwise programs ------------------------------------------------- */
+
+/* So many steps may be under way: one comes, one is worked out and one goes. */
+enum { SIDES = 3 };
 
 /* A side of the buffers holds a tile of each input and of the result, each at
  * most so many bytes. */
@@ -247,7 +273,7 @@ typedef struct mapping {
     gpu_view in[GPU_MAX_INPUTS], out; /* of the host */
     int64_t rows, cols, across;       /* of a tile; tiles in a row */
     size_t bytes;
-    gpu_matrix side[2];
+    gpu_matrix side[SIDES];
 } mapping;
 
 static gpu_view part_at(const mapping *m, const gpu_view *v, int64_t step)
@@ -261,7 +287,8 @@ static gpu_view part_at(const mapping *m, const gpu_view *v, int64_t step)
 static gpu_view tile_at(const mapping *m, const gpu_view *part, int slot,
                         int64_t step)
 {
-    return gpu_tile_view(part, &m->side[step % 2], (size_t)slot * m->bytes, 0);
+    return gpu_tile_view(part, &m->side[step % SIDES], (size_t)slot * m->bytes,
+                         0);
 }
 
 static gpu_status bring_inputs(void *context, int64_t step)
@@ -307,7 +334,7 @@ static void cut(mapping *m)
     for (int i = 0; i < m->p->inputs; i++)
         if (gpu_dtype_size(m->in[i].dtype) > largest)
             largest = gpu_dtype_size(m->in[i].dtype);
-    size_t bytes = gpu_tile_bytes(m->d, 2 * (m->p->inputs + 1));
+    size_t bytes = gpu_tile_bytes(m->d, SIDES * (m->p->inputs + 1));
     int64_t elements = (int64_t)(bytes / largest);
     m->cols = smaller(m->out.cols, elements);
     m->rows = smaller(m->out.rows, elements / m->cols);
@@ -327,17 +354,18 @@ gpu_status gpu_map_tiles(gpu_device *d, const gpu_program *p,
     cut(&m);
     gpu_tile_work w = {.device = d,
                        .steps = (m.out.rows + m.rows - 1) / m.rows * m.across,
+                       .sides = SIDES,
                        .bring = bring_inputs,
                        .work = map_tile,
                        .fetch = fetch_result,
                        .context = &m};
     gpu_status status = GPU_OK;
-    for (int s = 0; s < 2 && s < w.steps && status == GPU_OK; s++)
+    for (int s = 0; s < SIDES && s < w.steps && status == GPU_OK; s++)
         status =
             gpu_create_buffer(d, (size_t)(p->inputs + 1) * m.bytes, &m.side[s]);
     if (status == GPU_OK)
         status = gpu_run_tiles(&w);
-    gpu_release(&m.side[0]);
-    gpu_release(&m.side[1]);
+    for (int s = 0; s < SIDES; s++)
+        gpu_release(&m.side[s]);
     return status;
 }

@@ -6,19 +6,24 @@
 
 #include "core.h"
 
-/* Steps of work. What they lay into the device's memory changes sides from step
- * to step: so at step n the bytes that step n - 1 reads and writes are not to
- * be touched, while those of step n - 2 are free.
+/* Steps of work. Each has a side of the device's memory for its result, of
+ * which there are `sides`, taken in turn: so many steps may be under way.
  *
  * bring copies in by gpu_bring_tile, work issues what computes, fetch, which
- * may be NULL, copies out by gpu_fetch_tile: that of step n is called behind
- * work of n + 1. */
+ * may be NULL, copies out by gpu_fetch_tile. What is brought for a step lies
+ * where nothing was since step freed_by, or where nothing was yet, if that is
+ * negative; without freed_by it lies on the step's side. adds: what is brought
+ * lies where the result will. */
+enum { GPU_TILE_SIDES = 8 };
 typedef struct gpu_tile_work {
     gpu_device *device;
     int64_t steps;
+    int sides; /* 2 .. GPU_TILE_SIDES */
+    int adds;
     gpu_status (*bring)(void *context, int64_t step);
     gpu_status (*work)(void *context, int64_t step);
     gpu_status (*fetch)(void *context, int64_t step);
+    int64_t (*freed_by)(void *context, int64_t step);
     void *context;
 } gpu_tile_work;
 
@@ -36,8 +41,6 @@ gpu_status gpu_bring_tile(gpu_device *d, const gpu_view *host,
                           const gpu_view *tile);
 gpu_status gpu_fetch_tile(gpu_device *d, const gpu_view *tile,
                           const gpu_view *host);
-/* What is brought from here on comes when all that was fetched has gone. */
-gpu_status gpu_bring_behind_fetched(gpu_device *d);
 
 /* Bytes of the device's memory, for tiles. */
 gpu_status gpu_create_buffer(gpu_device *d, size_t bytes, gpu_matrix *out);

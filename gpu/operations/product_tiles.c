@@ -1,10 +1,12 @@
 /* Products of what lies in the host's memory, by another device: panels of A
  * and B come, tiles of C are computed and go.
  *
- * Where all of A fits it stays, so that every element crosses the bus once, and
- * tiles can be small: while one is computed the next panels come and the tile
- * before goes. Else the tiles are large: with 2 T flops to an element of a
- * panel of T rows the bus is behind the arithmetic from a few thousand on.
+ * Where all of A and B fits they come by turns, and each tile is computed as
+ * soon as both its panels are there: half of the arithmetic is done before the
+ * last of them is. Where only one of them fits, that stays, and panels of the
+ * other come one after the other. So every element crosses the bus once, and
+ * tiles can be small. Else the tiles are large: with 2 T flops to an element of
+ * a panel of T rows the bus is behind the arithmetic from a few thousand on.
  * Panels have all of the inner dimension, so that sums are those of a product
  * in one piece, as long as two of each and what belongs to them fit; only then
  * it is cut, and a tile of C is added up. What kernels keep about a panel they
@@ -12,26 +14,34 @@
 #include "product_tiles.h"
 #include "tiles.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-/* Rows and columns of a tile of C where A stays, and at first where it does
- * not; below FEW the inner dimension is cut before they become fewer, to DEPTH
- * at least. Granules are tiles of any kernel. */
-enum { FEW = 4096, MANY = 16384, DEPTH = 4096, GRANULE = 256 };
+/* Rows and columns of a tile of C where a factor stays, and at first where none
+ * does; below FEW the inner dimension is cut before they become fewer, to DEPTH
+ * at least. What is left beyond the last whole tile is a part of that if it is
+ * less than FEW: kernels take another way for such a rest than for the whole.
+ * Granules are tiles of any kernel. */
+enum { FEW = 2048, MANY = 16384, DEPTH = 4096, GRANULE = 256 };
+
+/* Along one side of C: so many tiles, all of one size but for the last. */
+typedef struct cuts {
+    int64_t all, size, count, largest;
+} cuts;
 
 typedef struct multiplying {
     gpu_device *d;
-    const gpu_gemm *p;
+    gpu_gemm p;
     int is_chosen, is_short;
     const gpu_kernel **k;
-    int64_t rows, cols, depth;   /* of a tile and its panels */
-    int64_t down, across, parts; /* tiles; parts of the inner dimension */
-    int stays;                   /* all of A: down panels in place of two */
-    gpu_matrix *a, b[2], c[2];
+    cuts rows, cols;
+    int64_t depth, parts; /* of the inner dimension */
+    /* Panels of a and b, and tiles of c, that have memory of their own. */
+    int64_t of_a, of_b, of_c;
+    gpu_matrix *a, *b, *c;
 } multiplying;
 
-/* What a step is about: tile (i, j) of C, part l of the inner dimension. The
- * panel of B stays for all of a column of tiles, where it is in one part. */
+/* What a step is about: tile (i, j) of C, part l of the inner dimension. */
 typedef struct place {
     int64_t i, j, l, tile;
 } place;
@@ -41,59 +51,142 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static int64_t pieces(int64_t count, int64_t size)
 {
     return (count + size - 1) / size;
 }
 
+static cuts cut_side(int64_t all, int64_t size, int64_t least)
+{
+    cuts c = {.all = all, .size = smaller(all, size)};
+    c.count = pieces(all, c.size);
+    if (c.count > 1 && all - (c.count - 1) * c.size < least)
+        c.count--;
+    c.largest = larger(c.size, all - (c.count - 1) * c.size);
+    return c;
+}
+
+static int64_t size_at(const cuts *c, int64_t i)
+{
+    return i == c->count - 1 ? c->all - i * c->size : c->size;
+}
+
+/* --- the order of steps --------------------------------------------------- */
+
+/* Do all panels stay? */
+static int all_stay(const multiplying *m)
+{
+    return m->parts == 1 && m->of_a == m->rows.count &&
+           m->of_b == m->cols.count;
+}
+
+/* Row d of the tiles with panels 0 .. d - 1 of b, then column d with 0 .. d of
+ * a; behind the largest square, what is left. */
+static place in_shells(int64_t down, int64_t across, int64_t tile)
+{
+    int64_t side = smaller(down, across), rest = tile - side * side;
+    place at = {.tile = tile};
+    if (rest >= 0) {
+        at.i = down > across ? side + rest / across : rest % down;
+        at.j = down > across ? rest % across : side + rest / down;
+        return at;
+    }
+    int64_t d = (int64_t)sqrt((double)tile);
+    rest = tile - d * d;
+    at.i = rest < d ? d : rest - d;
+    at.j = rest < d ? rest : d;
+    return at;
+}
+
+/* Where panels come and go those of b stay for all of a column of tiles, as
+ * long as they are in one part. */
 static place place_of(const multiplying *m, int64_t step)
 {
     int64_t tile = step / m->parts;
-    return (place){tile % m->down, tile / m->down, step % m->parts, tile};
+    if (all_stay(m))
+        return in_shells(m->rows.count, m->cols.count, tile);
+    return (place){tile % m->rows.count, tile / m->rows.count, step % m->parts,
+                   tile};
 }
 
-static gpu_view block(const gpu_view *v, int64_t i, int64_t j, int64_t rows,
-                      int64_t cols)
+/* Is the step the first that needs the panel, and which of a's, or b's, is it
+ * in the order of their coming? */
+static int needs_a(const multiplying *m, place at)
 {
-    return gpu_part(v, i * rows, j * cols, smaller(rows, v->rows - i * rows),
-                    smaller(cols, v->cols - j * cols));
+    return m->parts > 1 || at.j == 0 || m->of_a < m->rows.count;
+}
+
+static int needs_b(const multiplying *m, place at)
+{
+    return m->parts > 1 || at.i == 0;
+}
+
+static int64_t panel_of_a(const multiplying *m, place at)
+{
+    return m->parts > 1              ? at.tile * m->parts + at.l
+           : m->of_a < m->rows.count ? at.tile
+                                     : at.i;
+}
+
+static int64_t panel_of_b(const multiplying *m, place at)
+{
+    return m->parts > 1 ? at.tile * m->parts + at.l : at.j;
+}
+
+/* Where a panel of each step is new, that of so many steps before lay there;
+ * b's lay there for all of a column. */
+static int64_t freed_by(void *context, int64_t step)
+{
+    const multiplying *m = context;
+    place at = place_of(m, step);
+    int64_t last = -1;
+    if (needs_a(m, at) && panel_of_a(m, at) >= m->of_a)
+        last = step - m->of_a;
+    if (needs_b(m, at) && panel_of_b(m, at) >= m->of_b)
+        last = larger(last, m->parts > 1
+                                ? step - m->of_b
+                                : (at.j - m->of_b + 1) * m->rows.count - 1);
+    return last;
+}
+
+/* --- panels and tiles ----------------------------------------------------- */
+
+static gpu_matrix *buffer_of_a(const multiplying *m, place at)
+{
+    return &m->a[panel_of_a(m, at) % m->of_a];
+}
+
+static gpu_matrix *buffer_of_b(const multiplying *m, place at)
+{
+    return &m->b[panel_of_b(m, at) % m->of_b];
+}
+
+static int64_t depth_at(const multiplying *m, place at)
+{
+    return smaller(m->depth, m->p.a.cols - at.l * m->depth);
 }
 
 static gpu_view part_of_a(const multiplying *m, place at)
 {
-    return block(&m->p->a, at.i, at.l, m->rows, m->depth);
+    return gpu_part(&m->p.a, at.i * m->rows.size, at.l * m->depth,
+                    size_at(&m->rows, at.i), depth_at(m, at));
 }
 
 static gpu_view part_of_b(const multiplying *m, place at)
 {
-    return block(&m->p->b, at.l, at.j, m->depth, m->cols);
+    return gpu_part(&m->p.b, at.l * m->depth, at.j * m->cols.size,
+                    depth_at(m, at), size_at(&m->cols, at.j));
 }
 
 static gpu_view part_of_c(const multiplying *m, place at)
 {
-    return block(&m->p->c, at.i, at.j, m->rows, m->cols);
-}
-
-/* The number of a panel in the order of their coming, and its buffer, which
- * changes when what is in it does. */
-static int64_t panel_of_a(const multiplying *m, place at)
-{
-    return m->stays       ? at.i
-           : m->parts > 1 ? at.tile * m->parts + at.l
-           : m->down > 1  ? at.tile
-                          : 0;
-}
-
-static gpu_matrix *buffer_of_a(const multiplying *m, place at)
-{
-    int64_t panel = panel_of_a(m, at);
-    return &m->a[m->stays ? panel : panel % 2];
-}
-
-static gpu_matrix *buffer_of_b(multiplying *m, place at)
-{
-    int64_t panel = m->parts > 1 ? at.tile * m->parts + at.l : at.j;
-    return &m->b[panel % 2];
+    return gpu_part(&m->p.c, at.i * m->rows.size, at.j * m->cols.size,
+                    size_at(&m->rows, at.i), size_at(&m->cols, at.j));
 }
 
 static gpu_view tile_of_a(const multiplying *m, place at)
@@ -102,26 +195,16 @@ static gpu_view tile_of_a(const multiplying *m, place at)
     return gpu_tile_view(&part, buffer_of_a(m, at), 0, 0);
 }
 
-static gpu_view tile_of_b(multiplying *m, place at)
+static gpu_view tile_of_b(const multiplying *m, place at)
 {
     gpu_view part = part_of_b(m, at);
     return gpu_tile_view(&part, buffer_of_b(m, at), 0, 0);
 }
 
-static int needs_a(const multiplying *m, place at)
-{
-    return m->parts > 1 || at.j == 0 || (m->down > 1 && !m->stays);
-}
-
-static int needs_b(const multiplying *m, place at)
-{
-    return m->parts > 1 || at.i == 0;
-}
-
 static gpu_view tile_of_c(const multiplying *m, place at)
 {
     gpu_view part = part_of_c(m, at);
-    return gpu_tile_view(&part, &m->c[at.tile % 2], 0, part.cols);
+    return gpu_tile_view(&part, &m->c[at.tile % m->of_c], 0, 0);
 }
 
 static gpu_status bring_panels(void *context, int64_t step)
@@ -139,17 +222,15 @@ static gpu_status bring_panels(void *context, int64_t step)
         gpu_drop_kept(buffer_of_b(m, at)->storage);
         TRY(gpu_bring_tile(m->d, &b, &on_b));
     }
-    if (m->p->beta == 0 || at.l > 0)
-        return GPU_OK;
-    TRY(gpu_bring_behind_fetched(m->d));
-    return gpu_bring_tile(m->d, &c, &on_c);
+    return m->p.beta == 0 || at.l > 0 ? GPU_OK
+                                      : gpu_bring_tile(m->d, &c, &on_c);
 }
 
 static gpu_status multiply_panels(void *context, int64_t step)
 {
     multiplying *m = context;
     place at = place_of(m, step);
-    gpu_gemm p = *m->p;
+    gpu_gemm p = m->p;
     p.a = tile_of_a(m, at);
     p.b = tile_of_b(m, at);
     p.c = tile_of_c(m, at);
@@ -181,90 +262,136 @@ static int64_t granules(int64_t size)
 }
 
 /* Elements of two panels of each side and two tiles. */
-static double elements(int64_t side, double depth)
+static double elements(int64_t side, int64_t depth)
 {
-    return 4.0 * (double)side * depth + 2.0 * (double)side * (double)side;
+    return 4.0 * (double)side * (double)depth +
+           2.0 * (double)side * (double)side;
+}
+
+/* Elements of all that has memory. */
+static double all_elements(const multiplying *m)
+{
+    double rows = (double)m->rows.largest, cols = (double)m->cols.largest;
+    return (double)m->depth *
+               (rows * (double)m->of_a + cols * (double)m->of_b) +
+           rows * cols * (double)m->of_c;
+}
+
+/* Tiles of so many rows and columns, all panels of a and b or two of them. */
+static void cut_sides(multiplying *m, int64_t side, int64_t least, int a_stays,
+                      int b_stays)
+{
+    m->rows = cut_side(m->p.c.rows, side, least);
+    m->cols = cut_side(m->p.c.cols, side, least);
+    m->of_a = a_stays ? m->rows.count : smaller(2, m->rows.count);
+    m->of_b = b_stays ? m->cols.count : smaller(2, m->cols.count);
+    m->of_c = smaller(GPU_TILE_SIDES, m->rows.count * m->cols.count);
+}
+
+static void turn(gpu_gemm *p)
+{
+    gpu_view a = p->a;
+    p->a = gpu_turned(&p->b);
+    p->b = gpu_turned(&a);
+    p->c = gpu_turned(&p->c);
+}
+
+/* Both factors stay, or the smaller one, which is a then; 0: that does not
+ * fit. */
+static int cut_to_stay(multiplying *m, int64_t side, double room)
+{
+    cut_sides(m, side, side, 1, 1);
+    if (all_elements(m) <= room)
+        return 1;
+    gpu_gemm before = m->p;
+    if (m->p.b.cols < m->p.a.rows)
+        turn(&m->p);
+    cut_sides(m, side, side, 1, 0);
+    if (all_elements(m) <= room)
+        return 1;
+    m->p = before;
+    return 0;
+}
+
+/* Neither does. */
+static void cut_to_stream(multiplying *m, int64_t side, int64_t least,
+                          double room, int is_told)
+{
+    int64_t few = least, shallow = smaller(m->depth, DEPTH);
+    while (side > few && elements(side + few, m->depth) > room)
+        side /= 2;
+    while (side > GRANULE && elements(2 * side, shallow) > room)
+        side /= 2;
+    if (is_told && m->depth > 16 * side)
+        m->depth = 16 * side;
+    few = smaller(side, few);
+    double most = (double)(side + few), fits = (room / most - 2 * most) / 4;
+    if ((double)m->depth > fits && fits > 0)
+        m->depth = granules((int64_t)fits);
+    cut_sides(m, side, few, 0, 0);
+    m->of_c = smaller(2, m->of_c);
+    m->parts = pieces(m->p.a.cols, m->depth);
+    if (m->parts > 1)
+        m->of_a = m->of_b = 2;
 }
 
 /* Kernels take about as much again for what they work out of panels. Where a
  * test tells the size of tiles, that is C's. */
 static void cut(multiplying *m)
 {
-    int64_t size = (int64_t)gpu_dtype_size(m->p->c.dtype);
-    int64_t told = (int64_t)gpu_told_tile_bytes() / size, side = MANY;
+    int64_t size = (int64_t)gpu_dtype_size(m->p.c.dtype), side = MANY;
+    int64_t told = (int64_t)gpu_told_tile_bytes() / size;
     double room = (double)gpu_tile_room(m->d) / 2 / (double)size;
-    double all_of_a = (double)m->p->a.rows * (double)m->p->a.cols;
-    m->depth = m->p->a.cols;
     if (told > 0)
         for (side = 1; (2 * side) * (2 * side) <= told;)
             side *= 2;
-    int64_t least = smaller(side, FEW);
-    m->stays = all_of_a + elements(least, (double)m->depth) <= room;
-    if (m->stays)
-        side = least;
-    while (side > least && elements(side, (double)m->depth) > room)
-        side /= 2;
-    while (side > GRANULE && elements(side, smaller(m->depth, DEPTH)) > room)
-        side /= 2;
-    if (told > 0 && m->depth > 16 * side)
-        m->depth = 16 * side;
-    double depth = (room / (double)side - 2 * (double)side) / 4;
-    if ((double)m->depth > depth && depth > 0)
-        m->depth = granules((int64_t)depth);
-    m->rows = smaller(m->p->c.rows, side);
-    m->cols = smaller(m->p->c.cols, side);
-    m->down = pieces(m->p->c.rows, m->rows);
-    m->across = pieces(m->p->c.cols, m->cols);
-    m->parts = pieces(m->p->a.cols, m->depth);
-    m->stays = m->stays && m->parts == 1;
+    m->depth = m->p.a.cols;
+    m->parts = 1;
+    if (!cut_to_stay(m, smaller(side, FEW), room))
+        cut_to_stream(m, side, smaller(side, FEW), room, told > 0);
 }
 
-static gpu_status make(gpu_device *d, int64_t elements_each, gpu_dtype type,
-                       gpu_matrix *list, int64_t count)
+/* --- memory --------------------------------------------------------------- */
+
+static gpu_status make(const multiplying *m, int64_t elements_each,
+                       int64_t count, gpu_matrix **list)
 {
-    size_t bytes = (size_t)elements_each * gpu_dtype_size(type);
+    size_t bytes = (size_t)elements_each * gpu_dtype_size(m->p.c.dtype);
+    *list = calloc((size_t)count, sizeof **list);
+    if (!*list)
+        return gpu_fail(GPU_MEMORY, "out of memory: matmul");
     for (int64_t i = 0; i < count; i++)
-        TRY(gpu_create_buffer(d, bytes, &list[i]));
+        TRY(gpu_create_buffer(m->d, bytes, &(*list)[i]));
     return GPU_OK;
-}
-
-static int64_t panels_of_a(const multiplying *m)
-{
-    return m->stays ? m->down : 2;
 }
 
 static gpu_status make_buffers(multiplying *m)
 {
-    gpu_dtype type = m->p->c.dtype;
-    m->a = calloc((size_t)panels_of_a(m), sizeof *m->a);
-    if (!m->a)
-        return gpu_fail(GPU_MEMORY, "out of memory: matmul");
-    TRY(make(m->d, m->rows * m->depth, type, m->a, panels_of_a(m)));
-    TRY(make(m->d, m->depth * m->cols, type, m->b, 2));
-    return make(m->d, m->rows * m->cols, type, m->c, 2);
+    TRY(make(m, m->rows.largest * m->depth, m->of_a, &m->a));
+    TRY(make(m, m->cols.largest * m->depth, m->of_b, &m->b));
+    return make(m, m->rows.largest * m->cols.largest, m->of_c, &m->c);
 }
 
-static void end(multiplying *m)
+static void release(gpu_matrix *list, int64_t count)
 {
-    for (int64_t i = 0; m->a && i < panels_of_a(m); i++)
-        gpu_release(&m->a[i]);
-    free(m->a);
-    for (int i = 0; i < 2; i++) {
-        gpu_release(&m->b[i]);
-        gpu_release(&m->c[i]);
-    }
+    for (int64_t i = 0; list && i < count; i++)
+        gpu_release(&list[i]);
+    free(list);
 }
 
 gpu_status gpu_multiply_tiles(gpu_device *d, const gpu_gemm *p, int is_chosen,
                               const gpu_kernel **k)
 {
-    multiplying m = {.d = d, .p = p, .is_chosen = is_chosen, .k = k};
+    multiplying m = {.d = d, .p = *p, .is_chosen = is_chosen, .k = k};
     cut(&m);
     gpu_tile_work w = {.device = d,
-                       .steps = m.down * m.across * m.parts,
+                       .steps = m.rows.count * m.cols.count * m.parts,
+                       .sides = m.parts > 1 ? 2 : (int)m.of_c,
+                       .adds = p->beta != 0,
                        .bring = bring_panels,
                        .work = multiply_panels,
                        .fetch = fetch_tile,
+                       .freed_by = freed_by,
                        .context = &m};
     int work =
         gpu_begin_work("matmul %lldx%lldx%lld through %s", (long long)p->c.rows,
@@ -275,6 +402,8 @@ gpu_status gpu_multiply_tiles(gpu_device *d, const gpu_gemm *p, int is_chosen,
         status = gpu_run_tiles(&w);
     gpu_end_stage(stage);
     gpu_end_work(work);
-    end(&m);
+    release(m.a, m.of_a);
+    release(m.b, m.of_b);
+    release(m.c, m.of_c);
     return status;
 }

@@ -228,6 +228,7 @@ static gpu_status run_through(cutting *c)
 {
     gpu_tile_work w = {.device = c->d,
                        .steps = c->down * c->across,
+                       .sides = 2,
                        .bring = bring_block,
                        .work = reduce_block,
                        .context = c};

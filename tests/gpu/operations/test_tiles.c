@@ -531,7 +531,8 @@ static void products_in_tiles(void **state)
     for (int n = 0; n < 300; n++) {
         call c = {.type = next_below(2) ? GPU_F32 : GPU_F64};
         int64_t m = any_size(), k = any_size(), cols = any_size();
-        ram.total = n % 3 ? 64 << 20 : 300 << 10; /* A stays, or does not */
+        /* factors stay, or do not */
+        ram.total = n % 3 ? 64 << 20 : n % 2 ? 300 << 10 : 100 << 10;
         c.how.alpha = (double)(1 + next_below(3));
         c.has_out = (int)next_below(2);
         c.how.beta = c.has_out ? (double)next_below(3) : 0;
@@ -542,6 +543,37 @@ static void products_in_tiles(void **state)
             c.in[i] = &c.operands[i];
         compare(product_call, &c);
         release_all(c.operands, 3);
+    }
+}
+
+/* Where both factors fit, and where only the smaller does. */
+static void factors_come_once(void **state)
+{
+    static const struct {
+        size_t memory;
+        int64_t m, k, n;
+    } cases[] = {{1 << 20, 129, 64, 129},  {240 << 10, 129, 64, 129},
+                 {240 << 10, 400, 64, 65}, {240 << 10, 65, 64, 400},
+                 {1 << 20, 9, 64, 700},    {1 << 20, 1, 1, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        call c = {.how = {.alpha = 1}};
+        c.operands[0] = integers(GPU_F32, cases[i].m, cases[i].k);
+        c.operands[1] = integers(GPU_F32, cases[i].k, cases[i].n);
+        c.in[0] = &c.operands[0];
+        c.in[1] = &c.operands[1];
+        gpu_matrix whole = {.storage = NULL}, tiled = {.storage = NULL};
+        assert_int_equal(product_call(&c, &whole), GPU_OK);
+        ram.total = cases[i].memory;
+        gpu_set_tile_bytes(1024);
+        size_t before = gpu_counted.uploaded;
+        assert_int_equal(by_device(product_call, &c, &tiled), GPU_OK);
+        assert_int_equal(gpu_counted.uploaded - before,
+                         gpu_bytes(&c.operands[0]) + gpu_bytes(&c.operands[1]));
+        assert_same(&tiled, &whole);
+        gpu_release(&whole);
+        gpu_release(&tiled);
+        release_all(c.operands, 2);
     }
 }
 
@@ -645,15 +677,11 @@ int main(void)
 {
 #define ON_LAZY(f) cmocka_unit_test_setup_teardown(f, open_lazy, close_lazy)
     const struct CMUnitTest tests[] = {
-        ON_LAZY(maps_in_tiles),
-        ON_LAZY(maps_in_place),
-        ON_LAZY(reductions_in_tiles),
-        ON_LAZY(places_of_nan),
-        ON_LAZY(products_and_variances),
-        ON_LAZY(products_in_tiles),
-        ON_LAZY(an_interrupt_between_tiles),
-        ON_LAZY(little_memory),
-        ON_LAZY(others_stay_where_they_are),
+        ON_LAZY(maps_in_tiles),          ON_LAZY(maps_in_place),
+        ON_LAZY(reductions_in_tiles),    ON_LAZY(places_of_nan),
+        ON_LAZY(products_and_variances), ON_LAZY(products_in_tiles),
+        ON_LAZY(factors_come_once),      ON_LAZY(an_interrupt_between_tiles),
+        ON_LAZY(little_memory),          ON_LAZY(others_stay_where_they_are),
         ON_LAZY(copies_of_views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
