@@ -162,8 +162,9 @@ size_t gpu_dtype_size(gpu_dtype t);
  * allocating. ndim 1 needs cols = 1. */
 gpu_status gpu_create(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
                       int ndim, int64_t rows, int64_t cols);
-gpu_status gpu_create_zeros(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
-                      int ndim, int64_t rows, int64_t cols);
+gpu_status gpu_create_zeros(gpu_matrix *out, gpu_device *device,
+                            gpu_dtype dtype, int ndim, int64_t rows,
+                            int64_t cols);
 void gpu_retain(const gpu_matrix *m);
 void gpu_release(gpu_matrix *m); /* sets storage to NULL */
 

@@ -15,21 +15,21 @@ typedef struct taps {
 } taps;
 
 /* sums[j] += x[j] times a number, for each tap, one after the other. */
-#define ADD_TAPS(type, name)                                             \
+#define ADD_TAPS(type, name)                                               \
     VECTORS static void add_##name(const taps *t, int64_t n, double *sums) \
-    {                                                                    \
+    {                                                                      \
         const type *a = t->x[0], *b = t->x[1], *c = t->x[2], *d = t->x[3]; \
-        double p = t->by[0], q = t->by[1], r = t->by[2], s = t->by[3];   \
-        if (t->count == TAPS && t->step == 1)                            \
-            for (int64_t j = 0; j < n; j++)                              \
-                sums[j] = sums[j] + (double)a[j] * p + (double)b[j] * q + \
-                          (double)c[j] * r + (double)d[j] * s;           \
-        else                                                             \
-            for (int k = 0; k < t->count; k++) {                         \
-                const type *x = t->x[k];                                 \
-                for (int64_t j = 0; j < n; j++)                          \
-                    sums[j] += (double)x[j * t->step] * t->by[k];        \
-            }                                                            \
+        double p = t->by[0], q = t->by[1], r = t->by[2], s = t->by[3];     \
+        if (t->count == TAPS && t->step == 1)                              \
+            for (int64_t j = 0; j < n; j++)                                \
+                sums[j] = sums[j] + (double)a[j] * p + (double)b[j] * q +  \
+                          (double)c[j] * r + (double)d[j] * s;             \
+        else                                                               \
+            for (int k = 0; k < t->count; k++) {                           \
+                const type *x = t->x[k];                                   \
+                for (int64_t j = 0; j < n; j++)                            \
+                    sums[j] += (double)x[j * t->step] * t->by[k];          \
+            }                                                              \
     }
 ADD_TAPS(float, f32)
 ADD_TAPS(double, f64)

@@ -65,7 +65,8 @@ static gpu_status load(gpu_dtype t, const library **out)
     void *file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!file)
         return gpu_cpu_host->fail(
-            GPU_UNSUPPORTED, "fft: there is no FFTW here: install libfftw3-%s3 (%s)",
+            GPU_UNSUPPORTED,
+            "fft: there is no FFTW here: install libfftw3-%s3 (%s)",
             t == GPU_F64 ? "double" : "single", dlerror());
 #define FIND(function) find(file, t, #function, &l->function)
     l->is_loaded = FIND(plan_guru64_dft) && FIND(plan_guru64_dft_r2c) &&
@@ -241,23 +242,23 @@ static char *element(const gpu_view *v, int64_t line)
 
 /* Between a view's lines and a copy's, whose elements lie side by side. Lines
  * beside each other are read together. */
-#define MOVE(type, to, to_line, to_step, from, from_line, from_step)     \
-    do {                                                                 \
-        type *target = (type *)(to);                                     \
-        const type *source = (const type *)(from);                       \
-        for (int64_t j = 0; j < length; j++)                             \
-            for (int64_t i = 0; i < count; i++)                          \
-                target[i * (to_line) + j * (to_step)] =                  \
-                    source[i * (from_line) + j * (from_step)];           \
+#define MOVE(type, to, to_line, to_step, from, from_line, from_step) \
+    do {                                                             \
+        type *target = (type *)(to);                                 \
+        const type *source = (const type *)(from);                   \
+        for (int64_t j = 0; j < length; j++)                         \
+            for (int64_t i = 0; i < count; i++)                      \
+                target[i * (to_line) + j * (to_step)] =              \
+                    source[i * (from_line) + j * (from_step)];       \
     } while (0)
-#define MOVE_ANY(...)                       \
-    do {                                    \
-        if (size == sizeof(float))          \
-            MOVE(uint32_t, __VA_ARGS__);    \
-        else if (size == sizeof(double))    \
-            MOVE(uint64_t, __VA_ARGS__);    \
-        else                                \
-            MOVE(pair_f64, __VA_ARGS__);    \
+#define MOVE_ANY(...)                    \
+    do {                                 \
+        if (size == sizeof(float))       \
+            MOVE(uint32_t, __VA_ARGS__); \
+        else if (size == sizeof(double)) \
+            MOVE(uint64_t, __VA_ARGS__); \
+        else                             \
+            MOVE(pair_f64, __VA_ARGS__); \
     } while (0)
 
 static void read_lines(const gpu_view *v, int64_t first, int64_t count,
@@ -314,53 +315,53 @@ static void find_factor(const factors *f, int64_t e, double to[2])
 }
 
 /* What of a line is the same in both types. */
-#define LINE_FUNCTIONS(type, name)                                           \
-    static void conjugate_##name(type *x, int64_t n)                         \
-    {                                                                        \
-        for (int64_t i = 0; i < n; i++)                                      \
-            x[2 * i + 1] = -x[2 * i + 1];                                    \
-    }                                                                        \
-    static void mirror_##name(type *x, int64_t n)                            \
-    {                                                                        \
-        for (int64_t i = n / 2 + 1; i < n; i++) {                            \
-            x[2 * i] = x[2 * (n - i)];                                       \
-            x[2 * i + 1] = -x[2 * (n - i) + 1];                              \
-        }                                                                    \
-    }                                                                        \
-    static void drop_imaginary_##name(type *x, int64_t n)                    \
-    {                                                                        \
-        x[1] = 0;                                                            \
-        if (n % 2 == 0)                                                      \
-            x[n + 1] = 0;                                                    \
-    }                                                                        \
-    static void multiply_##name(type *x, int64_t n, const factors *f,        \
-                                int64_t line)                                \
-    {                                                                        \
-        double near[NEAR][2];                                                \
-        for (int64_t i = 0; i < NEAR && i < n; i++)                          \
-            find_factor(f, i * line, near[i]);                               \
-        for (int64_t first = 0; first < n; first += NEAR) {                  \
-            double far[2];                                                   \
-            type *at = x + 2 * first;                                        \
-            find_factor(f, first * line, far);                               \
-            for (int64_t i = 0; i < NEAR && first + i < n; i++) {            \
-                double re = near[i][0] * far[0] - near[i][1] * far[1];       \
-                double im = near[i][0] * far[1] + near[i][1] * far[0];       \
-                double x_re = (double)at[2 * i];                             \
-                double x_im = (double)at[2 * i + 1];                         \
-                at[2 * i] = (type)(x_re * re - x_im * im);                   \
-                at[2 * i + 1] = (type)(x_re * im + x_im * re);               \
-            }                                                                \
-        }                                                                    \
+#define LINE_FUNCTIONS(type, name)                                     \
+    static void conjugate_##name(type *x, int64_t n)                   \
+    {                                                                  \
+        for (int64_t i = 0; i < n; i++)                                \
+            x[2 * i + 1] = -x[2 * i + 1];                              \
+    }                                                                  \
+    static void mirror_##name(type *x, int64_t n)                      \
+    {                                                                  \
+        for (int64_t i = n / 2 + 1; i < n; i++) {                      \
+            x[2 * i] = x[2 * (n - i)];                                 \
+            x[2 * i + 1] = -x[2 * (n - i) + 1];                        \
+        }                                                              \
+    }                                                                  \
+    static void drop_imaginary_##name(type *x, int64_t n)              \
+    {                                                                  \
+        x[1] = 0;                                                      \
+        if (n % 2 == 0)                                                \
+            x[n + 1] = 0;                                              \
+    }                                                                  \
+    static void multiply_##name(type *x, int64_t n, const factors *f,  \
+                                int64_t line)                          \
+    {                                                                  \
+        double near[NEAR][2];                                          \
+        for (int64_t i = 0; i < NEAR && i < n; i++)                    \
+            find_factor(f, i *line, near[i]);                          \
+        for (int64_t first = 0; first < n; first += NEAR) {            \
+            double far[2];                                             \
+            type *at = x + 2 * first;                                  \
+            find_factor(f, first *line, far);                          \
+            for (int64_t i = 0; i < NEAR && first + i < n; i++) {      \
+                double re = near[i][0] * far[0] - near[i][1] * far[1]; \
+                double im = near[i][0] * far[1] + near[i][1] * far[0]; \
+                double x_re = (double)at[2 * i];                       \
+                double x_im = (double)at[2 * i + 1];                   \
+                at[2 * i] = (type)(x_re * re - x_im * im);             \
+                at[2 * i + 1] = (type)(x_re * im + x_im * re);         \
+            }                                                          \
+        }                                                              \
     }
 LINE_FUNCTIONS(float, f32)
 LINE_FUNCTIONS(double, f64)
-#define BY_TYPE(l, function, x, ...)                               \
-    do {                                                           \
-        if (is_f64(l))                                             \
-            function##_f64((double *)(x), __VA_ARGS__);            \
-        else                                                       \
-            function##_f32((float *)(x), __VA_ARGS__);             \
+#define BY_TYPE(l, function, x, ...)                    \
+    do {                                                \
+        if (is_f64(l))                                  \
+            function##_f64((double *)(x), __VA_ARGS__); \
+        else                                            \
+            function##_f32((float *)(x), __VA_ARGS__);  \
     } while (0)
 
 static int is_f64(const lines *l)
@@ -424,7 +425,8 @@ static gpu_status transform_range(void *context, int64_t first, int64_t last)
     const lines *l = context;
     void *room;
     size_t in = copy_bytes(l->is_read_there, &l->in, l->in_step, l->block);
-    size_t out = copy_bytes(l->is_written_there, &l->out, l->out_step, l->block);
+    size_t out =
+        copy_bytes(l->is_written_there, &l->out, l->out_step, l->block);
     size_t bytes = in + out < ALIGNED_FROM ? ALIGNED_FROM : in + out;
     if (gpu_cpu_alloc(NULL, bytes, &room) != GPU_OK)
         return GPU_MEMORY;
@@ -472,12 +474,14 @@ static gpu_status run_lines(lines *l)
         status = take_plan(l->library, wanted, &l->plan);
     if (status != GPU_OK)
         return status;
-    l->is_read_there = suits_plan(in) && in->data != out->data &&
-                       l->kind != GPU_FFT_FROM_HALF;
+    l->is_read_there =
+        suits_plan(in) && in->data != out->data && l->kind != GPU_FFT_FROM_HALF;
     l->is_written_there = suits_plan(out);
     l->in_step = step_of(in->cols);
     l->out_step = step_of(out->cols);
-    int64_t block = in->col_stride == 1 && out->col_stride == 1 ? 1 : TOGETHER / (int64_t)gpu_cpu_size(out->dtype);
+    int64_t block = in->col_stride == 1 && out->col_stride == 1
+                        ? 1
+                        : TOGETHER / (int64_t)gpu_cpu_size(out->dtype);
     while (block > 1 && block * n > COPIED)
         block /= 2;
     l->block = block;
@@ -562,7 +566,8 @@ static gpu_status transform(gpu_fft_call c)
                .in = c.axis == 1 ? gpu_cpu_turned(c.in) : c.in,
                .out = c.axis == 1 ? gpu_cpu_turned(c.out) : c.out};
     int64_t n = l.in.cols;
-    int64_t rows = c.kind == GPU_FFT_COMPLEX && n >= long_from ? find_cut(n) : 0;
+    int64_t rows =
+        c.kind == GPU_FFT_COMPLEX && n >= long_from ? find_cut(n) : 0;
     return rows > 0 ? run_long_lines(&l, rows) : run_lines(&l);
 }
 
@@ -606,8 +611,8 @@ static gpu_status transform_both(gpu_fft_call c)
     if (status == GPU_OK)
         status = transform(down);
     if (status == GPU_OK && c.kind == GPU_FFT_REAL)
-        status = gpu_cpu_parallel(out.rows, out.rows * out.cols, mirror_rows,
-                                  &out);
+        status =
+            gpu_cpu_parallel(out.rows, out.rows * out.cols, mirror_rows, &out);
     return status;
 }
 

@@ -19,16 +19,14 @@ __device__ __forceinline__ int padded(int at)
 
 /* Places of x, in the row of c: `left` is that of xs[0]. */
 template <class T>
-__device__ __forceinline__ void
-bring(const gpu_convolution &c, int64_t row, int64_t left, int count,
-      double *xs)
+__device__ __forceinline__ void bring(const gpu_convolution &c, int64_t row,
+                                      int64_t left, int count, double *xs)
 {
     for (int t = threadIdx.x; t < count; t += THREADS) {
         int64_t j = left + t;
-        xs[padded(t)] =
-            j >= 0 && j < c.x.cols
-                ? (double)((const T *)c.x.data)[place(c.x, row, j)]
-                : 0;
+        xs[padded(t)] = j >= 0 && j < c.x.cols
+                            ? (double)((const T *)c.x.data)[place(c.x, row, j)]
+                            : 0;
     }
 }
 
@@ -82,8 +80,7 @@ __global__ void __launch_bounds__(THREADS)
                 int count = PIECE + taps - 1;
                 bring<T>(c, row, left, count, xs);
                 for (int t = threadIdx.x; t < taps; t += THREADS)
-                    ys[t] =
-                        (double)((const T *)c.y.data)[place(c.y, u, v + t)];
+                    ys[t] = (double)((const T *)c.y.data)[place(c.y, u, v + t)];
                 __syncthreads(); /* xs and ys are there */
                 if (left >= 0 && left + count <= c.x.cols)
                     add_taps<false>(xs, ys, taps, left, c.x.cols, sums);

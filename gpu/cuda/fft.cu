@@ -81,9 +81,9 @@ static int blocks_for(const cuda_device *d, int64_t count)
 
 /* A whole spectrum out of its half. */
 typedef struct mirror_job {
-    gpu_view v;   /* rows x cols, the whole */
-    int axis;     /* along which there is a half: 1 or 2; 0: along 2, of rows
-                     and columns together */
+    gpu_view v; /* rows x cols, the whole */
+    int axis;   /* along which there is a half: 1 or 2; 0: along 2, of rows
+                   and columns together */
     int is_conjugated; /* of what there is, first */
     double scale;
 } mirror_job;
@@ -141,8 +141,8 @@ static gpu_status mirror(cuda_device *d, const gpu_view *v, int axis,
                          int is_conjugated, double scale)
 {
     mirror_job job = {*v, axis, is_conjugated, scale};
-    int64_t half = axis == 1 ? (v->rows / 2 + 1) * v->cols
-                             : v->rows * (v->cols / 2 + 1);
+    int64_t half =
+        axis == 1 ? (v->rows / 2 + 1) * v->cols : v->rows * (v->cols / 2 + 1);
     if (is_wide(v))
         mirror_kernel<double, double2>
             <<<blocks_for(d, half), THREADS, 0, d->stream>>>(job);

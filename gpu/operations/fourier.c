@@ -47,8 +47,7 @@ static int is_plain(const gpu_matrix *m, gpu_dtype type, const gpu_device *d)
 {
     int is_aligned = gpu_is_complex(m) || d->is_cpu || m->offset % 2 == 0;
     return m->dtype == type && !m->is_conjugated && is_aligned &&
-           gpu_matrix_device(m) == d &&
-           (m->row_stride > 0 || m->rows == 1) &&
+           gpu_matrix_device(m) == d && (m->row_stride > 0 || m->rows == 1) &&
            (m->col_stride > 0 || m->cols == 1);
 }
 
@@ -161,8 +160,8 @@ static gpu_status transform_on(gpu_device *there, const gpu_matrix *m,
                             .writes_all = 1,
                             .k = s->n,
                             .flops = each * size * log2(s->elements),
-                            .bytes = (double)(gpu_bytes(&source) +
-                                              gpu_bytes(out))};
+                            .bytes =
+                                (double)(gpu_bytes(&source) + gpu_bytes(out))};
         status = RUN_OPERATION(&op, fft, &c);
         gpu_release(&source);
     }
@@ -192,8 +191,8 @@ gpu_status gpu_fft(const gpu_matrix *m, const gpu_transform *t, gpu_matrix *out)
     out->storage = NULL;
     TRY(gpu_check_complex(t->name, &m, 1, &d));
     if (m->ndim == 1 && t->axis != 1)
-        return gpu_fail(GPU_SHAPE, "%s: needs a matrix, not %s",
-                        t->name, gpu_shape_text(m));
+        return gpu_fail(GPU_SHAPE, "%s: needs a matrix, not %s", t->name,
+                        gpu_shape_text(m));
     if (t->spectrum == GPU_SPECTRUM_HALF && gpu_is_complex(m))
         return gpu_fail(GPU_TYPE,
                         "%s: takes real numbers, and the %s is %s: write "
@@ -255,9 +254,9 @@ static gpu_status convolve_parts(const gpu_matrix x[2], const gpu_matrix y[2],
         for (int i = 0; i < 2 && status == GPU_OK; i++) {
             if (!x[i].storage || !with[i]->storage)
                 continue;
-            status = gpu_create(&sums[count], gpu_matrix_device(&out[0]),
-                                out[0].dtype, out[0].ndim, out[0].rows,
-                                out[0].cols);
+            status =
+                gpu_create(&sums[count], gpu_matrix_device(&out[0]),
+                           out[0].dtype, out[0].ndim, out[0].rows, out[0].cols);
             if (status == GPU_OK)
                 status = convolve_there(&x[i], with[i], from, &sums[count]);
             in[count] = &sums[count];
@@ -289,8 +288,8 @@ static gpu_status convolve_on(gpu_device *there, const gpu_matrix *x,
                    size[1]));
     if (gpu_size(out) == 0)
         return GPU_OK;
-    gpu_status status = fit(x, gpu_is_complex(x) ? whole : type, x->rows,
-                            x->cols, there, &a);
+    gpu_status status =
+        fit(x, gpu_is_complex(x) ? whole : type, x->rows, x->cols, there, &a);
     if (status == GPU_OK) {
         status = fit(y, gpu_is_complex(y) ? whole : type, y->rows, y->cols,
                      there, &b);

@@ -59,7 +59,7 @@ static int transform(lua_State *L)
     int64_t n = check_length(L, 2);
     int axis = lumat_option_axis(L, options, m);
     gpu_transform t = {.name = row->name,
-                       .spectrum = !is_half    ? GPU_SPECTRUM_WHOLE
+                       .spectrum = !is_half     ? GPU_SPECTRUM_WHOLE
                                    : is_inverse ? GPU_SPECTRUM_FROM_HALF
                                                 : GPU_SPECTRUM_HALF,
                        .is_inverse = is_inverse,
@@ -67,8 +67,9 @@ static int transform(lua_State *L)
                        .norm = option_norm(L, options)};
     t.length[t.axis - 1] = n;
     if ((n == 1 || n == 2) && m->ndim == 2 && axis == 0)
-        lumat_note(L, "fft", "fft(A, n) is of the first n rows; along each row "
-                             "it is fft(A, {axis=2})");
+        lumat_note(L, "fft",
+                   "fft(A, n) is of the first n rows; along each row "
+                   "it is fft(A, {axis=2})");
     return push_transform(L, m, &t);
 }
 
@@ -142,8 +143,8 @@ static const lumat_function functions[] = {
     {"irfft", transform, 1, "A: matrix [, n: size] {axis, norm}", "matrix",
      "The n real numbers of which rfft gives A; n is 2 * (#A - 1) where it is "
      "not given, so it has to be where it is odd.",
-     "irfft(vec{6, 0, 0}, 5)", "{1.2, 1.2, 1.2, 1.2, 1.2}",
-     .group = "fourier", .options = norm_options, .tag = HALF | INVERSE},
+     "irfft(vec{6, 0, 0}, 5)", "{1.2, 1.2, 1.2, 1.2, 1.2}", .group = "fourier",
+     .options = norm_options, .tag = HALF | INVERSE},
     {0}};
 
 void lumat_open_fft_functions(lua_State *L)

@@ -75,8 +75,7 @@ static int is_for(const kept_plan *p, const fft_batch *b)
     const fft_batch *of = &p->of;
     return of->form == b->form && of->type == b->type && of->axes == b->axes &&
            of->n[0] == b->n[0] && of->n[1] == b->n[1] &&
-           of->count == b->count &&
-           is_layout(&of->in_layout, &b->in_layout) &&
+           of->count == b->count && is_layout(&of->in_layout, &b->in_layout) &&
            is_layout(&of->out_layout, &b->out_layout);
 }
 
@@ -112,9 +111,8 @@ static gpu_status fill_plan(fft_device *d, kept_plan *p)
     TRY_CALL(d, cufftSetAutoAllocation, CUFFT_SETUP_FAILED, p->plan, 0);
     TRY_CALL(d, cufftSetStream, CUFFT_SETUP_FAILED, p->plan, d->setup.stream);
     TRY_CALL(d, cufftMakePlanMany64, CUFFT_ALLOC_FAILED, p->plan, b->axes, n,
-             in, b->in_layout.step, b->in_layout.apart, out,
-             b->out_layout.step, b->out_layout.apart, type_of(b), b->count,
-             &p->bytes);
+             in, b->in_layout.step, b->in_layout.apart, out, b->out_layout.step,
+             b->out_layout.apart, type_of(b), b->count, &p->bytes);
     return GPU_OK;
 }
 
@@ -187,8 +185,8 @@ static gpu_status transform(fft_device *d, const fft_batch *b)
         return d->setup.fail(GPU_MEMORY,
                              "fft: no memory for %zu MiB that cuFFT works in",
                              (p->bytes >> 20) + 1);
-    gpu_status status = check(
-        d, CALL(d, cufftSetWorkArea, CUFFT_EXEC_FAILED, p->plan, room));
+    gpu_status status =
+        check(d, CALL(d, cufftSetWorkArea, CUFFT_EXEC_FAILED, p->plan, room));
     if (status == GPU_OK)
         status = check(d, execute(d, p->plan, b));
     if (room)

@@ -28,11 +28,11 @@ typedef struct fft_layout {
 /* Transforms of one size, not scaled. Same layouts and data: in place. */
 typedef struct fft_batch {
     fft_form form;
-    gpu_dtype type;  /* f32 or f64: of the parts */
-    int is_inverse;  /* of complex ones */
-    int axes;        /* 1: lines; 2: matrices */
-    int64_t n[2];    /* a line's length; or rows, cols */
-    int64_t count;   /* of transforms */
+    gpu_dtype type; /* f32 or f64: of the parts */
+    int is_inverse; /* of complex ones */
+    int axes;       /* 1: lines; 2: matrices */
+    int64_t n[2];   /* a line's length; or rows, cols */
+    int64_t count;  /* of transforms */
     fft_layout in_layout, out_layout;
     void *in, *out;
 } fft_batch;

@@ -61,7 +61,7 @@ static void check_cut(int64_t n, int64_t step, int is_inverse)
 
 static void test_cut_lines(void **state)
 {
-    static const int64_t lengths[] = {2,    3,    4,    6,    35,   36,
+    static const int64_t lengths[] = {2,    3,    4,    6,    35,    36,
                                       1000, 1024, 6561, 9797, 10007, 32768};
     (void)state;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
