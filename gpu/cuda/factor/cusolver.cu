@@ -10,8 +10,10 @@
 #include "factor.h"
 #include "kernel.h"
 #include "la.h"
+#include "op_list.h"
 
 extern "C" {
+#include "complex_numbers.h"
 #include "la/solver_table.h"
 }
 
@@ -84,18 +86,57 @@ static solver_matrix columns(const gpu_view *v)
     return {v->data, v->dtype, v->rows, v->cols, larger(ld, 1)};
 }
 
-static size_t view_bytes(const gpu_view *v)
+size_t gpu_cuda_view_bytes(const gpu_view *v)
 {
-    return (size_t)(v->rows * v->cols) * dtype_bytes(v->dtype);
+    size_t elements = (size_t)(v->rows * v->cols);
+    size_t numbers = gpu_dtype_is_complex(v->dtype) ? 2 : 1;
+    return numbers * elements * dtype_bytes(gpu_dtype_of_parts(v->dtype));
 }
 
-gpu_status gpu_cuda_copy_view(cuda_device *d, const gpu_view *from,
-                              const gpu_view *to)
+/* A part of a complex v, where it lies. */
+static gpu_view part_of(const gpu_view *v, gpu_complex_part part)
+{
+    gpu_dtype t = gpu_dtype_of_parts(v->dtype);
+    void *data = (char *)v->data + (int)part * dtype_bytes(t);
+    return {data, t, v->rows, v->cols, 2 * v->row_stride, 2 * v->col_stride};
+}
+
+static gpu_status copy_reals(cuda_device *d, const gpu_view *from,
+                             const gpu_view *to)
 {
     gpu_program p = {};
     p.inputs = 1;
     p.compute = (uint8_t)to->dtype;
     return gpu_cuda_map(d, &p, from, to);
+}
+
+/* An element of c64 is moved as one of f64, those of c128 part by part. */
+gpu_status gpu_cuda_copy_view(cuda_device *d, const gpu_view *from,
+                              const gpu_view *to)
+{
+    if (!gpu_dtype_is_complex(to->dtype))
+        return copy_reals(d, from, to);
+    if (to->dtype == GPU_C64) {
+        gpu_view source = *from, target = *to;
+        source.dtype = target.dtype = GPU_F64;
+        return copy_reals(d, &source, &target);
+    }
+    gpu_view re[] = {part_of(from, GPU_REAL_PART), part_of(to, GPU_REAL_PART)};
+    gpu_view im[] = {part_of(from, GPU_IMAGINARY_PART),
+                     part_of(to, GPU_IMAGINARY_PART)};
+    TRY(copy_reals(d, &re[0], &re[1]));
+    return copy_reals(d, &im[0], &im[1]);
+}
+
+/* v becomes its conjugate. */
+static gpu_status conjugate(cuda_device *d, const gpu_view *v)
+{
+    gpu_view im = part_of(v, GPU_IMAGINARY_PART);
+    gpu_program p = {};
+    p.inputs = p.length = 1;
+    p.code[0] = {GPU_OP_neg, 0, 0, 0};
+    p.compute = (uint8_t)im.dtype;
+    return gpu_cuda_map(d, &p, &im, &im);
 }
 
 gpu_status gpu_cuda_take_room(cuda_device *d, size_t bytes, void **data)
@@ -153,8 +194,24 @@ __device__ __forceinline__ bool is_odd(double x)
     return e == 0 ? x != 0 : e == 2045 || e == 2046;
 }
 
-/* out[0]: the first zero, from 1, or INT_MAX; out[1]: are there odd ones? */
-template <class T>
+/* The same of complex numbers whose squares might be such: nobody says by which
+ * formula kernels divide. */
+__device__ __forceinline__ bool is_odd(float re, float im)
+{
+    float size = fmaxf(fabsf(re), fabsf(im));
+    return size != 0 && size < INFINITY && (size < 0x1p-60f || size > 0x1p60f);
+}
+
+__device__ __forceinline__ bool is_odd(double re, double im)
+{
+    double size = fmax(fabs(re), fabs(im));
+    return size != 0 && size < (double)INFINITY &&
+           (size < 0x1p-500 || size > 0x1p500);
+}
+
+/* out[0]: the first zero, from 1, or INT_MAX; out[1]: are there odd ones? a: of
+ * real numbers, or of complex ones by their parts, which then are 2. */
+template <class T, int PARTS>
 __global__ void __launch_bounds__(LOOKING)
     look_at_diagonal(const T *a, int64_t step, int n, int *out)
 {
@@ -164,9 +221,10 @@ __global__ void __launch_bounds__(LOOKING)
         first = INT_MAX;
     __syncthreads(); /* it is set */
     for (int i = threadIdx.x; i < n; i += LOOKING) {
-        T x = a[i * step];
-        odd |= is_odd(x);
-        if (x == 0 && zero == INT_MAX)
+        T re = a[i * step * PARTS];
+        T im = PARTS == 2 ? a[i * step * PARTS + 1] : 0;
+        odd |= PARTS == 2 ? is_odd(re, im) : is_odd(re);
+        if (re == 0 && im == 0 && zero == INT_MAX)
             zero = i + 1;
     }
     if (zero < INT_MAX)
@@ -178,25 +236,42 @@ __global__ void __launch_bounds__(LOOKING)
     }
 }
 
+template <class T, int PARTS>
+static void launch_look(cuda_device *d, const gpu_view *a)
+{
+    look_at_diagonal<T, PARTS><<<1, LOOKING, 0, d->stream>>>(
+        (const T *)a->data, a->row_stride + a->col_stride,
+        (int)smaller(a->rows, a->cols), (int *)d->slot);
+}
+
 gpu_status gpu_cuda_look_at_diagonal(cuda_device *d, const char *name,
                                      const gpu_view *a, int64_t *zero)
 {
-    int n = (int)smaller(a->rows, a->cols), *out = (int *)d->slot;
-    int64_t step = a->row_stride + a->col_stride;
-    if (a->dtype == GPU_F64)
-        look_at_diagonal<<<1, LOOKING, 0, d->stream>>>((const double *)a->data,
-                                                       step, n, out);
-    else
-        look_at_diagonal<<<1, LOOKING, 0, d->stream>>>((const float *)a->data,
-                                                       step, n, out);
+    const int *out = (const int *)d->slot;
+    int most = 126;
+    switch (a->dtype) {
+    case GPU_F64:
+        launch_look<double, 1>(d, a);
+        most = 1022;
+        break;
+    case GPU_C64:
+        launch_look<float, 2>(d, a);
+        most = 60;
+        break;
+    case GPU_C128:
+        launch_look<double, 2>(d, a);
+        most = 500;
+        break;
+    default:
+        launch_look<float, 1>(d, a);
+    }
     LAUNCHED(d);
     TRY(gpu_cuda_wait(d));
     *zero = out[0] == INT_MAX ? 0 : out[0];
     if (out[1])
         return FAIL(GPU_UNSUPPORTED,
                     "%s: on a GPU pivots have to be within 2^-%d and 2^%d",
-                    name, a->dtype == GPU_F64 ? 1022 : 126,
-                    a->dtype == GPU_F64 ? 1022 : 126);
+                    name, most, most);
     return GPU_OK;
 }
 
@@ -280,7 +355,8 @@ gpu_status gpu_cuda_solve_triangle(cuda_device *d, const gpu_factoring *how,
                                    const gpu_view *a, const gpu_view *b)
 {
     solver_device *s = NULL;
-    solver_half half = {how->is_lower, how->is_unit, how->is_turned};
+    solver_half half = {how->is_lower, how->is_unit, how->is_turned,
+                        how->is_conjugated};
     solver_matrix t = columns(a), x = columns(b);
     TRY(open_solver(d, &s));
     return finish(d, library.table->triangle(s, &half, &t, &x));
@@ -331,9 +407,9 @@ static svd_work plan_svd(const gpu_factoring *f)
     int has_both = w.wants_vectors || w.is_polar;
     if (!w.is_turned && w.wants_vectors)
         w.u.data = f->b.data; /* where it is wanted */
-    w.bytes[0] = view_bytes(&w.a);
-    w.bytes[1] = has_both && w.u.data == NULL ? view_bytes(&w.u) : 0;
-    w.bytes[2] = has_both ? view_bytes(&w.v) : 0;
+    w.bytes[0] = gpu_cuda_view_bytes(&w.a);
+    w.bytes[1] = has_both && w.u.data == NULL ? gpu_cuda_view_bytes(&w.u) : 0;
+    w.bytes[2] = has_both ? gpu_cuda_view_bytes(&w.v) : 0;
     return w;
 }
 
@@ -377,15 +453,20 @@ static gpu_status try_svd(cuda_device *d, solver_device *s, gpu_factoring *f,
     return status;
 }
 
-/* u and v^T of f's matrix out of those of what was worked on. */
+/* u and v^T of f's matrix out of those of what was worked on, which of a
+ * complex one are u and v^H; of a turned one, a^T = u s v^H, a's are conj(v)
+ * and u^T. */
 static gpu_status give_vectors(cuda_device *d, gpu_factoring *f,
                                const svd_work *w, int is_polar)
 {
     gpu_view u = w->u, v = w->v; /* v becomes v^T */
     if (!w->wants_vectors)
         return GPU_OK;
-    if (is_polar)
+    if (is_polar) {
+        if (gpu_dtype_is_complex(v.dtype))
+            TRY(conjugate(d, &v));
         swap_axes(&v);
+    }
     if (w->is_turned) { /* a's u is (v^T)^T, its v^T is u^T */
         gpu_view held = u;
         u = v;
@@ -402,8 +483,9 @@ static gpu_status give_vectors(cuda_device *d, gpu_factoring *f,
 static gpu_status is_off(cuda_device *d, const gpu_factoring *f, double off,
                          int *out)
 {
-    double eps = f->a.dtype == GPU_F64 ? 0x1p-52 : 0x1p-23, largest = 0;
-    if (f->a.dtype == GPU_F64) {
+    int is_f64 = f->values.dtype == GPU_F64;
+    double eps = is_f64 ? 0x1p-52 : 0x1p-23, largest = 0;
+    if (is_f64) {
         TRY(gpu_cuda_download(d, &largest, f->values.data, sizeof largest));
     } else {
         float value;
@@ -487,6 +569,8 @@ static gpu_status factor_by_cusolver(void *device, gpu_factoring *f)
     return run(d, f);
 }
 
+enum { COMPLEXES = 1u << GPU_C64 | 1u << GPU_C128 };
+
 #define RUNG(symbol, what)                     \
     const gpu_kernel symbol = {                \
         .operation = what,                     \
@@ -495,7 +579,7 @@ static gpu_status factor_by_cusolver(void *device, gpu_factoring *f)
         .needs = "cuSOLVER",                   \
         .precision = "f32",                    \
         .capability = 0,                       \
-        .dtypes = FLOATS,                      \
+        .dtypes = FLOATS | COMPLEXES,          \
         .bound = NULL,                         \
         .matmul = NULL,                        \
         .dot = NULL,                           \

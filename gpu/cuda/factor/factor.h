@@ -82,14 +82,17 @@ void gpu_cuda_end_lu(cuda_device *d, cuda_lu *lu);
 /* b, column by column, becomes the x of a x = b, or a^T x = b. */
 gpu_status gpu_cuda_solve_lu(cuda_device *d, const cuda_lu *lu, int turned,
                              const gpu_view *b);
-/* b becomes the x of a triangle a x = b; how: of f. */
+/* b becomes the x of a triangle a x = b; how: as GPU_FACTOR_TRIANGLE has it. */
 gpu_status gpu_cuda_solve_triangle(cuda_device *d, const gpu_factoring *how,
                                    const gpu_view *a, const gpu_view *b);
 
 /* Where a's diagonal has its first zero, from 1; or 0. Waits. GPU_UNSUPPORTED
- * where it has numbers that the CPU should divide by. */
+ * where it has numbers that the CPU should divide by: subnormal ones and the
+ * largest, or complex ones whose squares might be such. */
 gpu_status gpu_cuda_look_at_diagonal(cuda_device *d, const char *name,
                                      const gpu_view *a, int64_t *zero);
+/* The bytes of v's elements, without gaps. */
+size_t gpu_cuda_view_bytes(const gpu_view *v);
 /* Memory of the device to work in, to be freed by gpu_cuda_free. */
 gpu_status gpu_cuda_take_room(cuda_device *d, size_t bytes, void **data);
 /* to = from, of one shape and type, on the device. */

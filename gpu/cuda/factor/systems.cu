@@ -10,12 +10,8 @@
 #include "factor.h"
 
 extern "C" {
+#include "complex_numbers.h"
 #include "inverse_size.h"
-}
-
-static size_t bytes_of(const gpu_view *v)
-{
-    return (size_t)(v->rows * v->cols) * dtype_bytes(v->dtype);
 }
 
 /* --- which rung
@@ -103,12 +99,15 @@ static gpu_status doubt_zero(cuda_device *d, cuda_lu *lu)
     enum { SMALL = 1024 };
     int *odd = (int *)d->slot, blocks = 4 * d->sms;
     int64_t n = lu->a.rows * lu->a.cols;
+    int is_f64 = gpu_dtype_of_parts(lu->a.dtype) == GPU_F64;
+    if (gpu_dtype_is_complex(lu->a.dtype))
+        n *= 2; /* numbers */
     if (lu->a.rows <= SMALL && lu->a.cols <= SMALL)
         return FAIL(GPU_UNSUPPORTED, "lu: pivot %lld is zero on the GPU",
                     (long long)lu->zero);
     TRY(gpu_cuda_wait(d)); /* nothing writes to the slot */
     *odd = 0;
-    if (lu->a.dtype == GPU_F64)
+    if (is_f64)
         look_for_odd<<<blocks, 256, 0, d->stream>>>((const double *)lu->a.data,
                                                     n, odd);
     else
@@ -214,7 +213,7 @@ __global__ void order_rows(const T *from, T *to, const int *order, int64_t n,
 static gpu_status order_b(cuda_device *d, const cuda_lu *lu, const gpu_view *b,
                           int is_back)
 {
-    size_t bytes = bytes_of(b);
+    size_t bytes = gpu_cuda_view_bytes(b);
     void *held;
     dim3 grid((unsigned)ceil_div(b->rows, 256),
               (unsigned)smaller(b->cols, 65535));
@@ -321,13 +320,13 @@ static gpu_status substitute(cuda_device *d, const cuda_lu *lu,
     gpu_view x = {b->data, b->dtype, b->rows, b->cols, 1, b->rows};
     if (b->cols == 1)
         return gpu_cuda_solve_lu(d, lu, 1, &x);
-    TRY(gpu_cuda_take_room(d, bytes_of(b), &x.data));
+    TRY(gpu_cuda_take_room(d, gpu_cuda_view_bytes(b), &x.data));
     gpu_status status = gpu_cuda_copy_view(d, b, &x);
     if (status == GPU_OK)
         status = gpu_cuda_solve_lu(d, lu, 1, &x);
     if (status == GPU_OK)
         status = gpu_cuda_copy_view(d, &x, b);
-    gpu_cuda_free(d, x.data, bytes_of(b));
+    gpu_cuda_free(d, x.data, gpu_cuda_view_bytes(b));
     return status;
 }
 
@@ -395,11 +394,12 @@ static gpu_status read_diagonal(cuda_device *d, const cuda_lu *lu,
     int64_t n = lu->a.rows;
     gpu_view from = {lu->a.data, lu->a.dtype, n, 1, n + 1, 1};
     gpu_view to = {NULL, GPU_F64, n, 1, 1, 1};
-    TRY(gpu_cuda_take_room(d, bytes_of(&to), &to.data));
+    TRY(gpu_cuda_take_room(d, gpu_cuda_view_bytes(&to), &to.data));
     gpu_status status = gpu_cuda_copy_view(d, &from, &to);
     if (status == GPU_OK)
-        status = gpu_cuda_download(d, diagonal, to.data, bytes_of(&to));
-    gpu_cuda_free(d, to.data, bytes_of(&to));
+        status =
+            gpu_cuda_download(d, diagonal, to.data, gpu_cuda_view_bytes(&to));
+    gpu_cuda_free(d, to.data, gpu_cuda_view_bytes(&to));
     return status == GPU_OK ? gpu_cuda_read_places(d, lu, places) : status;
 }
 

@@ -142,9 +142,31 @@ static void give_room(const solver_device *d, const room *r)
     d->setup.free(d->setup.device, r->device, r->device_bytes);
 }
 
+/* What is meant of the four types; only that is worked out. */
+#define OF_TYPE(t, f32, f64, c64, c128) \
+    ((t) == GPU_F32   ? (f32)           \
+     : (t) == GPU_F64 ? (f64)           \
+     : (t) == GPU_C64 ? (c64)           \
+                      : (c128))
+/* The routine of the type, of four with the same arguments. */
+#define SOLVE_TYPED(d, t, s_name, d_name, c_name, z_name, ...)               \
+    OF_TYPE(t, SOLVE(d, s_name, __VA_ARGS__), SOLVE(d, d_name, __VA_ARGS__), \
+            SOLVE(d, c_name, __VA_ARGS__), SOLVE(d, z_name, __VA_ARGS__))
+
 static cudaDataType type_of(const solver_matrix *m)
 {
-    return m->dtype == GPU_F64 ? CUDA_R_64F : CUDA_R_32F;
+    return OF_TYPE(m->dtype, CUDA_R_32F, CUDA_R_64F, CUDA_C_32F, CUDA_C_64F);
+}
+
+/* Of the real numbers that belong to it. */
+static cudaDataType real_type_of(const solver_matrix *m)
+{
+    return OF_TYPE(m->dtype, CUDA_R_32F, CUDA_R_64F, CUDA_R_32F, CUDA_R_64F);
+}
+
+static int is_complex(const solver_matrix *m)
+{
+    return OF_TYPE(m->dtype, 0, 0, 1, 1);
 }
 
 /* A routine of the 64-bit interface: what it wants, then itself. The arguments
@@ -208,30 +230,31 @@ static gpu_status triangle(solver_device *d, const solver_half *how,
 {
     static const float one_f32 = 1;
     static const double one_f64 = 1;
+    static const cuComplex one_c64 = {1, 0};
+    static const cuDoubleComplex one_c128 = {1, 0};
     cublasFillMode_t half =
         how->is_lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
-    cublasOperation_t turned = how->is_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t turned = !how->is_turned      ? CUBLAS_OP_N
+                               : how->is_conjugated ? CUBLAS_OP_C
+                                                    : CUBLAS_OP_T;
     cublasDiagType_t unit =
         how->is_unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT;
     enum { FAILED = CUBLAS_STATUS_EXECUTION_FAILED };
     TRY(start_blas(d));
-    if (a->dtype == GPU_F64 && b->cols == 1)
-        return check_blas(d,
-                          CALL(d, cublasDtrsv_64, FAILED, d->blas, half, turned,
-                               unit, a->rows, a->data, a->ld, b->data, 1));
-    if (a->dtype == GPU_F64)
-        return check_blas(d, CALL(d, cublasDtrsm_64, FAILED, d->blas,
-                                  CUBLAS_SIDE_LEFT, half, turned, unit, b->rows,
-                                  b->cols, &one_f64, a->data, a->ld, b->data,
-                                  b->ld));
+#define COLUMN(name)                                                     \
+    CALL(d, name, FAILED, d->blas, half, turned, unit, a->rows, a->data, \
+         a->ld, b->data, 1)
+#define COLUMNS(name, one)                                               \
+    CALL(d, name, FAILED, d->blas, CUBLAS_SIDE_LEFT, half, turned, unit, \
+         b->rows, b->cols, &(one), a->data, a->ld, b->data, b->ld)
     if (b->cols == 1)
-        return check_blas(d,
-                          CALL(d, cublasStrsv_64, FAILED, d->blas, half, turned,
-                               unit, a->rows, a->data, a->ld, b->data, 1));
-    return check_blas(d,
-                      CALL(d, cublasStrsm_64, FAILED, d->blas, CUBLAS_SIDE_LEFT,
-                           half, turned, unit, b->rows, b->cols, &one_f32,
-                           a->data, a->ld, b->data, b->ld));
+        return check_blas(
+            d, OF_TYPE(a->dtype, COLUMN(cublasStrsv_64), COLUMN(cublasDtrsv_64),
+                       COLUMN(cublasCtrsv_64), COLUMN(cublasZtrsv_64)));
+    return check_blas(d, OF_TYPE(a->dtype, COLUMNS(cublasStrsm_64, one_f32),
+                                 COLUMNS(cublasDtrsm_64, one_f64),
+                                 COLUMNS(cublasCtrsm_64, one_c64),
+                                 COLUMNS(cublasZtrsm_64, one_c128)));
 }
 
 /* --- QR ------------------------------------------------------------------- */
@@ -257,7 +280,7 @@ static gpu_status check_sides(const solver_device *d, const solver_matrix *a,
 static gpu_status take_elements(solver_device *d, gpu_dtype t, int elements,
                                 room *r)
 {
-    r->device_bytes = (size_t)elements * (t == GPU_F64 ? 8 : 4);
+    r->device_bytes = (size_t)elements * OF_TYPE(t, 4, 8, 8, 16);
     return take_room(d, r);
 }
 
@@ -265,20 +288,20 @@ static gpu_status make_q(solver_device *d, const solver_matrix *q,
                          const void *tau, int64_t reflections, int *info)
 {
     int m = (int)q->rows, n = (int)q->cols, k = (int)reflections, size = 0;
-    int ld = (int)q->ld, is_f64 = q->dtype == GPU_F64;
+    int ld = (int)q->ld;
     room r = {0};
     TRY(start_solver(d));
     TRY(check_sides(d, q, q));
-    TRY(check(d, is_f64 ? SOLVE(d, cusolverDnDorgqr_bufferSize, d->solver, m, n,
-                                k, q->data, ld, tau, &size)
-                        : SOLVE(d, cusolverDnSorgqr_bufferSize, d->solver, m, n,
-                                k, q->data, ld, tau, &size)));
+    TRY(check(d, SOLVE_TYPED(d, q->dtype, cusolverDnSorgqr_bufferSize,
+                             cusolverDnDorgqr_bufferSize,
+                             cusolverDnCungqr_bufferSize,
+                             cusolverDnZungqr_bufferSize, d->solver, m, n, k,
+                             q->data, ld, tau, &size)));
     TRY(take_elements(d, q->dtype, size, &r));
     gpu_status status =
-        check(d, is_f64 ? SOLVE(d, cusolverDnDorgqr, d->solver, m, n, k,
-                                q->data, ld, tau, r.device, size, info)
-                        : SOLVE(d, cusolverDnSorgqr, d->solver, m, n, k,
-                                q->data, ld, tau, r.device, size, info));
+        check(d, SOLVE_TYPED(d, q->dtype, cusolverDnSorgqr, cusolverDnDorgqr,
+                             cusolverDnCungqr, cusolverDnZungqr, d->solver, m,
+                             n, k, q->data, ld, tau, r.device, size, info));
     give_room(d, &r);
     return status;
 }
@@ -288,25 +311,23 @@ static gpu_status apply_q(solver_device *d, int turned, const solver_matrix *a,
 {
     int m = (int)b->rows, n = (int)b->cols, size = 0, lda = (int)a->ld;
     int k = (int)(a->rows < a->cols ? a->rows : a->cols), ldb = (int)b->ld;
-    int is_f64 = a->dtype == GPU_F64;
-    cublasOperation_t op = turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t op = !turned         ? CUBLAS_OP_N
+                           : is_complex(a) ? CUBLAS_OP_C
+                                           : CUBLAS_OP_T;
     room r = {0};
     TRY(start_solver(d));
     TRY(check_sides(d, a, b));
-    TRY(check(d, is_f64 ? SOLVE(d, cusolverDnDormqr_bufferSize, d->solver,
-                                CUBLAS_SIDE_LEFT, op, m, n, k, a->data, lda,
-                                tau, b->data, ldb, &size)
-                        : SOLVE(d, cusolverDnSormqr_bufferSize, d->solver,
-                                CUBLAS_SIDE_LEFT, op, m, n, k, a->data, lda,
-                                tau, b->data, ldb, &size)));
+    TRY(check(
+        d, SOLVE_TYPED(d, a->dtype, cusolverDnSormqr_bufferSize,
+                       cusolverDnDormqr_bufferSize, cusolverDnCunmqr_bufferSize,
+                       cusolverDnZunmqr_bufferSize, d->solver, CUBLAS_SIDE_LEFT,
+                       op, m, n, k, a->data, lda, tau, b->data, ldb, &size)));
     TRY(take_elements(d, a->dtype, size, &r));
     gpu_status status =
-        check(d, is_f64 ? SOLVE(d, cusolverDnDormqr, d->solver,
-                                CUBLAS_SIDE_LEFT, op, m, n, k, a->data, lda,
-                                tau, b->data, ldb, r.device, size, info)
-                        : SOLVE(d, cusolverDnSormqr, d->solver,
-                                CUBLAS_SIDE_LEFT, op, m, n, k, a->data, lda,
-                                tau, b->data, ldb, r.device, size, info));
+        check(d, SOLVE_TYPED(d, a->dtype, cusolverDnSormqr, cusolverDnDormqr,
+                             cusolverDnCunmqr, cusolverDnZunmqr, d->solver,
+                             CUBLAS_SIDE_LEFT, op, m, n, k, a->data, lda, tau,
+                             b->data, ldb, r.device, size, info));
     give_room(d, &r);
     return status;
 }
@@ -315,25 +336,25 @@ static gpu_status apply_q(solver_device *d, int turned, const solver_matrix *a,
 
 static gpu_status polar_svd(solver_device *d, solver_svd *p, int *info)
 {
-    cudaDataType t = type_of(&p->a);
+    cudaDataType t = type_of(&p->a), real = real_type_of(&p->a);
     cusolverEigMode_t job = p->wants_vectors ? CUSOLVER_EIG_MODE_VECTOR
                                              : CUSOLVER_EIG_MODE_NOVECTOR;
     int economic = p->u.cols <= p->a.cols;
     WITH_ROOM(d, cusolverDnXgesvdp,
-              (job, economic, p->a.rows, p->a.cols, t, p->a.data, p->a.ld, t,
+              (job, economic, p->a.rows, p->a.cols, t, p->a.data, p->a.ld, real,
                p->s, t, p->u.data, p->u.ld, t, p->v.data, p->v.ld, t),
               (info, &p->off));
 }
 
 static gpu_status plain_svd(solver_device *d, const solver_svd *p, int *info)
 {
-    cudaDataType t = type_of(&p->a);
+    cudaDataType t = type_of(&p->a), real = real_type_of(&p->a);
     signed char job_u = !p->wants_vectors        ? 'N'
                         : p->u.cols <= p->a.cols ? 'S'
                                                  : 'A';
     signed char job_v = p->wants_vectors ? 'A' : 'N';
     WITH_ROOM(d, cusolverDnXgesvd,
-              (job_u, job_v, p->a.rows, p->a.cols, t, p->a.data, p->a.ld, t,
+              (job_u, job_v, p->a.rows, p->a.cols, t, p->a.data, p->a.ld, real,
                p->s, t, p->u.data, p->u.ld, t, p->v.data, p->v.ld, t),
               (info));
 }
@@ -350,10 +371,10 @@ static gpu_status eigh(solver_device *d, int wants_vectors,
     cudaDataType t = type_of(a);
     cusolverEigMode_t job =
         wants_vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
-    WITH_ROOM(
-        d, cusolverDnXsyevd,
-        (job, CUBLAS_FILL_MODE_LOWER, a->rows, t, a->data, a->ld, t, values, t),
-        (info));
+    WITH_ROOM(d, cusolverDnXsyevd,
+              (job, CUBLAS_FILL_MODE_LOWER, a->rows, t, a->data, a->ld,
+               real_type_of(a), values, t),
+              (info));
 }
 
 /* --- the table -------------------------------------------------------------

@@ -5,6 +5,9 @@
  * lie column by column in device memory, and are the caller's until the stream
  * has done what was issued. What is worked in comes from the caller's alloc.
  *
+ * Of complex matrices ^T means the conjugate transpose, and singular values and
+ * those of eigh are f32 or f64.
+ *
  * Errors: a status, with the message already set through the caller's fail.
  * What the numbers themselves forbid stands in *info, in device memory, as
  * LAPACK has it. */
@@ -13,20 +16,21 @@
 
 #include "la_table.h"
 
-enum { SOLVER_ABI = 1 };
+enum { SOLVER_ABI = 2 };
 
 typedef struct solver_device solver_device;
 
 /* rows x cols, columns ld apart. */
 typedef struct solver_matrix {
     void *data;
-    gpu_dtype dtype; /* f32 or f64; of all matrices of a call the same */
+    gpu_dtype dtype; /* any but bool; of all matrices of a call the same */
     int64_t rows, cols, ld;
 } solver_matrix;
 
-/* Which half of a square matrix is meant, and how. */
+/* Which half of a square matrix is meant, and how: transposed where it is
+ * turned, then conjugated as well or not. */
 typedef struct solver_half {
-    int is_lower, is_unit, is_turned;
+    int is_lower, is_unit, is_turned, is_conjugated;
 } solver_half;
 
 /* a = u diag(s) v^T, of a with no more columns than rows, which is lost. u: m x
