@@ -124,7 +124,7 @@ BOTH_OBJ := $(call object,gpu/inverse_size.c gpu/complex_numbers.c)
 $(JIT_OBJ) $(BOTH_OBJ): CFLAGS += -fPIC
 # Elementwise work gives the same bits from every kernel: a product is never
 # rounded together with a sum, in those that are compiled later neither.
-$(call object,$(addprefix gpu/cuda/,map.cu stream.cu reduce.cu)): NVFLAGS += -fmad=false
+$(call object,$(addprefix gpu/cuda/,map.cu complex_map.cu stream.cu reduce.cu)): NVFLAGS += -fmad=false
 
 all: $(LUMAT) $(PLUGINS) $(OUT)/lumat.1 ## build the program
 	@ln -sfn $(VARIANT)/bin/lumat $(BUILD)/lumat

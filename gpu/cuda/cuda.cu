@@ -662,6 +662,7 @@ static const gpu_backend backend = {
     .factor = gpu_cuda_factor,
     .fft = gpu_cuda_fft,
     .convolve = gpu_cuda_convolve,
+    .complex_map = gpu_cuda_complex_map,
 };
 
 extern "C" __attribute__((visibility("default"))) const gpu_backend *
