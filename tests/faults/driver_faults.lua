@@ -139,27 +139,37 @@ computing("factors", function()
     return {lu(D).L, chol(D.T * D):det(), qr(D).R, svd(D).S, svdvals(A)}
 end)
 -- Their steps, which look at no elements before.
+local function factor_cases(kind, D, M, wide, tall)
+    case("LU, Cholesky" .. kind, function()
+        local S = D + D.H
+        return {(steps.lu(D)), (steps.lu(M)), (steps.chol(S)),
+            (steps.triangle(S, D, {lower = true})),
+            (steps.triangle(S, D["1:9, 1"], {unit = true, turned = true}))}
+    end)
+    case("QR" .. kind, function()
+        local packed, tau = steps.qr(D)
+        return {packed, tau, steps.qr_q(packed, tau, 9),
+            steps.qr_apply(packed, tau, true, D), (steps.qr(D, true))}
+    end)
+    case("values" .. kind, function()
+        local list = {steps.svd(D, "full")}
+        for _, part in ipairs{wide, tall} do
+            list[#list + 1] = steps.svd(part, "values")
+            list[#list + 1] = select(2, steps.svd(part, "thin"))
+        end
+        list[#list + 1] = steps.eigh(D, false)
+        list[#list + 1] = select(2, steps.eigh(D, true))
+        return list
+    end)
+end
 local wide_32, tall_32 = rand(70, 80), rand(80, 70)
-case("LU, Cholesky", function()
-    local S = D + D.T
-    return {(steps.lu(D)), (steps.lu(A)), (steps.chol(S)),
-        (steps.triangle(S, D, {lower = true})),
-        (steps.triangle(S, D["1:9, 1"], {unit = true}))}
-end)
-case("QR", function()
-    local packed, tau = steps.qr(D)
-    return {packed, tau, steps.qr_q(packed, tau, 9),
-        steps.qr_apply(packed, tau, true, D), (steps.qr(D, true))}
-end)
-case("values", function()
-    local list = {steps.svd(D, "full")}
-    for _, M in ipairs{wide_32, tall_32} do
-        list[#list + 1] = steps.svd(M, "values")
-        list[#list + 1] = select(2, steps.svd(M, "thin"))
-    end
-    list[#list + 1] = steps.eigh(D, false)
-    list[#list + 1] = select(2, steps.eigh(D, true))
-    return list
+factor_cases("", D, A, wide_32, tall_32)
+local Z = complex(A, B)
+factor_cases(", complex", D:c128(), Z, wide_32:c64(), tall_32:c64())
+case("complex elements", function()
+    local C = Z:clone()
+    C:mul_(im)
+    return {Z % C, Z / 2, sqrt(Z), abs(Z.H), Z:c128() % A, where(Z, im, Z)}
 end)
 case("transforms", function()
     return {fft(A), ifft(complex(A, B), {axis = 2}), rfft(v), irfft(rfft(v)),
