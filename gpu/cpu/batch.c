@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include "cpu.h"
+#include "pivot_size.h"
 
 typedef struct batch {
     const gpu_factoring *f;
@@ -12,17 +13,6 @@ typedef struct batch {
 
 typedef float complex float_complex;
 typedef double complex double_complex;
-
-/* What a pivot is chosen by: of complex numbers LAPACK's |re| + |im|. */
-static float size_c64(float complex z)
-{
-    return fabsf(crealf(z)) + fabsf(cimagf(z));
-}
-
-static double size_c128(double complex z)
-{
-    return fabs(creal(z)) + fabs(cimag(z));
-}
 
 /* A system's rows: a (n x n) is lost, b (n x m) becomes x. Returns 0, or which
  * pivot is zero, from 1. */
@@ -65,8 +55,8 @@ static double size_c128(double complex z)
     }
 SOLVE(float, fabsf)
 SOLVE(double, fabs)
-SOLVE(float_complex, size_c64)
-SOLVE(double_complex, size_c128)
+SOLVE(float_complex, pivot_size_c64)
+SOLVE(double_complex, pivot_size_c128)
 
 static int64_t solve_one(const batch *all, int64_t s)
 {

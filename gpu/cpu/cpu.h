@@ -180,6 +180,9 @@ gpu_status gpu_cpu_look(gpu_factoring *f);
  * and returns which minor is not positive, or 0. */
 gpu_status gpu_cpu_cholesky(gpu_factoring *f,
                             int64_t (*factor_block)(const gpu_view *a));
+/* LU and TRIANGLE of complex matrices: is it one of these? And then slowly. */
+int gpu_cpu_is_complex_lu(const gpu_factoring *f);
+gpu_status gpu_cpu_complex_lu(gpu_factoring *f);
 /* GPU_FACTOR_BATCH */
 gpu_status gpu_cpu_solve_batch(gpu_factoring *f);
 

@@ -862,6 +862,8 @@ gpu_status gpu_cpu_factor(void *device, gpu_factoring *f)
     if (f->kind == GPU_FACTOR_LOOK)
         return gpu_cpu_look(f);
     gpu_status status = load();
+    if (status == GPU_UNSUPPORTED && gpu_cpu_is_complex_lu(f))
+        return gpu_cpu_complex_lu(f);
     if (status != GPU_OK)
         return status;
     if (f->a.rows > INT_MAX || f->a.cols > INT_MAX || f->b.cols > INT_MAX)

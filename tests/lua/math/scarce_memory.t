@@ -140,6 +140,35 @@ SKIP: {
     }
 }
 
+# What says that it needs no library needs none.
+SKIP: {
+    skip 'no compiler', 1 if !make_library('fake/libopenblas.so.0', 'int nothing;');
+    my ($out) = run('LD_LIBRARY_PATH=$PWD/fake', <<'LUA');
+warn("@off")
+for _, dtype in ipairs{"f32", "f64", "c64", "c128"} do
+    for _, n in ipairs{1, 2, 7, 50} do
+        local A = randn(n, n, {dtype = dtype, seed = n})
+        local b = randn(n, 3, {dtype = dtype, seed = 1})
+        local eps = (dtype == "f32" or dtype == "c64") and 2^-23 or 2^-52
+        for _, M in ipairs{A, A.T, A.H, triu(A), tril(A).H} do
+            local x = solve(M, b)
+            if norm(M * x - b) > 10 * n * eps * norm(M) * norm(x) then
+                print("solve", dtype, n)
+            end
+        end
+        if abs(det(A) * det(inv(A)) - 1) > 1e5 * n * eps then print("inv", n) end
+        local rc = rcond(A) * norm(A, 1) * norm(inv(A), 1)
+        if not (rc > 0.99 and rc < 4) then print("rcond", dtype, n, rc) end
+    end
+end
+print(pcall(solve, mat{{1, im}, {-im, 1}}, vec{1, 2}))
+local _, why = pcall(function() return svd(eye(2) * im).S end)
+print((why:gsub("^.-: (.*);.*", "%1")))
+LUA
+    is $out, "false\tsolve: the matrix is singular (pivot 2 is zero)\n"
+        . "factor: BLAS cannot be used: it lacks functions of CBLAS\n", 'systems without a library';
+}
+
 # --- limits -----------------------------------------------------------------------
 
 SKIP: {
