@@ -180,6 +180,24 @@ gpu_status gpu_cpu_look(gpu_factoring *f);
  * and returns which minor is not positive, or 0. */
 gpu_status gpu_cpu_cholesky(gpu_factoring *f,
                             int64_t (*factor_block)(const gpu_view *a));
+/* LU and CHOLESKY of a large complex matrix, by the library's routines for its
+ * type, as Fortran has them, which several threads may call at once. */
+typedef struct gpu_cpu_complex_blas {
+    void (*getrf)(const int *m, const int *n, void *a, const int *lda,
+                  int *pivots, int *info);
+    void (*potrf)(const char *lower, const int *n, void *a, const int *lda,
+                  int *info, size_t);
+    void (*trsm)(const char *side, const char *lower, const char *trans,
+                 const char *unit, const int *m, const int *n,
+                 const void *alpha, const void *a, const int *lda, void *b,
+                 const int *ldb, size_t, size_t, size_t, size_t);
+    void (*gemm)(const char *trans_a, const char *trans_b, const int *m,
+                 const int *n, const int *k, const void *alpha, const void *a,
+                 const int *lda, const void *b, const int *ldb,
+                 const void *beta, void *c, const int *ldc, size_t, size_t);
+} gpu_cpu_complex_blas;
+gpu_status gpu_cpu_complex_blocks(gpu_factoring *f,
+                                  const gpu_cpu_complex_blas *blas);
 /* LU and TRIANGLE of complex matrices: is it one of these? And then slowly. */
 int gpu_cpu_is_complex_lu(const gpu_factoring *f);
 gpu_status gpu_cpu_complex_lu(gpu_factoring *f);

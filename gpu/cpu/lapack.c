@@ -122,6 +122,9 @@ static struct {
     void (*gbsv[GPU_ALL_DTYPES])(number n, number below, number above,
                                  number nrhs, void *ab, number ldab,
                                  int *pivots, void *b, number ldb, int *info);
+    /* Of complex elements, beside those above: */
+    __typeof__(((gpu_cpu_complex_blas *)0)->trsm) trsm[GPU_ALL_DTYPES];
+    __typeof__(((gpu_cpu_complex_blas *)0)->gemm) gemm[GPU_ALL_DTYPES];
 } lapack;
 
 /* By the names that it has for real elements and for complex ones; NULL: of
@@ -160,7 +163,9 @@ static int find_routines(void)
            FIND_AS(sytrf_rk, hetrf_rk) && FIND_TWO(geqp3, geqp3) &&
            FIND_TWO(gesdd, gesdd) && FIND_TWO(gesvd, gesvd) &&
            FIND_TWO(syevd, heevd) && FIND_TWO(sygvd, hegvd) &&
-           FIND_TWO(geev, geev) && FIND_TWO(gees, gees);
+           FIND_TWO(geev, geev) && FIND_TWO(gees, gees) &&
+           find_all(NULL, "trsm", lapack.trsm) &&
+           find_all(NULL, "gemm", lapack.gemm);
 }
 
 static gpu_status load(void)
@@ -851,8 +856,23 @@ static int64_t factor_corner(const gpu_view *a)
     return info;
 }
 
-/* Sides from which all cores are worth it. */
-enum { WORTH_BLOCKS = 384 };
+/* Sides from which all cores are worth it, of complex matrices as well. */
+enum { WORTH_BLOCKS = 384, WORTH_COMPLEX_BLOCKS = 192 };
+
+static int is_for_complex_blocks(const gpu_factoring *f)
+{
+    return gpu_dtype_is_complex(f->a.dtype) && gpu_cpu_blas.is_shared &&
+           (f->kind == GPU_FACTOR_LU || f->kind == GPU_FACTOR_CHOLESKY) &&
+           gpu_cpu_smaller(f->a.rows, f->a.cols) >= WORTH_COMPLEX_BLOCKS;
+}
+
+static gpu_status factor_complex_blocks(gpu_factoring *f)
+{
+    gpu_dtype t = f->a.dtype;
+    gpu_cpu_complex_blas blas = {lapack.getrf[t], lapack.potrf[t],
+                                 lapack.trsm[t], lapack.gemm[t]};
+    return gpu_cpu_complex_blocks(f, &blas);
+}
 
 gpu_status gpu_cpu_factor(void *device, gpu_factoring *f)
 {
@@ -872,6 +892,8 @@ gpu_status gpu_cpu_factor(void *device, gpu_factoring *f)
     if (f->kind == GPU_FACTOR_CHOLESKY && f->a.rows >= WORTH_BLOCKS &&
         !gpu_dtype_is_complex(f->a.dtype))
         return gpu_cpu_cholesky(f, factor_corner);
+    if (is_for_complex_blocks(f))
+        return factor_complex_blocks(f);
     int is_apart = steps_of(f) > WORTH_A_THREAD && gpu_cpu_blas.is_shared;
     int place = is_apart ? wait_for_place() : 0;
     if (place < 0)

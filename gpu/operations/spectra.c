@@ -46,7 +46,7 @@ static gpu_status copy_to(work *w, int slot, const gpu_matrix *m)
     return status;
 }
 
-/* Room for n x n numbers, or for a vector of n. */
+/* Room for n x n elements, or for a vector of n. */
 static gpu_status make(work *w, int slot, int ndim, int64_t n)
 {
     TRY(gpu_create(&w->m[slot], gpu_cpu(), w->type, ndim, n,
@@ -55,6 +55,7 @@ static gpu_status make(work *w, int slot, int ndim, int64_t n)
     return GPU_OK;
 }
 
+/* For a vector of n numbers of the type of their parts. */
 static gpu_status make_reals(work *w, int slot, int64_t n)
 {
     TRY(gpu_create(&w->m[slot], gpu_cpu(), gpu_dtype_of_parts(w->type), 1, n,
@@ -267,7 +268,7 @@ static gpu_status farthest(const gpu_matrix *a, gpu_op from, gpu_op to,
     return GPU_OK;
 }
 
-/* Are there elements of a that are others than b's? */
+/* mask, made here: where elements of a are others than b's. */
 static gpu_status differ(const gpu_matrix *a, const gpu_operand *b,
                          gpu_matrix *mask)
 {

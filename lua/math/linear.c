@@ -255,7 +255,8 @@ static const lumat_function functions[] = {
      "A: matrix, B: matrix rows A {kind, info, method, batch}",
      "matrix, table with info",
      "The X with A X = B, by what A is seen to be: diagonal, triangular, "
-     "banded, symmetric positive definite (Cholesky), or any other square one "
+     "banded, symmetric (complex: Hermitian) positive definite (Cholesky), or "
+     "any other square one "
      "(LU with partial pivoting; small ones always); for a rectangular one the "
      "X that is nearest, as of lstsq(A, B). With batch=k there are k systems, "
      "the A and the B below each other. A GPU solves large general f64 systems "
@@ -269,8 +270,8 @@ static const lumat_function functions[] = {
      "b): it is faster and more exact.",
      "inv(mat{{2, 0}, {0, 4}})", "{{0.5, 0}, {0, 0.25}}", .group = "systems"},
     {"det", determinant, 1, "A: square", "number",
-     "Determinant of a square matrix.", "det(mat{{1, 2}, {3, 4}})", "-2",
-     .group = "systems"},
+     "Determinant of a square matrix, of a complex one a complex number.",
+     "det(mat{{1, 2}, {3, 4}})", "-2", .group = "systems"},
     {"rcond", rcond, 1, "A: square", "number",
      "Reciprocal condition of a square matrix: about 1 where solve and inv are "
      "as exact as can be, 0 where A is singular. It is 1 / (|A| |inv(A)|) in "
