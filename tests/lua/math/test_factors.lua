@@ -127,6 +127,32 @@ function TestFactors:test_determinants()
     near(chol(A):logdet(), 200 * math.log(1e3), 1e-9)
 end
 
+-- Of sides from which all cores of a CPU share the work.
+function TestFactors:test_large_complex_ones()
+    for _, dtype in ipairs{"c64", "c128"} do
+        for _, s in ipairs{{192, 192}, {193, 193}, {200, 300}, {300, 200}} do
+            local m, n = s[1], s[2]
+            local A = random(m, n, dtype, m)
+            local L, U, p = lu(A):unpack()
+            small(L * U - A[p], A, n, "lu")
+            lu_.assertIsTrue(L:abs():max() <= math.sqrt(2))
+            A[{{}, 100}] = 0
+            L, U, p = lu(A):unpack()
+            small(L * U - A[p], A, n, "singular lu")
+            lu_.assertEquals(abs(U(100, 100)), 0)
+            if m == n then
+                local P = A * A.H + n * one(n, dtype)
+                P = (P + P.H) / 2
+                L = chol(P).L
+                small(L * L.H - P, P, n, "chol")
+                same(imag(diag(L)), zeros(n, {dtype = real(P).dtype}))
+                P[{n - 3, n - 3}] = -1
+                raises(function() chol(P) end, "order " .. n - 3)
+            end
+        end
+    end
+end
+
 -- Those of a device; a CPU has none.
 function TestFactors:test_kernels()
     for _, k in ipairs(kernel_list()) do
