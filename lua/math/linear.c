@@ -51,18 +51,16 @@ static void replace_by_product(lua_State *L, int a, int b, int target)
     lua_replace(L, target);
 }
 
-static lua_Integer check_power(lua_State *L)
+static void check_power(lua_State *L)
 {
     gpu_matrix *m = lumat_test_matrix(L, 1);
-    int exact;
-    lua_Integer n = lua_tointegerx(L, 2, &exact);
     if (!m)
-        lumat_raise(L, "x ^ A: a power is a whole number; pow(x, A) is "
-                       "element by element");
-    if (!exact || lua_type(L, 2) != LUA_TNUMBER)
+        lumat_raise(L, "x ^ A: a power is a number; expm(log(x) * A) is x to "
+                       "the A, pow(x, A) element by element");
+    if (lua_type(L, 2) != LUA_TNUMBER)
         lumat_raise(L,
-                    "A ^ n: n must be a whole number, not %s; A:pow(p) is "
-                    "element by element",
+                    "A ^ n: n must be a number, not %s; A:pow(p) is element "
+                    "by element",
                     lumat_push_brief(L, 2));
     lumat_check_matrix(L, 1);
     if (m->ndim != 2 || m->rows != m->cols) {
@@ -72,7 +70,6 @@ static lua_Integer check_power(lua_State *L)
                     "element by element",
                     lua_tostring(L, -1));
     }
-    return n;
 }
 
 static void push_identity(lua_State *L, const gpu_matrix *m)
@@ -109,10 +106,25 @@ static void push_inverse(lua_State *L, int index)
     lumat_warn_if_poor(L, "inv", out->dtype, &condition);
 }
 
+/* Of what is no whole number: see lua/std/lazy/matrix_functions.lua. */
+static int broken_power(lua_State *L)
+{
+    lumat_push_required(L, "matrix_functions");
+    lua_getfield(L, -1, "power");
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    lua_call(L, 2, 1);
+    return 1;
+}
+
 /* By squaring: base at 1, result at 3. */
 static int matrix_power(lua_State *L)
 {
-    lua_Integer n = check_power(L);
+    int is_whole;
+    check_power(L);
+    lua_Integer n = lua_tointegerx(L, 2, &is_whole);
+    if (!is_whole)
+        return broken_power(L);
     lua_settop(L, 2);
     lua_Unsigned left = n < 0 ? 0u - (lua_Unsigned)n : (lua_Unsigned)n;
     if (n < 0) {
