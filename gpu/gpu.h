@@ -501,7 +501,8 @@ typedef struct gpu_condition {
     /* A device may solve an f64 system by f32 factors and refinement, unless it
      * is told not to: in so many steps, 0 where it has not, until |b - a x| is
      * this backward error times |a| |x|, in the 2-norm and Frobenius's. */
-    int is_direct; /* in */
+    int is_direct;   /* in */
+    int wants_rcond; /* in: rcond itself; else it is 1 where a is not poor */
     int steps;
     double backward_error;
 } gpu_condition;

@@ -1,5 +1,6 @@
 /* gpu_map: shapes, broadcasting, types and overlaps of elementwise programs,
  * then the backend. */
+#include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
 #include "tiles.h"
@@ -270,9 +271,9 @@ static int is_any_complex(const gpu_program *p, const gpu_matrix *const *in,
                           const gpu_matrix *out)
 {
     for (int i = 0; i < p->inputs; i++)
-        if (in[i]->dtype >= GPU_C64)
+        if (gpu_is_complex(in[i]))
             return 1;
-    return out->storage && out->dtype >= GPU_C64;
+    return out->storage && gpu_is_complex(out);
 }
 
 /* What goes through a device in tiles is no part of a program: it has its
@@ -333,7 +334,7 @@ gpu_status gpu_convert(const gpu_matrix *m, gpu_dtype type, gpu_matrix *out)
     gpu_device *d;
     gpu_program p;
     shape s = {m->ndim, m->rows, m->cols};
-    if (m->dtype >= GPU_C64 || type >= GPU_C64)
+    if (gpu_is_complex(m) || gpu_dtype_is_complex(type))
         return gpu_clone(m, type, NULL, out);
     gpu_program_start(&p, 1);
     if (m->dtype == GPU_F64 || type == GPU_F64)

@@ -165,20 +165,24 @@ static gpu_status solve_and_judge(const gpu_matrix *a, const gpu_matrix *x,
                                   gpu_condition *condition)
 {
     gpu_inverse_size inverse;
-    double frobenius;
+    double frobenius, limit;
+    int wants_rcond = condition->wants_rcond;
     *condition = (gpu_condition){.rcond = 1, .is_direct = condition->is_direct};
     gpu_quiet before = gpu_begin_quiet();
     TRY(gpu_end_quiet(before, prepare(a, x->dtype, &frobenius, &inverse)));
-    if (inverse.start == 0)
+    if (inverse.start == 0) {
+        condition->rcond = frobenius == 0 ? 0 : NAN;
         return solve_there(a, x, NULL);
-    inverse.limit = limit_of(a, x->dtype, frobenius, inverse.start);
+    }
+    limit = limit_of(a, x->dtype, frobenius, inverse.start);
+    inverse.limit = wants_rcond ? 0 : limit;
     inverse.is_direct = condition->is_direct;
     TRY(solve_there(a, x, &inverse));
     condition->steps = inverse.steps;
     condition->backward_error = inverse.backward;
     if (inverse.norm_1 == 0)
         return GPU_OK;
-    condition->is_poor = !(inverse.norm_2 < inverse.limit);
+    condition->is_poor = !(inverse.norm_2 < limit);
     before = gpu_begin_quiet();
     TRY(gpu_end_quiet(before,
                       find_rcond(a, frobenius, &inverse, &condition->rcond)));
@@ -357,18 +361,20 @@ static gpu_status judge_complex(const gpu_matrix *a, complex_lu *f,
 {
     gpu_matrix sizes;
     gpu_inverse_size inverse;
-    double frobenius;
+    double frobenius, limit = 0;
+    int wants_rcond = condition->wants_rcond;
     gpu_dtype type = f->packed.dtype;
     *condition = (gpu_condition){.rcond = 1, .is_direct = condition->is_direct};
     TRY(prepare_complex(a, type, &sizes, &frobenius, &inverse));
     gpu_status status = GPU_OK;
     if (inverse.start != 0) {
-        inverse.limit = limit_of(a, type, frobenius, inverse.start);
+        limit = limit_of(a, type, frobenius, inverse.start);
+        inverse.limit = wants_rcond ? 0 : limit;
         status = measure_complex(f, &inverse);
     }
     if (status == GPU_OK && inverse.start != 0 && inverse.norm_1 != 0) {
         status = find_rcond(&sizes, frobenius, &inverse, &condition->rcond);
-        condition->is_poor = !(inverse.norm_2 < inverse.limit) &&
+        condition->is_poor = !(inverse.norm_2 < limit) &&
                              condition->rcond < poor_from(type);
     }
     gpu_release(&sizes);

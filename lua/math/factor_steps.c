@@ -323,11 +323,14 @@ static int band(lua_State *L)
     return 1;
 }
 
-/* general(A, B, is_direct): X by LU, rcond(A), and how many steps of refinement
- * that took, or 0 */
+/* general(A, B, is_direct, wants_rcond): X by LU, rcond(A), which may be 1 where
+ * A is not poor unless it is wanted, and how many steps of refinement that
+ * took, or 0 */
 static int general(lua_State *L)
 {
-    gpu_condition condition = {.rcond = 1, .is_direct = lua_toboolean(L, 3)};
+    gpu_condition condition = {.rcond = 1,
+                               .is_direct = lua_toboolean(L, 3),
+                               .wants_rcond = lua_toboolean(L, 4)};
     gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
     lumat_try(L, gpu_solve(a, b, lumat_new_matrix(L), &condition));
     count_parts(L, lua_gettop(L), 1);

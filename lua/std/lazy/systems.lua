@@ -164,9 +164,9 @@ local function solve_rectangular(A, b, how)
     return x, told
 end
 
--- x and the condition, of a square A; finds out what it is unless it is told. Of
--- a general one also how many steps of refinement there were.
-local function solve_square(A, b, kind, wants_rcond, is_direct)
+-- x, what A is found to be unless it is told, and rcond(A) where it is wanted or
+-- warned of. Of a general one also how many steps of refinement there were.
+local function solve_square(A, b, kind, how)
     local is_told = kind ~= "auto"
     local below, above, x, again, turned
     if not is_told then kind, below, above = kind_of(A) end
@@ -178,11 +178,12 @@ local function solve_square(A, b, kind, wants_rcond, is_direct)
         end
     end
     if x then
-        local rcond = wants_rcond and systems.rcond_of(A, again, turned or again)
-        return x, kind, rcond
+        local wants_rcond = how.info or steps.warns()
+        return x, kind, wants_rcond and
+            systems.rcond_of(A, again, turned or again)
     end
     local rcond, count
-    x, rcond, count = steps.general(A, b, is_direct)
+    x, rcond, count = steps.general(A, b, how.method == "direct", how.info)
     return x, "general", rcond, count
 end
 
@@ -220,14 +221,11 @@ systems.solve = checks.placed(function(A, b, how)
     if A.rows == 0 or columns.cols == 0 then kind = "general" end
     if A.dtype == "bool" then A = A:f32() end
     A = as_wide(A, columns)
-    local x, found, rcond, count = solve_square(A, columns, kind,
-        how.info or steps.warns(), how.method == "direct")
+    local x, found, rcond, count = solve_square(A, columns, kind, how)
     if rcond then steps.warn_if_poor(A.dtype, rcond) end
     if b.ndim == 1 then x = x:flatten() end
     if not how.info then return x end
-    if found == "general" and rcond == 1 and A.rows > 0 then
-        rcond = library.rcond(A)
-    end
+    if columns.cols == 0 then rcond = library.rcond(A) end
     return x, {kind = found, rcond = rcond, error = backward_error(A, x, b),
         steps = count, method = count and (count > 0 and "refinement" or
             "direct")}
