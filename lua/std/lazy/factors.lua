@@ -684,6 +684,7 @@ end
 -- What makes an object again, and the functions that do.
 function factors.recipe(F)
     local s = state[F]
+    if kinds[s.kind].recipe then return kinds[s.kind].recipe(s) end
     return {kind = s.kind, matrix = s.A, second = s.B, full = s.full or s.wants_left,
         pivots = s.pivots}
 end
@@ -692,6 +693,15 @@ end
 factors.makers = {lu = factors.lu, chol = factors.chol, qr = factors.qr,
     svd = factors.svd,
     eigh = function(A, _, B) return factors.eigh(A, B) end}
+
+-- That of a kind, from whatever file; nil: there is none.
+function factors.maker(kind)
+    if not factors.makers[kind] then
+        require "lumat.spectra"
+        require "lumat.krylov"
+    end
+    return factors.makers[kind]
+end
 
 -- For lua/std/lazy/spectra.lua, whose objects are of the same make.
 factors.make = {object = object, operand = operand, add_kind = add_kind,
@@ -792,11 +802,12 @@ end
 
 row{
     name = "cond", method = true,
-    takes = "A: matrix [, p: number|\"inf\"|\"fro\"]",
+    takes = "A: matrix [, p: number|\"inf\"|\"fro\"|\"nuc\"]",
     gives = "number",
     group = "factors",
     help = "The condition in the 2-norm: the largest singular value over the " ..
-        "smallest; with p (1, \"inf\", \"fro\") |A| |inv(A)| in that norm.",
+        "smallest; with p (1, \"inf\", \"fro\", \"nuc\") |A| |inv(A)| in that " ..
+        "norm.",
     example = "cond(mat{{1, 0}, {0, 4}})",
     result = "4",
 }

@@ -1,9 +1,10 @@
--- Products checked: A B in double precision, and how far a result is from it.
+-- The cross product; and products checked: A B in double precision, and how far
+-- a result is from it.
 local library = ...
 local checks = require "lumat.checks"
 local fail = checks.fail
 local products = {}
-local tostring, type = tostring, type
+local tostring, type, unpack = tostring, type, table.unpack
 local sqrt, format = math.sqrt, string.format
 
 local smallest = {f32 = 2.0 ^ -149, f64 = 2.0 ^ -1074}
@@ -152,6 +153,48 @@ function products.verify(C, A, B, options)
             checks.shape_of(C), shape, checks.shape_of(A), checks.shape_of(B))
     end
     return products.judge(C, A, B, products.reference(A, B), options or {})
+end
+
+-- --- the cross product -------------------------------------------------------
+
+-- As rows of three, and how many vectors it holds.
+local function rows_of_three(name, A, axis)
+    checks.matrix("cross", name, A)
+    local rows = A.ndim == 1 and A:row() or axis == 1 and A.T or A
+    if rows.cols ~= 3 then
+        fail("cross", "%s is %s, which has no vectors of three%s", name,
+            checks.shape_of(A), A.ndim == 2 and (axis == 1 and
+                " as its columns" or " as its rows") or "")
+    end
+    return rows
+end
+
+row{
+    name = "cross", method = true,
+    takes = "x: matrix, y: matrix {axis}",
+    gives = "matrix",
+    group = "outer",
+    help = "The cross product of two vectors of three; of matrices with three " ..
+        "columns that of their rows, with axis=1 that of columns of three. One " ..
+        "vector goes with all of a matrix.",
+    example = "cross(vec{1, 0, 0}, vec{0, 1, 0})",
+    result = "{0, 0, 1}",
+    options = {{"axis", "axis", "2", "1: vectors are columns, 2: rows"}},
+}
+function products.cross(x, y, options)
+    local axis = options and options.axis or 2
+    local a, b = rows_of_three("x", x, axis), rows_of_three("y", y, axis)
+    if a.rows ~= b.rows and a.rows ~= 1 and b.rows ~= 1 then
+        fail("cross", "x has %d vectors, y %d", a.rows, b.rows)
+    end
+    local parts = {}
+    for k = 1, 3 do
+        local i, j = k % 3 + 1, (k + 1) % 3 + 1
+        parts[k] = a:col(i) % b:col(j) - a:col(j) % b:col(i)
+    end
+    local out = library.hcat(unpack(parts))
+    if x.ndim == 1 and y.ndim == 1 then return out:flatten() end
+    return axis == 1 and out.T or out
 end
 
 return products

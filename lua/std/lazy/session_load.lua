@@ -61,7 +61,7 @@ end
 
 -- f number kind matrix full pivots [second matrix]
 function readers.f(s, record)
-    local make = require "lumat.factors".makers[record[2]]
+    local make = require "lumat.factors".maker(record[2])
     local A = s.values[to_integer(tonumber(record[3]))]
     local B = record[6] and s.values[to_integer(tonumber(record[6]))]
     local ok, F = false, nil

@@ -34,9 +34,9 @@ end
 
 function TestPowers:test_what_is_no_power()
     raises(function() return ones(2, 3) ^ 2 end, "2x3", "square", "A:pow")
-    raises(function() return ones(2, 2) ^ 0.5 end, "0.5", "whole", "A:pow")
+    raises(function() return ones(2, 3) ^ 0.5 end, "2x3", "square", "A:pow")
     raises(function() return 2 ^ ones(2, 2) end, "pow")
-    raises(function() return ones(2, 2) ^ ones(2, 2) end, "whole")
+    raises(function() return ones(2, 2) ^ ones(2, 2) end, "a number", "A:pow")
     raises(function() return vec{1, 2} ^ 2 end, "square", "vector 2")
     raises(function() return ones(2, 2) ^ -1 end,
         "inv: the matrix is singular (pivot 2 is zero)")
@@ -128,6 +128,20 @@ function TestSystems:test_methods()
     x, told = solve(A, b, {kind = "general", info = true})
     lu.assertIsTrue(told.error < 1e-15)
     raises(function() solve(A, b, {method = "any"}) end, "method", "direct")
+end
+
+-- What is told of a matrix comes from the factors that solve has.
+function TestSystems:test_one_factorisation()
+    local A, b = uniform(100, 100, "f32", 1), uniform(100, 2, "f32", 2)
+    local told
+    local operations = t.operations(function()
+        _, told = solve(A, b, {kind = "general", info = true})
+    end)
+    lu.assertEquals(select(2, operations:gsub("solve", "")), 1, operations)
+    lu.assertNotStrContains(operations, "rcond")
+    near(told.rcond, rcond(A), 1e-6)
+    lu.assertEquals(select(2, solve(A, zeros(100, 0), {info = true})).rcond,
+        rcond(A))
 end
 
 function TestSystems:test_operands_are_not_changed()

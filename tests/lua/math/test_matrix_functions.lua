@@ -1,0 +1,316 @@
+-- Roots, logarithms and powers of matrices, a few values of large ones, and the
+-- cross product: against what defines them.
+local lu = require "luaunit"
+local t = require "common"
+local raises, near = t.raises, t.near
+warn("@off")
+
+local function random(m, n, dtype, seed)
+    return randn(m, n, {seed = seed, dtype = dtype})
+end
+
+local function one(n, dtype)
+    return eye(n, {dtype = dtype})
+end
+
+-- |X - Y| is at most so many units of Y's type, of the size.
+local function agrees(X, Y, units, what, size)
+    local off = norm(X:f64() - Y:f64())
+    local allowed = units * t.unit[Y.dtype] * (size or norm(Y:f64()))
+    lu.assertIsTrue(off <= allowed,
+        ("%s: off by %.3g, allowed %.3g"):format(what or "result", off, allowed))
+end
+
+-- Matrices without eigenvalues at or left of 0, with complex ones and without.
+local function each_regular(f)
+    for _, dtype in ipairs{"f32", "f64"} do
+        for seed, n in ipairs{1, 2, 3, 5, 10, 30} do
+            local A = random(n, n, dtype, seed) / math.sqrt(n)
+            f(A + 3 * one(n, dtype), n, dtype, "shifted " .. n)
+            f(A * A.T + one(n, dtype), n, dtype, "symmetric " .. n)
+            f(triu(A, 1) + diag(range(1, n, 1, {dtype = dtype})), n, dtype,
+                "triangular " .. n)
+            f((expm(A - A.T)).T, n, dtype, "rotation " .. n)
+        end
+    end
+end
+
+TestMatrixFunctions = {}
+
+function TestMatrixFunctions:test_roots()
+    each_regular(function(A, n, dtype, what)
+        local before, X = A:clone(), sqrtm(A)
+        lu.assertEquals({X.dtype, X.shape}, {dtype, {n, n}})
+        agrees(X * X, A, 20 * n, "root of " .. what, norm(X) ^ 2)
+        lu.assertIsTrue(A == before)
+        lu.assertIsTrue(real(eigvals(X:f64())):min() > 0, what)
+        agrees(A ^ 0.5, X, 1, what)
+    end)
+    t.equals(sqrtm(mat{{1, 3}, {0, 4}}), {{1, 1}, {0, 2}})
+    t.equals(sqrtm(zeros(2, 2)), {{0, 0}, {0, 0}})
+    lu.assertEquals(sqrtm(zeros(0, 0)).shape, {0, 0})
+    -- one zero has a root, in several there may be none
+    t.equals(sqrtm(mat{{1, 2}, {0, 0}}), {{1, 2}, {0, 0}})
+    raises(function() sqrtm(mat{{0, 1}, {0, 0}}) end, "sqrtm", "0 as an eigen")
+    raises(function() sqrtm(ones(2, 3)) end, "square", "2x3")
+    raises(function() sqrtm(mat{{1, 0 / 0}, {0, 1}}) end, "A[{1, 2}] is NaN")
+    -- rounding of a symmetric matrix of low rank makes no complex root
+    local v = random(6, 2, "f64", 1)
+    local X = sqrtm(v * v.T)
+    lu.assertEquals(X.dtype, "f64")
+    agrees(X * X, v * v.T, 100, "low rank")
+end
+
+function TestMatrixFunctions:test_logarithms()
+    each_regular(function(A, n, dtype, what)
+        local X = logm(A)
+        lu.assertEquals({X.dtype, X.shape}, {dtype, {n, n}})
+        agrees(expm(X:f64()), A, 100 * n, "log of " .. what)
+        lu.assertIsTrue(imag(eigvals(X:f64())):abs():max() <= math.pi)
+    end)
+    t.equals(logm(mat{{1, 1}, {0, 1}}), {{0, 1}, {0, 0}})
+    lu.assertEquals(logm(zeros(0, 0)).shape, {0, 0})
+    -- known: that of a rotation, and of what is close to the identity
+    for _, angle in ipairs{1e-12, 1e-3, 1, 3.1} do
+        local c, s = math.cos(angle), math.sin(angle)
+        local X = logm(mat({{c, -s}, {s, c}}, {dtype = "f64"}))
+        near(X(2, 1), angle, 1e-15)
+        near(X(1, 2), -angle, 1e-15)
+        lu.assertIsTrue(diag(X):abs():max() <= t.unit.f64)
+    end
+    local small = mat({{1, 2e-9}, {0, 1 + 2.0 ^ -40}}, {dtype = "f64"})
+    near(logm(small)(2, 2), math.log(1 + 2.0 ^ -40), 1e-15)
+    near(logm(small)(1, 2), 2e-9 * math.log(1 + 2.0 ^ -40) * 2.0 ^ 40, 1e-9)
+    -- graded and far from normal; values worked out in 60 digits
+    local graded = mat({{1e8, 1e4, 3}, {0, 1, 1e5}, {0, 0, 1e-8}},
+        {dtype = "f64"})
+    local X = logm(graded)
+    near(X(1, 2), 0.00184206809281591747, 1e-14)
+    near(X(1, 3), -184.206806334282828, 1e-13)
+    near(X(2, 3), 1842068.09281591747, 1e-14)
+    near(X(3, 3), -18.4206807439523655, 1e-15)
+    raises(function() logm(mat{{1, 2}, {0, 0}}) end, "singular", "logarithm")
+    raises(function() logm(mat{{1, 1}, {1, 1}}) end, "singular", "logarithm")
+end
+
+function TestMatrixFunctions:test_powers()
+    each_regular(function(A, n, dtype, what)
+        local B = A:f64()
+        local third = B ^ (1 / 3)
+        agrees(third * third * third, B, 1e3 * n, "third of " .. what)
+        agrees(B ^ -0.5 * sqrtm(B), one(n, "f64"), 1e3 * n * cond(B), what)
+        agrees(B ^ 2.5, B * B * sqrtm(B), 1e3 * n, what)
+        agrees(A ^ -1.25, (B ^ -1.25), 10 / t.unit.f64 * t.unit[dtype], what)
+        lu.assertEquals((A ^ 0.3).dtype, dtype)
+    end)
+    t.equals(mat{{4, 0}, {0, 9}} ^ 0.5, {{2, 0}, {0, 3}})
+    t.equals(mat{{2, 0}, {0, 0}} ^ 2.5, {{2 ^ 2.5, 0}, {0, 0}}, "zero", 2)
+    raises(function() return mat{{2, 0}, {0, 0}} ^ -0.5 end, "singular")
+    raises(function() return eye(2) ^ (0 / 0) end, "NaN")
+    raises(function() return eye(2) ^ "x" end, "number", "pow")
+    raises(function() return ones(2, 3) ^ 0.5 end, "square", "2x3")
+    raises(function() return 2 ^ eye(2) end, "expm(log(x) * A)")
+end
+
+-- Of a real matrix with eigenvalues below 0 they are complex.
+function TestMatrixFunctions:test_complex_results()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local wide = dtype == "f64" and "c128" or "c64"
+        local S = random(5, 5, dtype, 4)
+        S = S + S.T
+        lu.assertIsTrue(eigh(S).values[1] < 0)
+        for _, f in ipairs{sqrtm, logm, function(A) return A ^ 1.5 end} do
+            lu.assertEquals(f(S).dtype, wide)
+        end
+        local X = sqrtm(S)
+        agrees(real(X * X), S, 100, "root")
+        agrees(imag(X * X), zeros(5, 5, {dtype = dtype}), 100, "root", norm(S))
+        agrees(real(S ^ 1.5), real(S * X), 200, "power")
+    end
+    t.equals(real(logm(mat{{-1}})), {{0}})
+    t.equals(imag(logm(mat{{-1}})), {{t.single(math.pi)}})
+end
+
+TestFewValues = {}
+
+-- Is every value of the few one of all, and the k that `before` orders first?
+local function check_values(F, all, k, before)
+    local list = {}
+    for i, z in ipairs(all:totable()) do list[i] = complex(z, 0) + 0 * im end
+    table.sort(list, before)
+    for i = 1, k do
+        local off = math.huge
+        for j = 1, k + 1 do
+            if list[j] then
+                off = math.min(off, abs(list[j] - F.values(i)))
+            end
+        end
+        lu.assertIsTrue(off <= 1e-9 * abs(list[1]) + 1e-9, F.values)
+    end
+end
+
+local orders = {
+    largestabs = function(a, b) return abs(a) > abs(b) end,
+    smallestabs = function(a, b) return abs(a) < abs(b) end,
+    largestreal = function(a, b) return a.real > b.real end,
+    smallestreal = function(a, b) return a.real < b.real end,
+}
+
+function TestFewValues:test_of_symmetric_matrices()
+    for _, n in ipairs{1, 2, 10, 60, 150} do
+        local A = random(n, n, "f64", n)
+        local S, k = A + A.T, math.min(n, 4)
+        local all = eigh(S).values
+        for which, before in pairs(orders) do
+            local F = eigs(S, k, {which = which})
+            local values, V, residuals = F:unpack()
+            lu.assertEquals({values.shape, V.shape, residuals.shape},
+                {{k}, {n, k}, {k}})
+            lu.assertEquals({values.dtype, V.dtype}, {"f64", "f64"})
+            check_values(F, all, k, before)
+            agrees(V.T * V, one(k, "f64"), 1e5, "vectors")
+            agrees(S * V, V * diag(values), 1e5, "pairs", norm(S))
+            lu.assertIsTrue(residuals:max() <= 1e-12, F)
+        end
+    end
+end
+
+function TestFewValues:test_of_any_matrices()
+    for _, n in ipairs{1, 3, 10, 60, 150} do
+        local A, k = random(n, n, "f64", n), math.min(n, 3)
+        local all = eigvals(A)
+        for which in pairs(orders) do
+            local F = eigs(A, k, {which = which})
+            for i = 1, k do
+                lu.assertIsTrue((all - F.values(i)):abs():min() <= 1e-9)
+            end
+            local off = A * F.vectors - F.vectors % F.values:row()
+            lu.assertIsTrue(off:abs():max() <= 1e-9)
+        end
+        local F = eigs(A, k, {near = 0.7})
+        near((all - 0.7):abs():min(), (F.values - 0.7):abs():min(), 1e-9)
+    end
+end
+
+-- Values that agree, of a matrix that a single vector would see but one of.
+function TestFewValues:test_values_that_agree()
+    local d = vec({7, 7, 7, 5, 5, 1}, {dtype = "f64"}) ..
+        rand(144, {dtype = "f64", seed = 3})
+    local Q = qr(random(150, 150, "f64", 1)).Q
+    agrees(eigs(Q * diag(d) * Q.T, 5).values,
+        vec({7, 7, 7, 5, 5}, {dtype = "f64"}), 1e3)
+    lu.assertIsTrue(close(eigs(eye(130), 6).values, ones(6), 1e-5))
+    t.equals(eigs(zeros(130, 130), 2).values, {0, 0})
+    lu.assertIsTrue(close(svds(eye(130), 3).S, ones(3), 1e-5))
+    -- near a value itself
+    local n = 130
+    near(eigs(diag(range(1, n, 1, {dtype = "f64"})), 1, {near = 40}).values[1],
+        40, 1e-12)
+end
+
+function TestFewValues:test_of_functions_and_sparse_matrices()
+    local n = 140
+    local A = random(n, n, "f64", 2)
+    local S = A + A.T
+    local calls = 0
+    local F = eigs(function(X)
+        calls = calls + 1
+        return S * X
+    end, 3, {n = n})
+    lu.assertEquals(F.values.dtype, "f64")
+    agrees(F.values, eigs(S, 3).values, 1e4)
+    lu.assertStrContains(tostring(F), calls .. " block products")
+    lu.assertStrContains(tostring(F), "eigs of 140x140 f64, 3 values")
+    F = svds(function(X, turned)
+        return turned and A.T * X or A * X
+    end, 3, {rows = n, cols = n})
+    agrees(F.S, svdvals(A)[{{1, 3}}], 1e4)
+    if not t.on_gpu then
+        local T = diag(range(1, n)) + diag(ones(n - 1), 1) + diag(ones(n - 1), -1)
+        lu.assertIsTrue(close(eigs(sparse(T), 2).values, eigs(T, 2).values, 1e-4))
+    end
+    raises(function() eigs(function(X) return X end, 2) end, "{n = …}")
+    raises(function() svds(function(X) return X end, 2) end, "rows")
+    raises(function() eigs(function() return 1 end, 2, {n = 9}) end, "function")
+    raises(function() eigs(function(X) return X.T end, 2, {n = 200}) end,
+        "4x200 of 200x4")
+    raises(function() eigs(function(X) return X end, 2, {n = 200, near = 1}) end,
+        "near", "matrix")
+end
+
+function TestFewValues:test_singular_values()
+    for _, s in ipairs{{1, 1}, {5, 3}, {3, 5}, {150, 130}, {130, 300}, {400, 120}} do
+        local A = random(s[1], s[2], "f64", s[1])
+        local k = math.min(s[1], s[2], 3)
+        local U, S, V = svds(A, k):unpack()
+        local all = svdvals(A)
+        agrees(S, all[{{1, k}}], 1e4, "values")
+        agrees(A * V, U * diag(S), 1e5, "pairs", norm(A))
+        agrees(U.T * U, one(k, "f64"), 1e5, "U")
+        agrees(V.T * V, one(k, "f64"), 1e5, "V")
+        agrees(svds(A, k, {which = "smallest"}).S, all[{{-k, -1}}], 1e4)
+    end
+    local A = random(200, 150, "f32", 1)
+    lu.assertEquals(svds(A, 2).S.dtype, "f32")
+    lu.assertIsTrue(close(svds(A, 2).S, svdvals(A)[{{1, 2}}], 1e-5))
+end
+
+function TestFewValues:test_bad_input()
+    raises(function() eigs(eye(3), 4) end, "3 values, not 4")
+    raises(function() eigs(eye(3), 0) end, "above 0")
+    raises(function() eigs(ones(2, 3), 1) end, "square", "2x3")
+    raises(function() eigs(mat{{1, 2}, {0 / 0, 1}}, 1) end, "A[{2, 1}] is NaN")
+    raises(function() eigs(random(200, 200, "f64", 1), 4, {steps = 3}) end,
+        "4 of 4 values", "3 block products")
+    raises(function() eigs(eye(3), 1, {which = "best"}) end, "largestabs")
+    raises(function() svds(vec{1, 2}, 1) end, "vector 2")
+end
+
+-- What another process makes of them again.
+function TestFewValues:test_sessions()
+    local path = t.scratch(".lum")
+    local A = random(150, 150, "f64", 5)
+    kept = {eigs(A, 2), eigs(A + A.T, 2), svds(A["1:140, :"], 2),
+        eig(A["1:3, 1:3"])}
+    local said = {}
+    for i, F in ipairs(kept) do
+        local values, vectors = F:unpack()
+        said[i] = tostring(values) .. tostring(vectors)
+    end
+    save_session(path, {"kept"})
+    kept = nil
+    local pipe = assert(io.popen(("%s --no-init --device %s -e '%s' 2>&1")
+        :format(os.getenv "LUMAT", t.device, ([[
+            load_session(%q)
+            for _, F in ipairs(kept) do
+                local values, vectors = F:unpack()
+                print(tostring(values) .. tostring(vectors))
+            end]]):format(path))))
+    local text = pipe:read "a"
+    pipe:close()
+    os.remove(path)
+    lu.assertEquals(text, table.concat(said, "\n") .. "\n")
+end
+
+TestCross = {}
+
+function TestCross:test_of_vectors_rows_and_columns()
+    t.equals(cross(vec{1, 2, 3}, vec{4, 5, 6}), {-3, 6, -3})
+    t.equals(vec{1, 0, 0}:cross(vec{0, 1, 0}), {0, 0, 1})
+    local A, B = random(4, 3, "f64", 1), random(4, 3, "f64", 2)
+    local C = cross(A, B)
+    for i = 1, 4 do
+        lu.assertIsTrue(C[i] == cross(A[i], B[i]))
+        lu.assertIsTrue(cross(A, B[1])[i] == cross(A[i], B[1]))
+    end
+    lu.assertIsTrue(cross(A.T, B.T, {axis = 1}) == C.T)
+    near(dot(C[1], A[1]), 0, 1e300 * 1e-14)
+    lu.assertEquals(cross(zeros(0, 3), zeros(0, 3)).shape, {0, 3})
+    lu.assertEquals(cross(vec{1, 2, 3}, A).dtype, "f64")
+    raises(function() cross(vec{1, 2}, vec{1, 2}) end, "x is vector 2", "three")
+    raises(function() cross(A.T, B.T) end, "3x4", "as its rows")
+    raises(function() cross(A, B, {axis = 1}) end, "4x3", "as its columns")
+    raises(function() cross(A, ones(2, 3)) end, "4 vectors", "2")
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))
