@@ -379,7 +379,8 @@ end
 
 function chol_methods.det(F)
     local s = factored_chol(state[F])
-    return s.rows == 0 and 1.0 or diagonal(s.L):abs():square():prod()
+    return s.rows == 0 and 1.0 or
+        diagonal(s.L):abs():f64():square():prod()
 end
 
 function chol_methods.rcond(F)

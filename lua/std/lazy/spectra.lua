@@ -233,26 +233,39 @@ local function diagonals(s)
         moved(below, 1)
 end
 
--- The determinants of the blocks, one by one: of the second row of a block 1.
-local function determinants(s)
+-- The blocks as columns, by rows: their own diagonal element, the block's other
+-- one, what stands beside them, all over `size`, |what stands beside them| or 1;
+-- and their determinants over the square of it. They would overflow without it.
+local function scaled_blocks(s)
     local d, after, before = diagonals(s)
-    local blocks = d % moved(d, -1) - library.real(after % library.conj(after))
-    return library.where(before:ne(0), 1,
-        library.where(after:ne(0), blocks, d))
+    local size = library.abs(after) + library.abs(before)
+    size = library.where(size:eq(0), 1, size)
+    d, after, before = d / size, after / size, before / size
+    local is_first, is_second = after:ne(0), before:ne(0)
+    local other = library.where(is_first, moved(d, -1),
+        library.where(is_second, moved(d, 1), 1))
+    local dets = library.where(is_first | is_second, d % other - 1, d)
+    return {size = size, after = after, before = before, other = other,
+        dets = dets, is_second = is_second}
 end
 
 local ldl_methods = {unpack = make.unpack_parts}
 
 function ldl_methods.det(F)
     local s = state[F]
-    return s.rows == 0 and 1.0 or determinants(s):prod()
+    if s.rows == 0 then return 1.0 end
+    local blocks = scaled_blocks(s)
+    local dets = blocks.dets:f64() % blocks.size:f64():square()
+    return library.where(blocks.is_second, 1, dets):prod()
 end
 
 function ldl_methods.logdet(F)
     local s = state[F]
     if s.rows == 0 then return 0.0, 1 end
-    local sign, size = make.sign_and_log(determinants(s))
-    return size, sign
+    local blocks = scaled_blocks(s)
+    local sign, log = make.sign_and_log(library.where(blocks.is_second, 1,
+        blocks.dets))
+    return log + blocks.size:log():sum(), sign -- of both rows of a block
 end
 
 function ldl_methods.rcond(F)
@@ -263,17 +276,13 @@ end
 
 -- D^-1 y, of the columns of y.
 local function by_blocks(s, y)
-    local d, after, before = diagonals(s)
-    local dets = determinants(s)
-    if dets:eq(0):any() then
+    local blocks = scaled_blocks(s)
+    if blocks.dets:eq(0):any() then
         fail("solve", "the matrix is singular (a block of D is)")
     end
-    -- by rows: what is divided by, and the block's other diagonal element
-    local is_first, is_second = after:ne(0), before:ne(0)
-    local by = library.where(is_second, moved(dets, 1), dets)
-    local other = library.where(is_first, moved(d, -1),
-        library.where(is_second, moved(d, 1), 1))
-    return (other % y - after % moved(y, -1) - before % moved(y, 1)) / by
+    y = y / blocks.size
+    return (blocks.other % y - blocks.after % moved(y, -1) -
+        blocks.before % moved(y, 1)) / blocks.dets
 end
 
 function ldl_methods.solve(F, b)

@@ -506,6 +506,19 @@ function TestSpectra:test_ldl()
     lu_.assertIsTrue(close(H * ldl(H):solve(vec{3, im}), vec{3, im}))
     raises(function() ldl(mat{{im, 1}, {1, 0}}) end, "not Hermitian")
     raises(function() ldl(zeros(2, 2)):solve(vec{1, 2}) end, "singular")
+    -- where products of elements leave the range of f32
+    for _, size in ipairs{1e-30, 1e30} do
+        local B = mat{{1, 2, 0}, {2, 1, 3}, {0, 3, -2}}
+        Z = ldl(B * size)
+        local x = Z:solve(B * vec{3, 4, 5} * size)
+        lu_.assertIsTrue(close(x, vec{3, 4, 5}, 1e-5))
+        local log, sign = Z:logdet()
+        near(log, logdet(B) + 3 * math.log(size), 1e-6)
+        lu_.assertEquals(sign, select(2, logdet(B)))
+        near(Z:det(), det(B) * size ^ 3, 1e-5)
+    end
+    near(chol(1e30 * one(2)):det(), 1e60, 1e-6)
+    near(chol(1e38 * one(2)):det(), 1e76, 1e-6)
     raises(function() ldl(mat{{1, 2}, {3, 4}}) end, "not symmetric")
 end
 
