@@ -191,6 +191,30 @@ function TestLessons:test_longley()
     lu.assertEquals(count(text, "certified"), 28)
 end
 
+function TestLessons:test_solve_refines_step_by_step()
+    for _, n in ipairs{20, 200} do
+        local text = succeeds("lesson_solve.lua", n)
+        lu.assertEquals(count(text, "Accept"), 7)
+        lu.assertNotNil(text:find "condition 1e%+06: a step should gain a " ..
+            "factor of 2e%+01")
+        lu.assertStrContains(text, "\n 12    1.6e+16")
+    end
+end
+
+function TestLessons:test_pca_finds_the_plane()
+    for _, words in ipairs{{}, {50, 3}, {2000, 40}} do
+        local text = succeeds("lesson_pca.lua", table.unpack(words))
+        lu.assertEquals(count(text, ": Accept\n"), 3)
+        for _, sign in ipairs{"o", "x", "%+"} do
+            lu.assertNotNil(text:find("\n +" .. sign), text)
+        end
+    end
+    -- four lines of mathematics
+    local source_text = assert(io.open(scripts .. "lesson_pca.lua")):read "a"
+    local four = source_text:match "four lines of mathematics %-+\n\n(.-)\n\n"
+    lu.assertEquals(count(four, "\n") + 1, 4)
+end
+
 function TestLessons:test_wrong_arguments()
     for _, word in ipairs{"x", "0", "-3", "1.5", "1e400"} do
         local text, code = run(scripts .. "lesson_dot.lua", word)
@@ -383,10 +407,10 @@ local function run_in_folder(script, ...)
 end
 
 -- A study ends in a table, a chart and a report, in less than a minute.
-local function study(name)
+local function study(name, ...)
     local start = clock()
     local text, code, files = run_in_folder(scripts .. "study_" .. name ..
-        ".lua", "--quiet")
+        ".lua", "--quiet", ...)
     lu.assertEquals(code, 0, text)
     lu.assertTrue(clock() - start < 60)
     lu.assertStrContains(text, name .. ".html has it all\n")
@@ -404,6 +428,17 @@ end
 
 function TestStudies:test_accuracy()
     lu.assertStrContains(study "accuracy", "points; error")
+end
+
+-- Every rung has an error for every size and kind.
+function TestStudies:test_factor()
+    local text = study("factor", "--quick")
+    lu.assertStrContains(text, "lu, FLOP/s of random matrices")
+    for _, kind in ipairs{"random", "graded", "ill", "growing"} do
+        lu.assertNotNil(text:find("\n%s*" .. kind .. " +128 +[%d.]+e"), text)
+    end
+    lu.assertEquals(text:find("as fast as cuSOLVER", 1, true) ~= nil,
+        where ~= "cpu")
 end
 
 -- PageRank of the club as it is known: 34 and 1 lead, 33, 3 and 2 follow.

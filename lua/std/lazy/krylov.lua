@@ -183,7 +183,8 @@ local function order_of(values, which)
     sort(places, function(i, j)
         if at[i] ~= at[j] then return at[i] < at[j] end
         if re[i] ~= re[j] then return re[i] > re[j] end
-        return im[i] ~= im[j] and im[i] > im[j] or i < j
+        if im[i] ~= im[j] then return im[i] > im[j] end
+        return i < j
     end)
     return places, im
 end
