@@ -270,7 +270,8 @@ check-driver: all $(FAKES) ## let calls of the GPU's driver fail, without a GPU
 	@LUMAT_FAKE=$(abspath $(OUT)/tests/faults/no_gpu) $(call PROVE,cpu,,tests/faults/driver.t)
 check-gpu: ## run the tests on a GPU with what is built; no GPU is a failure
 	@$(call PROVE,cuda,,$(GPUTESTS))
-check-slow: all ## let a mixed load run: SECONDS=600, DEVICE=auto; no memory may stay
+check-slow: all ## large factorisations; a mixed load, SECONDS=600, DEVICE=auto: no memory may stay
+	$(LUMAT) --no-init --device $(or $(DEVICE),auto) tests/slow/long_residuals.lua
 	LUMAT_SECONDS=$(or $(SECONDS),600) $(LUMAT) --no-init --device $(or $(DEVICE),auto) tests/slow/flat.lua
 bench: all ## time the kernels and the language
 	$(LUMAT) scripts/bench.lua
