@@ -130,6 +130,12 @@ typedef enum gpu_factor_kind {
      * columns. Of a complex a values are complex, and vectors what they are;
      * there is no `imaginary`. trouble: so many values did not converge. */
     GPU_FACTOR_EIG,
+    /* Of the pair a and b (n x n), which are lost: b_i a v = a_i b v for the
+     * right vectors v (n x n), where they are wanted; values (2 n): the real
+     * parts of the a_i and behind them the b_i, imaginary (n): the a_i's. a
+     * becomes the left vectors, where wants_vectors says so. Pairs of complex
+     * ones, complex matrices and trouble as of EIG, lengths as they come. */
+    GPU_FACTOR_EIG_PAIR,
     /* a becomes T of b T b^T, its upper triangle and, where eigenvalues of a
      * real a are complex, 2 x 2 blocks on the diagonal; b (n x n): orthonormal.
      * values, imaginary, trouble as of EIG. */

@@ -587,6 +587,10 @@ typedef struct gpu_eigen {
 enum { GPU_EIGEN_RIGHT = 1, GPU_EIGEN_LEFT = 2 };
 gpu_status gpu_eig(const gpu_matrix *a, int wants, gpu_eigen *out,
                    int64_t *trouble);
+/* Of beta a v = alpha b v, a and b square: alpha is as above, and real has the
+ * betas behind it; vectors are not of length 1. */
+gpu_status gpu_eig_pair(const gpu_matrix *a, const gpu_matrix *b, int wants,
+                        gpu_eigen *out, int64_t *trouble);
 /* a = q t q^T, q orthonormal; t: an upper triangle but of a real a for a 2 x 2
  * block on the diagonal for each pair of complex eigenvalues. trouble as above.
  */

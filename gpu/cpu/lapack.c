@@ -67,6 +67,12 @@ static struct {
                                  void *vl, number ldvl, void *vr, number ldvr,
                                  void *work, number lwork, int *info, size_t,
                                  size_t);
+    void (*ggev[GPU_ALL_DTYPES])(word job_left, word job_right, number n,
+                                 void *a, number lda, void *b, number ldb,
+                                 void *alphar, void *alphai, void *beta,
+                                 void *vl, number ldvl, void *vr, number ldvr,
+                                 void *work, number lwork, int *info, size_t,
+                                 size_t);
     void (*gees[GPU_ALL_DTYPES])(word job, word sort, const void *select,
                                  number n, void *a, number lda, int *count,
                                  void *wr, void *wi, void *vs, number ldvs,
@@ -111,6 +117,12 @@ static struct {
                                    number liwork, int *info, size_t, size_t);
     void (*zgeev[GPU_ALL_DTYPES])(word job_left, word job_right, number n,
                                   void *a, number lda, void *w, void *vl,
+                                  number ldvl, void *vr, number ldvr,
+                                  void *work, number lwork, void *reals,
+                                  int *info, size_t, size_t);
+    void (*zggev[GPU_ALL_DTYPES])(word job_left, word job_right, number n,
+                                  void *a, number lda, void *b, number ldb,
+                                  void *alpha, void *beta, void *vl,
                                   number ldvl, void *vr, number ldvr,
                                   void *work, number lwork, void *reals,
                                   int *info, size_t, size_t);
@@ -163,8 +175,8 @@ static int find_routines(void)
            FIND_AS(sytrf_rk, hetrf_rk) && FIND_TWO(geqp3, geqp3) &&
            FIND_TWO(gesdd, gesdd) && FIND_TWO(gesvd, gesvd) &&
            FIND_TWO(syevd, heevd) && FIND_TWO(sygvd, hegvd) &&
-           FIND_TWO(geev, geev) && FIND_TWO(gees, gees) &&
-           find_all(NULL, "trsm", lapack.trsm) &&
+           FIND_TWO(geev, geev) && FIND_TWO(ggev, ggev) &&
+           FIND_TWO(gees, gees) && find_all(NULL, "trsm", lapack.trsm) &&
            find_all(NULL, "gemm", lapack.gemm);
 }
 
@@ -344,6 +356,8 @@ static size_t real_numbers(const gpu_factoring *f)
     case GPU_FACTOR_EIGH:
     case GPU_FACTOR_EIGH_PAIR:
         return f->wants_vectors ? 1 + 5 * n + 2 * n * n : n;
+    case GPU_FACTOR_EIG_PAIR:
+        return 8 * n;
     default:
         return 2 * n;
     }
@@ -425,6 +439,33 @@ static void factor_eig(call *c, gpu_dtype t, int n)
         WITH_ROOM(lapack.geev[t](left, right, &n, f->a.data, &n, f->values.data,
                                  f->imaginary.data, f->v.data, &n, f->b.data,
                                  &n, work, &lwork, &c->info, 1, 1));
+}
+
+/* Left vectors take a's place, which is in use until the end. */
+static void factor_eig_pair(call *c, gpu_dtype t, int n)
+{
+    gpu_factoring *f = &c->f;
+    size_t bytes = gpu_cpu_view_bytes(&f->a);
+    void *left = f->wants_vectors ? malloc(bytes) : NULL;
+    char *beta = (char *)f->values.data + (size_t)n * gpu_cpu_size(t);
+    if (f->wants_vectors && !left) {
+        c->info = OUT_OF_MEMORY;
+        return;
+    }
+    word wants_left = left ? "V" : "N", wants_right = f->v.data ? "V" : "N";
+    if (gpu_dtype_is_complex(t))
+        WITH_ROOM(lapack.zggev[t](wants_left, wants_right, &n, f->a.data, &n,
+                                  f->b.data, &n, f->values.data, beta, left, &n,
+                                  f->v.data, &n, work, &lwork, c->reals,
+                                  &c->info, 1, 1));
+    else
+        WITH_ROOM(lapack.ggev[t](wants_left, wants_right, &n, f->a.data, &n,
+                                 f->b.data, &n, f->values.data,
+                                 f->imaginary.data, beta, left, &n, f->v.data,
+                                 &n, work, &lwork, &c->info, 1, 1));
+    if (left)
+        memcpy(f->a.data, left, bytes);
+    free(left);
 }
 
 static void factor_schur(call *c, gpu_dtype t, int n)
@@ -554,6 +595,9 @@ static void run(call *c)
     case GPU_FACTOR_EIG:
         factor_eig(c, t, n);
         break;
+    case GPU_FACTOR_EIG_PAIR:
+        factor_eig_pair(c, t, n);
+        break;
     case GPU_FACTOR_SCHUR:
         factor_schur(c, t, n);
         break;
@@ -593,6 +637,7 @@ static const struct {
             [GPU_FACTOR_EIGH] = {A, A | VALUES},
             [GPU_FACTOR_EIGH_PAIR] = {A | B, A | VALUES},
             [GPU_FACTOR_EIG] = {A, B | V | VALUES | IMAGINARY},
+            [GPU_FACTOR_EIG_PAIR] = {A | B, A | V | VALUES | IMAGINARY},
             [GPU_FACTOR_SCHUR] = {A, A | B | VALUES | IMAGINARY},
             [GPU_FACTOR_HESSENBERG] = {A, A | B},
             [GPU_FACTOR_LDL] = {A, A | VALUES},

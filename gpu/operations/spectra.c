@@ -199,6 +199,37 @@ gpu_status gpu_eig(const gpu_matrix *a, int wants, gpu_eigen *out,
     return end(&w, status, parts, slots, 4);
 }
 
+gpu_status gpu_eig_pair(const gpu_matrix *a, const gpu_matrix *b, int wants,
+                        gpu_eigen *out, int64_t *trouble)
+{
+    work w;
+    const gpu_matrix *in[] = {a, b};
+    gpu_matrix *const parts[] = {&out->real, &out->imaginary, &out->right,
+                                 &out->left};
+    static const int slots[] = {VALUES, IMAGINARY, V, A};
+    int wants_left = (wants & GPU_EIGEN_LEFT) != 0;
+    gpu_status status = begin(&w, "eig", GPU_FACTOR_EIG_PAIR, in, 2);
+    w.f.wants_vectors = wants_left;
+    if (status == GPU_OK && a->rows != b->rows)
+        status = gpu_fail(GPU_SHAPE, "eig: A is %s, B %s", gpu_shape_text(a),
+                          gpu_shape_text(b));
+    if (status == GPU_OK)
+        status = copy_to(&w, A, a);
+    if (status == GPU_OK)
+        status = copy_to(&w, B, b);
+    if (status == GPU_OK)
+        status = make(&w, VALUES, 1, 2 * a->rows);
+    if (status == GPU_OK && !gpu_dtype_is_complex(w.type))
+        status = make(&w, IMAGINARY, 1, a->rows);
+    if (status == GPU_OK && wants & GPU_EIGEN_RIGHT)
+        status = make(&w, V, 2, a->rows);
+    if (status == GPU_OK)
+        status = run(&w, VALUES, wants ? 60 : 30);
+    *trouble = w.f.trouble;
+    out->left.storage = NULL;
+    return end(&w, status, parts, slots, 3 + wants_left);
+}
+
 /* --- symmetric ------------------------------------------------------------ */
 
 gpu_status gpu_eigh_pair(const gpu_matrix *a, const gpu_matrix *b,

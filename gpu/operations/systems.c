@@ -374,8 +374,8 @@ static gpu_status judge_complex(const gpu_matrix *a, complex_lu *f,
     }
     if (status == GPU_OK && inverse.start != 0 && inverse.norm_1 != 0) {
         status = find_rcond(&sizes, frobenius, &inverse, &condition->rcond);
-        condition->is_poor = !(inverse.norm_2 < limit) &&
-                             condition->rcond < poor_from(type);
+        condition->is_poor =
+            !(inverse.norm_2 < limit) && condition->rcond < poor_from(type);
     }
     gpu_release(&sizes);
     return status;

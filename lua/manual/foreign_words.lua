@@ -221,7 +221,9 @@ local rows = {
     {"hessenberg", "hess", says = "hess(A) is the Hessenberg form"},
     {"qz, gges", "lu chol qr ldl eig eigh svd schur hess",
         says = "there are LU, Cholesky, QR, LDL, Schur, Hessenberg, singular values and " ..
-            "eigenvalues, eigh(A, B) those of a symmetric pair"},
+            "eigenvalues, eig(A, B) and eigh(A, B) those of a pair"},
+    {"generalized eigenvalues, generalised eigenvalues, ggev, matrix pencil", "eig eigh",
+        says = "eig(A, B) has the values with A v = value B v, eigh(A, B) of a symmetric pair"},
     {"solve_triangular, trtrs", "solve",
         says = "solve(A, b) sees what A is; {kind=\"lower\"} tells"},
     {"solve_banded, tridiagonal", "solve",

@@ -210,14 +210,18 @@ static int eigh_pair(lua_State *L)
     return 1 + has_vectors;
 }
 
-/* eig(A, right, left): the values' real and imaginary parts, of a complex A the
- * values and false, and the vectors that are wanted, as gpu_eig has them, false
- * for others; or nil and how many did not converge */
-static int eig(lua_State *L)
+/* Two truth values, from that at index on: are right and left ones wanted? */
+static int wanted_vectors(lua_State *L, int index)
 {
-    gpu_matrix *a = lumat_check_matrix(L, 1);
-    int wants = (lua_toboolean(L, 2) ? GPU_EIGEN_RIGHT : 0) |
-                (lua_toboolean(L, 3) ? GPU_EIGEN_LEFT : 0);
+    return (lua_toboolean(L, index) ? GPU_EIGEN_RIGHT : 0) |
+           (lua_toboolean(L, index + 1) ? GPU_EIGEN_LEFT : 0);
+}
+
+/* Pushes what gpu_eig or gpu_eig_pair says of A, and of B where there is one.
+ */
+static int push_eigen(lua_State *L, const gpu_matrix *a, const gpu_matrix *b,
+                      int wants)
+{
     int64_t trouble;
     gpu_eigen parts;
     gpu_matrix *of[] = {&parts.real, &parts.imaginary, &parts.right,
@@ -226,7 +230,8 @@ static int eig(lua_State *L)
     for (int i = 0; i < 4; i++)
         out[i] = lumat_new_matrix(L);
     int first = lua_gettop(L) - 3;
-    gpu_status status = gpu_eig(a, wants, &parts, &trouble);
+    gpu_status status = b ? gpu_eig_pair(a, b, wants, &parts, &trouble)
+                          : gpu_eig(a, wants, &parts, &trouble);
     for (int i = 0; i < 4 && status == GPU_OK; i++)
         *out[i] = *of[i];
     lumat_try(L, status);
@@ -239,6 +244,23 @@ static int eig(lua_State *L)
             lua_replace(L, first + i);
         }
     return 4;
+}
+
+/* eig(A, right, left): the values' real and imaginary parts, of a complex A the
+ * values and false, and the vectors that are wanted, as gpu_eig has them, false
+ * for others; or nil and how many did not converge */
+static int eig(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1);
+    return push_eigen(L, a, NULL, wanted_vectors(L, 2));
+}
+
+/* eig_pair(A, B, right, left): the same of beta A v = alpha B v, for alpha,
+ * with the betas behind its real parts */
+static int eig_pair(lua_State *L)
+{
+    gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
+    return push_eigen(L, a, b, wanted_vectors(L, 3));
 }
 
 static int push_form(lua_State *L, int64_t trouble)
@@ -323,9 +345,9 @@ static int band(lua_State *L)
     return 1;
 }
 
-/* general(A, B, is_direct, wants_rcond): X by LU, rcond(A), which may be 1 where
- * A is not poor unless it is wanted, and how many steps of refinement that
- * took, or 0 */
+/* general(A, B, is_direct, wants_rcond): X by LU, rcond(A), which may be 1
+ * where A is not poor unless it is wanted, and how many steps of refinement
+ * that took, or 0 */
 static int general(lua_State *L)
 {
     gpu_condition condition = {.rcond = 1,
@@ -439,6 +461,7 @@ void lumat_open_factor_steps(lua_State *L)
                                    {"triangle", triangle},
                                    {"eigh_pair", eigh_pair},
                                    {"eig", eig},
+                                   {"eig_pair", eig_pair},
                                    {"schur", schur},
                                    {"hess", hess},
                                    {"ldl", ldl},

@@ -82,7 +82,30 @@ local function unpaired(V, imaginary)
         library.vec(sign, {dtype = V.dtype, device = V.device}):row())
 end
 
+-- Columns of length 1.
+local function of_length_1(V)
+    return V and V / V:norm{axis = 1}
+end
+
+-- Of beta A v = alpha B v; a value is infinite where beta is 0.
+local function pair_parts(s, right, left)
+    local both, imaginary, V, W = steps.eig_pair(s.A, s.B, right, left)
+    if not both then make.no_convergence("eig", imaginary) end
+    local n = s.rows
+    local alpha, beta = both, both
+    if n > 0 then alpha, beta = both[{{1, n}}], both[{{n + 1, 2 * n}}] end
+    s.alpha, s.beta, s.values = alpha, beta, alpha / beta
+    if imaginary and n > 0 and imaginary:ne(0):any() then
+        s.alpha = library.complex(alpha, imaginary)
+        s.values = library.complex(s.values,
+            library.where(beta:eq(0), 0, imaginary / beta))
+        V, W = V and unpaired(V, imaginary), W and unpaired(W, imaginary)
+    end
+    s.vectors, s.left = of_length_1(V) or s.vectors, of_length_1(W) or s.left
+end
+
 local function eigen_parts(s, right, left)
+    if s.B then return pair_parts(s, right, left) end
     local values, imaginary, V, W = steps.eig(s.A, right, left)
     if not values then make.no_convergence("eig", imaginary) end
     if imaginary and s.rows > 0 and imaginary:ne(0):any() then
@@ -110,6 +133,7 @@ end
 
 function eig_methods.det(F)
     local s = state[F]
+    if s.B then return library.det(s.A) end
     eigenvalues(s)
     if s.rows == 0 then return 1.0 end
     local product = s.values:prod()
@@ -119,35 +143,48 @@ end
 
 add_kind("eig", {methods = eig_methods,
     order = function(s)
-        return s.wants_left and {"values", "vectors", "left"} or
-            {"values", "vectors"}
+        local names = {"values", "vectors", s.wants_left and "left" or nil}
+        if s.B then
+            names[#names + 1] = "alpha"
+            names[#names + 1] = "beta"
+        end
+        return names
     end,
     says = function(_, s)
         eigenvalues(s)
         if s.rows == 0 then return "" end
-        return (", |values| %.4g to %.4g"):format(s.values:abs():min(),
-            s.values:abs():max())
+        return ("%s, |values| %.4g to %.4g"):format(s.B and " with B" or "",
+            s.values:abs():min(), s.values:abs():max())
     end,
-    parts = {values = eigenvalues, vectors = eigenvectors, left = eigenvectors}})
+    parts = {values = eigenvalues, vectors = eigenvectors, left = eigenvectors,
+        alpha = eigenvalues, beta = eigenvalues}})
 
 row{
     name = "eig", method = true,
-    takes = "A: square {left}",
+    takes = "A: square [, B: square] {left}",
     gives = "factors",
     group = "factors",
     help = "Eigenvalues and eigenvectors of any square matrix: A * F.vectors " ..
         "is F.vectors * diag(F.values), with columns of length 1; complex " ..
         "where one of the values is. eig(A).values works out no vectors. " ..
         "With left also F.left, with F.left.H * A = diag(F.values) * " ..
-        "F.left.H. Of a symmetric matrix use eigh: its vectors are " ..
-        "orthonormal. F:det(); values, vectors = F:unpack().",
+        "F.left.H. With B: A * F.vectors is B * F.vectors * diag(F.values), " ..
+        "with values F.alpha / F.beta, which are infinite where F.beta is 0. " ..
+        "Of a symmetric matrix use eigh: its vectors are " ..
+        "orthonormal. F:det(), of A; values, vectors = F:unpack().",
     example = "eig(mat{{0, 1}, {-1, 0}}).values",
     result = "vec{im, -im}",
     options = {{"left", "boolean", "false", "left vectors, too"}},
 }
-function spectra.eig(A, options)
-    return object("eig", operand("eig", A, true),
-        {wants_left = options and options.left or false})
+function spectra.eig(A, B, options)
+    if type(B) == "table" then B, options = nil, B end
+    A, B = operand("eig", A, true), B and operand("eig", B, true)
+    if B and B.rows ~= A.rows then
+        fail("eig", "A is %s, B %s", shape_of(A), shape_of(B))
+    end
+    if B then A, B = common(A, B), common(B, A) end
+    return object("eig", A, {B = B,
+        wants_left = options and options.left or false})
 end
 
 row{
@@ -391,8 +428,8 @@ end
 for _, kind in ipairs{"hess", "schur", "ldl"} do
     factors.makers[kind] = spectra[kind]
 end
-function factors.makers.eig(A, how)
-    return spectra.eig(A, {left = how.full})
+function factors.makers.eig(A, how, B)
+    return spectra.eig(A, B, {left = how.full})
 end
 
 return spectra

@@ -308,7 +308,7 @@ function TestFactors:test_sessions()
     kept = {svd(A, {full = true}), qr(A, {pivots = true}), lu(A),
         chol(A.H * A), eigh(A.H * A), eigh(A.H * A, one(3, "f64") * 2),
         ldl(A.H * A), hess(A.H * A), schur(A.H * A), eig(A.H * A, {left = true}),
-        eig(A["1:3, :"]), svd(C), qr(C.H), lu(C), chol(C.H * C), eigh(C.H * C),
+        eig(A["1:3, :"]), eig(A["1:3, :"], A["2:4, :"], {left = true}), svd(C), qr(C.H), lu(C), chol(C.H * C), eigh(C.H * C),
         ldl(C.H * C), hess(C), schur(C), eig(C, {left = true})}
     local before = kept
     save_session(path, {"kept"})
@@ -474,6 +474,41 @@ function TestSpectra:test_pairs()
     raises(function() return eigh(eye(2), eye(3)) end, "2x2", "3x3")
     raises(function() return eigh(eye(2), mat{{1, 2}, {3, 4}}) end, "symmetric")
     lu_.assertEquals(eigh(eye(2), eye(2, {dtype = "f64"})).values.dtype, "f64")
+end
+
+-- Of A v = value B v with any square matrices.
+function TestSpectra:test_pairs_of_any_matrices()
+    each(function(A, n, _, dtype)
+        if n > 50 then return end
+        local B = random(n, n, dtype, 77)
+        local F = eig(A, B, {left = true})
+        local values, V, W, alpha, beta = F:unpack()
+        lu_.assertEquals({values.shape, V.shape, W.shape, alpha.shape, beta.shape},
+            {{n}, {n, n}, {n, n}, {n}, {n}})
+        if n == 0 then return end
+        local unit = t.unit[dtype]
+        local off = A * V % beta:row() - B * V % alpha:row()
+        lu_.assertIsTrue(off:abs():max() <= 30 * n * unit *
+            (norm(A) * beta:abs():max() + norm(B) * alpha:abs():max()))
+        off = beta:col() % (W.H * A) - alpha:col() % (W.H * B)
+        lu_.assertIsTrue(off:abs():max() <= 30 * n * unit *
+            (norm(A) * beta:abs():max() + norm(B) * alpha:abs():max()))
+        lu_.assertIsTrue((V:norm{axis = 1} - 1):abs():max() <= 10 * unit)
+        lu_.assertIsTrue(close(values, alpha / beta, 1e-4))
+        lu_.assertEquals(tostring(eig(A, B).values), tostring(values))
+    end, true)
+    -- as many are infinite as B lacks ranks
+    local A = random(4, 4, "f64", 5)
+    local F = eig(A, diag(vec({1, 2, 0, 4}, {dtype = "f64"})))
+    lu_.assertEquals(F.values:isinf():sum(), 1)
+    lu_.assertEquals(F.beta:eq(0):sum(), 1)
+    equals(eig(eye(2), zeros(2, 2)).values, {1 / 0, 1 / 0})
+    near(eig(A, one(4, "f64")):det(), det(A), 1e-12)
+    lu_.assertStrContains(tostring(F), "eig of 4x4 f64 with B")
+    lu_.assertEquals(eig(eye(2), eye(2, {dtype = "f64"})).values.dtype, "f64")
+    raises(function() eig(eye(2), eye(3)) end, "2x2", "3x3")
+    raises(function() eig(eye(2), ones(2, 3)) end, "square")
+    raises(function() return eig(eye(2)).alpha end, "'alpha'")
 end
 
 function TestSpectra:test_ldl()
