@@ -225,7 +225,8 @@ static const habit habits[] = {
     {NULL, ". +|-", "sums and differences are element by element: A + B"},
     {SAYS(STRING), "OPERAND . ~PRIME", "the transpose of %1 is %1.T"},
     {SAYS(STRING), "OPERAND ~PRIME", "the transpose of %1 is %1.T"},
-    {NULL, "\\", "A \\ b, the x with A * x = b, is solve(A, b)"},
+    {NULL, "\\",
+     "A \\ b, the x with A * x = b, is solve(A, b); the nearest lstsq(A, b)"},
     {NULL, "OPERAND ? ...",
      "a choice is condition and a or b, or if … then "
      "… else … end"},

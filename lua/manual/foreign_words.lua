@@ -203,6 +203,8 @@ local rows = {
     {"slogdet, logabsdet", "logdet det", write = "logdet(A)"},
     {"mldivide, linsolve, backslash, linear system, linear equations, \\", "solve inv",
         write = "solve(A, b)"},
+    {"iterative solver, krylov solver, bicgstab, conjugate gradient, minres",
+        "gmres solve", write = "gmres(A, b)"},
     {"lsqr, lm, least squares, regression, lsqminnorm", "lstsq qr", write = "lstsq(A, b)"},
     {"pseudo-inverse, pseudoinverse, moore-penrose", "pinv lstsq", write = "pinv(A)"},
     {"eigen, eigenvalue, eigenvalues, eigenvectors", "eig eigh eigvals eigs",

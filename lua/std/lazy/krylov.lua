@@ -1,11 +1,13 @@
--- A few eigenvalues or singular values of a large matrix, by products with it
--- alone: block Krylov methods with thick restarts. Sources: Stewart, A
--- Krylov-Schur algorithm for large eigenproblems, 2001; Zhou and Saad, Block
--- Krylov-Schur method for large symmetric eigenvalue problems, 2008.
+-- What products with a large matrix alone give: a few of its eigenvalues or
+-- singular values, by block Krylov methods with thick restarts, and the solution
+-- of a system. Sources: Stewart, A Krylov-Schur algorithm for large
+-- eigenproblems, 2001; Zhou and Saad, Block Krylov-Schur method for large
+-- symmetric eigenvalue problems, 2008; Saad and Schultz, GMRES, 1986.
 --
--- The basis V, orthonormal columns, stands beside A V. What is wanted is sought
--- in the space of V by a small dense problem; where that does not do yet, V
--- keeps the best part of its space and goes on from the same next block.
+-- For values, the basis V, orthonormal columns, stands beside A V. What is
+-- wanted is sought in the space of V by a small dense problem; where that does
+-- not do yet, V keeps the best part of its space and goes on from the same next
+-- block.
 local library = ...
 local checks = require "lumat.checks"
 local steps = require "lumat.factor_steps"
@@ -14,7 +16,7 @@ local factors = require "lumat.factors"
 local fail, shape_of = checks.fail, checks.shape_of
 local krylov = {}
 local ipairs = ipairs
-local larger, smaller = math.max, math.min
+local huge, larger, smaller = math.huge, math.max, math.min
 local format, sort = string.format, table.sort
 
 local unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52, c64 = 2.0 ^ -23,
@@ -532,6 +534,115 @@ function krylov.svds(A, k, options)
         svd_by_all(op, k, is_smallest) or svd_by_blocks(op, k, how)
     return few("svds", op.rows, op.cols, op.dtype, {U = found.U, S = found.S, V = found.V,
         residuals = found.residuals, products = found.products})
+end
+
+-- --- systems ----------------------------------------------------------------
+
+-- What M z = r is solved by, with the matrix M or a function that does.
+local function solver_of(op, M)
+    if M == nil then return function(r) return r end end
+    if checks.kind(M) == "matrix" then
+        local F = library.lu(M)
+        return function(r) return F:solve(r) end
+    end
+    return function(r) return checked("gmres", M, op.cols, r) end
+end
+
+-- The y for which |h y - beta e1| is least, of a corner of h, and how large that
+-- is: as large as what is left of b.
+local function least(h, count, beta)
+    local corner = h[{{1, count + 1}, {1, count}}]
+    local e = library.zeros(count + 1, 1, {dtype = h.dtype, device = "cpu"})
+    e[{1, 1}] = beta
+    local y = library.lstsq(corner, e)
+    return y, (e - corner * y):norm()
+end
+
+-- w without its part in the space of V, and that part's coordinates: twice, as
+-- the first time leaves rounding.
+local function without(V, w)
+    local along = adjoint(V) * w
+    w = w - V * along
+    local more = adjoint(V) * w
+    return w - V * more, along + more
+end
+
+-- At most `restart` steps from x on, of which b - A x is `left`: the better x,
+-- and how many steps.
+local function gmres_round(op, precondition, x, left, how)
+    local beta, m = left:norm(), how.restart
+    local V = library.zeros(op.rows, m + 1, {dtype = op.dtype,
+        device = op.device})
+    local h = library.zeros(m + 1, m, {dtype = op.dtype, device = "cpu"})
+    V[{{}, {1, 1}}] = left / beta
+    local count, y, rest = 0, nil, nil
+    repeat
+        count = count + 1
+        local w, along = without(first_columns(V, count),
+            op.apply(precondition(V[{{}, {count, count}}])))
+        local size = w:norm()
+        h[{{1, count}, {count, count}}], h[{count + 1, count}] = along, size
+        y, rest = least(h, count, beta)
+        local is_all = size <= unit[op.dtype] * along:norm()
+        if not is_all then V[{{}, {count + 1, count + 1}}] = w / size end
+    until is_all or count == m or rest <= how.goal
+    return x + precondition(first_columns(V, count) * y:to(op.device)), count
+end
+
+row{
+    name = "gmres", method = true,
+    takes = "A: matrix|sparse|function, b: vector {tol, restart, steps, " ..
+        "precondition, start, info}",
+    gives = "matrix, table with info",
+    group = "systems factors",
+    help = "The x with A x = b, by products with A alone, as exact as tol says: " ..
+        "for matrices too large to factor, sparse ones, and functions f(x) " ..
+        "that give A x of a column x. With precondition, an M near A, or a " ..
+        "function that gives the z with M z = r, it takes fewer steps. With " ..
+        "info also a table: steps, residual (|b - A x| / |b|) and converged; " ..
+        "without, what does not converge is an error.",
+    example = "gmres(mat{{4, 1}, {0, 2}}, vec{6, 4})",
+    result = "{1, 2}",
+    options = {
+        {"tol", "positive", "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
+        {"restart", "count", "50", "steps that are remembered"},
+        {"steps", "count", "1000", "products with A, at most"},
+        {"precondition", "matrix|function", "none", "M, or what solves with it"},
+        {"start", "vector", "zeros", "the x to begin with"},
+        {"info", "boolean", "false", "tells steps, residual, converged"}},
+}
+function krylov.gmres(A, b, options)
+    options = options or {}
+    local op = operator_for("gmres", A, b.rows, b.rows,
+        {dtype = b.dtype == "bool" and "f32" or b.dtype, device = b.device})
+    if op.rows ~= op.cols or op.rows ~= b.rows then
+        fail("gmres", "A is %dx%d, b %s", op.rows, op.cols, shape_of(b))
+    end
+    b = op.dtype == b.dtype and b:col() or b:col()[op.dtype](b:col())
+    local x = options.start and options.start:col():clone() or
+        library.zeros(b.rows, 1, {dtype = b.dtype, device = b.device})
+    local size = b:norm()
+    local goal = (options.tol or larger(tolerance[op.dtype], 1e-10)) * size
+    local how = {goal = goal, restart = smaller(options.restart or 50, b.rows)}
+    local precondition = solver_of(op, options.precondition)
+    local count, left = 0, b - op.apply(x)
+    local rest, before, taken = left:norm(), huge, nil
+    -- until it is small, or a round gains nothing
+    while rest > goal and rest < before and count < (options.steps or 1000) do
+        x, taken = gmres_round(op, precondition, x, left, how)
+        left, count, before = b - op.apply(x), count + taken, rest
+        rest = left:norm()
+    end
+    local residual = size > 0 and rest / size or 0.0
+    local converged = rest <= goal
+    if not options.info and not converged then
+        fail("gmres", "it did not converge in %s (residual %.2g); a " ..
+            "precondition, a larger restart or tol may do; with {info = true} " ..
+            "it gives what it has", checks.plural(count, "step"), residual)
+    end
+    x = x:flatten()
+    if not options.info then return x end
+    return x, {steps = count, residual = residual, converged = converged}
 end
 
 return krylov

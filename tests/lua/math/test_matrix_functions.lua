@@ -292,6 +292,66 @@ function TestFewValues:test_sessions()
     lu.assertEquals(text, table.concat(said, "\n") .. "\n")
 end
 
+TestGmres = {}
+
+function TestGmres:test_systems()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local tolerance = dtype == "f64" and 1e-10 or 1e-5
+        for _, n in ipairs{1, 2, 10, 120} do
+            local A = random(n, n, dtype, n) + 3 * math.sqrt(n) * one(n, dtype)
+            local b = random(n, 1, dtype, 9):flatten()
+            local x, told = gmres(A, b, {info = true})
+            lu.assertEquals({x.shape, x.dtype, told.converged}, {{n}, dtype, true})
+            lu.assertIsTrue(norm(A * x - b) <= 2 * tolerance * norm(b))
+            near(told.residual, norm(A * x - b) / norm(b), 0.5)
+            lu.assertIsTrue(told.steps <= math.min(n, 50))
+            lu.assertIsTrue(gmres(A, b) == x)
+            -- a function, one that begins well, few columns at a time
+            lu.assertIsTrue(close(gmres(function(v) return A * v end, b), x, 1e-4))
+            local _, near_it = gmres(A, b, {start = x, info = true})
+            lu.assertEquals(near_it.steps, 0)
+            lu.assertIsTrue(close(gmres(A, b, {restart = 5}), x, 1e-4))
+        end
+    end
+    t.equals(gmres(eye(3), zeros(3)), {0, 0, 0})
+    lu.assertEquals(gmres(zeros(0, 0), zeros(0)).shape, {0})
+end
+
+-- Of columns of very different sizes, which the precondition knows.
+function TestGmres:test_preconditions()
+    local n = 150
+    local d = exp2(linspace(0, 20, n, {dtype = "f64"}))
+    local A = diag(d) + random(n, n, "f64", 1) / n
+    local b = ones(n, {dtype = "f64"})
+    local _, plain = gmres(A, b, {info = true, steps = 60})
+    for _, M in ipairs{diag(d), function(r) return r / d:col() end} do
+        local x, told = gmres(A, b, {info = true, precondition = M})
+        lu.assertIsTrue(told.converged and told.steps < plain.steps / 3)
+        lu.assertIsTrue(norm(A * x - b) <= 1e-10 * norm(b))
+    end
+end
+
+function TestGmres:test_what_does_not_converge()
+    local n = 60
+    -- the identity's columns in turn: no step but the last gains anything
+    local A = eye(n)[{vec(range(2, n):totable()) .. vec{1}, {}}]
+    local b = zeros(n)
+    b[1] = 1
+    raises(function() gmres(A, b, {restart = 10}) end, "10 steps", "residual 1",
+        "precondition")
+    local _, told = gmres(A, b, {restart = 10, info = true})
+    lu.assertEquals({told.converged, told.steps}, {false, 10})
+    lu.assertIsTrue(close(A * gmres(A, b, {restart = n}), b))
+    -- singular, but b is in its range
+    local S = diag(vec{1, 2, 0})
+    lu.assertIsTrue(close(S * gmres(S, vec{1, 2, 0}), vec{1, 2, 0}, 1e-5))
+    raises(function() gmres(S, vec{1, 1, 1}) end, "converge")
+    raises(function() gmres(ones(2, 3), vec{1, 2}) end, "2x3")
+    raises(function() gmres(eye(3), vec{1, 2}) end, "3x3", "vector 2")
+    raises(function() gmres(function() return 1 end, vec{1, 2}) end, "function")
+    raises(function() gmres(eye(2), vec{1, 2}, {tol = -1}) end, "above 0")
+end
+
 TestCross = {}
 
 function TestCross:test_of_vectors_rows_and_columns()
