@@ -15,7 +15,7 @@ local kinds = {"random", "ill-conditioned", "graded", "gallery minij"}
 
 local bad = 0
 for _, n in ipairs(sizes) do
-    for _, dtype in ipairs{"f32", "f64"} do
+    for _, dtype in ipairs{"f32", "f64", "c64", "c128"} do
         for _, check in ipairs(residuals.checks) do
             local start, worst = clock(), "good"
             for _, kind in ipairs(kinds) do

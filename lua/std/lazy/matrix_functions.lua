@@ -69,9 +69,10 @@ end
 
 local function blocks_of(T)
     local blocks, n, i = {}, T.rows, 1
-    local below = n > 1 and library.diag(T, -1):totable() or {}
+    local below = n > 1 and not is_complex(T) and
+        library.diag(T, -1):totable()
     while i <= n do
-        local is_pair = i < n and below[i] ~= 0
+        local is_pair = below and i < n and below[i] ~= 0
         local last = is_pair and i + 1 or i
         blocks[#blocks + 1] = {i, last, is_complex(T) and T(i, i) or
             eigenvalue(T, i, is_pair)}
@@ -85,13 +86,36 @@ local function form_of(A)
     return {T = T, Q = Q, blocks = blocks_of(T)}
 end
 
+-- The form of a real matrix as one of complex numbers: each 2 x 2 block is
+-- turned until it is a triangle, so that real eigenvalues stay as they are, and
+-- have no side of the cut along the negative axis.
+local function made_complex(form)
+    local T, Q, n = library.complex(form.T), library.complex(form.Q), form.T.rows
+    for _, block in ipairs(form.blocks) do
+        local i, k, value = block[1], block[2], block[3]
+        if k > i then
+            local c, s = value - T(k, k), T(k, i)
+            local size = library.hypot(library.abs(c), library.abs(s))
+            c, s = c / size, s / size
+            local turn = library.mat({{library.conj(c), s}, {-s, c}},
+                {dtype = T.dtype, device = T.device})
+            local rows, cols = {{i, k}, {i, n}}, {{1, k}, {i, k}}
+            T[rows] = turn * T[rows]
+            T[cols] = T[cols] * turn.H
+            T[{k, i}] = 0
+            Q[{{}, {i, k}}] = Q[{{}, {i, k}}] * turn.H
+        end
+    end
+    return {T = T, Q = Q, blocks = blocks_of(T)}
+end
+
 -- The form of A, complex where `needs` so of a real eigenvalue.
 local function form_for(A, needs)
     local form = form_of(A)
     if is_complex(A) then return form end
     for _, block in ipairs(form.blocks) do
         if block[1] == block[2] and needs(block[3].real) then
-            return form_of(A:c128())
+            return made_complex(form)
         end
     end
     return form
@@ -255,19 +279,17 @@ local function expm1(z)
         exp(x) * sin(y))
 end
 
--- The difference of the logarithms of two numbers over theirs. Source: Higham,
--- Functions of Matrices, 2008, (11.28).
+-- The difference of the logarithms of two numbers over theirs; where they are
+-- near each other it would cancel. Source: Higham, Functions of Matrices, 2008,
+-- (11.28).
 local function difference_of_logs(a, b)
     if a == b then return 1 / a end
-    local of_a, of_b = library.log(a), library.log(b)
-    local apart = of_b - of_a
-    if library.abs(a) < library.abs(b) / 2 or
-        library.abs(b) < library.abs(a) / 2 then
-        return apart / (b - a)
-    end
-    local turns = library.ceil((apart.imag - pi) / (2 * pi))
-    return (2 * library.atanh((b - a) / (b + a)) +
-        library.complex(0, 2 * pi * turns)) / (b - a)
+    local apart, sum = b - a, b + a
+    local of_logs = library.log(b) - library.log(a)
+    if library.abs(apart) > library.abs(sum) / 2 then return of_logs / apart end
+    local near = 2 * library.atanh(apart / sum)
+    local turns = floor((of_logs.imag - near.imag) / (2 * pi) + 0.5)
+    return (near + library.complex(0, 2 * pi * turns)) / apart
 end
 
 -- The logarithm of a form's T: roots are taken until the rest is near the
@@ -299,7 +321,7 @@ local function regular_form(what, A)
         return x == 0 and fail_singular(what) or x < 0
     end)
     for _, block in ipairs(form.blocks) do
-        if block[3] == 0 then fail_singular(what) end
+        if library.abs(block[3]) == 0 then fail_singular(what) end
     end
     return form
 end

@@ -112,23 +112,50 @@ function TestMatrixFunctions:test_powers()
     raises(function() return 2 ^ eye(2) end, "expm(log(x) * A)")
 end
 
--- Of a real matrix with eigenvalues below 0 they are complex.
+-- Of a real matrix with eigenvalues below 0 they are complex, above the axis as
+-- the numbers' own.
 function TestMatrixFunctions:test_complex_results()
     for _, dtype in ipairs{"f32", "f64"} do
         local wide = dtype == "f64" and "c128" or "c64"
-        local S = random(5, 5, dtype, 4)
-        S = S + S.T
-        lu.assertIsTrue(eigh(S).values[1] < 0)
-        for _, f in ipairs{sqrtm, logm, function(A) return A ^ 1.5 end} do
-            lu.assertEquals(f(S).dtype, wide)
+        local P = zeros(6, 6, {dtype = dtype})
+        for i = 1, 6 do P[{i, i % 6 + 1}] = 1 end
+        for _, A in ipairs{random(5, 5, dtype, 4) + random(5, 5, dtype, 4).T, P,
+            random(7, 7, dtype, 1), -one(3, dtype),
+            triu(random(6, 6, dtype, 8)) - 3 * one(6, dtype)} do
+            local B = A:f64()
+            for _, f in ipairs{sqrtm, logm, function(X) return X ^ 1.5 end} do
+                lu.assertEquals(f(A).dtype, wide)
+            end
+            local X, L = sqrtm(B), logm(B)
+            local scale = 1e3 * t.unit.f64 * norm(B) * (1 + norm(X) ^ 2 + norm(L))
+            lu.assertIsTrue(norm(X * X - B) <= scale)
+            lu.assertIsTrue(norm(expm(L) - B) <= scale)
+            lu.assertIsTrue(norm(B ^ 1.5 - B * X) <= 100 * scale)
+            -- no part of the spectrum is on the wrong side of the cut
+            local values = eigvals(L)
+            lu.assertIsTrue(imag(values):min() > -math.pi * (1 - 1e-6))
+            lu.assertIsTrue(imag(values):max() <= math.pi * (1 + 1e-12))
         end
-        local X = sqrtm(S)
-        agrees(real(X * X), S, 100, "root")
-        agrees(imag(X * X), zeros(5, 5, {dtype = dtype}), 100, "root", norm(S))
-        agrees(real(S ^ 1.5), real(S * X), 200, "power")
     end
     t.equals(real(logm(mat{{-1}})), {{0}})
     t.equals(imag(logm(mat{{-1}})), {{t.single(math.pi)}})
+end
+
+function TestMatrixFunctions:test_of_complex_matrices()
+    for _, n in ipairs{1, 2, 5, 12} do
+        local A = complex(random(n, n, "f64", n), random(n, n, "f64", n + 9))
+        for _, M in ipairs{A, A:c64(), A + A.H, A[{{}, {n, 1, -1}}]} do
+            local X, L, B = sqrtm(M), logm(M), M:c128()
+            lu.assertEquals({X.dtype, L.dtype}, {M.dtype, M.dtype})
+            local scale = M.dtype == "c64" and t.unit.f32 or t.unit.f64
+            scale = scale * 1e3 * norm(B) * (1 + norm(X) ^ 2 + norm(L))
+            lu.assertIsTrue(norm(X:c128() * X:c128() - B) <= scale)
+            lu.assertIsTrue(norm(expm(L:c128()) - B) <= scale)
+            lu.assertIsTrue(norm(B ^ -0.5 * X:c128() - one(n, "f64")) <=
+                scale * cond(B))
+        end
+    end
+    raises(function() logm(complex(zeros(2, 2))) end, "singular")
 end
 
 TestFewValues = {}
@@ -253,6 +280,25 @@ function TestFewValues:test_singular_values()
     local A = random(200, 150, "f32", 1)
     lu.assertEquals(svds(A, 2).S.dtype, "f32")
     lu.assertIsTrue(close(svds(A, 2).S, svdvals(A)[{{1, 2}}], 1e-5))
+end
+
+function TestFewValues:test_of_complex_matrices()
+    for _, n in ipairs{20, 150} do
+        local A = complex(random(n, n, "f64", n), random(n, n, "f64", n + 1))
+        for _, M in ipairs{A, A + A.H} do
+            local F = eigs(M, 3)
+            lu.assertIsTrue((M * F.vectors - F.vectors % F.values:row()):norm() <=
+                1e-10 * norm(M))
+            for i = 1, 3 do
+                lu.assertIsTrue((eigvals(M) - F.values(i)):abs():min() <= 1e-9)
+            end
+        end
+        agrees(svds(A, 2).S, svdvals(A)[{{1, 2}}], 1e4)
+        local shifted = A + 4 * math.sqrt(n) * one(n, "f64")
+        local b = ones(n, {dtype = "f64"})
+        lu.assertIsTrue(norm(shifted * gmres(shifted, b) - b) <= 1e-9 * norm(b))
+    end
+    lu.assertEquals(eigs(eye(130) * im, 1).values.dtype, "c64")
 end
 
 function TestFewValues:test_bad_input()
