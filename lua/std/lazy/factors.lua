@@ -92,7 +92,13 @@ local function no_convergence(what, count)
     fail(what, "%s did not converge", checks.plural(count, "value"))
 end
 
--- The whole number of singular values that count: above the largest times eps
+-- How many are true; in a dry run, where nobody knows, all that may be.
+local function count_of(mask, all)
+    local count = mask:sum()
+    return type(count) == "number" and ceil(count) or all
+end
+
+-- The number of singular values that count: above the largest times eps
 -- times the longer side, as NumPy and Octave have it, or above `tol`.
 local function count_above(S, rows, cols, tol)
     if tol and type(tol) ~= "number" then
@@ -100,7 +106,7 @@ local function count_above(S, rows, cols, tol)
     end
     if S.rows == 0 then return 0 end
     tol = tol or larger(rows, cols) * unit[S.dtype] * S[1]
-    return ceil(S:gt(tol):sum())
+    return count_of(S:gt(tol), S.rows)
 end
 
 -- --- objects ---------------------------------------------------------------
@@ -437,7 +443,8 @@ local qr_methods = {unpack = unpack_parts}
 local function rank_of_R(s)
     local d = diagonal(s.packed):abs()
     local most = d:max()
-    return ceil(d:gt(larger(s.rows, s.cols) * unit[s.dtype] * most):sum())
+    return count_of(d:gt(larger(s.rows, s.cols) * unit[s.dtype] * most),
+        d.rows)
 end
 
 -- x of R x = y, of the n columns of a matrix of full rank, in their own order.
@@ -715,15 +722,19 @@ factors.make = {object = object, operand = operand, add_kind = add_kind,
 
 -- By QR where the columns are independent; else by singular values, which
 -- give the shortest of all solutions.
-local function least_squares(A, b)
+local function least_squares(A, b, method)
     local s = {A = A, rows = A.rows, cols = A.cols, dtype = A.dtype,
         device = A.device, pivots = true}
-    if s.rows >= s.cols and s.cols > 0 then
+    if s.rows >= s.cols and s.cols > 0 and method ~= "svd" then
         packed_qr(s)
         if rank_of_R(s) == s.cols then
             return back(s, steps.qr_apply(s.packed, s.tau, true, b)), s.cols,
                 "qr"
         end
+    end
+    if method == "qr" then
+        fail("lstsq", "method is \"qr\", but the columns depend on each other; " ..
+            "\"svd\" finds the shortest solution")
     end
     vectors_of(s)
     return by_values(s, b), count_above(s.S, s.rows, s.cols), "svd"
@@ -731,7 +742,7 @@ end
 
 row{
     name = "lstsq", method = true,
-    takes = "A: matrix, b: matrix rows A {info}",
+    takes = "A: matrix, b: matrix rows A {info, method}",
     gives = "matrix, table with info",
     group = "systems factors",
     help = "The x for which |A x - b| is least, of those the shortest: for " ..
@@ -740,14 +751,18 @@ row{
         "table: rank, residual (|A x - b|, one a right side) and method.",
     example = "lstsq(mat{{1, 0}, {1, 1}, {1, 2}}, vec{1, 3, 5})",
     result = "{1, 2}",
-    options = {{"info", "boolean", "false", "tells rank, residual, method"}},
+    options = {
+        {"info", "boolean", "false", "tells rank, residual, method"},
+        {"method", "\"qr\"|\"svd\"", "\"qr\" (with pivots) where the columns " ..
+            "are independent", "\"svd\": by singular values at once"}},
 }
 function factors.lstsq(A, b, options)
     A = operand("lstsq", A)
     right_side("lstsq", A.rows, b)
     A = common(A, b)
-    local x, rank, method = least_squares(A, b)
-    if not (options and options.info) then return x end
+    options = options or {}
+    local x, rank, method = least_squares(A, b, options.method)
+    if not options.info then return x end
     local off = A * x - b
     return x, {rank = rank, method = method,
         residual = off.ndim == 1 and off:norm() or off:norm{axis = 1}}

@@ -72,7 +72,7 @@ local function blocks_of(T)
     local below = n > 1 and not is_complex(T) and
         library.diag(T, -1):totable()
     while i <= n do
-        local is_pair = below and i < n and below[i] ~= 0
+        local is_pair = below and i < n and (below[i] > 0 or below[i] < 0)
         local last = is_pair and i + 1 or i
         blocks[#blocks + 1] = {i, last, is_complex(T) and T(i, i) or
             eigenvalue(T, i, is_pair)}

@@ -346,6 +346,15 @@ function TestOfFactors:test_least_squares()
     lu_.assertEquals(lstsq(zeros(3, 0), vec{1, 2, 3}).shape, {0})
     lu_.assertEquals(lstsq(mat{{1}}, vec({1}, {dtype = "f64"})).dtype, "f64")
     raises(function() lstsq(ones(3, 2), vec{1, 2}) end, "rows")
+    local A, b = random(6, 3, "f64", 1), random(6, 1, "f64", 2):flatten()
+    for _, method in ipairs{"qr", "svd"} do
+        local x, told = lstsq(A, b, {method = method, info = true})
+        lu_.assertEquals({told.method, told.rank}, {method, 3})
+        lu_.assertIsTrue(close(x, lstsq(A, b), 1e-12))
+    end
+    raises(function() lstsq(ones(3, 2), vec{1, 2, 3}, {method = "qr"}) end,
+        "depend", "svd")
+    raises(function() lstsq(A, b, {method = "lu"}) end, "method")
     -- a real matrix with complex right sides, and the other way round
     local A, Z = random(5, 3, "f32", 1), random(5, 3, "c128", 2)
     for _, pair in ipairs{{A, Z}, {Z, A}, {Z, A:f64()}, {A:c64(), A:f64()}} do
