@@ -308,7 +308,8 @@ function TestFactors:test_sessions()
     kept = {svd(A, {full = true}), qr(A, {pivots = true}), lu(A),
         chol(A.H * A), eigh(A.H * A), eigh(A.H * A, one(3, "f64") * 2),
         ldl(A.H * A), hess(A.H * A), schur(A.H * A), eig(A.H * A, {left = true}),
-        eig(A["1:3, :"]), eig(A["1:3, :"], A["2:4, :"], {left = true}), svd(C), qr(C.H), lu(C), chol(C.H * C), eigh(C.H * C),
+        eig(A["1:3, :"]), eig(A["1:3, :"], A["2:4, :"], {left = true}),
+        svd(C), qr(C.H), lu(C), chol(C.H * C), eigh(C.H * C),
         ldl(C.H * C), hess(C), schur(C), eig(C, {left = true})}
     local before = kept
     save_session(path, {"kept"})
