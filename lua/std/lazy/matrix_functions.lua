@@ -8,8 +8,8 @@ local make = require "lumat.factors".make
 local fail = checks.fail
 local functions = {}
 local ipairs = ipairs
-local cos, exp, floor, larger, pi, sin = math.cos, math.exp, math.floor,
-    math.max, math.pi, math.sin
+local ceil, cos, exp, floor, larger, log, pi, sin = math.ceil, math.cos,
+    math.exp, math.floor, math.max, math.log, math.pi, math.sin
 
 -- --- operands and results ---------------------------------------------------
 
@@ -363,10 +363,13 @@ local function power(A, p)
     elseif p == 0.5 then
         return root("A ^ p", A)
     end
-    local whole = p < 0 and math.ceil(p) or floor(p)
+    -- near 1 in size: the larger the logarithm, the more its exponential loses
+    local size = 2.0 ^ floor(log(A:abs():max(), 2))
+    A = A / size
+    local whole = p < 0 and ceil(p) or floor(p)
     local form = regular_form("A ^ p", A)
     local X = turned_back(form, library.expm(log_of(form) * (p - whole)))
-    return whole == 0 and X or A ^ whole * X
+    return (whole == 0 and X or A ^ whole * X) * size ^ p
 end
 
 -- For the operator ^, of a number that is not whole.

@@ -103,6 +103,12 @@ function TestMatrixFunctions:test_powers()
         agrees(A ^ -1.25, (B ^ -1.25), 10 / t.unit.f64 * t.unit[dtype], what)
         lu.assertEquals((A ^ 0.3).dtype, dtype)
     end)
+    -- of any size as of one near 1
+    local A = random(6, 6, "f64", 7) + 3 * one(6, "f64")
+    for _, p in ipairs{0.3, -0.5, 1.7} do
+        local far = 2.0 ^ (-400 * p)
+        agrees((A * 2.0 ^ -400) ^ p / far, A ^ p, 100, "far from 1")
+    end
     t.equals(mat{{4, 0}, {0, 9}} ^ 0.5, {{2, 0}, {0, 3}})
     t.equals(mat{{2, 0}, {0, 0}} ^ 2.5, {{2 ^ 2.5, 0}, {0, 0}}, "zero", 2)
     raises(function() return mat{{2, 0}, {0, 0}} ^ -0.5 end, "singular")
