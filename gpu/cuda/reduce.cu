@@ -191,9 +191,14 @@ __device__ __forceinline__ void finish(const interpreted<T> &work, int64 line,
 /* --- the kernels ------------------------------------------------------------
  */
 
+/* Blocks of a multiprocessor, of which registers are left for what a thread has
+ * on its way. */
+template <class T, bool PLAIN>
+constexpr int blocks = (PLAIN ? 8 : 6) / (sizeof(T) / sizeof(float));
+
 /* PLAIN: there is no program to run, only an input to fold as it is. */
 template <class T, class P, bool PLAIN>
-__global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 6 : 3)
+__global__ void __launch_bounds__(THREADS, blocks<T, PLAIN>)
     reduce_kernel(const __grid_constant__ reduce_job job)
 {
     extern __shared__ __align__(16) char slots[];
@@ -311,6 +316,21 @@ static gpu_status count_mask(cuda_device *d, reduce_job *job, const gpu_view *v)
 
 /* --- launching ------------------------------------------------------------ */
 
+/* A row or a column for all, beside inputs that are whole, has no say in how
+ * the work is shared out: so sums are those of what a program would write. */
+static int has_say(const plan *p, int v, int inputs)
+{
+    int any = 0, own = 0;
+    for (int i = 0; i < inputs; i++) {
+        const gpu_view *in = &p->in[i];
+        int is_whole = (in->row_stride != 0 || p->rows == 1) &&
+                       (in->col_stride != 0 || p->cols == 1);
+        any |= is_whole;
+        own |= is_whole && i == v;
+    }
+    return own || !any;
+}
+
 /* Which way neighbouring threads should go: along the lines, when most inputs
  * have their nearer neighbours there. */
 static int runs_along(const plan *p, int inputs)
@@ -319,6 +339,8 @@ static int runs_along(const plan *p, int inputs)
     for (int v = 0; v < inputs; v++) {
         int64_t along = stride_size(p->in[v].col_stride);
         int64_t across = stride_size(p->in[v].row_stride);
+        if (!has_say(p, v, inputs))
+            continue;
         votes += p->cols == 1 ? -1 : p->rows == 1 ? 1 : 0;
         votes += along < across ? 1 : along > across ? -1 : 0;
     }
@@ -383,9 +405,12 @@ static void use_wide_reads(reduce_job *job, int inputs)
     plan *p = &job->p;
     p->wide = 0;
     for (int v = 0; job->lines.along_first && v < inputs; v++) {
-        job->lines.neighbours |= lies_in_fours(&p->in[v]);
+        job->lines.neighbours |=
+            has_say(p, v, inputs) && lies_in_fours(&p->in[v]);
         p->wide |= (unsigned)gpu_cuda_is_wide(&p->in[v]) << v;
     }
+    if (!job->lines.neighbours)
+        p->wide = 0;
 }
 
 static int power_of_two(int64_t at_least, int low, int high)

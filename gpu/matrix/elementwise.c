@@ -367,22 +367,36 @@ static int lies_alike(const gpu_matrix *m, const gpu_matrix *a)
            (a->cols <= 1 || m->col_stride == a->col_stride);
 }
 
-static int is_unlike(const gpu_matrix *m, const gpu_composition *c)
+/* A row or a column that is there for all others. Backends cut lines by those
+ * operands that are whole. */
+static int is_stretched(const gpu_matrix *m, const gpu_matrix *a)
 {
-    for (int k = 0; k < c->p.inputs && m->storage->pending; k++)
-        if (!lies_alike(c->inputs[k], m))
+    return (m->rows == 1 && a->rows > 1) || (m->cols == 1 && a->cols > 1);
+}
+
+/* Does what waits lie otherwise than what it is made of? */
+static int is_unlike(const gpu_matrix *m, const gpu_composition *c, int axis)
+{
+    int stretched = 0, alike = 0;
+    for (int k = 0; k < c->p.inputs && m->storage->pending; k++) {
+        if (lies_alike(c->inputs[k], m))
+            alike++;
+        else if (axis > 0 && is_stretched(c->inputs[k], m))
+            stretched++;
+        else
             return 1;
-    return 0;
+    }
+    return stretched > 0 && alike == 0;
 }
 
 /* found: how many there were. */
 static gpu_status settle_unlike(const gpu_program *p,
                                 const gpu_matrix *const *in,
-                                const gpu_composition *c, int *found)
+                                const gpu_composition *c, int axis, int *found)
 {
     *found = 0;
     for (int i = 0; i < p->inputs; i++) {
-        if (!is_unlike(in[i], c))
+        if (!is_unlike(in[i], c, axis))
             continue;
         ++*found;
         TRY(gpu_settle(in[i]));
@@ -400,8 +414,8 @@ static int counts_bytes(gpu_reduction kind, const gpu_matrix *m)
 /* What waits is worked out as a part where the bits are those of one operation
  * after the other. */
 static gpu_status compose_reduced(const char *name, const gpu_program *p,
-                                  const gpu_matrix *const *in, const shape *s,
-                                  gpu_composition *c)
+                                  const gpu_matrix *const *in, int axis,
+                                  const shape *s, gpu_composition *c)
 {
     for (int i = 0; i < p->inputs; i++)
         if (counts_bytes(p->reduction, in[i]))
@@ -410,7 +424,7 @@ static gpu_status compose_reduced(const char *name, const gpu_program *p,
     if (is_of_any_order(p->reduction) || !gpu_waits_any(p, in))
         return GPU_OK;
     int found;
-    gpu_status status = settle_unlike(p, in, c, &found);
+    gpu_status status = settle_unlike(p, in, c, axis, &found);
     if (status == GPU_OK && found == 0)
         return GPU_OK;
     gpu_end_composition(c);
@@ -419,8 +433,9 @@ static gpu_status compose_reduced(const char *name, const gpu_program *p,
 }
 
 gpu_status gpu_common_views(const char *name, const gpu_program *p,
-                            const gpu_matrix *const *in, gpu_device **d,
-                            gpu_composition *c, gpu_view *views, int *ndim)
+                            const gpu_matrix *const *in, int axis,
+                            gpu_device **d, gpu_composition *c, gpu_view *views,
+                            int *ndim)
 {
     shape s;
     gpu_program typed = *p;
@@ -431,7 +446,7 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
     if (typed.reduction == GPU_NO_REDUCTION) /* of several kinds, by and by */
         typed.reduction = GPU_REDUCE_sum;
     gpu_program_simplify(&typed);
-    TRY(compose_reduced(name, &typed, in, &s, c));
+    TRY(compose_reduced(name, &typed, in, axis, &s, c));
     c->p.reduction = p->reduction;
     for (int i = 0; i < c->p.inputs; i++)
         views[i] = stretched(&c->in[i], &s);

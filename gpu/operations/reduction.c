@@ -44,7 +44,8 @@ static gpu_status start(reduction *r, const char *name, const gpu_program *p,
                         const gpu_matrix *const *in, int axis)
 {
     gpu_composition made;
-    TRY(gpu_common_views(name, p, in, &r->device, &made, r->views, &r->ndim));
+    TRY(gpu_common_views(name, p, in, axis, &r->device, &made, r->views,
+                         &r->ndim));
     r->name = name;
     r->whole = made.name;
     r->axis = axis;

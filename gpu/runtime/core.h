@@ -318,12 +318,13 @@ void gpu_check_end(gpu_check *c);
 gpu_status gpu_check_dot(const gpu_matrix both[2], const gpu_kernel *k,
                          double value, double *ratio);
 
-/* For reductions: checks operands and shapes, and gives the program with its
- * compute type and what waits among its operands, and the views broadcast to
- * the common shape. c is to be ended. */
+/* For reductions along an axis: checks operands and shapes, and gives the
+ * program with its compute type and what waits among its operands, and the
+ * views broadcast to the common shape. c is to be ended. */
 gpu_status gpu_common_views(const char *name, const gpu_program *p,
-                            const gpu_matrix *const *in, gpu_device **d,
-                            gpu_composition *c, gpu_view *views, int *ndim);
+                            const gpu_matrix *const *in, int axis,
+                            gpu_device **d, gpu_composition *c, gpu_view *views,
+                            int *ndim);
 
 /* The device by which what d would compute is computed tile by tile; NULL: d
  * does it itself (see gpu_compute_through). */

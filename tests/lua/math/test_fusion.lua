@@ -273,6 +273,8 @@ function TestWholePrograms:test_reductions()
                 mixed = function() return A * 3 - D.T end,
                 also_mixed = function() return C.T * 3 - B end,
                 stretched = function() return A * 3 - B:row(1) end,
+                widened = function() return mul(A - B[":, 1:1"], A) - B:row(2) end,
+                turned_and_stretched = function() return exp(C.T - B[":, 2:2"]) end,
                 reversed = function() return A["-1:1:-1, :"] * 3 - B end}
             for name, work in pairs(works) do
                 for _, kind in ipairs(kinds) do
