@@ -389,19 +389,26 @@ static void finish_strip(const reduction_down *r, int64_t strip, int64_t part,
         store_lines(r->out, tile.col, tile.cols, done);
 }
 
-/* One tile holds the lines whole: what plain folding gives is the result. */
-static void fold_short(const reduction_down *r, int64_t strip, char *scratch,
-                       row_results *plain)
+/* The lines are folded plainly and whole: what that gives is the result. */
+static gpu_status fold_plain(const reduction_down *r, int64_t strip,
+                             char *scratch, row_results *plain)
 {
     gpu_cpu_tile tile = gpu_cpu_plan_tile(&r->plan, strip);
     double done[tile.cols];
     plain->is_begun = 0;
-    fold_tile_down(r, plain, &tile, scratch);
+    for (int64_t row = 0; row < r->plan.rows; row += tile.rows) {
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        tile.row = row;
+        tile.rows = gpu_cpu_smaller(r->plan.rows - row, r->band);
+        fold_tile_down(r, plain, &tile, scratch);
+    }
     for (int64_t j = 0; j < tile.cols; j++) {
         partial p = result_of(r, plain, j);
         done[j] = finish(r->kind, &p);
     }
     store_lines(r->out, tile.col, tile.cols, done);
+    return GPU_OK;
 }
 
 /* A unit of work is one part of the rows of one strip of columns. */
@@ -418,19 +425,16 @@ static gpu_status fold_units(void *context, int64_t first, int64_t last)
     gpu_cpu_plan_prepare(plan, scratch);
     for (int64_t unit = first; unit < last; unit++) {
         int64_t strip = unit / r->parts, part = unit - strip * r->parts;
-        if (plan->rows <= plain_rows(r) && plan->tile_rows == plan->rows) {
-            if (gpu_cpu_interrupted())
-                return GPU_INTERRUPTED;
-            fold_short(r, strip, scratch, &plain);
-            continue;
-        }
         int64_t row = part * r->rows_a_part, end = row + r->rows_a_part;
+        int is_plain = r->parts == 1 && plan->rows <= plain_rows(r);
         end = end < plan->rows ? end : plan->rows;
         gpu_status status =
-            fold_strip(r, strip, row, end, scratch, &plain, sums);
+            is_plain ? fold_plain(r, strip, scratch, &plain)
+                     : fold_strip(r, strip, row, end, scratch, &plain, sums);
         if (status != GPU_OK)
             return status;
-        finish_strip(r, strip, part, sums);
+        if (!is_plain)
+            finish_strip(r, strip, part, sums);
     }
     return GPU_OK;
 }
@@ -526,26 +530,11 @@ static partial fold_spread(gpu_dtype t, const void *x, int64_t n)
     return moments(origin, sum, squares, n);
 }
 
-/* Value and place at once, for a line too short for two looks at it. */
-static partial fold_place(const reduction *r, const void *x, int64_t n,
-                          int64_t from, int64_t step)
-{
-    const gpu_cpu_vector *v = gpu_cpu_vectors;
-    partial p = {0, 0, 0, 0};
-    size_t place =
-        (wants_smallest(r->kind)
-             ? v->smallest_of_line
-             : v->largest_of_line)[r->plan.compute](x, (size_t)n, &p.value);
-    p.place = from + step * (int64_t)place;
-    return p;
-}
-
 /* Folds n elements of a line that start at `from`; step is what one element
  * further means for the place. */
 static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
                  int64_t step, partial *into)
 {
-    enum { SHORT = 256 };
     gpu_dtype t = r->plan.compute;
     partial p = {0, 0, 0, 0};
     if (r->kind == GPU_REDUCE_sum) {
@@ -556,8 +545,6 @@ static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
         p = fold_spread(t, x, n);
     } else if (r->kind == GPU_REDUCE_prod) {
         p = fold_product(t, x, n);
-    } else if (wants_place(r->kind) && n >= GPU_CPU_CORNER && n <= SHORT) {
-        p = fold_place(r, x, n, from, step);
     } else {
         p.value = wants_smallest(r->kind)
                       ? gpu_cpu_vectors->smallest[t](x, (size_t)n)
@@ -845,9 +832,10 @@ gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
  * before, so lines go side by side. */
 
 enum {
-    ACROSS = 64,  /* lines at a time, when memory runs across them */
-    ALONG = 8,    /* and when it runs along them */
-    PIECE = 1024, /* elements at a time */
+    ACROSS = 64,     /* lines at a time, when memory runs across them */
+    WIDE_BAND = 512, /* and when no element needs another place */
+    ALONG = 8,       /* and when it runs along them */
+    PIECE = 1024,    /* elements at a time */
     LINE = PIECE / ALONG
 };
 
@@ -913,6 +901,31 @@ static gpu_view block_of(const scanning *s, double *value, int64_t lines,
     return s->across ? across : along;
 }
 
+/* Elements of both sides lie side by side across the lines, and are of one type
+ * that needs no conversion. */
+static int is_plain_across(const scanning *s)
+{
+    return s->across && s->from.row_stride == 1 && s->to.row_stride == 1 &&
+           s->from.dtype == s->to.dtype && s->from.dtype != GPU_BOOL;
+}
+
+static gpu_status scan_wide(const scanning *s, int64_t line, int64_t lines)
+{
+    double running[WIDE_BAND];
+    for (int64_t l = 0; l < lines; l++)
+        running[l] = s->kind == GPU_SCAN_SUM ? 0 : 1;
+    for (int64_t j = 0; j < s->from.cols; j++) {
+        gpu_view from = gpu_cpu_part(&s->from, line, j, lines, 1);
+        gpu_view to = gpu_cpu_part(&s->to, line, j, lines, 1);
+        if (j % DIRECT_ROWS == 0 && gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        gpu_cpu_vectors->scan_row[from.dtype](running, to.data, from.data,
+                                              (size_t)lines,
+                                              s->kind == GPU_SCAN_SUM);
+    }
+    return GPU_OK;
+}
+
 static gpu_status scan_band(const scanning *s, int64_t line, int64_t lines)
 {
     double running[ACROSS], value[PIECE];
@@ -943,6 +956,8 @@ static gpu_status scan_band(const scanning *s, int64_t line, int64_t lines)
 /* How many of the lines that are left go side by side. */
 static int64_t band_of(const scanning *s, int64_t left)
 {
+    if (is_plain_across(s))
+        return left < WIDE_BAND ? left : WIDE_BAND;
     if (s->across)
         return left < ACROSS ? left : ACROSS;
     return left < ALONG ? 1 : ALONG;
@@ -954,7 +969,8 @@ static gpu_status scan_range(void *context, int64_t first, int64_t last)
     gpu_status status = GPU_OK;
     for (int64_t band; first < last && status == GPU_OK; first += band) {
         band = band_of(s, last - first);
-        status = scan_band(s, first, band);
+        status = is_plain_across(s) ? scan_wide(s, first, band)
+                                    : scan_band(s, first, band);
     }
     return status;
 }

@@ -69,17 +69,17 @@ typedef struct gpu_cpu_vector {
                              size_t cols);
     void (*largest_rows[2])(void *r, const void *x, int64_t step, size_t rows,
                             size_t cols);
-    /* And with their places, integers as wide as x's elements: the row, of
-     * those from `row` on. Of equal ones the first; NaN before all. */
+    /* so_far, of n, takes x element by element, as a sum or as a product, and r
+     * what it is then; r may be x. */
+    void (*scan_row[2])(double *so_far, void *r, const void *x, size_t n,
+                        int is_sum);
+    /* Extremes of rows with their places, integers as wide as x's elements: the
+     * row, of those from `row` on. Of equal ones the first; NaN before all. */
     void (*smallest_places[2])(void *r, void *place, const void *x,
                                int64_t step, size_t row, size_t rows,
                                size_t cols);
     void (*largest_places[2])(void *r, void *place, const void *x, int64_t step,
                               size_t row, size_t rows, size_t cols);
-    /* The place in a line of GPU_CPU_CORNER elements or more, and the value. Of
-     * equal ones the first; NaN before all. */
-    size_t (*smallest_of_line[2])(const void *x, size_t n, double *value);
-    size_t (*largest_of_line[2])(const void *x, size_t n, double *value);
     /* The first place of the value, or of NaN when it is NaN; n: nowhere. */
     size_t (*find[2])(const void *x, double value, size_t n);
     /* How many bytes of 0 and 1 are 1. */

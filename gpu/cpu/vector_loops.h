@@ -235,6 +235,67 @@ static inline TYPED(lanes)
 /* As wide as an element, for marks. */
 typedef BITS TYPED(bits);
 
+/* --- registers --------------------------------------------------------------
+ * Of REGISTER bytes, whatever functions there are for them. */
+
+typedef T TYPED(wide)
+    __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
+#define WIDE TYPED(wide)
+#define WIDTH ((int64_t)(REGISTER / sizeof(T)))
+
+/* The value in every lane; taking nothing away changes no value. */
+#define EVERY_LANE(value) ((value) - (WIDE){0})
+
+static inline WIDE TYPED(load_wide)(const T *from)
+{
+    return *(const WIDE *)from;
+}
+
+typedef BITS TYPED(wide_bits)
+    __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
+#define WIDE_BITS TYPED(wide_bits)
+
+static inline WIDE_BITS TYPED(choose_place)(WIDE_BITS which, WIDE_BITS x,
+                                            WIDE_BITS y)
+{
+    return (which & x) | (~which & y);
+}
+
+static inline int TYPED(is_any)(WIDE_BITS which)
+{
+#ifdef ANY
+    return ANY(which) != 0;
+#else
+    BITS any = 0;
+    for (int64_t l = 0; l < WIDTH; l++)
+        any |= which[l];
+    return any != 0;
+#endif
+}
+
+/* Lane l becomes lane l ^ half. */
+#if defined(__clang__)
+#define EXCHANGED(x, half)                   \
+    ({                                       \
+        __typeof__(x) from = (x), to = from; \
+        for (int l = 0; l < WIDTH; l++)      \
+            to[l] = from[l ^ (half)];        \
+        to;                                  \
+    })
+#else
+#define EXCHANGED(x, half) __builtin_shuffle(x, lane ^ (BITS)(half))
+#endif
+
+/* The one of two that is better, or else the old one. */
+#ifdef FUSED
+#define BEST(IS_BETTER, next, old) \
+    ((WIDE)(0 IS_BETTER 1 ? MIN(next, old) : MAX(next, old)))
+#else
+#define BEST(IS_BETTER, next, old)                                      \
+    ((WIDE)TYPED(choose_place)((next)IS_BETTER(old), (WIDE_BITS)(next), \
+                               (WIDE_BITS)(old)))
+#endif
+
 /* --- folds ------------------------------------------------------------------
  * Of n elements without gaps. Fewer than 32 are taken
  * in order; else 32 lanes each take every 32nd element, then join in pairs.
@@ -280,6 +341,16 @@ typedef T TYPED(narrow)
 #define DOUBLES(from) \
     __builtin_convertvector(*(const TYPED(narrow) *)(from), TYPED(doubles))
 
+/* Of f32 a product has no more digits than an f64, and may be added at once. */
+static inline TYPED(doubles)
+    TYPED(add_wide_product)(TYPED(doubles) sum, TYPED(doubles) x,
+                            TYPED(doubles) y)
+{
+    if (sizeof(T) == sizeof(float))
+        return (TYPED(doubles))ADD_PRODUCT_f64(sum, x, y);
+    return sum + x * y;
+}
+
 static double TYPED(dot)(const void *xv, const void *yv, size_t n)
 {
     enum { EACH = REGISTER / sizeof(double), PARTS = FOLD_LANES / EACH };
@@ -298,11 +369,12 @@ static double TYPED(dot)(const void *xv, const void *yv, size_t n)
         for (; i + FOLD_LANES <= n; i += FOLD_LANES)
             for (int h = 0; h < PARTS; h++) {
                 TYPED(doubles) value = DOUBLES(x + i + h * EACH);
-                part[h] += value * value;
+                part[h] = TYPED(add_wide_product)(part[h], value, value);
             }
     for (; i + FOLD_LANES <= n; i += FOLD_LANES)
         for (int h = 0; h < PARTS; h++)
-            part[h] += DOUBLES(x + i + h * EACH) * DOUBLES(y + i + h * EACH);
+            part[h] = TYPED(add_wide_product)(
+                part[h], DOUBLES(x + i + h * EACH), DOUBLES(y + i + h * EACH));
     memcpy(lane, part, sizeof lane);
     for (int l = 0; i < n; i++, l++)
         lane[l] += (double)x[i] * (double)y[i];
@@ -370,64 +442,87 @@ static double TYPED(prod)(const void *xv, size_t n)
     return lane[0];
 }
 
-/* The lanes ignore NaN, which a mark is kept of: one comparison an element in
- * place of two and a choice. */
-#define EXTREME(name, CHOOSE, IS_BETTER)                                 \
-    static double TYPED(name)(const void *xv, size_t n)                  \
-    {                                                                    \
-        const T *x = xv;                                                 \
-        T lane[FOLD_LANES], best = x[0];                                 \
-        size_t i = 0;                                                    \
-        if (n >= FOLD_LANES) {                                           \
-            TYPED(bits) unordered[FOLD_LANES] = {0}, any = 0;            \
-            memcpy(lane, x, sizeof lane);                                \
-            for (; i + FOLD_LANES <= n; i += FOLD_LANES)                 \
-                for (int l = 0; l < FOLD_LANES; l++) {                   \
-                    T value = x[i + l];                                  \
-                    lane[l] = value IS_BETTER lane[l] ? value : lane[l]; \
-                    unordered[l] |= (TYPED(bits)) - (value != value);    \
-                }                                                        \
-            for (int width = FOLD_LANES / 2; width > 0; width /= 2)      \
-                for (int l = 0; l < width; l++) {                        \
-                    T other = lane[l + width];                           \
-                    lane[l] = other IS_BETTER lane[l] ? other : lane[l]; \
-                    unordered[l] |= unordered[l + width];                \
-                }                                                        \
-            any = unordered[0];                                          \
-            if (any)                                                     \
-                return (double)NAN;                                      \
-            best = lane[0];                                              \
-        }                                                                \
-        for (; i < n; i++)                                               \
-            best = CHOOSE(x[i], best);                                   \
-        return best;                                                     \
+/* The lanes ignore NaN, which a mark is kept of. The last 32 elements overlap
+ * those before. */
+#define EXTREME(name, CHOOSE, IS_BETTER)                                  \
+    static double TYPED(name)(const void *xv, size_t n)                   \
+    {                                                                     \
+        enum { PARTS = FOLD_LANES * sizeof(T) / REGISTER };               \
+        const T *x = xv;                                                  \
+        if (n < FOLD_LANES) {                                             \
+            T few = x[0];                                                 \
+            for (size_t i = 1; i < n; i++)                                \
+                few = CHOOSE(x[i], few);                                  \
+            return (double)few;                                           \
+        }                                                                 \
+        WIDE best[PARTS];                                                 \
+        WIDE_BITS unordered = {0}, lane = {0};                            \
+        for (int h = 0; h < PARTS; h++) {                                 \
+            best[h] = TYPED(load_wide)(x + h * WIDTH);                    \
+            unordered |= best[h] != best[h];                              \
+        }                                                                 \
+        for (size_t i = FOLD_LANES; i < n; i += FOLD_LANES) {             \
+            size_t from = i < n - FOLD_LANES ? i : n - FOLD_LANES;        \
+            for (int h = 0; h < PARTS; h++) {                             \
+                WIDE next = TYPED(load_wide)(x + from + h * WIDTH);       \
+                unordered |= next != next;                                \
+                best[h] = BEST(IS_BETTER, next, best[h]);                 \
+            }                                                             \
+        }                                                                 \
+        if (TYPED(is_any)(unordered))                                     \
+            return (double)NAN;                                           \
+        for (int half = PARTS / 2; half > 0; half /= 2)                   \
+            for (int h = 0; h < half; h++)                                \
+                best[h] = BEST(IS_BETTER, best[h + half], best[h]);       \
+        for (int l = 0; l < WIDTH; l++)                                   \
+            lane[l] = l;                                                  \
+        for (int half = WIDTH / 2; half > 0; half /= 2)                   \
+            best[0] = BEST(IS_BETTER, EXCHANGED(best[0], half), best[0]); \
+        return (double)best[0][0];                                        \
     }
 EXTREME(smallest, SMALLER, <)
 EXTREME(largest, LARGER, >)
 
+/* The first lane that is marked, of which there is one. */
+static inline size_t TYPED(first_of)(WIDE_BITS marks)
+{
+#ifdef ANY
+    return (size_t)__builtin_ctz((unsigned)ANY(marks));
+#else
+    size_t l = 0;
+    while (!marks[l])
+        l++;
+    return l;
+#endif
+}
+
 /* The first place of `value`, or of NaN when it is that; n when there is none.
- * A block is looked through as a whole, and only the one that has it one by
- * one. */
+ * 32 elements are looked through as a whole; the last ones overlap those
+ * before. */
 static size_t TYPED(find)(const void *xv, double value, size_t n)
 {
+    enum { PARTS = FOLD_LANES * sizeof(T) / REGISTER };
     const T *x = xv, wanted = (T)value;
     int is_nan = wanted != wanted;
-    size_t i = 0;
-    for (; i + FOLD_LANES <= n; i += FOLD_LANES) {
-        TYPED(bits) found[FOLD_LANES], any = 0;
-        for (int l = 0; l < FOLD_LANES; l++) {
-            T e = x[i + l];
-            found[l] = (TYPED(bits)) - (is_nan ? e != e : e == wanted);
-        }
-        for (int l = 0; l < FOLD_LANES; l++)
-            any |= found[l];
-        if (any)
-            break;
+    if (n < FOLD_LANES) {
+        size_t i = 0;
+        while (i < n && !(is_nan ? x[i] != x[i] : x[i] == wanted))
+            i++;
+        return i;
     }
-    for (; i < n; i++)
-        if (is_nan ? x[i] != x[i] : x[i] == wanted)
-            break;
-    return i;
+    for (size_t i = 0; i < n; i += FOLD_LANES) {
+        size_t from = i < n - FOLD_LANES ? i : n - FOLD_LANES;
+        WIDE_BITS found[PARTS], any = {0};
+        for (int h = 0; h < PARTS; h++) {
+            WIDE e = TYPED(load_wide)(x + from + h * WIDTH);
+            found[h] = is_nan ? e != e : e == EVERY_LANE(wanted);
+            any |= found[h];
+        }
+        for (size_t h = 0; TYPED(is_any)(any); h++)
+            if (TYPED(is_any)(found[h]))
+                return from + h * (size_t)WIDTH + TYPED(first_of)(found[h]);
+    }
+    return n;
 }
 
 /* Folds `rows` rows of x, one after the other, into r element by element. Four
@@ -490,10 +585,24 @@ static void TYPED(moments_rows)(const double *origin, double *sum,
         }
 }
 
-/* One of the two, or NaN; what is NaN stays, as nothing is better than it. */
-#define BETTER(IS_BETTER, value, old) \
-    ((value) != (value) || (value)IS_BETTER(old) ? (value) : (old))
+static void TYPED(scan_row)(double *so_far, void *rv, const void *xv, size_t n,
+                            int is_sum)
+{
+    const T *x = xv;
+    T *r = rv;
+    if (is_sum) {
+#pragma omp simd
+        for (size_t i = 0; i < n; i++)
+            r[i] = (T)(so_far[i] += (double)x[i]);
+        return;
+    }
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        r[i] = (T)(so_far[i] *= (double)x[i]);
+}
 
+/* One of the two, or NaN; what is NaN stays, as nothing is better than it. Of
+ * four rows NaN is asked for in pairs. */
 #define EXTREME_ROWS(name, IS_BETTER)                                 \
     static void TYPED(name)(void *rv, const void *xv, int64_t step,   \
                             size_t rows, size_t cols)                 \
@@ -504,15 +613,21 @@ static void TYPED(moments_rows)(const double *origin, double *sum,
         for (; i + 4 <= rows; i += 4, x += 4 * step) {                \
             const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step; \
             for (size_t j = 0; j < cols; j++) {                       \
-                T best = BETTER(IS_BETTER, x[j], r[j]);               \
-                best = BETTER(IS_BETTER, x1[j], best);                \
-                best = BETTER(IS_BETTER, x2[j], best);                \
-                r[j] = BETTER(IS_BETTER, x3[j], best);                \
+                T best = x[j] IS_BETTER r[j] ? x[j] : r[j];           \
+                best = x1[j] IS_BETTER best ? x1[j] : best;           \
+                best = x2[j] IS_BETTER best ? x2[j] : best;           \
+                best = x3[j] IS_BETTER best ? x3[j] : best;           \
+                r[j] = __builtin_isunordered(x[j], x1[j]) |           \
+                               __builtin_isunordered(x2[j], x3[j])    \
+                           ? (T)NAN                                   \
+                           : best;                                    \
             }                                                         \
         }                                                             \
         for (; i < rows; i++, x += step)                              \
-            for (size_t j = 0; j < cols; j++)                         \
-                r[j] = BETTER(IS_BETTER, x[j], r[j]);                 \
+            for (size_t j = 0; j < cols; j++) {                       \
+                T best = x[j] IS_BETTER r[j] ? x[j] : r[j];           \
+                r[j] = x[j] != x[j] ? x[j] : best;                    \
+            }                                                         \
     }
 EXTREME_ROWS(smallest_rows, <)
 EXTREME_ROWS(largest_rows, >)
@@ -542,7 +657,6 @@ EXTREME_ROWS(largest_rows, >)
 PLACE_ROWS(smallest_places, <)
 PLACE_ROWS(largest_places, >)
 
-#undef BETTER
 #undef EXTREME
 #undef EXTREME_ROWS
 #undef PLACE_ROWS
@@ -625,19 +739,6 @@ static void TYPED(turn)(void *tov, int64_t to_step, const void *fromv,
  * elimination. REGISTER is the bytes of a register, and
  * ADD_PRODUCT adds x y to a sum, rounding once where the processor can. */
 
-typedef T TYPED(wide)
-    __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
-#define WIDE TYPED(wide)
-#define WIDTH ((int64_t)(REGISTER / sizeof(T)))
-
-/* The value in every lane; taking nothing away changes no value. */
-#define EVERY_LANE(value) ((value) - (WIDE){0})
-
-static inline WIDE TYPED(load_wide)(const T *from)
-{
-    return *(const WIDE *)from;
-}
-
 /* alpha sum + beta c goes to c; the first n lanes of it. */
 static inline void TYPED(put)(T *c, WIDE sum, T alpha, T beta)
 {
@@ -654,88 +755,6 @@ static inline void TYPED(put_some)(T *c, WIDE sum, int64_t n, T alpha, T beta)
         c[j] = beta == 0 ? value : value + c[j] * beta;
     }
 }
-
-/* --- places -----------------------------------------------------------------
- * The best of a short line and its place at once, unless it has a NaN, which
- * wins. `at` has the places of the lanes' bests; the last register overlaps the
- * one before, and what it has twice has one place. */
-
-typedef BITS TYPED(wide_bits)
-    __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
-#define WIDE_BITS TYPED(wide_bits)
-
-static inline WIDE_BITS TYPED(choose_place)(WIDE_BITS which, WIDE_BITS x,
-                                            WIDE_BITS y)
-{
-    return (which & x) | (~which & y);
-}
-
-static inline int TYPED(is_any)(WIDE_BITS which)
-{
-#ifdef ANY
-    return ANY(which) != 0;
-#else
-    BITS any = 0;
-    for (int64_t l = 0; l < WIDTH; l++)
-        any |= which[l];
-    return any != 0;
-#endif
-}
-
-/* Lane l becomes lane l ^ half. */
-#if defined(__clang__)
-#define EXCHANGED(x, half)                   \
-    ({                                       \
-        __typeof__(x) from = (x), to = from; \
-        for (int l = 0; l < WIDTH; l++)      \
-            to[l] = from[l ^ (half)];        \
-        to;                                  \
-    })
-#else
-#define EXCHANGED(x, half) __builtin_shuffle(x, lane ^ (BITS)(half))
-#endif
-
-#define LINE_PLACE(name, IS_BETTER)                                        \
-    static size_t TYPED(name)(const void *xv, size_t count, double *value) \
-    {                                                                      \
-        const T *x = xv;                                                   \
-        BITS n = (BITS)count, last = n - (BITS)WIDTH;                      \
-        WIDE_BITS lane = {0};                                              \
-        for (int l = 0; l < WIDTH; l++)                                    \
-            lane[l] = l;                                                   \
-        WIDE best = TYPED(load_wide)(x);                                   \
-        WIDE_BITS at = lane, unordered = best != best;                     \
-        for (BITS i = (BITS)WIDTH; i < n; i += (BITS)WIDTH) {              \
-            BITS from = i < last ? i : last;                               \
-            WIDE next = TYPED(load_wide)(x + from);                        \
-            WIDE_BITS is_better = next IS_BETTER best;                     \
-            unordered |= next != next;                                     \
-            best = (WIDE)TYPED(choose_place)(is_better, (WIDE_BITS)next,   \
-                                             (WIDE_BITS)best);             \
-            at = TYPED(choose_place)(is_better, lane + from, at);          \
-        }                                                                  \
-        if (TYPED(is_any)(unordered)) {                                    \
-            *value = (double)NAN;                                          \
-            return TYPED(find)(x, *value, count);                          \
-        }                                                                  \
-        for (int half = WIDTH / 2; half > 0; half /= 2) {                  \
-            WIDE other = EXCHANGED(best, half);                            \
-            WIDE_BITS place = EXCHANGED(at, half);                         \
-            WIDE_BITS is_better =                                          \
-                (other IS_BETTER best) | ((other == best) & (place < at)); \
-            best = (WIDE)TYPED(choose_place)(is_better, (WIDE_BITS)other,  \
-                                             (WIDE_BITS)best);             \
-            at = TYPED(choose_place)(is_better, place, at);                \
-        }                                                                  \
-        *value = (double)best[0];                                          \
-        return (size_t)at[0];                                              \
-    }
-LINE_PLACE(smallest_of_line, <)
-LINE_PLACE(largest_of_line, >)
-
-#undef WIDE_BITS
-#undef EXCHANGED
-#undef LINE_PLACE
 
 /* --- a tile ---------------------------------------------------------------
  * `registers` across, which is known where this is expanded. Rows that the

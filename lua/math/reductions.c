@@ -192,6 +192,8 @@ static int is_axis(lua_State *L, int index, const gpu_matrix *m)
 static void refuse_pairs(lua_State *L, int kind, const gpu_matrix *m)
 {
     const char *name = names[kind], *other = pairwise(kind);
+    if (lua_type(L, 2) == LUA_TNUMBER && is_axis(L, 2, m))
+        return; /* before a name is looked for, which takes long */
     const char *a = lumat_name_of(L, 1, "A");
     if (lumat_test_matrix(L, 2))
         lumat_raise(L,
@@ -202,7 +204,7 @@ static void refuse_pairs(lua_State *L, int kind, const gpu_matrix *m)
     if (lua_type(L, 2) != LUA_TNUMBER && is_axis(L, 3, m))
         lumat_raise(L, "%s: the axis is the second argument: write %s(%s, %s)",
                     name, name, a, lumat_push_brief(L, 3));
-    if (lua_type(L, 2) != LUA_TNUMBER || is_axis(L, 2, m))
+    if (lua_type(L, 2) != LUA_TNUMBER)
         return;
     const char *given = lumat_push_brief(L, 2);
     lumat_raise(L,
