@@ -346,19 +346,31 @@ typedef struct masked {
     int expand;
 } masked;
 
+/* n elements of type t from the i-th on, where they lie if that is without
+ * gaps, or else in the buffer. */
+static const void *elements_of(const gpu_view *v, int64_t i, int64_t n,
+                               gpu_dtype t, void *buffer)
+{
+    gpu_view flat = gpu_cpu_flat(*v);
+    if (flat.rows == 1 && flat.col_stride == 1 && flat.dtype == t)
+        return (const char *)flat.data + (size_t)i * gpu_cpu_size(t);
+    gpu_cpu_load(v, i, n, t, buffer);
+    return buffer;
+}
+
 static gpu_status count_runs(void *context, int64_t first, int64_t last)
 {
     const masked *m = context;
     int64_t n = m->mask->rows * m->mask->cols;
-    uint8_t truth[PIECE];
+    uint8_t room[PIECE];
     for (int64_t run = first; run < last; run++) {
         int64_t count = 0, end = (run + 1) * RUN < n ? (run + 1) * RUN : n;
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
         for (int64_t i = run * RUN; i < end; i += PIECE) {
             int64_t size = end - i < PIECE ? end - i : PIECE;
-            gpu_cpu_load(m->mask, i, size, GPU_BOOL, truth);
-            count += (int64_t)gpu_cpu_vectors->count(truth, (size_t)size);
+            count += (int64_t)gpu_cpu_vectors->count(
+                elements_of(m->mask, i, size, GPU_BOOL, room), (size_t)size);
         }
         m->start[run] = count;
     }
@@ -369,7 +381,7 @@ static gpu_status count_runs(void *context, int64_t first, int64_t last)
  * over by the next, or read and dropped. */
 #define PACK(type)                                         \
     for (int64_t k = 0; k < size; k++) {                   \
-        ((type *)packed)[count] = ((const type *)full)[k]; \
+        ((type *)packed)[count] = ((const type *)from)[k]; \
         count += truth[k] != 0;                            \
     }
 #define UNPACK(type)                                \
@@ -385,13 +397,17 @@ static int64_t move_piece(const masked *m, int64_t i, int64_t size,
                           int64_t place)
 {
     gpu_dtype t = m->full->dtype;
-    uint8_t truth[PIECE];
+    uint8_t room[PIECE];
     double full[PIECE], packed[PIECE + 1];
-    gpu_cpu_load(m->mask, i, size, GPU_BOOL, truth);
+    const uint8_t *truth = elements_of(m->mask, i, size, GPU_BOOL, room);
+    const void *from = full;
     int64_t count = (int64_t)gpu_cpu_vectors->count(truth, (size_t)size);
     if (count == 0)
         return 0;
-    gpu_cpu_load(m->full, i, size, t, full);
+    if (m->expand)
+        gpu_cpu_load(m->full, i, size, t, full);
+    else
+        from = elements_of(m->full, i, size, t, full);
     if (m->expand)
         gpu_cpu_load(m->packed, place, count, t, packed);
     memset((char *)packed + (size_t)count * gpu_cpu_size(t), 0,

@@ -145,7 +145,7 @@ static void merge(gpu_reduction kind, partial *into, const partial *p)
         gpu_cpu_scale(&s, p->value);
         into->value = s.mantissa;
         into->place = s.exponent;
-    } else if (p->place >= 0 && beats(kind, p, into)) {
+    } else if (into->place < 0 || (p->place >= 0 && beats(kind, p, into))) {
         *into = *p;
     }
 }

@@ -261,15 +261,16 @@ static inline WIDE_BITS TYPED(choose_place)(WIDE_BITS which, WIDE_BITS x,
     return (which & x) | (~which & y);
 }
 
-static inline int TYPED(is_any)(WIDE_BITS which)
+/* The marked lanes as bits. */
+static inline unsigned TYPED(bits_of)(WIDE_BITS marks)
 {
 #ifdef ANY
-    return ANY(which) != 0;
+    return (unsigned)ANY(marks);
 #else
-    BITS any = 0;
+    unsigned bits = 0;
     for (int64_t l = 0; l < WIDTH; l++)
-        any |= which[l];
-    return any != 0;
+        bits |= (unsigned)(marks[l] != 0) << l;
+    return bits;
 #endif
 }
 
@@ -469,7 +470,7 @@ static double TYPED(prod)(const void *xv, size_t n)
                 best[h] = BEST(IS_BETTER, next, best[h]);                 \
             }                                                             \
         }                                                                 \
-        if (TYPED(is_any)(unordered))                                     \
+        if (TYPED(bits_of)(unordered))                                    \
             return (double)NAN;                                           \
         for (int half = PARTS / 2; half > 0; half /= 2)                   \
             for (int h = 0; h < half; h++)                                \
@@ -482,19 +483,6 @@ static double TYPED(prod)(const void *xv, size_t n)
     }
 EXTREME(smallest, SMALLER, <)
 EXTREME(largest, LARGER, >)
-
-/* The first lane that is marked, of which there is one. */
-static inline size_t TYPED(first_of)(WIDE_BITS marks)
-{
-#ifdef ANY
-    return (size_t)__builtin_ctz((unsigned)ANY(marks));
-#else
-    size_t l = 0;
-    while (!marks[l])
-        l++;
-    return l;
-#endif
-}
 
 /* The first place of `value`, or of NaN when it is that; n when there is none.
  * 32 elements are looked through as a whole; the last ones overlap those
@@ -512,15 +500,17 @@ static size_t TYPED(find)(const void *xv, double value, size_t n)
     }
     for (size_t i = 0; i < n; i += FOLD_LANES) {
         size_t from = i < n - FOLD_LANES ? i : n - FOLD_LANES;
-        WIDE_BITS found[PARTS], any = {0};
+        unsigned found[PARTS], any = 0;
         for (int h = 0; h < PARTS; h++) {
             WIDE e = TYPED(load_wide)(x + from + h * WIDTH);
-            found[h] = is_nan ? e != e : e == EVERY_LANE(wanted);
+            found[h] =
+                TYPED(bits_of)(is_nan ? e != e : e == EVERY_LANE(wanted));
             any |= found[h];
         }
-        for (size_t h = 0; TYPED(is_any)(any); h++)
-            if (TYPED(is_any)(found[h]))
-                return from + h * (size_t)WIDTH + TYPED(first_of)(found[h]);
+        for (size_t h = 0; any; h++)
+            if (found[h])
+                return from + h * (size_t)WIDTH +
+                       (size_t)__builtin_ctz(found[h]);
     }
     return n;
 }
@@ -686,8 +676,8 @@ typedef BITS TYPED(places) __attribute__((vector_size(8 * sizeof(T))));
     } while (0)
 #define ONE(...) __VA_ARGS__
 
-static inline void TYPED(turn_eight)(T *to, int64_t to_step, const T *from,
-                                     int64_t from_step)
+static inline __attribute__((always_inline)) void
+TYPED(turn_eight)(T *to, int64_t to_step, const T *from, int64_t from_step)
 {
     TYPED(eight) r[8];
 #pragma GCC unroll 8
@@ -707,24 +697,28 @@ static inline void TYPED(turn_eight)(T *to, int64_t to_step, const T *from,
         *(TYPED(eight) *)(to + i * to_step) = r[i];
 }
 
+/* What is left of less than eight rows or columns goes with some of those
+ * before, once more. */
 static void TYPED(turn)(void *tov, int64_t to_step, const void *fromv,
                         int64_t from_step, int64_t rows, int64_t cols)
 {
     T *to = tov;
     const T *from = fromv;
-    int64_t j = 0;
-    for (; j + 8 <= cols; j += 8) {
-        int64_t i = 0;
-        for (; i + 8 <= rows; i += 8)
-            TYPED(turn_eight)
-        (to + j * to_step + i, to_step, from + i * from_step + j, from_step);
-        for (; i < rows; i++)
-            for (int64_t l = j; l < j + 8; l++)
-                to[l * to_step + i] = from[i * from_step + l];
+    if (rows < 8 || cols < 8) {
+        for (int64_t j = 0; j < cols; j++)
+            for (int64_t i = 0; i < rows; i++)
+                to[j * to_step + i] = from[i * from_step + j];
+        return;
     }
-    for (; j < cols; j++)
-        for (int64_t i = 0; i < rows; i++)
-            to[j * to_step + i] = from[i * from_step + j];
+    for (int64_t next = 0; next < cols; next += 8) {
+        int64_t j = next < cols - 8 ? next : cols - 8;
+        for (int64_t row = 0; row < rows; row += 8) {
+            int64_t i = row < rows - 8 ? row : rows - 8;
+            TYPED(turn_eight)
+            (to + j * to_step + i, to_step, from + i * from_step + j,
+             from_step);
+        }
+    }
 }
 
 #undef EXCHANGE_1
