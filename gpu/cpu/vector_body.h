@@ -74,6 +74,7 @@
 #define LOOP_OF_log 0, OWN_PLAIN_LOOP
 #define LOOP_OF_tanh 0, OWN_PLAIN_LOOP
 #define LOOP_OF_pow 0, OWN_F64_LOOP
+#define EXACT_LOOP_OF_mod 0, EXACT_LOOP
 #define LOOP_OF_sin 0, OWN_F32_LOOP
 #define LOOP_OF_cos 0, OWN_F32_LOOP
 #define LOOP_OF_tan 0, OWN_F32_LOOP

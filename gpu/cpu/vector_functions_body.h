@@ -269,6 +269,27 @@ static inline V TYPED(own_tanh)(V x, N *outside)
 }
 #endif
 
+static inline T TYPED(exact_mod)(T x, T y)
+{
+    return MODULO(x, y);
+}
+
+/* What is left of x by the nearest multiple of y has no more bits than y, so
+ * that it is exact; and so is what y added to it gives, unless fmod's is
+ * rounded, too. A zero has x's sign. */
+static inline V TYPED(own_mod)(V x, V y, N *outside)
+{
+    const T most = BOTH(0x1p22f, 0x1p51);
+    V quotient = x / y, zero = {0};
+    *outside = ~((quotient > -most) & (quotient < most) & (y > -INFINITY) &
+                 (y < INFINITY));
+    V rest = FMA(-(quotient + ROUNDER - ROUNDER), y, x);
+    N is_other = ((N)rest ^ (N)y) < 0;
+    V value = TYPED(choose)(is_other, rest + y, rest);
+    N sign = (N)x & (N)-zero;
+    return TYPED(choose)(rest == 0, (V)sign, value);
+}
+
 /* log(m) for m = 1 + f from sqrt(1/2) to sqrt(2), and k log(2). */
 #ifdef F32
 static inline V TYPED(own_log)(V x, N *outside)

@@ -44,7 +44,12 @@ static inline T TYPED(smaller)(T x, T y)
 /* Where vector is OWN, vector_body.h has the loop. */
 #define OWN_LOOP(name, arity, expression, vector)
 #define LOOP_FOR_OWN 0, OWN_LOOP
-#define LOOP_FOR_NONE 0, EXPRESSION_LOOP
+/* NONE is the compiler's, but where vector_functions_body.h has the same to the
+ * last bit. */
+#define LOOP_FOR_NONE 0, COMPILED_LOOP
+#define COMPILED_LOOP(name, arity, expression, vector) \
+    SECOND(EXACT_LOOP_OF_##name, EXPRESSION_LOOP)      \
+    (name, arity, expression, vector)
 
 #ifdef USE_SLEEF
 /* A register, and a mask for each of its lanes. */
@@ -121,6 +126,17 @@ static inline TYPED(lanes)
         STORE(to, own);                                                    \
     } while (0)
 
+/* By a function of ours; what is outside it one by one. */
+#define EXACT_REGISTER_2(name, function, to, from_x, from_y)                  \
+    do {                                                                      \
+        TYPED(mask) outside_own;                                              \
+        TYPED(lanes) x = LOAD(from_x), y = LOAD(from_y);                      \
+        TYPED(lanes) done = TYPED(own_##name)(x, y, &outside_own);            \
+        for (int l = 0; ANY(outside_own) && l < LANES; l++)                   \
+            done[l] = outside_own[l] ? TYPED(function)(x[l], y[l]) : done[l]; \
+        STORE(to, done);                                                      \
+    } while (0)
+
 #define OWN_PLAIN_1(...) OWN_REGISTER_1(REGISTER, __VA_ARGS__)
 #define OWN_MENDED_1(...) OWN_REGISTER_1(MENDED_REGISTER, __VA_ARGS__)
 #define OWN_PLAIN_2(...) OWN_REGISTER_2(REGISTER, __VA_ARGS__)
@@ -171,6 +187,8 @@ static inline TYPED(lanes)
 #define OWN_MENDED_LOOP(arity, name, function) \
     SLEEF_LOOP_##arity(OWN_MENDED, name, function)
 #define SLEEF_NAME(name, accuracy) SLEEF(name, accuracy)
+#define EXACT_LOOP(name, arity, expression, vector) \
+    SLEEF_LOOP_##arity(EXACT_REGISTER, name, exact_##name)
 #define OP(name, arity, expression, vector, help, example, result) \
     SECOND(LOOP_FOR_##vector, SLEEF_LOOP)(name, arity, expression, vector)
 #else
@@ -229,6 +247,9 @@ static inline TYPED(lanes)
 #undef SLEEF_LOOP
 #undef SLEEF_NAME
 #undef LOOP_FOR_NONE
+#undef COMPILED_LOOP
+#undef EXACT_REGISTER_2
+#undef EXACT_LOOP
 #undef LOOP_FOR_OWN
 #undef OWN_LOOP
 
