@@ -254,6 +254,7 @@ local rows = {
         write = "fft(v)"},
     {"fftn, rfft2, irfft2", "fft2 ifft2", write = "fft2(A)"},
     {"hfft, ihfft", "irfft rfft"},
+    {"inverse fft, inverse fourier transform", "ifft irfft ifft2", write = "ifft(fft(v))"},
     {"convolve, conv2, convolution, filter2, deconv, polynomial product, polymul",
         "conv", write = "conv(v, w)"},
     {"correlate, cross-correlation, autocorrelation, autocorr, lag", "xcorr",

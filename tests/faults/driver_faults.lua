@@ -295,8 +295,8 @@ end
 
 -- What the errors say.
 local documented = {"out of memory", "no memory for", "%(cudaError[%w]+%)",
-    "cuBLAS failed", "cuSOLVER failed", "cuSPARSE failed", "the driver makes no map",
-    "^no room to", "cannot run: it needs"}
+    "cuBLAS failed", "cuFFT failed", "cuSOLVER failed", "cuSPARSE failed",
+    "the driver makes no map", "^no room to", "cannot run: it needs"}
 local function is_documented(message)
     for _, pattern in ipairs(documented) do
         if tostring(message):find(pattern) then return true end
