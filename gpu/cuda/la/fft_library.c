@@ -7,8 +7,9 @@
 
 #include <cufft.h>
 
-/* Making a plan takes from a tenth of a millisecond to many. */
-enum { MOST_PLANS = 16 };
+/* Making a plan takes from a tenth of a millisecond to many. Those of lengths
+ * with large primes hold tables of a few times as many elements. */
+enum { MOST_PLANS = 16, MOST_LENGTH = 1 << 27 };
 
 /* A plan, and what it is for: of `of` all but the memory and the direction. */
 typedef struct kept_plan {
@@ -22,6 +23,7 @@ struct fft_device {
     la_setup setup;
     kept_plan plans[MOST_PLANS];
     int count;
+    int64_t length; /* of all that are kept */
     uint64_t uses;
 };
 
@@ -79,9 +81,15 @@ static int is_for(const kept_plan *p, const fft_batch *b)
            is_layout(&of->out_layout, &b->out_layout);
 }
 
+static int64_t length_of(const fft_batch *b)
+{
+    return b->n[0] * b->n[1];
+}
+
 static void drop_plan(fft_device *d, int i)
 {
     cufftDestroy(d->plans[i].plan);
+    d->length -= length_of(&d->plans[i].of);
     d->plans[i] = d->plans[--d->count];
 }
 
@@ -118,7 +126,8 @@ static gpu_status fill_plan(fft_device *d, kept_plan *p)
 
 static gpu_status make_plan(fft_device *d, const fft_batch *b, kept_plan **out)
 {
-    while (d->count >= MOST_PLANS)
+    while (d->count == MOST_PLANS ||
+           (d->count > 0 && d->length + length_of(b) > MOST_LENGTH))
         drop_oldest(d);
     kept_plan *p = &d->plans[d->count];
     *p = (kept_plan){.of = *b};
@@ -129,6 +138,7 @@ static gpu_status make_plan(fft_device *d, const fft_batch *b, kept_plan **out)
         return status;
     }
     d->count++;
+    d->length += length_of(b);
     *out = p;
     return GPU_OK;
 }

@@ -98,12 +98,28 @@ static void test_plans(void **state)
     assert_memory_equal(out, other, 30 * 2 * sizeof *out);
 }
 
+static void test_interruption(void **state)
+{
+    (void)state;
+    gpu_fft_call c = {.kind = GPU_FFT_COMPLEX,
+                      .axis = 2,
+                      .scale = 1,
+                      .in = line(in, 40000, 1),
+                      .out = line(out, 40000, 1)};
+    gpu_cpu_set_long_lines(2);
+    interrupted = 1;
+    assert_int_equal(cpu->fft(device, &c), GPU_INTERRUPTED);
+    interrupted = 0;
+    gpu_cpu_set_long_lines(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_lines),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_interruption),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, prepare, finish);

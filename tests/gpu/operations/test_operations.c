@@ -3,6 +3,7 @@
  * left incomplete has to fit. */
 #include "complex_numbers.h"
 #include "fake_device.h"
+#include "fourier.h"
 #include "op_list.h"
 
 #include <math.h>
@@ -165,6 +166,19 @@ ENTRY(complex_map, void *d, const gpu_complex_call *c)
     return gpu_complex_map("abs", GPU_OP_abs, in, &given.target);
 }
 
+ENTRY(fft, void *d, const gpu_fft_call *c)
+{
+    gpu_matrix out;
+    const gpu_transform t = {.name = "fft", .axis = 1};
+    return keep(gpu_fft(&given.a, &t, &out), &out);
+}
+
+ENTRY(convolve, void *d, const gpu_convolution *c)
+{
+    gpu_matrix out;
+    return keep(gpu_convolve(&given.a, &given.a, GPU_OVERLAP_FULL, &out), &out);
+}
+
 /* --- kernels -------------------------------------------------------------- */
 
 static gpu_status stub_dot(void *d, const gpu_view *x, const gpu_view *y,
@@ -248,6 +262,8 @@ static const operation operations[] = {
     ROW(inverse_norm, "rcond", "lu", 0, 0),
     ROW(factor, "eigh", "lapack", 0, 0),
     ROW(complex_map, "abs", "map", 1, 0),
+    ROW(fft, "fft", "cufft", 0, 0),
+    ROW(convolve, "conv", "direct", 0, 0),
     ROW(dot, "dot", "stub", 0, 1),
     ROW(matmul, "matmul", "stub", 1, 1),
 };
@@ -450,6 +466,32 @@ static void what_is_refused_the_cpu_does(void **state)
     }
 }
 
+/* So does a transform, of a device that has none, too. */
+static void transforms_are_left_to_the_cpu(void **state)
+{
+    const gpu_backend *own = fake->backend;
+    const gpu_transform t = {.name = "fft2"};
+    float whole[3][2 * SIDE * SIDE];
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        gpu_backend table = *own;
+        gpu_matrix out;
+        place_fft(&table);
+        if (k == 2)
+            table.fft = NULL;
+        memset(&stub, 0, sizeof stub);
+        stub.outcome = GPU_UNSUPPORTED;
+        fake->backend = k ? &table : own;
+        assert_int_equal(gpu_fft(&given.a, &t, &out), GPU_OK);
+        fake->backend = own;
+        assert_int_equal(stub.calls, k == 1);
+        assert_ptr_equal(gpu_matrix_device(&out), fake);
+        assert_int_equal(gpu_complex_download(&out, whole[k]), GPU_OK);
+        assert_memory_equal(whole[k], whole[0], sizeof whole[0]);
+        gpu_release(&out);
+    }
+}
+
 /* One without a rung for them is not asked. */
 static void what_has_no_rung_the_cpu_does(void **state)
 {
@@ -481,6 +523,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_does_not_wait_is_paced, open_given,
                                         close_given),
         cmocka_unit_test_setup_teardown(what_is_refused_the_cpu_does,
+                                        open_given, close_given),
+        cmocka_unit_test_setup_teardown(transforms_are_left_to_the_cpu,
                                         open_given, close_given),
         cmocka_unit_test_setup_teardown(what_has_no_rung_the_cpu_does,
                                         open_given, close_given),
