@@ -81,7 +81,9 @@ static gpu_status load(gpu_dtype t, const library **out)
 }
 
 /* FFTW ends the process where it gets no memory: so what a line of n elements
- * may take of it, at most, is asked for before. */
+ * may take of it, at most, is asked for before: for each plan, and each time a
+ * LARGE one runs. */
+enum { LARGE = 1 << 14 };
 static gpu_status check_room(int64_t n)
 {
     enum { LEAST = 1 << 24, ELEMENT = 16, TIMES = 8 };
@@ -470,6 +472,8 @@ static gpu_status run_lines(lines *l)
                         .is_inverse = !is_half && l->is_inverse,
                         .n = n};
     gpu_status status = load(wanted.type, &l->library);
+    if (status == GPU_OK && n >= LARGE)
+        status = check_room(n);
     if (status == GPU_OK)
         status = take_plan(l->library, wanted, &l->plan);
     if (status != GPU_OK)

@@ -179,9 +179,13 @@ local function by_transforms(x, y, rows, cols)
         return library.irfft(library.rfft(x, n) % library.rfft(y, n), n)
     end
     local m, n = fast_length(rows), fast_length(cols)
-    local z = library.ifft2(library.fft2(x, m, n) % library.fft2(y, m, n))
-    if is_complex(x) or is_complex(y) then return z end
-    return library.real(z)
+    if is_complex(x) or is_complex(y) then
+        return library.ifft2(library.fft2(x, m, n) % library.fft2(y, m, n))
+    end
+    local function spectrum(A)
+        return library.fft(library.rfft(A, n, {axis = 2}), m)
+    end
+    return library.irfft(library.ifft(spectrum(x) % spectrum(y)), n, {axis = 2})
 end
 
 -- Of an axis with m and n elements: from where, and how many.
