@@ -94,7 +94,7 @@ static gpu_status multiply_columns(cuda_device *d, const gpu_csr *s,
                                : launch<float>(d, s, x, c, alpha, beta);
 }
 
-enum { MOST_DEVICES = 64, DEVICE_LANES = 3 };
+enum { MOST_DEVICES = 64, DEVICE_LANES = 4 };
 
 static struct {
     const la_table *table; /* NULL: not there, and why */

@@ -1,145 +1,158 @@
-/* x = L^-1 x for 32 columns a block; L: lower, row by row, of n = 32, 64, 96 or
- * 128. Turned: x's columns are rows in memory, and L's diagonal is not 1. What
- * factorisations do with the blocks on their diagonals; larger triangles go by
- * halves. An explicit inverse of more would cost a factor of two in error.
+/* x = L^-1 x for 64 columns a block; L: lower with ones on its diagonal, row by
+ * row, of n = 32, 64, 96 or 128. What factorisations do with the blocks on
+ * their diagonals; larger triangles go by halves (padded.h).
  *
- * Limited by reads of L from shared memory, four elements at a time for all
- * lanes. A warp solves 32 rows in its registers, all warps update what is
- * below. Any GPU. */
+ * Blocks of 32 on the diagonal are inverted, by a warp each; all else is
+ * products: a thread has 4 x 4 of 32 rows and 16 columns, and warps meet
+ * nobody. Limited by reads of shared memory, half a word a multiplication. An
+ * explicit inverse of more than 128 would cost a factor of two in error. Needs
+ * sm_80. */
 #ifndef GPU_CUDA_BLOCK_SOLVE_H
 #define GPU_CUDA_BLOCK_SOLVE_H
 
+#include "copies.h"
 #include "cuda_device.h"
 
-constexpr int MOST_BLOCK = 128, SOLVE_THREADS = 256;
+constexpr int MOST_BLOCK = 128, SOLVE_THREADS = 128, SOLVE_COLS = 64;
+constexpr int SOLVE_STEP = 32; /* rows at a time */
+/* Floats from row to row: 16-byte aligned, and in other banks. */
+constexpr int SOLVE_PITCH = MOST_BLOCK + 4, SOLVE_PITCH_X = SOLVE_COLS + 4;
 
 static size_t solve_bytes(int n)
 {
-    return (size_t)n * (size_t)(n + 4 + 33) * sizeof(float);
+    return (size_t)n * (SOLVE_PITCH + SOLVE_PITCH_X) * sizeof(float);
 }
 
-template <bool TURNED>
+__device__ __forceinline__ uint32_t solve_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+/* The square of 32 at l, unit lower, becomes its inverse; a warp's. */
+__device__ __forceinline__ void invert_square(float (*l)[SOLVE_PITCH], int at,
+                                              int lane)
+{
+    float y[SOLVE_STEP]; /* column `lane` of it */
+#pragma unroll
+    for (int r = 0; r < SOLVE_STEP; r++) {
+        float sum[4] = {r == lane ? 1.0f : 0.0f, 0, 0, 0};
+#pragma unroll
+        for (int c = 0; c < r; c += 4) {
+            float4 f = *(const float4 *)&l[at + r][at + c];
+            sum[0] -= f.x * y[c];
+            if (c + 1 < r)
+                sum[1] -= f.y * y[c + 1];
+            if (c + 2 < r)
+                sum[2] -= f.z * y[c + 2];
+            if (c + 3 < r)
+                sum[3] -= f.w * y[c + 3];
+        }
+        y[r] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+    __syncwarp(); /* the square is read */
+#pragma unroll
+    for (int r = 0; r < SOLVE_STEP; r++)
+        l[at + r][at + lane] = y[r];
+}
+
+/* sum += l's rows i, i + 8 ... times x's columns j to j + 3, of [from, to). */
+__device__ __forceinline__ void add_rows(float (&sum)[4][4],
+                                         float (*l)[SOLVE_PITCH],
+                                         float (*x)[SOLVE_PITCH_X], int i,
+                                         int j, int from, int to)
+{
+#pragma unroll 2
+    for (int c = from; c < to; c += 4) {
+        float4 u[4], v[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            u[e] = *(const float4 *)&l[i + 8 * e][c];
+            v[e] = *(const float4 *)&x[c + e][j];
+        }
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            float w[4] = {u[e].x, u[e].y, u[e].z, u[e].w};
+#pragma unroll
+            for (int f = 0; f < 4; f++) {
+                sum[e][0] += w[f] * v[f].x;
+                sum[e][1] += w[f] * v[f].y;
+                sum[e][2] += w[f] * v[f].z;
+                sum[e][3] += w[f] * v[f].w;
+            }
+        }
+    }
+}
+
 __global__ void __launch_bounds__(SOLVE_THREADS)
-    block_solve(const float *L, int64_t ldl, int n, float *x, int64_t ldx,
+    block_solve(const float *L, int64_t ldl, int n, float *to, int64_t ldx,
                 int cols)
 {
     extern __shared__ float4 solve_memory[];
-    constexpr int PITCH_X = TURNED ? 33 : 32;
-    const int pitch = n + 4;
-    __shared__ float inverse[MOST_BLOCK];
-    float *T = (float *)solve_memory, *X = T + n * pitch; /* L^T; n x 32 */
-    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    int c = blockIdx.x * 32 + lane;
-#pragma unroll 8
-    for (int k = threadIdx.x; k < n * n / 4; k += SOLVE_THREADS) {
-        int i = k % n, q = k / n;
-        float4 v = *(const float4 *)(L + i * ldl + 4 * q);
-        T[(4 * q) * pitch + i] = v.x;
-        T[(4 * q + 1) * pitch + i] = v.y;
-        T[(4 * q + 2) * pitch + i] = v.z;
-        T[(4 * q + 3) * pitch + i] = v.w;
+    float(*l)[SOLVE_PITCH] = (float(*)[SOLVE_PITCH])solve_memory;
+    float(*x)[SOLVE_PITCH_X] = (float(*)[SOLVE_PITCH_X])(l + n);
+    int t = (int)threadIdx.x, lane = t % 32, warp = t / 32;
+    int first = (int)blockIdx.x * SOLVE_COLS;
+    for (int k = t; k < n * (MOST_BLOCK / 4); k += SOLVE_THREADS) {
+        int r = k / (MOST_BLOCK / 4), c = k % (MOST_BLOCK / 4) * 4;
+        if (c <= r)
+            copy_async<16>(solve_address(&l[r][c]), L + r * ldl + c, 16);
     }
-    if (TURNED) {
-        if (threadIdx.x < n)
-            inverse[threadIdx.x] = 1 / L[threadIdx.x * (ldl + 1)];
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            int r = warp + k * 8;
-            float4 v = make_float4(0, 0, 0, 0);
-            if (blockIdx.x * 32 + r < cols && lane * 4 < n)
-                v = *(const float4 *)(x + (blockIdx.x * 32 + r) * ldx +
-                                      lane * 4);
-            if (lane * 4 < n) {
-                float *to = X + lane * 4 * PITCH_X + r;
-                to[0] = v.x;
-                to[PITCH_X] = v.y;
-                to[2 * PITCH_X] = v.z;
-                to[3 * PITCH_X] = v.w;
-            }
-        }
-    } else {
-#pragma unroll 8
-        for (int i = warp; i < n; i += 8)
-            X[i * PITCH_X + lane] = c < cols ? x[i * ldx + c] : 0.0f;
+    end_copies();
+    for (int k = t; k < n * (SOLVE_COLS / 4); k += SOLVE_THREADS) {
+        int r = k / (SOLVE_COLS / 4), c = first + k % (SOLVE_COLS / 4) * 4;
+        copy_async<16>(solve_address(&x[r][c - first]),
+                       to + r * ldx + (c < cols ? c : 0), c < cols ? 16 : 0);
     }
-    __syncthreads(); /* T and X are there */
-    for (int k = 0; k < n; k += 32) {
-        float v[32];
+    end_copies();
+    wait_for_copies<1>();
+    __syncthreads(); /* L is there */
+    if (warp * SOLVE_STEP < n)
+        invert_square(l, warp * SOLVE_STEP, lane);
+    wait_for_all_copies();
+    __syncthreads(); /* the inverses and x are there */
+    int i = lane / 4, j = warp * 16 + lane % 4 * 4; /* rows i, i + 8 ... */
+#pragma unroll 1
+    for (int k = 0; k < n; k += SOLVE_STEP) {
+        float sum[4][4] = {};
+        add_rows(sum, l, x, k + i, j, 0, k);
 #pragma unroll
-        for (int i = 0; i < 32; i++)
-            v[i] = X[(k + i) * PITCH_X + lane];
+        for (int e = 0; e < 4; e++) {
+            float4 *at = (float4 *)&x[k + i + 8 * e][j], old = *at;
+            *at = make_float4(old.x - sum[e][0], old.y - sum[e][1],
+                              old.z - sum[e][2], old.w - sum[e][3]);
 #pragma unroll
-        for (int p = 0; p < 32; p++) {
-            if (TURNED)
-                v[p] *= inverse[k + p];
-#pragma unroll
-            for (int q = (p + 1) / 4; q < 8; q++) {
-                float4 l = *(const float4 *)(T + (k + p) * pitch + k + 4 * q);
-                if (4 * q > p)
-                    v[4 * q] -= l.x * v[p];
-                if (4 * q + 1 > p)
-                    v[4 * q + 1] -= l.y * v[p];
-                if (4 * q + 2 > p)
-                    v[4 * q + 2] -= l.z * v[p];
-                if (4 * q + 3 > p)
-                    v[4 * q + 3] -= l.w * v[p];
-            }
+            for (int f = 0; f < 4; f++)
+                sum[e][f] = 0;
         }
-        __syncthreads(); /* all have read X's block */
+        __syncwarp(); /* its 16 columns are written */
+        add_rows(sum, l, x, k + i, j, k, k + SOLVE_STEP);
+        __syncwarp(); /* and read */
 #pragma unroll
-        for (int i = 0; i < 32; i++)
-            if (i % 8 == warp)
-                X[(k + i) * PITCH_X + lane] = v[i];
-        for (int i = k + 32 + warp * 4; i < n; i += 32) {
-            float *to = X + i * PITCH_X + lane;
-            float4 sum = make_float4(to[0], to[PITCH_X], to[2 * PITCH_X],
-                                     to[3 * PITCH_X]);
-#pragma unroll
-            for (int p = 0; p < 32; p++) {
-                float4 l = *(const float4 *)(T + (k + p) * pitch + i);
-                sum.x -= l.x * v[p];
-                sum.y -= l.y * v[p];
-                sum.z -= l.z * v[p];
-                sum.w -= l.w * v[p];
-            }
-            to[0] = sum.x;
-            to[PITCH_X] = sum.y;
-            to[2 * PITCH_X] = sum.z;
-            to[3 * PITCH_X] = sum.w;
-        }
-        __syncthreads(); /* X is what the next block reads */
+        for (int e = 0; e < 4; e++)
+            *(float4 *)&x[k + i + 8 * e][j] =
+                make_float4(sum[e][0], sum[e][1], sum[e][2], sum[e][3]);
+        __syncwarp(); /* they are what the next rows take */
     }
-    if (TURNED) {
-        for (int k = 0; k < 4; k++) {
-            int r = warp + k * 8;
-            const float *from = X + lane * 4 * PITCH_X + r;
-            if (blockIdx.x * 32 + r < cols && lane * 4 < n)
-                *(float4 *)(x + (blockIdx.x * 32 + r) * ldx + lane * 4) =
-                    make_float4(from[0], from[PITCH_X], from[2 * PITCH_X],
-                                from[3 * PITCH_X]);
-        }
-    } else if (c < cols) {
-        for (int i = warp; i < n; i += 8)
-            x[i * ldx + c] = X[i * PITCH_X + lane];
-    }
+    if (first + j < cols)
+        for (int r = i; r < n; r += 8)
+            *(float4 *)(to + r * ldx + first + j) = *(const float4 *)&x[r][j];
 }
 
-/* x: n x cols; turned: cols x n, becomes x L^-T. */
-template <bool TURNED>
-static gpu_status solve_with_block(cuda_device *d, const float *L, int64_t ld,
-                                   int n, float *x, int cols)
+/* x: n x cols, which is a multiple of four. */
+static gpu_status solve_with_block(cuda_device *d, const float *L, int64_t ldl,
+                                   int n, float *x, int64_t ldx, int cols)
 {
     static int prepared;
     if (cols <= 0)
         return GPU_OK;
     if (prepared != d->ordinal + 1)
         CHECK(d,
-              cudaFuncSetAttribute((const void *)block_solve<TURNED>,
+              cudaFuncSetAttribute((const void *)block_solve,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    (int)solve_bytes(MOST_BLOCK)));
     prepared = d->ordinal + 1;
-    block_solve<TURNED><<<(unsigned)ceil_div(cols, 32), SOLVE_THREADS,
-                          solve_bytes(n), d->stream>>>(L, ld, n, x, ld, cols);
+    block_solve<<<(unsigned)ceil_div(cols, SOLVE_COLS), SOLVE_THREADS,
+                  solve_bytes(n), d->stream>>>(L, ldl, n, x, ldx, cols);
     LAUNCHED(d);
     return GPU_OK;
 }

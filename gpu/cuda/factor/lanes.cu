@@ -184,17 +184,6 @@ gpu_status gpu_cuda_find_lanes(cuda_device *d, int panel_sms,
     return GPU_OK;
 }
 
-void gpu_cuda_close_lanes(cuda_device *d)
-{
-    for (int i = 0; i < SPLITS && d->ordinal < MOST_DEVICES; i++) {
-        made *m = known[d->ordinal][i];
-        if (m != NULL)
-            end_lanes(m);
-        free(m);
-        known[d->ordinal][i] = NULL;
-    }
-}
-
 /* --- using them
  * ------------------------------------------------------------------ */
 
@@ -229,5 +218,102 @@ void gpu_cuda_rest_lanes(cuda_device *d, cuda_lanes *lanes)
             cudaFreeAsync(lane->scratch, lane->stream);
         lane->scratch = NULL;
         lane->scratch_bytes = 0;
+    }
+}
+
+/* --- a second stream ------------------------------------------------------ */
+
+typedef struct made_side {
+    cuda_side side;
+    cuda_device device;
+} made_side;
+
+static made_side *sides[MOST_DEVICES]; /* by ordinal */
+
+static gpu_status make_side(cuda_device *d, made_side *m)
+{
+    m->device.ordinal = d->ordinal;
+    m->device.capability = d->capability;
+    m->device.sms = d->sms;
+    m->device.pool = d->pool;
+    m->device.lane = LANE_SIDE;
+    CHECK(d,
+          cudaStreamCreateWithFlags(&m->device.stream, cudaStreamNonBlocking));
+    CHECK(d, cudaEventCreateWithFlags(&m->side.begun, cudaEventDisableTiming));
+    CHECK(d, cudaEventCreateWithFlags(&m->side.done, cudaEventDisableTiming));
+    m->side.device = &m->device;
+    return GPU_OK;
+}
+
+static void end_side(made_side *m)
+{
+    if (m == NULL)
+        return;
+    if (m->side.begun != NULL)
+        cudaEventDestroy(m->side.begun);
+    if (m->side.done != NULL)
+        cudaEventDestroy(m->side.done);
+    if (m->device.stream != NULL)
+        cudaStreamDestroy(m->device.stream);
+    free(m);
+    cudaGetLastError();
+}
+
+gpu_status gpu_cuda_find_side(cuda_device *d, cuda_side **side)
+{
+    *side = NULL;
+    if (d->ordinal >= MOST_DEVICES)
+        return GPU_OK;
+    if (sides[d->ordinal] == NULL) {
+        made_side *m = (made_side *)calloc(1, sizeof *m);
+        if (m == NULL)
+            return FAIL(GPU_MEMORY, "factor: out of host memory");
+        gpu_status status = make_side(d, m);
+        if (status != GPU_OK) {
+            end_side(m);
+            return status;
+        }
+        sides[d->ordinal] = m;
+    }
+    *side = &sides[d->ordinal]->side;
+    return GPU_OK;
+}
+
+gpu_status gpu_cuda_begin_side(cuda_device *d, cuda_side *side)
+{
+    CHECK(d, cudaEventRecord(side->begun, d->stream));
+    return gpu_cuda_check(
+        d, cudaStreamWaitEvent(side->device->stream, side->begun, 0));
+}
+
+gpu_status gpu_cuda_join_side(cuda_device *d, cuda_side *side)
+{
+    CHECK(d, cudaEventRecord(side->done, side->device->stream));
+    return gpu_cuda_check(d, cudaStreamWaitEvent(d->stream, side->done, 0));
+}
+
+void gpu_cuda_rest_side(cuda_device *d, cuda_side *side)
+{
+    if (side == NULL)
+        return;
+    d->lost |= side->device->lost;
+    if (!d->lost && cudaStreamSynchronize(side->device->stream) != cudaSuccess)
+        cudaGetLastError(); /* the device's own stream will tell */
+}
+
+/* --- ending them ---------------------------------------------------------- */
+
+void gpu_cuda_close_lanes(cuda_device *d)
+{
+    for (int i = 0; i < SPLITS && d->ordinal < MOST_DEVICES; i++) {
+        made *m = known[d->ordinal][i];
+        if (m != NULL)
+            end_lanes(m);
+        free(m);
+        known[d->ordinal][i] = NULL;
+    }
+    if (d->ordinal < MOST_DEVICES) {
+        end_side(sides[d->ordinal]);
+        sides[d->ordinal] = NULL;
     }
 }

@@ -10,7 +10,6 @@
  * the steps: Golub and Van Loan, Matrix Computations, 4th edition, 3.4. Needs
  * sm_90a with clusters of 16 blocks. */
 #include <stdlib.h>
-#include "block_solve.h"
 #include "kernel.h"
 #include "lanes.h"
 #include "padded.h"
@@ -182,7 +181,7 @@ static gpu_status factor_panel(cuda_device *d, float *a, int64_t ld, int m,
             TRY(factor_innermost(d, a, ld, m, nb, s, end, e, &width));
         if (end == nb)
             break;
-        TRY(solve_with_block<false>(d, p, ld, k, p + k, nb - end));
+        TRY(gpu_cuda_solve_unit_lower(d, p, ld, k, p + k, ld, nb - end));
         TRY(gpu_cuda_subtract(d, p + k * ld + k, p + k * ld, p + k, ld, m - end,
                               nb - end, k, 0));
     }
@@ -262,20 +261,6 @@ static gpu_status exchange(cuda_device *d, float *a, int64_t ld, int n, int j,
     return GPU_OK;
 }
 
-/* x = L^-1 x, by halves; x: nb x n, in the same matrix. */
-static gpu_status solve_by_halves(cuda_device *d, const float *L, int nb,
-                                  float *x, int64_t ld, int n)
-{
-    if (nb <= MOST_BLOCK)
-        return solve_with_block<false>(d, L, ld, nb, x, n);
-    int half = (int)ceil_div(nb / 2, MOST_BLOCK) * MOST_BLOCK;
-    float *below = x + half * ld;
-    TRY(solve_by_halves(d, L, half, x, ld, n));
-    TRY(gpu_cuda_subtract(d, below, L + half * ld, x, ld, nb - half, n, half,
-                          0));
-    return solve_by_halves(d, L + half * ld + half, nb - half, below, ld, n);
-}
-
 static gpu_status factor_blocks(cuda_device *d, const padded *p, int width,
                                 const exchanges *e)
 {
@@ -290,7 +275,7 @@ static gpu_status factor_blocks(cuda_device *d, const padded *p, int width,
         TRY(exchange(d, p->data + j * ld, ld, n, j, nb, e));
         if (rest == 0)
             break;
-        TRY(solve_by_halves(d, a, nb, right, ld, rest));
+        TRY(gpu_cuda_solve_unit_lower(d, a, ld, nb, right, ld, rest));
         TRY(gpu_cuda_subtract(d, right + nb * ld, a + nb * ld, right, ld, rest,
                               rest, nb, 0));
     }
@@ -340,7 +325,7 @@ static gpu_status factor_ahead(cuda_device *d, cuda_lanes *lanes,
         TRY(exchange(d, p->data + j * ld, ld, n, j, nb, e));
         if (rest == 0)
             break;
-        TRY(solve_by_halves(d, a, nb, a + nb, ld, rest));
+        TRY(gpu_cuda_solve_unit_lower(d, a, ld, nb, a + nb, ld, rest));
         TRY(gpu_cuda_subtract(d, behind, a + nb * ld, a + nb, ld, rest, next,
                               nb, 0));
         if (next < rest)

@@ -1,4 +1,6 @@
 /* Copies that our own factorisations work on, and the products in them. */
+#include <math.h>
+#include "block_solve.h"
 #include "la.h"
 #include "lanes.h"
 #include "padded.h"
@@ -10,8 +12,8 @@ enum { TILE = 32, TILE_ROWS = 8 };
  * where only the lower triangle is meant. */
 template <class T>
 __global__ void __launch_bounds__(TILE *TILE_ROWS)
-    copy_in(const T *a, int64_t row, int64_t col, int n, T scale, float *to,
-            int64_t ld, int part)
+    copy_in(const T *a, int64_t row, int64_t col, int rows, int cols, T scale,
+            float *to, int64_t ld, int part)
 {
     __shared__ float tile[TILE][TILE + 1];
     int i0 = (int)blockIdx.y * TILE, j0 = (int)blockIdx.x * TILE;
@@ -22,7 +24,7 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
     for (int k = threadIdx.y; k < TILE; k += TILE_ROWS) {
         int i = i0 + (by_columns ? x : k), j = j0 + (by_columns ? k : x);
         float v = i == j;
-        if (i < n && j < n)
+        if (i < rows && j < cols)
             v = (float)(a[i * row + j * col] * scale);
         if (by_columns)
             tile[x][k] = v;
@@ -36,8 +38,8 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
 }
 
 __global__ void __launch_bounds__(TILE *TILE_ROWS)
-    copy_out(const float *from, int64_t ld, int n, float *a, int64_t row,
-             int64_t col, int part)
+    copy_out(const float *from, int64_t ld, int rows, int cols, float *a,
+             int64_t row, int64_t col, int part, float upper)
 {
     __shared__ float tile[TILE][TILE + 1];
     int i0 = (int)blockIdx.y * TILE, j0 = (int)blockIdx.x * TILE;
@@ -51,8 +53,9 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
 #pragma unroll
     for (int k = threadIdx.y; k < TILE; k += TILE_ROWS) {
         int i = i0 + (by_columns ? x : k), j = j0 + (by_columns ? k : x);
-        if (i < n && j < n && (part == PADDED_ALL || j <= i))
-            a[i * row + j * col] = by_columns ? tile[x][k] : tile[k][x];
+        float v = by_columns ? tile[x][k] : tile[k][x];
+        if (i < rows && j < cols && (part == PADDED_ALL || j <= i))
+            a[i * row + j * col] = j >= i ? upper * v : v;
     }
 }
 
@@ -87,35 +90,112 @@ __global__ void __launch_bounds__(LOOKERS)
 
 static dim3 tiles_of(const padded *p)
 {
-    unsigned across = (unsigned)(p->side / TILE);
-    return dim3(across, across);
+    return dim3((unsigned)(p->across / TILE), (unsigned)(p->side / TILE));
 }
 
-gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, double scale,
-                        padded_part part, padded *p)
+/* rows, cols: of a's that are copied. */
+template <class T>
+static gpu_status launch_copy(cuda_device *d, const gpu_view *a, int rows,
+                              int cols, double scale, padded_part part,
+                              const padded *p)
+{
+    copy_in<<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
+        (const T *)a->data, a->row_stride, a->col_stride, rows, cols, (T)scale,
+        p->data, p->ld, part);
+    return gpu_cuda_check(d, cudaGetLastError());
+}
+
+/* Without elements yet. */
+static gpu_status begin_padded(cuda_device *d, int64_t rows, int64_t cols,
+                               padded *p)
 {
     *p = {};
-    p->n = (int)a->rows;
-    p->side = (int)(ceil_div(a->rows, PAD) * PAD);
-    p->ld = ceil_div(p->side, PAD_ROW) * PAD_ROW;
+    p->n = (int)rows;
+    p->cols = (int)cols;
+    p->side = (int)(ceil_div(rows, PAD) * PAD);
+    p->across = (int)(ceil_div(cols, PAD) * PAD);
+    p->ld = ceil_div(p->across, PAD_ROW) * PAD_ROW;
     p->bytes = (size_t)(p->side * p->ld) * sizeof(float);
     TRY(gpu_cuda_take_room(d, sizeof *p->odd, (void **)&p->odd));
     gpu_status status = gpu_cuda_take_room(d, p->bytes, (void **)&p->data);
     if (status == GPU_OK)
         status = gpu_cuda_check(
             d, cudaMemsetAsync(p->odd, 0, sizeof *p->odd, d->stream));
-    if (status == GPU_OK && a->dtype == GPU_F64)
-        copy_in<<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
-            (const double *)a->data, a->row_stride, a->col_stride, p->n, scale,
-            p->data, p->ld, part);
-    else if (status == GPU_OK)
-        copy_in<<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
-            (const float *)a->data, a->row_stride, a->col_stride, p->n,
-            (float)scale, p->data, p->ld, part);
-    if (status == GPU_OK)
-        status = gpu_cuda_check(d, cudaGetLastError());
     if (status != GPU_OK)
         gpu_cuda_end_padded(d, p);
+    return status;
+}
+
+gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, double scale,
+                        padded_part part, padded *p)
+{
+    TRY(begin_padded(d, a->rows, a->cols, p));
+    gpu_status status =
+        a->dtype == GPU_F64
+            ? launch_copy<double>(d, a, p->n, p->cols, scale, part, p)
+            : launch_copy<float>(d, a, p->n, p->cols, scale, part, p);
+    if (status != GPU_OK)
+        gpu_cuda_end_padded(d, p);
+    return status;
+}
+
+gpu_status gpu_cuda_pad_identity(cuda_device *d, int64_t rows, int64_t cols,
+                                 padded *p)
+{
+    const gpu_view none = {};
+    TRY(begin_padded(d, rows, cols, p));
+    gpu_status status = launch_copy<float>(d, &none, 0, 0, 1, PADDED_ALL, p);
+    if (status != GPU_OK)
+        gpu_cuda_end_padded(d, p);
+    return status;
+}
+
+gpu_status gpu_cuda_copy_back(cuda_device *d, const padded *p, padded_part part,
+                              double upper, const gpu_view *a)
+{
+    copy_out<<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
+        p->data, p->ld, p->n, p->cols, (float *)a->data, a->row_stride,
+        a->col_stride, part, (float)upper);
+    return gpu_cuda_check(d, cudaGetLastError());
+}
+
+/* The largest magnitude's bits join *most. */
+__global__ void __launch_bounds__(LOOKERS)
+    find_largest(const float *a, int64_t row, int64_t col, int rows, int cols,
+                 unsigned *most)
+{
+    unsigned largest = 0;
+    bool by_columns = row == 1;
+    int lines = by_columns ? cols : rows, length = by_columns ? rows : cols;
+    int64_t line = by_columns ? col : row, step = by_columns ? row : col;
+    for (int i = (int)blockIdx.x; i < lines; i += (int)gridDim.x)
+#pragma unroll 4
+        for (int j = (int)threadIdx.x; j < length; j += LOOKERS)
+            largest = max(largest,
+                          __float_as_uint(a[i * line + j * step]) & 0x7fffffff);
+    largest = __reduce_max_sync(~0u, largest);
+    if (threadIdx.x % 32 == 0)
+        atomicMax(most, largest);
+}
+
+gpu_status gpu_cuda_find_scale(cuda_device *d, const gpu_view *a, double *scale)
+{
+    unsigned *most, bits = 0;
+    TRY(gpu_cuda_take_room(d, sizeof *most, (void **)&most));
+    gpu_status status =
+        gpu_cuda_check(d, cudaMemsetAsync(most, 0, sizeof *most, d->stream));
+    if (status == GPU_OK) {
+        find_largest<<<(unsigned)(8 * d->sms), LOOKERS, 0, d->stream>>>(
+            (const float *)a->data, a->row_stride, a->col_stride, (int)a->rows,
+            (int)a->cols, most);
+        status = gpu_cuda_check(d, cudaGetLastError());
+    }
+    if (status == GPU_OK)
+        status = gpu_cuda_download(d, &bits, most, sizeof bits);
+    gpu_cuda_free(d, most, sizeof *most);
+    unsigned exponent = bits >> 23;
+    *scale =
+        exponent == 0 || exponent == 255 ? 0 : ldexp(1, 127 - (int)exponent);
     return status;
 }
 
@@ -128,12 +208,7 @@ gpu_status gpu_cuda_unpad(cuda_device *d, const padded *p, padded_part part,
     LAUNCHED(d);
     TRY(gpu_cuda_download(d, &odd, p->odd, sizeof odd));
     *is_fine = !odd;
-    if (odd)
-        return GPU_OK;
-    copy_out<<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
-        p->data, p->ld, p->n, (float *)a->data, a->row_stride, a->col_stride,
-        part);
-    return gpu_cuda_check(d, cudaGetLastError());
+    return odd ? GPU_OK : gpu_cuda_copy_back(d, p, part, 1, a);
 }
 
 void gpu_cuda_end_padded(cuda_device *d, padded *p)
@@ -145,6 +220,9 @@ void gpu_cuda_end_padded(cuda_device *d, padded *p)
 }
 
 /* --- products ------------------------------------------------------------- */
+
+/* Of what has few results of many products each: cuBLAS takes longer. */
+static const double LEAST_DEEP = 2e9;
 
 /* Below it a product is bytes and launches, and split16 splits in vain. On a
  * panel's few multiprocessors it gains more. */
@@ -158,33 +236,119 @@ static int is_worth_splitting(const cuda_device *d, int64_t m, int64_t n,
     return n >= 2048 || (k >= 256 && n >= 512 && m * n >= 1 << 20);
 }
 
+/* Where b is turned c's columns may be few. */
+static int is_for_split16(const cuda_device *d, const gpu_view *c,
+                          const gpu_view *b)
+{
+    int64_t m = c->rows, n = c->cols, k = b->rows;
+    return is_worth_splitting(d, m, n, k) ||
+           (b->row_stride == 1 && (n >= 256 || k >= 256) &&
+            is_worth_splitting(d, n, m, k));
+}
+
+static la_operand operand_of(const gpu_view *v)
+{
+    int is_turned = v->row_stride == 1 && v->cols > 1;
+    return {v->data, is_turned ? v->col_stride : v->row_stride, is_turned};
+}
+
+/* Column by column: c^T = alpha b^T a^T + beta c^T. */
+static gpu_status multiply_by_cublas(cuda_device *d, const gpu_gemm *g)
+{
+    la_product p = {};
+    p.mode = LA_F32;
+    p.m = g->c.cols;
+    p.n = g->c.rows;
+    p.k = g->a.cols;
+    p.a = operand_of(&g->b);
+    p.b = operand_of(&g->a);
+    p.c = operand_of(&g->c);
+    p.alpha = g->alpha;
+    p.beta = g->beta;
+    return gpu_cuda_la_matmul(d, "split16", &p);
+}
+
+static gpu_gemm gemm_of(const gpu_view *c, const gpu_view *a, const gpu_view *b,
+                        double alpha, double beta)
+{
+    gpu_gemm g = {};
+    g.a = *a;
+    g.b = *b;
+    g.c = *c;
+    g.alpha = alpha;
+    g.beta = beta;
+    return g;
+}
+
+gpu_status gpu_cuda_multiply_views(cuda_device *d, const gpu_view *c,
+                                   const gpu_view *a, const gpu_view *b)
+{
+    if (c->rows <= 0 || c->cols <= 0)
+        return GPU_OK;
+    gpu_gemm g = gemm_of(c, a, b, 1, 0);
+    double flops = 2.0 * (double)c->rows * (double)c->cols * (double)b->rows;
+    int is_deep = b->rows >= 1024 && flops >= LEAST_DEEP;
+    return is_deep || is_for_split16(d, c, b) ? gpu_cuda_split16_normwise(d, &g)
+                                              : multiply_by_cublas(d, &g);
+}
+
+gpu_status gpu_cuda_subtract_views(cuda_device *d, const gpu_view *c,
+                                   const gpu_view *a, const gpu_view *b)
+{
+    if (c->rows <= 0 || c->cols <= 0 || a->cols <= 0)
+        return GPU_OK;
+    gpu_gemm g = gemm_of(c, a, b, -1, 1);
+    return is_for_split16(d, c, b) ? gpu_cuda_split16_add(d, &g)
+                                   : multiply_by_cublas(d, &g);
+}
+
+gpu_view gpu_cuda_rows_view(const float *data, int64_t rows, int64_t cols,
+                            int64_t ld)
+{
+    return {(void *)data, GPU_F32, rows, cols, ld, 1};
+}
+
 gpu_status gpu_cuda_subtract(cuda_device *d, float *c, const float *a,
                              const float *b, int64_t ld, int64_t m, int64_t n,
                              int64_t k, int is_turned)
 {
-    if (m <= 0 || n <= 0 || k <= 0)
-        return GPU_OK;
-    if (is_worth_splitting(d, m, n, k) ||
-        (is_turned && is_worth_splitting(d, n, m, k))) {
-        gpu_gemm g = {};
-        g.a = {(void *)a, GPU_F32, m, k, ld, 1};
-        g.b = {(void *)b,          GPU_F32,           k, n,
-               is_turned ? 1 : ld, is_turned ? ld : 1};
-        g.c = {c, GPU_F32, m, n, ld, 1};
-        g.alpha = -1;
-        g.beta = 1;
-        return gpu_cuda_split16_add(d, &g);
-    }
-    /* column by column: c^T -= b^T a^T */
-    la_product p = {};
-    p.mode = LA_F32;
-    p.m = n;
-    p.n = m;
-    p.k = k;
-    p.a = {(void *)b, ld, is_turned};
-    p.b = {(void *)a, ld, 0};
-    p.c = {c, ld, 0};
-    p.alpha = -1;
-    p.beta = 1;
-    return gpu_cuda_la_matmul(d, "split16", &p);
+    gpu_view to = gpu_cuda_rows_view(c, m, n, ld);
+    gpu_view left = gpu_cuda_rows_view(a, m, k, ld);
+    gpu_view right =
+        gpu_cuda_rows_view(b, is_turned ? n : k, is_turned ? k : n, ld);
+    if (is_turned)
+        swap_axes(&right);
+    return gpu_cuda_subtract_views(d, &to, &left, &right);
+}
+
+gpu_status gpu_cuda_subtract_lower(cuda_device *d, float *c, const float *a,
+                                   const float *b, int64_t ld, int64_t m,
+                                   int64_t n, int64_t k)
+{
+    gpu_view to = gpu_cuda_rows_view(c, m, n, ld);
+    gpu_view left = gpu_cuda_rows_view(a, m, k, ld);
+    gpu_view right = gpu_cuda_rows_view(b, n, k, ld);
+    swap_axes(&right);
+    if (m <= 0 || k <= 0 || !is_for_split16(d, &to, &right))
+        return gpu_cuda_subtract_views(d, &to, &left, &right);
+    gpu_gemm g = gemm_of(&to, &left, &right, -1, 1);
+    return gpu_cuda_split16_add_lower(d, &g);
+}
+
+/* By halves. */
+gpu_status gpu_cuda_solve_unit_lower(cuda_device *d, const float *L,
+                                     int64_t ldl, int nb, float *x, int64_t ldx,
+                                     int n)
+{
+    if (nb <= MOST_BLOCK)
+        return solve_with_block(d, L, ldl, nb, x, ldx, n);
+    int half = (int)ceil_div(nb / 2, MOST_BLOCK) * MOST_BLOCK, rest = nb - half;
+    float *below = x + half * ldx;
+    gpu_view to = gpu_cuda_rows_view(below, rest, n, ldx);
+    gpu_view left = gpu_cuda_rows_view(L + half * ldl, rest, half, ldl);
+    gpu_view right = gpu_cuda_rows_view(x, half, n, ldx);
+    TRY(gpu_cuda_solve_unit_lower(d, L, ldl, half, x, ldx, n));
+    TRY(gpu_cuda_subtract_views(d, &to, &left, &right));
+    return gpu_cuda_solve_unit_lower(d, L + half * ldl + half, ldl, rest, below,
+                                     ldx, n);
 }

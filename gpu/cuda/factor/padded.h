@@ -1,6 +1,6 @@
-/* What our own factorisations work on: a copy of a square f32 matrix, row by
- * row, its side rounded up to whole blocks, with the identity's elements behind
- * the last row and column; these stay as they are, whatever is done. */
+/* What our own factorisations work on: a copy of an f32 matrix, row by row, its
+ * sides rounded up to whole blocks, with the identity's elements behind the
+ * last row and column; these stay as they are, whatever is done. */
 #ifndef GPU_CUDA_PADDED_H
 #define GPU_CUDA_PADDED_H
 
@@ -11,7 +11,8 @@ enum { PAD = 32, PAD_ROW = 64 }; /* of the side, of a row's length */
 
 typedef struct padded {
     float *data;
-    int n, side;
+    int n, side;      /* rows, and rounded up */
+    int cols, across; /* columns, and rounded up: of a square matrix the same */
     int64_t ld;
     size_t bytes;
     int *odd; /* of the device: was there a number that is none? */
@@ -23,24 +24,54 @@ typedef enum padded_part { PADDED_ALL, PADDED_LOWER } padded_part;
 /* times scale, rounded to f32; a may be f64 */
 gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, double scale,
                         padded_part part, padded *p);
+/* The same of an identity of any shape. */
+gpu_status gpu_cuda_pad_identity(cuda_device *d, int64_t rows, int64_t cols,
+                                 padded *p);
 /* Back to a, if all of it are finite numbers, and those on the diagonal zero or
  * at least so large: where split16 adds in place, subnormal numbers are lost.
  * Else a stays. Waits. */
 gpu_status gpu_cuda_unpad(cuda_device *d, const padded *p, padded_part part,
                           float least, const gpu_view *a, int *is_fine);
+/* Back to a, with what is on or above the diagonal times a power of two. */
+gpu_status gpu_cuda_copy_back(cuda_device *d, const padded *p, padded_part part,
+                              double upper, const gpu_view *a);
 void gpu_cuda_end_padded(cuda_device *d, padded *p);
+/* The power of two that brings a's largest magnitude to [1, 2); 0 where that is
+ * no normal number. Waits. */
+gpu_status gpu_cuda_find_scale(cuda_device *d, const gpu_view *a,
+                               double *scale);
 
 /* p becomes L and U of its rows order[0 .. side - 1], of the device. Ahead: see
  * gpu_cuda_own_lu. */
 gpu_status gpu_cuda_lu_of_padded(cuda_device *d, const padded *p, int is_ahead,
                                  int *order);
 
-/* c -= a b, m x k times k x n in rows ld apart: by split16 where it is worth
- * it, else by cuBLAS. Turned: b is the transpose of what lies at b. c shares no
- * element with a and b. The error is bounded by the sizes of whole rows of a
+/* c = a b and c -= a b: by split16 where it is worth it, else by cuBLAS. Views
+ * of f32, c's rows contiguous and a's and b's either rows or columns; c shares
+ * no element with a and b. The error is bounded by the sizes of whole rows of a
  * and columns of b: normwise, as factorisations need it. */
+gpu_status gpu_cuda_multiply_views(cuda_device *d, const gpu_view *c,
+                                   const gpu_view *a, const gpu_view *b);
+gpu_status gpu_cuda_subtract_views(cuda_device *d, const gpu_view *c,
+                                   const gpu_view *a, const gpu_view *b);
+gpu_view gpu_cuda_rows_view(const float *data, int64_t rows, int64_t cols,
+                            int64_t ld);
+
+/* c -= a b, m x k times k x n in rows ld apart. Turned: b is the transpose of
+ * what lies at b. */
 gpu_status gpu_cuda_subtract(cuda_device *d, float *c, const float *a,
                              const float *b, int64_t ld, int64_t m, int64_t n,
                              int64_t k, int is_turned);
+/* c -= a b^T, of which only what is at or below the diagonal is wanted that
+ * ends at c's last row and column; the rest of c is of no promise. m x k, n x
+ * k, m <= n, n - m a multiple of 256. */
+gpu_status gpu_cuda_subtract_lower(cuda_device *d, float *c, const float *a,
+                                   const float *b, int64_t ld, int64_t m,
+                                   int64_t n, int64_t k);
+
+/* x = L^-1 x, nb x n; L: what is below its diagonal, and ones. */
+gpu_status gpu_cuda_solve_unit_lower(cuda_device *d, const float *L,
+                                     int64_t ldl, int nb, float *x, int64_t ldx,
+                                     int n);
 
 #endif

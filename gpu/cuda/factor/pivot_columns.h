@@ -10,9 +10,7 @@
 #ifndef GPU_CUDA_PIVOT_COLUMNS_H
 #define GPU_CUDA_PIVOT_COLUMNS_H
 
-#include "cuda_device.h"
-
-constexpr int MOST_CLUSTER = 16; /* blocks; more than 8 is not portable */
+#include "cluster.h"
 
 /* A row travels as a header and its columns: magnitude, row, where the row
  * came from, reciprocal. */
@@ -26,65 +24,7 @@ template <int W> struct column_memory {
     uint64_t full[2]; /* barriers */
 };
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define HAS_CLUSTERS
-#endif
-
 #ifdef HAS_CLUSTERS
-__device__ __forceinline__ uint32_t shared_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
-/* The same place in the shared memory of the block `rank`. */
-__device__ __forceinline__ uint32_t remote_address(uint32_t local,
-                                                   unsigned rank)
-{
-    uint32_t to;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                 : "=r"(to)
-                 : "r"(local), "r"(rank));
-    return to;
-}
-
-__device__ __forceinline__ void send_four(uint32_t to, uint32_t full, float4 v)
-{
-    asm volatile(
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 "
-        "[%0], {%1, %2, %3, %4}, [%5];" ::"r"(to),
-        "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(full)
-        : "memory");
-}
-
-__device__ __forceinline__ void await_phase(uint64_t *barrier, unsigned phase)
-{
-    uint32_t done;
-    do
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], "
-            "%2;\nselp.u32 %0, 1, 0, p;\n}"
-            : "=r"(done)
-            : "r"(shared_address(barrier)), "r"(phase)
-            : "memory");
-    while (!done);
-}
-
-__device__ __forceinline__ void meet_cluster()
-{
-    asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
-
-/* Good to an ulp, for what has a normal reciprocal. */
-__device__ __forceinline__ float reciprocal(float x)
-{
-    float r;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-    return r * (2 - x * r);
-}
-
 template <int W>
 __device__ __forceinline__ void keep_row(float4 *to, float4 header,
                                          const float (&x)[W])

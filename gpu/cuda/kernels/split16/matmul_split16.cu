@@ -88,6 +88,10 @@ static void *find_planes(gpu_storage *storage, const gpu_view *v, int along_k,
     return found ? found : gpu_cuda_host->keep(storage, &key, bytes);
 }
 
+/* What is wanted of a product: all, certified where it does not add; nothing
+ * certified; a triangle. */
+typedef enum wanted { ALL, NORMWISE, LOWER } wanted;
+
 typedef struct operand_block {
     void *kept; /* or NULL: in scratch */
     size_t bytes;
@@ -242,7 +246,7 @@ static gpu_status finish_edge(cuda_device *d, const gpu_epilogue *e,
  * six; four more where edges are done apart from the rest. then: what the rest
  * goes through. */
 static gpu_status multiply(cuda_device *d, const gpu_gemm *all,
-                           const epilogue *then)
+                           const epilogue *then, wanted part)
 {
     gpu_gemm g = all->beta == 0 ? without_edges(all) : *all;
     split_edges edges = find_edges(all);
@@ -253,7 +257,7 @@ static gpu_status multiply(cuda_device *d, const gpu_gemm *all,
         way = g.beta == 0
                   ? gpu_cuda_split16_hopper_way(d, g.c.rows, g.c.cols, g.a.cols)
                   : gpu_cuda_split16_hopper_add_way(d, g.c.rows, g.c.cols,
-                                                    g.a.cols);
+                                                    g.a.cols, part == LOWER);
     split_product p;
     pieces counted = {}, placed = {};
     size_t splitting;
@@ -262,6 +266,9 @@ static gpu_status multiply(cuda_device *d, const gpu_gemm *all,
     TRY(gpu_cuda_scratch(d, counted.used, (void **)&placed.memory));
     void *measures = place_product(d, &g, way, &a, &b, splitting, &p, &placed);
     p.then = *then;
+    p.is_lower = part == LOWER;
+    if (part == NORMWISE)
+        p.unit = 0;
     TRY(gpu_cuda_split(d, &g, &p.a, &p.b, measures, p.tickets + SPLIT_STRIPS));
     int has_edges;
     TRY(multiply_split(d, &p, way, &g, &edges, &has_edges));
@@ -311,7 +318,7 @@ static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
                     (long long)(bytes >> 20) + 1);
     TRY(status);
     epilogue none = gpu_cuda_no_epilogue();
-    status = multiply(d, &apart, &none);
+    status = multiply(d, &apart, &none, ALL);
     if (status == GPU_OK)
         status = add_product(d, g, &apart.c);
     gpu_cuda_free(d, apart.c.data, bytes);
@@ -321,7 +328,19 @@ static gpu_status multiply_and_add(cuda_device *d, const gpu_gemm *g)
 gpu_status gpu_cuda_split16_add(cuda_device *d, const gpu_gemm *g)
 {
     epilogue none = gpu_cuda_no_epilogue();
-    return multiply(d, g, &none);
+    return multiply(d, g, &none, ALL);
+}
+
+gpu_status gpu_cuda_split16_normwise(cuda_device *d, const gpu_gemm *g)
+{
+    epilogue none = gpu_cuda_no_epilogue();
+    return multiply(d, g, &none, NORMWISE);
+}
+
+gpu_status gpu_cuda_split16_add_lower(cuda_device *d, const gpu_gemm *g)
+{
+    epilogue none = gpu_cuda_no_epilogue();
+    return multiply(d, g, &none, LOWER);
 }
 
 static gpu_status split16(void *device, const gpu_gemm *p)
@@ -342,7 +361,7 @@ static gpu_status split16(void *device, const gpu_gemm *p)
     int takes = (is_short || d->capability == 90) &&
                 gpu_cuda_find_epilogue(p, &g, &then);
     TRY(is_short ? gpu_cuda_simt_matmul(d, &g, &then, NULL)
-                 : multiply(d, &g, &then));
+                 : multiply(d, &g, &then, ALL));
     if (takes)
         p->epilogue->is_done = 1;
     return GPU_OK;

@@ -93,6 +93,7 @@ typedef struct split_product {
     int64_t m, n, k, c_row, c_col;
     float alpha;
     int adds;      /* to c: on Hopper alone, in large tiles */
+    int is_lower;  /* what adds: see gpu_cuda_split16_add_lower */
     epilogue then; /* on Hopper alone, and not for edges */
     float unit;    /* a result is certain when |scaled sum| >= losses x unit */
     int64_t *uncertain; /* places i n + j of results to be computed again */
@@ -115,7 +116,7 @@ split_way gpu_cuda_split16_hopper_way(const cuda_device *d, int64_t m,
                                       int64_t n, int64_t k);
 /* The same of what adds to c. */
 split_way gpu_cuda_split16_hopper_add_way(const cuda_device *d, int64_t m,
-                                          int64_t n, int64_t k);
+                                          int64_t n, int64_t k, int is_lower);
 size_t gpu_cuda_split16_hopper_workspace(const split_product *p, split_way w);
 /* Multiplies and certifies; g is for what is not certain. Tells whether it
  * does the edges too. */
@@ -133,6 +134,12 @@ gpu_status gpu_cuda_split16_ampere(cuda_device *d, const split_product *p);
  * maxima, which the normwise bounds of factorisations contain already. NaN or
  * Inf in a or b leave what is no promise. */
 gpu_status gpu_cuda_split16_add(cuda_device *d, const gpu_gemm *g);
+/* c = a b in the same sense, of any c. */
+gpu_status gpu_cuda_split16_normwise(cuda_device *d, const gpu_gemm *g);
+/* The addition in the tiles only that reach to or below the diagonal that ends
+ * at c's last row and column; c has no more rows than columns, and the
+ * difference is a multiple of 256. */
+gpu_status gpu_cuda_split16_add_lower(cuda_device *d, const gpu_gemm *g);
 
 /* --- in kernels --------------------------------------------------------- */
 

@@ -40,6 +40,8 @@ struct config {
 typedef struct plan {
     int steps;        /* of 64 along k */
     int down, across; /* tiles, of a pair where there are pairs */
+    int tiles;        /* that are wanted */
+    int is_lower;     /* see split_product */
     int slices, slice_steps;
     unsigned *tickets; /* one a tile, zero between launches */
 } plan;
@@ -57,6 +59,53 @@ typedef struct block {
     uint32_t rank;   /* in the pair */
     int first, last; /* steps of k */
 } block;
+
+/* --- a triangle's tiles -------------------------------------------------- */
+
+/* Tiles at or below the diagonal that ends at the last of them. */
+__host__ __device__ __forceinline__ int lower_tiles(int down, int across)
+{
+    return down * (across - down) + down * (down + 1) / 2;
+}
+
+/* Tile t of those: in groups of eight rows, whose columns come one after the
+ * other, as in grouped_tile. */
+__device__ __forceinline__ void lower_tile(int t, int down, int across,
+                                           int *row, int *col)
+{
+    const int height = 8;
+    int first = 0, rows = min(height, down), whole = across - down;
+    for (int count; t >= (count = lower_tiles(rows, whole + rows));) {
+        t -= count;
+        first += rows;
+        whole += rows;
+        rows = min(height, down - first);
+    }
+    if (t < rows * whole) {
+        *row = first + t % rows;
+        *col = t / rows;
+        return;
+    }
+    t -= rows * whole;
+    int c = 0; /* a column of the triangle: rows - c tiles */
+    for (; t >= rows - c; c++)
+        t -= rows - c;
+    *row = first + c + t;
+    *col = whole + c;
+}
+
+template <class G>
+__device__ __forceinline__ void find_tile(const plan &p, const block &b, int t,
+                                          int *row, int *col)
+{
+    if (!G::ADDS || !p.is_lower) {
+        tile_corner<G>(p, b, t, row, col);
+        return;
+    }
+    lower_tile(t, p.down, p.across, row, col);
+    *row = (*row * G::PAIR + (int)b.rank) * SIDE;
+    *col *= SIDE * G::HALVES;
+}
 
 /* --- feeding ------------------------------------------------------------ */
 
@@ -85,9 +134,9 @@ __device__ __forceinline__ void feed(const maps &m, const plan &p,
                                      int stride)
 {
     cursor c = {0, 1};
-    for (int t = first; t < p.down * p.across; t += stride) {
+    for (int t = first; t < p.tiles; t += stride) {
         int row, col;
-        tile_corner<G>(p, b, t, &row, &col);
+        find_tile<G>(p, b, t, &row, &col);
         for (int step = b.first; step < b.last; step++) {
 #pragma unroll
             for (int part = 0; part <= G::HALVES; part++) {
@@ -246,7 +295,8 @@ constexpr int64_t MOST_ROUNDS = 5;
 
 static int64_t tiles_of(const split_product *p, int64_t height, int64_t width)
 {
-    return ceil_div(p->m, height) * ceil_div(p->n, width);
+    int64_t down = ceil_div(p->m, height), across = ceil_div(p->n, width);
+    return p->is_lower ? lower_tiles((int)down, (int)across) : down * across;
 }
 
 /* The time of tiles of which `fit` are done at once: `steps` of k each, which
@@ -411,9 +461,9 @@ __device__ __forceinline__ void consume(const split_product &p, const plan &q,
     consumer w = {b.slots, low_word(rows, ALONG_K_LOW),
                   low_word(b.slots.first, ALONG_SPAN_LOW), thread % 128};
     cursor c = {0, 0};
-    for (int t = first; t < q.down * q.across; t += stride) {
+    for (int t = first; t < q.tiles; t += stride) {
         int row, col;
-        tile_corner<G>(q, b, t, &row, &col);
+        find_tile<G>(q, b, t, &row, &col);
         if (G::ADDS)
             prefetch_results<SIDE * G::HALVES>(result_of<false>(p), row, col,
                                                thread);
@@ -556,14 +606,15 @@ static gpu_status launch(cuda_device *d, const split_product *p, int slices,
     q.steps = (int)ceil_div(p->k, DEPTH);
     q.down = (int)ceil_div(p->m, SIDE * G::PAIR);
     q.across = (int)ceil_div(p->n, SIDE * G::HALVES);
+    q.is_lower = p->is_lower;
+    q.tiles = (int)tiles_of(p, SIDE * G::PAIR, SIDE * G::HALVES);
     q.slice_steps = (int)ceil_div(q.steps, slices);
     q.slices = (int)ceil_div(q.steps, q.slice_steps);
     q.tickets = d->tickets;
     static int prepared;
     TRY(prepare(d, multiply_planes<G>, SHARED, &prepared));
-    int64_t tiles = (int64_t)q.down * q.across;
     int64_t most = d->sms / (G::PAIR * q.slices);
-    int64_t blocks = smaller(tiles, most) * G::PAIR * q.slices;
+    int64_t blocks = smaller(q.tiles, most) * G::PAIR * q.slices;
     return launch_behind(d, multiply_planes<G>, dim3((unsigned)blocks), THREADS,
                          SHARED, G::PAIR, m, *p, q, typed_product<float>(g),
                          *edges);
@@ -590,26 +641,27 @@ static gpu_status launch_small(cuda_device *d, const split_product *p,
 }
 
 static split_way way_of(const cuda_device *d, int64_t m, int64_t n, int64_t k,
-                        int adds)
+                        int adds, int is_lower)
 {
     split_product p = {};
     p.m = m;
     p.n = n;
     p.k = k;
     p.adds = adds;
+    p.is_lower = is_lower;
     return choose(d, &p);
 }
 
 split_way gpu_cuda_split16_hopper_way(const cuda_device *d, int64_t m,
                                       int64_t n, int64_t k)
 {
-    return way_of(d, m, n, k, 0);
+    return way_of(d, m, n, k, 0, 0);
 }
 
 split_way gpu_cuda_split16_hopper_add_way(const cuda_device *d, int64_t m,
-                                          int64_t n, int64_t k)
+                                          int64_t n, int64_t k, int is_lower)
 {
-    return way_of(d, m, n, k, 1);
+    return way_of(d, m, n, k, 1, is_lower);
 }
 
 size_t gpu_cuda_split16_hopper_workspace(const split_product *p, split_way w)
