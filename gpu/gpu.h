@@ -524,8 +524,8 @@ gpu_status gpu_rcond(const gpu_matrix *a, double *out);
  * and those of eigh are real. k is the smaller of a's sides. What cannot be
  * done of these elements is no failure: it is told in a number counted from 1,
  * 0 where nothing is wrong. Places are counted from 0. A kernel is a rung of
- * the device's for "chol" or "lu" that is asked for; NULL or "auto": the
- * fastest. */
+ * the device's for "chol", "lu" or "qr" that is asked for; NULL or "auto":
+ * the fastest. */
 
 /* l: lower triangular, zeros above, l l^T = a, of which the lower triangle is
  * read. minor: the order of the first that is not positive; l is then empty. */
@@ -537,9 +537,9 @@ gpu_status gpu_lu(const gpu_matrix *a, const char *kernel, gpu_matrix *packed,
                   int64_t *places, int64_t *zero);
 /* packed: R from the diagonal on, Householder vectors below, with the k
  * elements of tau. places (NULL: no pivoting): R is of these columns of a, and
- * its diagonal falls. */
-gpu_status gpu_qr(const gpu_matrix *a, gpu_matrix *packed, gpu_matrix *tau,
-                  int64_t *places);
+ * its diagonal falls; no kernel does that. */
+gpu_status gpu_qr(const gpu_matrix *a, const char *kernel, gpu_matrix *packed,
+                  gpu_matrix *tau, int64_t *places);
 /* The first cols of Q's columns, k or as many as there are rows; Q b, or Q^T b
  * where it is turned, for a b of as many rows. */
 gpu_status gpu_qr_q(const gpu_matrix *packed, const gpu_matrix *tau,

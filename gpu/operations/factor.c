@@ -243,10 +243,17 @@ gpu_status gpu_lu(const gpu_matrix *a, const char *kernel, gpu_matrix *packed,
 /* --- QR ------------------------------------------------------------------- */
 
 static gpu_status make_qr(gpu_device *d, const gpu_matrix *a,
-                          gpu_matrix *packed, gpu_matrix *tau, int64_t *places)
+                          const char *kernel, gpu_matrix *packed,
+                          gpu_matrix *tau, int64_t *places)
 {
     gpu_factoring f = {.kind = GPU_FACTOR_QR, .places = places};
-    gpu_device *there = choose(d, a, &f);
+    gpu_device *there;
+    TRY(choose_kernel(d, a, "qr", kernel, &f, &there));
+    if (places && f.rung)
+        return gpu_fail(GPU_ARGUMENT,
+                        "qr: kernel %s does not order columns: "
+                        "leave out kernel, or pivots",
+                        f.rung->name);
     TRY(columns_of(a, factor_type(a), there, packed));
     TRY(gpu_create(tau, there, packed->dtype, 1, smaller_side(a), 1));
     f.a = gpu_target_of(packed);
@@ -254,15 +261,15 @@ static gpu_status make_qr(gpu_device *d, const gpu_matrix *a,
     return run("qr", there, &f, packed, 2 * lu_flops(a));
 }
 
-gpu_status gpu_qr(const gpu_matrix *a, gpu_matrix *packed, gpu_matrix *tau,
-                  int64_t *places)
+gpu_status gpu_qr(const gpu_matrix *a, const char *kernel, gpu_matrix *packed,
+                  gpu_matrix *tau, int64_t *places)
 {
     gpu_device *d;
     packed->storage = tau->storage = NULL;
     TRY(check_operands("qr", a, &d));
     for (int64_t j = 0; places && j < a->cols; j++)
         places[j] = j;
-    gpu_status status = make_qr(d, a, packed, tau, places);
+    gpu_status status = make_qr(d, a, kernel, packed, tau, places);
     if (status == GPU_OK)
         status = bring_to(d, packed);
     if (status == GPU_OK)

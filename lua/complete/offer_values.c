@@ -60,7 +60,7 @@ static void offer_dtypes(const values *v)
 /* Is it one of those that kernels are of? */
 static int has_kernels(const char *function)
 {
-    static const char *const all[] = {"dot", "matmul", "lu", "chol"};
+    static const char *const all[] = {"dot", "matmul", "lu", "chol", "qr"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(function, all[i]) == 0)
             return 1;

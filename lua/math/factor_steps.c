@@ -93,16 +93,17 @@ static int lu(lua_State *L)
     return 4;
 }
 
-/* qr(A, pivots): R and the vectors in one matrix, their factors, and with
- * pivots the columns' places */
+/* qr(A, pivots, kernel): R and the vectors in one matrix, their factors, and
+ * with pivots the columns' places */
 static int qr(lua_State *L)
 {
     gpu_matrix *a = lumat_check_matrix(L, 1);
     int pivots = lua_toboolean(L, 2);
+    const char *kernel = luaL_optstring(L, 3, NULL);
     int64_t *places = pivots ? push_room(L, a->cols) : NULL;
     gpu_matrix *packed = lumat_new_matrix(L), *tau = lumat_new_matrix(L);
     int first = lua_gettop(L) - 1;
-    lumat_try(L, gpu_qr(a, packed, tau, places));
+    lumat_try(L, gpu_qr(a, kernel, packed, tau, places));
     count_parts(L, first, 2);
     if (!pivots)
         return 2;

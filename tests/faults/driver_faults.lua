@@ -108,6 +108,10 @@ for _, k in ipairs(library.kernel_list(A.device)) do
         elseif k.operation == "chol" then
             local S = square + 70 * eye(70, {dtype = dtype})
             case(name, function() return {(steps.chol(S + S.T, k.name))} end)
+        elseif k.operation == "qr" then
+            case(name, function()
+                return {(steps.qr(square, false, k.name))}
+            end)
         end
         ::other::
     end

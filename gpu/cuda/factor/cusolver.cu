@@ -587,4 +587,5 @@ enum { COMPLEXES = 1u << GPU_C64 | 1u << GPU_C128 };
     }
 RUNG(gpu_cuda_lu_cusolver, "lu");
 RUNG(gpu_cuda_chol_cusolver, "chol");
+RUNG(gpu_cuda_qr_cusolver, "qr");
 RUNG(gpu_cuda_factor_cusolver, "factor");

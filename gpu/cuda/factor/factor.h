@@ -2,11 +2,13 @@
  * that they are behind (backend.h).
  *
  *   cusolver.cu     the peer, for all kinds: loads liblumat-cuda-solver.so
- *   lu_split16.cu   our own LU: pivot_columns.h, block_solve.h, padded.h
- *   chol_split16.cu our own Cholesky
- *   refine.cu       f64 systems by f32 factors
- *   systems.cu      LU by either, as gpu/ wants it: factors that come back, or
- *                   solve, determinant, inverse_norm */
+ *   lu_split16.cu   our own LU: pivot_columns.h
+ *   chol_split16.cu our own Cholesky: definite_block.h
+ *   qr_split16.cu   our own QR: reflect_columns.h, join_columns.h
+ *   padded.cu       what these three work on, products, triangles:
+ * block_solve.h refine.cu       f64 systems by f32 factors systems.cu      LU
+ * by either, as gpu/ wants it: factors that come back, or solve, determinant,
+ * inverse_norm */
 #ifndef GPU_CUDA_FACTOR_H
 #define GPU_CUDA_FACTOR_H
 
@@ -47,6 +49,9 @@ bool gpu_cuda_can_refine(const cuda_device *d, const gpu_view *a,
 gpu_status gpu_cuda_solve_by_refinement(cuda_device *d, const gpu_view *a,
                                         const gpu_view *b,
                                         gpu_inverse_size *inverse);
+
+/* Can our own QR do a? */
+bool gpu_cuda_can_own_qr(const cuda_device *d, const gpu_view *a);
 
 /* Can our own Cholesky do a, which is square? */
 bool gpu_cuda_can_own_cholesky(const cuda_device *d, const gpu_view *a);

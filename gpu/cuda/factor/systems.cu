@@ -20,6 +20,7 @@ extern "C" {
  * cuSOLVER on one H200. */
 
 static const int64_t LEAST_OWN = 256, LEAST_OWN_CHOLESKY = 10240;
+static const int64_t LEAST_OWN_QR = 2048;
 static const int64_t LEAST_REFINED = 3072;
 
 static const gpu_kernel *choose_lu(const cuda_device *d, const gpu_view *a)
@@ -38,6 +39,13 @@ static const gpu_kernel *choose_cholesky(const cuda_device *d,
     return &gpu_cuda_chol_cusolver;
 }
 
+static const gpu_kernel *choose_qr(const cuda_device *d, const gpu_view *a)
+{
+    if (smaller(a->rows, a->cols) >= LEAST_OWN_QR && gpu_cuda_can_own_qr(d, a))
+        return &gpu_cuda_qr_split16;
+    return &gpu_cuda_qr_cusolver;
+}
+
 /* QR with pivoting is not among cuSOLVER's. */
 const gpu_kernel *gpu_cuda_choose_factor(void *device, const gpu_factoring *f)
 {
@@ -47,6 +55,9 @@ const gpu_kernel *gpu_cuda_choose_factor(void *device, const gpu_factoring *f)
         return choose_lu((const cuda_device *)device, &f->a);
     if (f->kind == GPU_FACTOR_CHOLESKY)
         return choose_cholesky((const cuda_device *)device, &f->a);
+    if (f->kind == GPU_FACTOR_QR || f->kind == GPU_FACTOR_Q ||
+        f->kind == GPU_FACTOR_APPLY_Q)
+        return choose_qr((const cuda_device *)device, &f->a);
     return &gpu_cuda_factor_cusolver;
 }
 

@@ -427,7 +427,7 @@ end
 
 local function packed_qr(s)
     if not s.packed then
-        s.packed, s.tau, s.p = steps.qr(s.A, s.pivots)
+        s.packed, s.tau, s.p = steps.qr(s.A, s.pivots, s.kernel)
     end
     return s
 end
@@ -495,7 +495,7 @@ add_kind("qr", {methods = qr_methods,
 
 row{
     name = "qr", method = true,
-    takes = "A: matrix {full, pivots}",
+    takes = "A: matrix {full, pivots, kernel}",
     gives = "factors",
     group = "factors",
     help = "QR factorisation: F.Q has orthonormal columns, as many as A's " ..
@@ -507,12 +507,15 @@ row{
     options = {
         {"full", "boolean", "false", "a square Q, and R of as many rows"},
         {"pivots", "boolean", "false", "columns ordered so that R's " ..
-            "diagonal falls"}},
+            "diagonal falls"},
+        {"kernel", "kernel", "the fastest", "one of kernels \"qr\" by name, " ..
+            "without pivots"}},
 }
 function factors.qr(A, options)
     options = options or {}
     return object("qr", operand("qr", A),
-        {full = options.full or false, pivots = options.pivots or false})
+        {full = options.full or false, pivots = options.pivots or false,
+            kernel = options.kernel})
 end
 
 -- --- svd -------------------------------------------------------------------

@@ -54,7 +54,7 @@ end
 
 local function list_ladder(device)
     local list, lines = {}, {}
-    for _, operation in ipairs{"dot", "matmul", "lu", "chol"} do
+    for _, operation in ipairs{"dot", "matmul", "lu", "chol", "qr"} do
         local rungs = rungs_of(operation, device)
         if #rungs > 0 then
             list_operation(list, lines, operation .. " on " ..

@@ -139,7 +139,7 @@ end
 -- kernel= and :race know the ladder of the operation.
 function TestOptions:test_kernels_are_those_of_the_operation()
     K = ones(2, 2)
-    for _, operation in ipairs{"matmul", "dot", "lu", "chol"} do
+    for _, operation in ipairs{"matmul", "dot", "lu", "chol", "qr"} do
         local expected = {"auto"}
         for _, k in ipairs(kernel_list()) do
             if k.operation == operation then expected[#expected + 1] = k.name end

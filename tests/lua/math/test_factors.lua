@@ -178,6 +178,17 @@ function TestFactors:test_kernels()
                 S[{n - 3, n - 3}] = -1
                 raises(function() chol(S, {kernel = k.name}) end,
                     "order " .. n - 3)
+            elseif k.operation == "qr" and k.available then
+                for _, shape in ipairs{{n, n}, {n + 77, n}, {n, n + 77}} do
+                    local A = random(shape[1], shape[2], "f32", n)
+                    A[{{}, 3}] = 0 -- no reflection
+                    A[{{}, n // 2}] = A[{{}, 1}]
+                    local F = qr(A, {kernel = k.name})
+                    local what = k.name .. " " .. shape[1] .. "x" .. shape[2]
+                    small(F.Q * F.R - A, A, n, what)
+                    small(F.Q.T * F.Q - one(F.Q.cols, "f32"), F.Q, n, what)
+                    same(qr(A, {kernel = k.name}).R, F.R)
+                end
             end
         end
     end

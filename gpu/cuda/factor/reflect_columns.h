@@ -1,0 +1,316 @@
+/* QR's innermost part: W columns of up to 16384 (W = 32) or 32768 (W = 16) rows
+ * by Householder's reflections, in the registers of one cluster of up to 16
+ * blocks, a row in a thread.
+ *
+ * Limited by the exchange of one message a column: each block sends the dot
+ * products of its part of the column with the columns behind it to all, the
+ * first one the row on the diagonal too, by stores that count themselves at the
+ * receiver's barrier; then all know the reflection. Source: LAPACK's geqr2,
+ * whose form the result has. Needs sm_90. */
+#ifndef GPU_CUDA_REFLECT_COLUMNS_H
+#define GPU_CUDA_REFLECT_COLUMNS_H
+
+#include "cluster.h"
+
+/* Where W columns are, and where what they become goes. */
+typedef struct reflect_job {
+    float *a; /* m x W, rows ld apart; becomes R and, below it, reflectors */
+    int64_t ld;
+    int m;
+    float *v; /* the reflectors: m x W with ones and zeros, rows ldv apart */
+    int64_t ldv;
+    float *vt; /* the same turned and times tau: W x m, rows ldt apart */
+    int64_t ldt;
+    int above; /* rows above v's, and columns before vt's, that become 0 */
+    float *tau;
+} reflect_job;
+
+/* Of a column whose squares add up to less the reflection is the identity: the
+ * matrix's largest element is about 1. */
+[[maybe_unused]] static const float LEAST_SQUARES = 0x1p-100f;
+
+template <int W, int WARPS> struct reflect_memory {
+    float received[2][MOST_CLUSTER][W], row[2][W];
+    float part[2][WARPS][W], own_row[2][W]; /* on their way out */
+    float w[WARPS][W], tau[W];
+    uint64_t full[2]; /* barriers */
+};
+
+#ifdef HAS_CLUSTERS
+/* Sums of eight numbers over a warp: of p[lane % 8]. */
+__device__ __forceinline__ float add_eight(const float (&p)[8], int lane)
+{
+    float h[4], q[2];
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+        float keep = lane & 4 ? p[4 + e] : p[e],
+              give = lane & 4 ? p[e] : p[4 + e];
+        h[e] = keep + __shfl_xor_sync(~0u, give, 4);
+    }
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        float keep = lane & 2 ? h[2 + e] : h[e],
+              give = lane & 2 ? h[e] : h[2 + e];
+        q[e] = keep + __shfl_xor_sync(~0u, give, 2);
+    }
+    float keep = lane & 1 ? q[1] : q[0], give = lane & 1 ? q[0] : q[1];
+    float sum = keep + __shfl_xor_sync(~0u, give, 1);
+    sum += __shfl_xor_sync(~0u, sum, 8);
+    return sum + __shfl_xor_sync(~0u, sum, 16);
+}
+
+/* A warp sends its share of W numbers to the blocks of the cluster: some
+ * targets a warp, `sender` counts the warps. */
+template <int W>
+__device__ __forceinline__ void send_numbers(float4 mine, const float *to,
+                                             uint64_t *full, unsigned blocks,
+                                             int sender, int lane)
+{
+    constexpr int PARTS = W / 4, TARGETS = 32 / PARTS;
+    unsigned target = (unsigned)(sender * TARGETS + lane / PARTS);
+    if (target < blocks)
+        send_four(remote_address(shared_address(to + lane % PARTS * 4), target),
+                  remote_address(shared_address(full), target), mine);
+}
+
+/* What a reflection of a column is: x becomes beta on the diagonal, v is scale
+ * times what is below it. */
+typedef struct reflection {
+    float beta, tau, scale;
+} reflection;
+
+__device__ __forceinline__ reflection find_reflection(float alpha,
+                                                      float squares)
+{
+    float all = alpha * alpha + squares;
+    if (squares == 0 || all < LEAST_SQUARES)
+        return {alpha, 0, 0};
+    float root = reciprocal_root(all), norm = all * root;
+    float size = fabsf(alpha);
+    return {copysignf(norm, -alpha), 1 + size * root,
+            copysignf(reciprocal(size + norm), alpha)};
+}
+#endif
+
+/* Eight columns at a time: after them the columns rotate, so that their code
+ * is there once. R rows a thread, T threads a block. */
+template <int W, int R, int T>
+__global__ void __launch_bounds__(T, 1)
+    reflect_columns(const __grid_constant__ reflect_job job)
+{
+#ifdef HAS_CLUSTERS
+    constexpr int WARPS = T / 32, GROUPS = W / 8, PARTS = W / 4;
+    constexpr int SENDERS = MOST_CLUSTER * PARTS / 32;
+    static_assert(2 * SENDERS <= WARPS);
+    __shared__ __align__(16) reflect_memory<W, WARPS> s;
+    const unsigned blocks = gridDim.x, rank = blockIdx.x;
+    const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
+    const int m = job.m;
+    float x[R][W];
+    int row[R];
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        row[r] = (int)(r * blocks + rank) * T + thread;
+#pragma unroll
+        for (int q = 0; q < PARTS; q++) {
+            float4 v = make_float4(0, 0, 0, 0);
+            if (row[r] < m)
+                v = *(const float4 *)(job.a + row[r] * job.ld + 4 * q);
+            x[r][4 * q] = v.x;
+            x[r][4 * q + 1] = v.y;
+            x[r][4 * q + 2] = v.z;
+            x[r][4 * q + 3] = v.w;
+        }
+    }
+    for (int i = thread; i < 2 * MOST_CLUSTER * W; i += T)
+        (&s.received[0][0][0])[i] = 0; /* of blocks that are not there */
+    for (int i = thread; i < 2 * WARPS * W; i += T)
+        (&s.part[0][0][0])[i] = 0;
+    if (thread == 0)
+        for (int b = 0; b < 2; b++)
+            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(
+                             shared_address(&s.full[b]))
+                         : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    meet_cluster(); /* all blocks run, and have their barriers and zeros */
+#pragma unroll 1
+    for (int g = 0; g < GROUPS; g++) {
+#pragma unroll
+        for (int jj = 0; jj < 8; jj++) {
+            const int buffer = jj & 1, j = 8 * g + jj;
+            float sum = 0; /* of column 8 (g + lane / 8) + lane % 8 */
+#pragma unroll
+            for (int q = 0; q < GROUPS; q++) {
+                if (q >= GROUPS - g)
+                    continue; /* what is done comes behind */
+                float p[8] = {};
+#pragma unroll
+                for (int r = 0; r < R; r++) {
+                    float below = row[r] > j ? x[r][jj] : 0;
+#pragma unroll
+                    for (int e = 0; e < 8; e++)
+                        if (8 * q + e >= jj)
+                            p[e] += below * x[r][8 * q + e];
+                }
+                float of_eight = add_eight(p, lane);
+                if (lane / 8 == q)
+                    sum = of_eight;
+            }
+            if (lane / 8 < GROUPS - g)
+                s.part[buffer][warp][8 * g + lane] = sum;
+            if (thread == 0)
+                asm volatile(
+                    "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
+                        shared_address(&s.full[buffer])),
+                    "r"((blocks + 1) * W * 4)
+                    : "memory");
+            if (rank == 0 && thread == j)
+#pragma unroll
+                for (int q = 0; q < PARTS; q++)
+                    *(float4 *)&s.own_row[buffer][(8 * g + 4 * q) % W] =
+                        make_float4(x[0][4 * q], x[0][4 * q + 1],
+                                    x[0][4 * q + 2], x[0][4 * q + 3]);
+            __syncthreads(); /* the warps' sums are there */
+            if (warp < SENDERS) {
+                float4 all = make_float4(0, 0, 0, 0);
+#pragma unroll
+                for (int n = 0; n < WARPS; n++) {
+                    float4 v =
+                        *(const float4 *)&s.part[buffer][n][lane % PARTS * 4];
+                    all = make_float4(all.x + v.x, all.y + v.y, all.z + v.z,
+                                      all.w + v.w);
+                }
+                send_numbers<W>(all, s.received[buffer][rank], &s.full[buffer],
+                                blocks, warp, lane);
+            } else if (rank == 0 && warp < 2 * SENDERS) {
+                send_numbers<W>(
+                    *(const float4 *)&s.own_row[buffer][lane % PARTS * 4],
+                    s.row[buffer], &s.full[buffer], blocks, warp - SENDERS,
+                    lane);
+            }
+            /* all blocks' sums and the row are here */
+            await_phase(&s.full[buffer], (unsigned)(j >> 1) & 1);
+            const int k = lane % W;
+            float some[4] = {};
+#pragma unroll
+            for (int b = 0; b < MOST_CLUSTER; b++)
+                some[b % 4] += s.received[buffer][b][k];
+            float dot = (some[0] + some[1]) + (some[2] + some[3]);
+            float on = s.row[buffer][k];
+            reflection h = find_reflection(__shfl_sync(~0u, on, j),
+                                           __shfl_sync(~0u, dot, j));
+            if (thread == 0)
+                s.tau[j] = h.tau;
+            if (lane < W)
+                s.w[warp][k] = k > j ? h.tau * (on + dot * h.scale) : 0;
+            __syncwarp(); /* w is there */
+            float v[R];
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                v[r] = row[r] > j ? x[r][jj] * h.scale : row[r] == j ? 1 : 0;
+                if (row[r] > j)
+                    x[r][jj] = v[r];
+                if (row[r] == j)
+                    x[r][jj] = h.beta;
+            }
+#pragma unroll
+            for (int q = 0; q < GROUPS; q++) {
+                if (8 * q + 7 <= jj || q >= GROUPS - g)
+                    continue;
+                const float4 *w4 = (const float4 *)&s.w[warp][8 * (g + q)];
+                float4 f = w4[0], l = w4[1];
+                float w[8] = {f.x, f.y, f.z, f.w, l.x, l.y, l.z, l.w};
+#pragma unroll
+                for (int e = 0; e < 8; e++)
+                    if (8 * q + e > jj)
+#pragma unroll
+                        for (int r = 0; r < R; r++)
+                            x[r][8 * q + e] -= v[r] * w[e];
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            float done[8];
+#pragma unroll
+            for (int c = 0; c < 8; c++)
+                done[c] = x[r][c];
+#pragma unroll
+            for (int c = 0; c < W - 8; c++)
+                x[r][c] = x[r][c + 8];
+#pragma unroll
+            for (int c = 0; c < 8; c++)
+                x[r][W - 8 + c] = done[c];
+        }
+    }
+    __syncthreads(); /* tau is there */
+    if (rank == 0 && thread < W)
+        job.tau[thread] = s.tau[thread];
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        if (row[r] >= m)
+            continue;
+#pragma unroll
+        for (int q = 0; q < PARTS; q++)
+            *(float4 *)(job.a + row[r] * job.ld + 4 * q) = make_float4(
+                x[r][4 * q], x[r][4 * q + 1], x[r][4 * q + 2], x[r][4 * q + 3]);
+#pragma unroll
+        for (int c = 0; c < W; c++)
+            x[r][c] = row[r] > c ? x[r][c] : row[r] == c ? 1 : 0;
+#pragma unroll
+        for (int q = 0; q < PARTS; q++)
+            *(float4 *)(job.v + row[r] * job.ldv + 4 * q) = make_float4(
+                x[r][4 * q], x[r][4 * q + 1], x[r][4 * q + 2], x[r][4 * q + 3]);
+#pragma unroll
+        for (int c = 0; c < W; c++)
+            job.vt[c * job.ldt + row[r]] = x[r][c] * s.tau[c];
+    }
+    for (int i = (int)rank * T + thread; i < job.above; i += (int)blocks * T)
+#pragma unroll 4
+        for (int c = 0; c < W; c++) {
+            job.v[(i - job.above) * job.ldv + c] = 0;
+            job.vt[c * job.ldt + i - job.above] = 0;
+        }
+    meet_cluster(); /* nobody leaves while others may write to it */
+#endif
+}
+
+template <int W, int R, int T>
+static gpu_status launch_reflections(cuda_device *d, const reflect_job *job)
+{
+    static int prepared;
+    unsigned blocks = 2; /* at least: one alone would be no cluster */
+    while ((int64_t)blocks * T * R < job->m)
+        blocks *= 2;
+    if (prepared != d->ordinal + 1)
+        CHECK(d, cudaFuncSetAttribute(
+                     (const void *)reflect_columns<W, R, T>,
+                     cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    prepared = d->ordinal + 1;
+    cudaLaunchAttribute cluster[1] = {};
+    cluster[0].id = cudaLaunchAttributeClusterDimension;
+    cluster[0].val.clusterDim.x = blocks;
+    cluster[0].val.clusterDim.y = cluster[0].val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(T);
+    config.stream = d->stream;
+    config.attrs = cluster;
+    config.numAttrs = 1;
+    return gpu_cuda_check(
+        d, cudaLaunchKernelEx(&config, reflect_columns<W, R, T>, *job));
+}
+
+/* W = width, 16 or 32; of more than 16384 rows 16. */
+static gpu_status find_reflections(cuda_device *d, const reflect_job *job,
+                                   int width)
+{
+    if (width == 16)
+        return launch_reflections<16, 4, 512>(d, job);
+    if (job->m > 8192)
+        return launch_reflections<32, 4, 256>(d, job);
+    if (job->m > 4096)
+        return launch_reflections<32, 2, 256>(d, job);
+    return launch_reflections<32, 1, 256>(d, job);
+}
+
+#endif
