@@ -660,9 +660,9 @@ static const gpu_backend backend = {
     .inverse_norm = gpu_cuda_inverse_norm,
     .choose_factor = gpu_cuda_choose_factor,
     .factor = gpu_cuda_factor,
+    .complex_map = gpu_cuda_complex_map,
     .fft = gpu_cuda_fft,
     .convolve = gpu_cuda_convolve,
-    .complex_map = gpu_cuda_complex_map,
 };
 
 extern "C" __attribute__((visibility("default"))) const gpu_backend *
