@@ -157,12 +157,46 @@ BOTH bool is_infinite(number z)
 
 /* --- functions ------------------------------------------------------------ */
 
-/* Of an infinity beside NaN, too. */
+#define LN2 0x1.62e42fefa39efp-1
+#define LN2_REST 0x1.abc9e3b39803fp-56
+
+/* log of the size; near 1 of x^2 + y^2 - 1, whose products and sum are kept
+ * with what they lose. */
+BOTH double log_size(number z)
+{
+    double x = fmax(fabs(z.real()), fabs(z.imag()));
+    double y = fmin(fabs(z.real()), fabs(z.imag()));
+    double xx = x * x, yy = y * y, size = xx + yy;
+    if (size > 0.5 && size < 2) {
+        double lost = fma(x, x, -xx) + fma(y, y, -yy);
+        double from = xx - 1, sum = from + yy, back = sum - from;
+        lost += (from - (sum - back)) + (yy - back);
+        return log1p(sum + lost) / 2;
+    }
+    if (is_tame(z))
+        return log(size) / 2;
+    if (is_infinite(z))
+        return INFINITY; /* beside NaN, too */
+    int e = scale(&z);
+    return log(hypot(z.real(), z.imag())) + e * LN2;
+}
+
 BOTH number logarithm(number z)
 {
-    if (is_infinite(z))
-        return number(INFINITY, atan2(z.imag(), z.real()));
-    return thrust::log(z);
+    return number(log_size(z), atan2(z.imag(), z.real()));
+}
+
+/* The part that does not cancel is sqrt((|z| + |re z|) / 2), the other one
+ * follows from their product. Source: Kahan, Branch cuts for complex elementary
+ * functions, 1987. */
+BOTH number square_root(number z)
+{
+    if (!is_tame(z))
+        return thrust::sqrt(z);
+    double more = sqrt((size_of(z) + fabs(z.real())) / 2);
+    double less = fabs(z.imag()) / (2 * more);
+    return z.real() < 0 ? number(less, copysign(more, z.imag()))
+                        : number(more, copysign(less, z.imag()));
 }
 
 /* On the imaginary axis the real part is 0, beside NaN, too. */
@@ -225,10 +259,8 @@ BOTH number direction(number z)
     return number(z.real() / size, z.imag() / size);
 }
 
-/* ln 2 in two pieces, as an angle keeps its digits only so. */
-#define LN2 0x1.62e42fefa39efp-1
-#define LN2_REST 0x1.abc9e3b39803fp-56
-
+/* ln 2 in two pieces, as an angle keeps its digits only so; of one that has
+ * none the second would be no small turn. */
 BOTH number exp_2(number z)
 {
     double y = z.imag(), angle = y * LN2;
@@ -237,6 +269,7 @@ BOTH number exp_2(number z)
     if (!isfinite(z.real()) || !isfinite(y))
         return thrust::exp(number(z.real(), angle)); /* special all the same */
     double rest = fma(y, LN2, -angle) + y * LN2_REST;
+    rest = fabs(rest) < 0x1p-20 ? rest : 0;
     double size = exp2(z.real()), c = cos(angle), s = sin(angle);
     return number(size * (c - rest * s), size * (s + rest * c));
 }
@@ -291,7 +324,7 @@ BOTH number log_1_plus(number z)
     F(isinf, number(is_infinite(z), 0))                   \
     F(isfinite, number(!is_nan(z) && !is_infinite(z), 0)) \
     F(pow, power(z, w))                                   \
-    F(sqrt, thrust::sqrt(z))                              \
+    F(sqrt, square_root(z))                               \
     F(exp, thrust::exp(z))                                \
     F(exp2, exp_2(z))                                     \
     F(expm1, exp_minus_1(z))                              \

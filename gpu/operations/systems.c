@@ -207,7 +207,8 @@ static gpu_status solve_on(gpu_device *there, const gpu_matrix *a,
 
 /* --- complex systems ------------------------------------------------------ */
 
-/* A[places] = L U, both in `packed`. */
+/* Of A^T, as of real matrices: A^T[places] = L U, both in `packed`; a matrix
+ * that lies row by row is factored as it lies. */
 typedef struct complex_lu {
     gpu_matrix packed;
     int64_t *places;
@@ -224,41 +225,44 @@ static void end_lu(complex_lu *f)
 /* Of an a in that type, which has rows; to be ended where it succeeds. */
 static gpu_status begin_lu(const gpu_matrix *a, gpu_dtype type, complex_lu *f)
 {
-    gpu_matrix wide;
+    gpu_matrix wide, turned;
     *f = (complex_lu){.places = malloc((size_t)a->rows * sizeof *f->places)};
     if (!f->places)
         return gpu_fail(GPU_MEMORY, "out of memory: %s for the order of rows",
                         gpu_bytes_text((size_t)a->rows * sizeof *f->places));
-    gpu_retain(a);
-    wide = *a;
     gpu_status status = GPU_OK;
-    if (a->dtype != type) {
-        gpu_release(&wide);
+    if (a->dtype == type) {
+        gpu_retain(a);
+        wide = *a;
+    } else {
         status = gpu_clone(a, type, NULL, &wide);
     }
-    if (status == GPU_OK)
-        status = gpu_lu(&wide, NULL, &f->packed, f->places, &f->zero);
-    gpu_release(&wide);
+    if (status == GPU_OK) {
+        gpu_view_transposed(&wide, &turned);
+        status = gpu_lu(&turned, NULL, &f->packed, f->places, &f->zero);
+        gpu_release(&turned);
+        gpu_release(&wide);
+    }
     if (status != GPU_OK)
         end_lu(f);
     return status;
 }
 
-/* b becomes the x of L U x = b, or turned, of (L U)^H x = b. */
-static gpu_status undo_lu(const complex_lu *f, int turned, gpu_matrix *b)
+/* The x of L U x = b, or turned, of (L U)^T x = b, which is what A wants but
+ * for the order of x: the conjugate transpose of the conjugates. */
+static gpu_status undo_lu(const complex_lu *f, int turned, const gpu_matrix *b,
+                          gpu_matrix *x)
 {
     gpu_triangle lower = {1, 1, turned}, upper = {0, 0, turned};
-    gpu_matrix y, x = {.storage = NULL};
+    gpu_matrix y, packed = f->packed;
     int64_t zero;
-    TRY(gpu_solve_triangle(&f->packed, turned ? upper : lower, b, &y, &zero));
+    packed.is_conjugated = turned;
+    x->storage = NULL;
+    TRY(gpu_solve_triangle(&packed, turned ? upper : lower, b, &y, &zero));
     gpu_status status =
-        gpu_solve_triangle(&f->packed, turned ? lower : upper, &y, &x, &zero);
+        gpu_solve_triangle(&packed, turned ? lower : upper, &y, x, &zero);
     gpu_release(&y);
-    if (status != GPU_OK)
-        return status;
-    gpu_release(b);
-    *b = x;
-    return GPU_OK;
+    return status;
 }
 
 /* n complex numbers, as pairs of f64, into a column of that type, or back. */
@@ -293,28 +297,39 @@ static double sum_of_sizes(const double *x, int64_t n)
     return sum;
 }
 
+static void conjugate(double *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[2 * i + 1] = -x[2 * i + 1];
+}
+
 /* A gpu_invert, of the real matrix of twice the order that does to the parts of
  * a vector what A^-1 does to the vector: its 2-norm is that of A^-1. Its 1-norm
  * is larger, by sqrt(2) at most: so what columns and other vectors show of that
- * of A^-1 is kept. The columns of A^-1 are in the order of the places, which
- * changes neither norm. */
+ * of A^-1 is kept. The rows of A^-1 are in the order of the places. Turned, it
+ * is A^-H x, the conjugate of (L U)^-1 conj(x). */
 static gpu_status invert(void *context, double *x, double start, int turned)
 {
     complex_lu *f = context;
-    gpu_matrix column;
+    gpu_matrix column, result = {.storage = NULL};
     int64_t n = f->packed.rows;
     int is_c64 = f->packed.dtype == GPU_C64;
     for (int64_t i = 0; i < 2 * n; i++)
         x[i] = is_c64 ? (double)(float)(x[i] * start) : x[i] * start;
     double before = sum_of_sizes(x, n) / start;
+    if (turned)
+        conjugate(x, n);
     TRY(gpu_create(&column, gpu_matrix_device(&f->packed), f->packed.dtype, 1,
                    n, 1));
     gpu_status status = put_column(&column, x);
     if (status == GPU_OK)
-        status = undo_lu(f, turned, &column);
+        status = undo_lu(f, !turned, &column, &result);
     if (status == GPU_OK)
-        status = take_column(&column, x);
+        status = take_column(&result, x);
+    gpu_release(&result);
     gpu_release(&column);
+    if (turned)
+        conjugate(x, n);
     double ratio = sum_of_sizes(x, n) / before;
     if (!turned && ratio > f->norm_1)
         f->norm_1 = ratio;
@@ -406,6 +421,28 @@ static gpu_status solve_parts(const gpu_matrix *a, const gpu_matrix *b,
     return GPU_OK;
 }
 
+/* x of A x = b, whose row places[i] is row i of what the factors give. */
+static gpu_status solve_ordered(const complex_lu *f, const gpu_matrix *b,
+                                gpu_matrix *x)
+{
+    gpu_matrix y;
+    int64_t n = f->packed.rows;
+    int64_t *rows = malloc((size_t)n * sizeof *rows);
+    x->storage = NULL;
+    if (!rows)
+        return gpu_fail(GPU_MEMORY, "out of memory: %s for the order of rows",
+                        gpu_bytes_text((size_t)n * sizeof *rows));
+    for (int64_t i = 0; i < n; i++)
+        rows[f->places[i]] = i;
+    gpu_status status = undo_lu(f, 1, b, &y);
+    if (status == GPU_OK) {
+        status = gpu_gather(&y, rows, n, NULL, 0, x);
+        gpu_release(&y);
+    }
+    free(rows);
+    return status;
+}
+
 /* x of a x = b, of the type. */
 static gpu_status solve_complex(const gpu_matrix *a, const gpu_matrix *b,
                                 gpu_dtype type, gpu_matrix *x,
@@ -421,9 +458,7 @@ static gpu_status solve_complex(const gpu_matrix *a, const gpu_matrix *b,
                           "solve: the matrix is singular (pivot %lld is zero)",
                           (long long)f.zero);
     if (status == GPU_OK)
-        status = gpu_gather(b, f.places, b->rows, NULL, 0, x);
-    if (status == GPU_OK)
-        status = undo_lu(&f, 0, x);
+        status = solve_ordered(&f, b, x);
     if (status == GPU_OK && condition) {
         gpu_quiet before = gpu_begin_quiet();
         status = gpu_end_quiet(before, judge_complex(a, &f, condition));
