@@ -2,10 +2,9 @@
  *
  * Elements are f64 pairs on the way, whatever their type: what limits
  * arithmetic is memory all the same. A thread takes EACH elements a block
- * apart, whose loads are all on their way before the first is used. Arithmetic
- * and questions are one kernel, functions one each, so that what they need of
- * registers is no other's matter. No product is rounded together with a sum: z
- * conj(z) is real.
+ * apart, whose loads are all on their way before the first is used. Each
+ * operation is a kernel, so that what it needs of registers is no other's
+ * matter. No product is rounded together with a sum: z conj(z) is real.
  *
  * Functions that C99 has are the toolkit's (thrust::complex, after FreeBSD's),
  * with C99's special values and branch cuts. */
@@ -164,9 +163,9 @@ BOTH bool is_infinite(number z)
  * with what they lose. */
 BOTH double log_size(number z)
 {
-    double x = fmax(fabs(z.real()), fabs(z.imag()));
-    double y = fmin(fabs(z.real()), fabs(z.imag()));
-    double xx = x * x, yy = y * y, size = xx + yy;
+    double a = fabs(z.real()), b = fabs(z.imag());
+    double x = a > b ? a : b, y = a > b ? b : a;
+    double xx = x * x, yy = y * y, size = xx + yy; /* NaN where a part is */
     if (size > 0.5 && size < 2) {
         double lost = fma(x, x, -xx) + fma(y, y, -yy);
         double from = xx - 1, sum = from + yy, back = sum - from;
