@@ -66,14 +66,14 @@ local function operator_of_matrix(what, A)
     end
     if is_dense and A.dtype == "bool" then A = A:f32() end
     local row, col, apart, largest
-    if is_dense then row, col, apart, largest = steps.look(A) end
+    if is_dense then row, col, apart, largest = steps.look(A, true) end
     if row then
         fail(what, "A[{%d, %d}] is %s; it needs finite numbers", row, col,
             checks.figure("%s", A(row, col)))
     end
     return {rows = A.rows, cols = A.cols, dtype = A.dtype, device = A.device,
         matrix = is_dense and A or nil,
-        is_symmetric = apart and A.rows == A.cols and not is_complex(A) and
+        is_symmetric = apart and A.rows == A.cols and
             apart <= 100 * A.rows * unit[A.dtype] * largest,
         apply = function(X) return A * X end,
         turned = function(Y) return (is_dense and adjoint(A) or A.T) * Y end}
@@ -96,7 +96,7 @@ end
 -- far as it has any, which are no rounding of what it was; random ones for the
 -- rest.
 local function orthonormal(op, W, V, seed)
-    local size = W:norm{axis = 1}
+    local size = W:norm{axis = 1}:to "cpu"
     local function without_V(X)
         return V and X - V * (adjoint(V) * X) or X
     end
@@ -192,7 +192,8 @@ local function order_of(values, which)
 end
 
 local function cut(list, count)
-    return library.vec{table.unpack(list, 1, count)}
+    return library.vec({table.unpack(list, 1, count)},
+        {dtype = "f64", device = "cpu"})
 end
 
 -- --- what is found ----------------------------------------------------------
@@ -308,8 +309,7 @@ local function by_all(op, k, how)
         {dtype = op.dtype, device = op.device}))
     local is_symmetric = how.is_symmetric
     if is_symmetric == nil then
-        is_symmetric = not is_complex(A) and
-            operator_of_matrix("eigs", A).is_symmetric
+        is_symmetric = operator_of_matrix("eigs", A).is_symmetric
     end
     local values, vectors = small_problem(A, is_symmetric)
     local chosen = cut((order_of(values, how.which)), k)

@@ -57,10 +57,11 @@ local function symmetric_values(A)
 end
 
 -- --- Schur forms ------------------------------------------------------------
--- A form holds T, upper triangular but for the 2 x 2 blocks of complex
--- eigenvalues of a real matrix; Q, with A = Q T Q^H; and `blocks`, a list of
--- {first row, last row, eigenvalue}. The eigenvalue is a complex number, of a
--- 2 x 2 block that of the two above the axis.
+-- A form is on the CPU, which works it out, whatever `device` A is on. It holds
+-- T, upper triangular but for the 2 x 2 blocks of complex eigenvalues of a real
+-- matrix; Q, with A = Q T Q^H; and `blocks`, a list of {first row, last row,
+-- eigenvalue}. The eigenvalue is a complex number, of a 2 x 2 block that of the
+-- two above the axis.
 
 local function eigenvalue(T, i, is_pair)
     if not is_pair then return library.complex(T(i, i), 0) end
@@ -82,15 +83,16 @@ local function blocks_of(T)
 end
 
 local function form_of(A)
-    local Q, T = library.schur(A):unpack()
-    return {T = T, Q = Q, blocks = blocks_of(T)}
+    local Q, T = library.schur(A:to "cpu"):unpack()
+    return {T = T, Q = Q, blocks = blocks_of(T), device = A.device}
 end
 
 -- The form of a real matrix as one of complex numbers: each 2 x 2 block is
 -- turned until it is a triangle, so that real eigenvalues stay as they are, and
 -- have no side of the cut along the negative axis.
 local function made_complex(form)
-    local T, Q, n = library.complex(form.T), library.complex(form.Q), form.T.rows
+    local T, Q = library.complex(form.T), library.complex(form.Q)
+    local n = T.rows
     for _, block in ipairs(form.blocks) do
         local i, k, value = block[1], block[2], block[3]
         if k > i then
@@ -98,7 +100,7 @@ local function made_complex(form)
             local size = library.hypot(library.abs(c), library.abs(s))
             c, s = c / size, s / size
             local turn = library.mat({{library.conj(c), s}, {-s, c}},
-                {dtype = T.dtype, device = T.device})
+                {dtype = T.dtype, device = "cpu"})
             local rows, cols = {{i, k}, {i, n}}, {{1, k}, {i, k}}
             T[rows] = turn * T[rows]
             T[cols] = T[cols] * turn.H
@@ -106,7 +108,7 @@ local function made_complex(form)
             Q[{{}, {i, k}}] = Q[{{}, {i, k}}] * turn.H
         end
     end
-    return {T = T, Q = Q, blocks = blocks_of(T)}
+    return {T = T, Q = Q, blocks = blocks_of(T), device = form.device}
 end
 
 -- The form of A, complex where `needs` so of a real eigenvalue.
@@ -156,9 +158,10 @@ local function set_beside(X, form, difference)
     end
 end
 
--- Back from Schur's basis.
+-- Back from Schur's basis, to A's device.
 local function turned_back(form, X)
-    return form.Q * X * adjoint(form.Q)
+    local Q = form.Q:to(form.device)
+    return Q * X:to(form.device) * adjoint(Q)
 end
 
 -- --- square roots -----------------------------------------------------------

@@ -90,7 +90,7 @@ function TestMatrixFunctions:test_logarithms()
     near(X(2, 3), 1842068.09281591747, 1e-14)
     near(X(3, 3), -18.4206807439523655, 1e-15)
     raises(function() logm(mat{{1, 2}, {0, 0}}) end, "singular", "logarithm")
-    raises(function() logm(mat{{1, 1}, {1, 1}}) end, "singular", "logarithm")
+    raises(function() logm(zeros(2, 2)) end, "singular", "logarithm")
 end
 
 function TestMatrixFunctions:test_powers()
@@ -293,6 +293,7 @@ function TestFewValues:test_of_complex_matrices()
         local A = complex(random(n, n, "f64", n), random(n, n, "f64", n + 1))
         for _, M in ipairs{A, A + A.H} do
             local F = eigs(M, 3)
+            lu.assertEquals(F.values.dtype, M == A and "c128" or "f64")
             lu.assertIsTrue((M * F.vectors - F.vectors % F.values:row()):norm() <=
                 1e-10 * norm(M))
             for i = 1, 3 do
