@@ -1,6 +1,5 @@
 -- Factorisations as objects, and what is made of them: least squares, rank,
--- condition, null spaces, exponentials. The steps are LAPACK's; see
--- lua/math/factor_steps.c.
+-- condition, null spaces. The steps are LAPACK's; see lua/math/factor_steps.c.
 --
 -- An object holds a copy of its matrix, which nobody can write to, and works
 -- out its parts when they are asked for.
@@ -12,8 +11,7 @@ local factors = {}
 local ipairs, next, rawequal, require, select, setmetatable, tostring, type =
     ipairs, next, rawequal, require, select, setmetatable, tostring, type
 local concat = table.concat
-local abs, ceil, huge, larger, log, sqrt = math.abs, math.ceil, math.huge,
-    math.max, math.log, math.sqrt
+local ceil, huge, larger = math.ceil, math.huge, math.max
 local format, unpack = string.format, table.unpack
 
 local unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52, c64 = 2.0 ^ -23,
@@ -886,55 +884,6 @@ row{
 }
 function factors.logdet(A)
     return lu_methods.logdet(object("lu", operand("logdet", A, true)))
-end
-
--- --- the exponential -------------------------------------------------------
-
--- Padé's approximation of degree 7 for f32, 13 for f64, where the 1-norm is at
--- most theta; larger matrices are halved often enough, and the result squared
--- as often. Source: Higham, The scaling and squaring method for the matrix
--- exponential revisited, 2005.
-local degree_7 = {17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1}
-local degree_13 = {64764752532480000, 32382376266240000, 7771770303897600,
-    1187353796428800, 129060195264000, 10559470521600, 670442572800,
-    33522128640, 1323241920, 40840800, 960960, 16380, 182, 1}
-
--- The odd and the even part of the polynomial, of powers of A^2.
-local function odd_and_even(A, b)
-    local one = library.eye(A.rows, {dtype = A.dtype, device = A.device})
-    local square = A * A
-    local odd, even, power = b[2] * one, b[1] * one, one
-    for i = 3, #b, 2 do
-        power = i == 3 and square or power * square
-        even = even + b[i] * power
-        odd = odd + b[i + 1] * power
-    end
-    return A * odd, even
-end
-
-row{
-    name = "expm", method = true,
-    takes = "A: square",
-    gives = "matrix",
-    group = "factors",
-    help = "The exponential of a matrix, I + A + A A / 2 + …; exp(A) is " ..
-        "element by element.",
-    example = "expm(mat{{0, 1}, {0, 0}})",
-    result = "{{1, 1}, {0, 1}}",
-}
-function factors.expm(A)
-    A = operand("expm", A, true)
-    if A.rows == 0 then return A end
-    local is_f64 = unit[A.dtype] == unit.f64
-    local theta = is_f64 and 5.371920351148152 or 3.925724783138660
-    local norm, times = library.norm(A, 1), 0
-    if norm == huge then fail("expm", "the norm of A overflows") end
-    while norm > theta do norm, times = norm / 2, times + 1 end
-    local odd, even = odd_and_even(A / 2.0 ^ times,
-        is_f64 and degree_13 or degree_7)
-    local X = library.solve(even - odd, even + odd)
-    for _ = 1, times do X = X * X end
-    return X
 end
 
 -- --- polynomials -----------------------------------------------------------

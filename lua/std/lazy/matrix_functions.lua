@@ -1,6 +1,6 @@
--- Roots, logarithms and powers of matrices, by their Schur forms, or by the
--- eigenvalues of a symmetric one. All is worked out in f64 and rounded once.
--- A real matrix with an eigenvalue below 0 has complex ones.
+-- Functions of matrices: exponentials; roots, logarithms and powers, by Schur
+-- forms, or by the eigenvalues of a symmetric matrix. These are worked out in f64
+-- and rounded once; of a real matrix with an eigenvalue below 0 they are complex.
 local library = ...
 local checks = require "lumat.checks"
 local steps = require "lumat.factor_steps"
@@ -8,8 +8,8 @@ local make = require "lumat.factors".make
 local fail = checks.fail
 local functions = {}
 local ipairs = ipairs
-local ceil, cos, exp, floor, larger, log, pi, sin = math.ceil, math.cos,
-    math.exp, math.floor, math.max, math.log, math.pi, math.sin
+local ceil, cos, exp, floor, huge, larger, log, pi, sin = math.ceil, math.cos,
+    math.exp, math.floor, math.huge, math.max, math.log, math.pi, math.sin
 
 -- --- operands and results ---------------------------------------------------
 
@@ -54,6 +54,84 @@ local function symmetric_values(A)
     local none = values.rows * 2.0 ^ -52 * values:abs():max()
     if values[1] >= -none then return library.maximum(values, 0), V end
     return library.complex(values), V
+end
+
+-- --- exponentials -----------------------------------------------------------
+
+-- Padé's approximations of degree 7 for f32, 13 for f64: coefficients, how large
+-- a matrix may be, and 1 over the first coefficient of their error. Sources:
+-- Higham, The scaling and squaring method for the matrix exponential revisited,
+-- 2005; Al-Mohy and Higham, A new scaling and squaring algorithm for the matrix
+-- exponential, 2009.
+local single = {17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1,
+    degree = 7, most = 3.925724783138660, error = 4487938430976000,
+    unit = 2.0 ^ -24}
+local double = {64764752532480000, 32382376266240000, 7771770303897600,
+    1187353796428800, 129060195264000, 10559470521600, 670442572800,
+    33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
+    degree = 13, most = 4.25, error = 1.132507756060211e35, unit = 2.0 ^ -53}
+
+-- The odd and the even part of the polynomial, of powers of A^2.
+local function odd_and_even(A, b)
+    local one = one_like(A)
+    local square = A * A
+    local odd, even, power = b[2] * one, b[1] * one, one
+    for i = 3, #b, 2 do
+        power = i == 3 and square or power * square
+        even = even + b[i] * power
+        odd = odd + b[i + 1] * power
+    end
+    return A * odd, even
+end
+
+local function power_of_two(x)
+    return x > 0 and ceil(log(x, 2)) or 0
+end
+
+-- The halvings after which A is small enough for the approximation, by the size
+-- of its powers: a matrix far from normal is smaller than its norm says, and
+-- squares that it does not need cost digits.
+local function halvings(A, pade, norm)
+    local first = power_of_two(norm)
+    local B = A / 2.0 ^ first
+    local square = B * B
+    local fourth = square * square
+    local sixth = fourth * square
+    local d6 = library.norm(sixth, 1) ^ (1 / 6)
+    local d8 = library.norm(fourth * fourth, 1) ^ (1 / 8)
+    local size = larger(d6, d8)
+    local times = larger(0, first + power_of_two(size / pade.most))
+    -- as many more as rounding in the approximation asks for, whose terms are
+    -- those of |A|
+    local row = library.ones(1, A.rows, {dtype = "f64", device = A.device})
+    local sizes = library.abs(A):f64() / 2.0 ^ times
+    for _ = 1, 2 * pade.degree + 1 do row = row * sizes end
+    local lost = row:max() / (norm / 2.0 ^ times) / pade.error / pade.unit
+    if not (lost < 2.0 ^ 1000) then return first end
+    return times + larger(0, ceil(log(larger(lost, 1), 2) / (2 * pade.degree)))
+end
+
+row{
+    name = "expm", method = true,
+    takes = "A: square",
+    gives = "matrix",
+    group = "factors",
+    help = "The exponential of a matrix, I + A + A A / 2 + …; exp(A) is " ..
+        "element by element.",
+    example = "expm(mat{{0, 1}, {0, 0}})",
+    result = "{{1, 1}, {0, 1}}",
+}
+function functions.expm(A)
+    A = make.operand("expm", A, true)
+    if A.rows == 0 then return A end
+    local pade = (A.dtype == "f64" or A.dtype == "c128") and double or single
+    local norm, times = library.norm(A, 1), 0
+    if norm == huge then fail("expm", "the norm of A overflows") end
+    if norm > pade.most then times = halvings(A, pade, norm) end
+    local odd, even = odd_and_even(A / 2.0 ^ times, pade)
+    local X = steps.general(even - odd, even + odd)
+    for _ = 1, times do X = X * X end
+    return X
 end
 
 -- --- Schur forms ------------------------------------------------------------
@@ -371,7 +449,7 @@ local function power(A, p)
     A = A / size
     local whole = p < 0 and ceil(p) or floor(p)
     local form = regular_form("A ^ p", A)
-    local X = turned_back(form, library.expm(log_of(form) * (p - whole)))
+    local X = turned_back(form, functions.expm(log_of(form) * (p - whole)))
     return (whole == 0 and X or A ^ whole * X) * size ^ p
 end
 

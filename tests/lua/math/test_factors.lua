@@ -432,6 +432,13 @@ function TestOfFactors:test_expm()
         small(expm(S) * expm(-S) - one(6, dtype), nil,
             10 * norm(expm(S), 1) * norm(expm(-S), 1), "inverse")
     end
+    -- far from normal: its norm says nothing of its exponential
+    for _, b in ipairs{1e2, 1e6, 1e12} do
+        local X = expm(mat({{1, b}, {0, -1}}, {dtype = "f64"}))
+        near(X(1, 1), math.exp(1), 1e-14)
+        near(X(1, 2), b * (math.exp(1) - math.exp(-1)) / 2, 1e-14)
+        near(X(2, 2), math.exp(-1), 1e-14)
+    end
     same(expm(zeros(0, 0)), zeros(0, 0))
     raises(function() expm(ones(2, 3)) end, "square")
 end
