@@ -11,13 +11,13 @@
 local library = ...
 local checks = require "lumat.checks"
 local steps = require "lumat.factor_steps"
-local make = require "lumat.factors".make
 local factors = require "lumat.factors"
+local make = factors.make
 local fail, shape_of = checks.fail, checks.shape_of
 local krylov = {}
 local ipairs = ipairs
-local huge, larger, smaller = math.huge, math.max, math.min
-local format, sort = string.format, table.sort
+local abs, huge, larger, smaller = math.abs, math.huge, math.max, math.min
+local format, sort, unpack = string.format, table.sort, table.unpack
 
 local unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52, c64 = 2.0 ^ -23,
     c128 = 2.0 ^ -52}
@@ -173,26 +173,27 @@ local keys = {
     smallestreal = function(re) return re end,
 }
 
--- The places of the values, the wanted ones first; of a pair of complex ones
--- that above the axis, and the other beside it.
-local function order_of(values, which)
+-- The places of the values, those with the least key first; of a pair of complex
+-- ones that above the axis, and the other beside it.
+local function order_of(values, key)
     local re, im = library.real(values):totable(),
         library.imag(values):totable()
-    local key, places, at = keys[which], {}, {}
+    local places, at = {}, {}
     for i = 1, #re do
         places[i], at[i] = i, key(re[i], im[i])
     end
     sort(places, function(i, j)
         if at[i] ~= at[j] then return at[i] < at[j] end
         if re[i] ~= re[j] then return re[i] > re[j] end
-        if im[i] ~= im[j] then return im[i] > im[j] end
-        return i < j
+        local a, b = abs(im[i]), abs(im[j])
+        if a ~= b then return a > b end
+        return im[i] ~= im[j] and im[i] > im[j] or im[i] == im[j] and i < j
     end)
     return places, im
 end
 
 local function cut(list, count)
-    return library.vec({table.unpack(list, 1, count)},
+    return library.vec({unpack(list, 1, count)},
         {dtype = "f64", device = "cpu"})
 end
 
@@ -245,7 +246,7 @@ local function kept_space(vectors, order, im, count, is_real)
             local x = vectors[{{}, {order[j], order[j]}}]
             parts[j] = im[order[j]] < 0 and library.imag(x) or library.real(x)
         end
-        X = library.hcat(table.unpack(parts))
+        X = library.hcat(unpack(parts))
     end
     return (library.qr(X):unpack())
 end
@@ -256,7 +257,7 @@ local function seek(basis, k, how)
     local V, AV = parts_of(basis)
     local H = (adjoint(V) * AV):to "cpu"
     local values, vectors = small_problem(H, how.is_symmetric)
-    local order, im = order_of(values, how.which)
+    local order, im = order_of(values, how.key)
     local chosen = cut(order, k)
     local theta, X = values[chosen], vectors[{{}, chosen}]:to(basis.op.device)
     local found = V * X
@@ -312,7 +313,7 @@ local function by_all(op, k, how)
         is_symmetric = operator_of_matrix("eigs", A).is_symmetric
     end
     local values, vectors = small_problem(A, is_symmetric)
-    local chosen = cut((order_of(values, how.which)), k)
+    local chosen = cut((order_of(values, how.key)), k)
     local theta, X = values[chosen], vectors[{{}, chosen}]
     local size = k > 0 and values:abs():max() or 0
     return {values = theta, vectors = X, residuals =
@@ -353,7 +354,7 @@ local function as_of_A(op, found, near)
     return found
 end
 
-local function count_of(what, k, n)
+local function check_count(what, k, n)
     if k > n then
         fail(what, "there are %d values, not %d", n, k)
     end
@@ -412,26 +413,24 @@ function krylov.eigs(A, k, options)
     if op.rows ~= op.cols then
         fail("eigs", "needs a square matrix, not %dx%d", op.rows, op.cols)
     end
-    count_of("eigs", k, op.cols)
-    local how = {which = options.which or "largestabs",
-        tol = options.tol or tolerance[op.dtype], steps = options.steps or 1000,
-        block = options.block or 4, is_symmetric = options.symmetric}
+    check_count("eigs", k, op.cols)
+    local which = options.which or "largestabs"
+    local how = {key = keys[which], is_symmetric = options.symmetric,
+        tol = options.tol or tolerance[op.dtype],
+        steps = options.steps or 1000, block = options.block or 4}
     if how.is_symmetric == nil then how.is_symmetric = op.is_symmetric end
-    local near = options.near or how.which == "smallestabs" and 0
+    local near = options.near or which == "smallestabs" and 0
     how.most = basis_size(k, how.block, op.cols)
     local found
     if not how.most then
         if near then
-            keys.nearest = function(re, im)
-                return (re - near) ^ 2 + im * im
-            end
-            how.which = "nearest"
+            how.key = function(re, im) return (re - near) ^ 2 + im * im end
         end
         found = by_all(op, k, how)
     elseif near then
         local inverse
         inverse, near = inverted(op, near)
-        how.which = "largestabs"
+        how.key = keys.largestabs
         found = as_of_A(op, by_blocks(inverse, k, how), near)
     else
         found = by_blocks(op, k, how)
@@ -522,7 +521,7 @@ row{
 function krylov.svds(A, k, options)
     options = options or {}
     local op = operator_for("svds", A, options.rows, options.cols, options)
-    count_of("svds", k, smaller(op.rows, op.cols))
+    check_count("svds", k, smaller(op.rows, op.cols))
     local how = {tol = options.tol or tolerance[op.dtype],
         steps = options.steps or 1000, block = options.block or 4}
     how.most = basis_size(k, how.block, smaller(op.rows, op.cols))

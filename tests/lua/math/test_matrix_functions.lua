@@ -225,6 +225,22 @@ function TestFewValues:test_of_any_matrices()
     end
 end
 
+-- Values above each other: as many keep their pairs together as there are.
+function TestFewValues:test_of_antisymmetric_matrices()
+    local A = random(140, 140, "f64", 3)
+    A = A - A.T
+    local all = imag(eigvals(A)):abs():max()
+    for which in pairs(orders) do
+        local F = eigs(A, 4, {which = which})
+        local off = A * F.vectors - F.vectors % F.values:row()
+        lu.assertIsTrue(off:abs():max() <= 1e-9)
+        lu.assertIsTrue(real(F.values):abs():max() <= 1e-9)
+    end
+    local F = eigs(A, 4)
+    near(imag(F.values):abs():max(), all, 1e-12)
+    lu.assertIsTrue(abs(F.values(1) - conj(F.values(2))) <= 1e-9)
+end
+
 -- Values that agree, of a matrix that a single vector would see but one of.
 function TestFewValues:test_values_that_agree()
     local d = vec({7, 7, 7, 5, 5, 1}, {dtype = "f64"}) ..
