@@ -399,8 +399,8 @@ row{
         {"which", "\"largestabs\"|\"smallestabs\"|\"largestreal\"|" ..
             "\"smallestreal\"", "\"largestabs\"", "the values that are wanted"},
         {"near", "number", "none", "those nearest to it"},
-        {"symmetric", "boolean", "what A is seen to be", "is A its own " ..
-            "(conjugate) transpose?"},
+        {"symmetric", "boolean", "what A is seen to be", "is A the same as " ..
+            "A.H?"},
         {"n", "count", "A's", "the size of a function's A"},
         {"tol", "positive", "1e-12, 1e-5 in f32", "the largest residual"},
         {"steps", "count", "1000", "products with a block of columns, at most"},
@@ -501,8 +501,8 @@ row{
         "steps, block, dtype, device}",
     gives = "factors",
     group = "factors",
-    help = "k singular values of a large matrix, by products with it and its " ..
-        "transpose: F.U, F.S, F.V as of svd, and F.residuals, |A.T u - s v| " ..
+    help = "k singular values of a large matrix, by products with it and with " ..
+        "A.T: F.U, F.S, F.V as of svd, and F.residuals, |A.T u - s v| " ..
         "relative to the largest value. A is a matrix, or a function f(X, turned) " ..
         "of columns X that gives A X, or A.T X where turned is true, of which " ..
         "{rows = …, cols = …} is the size. \"smallest\" works them all out.",
