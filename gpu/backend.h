@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 17 };
+enum { GPU_BACKEND_ABI = 18 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -310,6 +310,11 @@ typedef struct gpu_backend {
     int draws;
     gpu_status (*map)(void *device, const gpu_program *p, const gpu_view *in,
                       const gpu_view *out);
+    /* Would map run p, which has further results, faster than one program for
+     * each? Only then it is given such: the views from out on, one for each
+     * result, have one shape, type and strides. NULL: never. */
+    int (*joins)(void *device, const gpu_program *p, const gpu_view *in,
+                 const gpu_view *out);
     /* p->reduction is one of those that backends see: op_list.h. All inputs
      * have one shape, not empty along the reduced axis. axis 0: out is 1x1; 1:
      * 1xn; 2: mx1. */

@@ -24,6 +24,7 @@ void gpu_program_start(gpu_program *p, int inputs)
     p->constants = p->length = 0;
     p->reduction = GPU_NO_REDUCTION;
     p->compute = GPU_F32;
+    p->extras = 0;
     p->draw = NULL;
 }
 

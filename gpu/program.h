@@ -28,6 +28,7 @@ typedef enum gpu_dtype {
 typedef int gpu_op, gpu_reduction;
 
 enum { GPU_MAX_INPUTS = 8, GPU_MAX_CONSTANTS = 8, GPU_MAX_CODE = 32 };
+enum { GPU_MAX_EXTRAS = 3 };
 enum { GPU_MAX_VALUES = GPU_MAX_INPUTS + GPU_MAX_CONSTANTS + GPU_MAX_CODE };
 
 typedef struct gpu_instruction {
@@ -58,6 +59,8 @@ typedef struct gpu_program {
                           it was asked for, whatever the operands */
     gpu_instruction code[GPU_MAX_CODE];
     double constant[GPU_MAX_CONSTANTS];
+    uint8_t extras; /* further results, of earlier instructions, */
+    uint8_t extra[GPU_MAX_EXTRAS]; /* whose values these are: see backend.h */
     const gpu_random *draw; /* of each input, for those that are drawn and not
                                read; NULL: none is. Borrowed */
 } gpu_program;

@@ -29,7 +29,10 @@ static const double MOST_DRAWN = 0x1p33;
 static int fill_form(const gpu_program *p, const plan *made,
                      const gpu_view *out, jit_form *f)
 {
-    unsigned wide = gpu_cuda_is_wide(out) ? JIT_WIDE_RESULT : 0;
+    unsigned wide = JIT_WIDE_RESULT;
+    for (int e = 0; e <= p->extras; e++)
+        if (!gpu_cuda_is_wide(&out[e]))
+            wide = 0;
     for (int v = 0; v < p->inputs; v++) {
         if (gpu_cuda_reads_columns(&made->in[v]))
             return 0;
@@ -57,6 +60,8 @@ static int fill_job(const gpu_program *p, const plan *made, const gpu_view *out,
             return 0;
     }
     job->out = operand_of(out);
+    for (int e = 0; e < p->extras; e++)
+        job->extra[e] = out[1 + e].data;
     job->rows = out->rows;
     job->cols = out->cols;
     for (int c = 0; c < p->constants; c++) {
@@ -169,34 +174,59 @@ static int may_compile(const cuda_device *d, double elements)
            (elements >= LEAST || mode == GPU_COMPILE_ALWAYS);
 }
 
+/* The kernel of that form; NULL: not yet, or never. *k: who keeps it. */
+static const loaded *find_kernel(cuda_device *d, const jit_form *form,
+                                 double elements, jit_kernel **k)
+{
+    begin();
+    *k = jit_find(form, d->capability);
+    if (*k == NULL)
+        return NULL;
+    double seconds = elements * (form->length + 1) * STEP_SECONDS / d->sms;
+    return find_loaded(d, *k, seconds,
+                       *gpu_cuda_host->compile == GPU_COMPILE_ALWAYS);
+}
+
 /* Starts the kernel of that form, if it is there. */
 static gpu_status run_form(cuda_device *d, const jit_form *form,
                            double elements, dim3 grid, dim3 block, void *job)
 {
-    begin();
-    jit_kernel *k = jit_find(form, d->capability);
-    if (k == NULL)
-        return GPU_UNSUPPORTED;
-    double seconds = elements * (form->length + 1) * STEP_SECONDS / d->sms;
-    const loaded *l = find_loaded(
-        d, k, seconds, *gpu_cuda_host->compile == GPU_COMPILE_ALWAYS);
-    if (l == NULL)
-        return GPU_UNSUPPORTED;
-    return start(d, k, l, grid, block, job);
+    jit_kernel *k;
+    const loaded *l = find_kernel(d, form, elements, &k);
+    return l != NULL ? start(d, k, l, grid, block, job) : GPU_UNSUPPORTED;
+}
+
+/* What kernel runs p, and how; 0: there is none. */
+static int plan_run(const cuda_device *d, const gpu_program *p,
+                    const plan *made, const gpu_view *out, jit_form *form,
+                    jit_launch *g)
+{
+    int waits = *gpu_cuda_host->compile == GPU_COMPILE_ALWAYS;
+    double elements = (double)out->rows * (double)out->cols;
+    return may_compile(d, elements) && fill_form(p, made, out, form) &&
+           jit_plan_launch(form, out->rows, out->cols, waits, g) &&
+           (p->draw == NULL || elements <= MOST_DRAWN);
+}
+
+int gpu_cuda_has_compiled(cuda_device *d, const gpu_program *p,
+                          const plan *made, const gpu_view *out)
+{
+    jit_form form;
+    jit_launch g;
+    jit_kernel *k;
+    double elements = (double)out->rows * (double)out->cols;
+    return plan_run(d, p, made, out, &form, &g) &&
+           find_kernel(d, &form, elements, &k) != NULL;
 }
 
 gpu_status gpu_cuda_run_compiled(cuda_device *d, const gpu_program *p,
                                  const plan *made, const gpu_view *out)
 {
-    int waits = *gpu_cuda_host->compile == GPU_COMPILE_ALWAYS;
     double elements = (double)out->rows * (double)out->cols;
     jit_form form;
     jit_launch g;
     jit_job job = {};
-    if (!may_compile(d, elements) || !fill_form(p, made, out, &form) ||
-        !jit_plan_launch(&form, out->rows, out->cols, waits, &g) ||
-        (p->draw != NULL && elements > MOST_DRAWN) ||
-        !fill_job(p, made, out, &job))
+    if (!plan_run(d, p, made, out, &form, &g) || !fill_job(p, made, out, &job))
         return GPU_UNSUPPORTED;
     job.across = g.across;
     return run_form(d, &form, elements, dim3(g.blocks), dim3(g.width, g.height),

@@ -638,6 +638,7 @@ static const gpu_backend backend = {
     .peak = peak,
     .draws = 1,
     .map = gpu_cuda_map,
+    .joins = gpu_cuda_joins,
     .reduce = gpu_cuda_reduce,
     .gather = gpu_cuda_gather,
     .scatter = gpu_cuda_scatter,

@@ -147,6 +147,8 @@ gpu_status gpu_cuda_stream(cuda_device *d, const gpu_program *p,
 gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
                         const gpu_view *out);
 gpu_status gpu_cuda_complex_map(void *device, const gpu_complex_call *call);
+int gpu_cuda_joins(void *device, const gpu_program *p, const gpu_view *in,
+                   const gpu_view *out);
 gpu_status gpu_cuda_reduce(void *device, const gpu_program *p,
                            const gpu_view *in, int axis, const gpu_view *out);
 gpu_status gpu_cuda_gather(void *device, const gpu_view *from,

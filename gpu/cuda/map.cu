@@ -557,18 +557,68 @@ static gpu_status run_drawn(cuda_device *d, const gpu_program *p, map_job *job)
     return status;
 }
 
+/* The job of p, over what normalise makes of the views. */
+static void make_job(const gpu_program *p, const gpu_view *in,
+                     const gpu_view *out, map_job *job)
+{
+    gpu_cuda_plan(p, &job->p);
+    for (int v = 0; v < p->inputs; v++)
+        job->p.in[v] = in[v];
+    job->out = *out;
+    job->wide_out = 0;
+    normalise(job, p->inputs);
+}
+
+/* The results from out on, as normalise has turned the first. */
+static void turn_results(const gpu_program *p, const map_job *job,
+                         const gpu_view *out, gpu_view turned[])
+{
+    for (int e = 0; e <= p->extras; e++) {
+        turned[e] = job->out;
+        turned[e].data = out[e].data;
+    }
+}
+
+int gpu_cuda_joins(void *device, const gpu_program *p, const gpu_view *in,
+                   const gpu_view *out)
+{
+    cuda_device *d = (cuda_device *)device;
+    map_job job;
+    gpu_view turned[1 + GPU_MAX_EXTRAS];
+    if (gpu_cuda_enter(d) != GPU_OK)
+        return 0;
+    make_job(p, in, out, &job);
+    turn_results(p, &job, out, turned);
+    return gpu_cuda_has_compiled(d, p, &job.p, turned);
+}
+
+/* Each by a program that ends with it: should the kernel not have started. */
+static gpu_status run_apart(cuda_device *d, const gpu_program *p,
+                            const gpu_view *in, const gpu_view *out)
+{
+    gpu_program one = *p;
+    one.extras = 0;
+    TRY(gpu_cuda_map(d, &one, in, out));
+    for (int e = 0; e < p->extras; e++) {
+        one.length = (uint8_t)(p->extra[e] - p->inputs - p->constants + 1);
+        TRY(gpu_cuda_map(d, &one, in, &out[1 + e]));
+    }
+    return GPU_OK;
+}
+
 gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
                         const gpu_view *out)
 {
     ENTER(d, device);
     map_job job;
+    gpu_view turned[1 + GPU_MAX_EXTRAS];
     if (out->rows == 0 || out->cols == 0)
         return GPU_OK;
-    gpu_cuda_plan(p, &job.p);
-    for (int v = 0; v < p->inputs; v++)
-        job.p.in[v] = in[v];
-    job.out = *out;
-    job.wide_out = 0;
-    normalise(&job, p->inputs);
+    make_job(p, in, out, &job);
+    if (p->extras > 0) {
+        turn_results(p, &job, out, turned);
+        gpu_status status = gpu_cuda_run_compiled(d, p, &job.p, turned);
+        return status == GPU_UNSUPPORTED ? run_apart(d, p, in, out) : status;
+    }
     return p->draw != NULL ? run_drawn(d, p, &job) : run_job(d, p, &job);
 }

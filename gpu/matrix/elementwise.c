@@ -219,6 +219,33 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
     return status;
 }
 
+gpu_status gpu_run_joined(const char *name, const gpu_program *p,
+                          const gpu_matrix *const *in,
+                          const gpu_matrix *const *out)
+{
+    const gpu_matrix *first = out[0];
+    shape s = {first->ndim, first->rows, first->cols};
+    gpu_device *d = first->storage->device;
+    gpu_view views[GPU_MAX_INPUTS], to[1 + GPU_MAX_EXTRAS];
+    double bytes = bytes_moved(p, in, first);
+    for (int i = 0; i < p->inputs; i++)
+        views[i] = stretched(in[i], &s);
+    for (int e = 0; e <= p->extras; e++) {
+        to[e] = gpu_target_of(out[e]);
+        bytes += e > 0 ? (double)gpu_bytes(out[e]) : 0;
+    }
+    if (!d->backend->joins(d->handle, p, views, to))
+        return GPU_UNSUPPORTED;
+    gpu_operation op = {.name = name,
+                        .kernel = "map",
+                        .device = d,
+                        .result = first,
+                        .writes_all = 1,
+                        .flops = (double)gpu_size(first) * p->length,
+                        .bytes = bytes};
+    return RUN_OPERATION(&op, map, p, views, to);
+}
+
 static gpu_status end_with(gpu_composition *c, gpu_matrix *out)
 {
     gpu_status status = gpu_run_map(c->name, &c->p, c->inputs, out);

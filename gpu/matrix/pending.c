@@ -371,15 +371,14 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* The inputs are borrowed. takes_product: may one that waits be among them? */
-static gathering gather_with(const gpu_program *p, const gpu_matrix *const *in,
-                             int64_t rows, int64_t cols, int takes_product,
-                             gpu_composition *c)
+/* Of nothing yet, for p's type and inputs' device. */
+static gathering begin_gathering(const gpu_program *p,
+                                 const gpu_matrix *const *in, int64_t rows,
+                                 int64_t cols, gpu_composition *c)
 {
     gpu_device *d = p->inputs > 0 ? in[0]->storage->device : NULL;
-    gathering g = {
+    return (gathering){
         .c = c,
-        .takes_product = takes_product,
         .rows = rows,
         .cols = cols,
         .compute = p->compute,
@@ -388,6 +387,15 @@ static gathering gather_with(const gpu_program *p, const gpu_matrix *const *in,
         .most_code = larger(p->length, GPU_MAX_CODE - GPU_SPARE),
         .most_constants = larger(p->constants, GPU_MAX_CONSTANTS - GPU_SPARE),
         .fits = 1};
+}
+
+/* The inputs are borrowed. takes_product: may one that waits be among them? */
+static gathering gather_with(const gpu_program *p, const gpu_matrix *const *in,
+                             int64_t rows, int64_t cols, int takes_product,
+                             gpu_composition *c)
+{
+    gathering g = begin_gathering(p, in, rows, cols, c);
+    g.takes_product = takes_product;
     gather_program(&g, p, in);
     return g;
 }
@@ -461,19 +469,14 @@ static void add_name(char *text, const char *name)
         strcat(text, more);
 }
 
-static void compose(gathering *g, const char *name, const gpu_program *p,
-                    const gpu_matrix *const *in)
+/* The program of all parts, and their names. */
+static void compose_parts(gathering *g, uint8_t compute,
+                          char names[LONGEST_NAME])
 {
     gpu_composition *c = g->c;
     const gpu_matrix *operands[GPU_MAX_INPUTS];
-    char all_names[LONGEST_NAME] = "";
-    if (g->product) {
-        g->product->was_run = 1;
-        add_name(all_names, g->product->name);
-    }
     gpu_program_start(&c->p, g->inputs);
-    c->p.compute = p->compute;
-    c->p.reduction = p->reduction;
+    c->p.compute = compute;
     for (int i = 0; i < g->inputs; i++) {
         gpu_retain(&c->in[i]);
         c->inputs[i] = &c->in[i];
@@ -490,12 +493,25 @@ static void compose(gathering *g, const char *name, const gpu_program *p,
             c->p.draw = c->draw;
         }
         g->node[k]->was_run = 1;
-        add_name(all_names, n->name);
+        add_name(names, n->name);
     }
+}
+
+static void compose(gathering *g, const char *name, const gpu_program *p,
+                    const gpu_matrix *const *in)
+{
+    gpu_composition *c = g->c;
+    char names[LONGEST_NAME] = "";
+    if (g->product) {
+        g->product->was_run = 1;
+        add_name(names, g->product->name);
+    }
+    compose_parts(g, p->compute, names);
+    c->p.reduction = p->reduction;
     if (p->length > 0 || g->nodes == 0)
         emit(g, p, in);
-    add_name(all_names, name);
-    c->name = g->nodes > 0 || g->product ? gpu_keep_name(all_names) : name;
+    add_name(names, name);
+    c->name = g->nodes > 0 || g->product ? gpu_keep_name(names) : name;
 }
 
 void gpu_end_composition(gpu_composition *c)
@@ -882,13 +898,10 @@ static gpu_status tell_lines(const gpu_storage *s)
                     text);
 }
 
-static gpu_status settle_held(gpu_storage *s)
+/* Its parts are settled, or need not be. */
+static gpu_status settle_alone(gpu_storage *s)
 {
     void *data;
-    TRY(settle_parts(s));
-    collect(GPU_GARBAGE_DUE);
-    if (!s->pending)
-        return GPU_OK;
     gpu_status got = gpu_give_bytes(s, &data); /* may collect garbage, too */
     if (got == GPU_MEMORY && s->pending)
         return tell_lines(s);
@@ -899,7 +912,200 @@ static gpu_status settle_held(gpu_storage *s)
     return status;
 }
 
-static gpu_status settle(gpu_storage *s)
+/* --- several results --------------------------------------------------------
+ * What is worked out in one go anyhow, as at the end of an entry, and is made
+ * of the same operands: one program with several results, where the device is
+ * faster so. */
+
+enum { MOST_RESULTS = 1 + GPU_MAX_EXTRAS };
+enum { LEAST_JOINED = 1 << 16 }; /* elements that are worth looking for more */
+enum { LOOKS_AHEAD = 16 };       /* in the list */
+
+typedef struct team {
+    int count;
+    gpu_matrix of[MOST_RESULTS]; /* in the order of recording */
+} team;
+
+static gpu_pending *member(const team *t, int i)
+{
+    return t->of[i].storage->pending;
+}
+
+static int can_join(const gpu_pending *n)
+{
+    const gpu_device *d = n->out.storage->device;
+    return d->backend->joins && !gpu_dry && !n->is_running && !n->is_drawn &&
+           !n->product.run && n->p.length > 0 &&
+           n->out.dtype == (gpu_dtype)n->p.compute &&
+           gpu_size(&n->out) >= LEAST_JOINED;
+}
+
+static int is_like(const gpu_pending *n, const gpu_pending *m)
+{
+    const gpu_matrix *a = &n->out, *b = &m->out;
+    return a->storage->device == b->storage->device && a->dtype == b->dtype &&
+           a->ndim == b->ndim && a->rows == b->rows && a->cols == b->cols &&
+           a->row_stride == b->row_stride && a->col_stride == b->col_stride;
+}
+
+static gathering gather_team(const team *t, gpu_composition *c)
+{
+    const gpu_matrix *in[GPU_MAX_INPUTS];
+    const gpu_pending *first = member(t, 0);
+    operands_of(first, in);
+    gathering g =
+        begin_gathering(&first->p, in, first->out.rows, first->out.cols, c);
+    g.draws = 0;
+    for (int i = 0; i < t->count; i++)
+        gather_node(&g, member(t, i));
+    return g;
+}
+
+static int is_member(const team *t, const gpu_pending *n)
+{
+    for (int i = 0; i < t->count; i++)
+        if (member(t, i) == n)
+            return 1;
+    return 0;
+}
+
+/* Can all be one program, and is nothing in it better settled first? */
+static int is_one_program(const gathering *g, const team *t)
+{
+    for (int i = 0; i < g->nodes && g->fits; i++)
+        if (!is_member(t, g->node[i]) && is_held(g, i) &&
+            (g->node[i]->was_part || g->node[i]->was_run))
+            return 0;
+    return g->fits;
+}
+
+static int must_settle(const gpu_pending *n);
+
+/* What reads less beside those before than alone joins them. */
+static void find_team(gpu_pending *n, int also_left, team *t)
+{
+    gpu_composition c;
+    *t = (team){.count = 1, .of = {n->out}};
+    int inputs = gather_team(t, &c).inputs, looked = 0;
+    for (gpu_pending *m = n->next; m && looked < LOOKS_AHEAD; m = m->next) {
+        looked++;
+        if (!can_join(m) || !is_like(n, m) || (m->is_left && !also_left) ||
+            !must_settle(m) || t->count == MOST_RESULTS)
+            continue;
+        int alone = gather_waiting(m, &c).inputs;
+        t->of[t->count++] = m->out;
+        gathering g = gather_team(t, &c);
+        if (is_one_program(&g, t) && g.inputs < inputs + alone)
+            inputs = g.inputs;
+        else
+            t->count--;
+    }
+}
+
+/* Of one program, whose last value is that of the last to join. */
+static gpu_status run_program_of(team *t, gathering *g)
+{
+    gpu_composition *c = g->c;
+    const gpu_matrix *out[MOST_RESULTS];
+    char names[LONGEST_NAME] = "";
+    int last = t->count - 1;
+    compose_parts(g, member(t, 0)->p.compute, names);
+    c->p.extras = (uint8_t)last;
+    out[0] = &t->of[last];
+    for (int i = 0; i < last; i++) {
+        c->p.extra[i] = (uint8_t)g->value[find_node(g, member(t, i))];
+        out[1 + i] = &t->of[i];
+    }
+    gpu_status status =
+        gpu_run_joined(gpu_keep_name(names), &c->p, c->inputs, out);
+    gpu_end_composition(c);
+    return status;
+}
+
+/* All of them wait, and have these bytes now. */
+static gpu_status run_team(team *t, void *const data[])
+{
+    void *before[MOST_RESULTS];
+    uint8_t was_run[MOST_NODES];
+    gpu_composition c;
+    gathering g = gather_team(t, &c);
+    if (!is_one_program(&g, t))
+        return GPU_UNSUPPORTED;
+    for (int k = 0; k < g.nodes; k++)
+        was_run[k] = (uint8_t)g.node[k]->was_run;
+    for (int i = 0; i < t->count; i++) {
+        before[i] = t->of[i].storage->data;
+        t->of[i].storage->data = data[i];
+        member(t, i)->is_running = 1;
+    }
+    gpu_status status = run_program_of(t, &g);
+    for (int k = 0; k < g.nodes && status != GPU_OK; k++)
+        g.node[k]->was_run = was_run[k];
+    for (int i = 0; i < t->count; i++) {
+        gpu_storage *s = t->of[i].storage;
+        s->pending->is_running = 0;
+        if (status != GPU_OK) {
+            s->data = before[i];
+            s->incomplete = 0;
+        }
+    }
+    for (int i = t->count - 1; i >= 0 && status == GPU_OK; i--) {
+        all.settled += t->of[i].storage->bytes;
+        end_waiting(t->of[i].storage);
+    }
+    return status;
+}
+
+static int waits_whole(const team *t)
+{
+    for (int i = 0; i < t->count; i++)
+        if (!t->of[i].storage->pending)
+            return 0;
+    return 1;
+}
+
+/* GPU_UNSUPPORTED: nothing has been done. */
+static gpu_status settle_team(team *t)
+{
+    void *data[MOST_RESULTS];
+    int given = 0;
+    gpu_status status = GPU_OK;
+    for (int i = 0; i < t->count; i++)
+        gpu_retain(&t->of[i]);
+    while (given < t->count && status == GPU_OK) {
+        status = gpu_give_bytes(t->of[given].storage, &data[given]);
+        given += status == GPU_OK;
+    }
+    status = status == GPU_OK && waits_whole(t) ? run_team(t, data)
+                                                : GPU_UNSUPPORTED;
+    for (int i = 0; i < given; i++)
+        if (t->of[i].storage->data != data[i])
+            gpu_take_bytes(t->of[i].storage, data[i]);
+    for (int i = 0; i < t->count; i++)
+        gpu_release(&t->of[i]);
+    return status;
+}
+
+/* With whom else is settled now? */
+typedef enum company { ALONE, WITH_RECENT, WITH_ALL } company;
+
+static gpu_status settle_held(gpu_storage *s, company who)
+{
+    team t;
+    TRY(settle_parts(s));
+    collect(GPU_GARBAGE_DUE);
+    if (!s->pending)
+        return GPU_OK;
+    if (who == ALONE || !can_join(s->pending))
+        return settle_alone(s);
+    find_team(s->pending, who == WITH_ALL, &t);
+    gpu_status status = t.count > 1 ? settle_team(&t) : GPU_UNSUPPORTED;
+    return status == GPU_UNSUPPORTED && s->pending ? settle_alone(s)
+           : status == GPU_UNSUPPORTED             ? GPU_OK
+                                                   : status;
+}
+
+static gpu_status settle_with(gpu_storage *s, company who)
 {
     if (!s->pending)
         return GPU_OK;
@@ -909,10 +1115,15 @@ static gpu_status settle(gpu_storage *s)
     gpu_matrix held = {.storage = s};
     gpu_device *through = gpu_compute_through(NULL); /* where it lies */
     gpu_retain(&held);
-    gpu_status status = settle_held(s);
+    gpu_status status = settle_held(s, who);
     gpu_compute_through(through);
     gpu_release(&held);
     return status;
+}
+
+static gpu_status settle(gpu_storage *s)
+{
+    return settle_with(s, ALONE);
 }
 
 gpu_status gpu_settle(const gpu_matrix *m)
@@ -1032,7 +1243,8 @@ static gpu_status settle_list(int also_left)
         if (n->is_left && !also_left)
             continue;
         if (must_settle(n))
-            status = settle(n->out.storage);
+            status =
+                settle_with(n->out.storage, also_left ? WITH_ALL : WITH_RECENT);
         else if (n->is_kept)
             let_go(n);
     }

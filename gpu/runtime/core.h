@@ -176,6 +176,12 @@ gpu_status gpu_settle(const gpu_matrix *m);
  * to it, into out. */
 gpu_status gpu_run_map(const char *name, const gpu_program *p,
                        const gpu_matrix *const *in, gpu_matrix *out);
+/* The same into several new matrices of one shape and type, the first and one
+ * for each further result of p. GPU_UNSUPPORTED, without a message: the device
+ * had rather work them out apart. */
+gpu_status gpu_run_joined(const char *name, const gpu_program *p,
+                          const gpu_matrix *const *in,
+                          const gpu_matrix *const *out);
 /* Storage that waits is no more; nothing waits any longer, and what did never
  * gets its elements. */
 void gpu_drop_pending(gpu_storage *s);

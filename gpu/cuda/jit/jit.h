@@ -28,6 +28,7 @@ typedef struct jit_form {
                          reduction: fours are neighbours */
     uint8_t in_place; /* 1 + the input that the result lies where, of which it
                          may keep elements; or 0 */
+    uint8_t extras, extra[GPU_MAX_EXTRAS];
     uint8_t inputs, constants, length;
     uint8_t dtype[GPU_MAX_INPUTS], way[GPU_MAX_INPUTS];
     gpu_instruction code[GPU_MAX_CODE];

@@ -3,7 +3,7 @@
 #ifndef JIT_JOB_H
 #define JIT_JOB_H
 
-enum { JIT_INPUTS = 8, JIT_CONSTANTS = 8 };
+enum { JIT_INPUTS = 8, JIT_CONSTANTS = 8, JIT_EXTRAS = 3 };
 enum { JIT_THREADS = 256, JIT_ITEMS = 4 }; /* of a block; side by side */
 
 /* How an input lies, or comes to be, for a thread that wants four neighbours of
@@ -45,6 +45,7 @@ typedef struct jit_operand {
 
 typedef struct jit_job {
     jit_operand in[JIT_INPUTS], out;
+    void *extra[JIT_EXTRAS]; /* further results, which lie as out does */
     long long rows, cols;
     unsigned across; /* blocks beside each other; unused of a single row */
     float single[JIT_CONSTANTS];

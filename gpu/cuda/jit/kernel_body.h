@@ -12,6 +12,7 @@
  *   IN_PLACE   1: the result is written where an input lies, of which it may
  *              keep most; fours that stay as they are are not written
  *   BEFORE     then: the name of that input's elements
+ *   EXTRAS     how many further results there are
  *
  * Limited by bytes, so a thread reads all it needs before it computes, and
  * blocks come and go, which is faster than a few that stay. */
@@ -55,10 +56,10 @@ __device__ __forceinline__ void read_all(const jit_job &job,
     }
 }
 
-__device__ __forceinline__ RESULT *result(const jit_job &job, int64 i, int64 j)
+/* Where an element of any result lies. */
+__device__ __forceinline__ int64 offset(const jit_job &job, int64 i, int64 j)
 {
-    return (RESULT *)job.out.data + i * job.out.row_stride +
-           (IS_WIDE ? j : j * job.out.col_stride);
+    return i * job.out.row_stride + (IS_WIDE ? j : j * job.out.col_stride);
 }
 
 __device__ __forceinline__ place own_place(const jit_job &job)
@@ -108,27 +109,41 @@ __device__ __forceinline__ bool differs(const quad<S> &r, const S (&old)[ITEMS])
            differs(r.at[2], old[2]) | differs(r.at[3], old[3]);
 }
 
+__device__ __forceinline__ void write_four(const jit_job &job, const place &p,
+                                           const quad<RESULT> &r, RESULT *to)
+{
+    if (IS_WIDE) {
+        *(quad<RESULT> *)to = r;
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+        to[k * p.step * job.out.col_stride] = r.at[k];
+}
+
 __device__ __forceinline__ void run_all(const jit_job &job, const place &p)
 {
     INPUTS(READ)
 #pragma unroll
     for (int q = 0; q < QUADS; q++) {
-        RESULT *to = result(job, p.i + q * p.di, p.j + q * p.dj);
-        quad<RESULT> r;
+        int64 at = offset(job, p.i + q * p.di, p.j + q * p.dj);
+        quad<RESULT> r, more[EXTRAS + 1];
 #pragma unroll
-        for (int k = 0; k < ITEMS; k++)
-            r.at[k] = narrowed(value(job INPUTS(ITEM)));
+        for (int k = 0; k < ITEMS; k++) {
+            T extra[EXTRAS + 1];
+            r.at[k] = narrowed(value(job, extra INPUTS(ITEM)));
+#pragma unroll
+            for (int e = 0; e < EXTRAS; e++)
+                more[e].at[k] = narrowed(extra[e]);
+        }
 #if IN_PLACE
         if (!differs(r, BEFORE[q]))
             continue;
 #endif
-        if (IS_WIDE) {
-            *(quad<RESULT> *)to = r;
-        } else {
+        write_four(job, p, r, (RESULT *)job.out.data + at);
 #pragma unroll
-            for (int k = 0; k < ITEMS; k++)
-                to[k * p.step * job.out.col_stride] = r.at[k];
-        }
+        for (int e = 0; e < EXTRAS; e++)
+            write_four(job, p, more[e], (RESULT *)job.extra[e] + at);
     }
 }
 
@@ -139,8 +154,15 @@ __device__ __forceinline__ void run_part(const jit_job &job, const place &p)
     for (int n = 0; n < QUADS * ITEMS; n++) {
         int q = n / ITEMS, k = n % ITEMS;
         int64 i = p.i + q * p.di, j = p.j + q * p.dj + k * p.step;
-        if (i < job.rows && j < job.cols)
-            *result(job, i, j) = narrowed(value(job INPUTS(READ_ONE)));
+        if (i >= job.rows || j >= job.cols)
+            continue;
+        T extra[EXTRAS + 1];
+        int64 at = offset(job, i, j);
+        ((RESULT *)job.out.data)[at] =
+            narrowed(value(job, extra INPUTS(READ_ONE)));
+#pragma unroll
+        for (int e = 0; e < EXTRAS; e++)
+            ((RESULT *)job.extra[e])[at] = narrowed(extra[e]);
     }
 }
 

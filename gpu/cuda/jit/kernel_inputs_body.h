@@ -5,7 +5,8 @@
  *   DRAWS      how many inputs are drawn; then kernel_random_body.h, too
  *   INPUTS(X)  X(number, type of its elements, way it lies, which of those
  *              drawn) for each input
- *   value(job, element of input 0, …) */
+ *   value(job, extra, element of input 0, …) gives the result, and the further
+ *              ones to extra */
 typedef long long int64;
 enum { ITEMS = JIT_ITEMS };
 

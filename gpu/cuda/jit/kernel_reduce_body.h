@@ -72,7 +72,7 @@ __device__ __forceinline__ void run_fours(const jit_job &job, const stretch &of,
     if (IS_LONG) {
 #pragma unroll 1
         for (int turn = 0; turn < ITEMS; turn++) {
-            push_back(&r[0], value(job INPUTS(FIRST)));
+            push_back(&r[0], value(job, (T *)0 INPUTS(FIRST)));
             INPUTS(TAKE_TURNS)
         }
         return;
@@ -81,7 +81,7 @@ __device__ __forceinline__ void run_fours(const jit_job &job, const stretch &of,
     for (int q = 0; q < N; q++)
 #pragma unroll
         for (int k = 0; k < ITEMS; k++)
-            r[q].at[k] = value(job INPUTS(ITEM));
+            r[q].at[k] = value(job, (T *)0 INPUTS(ITEM));
 }
 
 template <class P>
@@ -111,7 +111,8 @@ read_some(const compiled_for &work, const stretch &of, int64 j, int count)
     }
 #pragma unroll 1
     for (int k = 0; k < ITEMS; k++, j += of.apart)
-        push_back(&r[0], k < count ? value(job INPUTS(READ_ONE)) : (T)0);
+        push_back(&r[0],
+                  k < count ? value(job, (T *)0 INPUTS(READ_ONE)) : (T)0);
     return r[0];
 }
 

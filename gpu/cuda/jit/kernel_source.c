@@ -9,6 +9,7 @@
 
 _Static_assert((int)JIT_INPUTS == GPU_MAX_INPUTS, "a job has all inputs");
 _Static_assert((int)JIT_CONSTANTS == GPU_MAX_CONSTANTS, "and all constants");
+_Static_assert((int)JIT_EXTRAS == GPU_MAX_EXTRAS, "and all results");
 
 /* --- what a program costs --------------------------------------------------
  */
@@ -151,7 +152,7 @@ static const char *const ways[JIT_WAYS] = {
 static void put_value(writer *w, const jit_form *f)
 {
     int v = f->inputs;
-    put(w, "__device__ __forceinline__ T value(const jit_job &job");
+    put(w, "__device__ __forceinline__ T value(const jit_job &job, T *extra");
     for (int i = 0; i < f->inputs; i++)
         put(w, ", T v%d", i);
     put(w, ")\n{\n");
@@ -165,6 +166,8 @@ static void put_value(writer *w, const jit_form *f)
             operations[code->op].name, code->x, arity > 1 ? code->y : code->x,
             arity > 2 ? code->z : code->x);
     }
+    for (int e = 0; e < f->extras; e++)
+        put(w, "    extra[%d] = v%d;\n", e, f->extra[e]);
     put(w, "    return v%d;\n}\n", f->length > 0 ? v - 1 : 0);
 }
 
@@ -202,6 +205,7 @@ size_t jit_write_source(const jit_form *f, char text[JIT_MOST_TEXT])
         s.quads, s.is_wide, s.is_long);
     put(&w, f->fold ? "#define KIND %d\n" : "#define IS_ROW %d\n",
         f->fold ? f->fold : f->is_row);
+    put(&w, "#define EXTRAS %d\n", f->extras);
     put(&w, "#define IN_PLACE %d\n", f->in_place && s.is_wide);
     if (f->in_place)
         put(&w, "#define BEFORE in%d\n", f->in_place - 1);
@@ -289,7 +293,7 @@ static int is_same_view(const gpu_view *v, const gpu_view *w)
 static int find_kept(const jit_form *f, const gpu_view *in, const gpu_view *out)
 {
     const gpu_instruction *last = &f->code[f->length - 1];
-    if (last->op != GPU_OP_where || f->result != f->compute)
+    if (last->op != GPU_OP_where || f->result != f->compute || f->extras > 0)
         return 0;
     for (int v = 0; v < f->inputs; v++)
         if ((last->y == v || last->z == v) && !is_drawn(f, v) &&
@@ -304,6 +308,8 @@ int jit_fill_form(jit_form *f, const gpu_program *p, gpu_dtype compute,
     memset(f, 0, sizeof *f);
     f->is_row = out->rows == 1;
     f->is_wide = (wide & JIT_WIDE_RESULT) != 0;
+    f->extras = p->extras;
+    memcpy(f->extra, p->extra, p->extras);
     if (p->length == 0 || !fill(f, p, compute, in, out, wide))
         return 0;
     f->in_place = f->is_wide ? (uint8_t)find_kept(f, in, out) : 0;
