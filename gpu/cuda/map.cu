@@ -160,7 +160,6 @@ int gpu_cuda_plan_has_places(const plan *p)
 
 enum { MAP_THREADS = 256, PROGRAM_THREADS = 128, BLOCKS_PER_SM = 16 };
 enum { MOST_SHARED = 64 << 10, MOST_BLOCKS = 1 << 20 };
-enum { SPOTS = 2, LONG_ROW = SPOTS * ITEMS * PROGRAM_THREADS };
 enum { TILE = 32, TILE_ROWS = 8, MAX_GRID_Y = 65535 };
 
 /* How a thread's four elements lie: neighbours in a row (for wide accesses),
@@ -203,28 +202,34 @@ __device__ __forceinline__ int count_inside(const map_job &job, const spot &s)
     return left >= ITEMS * apart ? ITEMS : (int)((left + apart - 1) / apart);
 }
 
-/* Over what lies in long rows, two spots of a thread at a time: more is on its
- * way at once, and reading a step, which costs about as much as an operation on
- * four elements, is done for eight. */
+/* How many spots of a thread a program is run for at once, over what lies in
+ * long rows: more is on its way at once, and reading a step, which costs about
+ * as much as an operation on four elements, is done for all of them. (A chain
+ * of six over 2^28 f32 takes 1.63 ms of an H200 by two, 1.37 by three, and 1.58
+ * by four, whose registers leave fewer threads.) */
+template <class T> constexpr int SPOTS = sizeof(T) == sizeof(float) ? 3 : 2;
+template <class T> constexpr int LONG_ROW = SPOTS<T> *ITEMS *PROGRAM_THREADS;
+
 template <class T>
 __global__ void __launch_bounds__(PROGRAM_THREADS)
     long_kernel(const __grid_constant__ map_job job)
 {
     extern __shared__ __align__(16) char shared[];
+    constexpr int N = SPOTS<T>;
     int64_t apart = (int64_t)PROGRAM_THREADS * ITEMS;
-    spot s[SPOTS];
+    spot s[N];
     for (int64_t i = blockIdx.y; i < job.p.rows; i += gridDim.y)
-        for (int64_t j = blockIdx.x * SPOTS * apart + threadIdx.x * ITEMS;
-             j < job.p.cols; j += gridDim.x * SPOTS * apart) {
+        for (int64_t j = blockIdx.x * N * apart + threadIdx.x * ITEMS;
+             j < job.p.cols; j += gridDim.x * N * apart) {
 #pragma unroll
-            for (int q = 0; q < SPOTS; q++) {
+            for (int q = 0; q < N; q++) {
                 s[q] = {i, j + q * apart, 0, 1, 0};
                 s[q].count = count_inside(job, s[q]);
             }
-            lot<T, SPOTS> r = evaluate_lot<T, SPOTS>(
+            lot<T, N> r = evaluate_lot<T, N>(
                 job.p, s, (T *)shared + threadIdx.x, PROGRAM_THREADS);
 #pragma unroll
-            for (int q = 0; q < SPOTS; q++)
+            for (int q = 0; q < N; q++)
                 put<T>(job, s[q], r.of[q]);
         }
 }
@@ -330,8 +335,8 @@ template <class T>
 static gpu_status launch_long(cuda_device *d, const map_job *job)
 {
     size_t shared =
-        SPOTS * gpu_cuda_plan_bytes(&job->p, PROGRAM_THREADS, sizeof(T));
-    int64_t x = smaller(ceil_div(job->p.cols, LONG_ROW), MOST_BLOCKS);
+        SPOTS<T> * gpu_cuda_plan_bytes(&job->p, PROGRAM_THREADS, sizeof(T));
+    int64_t x = smaller(ceil_div(job->p.cols, LONG_ROW<T>), MOST_BLOCKS);
     int64_t y = smaller(job->p.rows, ceil_div(MOST_BLOCKS, x));
     if (shared > 48 << 10)
         CHECK(d, cudaFuncSetAttribute(
@@ -357,8 +362,8 @@ static gpu_status launch(cuda_device *d, map_job *job, int inputs)
         job->how = NEIGHBOURS;
     else
         job->p.wide = 0, job->wide_out = 0;
-    if (job->how == NEIGHBOURS && job->p.cols >= LONG_ROW &&
-        SPOTS * shared <= MOST_SHARED)
+    if (job->how == NEIGHBOURS && job->p.cols >= LONG_ROW<T> &&
+        SPOTS<T> * shared <= MOST_SHARED)
         return launch_long<T>(d, job);
     int64_t unit = job->how == DOWN ? 1 : ITEMS;
     int width =

@@ -210,21 +210,27 @@ __global__ void __launch_bounds__(THREADS, blocks<T, PLAIN>)
                         interpreted<T>{job, (T *)slots + threadIdx.x}, shared);
 }
 
-/* The second stage: a block folds one line's partials. */
+/* The second stage: `width` threads fold one line's partials, a power of two
+ * that is at least their count where that is less than the block. What is
+ * folded beyond them is nothing, so that the bits do not depend on it. */
 template <class P>
 __global__ void __launch_bounds__(FOLD_THREADS)
     fold_kernel(const __grid_constant__ reduce_job job, int64_t lines,
-                int64_t count)
+                int64_t count, int width)
 {
     __shared__ P shared[FOLD_THREADS];
     int kind = job.truths > 0 ? (int)GPU_REDUCE_sum : job.lines.kind;
+    int each = FOLD_THREADS / width, own = threadIdx.x / width;
+    int along = threadIdx.x % width;
     const P *partials = (const P *)job.lines.partials;
-    for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
+    for (int64_t first = (int64_t)blockIdx.x * each; first < lines;
+         first += (int64_t)gridDim.x * each) {
+        int64_t line = first + own;
         P acc = empty<P>(kind);
-        for (int64_t n = threadIdx.x; n < count; n += FOLD_THREADS)
+        for (int64_t n = along; line < lines && n < count; n += width)
             acc = combine(kind, acc, partials[line * count + n]);
-        acc = fold_block(kind, acc, shared, 0, 1, threadIdx.x, FOLD_THREADS);
-        if (threadIdx.x > 0)
+        acc = fold_block(kind, acc, shared, own, each, along, width);
+        if (along > 0 || line >= lines)
             continue;
         double x = number_of(acc);
         put(job, line, job.truths > 0 ? result_of_truths(job, x) : x);
@@ -309,7 +315,8 @@ static gpu_status count_mask(cuda_device *d, reduce_job *job, const gpu_view *v)
         from + before, n, before, (int)(bytes - before - n * 16),
         (double *)job->lines.partials);
     LAUNCHED(d);
-    fold_kernel<total><<<1, FOLD_THREADS, 0, d->stream>>>(*job, 1, blocks);
+    fold_kernel<total>
+        <<<1, FOLD_THREADS, 0, d->stream>>>(*job, 1, blocks, FOLD_THREADS);
     LAUNCHED(d);
     return GPU_OK;
 }
@@ -503,8 +510,11 @@ static gpu_status run(cuda_device *d, const gpu_program *p, reduce_job *job,
     TRY(run_lines<P>(d, p, job, grid));
     if (count == 1)
         return GPU_OK;
-    unsigned blocks = (unsigned)smaller(lines, 1 << 20);
-    fold_kernel<P><<<blocks, FOLD_THREADS, 0, d->stream>>>(*job, lines, count);
+    int width = power_of_two(count, 1, FOLD_THREADS);
+    int64_t blocks = ceil_div(lines, FOLD_THREADS / width);
+    fold_kernel<P>
+        <<<(unsigned)smaller(blocks, 1 << 20), FOLD_THREADS, 0, d->stream>>>(
+            *job, lines, count, width);
     LAUNCHED(d);
     return GPU_OK;
 }

@@ -73,11 +73,12 @@ static int cost_of_program(const jit_form *f)
 }
 
 /* A reduction's blocks stay, and there are fewer of them than of a map: each
- * thread begins to read 64 bytes at once, of all inputs. */
+ * thread begins to read 64 bytes at once, of all inputs; or 32 where each of
+ * its elements is read alone. */
 static jit_shape shape_of_fold(const jit_form *f, int cost, int words)
 {
     jit_shape s = {.is_long = cost > LONG, .is_wide = f->is_wide, .quads = 1};
-    int most = s.is_long ? 1 : cost > MIDDLE ? 2 : 4;
+    int most = s.is_long ? 1 : cost > MIDDLE || !f->is_wide ? 2 : 4;
     while (2 * s.quads * words * f->inputs <= 4 && 2 * s.quads <= most)
         s.quads *= 2;
     return s;
