@@ -153,6 +153,15 @@ static void random_case(shaped *s)
     }
 }
 
+static void several_results_case(shaped *s)
+{
+    random_case(s);
+    s->p.extras = (uint8_t)(1 + any(GPU_MAX_EXTRAS));
+    for (int e = 0; e < s->p.extras; e++)
+        s->p.extra[e] =
+            (uint8_t)(s->p.inputs + s->p.constants + any(s->p.length));
+}
+
 /* x = where(y, z, x), which keeps some of x. */
 static void in_place_case(shaped *s)
 {
@@ -216,7 +225,7 @@ static int64_t rows_of(const shaped *s, int n)
 }
 
 typedef struct operands {
-    held in[GPU_MAX_INPUTS], out;
+    held in[GPU_MAX_INPUTS], out, more[GPU_MAX_EXTRAS];
     jit_form form;
 } operands;
 
@@ -234,6 +243,8 @@ static void make_operands(const shaped *s, int n, operands *o)
                  ? o->in[0]
                  : make_held(s->result, rows, s->p.reduction ? 1 : cols,
                              s->result_kind);
+    for (int e = 0; e < s->p.extras; e++)
+        o->more[e] = make_held(s->result, rows, cols, s->result_kind);
     if (s->p.reduction) {
         assert_true(jit_fill_fold(&o->form, &s->p, (gpu_dtype)s->p.compute,
                                   views, &o->out.v,
@@ -249,6 +260,8 @@ static void drop_operands(const shaped *s, operands *o)
 {
     for (int v = s->is_in_place; v < s->p.inputs; v++)
         drop_held(&o->in[v]);
+    for (int e = 0; e < s->p.extras; e++)
+        drop_held(&o->more[e]);
     drop_held(&o->out);
 }
 
@@ -291,9 +304,9 @@ static double expected(const shaped *s, const operands *o, int64_t i, int64_t j)
 }
 
 /* Elements are right, and their neighbours as they were. */
-static void check_result(const shaped *s, const operands *o, int number)
+static void check_result(const shaped *s, const operands *o, const held *h,
+                         int number)
 {
-    const held *h = &o->out;
     size_t offset = (size_t)((unsigned char *)h->v.data - h->memory);
     size_t size = size_of(h->v.dtype);
     for (int64_t i = 0; i < h->v.rows; i++)
@@ -309,6 +322,18 @@ static void check_result(const shaped *s, const operands *o, int number)
                    h->memory + (int64_t)offset + at * (int64_t)size, size);
         }
     assert_memory_equal(h->before, h->memory, h->bytes);
+}
+
+/* A further result is that of the program up to it. */
+static void check_results(const shaped *s, const operands *o, int number)
+{
+    int first = s->p.inputs + s->p.constants;
+    check_result(s, o, &o->out, number);
+    for (int e = 0; e < s->p.extras; e++) {
+        shaped one = *s;
+        one.p.length = (uint8_t)(s->p.extra[e] - first + 1);
+        check_result(&one, o, &o->more[e], number);
+    }
 }
 
 /* --- as C++ ----------------------------------------------------------------
@@ -344,7 +369,7 @@ static void write_kernel(FILE *f, int number, const char *text, int is_fold)
             "#undef compiled\n#undef QUADS\n#undef IS_ROW\n#undef IS_WIDE\n"
             "#undef IS_LONG\n#undef DRAWS\n#undef INPUTS\n#undef KIND\n"
             "#undef IN_PLACE\n#undef BEFORE\n#undef READ\n#undef ITEM\n"
-            "#undef READ_ONE\n"
+            "#undef READ_ONE\n#undef EXTRAS\n"
             "static const %s *job_%d;\n"
             "static void thread_%d(void)\n{\n"
             "    k%d::compiled_%d(*job_%d);\n}\n"
@@ -460,6 +485,8 @@ static void fill_job(const shaped *s, const operands *o, jit_job *job)
     for (int v = 0; v < s->p.inputs; v++)
         job->in[v] = operand_of(&o->in[v]);
     job->out = operand_of(&o->out);
+    for (int e = 0; e < s->p.extras; e++)
+        job->extra[e] = o->more[e].v.data;
     for (int c = 0; c < s->p.constants; c++) {
         job->single[c] = (float)s->p.constant[c];
         job->constant[c] = s->p.constant[c];
@@ -478,7 +505,7 @@ static void run_case(int number, int n)
     assert_true(jit_plan_launch(&s->form, job.rows, job.cols, 1, &l));
     job.across = l.across;
     run_kernel(number, &job, (unsigned[]){l.blocks, 1, l.width, l.height});
-    check_result(s, &o, number);
+    check_results(s, &o, number);
     drop_operands(s, &o);
 }
 
@@ -829,6 +856,8 @@ static int make_cases(void **state)
             broadcast_case(&cases[k], 4 + k);
         if (k >= 4 && k < KEPT)
             in_place_case(&cases[k]);
+        if (k > KEPT && k < KEPT + 12)
+            several_results_case(&cases[k]);
         if (k == KEPT)
             kept_case(&cases[k]);
         make_operands(&cases[k], 1, &o);
