@@ -439,13 +439,17 @@ gpu_view gpu_part(const gpu_view *v, int64_t row, int64_t col, int64_t rows,
     return part;
 }
 
+void gpu_note_write(const gpu_matrix *m)
+{
+    gpu_forget(m);
+    m->storage->written = epoch;
+}
+
 /* In a dry run nothing is written, and a real operand is as it was. */
 gpu_view gpu_target_of(const gpu_matrix *m)
 {
-    if (gpu_dry)
-        return gpu_view_of(m);
-    gpu_forget(m);
-    m->storage->written = epoch;
+    if (!gpu_dry)
+        gpu_note_write(m);
     return gpu_view_of(m);
 }
 

@@ -178,9 +178,14 @@ static void *place(const gpu_matrix *m, int64_t i, int64_t j)
     return (char *)m->storage->data + at * (int64_t)gpu_dtype_size(m->dtype);
 }
 
+static int is_inside(const gpu_matrix *m, int64_t i, int64_t j)
+{
+    return i >= 0 && i < m->rows && j >= 0 && j < m->cols;
+}
+
 static gpu_status check_place(const gpu_matrix *m, int64_t i, int64_t j)
 {
-    if (i >= 0 && i < m->rows && j >= 0 && j < m->cols)
+    if (is_inside(m, i, j))
         return GPU_OK;
     return gpu_fail(GPU_RANGE, "element (%lld, %lld) is outside %s",
                     (long long)i + 1, (long long)j + 1, gpu_shape_text(m));
@@ -215,8 +220,7 @@ static gpu_status fetch_element(const gpu_matrix *m, int64_t i, int64_t j,
 gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
 {
     int64_t at = m->offset + i * m->row_stride + j * m->col_stride;
-    int is_plain =
-        is_at_hand(m) && i >= 0 && i < m->rows && j >= 0 && j < m->cols;
+    int is_plain = is_at_hand(m) && is_inside(m, i, j);
     if (is_plain && m->dtype == GPU_F32)
         *out = (double)((const float *)m->storage->data)[at];
     else if (is_plain && m->dtype == GPU_F64)
@@ -228,7 +232,7 @@ gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out)
     return GPU_OK;
 }
 
-gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value)
+static gpu_status put_element(gpu_matrix *m, int64_t i, int64_t j, double value)
 {
     element e;
     if (gpu_is_complex(m))
@@ -245,6 +249,21 @@ gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value)
     gpu_matrix one = one_of(m);
     gpu_target_of(m);
     return upload_bytes(&one, place(m, i, j), &e, gpu_dtype_size(m->dtype));
+}
+
+gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value)
+{
+    int64_t at = m->offset + i * m->row_stride + j * m->col_stride;
+    int is_plain =
+        is_at_hand(m) && m->storage->readers == 0 && is_inside(m, i, j);
+    if (!is_plain || (m->dtype != GPU_F32 && m->dtype != GPU_F64))
+        return put_element(m, i, j, value);
+    gpu_note_write(m);
+    if (m->dtype == GPU_F32)
+        ((float *)m->storage->data)[at] = (float)value;
+    else
+        ((double *)m->storage->data)[at] = value;
+    return GPU_OK;
 }
 
 gpu_status gpu_fill(gpu_matrix *m, double value)
@@ -371,15 +390,36 @@ gpu_status gpu_copy(const gpu_matrix *from, gpu_matrix *to)
     return status == GPU_UNSUPPORTED ? copy_across(from, to) : status;
 }
 
+/* Few elements on the CPU go past all that larger operations look after. */
+static gpu_status clone_few(const gpu_matrix *m, gpu_matrix *out)
+{
+    gpu_device *d = m->storage->device;
+    gpu_view from = gpu_view_of(m), to = gpu_view_of(out);
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    gpu_operation op = {.name = "copy",
+                        .kernel = "map",
+                        .device = d,
+                        .result = out,
+                        .bytes = (double)(gpu_bytes(m) + gpu_bytes(out))};
+    gpu_begin_operation(&op);
+    return gpu_end_operation(&op, d->backend->map(d->handle, &p, &from, &to));
+}
+
 gpu_status gpu_clone(const gpu_matrix *m, gpu_dtype dtype, gpu_device *device,
                      gpu_matrix *out)
 {
+    enum { FEW = 256 };
     out->storage = NULL;
     if (!gpu_is_complex(m) || !m->storage)
         TRY(check_alive("clone", m));
     TRY(gpu_create(out, device ? device : m->storage->device, dtype, m->ndim,
                    m->rows, m->cols));
-    gpu_status status = gpu_copy(m, out);
+    int is_few = gpu_size(m) > 0 && gpu_size(m) <= FEW && is_at_hand(m) &&
+                 !gpu_is_complex(m) &&
+                 out->storage->device == m->storage->device &&
+                 !gpu_is_complex(out);
+    gpu_status status = is_few ? clone_few(m, out) : gpu_copy(m, out);
     if (status != GPU_OK)
         gpu_release(out);
     return status;

@@ -94,8 +94,10 @@ gpu_view gpu_turned(const gpu_view *v); /* transposed */
 /* The rows x cols of v from (row, col) on. */
 gpu_view gpu_part(const gpu_view *v, int64_t row, int64_t col, int64_t rows,
                   int64_t cols);
-/* The same for writing: what was kept about the storage is dropped. */
+/* The same for writing: what was kept about the storage is dropped. note_write
+ * is that alone, outside of dry runs. */
 gpu_view gpu_target_of(const gpu_matrix *m);
+void gpu_note_write(const gpu_matrix *m);
 /* What wrote m was stopped; or all of m has been written, which makes it whole
  * again if that is the whole storage. */
 void gpu_leave_incomplete(const gpu_matrix *m);

@@ -87,7 +87,9 @@ lumat_request lumat_check_request(lua_State *L, int arg)
         r.cols = lumat_check_size(L, arg++);
     }
     r.options = arg;
-    r.dtype = lumat_option_dtype(L, arg, lumat_default_dtype(L));
+    r.dtype = lumat_option_dtype(L, arg, GPU_ALL_DTYPES);
+    if (r.dtype == GPU_ALL_DTYPES)
+        r.dtype = lumat_default_dtype(L);
     r.device = lumat_option_device(L, arg, NULL);
     return r;
 }

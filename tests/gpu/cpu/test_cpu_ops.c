@@ -271,8 +271,14 @@ static void check_all_floats(void)
         {GPU_OP_tanh, "tanh", 1, 0}, {GPU_OP_sin, "sin", 1, 0},
         {GPU_OP_cos, "cos", 1, 0},   {GPU_OP_tan, "tan", 1, 0}};
     enum { OWN = sizeof own / sizeof *own };
+    /* where tanh becomes 1, and what lies beside multiples of pi / 4 */
+    static const float hard[] = {
+        0x1.154232p+3f, -0x1.154232p+3f, 0x1.154246p+3f, 0x1.2d97c8p+6f,
+        0x1.993144p+9f, 0x1.e2dc7ap-1f,  0x1.2e5f3ep+1f, 0x1.fffffep+14f};
     float x[AT_ONCE];
     size_t n = 0;
+    for (int k = 0; k < OWN; k++)
+        check_floats(&own[k], hard, sizeof hard / sizeof *hard);
     for (uint64_t next = 0, end = (uint64_t)1 << 32; next < end;) {
         uint32_t bits = (uint32_t)next;
         memcpy(&x[n++], &bits, sizeof bits);
