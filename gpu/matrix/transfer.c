@@ -276,17 +276,14 @@ gpu_status gpu_fill(gpu_matrix *m, double value)
 
 static gpu_status clear(const gpu_matrix *m)
 {
-    gpu_device *d = m->storage->device;
     size_t bytes = m->storage->bytes;
     gpu_operation op = {.name = "fill",
                         .kernel = "clear",
-                        .device = d,
+                        .device = m->storage->device,
                         .result = m,
                         .writes_all = 1,
                         .bytes = (double)bytes};
-    gpu_begin_operation(&op);
-    gpu_status status = d->backend->clear(d->handle, m->storage->data, bytes);
-    return gpu_end_operation(&op, status);
+    return RUN_OPERATION(&op, clear, m->storage->data, bytes);
 }
 
 gpu_status gpu_create_zeros(gpu_matrix *out, gpu_device *device,
@@ -393,17 +390,15 @@ gpu_status gpu_copy(const gpu_matrix *from, gpu_matrix *to)
 /* Few elements on the CPU go past all that larger operations look after. */
 static gpu_status clone_few(const gpu_matrix *m, gpu_matrix *out)
 {
-    gpu_device *d = m->storage->device;
     gpu_view from = gpu_view_of(m), to = gpu_view_of(out);
     gpu_program p;
     gpu_program_start(&p, 1);
     gpu_operation op = {.name = "copy",
                         .kernel = "map",
-                        .device = d,
+                        .device = m->storage->device,
                         .result = out,
                         .bytes = (double)(gpu_bytes(m) + gpu_bytes(out))};
-    gpu_begin_operation(&op);
-    return gpu_end_operation(&op, d->backend->map(d->handle, &p, &from, &to));
+    return RUN_OPERATION(&op, map, &p, &from, &to);
 }
 
 gpu_status gpu_clone(const gpu_matrix *m, gpu_dtype dtype, gpu_device *device,
