@@ -68,6 +68,12 @@ ENTRY(map, void *d, const gpu_program *p, const gpu_view *in,
     return gpu_fill(&given.target, 1);
 }
 
+ENTRY(clear, void *d, void *data, size_t bytes)
+{
+    gpu_matrix out;
+    return keep(gpu_create_zeros(&out, fake, GPU_F32, 2, SIDE, SIDE), &out);
+}
+
 ENTRY(reduce, void *d, const gpu_program *p, const gpu_view *in, int axis,
       const gpu_view *out)
 {
@@ -248,6 +254,7 @@ static gpu_status run_matmul(void)
     }
 static const operation operations[] = {
     ROW(map, "fill", "map", 1, 0),
+    ROW(clear, "fill", "clear", 0, 0),
     ROW(reduce, "sum", "reduce", 0, 0),
     ROW(gather, "gather", "gather", 0, 0),
     ROW(scatter, "scatter", "scatter", 1, 0),
