@@ -231,7 +231,6 @@ typedef struct lines {
     const factors *factors;    /* for element j of line i number i j; NULL */
 } lines;
 
-/* An f32 or f64 number, or a pair of either. */
 typedef struct pair_f64 {
     double part[2];
 } pair_f64;
@@ -242,55 +241,46 @@ static char *element(const gpu_view *v, int64_t line)
            line * v->row_stride * (int64_t)gpu_cpu_size(v->dtype);
 }
 
-/* Between a view's lines and a copy's, whose elements lie side by side. Lines
- * beside each other are read together. */
-#define MOVE(type, to, to_line, to_step, from, from_line, from_step) \
-    do {                                                             \
-        type *target = (type *)(to);                                 \
-        const type *source = (const type *)(from);                   \
-        for (int64_t j = 0; j < length; j++)                         \
-            for (int64_t i = 0; i < count; i++)                      \
-                target[i * (to_line) + j * (to_step)] =              \
-                    source[i * (from_line) + j * (from_step)];       \
-    } while (0)
-#define MOVE_ANY(...)                    \
-    do {                                 \
-        if (size == sizeof(float))       \
-            MOVE(uint32_t, __VA_ARGS__); \
-        else if (size == sizeof(double)) \
-            MOVE(uint64_t, __VA_ARGS__); \
-        else                             \
-            MOVE(pair_f64, __VA_ARGS__); \
-    } while (0)
+/* Of pairs of f64, which programs know nothing of: by tiles, of which one side
+ * is read, and the other written, by whole lines. */
+static void move_pairs(const gpu_view *from, const gpu_view *to)
+{
+    enum { TILE = 16 };
+    const pair_f64 *source = from->data;
+    pair_f64 *target = to->data;
+    for (int64_t first = 0; first < from->cols; first += TILE) {
+        int64_t last = gpu_cpu_smaller(first + TILE, from->cols);
+        for (int64_t i = 0; i < from->rows; i++)
+            for (int64_t j = first; j < last; j++)
+                target[i * to->row_stride + j * to->col_stride] =
+                    source[i * from->row_stride + j * from->col_stride];
+    }
+}
 
+/* A pair of f32 is moved as an f64. */
+static void move_lines(gpu_view from, gpu_view to)
+{
+    size_t size = gpu_cpu_size(from.dtype);
+    from.dtype = to.dtype = size == sizeof(float) ? GPU_F32 : GPU_F64;
+    if (size == sizeof(pair_f64))
+        move_pairs(&from, &to);
+    else
+        gpu_cpu_convert(&from, &to);
+}
+
+/* Some of v's lines, and a copy of them, `step` apart. */
 static void read_lines(const gpu_view *v, int64_t first, int64_t count,
                        int64_t step, char *copy)
 {
-    int64_t length = v->cols;
-    size_t size = gpu_cpu_size(v->dtype);
-    const char *from = element(v, first);
-    if (v->col_stride != 1) {
-        MOVE_ANY(copy, step, 1, from, v->row_stride, v->col_stride);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++)
-        memcpy(copy + (size_t)(i * step) * size, element(v, first + i),
-               (size_t)length * size);
+    gpu_view to = {copy, v->dtype, count, v->cols, step, 1};
+    move_lines(gpu_cpu_part(v, first, 0, count, v->cols), to);
 }
 
 static void write_lines(const gpu_view *v, int64_t first, int64_t count,
-                        int64_t step, const char *copy)
+                        int64_t step, char *copy)
 {
-    int64_t length = v->cols;
-    size_t size = gpu_cpu_size(v->dtype);
-    char *to = element(v, first);
-    if (v->col_stride != 1) {
-        MOVE_ANY(to, v->row_stride, v->col_stride, copy, step, 1);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++)
-        memcpy(element(v, first + i), copy + (size_t)(i * step) * size,
-               (size_t)length * size);
+    gpu_view from = {copy, v->dtype, count, v->cols, step, 1};
+    move_lines(from, gpu_cpu_part(v, first, 0, count, v->cols));
 }
 
 static void scale_f32(float *x, int64_t n, float by)
