@@ -2,8 +2,8 @@
  * does what stands around cuFFT's plans: a factor, the half of a spectrum that
  * is the other's mirror image, numbers that count as real.
  *
- * These are limited by bytes. Lines lie along rows or columns as they come, no
- * copy turns them. */
+ * These are limited by bytes. Lines lie along rows or columns as they come, but
+ * for many columns of real numbers. */
 #include <stdio.h>
 #include "fft.h"
 #include "la.h"
@@ -13,7 +13,7 @@ extern "C" {
 #include "la/fft_table.h"
 }
 
-enum { MOST_DEVICES = 64, THREADS = 256, BLOCKS_PER_SM = 16 };
+enum { MOST_DEVICES = 64, THREADS = 256, TILE = 32, BLOCKS_PER_SM = 16 };
 
 static struct {
     const fft_table *table; /* NULL: not there, and why */
@@ -137,6 +137,38 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* The transpose of a view, its rows `to_step` apart. DROPS: of the view's row
+ * 0, and of row n / 2 of an even n, imaginary parts are 0. Through shared
+ * memory, so that both sides are read and written by whole lines. */
+template <class P, bool DROPS>
+__global__ void __launch_bounds__(THREADS)
+    transpose_kernel(const __grid_constant__ gpu_view from, P *to,
+                     int64_t to_step, int64_t n)
+{
+    __shared__ P tile[TILE][TILE + 1];
+    int64_t across = (from.cols + TILE - 1) / TILE;
+    int64_t tiles = (from.rows + TILE - 1) / TILE * across;
+    for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+        int64_t row = divide(t, across) * TILE, col = t % across * TILE;
+        for (int r = threadIdx.y; r < TILE; r += blockDim.y) {
+            int64_t i = row + r, j = col + threadIdx.x;
+            if (i >= from.rows || j >= from.cols)
+                continue;
+            P x = ((const P *)from.data)[place(from, i, j)];
+            if constexpr (DROPS)
+                x.y = i == 0 || 2 * i == n ? 0 : x.y;
+            tile[r][threadIdx.x] = x;
+        }
+        __syncthreads(); /* the tile is there */
+        for (int r = threadIdx.y; r < TILE; r += blockDim.y) {
+            int64_t i = row + threadIdx.x, j = col + r;
+            if (i < from.rows && j < from.cols)
+                to[j * to_step + i] = tile[threadIdx.x][r];
+        }
+        __syncthreads(); /* and has been read */
+    }
+}
+
 static gpu_status mirror(cuda_device *d, const gpu_view *v, int axis,
                          int is_conjugated, double scale)
 {
@@ -167,6 +199,34 @@ static gpu_status scale(cuda_device *d, const gpu_view *v, double by)
     p.code[0] = {GPU_OP_mul, 0, 1, 0};
     p.constant[0] = by;
     return by == 1 ? GPU_OK : gpu_cuda_map(d, &p, &all, &all);
+}
+
+/* to: v's transpose, with rows `step` apart. n: of what is half a spectrum of n
+ * numbers along v's rows; 0: of anything else. */
+static gpu_status transpose(cuda_device *d, const gpu_view *v, void *to,
+                            int64_t step, int64_t n)
+{
+    dim3 threads(TILE, THREADS / TILE);
+    int64_t tiles = ceil_div(v->rows, TILE) * ceil_div(v->cols, TILE);
+    int blocks = (int)smaller(tiles, (int64_t)d->sms * BLOCKS_PER_SM);
+#define TRANSPOSE(type, drops)    \
+    transpose_kernel<type, drops> \
+        <<<blocks, threads, 0, d->stream>>>(*v, (type *)to, step, n)
+    if (v->dtype == GPU_F32)
+        TRANSPOSE(float, false);
+    else if (v->dtype == GPU_F64)
+        TRANSPOSE(double, false);
+    else if (v->dtype == GPU_C64 && n > 0)
+        TRANSPOSE(float2, true);
+    else if (v->dtype == GPU_C64)
+        TRANSPOSE(float2, false);
+    else if (n > 0)
+        TRANSPOSE(double2, true);
+    else
+        TRANSPOSE(double2, false);
+#undef TRANSPOSE
+    LAUNCHED(d);
+    return GPU_OK;
 }
 
 /* --- transforms ----------------------------------------------------------- */
@@ -250,13 +310,83 @@ static gpu_status run_from_half(cuda_device *d, const gpu_fft_call *c)
     return status;
 }
 
-gpu_status gpu_cuda_fft(void *device, const gpu_fft_call *c)
+/* Down many columns, from real numbers or to them, cuFFT takes several times as
+ * long as along rows: so it goes along rows of the transpose. */
+static bool is_turned(const gpu_fft_call *c)
 {
-    ENTER(d, device);
+    const int64_t LARGE = 1 << 20; /* elements */
+    return c->kind != GPU_FFT_COMPLEX && c->axis == 1 && c->in.cols > 1 &&
+           c->in.rows * c->in.cols >= LARGE && c->out.col_stride == 1;
+}
+
+static gpu_view dense_rows(const gpu_view *like, int64_t rows, int64_t cols)
+{
+    return {NULL, like->dtype, rows, cols, cols, 1};
+}
+
+static size_t bytes_of(const gpu_view *v)
+{
+    bool is_complex = v->dtype == GPU_C64 || v->dtype == GPU_C128;
+    size_t part = is_wide(v) ? 8 : 4;
+    return (size_t)(v->rows * v->cols) * part * (is_complex ? 2 : 1);
+}
+
+/* in and out of t have memory. */
+static gpu_status run_transposed(cuda_device *d, const gpu_fft_call *c,
+                                 const gpu_fft_call *t)
+{
+    int64_t n = c->kind == GPU_FFT_FROM_HALF ? c->out.rows : 0;
+    TRY(transpose(d, &c->in, t->in.data, t->in.row_stride, n));
+    TRY(run(d, t));
+    return transpose(d, &t->out, c->out.data, c->out.row_stride, 0);
+}
+
+/* GPU_MEMORY, without a message, where there is none for the transposes. */
+static gpu_status run_turned(cuda_device *d, const gpu_fft_call *c)
+{
+    gpu_fft_call t = *c;
+    int64_t made =
+        c->kind == GPU_FFT_FROM_HALF ? c->out.rows : c->in.rows / 2 + 1;
+    t.axis = 2;
+    t.in = dense_rows(&c->in, c->in.cols, c->in.rows);
+    t.out = dense_rows(&c->out, c->in.cols, made);
+    size_t in = bytes_of(&t.in), out = bytes_of(&t.out);
+    if (gpu_cuda_alloc(d, in, &t.in.data) != GPU_OK)
+        return GPU_MEMORY;
+    gpu_status status = gpu_cuda_alloc(d, out, &t.out.data);
+    if (status == GPU_OK) {
+        status = run_transposed(d, c, &t);
+        gpu_cuda_free(d, t.out.data, out);
+    }
+    gpu_cuda_free(d, t.in.data, in);
+    return status;
+}
+
+static gpu_status run_any(cuda_device *d, const gpu_fft_call *c)
+{
+    gpu_status status = is_turned(c) ? run_turned(d, c) : GPU_MEMORY;
+    if (status != GPU_MEMORY)
+        return status;
     if (c->kind == GPU_FFT_FROM_HALF)
-        TRY(run_from_half(d, c));
-    else
-        TRY(c->axis == 0 ? run_both(d, c) : run(d, c));
+        return run_from_half(d, c);
+    return c->axis == 0 ? run_both(d, c) : run(d, c);
+}
+
+static bool lies_down(const gpu_view *v)
+{
+    return v->row_stride == 1 && v->col_stride >= v->rows;
+}
+
+gpu_status gpu_cuda_fft(void *device, const gpu_fft_call *call)
+{
+    gpu_fft_call turned = *call;
+    const gpu_fft_call *c = &turned;
+    ENTER(d, device);
+    if (c->axis == 0 && lies_down(&c->in) && lies_down(&c->out)) {
+        swap_axes(&turned.in);
+        swap_axes(&turned.out);
+    }
+    TRY(run_any(d, c));
     if (c->kind == GPU_FFT_REAL)
         return mirror(d, &c->out, c->axis, c->is_inverse, c->scale);
     return scale(d, &c->out, c->scale);

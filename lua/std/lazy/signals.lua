@@ -158,15 +158,21 @@ local function widened(x, y)
     return is_complex(x) and library.c128(x) or x:f64()
 end
 
--- Transforms of n elements take as long as so many times n log n multiply-adds,
--- and what is short takes less than they take to begin.
-local OF_TRANSFORM, SHORT, SHORT_ON_GPU = 6, 16, 1 << 27
+-- Are sums faster than transforms? Times are counted in multiply-adds: those of
+-- n elements take the CPU OF_TRANSFORM n log n, a GPU so many to begin with and
+-- for each element; its sums last as long as those of one for each of y, which
+-- follow each other.
+local OF_TRANSFORM, SHORT = 6, 16
+local ON_GPU = {beginning = 4e8, element = 128, of_y = 350000}
 
 local function is_direct(x, y, rows, cols)
     local sums, length = x.size * 1.0 * y.size, rows * 1.0 * cols
-    return smaller(x.size, y.size) <= SHORT or
-        sums <= OF_TRANSFORM * length * log(length, 2) or
-        (x.device ~= "cpu" and sums <= SHORT_ON_GPU)
+    if smaller(x.size, y.size) <= SHORT then return true end
+    if x.device == "cpu" then
+        return sums <= OF_TRANSFORM * length * log(length, 2)
+    end
+    return larger(sums, y.size * ON_GPU.of_y) <=
+        ON_GPU.beginning + ON_GPU.element * length
 end
 
 local function by_transforms(x, y, rows, cols)
@@ -200,6 +206,7 @@ local function convolve(what, x, y, shape, method)
         fail(what, "takes two vectors, or two matrices, not %s and %s",
             shape_of(x), shape_of(y))
     end
+    if shape == "full" and x.size < y.size then x, y = y, x end
     local rows, cols = x.rows + y.rows - 1, x.cols + y.cols - 1
     local i, m = overlap(shape, x.rows, y.rows)
     local j, n = overlap(shape, x.cols, y.cols)
