@@ -314,7 +314,7 @@ static gpu_status run_from_half(cuda_device *d, const gpu_fft_call *c)
  * long as along rows: so it goes along rows of the transpose. */
 static bool is_turned(const gpu_fft_call *c)
 {
-    const int64_t LARGE = 1 << 20; /* elements */
+    const int64_t LARGE = 1 << 22; /* elements */
     return c->kind != GPU_FFT_COMPLEX && c->axis == 1 && c->in.cols > 1 &&
            c->in.rows * c->in.cols >= LARGE && c->out.col_stride == 1;
 }
