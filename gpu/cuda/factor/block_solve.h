@@ -11,7 +11,7 @@
 #define GPU_CUDA_BLOCK_SOLVE_H
 
 #include "copies.h"
-#include "cuda_device.h"
+#include "split16.h"
 
 constexpr int MOST_BLOCK = 128, SOLVE_THREADS = 128, SOLVE_COLS = 64;
 constexpr int SOLVE_STEP = 32; /* rows at a time */
@@ -92,6 +92,8 @@ __global__ void __launch_bounds__(SOLVE_THREADS)
     float(*x)[SOLVE_PITCH_X] = (float(*)[SOLVE_PITCH_X])(l + n);
     int t = (int)threadIdx.x, lane = t % 32, warp = t / 32;
     int first = (int)blockIdx.x * SOLVE_COLS;
+    let_next_start();
+    wait_for_previous();
     for (int k = t; k < n * (MOST_BLOCK / 4); k += SOLVE_THREADS) {
         int r = k / (MOST_BLOCK / 4), c = k % (MOST_BLOCK / 4) * 4;
         if (c <= r)
@@ -151,10 +153,9 @@ static gpu_status solve_with_block(cuda_device *d, const float *L, int64_t ldl,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    (int)solve_bytes(MOST_BLOCK)));
     prepared = d->ordinal + 1;
-    block_solve<<<(unsigned)ceil_div(cols, SOLVE_COLS), SOLVE_THREADS,
-                  solve_bytes(n), d->stream>>>(L, ldl, n, x, ldx, cols);
-    LAUNCHED(d);
-    return GPU_OK;
+    return launch_behind(
+        d, block_solve, dim3((unsigned)ceil_div(cols, SOLVE_COLS)),
+        SOLVE_THREADS, solve_bytes(n), 1, L, ldl, n, x, ldx, cols);
 }
 
 #endif

@@ -65,8 +65,8 @@ static gpu_status factor_square(cuda_device *d, const padded *p, int j, int nb,
         float *inverses = notes->inverses + (int64_t)s * STEP;
         TRY(factor_definite_block(d, block, ld, k, inverses, s, notes->minor));
         TRY(solve_below_block(d, block, ld, k, inverses, below, end - next));
-        TRY(gpu_cuda_subtract(d, element(p, next, next), below, below, ld,
-                              end - next, end - next, k, 1));
+        TRY(update_square_behind(d, below, element(p, next, next), ld,
+                                 end - next, k));
     }
     return GPU_OK;
 }

@@ -10,7 +10,7 @@
 #define GPU_CUDA_JOIN_COLUMNS_H
 
 #include "copies.h"
-#include "cuda_device.h"
+#include "split16.h"
 
 constexpr int JOINED = 128; /* columns of a block */
 constexpr int JOIN_ROWS = 32, CHANGE_ROWS = 64, CHANGE_THREADS = 256;
@@ -45,6 +45,8 @@ __global__ void __launch_bounds__(W * 8)
     const int t = (int)threadIdx.x, i = t / 32 * 4, j = t % 32 * 4;
     const int first = (int)blockIdx.x * job.rows;
     const int end = min(first + job.rows, job.m);
+    let_next_start();
+    wait_for_previous();
     auto bring = [&](int row, int buffer) {
         for (int e = t; e < JOIN_ROWS * JOINED / 4; e += W * 8) {
             int r = e / (JOINED / 4), c = e % (JOINED / 4) * 4;
@@ -94,6 +96,8 @@ __global__ void __launch_bounds__(256)
     const int row = (int)blockIdx.x;
     const float *from = job.partial + row * JOINED + lane * 4;
     float4 sum = make_float4(0, 0, 0, 0);
+    let_next_start();
+    wait_for_previous();
 #pragma unroll 8
     for (int p = warp; p < parts; p += 8) {
         float4 x = *(const float4 *)(from + (int64_t)p * W * JOINED);
@@ -125,6 +129,8 @@ __global__ void __launch_bounds__(CHANGE_THREADS)
     const int t = (int)threadIdx.x, first = (int)blockIdx.x * CHANGE_ROWS;
     const int behind = job.at + W, cols = job.k - behind;
     const float *gram = job.gram + (int64_t)job.at * JOINED;
+    let_next_start();
+    wait_for_previous();
     for (int e = t; e < W * W / 4; e += CHANGE_THREADS) {
         int r = e / (W / 4), c = e % (W / 4) * 4;
         *(float4 *)&triangle[r][c] =
@@ -136,6 +142,14 @@ __global__ void __launch_bounds__(CHANGE_THREADS)
         if (first + r < job.m)
             z = *(const float4 *)(job.v + (first + r) * job.ldv + job.at + c);
         *(float4 *)&v[r][c] = z;
+    }
+    const int j = t % 32 * 4, i = t / 32; /* a thread's part of a */
+    float4 old[8];
+#pragma unroll
+    for (int e = 0; e < 8; e++) {
+        int row = first + i + 8 * e;
+        if (row < job.m && j < cols)
+            old[e] = *(const float4 *)(job.a + row * job.ld + behind + j);
     }
     float y[W]; /* a column, solved */
     if (t < cols)
@@ -163,7 +177,6 @@ __global__ void __launch_bounds__(CHANGE_THREADS)
         }
     }
     __syncthreads(); /* so are the solved columns */
-    int j = t % 32 * 4, i = t / 32;
     if (j >= cols)
         return;
     float4 sum[8];
@@ -194,9 +207,9 @@ __global__ void __launch_bounds__(CHANGE_THREADS)
         int row = first + i + 8 * e;
         if (row >= job.m)
             break;
-        float4 *to = (float4 *)(job.a + row * job.ld + behind + j), old = *to;
-        *to = make_float4(old.x - sum[e].x, old.y - sum[e].y, old.z - sum[e].z,
-                          old.w - sum[e].w);
+        *(float4 *)(job.a + row * job.ld + behind + j) =
+            make_float4(old[e].x - sum[e].x, old[e].y - sum[e].y,
+                        old[e].z - sum[e].z, old[e].w - sum[e].w);
     }
 }
 
@@ -210,16 +223,14 @@ template <int W> static gpu_status launch_join(cuda_device *d, join_job *job)
 {
     job->rows = (int)ceil_div(ceil_div(job->m, d->sms), JOIN_ROWS) * JOIN_ROWS;
     int parts = (int)ceil_div(job->m, job->rows);
-    multiply_reflectors<W><<<(unsigned)parts, W * 8, 0, d->stream>>>(*job);
-    LAUNCHED(d);
-    add_parts<W><<<W, 256, 0, d->stream>>>(*job, parts);
-    LAUNCHED(d);
+    TRY(launch_behind(d, multiply_reflectors<W>, dim3((unsigned)parts), W * 8,
+                      0, 1, *job));
+    TRY(launch_behind(d, add_parts<W>, dim3(W), 256, 0, 1, *job, parts));
     if (job->at + W >= job->k)
         return GPU_OK;
-    change_columns<W><<<(unsigned)ceil_div(job->m, CHANGE_ROWS), CHANGE_THREADS,
-                        0, d->stream>>>(*job);
-    LAUNCHED(d);
-    return GPU_OK;
+    return launch_behind(d, change_columns<W>,
+                         dim3((unsigned)ceil_div(job->m, CHANGE_ROWS)),
+                         CHANGE_THREADS, 0, 1, *job);
 }
 
 static gpu_status join_columns(cuda_device *d, join_job *job, int width)

@@ -233,7 +233,8 @@ static int is_worth_splitting(const cuda_device *d, int64_t m, int64_t n,
         return 0;
     if (d->lane == LANE_PANEL)
         return m >= 1024;
-    return n >= 2048 || (k >= 256 && n >= 512 && m * n >= 1 << 20);
+    return n >= 2048 || (k >= 256 && n >= 512 && m * n >= 1 << 20) ||
+           (k >= 256 && n >= 256 && m * n >= 1 << 21);
 }
 
 /* Where b is turned c's columns may be few. */

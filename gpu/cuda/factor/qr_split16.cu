@@ -1,6 +1,6 @@
 /* split16: QR of f32 matrices by Householder's reflections, blocked: 32 columns
  * at a time are reflected by one cluster (reflect_columns.h) and joined to
- * blocks of 128 (join_columns.h), these to panels by products; then a panel's
+ * blocks of 128 (join_columns.h), these to panels by halves; then a panel's
  * reflections go to the columns behind it as two large products of split16,
  * with its triangle solved between them.
  *
@@ -85,13 +85,15 @@ static gpu_status reflect(cuda_device *d, const reflections *h, int s, int k,
     return gpu_cuda_subtract_views(d, c, &v, &x);
 }
 
-/* The panel's whole triangle, where work begins. */
+/* The triangle of the panel's reflections [s, s + k), where work begins. m: the
+ * panel's rows. */
 static gpu_status find_triangle(cuda_device *d, const reflections *h, int m,
-                                int nb)
+                                int s, int k)
 {
-    gpu_view to = gpu_cuda_rows_view(h->work, nb, nb, h->ld);
-    gpu_view v = gpu_cuda_rows_view(h->v, m, nb, h->nb);
-    gpu_view vt = gpu_cuda_rows_view(h->vt, nb, m, h->ldt);
+    gpu_view to = gpu_cuda_rows_view(h->work, k, k, h->ld);
+    gpu_view v =
+        gpu_cuda_rows_view(h->v + (int64_t)s * h->nb + s, m - s, k, h->nb);
+    gpu_view vt = gpu_cuda_rows_view(h->vt + s * h->ldt + s, k, m - s, h->ldt);
     return gpu_cuda_multiply_views(d, &to, &vt, &v);
 }
 
@@ -122,18 +124,23 @@ static gpu_status factor_block(cuda_device *d, float *a, int64_t ld, int m,
     return GPU_OK;
 }
 
+/* The columns [s, s + nb) of the panel, by halves: those of the second are as
+ * the first's reflections leave them. Of a block the triangle is known. */
 static gpu_status factor_panel(cuda_device *d, float *a, int64_t ld, int m,
-                               int nb, const reflections *h, float *tau)
+                               int s, int nb, const reflections *h, float *tau)
 {
-    for (int s = 0; s < nb; s += JOINED) {
-        int k = (int)smaller(JOINED, nb - s), end = s + k;
-        gpu_view behind =
-            gpu_cuda_rows_view(a + s * ld + end, m - s, nb - end, ld);
-        TRY(factor_block(d, a, ld, m, s, k, h, tau));
-        if (end < nb)
-            TRY(reflect(d, h, s, k, h->gram, JOINED, &behind));
-    }
-    return GPU_OK;
+    if (nb <= JOINED)
+        return factor_block(d, a, ld, m, s, nb, h, tau);
+    int half = (int)ceil_div(nb / 2, JOINED) * JOINED,
+        is_block = half <= JOINED;
+    gpu_view behind =
+        gpu_cuda_rows_view(a + s * ld + s + half, m - s, nb - half, ld);
+    TRY(factor_panel(d, a, ld, m, s, half, h, tau));
+    if (!is_block)
+        TRY(find_triangle(d, h, m, s, half));
+    TRY(reflect(d, h, s, half, is_block ? h->gram : h->work,
+                is_block ? JOINED : h->ld, &behind));
+    return factor_panel(d, a, ld, m, s + half, nb - half, h, tau);
 }
 
 static gpu_status factor_panels(cuda_device *d, const padded *p,
@@ -147,10 +154,10 @@ static gpu_status factor_panels(cuda_device *d, const padded *p,
         gpu_view behind = gpu_cuda_rows_view(a + nb, m, p->across - j - nb, ld);
         if (*gpu_cuda_host->interrupted)
             return FAIL(GPU_INTERRUPTED, "interrupted");
-        TRY(factor_panel(d, a, ld, m, nb, h, h->tau + j));
+        TRY(factor_panel(d, a, ld, m, 0, nb, h, h->tau + j));
         if (behind.cols == 0)
             break;
-        TRY(find_triangle(d, h, m, nb));
+        TRY(find_triangle(d, h, m, 0, nb));
         TRY(reflect(d, h, 0, nb, h->work, h->ld, &behind));
     }
     return GPU_OK;
@@ -212,7 +219,7 @@ static gpu_status apply_panels(cuda_device *d, const gpu_factoring *f,
             (const float *)f->a.data, f->a.col_stride, (int)f->a.rows, count,
             (const float *)f->values.data, j, f->is_turned, *h);
         LAUNCHED(d);
-        TRY(find_triangle(d, h, m, nb));
+        TRY(find_triangle(d, h, m, 0, nb));
         TRY(reflect(d, h, 0, nb, h->work, h->ld, &to));
     }
     return GPU_OK;

@@ -11,6 +11,7 @@
 #define GPU_CUDA_REFLECT_COLUMNS_H
 
 #include "cluster.h"
+#include "split16.h"
 
 /* Where W columns are, and where what they become goes. */
 typedef struct reflect_job {
@@ -90,32 +91,154 @@ __device__ __forceinline__ reflection find_reflection(float alpha,
     return {copysignf(norm, -alpha), 1 + size * root,
             copysignf(reciprocal(size + norm), alpha)};
 }
+
+/* Who a thread is, and its rows. */
+template <int R> struct reflect_thread {
+    unsigned blocks, rank;
+    int thread, lane, warp;
+    int row[R];
+};
+
+/* Columns 8 g to 8 g + 7, which are x's first. Of x's columns the first GROUPS
+ * times eight are looked at: where some of these are done, their w is 0. */
+template <int GROUPS, int W, int R, int WARPS>
+__device__ __forceinline__ void
+reflect_eight(float (&x)[R][W], reflect_memory<W, WARPS> &s,
+              const reflect_thread<R> &me, int g)
+{
+    constexpr int PARTS = W / 4, SENDERS = MOST_CLUSTER * PARTS / 32;
+    static_assert(2 * SENDERS <= WARPS);
+    const int lane = me.lane, warp = me.warp, at = (8 * g + lane) % W;
+#pragma unroll
+    for (int jj = 0; jj < 8; jj++) {
+        const int buffer = jj & 1, j = 8 * g + jj;
+        float below[R], sum = 0; /* of column `at` */
+#pragma unroll
+        for (int r = 0; r < R; r++)
+            below[r] = me.row[r] > j ? x[r][jj] : 0;
+#pragma unroll
+        for (int q = 0; q < GROUPS; q++) {
+            float p[8] = {};
+#pragma unroll
+            for (int r = 0; r < R; r++)
+#pragma unroll
+                for (int e = 0; e < 8; e++)
+                    if (8 * q + e >= jj)
+                        p[e] += below[r] * x[r][8 * q + e];
+            float of_eight = add_eight(p, lane);
+            if (lane / 8 == q)
+                sum = of_eight;
+        }
+        if (lane < 8 * GROUPS)
+            s.part[buffer][warp][at] = sum;
+        if (me.thread == 0)
+            asm volatile(
+                "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
+                    shared_address(&s.full[buffer])),
+                "r"((me.blocks + 1) * W * 4)
+                : "memory");
+        if (me.rank == 0 && me.thread == j)
+#pragma unroll
+            for (int q = 0; q < PARTS; q++)
+                *(float4 *)&s.own_row[buffer][(8 * g + 4 * q) % W] =
+                    make_float4(x[0][4 * q], x[0][4 * q + 1], x[0][4 * q + 2],
+                                x[0][4 * q + 3]);
+        __syncthreads(); /* the warps' sums are there */
+        if (warp < SENDERS) {
+            float4 all = make_float4(0, 0, 0, 0);
+#pragma unroll
+            for (int n = 0; n < WARPS; n++) {
+                float4 v =
+                    *(const float4 *)&s.part[buffer][n][lane % PARTS * 4];
+                all = make_float4(all.x + v.x, all.y + v.y, all.z + v.z,
+                                  all.w + v.w);
+            }
+            send_numbers<W>(all, s.received[buffer][me.rank], &s.full[buffer],
+                            me.blocks, warp, lane);
+        } else if (me.rank == 0 && warp < 2 * SENDERS) {
+            send_numbers<W>(
+                *(const float4 *)&s.own_row[buffer][lane % PARTS * 4],
+                s.row[buffer], &s.full[buffer], me.blocks, warp - SENDERS,
+                lane);
+        }
+        /* all blocks' sums and the row are here */
+        await_phase(&s.full[buffer], (unsigned)(j >> 1) & 1);
+        const int k = lane % W;
+        float some[4] = {};
+#pragma unroll
+        for (int b = 0; b < MOST_CLUSTER; b++)
+            some[b % 4] += s.received[buffer][b][k];
+        float dot = (some[0] + some[1]) + (some[2] + some[3]);
+        float on = s.row[buffer][k];
+        reflection h =
+            find_reflection(__shfl_sync(~0u, on, j), __shfl_sync(~0u, dot, j));
+        if (me.thread == 0)
+            s.tau[j] = h.tau;
+        if (lane < W)
+            s.w[warp][k] = k > j ? h.tau * (on + dot * h.scale) : 0;
+        __syncwarp(); /* w is there */
+        float v[R];
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            v[r] = me.row[r] == j ? 1 : below[r] * h.scale;
+            if (me.row[r] >= j)
+                x[r][jj] = me.row[r] == j ? h.beta : v[r];
+        }
+#pragma unroll
+        for (int q = 0; q < GROUPS; q++) {
+            if (8 * q + 7 <= jj)
+                continue;
+            const float4 *w4 =
+                (const float4 *)&s.w[warp][8 * ((g + q) % (W / 8))];
+            float4 a = w4[0], b = w4[1];
+            float w[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+#pragma unroll
+            for (int e = 0; e < 8; e++)
+                if (8 * q + e > jj)
+#pragma unroll
+                    for (int r = 0; r < R; r++)
+                        x[r][8 * q + e] -= v[r] * w[e];
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        float done[8];
+#pragma unroll
+        for (int c = 0; c < 8; c++)
+            done[c] = x[r][c];
+#pragma unroll
+        for (int c = 0; c < W - 8; c++)
+            x[r][c] = x[r][c + 8];
+#pragma unroll
+        for (int c = 0; c < 8; c++)
+            x[r][W - 8 + c] = done[c];
+    }
+}
 #endif
 
-/* Eight columns at a time: after them the columns rotate, so that their code
- * is there once. R rows a thread, T threads a block. */
+/* After eight columns they rotate, so that their code is there once for each
+ * half of them. R rows a thread, T threads a block. */
 template <int W, int R, int T>
 __global__ void __launch_bounds__(T, 1)
     reflect_columns(const __grid_constant__ reflect_job job)
 {
 #ifdef HAS_CLUSTERS
-    constexpr int WARPS = T / 32, GROUPS = W / 8, PARTS = W / 4;
-    constexpr int SENDERS = MOST_CLUSTER * PARTS / 32;
-    static_assert(2 * SENDERS <= WARPS);
+    constexpr int WARPS = T / 32, PARTS = W / 4;
     __shared__ __align__(16) reflect_memory<W, WARPS> s;
-    const unsigned blocks = gridDim.x, rank = blockIdx.x;
-    const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
-    const int m = job.m;
+    const int thread = (int)threadIdx.x, m = job.m;
+    reflect_thread<R> me = {gridDim.x,   blockIdx.x,  thread,
+                            thread & 31, thread >> 5, {}};
     float x[R][W];
-    int row[R];
+    let_next_start();
+    wait_for_previous();
 #pragma unroll
     for (int r = 0; r < R; r++) {
-        row[r] = (int)(r * blocks + rank) * T + thread;
+        int row = me.row[r] = (int)(r * me.blocks + me.rank) * T + thread;
 #pragma unroll
         for (int q = 0; q < PARTS; q++) {
             float4 v = make_float4(0, 0, 0, 0);
-            if (row[r] < m)
-                v = *(const float4 *)(job.a + row[r] * job.ld + 4 * q);
+            if (row < m)
+                v = *(const float4 *)(job.a + row * job.ld + 4 * q);
             x[r][4 * q] = v.x;
             x[r][4 * q + 1] = v.y;
             x[r][4 * q + 2] = v.z;
@@ -133,138 +256,38 @@ __global__ void __launch_bounds__(T, 1)
                          : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     meet_cluster(); /* all blocks run, and have their barriers and zeros */
+    constexpr int ALL = W / 8, HALF = W / 16;
 #pragma unroll 1
-    for (int g = 0; g < GROUPS; g++) {
-#pragma unroll
-        for (int jj = 0; jj < 8; jj++) {
-            const int buffer = jj & 1, j = 8 * g + jj;
-            float sum = 0; /* of column 8 (g + lane / 8) + lane % 8 */
-#pragma unroll
-            for (int q = 0; q < GROUPS; q++) {
-                if (q >= GROUPS - g)
-                    continue; /* what is done comes behind */
-                float p[8] = {};
-#pragma unroll
-                for (int r = 0; r < R; r++) {
-                    float below = row[r] > j ? x[r][jj] : 0;
-#pragma unroll
-                    for (int e = 0; e < 8; e++)
-                        if (8 * q + e >= jj)
-                            p[e] += below * x[r][8 * q + e];
-                }
-                float of_eight = add_eight(p, lane);
-                if (lane / 8 == q)
-                    sum = of_eight;
-            }
-            if (lane / 8 < GROUPS - g)
-                s.part[buffer][warp][8 * g + lane] = sum;
-            if (thread == 0)
-                asm volatile(
-                    "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
-                        shared_address(&s.full[buffer])),
-                    "r"((blocks + 1) * W * 4)
-                    : "memory");
-            if (rank == 0 && thread == j)
-#pragma unroll
-                for (int q = 0; q < PARTS; q++)
-                    *(float4 *)&s.own_row[buffer][(8 * g + 4 * q) % W] =
-                        make_float4(x[0][4 * q], x[0][4 * q + 1],
-                                    x[0][4 * q + 2], x[0][4 * q + 3]);
-            __syncthreads(); /* the warps' sums are there */
-            if (warp < SENDERS) {
-                float4 all = make_float4(0, 0, 0, 0);
-#pragma unroll
-                for (int n = 0; n < WARPS; n++) {
-                    float4 v =
-                        *(const float4 *)&s.part[buffer][n][lane % PARTS * 4];
-                    all = make_float4(all.x + v.x, all.y + v.y, all.z + v.z,
-                                      all.w + v.w);
-                }
-                send_numbers<W>(all, s.received[buffer][rank], &s.full[buffer],
-                                blocks, warp, lane);
-            } else if (rank == 0 && warp < 2 * SENDERS) {
-                send_numbers<W>(
-                    *(const float4 *)&s.own_row[buffer][lane % PARTS * 4],
-                    s.row[buffer], &s.full[buffer], blocks, warp - SENDERS,
-                    lane);
-            }
-            /* all blocks' sums and the row are here */
-            await_phase(&s.full[buffer], (unsigned)(j >> 1) & 1);
-            const int k = lane % W;
-            float some[4] = {};
-#pragma unroll
-            for (int b = 0; b < MOST_CLUSTER; b++)
-                some[b % 4] += s.received[buffer][b][k];
-            float dot = (some[0] + some[1]) + (some[2] + some[3]);
-            float on = s.row[buffer][k];
-            reflection h = find_reflection(__shfl_sync(~0u, on, j),
-                                           __shfl_sync(~0u, dot, j));
-            if (thread == 0)
-                s.tau[j] = h.tau;
-            if (lane < W)
-                s.w[warp][k] = k > j ? h.tau * (on + dot * h.scale) : 0;
-            __syncwarp(); /* w is there */
-            float v[R];
-#pragma unroll
-            for (int r = 0; r < R; r++) {
-                v[r] = row[r] > j ? x[r][jj] * h.scale : row[r] == j ? 1 : 0;
-                if (row[r] > j)
-                    x[r][jj] = v[r];
-                if (row[r] == j)
-                    x[r][jj] = h.beta;
-            }
-#pragma unroll
-            for (int q = 0; q < GROUPS; q++) {
-                if (8 * q + 7 <= jj || q >= GROUPS - g)
-                    continue;
-                const float4 *w4 = (const float4 *)&s.w[warp][8 * (g + q)];
-                float4 f = w4[0], l = w4[1];
-                float w[8] = {f.x, f.y, f.z, f.w, l.x, l.y, l.z, l.w};
-#pragma unroll
-                for (int e = 0; e < 8; e++)
-                    if (8 * q + e > jj)
-#pragma unroll
-                        for (int r = 0; r < R; r++)
-                            x[r][8 * q + e] -= v[r] * w[e];
-            }
-        }
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            float done[8];
-#pragma unroll
-            for (int c = 0; c < 8; c++)
-                done[c] = x[r][c];
-#pragma unroll
-            for (int c = 0; c < W - 8; c++)
-                x[r][c] = x[r][c + 8];
-#pragma unroll
-            for (int c = 0; c < 8; c++)
-                x[r][W - 8 + c] = done[c];
-        }
-    }
+    for (int g = 0; g < HALF; g++)
+        reflect_eight<ALL>(x, s, me, g);
+#pragma unroll 1
+    for (int g = HALF; g < ALL; g++)
+        reflect_eight<HALF>(x, s, me, g);
     __syncthreads(); /* tau is there */
-    if (rank == 0 && thread < W)
+    if (me.rank == 0 && thread < W)
         job.tau[thread] = s.tau[thread];
 #pragma unroll
     for (int r = 0; r < R; r++) {
-        if (row[r] >= m)
+        int row = me.row[r];
+        if (row >= m)
             continue;
 #pragma unroll
         for (int q = 0; q < PARTS; q++)
-            *(float4 *)(job.a + row[r] * job.ld + 4 * q) = make_float4(
+            *(float4 *)(job.a + row * job.ld + 4 * q) = make_float4(
                 x[r][4 * q], x[r][4 * q + 1], x[r][4 * q + 2], x[r][4 * q + 3]);
 #pragma unroll
         for (int c = 0; c < W; c++)
-            x[r][c] = row[r] > c ? x[r][c] : row[r] == c ? 1 : 0;
+            x[r][c] = row > c ? x[r][c] : row == c ? 1 : 0;
 #pragma unroll
         for (int q = 0; q < PARTS; q++)
-            *(float4 *)(job.v + row[r] * job.ldv + 4 * q) = make_float4(
+            *(float4 *)(job.v + row * job.ldv + 4 * q) = make_float4(
                 x[r][4 * q], x[r][4 * q + 1], x[r][4 * q + 2], x[r][4 * q + 3]);
 #pragma unroll
         for (int c = 0; c < W; c++)
-            job.vt[c * job.ldt + row[r]] = x[r][c] * s.tau[c];
+            job.vt[c * job.ldt + row] = x[r][c] * s.tau[c];
     }
-    for (int i = (int)rank * T + thread; i < job.above; i += (int)blocks * T)
+    for (int i = (int)me.rank * T + thread; i < job.above;
+         i += (int)me.blocks * T)
 #pragma unroll 4
         for (int c = 0; c < W; c++) {
             job.v[(i - job.above) * job.ldv + c] = 0;
@@ -286,26 +309,20 @@ static gpu_status launch_reflections(cuda_device *d, const reflect_job *job)
                      (const void *)reflect_columns<W, R, T>,
                      cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
     prepared = d->ordinal + 1;
-    cudaLaunchAttribute cluster[1] = {};
-    cluster[0].id = cudaLaunchAttributeClusterDimension;
-    cluster[0].val.clusterDim.x = blocks;
-    cluster[0].val.clusterDim.y = cluster[0].val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(blocks);
-    config.blockDim = dim3(T);
-    config.stream = d->stream;
-    config.attrs = cluster;
-    config.numAttrs = 1;
-    return gpu_cuda_check(
-        d, cudaLaunchKernelEx(&config, reflect_columns<W, R, T>, *job));
+    return launch_behind(d, reflect_columns<W, R, T>, dim3(blocks), T, 0,
+                         (int)blocks, *job);
 }
 
 /* W = width, 16 or 32; of more than 16384 rows 16. */
 static gpu_status find_reflections(cuda_device *d, const reflect_job *job,
                                    int width)
 {
+    if (width == 16 && job->m > 24576)
+        return launch_reflections<16, 8, 256>(d, job);
     if (width == 16)
-        return launch_reflections<16, 4, 512>(d, job);
+        return launch_reflections<16, 6, 256>(d, job);
+    if (job->m > 8192 && job->m <= 12288)
+        return launch_reflections<32, 3, 256>(d, job);
     if (job->m > 8192)
         return launch_reflections<32, 4, 256>(d, job);
     if (job->m > 4096)
