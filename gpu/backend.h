@@ -436,7 +436,8 @@ typedef struct gpu_host {
      * NULL: there is none. */
     size_t (*room_left)(void);
 
-    /* The CPU's table, whose upload and bring copy on all cores. */
+    /* The CPU's table: its bring and fetch copy between views of the host's
+     * memory on all cores, fetch what is not read again soon. */
     const gpu_backend *cpu;
 
     /* Which programs get kernels of their own, a gpu_compile; and what is

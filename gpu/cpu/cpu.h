@@ -114,8 +114,10 @@ void gpu_cpu_free(void *device, void *data, size_t bytes);
 void gpu_cpu_trim(void *device);
 gpu_status gpu_cpu_copy_bytes(void *device, void *to, const void *from,
                               size_t n);
-gpu_status gpu_cpu_copy_views(void *device, gpu_lane lane, const gpu_view *from,
-                              const gpu_view *to);
+gpu_status gpu_cpu_bring(void *device, gpu_lane lane, const gpu_view *from,
+                         const gpu_view *to);
+gpu_status gpu_cpu_fetch(void *device, gpu_lane lane, const gpu_view *from,
+                         const gpu_view *to);
 gpu_status gpu_cpu_map(void *device, const gpu_program *p, const gpu_view *in,
                        const gpu_view *out);
 gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,

@@ -175,15 +175,6 @@ static void cut_both(const gpu_view *from, const gpu_view *to, int64_t *rows,
         cols);
 }
 
-/* On all cores; both lie in the host's memory. */
-static gpu_status copy_here(const gpu_view *from, const gpu_view *to)
-{
-    const gpu_backend *cpu = gpu_cuda_host->cpu;
-    if (from->dtype == to->dtype && is_dense(from) && is_dense(to))
-        return cpu->upload(NULL, to->data, from->data, bytes_of(from));
-    return cpu->bring(NULL, GPU_LANE_WORK, from, to);
-}
-
 /* Between a packed buffer and rows on the device, which may lie apart. */
 static cudaError_t cross(const gpu_view *to, const gpu_view *from,
                          cudaMemcpyKind way, cudaStream_t stream)
@@ -253,7 +244,7 @@ static gpu_status deliver_one(cuda_device *d)
     cuda_staging *s = d->staging;
     buffer *b = &s->out[s->first_out];
     TRY(gpu_cuda_wait_for(d, b->done));
-    TRY(copy_here(&b->packed, &b->to));
+    TRY(gpu_cuda_host->cpu->fetch(NULL, GPU_LANE_OUT, &b->packed, &b->to));
     s->first_out = (s->first_out + 1) % PARTS;
     s->waiting--;
     return GPU_OK;
@@ -377,7 +368,7 @@ static gpu_status send_part(cuda_device *d, cudaStream_t stream,
         TRY(make_buffer(d, b));
     s->next_in = (s->next_in + 1) % PARTS;
     gpu_view packed = {b->data, to->dtype, to->rows, to->cols, to->cols, 1};
-    TRY(copy_here(from, &packed));
+    TRY(gpu_cuda_host->cpu->bring(NULL, GPU_LANE_IN, from, &packed));
     CHECK(d, cross(to, &packed, cudaMemcpyHostToDevice, stream));
     return mark_buffer(d, b, stream);
 }
