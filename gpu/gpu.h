@@ -113,6 +113,11 @@ gpu_status gpu_timer_stop(gpu_device *d, const gpu_timer *t, double *seconds);
  * that lie on d, and lie on the CPU. Nothing made so waits. NULL: no more.
  * Returns what it was. */
 gpu_device *gpu_compute_through(gpu_device *d);
+/* A result of gpu_map, a conversion or gpu_matmul that does not fit its GPU
+ * lies on the CPU, and is computed in tiles; with matrices on that GPU it goes
+ * on being an operand of these and of reductions. What to tell the user of the
+ * first such result, once; else NULL. */
+const char *gpu_take_overflow(void);
 
 /* --- injected faults ----------------------------------------------------
  * Where the environment has LUMAT_FAULT, calls of the GPU's driver can be made

@@ -70,8 +70,8 @@ static inline int gpu_cuda_reads_columns(const gpu_view *v)
 int gpu_cuda_plan_has_places(const plan *p);
 
 /* p, of which `made` was made, over its views and the results from out on, as
- * map.cu has turned them: by a kernel compiled for it. GPU_UNSUPPORTED, without a message, where
- * there is none: see compiled.cu. */
+ * map.cu has turned them: by a kernel compiled for it. GPU_UNSUPPORTED, without
+ * a message, where there is none: see compiled.cu. */
 gpu_status gpu_cuda_run_compiled(cuda_device *d, const gpu_program *p,
                                  const plan *made, const gpu_view *out);
 

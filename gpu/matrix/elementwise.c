@@ -167,23 +167,50 @@ static gpu_status check_output(const char *name, const shape *s,
     return GPU_OK;
 }
 
-/* Programs that ask where an element lies cannot be cut. */
+static gpu_status fail_places(const char *name, int is_asked)
+{
+    return gpu_fail(GPU_UNSUPPORTED,
+                    "%s: the function asks for the places of elements, so it "
+                    "cannot be computed in tiles: %s",
+                    name,
+                    is_asked ? "leave {device=} away"
+                             : "move its operands to one device");
+}
+
+/* Programs that ask where an element lies cannot be cut. there: see
+ * gpu_map_tiles. */
 static gpu_status map_through(gpu_operation *op, const gpu_program *p,
-                              const gpu_view *in, const gpu_view *to)
+                              unsigned there, const gpu_view *in,
+                              const gpu_view *to)
 {
     if (gpu_uses_places(p))
-        return gpu_fail(GPU_UNSUPPORTED,
-                        "%s: the function asks for the places of elements, so "
-                        "it cannot be computed in tiles: leave {device=} away",
-                        op->name);
+        return fail_places(op->name, there == 0);
     gpu_begin_operation(op);
     int work = gpu_begin_work("%s %s through %s", op->name,
                               gpu_shape_text(op->result), op->device->name);
     int stage = gpu_begin_stage(gpu_size(op->result));
-    gpu_status status = gpu_map_tiles(op->device, p, in, to);
+    gpu_status status = gpu_map_tiles(op->device, p, there, in, to);
     gpu_end_stage(stage);
     gpu_end_work(work);
     return gpu_end_operation(op, status);
+}
+
+static gpu_status settle_inputs(const gpu_matrix *const *in, int n)
+{
+    for (int i = 0; i < n; i++)
+        TRY(gpu_settle(in[i]));
+    return GPU_OK;
+}
+
+/* Which of the operands lie on d: see gpu_map_tiles. */
+static unsigned find_there(const gpu_device *d, const gpu_matrix *const *in,
+                           int n, const gpu_matrix *out)
+{
+    unsigned there = 0;
+    for (int i = 0; i <= n; i++)
+        if ((i < n ? in[i] : out)->storage->device == d)
+            there |= 1u << i;
+    return there;
 }
 
 gpu_status gpu_run_map(const char *name, const gpu_program *p,
@@ -191,6 +218,10 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
 {
     shape s = {out->ndim, out->rows, out->cols};
     gpu_device *d = out->storage->device, *through = gpu_through(d);
+    if (!through)
+        through = gpu_meeting_place(in, p->inputs, out);
+    if (through && gpu_waits_any(p, in)) /* what is drawn has no tiles */
+        TRY(settle_inputs(in, p->inputs));
     gpu_view views[GPU_MAX_INPUTS];
     gpu_matrix copies[GPU_MAX_INPUTS];
     for (int i = 0; i < p->inputs; i++)
@@ -206,7 +237,9 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
             .writes_all = 1,
             .flops = (double)gpu_size(out) * p->length,
             .bytes = gpu_wants_bytes(d) ? bytes_moved(p, in, out) : 0};
-        status = through ? map_through(&op, p, views, &to)
+        status = through ? map_through(&op, p,
+                                       find_there(through, in, p->inputs, out),
+                                       views, &to)
                          : RUN_OPERATION(&op, map, p, views, &to);
         if (status == GPU_MEMORY && p->draw &&
             !through) { /* to draw apart: see backend.h */
@@ -271,6 +304,8 @@ static gpu_status run_over(const char *name, const gpu_program *p,
                            gpu_matrix *out)
 {
     gpu_composition c;
+    if (gpu_meeting_place(in, p->inputs, out))
+        TRY(settle_inputs(in, p->inputs));
     if (!gpu_waits_any(p, in)) {
         gpu_device *d = NULL;
         TRY(gpu_check_target(name, out, &d));
@@ -284,11 +319,17 @@ static gpu_status run_new(const char *name, const gpu_program *p,
                           const gpu_matrix *const *in, gpu_device *d,
                           gpu_dtype type, const shape *s, gpu_matrix *out)
 {
-    int waits = gpu_may_record(p, d, type, s->rows * s->cols);
-    TRY(create_output(in, p->inputs, d, type, s,
-                      waits ? gpu_create_pending : gpu_create, out));
-    gpu_status status =
-        waits ? gpu_record(name, p, in, out) : run(name, p, in, out);
+    int meet = gpu_meeting_place(in, p->inputs, NULL) != NULL;
+    int waits = !meet && gpu_may_record(p, d, type, s->rows * s->cols);
+    creator *create = waits                ? gpu_create_pending
+                      : gpu_uses_places(p) ? gpu_create
+                                           : gpu_create_anywhere;
+    TRY(create_output(in, p->inputs, d, type, s, create, out));
+    gpu_pass_home(in, p->inputs, out);
+    meet = meet || gpu_meeting_place(in, p->inputs, out);
+    gpu_status status = waits  ? gpu_record(name, p, in, out)
+                        : meet ? gpu_run_map(name, p, in, out)
+                               : run(name, p, in, out);
     if (status != GPU_OK)
         gpu_release(out);
     return status;
@@ -308,9 +349,7 @@ static int is_any_complex(const gpu_program *p, const gpu_matrix *const *in,
 static gpu_status settle_for_tiles(const gpu_device *d,
                                    const gpu_matrix *const *in, int n)
 {
-    for (int i = 0; i < n && gpu_through(d); i++)
-        TRY(gpu_settle(in[i]));
-    return GPU_OK;
+    return gpu_through(d) ? settle_inputs(in, n) : GPU_OK;
 }
 
 /* are_own: see gpu_map_over. */
@@ -323,9 +362,7 @@ static gpu_status map(const char *name, const gpu_program *p,
         return gpu_map_complex(name, p, in, out);
     if (p->inputs == 0 && created)
         return gpu_fail(GPU_ARGUMENT, "%s: no operand and no output", name);
-    TRY(gpu_check_waiting(name, in, p->inputs, &d));
-    if (!created)
-        TRY(gpu_check_alive(name, out, &d));
+    TRY(gpu_check_meeting(name, in, p->inputs, created ? NULL : out, &d));
     TRY(settle_for_tiles(d, in, p->inputs));
     shape s;
     TRY(common_shape(name, p->inputs ? in : (const gpu_matrix *const[]){out},
@@ -466,8 +503,10 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
 {
     shape s;
     gpu_program typed = *p;
-    TRY(gpu_check_waiting(name, in, p->inputs, d));
+    TRY(gpu_check_meeting(name, in, p->inputs, NULL, d));
     TRY(settle_for_tiles(*d, in, p->inputs));
+    if (gpu_meeting_place(in, p->inputs, NULL))
+        TRY(settle_inputs(in, p->inputs));
     TRY(common_shape(name, in, p->inputs, &s));
     typed.compute = (uint8_t)compute_type(p, in);
     if (typed.reduction == GPU_NO_REDUCTION) /* of several kinds, by and by */

@@ -42,12 +42,10 @@ gpu_status gpu_fail_complex_op(gpu_op op)
 /* --- checks ----------------------------------------------------------------
  */
 
-gpu_status gpu_check_alive(const char *name, const gpu_matrix *m,
-                           gpu_device **device)
+static gpu_status check_there(const char *name, const gpu_matrix *m)
 {
     if (!m->storage)
         return gpu_fail(GPU_ARGUMENT, "%s: the matrix has been freed", name);
-    gpu_device *d = m->storage->device;
     if (m->storage->dry && !gpu_dry)
         return gpu_fail(GPU_ARGUMENT,
                         "%s: the matrix is one of cost, and has no elements",
@@ -56,12 +54,26 @@ gpu_status gpu_check_alive(const char *name, const gpu_matrix *m,
         return gpu_fail(GPU_LOST,
                         "%s: the matrix was lost when %s failed; "
                         "at the prompt :restart uses the GPU again",
-                        name, d->name);
+                        name, m->storage->device->name);
+    return GPU_OK;
+}
+
+static gpu_status fail_apart(const char *name, const gpu_device *a,
+                             const gpu_device *b)
+{
+    return gpu_fail(GPU_DEVICE,
+                    "%s: operands are on different devices (%s and %s); "
+                    "move one, as in A:to(\"%s\")",
+                    name, a->name, b->name, a->name);
+}
+
+gpu_status gpu_check_alive(const char *name, const gpu_matrix *m,
+                           gpu_device **device)
+{
+    TRY(check_there(name, m));
+    gpu_device *d = m->storage->device;
     if (*device && d != *device)
-        return gpu_fail(GPU_DEVICE,
-                        "%s: operands are on different devices (%s and %s); "
-                        "move one, as in A:to(\"%s\")",
-                        name, (*device)->name, d->name, (*device)->name);
+        return fail_apart(name, *device, d);
     *device = d;
     return GPU_OK;
 }
@@ -83,17 +95,23 @@ gpu_status gpu_check_target(const char *name, const gpu_matrix *m,
     return gpu_check_complex_target(name, m, device);
 }
 
+static gpu_status check_complete(const char *name, const gpu_matrix *m)
+{
+    if (m->storage->incomplete)
+        return gpu_fail(GPU_INCOMPLETE,
+                        "%s: the matrix is incomplete: the operation that "
+                        "wrote it was interrupted",
+                        name);
+    return GPU_OK;
+}
+
 static gpu_status check_ready(const char *name, const gpu_matrix *const *in,
                               int n, gpu_device **out)
 {
     *out = NULL;
     for (int i = 0; i < n; i++) {
         TRY(gpu_check_alive(name, in[i], out));
-        if (in[i]->storage->incomplete)
-            return gpu_fail(GPU_INCOMPLETE,
-                            "%s: the matrix is incomplete: the operation that "
-                            "wrote it was interrupted",
-                            name);
+        TRY(check_complete(name, in[i]));
     }
     return GPU_OK;
 }
@@ -102,6 +120,38 @@ gpu_status gpu_check_waiting(const char *name, const gpu_matrix *const *in,
                              int n, gpu_device **out)
 {
     TRY(check_ready(name, in, n, out));
+    for (int i = 0; i < n; i++)
+        if (gpu_is_complex(in[i]))
+            return gpu_fail_complex(name);
+    return GPU_OK;
+}
+
+/* Does it lie on d, or did it not fit there? */
+static int meets(const gpu_matrix *m, const gpu_device *d)
+{
+    return m->storage->device == d ||
+           (m->storage->device->is_cpu && gpu_home_of(m) == d);
+}
+
+gpu_status gpu_check_meeting(const char *name, const gpu_matrix *const *in,
+                             int n, const gpu_matrix *out, gpu_device **d)
+{
+    for (int i = 0; i < n; i++) {
+        TRY(check_there(name, in[i]));
+        TRY(check_complete(name, in[i]));
+    }
+    if (out)
+        TRY(check_there(name, out));
+    gpu_device *first = n > 0 ? in[0]->storage->device : out->storage->device;
+    *d = gpu_meeting_place(in, n, out);
+    if (!*d)
+        *d = first;
+    for (int i = 0; i <= n; i++) {
+        const gpu_matrix *m = i < n ? in[i] : out;
+        if (m && !meets(m, *d))
+            return fail_apart(name, first,
+                              first == *d ? m->storage->device : *d);
+    }
     for (int i = 0; i < n; i++)
         if (gpu_is_complex(in[i]))
             return gpu_fail_complex(name);

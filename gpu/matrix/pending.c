@@ -898,13 +898,51 @@ static gpu_status tell_lines(const gpu_storage *s)
                     text);
 }
 
+/* What waits does so on the CPU from here on, or on its GPU again. */
+static int move(gpu_storage *s)
+{
+    gpu_device *before = s->device;
+    if (!gpu_move_home(s))
+        return 0;
+    before->waiting -= s->bytes;
+    s->device->waiting += s->bytes;
+    return 1;
+}
+
+/* It does not fit its device. */
+static gpu_status settle_on_cpu(gpu_storage *s)
+{
+    char why[320];
+    void *data;
+    snprintf(why, sizeof why, "%s", gpu_message());
+    if (all.makes_room || !move(s))
+        return tell_lines(s);
+    gpu_status status = gpu_give_bytes(s, &data);
+    if (status == GPU_OK) {
+        gpu_matrix out = s->pending ? s->pending->out : (gpu_matrix){0};
+        status = s->pending ? run(s, data) : GPU_OK;
+        if (s->data != data)
+            gpu_take_bytes(s, data);
+        else
+            gpu_tell_overflow(&out);
+    } else if (s->pending) {
+        gpu_fail(GPU_MEMORY, "%s", why);
+        status = tell_lines(s);
+    }
+    if (s->pending)
+        move(s);
+    return s->pending ? status : GPU_OK;
+}
+
 /* Its parts are settled, or need not be. */
 static gpu_status settle_alone(gpu_storage *s)
 {
     void *data;
     gpu_status got = gpu_give_bytes(s, &data); /* may collect garbage, too */
-    if (got == GPU_MEMORY && s->pending)
-        return tell_lines(s);
+    if (got != GPU_OK && !s->pending)
+        return GPU_OK; /* what looked for room has worked it out */
+    if (got == GPU_MEMORY)
+        return settle_on_cpu(s);
     TRY(got);
     gpu_status status = s->pending ? run(s, data) : GPU_OK;
     if (s->data != data)

@@ -270,8 +270,9 @@ enum { SIDES = 3 };
 typedef struct mapping {
     gpu_device *d;
     const gpu_program *p;
-    gpu_view in[GPU_MAX_INPUTS], out; /* of the host */
-    int64_t rows, cols, across;       /* of a tile; tiles in a row */
+    unsigned there; /* see gpu_map_tiles: those have no tiles */
+    gpu_view in[GPU_MAX_INPUTS], out;
+    int64_t rows, cols, across; /* of a tile; tiles in a row */
     size_t bytes;
     gpu_matrix side[SIDES];
 } mapping;
@@ -284,11 +285,20 @@ static gpu_view part_at(const mapping *m, const gpu_view *v, int64_t step)
                     right < m->cols ? right : m->cols);
 }
 
+static int is_there(const mapping *m, int slot)
+{
+    return (int)(m->there >> slot & 1u);
+}
+
 static gpu_view tile_at(const mapping *m, const gpu_view *part, int slot,
                         int64_t step)
 {
-    return gpu_tile_view(part, &m->side[step % SIDES], (size_t)slot * m->bytes,
-                         0);
+    size_t at = 0;
+    if (is_there(m, slot))
+        return *part;
+    for (int i = 0; i < slot; i++)
+        at += is_there(m, i) ? 0 : m->bytes;
+    return gpu_tile_view(part, &m->side[step % SIDES], at, 0);
 }
 
 static gpu_status bring_inputs(void *context, int64_t step)
@@ -297,7 +307,8 @@ static gpu_status bring_inputs(void *context, int64_t step)
     for (int i = 0; i < m->p->inputs; i++) {
         gpu_view part = part_at(m, &m->in[i], step);
         gpu_view tile = tile_at(m, &part, i, step);
-        TRY(gpu_bring_tile(m->d, &part, &tile));
+        if (!is_there(m, i))
+            TRY(gpu_bring_tile(m->d, &part, &tile));
     }
     return GPU_OK;
 }
@@ -320,7 +331,16 @@ static gpu_status fetch_result(void *context, int64_t step)
     gpu_view part = part_at(m, &m->out, step);
     gpu_view tile = tile_at(m, &part, m->p->inputs, step);
     gpu_advance(part.rows * part.cols);
-    return gpu_fetch_tile(m->d, &tile, &part);
+    return is_there(m, m->p->inputs) ? GPU_OK
+                                     : gpu_fetch_tile(m->d, &tile, &part);
+}
+
+static int count_tiles(const mapping *m)
+{
+    int count = 0;
+    for (int i = 0; i <= m->p->inputs; i++)
+        count += !is_there(m, i);
+    return count;
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -334,7 +354,7 @@ static void cut(mapping *m)
     for (int i = 0; i < m->p->inputs; i++)
         if (gpu_dtype_size(m->in[i].dtype) > largest)
             largest = gpu_dtype_size(m->in[i].dtype);
-    size_t bytes = gpu_tile_bytes(m->d, SIDES * (m->p->inputs + 1));
+    size_t bytes = gpu_tile_bytes(m->d, SIDES * count_tiles(m));
     int64_t elements = (int64_t)(bytes / largest);
     m->cols = smaller(m->out.cols, elements);
     m->rows = smaller(m->out.rows, elements / m->cols);
@@ -342,10 +362,10 @@ static void cut(mapping *m)
     m->bytes = gpu_tile_end((size_t)(m->rows * m->cols) * largest);
 }
 
-gpu_status gpu_map_tiles(gpu_device *d, const gpu_program *p,
+gpu_status gpu_map_tiles(gpu_device *d, const gpu_program *p, unsigned there,
                          const gpu_view *in, const gpu_view *out)
 {
-    mapping m = {.d = d, .p = p, .out = *out};
+    mapping m = {.d = d, .p = p, .there = there, .out = *out};
     int turns = goes_down(out);
     if (turns)
         m.out = gpu_turned(out);
@@ -362,7 +382,7 @@ gpu_status gpu_map_tiles(gpu_device *d, const gpu_program *p,
     gpu_status status = GPU_OK;
     for (int s = 0; s < SIDES && s < w.steps && status == GPU_OK; s++)
         status =
-            gpu_create_buffer(d, (size_t)(p->inputs + 1) * m.bytes, &m.side[s]);
+            gpu_create_buffer(d, (size_t)count_tiles(&m) * m.bytes, &m.side[s]);
     if (status == GPU_OK)
         status = gpu_run_tiles(&w);
     for (int s = 0; s < SIDES; s++)

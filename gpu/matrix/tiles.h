@@ -55,8 +55,10 @@ size_t gpu_tile_room(gpu_device *d);
 void gpu_set_tile_bytes(size_t bytes);
 size_t gpu_told_tile_bytes(void); /* by a test; or 0 */
 
-/* The map of RUN_OPERATION by a device, of views of the host's memory. */
-gpu_status gpu_map_tiles(gpu_device *d, const gpu_program *p,
+/* The map of RUN_OPERATION by a device, of views of the host's memory, or
+ * there: a bit for each input, from the lowest on, and one for out, which are
+ * set where those lie on the device. */
+gpu_status gpu_map_tiles(gpu_device *d, const gpu_program *p, unsigned there,
                          const gpu_view *in, const gpu_view *out);
 
 #endif

@@ -177,12 +177,29 @@ static gpu_status run_dot(gpu_device *d, const gpu_matrix both[2],
     return gpu_report_operation(&op, status);
 }
 
+static gpu_status settle_both(const gpu_matrix *a, const gpu_matrix *b)
+{
+    TRY(gpu_settle(a));
+    return gpu_settle(b);
+}
+
+/* Of vectors of which one did not fit the device of the other. */
+static gpu_status dot_in_tiles(const gpu_matrix *const in[2], double *out)
+{
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
+    p.reduction = GPU_REDUCE_sum;
+    return gpu_reduce_all("dot", &p, in, out);
+}
+
 gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y, const char *kernel,
                    double *out)
 {
     gpu_device *d;
     const gpu_matrix *in[] = {x, y};
-    TRY(gpu_check_operands("dot", in, 2, &d));
+    TRY(gpu_check_meeting("dot", in, 2, NULL, &d));
+    TRY(settle_both(x, y));
     if (x->ndim != 1 || y->ndim != 1)
         return gpu_fail(GPU_SHAPE, "dot: needs two vectors, not %s and %s",
                         gpu_shape_text(x), gpu_shape_text(y));
@@ -190,6 +207,9 @@ gpu_status gpu_dot(const gpu_matrix *x, const gpu_matrix *y, const char *kernel,
         return gpu_fail(GPU_SHAPE, "dot: lengths differ (%lld and %lld)",
                         (long long)x->rows, (long long)y->rows);
     *out = 0;
+    if (gpu_meeting_place(in, 2, NULL))
+        return is_auto(kernel) ? dot_in_tiles(in, out)
+                               : gpu_check_operands("dot", in, 2, &d);
     gpu_matrix both[2];
     TRY(as_type_both(x, y, product_type(x, y), both));
     gpu_status status = GPU_OK;
@@ -292,14 +312,25 @@ static gpu_operation product_of(gpu_device *d, const gpu_gemm *p,
                            .bytes = size * (m * inner + inner * n + m * n)};
 }
 
+/* Which of a, b and c lie on d. */
+static gpu_gemm_place find_there(const gpu_device *d, const gpu_matrix both[2],
+                                 const gpu_matrix *c)
+{
+    return (gpu_gemm_place){both[0].storage->device == d,
+                            both[1].storage->device == d,
+                            c->storage->device == d};
+}
+
 /* All but the report. Which kernel it was is known when it is done. */
-static gpu_status run_kernel(gpu_operation *op, gpu_gemm *p, int is_chosen,
+static gpu_status run_kernel(gpu_operation *op, gpu_gemm *p,
+                             gpu_gemm_place there, int is_chosen,
                              const gpu_kernel **k)
 {
+    int is_tiled = !there.a || !there.b || !there.c;
     gpu_begin_operation(op);
-    gpu_status status = op->device == gpu_matrix_device(op->result)
-                            ? gpu_run_product(op->device, p, is_chosen, k)
-                            : gpu_multiply_tiles(op->device, p, is_chosen, k);
+    gpu_status status =
+        is_tiled ? gpu_multiply_tiles(op->device, p, there, is_chosen, k)
+                 : gpu_run_product(op->device, p, is_chosen, k);
     op->kernel = (*k)->name;
     return gpu_stop_operation(op, status);
 }
@@ -311,7 +342,8 @@ static gpu_status run_checked(gpu_operation *op, const gpu_matrix both[2],
     gpu_check check = {
         .device = gpu_matrix_device(op->result), .a = &both[0], .b = &both[1]};
     TRY(gpu_check_start(&check, how, op->result));
-    gpu_status status = run_kernel(op, p, is_chosen, &k);
+    gpu_status status = run_kernel(
+        op, p, find_there(op->device, both, op->result), is_chosen, &k);
     if (status == GPU_OK)
         status = gpu_check_product(&check, k, op->result, &op->checked);
     gpu_check_end(&check);
@@ -323,23 +355,24 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
                              const gpu_product *how, const gpu_kernel *asked,
                              gpu_matrix *c)
 {
-    gpu_device *through = gpu_through(d);
+    if (gpu_through(d))
+        d = gpu_through(d);
+    gpu_gemm_place there = find_there(d, both, c);
     gpu_gemm p = {.a = gpu_view_of(&both[0]),
                   .b = gpu_view_of(&both[1]),
                   .c = gpu_target_of(c),
-                  .a_storage = through ? NULL : lasting_storage(&both[0]),
-                  .b_storage = through ? NULL : lasting_storage(&both[1]),
+                  .a_storage = there.a ? lasting_storage(&both[0]) : NULL,
+                  .b_storage = there.b ? lasting_storage(&both[1]) : NULL,
                   .alpha = how->alpha,
                   .beta = how->beta,
                   .tile = how->tile};
-    if (through)
-        d = through;
     const gpu_kernel *k =
         asked ? asked : d->backend->choose_matmul(d->handle, &p);
     gpu_operation op = product_of(d, &p, c);
-    if (gpu_must_check())
+    int is_together = there.a == there.c && there.b == there.c;
+    if (gpu_must_check() && is_together)
         return run_checked(&op, both, how, &p, !asked, k);
-    return gpu_report_operation(&op, run_kernel(&op, &p, !asked, &k));
+    return gpu_report_operation(&op, run_kernel(&op, &p, there, !asked, &k));
 }
 
 /* --- a product that waits --------------------------------------------------
@@ -356,38 +389,83 @@ static gpu_view stretched(const gpu_matrix *m, const gpu_matrix *out)
     return v;
 }
 
+/* Are all of them there? */
+static int lie_on(const gpu_device *d, const gpu_composition *c, int product,
+                  const gpu_matrix *out)
+{
+    for (int i = 0; i < c->p.inputs; i++)
+        if (i != product && c->inputs[i]->storage->device != d)
+            return 0;
+    return out->storage->device == d;
+}
+
+static gpu_gemm gemm_of(const gpu_waiting_product *w,
+                        const gpu_matrix factors[2], const gpu_matrix *out)
+{
+    return (gpu_gemm){.a = gpu_view_of(&factors[0]),
+                      .b = gpu_view_of(&factors[1]),
+                      .c = gpu_target_of(out),
+                      .a_storage = lasting_storage(&factors[0]),
+                      .b_storage = lasting_storage(&factors[1]),
+                      .alpha = w->alpha,
+                      .tile = w->tile};
+}
+
+static gpu_status run_alone(const gpu_waiting_product *w,
+                            const gpu_matrix factors[2], gpu_matrix *out)
+{
+    gpu_device *d = factors[0].storage->device;
+    gpu_gemm p = gemm_of(w, factors, out);
+    gpu_operation op = product_of(d, &p, out);
+    gpu_gemm_place there = find_there(d, factors, out);
+    gpu_product how = {.alpha = w->alpha};
+    const gpu_kernel *k = w->kernel;
+    if (gpu_must_check() && there.c)
+        return run_checked(&op, factors, &how, &p, w->is_chosen, k);
+    return gpu_report_operation(&op,
+                                run_kernel(&op, &p, there, w->is_chosen, &k));
+}
+
+/* The product and then the map, into out, where one of both is in tiles. */
+static gpu_status run_apart(const gpu_waiting_product *w,
+                            const gpu_matrix factors[2],
+                            const gpu_composition *c, int product,
+                            gpu_matrix *out)
+{
+    const gpu_matrix *in[GPU_MAX_INPUTS];
+    TRY(run_alone(w, factors, out));
+    for (int i = 0; i < c->p.inputs; i++)
+        in[i] = i == product ? out : c->inputs[i];
+    return gpu_run_map(c->name, &c->p, in, out);
+}
+
 /* A gpu_waiting_product's run. */
 static gpu_status run_waiting(const gpu_waiting_product *w,
                               const gpu_matrix factors[2],
                               const gpu_composition *c, int product,
                               gpu_matrix *out)
 {
-    gpu_device *d = out->storage->device;
+    gpu_device *d = factors[0].storage->device;
     const gpu_kernel *k = w->kernel;
     gpu_view in[GPU_MAX_INPUTS];
     gpu_epilogue then = {.in = in, .product = product};
-    gpu_gemm p = {.a = gpu_view_of(&factors[0]),
-                  .b = gpu_view_of(&factors[1]),
-                  .c = gpu_target_of(out),
-                  .a_storage = lasting_storage(&factors[0]),
-                  .b_storage = lasting_storage(&factors[1]),
-                  .alpha = w->alpha,
-                  .tile = w->tile};
+    if (!c)
+        return run_alone(w, factors, out);
+    if (!lie_on(d, c, product, out))
+        return run_apart(w, factors, c, product, out);
+    gpu_gemm p = gemm_of(w, factors, out);
     gpu_operation op = product_of(d, &p, out);
-    if (c) {
-        op.name = c->name;
-        op.flops += (double)gpu_size(out) * c->p.length;
-        for (int i = 0; i < c->p.inputs; i++) {
-            in[i] = i == product ? p.c : stretched(c->inputs[i], out);
-            op.bytes += i == product ? 0 : (double)gpu_bytes(c->inputs[i]);
-        }
-        then.program = &c->p;
-        p.epilogue = &then;
-    } else if (gpu_must_check()) {
-        gpu_product how = {.alpha = w->alpha};
-        return run_checked(&op, factors, &how, &p, w->is_chosen, k);
+    op.name = c->name;
+    op.flops += (double)gpu_size(out) * c->p.length;
+    for (int i = 0; i < c->p.inputs; i++) {
+        in[i] = i == product ? p.c : stretched(c->inputs[i], out);
+        op.bytes += i == product ? 0 : (double)gpu_bytes(c->inputs[i]);
     }
-    return gpu_report_operation(&op, run_kernel(&op, &p, w->is_chosen, &k));
+    then.program = &c->p;
+    p.epilogue = &then;
+    return gpu_report_operation(
+        &op,
+        run_kernel(&op, &p, find_there(d, factors, out), w->is_chosen, &k));
 }
 
 /* Whether the product of two matrices, of their own type, is to wait; then c,
@@ -483,7 +561,7 @@ static gpu_status copy_apart(gpu_device *d, gpu_dtype type, double beta,
 {
     if (beta != 0)
         return gpu_clone(c, type, NULL, apart);
-    return gpu_create(apart, d, type, 2, c->rows, c->cols);
+    return gpu_create_anywhere(apart, d, type, 2, c->rows, c->cols);
 }
 
 /* Through memory of its own, where c is an operand or of another type. */
@@ -537,33 +615,48 @@ static void tell_product(const gpu_matrix *a, const gpu_matrix *b,
         gpu_dry->watch->product(a, b, c, gpu_dry->watch->data);
 }
 
+/* What computes a product of operands that may lie on several devices, one of
+ * them d: that of what did not fit it goes there, even if all lie on the CPU,
+ * which would take a hundred times as long. */
+static gpu_device *multiplier(gpu_device *d, const gpu_matrix *a,
+                              const gpu_matrix *b)
+{
+    if (!d->is_cpu || gpu_through(d))
+        return d;
+    return gpu_home_of(gpu_home_of(a)->is_cpu ? b : a);
+}
+
 gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
                       const gpu_product *how, gpu_matrix *c)
 {
     if (gpu_is_complex(a) || gpu_is_complex(b) ||
         (c->storage && gpu_is_complex(c)))
         return gpu_matmul_complex(a, b, how, c);
-    gpu_device *d;
+    gpu_device *d, *own = NULL;
     const gpu_kernel *asked;
     const gpu_matrix *in[] = {a, b, c};
     int created = !c->storage;
-    TRY(gpu_check_operands("matmul", in, created || how->beta == 0 ? 2 : 3,
-                           &d));
+    TRY(gpu_check_meeting("matmul", in, created || how->beta == 0 ? 2 : 3,
+                          created ? NULL : c, &d));
+    TRY(settle_both(a, b));
     if (!created)
-        TRY(gpu_check_target("matmul", c, &d));
+        TRY(gpu_check_target("matmul", c, &own));
+    d = multiplier(d, a, b);
     gpu_matrix factors[] = {as_factor(a, 1), as_factor(b, 0)}, result, shape;
     TRY(gpu_product_shape(a, b, &shape));
     TRY(find_asked(gpu_through(d) ? gpu_through(d) : d, how, product_type(a, b),
                    &asked));
     int64_t m = factors[0].rows, n = factors[1].cols;
     TRY(gpu_settle_products());
-    int waits = created && a->ndim == 2 && b->ndim == 2;
+    int waits = created && a->ndim == 2 && b->ndim == 2 &&
+                a->storage->device == d && b->storage->device == d;
     if (waits)
         TRY(let_wait(d, factors, how, asked, c, &waits));
     if (waits)
         return GPU_OK;
     if (created)
-        TRY(gpu_create(c, d, shape.dtype, shape.ndim, shape.rows, shape.cols));
+        TRY(gpu_create_anywhere(c, d, shape.dtype, shape.ndim, shape.rows,
+                                shape.cols));
     gpu_status status = as_result(c, shape.ndim, m, n, a->ndim == 1, &result);
     if (status == GPU_OK)
         status = multiply(d, factors, how, asked, &result);

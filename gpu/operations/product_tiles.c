@@ -32,6 +32,7 @@ typedef struct cuts {
 typedef struct multiplying {
     gpu_device *d;
     gpu_gemm p;
+    gpu_gemm_place there; /* these are used where they lie */
     int is_chosen, is_short;
     const gpu_kernel **k;
     cuts rows, cols;
@@ -118,11 +119,15 @@ static place place_of(const multiplying *m, int64_t step)
  * in the order of their coming? */
 static int needs_a(const multiplying *m, place at)
 {
+    if (m->there.a)
+        return 0;
     return m->parts > 1 || at.j == 0 || m->of_a < m->rows.count;
 }
 
 static int needs_b(const multiplying *m, place at)
 {
+    if (m->there.b)
+        return 0;
     return m->parts > 1 || at.i == 0;
 }
 
@@ -192,19 +197,20 @@ static gpu_view part_of_c(const multiplying *m, place at)
 static gpu_view tile_of_a(const multiplying *m, place at)
 {
     gpu_view part = part_of_a(m, at);
-    return gpu_tile_view(&part, buffer_of_a(m, at), 0, 0);
+    return m->there.a ? part : gpu_tile_view(&part, buffer_of_a(m, at), 0, 0);
 }
 
 static gpu_view tile_of_b(const multiplying *m, place at)
 {
     gpu_view part = part_of_b(m, at);
-    return gpu_tile_view(&part, buffer_of_b(m, at), 0, 0);
+    return m->there.b ? part : gpu_tile_view(&part, buffer_of_b(m, at), 0, 0);
 }
 
 static gpu_view tile_of_c(const multiplying *m, place at)
 {
     gpu_view part = part_of_c(m, at);
-    return gpu_tile_view(&part, &m->c[at.tile % m->of_c], 0, 0);
+    return m->there.c ? part
+                      : gpu_tile_view(&part, &m->c[at.tile % m->of_c], 0, 0);
 }
 
 static gpu_status bring_panels(void *context, int64_t step)
@@ -222,8 +228,9 @@ static gpu_status bring_panels(void *context, int64_t step)
         gpu_drop_kept(buffer_of_b(m, at)->storage);
         TRY(gpu_bring_tile(m->d, &b, &on_b));
     }
-    return m->p.beta == 0 || at.l > 0 ? GPU_OK
-                                      : gpu_bring_tile(m->d, &c, &on_c);
+    return m->p.beta == 0 || at.l > 0 || m->there.c
+               ? GPU_OK
+               : gpu_bring_tile(m->d, &c, &on_c);
 }
 
 static gpu_status multiply_panels(void *context, int64_t step)
@@ -234,8 +241,10 @@ static gpu_status multiply_panels(void *context, int64_t step)
     p.a = tile_of_a(m, at);
     p.b = tile_of_b(m, at);
     p.c = tile_of_c(m, at);
-    p.a_storage = buffer_of_a(m, at)->storage;
-    p.b_storage = buffer_of_b(m, at)->storage;
+    if (!m->there.a)
+        p.a_storage = buffer_of_a(m, at)->storage;
+    if (!m->there.b)
+        p.b_storage = buffer_of_b(m, at)->storage;
     p.beta = at.l > 0 ? 1 : p.beta;
     p.is_short_of_memory = m->is_short;
     gpu_advance(p.c.rows * p.c.cols);
@@ -248,7 +257,7 @@ static gpu_status fetch_tile(void *context, int64_t step)
 {
     multiplying *m = context;
     place at = place_of(m, step);
-    if (at.l < m->parts - 1)
+    if (at.l < m->parts - 1 || m->there.c)
         return GPU_OK;
     gpu_view part = part_of_c(m, at), tile = tile_of_c(m, at);
     return gpu_fetch_tile(m->d, &tile, &part);
@@ -261,20 +270,32 @@ static int64_t granules(int64_t size)
     return size > GRANULE ? size / GRANULE * GRANULE : size;
 }
 
-/* Elements of two panels of each side and two tiles. */
-static double elements(int64_t side, int64_t depth)
+/* Two of each panel and tile that are not there. */
+static double panels(const multiplying *m)
 {
-    return 4.0 * (double)side * (double)depth +
-           2.0 * (double)side * (double)side;
+    return 2.0 * (!m->there.a + !m->there.b);
+}
+
+static double tiles(const multiplying *m)
+{
+    return m->there.c ? 0 : 2;
+}
+
+/* Their elements. */
+static double elements(const multiplying *m, int64_t side, int64_t depth)
+{
+    double s = (double)side;
+    return panels(m) * s * (double)depth + tiles(m) * s * s;
 }
 
 /* Elements of all that has memory. */
 static double all_elements(const multiplying *m)
 {
     double rows = (double)m->rows.largest, cols = (double)m->cols.largest;
-    return (double)m->depth *
-               (rows * (double)m->of_a + cols * (double)m->of_b) +
-           rows * cols * (double)m->of_c;
+    double of_a = m->there.a ? 0 : rows * (double)m->of_a;
+    double of_b = m->there.b ? 0 : cols * (double)m->of_b;
+    return (double)m->depth * (of_a + of_b) +
+           (m->there.c ? 0 : rows * cols * (double)m->of_c);
 }
 
 /* Tiles of so many rows and columns, all panels of a and b or two of them. */
@@ -288,29 +309,30 @@ static void cut_sides(multiplying *m, int64_t side, int64_t least, int a_stays,
     m->of_c = smaller(GPU_TILE_SIDES, m->rows.count * m->cols.count);
 }
 
-static void turn(gpu_gemm *p)
+static void turn(multiplying *m)
 {
-    gpu_view a = p->a;
-    p->a = gpu_turned(&p->b);
-    p->b = gpu_turned(&a);
-    p->c = gpu_turned(&p->c);
+    gpu_gemm p = m->p;
+    gpu_gemm_place there = m->there;
+    m->p.a = gpu_turned(&p.b);
+    m->p.b = gpu_turned(&p.a);
+    m->p.c = gpu_turned(&p.c);
+    m->p.a_storage = p.b_storage;
+    m->p.b_storage = p.a_storage;
+    m->there.a = there.b;
+    m->there.b = there.a;
 }
 
-/* Both factors stay, or the smaller one, which is a then; 0: that does not
- * fit. */
+/* Both factors stay, or the smaller one, which is a then, as is one that is
+ * there; 0: that does not fit. */
 static int cut_to_stay(multiplying *m, int64_t side, double room)
 {
     cut_sides(m, side, side, 1, 1);
     if (all_elements(m) <= room)
         return 1;
-    gpu_gemm before = m->p;
-    if (m->p.b.cols < m->p.a.rows)
-        turn(&m->p);
+    if (m->there.b || (m->p.b.cols < m->p.a.rows && !m->there.a))
+        turn(m);
     cut_sides(m, side, side, 1, 0);
-    if (all_elements(m) <= room)
-        return 1;
-    m->p = before;
-    return 0;
+    return all_elements(m) <= room;
 }
 
 /* Neither does. */
@@ -318,15 +340,18 @@ static void cut_to_stream(multiplying *m, int64_t side, int64_t least,
                           double room, int is_told)
 {
     int64_t few = least, shallow = smaller(m->depth, DEPTH);
-    while (side > few && elements(side + few, m->depth) > room)
+    while (side > few && elements(m, side + few, m->depth) > room)
         side /= 2;
-    while (side > GRANULE && elements(2 * side, shallow) > room)
+    while (side > GRANULE && elements(m, 2 * side, shallow) > room)
+        side /= 2;
+    while (side > 1 && elements(m, 2 * side, 1) > room)
         side /= 2;
     if (is_told && m->depth > 16 * side)
         m->depth = 16 * side;
     few = smaller(side, few);
-    double most = (double)(side + few), fits = (room / most - 2 * most) / 4;
-    if ((double)m->depth > fits && fits > 0)
+    double most = (double)(side + few);
+    double fits = (room / most - tiles(m) * most) / panels(m);
+    if ((double)m->depth > fits && fits >= 1)
         m->depth = granules((int64_t)fits);
     cut_sides(m, side, few, 0, 0);
     m->of_c = smaller(2, m->of_c);
@@ -367,9 +392,13 @@ static gpu_status make(const multiplying *m, int64_t elements_each,
 
 static gpu_status make_buffers(multiplying *m)
 {
-    TRY(make(m, m->rows.largest * m->depth, m->of_a, &m->a));
-    TRY(make(m, m->cols.largest * m->depth, m->of_b, &m->b));
-    return make(m, m->rows.largest * m->cols.largest, m->of_c, &m->c);
+    if (!m->there.a)
+        TRY(make(m, m->rows.largest * m->depth, m->of_a, &m->a));
+    if (!m->there.b)
+        TRY(make(m, m->cols.largest * m->depth, m->of_b, &m->b));
+    return m->there.c
+               ? GPU_OK
+               : make(m, m->rows.largest * m->cols.largest, m->of_c, &m->c);
 }
 
 static void release(gpu_matrix *list, int64_t count)
@@ -379,10 +408,12 @@ static void release(gpu_matrix *list, int64_t count)
     free(list);
 }
 
-gpu_status gpu_multiply_tiles(gpu_device *d, const gpu_gemm *p, int is_chosen,
+gpu_status gpu_multiply_tiles(gpu_device *d, const gpu_gemm *p,
+                              gpu_gemm_place there, int is_chosen,
                               const gpu_kernel **k)
 {
-    multiplying m = {.d = d, .p = *p, .is_chosen = is_chosen, .k = k};
+    multiplying m = {
+        .d = d, .p = *p, .there = there, .is_chosen = is_chosen, .k = k};
     cut(&m);
     gpu_tile_work w = {.device = d,
                        .steps = m.rows.count * m.cols.count * m.parts,

@@ -4,8 +4,14 @@
 
 #include "core.h"
 
-/* p's views are of the host's memory; what k is, see gpu_run_product. */
-gpu_status gpu_multiply_tiles(gpu_device *d, const gpu_gemm *p, int is_chosen,
+/* Which of p's views lie on the device, not in the host's memory. */
+typedef struct gpu_gemm_place {
+    unsigned a : 1, b : 1, c : 1;
+} gpu_gemm_place;
+
+/* What k is, see gpu_run_product. */
+gpu_status gpu_multiply_tiles(gpu_device *d, const gpu_gemm *p,
+                              gpu_gemm_place there, int is_chosen,
                               const gpu_kernel **k);
 
 #endif

@@ -14,6 +14,7 @@
 
 /* A row of a block has so many elements or more, where there are as many. */
 enum { LEAST_COLS = 1 << 20, ALIGNED_COLS = 1024, PLACES = 64 };
+enum { FEW = 1 << 24 }; /* elements of a block where memory is short */
 
 static int64_t whole_elements = (int64_t)1 << 30;
 static int64_t block_elements = (int64_t)1 << 28;
@@ -28,7 +29,8 @@ void gpu_set_blocks(int64_t whole, int64_t block)
 
 typedef struct cutting {
     gpu_device *d;
-    int is_through; /* the views are of the host's memory */
+    int is_through; /* views are of the host's memory, */
+    unsigned there; /* but these: see gpu_reduce_tiles */
     gpu_program p;
     const gpu_view *in;
     int axis;
@@ -71,17 +73,30 @@ int gpu_is_in_blocks(int kind, int64_t rows, int64_t cols)
            (double)rows * (double)cols > (double)whole_elements;
 }
 
+/* Of operands that did not all fit the device little is brought at once. */
+static int64_t elements_of_block(const cutting *c)
+{
+    return c->there ? smaller(block_elements, FEW) : block_elements;
+}
+
+static int64_t most_elements(const cutting *c)
+{
+    return c->there && is_sum(c->p.reduction) ? elements_of_block(c)
+                                              : whole_elements;
+}
+
 /* Rows of at least LEAST_COLS where there are several in a block, so that even
  * of sums down columns there is one for 256 elements at most. */
 static void cut_by_shape(cutting *c)
 {
-    int64_t least = smaller(LEAST_COLS, block_elements);
-    c->block_cols = block_elements / c->rows;
+    int64_t block = elements_of_block(c);
+    int64_t least = smaller(LEAST_COLS, block);
+    c->block_cols = block / c->rows;
     c->block_cols = c->block_cols / ALIGNED_COLS * ALIGNED_COLS;
     if (c->block_cols < least)
         c->block_cols = least;
     c->block_cols = smaller(c->block_cols, c->cols);
-    c->block_rows = smaller(c->rows, block_elements / c->block_cols);
+    c->block_rows = smaller(c->rows, block / c->block_cols);
 }
 
 static void cut_freely(cutting *c, size_t size)
@@ -115,7 +130,7 @@ static void cut(cutting *c)
     c->block_cols = c->cols;
     if (is_of_any_order(c->p.reduction))
         cut_freely(c, size);
-    else if ((double)c->rows * (double)c->cols > (double)whole_elements)
+    else if ((double)c->rows * (double)c->cols > (double)most_elements(c))
         cut_by_shape(c);
     c->down = (c->rows + c->block_rows - 1) / c->block_rows;
     c->across = (c->cols + c->block_cols - 1) / c->block_cols;
@@ -161,6 +176,11 @@ static gpu_view input_at(const cutting *c, int i, int64_t step)
     return gpu_part(&c->in[i], at.row, at.col, at.rows, at.cols);
 }
 
+static int has_tile(const cutting *c, int i)
+{
+    return c->is_through && !(c->there >> i & 1u);
+}
+
 /* It begins on the like of a place where it would begin in all of the operand,
  * which decides how wide a device reads, and so how it adds up. */
 static gpu_view tile_at(const cutting *c, const gpu_view *part, int i,
@@ -190,7 +210,8 @@ static gpu_status bring_block(void *context, int64_t step)
     for (int i = 0; i < c->p.inputs; i++) {
         gpu_view part = input_at(c, i, step);
         gpu_view tile = tile_at(c, &part, i, step);
-        TRY(gpu_bring_tile(c->d, &part, &tile));
+        if (has_tile(c, i))
+            TRY(gpu_bring_tile(c->d, &part, &tile));
     }
     return GPU_OK;
 }
@@ -202,7 +223,7 @@ static gpu_status reduce_block(void *context, int64_t step)
     gpu_program p = c->p;
     for (int i = 0; i < p.inputs; i++) {
         in[i] = input_at(c, i, step);
-        if (c->is_through)
+        if (has_tile(c, i))
             in[i] = tile_at(c, &in[i], i, step);
     }
     gpu_advance(in[0].rows * in[0].cols);
@@ -322,11 +343,12 @@ static gpu_status refuse_parts(const cutting *c)
 {
     const char *what =
         c->p.reduction == GPU_REDUCE_prod ? "a product" : "a variance";
-    return gpu_fail(GPU_UNSUPPORTED,
-                    "%s cannot be put together from parts, and %s is more than "
-                    "the %lld elements of one: leave {device=} away",
-                    what, gpu_size_text(c->rows, c->cols),
-                    (long long)whole_elements);
+    return gpu_fail(
+        GPU_UNSUPPORTED,
+        "%s cannot be put together from parts, and %s is more than "
+        "the %lld elements of one: %s",
+        what, gpu_size_text(c->rows, c->cols), (long long)whole_elements,
+        c->there ? "move its operands to one device" : "leave {device=} away");
 }
 
 /* Partial results are f64; where each is a result itself, of its type. */
@@ -371,26 +393,27 @@ gpu_status gpu_reduce_blocks(gpu_device *d, const gpu_program *p,
     return status;
 }
 
-gpu_status gpu_reduce_tiles(gpu_device *d, const gpu_program *p,
+gpu_status gpu_reduce_tiles(gpu_device *d, const gpu_program *p, unsigned there,
                             const gpu_view *in, int axis, gpu_matrix *out)
 {
     cutting c = {.d = d,
                  .is_through = 1,
+                 .there = there,
                  .p = *p,
                  .in = in,
                  .axis = axis,
                  .rows = in->rows,
                  .cols = in->cols};
-    gpu_matrix there;
+    gpu_matrix result;
     cut(&c);
-    TRY(gpu_create(&there, d, out->dtype, 2, result_rows(&c, 1),
+    TRY(gpu_create(&result, d, out->dtype, 2, result_rows(&c, 1),
                    result_cols(&c, 1)));
     int stage = gpu_begin_stage(c.rows * c.cols);
-    gpu_status status = reduce(&c, &there);
+    gpu_status status = reduce(&c, &result);
     gpu_end_stage(stage);
     if (status == GPU_OK)
-        status = gpu_copy(&there, out);
+        status = gpu_copy(&result, out);
     end(&c);
-    gpu_release(&there);
+    gpu_release(&result);
     return status;
 }

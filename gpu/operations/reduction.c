@@ -78,7 +78,12 @@ static gpu_status create_result(const reduction *r, gpu_dtype type,
 {
     int64_t rows = r->axis == 2 ? r->rows : 1;
     int64_t cols = r->axis == 1 ? r->cols : 1;
-    return gpu_create(out, r->device, type, 2, rows, cols);
+    TRY(gpu_create(out, r->device, type, 2, rows, cols));
+    for (int i = 0; i < r->program.inputs; i++) {
+        const gpu_matrix *in = &r->inputs[i];
+        gpu_pass_home(&in, 1, out);
+    }
+    return GPU_OK;
 }
 
 /* Reductions of nothing: sums are 0, products 1, the rest has no answer. */
@@ -88,6 +93,17 @@ static gpu_status reduce_nothing(const reduction *r, int kind, gpu_matrix *out)
     if (!is_sum && kind != GPU_REDUCE_prod && gpu_size(out) > 0)
         return gpu_fail(GPU_SHAPE, "%s: of no elements", r->name);
     return gpu_fill(out, kind == GPU_REDUCE_prod);
+}
+
+/* A bit for each input that lies on the device that computes. */
+static unsigned find_there(const reduction *r)
+{
+    gpu_device *through = gpu_through(r->device);
+    unsigned there = 0;
+    for (int i = 0; i < r->program.inputs; i++)
+        if (r->inputs[i].storage->device == (through ? through : r->device))
+            there |= 1u << i;
+    return there;
 }
 
 static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
@@ -112,13 +128,17 @@ static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
                         .flops = (double)r->rows * (double)r->cols,
                         .bytes = bytes};
     gpu_device *through = gpu_through(r->device);
-    if (!through && !gpu_is_in_blocks(kind, r->rows, r->cols))
+    unsigned there = find_there(r);
+    int is_tiled = through || there + 1 < 1u << p.inputs;
+    if (!is_tiled && !gpu_is_in_blocks(kind, r->rows, r->cols))
         return RUN_OPERATION(&op, reduce, &p, r->views, r->axis, &to);
     if (through)
         op.device = through;
     gpu_begin_operation(&op);
-    gpu_status status = (through ? gpu_reduce_tiles : gpu_reduce_blocks)(
-        op.device, &p, r->views, r->axis, out);
+    gpu_status status =
+        is_tiled
+            ? gpu_reduce_tiles(op.device, &p, there, r->views, r->axis, out)
+            : gpu_reduce_blocks(op.device, &p, r->views, r->axis, out);
     return gpu_end_operation(&op, status);
 }
 

@@ -43,7 +43,8 @@ struct gpu_storage {
     gpu_pending *pending; /* what will be its elements; NULL: they are there */
     int references;
     int readers;             /* operands of what waits that lie in it */
-    unsigned kept : 31;      /* how many things are kept about it */
+    unsigned kept : 27;      /* how many things are kept about it */
+    unsigned home : 4;       /* see gpu_home_of; 0: where it lies */
     unsigned incomplete : 1; /* what wrote it was interrupted */
     uint32_t made, written;  /* epochs */
     uint32_t dry;            /* its number among those without bytes; 0: real */
@@ -250,6 +251,25 @@ int gpu_as_reals(const gpu_matrix *m, gpu_matrix *reals);
  * error calls one that is not a what: "row", "column". */
 gpu_status gpu_check_places(const char *name, const int64_t *places, int64_t n,
                             int64_t size, const char *what);
+/* Operands of which some lie on a GPU, others, which did not fit it, on the CPU
+ * (overflow.c): the same as gpu_check_waiting, but that they may meet. out,
+ * which is NULL or only written to, is one of them, too; *d computes. */
+gpu_status gpu_check_meeting(const char *name, const gpu_matrix *const *in,
+                             int n, const gpu_matrix *out, gpu_device **d);
+/* The GPU on which they meet; NULL: all of them lie on one device. */
+gpu_device *gpu_meeting_place(const gpu_matrix *const *in, int n,
+                              const gpu_matrix *out);
+/* The GPU that m did not fit, or the device on which it lies. What the CPU
+ * makes of such operands, out, is as they are. */
+gpu_device *gpu_home_of(const gpu_matrix *m);
+void gpu_pass_home(const gpu_matrix *const *in, int n, const gpu_matrix *out);
+/* gpu_create on d, or where it does not fit there on the CPU. */
+gpu_status gpu_create_anywhere(gpu_matrix *out, gpu_device *d, gpu_dtype dtype,
+                               int ndim, int64_t rows, int64_t cols);
+/* Storage without bytes, that waits, is the CPU's, or its GPU's again; 0: it
+ * can be no other's. Once it has bytes there, m's are to be told of. */
+int gpu_move_home(gpu_storage *s);
+void gpu_tell_overflow(const gpu_matrix *m);
 /* Do a and b address exactly the same elements in the same order? */
 int gpu_same_view(const gpu_matrix *a, const gpu_matrix *b);
 /* The CPU device, which always opens. */

@@ -223,7 +223,9 @@ topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
     "norms and matmul compute matrices on the CPU by a GPU, in tiles, while " ..
     "the next ones come and those before go; the result lies on the CPU. " ..
     "Functions that ask where an element lies are not computed so, nor are " ..
-    "prod, var and std of more than 2^30 elements.",
+    "prod, var and std of more than 2^30 elements. A result of the same " ..
+    "operations that finds no room on the GPU is computed so, too, told of " ..
+    "once, and lies on the CPU; it goes on beside matrices of that GPU.",
     "Operations on a GPU return at once and run in order; printing, reading " ..
     "an element, saving and the end of each line wait. sync() waits for " ..
     "everything; bench and :time measure rightly.",

@@ -266,6 +266,9 @@ void lumat_account(lua_State *L, const gpu_matrix *m)
     if (gpu_is_dry())
         return;
     free_postponed(L);
+    const char *overflow = gpu_take_overflow();
+    if (overflow)
+        lumat_warn(L, "memory", "%s", overflow);
     int waits = gpu_is_pending(m);
     owe(waits ? 0 : gpu_storage_bytes(m));
     memory.debt += STORAGE_OVERHEAD;

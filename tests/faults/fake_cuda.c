@@ -1,8 +1,12 @@
 /* liblumat-cuda.so without a GPU: the CPU's backend under CUDA's name, with
- * CUDA's errors where the environment has LUMAT_FAULT. What becomes of them in
- * gpu/ and above can be tested with it anywhere. */
+ * CUDA's errors where the environment has LUMAT_FAULT, and with so many bytes
+ * of memory where it has LUMAT_FAKE_MEMORY. What becomes of them in gpu/ and
+ * above can be tested with it anywhere. */
 #include "backend.h"
 
+#define random random_of_stdlib /* here it is an entry */
+#include <stdlib.h>
+#undef random
 #include <string.h>
 
 /* The errors of CUDA's that are given here. */
@@ -96,10 +100,29 @@ static int is_lost(void *handle)
     return lost;
 }
 
+static size_t used;
+
+static size_t all_memory(void)
+{
+    const char *text = getenv("LUMAT_FAKE_MEMORY");
+    return text ? (size_t)atoll(text) : SIZE_MAX;
+}
+
 static gpu_status take(void *handle, size_t bytes, void **data)
 {
     CALL("cudaMallocAsync", MEMORY_ALLOCATION);
-    return cpu->alloc(handle, bytes, data);
+    if (bytes > all_memory() - used)
+        return GPU_MEMORY;
+    gpu_status status = cpu->alloc(handle, bytes, data);
+    if (status == GPU_OK)
+        used += bytes;
+    return status;
+}
+
+static void give(void *handle, void *data, size_t bytes)
+{
+    cpu->free(handle, data, bytes);
+    used -= bytes;
 }
 
 static gpu_status upload(void *handle, void *to, const void *from, size_t n)
@@ -150,7 +173,12 @@ static gpu_status follow(void *handle, gpu_lane lane, int at)
 static gpu_status memory(void *handle, size_t *available, size_t *total)
 {
     CALL("cudaMemGetInfo", INVALID_VALUE);
-    return cpu->memory(handle, available, total);
+    gpu_status status = cpu->memory(handle, available, total);
+    if (all_memory() < *total) {
+        *total = all_memory();
+        *available = *total - used;
+    }
+    return status;
 }
 
 static gpu_status sync_device(void *handle)
@@ -259,6 +287,7 @@ const gpu_backend *lumat_backend(const gpu_host *given)
     table.capability = capability;
     table.is_lost = is_lost;
     table.alloc = take;
+    table.free = give;
     table.upload = upload;
     table.download = download;
     table.bring = bring;

@@ -648,6 +648,159 @@ static void others_stay_where_they_are(void **state)
     gpu_release(&b);
 }
 
+/* --- results that do not fit ---------------------------------------------- */
+
+static gpu_matrix on_fake(const gpu_matrix *m)
+{
+    gpu_matrix there;
+    assert_int_equal(gpu_clone(m, m->dtype, fake, &there), GPU_OK);
+    return there;
+}
+
+/* A program of an instruction over two operands. */
+static gpu_status apply(gpu_op op, const gpu_matrix *x, const gpu_matrix *y,
+                        gpu_matrix *out)
+{
+    gpu_program p;
+    const gpu_matrix *in[] = {x, y};
+    gpu_program_start(&p, 2);
+    gpu_program_add(&p, op, 0, 1, 0);
+    return gpu_map("test", &p, in, out);
+}
+
+static void check_sum(const gpu_matrix *x, const gpu_matrix *y, double expected)
+{
+    gpu_program p;
+    const gpu_matrix *in[] = {x, y};
+    double sum;
+    gpu_program_start(&p, 2);
+    gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
+    p.reduction = GPU_REDUCE_sum;
+    assert_int_equal(gpu_reduce_all("test", &p, in, &sum), GPU_OK);
+    assert_true(sum == expected);
+}
+
+static double sum_of_products(const gpu_matrix *x, const gpu_matrix *y)
+{
+    double sum = 0;
+    gpu_view a = gpu_view_of(x), b = gpu_view_of(y);
+    for (int64_t i = 0; i < a.rows; i++)
+        for (int64_t j = 0; j < a.cols; j++)
+            sum += get(&a, i, j) * get(&b, i, j);
+    return sum;
+}
+
+/* m's elements, wherever it lies, against those of a matrix on the host. */
+static void assert_elements(gpu_matrix *m, gpu_matrix *expected)
+{
+    gpu_matrix here;
+    assert_int_equal(gpu_clone(m, m->dtype, host, &here), GPU_OK);
+    assert_same(&here, expected);
+    gpu_release(&here);
+}
+
+/* It lies on the host, and goes on being an operand beside those of the
+ * device. */
+static void elements_that_do_not_fit(void **state)
+{
+    (void)state;
+    gpu_matrix a = integers(GPU_F64, 64, 129), b = integers(GPU_F64, 64, 129);
+    gpu_matrix x = on_fake(&a), y = on_fake(&b);
+    gpu_matrix sum = {.storage = NULL}, c = sum, other = sum, more = sum,
+               expected = sum;
+    gpu_take_overflow();
+    ram.total = ram.used + (40 << 10); /* of 66 KiB */
+    gpu_set_tile_bytes(1 << 10);
+    gpu_set_blocks(0, 1 << 9);
+    assert_int_equal(apply(GPU_OP_add, &x, &y, &c), GPU_OK);
+    assert_ptr_equal(gpu_matrix_device(&c), host);
+    assert_int_equal(apply(GPU_OP_add, &a, &b, &sum), GPU_OK);
+    assert_same(&c, &sum);
+    const char *told = gpu_take_overflow();
+    if (told)
+        assert_non_null(strstr(told, "does not fit fake:0"));
+    assert_null(gpu_take_overflow());
+
+    assert_int_equal(apply(GPU_OP_mul, &c, &x, &other), GPU_OK);
+    assert_int_equal(apply(GPU_OP_mul, &sum, &a, &expected), GPU_OK);
+    assert_elements(&other, &expected);
+    check_sum(&x, &c, sum_of_products(&a, &sum));
+    check_sum(&c, &c, sum_of_products(&sum, &sum));
+
+    assert_int_equal(apply(GPU_OP_sub, &c, &c, &more), GPU_OK);
+    assert_ptr_equal(gpu_matrix_device(&more), host);
+    assert_int_equal(apply(GPU_OP_add, &x, &more, &x), GPU_OK);
+    assert_elements(&x, &a);
+    assert_int_equal(apply(GPU_OP_add, &y, &x, &more), GPU_OK);
+    assert_same(&more, &sum);
+
+    gpu_release(&other);
+    assert_int_equal(apply(GPU_OP_add, &x, &a, &other), GPU_DEVICE);
+    assert_int_equal(apply(GPU_OP_add, &a, &x, &other), GPU_DEVICE);
+    gpu_matrix all[] = {a, b, x, y, sum, c, more, expected};
+    release_all(all, 8);
+}
+
+/* All that a result, tiles and the host's memory cannot take is an error. */
+static void nothing_fits(void **state)
+{
+    (void)state;
+    gpu_matrix a = integers(GPU_F64, 64, 129), x = on_fake(&a);
+    gpu_matrix c = {.storage = NULL};
+    ram.total = ram.used + (3 << 10);
+    assert_int_equal(apply(GPU_OP_add, &x, &x, &c), GPU_MEMORY);
+    assert_non_null(strstr(gpu_message(), "out of memory on fake:0"));
+    assert_null(c.storage);
+    gpu_release(&a);
+    gpu_release(&x);
+}
+
+/* Factors and results on either side. */
+static void products_that_do_not_fit(void **state)
+{
+    static const gpu_product plain = {.alpha = 1},
+                             adding = {.alpha = 2, .beta = 1};
+    (void)state;
+    for (int n = 0; n < 60; n++) {
+        int64_t m = any_size(), k = any_size(), cols = any_size();
+        gpu_dtype t = n % 2 ? GPU_F32 : GPU_F64;
+        gpu_matrix f[] = {integers(t, m, k), integers(t, k, cols)}, g[2];
+        gpu_matrix expected = {.storage = NULL}, c = expected;
+        assert_int_equal(gpu_matmul(&f[0], &f[1], &plain, &expected), GPU_OK);
+        for (int i = 0; i < 2; i++)
+            g[i] = on_fake(&f[i]);
+        for (int i = 0; i < 2; i++) /* it did not fit either */
+            if (next_below(3) == 0) {
+                gpu_release(&g[i]);
+                assert_int_equal(
+                    gpu_create(&g[i], fake, t, 2, f[i].rows, f[i].cols),
+                    GPU_OK);
+                gpu_release(&g[i]);
+                size_t before = ram.total;
+                ram.total = ram.used;
+                assert_int_equal(gpu_create_anywhere(&g[i], fake, t, 2,
+                                                     f[i].rows, f[i].cols),
+                                 GPU_OK);
+                ram.total = before;
+                assert_int_equal(gpu_copy(&f[i], &g[i]), GPU_OK);
+                assert_ptr_equal(gpu_matrix_device(&g[i]), host);
+            }
+        gpu_set_tile_bytes((size_t)(64 << next_below(6)));
+        int is_short = gpu_bytes(&expected) > 64 << 10 && next_below(2);
+        if (is_short)
+            ram.total = ram.used + (60 << 10);
+        assert_int_equal(gpu_matmul(&g[0], &g[1], &plain, &c), GPU_OK);
+        assert_ptr_equal(gpu_matrix_device(&c), is_short ? host : fake);
+        assert_elements(&c, &expected);
+        assert_int_equal(gpu_matmul(&g[0], &g[1], &adding, &c), GPU_OK);
+        assert_int_equal(gpu_matmul(&f[0], &f[1], &adding, &expected), GPU_OK);
+        assert_elements(&c, &expected);
+        ram.total = 64 << 20;
+        gpu_matrix all[] = {f[0], f[1], g[0], g[1], expected, c};
+        release_all(all, 6);
+    }
+}
+
 /* --- copies --------------------------------------------------------------- */
 
 /* Between the host and a device, of any layout and type, there and back. */
@@ -677,11 +830,19 @@ int main(void)
 {
 #define ON_LAZY(f) cmocka_unit_test_setup_teardown(f, open_lazy, close_lazy)
     const struct CMUnitTest tests[] = {
-        ON_LAZY(maps_in_tiles),          ON_LAZY(maps_in_place),
-        ON_LAZY(reductions_in_tiles),    ON_LAZY(places_of_nan),
-        ON_LAZY(products_and_variances), ON_LAZY(products_in_tiles),
-        ON_LAZY(factors_come_once),      ON_LAZY(an_interrupt_between_tiles),
-        ON_LAZY(little_memory),          ON_LAZY(others_stay_where_they_are),
+        ON_LAZY(maps_in_tiles),
+        ON_LAZY(maps_in_place),
+        ON_LAZY(reductions_in_tiles),
+        ON_LAZY(places_of_nan),
+        ON_LAZY(products_and_variances),
+        ON_LAZY(products_in_tiles),
+        ON_LAZY(factors_come_once),
+        ON_LAZY(an_interrupt_between_tiles),
+        ON_LAZY(little_memory),
+        ON_LAZY(others_stay_where_they_are),
+        ON_LAZY(elements_that_do_not_fit),
+        ON_LAZY(nothing_fits),
+        ON_LAZY(products_that_do_not_fit),
         ON_LAZY(copies_of_views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,4 +20,12 @@ for my $bytes (1000, 4096, 65536, 0) {
     local $ENV{LUMAT_TILE} = $bytes;
     is(`$folder/lumat --no-init --device cpu $FindBin::Bin/tiled.lua 2>&1`, "same\n", $bytes ? "tiles of $bytes bytes" : 'tiles as they are');
 }
+for my $fusion ('on', 'off') {
+    local $ENV{LUMAT_FAKE_MEMORY} = 4 << 20;
+    my $out = `$folder/lumat --no-init -e 'settings{fusion = "$fusion"}' $FindBin::Bin/overflow.lua 2>&1`;
+    my @told = $out =~ /warning: .*overflow.lua:\d+: memory: the result, f32 500x500 of .*, does not fit cuda:0, where .* are free/g;
+    is(scalar @told, 1, "a result that does not fit is told of once, fusion $fusion");
+    like($out, qr{^same\n}m, '  and goes on as an operand');
+    unlike($out, qr{WRONG|^lumat: (?!warning)}m, '  without an error') or diag $out;
+}
 done_testing;
