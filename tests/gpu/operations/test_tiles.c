@@ -31,6 +31,8 @@ static struct {
         long tasks;
     } mark[GPU_MARKS];
     int brought, stops_after; /* bring calls; 0: an interrupt never comes */
+    int breaks_in; /* a bring call at which finalisers do something, or 0 */
+    void (*finalisers)(void);
 } lanes;
 
 static void run_task(const task *t)
@@ -116,6 +118,8 @@ static gpu_status lazy_bring(void *handle, gpu_lane lane, const gpu_view *from,
     check_by_rows(to);
     if (++lanes.brought == lanes.stops_after)
         gpu_interrupt();
+    if (lanes.brought == lanes.breaks_in)
+        lanes.finalisers();
     if (lane == GPU_LANE_WORK)
         drain(lane);
     gpu_view taken = {NULL, from->dtype, from->rows, from->cols, from->cols, 1};
@@ -611,6 +615,41 @@ static void an_interrupt_between_tiles(void **state)
     }
 }
 
+/* Work in tiles of their own, that is stopped. */
+static void stopped_finalisers(void)
+{
+    call c = {.axis = 0};
+    gpu_matrix out = {.storage = NULL};
+    make_add(&c);
+    lanes.stops_after = lanes.brought + 3;
+    assert_int_equal(by_device(map_call, &c, &out), GPU_INTERRUPTED);
+    gpu_clear_interrupt();
+    lanes.stops_after = 0;
+    gpu_release(&c.operands[0]);
+}
+
+/* What others give up in the midst of it is not what it has fetched. */
+static void another_run_between_tiles(void **state)
+{
+    (void)state;
+    for (int at = 2; at < 40; at += 3) {
+        call c = {.axis = 0};
+        gpu_matrix whole = {.storage = NULL}, tiled = {.storage = NULL};
+        make_add(&c);
+        assert_int_equal(map_call(&c, &whole), GPU_OK);
+        gpu_set_tile_bytes(1024);
+        lanes.brought = 0;
+        lanes.breaks_in = at;
+        lanes.finalisers = stopped_finalisers;
+        assert_int_equal(by_device(map_call, &c, &tiled), GPU_OK);
+        lanes.breaks_in = 0;
+        assert_same(&tiled, &whole);
+        gpu_release(&whole);
+        gpu_release(&tiled);
+        gpu_release(&c.operands[0]);
+    }
+}
+
 /* Tiles are as small as memory wants them, until there is none. */
 static void little_memory(void **state)
 {
@@ -838,6 +877,7 @@ int main(void)
         ON_LAZY(products_in_tiles),
         ON_LAZY(factors_come_once),
         ON_LAZY(an_interrupt_between_tiles),
+        ON_LAZY(another_run_between_tiles),
         ON_LAZY(little_memory),
         ON_LAZY(others_stay_where_they_are),
         ON_LAZY(elements_that_do_not_fit),
