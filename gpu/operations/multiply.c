@@ -621,9 +621,10 @@ static void tell_product(const gpu_matrix *a, const gpu_matrix *b,
 static gpu_device *multiplier(gpu_device *d, const gpu_matrix *a,
                               const gpu_matrix *b)
 {
-    if (!d->is_cpu || gpu_through(d))
+    gpu_device *home = gpu_home_of(gpu_home_of(a)->is_cpu ? b : a);
+    if (!d->is_cpu || gpu_through(d) || gpu_device_is_lost(home))
         return d;
-    return gpu_home_of(gpu_home_of(a)->is_cpu ? b : a);
+    return home;
 }
 
 gpu_status gpu_matmul(const gpu_matrix *a, const gpu_matrix *b,
