@@ -969,12 +969,13 @@ static gpu_pending *member(const team *t, int i)
     return t->of[i].storage->pending;
 }
 
+/* What is executed, used or not, is timed one by one. */
 static int can_join(const gpu_pending *n)
 {
     const gpu_device *d = n->out.storage->device;
-    return d->backend->joins && !gpu_dry && !n->is_running && !n->is_drawn &&
-           !n->product.run && n->p.length > 0 &&
-           n->out.dtype == (gpu_dtype)n->p.compute &&
+    return d->backend->joins && !gpu_dry && !n->is_kept && !all.executes &&
+           !n->is_running && !n->is_drawn && !n->product.run &&
+           n->p.length > 0 && n->out.dtype == (gpu_dtype)n->p.compute &&
            gpu_size(&n->out) >= LEAST_JOINED;
 }
 

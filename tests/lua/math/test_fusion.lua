@@ -254,6 +254,41 @@ function TestWholePrograms:test_layouts_of_compiled_kernels()
     end
 end
 
+-- Values of the same operands that are needed at once, which a GPU works out
+-- together: held and dropped parts, masks that do not join, both types.
+function TestWholePrograms:test_several_results()
+    local nvrtc = io.open "/usr/local/cuda/lib64/libnvrtc.so.13"
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, s in ipairs{{300, 300}, {1, 70001}, {257, 400}} do
+            local A = rand(s[1], s[2], {seed = 1, dtype = dtype}) - 0.5
+            local B = rand(s[1], s[2], {seed = 2, dtype = dtype}) + 0.5
+            sync()
+            local function values()
+                local dropped, held = A - B, exp(A)
+                local all = {dropped + 1, mul(dropped, 2), held, held / B,
+                    A:gt(B), mul(A, B) - held, sqrt(B)}
+                dropped = nil
+                sync()
+                return all
+            end
+            fuse "off"
+            local expected = values()
+            fuse "on"
+            settings{compile = "always"}
+            local before = stats().compiled
+            local actual = values()
+            settings{compile = "on"}
+            for i = 1, #expected do
+                lu.assertEquals(bits(actual[i]), bits(expected[i]),
+                    ("%s %dx%d, %d"):format(dtype, s[1], s[2], i))
+            end
+            if t.on_gpu and nvrtc then
+                lu.assertTrue(stats().compiled > before)
+            end
+        end
+    end
+end
+
 -- Sums are cut by shape and layout: as for the values that were written.
 function TestWholePrograms:test_reductions()
     local kinds = {"sum", "prod", "mean", "std", "norm", "max", "argmin", "any"}
