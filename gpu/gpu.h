@@ -176,6 +176,9 @@ void gpu_release(gpu_matrix *m); /* sets storage to NULL */
 int64_t gpu_size(const gpu_matrix *m); /* elements */
 size_t gpu_bytes(const gpu_matrix *m); /* elements times their size */
 gpu_device *gpu_matrix_device(const gpu_matrix *m);
+/* That by which both are operands of one operation, where some did not fit it
+ * (see gpu_take_overflow); NULL: there is none. */
+gpu_device *gpu_meeting_device(const gpu_matrix *a, const gpu_matrix *b);
 int gpu_is_lost(const gpu_matrix *m);
 /* Was what wrote it interrupted? Then it can only be written to, and is whole
  * again when all of it has been. Its views are incomplete as well. */

@@ -64,6 +64,16 @@ gpu_device *gpu_meeting_place(const gpu_matrix *const *in, int n,
     return on_cpu ? gpu : NULL;
 }
 
+gpu_device *gpu_meeting_device(const gpu_matrix *a, const gpu_matrix *b)
+{
+    gpu_device *x = gpu_matrix_device(a), *y = gpu_matrix_device(b);
+    if (x == y || !x || !y)
+        return x;
+    if (x->is_cpu && gpu_home_of(a) == y)
+        return y;
+    return y->is_cpu && gpu_home_of(b) == x ? x : NULL;
+}
+
 /* --- results -------------------------------------------------------------- */
 
 static void tell(const gpu_device *d, const gpu_matrix *m)

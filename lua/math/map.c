@@ -353,13 +353,16 @@ static void take_shape(lua_State *L, mapping *m, int first, int index)
     const gpu_matrix *a = lumat_test_matrix(L, index);
     const gpu_matrix *const both[] = {&m->shape, a};
     gpu_matrix s;
-    if (gpu_matrix_device(a) != m->device)
+    gpu_device *d = gpu_meeting_device(lumat_test_matrix(L, first), a);
+    if (!d)
         lumat_raise(L,
                     "map: operands are on different devices (%s and %s); move "
                     "one, as in A:to(\"%s\")",
                     gpu_device_name(m->device),
                     gpu_device_name(gpu_matrix_device(a)),
                     gpu_device_name(m->device));
+    if (!gpu_device_is_cpu(d))
+        m->device = d;
     if (gpu_map_shape("map", both, 2, &s) != GPU_OK)
         lumat_raise_shapes(L, first, index, LUMAT_FIT_ELEMENTS);
     m->shape = s;
