@@ -34,6 +34,7 @@ typedef struct buffer {
     int is_pinned;
     cudaEvent_t done;    /* the bus is done with it; NULL: it never was used */
     gpu_view packed, to; /* what lies in it, and where that goes */
+    gpu_lane lane;       /* by which it was fetched */
 } buffer;
 
 /* Something that the lane out was given and that is not issued yet. */
@@ -238,13 +239,17 @@ static gpu_status mark_buffer(cuda_device *d, const buffer *b,
 
 /* --- to the host ---------------------------------------------------------- */
 
-/* The oldest of what was fetched goes where it belongs. */
+/* The oldest of what was fetched goes where it belongs; past the caches where
+ * other copies want the memory at the same time, which a lone one is slower
+ * for. */
 static gpu_status deliver_one(cuda_device *d)
 {
     cuda_staging *s = d->staging;
     buffer *b = &s->out[s->first_out];
     TRY(gpu_cuda_wait_for(d, b->done));
-    TRY(gpu_cuda_host->cpu->fetch(NULL, GPU_LANE_OUT, &b->packed, &b->to));
+    const gpu_backend *cpu = gpu_cuda_host->cpu;
+    TRY((b->lane == GPU_LANE_OUT ? cpu->fetch : cpu->bring)(
+        NULL, b->lane, &b->packed, &b->to));
     s->first_out = (s->first_out + 1) % PARTS;
     s->waiting--;
     return GPU_OK;
@@ -261,6 +266,7 @@ static gpu_status fetch_part(cuda_device *d, cudaStream_t stream,
     b->packed =
         (gpu_view){b->data, from->dtype, from->rows, from->cols, from->cols, 1};
     b->to = *to;
+    b->lane = stream == d->stream ? GPU_LANE_WORK : GPU_LANE_OUT;
     CHECK(d, cross(&b->packed, from, cudaMemcpyDeviceToHost, stream));
     TRY(mark_buffer(d, b, stream));
     s->waiting++;

@@ -17,12 +17,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Rows and columns of a tile of C where a factor stays, and at first where none
- * does; below FEW the inner dimension is cut before they become fewer, to DEPTH
- * at least. What is left beyond the last whole tile is a part of that if it is
- * less than FEW: kernels take another way for such a rest than for the whole.
- * Granules are tiles of any kernel. */
-enum { FEW = 2048, MANY = 16384, DEPTH = 4096, GRANULE = 256 };
+/* Rows and columns of a tile of C where a factor stays, SEVERAL where there are
+ * two such tiles each way, as longer rows cross the bus faster, and at first
+ * where none does; below FEW the inner dimension is cut before they become
+ * fewer, to DEPTH at least. What is left beyond the last whole tile is a part
+ * of that if it is less than FEW: kernels take another way for such a rest than
+ * for the whole. Granules are tiles of any kernel. */
+enum { FEW = 2048, SEVERAL = 4096, MANY = 16384, DEPTH = 4096, GRANULE = 256 };
 
 /* Along one side of C: so many tiles, all of one size but for the last. */
 typedef struct cuts {
@@ -370,10 +371,12 @@ static void cut(multiplying *m)
     if (told > 0)
         for (side = 1; (2 * side) * (2 * side) <= told;)
             side *= 2;
+    int are_several = smaller(m->p.c.rows, m->p.c.cols) >= 2 * SEVERAL;
+    int64_t least = smaller(side, are_several ? SEVERAL : FEW);
     m->depth = m->p.a.cols;
     m->parts = 1;
-    if (!cut_to_stay(m, smaller(side, FEW), room))
-        cut_to_stream(m, side, smaller(side, FEW), room, told > 0);
+    if (!cut_to_stay(m, least, room))
+        cut_to_stream(m, side, least, room, told > 0);
 }
 
 /* --- memory --------------------------------------------------------------- */
