@@ -260,6 +260,8 @@ gpu_status gpu_run_joined(const char *name, const gpu_program *p,
     shape s = {first->ndim, first->rows, first->cols};
     gpu_device *d = first->storage->device;
     gpu_view views[GPU_MAX_INPUTS], to[1 + GPU_MAX_EXTRAS];
+    if (gpu_meeting_place(in, p->inputs, first)) /* that is done in tiles */
+        return GPU_UNSUPPORTED;
     double bytes = bytes_moved(p, in, first);
     for (int i = 0; i < p->inputs; i++)
         views[i] = stretched(in[i], &s);
