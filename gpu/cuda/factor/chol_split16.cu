@@ -5,7 +5,7 @@
  * updated first, and factored beside the update of what is behind it: few
  * multiprocessors are kept free for it.
  *
- * Limited by the squares up to 8192, n / 128 blocks one after the other, 40 us
+ * Limited by the squares up to 8192, n / 128 blocks one after the other, 37 us
  * each; above by the tensor cores' power. Source: Golub and Van Loan, Matrix
  * Computations, 4th edition, 4.2. Needs sm_90a. */
 #include <limits.h>
@@ -20,7 +20,7 @@ enum { SQUARE_SMS = 12 };
 
 static int panel_width(int n)
 {
-    return n > 12288 ? 1024 : 512;
+    return n > 24576 ? 2048 : n > 12288 ? 1024 : 512;
 }
 
 /* Memory of the device: inverses of blocks on the diagonal, see

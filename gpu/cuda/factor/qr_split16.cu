@@ -22,7 +22,7 @@ constexpr int MOST_ROWS = 32768; /* that a cluster holds */
 
 static int panel_width(int n)
 {
-    return n > 12288 ? 1024 : 512;
+    return n > 24576 ? 2048 : n > 12288 ? 1024 : n > 4096 ? 512 : 256;
 }
 
 /* Of a panel that begins in row j, and whose rows are those of the matrix from

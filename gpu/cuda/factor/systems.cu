@@ -19,7 +19,7 @@ extern "C" {
  * slower where it is taken: from LEAST_OWN on, from measurements against
  * cuSOLVER on one H200. */
 
-static const int64_t LEAST_OWN = 256, LEAST_OWN_CHOLESKY = 10240;
+static const int64_t LEAST_OWN = 256, LEAST_OWN_CHOLESKY = 5120;
 static const int64_t LEAST_OWN_QR = 2048;
 static const int64_t LEAST_REFINED = 3072;
 
