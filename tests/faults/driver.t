@@ -79,7 +79,10 @@ ok($how eq 'exit 3' && $err =~ /no usable GPU: the driver (is too old|here is fo
     @run, "$FindBin::Bin/driver_faults.lua");
 my ($cases) = $out =~ /^(\d+) points/m;
 $tried += $cases // 0;
+# what found no memory there may lie here, of which is told once
+my $told = $err =~ s/^lumat: warning: [^\n]* does not fit cuda:0, [^\n]*computed in tiles[^\n]*\n//;
 bad_point($how, $out =~ /^(BAD.*)/m, $err) unless $how eq 'exit 0' && $cases && $err eq '';
+ok($told, 'what does not fit goes to the CPU');
 
 cmp_ok($cases // 0, '>', $real ? 2000 : 100, 'enough points');
 

@@ -569,7 +569,7 @@ static gpu_status factor_by_cusolver(void *device, gpu_factoring *f)
     return run(d, f);
 }
 
-enum { COMPLEXES = 1u << GPU_C64 | 1u << GPU_C128 };
+constexpr unsigned DTYPES = FLOATS | 1u << GPU_C64 | 1u << GPU_C128;
 
 #define RUNG(symbol, what)                     \
     const gpu_kernel symbol = {                \
@@ -579,7 +579,7 @@ enum { COMPLEXES = 1u << GPU_C64 | 1u << GPU_C128 };
         .needs = "cuSOLVER",                   \
         .precision = "f32",                    \
         .capability = 0,                       \
-        .dtypes = FLOATS | COMPLEXES,          \
+        .dtypes = DTYPES,                      \
         .bound = NULL,                         \
         .matmul = NULL,                        \
         .dot = NULL,                           \
