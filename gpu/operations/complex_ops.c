@@ -505,94 +505,6 @@ static gpu_status multiply_factors(const factor *a, const factor *b,
     return add_product(&a->im, &b->re, a->sign, how, &parts[1]);
 }
 
-/* Writes sign part to block (i, j) of a matrix of two by `across` blocks. */
-static gpu_status put_block(const gpu_matrix *part, int sign, int i, int j,
-                            gpu_matrix *to)
-{
-    gpu_program p;
-    gpu_matrix block;
-    gpu_slice rows = {i * part->rows, 1, part->rows};
-    gpu_slice cols = {j * part->cols, 1, part->cols};
-    TRY(gpu_view_block(to, rows, cols, &block));
-    gpu_program_start(&p, 1);
-    if (sign < 0)
-        gpu_program_add(&p, GPU_OP_neg, 0, 0, 0);
-    gpu_status status = gpu_map("matmul", &p, &part, &block);
-    gpu_release(&block);
-    return status;
-}
-
-static gpu_status make_blocks(const gpu_matrix parts[2], gpu_dtype type,
-                              int across, gpu_matrix *out)
-{
-    const gpu_matrix *re = &parts[0];
-    return gpu_create(out, gpu_matrix_device(re), type, 2, 2 * re->rows,
-                      across * re->cols);
-}
-
-/* (re, -im; im, re), and (re; im): their product is that of the numbers. */
-static gpu_status stack_left(const gpu_matrix *a, gpu_dtype type,
-                             gpu_matrix *out)
-{
-    gpu_matrix parts[2];
-    int sign = a->is_conjugated ? -1 : 1;
-    gpu_parts_of(a, parts);
-    TRY(make_blocks(parts, type, 2, out));
-    TRY(put_block(&parts[0], 1, 0, 0, out));
-    TRY(put_block(&parts[1], -sign, 0, 1, out));
-    TRY(put_block(&parts[1], sign, 1, 0, out));
-    return put_block(&parts[0], 1, 1, 1, out);
-}
-
-static gpu_status stack_right(const gpu_matrix *b, gpu_dtype type,
-                              gpu_matrix *out)
-{
-    gpu_matrix parts[2];
-    gpu_parts_of(b, parts);
-    TRY(make_blocks(parts, type, 1, out));
-    TRY(put_block(&parts[0], 1, 0, 0, out));
-    return put_block(&parts[1], b->is_conjugated ? -1 : 1, 1, 0, out);
-}
-
-/* Are both complex, large enough that one product of four times the size is
- * faster than four, and is there room for its factors? */
-static int may_stack(const gpu_matrix *a, const gpu_matrix *b, gpu_dtype type)
-{
-    enum { LEAST = 16 };
-    gpu_device *d = gpu_matrix_device(a);
-    double elements = 4.0 * (double)gpu_size(a) + 2.0 * (double)gpu_size(b) +
-                      4.0 * (double)a->rows * (double)b->cols;
-    double bytes = elements * (double)gpu_dtype_size(type);
-    return !gpu_device_is_cpu(d) && gpu_is_complex(a) && gpu_is_complex(b) &&
-           a->ndim == 2 && b->ndim == 2 && a->rows >= LEAST &&
-           b->cols >= LEAST && a->cols >= LEAST && bytes < 0x1p62 &&
-           gpu_has_room(d, (size_t)bytes);
-}
-
-static gpu_status multiply_stacked(const gpu_matrix *a, const gpu_matrix *b,
-                                   const gpu_product *how, gpu_dtype type,
-                                   gpu_matrix *out)
-{
-    gpu_matrix x = {.storage = NULL}, y = {.storage = NULL};
-    gpu_matrix both = {.storage = NULL}, parts[2];
-    gpu_product real = *how;
-    real.beta = 0;
-    gpu_status status = stack_left(a, type, &x);
-    if (status == GPU_OK)
-        status = stack_right(b, type, &y);
-    if (status == GPU_OK)
-        status = gpu_matmul(&x, &y, &real, &both);
-    gpu_release(&x);
-    gpu_release(&y);
-    TRY(status);
-    for (int i = 0; i < 2; i++) {
-        gpu_slice rows = {i * a->rows, 1, a->rows}, cols = {0, 1, b->cols};
-        gpu_view_block(&both, rows, cols, &parts[i]);
-    }
-    gpu_release(&both);
-    return join(parts, gpu_dtype_made_complex(type), 0, out);
-}
-
 /* c = parts + beta c. */
 static gpu_status add_to(const gpu_matrix *product, double beta, gpu_matrix *c)
 {
@@ -614,8 +526,6 @@ static gpu_status multiply(const gpu_matrix *a, const gpu_matrix *b,
     factor x, y;
     gpu_matrix parts[2] = {{.storage = NULL}, {.storage = NULL}};
     int is_cpu = gpu_device_is_cpu(gpu_matrix_device(a));
-    if (may_stack(a, b, part))
-        return multiply_stacked(a, b, how, part, out);
     TRY(make_factor(a, part, is_cpu, &x));
     gpu_status status = make_factor(b, part, is_cpu, &y);
     if (status == GPU_OK) {
@@ -630,8 +540,7 @@ static gpu_status multiply(const gpu_matrix *a, const gpu_matrix *b,
     return status;
 }
 
-/* Real products by the kernels that real matrices have: four, or on a GPU one
- * of as much work, which takes its factors' parts side by side. */
+/* Four real products by the kernels that real matrices have. */
 gpu_status gpu_matmul_complex(const gpu_matrix *a, const gpu_matrix *b,
                               const gpu_product *how, gpu_matrix *c)
 {

@@ -256,13 +256,16 @@ bool gpu_cuda_can_own_qr(const cuda_device *d, const gpu_view *a)
            a->cols <= MOST_ROWS;
 }
 
-/* Ours, where it is long and b is wide; the other where there is no memory. */
+/* Ours, where it is long and b is wide, or cuSOLVER refuses its size, as it
+ * does 32768x32768; the other where there is no memory. */
 static gpu_status make_q(cuda_device *d, gpu_factoring *f)
 {
+    const int64_t REFUSED = (int64_t)1 << 29; /* elements, and some more */
     int is_identity = f->kind == GPU_FACTOR_Q;
+    int is_ours =
+        f->b.cols >= LEAST_COLUMNS || f->a.rows * f->a.cols >= REFUSED;
     gpu_status status = GPU_MEMORY;
-    if (f->b.cols >= LEAST_COLUMNS && f->b.rows <= MOST_ROWS &&
-        f->b.cols <= MOST_ROWS)
+    if (is_ours && f->b.rows <= MOST_ROWS && f->b.cols <= MOST_ROWS)
         status = apply_q(d, f, is_identity);
     return status == GPU_MEMORY ? gpu_cuda_factor_cusolver.factor(d, f)
                                 : status;

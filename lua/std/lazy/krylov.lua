@@ -259,9 +259,10 @@ local function seek(basis, k, how)
     local values, vectors = small_problem(H, how.is_symmetric)
     local order, im = order_of(values, how.key)
     local chosen = cut(order, k)
-    local theta, X = values[chosen], vectors[{{}, chosen}]:to(basis.op.device)
+    local there = basis.op.device
+    local theta, X = values[chosen]:to(there), vectors[{{}, chosen}]:to(there)
     local found = V * X
-    local off = AV * X - found % theta:to(basis.op.device):row()
+    local off = AV * X - found % theta:row()
     local size = values:abs():max()
     return {values = theta, vectors = found, order = order, im = im,
         all = vectors, residuals = off:norm{axis = 1}:flatten():to "cpu" /
@@ -436,7 +437,7 @@ function krylov.eigs(A, k, options)
         found = by_blocks(op, k, how)
     end
     return few("eigs", op.rows, op.cols, op.dtype, {values = found.values,
-        vectors = found.vectors, residuals = found.residuals,
+        vectors = found.vectors, residuals = found.residuals:to(op.device),
         products = found.products})
 end
 

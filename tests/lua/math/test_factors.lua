@@ -612,15 +612,14 @@ function TestSpectra:test_eigenvalues()
 end
 
 function TestSpectra:test_roots()
-    local function here(list) return vec(list, {device = "cpu"}) end
-    lu_.assertIsTrue(close(roots{1, -3, 2}, here{2, 1}))
+    lu_.assertIsTrue(close(roots{1, -3, 2}, vec{2, 1}))
     equals(roots(vec{0, 2, -4, 0}), {2, 0})
     lu_.assertEquals(roots{7}.size, 0)
-    lu_.assertIsTrue(close(roots{1, 0, 4}:imag(), here{2, -2}))
+    lu_.assertIsTrue(close(roots{1, 0, 4}:imag(), vec{2, -2}))
     local p = {1, -15, 85, -225, 274, -120} -- of 1 to 5
-    lu_.assertIsTrue(close(sort(roots(p)), here{1, 2, 3, 4, 5}:f64(), 1e-12))
+    lu_.assertIsTrue(close(sort(roots(p)), vec{1, 2, 3, 4, 5}:f64(), 1e-12))
     local z = roots{1, -3 * im, -2, 0} -- of 0, i and 2 i
-    lu_.assertIsTrue(close(sort(z:imag()), here{0, 1, 2}, 1e-12))
+    lu_.assertIsTrue(close(sort(z:imag()), vec{0, 1, 2}, 1e-12))
     lu_.assertIsTrue(z:real():abs():max() < 1e-12)
     lu_.assertEquals({z.dtype, z[3]}, {"c128", complex(0)})
     raises(function() roots{im, complex(0, 1 / 0)} end, "coefficient 2 is")
