@@ -421,14 +421,14 @@ gpu_status gpu_solve_triangle(const gpu_matrix *t, gpu_triangle how,
 
 /* --- singular values, eigenvalues ----------------------------------------- */
 
-static gpu_status make_svd(gpu_device *d, const gpu_matrix *a,
-                           gpu_svd_parts parts, gpu_matrix *s, gpu_matrix *u,
-                           gpu_matrix *turned_v, int64_t *trouble)
+static gpu_status svd_there(gpu_device *there, const gpu_kernel *rung,
+                            const gpu_matrix *a, gpu_svd_parts parts,
+                            gpu_matrix *s, gpu_matrix *u, gpu_matrix *turned_v,
+                            int64_t *trouble)
 {
     gpu_matrix copy;
     gpu_dtype type = factor_type(a);
-    gpu_factoring f = {.kind = GPU_FACTOR_SVD};
-    gpu_device *there = choose(d, a, &f);
+    gpu_factoring f = {.kind = GPU_FACTOR_SVD, .rung = rung};
     int64_t k = smaller_side(a), m = a->rows, n = a->cols;
     double least = (double)k, flops = 4 * least * least * (double)(m + n - k);
     TRY(gpu_create(s, there, gpu_dtype_of_parts(type), 1, k, 1));
@@ -450,6 +450,23 @@ static gpu_status make_svd(gpu_device *d, const gpu_matrix *a,
     *trouble = f.trouble;
     gpu_release(&copy);
     return status;
+}
+
+/* What cuSOLVER does not do of these elements is the CPU's. */
+static gpu_status make_svd(gpu_device *d, const gpu_matrix *a,
+                           gpu_svd_parts parts, gpu_matrix *s, gpu_matrix *u,
+                           gpu_matrix *turned_v, int64_t *trouble)
+{
+    gpu_factoring f = {.kind = GPU_FACTOR_SVD};
+    gpu_device *there = choose(d, a, &f);
+    gpu_status status =
+        svd_there(there, f.rung, a, parts, s, u, turned_v, trouble);
+    if (!gpu_is_left_to_cpu(status, &there))
+        return status;
+    gpu_release(s);
+    gpu_release(u);
+    gpu_release(turned_v);
+    return svd_there(there, NULL, a, parts, s, u, turned_v, trouble);
 }
 
 gpu_status gpu_svd(const gpu_matrix *a, gpu_svd_parts parts, gpu_matrix *s,

@@ -197,7 +197,7 @@ function TestLessons:test_solve_refines_step_by_step()
         lu.assertEquals(count(text, "Accept"), 7)
         lu.assertNotNil(text:find "condition 1e%+06: a step should gain a " ..
             "factor of 2e%+01")
-        lu.assertStrContains(text, "\n 12    1.6e+16")
+        lu.assertNotNil(text:find "\n 12    1%.[5-8]e%+16") -- known to 1e-1
     end
 end
 

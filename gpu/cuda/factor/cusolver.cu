@@ -496,6 +496,9 @@ static gpu_status is_off(cuda_device *d, const gpu_factoring *f, double off,
     return GPU_OK;
 }
 
+/* There are elements, as a matrix of zeros, for which a kernel of cuSOLVER's
+ * fails: then the other way is tried, and where that fails none is left here. A
+ * device that is lost says so when it is asked next. */
 static gpu_status find_svd(cuda_device *d, solver_device *s, gpu_factoring *f,
                            svd_work *w)
 {
@@ -503,12 +506,17 @@ static gpu_status find_svd(cuda_device *d, solver_device *s, gpu_factoring *f,
     int again = 1, is_polar = w->is_polar;
     TRY(take_svd(d, w));
     if (is_polar) {
-        TRY(try_svd(d, s, f, w, 1, &off));
-        TRY(is_off(d, f, off, &again));
+        gpu_status status = try_svd(d, s, f, w, 1, &off);
+        if (status == GPU_OK)
+            TRY(is_off(d, f, off, &again));
+        else if (status != GPU_INTERNAL)
+            return status;
     }
     if (again) {
         is_polar = 0;
-        TRY(try_svd(d, s, f, w, 0, &off));
+        gpu_status status = try_svd(d, s, f, w, 0, &off);
+        if (status != GPU_OK)
+            return status == GPU_INTERNAL ? GPU_UNSUPPORTED : status;
     }
     if (f->trouble == 0)
         TRY(give_vectors(d, f, w, is_polar));
