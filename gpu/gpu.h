@@ -543,6 +543,9 @@ gpu_status gpu_cholesky(const gpu_matrix *a, const char *kernel, gpu_matrix *l,
  * places[0 .. rows - 1] of a. zero: the first on U's diagonal. */
 gpu_status gpu_lu(const gpu_matrix *a, const char *kernel, gpu_matrix *packed,
                   int64_t *places, int64_t *zero);
+/* Is it an odd number of exchanges that leads to these places? They are lost.
+ */
+int gpu_is_odd(int64_t *places, int64_t n);
 /* packed: R from the diagonal on, Householder vectors below, with the k
  * elements of tau. places (NULL: no pivoting): R is of these columns of a, and
  * its diagonal falls; no kernel does that. */

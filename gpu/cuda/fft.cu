@@ -15,32 +15,13 @@ extern "C" {
 
 enum { MOST_DEVICES = 64, THREADS = 256, TILE = 32, BLOCKS_PER_SM = 16 };
 
-static struct {
-    const fft_table *table; /* NULL: not there, and why */
-    bool looked;
-    char why[512];
-} library;
+static found_library<fft_table> library;
 
 static fft_device *opened[MOST_DEVICES]; /* by ordinal */
 
-static void look_for_library()
-{
-    static const char object[] = "liblumat-cuda-fft.so";
-    if (library.looked)
-        return;
-    library.looked = true;
-    fft_entry *entry = (fft_entry *)gpu_cuda_find_entry(
-        object, FFT_SYMBOL, library.why, sizeof library.why);
-    library.table = entry != NULL ? entry(FFT_ABI) : NULL;
-    if (entry != NULL && library.table == NULL)
-        snprintf(library.why, sizeof library.why, "%s is of another version",
-                 object);
-}
-
 static gpu_status open_library(cuda_device *d, fft_device **out)
 {
-    look_for_library();
-    if (library.table == NULL)
+    if (!find_table(&library, "liblumat-cuda-fft.so", FFT_SYMBOL, FFT_ABI))
         return FAIL(GPU_UNSUPPORTED,
                     "fft: kernel cufft cannot run: it needs "
                     "liblumat-cuda-fft.so and the CUDA toolkit's cuFFT: %s",
@@ -49,8 +30,7 @@ static gpu_status open_library(cuda_device *d, fft_device **out)
         return FAIL(GPU_UNSUPPORTED,
                     "fft: kernel cufft serves no device above cuda:%d",
                     MOST_DEVICES - 1);
-    la_setup setup = {gpu_cuda_host->fail, gpu_cuda_alloc, gpu_cuda_free, d,
-                      d->stream,           gpu_cuda_fault};
+    la_setup setup = gpu_cuda_la_setup(d);
     if (opened[d->ordinal] == NULL)
         TRY(library.table->open(&setup, &opened[d->ordinal]));
     *out = opened[d->ordinal];

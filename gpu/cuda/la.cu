@@ -96,29 +96,11 @@ static gpu_status multiply_columns(cuda_device *d, const gpu_csr *s,
 
 enum { MOST_DEVICES = 64, DEVICE_LANES = 4 };
 
-static struct {
-    const la_table *table; /* NULL: not there, and why */
-    bool looked;
-    char why[512];
-} library;
+static found_library<la_table> library;
 
 static la_device *opened[MOST_DEVICES][DEVICE_LANES]; /* by ordinal */
 
 /* --- finding it ----------------------------------------------------------- */
-
-static void look_for_library()
-{
-    static const char object[] = "liblumat-cuda-la.so";
-    if (library.looked)
-        return;
-    library.looked = true;
-    la_entry *entry = (la_entry *)gpu_cuda_find_entry(
-        object, LA_SYMBOL, library.why, sizeof library.why);
-    library.table = entry != NULL ? entry(LA_ABI) : NULL;
-    if (entry != NULL && library.table == NULL)
-        snprintf(library.why, sizeof library.why, "%s is of another version",
-                 object);
-}
 
 /* What a call is for, in words: the operation, what does it, and the part of
  * the CUDA toolkit it needs. */
@@ -128,8 +110,7 @@ typedef struct purpose {
 
 static gpu_status open_library(cuda_device *d, purpose p, la_device **out)
 {
-    look_for_library();
-    if (library.table == NULL)
+    if (!find_table(&library, "liblumat-cuda-la.so", LA_SYMBOL, LA_ABI))
         return FAIL(GPU_UNSUPPORTED,
                     "%s: kernel %s cannot run: it needs liblumat-cuda-la.so "
                     "and the CUDA toolkit's "
@@ -138,8 +119,7 @@ static gpu_status open_library(cuda_device *d, purpose p, la_device **out)
     if (d->ordinal >= MOST_DEVICES)
         return FAIL(GPU_UNSUPPORTED, "%s: %s serves no device above cuda:%d",
                     p.operation, p.by, MOST_DEVICES - 1);
-    la_setup setup = {gpu_cuda_host->fail, gpu_cuda_alloc, gpu_cuda_free, d,
-                      d->stream,           gpu_cuda_fault};
+    la_setup setup = gpu_cuda_la_setup(d);
     la_device **la = &opened[d->ordinal][d->lane];
     if (*la == NULL)
         TRY(library.table->open(&setup, la));

@@ -10,6 +10,8 @@
 
 #include "cuda_device.h"
 
+#include <stdio.h>
+
 extern "C" {
 #include "la/la_table.h"
 }
@@ -18,6 +20,38 @@ extern "C" {
  * NULL, and why. */
 void *gpu_cuda_find_entry(const char *object, const char *symbol, char *why,
                           size_t size);
+
+/* Such an object's functions, and what it was found to be. */
+template <class TABLE> struct found_library {
+    const TABLE *table; /* NULL: not there, and why */
+    bool looked;
+    char why[512];
+};
+
+/* Its table, looked for once; NULL where it is not there, or its entry gives
+ * none for this abi. */
+template <class TABLE>
+const TABLE *find_table(found_library<TABLE> *l, const char *object,
+                        const char *symbol, int abi)
+{
+    typedef const TABLE *entry_of(int abi);
+    if (l->looked)
+        return l->table;
+    l->looked = true;
+    entry_of *entry =
+        (entry_of *)gpu_cuda_find_entry(object, symbol, l->why, sizeof l->why);
+    l->table = entry != NULL ? entry(abi) : NULL;
+    if (entry != NULL && l->table == NULL)
+        snprintf(l->why, sizeof l->why, "%s is of another version", object);
+    return l->table;
+}
+
+/* What its functions get of the device that they work on. */
+inline la_setup gpu_cuda_la_setup(cuda_device *d)
+{
+    return {gpu_cuda_host->fail, gpu_cuda_alloc, gpu_cuda_free, d,
+            d->stream,           gpu_cuda_fault};
+}
 
 /* v as a cuBLAS operand that is not transposed, if it is one. */
 bool gpu_cuda_is_columns(const gpu_view *v, la_operand *out);

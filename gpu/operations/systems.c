@@ -505,9 +505,7 @@ static void rescale(gpu_complex *z, int64_t *exponent)
     *exponent += e;
 }
 
-/* Is it an odd number of exchanges that leads to these places? They are lost.
- */
-static int is_odd(int64_t *places, int64_t n)
+int gpu_is_odd(int64_t *places, int64_t n)
 {
     int odd = 0;
     for (int64_t i = 0; i < n; i++)
@@ -532,7 +530,7 @@ static gpu_status multiply_pivots(complex_lu *f, gpu_complex *out)
     gpu_view_diagonal(&f->packed, 0, &diagonal);
     gpu_status status = take_column(&diagonal, pivots);
     gpu_release(&diagonal);
-    gpu_complex det = {is_odd(f->places, n) ? -1 : 1, 0};
+    gpu_complex det = {gpu_is_odd(f->places, n) ? -1 : 1, 0};
     for (int64_t i = 0; i < n && status == GPU_OK; i++) {
         double c = pivots[2 * i], d = pivots[2 * i + 1];
         det = (gpu_complex){det.re * c - det.im * d, det.re * d + det.im * c};

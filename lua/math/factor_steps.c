@@ -61,20 +61,6 @@ static int chol(lua_State *L)
     return 1;
 }
 
-/* Is it an odd number of exchanges that leads to these places? */
-static int is_odd(int64_t *places, int64_t n)
-{
-    int odd = 0;
-    for (int64_t i = 0; i < n; i++)
-        while (places[i] != i) {
-            int64_t to = places[i];
-            places[i] = places[to];
-            places[to] = to;
-            odd = !odd;
-        }
-    return odd;
-}
-
 /* lu(A, kernel): the factors in one matrix, the rows' places, 1 or -1 for an
  * even or odd order of them, and where the first zero on U's diagonal is, or 0
  */
@@ -88,7 +74,7 @@ static int lu(lua_State *L)
     int packed = lua_gettop(L);
     count_parts(L, packed, 1);
     push_places(L, places, a->rows);
-    lua_pushinteger(L, is_odd(places, a->rows) ? -1 : 1);
+    lua_pushinteger(L, gpu_is_odd(places, a->rows) ? -1 : 1);
     lua_pushinteger(L, zero);
     return 4;
 }

@@ -19,27 +19,14 @@ extern "C" {
 
 enum { MOST_DEVICES = 64 };
 
-static struct {
-    const solver_table *table; /* NULL: not there, and why */
-    bool looked;
-    char why[512];
-} library;
+static found_library<solver_table> library;
 
 static solver_device *opened[MOST_DEVICES]; /* by ordinal */
 
 bool gpu_cuda_has_solver(void)
 {
-    static const char object[] = "liblumat-cuda-solver.so";
-    if (library.looked)
-        return library.table != NULL;
-    library.looked = true;
-    solver_entry *entry = (solver_entry *)gpu_cuda_find_entry(
-        object, SOLVER_SYMBOL, library.why, sizeof library.why);
-    library.table = entry != NULL ? entry(SOLVER_ABI) : NULL;
-    if (entry != NULL && library.table == NULL)
-        snprintf(library.why, sizeof library.why, "%s is of another version",
-                 object);
-    return library.table != NULL;
+    return find_table(&library, "liblumat-cuda-solver.so", SOLVER_SYMBOL,
+                      SOLVER_ABI) != NULL;
 }
 
 static gpu_status open_solver(cuda_device *d, solver_device **out)
@@ -54,8 +41,7 @@ static gpu_status open_solver(cuda_device *d, solver_device **out)
         return FAIL(GPU_UNSUPPORTED,
                     "factor: kernel cusolver serves no device above cuda:%d",
                     MOST_DEVICES - 1);
-    la_setup setup = {gpu_cuda_host->fail, gpu_cuda_alloc, gpu_cuda_free, d,
-                      d->stream,           gpu_cuda_fault};
+    la_setup setup = gpu_cuda_la_setup(d);
     if (opened[d->ordinal] == NULL)
         TRY(library.table->open(&setup, &opened[d->ordinal]));
     *out = opened[d->ordinal];
