@@ -86,6 +86,22 @@ ok($told, 'what does not fit goes to the CPU');
 
 cmp_ok($cases // 0, '>', $real ? 2000 : 100, 'enough points');
 
+# --- a library that fails -------------------------------------------------------------
+
+# The plain routine follows the polar one; the CPU, whose values are right.
+if ($real) {
+    my $svd = <<'END';
+local steps = require "lumat.factor_steps"
+local D = mat{{3, 0}, {4, 5}}
+local S = steps.svd(D, "values")
+print(S.device, close(S:to "cpu", steps.svd(D:to "cpu", "values")))
+END
+    my %fails = map { $_ => "LUMAT_FAKE_cusolverDnX${_}_FAILS" } 'gesvd', 'gesvdp';
+    is(join(' ', (outcome_of({$fails{gesvdp} => 1}, @run, '-e', $svd))[0, 2]), 'exit 0 ', 'svd whose first routine fails goes on');
+    is(join(' ', outcome_of({map { $_ => 1 } values %fails}, @run, '-e', $svd)), "exit 0 cuda:0\ttrue\n ",
+        'where both fail the CPU finds the values');
+}
+
 # --- copies ------------------------------------------------------------------------
 
 for my $fault ('off', 'cudaHostAlloc:1:forever') {

@@ -4,15 +4,25 @@
 #include "fake_library.h"
 
 /* With the arguments between the parameters and the two sizes. */
-#define ASK(name, ...)                                             \
+#define SIZES(name, ...)                                           \
     extern "C" int name##_bufferSize(void *, void *, __VA_ARGS__,  \
                                      size_t *device, size_t *host) \
     {                                                              \
         *device = 512;                                             \
         *host = 64;                                                \
         return 0;                                                  \
-    }                                                              \
+    }
+#define ASK(name, ...)       \
+    SIZES(name, __VA_ARGS__) \
     NOTHING(name)
+/* One that can be told to fail as the real one does for some matrices. */
+#define ASK_OR_FAIL(name, ...)                                              \
+    SIZES(name, __VA_ARGS__)                                                \
+    extern "C" int name(...)                                                \
+    {                                                                       \
+        const int execution_failed = 6;                                     \
+        return getenv("LUMAT_FAKE_" #name "_FAILS") ? execution_failed : 0; \
+    }
 #define ASK_ONE(name, ...)                                           \
     extern "C" int name##_bufferSize(void *, __VA_ARGS__, int *size) \
     {                                                                \
@@ -50,10 +60,10 @@ NOTHING(cusolverDnXgetrs)
 ASK(cusolverDnXpotrf, int, n, type, data, n, type)
 ASK(cusolverDnXgeqrf, n, n, type, data, n, type, data, type)
 ASK(cusolverDnXsyevd, int, int, n, type, data, n, type, data, type)
-ASK(cusolverDnXgesvd, char, char, n, n, type, data, n, type, data, type, data,
-    n, type, data, n, type)
-ASK(cusolverDnXgesvdp, int, int, n, n, type, data, n, type, data, type, data, n,
-    type, data, n, type)
+ASK_OR_FAIL(cusolverDnXgesvd, char, char, n, n, type, data, n, type, data, type,
+            data, n, type, data, n, type)
+ASK_OR_FAIL(cusolverDnXgesvdp, int, int, n, n, type, data, n, type, data, type,
+            data, n, type, data, n, type)
 ASK_ONE(cusolverDnSorgqr, int, int, int, data, int, data)
 ASK_ONE(cusolverDnDorgqr, int, int, int, data, int, data)
 ASK_ONE(cusolverDnCungqr, int, int, int, data, int, data)
