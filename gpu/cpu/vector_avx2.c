@@ -37,7 +37,9 @@
 #define MIN_f64(x, y) _mm256_min_pd(x, y)
 #define MAX_f64(x, y) _mm256_max_pd(x, y)
 #define SCALED_f64(x, k) scaled_f64(x, k)
+#define ROOT_f32(x) _mm256_sqrt_ps(x)
 #define INVERSE_f32(x) (1 / (x))
+#define ROOT_f64(x) _mm256_sqrt_pd(x)
 #define INVERSE_f64(x) (1 / (x))
 #define LOOK_UP(table, place) \
     _mm256_i64gather_pd(table, (__m256i)((place)&15), 8)

@@ -37,7 +37,9 @@
 #define MIN_f64(x, y) _mm512_min_pd(x, y)
 #define MAX_f64(x, y) _mm512_max_pd(x, y)
 #define SCALED_f64(x, k) _mm512_scalef_pd(x, k)
+#define ROOT_f32(x) _mm512_sqrt_ps(x)
 #define INVERSE_f32(x) _mm512_rcp14_ps(x)
+#define ROOT_f64(x) _mm512_sqrt_pd(x)
 #define INVERSE_f64(x) near_inverse(x)
 #define LOOK_UP(table, place)                                        \
     _mm512_permutex2var_pd(_mm512_loadu_pd(table), (__m512i)(place), \

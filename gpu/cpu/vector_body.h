@@ -55,17 +55,13 @@
 
 #define ITSELF_tanh(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
 
-#define LOOP_OF_atanh 0, MENDED_LOOP
 #define ITSELF_atanh(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
 
-#define LOOP_OF_asinh 0, MENDED_LOOP
 #define ITSELF_asinh(x) 0, WITHIN(x, LIMIT(0x1p-13, 0x1p-27))
 #define LIBM_asinh(x) 0, BEYOND(x, LIMIT(1e18, 1e153))
 
-#define LOOP_OF_acosh 0, MENDED_LOOP
 #define LIBM_acosh(x) 0, (x) > (T)LIMIT(1e18, 1e153)
 
-#define LOOP_OF_log1p 0, MENDED_LOOP
 #define ITSELF_log1p(x) 0, WITHIN(x, LIMIT(0x1p-26, 0x1p-55))
 #define LIBM_log1p(x) 0, (x) > (T)LIMIT(1e38, 1e300)
 
@@ -73,13 +69,33 @@
 #define LOOP_OF_exp 0, OWN_PLAIN_LOOP
 #define LOOP_OF_log 0, OWN_PLAIN_LOOP
 #define LOOP_OF_tanh 0, OWN_PLAIN_LOOP
+#define LOOP_OF_exp2 0, OWN_PLAIN_LOOP
+#define LOOP_OF_expm1 0, OWN_PLAIN_LOOP
+#define LOOP_OF_sinh 0, OWN_PLAIN_LOOP
+#define LOOP_OF_cosh 0, OWN_PLAIN_LOOP
+#define LOOP_OF_log2 0, OWN_PLAIN_LOOP
+#define LOOP_OF_log10 0, OWN_PLAIN_LOOP
+#define LOOP_OF_log1p 0, OWN_MENDED_LOOP
+#define LOOP_OF_cbrt 0, OWN_PLAIN_LOOP
+#define LOOP_OF_atan 0, OWN_PLAIN_LOOP
+#define LOOP_OF_asin 0, OWN_PLAIN_LOOP
+#define LOOP_OF_acos 0, OWN_PLAIN_LOOP
+#define LOOP_OF_asinh 0, OWN_MENDED_LOOP
+#define LOOP_OF_acosh 0, OWN_MENDED_LOOP
+#define LOOP_OF_atanh 0, OWN_MENDED_LOOP
 #define LOOP_OF_pow 0, OWN_F64_LOOP
 #define EXACT_LOOP_OF_mod 0, EXACT_LOOP
 #define LOOP_OF_sin 0, OWN_F32_LOOP
 #define LOOP_OF_cos 0, OWN_F32_LOOP
 #define LOOP_OF_tan 0, OWN_F32_LOOP
 #else
+#define LOOP_OF_asinh 0, MENDED_LOOP
+#define LOOP_OF_acosh 0, MENDED_LOOP
+#define LOOP_OF_atanh 0, MENDED_LOOP
 #define LOOP_OF_tan 0, MENDED_LOOP
+#define LOOP_OF_sinh 0, MENDED_LOOP
+#define LOOP_OF_cosh 0, MENDED_LOOP
+#define LOOP_OF_log1p 0, MENDED_LOOP
 #define LOOP_OF_exp 0, F64_LOOP
 #define LOOP_OF_tanh 0, MENDED_LOOP
 #define LOOP_OF_pow 0, F64_LOOP
@@ -87,10 +103,8 @@
 
 #define LIBM_exp(x) 0, BETWEEN(x, 709.78, 709.79)
 
-#define LOOP_OF_sinh 0, MENDED_LOOP
 #define LIBM_sinh(x) 0, SIZE_BETWEEN(x, LIMIT(88, 709), LIMIT(90, 711))
 
-#define LOOP_OF_cosh 0, MENDED_LOOP
 #define LIBM_cosh(x) 0, SIZE_BETWEEN(x, LIMIT(88, 709), LIMIT(90, 711))
 
 #define LOOP_OF_erf 0, F32_LOOP
@@ -155,6 +169,7 @@ static inline long double lgamma_ofl(long double x)
 #define MAX MAX_f64
 #define SCALED SCALED_f64
 #define INVERSE INVERSE_f64
+#define ROOT ROOT_f64
 #endif
 #include "vector_loops.h"
 
@@ -348,6 +363,7 @@ static void normal(double *a, double *b, size_t n)
 #undef MAX
 #undef SCALED
 #undef INVERSE
+#undef ROOT
 
 #define T float
 #define BITS int32_t
@@ -372,6 +388,7 @@ static void normal(double *a, double *b, size_t n)
 #define MAX MAX_f32
 #define SCALED SCALED_f32
 #define INVERSE INVERSE_f32
+#define ROOT ROOT_f32
 #endif
 #include "vector_loops.h"
 

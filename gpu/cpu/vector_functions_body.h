@@ -9,10 +9,10 @@
  * squares fits at Chebyshev's points, weighted by what the error counts.
  *
  * T, TYPED, LANES and ADD_PRODUCT are those of vector_loops.h; of registers the
- * including file has MIN and MAX, which give y where x is NaN or y is, SCALED
- * (x 2^k, rounded once; with registers of 64 bytes for any k), INVERSE (1 / x,
- * all but half of its bits), LOOK_UP in a table of 16 f64, LOOK_UP_32 of 32 f32
- * and, between f32 and f64, WIDE_LOW, WIDE_HIGH and NARROWED. */
+ * including file has MIN and MAX, which give y where x is NaN or y is, ROOT,
+ * SCALED (x 2^k, rounded once; with registers of 64 bytes for any k), INVERSE
+ * (1 / x, all but half of its bits), LOOK_UP in a table of 16 f64, LOOK_UP_32
+ * of 32 f32 and, between f32 and f64, WIDE_LOW, WIDE_HIGH and NARROWED. */
 
 #define V TYPED(lanes)
 #define N TYPED(mask)
@@ -28,6 +28,10 @@
 
 #define LN2_HIGH BOTH(0x1.62e4p-1f, 0x1.62e42fefa38p-1)
 #define LN2_LOW BOTH(0x1.7f7d1cp-20f, 0x1.ef35793c7673p-45)
+#define LN2 BOTH(0x1.62e43p-1f, 0x1.62e42fefa39efp-1)
+#define LN2_REST BOTH(-0x1.05c61p-29f, 0x1.abc9e3b39803fp-56)
+#define HALF_PI BOTH(0x1.921fb6p+0f, 0x1.921fb54442d18p+0)
+#define HALF_PI_REST BOTH(-0x1.777a5cp-25f, 0x1.1a62633145c07p-54)
 #define LOG2_E BOTH(0x1.715476p+0f, 0x1.71547652b82fep+0)
 
 static inline V TYPED(polynomial)(V x, const T *c, int degree)
@@ -64,12 +68,10 @@ static inline void TYPED(take_log2)(V x, V *k, V *left, V *rest)
     *rest = FMA(*k, ALL(-LN2_LOW), high - *left);
 }
 
-/* (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2, of which r^2 times it has an
- * error of 2^-31 r and 2^-61 r. */
-static inline V TYPED(exp_tail)(V r)
+/* (exp(r) - 1 - r - r^2 / 2) / r^3 for |r| <= log(2) / 2. */
+static inline V TYPED(exp_end)(V r)
 {
     static const T c[] = {
-        BOTH(0x1p-1f, 0x1p-1),
         BOTH(0x1.555556p-3f, 0x1.5555555555559p-3),
         BOTH(0x1.5554f0p-5f, 0x1.5555555555557p-5),
         BOTH(0x1.110fe2p-7f, 0x1.111111110f64ap-7),
@@ -81,7 +83,14 @@ static inline V TYPED(exp_tail)(V r)
         BOTH(0, 0x1.af5f55fc30160p-26),
         BOTH(0, 0x1.1f83f407b07d3p-29),
     };
-    return TYPED(polynomial)(r, c, LIMIT(5, 10));
+    return TYPED(polynomial)(r, c, LIMIT(4, 9));
+}
+
+/* (exp(r) - 1 - r) / r^2, of which r^2 times it has an error of 2^-31 r and
+ * 2^-61 r. */
+static inline V TYPED(exp_tail)(V r)
+{
+    return FMA(TYPED(exp_end)(r), r, ALL(0.5));
 }
 
 /* f64: 1/2 unit of the last sum, 1/4 of the one before, 1/10 of its parts. */
@@ -93,6 +102,269 @@ static inline V TYPED(own_exp)(V x, N *outside)
     TYPED(take_log2)(x, &k, &r, &rest);
     V tail = FMA(TYPED(exp_tail)(r), r * r, rest);
     return SCALED((V)(r + tail + 1), k);
+}
+
+/* The same for 2^x: its k is x rounded. */
+static inline V TYPED(own_exp2)(V x, N *outside)
+{
+    *outside = (N){0};
+    x = MAX(ALL(BOTH(-151, -1076)), MIN(ALL(BOTH(129, 1025)), x));
+    V k = x + ROUNDER - ROUNDER, left = x - k;
+    V r = left * LN2, rest = FMA(left, ALL(LN2), -r);
+    rest = FMA(left, ALL(LN2_REST), rest);
+    V tail = FMA(TYPED(exp_tail)(r), r * r, rest);
+    return SCALED((V)(r + tail + 1), k);
+}
+
+/* What sums have lost: x + y is `sum`, and |x| >= |y|. */
+static inline V TYPED(lost)(V x, V y, V sum)
+{
+    return x - sum + y;
+}
+
+/* 1 + x in two parts. */
+static inline void TYPED(add_one)(V x, V *sum, V *rest)
+{
+    V one = ALL(1);
+    N is_small = x < 1;
+    *sum = x + 1;
+    *rest = TYPED(lost)(TYPED(choose)(is_small, one, x),
+                        TYPED(choose)(is_small, x, one), *sum);
+}
+
+/* 2^k (1 - 2^-k + exp(r) - 1): of 1 - 2^-k, r and r^2 / 2 the sum is worked out
+ * in two parts, so that 1/2 unit comes of its last rounding, 1/8 of the rest.
+ */
+static inline V TYPED(own_expm1)(V x, N *outside)
+{
+    *outside = (N){0};
+    V k, r, rest, one = ALL(1);
+    N sign = (N)x & (N)(-(V){0});
+    x = MAX(ALL(BOTH(-18, -38)), MIN(ALL(BOTH(89, 710)), x));
+    TYPED(take_log2)(x, &k, &r, &rest);
+    V least = TYPED(two_to)(-MIN(ALL(BOTH(60, 500)), k)), high = one - least;
+    V back = high - 1, low = one - (high - back) - (least + back);
+    V square = r * r, half = square * (T)0.5, sum = high + r, all = sum + half;
+    low += TYPED(lost)(high, r, sum) + TYPED(lost)(sum, half, all) + rest;
+    low = FMA(FMA(r, r, -square), ALL(0.5), low);
+    V value = all + FMA(TYPED(exp_end)(r), square * r, low);
+    return (V)((N)SCALED(value, k) | sign);
+}
+
+/* exp(u) for u >= 0 is 2^(k - 1) ((1 + b) + (1 - b)) exp(r), where b is 2^-2k:
+ * so cosh(u) and sinh(u) are 2^(k - 1) times (1 + b) cosh(r) + (1 - b) sinh(r),
+ * and the same with sinh and cosh of r changed over. */
+typedef struct TYPED(hyperbola) {
+    V k, more, more_low, less, less_low; /* 1 + b, 1 - b */
+    V r, sine, cosine; /* sinh(r) - r, cosh(r) - 1, by Taylor's series */
+} TYPED(hyperbola);
+
+static inline TYPED(hyperbola) TYPED(find_hyperbola)(V u)
+{
+    static const T s[] = {BOTH(0x1.555556p-3f, 0x1.5555555555555p-3),
+                          BOTH(0x1.111112p-7f, 0x1.1111111111111p-7),
+                          BOTH(0x1.a01a02p-13f, 0x1.a01a01a01a01ap-13),
+                          BOTH(0, 0x1.71de3a556c734p-19),
+                          BOTH(0, 0x1.ae64567f544e4p-26),
+                          BOTH(0, 0x1.6124613a86d09p-33),
+                          BOTH(0, 0x1.ae7f3e733b81fp-41)};
+    static const T c[] = {BOTH(0x1p-1f, 0x1p-1),
+                          BOTH(0x1.555556p-5f, 0x1.5555555555555p-5),
+                          BOTH(0x1.6c16c2p-10f, 0x1.6c16c16c16c17p-10),
+                          BOTH(0x1.a01a02p-16f, 0x1.a01a01a01a01ap-16),
+                          BOTH(0, 0x1.27e4fb7789f5cp-22),
+                          BOTH(0, 0x1.1eed8eff8d898p-29),
+                          BOTH(0, 0x1.93974a8c07c9dp-37)};
+    TYPED(hyperbola) to;
+    V rest;
+    TYPED(take_log2)(MIN(ALL(BOTH(90, 712)), u), &to.k, &to.r, &rest);
+    V one = ALL(1), twice = MIN(ALL(BOTH(60, 500)), to.k + to.k);
+    V b = TYPED(two_to)(-twice), square = to.r * to.r;
+    to.more = one + b;
+    to.more_low = TYPED(lost)(one, b, to.more);
+    to.less = one - b;
+    to.less_low = TYPED(lost)(one, -b, to.less);
+    to.sine =
+        FMA(TYPED(polynomial)(square, s, LIMIT(2, 6)), square * to.r, rest);
+    to.cosine = TYPED(polynomial)(square, c, LIMIT(3, 6)) * square;
+    return to;
+}
+
+static inline V TYPED(own_sinh)(V x, N *outside)
+{
+    *outside = (N){0};
+    N sign = (N)x & (N)(-(V){0});
+    TYPED(hyperbola) at = TYPED(find_hyperbola)((V)((N)x ^ sign));
+    V sum = FMA(at.more, at.r, at.less);
+    V low = FMA(at.more, at.r, at.less - sum) + at.less_low;
+    low = FMA(at.less, at.cosine, FMA(at.more, at.sine, low));
+    return (V)((N)SCALED((V)(sum + low), at.k - 1) | sign);
+}
+
+static inline V TYPED(own_cosh)(V x, N *outside)
+{
+    *outside = (N){0};
+    N sign = (N)x & (N)(-(V){0});
+    TYPED(hyperbola) at = TYPED(find_hyperbola)((V)((N)x ^ sign));
+    V sum = FMA(at.less, at.r, at.more);
+    V low = FMA(at.less, at.r, at.more - sum) + at.more_low;
+    low = FMA(at.more, at.cosine, FMA(at.less, at.sine, low));
+    return SCALED((V)(sum + low), at.k - 1);
+}
+
+/* x is z 2^3q, z from 1 to 8: first about 1 / cbrt(z), whose error of 2^-17 a
+ * step of Newton's squares for f64; then a last step, of which what is left of
+ * z by the cube is worked out exactly. */
+static inline V TYPED(own_cbrt)(V x, N *outside)
+{
+    static const T c[] = {BOTH(0x1.c74242p+0f, 0x1.c74242f935d30p+0),
+                          BOTH(-0x1.8e7792p+0f, -0x1.8e779141c19d7p+0),
+                          BOTH(0x1.3b07acp+0f, 0x1.3b07abbf9bab4p+0),
+                          BOTH(-0x1.2d7e68p-1f, -0x1.2d7e6742e2472p-1),
+                          BOTH(0x1.396aaap-3f, 0x1.396aaa305fb08p-3),
+                          BOTH(-0x1.103ba4p-6f, -0x1.103ba49cebd4cp-6)};
+    N sign = (N)x & (N)(-(V){0}), bits = (N)x ^ sign;
+    V size = (V)bits, third = ALL(BOTH(0x1.555556p-2f, 0x1.5555555555555p-2));
+    *outside = ~((size >= BOTH(FLT_MIN, DBL_MIN)) & (size < INFINITY));
+    N exponent = (bits >> FRACTION_BITS) - EXPONENT_BIAS;
+    V m = (V)(bits - (N)((TYPED(unsigned_mask))exponent << FRACTION_BITS));
+    V e = __builtin_convertvector(exponent, V);
+    V q = FMA(e, third, -third) + ROUNDER - ROUNDER, j = FMA(q, ALL(-3), e);
+    V factor = TYPED(choose)(j == 1, ALL(0x1.965fea53d6e3dp-1), ALL(1));
+    factor = TYPED(choose)(j == 2, ALL(0x1.428a2f98d728bp-1), factor);
+    V z = m * TYPED(two_to)(j), y = TYPED(polynomial)(m, c, 5) * factor;
+    if (sizeof(T) == sizeof(double))
+        y = FMA(FMA(-z * y, y * y, ALL(1)) * y, third, y);
+    V square = y * y, t = z * square, cube = t * t;
+    V left = FMA(cube, t, -z) + FMA(t, t, -cube) * t;
+    V root = FMA(-left * third, square, t);
+    return (V)((N)(root * TYPED(two_to)(q)) | sign);
+}
+
+/* above / (below + below_low) as q + *low, q being near to it by all bits. */
+static inline V TYPED(quotient)(V above, V below, V below_low, V *low)
+{
+    V inverse = INVERSE(below), near = above * inverse;
+    V left = FMA(-near, below_low, FMA(-near, below, above));
+    V q = FMA(left, inverse, near);
+    *low = FMA(left, inverse, near - q);
+    return q;
+}
+
+/* sqrt(x + rest) as root + *low. */
+static inline V TYPED(root_of_sum)(V x, V rest, V *low)
+{
+    V root = ROOT(x), left = FMA(-root, root, x) + rest;
+    *low = left * (T)0.5 * INVERSE(MAX(ALL(BOTH(1e-30f, 1e-300)), root));
+    return root;
+}
+
+/* atan(x) is that of q and a multiple of pi / 4 more: none up to 1/2, one with
+ * q = (x - 1) / (x + 1) up to 2, two with -1 / x above. The quotient is mended
+ * by what it leaves over: 1/2 unit of the last sum, 1/8 of the rest. */
+static inline V TYPED(own_atan)(V x, N *outside)
+{
+    static const T c[] = {
+        BOTH(-0x1.55555p-2f, -0x1.5555555555551p-2),
+        BOTH(0x1.9996cep-3f, 0x1.9999999998f7cp-3),
+        BOTH(-0x1.2448bcp-3f, -0x1.249249244c78dp-3),
+        BOTH(0x1.c0047ep-4f, 0x1.c71c71a89bd71p-4),
+        BOTH(-0x1.4694d8p-4f, -0x1.745d1352fe575p-4),
+        BOTH(0x1.3c07c4p-5f, 0x1.3b135cbbff06dp-4),
+        BOTH(0, -0x1.110c4454995b0p-4),
+        BOTH(0, 0x1.e1801d1d1332fp-5),
+        BOTH(0, -0x1.ac640878955d8p-5),
+        BOTH(0, 0x1.77c6d6339e663p-5),
+        BOTH(0, -0x1.2f9fc180026ebp-5),
+        BOTH(0, 0x1.8250562ba84a0p-6),
+        BOTH(0, -0x1.10997acb91a5cp-7),
+    };
+    *outside = (N){0};
+    N sign = (N)x & (N)(-(V){0});
+    V zero = {0}, one = ALL(1);
+    V size = MIN(ALL(BOTH(1e30f, 1e300)), (V)((N)x ^ sign)), more = size + 1;
+    N is_large = size > 2, is_middle = (size > (T)0.5) & ~is_large;
+    V above = TYPED(choose)(is_middle, size - 1, size);
+    V below = TYPED(choose)(is_middle, more, one);
+    above = TYPED(choose)(is_large, -one, above);
+    below = TYPED(choose)(is_large, size, below);
+    V below_low = TYPED(choose)(is_middle, TYPED(lost)(one, size, more), zero);
+    V low, q = TYPED(quotient)(above, below, below_low, &low);
+    V quarters = TYPED(choose)(is_middle, one, zero);
+    quarters = TYPED(choose)(is_large, one + one, quarters);
+    V whole = quarters * (HALF_PI / 2), sum = whole + q, square = q * q;
+    low += FMA(quarters, ALL(HALF_PI_REST / 2), TYPED(lost)(whole, q, sum));
+    low = FMA(TYPED(polynomial)(square, c, LIMIT(5, 12)), square * q, low);
+    V value = sum + low;
+    value = TYPED(choose)(size < BOTH(0x1p-13f, 0x1p-27), size, value);
+    return (V)((N)value | sign);
+}
+
+/* asin(s) - s for s up to 1/2, where s^2 is u. */
+static inline V TYPED(arc_tail)(V s, V u)
+{
+    static const T c[] = {BOTH(0x1.5555c8p-3f, 0x1.5555555555577p-3),
+                          BOTH(0x1.330262p-4f, 0x1.333333332e297p-4),
+                          BOTH(0x1.747050p-5f, 0x1.6db6db71fd665p-5),
+                          BOTH(0x1.8cb902p-6f, 0x1.f1c71a9dc3309p-6),
+                          BOTH(0x1.58f074p-5f, 0x1.6e8bddd8139b7p-6),
+                          BOTH(0, 0x1.1c4a038f15acfp-6),
+                          BOTH(0, 0x1.ca1db862ccb57p-7),
+                          BOTH(0, 0x1.7594a9170c67cp-7),
+                          BOTH(0, 0x1.60e7a0b47e214p-7),
+                          BOTH(0, 0x1.eaf4e5ec8528ep-9),
+                          BOTH(0, 0x1.6219c820618b9p-6),
+                          BOTH(0, -0x1.55df130c743a1p-6),
+                          BOTH(0, 0x1.0a9eee75696d1p-5)};
+    return TYPED(polynomial)(u, c, LIMIT(4, 12)) * (u * s);
+}
+
+/* asin(|x|) in two parts; but above 1/2 that of sqrt((1 - |x|) / 2), of which
+ * twice as much leads up to pi / 2. */
+typedef struct TYPED(arc) {
+    N sign, is_large;
+    V high, low;
+} TYPED(arc);
+
+static inline TYPED(arc) TYPED(find_arc)(V x)
+{
+    TYPED(arc) to = {.sign = (N)x & (N)(-(V){0})};
+    V size = (V)((N)x ^ to.sign), zero = {0}, half = ALL(0.5), low;
+    to.is_large = size > half;
+    V u = TYPED(choose)(to.is_large, FMA(size, -half, half), size * size);
+    V root = TYPED(root_of_sum)(u, zero, &low);
+    to.high = TYPED(choose)(to.is_large, root, size);
+    to.low = TYPED(choose)(to.is_large, low, zero);
+    to.low += TYPED(arc_tail)(to.high, u);
+    return to;
+}
+
+/* So many quarters of a turn, and so many times the arc. */
+static inline V TYPED(turned)(const TYPED(arc) * at, V quarters, V times)
+{
+    V whole = quarters * HALF_PI, more = times * at->high, sum = whole + more;
+    V low = FMA(quarters, ALL(HALF_PI_REST), TYPED(lost)(whole, more, sum));
+    return sum + FMA(times, at->low, low);
+}
+
+static inline V TYPED(own_asin)(V x, N *outside)
+{
+    TYPED(arc) at = TYPED(find_arc)(x);
+    V zero = {0}, quarters = TYPED(choose)(at.is_large, ALL(1), zero);
+    V times = TYPED(choose)(at.is_large, ALL(-2), ALL(1));
+    *outside = (N){0};
+    return (V)((N)TYPED(turned)(&at, quarters, times) | at.sign);
+}
+
+static inline V TYPED(own_acos)(V x, N *outside)
+{
+    TYPED(arc) at = TYPED(find_arc)(x);
+    V zero = {0}, sign = (V)((N)ALL(1) | at.sign);
+    V half_turn = TYPED(choose)(x < 0, ALL(2), zero);
+    V quarters = TYPED(choose)(at.is_large, half_turn, ALL(1));
+    V times = TYPED(choose)(at.is_large, sign + sign, -sign);
+    *outside = (N){0};
+    return TYPED(turned)(&at, quarters, times);
 }
 
 #if defined F32 && REGISTER == 64
@@ -290,11 +562,13 @@ static inline V TYPED(own_mod)(V x, V y, N *outside)
     return TYPED(choose)(rest == 0, (V)sign, value);
 }
 
-/* log(m) for m = 1 + f from sqrt(1/2) to sqrt(2), and k log(2). */
 #ifdef F32
-static inline V TYPED(own_log)(V x, N *outside)
+/* x = 2^k (1 + f) with 1 + f from sqrt(1/2) to sqrt(2); *tail is log(1 + f) -
+ * f.
+ */
+static inline void take_power(V x, V *k, V *f, V *tail, N *outside)
 {
-    *outside = ~((x >= BOTH(FLT_MIN, DBL_MIN)) & (x < INFINITY));
+    *outside = ~((x >= FLT_MIN) & (x < INFINITY));
     enum { ROOT_OF_HALF = 0x3f3504f3 };
     static const T c[] = {-0.5f,           0x1.555564p-2f,  -0x1.00023cp-2f,
                           0x1.999860p-3f,  -0x1.546790p-3f, 0x1.236438p-3f,
@@ -302,11 +576,53 @@ static inline V TYPED(own_log)(V x, N *outside)
     /* without a sign, as lanes outside may overflow */
     TYPED(unsigned_mask) own = (TYPED(unsigned_mask))x;
     N n = (N)(own - (uint32_t)ROOT_OF_HALF);
-    V f = (V)(own - (TYPED(unsigned_mask))(n & ~0x7fffff)) - 1;
-    V k = __builtin_convertvector(n >> 23, V);
+    *f = (V)(own - (TYPED(unsigned_mask))(n & ~0x7fffff)) - 1;
+    *k = __builtin_convertvector(n >> 23, V);
+    *tail = TYPED(polynomial)(*f, c, 8) * (*f * *f);
+}
+
+static inline V TYPED(own_log)(V x, N *outside)
+{
+    V k, f, tail;
+    take_power(x, &k, &f, &tail, outside);
     V high = k * LN2_HIGH + f, low = k * LN2_HIGH - high + f;
-    V tail = FMA(TYPED(polynomial)(f, c, 8), f * f, low);
-    return high + FMA(k, ALL(LN2_LOW), tail);
+    return high + FMA(k, ALL(LN2_LOW), low + tail);
+}
+
+/* log(x + rest), rest being less than x's last bit. */
+static inline V TYPED(log_of_sum)(V x, V rest, N *outside)
+{
+    V k, f, tail;
+    take_power(x, &k, &f, &tail, outside);
+    V whole = k * LN2_HIGH, high = whole + f;
+    V low = TYPED(lost)(whole, f, high) + FMA(k, ALL(LN2_LOW), rest / x);
+    return high + (low + tail);
+}
+
+/* A logarithm to another base: unit is that of e, both parts of two's have so
+ * few bits that its first times k is exact. 1/2 unit of the last sum, 1/8 of
+ * the rest. */
+static inline V TYPED(log_to_base)(V x, T unit, T unit_low, T two, T two_low,
+                                   N *outside)
+{
+    V k, f, tail;
+    take_power(x, &k, &f, &tail, outside);
+    V whole = k * two, part = f * unit, sum = whole + part;
+    V low = TYPED(lost)(whole, part, sum) + FMA(f, ALL(unit), -part);
+    low = FMA(f, ALL(unit_low), FMA(k, ALL(two_low), low));
+    return sum + FMA(tail, ALL(unit), low);
+}
+
+static inline V TYPED(own_log2)(V x, N *outside)
+{
+    return TYPED(log_to_base)(x, 0x1.715476p+0f, 0x1.4ae0c0p-26f, 1, 0,
+                              outside);
+}
+
+static inline V TYPED(own_log10)(V x, N *outside)
+{
+    return TYPED(log_to_base)(x, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f, 0x1.344p-2f,
+                              0x1.3509f8p-18f, outside);
 }
 
 /* Intervals of 1/32 from 0.695 on, below 1 of 1/64, 1 being inside of one: the
@@ -477,10 +793,9 @@ static inline void into_interval(V x, V *k, V *m, N *place)
     *m = (V)(own - (n & ~(uint64_t)0xfffffffffffff) + ((uint64_t)1024 << 52));
 }
 
-/* 1/2 unit of the last sum, 1/30 of its parts. */
-static inline V TYPED(own_log)(V x, N *outside)
+/* (log(1 + r) - r) / r^2 for |r| <= 1/32. */
+static inline V log_tail(V r)
 {
-    *outside = ~((x >= BOTH(FLT_MIN, DBL_MIN)) & (x < INFINITY));
     static const T c[] = {-0.5,
                           0x1.55555555554d1p-2,
                           -0x1.ffffffffffe74p-3,
@@ -490,14 +805,106 @@ static inline V TYPED(own_log)(V x, N *outside)
                           -0x1.ffffc5b2620e7p-4,
                           0x1.c80f59a56773bp-4,
                           -0x1.9a877bce79b41p-4};
+    return TYPED(polynomial)(r, c, 8);
+}
+
+/* log(x), or log(x + rest), rest being less than x's last bit: 1/2 unit of the
+ * last sum, 1/30 of its parts. */
+static inline V log_by_interval(V x, V rest, int has_rest, N *outside)
+{
+    *outside = ~((x >= DBL_MIN) & (x < INFINITY));
+    V k, m;
+    N place;
+    into_interval(x, &k, &m, &place);
+    V factor = LOOK_UP(interval_factor, place), r = FMA(m, factor, ALL(-1));
+    V whole = FMA(k, ALL(LN2_HIGH), LOOK_UP(interval_log, place)); /* exact */
+    V high = whole + r, low = TYPED(lost)(whole, r, high);
+    low += FMA(k, ALL(LN2_LOW), LOOK_UP(interval_log_low, place));
+    if (has_rest) {
+        V more = rest * TYPED(two_to)(-MIN(ALL(1022), k)) * factor;
+        low += FMA(-more, r, more);
+    }
+    return high + FMA(log_tail(r), r * r, low);
+}
+
+static inline V TYPED(own_log)(V x, N *outside)
+{
+    return log_by_interval(x, x, 0, outside);
+}
+
+static inline V TYPED(log_of_sum)(V x, V rest, N *outside)
+{
+    return log_by_interval(x, rest, 1, outside);
+}
+
+static const double interval_log2[INTERVALS] = {
+    -0x1.e726aa1e75p-2, -0x1.a78e146f7cp-2,
+    -0x1.699f5248cdp-2, -0x1.32639636b3p-2,
+    -0x1.f205339208p-3, -0x1.84c2bd02fp-3,
+    -0x1.1dcd197552p-3, -0x1.7beee96b8cp-4,
+    -0x1.6bad3758fp-5,  0,
+    0x1.64ce26c068p-4,  0x1.633a8bf438p-3,
+    0x1.01d9bbcfa6p-2,  0x1.48365e695dp-2,
+    0x1.921800924ep-2,  0x1.d7e6c0abc3p-2};
+static const double interval_log2_low[INTERVALS] = {
+    -0x1.3483146784bd2p-44, 0x1.0bad7dfa568f7p-46,
+    -0x1.2e1a3152150d3p-44, 0x1.f29947070fc4bp-44,
+    -0x1.e4e8eea54ce63p-44, -0x1.d97ee9124773bp-46,
+    -0x1.6f6bd48a860fp-44,  0x1.d7ec3be51cdcbp-44,
+    0x1.3c6764fc87b4ap-48,  0,
+    -0x1.d5297837adb4bp-45, -0x1.8f7aac147fdc1p-46,
+    0x1.d45da26510033p-46,  0x1.e5aa8a607f6efp-44,
+    -0x1.62404772a151dp-45, 0x1.5e30f52d6ae75p-44};
+static const double interval_log10[INTERVALS] = {
+    -0x1.254b4d35e8p-3, -0x1.fe02d36a38p-4,
+    -0x1.b36fcb5f8cp-4, -0x1.70eddb7d8p-4,
+    -0x1.2bd68e462p-4,  -0x1.d41d5164f8p-5,
+    -0x1.58238eeb38p-5, -0x1.c97c3735ep-6,
+    -0x1.b5e908eb2p-7,  0,
+    0x1.ada2e8e3ep-6,   0x1.abbcebd85p-5,
+    0x1.367ba3aaap-4,   0x1.8b350364c8p-4,
+    0x1.e42b4c16ccp-4,  0x1.1c1ce9955cp-3};
+static const double interval_log10_low[INTERVALS] = {
+    0x1.61f143538008cp-46,  -0x1.56d63de758ea6p-44,
+    0x1.766a8abaa9efp-48,   0x1.5f89d049ffd9dp-44,
+    -0x1.37167d7ea5dffp-44, -0x1.659d00c475908p-44,
+    0x1.612c205756103p-44,  -0x1.f028fb72dfe8ap-44,
+    0x1.90dfe0d1601cap-44,  0,
+    0x1.51bd19e6e701ap-44,  -0x1.b0197d2cb982ep-48,
+    0x1.882886d8893a8p-44,  -0x1.da8c4bd8546e7p-44,
+    -0x1.50d780639590cp-44, 0x1.8b891b6d05a73p-48};
+
+/* A logarithm to another base, of whose tables these are: unit is that of e,
+ * two, in two parts, that of 2. 1/2 unit of the last sum, 1/16 of the rest. */
+static inline V TYPED(log_to_base)(V x, const double *intervals,
+                                   const double *intervals_low, T unit,
+                                   T unit_low, T two, T two_low, N *outside)
+{
+    *outside = ~((x >= DBL_MIN) & (x < INFINITY));
     V k, m;
     N place;
     into_interval(x, &k, &m, &place);
     V r = FMA(m, LOOK_UP(interval_factor, place), ALL(-1));
-    V whole = FMA(k, ALL(LN2_HIGH), LOOK_UP(interval_log, place)); /* exact */
-    V high = whole + r, low = whole - high + r;
-    low += FMA(k, ALL(LN2_LOW), LOOK_UP(interval_log_low, place));
-    return high + FMA(TYPED(polynomial)(r, c, 8), r * r, low);
+    V whole = FMA(k, ALL(two), LOOK_UP(intervals, place)); /* exact */
+    V sum = FMA(r, ALL(unit), whole), low = FMA(r, ALL(unit), whole - sum);
+    low = FMA(r, ALL(unit_low), low);
+    low += FMA(k, ALL(two_low), LOOK_UP(intervals_low, place));
+    return sum + FMA(log_tail(r) * (r * r), ALL(unit), low);
+}
+
+static inline V TYPED(own_log2)(V x, N *outside)
+{
+    return TYPED(log_to_base)(x, interval_log2, interval_log2_low,
+                              0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56, 1, 0,
+                              outside);
+}
+
+static inline V TYPED(own_log10)(V x, N *outside)
+{
+    return TYPED(log_to_base)(x, interval_log10, interval_log10_low,
+                              0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57,
+                              0x1.34413509f8p-2, -0x1.80433b83b532ap-44,
+                              outside);
 }
 
 /* log(x) in two parts, with an error of 2^-64 of it. */
@@ -574,6 +981,64 @@ static inline V pow_of_f32(V whole, V r, V low, V y)
 }
 #endif
 
+/* --- logarithms of 1 and more ------------------------------------------------
+ * What is added is known in two parts. */
+
+static inline V TYPED(log_of_one_and)(V x, V rest, N *outside)
+{
+    V sum, lost;
+    TYPED(add_one)(x, &sum, &lost);
+    return TYPED(log_of_sum)(sum, lost + rest, outside);
+}
+
+static inline V TYPED(own_log1p)(V x, N *outside)
+{
+    V value = TYPED(log_of_one_and)(x, (V){0}, outside);
+    return TYPED(choose)(x == 0, x, value);
+}
+
+/* log(1 + 2u / (1 - u)) / 2 for u = |x|. */
+static inline V TYPED(own_atanh)(V x, N *outside)
+{
+    N sign = (N)x & (N)(-(V){0});
+    V u = (V)((N)x ^ sign), one = ALL(1), below = one - u, rest;
+    V q = TYPED(quotient)(u + u, below, TYPED(lost)(one, -u, below), &rest);
+    V value = TYPED(log_of_one_and)(q, rest, outside) * (T)0.5;
+    value = TYPED(choose)(u < BOTH(0x1p-13f, 0x1p-27), u, value);
+    *outside |= ~(u < one);
+    return (V)((N)value | sign);
+}
+
+/* log(u + sqrt(1 + u^2)) for u = |x|; below a limit u - u^3 / 6. */
+static inline V TYPED(own_asinh)(V x, N *outside)
+{
+    N sign = (N)x & (N)(-(V){0});
+    V u = (V)((N)x ^ sign), square = u * u, sum, rest, low;
+    TYPED(add_one)(square, &sum, &rest);
+    V root = TYPED(root_of_sum)(sum, rest + FMA(u, u, -square), &low);
+    V whole = root + u;
+    low += TYPED(lost)(root, u, whole);
+    V value = TYPED(log_of_sum)(whole, low, outside);
+    V small = FMA(square * u, ALL(BOTH(-1 / 6.0f, -1 / 6.0)), u);
+    value = TYPED(choose)(u < BOTH(0x1p-10f, 0x1p-20), small, value);
+    *outside |= ~(u < BOTH(1e18f, 1e153));
+    return (V)((N)value | sign);
+}
+
+/* log(1 + t + sqrt(t (x + 1))) for t = x - 1. */
+static inline V TYPED(own_acosh)(V x, N *outside)
+{
+    V one = ALL(1), t = x - one, more = x + one, product = t * more, low;
+    V t_low = TYPED(lost)(x, -one, t), more_low = TYPED(lost)(x, one, more);
+    V rest = FMA(t, more, -product);
+    rest = FMA(t, more_low, FMA(t_low, more, rest));
+    V root = TYPED(root_of_sum)(product, rest, &low), sum = root + t;
+    low += TYPED(lost)(root, t, sum) + t_low;
+    V value = TYPED(log_of_one_and)(sum, low, outside);
+    *outside |= ~((x >= one) & (x < BOTH(1e18f, 1e153)));
+    return value;
+}
+
 #undef V
 #undef N
 #undef BOTH
@@ -582,6 +1047,10 @@ static inline V pow_of_f32(V whole, V r, V low, V y)
 #undef ROUNDER
 #undef FRACTION_BITS
 #undef EXPONENT_BIAS
+#undef LN2
+#undef LN2_REST
+#undef HALF_PI
+#undef HALF_PI_REST
 #undef LN2_HIGH
 #undef LN2_LOW
 #undef LOG2_E

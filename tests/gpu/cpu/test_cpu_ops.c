@@ -267,9 +267,16 @@ static void check_all_floats(void)
 {
     enum { AT_ONCE = 512 };
     static const operation own[] = {
-        {GPU_OP_exp, "exp", 1, 0},   {GPU_OP_log, "log", 1, 0},
-        {GPU_OP_tanh, "tanh", 1, 0}, {GPU_OP_sin, "sin", 1, 0},
-        {GPU_OP_cos, "cos", 1, 0},   {GPU_OP_tan, "tan", 1, 0}};
+        {GPU_OP_exp, "exp", 1, 0},     {GPU_OP_log, "log", 1, 0},
+        {GPU_OP_tanh, "tanh", 1, 0},   {GPU_OP_sin, "sin", 1, 0},
+        {GPU_OP_cos, "cos", 1, 0},     {GPU_OP_tan, "tan", 1, 0},
+        {GPU_OP_exp2, "exp2", 1, 0},   {GPU_OP_expm1, "expm1", 1, 0},
+        {GPU_OP_log2, "log2", 1, 0},   {GPU_OP_log10, "log10", 1, 0},
+        {GPU_OP_log1p, "log1p", 1, 0}, {GPU_OP_cbrt, "cbrt", 1, 0},
+        {GPU_OP_sinh, "sinh", 1, 0},   {GPU_OP_cosh, "cosh", 1, 0},
+        {GPU_OP_asin, "asin", 1, 0},   {GPU_OP_acos, "acos", 1, 0},
+        {GPU_OP_atan, "atan", 1, 0},   {GPU_OP_asinh, "asinh", 1, 0},
+        {GPU_OP_acosh, "acosh", 1, 0}, {GPU_OP_atanh, "atanh", 1, 0}};
     enum { OWN = sizeof own / sizeof *own };
     /* where tanh becomes 1, and what lies beside multiples of pi / 4 */
     static const float hard[] = {
