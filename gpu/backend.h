@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 18 };
+enum { GPU_BACKEND_ABI = 19 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -217,6 +217,18 @@ typedef struct gpu_convolution {
     int64_t row, col;
 } gpu_convolution;
 
+/* Elements moved by lists on the device. small's element (i, j) belongs to
+ * big's in row rows[i] and column cols[j]; each moves to small or, where it
+ * scatters, to big, and is converted as types say. A list is a column of f32 or
+ * f64 that holds whole numbers other than 0, which count from 1 or, below 0,
+ * from the end, all of them inside; without data it is all, in their order. Of
+ * what is written twice the last wins: that of the largest i and j. */
+typedef struct gpu_picking {
+    gpu_view big, small;
+    gpu_view rows, cols;
+    int scatters;
+} gpu_picking;
+
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
 struct gpu_kernel {
     const char *operation; /* "dot" or "matmul" */
@@ -330,6 +342,7 @@ typedef struct gpu_backend {
     gpu_status (*scatter)(void *device, const gpu_view *from,
                           const int64_t *rows, const int64_t *cols,
                           const gpu_view *to);
+    gpu_status (*pick)(void *device, const gpu_picking *p);
     /* to: contiguous vector, of mask's true count; same type as from. */
     gpu_status (*compress)(void *device, const gpu_view *from,
                            const gpu_view *mask, const gpu_view *to);

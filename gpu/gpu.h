@@ -313,6 +313,14 @@ gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
 gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
                        int64_t nrows, const int64_t *cols, int64_t ncols,
                        gpu_matrix *m);
+/* The same by lists on m's device: vectors of f32 or f64, counted from 1 or,
+ * below 0, from the end; NULL: all. They are looked at before anything is done,
+ * and GPU_RANGE is for those that hold anything else. (What stands in f32 and
+ * is not below 2^24 may have been rounded: it is no place among more.) */
+gpu_status gpu_take(const gpu_matrix *m, const gpu_matrix *rows,
+                    const gpu_matrix *cols, gpu_matrix *out);
+gpu_status gpu_put(const gpu_matrix *from, const gpu_matrix *rows,
+                   const gpu_matrix *cols, gpu_matrix *m);
 /* The elements of m where mask is true, in row-major order: a vector. */
 gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
                         gpu_matrix *out);
@@ -366,11 +374,20 @@ gpu_status gpu_norm_all(const gpu_matrix *m, double p, double *out);
  * or along a row (2: infinity); of nothing 0. */
 gpu_status gpu_norm_of_sums(const gpu_matrix *m, int axis, double *out);
 
-/* Running sums (or products) along axis 1 (down), 2 (across); a vector has
- * axis 1. */
-typedef enum gpu_scan_kind { GPU_SCAN_SUM, GPU_SCAN_PROD } gpu_scan_kind;
+/* Running sums, products or extremes along axis 1 (down), 2 (across); a vector
+ * has axis 1. From a NaN on extremes are NaN. */
+typedef enum gpu_scan_kind {
+    GPU_SCAN_SUM,
+    GPU_SCAN_PROD,
+    GPU_SCAN_MAX,
+    GPU_SCAN_MIN
+} gpu_scan_kind;
 gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
                     gpu_matrix *out);
+/* Masks: true from the first element on that is not 0, or, where is_all, up to
+ * the first that is. */
+gpu_status gpu_scan_truth(const gpu_matrix *m, int is_all, int axis,
+                          gpu_matrix *out);
 
 /* Sorted along axis, stable, NaN last. out gets copies, order the 0-based
  * places they came from, f64; one of the two may be NULL. */

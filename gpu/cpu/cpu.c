@@ -219,6 +219,7 @@ static const gpu_backend table = {
     .reduce = gpu_cpu_reduce,
     .gather = gpu_cpu_gather,
     .scatter = gpu_cpu_scatter,
+    .pick = gpu_cpu_pick,
     .compress = gpu_cpu_compress,
     .expand = gpu_cpu_expand,
     .scan = gpu_cpu_scan,

@@ -82,6 +82,9 @@ double gpu_cpu_unscale(gpu_cpu_scaled product); /* as a number */
 
 /* --- what many need ------------------------------------------------------- */
 
+/* Of a loop that is put together anew where an argument is known. */
+#define INLINE static inline __attribute__((always_inline))
+
 static inline int64_t gpu_cpu_smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -128,6 +131,7 @@ gpu_status gpu_cpu_gather(void *device, const gpu_view *from,
 gpu_status gpu_cpu_scatter(void *device, const gpu_view *from,
                            const int64_t *rows, const int64_t *cols,
                            const gpu_view *to);
+gpu_status gpu_cpu_pick(void *device, const gpu_picking *p);
 gpu_status gpu_cpu_compress(void *device, const gpu_view *from,
                             const gpu_view *mask, const gpu_view *to);
 gpu_status gpu_cpu_expand(void *device, const gpu_view *from,

@@ -16,8 +16,6 @@ typedef struct job {
 } job;
 
 /* Inlined where the type is known, so that loops over it are plain. */
-#define INLINE static inline __attribute__((always_inline))
-
 INLINE double load(const void *data, gpu_dtype t, int64_t at)
 {
     return t == GPU_F64 ? ((const double *)data)[at]

@@ -334,6 +334,108 @@ gpu_status gpu_cpu_scatter(void *device, const gpu_view *from,
     return gpu_cpu_stop(move_rows(&m, 0, m.from->rows));
 }
 
+/* --- lists that are matrices ------------------------------------------------
+ */
+
+typedef struct naming {
+    gpu_view list; /* a row */
+    int64_t size;  /* of the side that it names places of */
+    int64_t *places;
+} naming;
+
+/* The places, from 0, that elements first .. first + n - 1 of a list name. */
+static void name_places(const naming *l, int64_t first, int64_t n, int64_t *to)
+{
+    double x[PIECE];
+    for (int64_t i = 0; i < n; i += PIECE) {
+        int64_t count = gpu_cpu_smaller(n - i, PIECE);
+        gpu_cpu_load(&l->list, first + i, count, GPU_F64, x);
+        for (int64_t k = 0; k < count; k++) {
+            int64_t place = (int64_t)x[k];
+            to[i + k] = place < 0 ? place + l->size : place - 1;
+        }
+    }
+}
+
+static gpu_status name_range(void *context, int64_t first, int64_t last)
+{
+    const naming *l = context;
+    enum { BETWEEN_POLLS = 64 * PIECE };
+    for (int64_t n; first < last; first += n) {
+        n = gpu_cpu_smaller(last - first, BETWEEN_POLLS);
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        name_places(l, first, n, l->places + first);
+    }
+    return GPU_OK;
+}
+
+/* A row of elements that one list picks, its places named as they are needed.
+ */
+typedef struct pick_row_job {
+    gpu_view dense, listed;
+    naming list;
+} pick_row_job;
+
+static gpu_status pick_row(void *context, int64_t first, int64_t last)
+{
+    const pick_row_job *j = context;
+    int64_t place[PIECE];
+    for (int64_t i = first, n; i < last; i += n) {
+        n = gpu_cpu_smaller(last - i, PIECE);
+        if (i % (64 * PIECE) < PIECE && gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        name_places(&j->list, i, n, place);
+        gpu_view part = gpu_cpu_part(&j->dense, 0, i, 1, n);
+        pick(&part, &j->listed, place, n, 0);
+    }
+    return GPU_OK;
+}
+
+/* *places: the list's, to be freed with its bytes; NULL of no list. */
+static gpu_status make_places(const gpu_view *list, int64_t size,
+                              int64_t **places)
+{
+    void *room;
+    naming l = {.list = gpu_cpu_turned(*list), .size = size};
+    *places = NULL;
+    if (!list->data)
+        return GPU_OK;
+    if (gpu_cpu_alloc(NULL, (size_t)list->rows * sizeof **places, &room))
+        return gpu_cpu_stop(GPU_MEMORY);
+    *places = l.places = room;
+    return gpu_cpu_parallel(list->rows, list->rows, name_range, &l);
+}
+
+static void free_places(const gpu_view *list, int64_t *places)
+{
+    if (places)
+        gpu_cpu_free(NULL, places, (size_t)list->rows * sizeof *places);
+}
+
+gpu_status gpu_cpu_pick(void *device, const gpu_picking *p)
+{
+    int64_t n = p->small.rows * p->small.cols, *rows, *cols = NULL;
+    if (n == 0)
+        return GPU_OK;
+    if (!p->scatters && p->small.cols == 1 && p->rows.data && !p->cols.data) {
+        pick_row_job j = {gpu_cpu_turned(p->small),
+                          gpu_cpu_turned(p->big),
+                          {gpu_cpu_turned(p->rows), p->big.rows, NULL}};
+        return gpu_cpu_parallel(n, n, pick_row, &j);
+    }
+    gpu_status status = make_places(&p->rows, p->big.rows, &rows);
+    if (status == GPU_OK)
+        status = make_places(&p->cols, p->big.cols, &cols);
+    if (status == GPU_OK)
+        status = p->scatters
+                     ? gpu_cpu_scatter(device, &p->small, rows, cols, &p->big)
+                     : gpu_cpu_gather(device, &p->big, rows, cols, &p->small);
+    free_places(&p->rows, rows);
+    free_places(&p->cols, cols);
+    return status;
+}
+
 /* --- masks ----------------------------------------------------------------
  * The elements are cut into runs; one pass counts the true ones of each run,
  * the next moves them to or from their places in the vector. */

@@ -827,7 +827,7 @@ gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
     return r.whole ? reduce_whole(&r) : reduce_lines(&r);
 }
 
-/* --- running sums and products ----------------------------------------------
+/* --- running sums, products, extremes ----------------------------------------
  * In f64, one after the other along each line. Each step waits for the one
  * before, so lines go side by side. */
 
@@ -846,49 +846,68 @@ typedef struct scanning {
     int is_counted;    /* progress, of the only line */
 } scanning;
 
+/* What changes nothing that it is joined with. */
+static double neutral(gpu_scan_kind kind)
+{
+    static const double of[] = {0, 1, -INFINITY, INFINITY};
+    return of[kind];
+}
+
+/* b is joined to what came before it: of extremes NaN stays, and of equal ones
+ * the first. */
+INLINE double joined(double a, double b, gpu_scan_kind kind)
+{
+    if (kind == GPU_SCAN_SUM)
+        return a + b;
+    if (kind == GPU_SCAN_PROD)
+        return a * b;
+    return ((kind == GPU_SCAN_MAX ? b > a : b < a) | (b != b)) ? b : a;
+}
+
+/* Has the loop of each kind put together with the kind known. */
+#define FOR_KIND(kind, loop, ...)         \
+    switch (kind) {                       \
+    case GPU_SCAN_SUM:                    \
+        loop(__VA_ARGS__, GPU_SCAN_SUM);  \
+        break;                            \
+    case GPU_SCAN_PROD:                   \
+        loop(__VA_ARGS__, GPU_SCAN_PROD); \
+        break;                            \
+    case GPU_SCAN_MAX:                    \
+        loop(__VA_ARGS__, GPU_SCAN_MAX);  \
+        break;                            \
+    case GPU_SCAN_MIN:                    \
+        loop(__VA_ARGS__, GPU_SCAN_MIN);  \
+    }
+
 /* value[i * lines + l] is element i of line l. */
-static void scan_across(gpu_scan_kind kind, double *restrict running,
-                        double *restrict value, int64_t n, int64_t lines)
+INLINE void scan_across(double *restrict running, double *restrict value,
+                        int64_t n, int64_t lines, gpu_scan_kind kind)
 {
     for (int64_t i = 0; i < n; i++, value += lines)
-        if (kind == GPU_SCAN_SUM)
-            for (int64_t l = 0; l < lines; l++)
-                value[l] = running[l] += value[l];
-        else
-            for (int64_t l = 0; l < lines; l++)
-                value[l] = running[l] *= value[l];
+        for (int64_t l = 0; l < lines; l++)
+            value[l] = running[l] = joined(running[l], value[l], kind);
 }
 
 /* ALONG lines, value[l * LINE + i]. */
-#define SCAN_LINES(operation)                                                  \
-    do {                                                                       \
-        double so_far[ALONG];                                                  \
-        memcpy(so_far, running, sizeof so_far);                                \
-        for (int64_t i = 0; i < n; i++)                                        \
-            for (int l = 0; l < ALONG; l++)                                    \
-                value[l * LINE + i] = so_far[l] operation value[l * LINE + i]; \
-        memcpy(running, so_far, sizeof so_far);                                \
-    } while (0)
-
-static void scan_lines(gpu_scan_kind kind, double *restrict running,
-                       double *restrict value, int64_t n)
+INLINE void scan_lines(double *restrict running, double *restrict value,
+                       int64_t n, gpu_scan_kind kind)
 {
-    if (kind == GPU_SCAN_SUM)
-        SCAN_LINES(+=);
-    else
-        SCAN_LINES(*=);
+    double so_far[ALONG];
+    memcpy(so_far, running, sizeof so_far);
+    for (int64_t i = 0; i < n; i++)
+        for (int l = 0; l < ALONG; l++)
+            value[l * LINE + i] = so_far[l] =
+                joined(so_far[l], value[l * LINE + i], kind);
+    memcpy(running, so_far, sizeof so_far);
 }
 
-static void scan_line(gpu_scan_kind kind, double *running, double *value,
-                      int64_t n)
+INLINE void scan_line(double *running, double *value, int64_t n,
+                      gpu_scan_kind kind)
 {
     double so_far = *running;
-    if (kind == GPU_SCAN_SUM)
-        for (int64_t i = 0; i < n; i++)
-            value[i] = so_far += value[i];
-    else
-        for (int64_t i = 0; i < n; i++)
-            value[i] = so_far *= value[i];
+    for (int64_t i = 0; i < n; i++)
+        value[i] = so_far = joined(so_far, value[i], kind);
     *running = so_far;
 }
 
@@ -913,15 +932,14 @@ static gpu_status scan_wide(const scanning *s, int64_t line, int64_t lines)
 {
     double running[WIDE_BAND];
     for (int64_t l = 0; l < lines; l++)
-        running[l] = s->kind == GPU_SCAN_SUM ? 0 : 1;
+        running[l] = neutral(s->kind);
     for (int64_t j = 0; j < s->from.cols; j++) {
         gpu_view from = gpu_cpu_part(&s->from, line, j, lines, 1);
         gpu_view to = gpu_cpu_part(&s->to, line, j, lines, 1);
         if (j % DIRECT_ROWS == 0 && gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
         gpu_cpu_vectors->scan_row[from.dtype](running, to.data, from.data,
-                                              (size_t)lines,
-                                              s->kind == GPU_SCAN_SUM);
+                                              (size_t)lines, s->kind);
     }
     return GPU_OK;
 }
@@ -931,7 +949,7 @@ static gpu_status scan_band(const scanning *s, int64_t line, int64_t lines)
     double running[ACROSS], value[PIECE];
     int64_t piece = s->across || lines == 1 ? PIECE / lines : LINE;
     for (int64_t l = 0; l < lines; l++)
-        running[l] = s->kind == GPU_SCAN_SUM ? 0 : 1;
+        running[l] = neutral(s->kind);
     for (int64_t j = 0; j < s->from.cols; j += piece) {
         int64_t n = s->from.cols - j < piece ? s->from.cols - j : piece;
         gpu_view from = gpu_cpu_part(&s->from, line, j, lines, n);
@@ -941,11 +959,11 @@ static gpu_status scan_band(const scanning *s, int64_t line, int64_t lines)
             return GPU_INTERRUPTED;
         gpu_cpu_convert(&from, &block);
         if (s->across)
-            scan_across(s->kind, running, value, n, lines);
+            FOR_KIND(s->kind, scan_across, running, value, n, lines)
         else if (lines > 1)
-            scan_lines(s->kind, running, value, n);
+            FOR_KIND(s->kind, scan_lines, running, value, n)
         else
-            scan_line(s->kind, running, value, n);
+            FOR_KIND(s->kind, scan_line, running, value, n)
         gpu_cpu_convert(&block, &to);
         if (s->is_counted)
             gpu_cpu_advance(n);

@@ -11,8 +11,6 @@
 #include <string.h>
 #include "cpu.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 enum {
     SHORT_LINE = 40, /* up to which merging is faster, where no branch is known
                       * from the same data sorted before */

@@ -69,10 +69,10 @@ typedef struct gpu_cpu_vector {
                              size_t cols);
     void (*largest_rows[2])(void *r, const void *x, int64_t step, size_t rows,
                             size_t cols);
-    /* so_far, of n, takes x element by element, as a sum or as a product, and r
-     * what it is then; r may be x. */
+    /* so_far, of n, takes x element by element, and r what it is then; r may be
+     * x. */
     void (*scan_row[2])(double *so_far, void *r, const void *x, size_t n,
-                        int is_sum);
+                        gpu_scan_kind kind);
     /* Extremes of rows with their places, integers as wide as x's elements: the
      * row, of those from `row` on. Of equal ones the first; NaN before all. */
     void (*smallest_places[2])(void *r, void *place, const void *x,

@@ -596,21 +596,34 @@ static void TYPED(moments_rows)(const double *origin, double *sum,
         }
 }
 
+#define SCAN_ROW(so_far_with)                          \
+    _Pragma("omp simd") for (size_t i = 0; i < n; i++) \
+    {                                                  \
+        double a = so_far[i], b = (double)x[i];        \
+        r[i] = (T)(so_far[i] = so_far_with);           \
+    }
+
 static void TYPED(scan_row)(double *so_far, void *rv, const void *xv, size_t n,
-                            int is_sum)
+                            gpu_scan_kind kind)
 {
     const T *x = xv;
     T *r = rv;
-    if (is_sum) {
-#pragma omp simd
-        for (size_t i = 0; i < n; i++)
-            r[i] = (T)(so_far[i] += (double)x[i]);
-        return;
+    switch (kind) {
+    case GPU_SCAN_SUM:
+        SCAN_ROW(a + b)
+        break;
+    case GPU_SCAN_PROD:
+        SCAN_ROW(a * b)
+        break;
+    case GPU_SCAN_MAX:
+        SCAN_ROW((b > a) | (b != b) ? b : a)
+        break;
+    case GPU_SCAN_MIN:
+        SCAN_ROW((b < a) | (b != b) ? b : a)
+        break;
     }
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        r[i] = (T)(so_far[i] *= (double)x[i]);
 }
+#undef SCAN_ROW
 
 /* One of the two, or NaN; what is NaN stays, as nothing is better than it. Of
  * four rows NaN is asked for in pairs. */

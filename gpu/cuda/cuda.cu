@@ -642,6 +642,7 @@ static const gpu_backend backend = {
     .reduce = gpu_cuda_reduce,
     .gather = gpu_cuda_gather,
     .scatter = gpu_cuda_scatter,
+    .pick = gpu_cuda_pick,
     .compress = gpu_cuda_compress,
     .expand = gpu_cuda_expand,
     .scan = gpu_cuda_scan,

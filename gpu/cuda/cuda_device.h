@@ -157,6 +157,7 @@ gpu_status gpu_cuda_gather(void *device, const gpu_view *from,
 gpu_status gpu_cuda_scatter(void *device, const gpu_view *from,
                             const int64_t *rows, const int64_t *cols,
                             const gpu_view *to);
+gpu_status gpu_cuda_pick(void *device, const gpu_picking *p);
 gpu_status gpu_cuda_compress(void *device, const gpu_view *from,
                              const gpu_view *mask, const gpu_view *to);
 gpu_status gpu_cuda_expand(void *device, const gpu_view *from,

@@ -149,15 +149,12 @@ static gpu_status move_rows(cuda_device *d, const row_job *job)
     return GPU_OK;
 }
 
+/* With both lists where kernels read them. */
 template <bool SCATTER>
-static gpu_status move(cuda_device *d, move_job *job, const int64_t *rows,
-                       const int64_t *cols)
+static gpu_status move_listed(cuda_device *d, const move_job *job)
 {
     const gpu_view *small = &job->small;
     row_job whole;
-    if (runs_down(job))
-        swap_job(job, &rows, &cols);
-    TRY(upload_lists(d, job, rows, cols));
     if (moves_rows(job, &whole))
         return move_rows<SCATTER>(d, &whole);
     int width = 1;
@@ -171,6 +168,16 @@ static gpu_status move(cuda_device *d, move_job *job, const int64_t *rows,
                            block, 0, d->stream>>>(*job);
     LAUNCHED(d);
     return GPU_OK;
+}
+
+template <bool SCATTER>
+static gpu_status move(cuda_device *d, move_job *job, const int64_t *rows,
+                       const int64_t *cols)
+{
+    if (runs_down(job))
+        swap_job(job, &rows, &cols);
+    TRY(upload_lists(d, job, rows, cols));
+    return move_listed<SCATTER>(d, job);
 }
 
 gpu_status gpu_cuda_gather(void *device, const gpu_view *from,
@@ -229,6 +236,99 @@ gpu_status gpu_cuda_scatter(void *device, const gpu_view *from,
     free(last_rows);
     free(last_cols);
     return status;
+}
+
+/* --- by lists that are matrices ---------------------------------------------
+ * They become lists of places in scratch memory; of those to be written that
+ * come again later the places become -1. Limited by bytes. */
+
+/* A list; size: of the side that it names places of. last: 0 at first, then
+ * behind each place the number from 1 of the last element that names it. */
+typedef struct list_job {
+    gpu_view list;
+    int64_t size, *places;
+    unsigned *last; /* NULL: what comes again stays */
+} list_job;
+
+__global__ void __launch_bounds__(THREADS)
+    name_places(const __grid_constant__ list_job job)
+{
+    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    int64_t step = (int64_t)gridDim.x * THREADS;
+    for (; i < job.list.rows; i += step) {
+        int64_t x = (int64_t)load<double>(job.list, i * job.list.row_stride);
+        int64_t at = x < 0 ? x + job.size : x - 1;
+        job.places[i] = at;
+        if (job.last)
+            atomicMax(job.last + at, (unsigned)i + 1);
+    }
+}
+
+__global__ void __launch_bounds__(THREADS)
+    drop_repeated(const __grid_constant__ list_job job)
+{
+    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    int64_t step = (int64_t)gridDim.x * THREADS;
+    for (; i < job.list.rows; i += step)
+        if (job.last[job.places[i]] != (unsigned)i + 1)
+            job.places[i] = -1;
+}
+
+static size_t list_bytes(const list_job *l, int scatters)
+{
+    if (l->list.data == NULL)
+        return 0;
+    size_t last = scatters ? (size_t)l->size * sizeof *l->last : 0;
+    return (size_t)l->list.rows * sizeof *l->places + (last + 7) / 8 * 8;
+}
+
+/* Of a list at all: its places, which begin at data. */
+static gpu_status make_places(cuda_device *d, list_job *l, int scatters,
+                              char *data)
+{
+    if (l->list.data == NULL)
+        return GPU_OK;
+    size_t bytes = (size_t)l->list.rows * sizeof *l->places;
+    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
+    unsigned blocks = (unsigned)smaller(ceil_div(l->list.rows, THREADS), most);
+    l->places = (int64_t *)data;
+    l->last = scatters ? (unsigned *)(data + bytes) : NULL;
+    if (scatters)
+        CHECK(d, cudaMemsetAsync(l->last, 0, (size_t)l->size * sizeof *l->last,
+                                 d->stream));
+    name_places<<<blocks, THREADS, 0, d->stream>>>(*l);
+    LAUNCHED(d);
+    if (!scatters)
+        return GPU_OK;
+    drop_repeated<<<blocks, THREADS, 0, d->stream>>>(*l);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+gpu_status gpu_cuda_pick(void *device, const gpu_picking *p)
+{
+    ENTER(d, device);
+    move_job job = {p->big, p->small, NULL, NULL};
+    list_job rows = {p->rows, p->big.rows, NULL, NULL};
+    list_job cols = {p->cols, p->big.cols, NULL, NULL};
+    char *data = NULL;
+    if (p->small.rows == 0 || p->small.cols == 0)
+        return GPU_OK;
+    if (p->scatters && larger(p->small.rows, p->small.cols) >= UINT32_MAX)
+        return FAIL(GPU_UNSUPPORTED,
+                    "scatter: a list of 2^32 places or more is too long");
+    size_t row_bytes = list_bytes(&rows, p->scatters);
+    TRY(gpu_cuda_scratch(d, row_bytes + list_bytes(&cols, p->scatters),
+                         (void **)&data));
+    TRY(make_places(d, &rows, p->scatters, data));
+    TRY(make_places(d, &cols, p->scatters, data + row_bytes));
+    const int64_t *row_places = rows.places, *col_places = cols.places;
+    if (runs_down(&job))
+        swap_job(&job, &row_places, &col_places);
+    job.rows = row_places;
+    job.cols = col_places;
+    return p->scatters ? move_listed<true>(d, &job)
+                       : move_listed<false>(d, &job);
 }
 
 /* --- by masks ---------------------------------------------------------------

@@ -1,5 +1,5 @@
-/* Running sums and products along one axis, in one pass: every element is
- * read once and written once, which is what limits it.
+/* Running sums, products and extremes along one axis, in one pass: every
+ * element is read once and written once, which is what limits it.
  *
  * A line is cut into tiles that a block holds in registers. What comes before
  * a tile is added up from the totals of the tiles before it, which their
@@ -26,10 +26,25 @@ typedef struct scan_job {
     double *totals, *starts;
 } scan_job;
 
-template <bool PRODUCT>
+/* What changes nothing that it is joined with. */
+template <gpu_scan_kind KIND> __device__ __forceinline__ double neutral()
+{
+    return KIND == GPU_SCAN_SUM    ? 0
+           : KIND == GPU_SCAN_PROD ? 1
+           : KIND == GPU_SCAN_MAX  ? -INFINITY
+                                   : INFINITY;
+}
+
+/* a is what came before b; of extremes NaN stays, and of equal ones a. */
+template <gpu_scan_kind KIND>
 __device__ __forceinline__ double join(double a, double b)
 {
-    return PRODUCT ? a * b : a + b;
+    if (KIND == GPU_SCAN_SUM)
+        return a + b;
+    if (KIND == GPU_SCAN_PROD)
+        return a * b;
+    bool is_better = KIND == GPU_SCAN_MAX ? b > a : b < a;
+    return is_better || b != b ? b : a;
 }
 
 /* --- what blocks tell one another ------------------------------------------
@@ -76,7 +91,7 @@ template <class T> struct alignas(16) vector {
 
 /* A warp's elements of a line from j on, COUNT vectors a lane, ordered by
  * vector, then by lane; neutral ones where the line has ended. */
-template <bool PRODUCT, class T, int COUNT>
+template <gpu_scan_kind KIND, class T, int COUNT>
 __device__ __forceinline__ void read(const scan_job &job, int64_t line,
                                      int64_t j, vector<T> v[COUNT])
 {
@@ -96,7 +111,7 @@ __device__ __forceinline__ void read(const scan_job &job, int64_t line,
     for (int k = 0; k < COUNT * SIZE; k++) {
         int at = k / SIZE * 32 * SIZE + k % SIZE;
         v[k / SIZE].at[k % SIZE] =
-            at < left ? from[at * in.col_stride] : (T)PRODUCT;
+            at < left ? from[at * in.col_stride] : (T)neutral<KIND>();
     }
 }
 
@@ -135,31 +150,31 @@ __device__ __forceinline__ void write(const scan_job &job, int64_t line,
 /* A vector's own total for each of COUNT vectors of a lane becomes what comes
  * before it among the warp's, which are ordered by vector, then by lane.
  * Returns the warp's total. */
-template <bool PRODUCT, int COUNT>
+template <gpu_scan_kind KIND, int COUNT>
 __device__ __forceinline__ double scan_warp(double own[COUNT])
 {
     int lane = threadIdx.x % 32;
-    double total = PRODUCT;
+    double total = neutral<KIND>();
 #pragma unroll
     for (int apart = 1; apart < 32; apart *= 2)
 #pragma unroll
         for (int k = 0; k < COUNT; k++) {
             double before = __shfl_up_sync(~0u, own[k], apart);
             if (lane >= apart)
-                own[k] = join<PRODUCT>(before, own[k]);
+                own[k] = join<KIND>(before, own[k]);
         }
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
         double all = __shfl_sync(~0u, own[k], 31);
         double before = __shfl_up_sync(~0u, own[k], 1);
-        own[k] = lane == 0 ? total : join<PRODUCT>(total, before);
-        total = join<PRODUCT>(total, all);
+        own[k] = lane == 0 ? total : join<KIND>(total, before);
+        total = join<KIND>(total, all);
     }
     return total;
 }
 
 /* What comes before the block's tile of the line, for all its threads. */
-template <bool PRODUCT, int WARPS>
+template <gpu_scan_kind KIND, int WARPS>
 __device__ double before_tile(const scan_job &job, int64_t line, int64_t tile,
                               double total)
 {
@@ -167,26 +182,27 @@ __device__ double before_tile(const scan_job &job, int64_t line, int64_t tile,
     int64_t lines = job.from.rows, group = tile / GROUP;
     int t = threadIdx.x, among = (int)(tile % GROUP);
     const double *first = job.totals + (tile - among) * lines + line;
-    double before = PRODUCT;
+    double before = neutral<KIND>();
     if (t == 0)
         publish(job.totals + tile * lines + line, total);
     for (int k = t; k < among; k += 32 * WARPS)
-        before = join<PRODUCT>(before, await(first + k * lines));
+        before = join<KIND>(before, await(first + k * lines));
 #pragma unroll
     for (int apart = 1; apart < 32; apart *= 2)
-        before = join<PRODUCT>(before, __shfl_down_sync(~0u, before, apart));
+        before = join<KIND>(before, __shfl_down_sync(~0u, before, apart));
     if (t % 32 == 0)
         sums[t / 32] = before;
     if (t == 0)
-        start = group ? await(job.starts + group * lines + line) : PRODUCT;
+        start =
+            group ? await(job.starts + group * lines + line) : neutral<KIND>();
     __syncthreads(); /* sums and start are written */
     before = start;
 #pragma unroll
     for (int w = 0; w < WARPS; w++)
-        before = join<PRODUCT>(before, sums[w]);
+        before = join<KIND>(before, sums[w]);
     if (t == 0 && among == GROUP - 1 && tile + 1 < job.tiles)
         publish(job.starts + (group + 1) * lines + line,
-                join<PRODUCT>(before, total));
+                join<KIND>(before, total));
     return before;
 }
 
@@ -210,7 +226,7 @@ __host__ __device__ constexpr int threads_of(int warps)
 
 /* WARPS warps a tile, COUNT vectors a lane. With one warp a tile is a whole
  * line. */
-template <bool PRODUCT, class T, int WARPS, int COUNT>
+template <gpu_scan_kind KIND, class T, int WARPS, int COUNT>
 __global__ void __launch_bounds__(threads_of(WARPS), WARPS == 1 ? 2 : 3)
     scan_lines(const __grid_constant__ scan_job job)
 {
@@ -232,36 +248,36 @@ __global__ void __launch_bounds__(threads_of(WARPS), WARPS == 1 ? 2 : 3)
     int64_t j = (tile * WARPS + warp) * CHUNK;
     vector<T> v[COUNT];
     double own[COUNT];
-    read<PRODUCT, T, COUNT>(job, line, j, v);
+    read<KIND, T, COUNT>(job, line, j, v);
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
         own[k] = v[k].at[0];
 #pragma unroll
         for (int s = 1; s < SIZE; s++)
-            own[k] = join<PRODUCT>(own[k], v[k].at[s]);
+            own[k] = join<KIND>(own[k], v[k].at[s]);
     }
-    double total = scan_warp<PRODUCT, COUNT>(own), start = PRODUCT;
+    double total = scan_warp<KIND, COUNT>(own), start = neutral<KIND>();
     if (WARPS > 1) {
         if (lane == 0)
             sums[warp] = total;
         __syncthreads(); /* sums are written */
-        total = PRODUCT;
+        total = neutral<KIND>();
 #pragma unroll
         for (int w = 0; w < WARPS; w++) {
             start = w == warp ? total : start;
-            total = join<PRODUCT>(total, sums[w]);
+            total = join<KIND>(total, sums[w]);
         }
     }
     if (WARPS > 1 && job.tiles > 1)
-        start = join<PRODUCT>(
-            before_tile<PRODUCT, WARPS>(job, line, tile, total), start);
+        start =
+            join<KIND>(before_tile<KIND, WARPS>(job, line, tile, total), start);
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-        double run = join<PRODUCT>(start, own[k]);
+        double run = join<KIND>(start, own[k]);
 #pragma unroll
         for (int s = 0; s < SIZE; s++) {
             settle(v[k].at[s]);
-            run = join<PRODUCT>(run, v[k].at[s]);
+            run = join<KIND>(run, v[k].at[s]);
             v[k].at[s] = (T)run;
         }
     }
@@ -272,7 +288,7 @@ __global__ void __launch_bounds__(threads_of(WARPS), WARPS == 1 ? 2 : 3)
  * Each lane has a line of its own. */
 
 /* What comes before the tile in the lane's line. */
-template <bool PRODUCT>
+template <gpu_scan_kind KIND>
 __device__ double before_in_column(const scan_job &job, int64_t line,
                                    int64_t tile, double total)
 {
@@ -281,28 +297,28 @@ __device__ double before_in_column(const scan_job &job, int64_t line,
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int among = (int)(tile % COLUMN_GROUP);
     const double *first = job.totals + (tile - among) * lines + line;
-    double before = PRODUCT;
+    double before = neutral<KIND>();
     if (warp == 0)
         publish(job.totals + tile * lines + line, total);
 #pragma unroll 4
     for (int k = warp; k < among; k += COLUMN_WARPS)
-        before = join<PRODUCT>(before, await(first + k * lines));
+        before = join<KIND>(before, await(first + k * lines));
     sums[warp][lane] = before;
-    before = group ? await(job.starts + group * lines + line) : PRODUCT;
+    before = group ? await(job.starts + group * lines + line) : neutral<KIND>();
     __syncthreads(); /* sums are written */
 #pragma unroll
     for (int w = 0; w < COLUMN_WARPS; w++)
-        before = join<PRODUCT>(before, sums[w][lane]);
+        before = join<KIND>(before, sums[w][lane]);
     if (warp == 0 && among == COLUMN_GROUP - 1 && tile + 1 < job.tiles)
         publish(job.starts + (group + 1) * lines + line,
-                join<PRODUCT>(before, total));
+                join<KIND>(before, total));
     return before;
 }
 
 /* COUNT places a lane, of 32 lines; the warps of a block follow each other
  * along them. The lanes beyond the last line take it, too, and write nothing:
  * they publish what its own lane does. */
-template <bool PRODUCT, class T>
+template <gpu_scan_kind KIND, class T>
 __global__ void __launch_bounds__(32 * COLUMN_WARPS, 3)
     scan_columns(const __grid_constant__ scan_job job)
 {
@@ -319,34 +335,33 @@ __global__ void __launch_bounds__(32 * COLUMN_WARPS, 3)
     T *to = (T *)job.to.data + place(job.to, line, j);
     int count = (int)min(max(job.from.cols - j, (int64_t)0), (int64_t)COUNT);
     T v[COUNT];
-    double run = PRODUCT, total = PRODUCT;
+    double run = neutral<KIND>(), total = neutral<KIND>();
 #pragma unroll
     for (int k = 0; k < COUNT; k++)
-        v[k] = k < count ? from[k * job.from.col_stride] : (T)PRODUCT;
+        v[k] = k < count ? from[k * job.from.col_stride] : (T)neutral<KIND>();
 #pragma unroll
     for (int k = 0; k < COUNT; k++)
-        run = join<PRODUCT>(run, v[k]);
+        run = join<KIND>(run, v[k]);
     sums[warp][lane] = run;
     __syncthreads(); /* sums are written */
 #pragma unroll
     for (int w = 0; w < COLUMN_WARPS; w++) {
         run = w == warp ? total : run;
-        total = join<PRODUCT>(total, sums[w][lane]);
+        total = join<KIND>(total, sums[w][lane]);
     }
     if (job.tiles > 1)
-        run = join<PRODUCT>(before_in_column<PRODUCT>(job, line, tile, total),
-                            run);
+        run = join<KIND>(before_in_column<KIND>(job, line, tile, total), run);
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
         settle(v[k]);
-        run = join<PRODUCT>(run, v[k]);
+        run = join<KIND>(run, v[k]);
         if (k < count && own_line == line)
             to[k * job.to.col_stride] = (T)run;
     }
 }
 
 /* A thread a line. */
-template <bool PRODUCT, class T>
+template <gpu_scan_kind KIND, class T>
 __global__ void __launch_bounds__(256)
     scan_short(const __grid_constant__ scan_job job)
 {
@@ -355,10 +370,10 @@ __global__ void __launch_bounds__(256)
         return;
     const T *from = (const T *)job.from.data + line * job.from.row_stride;
     T *to = (T *)job.to.data + line * job.to.row_stride;
-    double run = PRODUCT;
+    double run = neutral<KIND>();
 #pragma unroll 8
     for (int64_t j = 0; j < job.from.cols; j++) {
-        run = join<PRODUCT>(run, from[j * job.from.col_stride]);
+        run = join<KIND>(run, from[j * job.from.col_stride]);
         to[j * job.to.col_stride] = (T)run;
     }
 }
@@ -386,28 +401,28 @@ static gpu_status prepare(cuda_device *d, scan_job *job, int64_t group)
     return GPU_OK;
 }
 
-template <bool PRODUCT, class T, int WARPS, int COUNT>
+template <gpu_scan_kind KIND, class T, int WARPS, int COUNT>
 static gpu_status run_lines(cuda_device *d, scan_job *job)
 {
     int64_t tile = (int64_t)WARPS * COUNT * 32 * vector<T>::SIZE;
     int64_t lines = ceil_div(job->from.rows, WARPS == 1 ? 8 : 1);
     job->tiles = ceil_div(job->from.cols, tile);
     TRY(prepare(d, job, GROUP));
-    scan_lines<PRODUCT, T, WARPS, COUNT>
+    scan_lines<KIND, T, WARPS, COUNT>
         <<<(unsigned)(lines * job->tiles), threads_of(WARPS), 0, d->stream>>>(
             *job);
     LAUNCHED(d);
     return GPU_OK;
 }
 
-template <bool PRODUCT, class T>
+template <gpu_scan_kind KIND, class T>
 static gpu_status run_columns(cuda_device *d, scan_job *job)
 {
     int64_t tile = COLUMN_WARPS * (128 / (int64_t)sizeof(T));
     int64_t strips = ceil_div(job->from.rows, 32);
     job->tiles = ceil_div(job->from.cols, tile);
     TRY(prepare(d, job, COLUMN_GROUP));
-    scan_columns<PRODUCT, T>
+    scan_columns<KIND, T>
         <<<(unsigned)(strips * job->tiles), 32 * COLUMN_WARPS, 0, d->stream>>>(
             *job);
     LAUNCHED(d);
@@ -420,7 +435,7 @@ template <class T> static int is_wide(const gpu_view *v)
            (v->rows == 1 || v->row_stride % vector<T>::SIZE == 0);
 }
 
-template <bool PRODUCT, class T>
+template <gpu_scan_kind KIND, class T>
 static gpu_status scan(cuda_device *d, scan_job *job)
 {
     constexpr int64_t STEP = 32 * vector<T>::SIZE; /* a warp's vectors */
@@ -430,21 +445,28 @@ static gpu_status scan(cuda_device *d, scan_job *job)
         stride_size(from->row_stride) < stride_size(from->col_stride);
     if (from->cols <= SHORT_LINE) {
         int64_t blocks = ceil_div(from->rows, 256);
-        scan_short<PRODUCT, T><<<(unsigned)blocks, 256, 0, d->stream>>>(*job);
+        scan_short<KIND, T><<<(unsigned)blocks, 256, 0, d->stream>>>(*job);
         LAUNCHED(d);
         return GPU_OK;
     }
     if (is_side_by_side)
-        return run_columns<PRODUCT, T>(d, job);
+        return run_columns<KIND, T>(d, job);
     job->wide_from = is_wide<T>(from);
     job->wide_to = is_wide<T>(&job->to);
     if (from->cols <= 2 * STEP)
-        return run_lines<PRODUCT, T, 1, 2>(d, job);
+        return run_lines<KIND, T, 1, 2>(d, job);
     if (from->cols <= 8 * STEP)
-        return run_lines<PRODUCT, T, 1, 8>(d, job);
+        return run_lines<KIND, T, 1, 8>(d, job);
     if (from->cols <= 16 * STEP)
-        return run_lines<PRODUCT, T, 8, 2>(d, job);
-    return run_lines<PRODUCT, T, 8, 8>(d, job);
+        return run_lines<KIND, T, 8, 2>(d, job);
+    return run_lines<KIND, T, 8, 8>(d, job);
+}
+
+template <gpu_scan_kind KIND>
+static gpu_status scan_of(cuda_device *d, scan_job *job)
+{
+    return job->from.dtype == GPU_F64 ? scan<KIND, double>(d, job)
+                                      : scan<KIND, float>(d, job);
 }
 
 gpu_status gpu_cuda_scan(void *device, gpu_scan_kind kind, int axis,
@@ -458,9 +480,14 @@ gpu_status gpu_cuda_scan(void *device, gpu_scan_kind kind, int axis,
         swap_axes(&job.from);
         swap_axes(&job.to);
     }
-    if (from->dtype == GPU_F64)
-        return kind == GPU_SCAN_PROD ? scan<true, double>(d, &job)
-                                     : scan<false, double>(d, &job);
-    return kind == GPU_SCAN_PROD ? scan<true, float>(d, &job)
-                                 : scan<false, float>(d, &job);
+    switch (kind) {
+    case GPU_SCAN_SUM:
+        return scan_of<GPU_SCAN_SUM>(d, &job);
+    case GPU_SCAN_PROD:
+        return scan_of<GPU_SCAN_PROD>(d, &job);
+    case GPU_SCAN_MAX:
+        return scan_of<GPU_SCAN_MAX>(d, &job);
+    default:
+        return scan_of<GPU_SCAN_MIN>(d, &job);
+    }
 }

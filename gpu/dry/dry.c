@@ -176,6 +176,15 @@ static gpu_status scatter(void *handle, const gpu_view *from,
     return gather(handle, from, rows, cols, from);
 }
 
+static gpu_status pick(void *handle, const gpu_picking *p)
+{
+    dry_device *d = of(handle);
+    d->clock +=
+        dry_moved_seconds(d, 2 * dry_bytes(&p->small) + dry_bytes(&p->rows) +
+                                 dry_bytes(&p->cols));
+    return gpu_poll();
+}
+
 static gpu_status compress(void *handle, const gpu_view *from,
                            const gpu_view *mask, const gpu_view *to)
 {
@@ -420,6 +429,7 @@ static const gpu_backend entries = {
     .reduce = reduce,
     .gather = gather,
     .scatter = scatter,
+    .pick = pick,
     .compress = compress,
     .expand = compress,
     .scan = scan,

@@ -11,10 +11,10 @@
 /* Those that ask which of two numbers is larger, or find it. */
 static int needs_order(const char *name)
 {
-    static const char *const names[] = {"lt",     "le",      "gt",      "ge",
-                                        "min",    "max",     "minimum", "clip",
-                                        "argmin", "argmax",  "maximum", "sort",
-                                        "unique", "argsort", "median"};
+    static const char *const names[] = {
+        "lt",      "le",      "gt",     "ge",     "min",     "max",
+        "minimum", "clip",    "argmin", "argmax", "maximum", "sort",
+        "unique",  "argsort", "median", "cummax", "cummin",  "searchsorted"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return 1;

@@ -76,6 +76,25 @@ gpu_status gpu_gather_complex(const gpu_matrix *m, const int64_t *rows,
     return status;
 }
 
+gpu_status gpu_take_complex(const gpu_matrix *m, const gpu_matrix *rows,
+                            const gpu_matrix *cols, gpu_matrix *out)
+{
+    gpu_matrix parts[2], moved[2] = {{.storage = NULL}, {.storage = NULL}};
+    gpu_parts_of(m, parts);
+    if (m->dtype == GPU_C64) {
+        gpu_matrix bits = as_f64(m);
+        TRY(gpu_take(&bits, rows, cols, out));
+        from_f64(m, out);
+        return GPU_OK;
+    }
+    TRY(gpu_take(&parts[0], rows, cols, &moved[0]));
+    gpu_status status = gpu_take(&parts[1], rows, cols, &moved[1]);
+    if (status == GPU_OK)
+        return join(moved, m->dtype, m->is_conjugated, out);
+    gpu_release(&moved[0]);
+    return status;
+}
+
 gpu_status gpu_compress_complex(const gpu_matrix *m, const gpu_matrix *mask,
                                 gpu_matrix *out)
 {
@@ -120,10 +139,14 @@ typedef struct lists {
     const int64_t *rows, *cols;
     int64_t nrows, ncols;
     const gpu_matrix *mask; /* in their place */
+    int is_on_device;       /* these are: */
+    const gpu_matrix *row_list, *col_list;
 } lists;
 
 static gpu_status put(const gpu_matrix *from, const lists *l, gpu_matrix *m)
 {
+    if (l->is_on_device)
+        return gpu_put(from, l->row_list, l->col_list, m);
     return l->mask ? gpu_expand(from, l->mask, m)
                    : gpu_scatter(from, l->rows, l->nrows, l->cols, l->ncols, m);
 }
@@ -153,7 +176,14 @@ gpu_status gpu_scatter_complex(const gpu_matrix *from, const int64_t *rows,
                                int64_t nrows, const int64_t *cols,
                                int64_t ncols, gpu_matrix *m)
 {
-    lists l = {rows, cols, nrows, ncols, NULL};
+    lists l = {.rows = rows, .cols = cols, .nrows = nrows, .ncols = ncols};
+    return put_complex("assignment", from, &l, m);
+}
+
+gpu_status gpu_put_complex(const gpu_matrix *from, const gpu_matrix *rows,
+                           const gpu_matrix *cols, gpu_matrix *m)
+{
+    lists l = {.is_on_device = 1, .row_list = rows, .col_list = cols};
     return put_complex("assignment", from, &l, m);
 }
 
@@ -172,7 +202,7 @@ gpu_status gpu_scan_complex(const gpu_matrix *m, gpu_scan_kind kind, int axis,
 {
     gpu_matrix parts[2], sums[2];
     if (kind != GPU_SCAN_SUM)
-        return gpu_fail_complex("cumprod");
+        return gpu_fail_complex(gpu_scan_name(kind));
     gpu_parts_of(m, parts);
     TRY(gpu_scan(&parts[0], kind, axis, &sums[0]));
     gpu_status status = gpu_scan(&parts[1], kind, axis, &sums[1]);

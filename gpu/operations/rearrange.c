@@ -1,5 +1,5 @@
 /* Operations that move elements to other places: gather, scatter, masks,
- * running sums and sorting. */
+ * running sums and extremes, sorting. */
 #include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
@@ -61,6 +61,18 @@ static void spread(gpu_matrix *m, int64_t rows, int64_t cols)
     m->cols = cols;
 }
 
+/* Has from as many rows and columns as there are places? */
+static gpu_status check_spread(const gpu_matrix *from, int64_t rows,
+                               int64_t cols)
+{
+    int spreads = from->ndim == 2;
+    if ((from->rows != rows && !(spreads && from->rows == 1)) ||
+        (from->cols != cols && !(spreads && from->cols == 1)))
+        return gpu_fail(GPU_SHAPE, "scatter: %lldx%lld places, %s given",
+                        (long long)rows, (long long)cols, gpu_shape_text(from));
+    return GPU_OK;
+}
+
 gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
                        int64_t nrows, const int64_t *cols, int64_t ncols,
                        gpu_matrix *m)
@@ -74,12 +86,7 @@ gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
     TRY(gpu_check_places("scatter", cols, ncols, m->cols, "column"));
     nrows = rows ? nrows : m->rows;
     ncols = cols ? ncols : m->cols;
-    int spreads = from->ndim == 2;
-    if ((from->rows != nrows && !(spreads && from->rows == 1)) ||
-        (from->cols != ncols && !(spreads && from->cols == 1)))
-        return gpu_fail(GPU_SHAPE, "scatter: %lldx%lld places, %s given",
-                        (long long)nrows, (long long)ncols,
-                        gpu_shape_text(from));
+    TRY(check_spread(from, nrows, ncols));
     if (nrows == 0 || ncols == 0)
         return GPU_OK;
     gpu_matrix source;
@@ -91,6 +98,123 @@ gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
     gpu_operation op = moving("scatter", d, &moved);
     gpu_status status = RUN_OPERATION(&op, scatter, &read, rows, cols, &target);
     gpu_release(&source);
+    return status;
+}
+
+/* --- by lists on the device ------------------------------------------------
+ */
+
+/* Is every element of the list a place of so many? */
+static gpu_status check_list(const char *name, const gpu_matrix *list,
+                             int64_t size)
+{
+    int64_t most =
+        list->dtype == GPU_F32 && size > 1 << 24 ? (1 << 24) - 1 : size;
+    gpu_program p;
+    double odd;
+    gpu_program_start(&p, 1);
+    int first = gpu_program_constant(&p, 1);
+    int last = gpu_program_constant(&p, (double)most);
+    int place = gpu_program_add(&p, GPU_OP_abs, 0, 0, 0);
+    int whole = gpu_program_add(&p, GPU_OP_floor, place, 0, 0);
+    int is_whole = gpu_program_add(&p, GPU_OP_eq, whole, place, 0);
+    int is_above = gpu_program_add(&p, GPU_OP_ge, place, first, 0);
+    int is_below = gpu_program_add(&p, GPU_OP_le, place, last, 0);
+    int is_inside = gpu_program_add(&p, GPU_OP_land, is_above, is_below, 0);
+    int is_place = gpu_program_add(&p, GPU_OP_land, is_inside, is_whole, 0);
+    gpu_program_add(&p, GPU_OP_lnot, is_place, 0, 0);
+    p.reduction = GPU_REDUCE_any;
+    if (list->dtype == GPU_BOOL || list->ndim != 1)
+        return gpu_fail(GPU_TYPE, "%s: a list of places is a vector of numbers",
+                        name);
+    if (list->rows == 0)
+        return GPU_OK;
+    TRY(gpu_reduce_all(name, &p, &list, &odd));
+    if (odd != 0 && !gpu_dry)
+        return gpu_fail(GPU_RANGE,
+                        "%s: a list holds what is no whole number within "
+                        "1..%lld",
+                        name, (long long)size);
+    return GPU_OK;
+}
+
+/* What is read lies on one device, *d, with both lists, which name places of
+ * m. */
+static gpu_status check_lists(const char *name, const gpu_matrix *read,
+                              const gpu_matrix *rows, const gpu_matrix *cols,
+                              const gpu_matrix *m, gpu_device **d)
+{
+    const gpu_matrix *in[3] = {read};
+    int n = 1;
+    if (rows)
+        in[n++] = rows;
+    if (cols)
+        in[n++] = cols;
+    TRY(gpu_check_operands(name, in, n, d));
+    if (rows)
+        TRY(check_list(name, rows, m->rows));
+    return cols ? check_list(name, cols, m->cols) : GPU_OK;
+}
+
+static gpu_view list_view(const gpu_matrix *list)
+{
+    return list ? gpu_view_of(list) : (gpu_view){.data = NULL};
+}
+
+gpu_status gpu_take(const gpu_matrix *m, const gpu_matrix *rows,
+                    const gpu_matrix *cols, gpu_matrix *out)
+{
+    if (gpu_is_complex(m))
+        return gpu_take_complex(m, rows, cols, out);
+    gpu_device *d;
+    TRY(check_lists("gather", m, rows, cols, m, &d));
+    TRY(gpu_create(out, d, m->dtype, m->ndim, rows ? rows->rows : m->rows,
+                   cols ? cols->rows : m->cols));
+    if (gpu_size(out) == 0)
+        return GPU_OK;
+    gpu_picking p = {gpu_view_of(m), gpu_target_of(out), list_view(rows),
+                     list_view(cols), 0};
+    gpu_operation op = moving("gather", d, out);
+    gpu_status status = RUN_OPERATION(&op, pick, &p);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+gpu_status gpu_put(const gpu_matrix *from, const gpu_matrix *rows,
+                   const gpu_matrix *cols, gpu_matrix *m)
+{
+    if (gpu_is_complex(m) || gpu_is_complex(from))
+        return gpu_put_complex(from, rows, cols, m);
+    gpu_device *d;
+    gpu_matrix source, lists[2] = {{.storage = NULL}, {.storage = NULL}};
+    int64_t nrows = rows ? rows->rows : m->rows;
+    int64_t ncols = cols ? cols->rows : m->cols;
+    TRY(check_lists("scatter", from, rows, cols, m, &d));
+    TRY(check_spread(from, nrows, ncols));
+    TRY(gpu_check_target("scatter", m, &d));
+    if (nrows == 0 || ncols == 0)
+        return GPU_OK;
+    TRY(apart(from, m, &source));
+    spread(&source, nrows, ncols);
+    gpu_status status = rows ? apart(rows, m, &lists[0]) : GPU_OK;
+    if (status == GPU_OK && cols)
+        status = apart(cols, m, &lists[1]);
+    if (status == GPU_OK) {
+        gpu_picking p = {.small = gpu_view_of(&source), .scatters = 1};
+        if (rows)
+            p.rows = gpu_view_of(&lists[0]);
+        if (cols)
+            p.cols = gpu_view_of(&lists[1]);
+        p.big = gpu_target_of(m);
+        gpu_matrix moved = source; /* to m, which is written */
+        moved.storage = m->storage;
+        gpu_operation op = moving("scatter", d, &moved);
+        status = RUN_OPERATION(&op, pick, &p);
+    }
+    gpu_release(&source);
+    gpu_release(&lists[0]);
+    gpu_release(&lists[1]);
     return status;
 }
 
@@ -217,12 +341,19 @@ static gpu_status create_like(const gpu_matrix *m, gpu_dtype dtype,
                       m->cols);
 }
 
+const char *gpu_scan_name(gpu_scan_kind kind)
+{
+    static const char *const names[] = {"cumsum", "cumprod", "cummax",
+                                        "cummin"};
+    return names[kind];
+}
+
 gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
                     gpu_matrix *out)
 {
     if (gpu_is_complex(m))
         return gpu_scan_complex(m, kind, axis, out);
-    const char *name = kind == GPU_SCAN_SUM ? "cumsum" : "cumprod";
+    const char *name = gpu_scan_name(kind);
     gpu_device *d;
     gpu_matrix from;
     const gpu_matrix *in[] = {m};
@@ -245,6 +376,60 @@ gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
     }
     gpu_release(&from);
     return status;
+}
+
+/* Along each line of m, a matrix, the place of the first element that is not 0
+ * (of is_all: that is), and whether there is one; both are created. */
+static gpu_status find_turns(const char *name, const gpu_matrix *m, int is_all,
+                             int axis, gpu_matrix *place, gpu_matrix *found)
+{
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    int zero = gpu_program_constant(&p, 0);
+    gpu_program_add(&p, is_all ? GPU_OP_eq : GPU_OP_ne, 0, zero, 0);
+    p.reduction = GPU_REDUCE_argmax;
+    TRY(gpu_reduce(name, &p, &m, axis, place));
+    p.reduction = GPU_REDUCE_any;
+    gpu_status status = gpu_reduce(name, &p, &m, axis, found);
+    if (status != GPU_OK)
+        gpu_release(place);
+    return status;
+}
+
+/* A line has one turn at most, so no element waits for the one before. */
+gpu_status gpu_scan_truth(const gpu_matrix *m, int is_all, int axis,
+                          gpu_matrix *out)
+{
+    const char *name = is_all ? "cumall" : "cumany";
+    gpu_matrix lines = *m, place, found, result = {.storage = NULL};
+    gpu_device *d = NULL;
+    if (gpu_is_complex(m))
+        return gpu_fail_complex(name);
+    TRY(gpu_check_alive(name, m, &d));
+    TRY(check_axis(name, m, axis));
+    if (gpu_size(m) == 0)
+        return gpu_create(out, d, GPU_BOOL, m->ndim, m->rows, m->cols);
+    lines.ndim = 2;
+    TRY(find_turns(name, &lines, is_all, axis, &place, &found));
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    int at = gpu_program_add(&p, axis == 1 ? GPU_OP_ROW : GPU_OP_COL, 0, 0, 0);
+    int is_behind = gpu_program_add(&p, GPU_OP_ge, at, 0, 0);
+    int is_turned = gpu_program_add(&p, GPU_OP_land, is_behind, 1, 0);
+    if (is_all)
+        gpu_program_add(&p, GPU_OP_lnot, is_turned, 0, 0);
+    const gpu_matrix *in[] = {&place, &found};
+    gpu_status status = gpu_create(&result, d, GPU_BOOL, 2, m->rows, m->cols);
+    if (status == GPU_OK)
+        status = gpu_map(name, &p, in, &result);
+    if (status != GPU_OK)
+        gpu_release(&result);
+    gpu_release(&place);
+    gpu_release(&found);
+    TRY(status);
+    *out = result;
+    out->ndim = m->ndim;
+    return GPU_OK;
 }
 
 /* out and order are created, but for the one that is NULL. */

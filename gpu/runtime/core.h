@@ -226,10 +226,15 @@ gpu_status gpu_gather_complex(const gpu_matrix *m, const int64_t *rows,
 gpu_status gpu_scatter_complex(const gpu_matrix *from, const int64_t *rows,
                                int64_t nrows, const int64_t *cols,
                                int64_t ncols, gpu_matrix *m);
+gpu_status gpu_take_complex(const gpu_matrix *m, const gpu_matrix *rows,
+                            const gpu_matrix *cols, gpu_matrix *out);
+gpu_status gpu_put_complex(const gpu_matrix *from, const gpu_matrix *rows,
+                           const gpu_matrix *cols, gpu_matrix *m);
 gpu_status gpu_compress_complex(const gpu_matrix *m, const gpu_matrix *mask,
                                 gpu_matrix *out);
 gpu_status gpu_expand_complex(const gpu_matrix *from, const gpu_matrix *mask,
                               gpu_matrix *m);
+const char *gpu_scan_name(gpu_scan_kind kind); /* "cumsum" … */
 gpu_status gpu_scan_complex(const gpu_matrix *m, gpu_scan_kind kind, int axis,
                             gpu_matrix *out);
 gpu_status gpu_reduce_complex(const char *name, const gpu_program *p,

@@ -93,34 +93,70 @@ static int trace(lua_State *L)
 
 /* --- chosen rows and columns ---------------------------------------------- */
 
-/* 0-based places, as a userdata that stays pushed, of a list: a vector or a
- * table of places, or a mask; NULL: all. */
-static const int64_t *push_places(lua_State *L, const char *name, int arg,
-                                  int64_t size, int64_t *count)
+/* The vector of places, or mask, at arg, which a table becomes; 0: all. */
+static int check_list(lua_State *L, const char *name, int arg)
 {
-    lumat_side side = {name, "place", size, NULL};
     gpu_device *cpu;
-    *count = size;
     if (lua_isnoneornil(L, arg))
-        return NULL;
+        return 0;
     if (lua_istable(L, arg)) {
         lumat_try(L, gpu_open("cpu", &cpu));
         lumat_push_from_table(L, arg, name, GPU_F64, cpu);
         lua_replace(L, arg);
     }
     lumat_check_vector(L, arg);
-    return lumat_push_places(L, &side, arg, count);
+    return 1;
+}
+
+/* The lists at arg and arg + 1 as what was pushed for them has them; those
+ * that stay do where all of them do, or each may. */
+static lumat_lists push_lists(lua_State *L, const char *name,
+                              const gpu_matrix *m, int arg, int is_written)
+{
+    lumat_side rows = {name, "place", m->rows, NULL};
+    lumat_side cols = {name, "place", m->cols, NULL};
+    int has_rows = check_list(L, name, arg);
+    int has_cols = check_list(L, name, arg + 1);
+    lumat_lists l = {.nrows = m->rows, .ncols = m->cols};
+    if (has_rows)
+        l.row_list = lumat_push_list(L, m, arg, m->rows);
+    if (has_cols)
+        l.col_list = lumat_push_list(L, m, arg + 1, m->cols);
+    int stay =
+        !is_written ||
+        ((l.row_list || !has_rows) && (l.col_list || !has_cols) &&
+         (!l.row_list ||
+          lumat_is_worth_staying(m, l.row_list->rows, m->rows)) &&
+         (!l.col_list || lumat_is_worth_staying(m, l.col_list->rows, m->cols)));
+    if (!stay)
+        l.row_list = l.col_list = NULL;
+    if (has_rows && !l.row_list)
+        l.rows = lumat_push_places(L, &rows, arg, &l.nrows);
+    if (has_cols && !l.col_list)
+        l.cols = lumat_push_places(L, &cols, arg + 1, &l.ncols);
+    return l;
+}
+
+/* Raises where the status is not GPU_OK. */
+static void check_moved(lua_State *L, const char *name, gpu_status status,
+                        const gpu_matrix *m, const lumat_lists *l)
+{
+    lumat_side rows = {name, "place", m->rows, NULL};
+    lumat_side cols = {name, "place", m->cols, NULL};
+    if (status == GPU_RANGE) {
+        lumat_refuse_list(L, &rows, l->row_list);
+        lumat_refuse_list(L, &cols, l->col_list);
+    }
+    lumat_try(L, status);
 }
 
 static int take(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
-    int64_t nrows, ncols;
     lua_settop(L, 3);
-    const int64_t *rows = push_places(L, "take", 2, m->rows, &nrows);
-    const int64_t *cols = push_places(L, "take", 3, m->cols, &ncols);
+    lumat_lists from = push_lists(L, "take", m, 2, 0);
     gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_gather(m, rows, nrows, cols, ncols, out));
+    check_moved(L, "take", lumat_gather_lists(m, &from, out), m, &from);
     lumat_account(L, out);
     return 1;
 }
@@ -129,11 +165,9 @@ static int put(lua_State *L)
 {
     gpu_matrix *m = lumat_check_matrix(L, 1);
     gpu_matrix *from = lumat_check_matrix(L, 2);
-    int64_t nrows, ncols;
     lua_settop(L, 4);
-    const int64_t *rows = push_places(L, "put", 3, m->rows, &nrows);
-    const int64_t *cols = push_places(L, "put", 4, m->cols, &ncols);
-    lumat_try(L, gpu_scatter(from, rows, nrows, cols, ncols, m));
+    lumat_lists to = push_lists(L, "put", m, 3, 1);
+    check_moved(L, "put", lumat_scatter_lists(from, &to, m), m, &to);
     lua_settop(L, 1);
     return 1;
 }
@@ -176,6 +210,38 @@ static int cumsum(lua_State *L)
 static int cumprod(lua_State *L)
 {
     return running(L, "cumprod", "cumprod(A, 2)", GPU_SCAN_PROD);
+}
+
+static int cummax(lua_State *L)
+{
+    return running(L, "cummax", "cummax(A, 2)", GPU_SCAN_MAX);
+}
+
+static int cummin(lua_State *L)
+{
+    return running(L, "cummin", "cummin(A, 2)", GPU_SCAN_MIN);
+}
+
+static int running_truth(lua_State *L, const char *name, const char *usage,
+                         int is_all)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    int options;
+    int axis = check_axis_and_options(L, name, usage, m, &options);
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_scan_truth(m, is_all, axis, out));
+    lumat_account(L, out);
+    return 1;
+}
+
+static int cumany(lua_State *L)
+{
+    return running_truth(L, "cumany", "cumany(A, 2)", 0);
+}
+
+static int cumall(lua_State *L)
+{
+    return running_truth(L, "cumall", "cumall(A, 2)", 1);
 }
 
 static int is_set(lua_State *L, int options, const char *key)
@@ -548,6 +614,26 @@ static const lumat_function functions[] = {
      "matrix",
      "Running products down each column (axis 1) or along each row (2).",
      "cumprod(vec{1, 2, 3})", "{1, 2, 6}", .group = "running"},
+    {"cummax", cummax, 1, "A: matrix [, axis: axis] or A: matrix, {axis}",
+     "matrix",
+     "The largest so far, down each column (axis 1) or along each row (2); "
+     "from a NaN on NaN.",
+     "cummax(vec{1, 3, 2})", "{1, 3, 3}", .group = "running"},
+    {"cummin", cummin, 1, "A: matrix [, axis: axis] or A: matrix, {axis}",
+     "matrix",
+     "The smallest so far, down each column (axis 1) or along each row (2); "
+     "from a NaN on NaN.",
+     "cummin(vec{3, 1, 2})", "{3, 1, 1}", .group = "running"},
+    {"cumany", cumany, 1, "A: matrix [, axis: axis] or A: matrix, {axis}",
+     "matrix",
+     "Was any element so far not zero? A mask, down each column (axis 1) or "
+     "along each row (2).",
+     "cumany(vec{0, 2, 0})", "{false, true, true}", .group = "running"},
+    {"cumall", cumall, 1, "A: matrix [, axis: axis] or A: matrix, {axis}",
+     "matrix",
+     "Were all elements so far not zero? A mask, down each column (axis 1) or "
+     "along each row (2).",
+     "cumall(vec{1, 0, 2})", "{true, false, false}", .group = "running"},
     {"sort", sort, 1, "A: matrix [, axis: axis] {axis, descending, places}",
      "matrix or matrix, matrix with places",
      "Sorted down each column (axis 1) or along each row (2); NaN last. With "

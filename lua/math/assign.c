@@ -108,22 +108,21 @@ static const gpu_matrix *push_near(lua_State *L, const gpu_matrix *value,
 }
 
 /* The places of block that are listed; nothing is written unless all fits. */
-static int assign_lists(lua_State *L, gpu_matrix *block, const lumat_lists *to)
+static gpu_status assign_lists(lua_State *L, gpu_matrix *block,
+                               const lumat_lists *to)
 {
     gpu_complex number;
     gpu_matrix target = *block;
     const gpu_matrix *value;
-    if (to->rows)
+    if (to->rows || to->row_list)
         target.rows = to->nrows;
-    if (to->cols)
+    if (to->cols || to->col_list)
         target.cols = to->ncols;
     if (scalar_value(L, &number))
         value = push_single(L, block, number);
     else
         value = push_near(L, fitting_value(L, &target), block);
-    lumat_try(
-        L, gpu_scatter(value, to->rows, to->nrows, to->cols, to->ncols, block));
-    return 0;
+    return lumat_scatter_lists(value, to, block);
 }
 
 static int assign_element(lua_State *L, gpu_matrix *m, int64_t i, int64_t j)
@@ -141,16 +140,21 @@ static int assign_element(lua_State *L, gpu_matrix *m, int64_t i, int64_t j)
     return 0;
 }
 
-static int assign_place(lua_State *L, gpu_matrix *m, const lumat_part part[2])
+static int assign_place(lua_State *L, gpu_matrix *m, lumat_part part[2])
 {
     if (lumat_is_element(m, part))
         return assign_element(L, m, part[0].slice.first,
                               m->ndim == 1 ? 0 : part[1].slice.first);
+    lumat_fetch_lists(L, m, part);
     lumat_push_block(L, m, part);
     gpu_matrix *block = lumat_test_matrix(L, -1);
     lumat_lists lists = lumat_lists_of(m, part);
-    return lists.rows || lists.cols ? assign_lists(L, block, &lists)
-                                    : assign_view(L, block);
+    if (!lists.rows && !lists.cols && !lists.row_list && !lists.col_list)
+        return assign_view(L, block);
+    gpu_status status = assign_lists(L, block, &lists);
+    if (status != GPU_OK)
+        lumat_refuse_parts(L, status, m, part);
+    return 0;
 }
 
 /* x[x:gt(2)] = 0 is one pass: a mask that waits becomes part of it. */

@@ -5,6 +5,7 @@
 #include "complex_value.h"
 #include "diagnose.h"
 #include "math_functions.h"
+#include "op_list.h"
 #include "parse.h"
 #include "print.h"
 #include "value.h"
@@ -144,6 +145,50 @@ static int no_list(lua_State *L, const lumat_side *side, const gpu_matrix *m)
         "not a matrix (%s %s)%s",
         side->name, side->what, gpu_dtype_name(m->dtype), lua_tostring(L, -1),
         hint);
+}
+
+/* Pushes 1, 2, … as far as the mask goes, of those that it has. */
+static const gpu_matrix *push_true(lua_State *L, const gpu_matrix *mask)
+{
+    gpu_matrix *out = lumat_new_matrix(L), *all = lumat_new_matrix(L);
+    gpu_program p;
+    gpu_program_start(&p, 0);
+    int one = gpu_program_constant(&p, 1);
+    int row = gpu_program_add(&p, GPU_OP_ROW, 0, 0, 0);
+    gpu_program_add(&p, GPU_OP_add, row, one, 0);
+    lumat_try(
+        L, gpu_create(all, gpu_matrix_device(mask), GPU_F64, 1, mask->rows, 1));
+    lumat_try(L, gpu_map("index", &p, NULL, all));
+    lumat_try(L, gpu_compress(all, mask, out));
+    gpu_release(all);
+    lua_pop(L, 1);
+    lumat_account(L, out);
+    return out;
+}
+
+const gpu_matrix *lumat_push_list(lua_State *L, const gpu_matrix *m, int list,
+                                  int64_t size)
+{
+    enum { LONG = 4096 };
+    const gpu_matrix *l = lumat_test_matrix(L, list);
+    if (!l || !l->storage || !m->storage || l->ndim != 1)
+        return NULL;
+    gpu_device *d = gpu_matrix_device(l);
+    if (d != gpu_matrix_device(m) || (gpu_device_is_cpu(d) && l->rows < LONG) ||
+        gpu_is_complex(l))
+        return NULL;
+    if (l->dtype == GPU_BOOL)
+        return l->rows == size && !gpu_is_dry() ? push_true(L, l) : NULL;
+    lua_pushvalue(L, list);
+    return l;
+}
+
+void lumat_refuse_list(lua_State *L, const lumat_side *side,
+                       const gpu_matrix *list)
+{
+    int64_t count;
+    if (list)
+        push_named(L, side, list, &count);
 }
 
 const int64_t *lumat_push_places(lua_State *L, const lumat_side *side, int list,
@@ -338,7 +383,11 @@ static void list_part(lua_State *L, const gpu_matrix *m, int axis, int key,
     lumat_side side = {"index", side_name(m, axis),
                        axis == 1 ? m->rows : m->cols, m};
     *out = (lumat_part){.slice = {0, 1, side.size}};
-    out->places = lumat_push_places(L, &side, key, &out->listed);
+    out->list = lumat_push_list(L, m, key, side.size);
+    if (out->list)
+        out->listed = out->list->rows;
+    else
+        out->places = lumat_push_places(L, &side, key, &out->listed);
 }
 
 void lumat_list_parts(lua_State *L, const gpu_matrix *m, int key,
@@ -545,7 +594,7 @@ void lumat_push_block(lua_State *L, const gpu_matrix *m,
 lumat_lists lumat_lists_of(const gpu_matrix *m, const lumat_part part[2])
 {
     const lumat_part *rows = &part[0], *cols = &part[1];
-    lumat_lists lists = {NULL, NULL, 0, 0};
+    lumat_lists lists = {0};
     if (m->ndim == 2 && rows->is_index) {
         rows = cols; /* of a row, which is a vector */
         cols = &part[0];
@@ -554,7 +603,70 @@ lumat_lists lumat_lists_of(const gpu_matrix *m, const lumat_part part[2])
     lists.nrows = rows->listed;
     lists.cols = cols->places;
     lists.ncols = cols->listed;
+    lists.row_list = rows->list;
+    lists.col_list = cols->list;
     return lists;
+}
+
+gpu_status lumat_gather_lists(const gpu_matrix *m, const lumat_lists *from,
+                              gpu_matrix *out)
+{
+    gpu_matrix some;
+    int is_listed = from->row_list || from->col_list;
+    if (!is_listed || from->rows || from->cols) {
+        gpu_status status = gpu_gather(m, from->rows, from->nrows, from->cols,
+                                       from->ncols, &some);
+        if (status != GPU_OK || !is_listed) {
+            *out = some;
+            return status;
+        }
+        status = gpu_take(&some, from->row_list, from->col_list, out);
+        gpu_release(&some);
+        return status;
+    }
+    return gpu_take(m, from->row_list, from->col_list, out);
+}
+
+gpu_status lumat_scatter_lists(const gpu_matrix *from, const lumat_lists *to,
+                               gpu_matrix *m)
+{
+    if (to->row_list || to->col_list)
+        return gpu_put(from, to->row_list, to->col_list, m);
+    return gpu_scatter(from, to->rows, to->nrows, to->cols, to->ncols, m);
+}
+
+int lumat_is_worth_staying(const gpu_matrix *m, int64_t listed, int64_t size)
+{
+    return gpu_device_is_cpu(gpu_matrix_device(m)) || listed >= size / 64;
+}
+
+void lumat_refuse_parts(lua_State *L, gpu_status status, const gpu_matrix *m,
+                        const lumat_part part[2])
+{
+    for (int k = 0; k < 2 && status == GPU_RANGE; k++) {
+        lumat_side side = {"index", side_name(m, k + 1),
+                           k == 0 ? m->rows : m->cols, m};
+        lumat_refuse_list(L, &side, part[k].list);
+    }
+    lumat_try(L, status);
+}
+
+void lumat_fetch_lists(lua_State *L, const gpu_matrix *m, lumat_part part[2])
+{
+    int stays = 1;
+    for (int k = 0; k < 2; k++)
+        if (part[k].places || (part[k].list && !lumat_is_worth_staying(
+                                                   m, part[k].listed,
+                                                   k == 0 ? m->rows : m->cols)))
+            stays = 0;
+    for (int k = 0; k < 2 && !stays; k++) {
+        lumat_side side = {"index", side_name(m, k + 1),
+                           k == 0 ? m->rows : m->cols, m};
+        if (part[k].list)
+            part[k].places =
+                push_named(L, &side, part[k].list, &part[k].listed);
+        part[k].list = NULL;
+    }
 }
 
 static int push_complex_element(lua_State *L, const gpu_matrix *m, int64_t i,
@@ -596,12 +708,13 @@ static int push_place(lua_State *L, const gpu_matrix *m,
                                   m->ndim == 1 ? 0 : part[1].slice.first);
     lumat_push_block(L, m, part);
     lumat_lists lists = lumat_lists_of(m, part);
-    if (!lists.rows && !lists.cols)
+    if (!lists.rows && !lists.cols && !lists.row_list && !lists.col_list)
         return 1;
     const gpu_matrix *block = lumat_test_matrix(L, -1);
     gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_gather(block, lists.rows, lists.nrows, lists.cols,
-                            lists.ncols, out));
+    gpu_status status = lumat_gather_lists(block, &lists, out);
+    if (status != GPU_OK)
+        lumat_refuse_parts(L, status, m, part);
     lumat_account(L, out);
     return 1;
 }

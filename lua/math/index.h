@@ -48,6 +48,15 @@ typedef struct lumat_side {
  * for other places, masks and shapes. */
 const int64_t *lumat_push_places(lua_State *L, const lumat_side *side, int list,
                                  int64_t *count);
+/* A list may stay where it lies, if that is m's device and, on a CPU, it is
+ * long: then this pushes the places that it has as a matrix, which is the list
+ * itself or, of a mask, a new one. NULL, and nothing is pushed: it may not. */
+const gpu_matrix *lumat_push_list(lua_State *L, const gpu_matrix *m, int list,
+                                  int64_t size);
+/* Raises for the place that is none, of a list that gpu_take or gpu_put did not
+ * want. */
+void lumat_refuse_list(lua_State *L, const lumat_side *side,
+                       const gpu_matrix *list);
 /* Does the matrix choose elements of m, and not places along its first side? */
 int lumat_is_element_mask(const gpu_matrix *m, const gpu_matrix *mask);
 /* The part of m's first side that the matrix at key lists, and all columns;
@@ -66,12 +75,31 @@ int lumat_push_element(lua_State *L, const gpu_matrix *m, int64_t i, int64_t j);
 void lumat_push_block(lua_State *L, const gpu_matrix *m,
                       const lumat_part part[2]);
 /* The lists of parts as sides of the block that lumat_push_block makes. They
- * stay the userdata's of lumat_push_places. */
+ * stay the userdata's of lumat_push_places and lumat_push_list. Of a side both
+ * are NULL where it is all. */
 typedef struct lumat_lists {
-    const int64_t *rows, *cols; /* NULL: all */
+    const int64_t *rows, *cols;
     int64_t nrows, ncols;
+    const gpu_matrix *row_list, *col_list;
 } lumat_lists;
 lumat_lists lumat_lists_of(const gpu_matrix *m, const lumat_part part[2]);
+/* out becomes what they list of m, whose device has row_list and col_list.
+ * GPU_RANGE: one of these holds what is no place. */
+gpu_status lumat_gather_lists(const gpu_matrix *m, const lumat_lists *from,
+                              gpu_matrix *out);
+/* The same the other way; they are all on the device, or none is. */
+gpu_status lumat_scatter_lists(const gpu_matrix *from, const lumat_lists *to,
+                               gpu_matrix *m);
+/* Raises where the status is not GPU_OK: for the place that is none among those
+ * of m's parts, if there is one. */
+void lumat_refuse_parts(lua_State *L, gpu_status status, const gpu_matrix *m,
+                        const lumat_part part[2]);
+/* Of parts that are to be written: lists that do not stay become places, which
+ * are pushed, if there are any. */
+void lumat_fetch_lists(lua_State *L, const gpu_matrix *m, lumat_part part[2]);
+/* Is a list that can stay worth staying where it says what is written? What
+ * finds repeated places goes over the side as well. */
+int lumat_is_worth_staying(const gpu_matrix *m, int64_t listed, int64_t size);
 
 /* --- writing -------------------------------------------------------------- */
 

@@ -304,8 +304,9 @@ typedef struct lumat_part {
     int is_index;
     int64_t swapped; /* of three numbers that take one place or none: how many
                         first:step:last would take, if two more; else 0 */
-    const int64_t *places; /* of a list, 0-based; NULL of all that is text */
-    int64_t listed;        /* how many places */
+    const int64_t *places;  /* of a list, 0-based; NULL of all that is text */
+    const gpu_matrix *list; /* or the list itself, where it can stay */
+    int64_t listed;         /* how many places */
 } lumat_part;
 
 /* 0-based place of a 1-based or negative index, or -1 when it is outside. */

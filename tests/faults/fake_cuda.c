@@ -207,6 +207,7 @@ ENTRY(scatter,
       (void *handle, VIEW from, const int64_t *rows, const int64_t *cols,
        VIEW to),
       from, rows, cols, to)
+ENTRY(pick, (void *handle, const gpu_picking *p), p)
 ENTRY(compress, (void *handle, VIEW from, VIEW mask, VIEW to), from, mask, to)
 ENTRY(expand, (void *handle, VIEW from, VIEW mask, VIEW to), from, mask, to)
 ENTRY(scan, (void *handle, gpu_scan_kind kind, int axis, VIEW from, VIEW to),
@@ -301,6 +302,7 @@ const gpu_backend *lumat_backend(const gpu_host *given)
     table.reduce = reduce;
     table.gather = gather;
     table.scatter = scatter;
+    table.pick = pick;
     table.compress = compress;
     table.expand = expand;
     table.scan = scan;

@@ -86,6 +86,77 @@ static void scattering(void **state)
     }
 }
 
+/* The list as a column of numbers, some counted from the end. */
+static block as_matrix(const int64_t *list, int64_t n, int64_t size)
+{
+    block b = make(next_below(2) ? GPU_F32 : GPU_F64, n, 1, any_layout());
+    for (int64_t i = 0; i < n; i++)
+        set(&b.v, i, 0, (double)(next_below(3) ? list[i] + 1 : list[i] - size));
+    return b;
+}
+
+static void copy_elements(const gpu_view *from, const gpu_view *to)
+{
+    for (int64_t i = 0; i < from->rows; i++)
+        for (int64_t j = 0; j < from->cols; j++)
+            set(to, i, j, get(from, i, j));
+}
+
+/* By lists that are matrices all is as by those on the host. */
+static void check_pick(int64_t m, int64_t n, int64_t p, int64_t q, int scatters)
+{
+    int64_t *rows = any_indices(p, m), *cols = any_indices(q, n);
+    p = rows ? p : m;
+    q = cols ? q : n;
+    block big[2] = {make(any_type(), m, n, any_layout())};
+    block small[2] = {make(any_type(), p, q, any_layout())};
+    big[1] = make(big[0].v.dtype, m, n, any_layout());
+    small[1] = make(small[0].v.dtype, p, q, any_layout());
+    fill_integers(&big[0].v, 90);
+    fill_integers(&small[0].v, 90);
+    copy_elements(&big[0].v, &big[1].v);
+    copy_elements(&small[0].v, &small[1].v);
+    gpu_picking pick = {.big = big[1].v, .small = small[1].v};
+    block row_list = {0}, col_list = {0};
+    pick.scatters = scatters;
+    if (rows)
+        pick.rows = (row_list = as_matrix(rows, p, m)).v;
+    if (cols)
+        pick.cols = (col_list = as_matrix(cols, q, n)).v;
+    assert_int_equal(
+        scatters ? cpu->scatter(device, &small[0].v, rows, cols, &big[0].v)
+                 : cpu->gather(device, &big[0].v, rows, cols, &small[0].v),
+        GPU_OK);
+    assert_int_equal(cpu->pick(device, &pick), GPU_OK);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            assert_true(get(&big[0].v, i, j) == get(&big[1].v, i, j));
+    for (int64_t i = 0; i < p; i++)
+        for (int64_t j = 0; j < q; j++)
+            assert_true(get(&small[0].v, i, j) == get(&small[1].v, i, j));
+    for (int i = 0; i < 2; i++) {
+        drop(&big[i]);
+        drop(&small[i]);
+    }
+    if (rows)
+        drop(&row_list);
+    if (cols)
+        drop(&col_list);
+    free(rows);
+    free(cols);
+}
+
+static void picks(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 400; round++)
+        check_pick(1 + next_below(20), round % 4 < 2 ? 1 : 1 + next_below(20),
+                   1 + next_below(60), round % 4 < 2 ? 1 : 1 + next_below(60),
+                   round % 2);
+    for (int round = 0; round < 8; round++)
+        check_pick(1 + next_below(90000), 1, 150000, 1, round % 2);
+}
+
 /* Enough elements for threads, every row of the list the same: the last row
  * must win all along. */
 static void last_row_wins(void **state)
@@ -156,23 +227,42 @@ static void masks(void **state)
     check_mask(90000, 3, 70);
 }
 
+/* Of extremes steps up and down that go on for long, and now and then NaN. */
+static double any_scanned(gpu_scan_kind kind)
+{
+    if (kind == GPU_SCAN_SUM)
+        return (double)next_below(7) - 3;
+    if (kind == GPU_SCAN_PROD)
+        return next_below(2) ? 1 : -1;
+    return next_below(2000) == 0 ? NAN : (double)next_below(1 << 20) - 5e5;
+}
+
+static double scanned(gpu_scan_kind kind, double a, double b)
+{
+    if (kind == GPU_SCAN_SUM)
+        return a + b;
+    if (kind == GPU_SCAN_PROD)
+        return a * b;
+    if (isnan(a) || isnan(b))
+        return NAN;
+    return kind == GPU_SCAN_MAX ? fmax(a, b) : fmin(a, b);
+}
+
 static void check_scan(int64_t m, int64_t n, int axis, gpu_scan_kind kind,
                        gpu_dtype t)
 {
     block x = make(t, m, n, any_layout()), r = make(t, m, n, any_layout());
     for (int64_t i = 0; i < m * n; i++)
-        set(&x.v, i / n, i % n,
-            kind == GPU_SCAN_SUM ? (double)next_below(7) - 3
-                                 : (next_below(2) ? 1 : -1));
+        set(&x.v, i / n, i % n, any_scanned(kind));
     assert_int_equal(cpu->scan(device, kind, axis, &x.v, &r.v), GPU_OK);
     int64_t lines = axis == 1 ? n : m, length = axis == 1 ? m : n;
     for (int64_t l = 0; l < lines; l++) {
-        double running = kind == GPU_SCAN_SUM ? 0 : 1;
+        double running = 0;
         for (int64_t k = 0; k < length; k++) {
             int64_t i = axis == 1 ? k : l, j = axis == 1 ? l : k;
-            running = kind == GPU_SCAN_SUM ? running + get(&x.v, i, j)
-                                           : running * get(&x.v, i, j);
-            assert_true(get(&r.v, i, j) == running);
+            double own = get(&x.v, i, j), found = get(&r.v, i, j);
+            running = k == 0 ? own : scanned(kind, running, own);
+            assert_true(found == running || (isnan(found) && isnan(running)));
         }
     }
     drop(&x);
@@ -182,12 +272,15 @@ static void check_scan(int64_t m, int64_t n, int axis, gpu_scan_kind kind,
 static void scans(void **state)
 {
     (void)state;
-    for (int round = 0; round < 200; round++)
+    for (int round = 0; round < 400; round++)
         check_scan(1 + next_below(150), 1 + next_below(150), 1 + round % 2,
-                   (gpu_scan_kind)(round / 2 % 2), (gpu_dtype)(round / 4 % 2));
+                   (gpu_scan_kind)(round / 2 % 4), (gpu_dtype)(round / 8 % 2));
     check_scan(100000, 1, 1, GPU_SCAN_SUM, GPU_F32);
     check_scan(3000, 130, 1, GPU_SCAN_SUM, GPU_F64);
     check_scan(130, 3000, 2, GPU_SCAN_SUM, GPU_F64);
+    check_scan(100000, 1, 1, GPU_SCAN_MAX, GPU_F32);
+    check_scan(3000, 130, 1, GPU_SCAN_MIN, GPU_F64);
+    check_scan(130, 3000, 2, GPU_SCAN_MAX, GPU_F64);
 }
 
 /* --- sorting: the result must be ordered, stable, and a permutation --------
@@ -306,8 +399,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gathering),     cmocka_unit_test(scattering),
         cmocka_unit_test(last_row_wins), cmocka_unit_test(masks),
-        cmocka_unit_test(scans),         cmocka_unit_test(sorting),
-        cmocka_unit_test(interruption),
+        cmocka_unit_test(picks),         cmocka_unit_test(scans),
+        cmocka_unit_test(sorting),       cmocka_unit_test(interruption),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, open_cpu, NULL);

@@ -100,6 +100,17 @@ ENTRY(scatter, void *d, const gpu_view *from, const int64_t *rows,
     return gpu_scatter(&given.a, NULL, 0, NULL, 0, &given.target);
 }
 
+ENTRY(pick, void *d, const gpu_picking *p)
+{
+    gpu_matrix list;
+    if (gpu_create(&list, fake, GPU_F64, 1, SIDE, 1) != GPU_OK ||
+        gpu_fill(&list, 1) != GPU_OK)
+        return GPU_INTERNAL;
+    gpu_status status = gpu_put(&given.a, &list, NULL, &given.target);
+    gpu_release(&list);
+    return status;
+}
+
 ENTRY(compress, void *d, const gpu_view *from, const gpu_view *mask,
       const gpu_view *to)
 {
@@ -258,6 +269,7 @@ static const operation operations[] = {
     ROW(reduce, "sum", "reduce", 0, 0),
     ROW(gather, "gather", "gather", 0, 0),
     ROW(scatter, "scatter", "scatter", 1, 0),
+    ROW(pick, "scatter", "scatter", 1, 0),
     ROW(compress, "mask", "compress", 0, 0),
     ROW(expand, "mask", "expand", 1, 0),
     ROW(scan, "cumsum", "scan", 0, 0),

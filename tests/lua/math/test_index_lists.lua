@@ -60,6 +60,50 @@ function TestRead:test_masks_of_a_side()
     equals(ones(3, 1)[ones(3, 1):gt(0)], {1, 1, 1})
 end
 
+-- Long lists are read where they lie.
+function TestRead:test_long_lists()
+    local n = 5003
+    for _, dtype in ipairs{"f32", "f64"} do
+        local v = range(1, n, 1, {dtype = dtype})
+        local A = v:reshape(n, 1) + vec{0, 0.25, 0.5}:row()
+        local p = randint(1, n, 7001, {dtype = dtype, seed = 3})
+        local back = p - n - 1
+        lu.assertTrue(v[p] == p and v[back] == p and v:take(back) == p)
+        lu.assertTrue(A[p] == p:reshape(7001, 1) + vec{0, 0.25, 0.5}:row())
+        lu.assertTrue(A.T[{{}, p}] == A[p].T and A.T[{vec{3, 1}, p}] ==
+            A[{p, vec{3, 1}}].T)
+        lu.assertTrue(A:take(p, {2}) == A[{p, {2, 2}}])
+        lu.assertTrue(A[{p, 2}] == p + 0.25)
+        lu.assertTrue(A["::-1, :"][p] == A[n + 1 - p])
+        lu.assertTrue(A[A[{{}, 1}]:gt(n - 2)] == A["-2:, :"])
+        lu.assertTrue(bool(v)[p]:all())
+        lu.assertTrue(complex(v, -v)[p] == complex(p, -p))
+        lu.assertTrue(complex(v, v):c128().H[p] == complex(p, -p):c128())
+    end
+end
+
+function TestRead:test_long_lists_are_checked()
+    local n = 5000
+    local v, p = range(1, n), range(1, n, 1, {dtype = "f64"})
+    local A = zeros(n, 2)
+    for _, bad in ipairs{0, n + 1, -n - 1, 1.5, nan, 1 / 0} do
+        local q = p:clone()
+        q[4711] = bad
+        local why = bad == 1.5 and "1.5 is not a whole number" or
+            bad ~= bad and "NaN is not a whole number" or "outside 1..5000"
+        raises(function() return v[q] end, why)
+        raises(function() return A[{q, 1}] end, "index: row ")
+        raises(function() return A.T[{{}, q}] end, "index: column ")
+        raises(function() return take(v, q) end, "take: place ")
+        raises(function() v[q] = 7 end, why)
+        raises(function() put(v, zeros(n), q) end, "put: place ")
+        lu.assertEquals(v:max(), n)
+    end
+    raises(function() return A[range(1, n):gt(2)["2:"]] end, "mask has length")
+    local wide = zeros(20000000)
+    raises(function() return wide[full(5000, 1, 2 ^ 24):flatten()] end, "f32 list")
+end
+
 function TestRead:test_empty_lists()
     local A, none = places(3, 4), zeros(0)
     lu.assertEquals(A[none].shape, {0, 4})
@@ -182,6 +226,37 @@ function TestWrite:test_the_last_of_repeated_places_wins()
 end
 
 -- --- against loops ----------------------------------------------------------
+
+-- Of repeated places the last wins, in long lists as in short ones.
+function TestWrite:test_long_lists()
+    local n, count = 5003, 20011
+    for _, dtype in ipairs{"f32", "f64"} do
+        local p = randint(1, n, count, {dtype = dtype, seed = 4})
+        local order, expected = range(1, count, 1, {dtype = dtype}), {}
+        for i = 1, n do expected[i] = 0 end
+        for i, place in ipairs(p:totable()) do expected[place // 1] = i end
+        local v, A = zeros(n, {dtype = dtype}), zeros(n, 3, {dtype = dtype})
+        v[p - n - 1] = order
+        equals(v, expected)
+        equals(put(zeros(n), order, p), expected)
+        A[{p, 2}] = order
+        equals(A[{{}, 2}], expected)
+        lu.assertEquals(A:sum(), v:sum())
+        A[{p, vec{3, 1}}] = order:reshape(count, 1)
+        lu.assertTrue(A[{{}, 1}] == v and A[{{}, 3}] == v)
+        local B = zeros(3, n, {dtype = dtype})
+        B.T[p] = hcat(order:reshape(count, 1), -order:reshape(count, 1),
+            order:reshape(count, 1))
+        lu.assertTrue(B[1] == v and B[2] == -v and B[3] == v)
+        v[p] = 7
+        lu.assertTrue(all(v:eq(7) | vec(expected):eq(0)))
+        p[p] = p -- from and to overlap
+        raises(function() v[p] = order["2:"] end, "does not fit")
+        local z = zeros(n):c64()
+        z[range(1, n)] = complex(range(1, n), 1)
+        lu.assertTrue(z == complex(range(1, n), 1))
+    end
+end
 
 TestRandom = {}
 

@@ -296,6 +296,48 @@ function TestOrder:test_running_sums_and_products()
     raises(function() cumsum(ones(2, 2), 3) end, "axis is 3")
 end
 
+function TestOrder:test_running_extremes()
+    local function larger(x, y) return (x ~= x or x > y) and x or y end
+    local function smaller(x, y) return (x ~= x or x < y) and x or y end
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, n in ipairs{1, 2, 31, 65, 257, 2050, 16385, 40001} do
+            local A = randn(n, 3, {seed = n, dtype = dtype}) +
+                range(1, n, 1, {dtype = dtype}):reshape(n, 1) / n
+            if n > 30 then A[{n - 7, 2}] = nan end
+            for j = 1, 3 do
+                local list = A[{{}, j}]:totable()
+                equals(A:cummax()[{{}, j}], running(list, larger))
+                equals(A[{{}, j}]:cummin(), running(list, smaller))
+                equals(A.T:cummax(2)[j], running(list, larger))
+                equals(A.T:clone():cummin(2)[j], running(list, smaller))
+            end
+        end
+    end
+    equals(cummax(vec{true, false, true}), {1, 1, 1})
+    equals(cummax(vec{-1 / 0, -1 / 0}), {-1 / 0, -1 / 0})
+    equals(cummin(vec{2, nan, 1}), {2, nan, nan})
+    lu.assertEquals(cummin(zeros(0, 3), 2).shape, {0, 3})
+    raises(function() cummax(vec{1}, 2) end, "axis 2")
+    raises(function() cummax(vec{im}) end, "cummax: complex numbers have no order")
+end
+
+function TestOrder:test_running_truth()
+    equals(cumany(vec{0, 0, nan, 0}), {false, false, true, true})
+    equals(cumall(vec{1, nan, 0, 1}), {true, true, false, false})
+    equals(cumany(zeros(3)), {false, false, false})
+    equals(cumall(ones(3):gt(0)), {true, true, true})
+    local A = mat{{0, 1}, {1, 0}, {0, 0}}
+    equals(cumany(A), {{false, true}, {true, true}, {true, true}})
+    equals(cumany(A, 2), {{false, true}, {true, true}, {false, false}})
+    equals(cumall(A.T, {axis = 1}), {{false, true, false}, {false, false, false}})
+    lu.assertEquals(cumall(zeros(2, 0), 1).shape, {2, 0})
+    local long = zeros(20000000)
+    long[17000001] = 1
+    lu.assertEquals(cumany(long):sum(), 3000000)
+    raises(function() cumall(vec{im}) end, "cumall: is of real numbers")
+    raises(function() cumany(vec{1}, 2) end, "axis 2")
+end
+
 -- What lies far apart is added by others, in an order that does not change.
 function TestOrder:test_long_running_sums()
     for _, dtype in ipairs{"f32", "f64"} do
