@@ -365,6 +365,24 @@ gpu_status gpu_reduce(const char *name, const gpu_program *p,
 gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
                           const gpu_matrix *const *in, double *out);
 
+/* Reductions of all but norm that choose what counts. NaN may be left out.
+ * Weights, for mean, var and std alone, say how reliable elements are: numbers
+ * from 0 on, of m's shape or one for each place along the axis. Squares are
+ * divided by n - ddof, of weights by their sum less ddof times (the sum of
+ * their squares) / (their sum), and give NaN where that is not above 0. */
+typedef struct gpu_choice {
+    int skips_nan;
+    double ddof;               /* of var and std */
+    const gpu_matrix *weights; /* NULL: all count 1 */
+} gpu_choice;
+/* m reduced along axis as gpu_reduce does; of axis 0 out has one element, of
+ * f64 or bool. none: of how many lines nothing counts: their results are NaN,
+ * but those of sum, prod, any and all, which have no such line. Waits. */
+gpu_status gpu_reduce_chosen(const char *name, gpu_reduction kind,
+                             const gpu_matrix *m, int axis,
+                             const gpu_choice *how, gpu_matrix *out,
+                             int64_t *none);
+
 /* The p-norm, p > 0 or infinite, of the elements, along axis as gpu_reduce or
  * of all; of nothing 0. Neither overflows where the norm itself does not. out
  * is created. */

@@ -465,6 +465,378 @@ gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
     return GPU_OK;
 }
 
+/* --- of chosen elements -----------------------------------------------------
+ * NaN is left out, elements weigh differently, or squares are divided by
+ * another number than n - 1: programs over the elements and their weights are
+ * reduced in f64, and what comes of the lines is put together. */
+
+/* Everything has two axes here. */
+typedef struct choosing {
+    const char *name;
+    gpu_matrix m;       /* borrowed */
+    gpu_matrix weights; /* f64; without storage all elements count 1 */
+    int axis, skips_nan;
+    double ddof;
+    /* Of each line, while they are needed: what counts in it, and so on. */
+    gpu_matrix total, first, second, third;
+    int64_t *none;
+} choosing;
+
+/* A program over m, the weights, where there are any, and one more operand; its
+ * values so far: each element that counts, and `otherwise` for the others. */
+typedef struct terms {
+    gpu_program p;
+    int value, otherwise, weight, third;
+} terms;
+
+static terms begin_terms(const choosing *c, double otherwise, int has_third)
+{
+    terms t = {.value = 0};
+    int inputs = 1;
+    t.weight = c->weights.storage ? inputs++ : 0;
+    t.third = has_third ? inputs++ : 0;
+    gpu_program_start(&t.p, inputs);
+    t.otherwise = gpu_program_constant(&t.p, otherwise);
+    if (c->skips_nan) {
+        int left_out = gpu_program_add(&t.p, GPU_OP_isnan, 0, 0, 0);
+        t.value = gpu_program_add(&t.p, GPU_OP_where, left_out, t.otherwise, 0);
+    }
+    return t;
+}
+
+/* Lines of a program's values: f64, or truth values. */
+static gpu_status fold(const choosing *c, const gpu_program *p,
+                       const gpu_matrix *const *in, int kind, gpu_matrix *out)
+{
+    reduction r;
+    gpu_program whole = *p;
+    whole.reduction = (uint8_t)kind;
+    out->storage = NULL;
+    TRY(start(&r, c->name, &whole, in, c->axis));
+    gpu_status status = is_primitive(kind) ? primitive(&r, kind, GPU_F64, out)
+                                           : ways[kind]->compose(&r, out);
+    end(&r);
+    return status;
+}
+
+static gpu_status fold_terms(const choosing *c, const terms *t,
+                             const gpu_matrix *third, int kind, gpu_matrix *out)
+{
+    const gpu_matrix *in[3] = {&c->m};
+    if (t->weight)
+        in[t->weight] = &c->weights;
+    if (t->third)
+        in[t->third] = third;
+    return fold(c, &t->p, in, kind, out);
+}
+
+/* The weights of what counts in each line, or their squares, added up. */
+static gpu_status weigh(const choosing *c, int kind, gpu_matrix *out)
+{
+    const gpu_matrix *in[] = {&c->weights, &c->m};
+    gpu_program p;
+    if (!c->weights.storage) {
+        in[0] = &c->m;
+        gpu_program_start(&p, 1);
+        int left_out = gpu_program_add(&p, GPU_OP_isnan, 0, 0, 0);
+        gpu_program_add(&p, GPU_OP_lnot, left_out, 0, 0);
+    } else if (c->skips_nan) {
+        gpu_program_start(&p, 2);
+        int zero = gpu_program_constant(&p, 0);
+        int left_out = gpu_program_add(&p, GPU_OP_isnan, 1, 0, 0);
+        gpu_program_add(&p, GPU_OP_where, left_out, zero, 0);
+    } else
+        gpu_program_start(&p, 1);
+    return fold(c, &p, in, kind, out);
+}
+
+/* How many lines have the value; 0 in a dry run. */
+static gpu_status count_lines(const choosing *c, const gpu_matrix *lines,
+                              double value, int64_t *count)
+{
+    gpu_program p;
+    double sum = 0;
+    gpu_program_start(&p, 1);
+    int wanted = gpu_program_constant(&p, value);
+    gpu_program_add(&p, GPU_OP_eq, 0, wanted, 0);
+    p.reduction = GPU_REDUCE_sum;
+    TRY(gpu_reduce_all(c->name, &p, &lines, &sum));
+    *count = gpu_dry ? 0 : (int64_t)sum;
+    return GPU_OK;
+}
+
+/* The weighted mean of each line into c->first, and c->total. */
+static gpu_status mean_of_terms(choosing *c)
+{
+    terms t = begin_terms(c, 0, 0);
+    if (t.weight)
+        gpu_program_add(&t.p, GPU_OP_mul, t.value, t.weight, 0);
+    TRY(weigh(c, GPU_REDUCE_sum, &c->total));
+    TRY(count_lines(c, &c->total, 0, c->none));
+    TRY(fold_terms(c, &t, NULL, GPU_REDUCE_sum, &c->second));
+    const gpu_matrix *in[] = {&c->second, &c->total};
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    gpu_program_add(&p, GPU_OP_div, 0, 1, 0);
+    TRY(gpu_map(c->name, &p, in, &c->first));
+    gpu_release(&c->second);
+    return GPU_OK;
+}
+
+/* The squared distances from the means, each times its weight. */
+static gpu_status squares_of_terms(choosing *c, gpu_matrix *out)
+{
+    terms t = begin_terms(c, 0, 1);
+    int apart = gpu_program_add(&t.p, GPU_OP_sub, 0, t.third, 0);
+    int square = gpu_program_add(&t.p, GPU_OP_mul, apart, apart, 0);
+    if (t.weight)
+        square = gpu_program_add(&t.p, GPU_OP_mul, square, t.weight, 0);
+    if (c->skips_nan) {
+        int left_out = gpu_program_add(&t.p, GPU_OP_isnan, 0, 0, 0);
+        gpu_program_add(&t.p, GPU_OP_where, left_out, t.otherwise, square);
+    }
+    return fold_terms(c, &t, &c->first, GPU_REDUCE_sum, out);
+}
+
+/* Squares over total - ddof, of weights total - ddof (sum of w^2) / total; NaN
+ * where that is not above 0. */
+static gpu_status divide_squares(const choosing *c, gpu_matrix *out)
+{
+    const gpu_matrix *in[] = {&c->second, &c->total, &c->third};
+    int is_weighted = c->third.storage != NULL;
+    gpu_program p;
+    gpu_program_start(&p, 2 + is_weighted);
+    int ddof = gpu_program_constant(&p, c->ddof);
+    int zero = gpu_program_constant(&p, 0);
+    int nan = gpu_program_constant(&p, (double)NAN);
+    if (is_weighted) {
+        int share = gpu_program_add(&p, GPU_OP_div, 2, 1, 0);
+        ddof = gpu_program_add(&p, GPU_OP_mul, share, ddof, 0);
+    }
+    int divisor = gpu_program_add(&p, GPU_OP_sub, 1, ddof, 0);
+    int quotient = gpu_program_add(&p, GPU_OP_div, 0, divisor, 0);
+    int is_above = gpu_program_add(&p, GPU_OP_gt, divisor, zero, 0);
+    gpu_program_add(&p, GPU_OP_where, is_above, quotient, nan);
+    out->storage = NULL;
+    return gpu_map(c->name, &p, in, out);
+}
+
+static gpu_status variance_of_terms(choosing *c, gpu_matrix *out)
+{
+    TRY(mean_of_terms(c));
+    TRY(squares_of_terms(c, &c->second));
+    if (c->weights.storage)
+        TRY(weigh(c, GPU_REDUCE_SQUARES, &c->third));
+    return divide_squares(c, out);
+}
+
+/* All elements count alike: divided by n - ddof. */
+static gpu_status variance_with(const choosing *c, gpu_matrix *out)
+{
+    const gpu_matrix *in[] = {&c->m};
+    double n = (double)(c->axis == 0   ? c->m.rows * c->m.cols
+                        : c->axis == 1 ? c->m.rows
+                                       : c->m.cols);
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    TRY(fold(c, &p, in, GPU_REDUCE_SPREAD, out));
+    double divisor = n - c->ddof;
+    return finish(c->name, GPU_OP_div, divisor > 0 ? divisor : (double)NAN,
+                  out);
+}
+
+/* out = NaN in lines of which nothing counts. */
+static gpu_status mark_empty(choosing *c, gpu_matrix *out)
+{
+    gpu_program p;
+    const gpu_matrix *in[] = {&c->total, out};
+    TRY(count_lines(c, &c->total, 0, c->none));
+    gpu_program_start(&p, 2);
+    int nan = gpu_program_constant(&p, (double)NAN);
+    gpu_program_add(&p, GPU_OP_where, 0, 1, nan);
+    return gpu_map(c->name, &p, in, out);
+}
+
+/* An infinity stands for NaN: where it is the extreme of a line it may be
+ * because nothing else is there. */
+static gpu_status extremes_of_terms(choosing *c, int kind, gpu_matrix *out)
+{
+    double last = kind == GPU_REDUCE_min ? (double)INFINITY : -(double)INFINITY;
+    terms t = begin_terms(c, last, 0);
+    int64_t doubtful = 0;
+    TRY(fold_terms(c, &t, NULL, kind, out));
+    TRY(count_lines(c, out, last, &doubtful));
+    if (doubtful == 0)
+        return GPU_OK;
+    TRY(weigh(c, GPU_REDUCE_sum, &c->total));
+    return mark_empty(c, out);
+}
+
+/* And then its place is that of the first such infinity. */
+static gpu_status places_of_terms(choosing *c, int kind, gpu_matrix *out)
+{
+    int is_least = kind == GPU_REDUCE_argmin;
+    double last = is_least ? (double)INFINITY : -(double)INFINITY;
+    terms t = begin_terms(c, last, 0), same = t;
+    int64_t doubtful = 0;
+    TRY(fold_terms(c, &t, NULL, kind, out));
+    TRY(fold_terms(c, &t, NULL, is_least ? GPU_REDUCE_min : GPU_REDUCE_max,
+                   &c->first));
+    TRY(count_lines(c, &c->first, last, &doubtful));
+    if (doubtful == 0)
+        return GPU_OK;
+    gpu_program_add(&same.p, GPU_OP_eq, 0, same.otherwise, 0);
+    TRY(fold_terms(c, &same, NULL, GPU_REDUCE_argmax, &c->second));
+    const gpu_matrix *in[] = {&c->first, &c->second, out};
+    gpu_program p;
+    gpu_program_start(&p, 3);
+    int infinite = gpu_program_constant(&p, last);
+    int is_doubtful = gpu_program_add(&p, GPU_OP_eq, 0, infinite, 0);
+    gpu_program_add(&p, GPU_OP_where, is_doubtful, 1, 2);
+    TRY(gpu_map(c->name, &p, in, out));
+    TRY(weigh(c, GPU_REDUCE_sum, &c->total));
+    return mark_empty(c, out);
+}
+
+/* What takes the place of NaN where that changes nothing. */
+static double neutral(int kind)
+{
+    return kind == GPU_REDUCE_prod || kind == GPU_REDUCE_all;
+}
+
+static gpu_status choose(choosing *c, int kind, gpu_matrix *out)
+{
+    int is_spread = kind == GPU_REDUCE_var || kind == GPU_REDUCE_std;
+    if (gives_place(kind))
+        return places_of_terms(c, kind, out);
+    if (kind == GPU_REDUCE_min || kind == GPU_REDUCE_max)
+        return extremes_of_terms(c, kind, out);
+    if (kind == GPU_REDUCE_mean) {
+        TRY(mean_of_terms(c));
+        *out = c->first;
+        c->first.storage = NULL;
+        return GPU_OK;
+    }
+    if (is_spread) {
+        TRY(c->skips_nan || c->weights.storage ? variance_of_terms(c, out)
+                                               : variance_with(c, out));
+        return kind == GPU_REDUCE_std ? finish(c->name, GPU_OP_sqrt, 0, out)
+                                      : GPU_OK;
+    }
+    terms t = begin_terms(c, neutral(kind), 0);
+    return fold_terms(c, &t, NULL, kind, out);
+}
+
+static gpu_status refuse_weights(const choosing *c, const gpu_matrix *weights)
+{
+    static const char *const wanted[] = {
+        "as many, of A's shape", "one for each row, or a matrix of A's shape",
+        "one for each column, or a matrix of A's shape"};
+    return gpu_fail(GPU_SHAPE, "%s: the weights are %s, and A is %s: give %s",
+                    c->name, gpu_shape_text(weights), gpu_shape_text(&c->m),
+                    wanted[c->axis]);
+}
+
+/* All weights are numbers from 0 on. */
+static gpu_status check_weights(const choosing *c)
+{
+    const gpu_matrix *in[] = {&c->weights};
+    double fine = 1;
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    int zero = gpu_program_constant(&p, 0);
+    int infinite = gpu_program_constant(&p, (double)INFINITY);
+    int is_above = gpu_program_add(&p, GPU_OP_ge, 0, zero, 0);
+    int is_below = gpu_program_add(&p, GPU_OP_lt, 0, infinite, 0);
+    gpu_program_add(&p, GPU_OP_land, is_above, is_below, 0);
+    p.reduction = GPU_REDUCE_all;
+    TRY(gpu_reduce_all(c->name, &p, in, &fine));
+    return fine || gpu_dry
+               ? GPU_OK
+               : gpu_fail(GPU_ARGUMENT,
+                          "%s: weights are numbers from 0 on, neither NaN "
+                          "nor infinite",
+                          c->name);
+}
+
+/* As f64 that goes with c->m: a column, a row, or as many as there are. */
+static gpu_status take_weights(choosing *c, const gpu_matrix *weights)
+{
+    int64_t n = gpu_size(weights);
+    int is_line = weights->ndim == 1 && c->axis > 0 &&
+                  n == (c->axis == 1 ? c->m.rows : c->m.cols);
+    if (!is_line && (weights->ndim != c->m.ndim || weights->rows != c->m.rows ||
+                     weights->cols != c->m.cols))
+        return refuse_weights(c, weights);
+    TRY(gpu_clone(weights, GPU_F64, NULL, &c->weights));
+    c->weights.ndim = 2;
+    if (is_line && c->axis == 2) {
+        c->weights.rows = 1;
+        c->weights.cols = n;
+        c->weights.row_stride = n;
+        c->weights.col_stride = 1;
+    }
+    return check_weights(c);
+}
+
+/* Means and spreads have no answer for nothing; extremes say so themselves. */
+static gpu_status check_any(const choosing *c, int kind)
+{
+    int64_t n = c->axis == 0   ? c->m.rows * c->m.cols
+                : c->axis == 1 ? c->m.rows
+                               : c->m.cols;
+    if (n == 0 && (kind == GPU_REDUCE_mean || kind == GPU_REDUCE_var ||
+                   kind == GPU_REDUCE_std))
+        return gpu_fail(GPU_SHAPE, "%s: of no elements", c->name);
+    return GPU_OK;
+}
+
+gpu_status gpu_reduce_chosen(const char *name, gpu_reduction kind,
+                             const gpu_matrix *m, int axis,
+                             const gpu_choice *how, gpu_matrix *out,
+                             int64_t *none)
+{
+    choosing c = {.name = name,
+                  .m = *m,
+                  .axis = axis,
+                  .skips_nan = how->skips_nan,
+                  .ddof = how->ddof,
+                  .none = none};
+    int is_count = kind == GPU_REDUCE_sum && m->dtype == GPU_BOOL &&
+                   gpu_size(m) > 1 << 24; /* more than f32 counts */
+    int is_narrow = m->dtype != GPU_F64 && !is_count && !gives_place(kind);
+    *none = 0;
+    out->storage = NULL;
+    if (gpu_is_complex(m))
+        return gpu_fail(GPU_TYPE,
+                        "%s: NaN, weights and ddof are for real numbers: take "
+                        "real(A) and imag(A)",
+                        name);
+    if (m->ndim == 1 && axis == 2)
+        return gpu_fail(GPU_ARGUMENT, "%s: a vector has no axis 2", name);
+    gpu_status status = check_any(&c, kind);
+    if (status == GPU_OK && how->weights)
+        status = take_weights(&c, how->weights);
+    c.m.ndim = 2;
+    if (status == GPU_OK)
+        status = choose(&c, kind, out);
+    gpu_release(&c.weights);
+    gpu_release(&c.total);
+    gpu_release(&c.first);
+    gpu_release(&c.second);
+    gpu_release(&c.third);
+    if (status == GPU_OK && axis > 0 && out->dtype == GPU_F64 && is_narrow) {
+        gpu_matrix wide = *out;
+        status = gpu_clone(&wide, GPU_F32, NULL, out);
+        gpu_release(&wide);
+    }
+    if (status == GPU_OK)
+        out->ndim = m->ndim;
+    else
+        gpu_release(out);
+    return status;
+}
+
 /* --- norms ---------------------------------------------------------------- */
 
 /* The sum of (|x| / scale)^power. */

@@ -15,8 +15,51 @@ static int norm(lua_State *L);
 static void explain_mistake(lua_State *L, const lumat_function *f, int count);
 
 #define OPERAND "matrix|number|boolean"
-#define TAKES "A: " OPERAND " [, axis: axis] or A: " OPERAND ", {axis, device}"
+#define TAKES "A: " OPERAND " [, axis: axis] {axis, nan, keepdims, device}"
+#define TAKES_WEIGHTS \
+    "A: " OPERAND " [, axis: axis] {axis, nan, weights, keepdims, device}"
+#define TAKES_DDOF                                                        \
+    "A: " OPERAND " [, axis: axis] {axis, ddof, nan, weights, keepdims, " \
+    "device}"
 #define NUMBER "number or matrix with axis"
+
+/* What all reductions take but norm, which has one vector of lines anyway. */
+#define SKIPS                                                              \
+    {                                                                      \
+        "nan", "\"skip\"|\"keep\"", "\"keep\"",                            \
+            "\"skip\": NaN is left out; of nothing but NaN a sum is 0, a " \
+            "product 1, "                                                  \
+            "and what has no answer NaN"                                   \
+    }
+#define KEEPS                                                                 \
+    {                                                                         \
+        "keepdims", "boolean", "true",                                        \
+            "false: along an axis of a matrix a vector comes, in place of a " \
+            "1xn or "                                                         \
+            "mx1 matrix, and of a vector a number"                            \
+    }
+#define WEIGHTS(more)                                                          \
+    {                                                                          \
+        "weights", "matrix", "all 1",                                          \
+            "how reliable elements are, as in averages of measurements: from " \
+            "0 on, "                                                           \
+            "of A's shape or one for each place along the axis" more           \
+    }
+static const lumat_option norm_options[] = {
+    SKIPS, LUMAT_OPTION_THROUGH, {NULL, NULL, NULL, NULL}};
+static const lumat_option plain_options[] = {
+    SKIPS, KEEPS, LUMAT_OPTION_THROUGH, {NULL, NULL, NULL, NULL}};
+static const lumat_option mean_options[] = {
+    SKIPS, WEIGHTS(""), KEEPS, LUMAT_OPTION_THROUGH, {NULL, NULL, NULL, NULL}};
+static const lumat_option spread_options[] = {
+    {"ddof", "number", "1",
+     "what the number of elements is less when squares are divided by it: 0 "
+     "is of all there are, 1 of a sample"},
+    SKIPS,
+    WEIGHTS("; their sum stands for n, and ddof counts (sum of squares) / sum"),
+    KEEPS,
+    LUMAT_OPTION_THROUGH,
+    {NULL, NULL, NULL, NULL}};
 
 /* Rows of functions in the order of ops.def, each group behind its name. */
 #define GROUP(title) {.group = title},
@@ -32,7 +75,7 @@ static void explain_mistake(lua_State *L, const lumat_function *f, int count);
      shown,                                                   \
      gives_this,                                              \
      .on_mistake = explain_mistake,                           \
-     .options = lumat_through_options,                        \
+     .options = plain_options,                                \
      .tag = GPU_REDUCE_##word},
 static lumat_function reductions[] = {
 #include "ops.def"
@@ -230,17 +273,79 @@ static void explain_mistake(lua_State *L, const lumat_function *f, int count)
                     f->name);
 }
 
-/* The axis of (A [, axis]) or (A, {axis=}); 0: of all elements. */
-static int check_reduced(lua_State *L, int kind, const gpu_matrix *m)
+/* What a call asks for behind the matrix. */
+typedef struct request {
+    int axis;    /* 0: of all elements */
+    int options; /* where the table stands; 0: there is none */
+    int chooses; /* something in `choice` is not as without it */
+    int drops;   /* keepdims=false */
+    gpu_choice choice;
+} request;
+
+static int is_set(lua_State *L, int table, const char *key)
 {
+    int found = lua_getfield(L, table, key) != LUA_TNIL;
+    if (!found)
+        lua_pop(L, 1);
+    return found;
+}
+
+static int option_skips(lua_State *L, int table)
+{
+    int skips = is_set(L, table, "nan");
+    if (skips) {
+        skips = strcmp(lua_tostring(L, -1), "skip") == 0;
+        lua_pop(L, 1);
+    }
+    return skips;
+}
+
+static void read_options(lua_State *L, const char *name, const gpu_matrix *m,
+                         request *r)
+{
+    r->choice.skips_nan = option_skips(L, r->options);
+    if (is_set(L, r->options, "weights")) {
+        r->choice.weights = lumat_check_matrix(L, lua_gettop(L));
+        lua_pop(L, 1); /* the table holds it */
+    }
+    double ddof = lumat_option_number(L, r->options, "ddof", 1);
+    if (!(ddof >= 0 && ddof < INFINITY))
+        lumat_raise(L, "%s: ddof is %f, expected a number from 0 on", name,
+                    ddof);
+    r->choice.ddof = ddof;
+    r->chooses = r->choice.skips_nan || r->choice.weights || ddof != 1;
+    if (!is_set(L, r->options, "keepdims"))
+        return;
+    r->drops = !lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    if (r->axis == 0)
+        lumat_raise(L,
+                    "%s: keepdims is of a reduction along an axis: %s(%s) is "
+                    "%s",
+                    name, name, lumat_name_of(L, 1, m->ndim == 1 ? "v" : "A"),
+                    m->ndim == 1 ? "of the whole vector" : "of all elements");
+}
+
+/* (A [, axis] [, {axis=, …}]) */
+static request check_reduced(lua_State *L, int kind, const gpu_matrix *m)
+{
+    request r = {.choice = {.ddof = 1}};
     if (is_extreme(kind))
         refuse_pairs(L, kind, m);
-    lua_settop(L, 2);
-    if (lua_isnil(L, 2))
-        return 0;
-    if (!lua_istable(L, 2))
-        return lumat_check_axis(L, 2, m);
-    return lumat_option_axis(L, 2, m);
+    int table = lua_istable(L, 2) ? 2 : 3;
+    lua_settop(L, table);
+    if (table == 3 && !lua_isnil(L, 2))
+        r.axis = lumat_check_axis(L, 2, m);
+    if (!lua_istable(L, table))
+        return r;
+    r.options = table;
+    int axis = lumat_option_axis(L, table, m);
+    if (axis > 0 && r.axis > 0)
+        lumat_raise(L, "%s: the axis is given twice: write %s(%s, {axis=%d})",
+                    names[kind], names[kind], lumat_name_of(L, 1, "A"), axis);
+    r.axis = axis > 0 ? axis : r.axis;
+    read_options(L, names[kind], m, &r);
+    return r;
 }
 
 /* A sum, product or mean of complex numbers. */
@@ -256,6 +361,102 @@ static int push_complex_reduced(lua_State *L, int kind, const gpu_matrix *m)
     return 1;
 }
 
+/* m along an axis, or with options, into out: of all elements it has one. */
+static gpu_status reduce_matrix(int kind, const gpu_matrix *m, const request *r,
+                                gpu_matrix *out, int64_t *none)
+{
+    *none = 0;
+    if (r->chooses)
+        return gpu_reduce_chosen(names[kind], kind, m, r->axis, &r->choice, out,
+                                 none);
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    p.reduction = (uint8_t)kind;
+    return gpu_reduce(names[kind], &p, &m, r->axis, out);
+}
+
+static void warn_of_none(lua_State *L, int kind, int axis, int64_t none)
+{
+    const char *what = kind == GPU_REDUCE_mean || kind == GPU_REDUCE_var ||
+                               kind == GPU_REDUCE_std
+                           ? "no element that counts"
+                           : "nothing but NaN";
+    if (none == 0)
+        return;
+    if (axis == 0)
+        lumat_warn(L, names[kind], "there is %s: the result is NaN", what);
+    else
+        lumat_warn(L, names[kind], "of %lld %s there is %s: %s NaN",
+                   (long long)none,
+                   axis == 1 ? (none == 1 ? "column" : "columns")
+                             : (none == 1 ? "row" : "rows"),
+                   what, none == 1 ? "the result is" : "the results are");
+}
+
+/* A place that may be none. */
+static int push_place_or_nan(lua_State *L, const gpu_matrix *m, double place)
+{
+    if (place == place)
+        return push_place(L, m, place);
+    lua_pushnumber(L, (double)NAN);
+    lua_pushnumber(L, (double)NAN);
+    return m->ndim;
+}
+
+/* The number of all elements; 0: it is unknown, and stands for itself. */
+static int reduce_to_number(lua_State *L, int kind, const gpu_matrix *m,
+                            const request *r, double *value)
+{
+    gpu_status status;
+    int64_t none = 0;
+    gpu_device *through = lumat_option_through(L, r->options, m);
+    gpu_device *before = gpu_compute_through(through);
+    if (r->chooses) {
+        gpu_matrix *out = lumat_new_matrix(L);
+        status = reduce_matrix(kind, m, r, out, &none);
+        if (status == GPU_OK)
+            status = gpu_get(out, 0, 0, value);
+        gpu_release(out);
+    } else {
+        gpu_program p;
+        gpu_program_start(&p, 1);
+        p.reduction = (uint8_t)kind;
+        status = gpu_reduce_all(names[kind], &p, &m, value);
+    }
+    gpu_compute_through(before);
+    lumat_try(L, status);
+    warn_of_none(L, kind, 0, none);
+    return !lumat_push_unread(L, names[kind]);
+}
+
+/* keepdims=false: the vector of the results on top, or their number. */
+static int push_dropped(lua_State *L, int kind, const gpu_matrix *m)
+{
+    gpu_matrix *out = lumat_check_matrix(L, lua_gettop(L));
+    double value;
+    if (m->ndim == 2) {
+        gpu_matrix *vector = lumat_new_matrix(L);
+        lumat_try(L, gpu_reshape(out, 1, gpu_size(out), 1, vector));
+        return 1;
+    }
+    if (gpu_is_complex(out)) {
+        gpu_complex both;
+        lumat_try(L, gpu_complex_get(out, 0, 0, &both));
+        if (!lumat_push_unread(L, names[kind]))
+            lumat_push_complex(L, both);
+        return 1;
+    }
+    lumat_try(L, gpu_get(out, 0, 0, &value));
+    if (lumat_push_unread(L, names[kind]))
+        return 1;
+    lumat_note_scalar(out->dtype, value);
+    if (value != value)
+        lua_pushnumber(L, value);
+    else
+        push_reduced(L, kind, value);
+    return 1;
+}
+
 static int reduction(lua_State *L)
 {
     int kind = lumat_running_row(L)->tag;
@@ -268,36 +469,36 @@ static int reduction(lua_State *L)
     if (!m && lumat_is_unknown(L, 1))
         return is_extreme(kind) ? extreme_number(L, kind) : 1;
     lumat_check_matrix(L, 1);
-    int axis = lua_gettop(L) > 1 ? check_reduced(L, kind, m) : 0;
-    gpu_device *through = lumat_option_through(L, 2, m), *before;
-    gpu_program p;
-    gpu_program_start(&p, 1);
-    p.reduction = (uint8_t)kind;
-    if (axis == 0 && gpu_is_complex(m) && gpu_reduces_to_complex(kind))
+    request r = {.choice = {.ddof = 1}};
+    if (lua_gettop(L) > 1)
+        r = check_reduced(L, kind, m);
+    if (r.axis == 0 && !r.chooses && gpu_is_complex(m) &&
+        gpu_reduces_to_complex(kind))
         return push_complex_reduced(L, kind, m);
-    if (axis == 0) {
+    if (r.axis == 0) {
         double value;
-        before = gpu_compute_through(through);
-        gpu_status status = gpu_reduce_all(names[kind], &p, &m, &value);
-        gpu_compute_through(before);
-        lumat_try(L, status);
-        if (lumat_push_unread(L, names[kind])) {
+        if (!reduce_to_number(L, kind, m, &r, &value)) {
             lua_pushvalue(L, -1);
             return is_place && m->ndim == 2 ? 2 : 1;
         }
         lumat_note_scalar(m->dtype, value);
-        return is_place ? push_place(L, m, value)
+        return is_place ? push_place_or_nan(L, m, value)
                         : push_reduced(L, kind, value);
     }
+    int64_t none;
     gpu_matrix *out = lumat_new_matrix(L);
-    before = gpu_compute_through(through);
-    gpu_status status = gpu_reduce(names[kind], &p, &m, axis, out);
+    gpu_device *through = lumat_option_through(L, r.options, m);
+    gpu_device *before = gpu_compute_through(through);
+    gpu_status status = reduce_matrix(kind, m, &r, out, &none);
     gpu_compute_through(before);
     lumat_try(L, status);
     lumat_account(L, out);
+    warn_of_none(L, kind, r.axis, none);
+    if (r.drops && m->ndim == 1)
+        return push_dropped(L, kind, m);
     if (is_place)
         lumat_count_from_one(L, "argmax", out, out);
-    return 1;
+    return r.drops ? push_dropped(L, kind, m) : 1;
 }
 
 /* --- norms ---------------------------------------------------------------- */
@@ -404,7 +605,21 @@ static int push_norm(lua_State *L, const gpu_matrix *m, double p, int axis,
     return 1;
 }
 
-/* norm(A [, p] [, {axis=}]) */
+/* Pushes m with zeros for NaN. */
+static const gpu_matrix *push_without_nan(lua_State *L, const gpu_matrix *m)
+{
+    gpu_matrix *out = lumat_new_matrix(L);
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    int zero = gpu_program_constant(&p, 0);
+    int left_out = gpu_program_add(&p, GPU_OP_isnan, 0, 0, 0);
+    gpu_program_add(&p, GPU_OP_where, left_out, zero, 0);
+    lumat_try(L, gpu_map("norm", &p, &m, out));
+    lumat_account(L, out);
+    return out;
+}
+
+/* norm(A [, p] [, {axis=, nan=}]) */
 static int norm(lua_State *L)
 {
     if (is_plain(L, 1))
@@ -417,6 +632,8 @@ static int norm(lua_State *L)
     int options = lua_istable(L, 2) ? 2 : 3;
     double p = options == 2 ? FROBENIUS : check_power(L, 2);
     int axis = lumat_option_axis(L, options, m);
+    if (lua_istable(L, options) && option_skips(L, options))
+        m = push_without_nan(L, m);
     if (m->ndim == 2 && axis == 0 && p == 1)
         lumat_note(L, "norm",
                    "norm(A, 1) is the matrix norm 1; one norm a column is "
@@ -434,17 +651,26 @@ static int norm(lua_State *L)
 static void complete_row(lumat_function *f)
 {
     if (is_extreme(f->tag))
-        f->takes = "A: matrix [, axis: axis] or A: matrix, {axis, device} or "
+        f->takes = "A: matrix [, axis: axis] {axis, nan, keepdims, device} or "
                    "x: number|boolean [, y: number, …]";
     if (f->tag == GPU_REDUCE_any || f->tag == GPU_REDUCE_all)
         f->gives = "boolean or matrix with axis";
     if (f->tag == GPU_REDUCE_argmin || f->tag == GPU_REDUCE_argmax)
         f->gives = "integer, integer or matrix with axis";
+    if (f->tag == GPU_REDUCE_mean) {
+        f->takes = TAKES_WEIGHTS;
+        f->options = mean_options;
+    }
+    if (f->tag == GPU_REDUCE_var || f->tag == GPU_REDUCE_std) {
+        f->takes = TAKES_DDOF;
+        f->options = spread_options;
+    }
     if (f->tag != GPU_REDUCE_norm)
         return;
     f->call = norm;
-    f->takes =
-        "A: " OPERAND " [, p: number|\"inf\"|\"fro\"|\"nuc\"] {axis, device}";
+    f->options = norm_options;
+    f->takes = "A: " OPERAND
+               " [, p: number|\"inf\"|\"fro\"|\"nuc\"] {axis, nan, device}";
 }
 
 void lumat_open_reductions(lua_State *L)

@@ -101,9 +101,9 @@ end
 
 function TestRows:test_usages()
     for name, usage in pairs{
-        sum = "sum(A [, axis]) or sum(A, {axis=, device=})",
-        norm = "norm(A [, p] [, {axis=, device=}])",
-        max = "max(A [, axis]), max(A, {axis=, device=}) or max(x [, y, …])",
+        sum = "sum(A [, axis] [, {axis=, nan=, keepdims=, device=}])",
+        norm = "norm(A [, p] [, {axis=, nan=, device=}])",
+        max = "max(A [, axis] [, {axis=, nan=, keepdims=, device=}]) or max(x [, y, …])",
         zeros = "zeros(m, n [, {dtype=, device=}]) or zeros(n)",
         device = "device([name])",
         peak = "peak([device [, again]])",

@@ -254,7 +254,7 @@ function TestNumbers:test_what_is_too_much_is_refused()
     for _, name in ipairs{"sum", "max", "argmin", "any", "mean", "std", "cumsum",
         "cumprod"} do
         raises(function() _G[name](A, {axis = 1}, 3) end, name .. ": 3 arguments",
-            name .. "(A, ")
+            "write " .. name .. "(A")
         raises(function() _G[name](A, {axes = 1}) end, "'axes'", "'axis'")
         raises(function() _G[name](A, {axis = 3}) end, "axis is 3, expected 1")
         raises(function() _G[name](A, {axis = "x"}) end, "axis", '"x"')
