@@ -2,6 +2,7 @@
  * be (devices, kernels, topics of the help, files, words of their own), the
  * names of options, and the modules that require would find. */
 #include "complete_parts.h"
+#include "files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -460,16 +461,18 @@ static const struct {
 /* The kinds of arguments that are files, and how their names end. */
 static const struct {
     const char *kind, *files;
-} file_kinds[] = {
-    {"data", ".csv .tsv .txt .npy"}, {"script", ".lua"}, {"session", ".lum"},
-    {"picture", ".png .svg .pdf"},   {"path", ""},       {"folder", ""}};
+} file_kinds[] = {{"script", ".lua"},
+                  {"session", ".lum"},
+                  {"picture", ".png .svg .pdf"},
+                  {"path", ""},
+                  {"folder", ""}};
 
 static const char *files_of(lumat_piece kind)
 {
     for (size_t i = 0; i < sizeof file_kinds / sizeof *file_kinds; i++)
         if (lumat_is_piece(kind, file_kinds[i].kind))
             return file_kinds[i].files;
-    return NULL;
+    return lumat_is_piece(kind, "data") ? lumat_data_endings() : NULL;
 }
 
 /* What the row says may stand there, in any form of the call; nothing where it

@@ -1,5 +1,5 @@
 /* Archives: zip files, written on top of files that are replaced whole. Parts
- * are stored as they are, and read packed, too, as other programs write them.
+ * are stored as they are, or packed by deflate.
  * Sizes and places have 64 bits where 32 do not hold them. Source: PKWARE,
  * APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3. */
 #include "cancellation.h"
@@ -43,7 +43,9 @@ static const uint64_t MOST_LONG = 0xffffffff;
 typedef struct written_part {
     char *name;
     uint64_t start, length; /* of its header; of its content */
+    uint64_t packed;        /* as it stands in the file */
     uint32_t checksum;
+    int method;
 } written_part;
 
 struct lumat_archive {
@@ -53,6 +55,8 @@ struct lumat_archive {
     written_part *parts; /* of a written one; the last may be open */
     size_t count, room;
     lumat_atomic file;
+    int packs; /* pack is in use, for the last part */
+    z_stream pack;
 
     int fd;         /* of a read one, or -1 */
     uint64_t size;  /* of that file */
@@ -109,6 +113,9 @@ static int close_archive(lua_State *L)
 {
     lumat_archive *a = luaL_checkudata(L, 1, METATABLE);
     leave_part(a);
+    if (a->packs)
+        deflateEnd(&a->pack);
+    a->packs = 0;
     free(a->input);
     a->input = NULL;
     if (a->fd >= 0)
@@ -192,15 +199,16 @@ static void put(lua_State *L, lumat_archive *a, const void *data, size_t n)
 
 /* The fields that both headers of a part have, from the version that reads it
  * on to the length of the name. */
-static void add_common(record *r, const written_part *p, uint64_t length)
+static void add_common(record *r, const written_part *p, uint64_t packed,
+                       uint64_t length)
 {
     add(r, 2, VERSION);
     add(r, 2, 0); /* flags */
-    add(r, 2, STORED);
+    add(r, 2, (uint64_t)p->method);
     add(r, 2, 0); /* time */
     add(r, 2, FIRST_DAY);
     add(r, 4, p->checksum);
-    add(r, 4, length);
+    add(r, 4, packed);
     add(r, 4, length);
     add(r, 2, strlen(p->name));
 }
@@ -210,7 +218,7 @@ static record local_header(const written_part *p)
 {
     record r = {.length = 0};
     add(&r, 4, LOCAL_HEADER);
-    add_common(&r, p, MOST_LONG);
+    add_common(&r, p, MOST_LONG, MOST_LONG);
     add(&r, 2, 20); /* bytes of what stands behind the name */
     return r;
 }
@@ -221,7 +229,7 @@ static record local_sizes(const written_part *p)
     add(&r, 2, WIDE);
     add(&r, 2, 16);
     add(&r, 8, p->length);
-    add(&r, 8, p->length);
+    add(&r, 8, p->packed);
     return r;
 }
 
@@ -242,6 +250,27 @@ static written_part *add_part(lua_State *L, lumat_archive *a, const char *name)
     return p;
 }
 
+static void begin_packing(lua_State *L, lumat_archive *a)
+{
+    enum { RAW = -15, MEMORY = 8 };
+    if (a->input == NULL)
+        a->input = malloc(INPUT);
+    memset(&a->pack, 0, sizeof a->pack);
+    if (a->input == NULL ||
+        deflateInit2(&a->pack, Z_DEFAULT_COMPRESSION, Z_DEFLATED, RAW, MEMORY,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        check(L, a, "write", ENOMEM);
+    a->packs = 1;
+}
+
+void lumat_archive_begin_packed(lua_State *L, lumat_archive *a,
+                                const char *name)
+{
+    lumat_archive_begin(L, a, name);
+    a->parts[a->count - 1].method = DEFLATED;
+    begin_packing(L, a);
+}
+
 void lumat_archive_begin(lua_State *L, lumat_archive *a, const char *name)
 {
     begin_progress(a, "save");
@@ -254,12 +283,40 @@ void lumat_archive_begin(lua_State *L, lumat_archive *a, const char *name)
     put(L, a, sizes.bytes, sizes.length);
 }
 
+static void put_packed(lua_State *L, lumat_archive *a, written_part *p,
+                       const void *data, size_t length, int flush)
+{
+    enum { MOST = 1 << 24 };
+    const unsigned char *bytes = data;
+    do {
+        size_t n = length < MOST ? length : MOST;
+        int how = n == length ? flush : Z_NO_FLUSH;
+        a->pack.next_in = (unsigned char *)bytes;
+        a->pack.avail_in = (uInt)n;
+        do {
+            a->pack.next_out = a->input;
+            a->pack.avail_out = INPUT;
+            deflate(&a->pack, how);
+            size_t done = INPUT - a->pack.avail_out;
+            put(L, a, a->input, done);
+            p->packed += done;
+        } while (a->pack.avail_out == 0);
+        lumat_poll(L, 0);
+        bytes += n;
+        length -= n;
+    } while (length > 0);
+}
+
 void lumat_archive_write(lua_State *L, lumat_archive *a, const void *data,
                          size_t length)
 {
     written_part *p = &a->parts[a->count - 1];
     lumat_poll(L, 0);
-    put(L, a, data, length);
+    if (a->packs)
+        put_packed(L, a, p, data, length, Z_NO_FLUSH);
+    else
+        put(L, a, data, length);
+    p->packed += a->packs ? 0 : length;
     p->checksum = (uint32_t)crc32_z(p->checksum, data, length);
     p->length += length;
 }
@@ -267,7 +324,12 @@ void lumat_archive_write(lua_State *L, lumat_archive *a, const void *data,
 /* Now the header can say what it begins. */
 void lumat_archive_end(lua_State *L, lumat_archive *a)
 {
-    const written_part *p = &a->parts[a->count - 1];
+    written_part *p = &a->parts[a->count - 1];
+    if (a->packs) {
+        put_packed(L, a, p, "", 0, Z_FINISH);
+        deflateEnd(&a->pack);
+        a->packs = 0;
+    }
     record header = local_header(p), sizes = local_sizes(p);
     off_t start = (off_t)p->start;
     off_t behind = start + (off_t)(header.length + strlen(p->name));
@@ -283,17 +345,19 @@ void lumat_archive_end(lua_State *L, lumat_archive *a)
 static void put_entry(lua_State *L, lumat_archive *a, const written_part *p)
 {
     record r = {.length = 0}, sizes = {.length = 0};
-    int is_wide = p->length >= MOST_LONG || p->start >= MOST_LONG;
+    int is_wide = p->length >= MOST_LONG || p->packed >= MOST_LONG ||
+                  p->start >= MOST_LONG;
     if (is_wide) {
         add(&sizes, 2, WIDE);
         add(&sizes, 2, 24);
         add(&sizes, 8, p->length);
-        add(&sizes, 8, p->length);
+        add(&sizes, 8, p->packed);
         add(&sizes, 8, p->start);
     }
     add(&r, 4, DIRECTORY_ENTRY);
     add(&r, 2, VERSION); /* that wrote it */
-    add_common(&r, p, is_wide ? MOST_LONG : p->length);
+    add_common(&r, p, is_wide ? MOST_LONG : p->packed,
+               is_wide ? MOST_LONG : p->length);
     add(&r, 2, sizes.length);
     add(&r, 2, 0); /* comment */
     add(&r, 2, 0); /* disk */
@@ -477,6 +541,21 @@ lumat_archive *lumat_archive_open(lua_State *L, const char *who,
     a->size = size;
     list_parts(L, a);
     return a;
+}
+
+void lumat_archive_names(lua_State *L, lumat_archive *a)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->places);
+    int places = lua_gettop(L);
+    lua_newtable(L);
+    lua_Integer count = 0;
+    for (lua_pushnil(L); lua_next(L, places); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING)
+            continue;
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, places + 1, ++count);
+    }
+    lua_replace(L, places);
 }
 
 /* --- reading ------------------------------------------------------------- */

@@ -14,8 +14,9 @@
 /* Pushes the path of a file that a user named: "~/name" is in his home. */
 const char *lumat_push_path(lua_State *L, const char *path);
 
-#define LUMAT_DATA_KINDS ".csv .tsv .txt .npy"
-/* Has the name one of the endings of those? */
+/* The endings of the files that load and save know, with blanks between. */
+const char *lumat_data_endings(void);
+/* Has the name one of those, or one of those with .gz behind it? */
 int lumat_is_data_name(const char *name);
 
 /* The string at arg, which becomes the file it names: "~/name" is in the

@@ -17,8 +17,8 @@ off_t lumat_atomic_size(const lumat_atomic *a);
 lumat_atomic *lumat_push_atomic(lua_State *L);
 
 /* --- archives ------------------------------------------------------------- */
-/* Zip files of named parts, not compressed, written whole or not at all. A
- * matrix is a part in NumPy's format, so numpy.load opens an archive. */
+/* Zip files of named parts, written whole or not at all. A matrix is a part in
+ * NumPy's format, so numpy.load opens an archive. */
 
 typedef struct lumat_archive lumat_archive;
 
@@ -32,11 +32,16 @@ lumat_archive *lumat_archive_open(lua_State *L, const char *who,
 
 /* Parts are written in order, each in pieces. */
 void lumat_archive_begin(lua_State *L, lumat_archive *a, const char *part);
+/* The same of one that is packed. */
+void lumat_archive_begin_packed(lua_State *L, lumat_archive *a,
+                                const char *part);
 void lumat_archive_write(lua_State *L, lumat_archive *a, const void *data,
                          size_t length);
 void lumat_archive_end(lua_State *L, lumat_archive *a);
 void lumat_archive_commit(lua_State *L, lumat_archive *a);
 
+/* Pushes a list of the names of a read one's parts, in no order. */
+void lumat_archive_names(lua_State *L, lumat_archive *a);
 /* Starts reading a part and returns its length, which its bytes in the file
  * can give; read takes exactly length bytes; finish compares the checksum of
  * what was read. */

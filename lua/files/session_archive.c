@@ -358,7 +358,7 @@ static void read_header(lua_State *L, lumat_archive *a, uint64_t length,
     if (!lumat_npy_open(n, header, length, message, sizeof message))
         lumat_archive_fail(L, a, "has a matrix that %s", message);
     *dtype = lumat_npy_dtype(n);
-    if (n->fortran || n->ndim == 0 ||
+    if (n->fortran || n->ndim == 0 || n->ndim > 2 ||
         (n->kind != 'b' && !lumat_npy_is_plain(n, *dtype)))
         lumat_archive_fail(L, a, "has a matrix that no session holds");
 }

@@ -1,6 +1,7 @@
 /* NumPy's .npy files: their headers, with a parser of its own for the
  * dictionary literal (exactly the three keys, nothing evaluated), and their
- * elements, of every width and both byte orders. */
+ * elements, of every width and both byte orders, which other files of plain
+ * elements have, too. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +12,9 @@ enum {
     MAGIC = 6,
     MOST_HEADER = LUMAT_NPY_MOST_HEADER - 12,
     ALIGNMENT = 64,
-    MOST_DIMENSIONS = 32
+    MOST_DIMENSIONS = 32,
+    MOST_TEXT = 1 << 20, /* bytes of one */
+    MOST_PAGES = 1 << 24
 };
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -25,6 +28,7 @@ typedef struct parser {
     const char *p, *end;
     int ndim;
     int64_t shape[MOST_DIMENSIONS];
+    int is_refused; /* nothing is wrong with it, but it is not read */
     char *error;
     size_t size;
 } parser;
@@ -139,11 +143,7 @@ static const char *kind_name(char kind)
 {
     switch (kind) {
     case 'O':
-        return "Python objects";
-    case 'S':
-    case 'a':
-    case 'U':
-        return "strings";
+        return "Python objects, which only Python can make";
     case 'M':
     case 'm':
         return "dates or times";
@@ -154,16 +154,36 @@ static const char *kind_name(char kind)
     }
 }
 
-static int set_type(const parser *s, lumat_npy *n, const char *descr)
+/* The bytes of "S12", or of "U3", which has 4 a letter; 0: it is no text. */
+static int text_bytes(const char *type)
 {
-    const char *type = descr;
+    int64_t letters = 0;
+    const char *p = type + 1;
+    if (*type != 'S' && *type != 'a' && *type != 'U')
+        return 0;
+    while (*p >= '0' && *p <= '9' && letters < MOST_TEXT)
+        letters = 10 * letters + (*p++ - '0');
+    letters *= *type == 'U' ? 4 : 1;
+    return *p == '\0' && letters <= MOST_TEXT ? (int)letters : 0;
+}
+
+int lumat_npy_set_type(lumat_npy *n, const char *name)
+{
+    const char *type = name;
     char order = OWN_ORDER;
     if (*type != '\0' && strchr("<>=|", *type) != NULL)
         order = *type++;
     if (strcmp(type, "?") == 0)
         type = "b1";
     n->swapped = (order == '<' || order == '>') && order != OWN_ORDER;
-    n->kind = *type;
+    n->kind = *type == 'a' ? 'S' : *type;
+    n->bytes = text_bytes(type);
+    if (n->bytes > 0)
+        return 1;
+    if (strcmp(type, "c16") == 0) {
+        n->bytes = 16;
+        return 1;
+    }
     n->bytes = type[0] != '\0' && type[1] != '\0' && type[2] == '\0'
                    ? type[1] - '0'
                    : 0;
@@ -171,27 +191,30 @@ static int set_type(const parser *s, lumat_npy *n, const char *descr)
                         : n->kind == 'i' || n->kind == 'u' ? "1248"
                         : n->kind == 'f'                   ? "248"
                         : n->kind == 'c'                   ? "8"
-                                                           : NULL;
-    if (strcmp(type, "c16") == 0)
-        n->bytes = 16;
-    else if (sizes == NULL)
-        return fail(s->error, s->size,
-                    "has dtype '%s' (%s); only b1, i1 to i8, u1 to u8, "
-                    "f2 to f8, c8 and c16 can be read",
-                    descr, kind_name(n->kind));
-    else if (n->bytes <= 0 || strchr(sizes, '0' + n->bytes) == NULL)
-        return fail(s->error, s->size,
-                    "has dtype '%s'; only b1, i1 to i8, u1 to u8, f2 to f8, "
-                    "c8 and c16 can be read",
-                    descr);
-    return 1;
+                                                           : "";
+    return n->bytes > 0 && strchr(sizes, '0' + n->bytes) != NULL;
+}
+
+static int set_type(parser *s, lumat_npy *n, const char *descr)
+{
+    static const char all[] = "b1, i1 to i8, u1 to u8, f2 to f8, c8, c16, S "
+                              "and U";
+    if (lumat_npy_set_type(n, descr))
+        return 1;
+    s->is_refused = 1;
+    if (n->kind != '\0' && strchr("biufcSU", n->kind) != NULL)
+        return fail(s->error, s->size, "has dtype '%s'; only %s can be read",
+                    descr, all);
+    return fail(s->error, s->size, "has dtype '%s' (%s); only %s can be read",
+                descr, kind_name(n->kind), all);
 }
 
 static int take_type(parser *s, lumat_npy *n)
 {
     char descr[64];
     skip_space(s);
-    if (s->p < s->end && *s->p == '[')
+    s->is_refused = s->p < s->end && *s->p == '[';
+    if (s->is_refused)
         return fail(s->error, s->size,
                     "holds structures (a dtype with fields); save each field "
                     "as an array of its own");
@@ -243,24 +266,43 @@ static int take_dictionary(parser *s, lumat_npy *n)
     return seen == ALL ? 1 : malformed(s, "a key is missing");
 }
 
-static int set_shape(const parser *s, lumat_npy *n)
+static int set_shape(parser *s, lumat_npy *n)
 {
-    if (s->ndim > 2)
+    int first = s->ndim == 3; /* the axis of a page's rows */
+    s->is_refused = s->ndim > 3;
+    if (s->ndim > 3)
         return fail(s->error, s->size,
-                    "has %d dimensions; only vectors and matrices can be read",
+                    "has %d dimensions; vectors, matrices and lists of "
+                    "matrices can be read: a.reshape(-1, m, n) makes one",
                     s->ndim);
     n->ndim = s->ndim;
-    n->rows = s->ndim > 0 ? s->shape[0] : 1;
-    n->cols = s->ndim > 1 ? s->shape[1] : 1;
+    n->pages = first ? s->shape[0] : 1;
+    n->rows = s->ndim > 0 ? s->shape[first] : 1;
+    n->cols = s->ndim > 1 ? s->shape[first + 1] : 1;
     return 1;
+}
+
+/* Can sizes of three dimensions be multiplied, the zeros left out? */
+static int is_product_small(const lumat_npy *n)
+{
+    int64_t rows = n->rows > 0 ? n->rows : 1, cols = n->cols > 0 ? n->cols : 1;
+    int64_t product;
+    return n->ndim < 3 ||
+           (!__builtin_mul_overflow(rows, cols, &product) &&
+            !__builtin_mul_overflow(product, 2 * n->pages + 2, &product));
 }
 
 /* The elements claimed must be exactly the rest of the file. */
 static int check_size(const parser *s, const lumat_npy *n, size_t length)
 {
     uint64_t bytes, rest = length - n->data;
+    if (n->pages > MOST_PAGES)
+        return fail(s->error, s->size, "has %lld matrices; at most %d are read",
+                    (long long)n->pages, MOST_PAGES);
     if (__builtin_mul_overflow((uint64_t)n->rows, (uint64_t)n->cols, &bytes) ||
-        __builtin_mul_overflow(bytes, (uint64_t)n->bytes, &bytes))
+        __builtin_mul_overflow(bytes, (uint64_t)n->pages, &bytes) ||
+        __builtin_mul_overflow(bytes, (uint64_t)n->bytes, &bytes) ||
+        !is_product_small(n))
         return fail(s->error, s->size, "claims %lldx%lld elements, too many",
                     (long long)n->rows, (long long)n->cols);
     if (bytes == rest)
@@ -305,34 +347,40 @@ int lumat_npy_open(lumat_npy *n, const void *file, size_t length, char *error,
 {
     parser s = {.error = error, .size = size};
     *n = (lumat_npy){0};
-    if (!find_header(&s, file, length) || !take_dictionary(&s, n) ||
-        !set_shape(&s, n))
+    int is_read = find_header(&s, file, length) && take_dictionary(&s, n) &&
+                  set_shape(&s, n);
+    n->is_refused = s.is_refused;
+    if (!is_read)
         return 0;
     n->data = (size_t)(s.end - (const char *)file);
     return check_size(&s, n, length);
 }
 
-static const char *descr_of(gpu_dtype dtype)
+const char *lumat_npy_type_name(gpu_dtype dtype)
 {
     static const char *const names[GPU_ALL_DTYPES] = {"f4", "f8", "b1", "c8",
                                                       "c16"};
     return names[dtype];
 }
 
-size_t lumat_npy_header(char out[LUMAT_NPY_HEADER], gpu_dtype dtype, int ndim,
-                        int64_t rows, int64_t cols)
+size_t lumat_npy_header_of(char out[LUMAT_NPY_HEADER], const char *type,
+                           int ndim, const int64_t *sizes)
 {
     enum { PREFIX = MAGIC + 4 };
-    char shape[64];
-    if (ndim == 1)
-        snprintf(shape, sizeof shape, "(%lld,)", (long long)rows);
-    else
-        snprintf(shape, sizeof shape, "(%lld, %lld)", (long long)rows,
-                 (long long)cols);
+    char shape[96] = "", order = OWN_ORDER;
+    size_t length = 0;
+    for (int i = 0; i < ndim; i++)
+        length +=
+            (size_t)snprintf(shape + length, sizeof shape - length,
+                             i == 0 ? "%lld," : " %lld,", (long long)sizes[i]);
+    if (ndim > 1)
+        shape[length - 1] = '\0';
+    if (type[0] == 'b' || type[0] == 'S' || strcmp(type, "u1") == 0)
+        order = '|';
     int text =
         snprintf(out + PREFIX, LUMAT_NPY_HEADER - PREFIX,
-                 "{'descr': '%c%s', 'fortran_order': False, 'shape': %s, }",
-                 dtype == GPU_BOOL ? '|' : OWN_ORDER, descr_of(dtype), shape);
+                 "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s), }",
+                 order, type, shape);
     size_t used = PREFIX + (size_t)text;
     size_t total = (used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     memset(out + used, ' ', total - used - 1);
@@ -341,6 +389,13 @@ size_t lumat_npy_header(char out[LUMAT_NPY_HEADER], gpu_dtype dtype, int ndim,
     out[MAGIC + 2] = (char)((total - PREFIX) & 0xFF);
     out[MAGIC + 3] = (char)((total - PREFIX) >> 8);
     return total;
+}
+
+size_t lumat_npy_header(char out[LUMAT_NPY_HEADER], gpu_dtype dtype, int ndim,
+                        int64_t rows, int64_t cols)
+{
+    int64_t sizes[] = {rows, cols};
+    return lumat_npy_header_of(out, lumat_npy_type_name(dtype), ndim, sizes);
 }
 
 /* --- the elements --------------------------------------------------------- */
@@ -412,8 +467,9 @@ static int fail_rounded(const lumat_npy *n, int64_t i, uint64_t bits,
                         char *error, size_t size)
 {
     char number[32];
-    int64_t row = n->fortran ? i % n->rows : i / n->cols;
-    int64_t col = n->fortran ? i / n->rows : i % n->cols;
+    int64_t in_page = n->fortran ? i / n->pages : i % (n->rows * n->cols);
+    int64_t row = n->fortran ? in_page % n->rows : in_page / n->cols;
+    int64_t col = n->fortran ? in_page / n->rows : in_page % n->cols;
     snprintf(number, sizeof number, n->kind == 'u' ? "%llu" : "%lld",
              (unsigned long long)bits);
     snprintf(error, size,

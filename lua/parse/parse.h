@@ -389,14 +389,19 @@ int lumat_csv_needs_quotes(const char *name, size_t length, char delimiter);
 
 typedef struct lumat_npy {
     char kind;          /* 'b' truth values, 'i' 'u' integers, 'f' reals,
-                           'c' pairs of them */
+                           'c' pairs of them, 'S' bytes, 'U' letters of 4 bytes */
     int bytes;          /* of an element */
     int swapped;        /* the other byte order */
-    int fortran;        /* column after column */
-    int ndim;           /* 0 to 2 */
+    int fortran;        /* the first index runs fastest */
+    int ndim;           /* 0 to 3 */
+    int64_t pages;      /* of 3 dimensions the first; at most 2^24 */
     int64_t rows, cols; /* 1 where there is no such dimension */
     size_t data;        /* where the elements start */
+    int is_refused;     /* nothing seems wrong, but it is none of these */
 } lumat_npy;
+
+/* Sets kind, bytes and swapped to what "<f8" says; 0: it is none of those. */
+int lumat_npy_set_type(lumat_npy *n, const char *name);
 
 /* Reads the header and compares the size it claims with what is there: length
  * is the whole file's; of its bytes, LUMAT_NPY_MOST_HEADER are enough. Returns
@@ -405,8 +410,8 @@ enum { LUMAT_NPY_MOST_HEADER = 65536 + 12 };
 int lumat_npy_open(lumat_npy *n, const void *file, size_t length, char *error,
                    size_t size);
 
-/* The type that takes every value: bool, f32 for what is no wider than 16
- * bits or is float32, else f64. */
+/* Of what is no text. The type that takes every value: bool, f32 for what is
+ * no wider than 16 bits or is float32, else f64. */
 gpu_dtype lumat_npy_dtype(const lumat_npy *n);
 /* Are the elements those of dtype, bit for bit? */
 int lumat_npy_is_plain(const lumat_npy *n, gpu_dtype dtype);
@@ -422,5 +427,10 @@ int lumat_npy_read(const lumat_npy *n, const void *elements, int64_t first,
 enum { LUMAT_NPY_HEADER = 192 };
 size_t lumat_npy_header(char out[LUMAT_NPY_HEADER], gpu_dtype dtype, int ndim,
                         int64_t rows, int64_t cols);
+/* "f4", "f8", "b1", "c8", "c16" */
+const char *lumat_npy_type_name(gpu_dtype dtype);
+/* The same for a type such as these, "i4" or "S3", and at most 3 sizes. */
+size_t lumat_npy_header_of(char out[LUMAT_NPY_HEADER], const char *type,
+                           int ndim, const int64_t *sizes);
 
 #endif

@@ -17,7 +17,9 @@ static void convert(const lumat_npy *n, const void *file)
 {
     static const size_t sizes[GPU_ALL_DTYPES] = {4, 8, 1, 8, 16};
     char message[MESSAGE] = "";
-    size_t count = (size_t)n->rows * (size_t)n->cols;
+    size_t count = (size_t)n->pages * (size_t)n->rows * (size_t)n->cols;
+    if (n->kind == 'S' || n->kind == 'U')
+        return;
     for (int type = 0; type < GPU_ALL_DTYPES; type++) {
         void *host = malloc(sizes[type] * count + 1);
         require(host != NULL);
@@ -38,8 +40,9 @@ static void try_file(const uint8_t *data, size_t size)
     memcpy(file, data, size);
     if (lumat_npy_open(&n, file, size, message, MESSAGE)) {
         uint64_t bytes = (uint64_t)n.rows * (uint64_t)n.cols;
-        require(n.ndim <= 2 && n.rows >= 0 && n.cols >= 0);
-        require(bytes * (uint64_t)n.bytes == size - n.data);
+        require(n.ndim <= 3 && n.rows >= 0 && n.cols >= 0 && n.pages >= 0);
+        require((n.ndim == 3 || n.pages == 1) && n.bytes > 0);
+        require(bytes * (uint64_t)n.pages * (uint64_t)n.bytes == size - n.data);
         require(lumat_npy_dtype(&n) < GPU_ALL_DTYPES);
         convert(&n, file);
     } else {
@@ -67,13 +70,16 @@ static void try_header(const uint8_t *data)
 {
     char out[LUMAT_NPY_HEADER], message[MESSAGE] = "";
     gpu_dtype type = (gpu_dtype)(data[0] % GPU_ALL_DTYPES);
-    int ndim = 1 + data[1] % 2;
-    int64_t rows = 0, cols = ndim == 1 ? 1 : data[2];
+    int ndim = 1 + data[1] % 3;
+    int64_t sizes[] = {0, data[2], 7};
     lumat_npy n;
-    size_t length = lumat_npy_header(out, type, ndim, rows, cols);
+    static const char *const types[] = {"f4", "f8", "b1", "c8", "c16"};
+    size_t length = lumat_npy_header_of(out, types[type], ndim, sizes);
     require(length % 64 == 0 && length <= sizeof out);
     require(lumat_npy_open(&n, out, length, message, MESSAGE));
-    require(n.ndim == ndim && n.rows == rows && n.cols == cols);
+    require(n.ndim == ndim);
+    require(ndim == 3 ? n.pages == 0 && n.rows == sizes[1] && n.cols == 7
+                      : n.rows == 0 && n.cols == (ndim == 1 ? 1 : sizes[1]));
     require(lumat_npy_dtype(&n) == type);
 }
 

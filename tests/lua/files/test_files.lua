@@ -42,7 +42,7 @@ end
 
 local function fails(text, message, options, ending)
     local ok, said = pcall(load, file(ending or ".csv", text), options)
-    lu.assertFalse(ok)
+    lu.assertFalse(ok, message)
     lu.assertStrContains(said, message)
 end
 
@@ -192,7 +192,7 @@ function TestCsv:test_what_is_no_data()
     says("did you mean iris.csv?", "iris", {dtype = "f64"})
     says("there is no file", "nothing")
     says("there is no folder '" .. dir .. "/none'", "none/iris")
-    says("an archive of arrays: in Python numpy.save", "two.npz")
+    says("two.npz' is no archive, or is cut off", "two.npz")
     says("writematrix", "a.mat")
     says("scipy.io.mmread", "b.MTX")
     says("load_session(", "w.lum")
@@ -342,6 +342,48 @@ function TestNpy:test_large_round_trip()
     lu.assertTrue(load(name) == A.T)
 end
 
+-- One matrix for each first index, in both orders.
+function TestNpy:test_three_dimensions()
+    local bytes = ""
+    for i = 1, 24 do
+        bytes = bytes .. string.pack("<i2", i)
+    end
+    local pages = load(file(".npy", npy("<i2", false, "(2, 3, 4)", bytes)))
+    lu.assertEquals(#pages, 2)
+    lu.assertEquals(pages[2]:totable(),
+        {{13, 14, 15, 16}, {17, 18, 19, 20}, {21, 22, 23, 24}})
+    pages = load(file(".npy", npy("<i2", true, "(2, 3, 4)", bytes)))
+    lu.assertEquals(pages[1]:totable(),
+        {{1, 7, 13, 19}, {3, 9, 15, 21}, {5, 11, 17, 23}})
+    lu.assertEquals(pages[2]:totable(),
+        {{2, 8, 14, 20}, {4, 10, 16, 22}, {6, 12, 18, 24}})
+    local name = file(".npy")
+    save(pages, name)
+    lu.assertTrue(load(name)[2] == pages[2])
+    lu.assertEquals(load(file(".npy", npy("<i2", false, "(0, 3, 4)", ""))), {})
+    local function refuses(value, message)
+        lu.assertErrorMsgContains(message, save, value, name)
+    end
+    refuses({}, "the list is empty")
+    refuses({ones(2, 2), 3}, "element 2 of the list is 3")
+    refuses({ones(2, 2), ones(2, 3)}, "element 2 of the list is 2x3")
+    refuses({ones(2, 2), ones(2, 2):gt(0)}, "element 2 of the list is bool")
+    refuses(sparse(eye(2)), "holds no sparse matrix")
+    lu.assertTrue(load(name)[2] == pages[2])
+end
+
+function TestNpy:test_texts()
+    lu.assertEquals(load(file(".npy",
+        npy("|S3", false, "(3,)", "abcd\0\0\0\0\0"))), {"abc", "d", ""})
+    local letters = string.pack("<I4I4I4I4", 0xE4, 0, 0x20AC, 0x1F600)
+    lu.assertEquals(load(file(".npy", npy("<U2", false, "(2, 1)", letters))),
+        {{"\u{E4}"}, {"\u{20AC}\u{1F600}"}})
+    lu.assertEquals(load(file(".npy",
+        npy("<U1", false, "(1,)", string.pack("<I4", 0xD800)))), {"\u{FFFD}"})
+    lu.assertEquals(load(file(".npy",
+        npy("|S1", true, "(2, 2)", "abcd"))), {{"a", "c"}, {"b", "d"}})
+end
+
 -- In pieces, of every kind: what is wrong is where it is in the whole.
 function TestNpy:test_many_elements()
     local n = (1 << 19) + 7
@@ -363,7 +405,7 @@ function TestNpy:test_bad_files()
         fails(bytes, message, options, ".npy")
     end
     local four = string.pack("<f", 1)
-    bad("PK\3\4", "is not a NumPy file")
+    bad("\x93NUMPX\1", "is not a NumPy file")
     bad("\x93NUMPY\4\0\0\0", "version 4.0")
     bad("\x93NUMPY\1\0\xFF\0{", "cut off in its header")
     bad("\x93NUMPY\2\0\xFF\xFF\xFF\x7F{", "header of 2147483647 bytes")
@@ -374,11 +416,14 @@ function TestNpy:test_bad_files()
         "too many")
     bad(npy("<f4", false, "(99999999999999999999,)", ""), "malformed")
     bad(npy("<f4", false, "(-1,)", ""), "malformed")
-    bad(npy("<f4", false, "(1, 1, 1)", four), "3 dimensions")
+    bad(npy("<f4", false, "(1, 1, 1, 1)", four), "4 dimensions")
+    bad(npy("<f4", false, "(0, 2, 9223372036854775807)", ""), "too many")
+    bad(npy("<f4", false, "(99999999, 0, 1)", ""), "99999999 matrices")
+    bad(npy("|S0", false, "(99999999,)", ""), "'|S0'")
+    bad(npy("<U2", false, "(1, 1, 1)", ("\0"):rep(8)), "strings in 3")
     bad(npy("|O", false, "(1,)", "x"), "Python objects")
     bad(npy("<c4", false, "(1,)", "1234"), "'<c4'")
     bad(npy("<c32", false, "(1,)", ("x"):rep(32)), "'<c32'")
-    bad(npy("<U3", false, "(1,)", ("x"):rep(12)), "strings")
     bad(npy("<f16", false, "(1,)", ("x"):rep(16)), "'<f16'")
     bad(npy("<M8[ns]", false, "(1,)", ("x"):rep(8)), "dates")
     bad((npy("<f4", false, "(1,)", four):gsub("'<f4'", "[('a', '<f4')]")),
@@ -393,6 +438,124 @@ function TestNpy:test_integers_that_round()
         string.pack("<i8i8", 1, 9007199254740994))
     fails(big, "[1, 2] is 9007199254740994", nil, ".npy")
     npy_gives(big, {{1, 9007199254740994}}, "f64", {dtype = "f64"})
+end
+
+TestNpz = {}
+
+function TestNpz:test_a_table_of_names()
+    local name = file(".npz")
+    local T = {A = randn(40, 30), v = vec({1, 2}, {dtype = "f64"}), n = 7,
+        x = 2.5, yes = true, text = "h\u{E9}llo", z = 1 + 2 * im,
+        mask = vec{1, 2}:gt(1), pages = {ones(2, 3), zeros(2, 3)},
+        empty = zeros(0, 3), C = complex(ones(2, 2), eye(2))}
+    for _, compress in ipairs{false, true} do
+        save(T, name, {compress = compress})
+        local R = load(name)
+        for key, value in pairs(T) do
+            if key == "pages" then
+                lu.assertTrue(R.pages[1] == value[1] and
+                    R.pages[2] == value[2])
+            else
+                lu.assertTrue(R[key] == value, key)
+            end
+        end
+        lu.assertEquals(math.type(R.n), "integer")
+        lu.assertEquals(math.type(R.x), "float")
+        lu.assertEquals({R.v.dtype, R.mask.dtype, R.C.dtype},
+            {"f64", "bool", "c64"})
+    end
+    save(zeros(500, 500), name, {compress = true})
+    lu.assertTrue(#common.content(name) < 5000)
+    lu.assertTrue(load(name).arr_0 == zeros(500, 500))
+end
+
+function TestNpz:test_what_is_chosen()
+    local name = file(".npz")
+    save({a = ones(2, 2), b = zeros(3, 3)}, name)
+    lu.assertNil(load(name, {names = {"a"}}).b)
+    lu.assertEquals(load(name, {names = {"b"}, dtype = "f64"}).b.dtype, "f64")
+    lu.assertErrorMsgContains("nothing called 'c'", load, name,
+        {names = {"c"}})
+    lu.assertErrorMsgContains("element 1 is 3", load, name, {names = {3}})
+    lu.assertErrorMsgContains("takes no header, but names, dtype and device",
+        load, name, {header = true})
+    -- by its first bytes, whatever its name
+    local other = file(".csv", common.content(name))
+    lu.assertTrue(load(other).a == ones(2, 2))
+end
+
+function TestNpz:test_sparse()
+    local S = sparse(vec{1, 3, 3}, vec{2, 1, 4}, vec{5, 6, 7}, 3, 4)
+    local name = file(".npz")
+    for _, T in ipairs{S, S.T, sparse(zeros(2, 3))} do
+        save(T, name)
+        lu.assertTrue(load(name) == T)
+        save(T, name, {compress = true})
+        lu.assertTrue(load(name) == T)
+    end
+    lu.assertErrorMsgContains("'S' is sparse", save, {S = S}, name)
+    local function bad(message, parts)
+        local T = {format = "csr", shape = vec{3, 4}, data = vec{5, 6, 7},
+            indices = vec{1, 0, 3}, indptr = vec{0, 1, 1, 3}}
+        for key, value in pairs(parts) do
+            T[key] = value
+        end
+        save(T, name)
+        local ok, said = pcall(load, name)
+        lu.assertFalse(ok)
+        lu.assertStrContains(said, message)
+    end
+    bad("holds a sparse matrix as 'bsr'", {format = "bsr"})
+    bad("'indices.npy' whose element 2 is no place from 0 to 3",
+        {indices = vec{1, 4, 3}})
+    bad("'indices.npy' whose element 3 is no place", {indices = vec{1, 0, -1}})
+    bad("starts that fall, in 'indptr.npy' at 2", {indptr = vec{0, 2, 1, 3}})
+    bad("4 starts of 4 lines", {shape = vec{4, 4}})
+    bad("3 entries and starts of 2", {indptr = vec{0, 1, 1, 2}})
+    bad("3 values at 2 places", {indices = vec{1, 2}})
+    bad("claims a sparse matrix of 2000000000 rows",
+        {shape = vec({2e9, 4}, {dtype = "f64"})})
+    bad("is no place from 0 to 2147483646", {shape = vec{-1, 4}})
+    bad("dimensions", {shape = vec{3, 4, 1}})
+    bad("is no vector of numbers", {data = "text"})
+end
+
+-- Objects are, with a warning; the rest is there.
+function TestNpz:test_what_is_left_out()
+    local name = file(".npz")
+    save({a = ones(2), b = "xyz"}, name)
+    local bytes = common.content(name)
+    warn("@off")
+    local T = load(file(".npz", (bytes:gsub("<U3", "|O ", 1))))
+    warn("@on")
+    lu.assertTrue(T.a == ones(2) and T.b == nil)
+    fails(bytes:sub(1, -10), "is no archive, or is cut off", nil, ".npz")
+    fails((bytes:gsub("\128%?\0\0\128%?", "\128>\0\0\128>", 1)),
+        "a checksum is wrong", nil, ".npz")
+    lu.assertErrorMsgContains("empty", save, {}, name)
+    lu.assertErrorMsgContains("'f' is a function", save, {f = print}, name)
+    lu.assertErrorMsgContains("has 1.5 for a name", save, {[1.5] = 1}, name)
+    lu.assertErrorMsgContains("holds one matrix", save, {a = 1}, file(".csv"))
+    lu.assertEquals(common.content(name), bytes)
+end
+
+TestPacked = {}
+
+function TestPacked:test_gzip()
+    local A, name = randn(300, 200), file(".npy.gz")
+    save(A, name)
+    lu.assertEquals(common.content(name):sub(1, 3), "\x1f\x8b\8")
+    lu.assertTrue(load(name) == A)
+    name = file(".csv.gz")
+    save(A, name)
+    lu.assertTrue(load(name) == A)
+    local bytes = common.content(name)
+    local twice = load(file(".csv", bytes .. bytes)) -- two members
+    lu.assertEquals(twice.shape, {600, 200})
+    lu.assertTrue(load(file(".csv", bytes .. ("\0"):rep(512))) == A)
+    fails(bytes:sub(1, 5000), "is cut off: ", nil, ".csv")
+    fails(bytes:sub(1, 1000) .. ("x"):rep(3000), "is damaged: ", nil, ".csv")
+    fails("\x1f\x8b\8\0", "is cut off: 0 bytes", nil, ".csv.gz")
 end
 
 TestAtomic = {}

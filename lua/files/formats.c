@@ -1,0 +1,462 @@
+/* load and save: what they are called with, which format a file has, and what
+ * is wrong with a file that has none of them. */
+#include "formats.h"
+#include "fence.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- the table ------------------------------------------------------------ */
+
+static int begins(const unsigned char *head, size_t length, const char *with,
+                  size_t n)
+{
+    return length >= n && memcmp(head, with, n) == 0;
+}
+
+static int is_npy(const unsigned char *head, size_t length)
+{
+    return begins(head, length, "\x93NUMPY", 6);
+}
+
+static int is_zip(const unsigned char *head, size_t length)
+{
+    return begins(head, length, "PK\3\4", 4) ||
+           begins(head, length, "PK\5\6", 4); /* of no parts */
+}
+
+/* What a file's first bytes tell counts more than how its name ends. */
+static const lumat_format formats[] = {
+    {.name = "a .csv file",
+     .endings = ".csv",
+     .load = lumat_load_csv,
+     .save = lumat_save_csv,
+     .reads = "header delimiter dtype device",
+     .writes = "header delimiter digits",
+     .writes_delimiter = ','},
+    {.name = "a .tsv file",
+     .endings = ".tsv",
+     .load = lumat_load_csv,
+     .save = lumat_save_csv,
+     .reads = "header delimiter dtype device",
+     .writes = "header delimiter digits",
+     .delimiter = '\t',
+     .writes_delimiter = '\t'},
+    {.name = "a .txt file",
+     .endings = ".txt",
+     .load = lumat_load_csv,
+     .save = lumat_save_csv,
+     .reads = "header delimiter dtype device",
+     .writes = "header delimiter digits",
+     .writes_delimiter = ' '},
+    {.name = "a .npy file",
+     .endings = ".npy",
+     .is = is_npy,
+     .load = lumat_load_npy,
+     .save = lumat_save_npy,
+     .holds = LUMAT_HOLDS_TABLES,
+     .reads = "dtype device",
+     .writes = ""},
+    {.name = "a .npz file",
+     .endings = ".npz",
+     .is = is_zip,
+     .load = lumat_load_npz,
+     .save = lumat_save_npz,
+     .holds = LUMAT_HOLDS_TABLES | LUMAT_HOLDS_SPARSE,
+     .reads = "names dtype device",
+     .writes = "compress"},
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+/* Steps through words with blanks between them: begins with *end == words. */
+static int next_word(const char **word, const char **end)
+{
+    *word = *end + strspn(*end, " ");
+    *end = *word + strcspn(*word, " ");
+    return *end > *word;
+}
+
+int lumat_has_ending(const char *path, const char *ending, size_t n)
+{
+    size_t length = strlen(path);
+    return length > n && strncasecmp(path + length - n, ending, n) == 0;
+}
+
+/* Which name of a packed file, "a.mtx.gz", ends as what is in it? */
+static int ends_as(const char *path, const char *endings)
+{
+    enum { GZ = 3 };
+    char inner[PATH_MAX];
+    const char *word, *end = endings;
+    size_t length = strlen(path);
+    if (lumat_has_ending(path, ".gz", GZ) && length - GZ < sizeof inner) {
+        memcpy(inner, path, length - GZ);
+        inner[length - GZ] = '\0';
+        path = inner;
+    }
+    while (next_word(&word, &end))
+        if (lumat_has_ending(path, word, (size_t)(end - word)))
+            return 1;
+    return 0;
+}
+
+static const lumat_format *find_by_name(const char *path)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (ends_as(path, formats[i].endings))
+            return &formats[i];
+    return NULL;
+}
+
+static const lumat_format *find_by_bytes(const lumat_input *in)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i].is != NULL && formats[i].is(in->head, in->head_length))
+            return &formats[i];
+    return NULL;
+}
+
+int lumat_is_data_name(const char *name)
+{
+    return find_by_name(name) != NULL;
+}
+
+const char *lumat_data_endings(void)
+{
+    static char all[256];
+    if (*all != '\0')
+        return all;
+    for (int i = 0; i < FORMATS; i++) {
+        strcat(all, i > 0 && *formats[i].endings ? " " : "");
+        strcat(all, formats[i].endings);
+    }
+    return all;
+}
+
+/* --- what is no file of ours ---------------------------------------------- */
+
+enum { MOST_SEEN = 10000, MOST_NAMED = 3 };
+
+/* What others write, and how it comes here. */
+static const char *const foreign[][2] = {
+    {".mat", "MATLAB's: there writematrix(A, \"a.csv\"), in Octave "
+             "csvwrite(\"a.csv\", A) writes one matrix"},
+    {".mtx", "of Matrix Market: in Python numpy.save(\"a.npy\", "
+             "scipy.io.mmread(\"%s\").toarray()) converts it"},
+    {".lum", "a saved session: load_session(\"%s\") reads it"},
+    {".lua", "a script: dofile(\"%s\") runs it"},
+    {".xlsx", "a spreadsheet: save it there as .csv"},
+    {".xls", "a spreadsheet: save it there as .csv"},
+    {".ods", "a spreadsheet: save it there as .csv"},
+    {".bz2", "compressed: unpack it first"},
+    {".xz", "compressed: unpack it first"},
+    {".zst", "compressed: unpack it first"},
+    {".zip", "compressed: unpack it first"},
+    {".h5", "of HDF5: in Python numpy.save(\"a.npy\", array) writes an array"},
+    {".hdf5",
+     "of HDF5: in Python numpy.save(\"a.npy\", array) writes an array"},
+    {".parquet", "of Parquet: in Python pandas' to_csv writes it as text"},
+    {".pkl", "Python's: there numpy.save(\"a.npy\", array) writes an array"},
+    {".pt",
+     "PyTorch's: there numpy.save(\"a.npy\", t.numpy()) writes an array"},
+};
+
+static const char *find_advice(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof foreign / sizeof *foreign; i++)
+        if (strcasecmp(dot, foreign[i][0]) == 0)
+            return foreign[i][1];
+    return NULL;
+}
+
+/* It is there, but not to be read. */
+static int refuse_kind(lua_State *L, const char *path)
+{
+    const char *advice = find_advice(path);
+    if (advice != NULL) {
+        advice = luaL_gsub(L, advice, "%s", path);
+        return lumat_raise(L, "load: '%s' is %s; load reads %s", path, advice,
+                           lumat_data_endings());
+    }
+    return lumat_raise(L,
+                       "load: '%s' has none of the endings it knows: %s; name "
+                       "a table of numbers .txt",
+                       path, lumat_data_endings());
+}
+
+/* Names that differ in case or in what is behind their last dot alone. */
+static int is_same_stem(const char *a, const char *b)
+{
+    const char *c = strrchr(a, '.'), *d = strrchr(b, '.');
+    size_t n = c && c > a ? (size_t)(c - a) : strlen(a);
+    size_t m = d && d > b ? (size_t)(d - b) : strlen(b);
+    return strcasecmp(a, b) == 0 || (n == m && strncasecmp(a, b, n) == 0) ||
+           (m == strlen(a) && strncasecmp(a, b, m) == 0);
+}
+
+/* Pushes "a.csv or a.npy": what there is in the folder of that stem; else the
+ * one with the most similar name, or "". */
+static const char *push_near_files(lua_State *L, const char *folder,
+                                   const char *base)
+{
+    int top = lua_gettop(L), named = 0;
+    DIR *d = lumat_may_open(folder, 0) ? opendir(folder) : NULL;
+    lua_pushliteral(L, "");
+    lua_pushliteral(L, "");
+    for (int i = 0; d && i < MOST_SEEN; i++) {
+        const struct dirent *e = readdir(d); /* of some a guess will do, too */
+        if (!e)
+            break;
+        if (e->d_name[0] == '.' || strchr(e->d_name, ' '))
+            continue;
+        if (is_same_stem(base, e->d_name) && lumat_is_data_name(e->d_name) &&
+            named < MOST_NAMED) {
+            lua_pushfstring(L, "%s%s%s", lua_tostring(L, top + 1),
+                            named++ ? " or " : "", e->d_name);
+            lua_replace(L, top + 1);
+        }
+        lua_pushfstring(L, "%s%s ", lua_tostring(L, top + 2), e->d_name);
+        lua_replace(L, top + 2);
+    }
+    if (d)
+        closedir(d);
+    if (!named && lumat_nearest(L, base, lua_tostring(L, top + 2)))
+        lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return lua_tostring(L, -1);
+}
+
+/* There is none. */
+static int refuse_missing(lua_State *L, const char *path)
+{
+    char here[PATH_MAX];
+    struct stat found;
+    const char *slash = strrchr(path, '/'), *base = path, *folder = ".";
+    if (slash) {
+        base = slash + 1;
+        folder = lua_pushlstring(L, path,
+                                 slash == path ? 1 : (size_t)(slash - path));
+    }
+    if (stat(folder, &found) != 0 || !S_ISDIR(found.st_mode))
+        return lumat_raise(L,
+                           "load: there is no file '%s': there is no folder "
+                           "'%s'",
+                           path, folder);
+    const char *near = push_near_files(L, folder, base);
+    if (*near)
+        return lumat_raise(L, "load: there is no file '%s': did you mean %s?",
+                           path, near);
+    if (slash || !getcwd(here, sizeof here))
+        return lumat_raise(L, "load: there is no file '%s'", path);
+    return lumat_raise(L, "load: there is no file '%s' in %s", path, here);
+}
+
+/* Raises what is wrong with a path that load cannot read: there is no such
+ * file, and what there is in its place; or another program's kind of file. */
+int lumat_refuse_file(lua_State *L, const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) != 0 && (errno == ENOENT || errno == ENOTDIR))
+        return refuse_missing(L, path);
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+        return lumat_raise(L, "load: '%s' is a directory", path);
+    return refuse_kind(L, path);
+}
+
+/* --- arguments ------------------------------------------------------------ */
+
+/* The path at arg, checked. */
+static const char *check_path(lua_State *L, int arg)
+{
+    size_t length;
+    const char *path = luaL_checklstring(L, arg, &length);
+    if (strlen(path) != length)
+        lumat_raise_argument(L, arg, "has a zero byte in it");
+    return lumat_expand_path(L, arg);
+}
+
+/* Is the word one of the words with blanks between them? */
+static int is_among(const char *wanted, const char *words)
+{
+    const char *word, *end = words;
+    while (next_word(&word, &end))
+        if (strlen(wanted) == (size_t)(end - word) &&
+            strncmp(word, wanted, (size_t)(end - word)) == 0)
+            return 1;
+    return 0;
+}
+
+/* Pushes "header, dtype and device" of those words; "" of none. */
+static void push_list(lua_State *L, const char *words)
+{
+    const char *word, *end = words;
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    for (int i = 0; next_word(&word, &end); i++) {
+        int is_last = end[strspn(end, " ")] == '\0';
+        luaL_addstring(&b, i == 0 ? "" : is_last ? " and " : ", ");
+        luaL_addlstring(&b, word, (size_t)(end - word));
+    }
+    luaL_pushresult(&b);
+}
+
+/* Raises of an option in the table at arg that the format has no use for. */
+static void check_options(lua_State *L, int arg, const char *who,
+                          const lumat_format *f, const char *takes)
+{
+    if (!lua_istable(L, arg))
+        return;
+    for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
+        const char *name =
+            lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+        if (is_among(name, takes))
+            continue;
+        push_list(L, takes);
+        if (*takes == '\0')
+            lumat_raise(L, "%s: %s takes no options", who, f->name);
+        lumat_raise(L, "%s: %s takes no %s, but %s", who, f->name, name,
+                    lua_tostring(L, -1));
+    }
+}
+
+int lumat_wants(lua_State *L, const char *name)
+{
+    int top = lua_gettop(L), found = 0;
+    if (!lua_istable(L, 2) || lua_getfield(L, 2, "names") != LUA_TTABLE) {
+        lua_settop(L, top);
+        return 1;
+    }
+    for (lua_Integer i = 1; !found && lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
+        found = lua_type(L, -1) == LUA_TSTRING &&
+                strcmp(lua_tostring(L, -1), name) == 0;
+        lua_pop(L, 1);
+    }
+    lua_settop(L, top);
+    return found;
+}
+
+void lumat_check_wanted(lua_State *L, const lumat_input *in, int values)
+{
+    int top = lua_gettop(L);
+    if (!lua_istable(L, 2) || lua_getfield(L, 2, "names") != LUA_TTABLE) {
+        lua_settop(L, top);
+        return;
+    }
+    for (lua_Integer i = 1; lua_rawgeti(L, top + 1, i) != LUA_TNIL; i++) {
+        if (lua_type(L, -1) != LUA_TSTRING)
+            lumat_raise(L, "load: names: element %I is %s, not a string",
+                        (LUAI_UACINT)i, lumat_push_brief(L, -1));
+        lua_pushvalue(L, -1);
+        if (lua_rawget(L, values) == LUA_TNIL)
+            lumat_raise(L, "load: '%s' has nothing called '%s'", in->path,
+                        lua_tostring(L, -2));
+        lua_pop(L, 2);
+    }
+    lua_settop(L, top);
+}
+
+/* --- load and save -------------------------------------------------------- */
+
+static int load_file(lua_State *L)
+{
+    const char *path = check_path(L, 1);
+    struct stat found;
+    lua_settop(L, 2);
+    const lumat_format *f = find_by_name(path);
+    if (find_advice(path) != NULL || (f == NULL && stat(path, &found) != 0))
+        return lumat_refuse_file(L, path);
+    const lumat_input *in = lumat_push_input(L, path);
+    const lumat_format *told = find_by_bytes(in);
+    f = told != NULL ? told : f;
+    if (f == NULL)
+        return lumat_refuse_file(L, path);
+    if (f->load == NULL)
+        return lumat_raise(L, "load: %s is written, and not read", f->name);
+    check_options(L, 2, "load", f, f->reads);
+    return f->load(L, (lumat_input *)in, f);
+}
+
+/* Raises of a value at 1 that the format does not hold. */
+static void check_value(lua_State *L, const lumat_format *f)
+{
+    if (lumat_test_sparse(L, 1) != NULL && !(f->holds & LUMAT_HOLDS_SPARSE))
+        lumat_raise(L,
+                    "save: %s holds no sparse matrix: a .npz file does, or "
+                    "save(full(S), …)",
+                    f->name);
+    if (lua_istable(L, 1) && !(f->holds & LUMAT_HOLDS_TABLES))
+        lumat_raise(L,
+                    "save: %s holds one matrix; a .npz file holds several: "
+                    "save({a = A, b = B}, \"f.npz\")",
+                    f->name);
+}
+
+/* Whatever raises, the unfinished file is a value to be closed, and goes. */
+static int save_file(lua_State *L)
+{
+    const char *path = check_path(L, 2);
+    const lumat_format *f = find_by_name(path);
+    lua_settop(L, 3);
+    if (f == NULL)
+        return lumat_raise(L, "save: '%s' has none of the endings it knows: %s",
+                           path, lumat_data_endings());
+    if (f->save == NULL)
+        return lumat_raise(L, "save: %s is read, and not written", f->name);
+    check_options(L, 3, "save", f, f->writes);
+    check_value(L, f);
+    f->save(L, path, f);
+    return 0;
+}
+
+static const lumat_option load_options[] = {
+    {"dtype", "dtype", "what default_dtype says, or a .npy file",
+     "element type: \"f32\", \"f64\" or \"bool\""},
+    {"header", "boolean|\"auto\"", "\"auto\", told by its cells",
+     "is the first line one of names: true or false"},
+    {"names", "table", "all of them",
+     "which arrays of a .npz file: a list of names"},
+    {NULL, NULL, NULL, NULL}};
+
+static const lumat_option save_options[] = {
+    {"header", "table", NULL, "a table of column names for the first line"},
+    {"digits", "count", "as many as give the same number again",
+     "significant digits"},
+    {"compress", "boolean", "false", "is a .npz file to be packed: true"},
+    {NULL, NULL, NULL, NULL}};
+
+static const lumat_function functions[] = {
+    {"load", load_file, 0,
+     "path: data {header, delimiter, names, dtype, device}",
+     "matrix, table or table",
+     "Reads a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
+     "NumPy (.npy; .npz gives a table of names). A line of names at the top "
+     "of a text is returned second; its empty cells are NaN. What has three "
+     "dimensions is a list of matrices, what gzip packed is unpacked. In every "
+     "file's name ~/ is your home. One word that is no Lua is a file's name, "
+     "and an error says what is wrong with it; everything else is Lua's own "
+     "load, for chunks.",
+     "(function() save(vec{1, 2}, \"/tmp/lumat-example.npy\") return "
+     "load(\"/tmp/lumat-example.npy\") end)()",
+     "{1, 2}", .group = "files", .options = load_options},
+    {"save", save_file, 1,
+     "A: matrix|sparse|table, path: data {header, delimiter, digits, compress}",
+     "nothing",
+     "Writes a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
+     "NumPy (.npy; .npz of a table of names, or as SciPy has it of a sparse "
+     "matrix). A list of matrices is an array of three dimensions. With .gz "
+     "behind its name a file is packed. It is replaced whole or not at all.",
+     "(function() save(mat{{1, 2}, {3, 4}}, \"/tmp/lumat-example.csv\") return "
+     "load(\"/tmp/lumat-example.csv\") end)()",
+     "{{1, 2}, {3, 4}}", .group = "files", .options = save_options},
+    {0}};
+
+void lumat_open_files(lua_State *L)
+{
+    lumat_open_streams(L);
+    lumat_register(L, functions);
+}
