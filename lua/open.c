@@ -38,6 +38,7 @@ static int open_all(lua_State *L)
     lumat_open_sparse(L);
     lumat_open_format(L);
     lumat_open_unit_text(L);
+    lumat_open_cells(L);
     lumat_open_settings(L);
     lumat_open_make(L);
     lumat_open_index(L);

@@ -80,6 +80,15 @@ static int is_complex(lua_State *L, int index)
     return lumat_test_complex(L, index) != NULL;
 }
 
+static int is_frame(lua_State *L, int index)
+{
+    int top = lua_gettop(L);
+    int found = luaL_getmetafield(L, index, "__name") == LUA_TSTRING &&
+                strcmp(lua_tostring(L, -1), "frame") == 0;
+    lua_settop(L, top);
+    return found;
+}
+
 static int is_freed(lua_State *L, int index)
 {
     const gpu_matrix *m = lumat_test_matrix(L, index);
@@ -136,6 +145,10 @@ static const struct kind {
     {"boolean", BOOLEAN, NONE, NULL, 0, "true or false"},
     {"function", FUNCTION, TABLE | OBJECT, is_callable, 0, "a function"},
     {"table", TABLE, NONE, NULL, 0, "a table"},
+    {"frame", NONE, TABLE, is_frame, 0, "a frame"},
+    {"column", STRING, NONE, NULL, 0, "a column's name"},
+    {"columns", STRING | TABLE, NONE, NULL, 0,
+     "a column's name or a list of names"},
     {"factors", TABLE, NONE, NULL, 0, "a factorisation"},
     {"list", TABLE, OBJECT, is_vector, 0, "a vector or a table"},
     {"string", STRING, NONE, NULL, 0, "a string"},

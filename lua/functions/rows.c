@@ -203,6 +203,17 @@ static int check_options(lua_State *L)
     return 0;
 }
 
+/* checked(name, f): f of a member, as it is called: held against the row of that
+ * name. */
+static int push_checked(lua_State *L)
+{
+    const lumat_function *f = lumat_find_row(L, luaL_checkstring(L, 1));
+    if (!f)
+        return luaL_error(L, "there is no row %s", lua_tostring(L, 1));
+    lumat_push_checked_lua(L, f, 2);
+    return 1;
+}
+
 /* takes(name): what the row of that name says that it takes, and whether it
  * tells of mistakes in words of its own; for tests. */
 static int push_takes(lua_State *L)
@@ -221,6 +232,8 @@ void lumat_open_rows(lua_State *L)
     lua_setfield(L, -2, "row");
     lua_pushcfunction(L, check_options);
     lua_setfield(L, -2, "check_options");
+    lua_pushcfunction(L, push_checked);
+    lua_setfield(L, -2, "checked");
     lua_pushcfunction(L, push_takes);
     lua_setfield(L, -2, "takes");
     lua_pop(L, 1);

@@ -16,6 +16,7 @@ local titles = {
         "mapping"},
     {"Comparing and masks", "comparing logic questions finite"},
     {"Over everything, columns or rows", "totals extremes running"},
+    {"Frames", "frames"},
     {"Seeing matrices", "pictures watching"},
     {"Files", "files sessions folders"},
     {"Time and the machine",

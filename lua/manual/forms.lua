@@ -19,7 +19,7 @@ local exit_codes = {
     {"130", "interrupted"}}
 
 local order = {"scripts", "experiments", "results", "startup", "safe", "keys", "operators",
-               "indexing", "random", "properties", "printing", "devices", "memory", "errors",
+               "indexing", "frames", "random", "properties", "printing", "devices", "memory", "errors",
                "lua"}
 
 -- Functions that are in no chapter.

@@ -45,6 +45,17 @@ function manual.see_also(name)
     return names
 end
 
+-- The rows of the help on what name has: {usage, what it does}, in order.
+function manual.member_rows(name)
+    local list, rows = {}, {}
+    for _, entry in pairs(manual.help[name].members or {}) do
+        list[#list + 1] = entry
+    end
+    sort(list, function(a, b) return a.order < b.order end)
+    for i, entry in ipairs(list) do rows[i] = {entry.usage, entry.help} end
+    return rows
+end
+
 local function add_heading(lines, usage, also, width)
     local line = usage .. (also and "      " .. also or "")
     if manual.columns(line) <= width then
@@ -72,6 +83,21 @@ local function add_function(lines, name, style)
     local see = manual.see_also(name)
     if #see > 0 then rows[#rows + 1] = {"see also", concat(see, " ")} end
     manual.rows(lines, rows, style.width, 2, 8)
+end
+
+-- frame.sort: of a member that is a method.
+local function add_method(lines, name, style)
+    local owner, member = match(name, "^(%a+)%.([%a_][%w_]*)$")
+    local members = owner and manual.help[owner] and manual.help[owner].members
+    local entry = members and members[member]
+    if not entry or not find(entry.usage, ":", 1, true) then return end
+    add_heading(lines, entry.usage, nil, style.width)
+    manual.paragraph(lines, entry.help, style.width, 2)
+    local options = manual.options_of(name)
+    if options then
+        lines[#lines + 1] = "  options, in a table such as {" .. options[1][1] .. " = …}"
+        manual.rows(lines, options, style.width, 4)
+    end
 end
 
 -- --- a command ------------------------------------------------------------
@@ -227,6 +253,7 @@ end
 local function explain(topic, style)
     local lines = {}
     if manual.help[topic] then add_function(lines, topic, style) end
+    add_method(lines, topic, style)
     if manual.topics[topic] and topic ~= "first" then
         add_topic(lines, topic, style)
     end

@@ -1,6 +1,7 @@
 -- What is no function and no command: short chapters. A part is a paragraph,
 -- or rows of two columns; rows marked `code` have Lua on the left, pieces
--- between two blanks, that a test runs with A, B (2x2) and v, w (vectors).
+-- between two blanks, that a test runs with A, B (2x2), v, w (vectors) and T, a
+-- frame.
 local manual = ...
 
 manual.topics = {}
@@ -104,6 +105,43 @@ topics.results = {title = "Results of experiments",
     "the threshold. UNSURE says how many samples would tell; five are the " ..
     "least. What was not alike (device, driver, clocks …), points of one run " ..
     "alone and errors that differ are listed."}
+
+topics.frames = {title = "Frames: named columns", see = "frame dates load save vcat ?indexing",
+    "A frame is for data of several kinds: columns of one length, of numbers " ..
+    "(vectors), text (a list of labels, and for each row the place of its own) " ..
+    "or dates (seconds since 1970, UTC). load \"iris.csv\" gives one where a " ..
+    "column is text or dates, save(T, \"f.csv\") writes one. With iris.csv the " ..
+    "means of each species are two lines: T = load \"iris.csv\" and " ..
+    "T:groupby \"species\":mean(). Here T has numbers a and b, species and when:",
+    {code = true,
+        {"T.a  T[\"a\"]  T:col \"a\"", "a column; the last one also where a method has that name"},
+        {"T.c = T.a / T.b  T.a = nil", "adds or replaces one, takes it out; in all rows a number " ..
+            "or text"},
+        {"T[3]  T[-1].species", "a row, a table by names; the last row's species"},
+        {"T[T.a:gt(1)]  T[{{1, 2}}]", "rows by a mask, a range; T[vec{3, 1}] by a list"},
+        {"T[{{1, 2}, {\"a\", \"b\"}}]  T[{3, \"a\"}]", "rows and columns; an element"},
+        {"T.species:eq \"oak\"", "a mask of text, as isin{\"oak\", \"elm\"} and, by a " ..
+            "pattern, match \"^o\"; == is false in Lua, whatever stands there"},
+        {"T.species:map(string.upper)", "other text, or numbers, by a function or a table " ..
+            "of labels"},
+        {"T.when:year()  T.when:ge \"2020-02\"", "of dates; more: dates"},
+        {"T:sort \"a\"  T:sort{\"species\", \"a\"}", "rows in order"},
+        {"T:groupby \"species\":mean()", "a row a group; agg{a = \"mean\", b = \"max\"} of " ..
+            "columns in their own way"},
+        {"T:describe()  T:value_counts \"species\"", "what there is"},
+        {"T:matrix{\"a\", \"b\"}  T:matrix()", "columns as a matrix; all that are numbers"},
+        {"for name, c in pairs(T) do … end", "goes through the columns, eachrow through the rows"},
+    },
+    "A frame shares the vectors that it is given: T.a[2] = 0 and T.a[T.a:lt(0)] " ..
+    "= 0 write to them. Numbers that are missing are NaN; means, sums and the " ..
+    "like of groups, describe and value_counts leave them out, T.a:mean() does " ..
+    "not. A column called like a method (unique, sort) is T:col \"sort\", " ..
+    "T:set(\"sort\", v) sets it.",
+    "There are no joins and no reshaping. What a join by a key brings, map does: " ..
+    "T.price = T.species:map{oak = 3, elm = 2}. Wide to long: vcat of frames " ..
+    "with a column that tells them apart; larger work is that of a database, " ..
+    "the results of which are loaded.",
+    manual.member_rows "frame"}
 
 topics.operators = {title = "Operators", see = "matmul ?indexing ?lua",
     "Plain Lua 5.4: numbers, vectors and matrices mix.",

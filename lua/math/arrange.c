@@ -384,8 +384,21 @@ static int hcat(lua_State *L)
     return join_all(L, &j);
 }
 
+/* Of frames, which are the library's in Lua. */
+static int vcat_frames(lua_State *L)
+{
+    lumat_push_required(L, "frames");
+    lua_getfield(L, -1, "vcat");
+    lua_insert(L, 1);
+    lua_pop(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+    return 1;
+}
+
 static int vcat(lua_State *L)
 {
+    if (lua_istable(L, 1))
+        return vcat_frames(L);
     join j = {.name = "vcat", .across = 0};
     return join_all(L, &j);
 }
@@ -651,8 +664,9 @@ static const lumat_function functions[] = {
      "matrices.",
      "hcat(mat{{1}, {2}}, mat{{3}, {4}})", "{{1, 3}, {2, 4}}",
      .group = "joining"},
-    {"vcat", vcat, 1, "A: matrix [, B: matrix columns A, …]", "matrix",
-     "One above the other; vectors are rows.", "vcat(vec{1, 2}, vec{3, 4})",
+    {"vcat", vcat, 1, "A: matrix [, B: matrix columns A, …] or T: frame [, U: frame, …]",
+     "same",
+     "One above the other; vectors are rows. Frames have the same columns.", "vcat(vec{1, 2}, vec{3, 4})",
      "{{1, 2}, {3, 4}}", .group = "joining"},
     {"outer", outer, 1, "x: matrix, y: matrix", "matrix",
      "Every x[i] times every y[j].", "outer(vec{1, 2}, vec{3, 4})",

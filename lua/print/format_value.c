@@ -221,6 +221,18 @@ static int push_row(lua_State *L, int index)
     return 1;
 }
 
+/* Its one line, of an object that has one; else returns 0. */
+static int push_own_headline(lua_State *L, int index)
+{
+    index = lua_absindex(L, index);
+    if (lua_type(L, index) != LUA_TTABLE ||
+        luaL_getmetafield(L, index, "__headline") == LUA_TNIL)
+        return 0;
+    lua_pushvalue(L, index);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
 /* A value inside a table. */
 static void push_element(lua_State *L, int index)
 {
@@ -239,6 +251,8 @@ static void push_element(lua_State *L, int index)
                         gpu_size_text(s->rows, s->cols));
     } else if (lua_type(L, index) == LUA_TSTRING) {
         push_quoted(L, index, SHORT_COLUMNS);
+    } else if (push_own_headline(L, index)) {
+        return;
     } else if (lua_type(L, index) == LUA_TTABLE) {
         if (!push_row(L, index))
             lua_pushstring(L, count_entries(L, index) > 0 ? "{…}" : "{}");
@@ -441,6 +455,8 @@ void lumat_push_value_text(lua_State *L, int index, const lumat_style *s)
     luaL_checkstack(L, STACK_NEEDED, NULL);
     if (type == LUA_TSTRING)
         push_quoted(L, index, 0);
+    else if (type == LUA_TTABLE && lumat_push_own_text(L, index, s))
+        return;
     else if (type == LUA_TTABLE && !speaks_for_itself(L, index))
         push_table(L, index, s);
     else
@@ -450,6 +466,8 @@ void lumat_push_value_text(lua_State *L, int index, const lumat_style *s)
 void lumat_push_value_short(lua_State *L, int index)
 {
     luaL_checkstack(L, STACK_NEEDED, NULL);
+    if (push_own_headline(L, index))
+        return;
     if (lua_type(L, index) == LUA_TTABLE && is_object(L, index)) {
         push_other(L, index);
         return;

@@ -93,8 +93,9 @@ int lumat_is_for_later(lua_State *L);
 /* "1.50 ms", with so many digits at most, as of gpu_amount_text. */
 const char *lumat_seconds_text(double seconds, int digits);
 
-/* The module lumat.unit_text. */
+/* The modules lumat.unit_text and lumat.cells. */
 void lumat_open_unit_text(lua_State *L);
+void lumat_open_cells(lua_State *L);
 /* Gives matrices of both kinds their __tostring. */
 void lumat_open_format(lua_State *L);
 

@@ -272,7 +272,10 @@ void lumat_hide_addresses(lua_State *L)
  * say nothing to a user. */
 const char *lumat_kind_of(lua_State *L, int index)
 {
-    if (!lua_isuserdata(L, index))
+    if (lua_istable(L, index) &&
+        luaL_getmetafield(L, index, "__headline") != LUA_TNIL)
+        lua_pop(L, 1); /* an object of the library's */
+    else if (!lua_isuserdata(L, index))
         return luaL_typename(L, index);
     const char *name = "value of a library";
     if (luaL_getmetafield(L, index, "__name") != LUA_TNIL) {

@@ -170,6 +170,13 @@ static int warn_once(lua_State *L)
     return 0;
 }
 
+/* note(word, message): the same of lumat_note. */
+static int note_once(lua_State *L)
+{
+    lumat_note(L, luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+    return 0;
+}
+
 void lumat_open_warnings(lua_State *L)
 {
     warnings.off = 0;
@@ -178,4 +185,6 @@ void lumat_open_warnings(lua_State *L)
     lua_setwarnf(L, take_piece, NULL);
     lua_pushcfunction(L, warn_once);
     lumat_set_private(L, "warn_once");
+    lua_pushcfunction(L, note_once);
+    lumat_set_private(L, "note");
 }

@@ -58,6 +58,8 @@ local is_kind = {
     folder = is "string", data = is "string", session = is "string",
 }
 
+is_kind.frame = function(x) return getmetatable(x) == "frame" end
+
 local nowhere = os.tmpname()
 os.remove(nowhere)
 
@@ -78,6 +80,7 @@ local some = {
     list = function() return {1} end,
     ["function"] = function() return function() return 1 end end,
     ["false"] = function() return false end,
+    frame = function() return frame{a = {1, 2}} end,
     device = function() return "cpu" end,
     kernel = function() return "reference" end,
     operation = function() return "dot" end, topic = function() return "sum" end,
@@ -98,7 +101,7 @@ local samples = {
     {"a string", function() return "some words" end},
     {"a list", function() return {1, 2} end},
     {"a table", function() return {} end},
-    {"a matrix", some.matrix}, {"a vector", some.vector},
+    {"a matrix", some.matrix}, {"a vector", some.vector}, {"a frame", some.frame},
     {"a sparse matrix", some.sparse}, {"a freed matrix", some.freed},
     {"a complex number", some.complex},
     {"a function", some["function"]},

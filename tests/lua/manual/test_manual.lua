@@ -100,7 +100,9 @@ end
 -- Runs a piece of Lua with the names that topics use.
 local function run(code)
     local A, v = mat{{1, 2}, {3, 4}}, vec{1, 2}
-    local names = setmetatable({A = A, B = A:clone(), v = v, w = v:clone(), C = A * A,
+    local T = frame{a = {1, 2, 3}, b = {3, 2, 1}, species = {"oak", "elm", "oak"},
+        when = dates{"2020-01-31", "2020-02-29", "2021-12-31"}}
+    local names = setmetatable({T = T, A = A, B = A:clone(), v = v, w = v:clone(), C = A * A,
         b = v, x = 1, t = {}}, {__index = _G})
     code = code:gsub("…", "x = nil")
     local chunk = load("return " .. code, "=topic", "t", names) or
