@@ -39,7 +39,7 @@ int lumat_is_matrix_fact(lumat_fact f);
 /* Replaces the value on top by its field, or by nil. */
 void lumat_replace_by_field(lua_State *L, const char *name, size_t length);
 /* Replaces the value on top by the table in which its fields are found next:
- * what its metatable has as __index. Pops it and returns 0 when there is no
+ * what its metatable has as __index, or as __members. Pops it and returns 0 when there is no
  * such table. */
 int lumat_next_table(lua_State *L);
 /* The name of the library's function or table on top, or NULL. */
@@ -164,8 +164,15 @@ void lumat_offer_variables(lumat_query *q, const lumat_partner *partner);
 /* What may follow the . or : before the word. */
 void lumat_offer_fields(lumat_query *q);
 void lumat_offer_methods(lumat_query *q);
-/* The string keys of the table before the [ and quote before the word. */
+/* The string keys of the table before the [ and quote before the word, or the
+ * columns of the frame. */
 void lumat_offer_keys(lumat_query *q);
+/* Pushes the columns by name of the object on top where it is a frame, else
+ * nil. */
+void lumat_push_columns(lua_State *L);
+/* The keys of the table at index that are written between quotes as they are;
+ * those of an index of 0 are none. */
+void lumat_gather_keys(lumat_gather *g, int index);
 
 /* offer_values.c */
 

@@ -65,6 +65,11 @@ int lumat_next_table(lua_State *L)
     }
     lua_pushliteral(L, "__index");
     lua_rawget(L, -2);
+    if (!lua_istable(L, -1)) { /* a function: what the library tells of it */
+        lua_pop(L, 1);
+        lua_pushliteral(L, "__members");
+        lua_rawget(L, -2);
+    }
     lua_replace(L, -3);
     lua_pop(L, 1);
     if (lua_istable(L, -1))

@@ -374,16 +374,39 @@ static const char *plain_key(lua_State *L, int index)
     return length > 0 ? key : NULL;
 }
 
+void lumat_push_columns(lua_State *L)
+{
+    const char *owner = lumat_owner_name(L);
+    if (!owner || strcmp(owner, "frame") != 0 || !lua_getmetatable(L, -1)) {
+        lua_pushnil(L);
+        return;
+    }
+    lua_pushliteral(L, "__columns");
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+}
+
+void lumat_gather_keys(lumat_gather *g, int index)
+{
+    lua_State *L = g->L;
+    if (index == 0 || !lua_istable(L, index))
+        return;
+    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+        const char *key = plain_key(L, -2);
+        if (key)
+            lumat_gather_value(g, key, LUMAT_LATER);
+    }
+}
+
 void lumat_offer_keys(lumat_query *q)
 {
     lua_State *L = q->L;
     lumat_fact fact = push_object(q);
     int table = lua_gettop(L);
-    if (fact.kind == LUMAT_IS_VALUE && lua_istable(L, table))
-        for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-            const char *key = plain_key(L, -2);
-            if (key)
-                lumat_gather_value(&q->gather, key, LUMAT_LATER);
-        }
+    if (fact.kind == LUMAT_IS_VALUE) {
+        lumat_gather_keys(&q->gather, table);
+        lumat_push_columns(L);
+        lumat_gather_keys(&q->gather, table + 1);
+    }
     lua_settop(L, table - 1);
 }

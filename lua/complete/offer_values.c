@@ -17,6 +17,7 @@ typedef struct values {
     const char *function;     /* whose kernels, if it has any of its own */
     const gpu_device *device; /* where they run; NULL: on any that is open */
     const char *quote;        /* put around them; "" inside quotes */
+    int columns; /* index of a table of what is called; 0: it is no frame */
 } values;
 
 static void offer_quoted(const values *v, const char *value, size_t length,
@@ -121,6 +122,11 @@ static void offer_topics(const values *v)
     lua_settop(L, help - 1);
 }
 
+static int is_columns(lumat_piece kind)
+{
+    return lumat_is_piece(kind, "column") || lumat_is_piece(kind, "columns");
+}
+
 /* Offers the values of a kind: a string in quotes, device, dtype, kernel,
  * operation, topic; outside of quotes also true and false. Returns 0 for a kind
  * that has none. */
@@ -138,6 +144,8 @@ static int offer_kind(const values *v, lumat_piece kind)
         offer_ladder(v, 0);
     else if (lumat_is_piece(kind, "topic"))
         offer_topics(v);
+    else if (is_columns(kind))
+        lumat_gather_keys(v->gather, v->columns);
     else if (!lumat_is_piece(kind, "kernel"))
         return 0;
     else {
@@ -155,7 +163,7 @@ static int offer_of_kind(const values *v, const char *kind)
 
 int lumat_offer_wanted(lumat_query *q)
 {
-    values v = {&q->gather, "", NULL, ""};
+    values v = {&q->gather, "", NULL, "", 0};
     int before = lumat_kind_at(&q->tokens, q->at - 1);
     if (q->wanted == LUMAT_DEVICES)
         return offer_of_kind(&v, "device");
@@ -230,7 +238,7 @@ static void offer_option_value(void *data, const lumat_option *option)
     if (r->call->argument > 1)
         fact = lumat_argument_fact(q->L, &q->tokens, r->call,
                                    r->call->argument - 1);
-    values v = {&q->gather, r->call->name, fact.device, quote};
+    values v = {&q->gather, r->call->name, fact.device, quote, 0};
     int listed = offer_of_option(&v, option);
     if (q->place.quote || (listed && q->gather.length == 0))
         return;
@@ -477,9 +485,9 @@ static const char *files_of(lumat_piece kind)
 
 /* What the row says may stand there, in any form of the call; nothing where it
  * names no words. */
-static void offer_by_row(lumat_query *q, const lumat_calling *call)
+static void offer_by_row(lumat_query *q, const lumat_calling *call, int columns)
 {
-    values v = {&q->gather, call->name, NULL, ""};
+    values v = {&q->gather, call->name, NULL, "", columns};
     lumat_argument a = {.rest = call->row->takes};
     lumat_piece kind;
     while (lumat_next_argument(&a)) {
@@ -493,11 +501,49 @@ static void offer_by_row(lumat_query *q, const lumat_calling *call)
     }
 }
 
+/* Pushes the columns of the frame that the method is called of, or nil. */
+static void push_callee_columns(lumat_query *q, const lumat_calling *call)
+{
+    if (call->is_method)
+        lumat_push_chain(q->L, &q->tokens, call->callee, call->open - 2);
+    else
+        lua_pushnil(q->L);
+    lumat_push_columns(q->L);
+    lua_remove(q->L, -2);
+}
+
+/* Whether the cursor is in a list of names of columns: T:select{"a", ". If so,
+ * offers them. */
+static int offer_listed_column(lumat_query *q)
+{
+    const lumat_tokens *t = &q->tokens;
+    lumat_calling call;
+    int table = t->innermost, is_list = 0;
+    if (table < 0 || lumat_kind_at(t, table) != '{')
+        return 0;
+    int before = lumat_kind_at(t, table - 1);
+    int open = before == ',' || before == '(' ? t->list[table].match : table;
+    if (!lumat_find_call(q->L, t, open, table, &call) || !call.row)
+        return 0;
+    lumat_argument a = {.rest = call.row->takes};
+    while (lumat_next_argument(&a))
+        is_list |= a.is == LUMAT_ARGUMENT && a.place == call.argument &&
+                   lumat_is_piece(a.kind, "columns");
+    if (!is_list)
+        return 0;
+    push_callee_columns(q, &call);
+    lumat_gather_keys(&q->gather, lua_gettop(q->L));
+    lua_pop(q->L, 1);
+    return 1;
+}
+
 static void offer_argument(lumat_query *q, const lumat_calling *call)
 {
     q->place.files = NULL;
     if (call->row) {
-        offer_by_row(q, call);
+        push_callee_columns(q, call);
+        offer_by_row(q, call, lua_gettop(q->L));
+        lua_pop(q->L, 1);
         return;
     }
     if (strcmp(call->name, "require") == 0) {
@@ -514,7 +560,7 @@ static void offer_argument(lumat_query *q, const lumat_calling *call)
 static int offer_compared(lumat_query *q)
 {
     const lumat_tokens *t = &q->tokens;
-    values v = {&q->gather, "", NULL, ""};
+    values v = {&q->gather, "", NULL, "", 0};
     if (lumat_kind_at(t, q->at - 1) != LUMAT_COMPARE ||
         lumat_kind_at(t, q->at - 3) != '.')
         return 0;
@@ -539,7 +585,7 @@ void lumat_offer_in_string(lumat_query *q)
             lumat_offer_keys(q);
         return;
     }
-    if (offer_compared(q) || lumat_offer_options(q)) {
+    if (offer_listed_column(q) || offer_compared(q) || lumat_offer_options(q)) {
         q->place.files = NULL;
         return;
     }

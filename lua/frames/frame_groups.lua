@@ -232,6 +232,11 @@ local function of_column(g, what, name, column_name)
         fail(what, "%s of the column %q, which is %s", name, column_name,
             kind == "date" and "dates" or kind)
     end
+    if g.number == 0 and name ~= "count" then
+        return columns.pick(c, g.starts)
+    elseif g.number == 0 then
+        return g.count
+    end
     local out = statistics[name](g, c)
     if name == "count" or name == "first" or name == "last" then return out end
     if kind == "date" then return columns.alike(c, out) end
@@ -492,17 +497,17 @@ end
 -- Of text and dates.
 local function describe_values(c)
     local g = group_rows{c}
-    if g.number == 0 then return {count = 0, unique = 0} end
+    if g.number == 0 then return {count = 0, distinct = 0} end
     local at_most = floor(g.count:argmax())
     local top = columns.pick(c, g.order[g.starts])
-    return {count = g.there, unique = g.number, freq = g.count[at_most],
+    return {count = g.there, distinct = g.number, freq = g.count[at_most],
         top = columns.value(top, at_most)}
 end
 
 function groups.describe(T, wanted)
     local s = frames.state_of(T)
     local names = wanted and frames.names_of("describe", s, wanted) or s.names
-    local lists = {count = {}, unique = {}, top = {}, freq = {}}
+    local lists = {count = {}, distinct = {}, top = {}, freq = {}}
     local has_numbers, has_values = false, false
     for _, name in ipairs(figures) do lists[name] = {} end
     for i, name in ipairs(names) do
@@ -523,7 +528,7 @@ function groups.describe(T, wanted)
     if has_numbers then
         for _, figure in ipairs(figures) do add(figure) end
     end
-    if has_values then add "unique" add "top" add "freq" end
+    if has_values then add "distinct" add "top" add "freq" end
     for i = 2, #pairs_of do
         local name, list = unpack(pairs_of[i])
         if name ~= "top" then

@@ -184,7 +184,8 @@ function frame_text.frame_text(T, style)
     local s = frames.state_of(T)
     local head = frames.headline(T)
     if #s.names == 0 then return head end
-    head = head .. missing_text(s)
+    local remark = missing_text(s)
+    if #head + #remark <= style.width then head = head .. remark end
     local places, first_rows = shown_rows(s.rows, style)
     local t = {style = style, label = #format("%d", s.rows),
         dots = style.ascii and "~" or "…"}

@@ -44,14 +44,14 @@ local function is_frame(x)
 end
 frames.is_frame = is_frame
 
--- What Tab offers behind a frame, in the table that its metatable keeps.
+-- What Tab offers behind a frame: names behind it, and those in quotes.
 local function tell_members(T, s)
     local members = checks.copied(methods)
     for name in pairs(properties) do members[name] = true end
     for name, c in pairs(s.by) do
         if members[name] == nil then members[name] = c end
     end
-    s.meta.__members = members
+    s.meta.__members, s.meta.__columns = members, s.by
     return T
 end
 
@@ -930,6 +930,108 @@ row{
         "first.",
 }
 elsewhere "value_counts"
+
+-- --- for the list of variables -----------------------------------------------
+
+-- The vectors of a frame, or of a column of text or dates, each once; nil for
+-- other values.
+function frames.vectors_of(value)
+    local s, c = state[value], columns.state[value]
+    if c then return {c.vector} end
+    if not s then return nil end
+    local list, seen = {}, {}
+    for _, name in ipairs(s.names) do
+        local v = columns.vector(s.by[name])
+        if not seen[v] then list[#list + 1] = v end
+        seen[v] = true
+    end
+    return list
+end
+
+-- Their size as text, and where they lie.
+function frames.facts(value)
+    local s, c = state[value], columns.state[value]
+    if c then return format("vector %d", c.vector.rows), c.vector.device end
+    return format("%dx%d", s.rows, #s.names), s.device or "cpu"
+end
+
+-- --- for sessions ------------------------------------------------------------
+
+-- What a frame, or a column of text or dates, consists of: a plain table; what
+-- of that lies on a device by name; and what it is. nil for other values.
+function frames.parts_of(value)
+    local s, c = state[value], columns.state[value]
+    if s then
+        return {names = checks.copied(s.names), columns = checks.copied(s.by)},
+            s.by, "frame"
+    elseif c then
+        local parts = {kind = c.kind, vector = c.vector, labels = c.labels,
+            format = c.format}
+        return parts, {vector = c.vector}, c.kind
+    end
+end
+
+-- One without anything, to be filled.
+function frames.blank(kind)
+    if kind == "frame" then return new({}, {}, 0) end
+    if kind == "text" or kind == "date" then return columns.object(kind, {}) end
+    return false
+end
+
+-- Is it a vector of codes of labels, or of seconds?
+local function are_codes(v, labels)
+    if not is_matrix(v) or v.ndim ~= 1 or v.dtype ~= "f64" then return false end
+    if not labels or v.rows == 0 then return true end
+    local is_one = library.land(v:ge(1), v:le(#labels))
+    return library.all(library.lor(v:isnan(),
+        library.land(is_one, v:eq(v:floor()))))
+end
+
+local function are_labels(list)
+    local seen = {}
+    if type(list) ~= "table" then return false end
+    for _, label in ipairs(list) do
+        if type(label) ~= "string" or seen[label] then return false end
+        seen[label] = true
+    end
+    return true
+end
+
+local function fill_column(c, parts)
+    if c.kind == "text" then
+        if not are_labels(parts.labels) or
+            not are_codes(parts.vector, parts.labels) then return false end
+        c.labels = parts.labels
+    else
+        if type(parts.format) ~= "string" or not are_codes(parts.vector) then
+            return false
+        end
+        c.format = parts.format
+    end
+    c.vector = parts.vector
+    return true
+end
+
+-- Makes a blank one what those parts say; false where they are not right, as
+-- in a file that somebody wrote.
+function frames.fill(value, parts)
+    if type(parts) ~= "table" then return false end
+    local c = columns.state[value]
+    if c then return fill_column(c, parts) end
+    local names, by = parts.names, parts.columns
+    if not are_labels(names) or type(by) ~= "table" then return false end
+    local T = new({}, {}, 0)
+    for _, name in ipairs(names) do
+        if kind_of(by[name]) == nil or not pcall(set, T, name, by[name]) then
+            return false
+        end
+    end
+    local s, filled = state[value], state[T]
+    s.names, s.by, s.rows, s.device = filled.names, filled.by, filled.rows,
+        filled.device
+    tell_members(value, s)
+    return true
+end
 
 -- --- one below the other -----------------------------------------------------
 

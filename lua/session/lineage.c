@@ -72,11 +72,24 @@ static uint64_t identity(lua_State *L, int index)
 
 static uint64_t content(lua_State *L, int index, int depth, int *nodes);
 
+/* A frame's columns are its metatable's. */
+static uint64_t of_columns(lua_State *L, int index, int depth, int *nodes)
+{
+    uint64_t sum = 0;
+    if (luaL_getmetafield(L, index, "__columns") == LUA_TNIL)
+        return 0;
+    if (lua_istable(L, -1))
+        sum = content(L, lua_gettop(L), depth, nodes);
+    lua_pop(L, 1);
+    return sum;
+}
+
 static uint64_t of_table(lua_State *L, int index, int depth, int *nodes)
 {
     uint64_t sum = identity(L, index);
     if (depth == 0 || !lua_checkstack(L, 8))
         return sum;
+    sum += of_columns(L, index, depth - 1, nodes);
     for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
         int top = lua_gettop(L);
         if (--*nodes < 0) {

@@ -64,7 +64,7 @@ saver.__index = saver
 
 local function new_saver()
     return setmetatable({ids = {}, tables = {}, owners = {}, others = {},
-        factorisations = {},
+        factorisations = {}, frames = {},
         taken = {["session.txt"] = true}, records = {}, skipped = {}, count = 0,
         modules = {}}, saver)
 end
@@ -113,6 +113,9 @@ function saver:accepts(value, place)
         recipe.id = self:number(value)
         self.factorisations[#self.factorisations + 1] = recipe
         return true
+    elseif kind == "table" and loaded["lumat.frames"] and
+        loaded["lumat.frames"].parts_of(value) then
+        return self:accepts_frame(value, place)
     elseif kind == "table" and not self.modules[value] then
         self.tables[#self.tables + 1] = {value, place}
         self:number(value)
@@ -135,6 +138,17 @@ function saver:accepts(value, place)
         kind == "table" and "a module" or
         "a " .. checks.kind(value))
     return false
+end
+
+-- Of a frame, or a column of text or dates: what it consists of is a table.
+function saver:accepts_frame(value, place)
+    local fields, values, kind = loaded["lumat.frames"].parts_of(value)
+    for name, part in next, values do
+        if not self:accepts(part, place .. "." .. name) then return false end
+    end
+    self:accepts(fields, place)
+    self.frames[#self.frames + 1] = {self:number(value), self.ids[fields], kind}
+    return true
 end
 
 function saver:word(value)
@@ -235,6 +249,7 @@ function saver:write_matrices(archive)
             tostring(r.full or false), tostring(r.pivots or false),
             r.second and self.ids[r.second])
     end
+    for _, f in ipairs(self.frames) do self:record("d", unpack(f)) end
 end
 
 -- The user's variables: names and values, sorted, locals under "l". A name

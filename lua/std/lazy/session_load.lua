@@ -20,9 +20,11 @@ local MOST_WORDS = 8
 
 local luas_own = checks.luas_own -- names that no file sets
 
+-- line 0: of no record alone.
 local function damaged(path, line, what)
-    fail("load_session", "'%s' is no session file of this version: record %d%s",
-        path, line, what and ": " .. what or "")
+    fail("load_session", "'%s' is no session file of this version: %s%s", path,
+        line > 0 and format("record %d", line) or "", what and
+        (line > 0 and ": " or "") .. what or "")
 end
 
 -- Readers of what has a number, by the first letter of their records: each
@@ -72,6 +74,16 @@ function readers.f(s, record)
         if not ok and checks.is_interrupt(F) then error(F, 0) end
     end
     return ok and F
+end
+
+-- d number table kind: a frame or a column of one, which is made of the table's
+-- entries when these are read.
+function readers.d(s, record)
+    local parts_at = to_integer(tonumber(record[2]))
+    if #record ~= 3 or not parts_at then return false end
+    local value = require "lumat.frames".blank(record[3])
+    s.frames[#s.frames + 1] = {value, parts_at, record[3]}
+    return value
 end
 
 -- t number
@@ -151,16 +163,31 @@ function session:go_through(path, defines)
     end
 end
 
+-- Columns first, as frames look at them.
+function session:fill_frames(path)
+    for pass = 1, 2 do
+        for _, f in ipairs(self.frames) do
+            local value, parts_at, kind = unpack(f)
+            local is_frame = kind == "frame"
+            if is_frame == (pass == 2) and not require "lumat.frames".fill(
+                value, self.values[parts_at]) then
+                damaged(path, 0, "a " .. kind .. " that is none")
+            end
+        end
+    end
+end
+
 local function read(path, trusted)
     local archive <close> = parts.open(path)
     local s = setmetatable({archive = archive, values = {}, globals = {},
-        locals = {}, taken = {["session.txt"] = true}, trusted = trusted},
+        locals = {}, frames = {}, taken = {["session.txt"] = true}, trusted = trusted},
         session)
     s.text = parts.read_text(archive, "session.txt")
     local first = match(s.text, "^[^\n]*")
     if first ~= words.header then damaged(path, 1, sub(first, 1, 100)) end
     s:go_through(path, true)
     s:go_through(path, false)
+    s:fill_frames(path)
     return s
 end
 

@@ -25,6 +25,23 @@ local function pad(text, width)
     return text .. blanks[width - #text]
 end
 
+-- --- frames -----------------------------------------------------------------
+
+-- The vectors of a frame, or of a column of one; nil for other values.
+local function vectors_of(value)
+    local frames = loaded["lumat.frames"]
+    return frames and frames.vectors_of(value)
+end
+
+-- As own.facts; of a frame its rows and columns, and where they are.
+local function facts(value)
+    local kind, shape, where, elements, entries = own.facts(value)
+    if not shape and vectors_of(value) then
+        shape, where = loaded["lumat.frames"].facts(value)
+    end
+    return kind, shape, where, elements, entries
+end
+
 -- --- who owns what ----------------------------------------------------------
 
 -- What is known of the values by name, in tables by name: of what owns storages
@@ -57,6 +74,9 @@ local function gather(values)
             own.storages(value)
         if a then claim(name, a, rank) end
         if b then claim(name, b, rank_b) claim(name, c, rank_c) end
+        for _, v in ipairs(not a and vectors_of(value) or {}) do
+            claim(name, own.storages(v), 2.5) -- a vector's own name is better
+        end
     end
     for name, value in next, values do
         local a, bytes, kept, _, b, bytes_b, kept_b, _, c, bytes_c, kept_c =
@@ -65,6 +85,10 @@ local function gather(values)
         if b then
             settle(name, b, bytes_b, kept_b)
             settle(name, c, bytes_c, kept_c)
+        end
+        for _, v in ipairs(not a and vectors_of(value) or {}) do
+            a, bytes, kept = own.storages(v)
+            settle(name, a, bytes, kept)
         end
     end
     return r
@@ -84,7 +108,7 @@ end
 -- The number of the entry that made a matrix, when the prompt has had one.
 local function entry_of(r, name)
     return r.lineage and r.owned[name] and
-        r.lineage.entry_number(r.values[name])
+        not vectors_of(r.values[name]) and r.lineage.entry_number(r.values[name])
 end
 
 -- How wide the columns of those variables are; entry: nil when there is no such
@@ -92,7 +116,7 @@ end
 local function measure(r, names)
     local w = {name = 4, type = 4, shape = 5, where = 5, bytes = 5}
     for _, name in ipairs(names) do
-        local kind, shape, where, elements = own.facts(r.values[name])
+        local kind, shape, where, elements = facts(r.values[name])
         w.name, w.type = larger(w.name, #name), larger(w.type, #kind)
         if shape then
             w.shape, w.where = larger(w.shape, #shape), larger(w.where, #where)
@@ -109,6 +133,8 @@ end
 -- Whose elements, in all or in part, a variable has.
 local function relation(r, name, is_dense)
     local owner = r.sharing[name]
+    if vectors_of(r.values[name]) then return "has elements of " .. owner end
+    if vectors_of(r.values[owner]) then return "in " .. owner end
     local same = own.same(r.values[name], r.values[owner])
     if same == nil then same = not r.owned[name] end
     return (same and "same as " or is_dense and "view of " or
@@ -161,7 +187,7 @@ local function add_lines(text, r, names, w)
     r.none, r.colour = ascii and "-" or "–", colour
     for i, name in ipairs(names) do
         local value = r.values[name]
-        local kind, shape, where, elements, entries = own.facts(value)
+        local kind, shape, where, elements, entries = facts(value)
         local rest = where
         if not shape then
             rest = sub(own.headline(value), 1, LONGEST_VALUE)
@@ -182,7 +208,7 @@ local function add_device(text, r, device)
     if not known then return end
     local bytes, count, besides = 0, 0, {}
     for name, owned in next, r.owned do
-        local _, _, where = own.facts(r.values[name])
+        local _, _, where = facts(r.values[name])
         if where == device then bytes, count = bytes + owned, count + 1 end
     end
     text[#text + 1] = format("%s: %d %s, %s; %s free of %s", device, count,
