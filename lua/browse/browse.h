@@ -10,15 +10,17 @@
 
 /* --- what is at hand ------------------------------------------------------ */
 
-/* A matrix, dense or sparse, with a part of it in host memory. */
+/* A matrix, dense or sparse, or a frame, with a part of it in host memory. */
 typedef struct lumat_window lumat_window;
 
 typedef struct lumat_area {
     int64_t row, col, rows, cols;
 } lumat_area;
 
-/* Pushes a window on the matrix at index. */
+/* Pushes a window on the matrix or frame at index. */
 lumat_window *lumat_push_window(lua_State *L, int index);
+/* A frame is not transposed, nor looked at as a whole. */
+int lumat_window_is_frame(const lumat_window *w);
 void lumat_window_transpose(lua_State *L, lumat_window *w);
 /* Cells are written with so many significant digits, or always as 1.5e+00. */
 void lumat_window_format(lumat_window *w, int digits, int always_e);
@@ -32,10 +34,13 @@ void lumat_push_window_headline(lua_State *L, const lumat_window *w);
  * Nothing else crosses the bus. */
 void lumat_window_need(lua_State *L, lumat_window *w, lumat_area area);
 
+enum { LUMAT_CELL_ROOM = 96 };
+
 typedef struct lumat_cell {
-    char text[48];  /* as it stands at the right of its column */
-    char exact[48]; /* all digits that its type has */
-    double value;
+    char text[LUMAT_CELL_ROOM];  /* as it stands at the right of its column */
+    char exact[LUMAT_CELL_ROOM]; /* all digits that its type has */
+    double value;  /* of text and dates 1, NaN where they are missing */
+    int is_left;   /* text stands at the left */
     int is_stored; /* 0: a sparse matrix has no entry here; text is "." */
 } lumat_cell;
 
@@ -43,6 +48,8 @@ typedef struct lumat_cell {
 void lumat_window_cell(const lumat_window *w, int64_t row, int64_t col,
                        lumat_cell *out);
 int lumat_window_width(const lumat_window *w, int64_t col);
+/* The name of a column that is here, of a frame; else NULL. */
+const char *lumat_window_title(const lumat_window *w, int64_t col);
 
 /* Pushes Lua that names a cell or a part of a row of what is here, by the
  * matrix's name, with its values: "A[{2, 1}] = 0.5". */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "function.h"
 #include "parse.h"
 #include "settings.h"
 #include "value.h"
@@ -26,10 +27,14 @@ static void fit_column(const lumat_window *w, const lumat_area *a, int64_t j,
                        lumat_column *c, double *scratch)
 {
     *c = (lumat_column){.digits = w->digits, .always_e = w->always_e};
-    if (w->stored)
+    if (w->is_frame && w->parts[j].is_text)
+        c->width = w->parts[j].width;
+    else if (w->stored)
         lumat_column_fit_as(c, scratch, pack_column(w, a, j, scratch), 1);
     else
         lumat_column_fit_as(c, w->values + j, a->rows, a->cols);
+    if (w->is_frame && c->width < w->parts[j].width)
+        c->width = w->parts[j].width;
     c->width = c->width > 0 ? c->width : 1;
 }
 
@@ -64,16 +69,16 @@ static lumat_column *push_columns(lua_State *L, const lumat_window *w,
 
 /* --- cells ---------------------------------------------------------------- */
 
-static void write_exact(const lumat_window *w, double x, char *out)
+static void write_exact(gpu_dtype dtype, double x, char *out)
 {
     size_t n;
-    if (w->dtype == GPU_BOOL)
+    if (dtype == GPU_BOOL)
         strcpy(out, x != 0 ? "true" : "false");
     else if (lumat_special(x))
         strcpy(out, lumat_special(x));
     else {
-        n = w->dtype == GPU_F32 ? lumat_print_f32((float)x, 0, out)
-                                : lumat_print_f64(x, 0, out);
+        n = dtype == GPU_F32 ? lumat_print_f32((float)x, 0, out)
+                             : lumat_print_f64(x, 0, out);
         out[n] = '\0';
     }
 }
@@ -92,11 +97,23 @@ void lumat_window_cell(const lumat_window *w, int64_t row, int64_t col,
     int64_t at = (row - w->here.row) * w->here.cols + j;
     out->value = w->values[at];
     out->is_stored = w->stored ? w->stored[at] : 1;
+    out->is_left = w->is_frame && w->parts[j].is_left;
+    if (w->is_frame && w->parts[j].is_text) {
+        strcpy(out->text, w->texts[at]);
+        strcpy(out->exact, w->exacts[at]);
+        return;
+    }
     if (out->is_stored)
         lumat_column_cell(&w->columns[j], out->value, out->text);
     else
         write_point(&w->columns[j], out->text);
-    write_exact(w, out->value, out->exact);
+    write_exact(w->is_frame ? w->parts[j].dtype : w->dtype, out->value,
+                out->exact);
+}
+
+const char *lumat_window_title(const lumat_window *w, int64_t col)
+{
+    return w->is_frame ? w->parts[col - w->here.col].title : NULL;
 }
 
 int lumat_window_width(const lumat_window *w, int64_t col)
@@ -158,6 +175,10 @@ void lumat_push_cells(lua_State *L, const lumat_window *w, const char *name,
                       lumat_area area)
 {
     luaL_Buffer b;
+    if (w->is_frame) {
+        lumat_push_frame_cells(L, w, name, area);
+        return;
+    }
     luaL_buffinit(L, &b);
     if (w->sparse) {
         add_values(&b, w, &area);
@@ -199,6 +220,25 @@ static void forget_part(lumat_window *w)
     w->here = (lumat_area){0, 0, 0, 0};
 }
 
+static int64_t size_of(lua_State *L, const char *field)
+{
+    lua_getfield(L, -1, field);
+    int64_t size = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return size;
+}
+
+/* The same of the frame on top. */
+static void look_at_frame(lua_State *L, lumat_window *w)
+{
+    w->is_frame = 1;
+    w->rows = size_of(L, "rows");
+    w->cols = size_of(L, "cols");
+    w->dtype = GPU_F64;
+    keep(L, w, MATRIX);
+    forget_part(w);
+}
+
 /* Takes the matrix on top, and pops it. */
 static void look_at(lua_State *L, lumat_window *w)
 {
@@ -217,6 +257,11 @@ lumat_window *lumat_push_window(lua_State *L, int index)
     lumat_window *w = lua_newuserdatauv(L, sizeof *w, KEPT);
     const gpu_matrix *m = lumat_test_matrix(L, index);
     *w = (lumat_window){.digits = lumat_settings_now()->digits};
+    if (lumat_is_frame(L, index)) {
+        lua_pushvalue(L, index);
+        look_at_frame(L, w);
+        return w;
+    }
     if (m) {
         gpu_matrix *view = lumat_new_matrix(L);
         gpu_retain(m);
@@ -256,6 +301,11 @@ void lumat_window_transpose(lua_State *L, lumat_window *w)
     look_at(L, w);
     keep(L, w, TURNED);
     w->is_turned = !w->is_turned;
+}
+
+int lumat_window_is_frame(const lumat_window *w)
+{
+    return w->is_frame;
 }
 
 void lumat_window_format(lumat_window *w, int digits, int always_e)
@@ -338,6 +388,16 @@ static gpu_status fetch_dense(const gpu_matrix *m, const lumat_area *a,
 
 static void fetch(lua_State *L, lumat_window *w, const lumat_area *a)
 {
+    if (w->is_frame) {
+        int index = index_of(L, w);
+        lua_getiuservalue(L, index, MATRIX);
+        gpu_pause_trace(1);
+        lumat_fetch_frame(L, w, lua_gettop(L), a);
+        gpu_pause_trace(0);
+        keep(L, w, VALUES);
+        lua_pop(L, 1);
+        return;
+    }
     size_t size = (size_t)(a->rows * a->cols);
     gpu_slice rows = {a->row, 1, a->rows}, cols = {a->col, 1, a->cols};
     double *values = lua_newuserdatauv(L, size * sizeof *values, 0);

@@ -526,9 +526,20 @@ static void inspect_dense(lumat_report *r, const gpu_matrix *m,
 
 /* --- the function --------------------------------------------------------- */
 
+/* Of the frame at 1 its description, a frame. */
+static int describe_frame(lua_State *L)
+{
+    lua_getfield(L, 1, "describe");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
 /* inspect(A [, name]) */
 static int inspect(lua_State *L)
 {
+    if (lumat_is_frame(L, 1))
+        return describe_frame(L);
     lumat_text t;
     lumat_report r = {.L = L, .text = &t, .style = lumat_style_now(L)};
     const char *name = lua_tostring(L, 2);
@@ -548,11 +559,11 @@ static int inspect(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"inspect", inspect, 1, "A: matrix|sparse [, name: string]", "table",
+    {"inspect", inspect, 1, "A: matrix|sparse|frame [, name: string]", "table",
      "What there is to know of A: layout, aliases, extremes and where they "
      "are, mean, std, norm, zeros, NaN, Inf, subnormals, distribution and "
-     "structure, all but the distribution in one pass; also as fields. Also "
-     ":inspect A.",
+     "structure, all but the distribution in one pass; also as fields. Of a "
+     "frame what T:describe() gives. Also :inspect A.",
      "inspect(mat{{1, 2}, {2, 1}}).symmetric", "true", .group = "pictures"},
     {0}};
 

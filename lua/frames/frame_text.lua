@@ -212,6 +212,32 @@ function frame_text.frame_text(T, style)
     return concat(lines, "\n")
 end
 
+-- --- for the viewer -----------------------------------------------------------
+
+-- Of so many rows and columns from places on, each column: its title, whether
+-- it stands at the left, and values, a vector, or texts (false where one is
+-- missing), cut and as they are.
+function frame_text.window(T, row, col, rows, cols)
+    local s, list = frames.state_of(T), {}
+    local _, ascii = texts.style()
+    for j = 1, cols do
+        local name = s.names[col + j - 1]
+        local c = columns.pick(s.by[name], {{row, row + rows - 1}})
+        local shown = {title = cut(in_a_line(name), MOST, {ascii = ascii}),
+            left = kind_of(c) == "text"}
+        if kind_of(c) == "number" then
+            shown.values = c
+        else
+            shown.exact, shown.texts = cells_of(c), {}
+            for i, text in ipairs(shown.exact) do
+                shown.texts[i] = text and cut(text, MOST, {ascii = ascii})
+            end
+        end
+        list[j] = shown
+    end
+    return list
+end
+
 -- --- a column alone ----------------------------------------------------------
 
 -- Texts one behind the other, in as many lines as there is room for.

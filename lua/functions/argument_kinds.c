@@ -80,7 +80,7 @@ static int is_complex(lua_State *L, int index)
     return lumat_test_complex(L, index) != NULL;
 }
 
-static int is_frame(lua_State *L, int index)
+int lumat_is_frame(lua_State *L, int index)
 {
     int top = lua_gettop(L);
     int found = luaL_getmetafield(L, index, "__name") == LUA_TSTRING &&
@@ -145,7 +145,7 @@ static const struct kind {
     {"boolean", BOOLEAN, NONE, NULL, 0, "true or false"},
     {"function", FUNCTION, TABLE | OBJECT, is_callable, 0, "a function"},
     {"table", TABLE, NONE, NULL, 0, "a table"},
-    {"frame", NONE, TABLE, is_frame, 0, "a frame"},
+    {"frame", NONE, TABLE, lumat_is_frame, 0, "a frame"},
     {"column", STRING, NONE, NULL, 0, "a column's name"},
     {"columns", STRING | TABLE, NONE, NULL, 0,
      "a column's name or a list of names"},

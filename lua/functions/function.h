@@ -137,6 +137,8 @@ typedef struct lumat_kind {
 } lumat_kind;
 
 lumat_kind lumat_read_kind(lumat_piece text);
+/* Is it a frame? The functions of its kind are the library's in Lua. */
+int lumat_is_frame(lua_State *L, int index);
 /* Is the value at index of the kind? */
 int lumat_is_kind(lua_State *L, int index, const lumat_kind *kind);
 /* Pushes "a number or true or false": the kind in words. */

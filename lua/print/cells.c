@@ -44,15 +44,21 @@ static int columns_of_one(const char *text, size_t length, size_t *bytes)
     return columns >= 0 ? columns : 1;
 }
 
+int lumat_text_columns(const char *text, size_t length)
+{
+    size_t bytes;
+    int columns = 0;
+    for (; length > 0; text += bytes, length -= bytes)
+        columns += columns_of_one(text, length, &bytes);
+    return columns;
+}
+
 /* width(text): the columns that it takes. */
 static int measure_text(lua_State *L)
 {
-    size_t length, bytes;
+    size_t length;
     const char *text = luaL_checklstring(L, 1, &length);
-    lua_Integer columns = 0;
-    for (; length > 0; text += bytes, length -= bytes)
-        columns += columns_of_one(text, length, &bytes);
-    lua_pushinteger(L, columns);
+    lua_pushinteger(L, lumat_text_columns(text, length));
     return 1;
 }
 

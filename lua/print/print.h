@@ -83,6 +83,9 @@ void lumat_add_padded(luaL_Buffer *b, const lumat_style *s, const char *text,
 void lumat_add_number(luaL_Buffer *b, const lumat_style *s, int64_t n,
                       int64_t width);
 
+/* The columns that the text takes on a screen. */
+int lumat_text_columns(const char *text, size_t length);
+
 /* Any value, as an echo shows it. */
 void lumat_push_text(lua_State *L, int index, const lumat_style *style);
 /* In a __tostring: is the text for tostring or string.format? It may go

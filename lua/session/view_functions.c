@@ -32,10 +32,26 @@ static void take_value(lua_State *L, const char *name)
 
 /* --- view ----------------------------------------------------------------- */
 
-/* 1 when the matrix at 1 has something to be seen, else its headline is
- * pushed; raises for what is no matrix. */
+/* Has the frame at 1 rows and columns? */
+static int has_cells(lua_State *L)
+{
+    lua_getfield(L, 1, "rows");
+    lua_getfield(L, 1, "cols");
+    int is_so = lua_tointeger(L, -1) > 0 && lua_tointeger(L, -2) > 0;
+    lua_pop(L, 2);
+    return is_so;
+}
+
+/* 1 when the matrix or frame at 1 has something to be seen, else its headline
+ * is pushed; raises for what is neither. */
 static int is_visible(lua_State *L)
 {
+    if (lumat_is_frame(L, 1)) {
+        if (has_cells(L))
+            return 1;
+        lumat_push_headline(L, 1);
+        return 0;
+    }
     const gpu_matrix *m = lumat_test_matrix(L, 1);
     const gpu_sparse *s = lumat_test_sparse(L, 1);
     if (!m && !s)
@@ -119,9 +135,10 @@ static int last(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"view", view, 1, "[A: matrix|sparse]", "nothing",
-     "Walks through a matrix of any size, dense or sparse, on the whole "
-     "screen; without A, through the last result. ? there lists the keys. Also "
+    {"view", view, 1, "[A: matrix|sparse|frame]", "nothing",
+     "Walks through a matrix of any size, dense or sparse, or a frame, on the "
+     "whole screen; without A, through the last result. ? there lists the "
+     "keys. Also "
      ":view.",
      "type(view)", "\"function\"", .group = "asking"},
     {"last", last, 0, "[value: value]", "nothing",

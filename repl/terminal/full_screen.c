@@ -275,16 +275,21 @@ int repl_is_stopped(void)
 
 /* --- text, and a question in the last line -------------------------------- */
 
-/* Bytes of the text's first so many characters; each takes a column. */
+/* Bytes of the text's first characters that take no more than so many columns;
+ * used: the columns that they take. */
 static int bytes_of(const char *text, int most, int *used)
 {
     int bytes = 0;
     *used = 0;
-    while (text[bytes] != '\0' && *used < most) {
-        bytes++;
-        while ((text[bytes] & 0xC0) == 0x80)
-            bytes++;
-        ++*used;
+    while (text[bytes] != '\0') {
+        int end = bytes + 1;
+        while ((text[end] & 0xC0) == 0x80)
+            end++;
+        int width = lumat_text_columns(text + bytes, (size_t)(end - bytes));
+        if (*used + width > most)
+            break;
+        *used += width;
+        bytes = end;
     }
     return bytes;
 }

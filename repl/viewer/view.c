@@ -435,9 +435,19 @@ static const struct binding {
 
 enum { BINDINGS = sizeof bindings / sizeof bindings[0] };
 
+/* Keys of what is of matrices alone. */
+static int is_for_matrices(int key)
+{
+    return strchr("/nN<>ct", key) != NULL && key != 0;
+}
+
 static void act(view *v, int key)
 {
     v->message[0] = '\0';
+    if (lumat_window_is_frame(v->window) && is_for_matrices(key)) {
+        say(v, "of matrices alone; T[T.a:gt(3)] and T:sort \"a\" make frames");
+        return;
+    }
     for (int i = 0; i < BINDINGS; i++)
         if (bindings[i].key == key)
             bindings[i].run(v, bindings[i].argument);
@@ -496,7 +506,13 @@ static void print_notes(lua_State *L, int notes)
 
 static int refuse(lua_State *L)
 {
-    lumat_area size = lumat_window_size(lumat_push_window(L, 1));
+    const lumat_window *w = lumat_push_window(L, 1);
+    lumat_area size = lumat_window_size(w);
+    if (lumat_window_is_frame(w))
+        return luaL_error(L,
+                          ":view needs a terminal that can move its cursor; "
+                          "%s:head(20) is a part",
+                          lua_tostring(L, 2));
     int rows = size.rows < 20 ? (int)size.rows : 20;
     int cols = size.cols < 8 ? (int)size.cols : 8;
     const char *across = cols > 1 ? lua_pushfstring(L, ", 1:%d", cols) : "";

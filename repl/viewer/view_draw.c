@@ -215,28 +215,48 @@ static void put_number(int line, int column, int width, int64_t n, int is_here)
     attrset(A_NORMAL);
 }
 
+/* Text at the left of the width, or at its right, by the columns it takes. */
+static void put_text(int line, int column, int width, const char *text,
+                     int is_left)
+{
+    int blanks = is_left ? 0 : width - repl_columns(text);
+    int room = (int)least(width, COLS - column);
+    blanks = blanks > 0 ? (int)least(blanks, room) : 0;
+    repl_put(line, column, blanks, "");
+    if (room > blanks)
+        repl_put(line, column + blanks, room - blanks, text);
+}
+
 /* A point in place of the first character, where nothing is stored. */
 static void put_cell(const view *v, int line, int column, int width,
                      int64_t row, int64_t col)
 {
-    char text[128];
+    char text[3 * LUMAT_CELL_ROOM];
     lumat_cell cell;
     attr_t look;
     lumat_window_cell(v->window, row, col, &cell);
     look = attribute_of(v, &cell);
     if (!cell.is_stored && !v->ascii)
-        snprintf(text, sizeof text, "%*s·%s", width - (int)strlen(cell.text),
-                 "", cell.text + 1); /* the rest is blank */
+        snprintf(text, sizeof text, "·%s", cell.text + 1);
     else
-        snprintf(text, sizeof text, "%*s", width, cell.text);
+        snprintf(text, sizeof text, "%s", cell.text);
     attrset(row == v->row && col == v->col ? look | A_REVERSE : look);
-    repl_put(line, column, (int)least(width, COLS - column), text);
+    put_text(line, column, width, text, cell.is_left);
     attrset(A_NORMAL);
 }
 
 static void draw_column(const view *v, int column, int width, int64_t col)
 {
-    put_number(0, column, width, col + 1, col == v->col);
+    const char *title = lumat_window_title(v->window, col);
+    if (title) {
+        lumat_cell cell;
+        lumat_window_cell(v->window, v->top, col, &cell);
+        attrset(col == v->col ? A_BOLD : A_DIM);
+        put_text(0, column, width, title, cell.is_left);
+        attrset(A_NORMAL);
+    } else {
+        put_number(0, column, width, col + 1, col == v->col);
+    }
     for (int i = 0; i < v->height && v->top + i < v->rows; i++)
         put_cell(v, i + 1, column, width, v->top + i, col);
 }
@@ -296,7 +316,7 @@ static void shorten(char *text, int columns)
 /* The cell matters most, then the place, then what the matrix is. */
 static void draw_status(const view *v)
 {
-    char cell[128], matrix[256], share[16];
+    char cell[160], matrix[256], share[16];
     int room = COLS, columns;
     describe_cell(v, cell, sizeof cell);
     describe_matrix(v, matrix, sizeof matrix);

@@ -189,7 +189,8 @@ end
 
 function TestInspect:test_values_that_are_no_matrix()
     t.raises(function() inspect(5) end,
-        "inspect: A is 5, expected a matrix or a sparse matrix: write inspect(")
+        "inspect: A is 5, expected a matrix, a sparse matrix or a frame: write " ..
+        "inspect(")
     t.raises(function() inspect("A") end, "inspect: A is \"A\", expected")
     t.raises(function() inspect({1}) end, "inspect: A is a table, expected a matrix")
     t.raises(function() inspect() end, "inspect: A is missing, expected a matrix")
