@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 19 };
+enum { GPU_BACKEND_ABI = 20 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -357,6 +357,13 @@ typedef struct gpu_backend {
     gpu_status (*sort)(void *device, int axis, int descending,
                        const gpu_view *from, const gpu_view *to,
                        const gpu_view *order);
+    /* What stands at `count` rising places (host memory, 0-based) of each line
+     * when it is sorted, NaN last; or NaN of lines with NaN, where it spreads.
+     * axis 1: of columns, to has count rows; 2: of rows, count columns; 0: of
+     * all elements, to has count rows. NULL: gpu/ sorts. */
+    gpu_status (*select)(void *device, int axis, int spreads_nan,
+                         const gpu_view *from, const int64_t *places,
+                         int64_t count, const gpu_view *to);
     gpu_status (*random)(void *device, const gpu_random *r, const gpu_view *to);
 
     /* Looking at v, which is not empty; all wait. survey takes moments of

@@ -412,6 +412,12 @@ gpu_status gpu_scan_truth(const gpu_matrix *m, int is_all, int axis,
 gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
                     gpu_matrix *out, gpu_matrix *order);
 
+/* What stands at so many rising places (0-based) of each line when it is
+ * sorted, NaN last; where NaN spreads, lines with NaN give NaN. axis 1 gives
+ * count x n, 2 m x count, 0 a vector: of all elements. out is created. */
+gpu_status gpu_select(const gpu_matrix *m, int axis, int spreads_nan,
+                      const int64_t *places, int64_t count, gpu_matrix *out);
+
 gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r);
 /* out is created, and may wait. */
 gpu_status gpu_create_random(gpu_matrix *out, gpu_device *device,

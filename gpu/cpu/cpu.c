@@ -224,6 +224,7 @@ static const gpu_backend table = {
     .expand = gpu_cpu_expand,
     .scan = gpu_cpu_scan,
     .sort = gpu_cpu_sort,
+    .select = gpu_cpu_select,
     .random = gpu_cpu_random,
     .survey = gpu_cpu_survey,
     .bins = gpu_cpu_bins,

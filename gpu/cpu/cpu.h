@@ -141,6 +141,9 @@ gpu_status gpu_cpu_scan(void *device, gpu_scan_kind kind, int axis,
 gpu_status gpu_cpu_sort(void *device, int axis, int descending,
                         const gpu_view *from, const gpu_view *to,
                         const gpu_view *order);
+gpu_status gpu_cpu_select(void *device, int axis, int spreads_nan,
+                          const gpu_view *from, const int64_t *places,
+                          int64_t count, const gpu_view *to);
 gpu_status gpu_cpu_random(void *device, const gpu_random *r,
                           const gpu_view *to);
 gpu_status gpu_cpu_survey(void *device, const gpu_view *v, double scale,

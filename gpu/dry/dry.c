@@ -216,6 +216,21 @@ static gpu_status sort(void *handle, int axis, int descending,
     return gpu_poll();
 }
 
+/* Of one that sorts in its place as sorting. */
+static gpu_status select_places(void *handle, int axis, int spreads_nan,
+                                const gpu_view *from, const int64_t *places,
+                                int64_t count, const gpu_view *to)
+{
+    dry_device *d = of(handle);
+    (void)spreads_nan;
+    (void)places;
+    (void)count;
+    d->clock += d->real->select
+                    ? dry_moved_seconds(d, dry_bytes(from) + dry_bytes(to))
+                    : dry_sort_seconds(d, axis ? axis : 1, from, 0);
+    return gpu_poll();
+}
+
 static gpu_status fill_random(void *handle, const gpu_random *r,
                               const gpu_view *to)
 {
@@ -434,6 +449,7 @@ static const gpu_backend entries = {
     .expand = compress,
     .scan = scan,
     .sort = sort,
+    .select = select_places,
     .random = fill_random,
     .survey = survey,
     .bins = bins,

@@ -478,3 +478,109 @@ gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
     gpu_release(&from);
     return status;
 }
+
+/* --- choosing by rank -------------------------------------------------------
+ */
+
+static gpu_status create_selected(gpu_device *d, const gpu_matrix *from,
+                                  int axis, int64_t count, gpu_matrix *out)
+{
+    if (axis == 0 || from->ndim == 1)
+        return gpu_create(out, d, from->dtype, 1, count, 1);
+    return gpu_create(out, d, from->dtype, 2, axis == 1 ? count : from->rows,
+                      axis == 1 ? from->cols : count);
+}
+
+/* out = NaN in lines whose last element, sorted, is. */
+static gpu_status spread_nan(const gpu_matrix *sorted, int axis,
+                             gpu_matrix *out)
+{
+    gpu_matrix last;
+    gpu_program p;
+    gpu_slice rows = {0, 1, sorted->rows}, cols = {0, 1, sorted->cols};
+    if (axis == 1)
+        rows = (gpu_slice){sorted->rows - 1, 1, 1};
+    else
+        cols = (gpu_slice){sorted->cols - 1, 1, 1};
+    TRY(gpu_view_block(sorted, rows, cols, &last));
+    last.ndim = 2;
+    gpu_matrix wide = *out; /* a vector is a column here */
+    wide.ndim = 2;
+    gpu_program_start(&p, 2);
+    int is_nan = gpu_program_add(&p, GPU_OP_isnan, 1, 0, 0);
+    gpu_program_add(&p, GPU_OP_where, is_nan, 1, 0);
+    const gpu_matrix *in[] = {&wide, &last};
+    gpu_status status = gpu_map("select", &p, in, &wide);
+    gpu_release(&last);
+    return status;
+}
+
+/* By a sort of everything. */
+static gpu_status select_sorted(const gpu_matrix *from, int axis,
+                                int spreads_nan, const int64_t *places,
+                                int64_t count, gpu_matrix *out)
+{
+    gpu_matrix lines, sorted;
+    if (axis == 0) {
+        TRY(gpu_reshape(from, 1, gpu_size(from), 1, &lines));
+        axis = 1;
+    } else {
+        gpu_retain(from);
+        lines = *from;
+    }
+    gpu_status status = gpu_sort(&lines, axis, 0, &sorted, NULL);
+    gpu_release(&lines);
+    TRY(status);
+    status = axis == 1 ? gpu_gather(&sorted, places, count, NULL, 0, out)
+                       : gpu_gather(&sorted, NULL, 0, places, count, out);
+    if (status == GPU_OK && spreads_nan && gpu_size(out) > 0) {
+        status = spread_nan(&sorted, axis, out);
+        if (status != GPU_OK)
+            gpu_release(out);
+    }
+    gpu_release(&sorted);
+    return status;
+}
+
+static gpu_status run_select(gpu_device *d, const gpu_matrix *from, int axis,
+                             int spreads_nan, const int64_t *places,
+                             int64_t count, gpu_matrix *out)
+{
+    TRY(create_selected(d, from, axis, count, out));
+    if (gpu_size(out) == 0)
+        return GPU_OK;
+    gpu_view source = gpu_view_of(from), to = gpu_target_of(out);
+    gpu_operation op = {.name = "select",
+                        .kernel = "select",
+                        .device = d,
+                        .result = out,
+                        .extent = from,
+                        .bytes = (double)gpu_bytes(from)};
+    gpu_status status = RUN_OPERATION(&op, select, axis, spreads_nan, &source,
+                                      places, count, &to);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+gpu_status gpu_select(const gpu_matrix *m, int axis, int spreads_nan,
+                      const int64_t *places, int64_t count, gpu_matrix *out)
+{
+    enum { MOST_SELECTED = 12 }; /* more are found by a sort */
+    gpu_device *d;
+    gpu_matrix from;
+    const gpu_matrix *in[] = {m};
+    out->storage = NULL;
+    TRY(gpu_check_operands("select", in, 1, &d));
+    if (axis != 0)
+        TRY(check_axis("select", m, axis));
+    int64_t n = axis == 0 ? gpu_size(m) : axis == 1 ? m->rows : m->cols;
+    TRY(gpu_check_places("select", places, count, n, "place"));
+    TRY(as_number(m, GPU_F32, &from));
+    gpu_status status =
+        d->backend->select && count <= MOST_SELECTED
+            ? run_select(d, &from, axis, spreads_nan, places, count, out)
+            : select_sorted(&from, axis, spreads_nan, places, count, out);
+    gpu_release(&from);
+    return status;
+}

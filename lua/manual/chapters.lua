@@ -15,7 +15,7 @@ local titles = {
         "exponentials logarithms angles arcs hyperbolic area special complex " ..
         "mapping"},
     {"Comparing and masks", "comparing logic questions finite"},
-    {"Over everything, columns or rows", "totals extremes running"},
+    {"Over everything, columns or rows", "totals extremes running statistics"},
     {"Frames", "frames"},
     {"Seeing matrices", "pictures watching"},
     {"Files", "files sessions folders"},

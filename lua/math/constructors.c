@@ -441,9 +441,9 @@ static int make_logspace(lua_State *L)
 
 /* --- random numbers ------------------------------------------------------- */
 
-static gpu_random next_random(lua_State *L, int options, gpu_random_kind kind)
+gpu_random lumat_next_random(lua_State *L, int options)
 {
-    gpu_random r = {.kind = kind, .seed = generator.seed};
+    gpu_random r = {.seed = generator.seed};
     if (lua_istable(L, options) &&
         lua_getfield(L, options, "seed") != LUA_TNIL) {
         int exact;
@@ -456,6 +456,13 @@ static gpu_random next_random(lua_State *L, int options, gpu_random_kind kind)
         r.call = generator.call;
         generator.call += !gpu_is_dry();
     }
+    return r;
+}
+
+static gpu_random next_random(lua_State *L, int options, gpu_random_kind kind)
+{
+    gpu_random r = lumat_next_random(L, options);
+    r.kind = kind;
     return r;
 }
 

@@ -32,6 +32,9 @@ void lumat_push_value(lua_State *L, const void *data, gpu_dtype dtype,
 void lumat_warn_if_poor(lua_State *L, const char *operation, gpu_dtype type,
                         const gpu_condition *c);
 
+/* The seed and the call of what is drawn next: of the options at that place, or
+ * the generator's, which goes on. Its kind and limits are for the caller. */
+gpu_random lumat_next_random(lua_State *L, int options);
 /* What seed(seed, call) would bring back. */
 void lumat_random_state(uint64_t *seed, uint64_t *call);
 
@@ -56,6 +59,7 @@ void lumat_open_reductions(lua_State *L);
 void lumat_open_linear(lua_State *L); /* A ^ n, solve inv det */
 void lumat_open_factor_steps(lua_State *L);
 void lumat_open_fft_functions(lua_State *L); /* fft ifft rfft … */
+void lumat_open_statistics_steps(lua_State *L);
 
 /* The elements of matrices on a GPU that were read one by one are counted, by
  * line of a script: with 1000 of one matrix a note says so, once; with

@@ -285,5 +285,6 @@ void lumat_open_product(lua_State *L)
     lumat_register(L, functions);
     lumat_open_linear(L);
     lumat_open_factor_steps(L);
+    lumat_open_statistics_steps(L);
     lumat_open_fft_functions(L);
 }
