@@ -553,7 +553,7 @@ local function take_weights(what, X, options)
     local w = options.weights
     if not w then return nil end
     if w.ndim ~= 1 or w.rows ~= X.rows then
-        fail(what, "the weights are %s, and X is %s: give one for each row",
+        fail(what, "the weights are %s, and A is %s: give one for each row",
             shape_of(w), shape_of(X))
     end
     check_weights(what, w, nil, w)
@@ -605,11 +605,11 @@ end
 
 row{
     name = "cov", method = true,
-    takes = "X: matrix [, Y: matrix rows X] {ddof, nan, weights}",
-    gives = "number or matrix",
+    takes = "A: matrix [, B: matrix rows A] {ddof, nan, weights}",
+    gives = "matrix or number",
     group = "statistics",
-    help = "The covariances of the columns of X with each other, or with those " ..
-        "of Y: rows are observations. Of a vector its variance, of two vectors " ..
+    help = "The covariances of the columns of A with each other, or with those " ..
+        "of B: rows are observations. Of a vector its variance, of two vectors " ..
         "a number.",
     example = "cov(mat{{1, 2}, {2, 4}, {3, 9}})",
     result = "{{1, 3.5}, {3.5, 13}}",
@@ -630,11 +630,11 @@ end
 
 row{
     name = "corr", method = true,
-    takes = "X: matrix [, Y: matrix rows X] {nan, weights}",
-    gives = "number or matrix",
+    takes = "A: matrix [, B: matrix rows A] {nan, weights}",
+    gives = "matrix or number",
     group = "statistics",
-    help = "Pearson's correlations, -1 to 1, of the columns of X with each " ..
-        "other, or with those of Y: rows are observations. Of two vectors a " ..
+    help = "Pearson's correlations, -1 to 1, of the columns of A with each " ..
+        "other, or with those of B: rows are observations. Of two vectors a " ..
         "number. NaN of what does not vary.",
     example = "corr(vec{1, 2, 3}, vec{2, 4, 6})",
     result = "1",
