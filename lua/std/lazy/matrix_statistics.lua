@@ -611,8 +611,8 @@ row{
     help = "The covariances of the columns of A with each other, or with those " ..
         "of B: rows are observations. Of a vector its variance, of two vectors " ..
         "a number.",
-    example = "cov(mat{{1, 2}, {2, 4}, {3, 9}})",
-    result = "{{1, 3.5}, {3.5, 13}}",
+    example = "cov(vec{1, 2, 3}, vec{1, 2, 5})",
+    result = "2",
     options = {
         {"ddof", "number", "1",
             "what the number of rows is less when products are divided by it"},

@@ -138,6 +138,14 @@ ENTRY(sort, void *d, int axis, int descending, const gpu_view *from,
     return keep(gpu_sort(&given.a, 1, 0, &out, NULL), &out);
 }
 
+ENTRY(select, void *d, int axis, int spreads_nan, const gpu_view *from,
+      const int64_t *places, int64_t count, const gpu_view *to)
+{
+    gpu_matrix out;
+    int64_t place = 0;
+    return keep(gpu_select(&given.a, 1, 1, &place, 1, &out), &out);
+}
+
 ENTRY(random, void *d, const gpu_random *r, const gpu_view *to)
 {
     gpu_random uniform = {GPU_UNIFORM, 1, 2, 0, 1};
@@ -274,6 +282,7 @@ static const operation operations[] = {
     ROW(expand, "mask", "expand", 1, 0),
     ROW(scan, "cumsum", "scan", 0, 0),
     ROW(sort, "sort", "sort", 0, 0),
+    ROW(select, "select", "select", 0, 0),
     ROW(random, "rand", "philox", 1, 0),
     ROW(sparse_product, "matmul", "csr", 0, 0),
     ROW(solve, "solve", "lu", 0, 0),
