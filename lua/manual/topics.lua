@@ -341,7 +341,9 @@ topics.keys = {title = "Keys", see = "?printing ?commands",
      {":keys", "lists all, with the names that ~/.inputrc can bind"}},
     "Entries are kept in the history, whole, when they are run; a blank in " ..
     "front keeps one out. A pasted block runs as one entry; with commands " ..
-    "in it, piece by piece, up to one that fails."}
+    "in it, piece by piece, up to one that fails. The path of a file of data, " ..
+    "pasted into an empty line as terminals do when a file is dropped on " ..
+    "them, becomes load \"path\", for RETURN to run."}
 
 topics.commands = {title = "Commands", see = "?keys ?startup",
     "A colon and a name, which may be cut short while it is the only such " ..

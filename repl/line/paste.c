@@ -3,10 +3,13 @@
 #include "keys.h"
 
 #include "history.h"
+#include "lumat.h"
 #include "paint.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <readline/readline.h>
 
 /* --- a pasted screen ------------------------------------------------------ */
@@ -109,6 +112,78 @@ static void queue_entries(const char *text, int run)
     free(entry);
 }
 
+/* --- a dropped file ------------------------------------------------------- */
+/* Terminals paste the path of a file that is dropped on them, in the quotes or
+ * with the backslashes that a shell wants. */
+
+/* The next byte of a path as a shell reads it; quote: '\'' or '"' inside of
+ * such, else 0. Returns 0 at a blank or a newline, of which a path has none
+ * outside of quotes, and at the end. */
+static char shell_byte(const char **text, char *quote)
+{
+    for (;; ++*text) {
+        char c = **text;
+        if (c == *quote && c != '\0') {
+            *quote = 0;
+        } else if (!*quote && (c == '\'' || c == '"')) {
+            *quote = c;
+        } else {
+            if (c == '\\' && *quote != '\'' && (*text)[1] != '\0')
+                c = *++*text;
+            else if (!*quote && (c == ' ' || c == '\n'))
+                return 0;
+            *text += c != '\0';
+            return c;
+        }
+    }
+}
+
+/* Reads text as one path, and nothing else but blanks behind it. */
+static int read_path(const char *text, char *path, size_t size)
+{
+    char quote = 0, c;
+    size_t length = 0;
+    while ((c = shell_byte(&text, &quote)) != '\0') {
+        if (length + 1 >= size)
+            return 0;
+        path[length++] = c;
+    }
+    path[length] = '\0';
+    return !quote && text[strspn(text, " ")] == '\0' && path[0] == '/';
+}
+
+/* What brings the file here, or NULL: it is none of data. */
+static const char *loader_of(const char *path)
+{
+    struct stat s;
+    const char *ending = strrchr(path, '.');
+    if (stat(path, &s) != 0 || !S_ISREG(s.st_mode) || !ending)
+        return NULL;
+    if (strcmp(ending, ".lum") == 0)
+        return "load_session";
+    return lumat_is_data_name(path) ? "load" : NULL;
+}
+
+/* Where the text is the path of a file of data: puts load "path" into the line,
+ * to be run or changed, and returns 1. */
+static int insert_load(const char *text)
+{
+    char path[4096], call[2 * sizeof path + 32];
+    const char *loader =
+        read_path(text, path, sizeof path) ? loader_of(path) : NULL;
+    if (!loader)
+        return 0;
+    int n = snprintf(call, sizeof call, "%s \"", loader);
+    for (const char *c = path; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            call[n++] = '\\';
+        call[n++] = *c;
+    }
+    strcpy(call + n, "\"");
+    rl_insert_text(call);
+    return 1;
+}
+
 /* --- reading -------------------------------------------------------------- */
 
 typedef struct pasted {
@@ -176,6 +251,8 @@ static int insert_pasted(char *text, int key)
     int ends, at_end = rl_point == rl_end;
     unify_newlines(text);
     ends = cut_newlines(text);
+    if (rl_end == 0 && !ends && insert_load(text))
+        return 0;
     if (is_screen(text)) {
         queue_entries(text, ends);
         ends = repl_take_queued();
