@@ -107,10 +107,18 @@ local function group_rows(keys)
         g.count[{{1, g.number - 1}}] = g.starts[{{2, g.number}}] -
             g.starts[{{1, g.number - 1}}]
     end
-    g.members = library.sparse(g.group, places,
-        library.ones(g.there, f64_on(g.device)), g.number, g.there,
-        f64_on(g.device))
     return g
+end
+
+-- The sums of a vector, in the order of groups, over each of them.
+local function sums(g, x)
+    if not g.members then
+        g.members = library.sparse(g.group,
+            columns.counted(1, g.there, g.device),
+            library.ones(g.there, f64_on(g.device)), g.number, g.there,
+            f64_on(g.device))
+    end
+    return g.members * x
 end
 
 -- The keys of the groups, as a frame without other columns.
@@ -131,7 +139,7 @@ local function numbers_of(g, c)
     local x = columns.vector(c)[g.order]:f64()
     local missing = x:isnan()
     local here = library.lnot(missing):f64()
-    return library.where(missing, 0, x), here, g.members * here
+    return library.where(missing, 0, x), here, sums(g, here)
 end
 
 local function where_any(count, least, values)
@@ -144,7 +152,7 @@ local function sorted_in_groups(g, c)
     local x = columns.vector(c)[g.order]:f64()
     local by_value = library.argsort(x)
     local places = by_value[library.argsort(g.group[by_value])]
-    return x[places], g.members * library.lnot(x:isnan()):f64()
+    return x[places], sums(g, library.lnot(x:isnan()):f64())
 end
 
 -- The element of each group at a place from its first one on.
@@ -156,19 +164,19 @@ end
 local statistics = {}
 
 function statistics.sum(g, c)
-    return g.members * (numbers_of(g, c))
+    return sums(g, (numbers_of(g, c)))
 end
 
 function statistics.mean(g, c)
     local x, _, count = numbers_of(g, c)
-    return where_any(count, 1, (g.members * x) / count)
+    return where_any(count, 1, sums(g, x) / count)
 end
 
 function statistics.var(g, c)
     local x, here, count = numbers_of(g, c)
-    local mean = (g.members * x) / library.maximum(count, 1)
+    local mean = sums(g, x) / library.maximum(count, 1)
     local off = (x - mean[g.group]) % here
-    return where_any(count, 2, (g.members * off:square()) / (count - 1))
+    return where_any(count, 2, sums(g, off:square()) / (count - 1))
 end
 
 function statistics.std(g, c)
@@ -202,7 +210,7 @@ end
 
 -- How many are there.
 function statistics.count(g, c)
-    return g.members * library.lnot(columns.missing(c)[g.order]):f64()
+    return sums(g, library.lnot(columns.missing(c)[g.order]):f64())
 end
 
 -- The kinds of columns that each is of.
