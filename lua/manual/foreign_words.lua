@@ -292,6 +292,20 @@ local rows = {
     {"npz, savez, pickle, workspace, saved session", "save_session load_session :save :load"},
     {"hdf5, h5, parquet, excel, xlsx, json, matfile, loadmat, savemat, matrix market", "load save",
         says = "CSV, TSV and NPY files are read and written, sessions as NPZ; nothing else yet"},
+    -- frames
+    {"dataframe, data frame, data.frame, tibble, data.table, timetable, polars",
+        "frames frame dates", write = 'frame{a = {1, 2}, b = {"x", "y"}}'},
+    {"group_by, aggregate, tapply, groupsummary, split-apply-combine, summarise, summarize",
+        "frames frame", says = "T:groupby \"a\" groups the rows of a frame"},
+    {"value_counts, countmap, sort_values, nlargest, na.omit", "frames frame",
+        says = "frames have methods for it"},
+    {"merge, inner join, left join, left_join, innerjoin, outerjoin, pivot, pivot_table, " ..
+        "pivot_wider, pivot_longer, melt, unstack, dcast", "frames frame",
+        says = "frames have no joins and no reshaping; ?frames tells what does instead"},
+    {"factor, levels, category, categories, text column, strings", "frames frame",
+        says = "text in a frame is kept as codes and labels: T.a.codes, T.a.labels"},
+    {"date, datetime, timestamp, to_datetime, as.date, strptime, strftime, datenum, weekday",
+        "dates frames", write = 'dates{"2020-01-31"}'},
     -- time and the machine
     {"tic, toc, elapsed, stopwatch, timer, timeit, time.time, perf_counter, cputime, " ..
         "system.time, how long", "timing :time bench clock timed",
