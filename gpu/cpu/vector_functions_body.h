@@ -599,32 +599,6 @@ static inline V TYPED(log_of_sum)(V x, V rest, N *outside)
     return high + (low + tail);
 }
 
-/* A logarithm to another base: unit is that of e, both parts of two's have so
- * few bits that its first times k is exact. 1/2 unit of the last sum, 1/8 of
- * the rest. */
-static inline V TYPED(log_to_base)(V x, T unit, T unit_low, T two, T two_low,
-                                   N *outside)
-{
-    V k, f, tail;
-    take_power(x, &k, &f, &tail, outside);
-    V whole = k * two, part = f * unit, sum = whole + part;
-    V low = TYPED(lost)(whole, part, sum) + FMA(f, ALL(unit), -part);
-    low = FMA(f, ALL(unit_low), FMA(k, ALL(two_low), low));
-    return sum + FMA(tail, ALL(unit), low);
-}
-
-static inline V TYPED(own_log2)(V x, N *outside)
-{
-    return TYPED(log_to_base)(x, 0x1.715476p+0f, 0x1.4ae0c0p-26f, 1, 0,
-                              outside);
-}
-
-static inline V TYPED(own_log10)(V x, N *outside)
-{
-    return TYPED(log_to_base)(x, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f, 0x1.344p-2f,
-                              0x1.3509f8p-18f, outside);
-}
-
 /* Intervals of 1/32 from 0.695 on, below 1 of 1/64, 1 being inside of one: the
  * numbers by which what is in each becomes 1 + r with |r| < 1/42, exactly; and
  * minus their logarithms to base 2, in two parts, of which the first has 15
@@ -655,21 +629,85 @@ static const T part_log2_low[32] = {
     0x1.9eap-17f,     -0x1.3ab7cep-18f, -0x1.fd64ep-17f,  -0x1.134c4ep-20f,
     0x1.ed0cbap-19f,  0x1.80abfcp-18f,  -0x1.a39fbep-20f, 0x1.dc2d46p-18f};
 
+/* x = 2^k (1 + r) / factor, factor being that of the place. */
+static inline void take_part(V x, V *k, V *r, N *place)
+{
+    /* without a sign, as lanes outside may overflow */
+    TYPED(unsigned_mask) own = (TYPED(unsigned_mask))x;
+    N n = (N)(own - (uint32_t)FIRST_PART);
+    V m = (V)(own - (TYPED(unsigned_mask))(n & ~0x7fffff));
+    *place = n >> 18;
+    *k = __builtin_convertvector(n >> 23, V);
+    *r = FMA(m, LOOK_UP_32(part_factor, *place), ALL(-1));
+}
+
 static inline V TYPED(own_pow)(V x, V y, N *outside)
 {
+    V k, r;
+    N place;
     *outside =
         ~((x >= FLT_MIN) & (x < INFINITY) & (y > -INFINITY) & (y < INFINITY));
-    TYPED(unsigned_mask) own = (TYPED(unsigned_mask))x;
-    N n = (N)(own - (uint32_t)FIRST_PART), place = n >> 18;
-    V m = (V)(own - (TYPED(unsigned_mask))(n & ~0x7fffff));
-    V k = __builtin_convertvector(n >> 23, V);
-    V r = FMA(m, LOOK_UP_32(part_factor, place), ALL(-1));
+    take_part(x, &k, &r, &place);
     V whole = k + LOOK_UP_32(part_log2, place);
     V low = LOOK_UP_32(part_log2_low, place);
     return NARROWED(
         pow_of_f32(WIDE_LOW(whole), WIDE_LOW(r), WIDE_LOW(low), WIDE_LOW(y)),
         pow_of_f32(WIDE_HIGH(whole), WIDE_HIGH(r), WIDE_HIGH(low),
                    WIDE_HIGH(y)));
+}
+
+/* A logarithm to another base: whole, which is exact, and low are that of x
+ * without 1 + r, unit is that of e. 1/2 unit of the last sum, 1/16 of the rest.
+ */
+static inline V add_log_of_rest(V whole, V low, V r, T unit, T unit_low)
+{
+    static const T c[] = {-0.5f, 0x1.555554p-2f, -0x1.001efap-2f,
+                          0x1.99d512p-3f};
+    V part = r * unit, sum = whole + part;
+    low += TYPED(lost)(whole, part, sum) + FMA(r, ALL(unit), -part);
+    low = FMA(r, ALL(unit_low), low);
+    return sum + FMA(TYPED(polynomial)(r, c, 3) * (r * r), ALL(unit), low);
+}
+
+static inline V TYPED(own_log2)(V x, N *outside)
+{
+    V k, r;
+    N place;
+    *outside = ~((x >= FLT_MIN) & (x < INFINITY));
+    take_part(x, &k, &r, &place);
+    V low = LOOK_UP_32(part_log2_low, place);
+    return add_log_of_rest(k + LOOK_UP_32(part_log2, place), low, r,
+                           0x1.715476p+0f, 0x1.4ae0c0p-26f);
+}
+
+/* To base 10, of which log10(2) has the first 15 bits behind the point, too. */
+static const T part_log10[32] = {
+    -0x1.42cp-3f, -0x1.2f4p-3f, -0x1.1b4p-3f, -0x1.06dp-3f, -0x1.e3cp-4f,
+    -0x1.b8ep-4f, -0x1.8dp-4f,  -0x1.5fep-4f, -0x1.5fep-4f, -0x1.31cp-4f,
+    -0x1.024p-4f, -0x1.024p-4f, -0x1.a3p-5f,  -0x1.3ecp-5f, -0x1.3ecp-5f,
+    -0x1.af8p-6f, -0x1.af8p-6f, -0x1.b6p-7f,  -0x1.b6p-7f,  0,
+    0x1.c4p-7f,   0x1.cbp-6f,   0x1.218p-5f,  0x1.9cp-5f,   0x1.0dap-4f,
+    0x1.2e4p-4f,  0x1.4f8p-4f,  0x1.93ep-4f,  0x1.b72p-4f,  0x1.db2p-4f,
+    0x1.ffcp-4f,  0x1.12ap-3f};
+static const T part_log10_low[32] = {
+    -0x1.f9ff9p-17f,  0x1.25b8eap-17f,  0x1.8e136cp-19f,  0x1.0a6164p-17f,
+    0x1.f2a79p-19f,   0x1.b2c54cp-20f,  0x1.cf8ef4p-17f,  -0x1.009116p-17f,
+    -0x1.009116p-17f, 0x1.9f5478p-17f,  -0x1.460f84p-19f, -0x1.460f84p-19f,
+    -0x1.53ac14p-18f, -0x1.1199a6p-17f, -0x1.1199a6p-17f, 0x1.036a8p-17f,
+    0x1.036a8p-17f,   0x1.6f714ep-19f,  0x1.6f714ep-19f,  0,
+    -0x1.7be444p-18f, 0x1.c7e66cp-17f,  -0x1.7e4a38p-17f, 0x1.97abfp-17f,
+    -0x1.326736p-17f, -0x1.62fd22p-18f, -0x1.54991p-18f,  0x1.f783fp-18f,
+    0x1.cd1716p-20f,  -0x1.c25132p-17f, -0x1.ea21c4p-23f, -0x1.96c13p-17f};
+
+static inline V TYPED(own_log10)(V x, N *outside)
+{
+    V k, r;
+    N place;
+    *outside = ~((x >= FLT_MIN) & (x < INFINITY));
+    take_part(x, &k, &r, &place);
+    V whole = FMA(k, ALL(0x1.344p-2f), LOOK_UP_32(part_log10, place));
+    V low = FMA(k, ALL(0x1.3509f8p-18f), LOOK_UP_32(part_log10_low, place));
+    return add_log_of_rest(whole, low, r, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f);
 }
 
 /* What of x is left when a multiple k of pi / 2 is taken away, as `left` less
