@@ -68,7 +68,6 @@ static int open_all(lua_State *L)
     lumat_open_canvas(L);
     lumat_open_histogram(L);
     lumat_open_inspect(L);
-    lumat_open_plot(L);
     lumat_open_watch(L);
     lumat_open_completions(L);
     lumat_open_rescue(L);

@@ -87,6 +87,7 @@ local kinds = {}
 
 function kinds.line(part, s)
     part.joined, part.marked = true, s.marks
+    part.is_counted = true
     if type(s.y) == "function" then return end
     part.y = list_of(s, "y")
     part.x = s.x and list_of(s, "x", part.y) or counted(#part.y)
@@ -243,13 +244,11 @@ local crossings = {[0] = {}, {4, 1}, {1, 2}, {4, 2}, {2, 3}, {4, 1, 2, 3},
     {4, 1}, {}}
 local crossings_above = {[5] = {1, 2, 3, 4}, [10] = {4, 1, 2, 3}}
 
--- Where a level lies between the corners of one cell; v: their values, p: their
--- places.
-local function add_crossings(segments, level, v, p)
-    local code = 0
+-- Where a level lies between the corners of one cell; code: which of them are
+-- above it; v: their values, p: their places.
+local function add_crossings(segments, level, code, v, p)
     for k = 1, 4 do
         if not is_number(v[k]) then return end
-        if v[k] > level then code = code + (1 << (k - 1)) end
     end
     local edges = crossings[code]
     if crossings_above[code] and (v[1] + v[2] + v[3] + v[4]) / 4 > level then
@@ -269,24 +268,30 @@ local function add_crossings(segments, level, v, p)
 end
 
 local function segments_at(level, s, values, x, y)
-    local segments = {}
+    local segments, cols = {}, s.cols
     for i = 1, s.rows - 1 do
-        for j = 1, s.cols - 1 do
-            local k = (i - 1) * s.cols + j
-            add_crossings(segments, level, {values[k], values[k + 1],
-                values[k + s.cols + 1], values[k + s.cols]},
-                {{x(j), y(i)}, {x(j + 1), y(i)}, {x(j + 1), y(i + 1)},
-                    {x(j), y(i + 1)}})
+        local k = (i - 1) * cols + 1
+        local before, below = values[k], values[k + cols]
+        for j = 1, cols - 1 do
+            local a, b = values[k + j], values[k + cols + j]
+            local code = (before > level and 1 or 0) + (a > level and 2 or 0) +
+                (b > level and 4 or 0) + (below > level and 8 or 0)
+            if code > 0 and code < 15 then
+                add_crossings(segments, level, code, {before, a, b, below},
+                    {{x(j), y(i)}, {x(j + 1), y(i)}, {x(j + 1), y(i + 1)},
+                        {x(j), y(i + 1)}})
+            end
+            before, below = a, b
         end
     end
     return segments
 end
 
-local LEVELS = 8
+local LEVELS = 10
 
-local function levels_of(s, low, high)
+local function levels_of(s, low, high, count)
     if type(s.levels) == "table" then return s.levels end
-    local list, scale = {}, scales.linear(low, high, s.levels or LEVELS)
+    local list, scale = {}, scales.linear(low, high, s.levels or count)
     for _, tick in ipairs(scale.ticks) do
         local value = scale.low + tick.at * (scale.high - scale.low)
         if value > low and value < high then list[#list + 1] = value end
@@ -294,7 +299,7 @@ local function levels_of(s, low, high)
     return list
 end
 
-function kinds.contour(part, s)
+function kinds.contour(part, s, _, made)
     local values, low, high = grid_of(s)
     local x1, x2 = cells_of(s.x, s.cols)
     local y1, y2 = cells_of(s.y, s.rows)
@@ -303,10 +308,10 @@ function kinds.contour(part, s)
     local function y(i) return y1 + (y2 - y1) * (i - 1) / larger(1, s.rows - 1) end
     part.levels, part.tight_x, part.tight_y = {}, true, true
     part.extent = {x1, y1, x2, y2}
-    for i, level in ipairs(levels_of(s, low, high)) do
+    for i, level in ipairs(levels_of(s, low, high, made.levels)) do
         part.levels[i] = {value = level, segments = segments_at(level, s,
-            values, x, y), colour = palette.colour(palette.share(level, low,
-            high), two_sided)}
+            values, x, y), colour = palette.line_colour(palette.share(level,
+            low, high), two_sided)}
     end
 end
 
@@ -375,14 +380,14 @@ local names = {}
 for name in next, kinds do names[#names + 1] = name end
 sort(names)
 
-local function part_of(s, ink, chart)
+local function part_of(s, ink, chart, made)
     local make = kinds[s.kind]
     if not make then
         fail("there is no kind %s of series, but %s", checks.brief(s.kind),
             concat(names, " "))
     end
     local part = {series = s, name = s.name, ink = ink}
-    make(part, s, chart)
+    make(part, s, chart, made)
     return part
 end
 
@@ -410,18 +415,19 @@ end
 local whole = {}
 whole.__index = whole
 
--- The chart's parts, with
+-- The chart's parts; levels: how many lines of a height there are, about, where
+-- its series does not say. With
 --   list          of them, in the order of the series
 --   legend        the parts that it names
 --   scale(side, count)   the scale of an axis
-function parts.of(chart)
+function parts.of(chart, levels)
     local self = {chart = chart, list = {}, legend = {},
-        x = chart.x or {}, y = chart.y or {},
+        levels = levels or LEVELS, x = chart.x or {}, y = chart.y or {},
         ranges = {x = {huge, -huge}, y = {huge, -huge}}}
     local ink = 0
     for i, s in ipairs(chart.series or {}) do
         if not s.limit then ink = ink + 1 end
-        local part = part_of(s, s.limit and 0 or palette.ink(ink), chart)
+        local part = part_of(s, s.limit and 0 or palette.ink(ink), chart, self)
         self.list[i] = part
         self.tight_x = self.tight_x or part.tight_x
         self.tight_y = self.tight_y or part.tight_y
@@ -447,7 +453,7 @@ function parts.of(chart)
     sample_functions(self.list, self.ranges, chart)
     for _, part in ipairs(self.list) do
         if part.is_sampled then include_part(self.ranges, part, x_log, y_log) end
-        if part.marked then part.count = count_places(part) end
+        if part.marked or part.is_counted then part.count = count_places(part) end
     end
     return setmetatable(self, whole)
 end

@@ -1,6 +1,6 @@
--- Charts: one description, drawn as text, as SVG or by gnuplot. Experiments
--- and the pictures of matrices describe theirs here; whoever wants another one
--- does, too.
+-- Charts: one description, drawn as text, as SVG, PNG or PDF. plot and the
+-- others, experiments and the pictures of matrices describe theirs here; whoever
+-- wants another one does, too.
 --
 --   local charts = require "lumat.charts"
 --   print(charts.text{series = {{kind = "line", y = {1, 4, 9}}}})
@@ -13,11 +13,13 @@
 --     scale     "linear" or "log": then what is 0 or less has no place
 --     labels    names in the place of numbers: 1 is at the first
 --     low, high its ends, where they are not to fit the data
+--     room      the share of it that stays free at each end
 --     tight     true: it ends where the data do, not at round numbers
 --     whole     true: its ticks are whole numbers
 --     zero      true: it begins at 0 where that is not far away
 --     include   a list of numbers that lie within it
 --     base      10: its logarithms are never of base 2
+--     dates     true: its numbers are seconds since 1970, UTC, shown as dates
 --     reversed  true: to the left, or downwards
 --     ticks     {1, 2, {3, "three"} …} in the place of round numbers
 --     what      how its numbers are written: {kind = "time"} of seconds, "share"
@@ -28,7 +30,7 @@
 --               true: its points are marked where they are few; low, high:
 --               lists of the ends of an interval around each point. y may be a
 --               function of x
---     points    x, y, low, high
+--     points    x, y, low, high; small = true: dots, however few they are
 --     steps     x, y: as high as a point until the next one
 --     errors    x, y, low, high: intervals, and a mark in each
 --     bars      y, and either x (with width, in the unit of x), or edges, one
@@ -70,20 +72,15 @@ function charts.text(chart, o)
 end
 
 -- The chart as an SVG document; is_part: of a page that has the style sheet of
--- require "lumat.svg".style.
+-- require "lumat.svg".style. o.dark: its ground is dark, whoever reads it.
 function charts.svg(chart, o, is_part)
-    return require "lumat.svg_charts".draw(chart, o or {}, is_part)
+    return require "lumat.chart_files".svg(chart, o or {}, is_part)
 end
 
--- The chart as a script for gnuplot, without a terminal; charts.file runs it.
-function charts.script(chart)
-    return require "lumat.gnuplot".script(chart)
-end
-
--- Draws the chart by gnuplot into a file whose name ends in .png, .svg or .pdf.
--- Raises "who: …" where it cannot.
-function charts.file(who, chart, file)
-    return require "lumat.gnuplot".draw(who, file, chart)
+-- Draws the chart into a file whose name ends in .svg, .png or .pdf. Raises
+-- "who: …" where it cannot.
+function charts.file(who, chart, file, o)
+    return require "lumat.chart_files".write(who, chart, file, o or {})
 end
 
 return charts

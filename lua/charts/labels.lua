@@ -40,19 +40,20 @@ end
 
 -- --- cutting ----------------------------------------------------------------
 
--- The beginning of a text that is no wider than `most` with "…" behind it, or
--- all of it; width(text) measures.
-function labels.cut(text, most, width)
+-- The beginning of a text that is no wider than `most` with "…", or what is
+-- given, behind it, or all of it; width(text) measures.
+function labels.cut(text, most, width, dots)
+    dots = dots or "…"
     if not len(text) or width(text) <= most then return text end
     local parts = {}
     for c in gmatch(text, pattern) do
         parts[#parts + 1] = c
-        if width(concat(parts) .. "…") > most then
+        if width(concat(parts) .. dots) > most then
             parts[#parts] = nil
             break
         end
     end
-    return concat(parts) .. "…"
+    return concat(parts) .. dots
 end
 
 local function reverse(text)

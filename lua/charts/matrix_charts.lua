@@ -1,48 +1,15 @@
--- What plot, hist, heat and spy show of matrices, as charts. C made the passes
+-- What hist, heat and spy show of matrices, as charts. C made the passes
 -- over the elements; heat maps in the terminal it draws itself, as it must
 -- while an entry runs (watch). Errors begin with the kind.
-local canvas = require "lumat.canvas"
 local charts = require "lumat.charts"
-local checks = require "lumat.checks"
-local text_charts = require "lumat.text_charts"
+local chart_values = require "lumat.chart_values"
+local plotting = require "lumat.plotting"
 local matrix_charts = {}
 local ipairs, tostring = ipairs, tostring
-local huge, larger, smaller = math.huge, math.max, math.min
+local larger = math.max
 local error, format, gsub, pcall = error, string.format, string.gsub, pcall
 
 local describe = {}
-
--- --- plot -------------------------------------------------------------------
-
--- The options' range, which holds beside that of the points.
-local function check_range(data, o)
-    if not (o.low or o.high) then return end
-    local low, high = huge, -huge
-    for _, s in ipairs(data) do
-        local _, _, y1, y2 = canvas.spread(s.x, s.y)
-        if y1 then low, high = smaller(low, y1), larger(high, y2) end
-    end
-    low, high = o.low or low, o.high or high
-    if not (low <= high and low > -huge and high < huge) then
-        checks.fail("plot", "%s to %s is no range", checks.figure("%.5g", low),
-            checks.figure("%.5g", high))
-    end
-end
-
--- data: {x, y} of each line, and `columns`, how many the matrix has.
-function describe.plot(data, o)
-    local chart = {x = {tight = true}, y = {low = o.low, high = o.high},
-        series = {}}
-    check_range(data, o)
-    for i, line in ipairs(data) do
-        chart.series[i] = {kind = "line", x = line.x, y = line.y,
-            name = #data > 1 and "column " .. i or nil}
-    end
-    if data.columns > #data then
-        chart.notes = {format("the first %d of %d columns", #data, data.columns)}
-    end
-    return chart
-end
 
 -- --- hist -------------------------------------------------------------------
 
@@ -97,37 +64,19 @@ end
 
 -- --- drawing ----------------------------------------------------------------
 
--- What a picture's value has beside its text.
-local fields = {}
-
-function fields.plot(_, scale)
-    return {low = scale.low, high = scale.high}
-end
-
-function fields.hist(data)
-    return {edges = data.edges, counts = data.counts}
-end
-
-local function draw(kind, data, o, style)
+local function draw(kind, data, o)
     local chart = describe[kind](data, o)
-    if o.file then return charts.file(kind, chart, o.file) end
-    local coloured, scale = text_charts.draw(chart, style)
-    local picture = fields[kind](data, scale)
-    picture.coloured, picture.text = coloured, coloured
-    if style.colour and #chart.series > 1 then
-        -- without colours marks tell the series apart
-        style.colour = false
-        picture.text = text_charts.draw(chart, style)
-    elseif style.colour then
-        picture.text = gsub(coloured, "\27%[[%d;]*m", "")
+    if o.file and kind ~= "hist" then
+        return charts.file(kind, chart, o.file, {dark = o.dark})
     end
-    return picture
+    plotting.dress(kind, chart, o)
+    return chart_values.shown(kind, chart, o, {edges = data.edges,
+        counts = data.counts})
 end
 
--- The picture of a kind: a table with `coloured` and `text`, what it is with
--- colours and without; or what shows that it went into o.file.
-function matrix_charts.draw(kind, data, o, style)
-    local ok, picture = pcall(draw, kind, data, o, style)
+-- What hist gives, and what shows that a picture of any kind went into o.file.
+function matrix_charts.draw(kind, data, o)
+    local ok, picture = pcall(draw, kind, data, o)
     -- whoever asked for it says where that was
     if not ok then error((gsub(tostring(picture), "^[%a_]+:%d+: ", "")), 0) end
     return picture

@@ -1,8 +1,9 @@
 -- Colours and marks: which series is which, and which colour a value of an
 -- image has. The drawers take them from here, so that a chart looks alike in
--- a terminal, in a page and in a file that gnuplot wrote.
+-- a terminal, in a page and in a file.
 local canvas = require "lumat.canvas"
 local palette = {}
+local ipairs = ipairs
 local floor, larger, log, smaller = math.floor, math.max, math.log, math.min
 local format, sub, tonumber = string.format, string.sub, tonumber
 
@@ -57,6 +58,39 @@ function palette.colour(share, is_two_sided)
     local a, b, rest, c = list[i + 1], list[i + 2], at - i, {}
     for k = 1, 3 do c[k] = floor(a[k] + rest * (b[k] - a[k]) + 0.5) end
     return format("#%02x%02x%02x", c[1], c[2], c[3])
+end
+
+-- Light as eyes see it, of a channel from 0 to 255 and of a colour. Source: WCAG
+-- 2.1, relative luminance.
+local function linear(value)
+    value = value / 255
+    return value <= 0.03928 and value / 12.92 or ((value + 0.055) / 1.055) ^ 2.4
+end
+
+local function encoded(value)
+    value = value <= 0.0031 and value * 12.92 or 1.055 * value ^ (1 / 2.4) - 0.055
+    return floor(smaller(larger(value, 0), 1) * 255 + 0.5)
+end
+
+-- With these a line has a contrast of 3 to 1 on white and on dark paper.
+local DARKEST, LIGHTEST = 0.14, 0.28
+
+-- The colour of a line at a share: that of an image, but never as light or as
+-- dark as paper.
+function palette.line_colour(share, is_two_sided)
+    local colour, c, light = palette.colour(share, is_two_sided), {}, 0
+    for k, weight in ipairs{0.2126, 0.7152, 0.0722} do
+        c[k] = linear(tonumber(sub(colour, 2 * k, 2 * k + 1), 16))
+        light = light + weight * c[k]
+    end
+    for k = 1, 3 do
+        if light > LIGHTEST then
+            c[k] = c[k] * LIGHTEST / light
+        elseif light < DARKEST then
+            c[k] = c[k] + (1 - c[k]) * (DARKEST - light) / (1 - light)
+        end
+    end
+    return format("#%02x%02x%02x", encoded(c[1]), encoded(c[2]), encoded(c[3]))
 end
 
 -- The nearest of a terminal's 256 colours to "#rrggbb".

@@ -165,6 +165,15 @@ function scales.linear(low, high, count, axis)
     local by, unit = linear_unit(larger(abs(low), abs(high)), what)
     low, high = low * by, high * by
     local step = step_of(low, high, larger(count, 1))
+    if step and axis.tight then
+        -- one tick alone is no scale
+        for k = 2, 4 do
+            if floor(high / step + 1e-9) - ceil(low / step - 1e-9) >= 1 then
+                break
+            end
+            step = step_of(low, high, k * larger(count, 1)) or step
+        end
+    end
     if step and axis.whole then step = larger(step, 1) end
     if step and not axis.tight then
         low = floor(low / step + 1e-9) * step
@@ -262,6 +271,99 @@ function scales.log(low, high, count, axis, values)
     return scale
 end
 
+-- --- dates -------------------------------------------------------------------
+
+local DAY <const> = 86400
+
+-- Days since 1970-01-01 of a day of the Gregorian calendar; months may lie
+-- outside of 1 to 12. Source: Fliegel and Van Flandern, A machine algorithm for
+-- processing calendar dates, 1968, with years that begin in March.
+local function days_of(year, month, day)
+    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    if month <= 2 then year = year - 1 end
+    local m = (month + 9) % 12
+    return 365 * year + year // 4 - year // 100 + year // 400 +
+        (153 * m + 2) // 5 + day - 719469
+end
+
+-- Year, month and day of so many days since 1970-01-01.
+local function date_of(days)
+    local year = floor((days + 719468) / 365.2425)
+    if days_of(year, 3, 1) > days then year = year - 1 end
+    if days_of(year + 1, 3, 1) <= days then year = year + 1 end
+    local rest = days - days_of(year, 3, 1)
+    local m = (5 * rest + 2) // 153
+    local day = rest - (153 * m + 2) // 5 + 1
+    local month = (m + 2) % 12 + 1
+    return month <= 2 and year + 1 or year, month, day
+end
+
+-- Steps of ticks: seconds, or months, and how a tick is written.
+local clock, minute, date, month, year = 1, 2, 3, 4, 5
+local steps = {{1, clock}, {2, clock}, {5, clock}, {10, clock}, {15, clock},
+    {30, clock}, {60, minute}, {120, minute}, {300, minute}, {600, minute},
+    {900, minute}, {1800, minute}, {3600, minute}, {7200, minute},
+    {10800, minute}, {21600, minute}, {43200, minute}, {DAY, date},
+    {2 * DAY, date}, {7 * DAY, date}, {14 * DAY, date}, {1, month}, {2, month},
+    {3, month}, {6, month}, {12, year}, {24, year}, {60, year}, {120, year},
+    {240, year}, {600, year}, {1200, year}, {2400, year}, {6000, year},
+    {12000, year}}
+local MONTH <const> = 30.436875 * DAY
+
+local function date_text(seconds, kind)
+    local days, rest = seconds // DAY, seconds % DAY
+    local y, m, d = date_of(days)
+    if kind == year then return format("%d", y) end
+    if kind == month then return format("%d-%02d", y, m) end
+    if kind == date then return format("%d-%02d-%02d", y, m, d) end
+    if rest == 0 then return format("%02d-%02d", m, d) end
+    if kind == minute then
+        return format("%02d:%02d", rest // 3600, rest // 60 % 60)
+    end
+    return format("%02d:%02d:%02d", rest // 3600, rest // 60 % 60, rest % 60)
+end
+
+local FARTHEST <const> = 2.5e11 -- seconds: years of four digits and some
+
+-- low and high are seconds since 1970, UTC; ticks are at the beginnings of
+-- minutes, days, months or years.
+function scales.dates(low, high, count)
+    if not (low < high) then low, high = low - DAY / 2, high + DAY / 2 end
+    local span = high - low
+    if low < -FARTHEST or high > FARTHEST or span < 5 then
+        return scales.linear(low, high, count, {tight = true})
+    end
+    local step, kind
+    for _, one in ipairs(steps) do
+        step, kind = one[1] * (one[2] >= month and MONTH or 1), one[2]
+        if step >= span / larger(count, 1) then break end
+    end
+    local scale = {ticks = {}, kind = "linear", low = low, high = high}
+    function scale.at(x) return (x - low) / span end
+    local function add(at)
+        if at < low or at > high then return end
+        scale.ticks[#scale.ticks + 1] = {at = scale.at(at),
+            text = date_text(at, kind)}
+    end
+    if kind >= month then
+        local months = floor(step / MONTH + 0.5)
+        local y, m = date_of(floor(low / DAY))
+        local first = (12 * y + m - 1) // months * months
+        for k = first, first + months * (2 * count + 8), months do
+            add(days_of(k // 12, k % 12 + 1, 1) * DAY)
+        end
+    else
+        for k = ceil(low / step), floor(high / step) do add(floor(k * step)) end
+    end
+    -- of what lies within a day the ticks do not say which
+    if kind <= minute then
+        local a, b = date_text(low // DAY * DAY, date), date_text(high // DAY *
+            DAY, date)
+        scale.unit = (a == b and a or a .. " to " .. b) .. " UTC"
+    end
+    return scale
+end
+
 -- --- an axis of a chart -----------------------------------------------------
 
 -- The ticks somebody asked for: numbers, or {value, text}.
@@ -283,15 +385,30 @@ local function turned(scale)
     scale.ticks, scale.low, scale.high = back, scale.high, scale.low
 end
 
+-- Ends a share of the axis farther away, where there are any.
+local function with_room(low, high, axis)
+    if axis.scale == "log" then
+        local by = (high / low) ^ axis.room
+        return low / by, high * by
+    end
+    local by = (high / 2 - low / 2) * 2 * axis.room
+    if not (by < huge) then return low, high end
+    return low - by, high + by
+end
+
 -- The scale of a chart's axis whose data span low .. high, with about `count`
 -- ticks; values: of the points along it, or nil.
 function scales.of(axis, low, high, count, values)
     if low > high then low, high = axis.scale == "log" and 1 or 0, 1 end
     local is_fixed = axis.low or axis.high
     low, high = axis.low or low, axis.high or high
+    if axis.room and not is_fixed and not axis.labels then
+        low, high = with_room(low, high, axis)
+    end
     local given = {what = axis.what, zero = axis.zero and not is_fixed,
-        whole = axis.whole, tight = axis.tight or is_fixed}
+        whole = axis.whole, tight = axis.tight or is_fixed or axis.room}
     local scale = axis.labels and scales.categories(axis.labels) or
+        axis.dates and scales.dates(low, high, count) or
         axis.scale == "log" and scales.log(low, high, count, given, values) or
         scales.linear(low, high, count, given)
     if axis.ticks then own_ticks(scale, axis.ticks, axis.what) end

@@ -1,15 +1,16 @@
 -- Scalable vector graphics as text: elements with their attributes, every
 -- name escaped. Colours stand in classes, so that a reader's dark theme can
 -- change them; without style sheets the plain ones serve.
+local canvas = require "lumat.canvas"
 local labels = require "lumat.labels"
 local palette = require "lumat.palette"
 local svg = {}
 local ipairs, tostring = ipairs, tostring
 local concat = table.concat
-local byte, find, format, gmatch, gsub = string.byte, string.find,
-    string.format, string.gmatch, string.gsub
+local byte, format, gmatch, gsub, sub = string.byte, string.format,
+    string.gmatch, string.gsub, string.sub
 local char, len = utf8.char, utf8.len
-local setmetatable, type = setmetatable, type
+local next, setmetatable, type = next, setmetatable, type
 
 svg.FONT = 13
 
@@ -18,21 +19,22 @@ local rules = {
         "fill:#1d2129}",
     ".chart .title{font-weight:600;font-size:15px}",
     ".chart .soft{fill:#5b6370}",
-    ".chart .small{stroke:#fff;stroke-width:3;paint-order:stroke}",
+    ".chart .small{stroke:#ffffff;stroke-width:3;paint-order:stroke}",
 
-    ".chart .paper{fill:#fff}",
+    ".chart .paper{fill:#ffffff}",
     ".chart .grid{stroke:#e3e6ea;fill:none}",
     ".chart .axis{stroke:#8b93a0;fill:none}",
     ".chart .roof{stroke:#1d2129;stroke-width:1.5;fill:none}",
     ".chart .line{fill:none;stroke-width:2;stroke-linejoin:round}",
+    ".chart .dots{fill:none;stroke-width:2.2;stroke-linecap:round}",
     ".chart .bar{fill:none;stroke-width:1.2;opacity:.75}",
-    ".chart .hollow{fill:#fff;stroke-width:2}",
+    ".chart .hollow{fill:#ffffff;stroke-width:2}",
     ".chart .none{fill:#d9dde3}",
-    ".chart .box{fill:#fff;fill-opacity:.6;stroke-width:1.5}",
+    ".chart .box{fill:#ffffff;fill-opacity:.6;stroke-width:1.5}",
     ".chart .level{fill:none;stroke-width:1.5}",
     ".chart .small{font-size:11px}",
-    ".chart .on-light{fill:#111;stroke:none}",
-    ".chart .on-dark{fill:#fff;stroke:none}",
+    ".chart .on-light{fill:#111111;stroke:none}",
+    ".chart .on-dark{fill:#ffffff;stroke:none}",
 }
 local dark = {
     ".chart text{fill:#e4e7ec}", ".chart .soft{fill:#a3abb8}",
@@ -40,8 +42,8 @@ local dark = {
     ".chart .small{stroke:#15181e}",
     ".chart .grid{stroke:#2b3038}", ".chart .axis{stroke:#6c7480}",
     ".chart .roof{stroke:#e4e7ec}", ".chart .none{fill:#343a44}",
-    ".chart .on-light{fill:#111;stroke:none}",
-    ".chart .on-dark{fill:#fff;stroke:none}",
+    ".chart .on-light{fill:#111111;stroke:none}",
+    ".chart .on-dark{fill:#ffffff;stroke:none}",
 }
 for i, colour in ipairs(palette.colours) do
     rules[#rules + 1] = format(".chart .s%d{stroke:%s}.chart .f%d{fill:%s}", i,
@@ -51,6 +53,37 @@ end
 -- The style sheet of every chart.
 svg.style = concat(rules, "\n") .. "\n@media(prefers-color-scheme:dark){\n" ..
     concat(dark, "\n") .. "\n}\n"
+
+-- What the rules say of classes, for painters without style sheets:
+-- {fill = "#rrggbb", ["stroke-width"] = "2" …}, the later class the stronger.
+local said = {}
+for _, is_dark in ipairs{false, true} do
+    local of = {}
+    for _, list in ipairs{rules, is_dark and dark or {}} do
+        for _, rule in ipairs(list) do
+            for names, text in gmatch(rule, "([^{}]+){([^}]*)}") do
+                for name in gmatch(names, "%.chart ([%w.-]+)") do
+                    of[name] = of[name] or {}
+                    for key, value in gmatch(text, "([%w-]+):([^;]+)") do
+                        of[name][key] = value
+                    end
+                end
+            end
+        end
+    end
+    said[is_dark] = of
+end
+
+function svg.properties(classes, is_dark)
+    local of, all = said[is_dark or false], {}
+    for name in gmatch(classes or "", "%S+") do
+        for key, value in next, of["." .. name] or {} do all[key] = value end
+    end
+    return all
+end
+
+-- The colour of text that no class changes.
+function svg.ink(is_dark) return said[is_dark or false].text.fill end
 
 -- --- text -------------------------------------------------------------------
 
@@ -154,9 +187,68 @@ function picture:path(points, class)
     self:add("path", {"class", class, "d", concat(parts)})
 end
 
-function picture:rect(x, y, width, height, class, fill)
+local function titled(note)
+    return note and "<title>" .. svg.escape(note) .. "</title>"
+end
+
+function picture:rect(x, y, width, height, class, fill, note)
     self:add("rect", {"x", x, "y", y, "width", width, "height", height,
-        "class", class, "fill", fill})
+        "class", class, "fill", fill}, titled(note))
+end
+
+-- An interval: a bar with caps.
+function picture:bar(i, x, low, high)
+    self:add("path", {"class", "bar s" .. i, "d", format(
+        "M%s %sh6m-3 0V%sm-3 0h6", number(x - 3), number(low), number(high))})
+end
+
+-- Lines {x1, y1, x2, y2} of one colour.
+function picture:level(segments, colour, note)
+    local d = {}
+    for i, s in ipairs(segments) do
+        d[i] = format("M%s %sL%s %s", number(s[1]), number(s[2]), number(s[3]),
+            number(s[4]))
+    end
+    self:add("path", {"class", "level", "stroke", colour, "d", concat(d)},
+        titled(note))
+end
+
+-- Points {x, y, x, y …} that are too many for marks.
+function picture:dots(points, i)
+    local d = {}
+    for k = 1, #points, 2 do
+        d[#d + 1] = "M" .. number(points[k]) .. " " .. number(points[k + 1]) ..
+            "h0"
+    end
+    self:add("path", {"class", "dots s" .. i, "d", concat(d)})
+end
+
+local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+-- Source: RFC 4648.
+local function base64(bytes)
+    local out = {}
+    for i = 1, #bytes, 3 do
+        local a, b, c = byte(bytes, i, i + 2)
+        local all = a << 16 | (b or 0) << 8 | (c or 0)
+        local four = ""
+        for k = 18, 0, -6 do
+            local at = (all >> k & 63) + 1
+            four = four .. sub(digits, at, at)
+        end
+        out[#out + 1] = b and (c and four or sub(four, 1, 3) .. "=") or
+            sub(four, 1, 2) .. "=="
+    end
+    return concat(out)
+end
+
+-- Cells of three bytes, the first row at the top.
+function picture:image(x, y, width, height, rows, cols, rgb)
+    local pixels = canvas.raster(cols, rows, "#ffffff")
+    pixels:put(0, 0, cols, rows, rows, cols, rgb)
+    self:add("image", {"x", x, "y", y, "width", width, "height", height,
+        "preserveAspectRatio", "none", "style", "image-rendering:pixelated",
+        "href", "data:image/png;base64," .. base64(pixels:png())})
 end
 
 local shapes = {
@@ -188,14 +280,14 @@ function picture:mark(i, x, y, note)
     local hollow = i > #shapes
     self:add("path", {"class", hollow and "hollow s" .. i or "f" .. i,
         "d", shapes[(i - 1) % #shapes + 1](x, y, 4)},
-        note and "<title>" .. svg.escape(note) .. "</title>")
+        titled(note))
 end
 
 -- A cross, for what failed.
 function picture:cross(i, x, y, note)
     self:add("path", {"class", "line s" .. i, "d",
         format("M%s %sl8 8m0 -8l-8 8", number(x - 4), number(y - 4))},
-        note and "<title>" .. svg.escape(note) .. "</title>")
+        titled(note))
 end
 
 -- What is added until picture:uncut is seen in this rectangle alone.
@@ -216,14 +308,15 @@ function picture:put(x, y, other)
 end
 
 -- The whole picture; is_part: of a page that has the style sheet.
-function picture:finish(title, is_part)
+function picture:finish(title, is_part, is_dark)
     local head = format('<svg xmlns="http://www.w3.org/2000/svg" ' ..
         'class="chart" viewBox="0 0 %s %s" %srole="img" aria-label="%s">',
         number(self.width), number(self.height), is_part and "" or
         format('width="%s" height="%s" ', number(self.width),
             number(self.height)), svg.escape(title))
-    return head .. "\n" .. (is_part and "" or "<style>" .. svg.style ..
-        "</style>\n") .. concat(self, "\n") .. "\n</svg>\n"
+    return head .. "\n" .. (is_part and "" or "<style>" .. (is_dark and
+        concat(rules, "\n") .. "\n" .. concat(dark, "\n") .. "\n" or
+        svg.style) .. "</style>\n") .. concat(self, "\n") .. "\n</svg>\n"
 end
 
 return svg

@@ -20,6 +20,7 @@ local is_number = parts_of.is_number
 local WIDEST, HEIGHT = 100, 16 -- where nobody says another
 local LINES_A_TICK, COLUMNS_A_TICK = 4, 12
 local LEAST_COLUMNS, LEAST_LINES = 4, 4
+local LEVELS = 5 -- where nobody says how many
 
 -- --- a line of text ---------------------------------------------------------
 
@@ -125,7 +126,7 @@ end
 
 -- Is every point of the part marked by itself?
 local function is_marked(part, columns)
-    return part.marked and part.count <= columns
+    return part.marked and part.count <= columns or part.count == 1
 end
 
 local function clamp(t) return t ~= t and 0 or smaller(larger(t, 0), 1) end
@@ -152,7 +153,7 @@ end
 
 local function draw_path(d, part)
     local x, y = parts_of.along(part, d.x)
-    if part.joined or not is_marked(part, d.columns) then
+    if part.joined and part.count ~= 1 or not is_marked(part, d.columns) then
         d.canvas:series(x, y, d.x, d.y, part.ink, part.joined)
     end
     if is_marked(part, d.columns) then
@@ -164,11 +165,17 @@ local function draw_path(d, part)
     end
 end
 
+-- What draws the i-th level where there are no colours.
+local function letter_of(i)
+    return i <= 26 and string.char(96 + i) or "."
+end
+
 -- Levels have inks of their own behind those of the series.
 local function draw_levels(d, part)
-    for _, level in ipairs(part.levels or {}) do
+    for i, level in ipairs(part.levels or {}) do
         d.inks[#d.inks + 1] = not level.is_over and
             palette.code(level.colour) or nil
+        if not level.is_over then d.letters[#d.inks] = letter_of(i) end
         draw_segments(d, level.segments, level.is_over and 0 or #d.inks)
     end
 end
@@ -320,6 +327,9 @@ local function add_names(lines, d, o)
         local pieces = {}
         for i, level in ipairs(part.levels or {}) do
             pieces[i] = scales.text(part.series.what, level.value)
+            if not o.colour and not level.is_over then
+                pieces[i] = letter_of(i) .. " " .. pieces[i]
+            end
             if o.colour and not level.is_over then
                 pieces[i] = format("\27[%sm%s\27[0m", palette.code(
                     level.colour), pieces[i])
@@ -361,7 +371,7 @@ local function chars_of(d, o)
         end
     end
     for ink = palette.MOST + 1, #d.inks do
-        chars[ink] = o.ascii and "." or nil
+        chars[ink] = not o.colour and d.letters[ink] or o.ascii and "." or nil
     end
     return chars
 end
@@ -410,7 +420,7 @@ local function rows_of(d, o)
 end
 
 local function draw_axes(chart, o)
-    local parts = parts_of.of(chart)
+    local parts = parts_of.of(chart, LEVELS)
     local lines = larger(o.height or HEIGHT, LEAST_LINES)
     local y = parts:scale("y", lines // LINES_A_TICK + 1)
     local gutter = tick_width(y.ticks) + 1
@@ -418,7 +428,8 @@ local function draw_axes(chart, o)
     local x = parts:scale("x", columns // COLUMNS_A_TICK + 1)
     fit_categories(x, columns)
     local d = {parts = parts, x = x, y = y, columns = columns, lines = lines,
-        canvas = canvas.new(columns, lines), inks = {}, marks = {}}
+        canvas = canvas.new(columns, lines), inks = {}, marks = {},
+        letters = {}}
     for i, mark in ipairs(o.ascii and palette.plain_marks or palette.marks) do
         d.marks[i], d.inks[i] = mark, palette.codes[i]
     end
@@ -581,15 +592,36 @@ local function lines_in(text)
     return lines
 end
 
-local GAP = 2
+local GAP, NARROWEST, LOWEST = 2, 24, 8
+
+-- Rows of which a chart would be too narrow become charts below one another.
+local function rows_that_fit(subplots, width)
+    local rows = {}
+    for _, row in ipairs(subplots) do
+        if #row == 1 or (width - GAP * (#row - 1)) // #row >= NARROWEST then
+            rows[#rows + 1] = row
+        else
+            for _, part in ipairs(row) do rows[#rows + 1] = {part} end
+        end
+    end
+    return rows
+end
 
 local function draw_subplots(chart, o)
     local out = {chart.title and harmless(chart.title)}
-    for _, row in ipairs(chart.subplots) do
+    local height = o.height and larger(LOWEST, o.height // #chart.subplots)
+    for _, row in ipairs(rows_that_fit(chart.subplots, o.width)) do
         local width, cells, most = (o.width - GAP * (#row - 1)) // #row, {}, 0
         for i, part in ipairs(row) do
             cells[i] = lines_in(text_charts.draw(part, {width = width,
-                height = o.height, ascii = o.ascii, colour = o.colour}))
+                height = height, ascii = o.ascii, colour = o.colour}))
+            for n, line in ipairs(cells[i]) do
+                -- titles and notes have no colours
+                if columns_of(line) > width and line == without_colours(line) then
+                    cells[i][n] = labels.cut(line, width, width_of, o.ascii and
+                        "~")
+                end
+            end
             most = larger(most, #cells[i])
         end
         for n = 1, most do
@@ -621,10 +653,24 @@ end
 
 -- Is nothing of the list below 0?
 local function none_below(list)
-    for i = 1, type(list) == "table" and #list or 0 do
+    local is_list = type(list) == "table" or type(list) == "userdata"
+    for i = 1, is_list and #list or 0 do
         if list[i] < 0 then return false end
     end
-    return type(list) == "table"
+    return is_list
+end
+
+local MOST_BARS = 40 -- that are a line each
+
+-- Does nobody ask for axes that bars of a line each have not?
+local function needs_no_axes(chart)
+    for _, axis in ipairs{chart.x or {}, chart.y or {}} do
+        if axis.title or axis.low or axis.high or axis.dates or
+            axis.scale == "log" then
+            return false
+        end
+    end
+    return true
 end
 
 -- The text of a chart, and the scale of its y axis if it has one. Of one series
@@ -633,7 +679,9 @@ function text_charts.draw(chart, o)
     o = styled(o)
     local first = chart.series and #chart.series == 1 and chart.series[1] or {}
     if chart.subplots then return draw_subplots(chart, o) end
-    if first.kind == "bars" and none_below(first.y) then
+    if first.kind == "bars" and none_below(first.y) and
+        #first.y <= (first.edges and 100 or MOST_BARS) and
+        needs_no_axes(chart) then
         return draw_bars(chart, first, o)
     end
     if first.texts then return draw_table(chart, first, o) end

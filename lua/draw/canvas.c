@@ -7,6 +7,7 @@
 #include <string.h>
 #include "draw.h"
 #include "picture.h"
+#include "value.h"
 #include "lauxlib.h"
 
 enum { MOST_SIDE = 10000, DOTS_Y = LUMAT_DOTS_Y, DOTS_X = LUMAT_DOTS_X };
@@ -72,9 +73,7 @@ double *lumat_new_numbers(lua_State *L, int64_t count)
     return n->at;
 }
 
-/* The numbers at index, or those of a list, which they replace; what is no
- * number there is NaN. */
-static const double *check_numbers(lua_State *L, int index, int64_t *count)
+const double *lumat_check_numbers(lua_State *L, int index, int64_t *count)
 {
     const numbers *n = luaL_testudata(L, index, NUMBERS);
     if (!n) {
@@ -91,6 +90,31 @@ static const double *check_numbers(lua_State *L, int index, int64_t *count)
     }
     *count = n->count;
     return n->at;
+}
+
+/* numbers(A): the elements of a matrix, row by row, as f64. */
+static int numbers_of(lua_State *L)
+{
+    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    gpu_matrix *wide = lumat_new_matrix(L);
+    lumat_try(L, gpu_clone(m, GPU_F64, NULL, wide));
+    double *at = lumat_new_numbers(L, gpu_size(wide));
+    lumat_try(L, gpu_download(wide, at));
+    gpu_release(wide);
+    return 1;
+}
+
+/* survey(A): how many elements are NaN and how many infinite, and the least and
+ * the greatest of the others, in one pass. */
+static int survey(lua_State *L)
+{
+    gpu_survey s;
+    lumat_try(L, gpu_take_survey(lumat_check_matrix(L, 1), &s));
+    lua_pushinteger(L, s.nan);
+    lua_pushinteger(L, s.inf);
+    lua_pushnumber(L, s.finite > 0 ? s.min : NAN);
+    lua_pushnumber(L, s.finite > 0 ? s.max : NAN);
+    return 4;
 }
 
 /* Adds x, y to the ranges low[i] .. high[i] if both have a place. */
@@ -115,8 +139,8 @@ static int spread(lua_State *L)
     int sides = lua_isnil(L, 2) ? 1 : 2;
     int is_log[] = {lua_toboolean(L, 3), lua_toboolean(L, 4)};
     double low[] = {INFINITY, INFINITY}, high[] = {-INFINITY, -INFINITY};
-    const double *x = check_numbers(L, 1, &count);
-    const double *y = sides == 2 ? check_numbers(L, 2, &other) : x;
+    const double *x = lumat_check_numbers(L, 1, &count);
+    const double *y = sides == 2 ? lumat_check_numbers(L, 2, &other) : x;
     count = sides == 2 && other < count ? other : count;
     for (int64_t i = 0; i < count; i++) {
         double at[] = {x[i], y[i]};
@@ -309,8 +333,8 @@ static int series(lua_State *L)
 {
     canvas *c = check_canvas(L);
     int64_t count, other;
-    const double *x = check_numbers(L, 2, &count);
-    const double *y = check_numbers(L, 3, &other);
+    const double *x = lumat_check_numbers(L, 2, &count);
+    const double *y = lumat_check_numbers(L, 3, &other);
     axis across = check_axis(L, 4), up = check_axis(L, 5);
     int ink = check_ink(L, 6), is_joined = lua_toboolean(L, 7);
     double wide = width_of(c), high = height_of(c);
@@ -404,7 +428,7 @@ static int image(lua_State *L)
 {
     int64_t count, rows = luaL_checkinteger(L, 2),
                    cols = luaL_checkinteger(L, 3);
-    const double *values = check_numbers(L, 1, &count);
+    const double *values = lumat_check_numbers(L, 1, &count);
     double low = luaL_checknumber(L, 4), high = luaL_checknumber(L, 5);
     lua_Integer columns = luaL_checkinteger(L, 6),
                 lines = luaL_checkinteger(L, 7);
@@ -457,9 +481,14 @@ static int palette(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {{"new", new_canvas},
+                                     {"numbers", numbers_of},
+                                     {"survey", survey},
                                      {"spread", spread},
                                      {"image", image},
                                      {"palette", palette},
+                                     {"raster", lumat_new_raster},
+                                     {"deflate", lumat_deflate},
+                                     {"tostring", lumat_chart_tostring},
                                      {NULL, NULL}};
 static const luaL_Reg methods[] = {{"line", line}, {"fill", fill},
                                    {"mark", mark}, {"series", series},
@@ -473,6 +502,7 @@ static int open_canvas(lua_State *L)
         lua_pushboolean(L, 0);
         lua_setfield(L, -2, "__metatable");
     }
+    lumat_open_raster(L);
     luaL_newlib(L, functions);
     return 1;
 }

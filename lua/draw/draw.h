@@ -8,7 +8,6 @@
 
 void lumat_open_heat(lua_State *L);      /* heat spy blocks */
 void lumat_open_histogram(lua_State *L); /* hist */
-void lumat_open_plot(lua_State *L);      /* plot */
 void lumat_open_inspect(lua_State *L);   /* inspect */
 void lumat_open_watch(lua_State *L);     /* watch */
 void lumat_open_canvas(lua_State *L);    /* what lua/charts draws on */

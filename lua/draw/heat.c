@@ -447,13 +447,14 @@ static int spy(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"heat", heat, 1, "A: matrix|sparse|table {width, height, low, high, file}",
-     "table",
+    {"heat", heat, 1,
+     "A: matrix|sparse|table {width, height, low, high, dark, file}", "table",
      "A picture of A in colours or shades, of block means where A is larger "
-     "than the screen; with file = \"p.png\" or \"p.svg\", one drawn by "
-     "gnuplot. Also :heat A.",
+     "than the screen; with file = \"p.png\", \".svg\" or \".pdf\", one in "
+     "a file. Also :heat A.",
      "heat(mat{{1, 2}, {3, 4}}).high", "4", .group = "pictures watching"},
-    {"spy", spy, 1, "A: matrix|sparse|table {width, height, file}", "table",
+    {"spy", spy, 1, "A: matrix|sparse|table {width, height, dark, file}",
+     "table",
      "A picture of where A is not zero, or where a sparse matrix has entries. "
      "Also :spy A.",
      "spy(eye(3)).filled", "3", .group = "pictures"},

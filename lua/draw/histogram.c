@@ -218,9 +218,9 @@ static int hist(lua_State *L)
 
 static const lumat_function functions[] = {
     {"hist", hist, 1,
-     "A: matrix|sparse|table [, bins: count] {bins, width, height, low, high, "
-     "file}",
-     "table",
+     "A: matrix|sparse|table [, bins: count] {bins, low, high, title, xlabel, "
+     "ylabel, logy, width, height, size, dark, file}",
+     "chart",
      "How many elements lie where, as bars; fields counts and edges. Count i "
      "is of what is at least edge i and below the next, the last of what is at "
      "its end, too. NaN and Inf are left out; of a sparse matrix, entries are "

@@ -468,6 +468,20 @@ static void push_style(lua_State *L, const lumat_style *s)
     lua_setfield(L, -2, "colour");
 }
 
+int lumat_chart_tostring(lua_State *L)
+{
+    int is_for_later = lumat_is_for_later(L);
+    lumat_style style = lumat_style_now(L);
+    lua_settop(L, 1);
+    if (luaL_getmetafield(L, 1, "__draw") == LUA_TNIL)
+        return luaL_typeerror(L, 1, "chart");
+    lua_pushvalue(L, 1);
+    lua_pushboolean(L, is_for_later);
+    push_style(L, &style);
+    lua_call(L, 3, 1);
+    return 1;
+}
+
 /* Errors come without a place, which is that of whoever called us. */
 void lumat_draw_chart(lua_State *L, const char *kind, int arg,
                       const lumat_style *style)

@@ -142,6 +142,22 @@ void lumat_draw_chart(lua_State *L, const char *kind, int arg,
  * fits). They live as long as the value on the stack. */
 double *lumat_new_numbers(lua_State *L, int64_t count);
 
+/* The __tostring of charts: what their metatable's __draw(chart, is_for_later,
+ * style) gives. */
+int lumat_chart_tostring(lua_State *L);
+
+/* --- pixels: raster.c ----------------------------------------------------- */
+
+/* The numbers at index, or those of a list, which they replace; what is no
+ * number there is NaN. */
+const double *lumat_check_numbers(lua_State *L, int index, int64_t *count);
+/* Before the first of them is made. */
+void lumat_open_raster(lua_State *L);
+/* raster(width, height, colour): a picture of that colour, "#rrggbb". */
+int lumat_new_raster(lua_State *L);
+/* deflate(text): compressed, with the head and the end that zlib gives it. */
+int lumat_deflate(lua_State *L);
+
 /* --- heat maps: numbers in, text out ----------------------------------------
  */
 

@@ -399,6 +399,12 @@ static void check_value(lua_State *L, const lumat_format *f)
 /* Whatever raises, the unfinished file is a value to be closed, and goes. */
 static int save_file(lua_State *L)
 {
+    /* of a table, a value that knows how to write itself */
+    if (lua_istable(L, 1) && luaL_getmetafield(L, 1, "__save") != LUA_TNIL) {
+        lua_insert(L, 1);
+        lua_call(L, lua_gettop(L) - 1, 0);
+        return 0;
+    }
     const char *path = check_path(L, 2);
     const lumat_format *f = find_by_name(path);
     lua_settop(L, 3);
@@ -449,7 +455,8 @@ static const lumat_function functions[] = {
      "Writes a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
      "NumPy (.npy; .npz of a table of names, or as SciPy has it of a sparse "
      "matrix). A list of matrices is an array of three dimensions. With .gz "
-     "behind its name a file is packed. It is replaced whole or not at all.",
+     "behind its name a file is packed. A chart becomes a picture (.svg, .png, "
+     ".pdf). The file is replaced whole or not at all.",
      "(function() save(mat{{1, 2}, {3, 4}}, \"/tmp/lumat-example.csv\") return "
      "load(\"/tmp/lumat-example.csv\") end)()",
      "{{1, 2}, {3, 4}}", .group = "files", .options = save_options},

@@ -80,13 +80,24 @@ static int is_complex(lua_State *L, int index)
     return lumat_test_complex(L, index) != NULL;
 }
 
-int lumat_is_frame(lua_State *L, int index)
+/* Of the tables, by the name that their metatable gives them. */
+static int is_named(lua_State *L, int index, const char *name)
 {
     int top = lua_gettop(L);
     int found = luaL_getmetafield(L, index, "__name") == LUA_TSTRING &&
-                strcmp(lua_tostring(L, -1), "frame") == 0;
+                strcmp(lua_tostring(L, -1), name) == 0;
     lua_settop(L, top);
     return found;
+}
+
+int lumat_is_frame(lua_State *L, int index)
+{
+    return is_named(L, index, "frame");
+}
+
+static int is_chart(lua_State *L, int index)
+{
+    return is_named(L, index, "chart");
 }
 
 static int is_freed(lua_State *L, int index)
@@ -149,6 +160,7 @@ static const struct kind {
     {"column", STRING, NONE, NULL, 0, "a column's name"},
     {"columns", STRING | TABLE, NONE, NULL, 0,
      "a column's name or a list of names"},
+    {"chart", NONE, TABLE, is_chart, 0, "a chart"},
     {"factors", TABLE, NONE, NULL, 0, "a factorisation"},
     {"list", TABLE, OBJECT, is_vector, 0, "a vector or a table"},
     {"string", STRING, NONE, NULL, 0, "a string"},

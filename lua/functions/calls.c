@@ -202,12 +202,35 @@ static int raise_options(lua_State *L, const lumat_function *f, int index)
                        lumat_push_usage(L, f));
 }
 
+/* Pushes ": did you mean 'line'?" where a string is like one of the kind's
+ * words, else "". */
+static const char *push_near_word(lua_State *L, int index, lumat_piece kind)
+{
+    lumat_piece one;
+    luaL_Buffer b;
+    if (lua_type(L, index) != LUA_TSTRING || lua_rawlen(L, index) > 40)
+        return lua_pushliteral(L, "");
+    const char *word = lua_tostring(L, index);
+    luaL_buffinit(L, &b);
+    while (lumat_next_kind(&kind, &one))
+        if (*one.start == '"') {
+            luaL_addlstring(&b, one.start + 1, one.length - 2);
+            luaL_addchar(&b, ' ');
+        }
+    luaL_pushresult(&b);
+    const char *near = lumat_nearest(L, word, lua_tostring(L, -1));
+    return near ? lua_pushfstring(L, ": did you mean '%s'?", near)
+                : lua_pushliteral(L, "");
+}
+
 static int raise_option_kind(lua_State *L, const lumat_function *f,
                              const char *key, int index, lumat_piece kind)
 {
     const char *got = lumat_push_brief(L, index);
-    return lumat_raise(L, "%s: %s is %s, expected %s", said(f), key, got,
-                       lumat_push_kind(L, kind));
+    const char *expected = lumat_push_kind(L, kind);
+    const char *near = push_near_word(L, index, kind);
+    return lumat_raise(L, "%s: %s is %s, expected %s%s", said(f), key, got,
+                       expected, near);
 }
 
 /* --- options ----------------------------------------------------------------

@@ -18,8 +18,9 @@ local exit_codes = {
     {"3", "no usable GPU though asked for"}, {"4", "out of memory"},
     {"130", "interrupted"}}
 
-local order = {"scripts", "experiments", "results", "startup", "safe", "keys", "operators",
-               "indexing", "frames", "random", "properties", "printing", "devices", "memory", "errors",
+local order = {"scripts", "experiments", "results", "charts", "startup", "safe",
+               "keys", "operators", "indexing", "frames", "random", "properties",
+               "printing", "devices", "memory", "errors",
                "lua"}
 
 -- Functions that are in no chapter.

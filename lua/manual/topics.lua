@@ -143,6 +143,44 @@ topics.frames = {title = "Frames: named columns", see = "frame dates load save v
     "the results of which are loaded.",
     manual.member_rows "frame"}
 
+topics.charts = {title = "Charts", see = "plot scatter hist boxplot imshow contour " ..
+    "subplot save",
+    "plot and the others give a chart: a value that shows itself at the prompt, " ..
+    "drawn as wide as the screen is. In a script print(plot(v)) shows it. " ..
+    "Nothing is drawn anywhere before: there is no current figure, no hold on.",
+    {code = true,
+        {"plot(v)  plot(v, w)", "a line over 1, 2, 3 …; w over v"},
+        {"plot(v, w, v + w)", "two lines over v; columns of a matrix are lines, too"},
+        {'plot(v, {style = "points"})', '"line", "points", "bars", "steps" or "errors" with ' ..
+            "error = e; a list has one for each series"},
+        {'plot{v, w, style = "steps"}', "the same in one table"},
+        {"plot(math.sin, 0, 6)", "a function from 0 to 6"},
+        {"scatter(v, w)  hist(v)", "points; how many elements lie where"},
+        {"boxplot(v, w)  boxplot(A)", "quartiles of vectors, or of columns"},
+        {"imshow(A)  contour(A)", "a matrix in colours; lines of one height"},
+        {"subplot{{plot(v), hist(v)}, {imshow(A)}}", "charts in rows; subplot{a, b} is one row"},
+        {'plot(v, {title = "t", xlabel = "x", ylabel = "y"})', "texts"},
+        {'plot(v, w, v, {legend = {"a", "b"}})', "names of series; legend = false leaves them out"},
+        {"plot(v, {xlim = {1, 3}, ylim = {0, 5}})", "the ends of the axes"},
+        {"plot(v, {logx = true, logy = true})", "logarithmic axes"},
+        {"plot(86400 * v, w, {xdates = true})", "x in seconds since 1970 (UTC)"},
+        {'plot(v, {style = "bars", names = {"a", "b"}})', "what stands below 1, 2"},
+    },
+    {
+        {'save(plot(v), "a.svg")', "or .png or .pdf; plot(v, \"a.svg\") and " ..
+            "plot(v, {file = \"a.svg\"}) do the same"},
+        {"size = {680, 420}", "of the file in pixels; a .png has two for each"},
+        {"dark = true", "on dark ground; an .svg without it is as its reader's theme"},
+        {"width, height", "of the text, in characters"},
+    },
+    "NaN breaks a line. Inf, and what is 0 or less on a logarithmic axis, is " ..
+    "left out and counted below the chart. Of more than 20 000 elements a line " ..
+    "keeps the least and the greatest of each of many columns, and points " ..
+    "that would lie on one another are one: that is done on the device, and no " ..
+    "picture shows the difference.",
+    "No other program draws: letters of a .png are lumat's own, Latin and " ..
+    "Greek; a letter it has not is an empty frame, and an .svg has every one."}
+
 topics.operators = {title = "Operators", see = "matmul ?indexing ?lua",
     "Plain Lua 5.4: numbers, vectors and matrices mix.",
     {code = true,

@@ -15,10 +15,6 @@ plan skip_all => 'a sanitizer has allocations of its own' if is_sanitized();
 plan skip_all => "no $shim" unless -f $shim;
 
 begin_faults('allocations', 8);
-mkdir 'programs';
-write_file('programs/gnuplot', "#!/bin/sh\necho '<svg></svg>'\n");
-chmod 0755, 'programs/gnuplot';
-$ENV{PATH} = "$ENV{HOME}/programs:$ENV{PATH}";
 my @run = ($lumat, '--no-init', "$FindBin::Bin/without_memory.lua");
 my (undef, $names) = outcome_of({}, @run);
 my @points;

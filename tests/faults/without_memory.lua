@@ -89,8 +89,12 @@ function does.look()
 end
 function does.plot() return tostring(plot(v)) end
 function does.picture()
-    plot(v, {file = file ".svg"})
-    return read(file ".svg")
+    local chart, all = plot(v), ""
+    for _, ending in ipairs{".svg", ".png", ".pdf"} do
+        save(chart, file(ending))
+        all = all .. read(file(ending))
+    end
+    return all
 end
 function does.sparse() return {full(S), full(S.T), S.nnz, (S * ones(20))} end
 function does.load_csv() return load "in.csv" end

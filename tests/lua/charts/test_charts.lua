@@ -1,5 +1,5 @@
--- The one description of charts, as its three drawers show it: every kind of
--- series as text, as SVG and as a script for gnuplot.
+-- The one description of charts, as its drawers show it: every kind of series
+-- as text, as SVG, PNG and PDF.
 local lu = require "luaunit"
 local t = require "common"
 local charts = require "lumat.charts"
@@ -7,8 +7,6 @@ local palette = require "lumat.palette"
 local parts = require "lumat.chart_parts"
 local scales = require "lumat.scales"
 local nan, raises = 0 / 0, t.raises
-
-local has_gnuplot = os.execute("command -v gnuplot >/dev/null 2>&1")
 
 -- The text of a chart in 30 columns, 5 lines between the axes.
 local function text_of(chart, more)
@@ -220,10 +218,12 @@ function TestText:test_masks_and_levels()
     local text = text_of(every.mask)
     has(text, " 1 ┤⣿⣿⣿", " 2 ┤             ⣿⣿⣿")
     text = text_of(every.contour)
-    has(text, "levels 0.25  0.75")
-    -- the lines of a hill's levels are above and below its middle
-    local top = text:match("([^\n]*)\n")
-    lu.assertTrue(#text > 0 and count(top, "[\xe2]") > 3)
+    -- letters tell levels apart, or colours
+    has(text, " 8 ┤    aaaaaaaaaaaaaaaaaa\n", " 6 ┤  aaa   bbbbbbbbbb   aaa\n",
+        "   │  a    b          b    a\n", "levels a 0.25  b 0.75")
+    text = text_of(every.contour, {colour = true})
+    has(text, "⠤", "levels \27[38;5;")
+    lu.assertNil(text:find("a 0.25", 1, true))
     text = text_of(every.both)
     has(text, "░", "⠤", "levels 0.2  0.4  0.6  0.8")
 end
@@ -304,7 +304,7 @@ function TestText:test_the_chart_is_not_changed()
     local chart = copy(every.bars)
     text_of(chart)
     charts.svg(chart)
-    charts.script(chart)
+    charts.svg(chart)
     lu.assertEquals(chart, every.bars)
 end
 
@@ -506,45 +506,150 @@ function TestSvg:test_bounds_and_subplots()
     has(text, ">all<", ">below<")
 end
 
-TestScript = {}
+-- --- files ----------------------------------------------------------------------
 
-function TestScript:test_numbers_names_and_ticks()
-    local text = charts.script(every.line)
-    has(text, "set title 'T' noenhanced", "set xlabel 'X' noenhanced",
-        "<< EOD\n0 0\n1 1\n2 NaN\n3 3\nEOD", "title 'one' noenhanced",
-        "lc rgb '" .. palette.colours[2] .. "'", "pt 2", "× 1 point failed · a note")
-    has(charts.script(every.log), "set logscale x", "'10 ms' 0.0100000000")
-    has(charts.script(every.bars), "set xtics out nomirror noenhanced ('a' 1, 'b' 2)",
-        "with boxxyerror lc rgb '" .. palette.colours[1] .. "'")
-    has(charts.script(every.box), "fs empty")
-    has(charts.script(every.errors), "with yerrorbars")
-    has(charts.script(every.image), "with image", "set cblabel 'depth'",
-        palette.colour(1))
-    has(charts.script(every.contour), "title '0.25' noenhanced")
-    has(charts.script(every.subplots), "set multiplot layout 2,2 title 'all'",
-        "set multiplot next", "'below' noenhanced at screen")
-end
+TestFiles = {}
 
--- Names are names: none ends a string, or a line of the script.
-function TestScript:test_names_do_no_harm()
-    local text = charts.script{title = "it's\nset print 'x'; `touch y`",
-        series = {{kind = "line", name = "a'b", y = {1}},
-            {kind = "line", name = "\\", y = {2}}}}
-    has(text, "set title 'it''s set print ''x''; `touch y`' noenhanced",
-        "title 'a''b' noenhanced", "title '\\' noenhanced")
-end
-
-function TestScript:test_gnuplot_draws_every_kind()
-    lu.skipIf(not has_gnuplot, "no gnuplot")
+-- What a file of that ending has.
+local function written(chart, ending, o)
     local path = os.tmpname()
     os.remove(path)
+    path = path .. ending
+    lu.assertEquals(tostring(charts.file("test", chart, path, o)),
+        "wrote " .. path)
+    local file <close> = assert(io.open(path, "rb"))
+    os.remove(path)
+    return file:read "a"
+end
+
+-- Width and height of a PNG file.
+local function size_of(png)
+    local width, height = string.unpack(">I4I4", png, 17)
+    return width, height
+end
+
+function TestFiles:test_every_kind_in_every_format()
     for name, chart in pairs(every) do
-        lu.assertEquals(tostring(charts.file("test", chart, path .. ".svg")),
-            "wrote " .. path .. ".svg", name)
-        local file <close> = assert(io.open(path .. ".svg"))
-        has(file:read "a", "</svg>")
+        for _, is_dark in ipairs{false, true} do
+            local o = {dark = is_dark}
+            local svg = written(chart, ".svg", o)
+            has(svg, "<svg ", "</svg>")
+            lu.assertEquals(svg, charts.svg(chart, o), name)
+            local png = written(chart, ".png", o)
+            lu.assertEquals(png:sub(1, 8), "\137PNG\r\n\26\n", name)
+            lu.assertEquals(png:sub(-12), "\0\0\0\0IEND\174B`\130", name)
+            local pdf = written(chart, ".pdf", o)
+            lu.assertEquals(pdf:sub(1, 9), "%PDF-1.5\n", name)
+            lu.assertEquals(pdf:sub(-6), "%%EOF\n", name)
+        end
     end
-    os.remove(path .. ".svg")
+end
+
+-- A PNG has two pixels for each of the chart's, which is as high as it needs.
+function TestFiles:test_sizes()
+    lu.assertEquals({size_of(written(every.steps, ".png"))}, {1360, 840})
+    local o = {width = 300, height = 250}
+    lu.assertEquals({size_of(written(every.steps, ".png", o))}, {600, 500})
+    has(written(every.steps, ".svg", o), 'width="300" height="250"')
+    has(written(every.steps, ".pdf", o), "/MediaBox [0 0 225 187.5]")
+end
+
+-- Its objects lie where its table says.
+function TestFiles:test_places_in_a_pdf()
+    for _, name in ipairs{"line", "image", "subplots"} do
+        local pdf = written(every[name], ".pdf")
+        local at = tonumber(pdf:match "startxref\n(%d+)\n%%%%EOF\n$")
+        local count = tonumber(pdf:match("^xref\n0 (%d+)\n", at + 1))
+        lu.assertTrue(count >= 9)
+        local entries = pdf:sub(at + 1):gmatch "(%d+) 00000 n \n"
+        for i = 1, count - 1 do
+            local place = tonumber(entries())
+            has(pdf:sub(place + 1, place + 12), i .. " 0 obj\n")
+        end
+    end
+    has(written(every.line, ".pdf"), "/Title <FEFF0054>")
+end
+
+function TestFiles:test_what_is_wrong_is_told()
+    raises(function() charts.file("test", every.line, "p.gif") end,
+        "test: \"p.gif\": a picture's name ends in .svg, .png or .pdf")
+    raises(function() charts.file("test", every.line, "/no/such/p.png") end,
+        "test: cannot write '/no/such/p.png'")
+end
+
+TestRaster = {}
+
+local canvas = require "lumat.canvas"
+
+-- Red, green and blue at x, y, from 0.
+local function pixel(r, width, x, y)
+    return {r:rgb():byte(3 * (y * width + x) + 1, 3 * (y * width + x) + 3)}
+end
+
+function TestRaster:test_shapes()
+    local r = canvas.raster(10, 8, "#ffffff")
+    r:fill({2, 2, 5, 2, 5, 4, 2, 4}, "#102030")
+    lu.assertEquals(pixel(r, 10, 2, 2), {16, 32, 48})
+    lu.assertEquals(pixel(r, 10, 4, 3), {16, 32, 48})
+    lu.assertEquals(pixel(r, 10, 5, 2), {255, 255, 255})
+    lu.assertEquals(pixel(r, 10, 2, 4), {255, 255, 255})
+    -- half a pixel is half of the colour
+    r:fill({6.5, 6, 8, 6, 8, 7, 6.5, 7}, "#000000")
+    lu.assertEquals(pixel(r, 10, 6, 6), {128, 128, 128})
+    r:stroke({0, 0.5, 10, 0.5}, 1, "#000000")
+    lu.assertEquals(pixel(r, 10, 5, 0), {0, 0, 0})
+    lu.assertEquals(pixel(r, 10, 5, 1), {255, 255, 255})
+    r:put(0, 4, 4, 4, 1, 2, "abcdef")
+    lu.assertEquals(pixel(r, 10, 1, 7), {97, 98, 99})
+    lu.assertEquals(pixel(r, 10, 2, 4), {100, 101, 102})
+end
+
+-- What lies outside, or nowhere, does no harm.
+function TestRaster:test_outside()
+    local inf = 1 / 0
+    local r = canvas.raster(4, 4, "#ffffff")
+    r:clip(1, 1, 2, 2)
+    r:fill({-9, -9, 99, -9, 99, 99, -9, 99}, "#000000")
+    lu.assertEquals(pixel(r, 4, 0, 0), {255, 255, 255})
+    lu.assertEquals(pixel(r, 4, 1, 1), {0, 0, 0})
+    lu.assertEquals(pixel(r, 4, 3, 3), {255, 255, 255})
+    r:clip()
+    for _, x in ipairs{nan, inf, -inf, 1e300, -1e300, 1e9} do
+        r:stroke({x, 0, 0, x, 1, 1}, 2, "#ff0000")
+        r:stroke({0, 0, x, x}, 2, "#ff0000")
+        r:fill({x, 0, 1, 1, 0, x}, "#ff0000")
+        r:put(x, x, 2, 2, 1, 1, "abc")
+        r:put(0, 0, x, x, 1, 1, "abc")
+        r:clip(x, x, x, x)
+        r:clip()
+    end
+    raises(function() r:fill({0, 0}, "red") end, "no colour")
+    raises(function() r:put(0, 0, 1, 1, 2, 2, "abc") end, "not 3 bytes a cell")
+    raises(function() canvas.raster(0, 1, "#ffffff") end, "no width")
+    raises(function() canvas.raster(20000, 20000, "#ffffff") end, "too many")
+end
+
+-- Every letter has lines, and the accented ones more than those below them.
+function TestRaster:test_letters()
+    local font = require "lumat.stroke_font"
+    for c = 33, 126 do
+        lu.assertNil(font.missing(string.char(c)))
+        lu.assertTrue(#font.strokes(string.char(c), 0, 0, 20, 1, 0) >= 4, c)
+    end
+    lu.assertNil(font.missing "äöüßÄÖÜéèçñøÅåŠšžžµαβΣ±×°²³…–∞≤")
+    lu.assertEquals(font.missing "a温b", "温")
+    lu.assertTrue(#font.strokes("é", 0, 0, 20, 1, 0) >
+        #font.strokes("e", 0, 0, 20, 1, 0))
+    lu.assertEquals(font.width("", 13), 0)
+    lu.assertEquals(font.width("ii", 20), 10)
+    lu.assertEquals(font.width("\xff", 20), font.width("?", 20))
+    -- none is wider than the frame has room for
+    local svg = require "lumat.svg"
+    for c = 33, 126 do
+        local text = string.char(c):rep(4)
+        lu.assertTrue(font.width(text, 13) <= svg.width(text, 13) + 0.5,
+            string.char(c))
+    end
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))

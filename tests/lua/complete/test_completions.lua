@@ -77,13 +77,15 @@ local calls = {
     rosser = function() rosser(wrong) end,
     qr = function() qr(A, wrong) end,
     plot = function() plot(v, wrong) end,
+    subplot = function() subplot({plot(v)}, wrong) end,
     experiment = function() experiment(wrong) end,
 }
 
 for name, call in pairs(calls) do
     TestOptions["test_" .. name] = function()
         local start = name == "experiment" and "{" or
-            name == "rosser" and "({" or "(A, {"
+            name == "rosser" and "({" or name == "subplot" and
+            "({plot(v)}, {" or "(A, {"
         lu.assertEquals(offered(name .. start), accepted(name, call))
     end
 end

@@ -141,7 +141,7 @@ function TestPlot:test_refusals()
     t.raises(function() plot(ones(2, 2), ones(2, 2)) end,
         "plot: x has 2 columns: it is a vector")
     t.raises(function() plot(full(3, nan)) end, "no finite point")
-    t.raises(function() plot(math.sin, 1) end, "plot(f, a, b)")
+    t.raises(function() plot(math.sin, 1) end, "plot(f, a, b [")
     t.raises(function() plot(math.sin, 1, 0) end, "no range")
     t.raises(function() plot(function() end, 0, 1) end, "gave a nil, expected a number")
     t.raises(function() plot(sparse(eye(2))) end, "full(y)")

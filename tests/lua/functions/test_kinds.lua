@@ -29,6 +29,10 @@ local function vector(x) return matrix(x) and x.ndim == 1 end
 local is_kind = {
     value = function() return true end,
     nothing = is "nil", number = is "number", boolean = is "boolean",
+    chart = function(x)
+        local with = type(x) == "table" and getmetatable(x)
+        return with and with.__name == "chart"
+    end,
     table = is "table", string = is "string", matrix = matrix, square = matrix,
     vector = vector, freed = freed,
     sparse = function(x) return object(x) == "sparse matrix" and not freed(x) end,
@@ -56,6 +60,7 @@ local is_kind = {
     device = is "string", kernel = is "string", operation = is "string",
     topic = is "string", variable = is "string", path = is "string",
     folder = is "string", data = is "string", session = is "string",
+    picture = is "string",
 }
 
 is_kind.frame = function(x) return getmetatable(x) == "frame" end
@@ -68,6 +73,7 @@ local some = {
     value = function() return 1 end,
     number = function() return 1 end, boolean = function() return true end,
     scalar = function() return 1 end, complex = function() return 3 * im end,
+    chart = function() return plot(vec{1, 2}) end,
     table = function() return {1} end, string = function() return "x" end,
     matrix = function() return rand(2, 2) end,
     square = function() return rand(2, 2) end,
@@ -89,6 +95,7 @@ local some = {
     folder = function() return nowhere end,
     data = function() return nowhere .. "/x.npy" end,
     session = function() return nowhere .. "/x.lum" end,
+    picture = function() return nowhere .. "/x.svg" end,
 }
 
 local samples = {

@@ -1,14 +1,24 @@
--- Charts as vector graphics.
+-- Charts as shapes on a page: what the painters of SVG, PDF and PNG files are
+-- told to draw. A painter p has width and height, is measured in pixels from
+-- the top left, and knows colours by the classes of svg.lua:
+--   p:text(x, y, text, class, anchor, turned)   p:line(x1, y1, x2, y2, class)
+--   p:path(points, class)     p:rect(x, y, width, height, class, fill, note)
+--   p:mark(ink, x, y, note)   p:dots(points, ink)   p:cross(ink, x, y, note)
+--   p:bar(ink, x, low, high)  p:level(segments, colour, note)
+--   p:image(x, y, width, height, rows, cols, rgb)
+--   p:cut(x, y, width, height) … p:uncut()   p:put(x, y, other painter)
 local palette = require "lumat.palette"
 local parts_of = require "lumat.chart_parts"
 local scales = require "lumat.scales"
 local svg = require "lumat.svg"
 local number, is_number = svg.number, parts_of.is_number
 local ipairs, tonumber, type = ipairs, tonumber, type
-local atan, floor, huge, larger, pi, smaller = math.atan, math.floor,
+local char, concat, gsub, sub = string.char, table.concat, string.gsub,
+    string.sub
+local abs, atan, floor, huge, larger, pi, smaller = math.abs, math.atan, math.floor,
     math.huge, math.max, math.pi, math.min
 local format = string.format
-local frame, svg_charts = {}, {}
+local frame, vector_charts = {}, {}
 
 -- --- the frame --------------------------------------------------------------
 -- Title, axes, legend, and where numbers lie between them.
@@ -132,14 +142,20 @@ function frame.lay_out(chart, o)
     fit_labels(f.x, MOST_SLANTED)
     f.left = SPACE + smaller(widest(f.y.ticks), MOST_SIDE) + 10
     f.right = f.width - SPACE - (f.image and COLOURS or last_half(f.x))
-    f.top = 66
+    local unit = f.image and (f.image.what and f.image.what.unit or
+        f.image.title)
+    f.head = chart.title and 46 or 24 -- what names the axis upwards
+    f.top = (axis_title(parts.y, f.y.unit) ~= "" or unit) and f.head + 20 or
+        chart.title and 46 or 20
+    f.unit = unit
     f.legend = legend_lines(parts, f.width - 2 * SPACE)
     f.notes = notes_of(chart, f.width - 2 * SPACE)
     f.slant = slant_of(f.x, f.right - f.left)
     f.left = larger(f.left, SPACE + left_of_slanted(f))
     f.labels = f.slant and
         smaller(widest(f.x.ticks), MOST_SLANTED) * 0.6 + 14 or 20
-    local below = f.labels + 20 + 20 * #f.legend + 20 * #f.notes + SPACE
+    local below = f.labels + (axis_title(parts.x, f.x.unit) ~= "" and 20 or 0) +
+        20 * #f.legend + (#f.legend + #f.notes > 0 and 8 or 0) + 20 * #f.notes + SPACE
     f.height = larger(f.height, f.top + below + 120)
     f.bottom = f.height - below
     if chart.ratio then keep_ratio(f, chart.ratio) end
@@ -188,14 +204,27 @@ local function draw_x_axis(p, f)
     p:line(f.left, f.bottom, f.right, f.bottom, "axis")
 end
 
+-- Bars that go down from 0 begin at a line.
+local function draw_zero(p, f)
+    local low, high = smaller(f.y.low, f.y.high), larger(f.y.low, f.y.high)
+    if f.y.is_log or not (low < 0 and high > 0) then return end
+    for _, part in ipairs(f.parts.list) do
+        if part.rects and not part.is_hollow then
+            local y = f.bottom - f.y.at(0) * (f.bottom - f.top)
+            p:line(f.left, y, f.right, y, "axis")
+            return
+        end
+    end
+end
+
 local function draw_legend(p, f)
-    local y = f.bottom + f.labels + 40
+    local y = f.height - SPACE - 20 * (#f.legend + #f.notes) + 12
     for _, line in ipairs(f.legend) do
         for _, entry in ipairs(line) do
             local x, part = SPACE + entry.at, entry.part
             if part.rects then
                 p:rect(x + 2, y - 10, 16, 11, "f" .. part.ink)
-            elseif part.joined or part.marked then
+            elseif part.joined then
                 p:line(x, y - 4.5, x + 20, y - 4.5, "line s" .. part.ink)
             end
             if part.marked then p:mark(part.ink, x + 10, y - 4.5) end
@@ -212,7 +241,7 @@ function frame.draw(p, chart, f)
     p:rect(0, 0, f.width, f.height, "paper", "#fff")
     p:text(SPACE, 24, svg.cut(chart.title or "", f.width - 2 * SPACE, 15),
         "title")
-    p:text(SPACE, 46, svg.cut(axis_title(f.parts.y, f.y.unit),
+    p:text(SPACE, f.head, svg.cut(axis_title(f.parts.y, f.y.unit),
         f.width - 2 * SPACE), "soft")
     draw_y_axis(p, f)
     draw_x_axis(p, f)
@@ -224,6 +253,7 @@ end
 -- --- lines and points -------------------------------------------------------
 
 local MARKED = 48 -- points of a series that are marked one by one
+local MANY = 1500 -- points from which on they are dots
 
 -- Of a line with more points than there are places across, the least and the
 -- greatest of each place.
@@ -260,8 +290,7 @@ local function draw_interval(p, f, part, interval)
     local _, high = place(f, interval[1], interval[3])
     low, high = smaller(low, f.bottom), larger(high, f.top)
     if low - high < 4 then return end
-    p:add("path", {"class", "bar s" .. part.ink, "d", format(
-        "M%s %sh6m-3 0V%sm-3 0h6", number(x - 3), number(low), number(high))})
+    p:bar(part.ink, x, low, high)
 end
 
 -- The places of the points that a line leads through, in lists {x, y, x, y …},
@@ -295,7 +324,25 @@ local function draw_marks(p, f, part, run, few, seen)
     end
 end
 
+-- Points that are too many for marks, without those beside the frame.
+local function draw_dots(p, f, part)
+    local points = {}
+    for i = 1, #part.x do
+        if is_number(part.x[i]) and is_number(part.y[i]) then
+            local x, y = place(f, part.x[i], part.y[i])
+            if x >= f.left and x <= f.right and y >= f.top and y <= f.bottom then
+                points[#points + 1], points[#points + 2] = x, y
+            end
+        end
+    end
+    p:dots(points, part.ink)
+end
+
 local function draw_path(p, f, part)
+    if part.marked and not part.joined and part.count > MANY then
+        draw_dots(p, f, part)
+        return
+    end
     local runs, count = runs_of(f, part), 0
     for _, run in ipairs(runs) do count = count + #run.at end
     local few = count <= MARKED
@@ -362,13 +409,12 @@ local function draw_rects(p, f, part)
         local x1, y1 = place_inside(f, box[1], box[2])
         local x2, y2 = place_inside(f, box[3], box[4])
         local height = larger(y1, y2) - smaller(y1, y2)
-        local note = part.series.kind == "bars" and "<title>" .. svg.escape(
-            note_of(f, part, box.middle, box[4])) .. "</title>" or nil
-        p:add("rect", {"x", smaller(x1, x2), "y", smaller(y1, y2), "width",
+        p:rect(smaller(x1, x2), smaller(y1, y2),
             larger(x1, x2) - smaller(x1, x2) -
-                (part.series.edges and x2 - x1 > 4 and 1 or 0),
-            "height", height, "class", part.is_hollow and "box s" .. part.ink or
-                "f" .. part.ink}, note)
+                (part.series.edges and x2 - x1 > 4 and 1 or 0), height,
+            part.is_hollow and "box s" .. part.ink or "f" .. part.ink, nil,
+            part.series.kind == "bars" and
+                note_of(f, part, box.middle, box[4]) or nil)
     end
 end
 
@@ -382,16 +428,49 @@ end
 
 local function draw_levels(p, f, part)
     for _, level in ipairs(part.levels) do
-        local d = {}
+        local list = {}
         for i, s in ipairs(level.segments) do
             local x1, y1 = place(f, s[1], s[2])
             local x2, y2 = place(f, s[3], s[4])
-            d[i] = format("M%s %sL%s %s", number(x1), number(y1), number(x2),
-                number(y2))
+            list[i] = {x1, y1, x2, y2}
         end
-        p:add("path", {"class", "level", "stroke", level.colour, "d",
-            table.concat(d)}, "<title>" .. svg.escape(scales.text(
-            part.series.what, level.value)) .. "</title>")
+        p:level(list, level.colour, scales.text(part.series.what, level.value))
+    end
+end
+
+local TRIES = 40 -- places along a level where its number may stand
+
+-- Is there room for a label in the frame that no other one takes?
+local function is_free(f, taken, x, y, half)
+    if x - half < f.left + 2 or x + half > f.right - 2 or y < f.top + 14 or
+        y > f.bottom - 6 then
+        return false
+    end
+    for _, other in ipairs(taken) do
+        if abs(other[1] - x) < other[3] + half + 6 and
+            abs(other[2] - y) < 16 then
+            return false
+        end
+    end
+    return true
+end
+
+-- What each level is, on its line where no other number is.
+local function name_levels(p, f, part)
+    local taken = {}
+    for k, level in ipairs(part.levels) do
+        local text = scales.text(part.series.what, level.value)
+        local half, n = svg.width(text, 11) / 2, #level.segments
+        for try = 0, smaller(TRIES, n) - 1 do
+            -- from another place for each level, so that they do not line up
+            local s = level.segments[(try * n // TRIES + k * n // 7) % n + 1]
+            local x, y = place(f, (s[1] + s[3]) / 2, (s[2] + s[4]) / 2)
+            if is_free(f, taken, x, y, half) then
+                p:text(x, y + 4, text, "small", "middle")
+                taken[#taken + 1] = {x, y, half}
+                break
+            end
+        end
     end
 end
 
@@ -423,15 +502,40 @@ local function draw_cell(p, f, box, k)
         return
     end
     local note = image.notes and image.notes[k]
-    p:add("rect", {"x", box[1], "y", box[2], "width", box[3], "height", box[4],
-        "fill", colour_of(image, value)}, note and "<title>" ..
-        svg.escape(note .. ": " .. (text or "")) .. "</title>")
+    p:rect(box[1], box[2], box[3], box[4], nil, colour_of(image, value),
+        note and note .. ": " .. (text or ""))
     if text and svg.width(text, 11) + 4 < box[3] and box[4] > 13 then
         local two_sided = palette.is_two_sided(image.low, image.high, image.log)
         p:text(middle_x, middle_y, text, palette.is_light(palette.share(value,
             image.low, image.high, image.log), two_sided) and
             "on-light small" or "on-dark small", "middle")
     end
+end
+
+local MOST_RECTS = 1600 -- cells that are shapes each; of more, one of pixels
+
+-- The cells as bytes of red, green and blue, the first row at the top. What is
+-- no number is grey.
+local function rgb_of(image, up, back)
+    local two_sided = palette.is_two_sided(image.low, image.high, image.log)
+    local lines, bytes = {}, {}
+    for t = 0, 255 do
+        bytes[t] = gsub(sub(palette.colour(t / 255, two_sided), 2), "..",
+            function(pair) return char(tonumber(pair, 16)) end)
+    end
+    local grey = char(160, 166, 175)
+    for i = 1, image.rows do
+        local line, from = {}, (up and image.rows - i or i - 1) * image.cols
+        for j = 1, image.cols do
+            local value = image.values[from + (back and image.cols + 1 - j or j)]
+            local has_colour = is_number(value) and (value > 0 or not image.log)
+            line[j] = has_colour and bytes[floor(255 * smaller(1, larger(0,
+                palette.share(value, image.low, image.high, image.log))) +
+                0.5)] or grey
+        end
+        lines[i] = concat(line)
+    end
+    return concat(lines)
 end
 
 -- Cells that would be too small are left out.
@@ -447,6 +551,11 @@ local function draw_image(p, f)
     local gap = image.texts and smaller(dx, dy) > MOST_GAP and 1 or 0
     local up = (image.y1 <= image.y2) == (f.y.low < f.y.high)
     local back = (image.x1 <= image.x2) ~= (f.x.low < f.x.high)
+    if not image.mask and not image.texts and rows * cols > MOST_RECTS then
+        p:image(left, top, width, height, image.rows, image.cols,
+            rgb_of(image, up, back))
+        return
+    end
     for i = 1, rows do
         local from = ((i - 1) * image.rows // rows) * image.cols
         local y = up and top + height - i * dy or top + (i - 1) * dy
@@ -473,6 +582,16 @@ local function draw_colours(p, f)
         p:rect(x, f.bottom - (i + 1) * height / steps, 14,
             height / steps + 0.5, nil, palette.colour(share, two_sided))
     end
+    if not image.what then
+        local scale = image.log and low > 0 and scales.log(low, high, 5,
+            {tight = true}) or scales.linear(low, high, 4, {tight = true})
+        for _, tick in ipairs(scales.thinned(scale, height, function()
+            return 14
+        end, 2)) do
+            p:text(x + 20, f.bottom - tick.at * height + 4.5, tick.text)
+        end
+        return
+    end
     for _, t in ipairs{0, 0.5, 1} do
         p:text(x + 20, f.bottom - t * height + 4.5,
             scales.text(image.what, value_at(t), true))
@@ -493,15 +612,11 @@ local function is_cut(f)
     return false
 end
 
-local function picture_of(chart, o)
+local function picture_of(chart, o, new)
     local f = frame.lay_out(chart, o)
-    local p, limits = svg.new(f.width, f.height), {}
+    local p, limits = new(f.width, f.height), {}
     frame.draw(p, chart, f)
-    if f.image then
-        local what = f.image.what
-        local unit = what and what.unit or f.image.title
-        if unit then p:text(f.right + 18, 46, unit, "soft") end
-    end
+    if f.unit then p:text(f.right + 18, f.head, f.unit, "soft") end
     local cut = is_cut(f)
     if cut then
         p:cut(f.left, f.top, f.right - f.left, f.bottom - f.top)
@@ -516,7 +631,11 @@ local function picture_of(chart, o)
         if part.levels then draw_levels(p, f, part) end
         if part.x and not part.series.limit then draw_path(p, f, part) end
     end
+    draw_zero(p, f)
     if cut then p:uncut() end
+    for _, part in ipairs(f.parts.list) do
+        if part.levels then name_levels(p, f, part) end
+    end
     if f.image and not f.image.mask then draw_colours(p, f) end
     for _, part in ipairs(f.parts.list) do
         if limits[part] then name_limit(p, part, limits[part]) end
@@ -526,21 +645,21 @@ end
 
 local TITLE = 36 -- above subplots
 
-local function subplots_of(chart, o)
+local function subplots_of(chart, o, new)
     local width, height = o.width or WIDTH, TITLE
     local placed = {}
     for _, row in ipairs(chart.subplots) do
         local wide, most = width / #row, 0
         for i, part in ipairs(row) do
             local p = picture_of(part, {width = wide,
-                height = (o.height or HEIGHT) / #chart.subplots})
+                height = (o.height or HEIGHT) / #chart.subplots}, new)
             placed[#placed + 1] = {(i - 1) * wide, height, p}
             most = larger(most, p.height)
         end
         height = height + most
     end
     local notes = notes_of(chart, width - 2 * SPACE)
-    local p = svg.new(width, height + 20 * #notes)
+    local p = new(width, height + 20 * #notes)
     p:rect(0, 0, p.width, p.height, "paper", "#fff")
     for i, note in ipairs(notes) do
         p:text(SPACE, height + 20 * i - 8, note, "soft")
@@ -550,10 +669,9 @@ local function subplots_of(chart, o)
     return p
 end
 
--- The text of an SVG file, or of a part of a page.
-function svg_charts.draw(chart, o, is_part)
-    local p = chart.subplots and subplots_of(chart, o) or picture_of(chart, o)
-    return p:finish(chart.title or "chart", is_part)
+-- The chart on a painter that new(width, height) makes. o: width, height.
+function vector_charts.draw(chart, o, new)
+    return (chart.subplots and subplots_of or picture_of)(chart, o, new)
 end
 
-return svg_charts
+return vector_charts

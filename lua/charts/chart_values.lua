@@ -1,0 +1,106 @@
+-- Charts as values: what plot, hist, imshow and the others give. One shows
+-- itself, drawn for the screen as that is when it is shown; save writes it, and
+-- subplot puts several into one.
+local canvas = require "lumat.canvas"
+local checks = require "lumat.checks"
+local parts_of = require "lumat.chart_parts"
+local values = {}
+local getmetatable, next, rawget, setmetatable, type = getmetatable, next,
+    rawget, setmetatable, type
+local gsub, require = string.gsub, require
+local fail = checks.fail
+
+-- value -> {chart, o, kind}; with a key of its own, so that it is not shown.
+local inside = {}
+
+local meta = {__name = "chart", __tostring = canvas.tostring}
+local methods = {}
+meta.__index = methods
+
+-- The chart's description, or nil of what is no chart.
+function values.chart_of(value)
+    if type(value) ~= "table" or getmetatable(value) ~= meta then return nil end
+    local kept = rawget(value, inside)
+    return kept and kept.chart
+end
+
+local function without_colours(text) return (gsub(text, "\27%[[%d;]*m", "")) end
+
+-- What C's tostring asks for; style: width, height, ascii and colour of the
+-- screen. What goes anywhere but to it has no colours.
+function meta.__draw(value, is_for_later, style)
+    local kept = rawget(value, inside)
+    if not kept then return "chart" end
+    local draw = require "lumat.text_charts".draw
+    local o = {width = kept.o.width or style.width, height = kept.o.height or
+        style.height, ascii = style.ascii, colour = style.colour}
+    if is_for_later and o.colour then
+        -- without colours marks tell series apart, with one they need none
+        local series = kept.chart.series
+        if not series or #series > 1 then o.colour = false end
+    end
+    local text = draw(kept.chart, o)
+    return is_for_later and without_colours(text) or text
+end
+
+local MOST = 10000 -- characters or pixels
+
+local function check_side(what, name, x, least, unit)
+    if not (type(x) == "number" and x >= least and x <= MOST and x == x // 1)
+    then
+        fail(what, "%s: needs %d to %d %s, not %s", name, least, MOST, unit,
+            checks.brief(x))
+    end
+end
+
+local function check_sizes(what, o)
+    if o.width then check_side(what, "width", o.width, 10, "characters") end
+    if o.height then check_side(what, "height", o.height, 4, "characters") end
+    if o.file and (o.width or o.height) then
+        fail(what, "width and height are of text: write size = {680, 420}, a " ..
+            "file's pixels")
+    end
+    if o.size == nil then return end
+    check_side(what, "size[1]", o.size[1], 100, "pixels")
+    check_side(what, "size[2]", o.size[2], 100, "pixels")
+end
+
+-- Writes the chart into the file; what is wrong is told as what `what` says.
+local function write(what, kept, file)
+    local size = kept.o.size or {}
+    return require "lumat.chart_files".write(what, kept.chart, file,
+        {width = size[1], height = size[2], dark = kept.o.dark})
+end
+
+-- save(chart, file) and chart:save(file)
+local function save(value, file)
+    local kept = type(value) == "table" and rawget(value, inside)
+    if not kept or type(file) ~= "string" then
+        fail("save", 'a chart is saved as save(chart, "p.svg")')
+    end
+    write("save", kept, file)
+end
+meta.__save, methods.save = save, checks.placed(save)
+
+-- The value of a chart, or what shows that it went into the file o.file.
+-- fields: what else it has by name, or a function that gives them of its
+-- chart_parts. Raises where it cannot be drawn.
+function values.shown(what, chart, o, fields)
+    check_sizes(what, o)
+    local kept = {chart = chart, o = o}
+    if o.file then
+        write(what, kept, o.file)
+        return checks.shown({file = o.file}, "wrote " .. o.file)
+    end
+    local value = {[inside] = kept}
+    if not chart.subplots then
+        local whole = parts_of.of(chart)
+        local y = whole:scale("y", 4)
+        value.low, value.high = y.low, y.high
+        if type(fields) == "function" then fields = fields(whole) end
+    end
+    for name, field in next, fields or {} do value[name] = field end
+    return setmetatable(value, meta)
+end
+
+return values
