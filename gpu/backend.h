@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 20 };
+enum { GPU_BACKEND_ABI = 21 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -229,6 +229,45 @@ typedef struct gpu_picking {
     int scatters;
 } gpu_picking;
 
+/* Rows told apart by code: a column of f32 or f64, in which x means group
+ * x - first, rounded down, where that is one of 0 .. groups - 1; other rows,
+ * NaN among them, belong to none. order: the rows, counted from 1, by group,
+ * each group's as they stand, and behind them those of none; counts: how many
+ * each group has. Both are columns of f64; what has no data is not wanted. */
+typedef struct gpu_grouping {
+    gpu_view codes;
+    double first;
+    int64_t groups;
+    gpu_view order, counts;
+} gpu_grouping;
+
+/* Every column of from, f32 or f64, folded group by group, in f64: to and about
+ * are groups x columns, f64, and neither lies in from. Rows belong to groups by
+ * codes, as above, or, where these have no data, by starts: group g has the
+ * ordered rows starts[g] .. starts[g + 1] - 1, counted from 1 in a column of
+ * f64 that ascends and has groups + 1 elements; and the i-th ordered row is
+ * from's row number places[i], counted from 1 in another, or i itself where
+ * that has no data. Bits depend on shapes, starts and codes alone. */
+typedef struct gpu_folding {
+    gpu_fold_kind kind;
+    int skips_nan; /* elements that are NaN count as missing */
+    gpu_view from;
+    gpu_view codes;
+    double first;
+    int64_t groups;
+    gpu_view starts, places;
+    gpu_view about; /* of GPU_FOLD_SPREAD */
+    gpu_view to;
+} gpu_folding;
+
+/* Down each column, to's row i is of from's rows i + first .. i + first +
+ * length - 1, those of them that there are: of each one or more. to is f64. */
+typedef struct gpu_windows {
+    gpu_window_kind kind;
+    int64_t length, first;
+    gpu_view from, to;
+} gpu_windows;
+
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
 struct gpu_kernel {
     const char *operation; /* "dot" or "matmul" */
@@ -364,6 +403,18 @@ typedef struct gpu_backend {
     gpu_status (*select)(void *device, int axis, int spreads_nan,
                          const gpu_view *from, const int64_t *places,
                          int64_t count, const gpu_view *to);
+    /* How many elements of `sorted`, a column that ascends with NaN last, come
+     * before each of values, plus 1: f64, in to, of values' shape. is_after:
+     * those that equal it do, too. f32 or f64. */
+    gpu_status (*search)(void *device, const gpu_view *sorted,
+                         const gpu_view *values, int is_after,
+                         const gpu_view *to);
+    gpu_status (*group)(void *device, const gpu_grouping *g);
+    /* By codes it may return GPU_UNSUPPORTED: then it is called again with what
+     * group makes of them. Of medians, which are by starts, a GPU does. */
+    gpu_status (*fold)(void *device, const gpu_folding *f);
+    /* What returns GPU_UNSUPPORTED is done by the CPU. */
+    gpu_status (*windows)(void *device, const gpu_windows *w);
     gpu_status (*random)(void *device, const gpu_random *r, const gpu_view *to);
 
     /* Looking at v, which is not empty; all wait. survey takes moments of

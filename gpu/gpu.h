@@ -417,6 +417,61 @@ gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
  * count x n, 2 m x count, 0 a vector: of all elements. out is created. */
 gpu_status gpu_select(const gpu_matrix *m, int axis, int spreads_nan,
                       const int64_t *places, int64_t count, gpu_matrix *out);
+/* Where each of values would go into `sorted`, a vector that ascends with NaN
+ * last: so many of its elements come before, and 1 more; those that equal the
+ * value too where is_after. out is created, f64, of values' shape. */
+gpu_status gpu_search(const gpu_matrix *sorted, const gpu_matrix *values,
+                      int is_after, gpu_matrix *out);
+
+/* A vector of codes tells rows apart: x means group x - first, rounded down,
+ * where that is one of 0 .. groups - 1; other rows, NaN among them, belong to
+ * none. order: the rows, from 1, by group, each group's as they stand, behind
+ * them those of none; counts: how many each group has. f64 vectors, created;
+ * one may be NULL. */
+gpu_status gpu_group(const gpu_matrix *codes, double first, int64_t groups,
+                     gpu_matrix *order, gpu_matrix *counts);
+
+typedef enum gpu_fold_kind {
+    GPU_FOLD_SUM,
+    GPU_FOLD_PROD,
+    GPU_FOLD_MAX, /* and MIN: NaN of nothing, and where one is NaN */
+    GPU_FOLD_MIN,
+    GPU_FOLD_COUNT,  /* of what is not NaN */
+    GPU_FOLD_SPREAD, /* the sum of (x - about)^2 */
+    GPU_FOLD_MEDIAN  /* of ordered rows, on a CPU alone; NaN as of MAX */
+} gpu_fold_kind;
+
+/* The columns of a matrix, or a vector, folded group by group, by the codes of
+ * gpu_group; or, where these are NULL, of rows in order: group g has those from
+ * starts[g] to before starts[g + 1], counted from 1, of groups + 1 ascending
+ * f64; the i-th of them is row places[i], or i where there is no places, which
+ * are f64, too. out is created: f64, a row, or of a vector an element, for each
+ * group. Sums do not depend on threads. */
+typedef struct gpu_fold_call {
+    gpu_fold_kind kind;
+    int skips_nan; /* NaN counts as missing */
+    const gpu_matrix *values;
+    const gpu_matrix *codes;
+    double first;
+    int64_t groups;
+    const gpu_matrix *starts, *places;
+    const gpu_matrix *about; /* of GPU_FOLD_SPREAD: shaped as out */
+} gpu_fold_call;
+gpu_status gpu_fold(const gpu_fold_call *call, gpu_matrix *out);
+
+typedef enum gpu_window_kind {
+    GPU_WINDOW_MEAN,
+    GPU_WINDOW_MIN,
+    GPU_WINDOW_MAX,
+    GPU_WINDOW_VAR, /* by n - 1, of a single element NaN */
+    GPU_WINDOW_MEDIAN
+} gpu_window_kind;
+/* Along the axis, the i-th of `count` results is of the elements i + first … of
+ * so many, those that there are, which has to be one at least; NaN where one of
+ * them is. out is created, of m's type. */
+gpu_status gpu_window(const gpu_matrix *m, gpu_window_kind kind, int axis,
+                      int64_t length, int64_t first, int64_t count,
+                      gpu_matrix *out);
 
 gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r);
 /* out is created, and may wait. */

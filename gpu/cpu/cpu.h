@@ -144,6 +144,12 @@ gpu_status gpu_cpu_sort(void *device, int axis, int descending,
 gpu_status gpu_cpu_select(void *device, int axis, int spreads_nan,
                           const gpu_view *from, const int64_t *places,
                           int64_t count, const gpu_view *to);
+gpu_status gpu_cpu_search(void *device, const gpu_view *sorted,
+                          const gpu_view *values, int is_after,
+                          const gpu_view *to);
+gpu_status gpu_cpu_group(void *device, const gpu_grouping *g);
+gpu_status gpu_cpu_fold(void *device, const gpu_folding *f);
+gpu_status gpu_cpu_windows(void *device, const gpu_windows *w);
 gpu_status gpu_cpu_random(void *device, const gpu_random *r,
                           const gpu_view *to);
 gpu_status gpu_cpu_survey(void *device, const gpu_view *v, double scale,

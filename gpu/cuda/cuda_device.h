@@ -167,6 +167,12 @@ gpu_status gpu_cuda_scan(void *device, gpu_scan_kind kind, int axis,
 gpu_status gpu_cuda_sort(void *device, int axis, int descending,
                          const gpu_view *from, const gpu_view *to,
                          const gpu_view *order);
+gpu_status gpu_cuda_search(void *device, const gpu_view *sorted,
+                           const gpu_view *values, int is_after,
+                           const gpu_view *to);
+gpu_status gpu_cuda_group(void *device, const gpu_grouping *g);
+gpu_status gpu_cuda_fold(void *device, const gpu_folding *f);
+gpu_status gpu_cuda_windows(void *device, const gpu_windows *w);
 /* What kernels that draw are given; 0: they cannot. */
 struct jit_draw;
 int gpu_cuda_fill_draw(const gpu_random *r, int is_f32, struct jit_draw *to);

@@ -415,3 +415,133 @@ gpu_status gpu_cuda_sort(void *device, int axis, int descending,
     gpu_cuda_free(d, copy, (size_t)job.size * sizeof(double));
     return status;
 }
+
+/* --- rows by code -----------------------------------------------------------
+ * Codes are keys of few bits, so a pass or two order them. Counts are of whole
+ * numbers, which any order adds up alike. */
+
+enum { SHARED_COUNTS = 4096 }; /* groups that a block counts for itself */
+
+typedef struct group_job {
+    gpu_view codes, order, counts;
+    double first;
+    int64_t groups, rows;
+    uint64_t *keys;
+    int64_t *places;
+    unsigned long long *count; /* one a group */
+} group_job;
+
+/* `groups` itself stands for none. */
+__device__ __forceinline__ int64_t group_of(const group_job &job, int64_t row)
+{
+    double code =
+        load<double>(job.codes, row * job.codes.row_stride) - job.first;
+    bool is_inside = code >= 0 && code < (double)job.groups;
+    return is_inside ? (int64_t)code : job.groups;
+}
+
+__global__ void __launch_bounds__(THREADS)
+    group_key_kernel(const __grid_constant__ group_job job)
+{
+    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    for (; i < job.rows; i += gridDim.x * (int64_t)THREADS) {
+        job.keys[i] = (uint64_t)group_of(job, i);
+        job.places[i] = i;
+    }
+}
+
+__global__ void __launch_bounds__(THREADS)
+    group_order_kernel(const __grid_constant__ group_job job)
+{
+    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    for (; i < job.rows; i += gridDim.x * (int64_t)THREADS)
+        store<double>(job.order, i * job.order.row_stride,
+                      (double)(job.places[i] + 1));
+}
+
+/* Each block for itself where there are few groups, as most rows would meet at
+ * few places. */
+__global__ void __launch_bounds__(THREADS)
+    group_count_kernel(const __grid_constant__ group_job job)
+{
+    __shared__ unsigned own[SHARED_COUNTS];
+    bool is_shared = job.groups <= SHARED_COUNTS;
+    for (int k = threadIdx.x; is_shared && k < job.groups; k += THREADS)
+        own[k] = 0;
+    __syncthreads(); /* own is zero */
+    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    for (; i < job.rows; i += gridDim.x * (int64_t)THREADS) {
+        int64_t group = group_of(job, i);
+        if (group == job.groups)
+            continue;
+        if (is_shared)
+            atomicAdd(own + group, 1u);
+        else
+            atomicAdd(job.count + group, 1ull);
+    }
+    __syncthreads(); /* own is complete */
+    for (int k = threadIdx.x; is_shared && k < job.groups; k += THREADS)
+        if (own[k])
+            atomicAdd(job.count + k, (unsigned long long)own[k]);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    group_counts_kernel(const __grid_constant__ group_job job)
+{
+    int64_t g = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    for (; g < job.groups; g += gridDim.x * (int64_t)THREADS)
+        store<double>(job.counts, g * job.counts.row_stride,
+                      (double)job.count[g]);
+}
+
+static unsigned blocks_for(cuda_device *d, int64_t n)
+{
+    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
+    return (unsigned)smaller(ceil_div(n, THREADS), most);
+}
+
+static gpu_status count_groups(cuda_device *d, group_job *job)
+{
+    size_t bytes = (size_t)job->groups * sizeof *job->count;
+    TRY(gpu_cuda_scratch(d, bytes, (void **)&job->count));
+    CHECK(d, cudaMemsetAsync(job->count, 0, bytes, d->stream));
+    group_count_kernel<<<blocks_for(d, job->rows), THREADS, 0, d->stream>>>(
+        *job);
+    LAUNCHED(d);
+    group_counts_kernel<<<blocks_for(d, job->groups), THREADS, 0, d->stream>>>(
+        *job);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+static gpu_status order_groups(cuda_device *d, group_job *job)
+{
+    sort_job sorting = {};
+    sort_room room = {};
+    unsigned blocks = blocks_for(d, job->rows);
+    sorting.size = job->rows;
+    room.has_places = 1;
+    TRY(make_room(d, job->rows, &room));
+    TRY(radix_sort(d, &sorting, &room, 0));
+    job->keys = sorting.keys;
+    job->places = sorting.places;
+    group_key_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
+    LAUNCHED(d);
+    TRY(radix_sort(d, &sorting, &room, bits_for(job->groups + 1)));
+    job->places = sorting.places;
+    group_order_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+gpu_status gpu_cuda_group(void *device, const gpu_grouping *g)
+{
+    ENTER(d, device);
+    group_job job = {g->codes, g->order,  g->counts,
+                     g->first, g->groups, g->codes.rows};
+    if (job.rows == 0)
+        return GPU_OK;
+    if (g->counts.data && g->groups > 0)
+        TRY(count_groups(d, &job));
+    return g->order.data ? order_groups(d, &job) : GPU_OK;
+}

@@ -231,6 +231,42 @@ static gpu_status select_places(void *handle, int axis, int spreads_nan,
     return gpu_poll();
 }
 
+/* As if memory set the pace: of what is far apart it does. */
+static gpu_status search(void *handle, const gpu_view *sorted,
+                         const gpu_view *values, int is_after,
+                         const gpu_view *to)
+{
+    dry_device *d = of(handle);
+    (void)is_after;
+    d->clock += dry_moved_seconds(d, dry_bytes(sorted) + dry_bytes(values) +
+                                         dry_bytes(to));
+    return gpu_poll();
+}
+
+static gpu_status group(void *handle, const gpu_grouping *g)
+{
+    dry_device *d = of(handle);
+    double bytes = dry_bytes(&g->codes) + dry_bytes(&g->counts);
+    d->clock += dry_moved_seconds(d, bytes + 4 * dry_bytes(&g->order));
+    return gpu_poll();
+}
+
+static gpu_status fold(void *handle, const gpu_folding *f)
+{
+    dry_device *d = of(handle);
+    double bytes = dry_bytes(&f->from) + dry_bytes(&f->codes) +
+                   dry_bytes(&f->places) + dry_bytes(&f->starts);
+    d->clock += dry_moved_seconds(d, bytes + dry_bytes(&f->to));
+    return gpu_poll();
+}
+
+static gpu_status windows(void *handle, const gpu_windows *w)
+{
+    dry_device *d = of(handle);
+    d->clock += dry_moved_seconds(d, dry_bytes(&w->from) + dry_bytes(&w->to));
+    return gpu_poll();
+}
+
 static gpu_status fill_random(void *handle, const gpu_random *r,
                               const gpu_view *to)
 {
@@ -450,6 +486,10 @@ static const gpu_backend entries = {
     .scan = scan,
     .sort = sort,
     .select = select_places,
+    .search = search,
+    .group = group,
+    .fold = fold,
+    .windows = windows,
     .random = fill_random,
     .survey = survey,
     .bins = bins,

@@ -16,6 +16,7 @@ local titles = {
         "mapping"},
     {"Comparing and masks", "comparing logic questions finite"},
     {"Over everything, columns or rows", "totals extremes running statistics"},
+    {"Counting and grouping", "sets windows"},
     {"Frames", "frames"},
     {"Seeing matrices", "pictures watching"},
     {"Files", "files sessions folders"},

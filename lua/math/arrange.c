@@ -687,4 +687,5 @@ void lumat_open_arrange(lua_State *L)
     lua_setfield(L, -2, "__concat");
     lua_pop(L, 1);
     lumat_register(L, functions);
+    lumat_open_data_steps(L);
 }

@@ -215,6 +215,10 @@ ENTRY(scan, (void *handle, gpu_scan_kind kind, int axis, VIEW from, VIEW to),
 ENTRY(sort,
       (void *handle, int axis, int descending, VIEW from, VIEW to, VIEW order),
       axis, descending, from, to, order)
+ENTRY(search, (void *handle, VIEW sorted, VIEW values, int is_after, VIEW to),
+      sorted, values, is_after, to)
+ENTRY(group, (void *handle, const gpu_grouping *g), g)
+ENTRY(windows, (void *handle, const gpu_windows *w), w)
 ENTRY(random, (void *handle, const gpu_random *r, VIEW to), r, to)
 ENTRY(survey, (void *handle, VIEW v, double scale, gpu_survey *out), v, scale,
       out)
@@ -225,6 +229,15 @@ ENTRY(sparse_product,
       (void *handle, const gpu_csr *s, VIEW d, VIEW c, double alpha,
        double beta),
       s, d, c, alpha, beta)
+
+/* As a GPU does: ordered rows alone. */
+static gpu_status fold(void *handle, const gpu_folding *f)
+{
+    if (f->codes.data || f->kind == GPU_FOLD_MEDIAN)
+        return GPU_UNSUPPORTED;
+    CALL("cudaLaunchKernel", OUT_OF_RESOURCES);
+    return cpu->fold(handle, f);
+}
 
 /* One kernel of each operation, named as the CPU's first. */
 static gpu_status matmul(void *handle, const gpu_gemm *p)
@@ -307,6 +320,10 @@ const gpu_backend *lumat_backend(const gpu_host *given)
     table.expand = expand;
     table.scan = scan;
     table.sort = sort;
+    table.search = search;
+    table.group = group;
+    table.fold = fold;
+    table.windows = windows;
     table.random = random;
     table.survey = survey;
     table.bins = bins;

@@ -146,6 +146,34 @@ ENTRY(select, void *d, int axis, int spreads_nan, const gpu_view *from,
     return keep(gpu_select(&given.a, 1, 1, &place, 1, &out), &out);
 }
 
+ENTRY(search, void *d, const gpu_view *sorted, const gpu_view *values,
+      int is_after, const gpu_view *to)
+{
+    gpu_matrix out;
+    return keep(gpu_search(&given.v, &given.a, 0, &out), &out);
+}
+
+ENTRY(group, void *d, const gpu_grouping *g)
+{
+    gpu_matrix out;
+    return keep(gpu_group(&given.v, 0, 3, &out, NULL), &out);
+}
+
+ENTRY(fold, void *d, const gpu_folding *f)
+{
+    gpu_matrix out;
+    const gpu_fold_call call = {
+        .values = &given.a, .codes = &given.v, .groups = 3};
+    return keep(gpu_fold(&call, &out), &out);
+}
+
+ENTRY(windows, void *d, const gpu_windows *w)
+{
+    gpu_matrix out;
+    return keep(gpu_window(&given.a, GPU_WINDOW_MEAN, 1, 3, -1, SIDE, &out),
+                &out);
+}
+
 ENTRY(random, void *d, const gpu_random *r, const gpu_view *to)
 {
     gpu_random uniform = {GPU_UNIFORM, 1, 2, 0, 1};
@@ -283,6 +311,10 @@ static const operation operations[] = {
     ROW(scan, "cumsum", "scan", 0, 0),
     ROW(sort, "sort", "sort", 0, 0),
     ROW(select, "select", "select", 0, 0),
+    ROW(search, "searchsorted", "search", 0, 0),
+    ROW(group, "group", "group", 0, 0),
+    ROW(fold, "sum", "fold", 0, 0),
+    ROW(windows, "movmean", "windows", 0, 0),
     ROW(random, "rand", "philox", 1, 0),
     ROW(sparse_product, "matmul", "csr", 0, 0),
     ROW(solve, "solve", "lu", 0, 0),

@@ -1,0 +1,941 @@
+-- What belongs together: unique values and their counts, histograms, and groups
+-- of rows that have the same keys.
+--
+-- Rows get a code, a whole number that tells their group. Keys that are whole
+-- numbers close together are codes as they are; of others with few different
+-- values each is looked up among these; what is left is sorted. Folds go over
+-- the codes on a CPU, and over rows ordered by group on a GPU.
+local library, _, _, private = ...
+local checks = require "lumat.checks"
+local steps = require "lumat.data_steps"
+local fail, plural, shape_of = checks.fail, checks.plural, checks.shape_of
+local groups = {}
+local getmetatable, ipairs, next, setmetatable, tostring, type =
+    getmetatable, ipairs, next, setmetatable, tostring, type
+local utf8_length = utf8.len
+local concat, sort, unpack = table.concat, table.sort, table.unpack
+local ceil, floor, huge, larger, smaller = math.ceil, math.floor, math.huge,
+    math.max, math.min
+local find, format, rep = string.find, string.format, string.rep
+local packed, unpacked = string.pack, string.unpack
+
+-- --- vectors ------------------------------------------------------------------
+
+local function wide(like) return {dtype = "f64", device = like.device} end
+
+-- first, first + 1, … last
+local function counted(first, last, like)
+    return library.range(first, last, 1, wide(like))
+end
+
+-- How many are true.
+local function count_true(mask)
+    return mask.size == 0 and 0 or floor(mask:sum())
+end
+
+local function is_matrix(x) return getmetatable(x) == "matrix" end
+
+-- A vector of numbers as keys are: its own, or what is in a mask.
+local function numbers_of(what, name, v)
+    checks.matrix(what, name, v)
+    if find(v.dtype, "^c") then
+        fail(what, "complex numbers have no order: take abs(A), real(A) or " ..
+            "imag(A) first")
+    end
+    if v.dtype == "bool" then return v:f32() end
+    return v
+end
+
+-- The places that end groups of so many: 1 and what they add up to, so far.
+local function starts_of(counts)
+    local starts = library.ones(counts.rows + 1, wide(counts))
+    if counts.rows > 0 then
+        starts[{{2, counts.rows + 1}}] = library.cumsum(counts) + 1
+    end
+    return starts
+end
+
+-- As f32 where that is what x was.
+local function as_type(x, dtype)
+    if dtype == "f32" then return x:f32() end
+    return x
+end
+
+-- --- which rows have the same key ---------------------------------------------
+
+-- Codes between their extremes are no more than so many for each row.
+local SLOTS_A_ROW, LEAST_SLOTS, MOST_SLOTS = 2, 4096, 2 ^ 31 - 8
+-- A look at so many rows tells how many values there are; up to one in SPREAD of
+-- them, values are looked up.
+local SAMPLE, SPREAD, ROUNDS = 16384, 4, 3
+
+-- Whole numbers close together: the least of them, and how many there may be.
+local function whole_range(v)
+    if #v == 0 then return nil end
+    local low, high = v:min(), v:max()
+    if low ~= low then
+        local is_nan = v:isnan()
+        low = library.where(is_nan, huge, v):min()
+        high = library.where(is_nan, -huge, v):max()
+        if low > high then return nil end -- there are only NaN
+        v = library.where(is_nan, low, v)
+    end
+    local slots = high - low + 1
+    if not (slots <= larger(LEAST_SLOTS, SLOTS_A_ROW * v.rows)) or
+        slots > MOST_SLOTS or low ~= floor(low) or
+        library.any(v:ne(library.floor(v))) then
+        return nil
+    end
+    return low, ceil(slots)
+end
+
+-- The different values of a sorted vector, which has no NaN, and the places at
+-- which they begin, and one behind the last.
+local function runs_of(sorted)
+    local n = sorted.rows
+    local starts = counted(1, n + 1, sorted)
+    if n == 0 then return sorted:clone(), starts end
+    if n == 1 then return sorted:clone(), starts end
+    local begins = library.ones(n + 1, wide(sorted)):bool()
+    begins[{{2, n}}] = sorted[{{2, n}}]:ne(sorted[{{1, n - 1}}])
+    starts = starts[begins]
+    return sorted:take(starts[{{1, #starts - 1}}]), starts
+end
+
+-- v in order, without its NaN, which come last, and the places it has them from.
+local function in_order(v, wants_places)
+    local sorted, places
+    if wants_places then
+        sorted, places = library.sort(v, {places = true})
+    else
+        sorted = library.sort(v)
+    end
+    local n = v.rows
+    if n > 0 and sorted[n] ~= sorted[n] then
+        n = n - count_true(v:isnan())
+        if n == 0 then
+            return library.zeros(0, {dtype = v.dtype, device = v.device}),
+                places and library.zeros(0, wide(v))
+        end
+        sorted = sorted[{{1, n}}]
+        places = places and places[{{1, n}}]
+    end
+    return sorted, places
+end
+
+-- The different values in order, NaN aside, where a look says that there are
+-- few, and each one's place among them: NaN has the place behind. nil: many.
+local function few_values(v)
+    local n = v.rows
+    if n < 4 * SAMPLE then return nil end
+    local known = runs_of((in_order(v[{{1, n, n // SAMPLE}}]:clone())))
+    for _ = 1, ROUNDS do
+        if #known == 0 or #known * SPREAD > SAMPLE then return nil end
+        local place = steps.search(known, v, false)
+        local there = known:take(library.minimum(place, #known))
+        local missing = ~(there:eq(v) | v:isnan())
+        local count = count_true(missing)
+        if count == 0 then return known, place end
+        if count * SPREAD > n then return nil end
+        known = runs_of(library.sort(library.hcat(known,
+            runs_of((in_order(v[missing]))))))
+    end
+    return nil
+end
+
+-- How the rows of v, a vector of numbers, are told apart. Either by codes: code,
+-- first, slots, as steps.group takes them, and present, the slots that have
+-- rows, as places, where not all of them do; or by starts and order. And values,
+-- one a group.
+local function told_apart(v)
+    local low, slots = whole_range(v)
+    if low then
+        local counts = steps.group(v, low, slots, false)
+        local has = counts:gt(0)
+        local n = count_true(has)
+        local places = counted(1, slots, v)
+        if n < slots then places = places[has] end
+        return {code = v, first = low, slots = slots, rows = v.rows,
+            present = n < slots and places or nil,
+            slot_counts = counts,
+            values = as_type(places + (low - 1), v.dtype)}
+    end
+    local known, place = few_values(v)
+    if known then
+        return {code = place, first = 1, slots = #known, rows = v.rows,
+            values = known}
+    end
+    local sorted, order = in_order(v, true)
+    local values, starts = runs_of(sorted)
+    return {order = order, starts = starts, values = values, rows = v.rows}
+end
+
+-- How many rows each group has.
+local function counts_of(t)
+    if t.counts then return t.counts end
+    if t.starts then
+        local n = #t.starts
+        t.counts = n > 1 and t.starts[{{2, n}}] - t.starts[{{1, n - 1}}] or
+            library.zeros(0, wide(t.starts))
+        return t.counts
+    end
+    t.slot_counts = t.slot_counts or
+        steps.group(t.code, t.first, t.slots, false)
+    t.counts = t.present and t.slot_counts:take(t.present) or t.slot_counts
+    return t.counts
+end
+
+-- Rows in order, and where each group begins among them.
+local function ordered(t)
+    if not t.order then
+        local counts = counts_of(t)
+        local _
+        _, t.order = steps.group(t.code, t.first, t.slots, true)
+        t.starts = starts_of(counts)
+    end
+    return t.order, t.starts
+end
+
+-- The number of each row's group, from 1; of none NaN.
+local function numbers_of_rows(t)
+    if t.number then return t.number end
+    local count = #counts_of(t)
+    local number
+    if t.code and not t.present then
+        number = library.floor(t.code:f64() - (t.first - 1))
+        number = library.where(number:ge(1) & number:le(count), number, 0 / 0)
+    else
+        local order, starts = ordered(t)
+        number = library.full(t.rows, 0 / 0, wide(order))
+        local n = floor(starts[#starts]) - 1
+        if n > 0 then
+            local places = counted(1, n, order)
+            number:put(steps.search(starts, places, true) - 1,
+                order[{{1, n}}])
+        end
+    end
+    t.number = number
+    return number
+end
+
+-- One fold of X's rows, f64, a row or an element a group.
+local function folded(t, kind, X, skips, about)
+    if t.code and X.device == "cpu" and kind ~= "median" then
+        if about and t.present then
+            local all = library.zeros(t.slots, about.cols, wide(about))
+            if about.ndim == 1 then all = all:flatten() end
+            about = all:put(about, t.present)
+        end
+        local out = steps.fold(kind, X, skips, t.code, t.first, t.slots, about)
+        return t.present and out:take(t.present) or out
+    end
+    local order, starts = ordered(t)
+    return steps.fold_ordered(kind, X, skips, starts, order, about)
+end
+
+-- The place of each group's first row.
+local function first_places(t)
+    local order, starts = ordered(t)
+    return order:take(starts[{{1, #starts - 1}}])
+end
+
+-- --- objects that show themselves ---------------------------------------------
+
+local state = setmetatable({}, {__mode = "k"}) -- of each object
+
+-- kind: name, order (the fields, in the order of unpack), parts (functions of
+-- the state that make fields), methods, says (the text). What it makes has
+-- these fields, which nobody assigns.
+local function class(kind)
+    local meta = {__name = kind.name, __metatable = kind.name, __members = {}}
+    for _, name in ipairs(kind.order) do meta.__members[name] = true end
+    for name, f in next, kind.methods do
+        kind.methods[name] = checks.placed(f)
+        meta.__members[name] = kind.methods[name]
+    end
+    meta.__index = checks.placed(function(self, name)
+        local s = state[self]
+        if s[name] ~= nil and meta.__members[name] then return s[name] end
+        if kind.methods[name] then return kind.methods[name] end
+        if not kind.parts[name] then
+            local names = {}
+            for member in next, meta.__members do
+                names[#names + 1] = member
+            end
+            sort(names)
+            fail(kind.name, "there is no '%s' of it: it has %s",
+                tostring(name), concat(names, " "))
+        end
+        s[name] = kind.parts[name](s)
+        return s[name]
+    end)
+    meta.__newindex = checks.placed(function(_, name)
+        fail(kind.name, "'%s' cannot be assigned: it is what was found",
+            tostring(name))
+    end)
+    function meta.__tostring(self) return kind.says(state[self]) end
+    return function(s)
+        local self = setmetatable({}, meta)
+        state[self] = s
+        return self
+    end
+end
+
+-- --- searching ----------------------------------------------------------------
+
+-- A look at all of a vector is worth it where it costs less than the search, or
+-- little.
+local SHORT_SEARCH = 65536
+
+row{
+    name = "searchsorted", method = true,
+    takes = "v: vector, x: matrix|number {side}",
+    gives = "matrix or number",
+    group = "places",
+    help = "The place in the sorted vector v before which each x would go, so " ..
+        "that v stays sorted: 1 where all of v is larger, #v + 1 where nothing " ..
+        "is (NumPy's result and 1). Of elements that equal x it is before the " ..
+        "first, with side=\"right\" behind the last. NaN counts as the largest.",
+    example = "searchsorted(vec{1, 3, 5}, vec{0, 3, 4})",
+    result = "{1, 2, 3}",
+    options = {{"side", "\"left\"|\"right\"", "\"left\"",
+        "before the first element that equals x, or behind the last"}},
+}
+function groups.searchsorted(v, x, options)
+    local is_after = options and options.side == "right"
+    local sought = x
+    if type(x) == "number" then sought = library.full(1, x, wide(v)) end
+    if (#v <= SHORT_SEARCH or #v <= 16 * sought.size) and
+        not find(v.dtype, "^c") and not steps.is_sorted(v) then
+        fail("searchsorted", "v is not sorted: write sort(v)")
+    end
+    local place = steps.search(v, sought, is_after)
+    if type(x) ~= "number" then return place end
+    return floor(place[1])
+end
+
+-- --- unique values ------------------------------------------------------------
+
+local unique_object = class{name = "unique", order = {"values", "places",
+    "counts"}, parts = {
+        places = function(s)
+            if not s.told then return nil end
+            local places = first_places(s.told)
+            if s.nan then places = library.hcat(places, s.nan.place) end
+            return places
+        end,
+        counts = function(s)
+            local counts = counts_of(s.told)
+            if s.nan then counts = library.hcat(counts, s.nan.count) end
+            return counts
+        end},
+    methods = {unpack = function(self)
+        return self.values, self.places, self.counts
+    end},
+    says = function(s)
+        return format("%s of %s", plural(#s.values, "different value"),
+            plural(s.told.rows, "element"))
+    end}
+
+-- All elements as a vector.
+local function flat(v)
+    return v.ndim == 1 and v or v:flatten()
+end
+
+-- The different values of a vector, when nothing else is wanted of them.
+local function only_values(v)
+    local low, slots = whole_range(v)
+    if low then
+        local has = steps.group(v, low, slots, false):gt(0)
+        return as_type(counted(low, low + slots - 1, v)[has], v.dtype)
+    end
+    local known = few_values(v)
+    return known or (runs_of((in_order(v))))
+end
+
+row{
+    name = "unique", method = true,
+    takes = "A: matrix {places, counts}",
+    gives = "matrix or table with places",
+    group = "sets",
+    help = "The different elements of A in order, a vector; all NaN are one, " ..
+        "which comes last. With places or counts an object u: u.values, " ..
+        "u.places (of each one's first element, in row-major order), " ..
+        "u.counts; values, places, counts = u:unpack().",
+    example = "unique(vec{3, 1, 3, 2, 1})",
+    result = "{1, 2, 3}",
+    options = {{"places", "boolean", "false", "also where each value is first"},
+        {"counts", "boolean", "false", "also how often each value is there"}},
+}
+function groups.unique(A, options)
+    local is_mask = A.dtype == "bool"
+    local v = flat(numbers_of("unique", "A", A))
+    local wants = options and (options.places or options.counts)
+    local nans = v.size > 0 and v:min() ~= v:min() and v:isnan() or nil
+    local nan = nans and library.full(1, 0 / 0, {dtype = v.dtype,
+        device = v.device})
+    if not wants then
+        local values = only_values(v)
+        if nan then values = library.hcat(values, nan) end
+        return is_mask and values:bool() or values
+    end
+    local told = told_apart(v)
+    local s = {told = told, values = told.values}
+    if nan then
+        s.values = library.hcat(s.values, nan)
+        s.nan = {count = library.full(1, count_true(nans), wide(v)),
+            place = library.full(1, nans:argmax(), wide(v))}
+    end
+    if is_mask then s.values = s.values:bool() end
+    return unique_object(s)
+end
+
+-- --- counts -------------------------------------------------------------------
+
+-- One number for each element of x, as a vector.
+local function weights_for(what, x, weights)
+    checks.matrix(what, "weights", weights)
+    if weights.size ~= x.size then
+        fail(what, "weights are %s, but there are %s", shape_of(weights),
+            plural(x.size, "element"))
+    end
+    return flat(weights)
+end
+
+row{
+    name = "bincount", method = true,
+    takes = "v: vector {weights, length}",
+    gives = "matrix",
+    group = "sets",
+    help = "How often each of 1, 2, … is in v, whole numbers from 1 on: as many " ..
+        "counts as the largest says. With weights the sum of those at the " ..
+        "places of each number.",
+    example = "bincount(vec{1, 3, 1, 4})",
+    result = "{2, 0, 1, 1}",
+    options = {{"weights", "vector", "1 each", "what each element counts"},
+        {"length", "size", "the largest element",
+            "how many counts there are; larger elements are an error"}},
+}
+function groups.bincount(v, options)
+    local weights = options and options.weights
+    local length = options and options.length
+    v = numbers_of("bincount", "v", v)
+    local low, high = huge, 0
+    if #v > 0 then low, high = v:min(), v:max() end
+    if #v > 0 and (low ~= low or library.any(v:ne(library.floor(v)))) then
+        local odd = (v:ne(library.floor(v)) | v:isnan()):argmax()
+        fail("bincount", "element %d is %s: counts are of whole numbers; " ..
+            "histogram(v) counts others", odd, checks.figure("%s", v[odd]))
+    elseif low < 1 then
+        fail("bincount", "an element is %s: counts begin with 1; " ..
+            "unique(v, {counts = true}) counts any numbers",
+            checks.figure("%.0f", low))
+    elseif length and high > length then
+        fail("bincount", "an element is %s, above length=%d",
+            checks.figure("%.0f", high), length)
+    elseif high > MOST_SLOTS then
+        fail("bincount", "%s counts are too many; unique(v, {counts = true}) " ..
+            "counts what is there", checks.figure("%.0f", high))
+    end
+    length = length or ceil(high)
+    if not weights then return (steps.group(v, 1, length, false)) end
+    weights = weights_for("bincount", v, weights)
+    return as_type(steps.fold("sum", weights, false, v, 1, length),
+        weights.dtype)
+end
+
+local histogram_object = class{name = "histogram", order = {"counts", "edges"},
+    parts = {}, methods = {unpack = function(self)
+        return self.counts, self.edges
+    end},
+    says = function(s)
+        return format("histogram of %s in %s from %s to %s",
+            plural(s.size, "element"), plural(#s.counts, "bin"),
+            checks.figure("%.5g", s.edges[1]),
+            checks.figure("%.5g", s.edges[-1]))
+    end}
+
+-- The next number above x, which is finite.
+local function above(x)
+    if x == 0 then return 2.0 ^ -1074 end
+    local bits = unpacked("<i8", (packed("<d", x)))
+    return (unpacked("<d", (packed("<i8", bits + (x > 0 and 1 or -1)))))
+end
+
+-- The outer edges of what is finite in x, a width of 1 where it is all the same.
+local function range_of(x, range)
+    if range then
+        local low, high = range[1], range[2]
+        if #range ~= 2 or type(low) ~= "number" or type(high) ~= "number" or
+            not (low < high) or high - low == huge then
+            fail("histogram", "range is {low, high} with low < high")
+        end
+        return low, high
+    end
+    if x.size == 0 then return 0, 1 end
+    local low, high = x:min(), x:max()
+    if low ~= low then
+        local is_nan = x:isnan()
+        low = library.where(is_nan, huge, x):min()
+        high = library.where(is_nan, -huge, x):max()
+        if low > high then low, high = 0, 0 end
+    end
+    if low == -huge or high == huge then
+        fail("histogram", "an element is infinite: say range={low, high}")
+    end
+    if low == high then return low - 0.5, high + 0.5 end
+    return low, high
+end
+
+row{
+    name = "histogram", method = true,
+    takes = "A: matrix {bins, edges, range, weights, density}",
+    gives = "table",
+    group = "sets",
+    help = "How many elements lie in each of some bins: an object h with " ..
+        "h.counts and h.edges, one more; counts, edges = h:unpack(). A bin has " ..
+        "its lower edge, the last both. NaN, and what lies outside, is in none. " ..
+        "hist(A) draws.",
+    example = "histogram(vec{1, 2, 2, 5}, {bins = 2}).counts",
+    result = "{3, 1}",
+    options = {{"bins", "count", "10", "how many, all as wide"},
+        {"edges", "vector", "those of bins", "where bins begin, and the last " ..
+            "ends: in order"},
+        {"range", "table", "from min to max", "{low, high}: the outer edges"},
+        {"weights", "matrix", "1 each", "what each element counts"},
+        {"density", "boolean", "false",
+            "counts over their sum and the widths of bins, whose area is 1"}},
+}
+function groups.histogram(A, options)
+    options = options or {}
+    local x = flat(numbers_of("histogram", "A", A))
+    local edges = options.edges
+    if edges and (options.bins or options.range) then
+        fail("histogram", "edges say all: leave out %s",
+            options.bins and "bins" or "range")
+    elseif edges then
+        edges = numbers_of("histogram", "edges", edges):f64():to(x.device)
+        if #edges < 2 or not steps.is_sorted(edges) or edges[-1] ~= edges[-1] then
+            fail("histogram", "edges are two numbers or more in order")
+        end
+    else
+        local low, high = range_of(x, options.range)
+        edges = library.linspace(low, high, (options.bins or 10) + 1, wide(x))
+    end
+    local bins, inner = #edges - 1, edges:clone()
+    local last = edges[-1]
+    if last < huge then inner[-1] = above(last) end
+    local place = steps.search(inner, x, true)
+    local counts
+    if options.weights then
+        local weights = weights_for("histogram", x, options.weights)
+        counts = steps.fold("sum", weights, false, place, 2, bins)
+    else
+        counts = steps.group(place, 2, bins, false)
+    end
+    if options.density then
+        counts = counts / counts:sum() /
+            (edges[{{2, bins + 1}}] - edges[{{1, bins}}])
+    end
+    return histogram_object{counts = counts, edges = edges, size = x.size}
+end
+
+-- --- groups -------------------------------------------------------------------
+
+-- A column of keys: {kind, values or codes and labels, name}, as frames have
+-- them; also a vector, and a list of texts.
+local function column_of(key)
+    if is_matrix(key) then
+        if key.ndim ~= 1 then
+            fail("groupby", "a key is a vector, not %s: take a column, or a " ..
+                "list of several", shape_of(key))
+        end
+        return {kind = "number", values = numbers_of("groupby", "a key", key)}
+    elseif type(key) ~= "table" then
+        fail("groupby", "a key is a vector or a list of texts, not %s",
+            checks.brief(key))
+    elseif key.codes then
+        return {kind = "text", values = key.codes, labels = key.labels,
+            name = key.name}
+    elseif key.values then
+        return {kind = key.kind or "number", values = numbers_of("groupby",
+            key.name or "a key", key.values), name = key.name,
+            format = key.format}
+    end
+    local labels, code, codes = {}, {}, {}
+    for i, text in ipairs(key) do
+        if type(text) ~= "string" then
+            fail("groupby", "key %d is %s, where others are texts", i,
+                checks.brief(text))
+        end
+        if not code[text] then labels[#labels + 1], code[text] = text, true end
+    end
+    sort(labels)
+    for i, text in ipairs(labels) do code[text] = i end
+    for i, text in ipairs(key) do codes[i] = code[text] end
+    return {kind = "text", labels = labels,
+        values = library.vec(codes, {dtype = "f64"})}
+end
+
+-- The columns of keys in all their forms.
+local function columns_of(keys)
+    if is_matrix(keys) or keys.codes or keys.values or
+        type(keys[1]) == "string" then
+        return {column_of(keys)}
+    end
+    local columns = {}
+    for i, key in ipairs(keys) do columns[i] = column_of(key) end
+    if #columns == 0 then fail("groupby", "there are no keys") end
+    for i, c in ipairs(columns) do
+        if #c.values ~= #columns[1].values then
+            fail("groupby", "key %d has %s, the first has %d", i,
+                plural(#c.values, "row"), #columns[1].values)
+        end
+    end
+    return columns
+end
+
+-- Of texts each label is a group, also one that no row has.
+local function by_labels(c)
+    return {code = c.values, first = 1, slots = #c.labels, rows = #c.values}
+end
+
+-- Several keys: the numbers of their groups are the digits of one.
+local function by_several(columns)
+    local number, sizes = nil, {}
+    for i, c in ipairs(columns) do
+        local t = c.labels and by_labels(c) or told_apart(c.values)
+        c.told = t
+        sizes[i] = larger(1, #counts_of(t))
+        local own = numbers_of_rows(t)
+        number = number and number * sizes[i] + (own - 1) or own - 1
+    end
+    local t = told_apart(number)
+    local rest = t.values
+    for i = #columns, 1, -1 do
+        local c = columns[i]
+        local digit = rest % sizes[i]
+        rest = library.floor(rest / sizes[i])
+        c.digit = digit + 1
+    end
+    return t
+end
+
+-- One key a group: a vector, or a list of texts.
+local function keys_of(c, t)
+    if not c.labels then
+        return c.digit and c.told.values:take(c.digit) or t.values
+    end
+    if not c.digit then return checks.copied(c.labels) end
+    local list = {}
+    for i, label in ipairs(c.digit:totable()) do
+        list[i] = c.labels[floor(label)]
+    end
+    return list
+end
+
+local function check_values(what, s, X)
+    checks.matrix(what, "X", X)
+    if X.rows ~= s.told.rows then
+        fail(what, "X is %s, and there are keys for %s", shape_of(X),
+            plural(s.told.rows, "row"))
+    end
+    if X.device ~= s.device then
+        fail(what, "X lies on %s, the keys on %s: X:to(\"%s\")", X.device,
+            s.device, s.device)
+    end
+    return numbers_of(what, "X", X)
+end
+
+-- {nan = "skip"} and, where that has a meaning, {ddof = n}.
+local function check_options(what, options, has_ddof)
+    for name, value in next, options or {} do
+        if name == "nan" then
+            if value ~= "skip" and value ~= "keep" then
+                fail(what, "nan is %s, expected \"skip\" or \"keep\"",
+                    checks.brief(value))
+            end
+        elseif name ~= "ddof" or not has_ddof then
+            fail(what, "there is no option '%s': there %s", tostring(name),
+                has_ddof and "are nan and ddof" or "is nan")
+        elseif type(value) ~= "number" then
+            fail(what, "ddof is %s, expected a number", checks.brief(value))
+        end
+    end
+    return options and options.nan == "skip"
+end
+
+-- Counts as they divide what there is of X.
+local function counts_for(s, X, skips)
+    if skips then return folded(s.told, "count", X, true) end
+    local counts = counts_of(s.told)
+    return X.ndim == 2 and counts:reshape(#counts, 1) or counts
+end
+
+-- Sums of truths are exact where f32 is not.
+local function result_type(X, dtype)
+    return dtype == "bool" and (X.size >= 2 ^ 24 and "f64" or "f32") or dtype
+end
+
+local function simple_fold(what, kind)
+    return function(self, X, options)
+        local s, dtype = state[self], is_matrix(X) and X.dtype
+        X = check_values(what, s, X)
+        local skips = check_options(what, options)
+        return as_type(folded(s.told, kind, X, skips), result_type(X, dtype))
+    end
+end
+
+local function mean_of(s, X, skips)
+    return folded(s.told, "sum", X, skips) / counts_for(s, X, skips)
+end
+
+local function spread(what, self, X, options)
+    local s = state[self]
+    X = check_values(what, s, X)
+    local skips = check_options(what, options, true)
+    local counts = counts_for(s, X, skips)
+    local squares = folded(s.told, "spread", X, skips, mean_of(s, X, skips))
+    local free = counts - (options and options.ddof or 1)
+    return as_type(library.where(free:gt(0), squares / free, 0 / 0), X.dtype)
+end
+
+-- Where a sorted column of each group has its middle. X is a vector.
+local function median_on_gpu(s, x, skips)
+    local t = s.told
+    local _, by_value = library.sort(x, {places = true})
+    local number = numbers_of_rows(t):take(by_value)
+    local counts, order = steps.group(number, 1, #counts_of(t), true)
+    local sorted = x:take(by_value:take(order))
+    local there = folded(t, "count", x, true)
+    local starts = starts_of(counts)
+    local first = library.minimum(starts[{{1, #counts}}], larger(1, x.rows))
+    local function at(half)
+        local place = first + library.maximum(library.floor(half), 0)
+        return sorted:take(library.minimum(place, x.rows)):f64()
+    end
+    local low, high = at((there - 1) / 2), at(there / 2)
+    local middle = library.where(low:eq(high), low, low / 2 + high / 2)
+    local has = there:gt(0)
+    if not skips then has = has & there:eq(counts) end
+    return library.where(has, middle, 0 / 0)
+end
+
+local function median(self, X, options)
+    local s = state[self]
+    X = check_values("median", s, X)
+    local skips = check_options("median", options)
+    if X.device == "cpu" or X.rows == 0 then
+        local order, starts = ordered(s.told)
+        local kind = X.rows == 0 and "max" or "median"
+        return as_type(steps.fold_ordered(kind, X, skips, starts, order),
+            X.dtype)
+    elseif X.ndim == 1 then
+        return as_type(median_on_gpu(s, X, skips), X.dtype)
+    end
+    local out = library.zeros(#counts_of(s.told), X.cols, wide(X))
+    for j = 1, X.cols do
+        out[{{}, j}] = median_on_gpu(s, X[{{}, j}], skips)
+    end
+    return as_type(out, X.dtype)
+end
+
+-- The rows of X that are each group's first, or last; NaN where it has none.
+local function edge_row(what, is_last)
+    return function(self, X)
+        local s = state[self]
+        X = check_values(what, s, X)
+        local order, starts = ordered(s.told)
+        local n = #starts - 1
+        if X.rows == 0 then
+            return as_type(folded(s.told, "max", X, false), X.dtype)
+        end
+        local place = is_last and starts[{{2, n + 1}}] - 1 or
+            starts[{{1, n}}]
+        place = library.minimum(library.maximum(place, 1), X.rows)
+        local out = X:take(order:take(place))
+        local has = counts_of(s.told):gt(0)
+        if library.all(has) then return out end
+        return library.where(X.ndim == 2 and has:reshape(n, 1) or has, out,
+            0 / 0)
+    end
+end
+
+-- Which rows group i has, as a vector of places.
+local function places_of(s, i)
+    local order, starts = ordered(s.told)
+    local count = #starts - 1
+    if type(i) ~= "number" or i ~= floor(i) or i < 1 or i > count then
+        fail("places", "there is no group %s: there are %s", checks.brief(i),
+            plural(count, "group"))
+    end
+    return order[{{floor(starts[i]), floor(starts[i + 1]) - 1}}]
+end
+
+-- The i-th key as a value, or several.
+local function key_values(s, i)
+    local list = {}
+    for k, c in ipairs(s.columns) do
+        s.lists = s.lists or {}
+        s.lists[k] = s.lists[k] or keys_of(c, s.told)
+        list[k] = s.lists[k][i]
+    end
+    return list
+end
+
+-- Results of all groups as one: numbers a vector, vectors of one length the
+-- rows of a matrix, others a list.
+local function joined(list)
+    local first = list[1]
+    local all_numbers, all_vectors = #list > 0, #list > 0 and is_matrix(first)
+    for _, x in ipairs(list) do
+        all_numbers = all_numbers and type(x) == "number"
+        all_vectors = all_vectors and is_matrix(x) and x.ndim == 1 and
+            #x == #first
+    end
+    if all_numbers then return library.vec(list, {dtype = "f64"}) end
+    if all_vectors then return library.vcat(unpack(list)) end
+    return list
+end
+
+local function apply(self, X, f)
+    local s = state[self]
+    if f == nil then X, f = nil, X end
+    if type(f) ~= "function" then
+        fail("apply", "write g:apply(X, f) or g:apply(f) with a function " ..
+            "f(rows, key)")
+    end
+    if X ~= nil then check_values("apply", s, X) end
+    local list = {}
+    for i = 1, #counts_of(s.told) do
+        local places = places_of(s, i)
+        local result = f(X and X:take(places) or places, unpack(key_values(s, i)))
+        if result == nil then
+            fail("apply", "the function gave nothing for group %d", i)
+        end
+        list[i] = result
+    end
+    return joined(list)
+end
+
+local SHOWN = 8
+
+local function cell(x)
+    return type(x) == "number" and checks.figure("%.5g", x) or tostring(x)
+end
+
+-- Keys and counts, of the first groups.
+local function table_of(s)
+    local counts = counts_of(s.told)
+    local n, lines, widths = smaller(#counts, SHOWN), {{}}, {}
+    for k, c in ipairs(s.columns) do
+        lines[1][k] = c.name or "key"
+    end
+    lines[1][#s.columns + 1] = "count"
+    for i = 1, n do
+        local line = {}
+        for k, key in ipairs(key_values(s, i)) do line[k] = cell(key) end
+        line[#s.columns + 1] = format("%.0f", counts[i])
+        lines[i + 1] = line
+    end
+    for _, line in ipairs(lines) do
+        for k, text in ipairs(line) do
+            widths[k] = larger(widths[k] or 0, utf8_length(text) or #text)
+        end
+    end
+    for i, line in ipairs(lines) do
+        for k, text in ipairs(line) do
+            line[k] = rep(" ", widths[k] - (utf8_length(text) or #text)) .. text
+        end
+        lines[i] = "  " .. concat(line, "  ")
+    end
+    if #counts > n then
+        lines[#lines + 1] = format("  and %s more", plural(#counts - n, "group"))
+    end
+    return concat(lines, "\n")
+end
+
+local group_object = class{name = "groups", order = {"keys", "count", "group"},
+    parts = {
+        keys = function(s)
+            local list = {}
+            for k, c in ipairs(s.columns) do list[k] = keys_of(c, s.told) end
+            return s.is_list and list or list[1]
+        end,
+        count = function(s) return counts_of(s.told) end,
+        group = function(s) return numbers_of_rows(s.told) end,
+    },
+    methods = {
+        sum = simple_fold("sum", "sum"), prod = simple_fold("prod", "prod"),
+        min = simple_fold("min", "min"), max = simple_fold("max", "max"),
+        mean = function(self, X, options)
+            local s = state[self]
+            X = check_values("mean", s, X)
+            return as_type(mean_of(s, X, check_options("mean", options)),
+                X.dtype)
+        end,
+        var = function(self, X, options)
+            return spread("var", self, X, options)
+        end,
+        std = function(self, X, options)
+            return library.sqrt(spread("std", self, X, options))
+        end,
+        median = median, first = edge_row("first"),
+        last = edge_row("last", true), apply = apply,
+        places = function(self, i)
+            local s, list = state[self], {}
+            if i ~= nil then return places_of(s, i) end
+            for k = 1, #counts_of(s.told) do list[k] = places_of(s, k) end
+            return list
+        end,
+    },
+    says = function(s)
+        return format("%s of %s\n%s", plural(#counts_of(s.told), "group"),
+            plural(s.told.rows, "row"), table_of(s))
+    end}
+
+-- The groups of rows that have the same keys: keys is a vector, a column of a
+-- frame {name =, kind =, values =} or {name =, codes =, labels =}, a list of
+-- texts, or a list of several of these.
+function groups.by(keys)
+    local columns = columns_of(keys)
+    local is_list = not (is_matrix(keys) or keys.codes or keys.values or
+        type(keys[1]) == "string")
+    local told
+    if #columns > 1 then
+        told = by_several(columns)
+    else
+        local c = columns[1]
+        told = c.labels and by_labels(c) or told_apart(c.values)
+    end
+    local left_out = told.rows - (#counts_of(told) > 0 and
+        floor(counts_of(told):sum()) or 0)
+    if left_out > 0 then
+        private.warn_once("groupby", format("%s no key (NaN) and %s in no group",
+            left_out == 1 and "1 row has" or format("%d rows have", left_out),
+            left_out == 1 and "is" or "are"))
+    end
+    return group_object{told = told, columns = columns, is_list = is_list,
+        device = columns[1].values.device}
+end
+
+row{
+    name = "groupby",
+    takes = "keys: vector|table",
+    gives = "table",
+    group = "sets",
+    help = "The groups of rows that have the same keys: a vector, a list of " ..
+        "texts, or a list of several, {a, b}. g.keys in order, g.count, " ..
+        "g.group (each row's, as a number). Of a vector or matrix X of as many " ..
+        "rows g:sum(X) g:mean(X) g:median(X) g:min(X) g:max(X) g:prod(X) " ..
+        "g:std(X) g:var(X) g:first(X) g:last(X) have a row a group; " ..
+        "{nan=\"skip\"} leaves NaN out. g:apply(X, f) calls f(rows, key), " ..
+        "g:places(i) are a group's rows. Rows whose key is NaN are in no group.",
+    example = "groupby(vec{2, 1, 2}):sum(vec{1, 10, 100})",
+    result = "{10, 101}",
+}
+function groups.groupby(keys)
+    return groups.by(keys)
+end
+
+return groups

@@ -1,0 +1,318 @@
+-- What belongs together: searchsorted, unique, bincount, histogram, groupby.
+local lu = require "luaunit"
+local t = require "common"
+local equals, raises, nan = t.equals, t.raises, t.nan
+local inf = 1 / 0
+
+local function f64(list) return vec(list, {dtype = "f64"}) end
+
+TestSearch = {}
+
+function TestSearch:test_places()
+    local v = vec{1, 3, 3, 5}
+    equals(searchsorted(v, vec{0, 1, 2, 3, 5, 6}), {1, 1, 2, 2, 4, 5})
+    equals(searchsorted(v, vec{0, 1, 2, 3, 5, 6}, {side = "right"}),
+        {1, 2, 2, 4, 5, 5})
+    equals(v:searchsorted(mat{{3, 9}, {-inf, inf}}), {{2, 5}, {1, 5}})
+    lu.assertEquals(searchsorted(v, 3), 2)
+    lu.assertEquals(math.type(searchsorted(v, 3, {side = "right"})), "integer")
+    lu.assertEquals(searchsorted(v, vec{3}).dtype, "f64")
+end
+
+function TestSearch:test_nan_is_the_largest()
+    local v = vec{1, inf, nan, nan}
+    equals(searchsorted(v, vec{inf, nan}), {2, 3})
+    equals(searchsorted(v, vec{inf, nan}, {side = "right"}), {3, 5})
+    equals(searchsorted(zeros(0), vec{1, nan}), {1, 1})
+    lu.assertEquals(searchsorted(v, zeros(0)).shape, {0})
+end
+
+function TestSearch:test_a_step_of_it_by_hand()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local v = sort(randint(1, 500, 3001, {seed = 1, dtype = dtype}))
+        local x = randint(0, 501, 5003, {seed = 2, dtype = dtype})
+        local place = searchsorted(v, x)
+        local behind = searchsorted(v, x, {side = "right"})
+        local padded = hcat(vec({-inf}, {dtype = dtype}), v,
+            vec({inf}, {dtype = dtype}))
+        lu.assertTrue(all(padded[place]:lt(x)) and all(padded[place + 1]:ge(x)))
+        lu.assertTrue(all(padded[behind]:le(x)) and all(padded[behind + 1]:gt(x)))
+        local counts = bincount(v, {length = 501})
+        lu.assertTrue(behind - place == counts[maximum(x, 1)] % x:gt(0))
+        lu.assertTrue(searchsorted(v["::-1"]["::-1"], x) == place)
+    end
+end
+
+function TestSearch:test_errors()
+    raises(function() searchsorted(vec{2, 1}, 1) end, "v is not sorted")
+    raises(function() searchsorted(vec{nan, 1}, 1) end, "v is not sorted")
+    raises(function() searchsorted(vec{1, 2}, 1, {side = "middle"}) end, "side")
+    raises(function() searchsorted(ones(2, 2), 1) end, "vector")
+    raises(function() searchsorted(vec{im}, vec{1}) end, "complex numbers have no order")
+end
+
+TestUnique = {}
+
+function TestUnique:test_values()
+    equals(unique(vec{3, 1, 3, 2, 1}), {1, 2, 3})
+    equals(unique(vec{0.5, -1.5, 0.5}), {-1.5, 0.5})
+    equals(unique(mat{{2, 1}, {1, 7}}), {1, 2, 7})
+    equals(unique(vec{nan, 1, nan}), {1, nan})
+    equals(unique(vec{nan, nan}), {nan})
+    equals(unique(vec{inf, 1.5, -inf}), {-inf, 1.5, inf})
+    equals(unique(vec{true, false, true}), {false, true})
+    equals(unique(vec{1e9, 1, 1e9}), {1, 1e9})
+    lu.assertEquals(unique(zeros(0)).shape, {0})
+    lu.assertEquals(unique(f64{2, 1}).dtype, "f64")
+    lu.assertEquals(unique(vec{true, true}).dtype, "bool")
+end
+
+function TestUnique:test_places_and_counts()
+    for _, more in ipairs{0, 0.25} do
+        local u = unique(vec{3, 1, nan, 3, 2, nan} + more,
+            {places = true, counts = true})
+        equals(u.values, {1 + more, 2 + more, 3 + more, nan})
+        equals(u.places, {2, 5, 1, 3})
+        equals(u.counts, {1, 1, 2, 2})
+        local values, places, counts = u:unpack()
+        lu.assertTrue(places == u.places and counts == u.counts and #values == 4)
+    end
+    local u = unique(vec{3, 1, 3}, {counts = true})
+    lu.assertEquals(tostring(u), "2 different values of 3 elements")
+    equals(u.places, {2, 1})
+    raises(function() return u.count end, "there is no 'count' of it: it has counts")
+    raises(function() u.values = 1 end, "cannot be assigned")
+    raises(function() unique(vec{im}) end, "complex numbers have no order")
+end
+
+-- By codes, by a look at few values, and by sorting alike.
+function TestUnique:test_long_ones()
+    local n = 200000
+    for _, dtype in ipairs{"f32", "f64"} do
+        local whole = randint(1, 1000, n, {seed = 5, dtype = dtype})
+        local want = unique(whole, {counts = true, places = true})
+        equals(want.values, range(1, 1000):totable())
+        lu.assertEquals(want.counts:sum(), n)
+        lu.assertTrue(whole[want.places] == want.values)
+        lu.assertEquals(want.places:max() < n, true)
+        for _, scale in ipairs{0.5, 1e6} do
+            local v = whole * scale
+            local got = unique(v, {counts = true, places = true})
+            lu.assertTrue(got.values == want.values * scale)
+            lu.assertTrue(got.counts == want.counts and got.places == want.places)
+            lu.assertTrue(unique(v) == want.values * scale)
+            v[7] = nan
+            lu.assertEquals(#unique(v), 1001)
+        end
+        local rare = full(n, 0.5, {dtype = dtype}) -- a look does not meet it
+        rare[n - 1] = 7.5
+        equals(unique(rare), {0.5, 7.5})
+        local many = rand(n, {seed = 1, dtype = dtype})
+        lu.assertTrue(#unique(many) <= n and #unique(many) > n / 2)
+        lu.assertTrue(unique(hcat(many, many)) == unique(many))
+    end
+end
+
+TestCounts = {}
+
+function TestCounts:test_bincount()
+    equals(bincount(vec{1, 3, 1, 4}), {2, 0, 1, 1})
+    equals(bincount(vec{1, 3}, {length = 4}), {1, 0, 1, 0})
+    equals(bincount(vec{2, 1, 2}, {weights = vec{0.5, 1, 2}}), {1, 2.5})
+    lu.assertEquals(bincount(zeros(0)).shape, {0})
+    equals(bincount(zeros(0), {length = 2}), {0, 0})
+    equals(bincount(vec{true, true}), {2})
+    raises(function() bincount(vec{1, 0}) end, "counts begin with 1")
+    raises(function() bincount(vec{1, 1.5}) end, "element 2 is 1.5: counts are of whole")
+    raises(function() bincount(vec{1, nan}) end, "element 2 is NaN")
+    raises(function() bincount(vec{1, 9}, {length = 8}) end, "9, above length=8")
+    raises(function() bincount(vec{1e15}) end, "too many")
+    raises(function() bincount(vec{1, 2}, {weights = vec{1}}) end, "weights are vector 1")
+end
+
+function TestCounts:test_histogram()
+    local h = histogram(vec{1, 2, 2, 5, nan}, {bins = 2})
+    equals(h.counts, {3, 1})
+    equals(h.edges, {1, 3, 5})
+    local counts, edges = h:unpack()
+    lu.assertTrue(counts == h.counts and edges == h.edges)
+    lu.assertEquals(tostring(h), "histogram of 5 elements in 2 bins from 1 to 5")
+    equals(histogram(vec{0, 1, 2, 3}, {edges = f64{0, 1, 3}}).counts, {1, 3})
+    equals(histogram(vec{0, 1, 2, 3}, {edges = vec{-inf, 1, inf}}).counts, {1, 3})
+    equals(histogram(vec{-1, 0, 4, 9}, {range = {0, 4}, bins = 4}).counts,
+        {1, 0, 0, 1})
+    equals(histogram(vec{7, 7}, {bins = 1}).edges, {6.5, 7.5})
+    equals(histogram(zeros(0), {bins = 2}).edges, {0, 0.5, 1})
+    equals(histogram(vec{0, 3, 4}, {bins = 2, weights = vec{1, 2, 4}}).counts, {1, 6})
+    equals(histogram(vec{0, 3, 4}, {bins = 2, density = true}).counts,
+        {1 / 3 / 2, 2 / 3 / 2})
+    equals(histogram(mat{{1, 2}, {2, 2}}, {bins = 1}).counts, {4})
+    lu.assertEquals(#histogram(rand(9)).counts, 10)
+    raises(function() histogram(vec{1, inf}) end, "range={low, high}")
+    raises(function() histogram(vec{1}, {range = {2, 1}}) end, "low < high")
+    raises(function() histogram(vec{1}, {edges = vec{2, 1}}) end, "in order")
+    raises(function() histogram(vec{1}, {edges = vec{1, 2}, bins = 3}) end, "leave out bins")
+end
+
+-- Every edge in its bin, also where steps are rounded.
+function TestCounts:test_edges_of_bins()
+    for _, bins in ipairs{3, 7, 10, 100, 1000} do
+        local edges = histogram(f64{-0.3, 1.1}, {bins = bins}).edges
+        local counts = histogram(edges, {range = {-0.3, 1.1}, bins = bins}).counts
+        equals(counts[{{1, bins - 1}}], ones(bins - 1):totable())
+        lu.assertEquals(counts[bins], 2)
+    end
+end
+
+TestGroups = {}
+
+local folds = {"sum", "mean", "median", "min", "max", "prod", "std", "var"}
+
+-- The same by a loop over the rows.
+local function by_hand(keys, x, name)
+    local lists, order, results = {}, {}, {}
+    for i, key in ipairs(keys) do
+        if key == key then
+            if not lists[key] then
+                lists[key], order[#order + 1] = {}, key
+            end
+            table.insert(lists[key], x[i])
+        end
+    end
+    table.sort(order)
+    for i, key in ipairs(order) do
+        local v = f64(lists[key])
+        results[i] = name == "median" and
+            (sort(v)[(#v + 1) // 2] + sort(v)[#v // 2 + 1]) / 2 or v[name](v)
+    end
+    return order, results
+end
+
+function TestGroups:test_folds()
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, shift in ipairs{0, 0.25, 1e7} do
+            local keys = vec({3, 1, 2, 3, 1, 3, 1, 3}, {dtype = dtype}) + shift
+            local x = vec({1, 2, 4, 8, 16, 32, 64, 1}, {dtype = dtype})
+            local g = groupby(keys)
+            for _, name in ipairs(folds) do
+                local order, want = by_hand(keys:totable(), x:totable(), name)
+                local got = g[name](g, x)
+                lu.assertEquals(got.dtype, dtype)
+                equals(g.keys, order)
+                for i, value in ipairs(want) do
+                    lu.assertTrue(value ~= value and got[i] ~= got[i] or
+                        math.abs(got[i] - value) <= 1e-5 * math.abs(value), name)
+                end
+            end
+            equals(g.count, {3, 1, 4})
+            equals(g.group, {3, 1, 2, 3, 1, 3, 1, 3})
+            equals(g:first(x), {2, 4, 1})
+            equals(g:last(x), {64, 4, 1})
+            equals(g:places(3), {1, 4, 6, 8})
+            equals(g:places()[1], {2, 5, 7})
+        end
+    end
+end
+
+function TestGroups:test_matrices()
+    local keys, X = vec{2, 1, 2}, mat{{1, 10}, {2, 20}, {3, 31}}
+    local g = groupby(keys)
+    equals(g:sum(X), {{2, 20}, {4, 41}})
+    equals(g:mean(X), {{2, 20}, {2, 20.5}})
+    equals(g:median(X), {{2, 20}, {2, 20.5}})
+    equals(g:first(X), {{2, 20}, {1, 10}})
+    equals(g:max(X.T.T), {{2, 20}, {3, 31}})
+    equals(g:sum(X.T:clone().T), {{2, 20}, {4, 41}})
+    equals(g:var(X), {{nan, nan}, {2, 220.5}})
+    equals(g:sum(X:gt(2)), {{0, 1}, {1, 2}})
+    for _, name in ipairs{"sum", "mean", "median", "first"} do
+        local g = groupby(zeros(0))
+        lu.assertEquals(g[name](g, zeros(0, 3)).shape, {0, 3})
+        lu.assertEquals(g[name](g, zeros(0, 3)).dtype, "f32")
+    end
+end
+
+function TestGroups:test_nan()
+    local g = groupby(vec{1, nan, 2, 1})
+    equals(g.keys, {1, 2})
+    equals(g.group, {1, nan, 2, 1})
+    local x = vec{1, 5, nan, 3}
+    equals(g:sum(x), {4, nan})
+    equals(g:sum(x, {nan = "skip"}), {4, 0})
+    equals(g:mean(x, {nan = "skip"}), {2, nan})
+    equals(g:max(x), {3, nan})
+    equals(g:median(x), {2, nan})
+    equals(g:median(vec{1, 5, nan, nan}, {nan = "skip"}), {1, nan})
+    equals(g:std(x, {ddof = 0}), {1, nan})
+    raises(function() g:sum(x, {nan = "drop"}) end, "expected \"skip\"")
+    raises(function() g:sum(x, {ddof = 0}) end, "no option 'ddof'")
+    raises(function() g:sum(vec{1, 2}) end, "keys for 4 rows")
+    raises(function() g:sum(3) end, "expected a matrix")
+    raises(function() return g.sums end, "there is no 'sums' of it")
+end
+
+function TestGroups:test_texts_and_several_keys()
+    local g = groupby{"b", "a", "b", "c"}
+    lu.assertEquals(g.keys, {"a", "b", "c"})
+    equals(g:sum(vec{1, 2, 3, 4}), {2, 4, 4})
+    local column = {name = "kind", codes = f64{1, 3, 3, nan},
+        labels = {"x", "empty", "y"}}
+    g = require "lumat.groups".by(column)
+    lu.assertEquals(g.keys, {"x", "empty", "y"})
+    equals(g.count, {1, 0, 2})
+    equals(g:mean(vec{1, 2, 3, 4}), {1, nan, 2.5})
+    equals(g:sum(vec{1, 2, 3, 4}), {1, 0, 5})
+    equals(g:first(vec{1, 2, 3, 4}), {1, nan, 2})
+    equals(g:median(vec{1, 2, 3, 4}), {1, nan, 2.5})
+    g = groupby{vec{1, 1, 2, 2, 1}, {"x", "y", "x", "x", "x"}}
+    equals(g.keys[1], {1, 1, 2})
+    lu.assertEquals(g.keys[2], {"x", "y", "x"})
+    equals(g:sum(vec{1, 2, 4, 8, 16}), {17, 2, 12})
+    equals(groupby{vec{1, 2}}.keys[1], {1, 2})
+    raises(function() groupby{vec{1, 2}, vec{1}} end, "key 2 has 1 row, the first has 2")
+    raises(function() groupby{} end, "there are no keys")
+    raises(function() groupby{"a", 1} end, "key 2 is 1")
+    raises(function() groupby{3} end, "a vector or a list of texts")
+    raises(function() groupby(ones(2, 2)) end, "vector")
+end
+
+function TestGroups:test_apply()
+    local g, X = groupby(vec{2, 1, 2}), mat{{1, 10}, {2, 20}, {3, 30}}
+    equals(g:apply(X, function(rows, key) return rows:sum() + key end), {23, 46})
+    equals(g:apply(X, function(rows) return rows:sum(1):flatten() end),
+        {{2, 20}, {4, 40}})
+    lu.assertEquals(g:apply(function(places, key) return key .. ":" .. #places end),
+        {"1.0:1", "2.0:2"})
+    raises(function() g:apply(X, function() end) end, "gave nothing for group 1")
+    raises(function() g:apply(X) end, "g:apply(X, f)")
+end
+
+function TestGroups:test_text_of_it()
+    lu.assertEquals(tostring(groupby(vec{2, 1, 2})),
+        "2 groups of 3 rows\n  key  count\n    1      1\n    2      2")
+    local many = tostring(groupby(range(1, 20)))
+    lu.assertStrContains(many, "20 groups of 20 rows")
+    lu.assertStrContains(many, "and 12 groups more")
+end
+
+-- Codes, looked-up values and sorted ones; one group with nearly all rows.
+function TestGroups:test_long_ones()
+    local n = 150001
+    for _, scale in ipairs{1, 0.5, 1e7} do
+        local whole = floor(rand(n, {seed = 3, dtype = "f64"}):pow(4) * 3000)
+        local x = randint(-9, 9, n, {seed = 4, dtype = "f64"})
+        local g = groupby(whole * scale)
+        local sums = zeros(3001, {dtype = "f64"})
+        sums[g.keys / scale + 1] = g:sum(x)
+        local want = bincount(whole + 1, {weights = x, length = 3001})
+        lu.assertTrue(sums == want)
+        lu.assertEquals(g.count:sum(), n)
+        lu.assertTrue(g.keys[g.group] == whole * scale)
+        local middle = g:median(x)
+        for i = 1, #g.keys, 500 do
+            local own = sort(x[g:places(i)])
+            lu.assertEquals(middle[i], (own[(#own + 1) // 2] + own[#own // 2 + 1]) / 2)
+        end
+        lu.assertTrue(g:max(x) == g:max(hcat(x:col(), x:col()))[{{}, 2}])
+    end
+end
