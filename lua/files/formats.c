@@ -1,6 +1,7 @@
 /* load and save: what they are called with, which format a file has, and what
  * is wrong with a file that has none of them. */
 #include "formats.h"
+#include "data_formats.h"
 #include "fence.h"
 
 #include <dirent.h>
@@ -21,6 +22,11 @@ static int begins(const unsigned char *head, size_t length, const char *with,
 static int is_npy(const unsigned char *head, size_t length)
 {
     return begins(head, length, "\x93NUMPY", 6);
+}
+
+static int is_market(const unsigned char *head, size_t length)
+{
+    return lumat_mtx_is((const char *)head, length);
 }
 
 static int is_zip(const unsigned char *head, size_t length)
@@ -69,6 +75,20 @@ static const lumat_format formats[] = {
      .holds = LUMAT_HOLDS_TABLES | LUMAT_HOLDS_SPARSE,
      .reads = "names dtype device",
      .writes = "compress"},
+    {.name = "a .mtx file",
+     .endings = ".mtx",
+     .is = is_market,
+     .load = lumat_load_market,
+     .save = lumat_save_market,
+     .holds = LUMAT_HOLDS_SPARSE,
+     .reads = "dtype device",
+     .writes = "digits"},
+    {.name = "a file of raw bytes",
+     .endings = ".bin .raw",
+     .load = lumat_load_raw,
+     .save = lumat_save_raw,
+     .reads = "shape dtype order offset byteorder device",
+     .writes = "order"},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -145,8 +165,6 @@ enum { MOST_SEEN = 10000, MOST_NAMED = 3 };
 static const char *const foreign[][2] = {
     {".mat", "MATLAB's: there writematrix(A, \"a.csv\"), in Octave "
              "csvwrite(\"a.csv\", A) writes one matrix"},
-    {".mtx", "of Matrix Market: in Python numpy.save(\"a.npy\", "
-             "scipy.io.mmread(\"%s\").toarray()) converts it"},
     {".lum", "a saved session: load_session(\"%s\") reads it"},
     {".lua", "a script: dofile(\"%s\") runs it"},
     {".xlsx", "a spreadsheet: save it there as .csv"},
@@ -360,7 +378,32 @@ void lumat_check_wanted(lua_State *L, const lumat_input *in, int values)
     lua_settop(L, top);
 }
 
+int lumat_option_digits(lua_State *L, int arg)
+{
+    int is_integer;
+    if (!lua_istable(L, arg))
+        return 0;
+    int absent = lua_getfield(L, arg, "digits") == LUA_TNIL;
+    lua_Integer digits = lua_tointegerx(L, -1, &is_integer);
+    lua_pop(L, 1);
+    if (absent)
+        return 0;
+    if (!is_integer || digits < 1 || digits > LUMAT_MOST_DIGITS)
+        lumat_raise(L, "digits: needs a whole number from 1 to %d",
+                    LUMAT_MOST_DIGITS);
+    return (int)digits;
+}
+
 /* --- load and save -------------------------------------------------------- */
+
+static int is_given(lua_State *L, int arg, const char *option)
+{
+    if (!lua_istable(L, arg))
+        return 0;
+    int is = lua_getfield(L, arg, option) != LUA_TNIL;
+    lua_pop(L, 1);
+    return is;
+}
 
 static int load_file(lua_State *L)
 {
@@ -368,11 +411,14 @@ static int load_file(lua_State *L)
     struct stat found;
     lua_settop(L, 2);
     const lumat_format *f = find_by_name(path);
-    if (find_advice(path) != NULL || (f == NULL && stat(path, &found) != 0))
+    if (!is_given(L, 2, "shape") &&
+        (find_advice(path) != NULL || (f == NULL && stat(path, &found) != 0)))
         return lumat_refuse_file(L, path);
     const lumat_input *in = lumat_push_input(L, path);
     const lumat_format *told = find_by_bytes(in);
     f = told != NULL ? told : f;
+    if (is_given(L, 2, "shape"))
+        f = find_by_name("a.raw");
     if (f == NULL)
         return lumat_refuse_file(L, path);
     if (f->load == NULL)
@@ -385,10 +431,11 @@ static int load_file(lua_State *L)
 static void check_value(lua_State *L, const lumat_format *f)
 {
     if (lumat_test_sparse(L, 1) != NULL && !(f->holds & LUMAT_HOLDS_SPARSE))
-        lumat_raise(L,
-                    "save: %s holds no sparse matrix: a .npz file does, or "
-                    "save(full(S), …)",
-                    f->name);
+        lumat_raise(
+            L,
+            "save: %s holds no sparse matrix: .npz and .mtx files do, or "
+            "save(full(S), …)",
+            f->name);
     if (lua_istable(L, 1) && !(f->holds & LUMAT_HOLDS_TABLES))
         lumat_raise(L,
                     "save: %s holds one matrix; a .npz file holds several: "
@@ -420,27 +467,44 @@ static int save_file(lua_State *L)
 }
 
 static const lumat_option load_options[] = {
-    {"dtype", "dtype", "what default_dtype says, or a .npy file",
-     "element type: \"f32\", \"f64\" or \"bool\""},
+    {"dtype",
+     "dtype|\"f16\"|\"i8\"|\"i16\"|\"i32\"|\"i64\"|\"u8\"|\"u16\"|\"u32\"|"
+     "\"u64\"",
+     "what default_dtype says, or what the file has",
+     "element type; of raw bytes that of the file: also \"f16\", \"i8\" to "
+     "\"i64\", \"u8\" to \"u64\""},
     {"header", "boolean|\"auto\"", "\"auto\", told by its cells",
      "is the first line one of names: true or false"},
     {"names", "table", "all of them",
      "which arrays of a .npz file: a list of names"},
+    {"shape", "table", NULL,
+     "of raw bytes: {rows, cols}, of a vector {n}, of a list of k matrices "
+     "{k, rows, cols}"},
+    {"order", "\"C\"|\"F\"", "\"C\"",
+     "of raw bytes: row after row or column after column (\"F\")"},
+    {"offset", "size", "0", "of raw bytes: where the elements start"},
+    {"byteorder", "\"little\"|\"big\"", "\"little\"",
+     "of raw bytes: of each element"},
     {NULL, NULL, NULL, NULL}};
 
 static const lumat_option save_options[] = {
     {"header", "table", NULL, "a table of column names for the first line"},
     {"digits", "count", "as many as give the same number again",
      "significant digits"},
+    {"order", "\"C\"|\"F\"", "\"C\"",
+     "of raw bytes: row after row or column after column (\"F\")"},
     {"compress", "boolean", "false", "is a .npz file to be packed: true"},
     {NULL, NULL, NULL, NULL}};
 
 static const lumat_function functions[] = {
     {"load", load_file, 0,
-     "path: data {header, delimiter, names, dtype, device}",
+     "path: data {header, delimiter, names, shape, "
+     "order, offset, byteorder, dtype, device}",
      "matrix, table or table",
      "Reads a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
-     "NumPy (.npy; .npz gives a table of names). A line of names at the top "
+     "NumPy (.npy; .npz gives a table of names), Matrix Market's matrices "
+     "(.mtx, sparse or dense), raw bytes (.bin, .raw, with {shape=, dtype=}). "
+     "A line of names at the top "
      "of a text is returned second; its empty cells are NaN. What has three "
      "dimensions is a list of matrices, what gzip packed is unpacked. In every "
      "file's name ~/ is your home. One word that is no Lua is a file's name, "
@@ -450,13 +514,15 @@ static const lumat_function functions[] = {
      "load(\"/tmp/lumat-example.npy\") end)()",
      "{1, 2}", .group = "files", .options = load_options},
     {"save", save_file, 1,
-     "A: matrix|sparse|table, path: data {header, delimiter, digits, compress}",
+     "A: matrix|sparse|table, path: data {header, delimiter, digits, "
+     "compress, order}",
      "nothing",
      "Writes a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
      "NumPy (.npy; .npz of a table of names, or as SciPy has it of a sparse "
-     "matrix). A list of matrices is an array of three dimensions. With .gz "
-     "behind its name a file is packed. A chart becomes a picture (.svg, .png, "
-     ".pdf). The file is replaced whole or not at all.",
+     "matrix), Matrix Market's matrices (.mtx), raw bytes (.bin, .raw). A list "
+     "of matrices is an array of three dimensions. With .gz behind its name a "
+     "file is packed. A chart becomes a picture (.svg, .png, .pdf). The file is "
+     "replaced whole or not at all.",
      "(function() save(mat{{1, 2}, {3, 4}}, \"/tmp/lumat-example.csv\") return "
      "load(\"/tmp/lumat-example.csv\") end)()",
      "{{1, 2}, {3, 4}}", .group = "files", .options = save_options},

@@ -161,11 +161,18 @@ void lumat_save_npz(lua_State *L, const char *path, const lumat_format *f);
 /* Do the path's last n bytes, and not all of them, match the ending, in any
  * case of letters? */
 int lumat_has_ending(const char *path, const char *ending, size_t n);
+int lumat_load_market(lua_State *L, lumat_input *in, const lumat_format *f);
+void lumat_save_market(lua_State *L, const char *path, const lumat_format *f);
+int lumat_load_raw(lua_State *L, lumat_input *in, const lumat_format *f);
+void lumat_save_raw(lua_State *L, const char *path, const lumat_format *f);
+
 /* Is the named value wanted, by the option `names` of the table at 2? Without
  * that option all are. A value that is wanted has been met, and is counted. */
 int lumat_wants(lua_State *L, const char *name);
 /* Raises "load: 'path' has no …" unless each of the names was met. */
 void lumat_check_wanted(lua_State *L, const lumat_input *in, int values);
+/* The option `digits` of the table at arg; 0: it is not there. */
+int lumat_option_digits(lua_State *L, int arg);
 /* Raises what is wrong with a path that load cannot read. */
 int lumat_refuse_file(lua_State *L, const char *path);
 

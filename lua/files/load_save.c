@@ -187,14 +187,7 @@ static void check_text_options(lua_State *L, saving *s)
     s->delimiter = option_delimiter(L, 3, s->delimiter);
     if (gpu_size(s->m) == 0)
         lumat_raise(L, "save: an empty matrix has no text; .npy keeps it");
-    if (!lua_istable(L, 3) || lua_getfield(L, 3, "digits") == LUA_TNIL)
-        return;
-    int is_integer;
-    lua_Integer digits = lua_tointegerx(L, -1, &is_integer);
-    if (!is_integer || digits < 1 || digits > LUMAT_MOST_DIGITS)
-        lumat_raise(L, "digits: needs a whole number from 1 to %d",
-                    LUMAT_MOST_DIGITS);
-    s->digits = (int)digits;
+    s->digits = lumat_option_digits(L, 3);
 }
 
 void lumat_save_csv(lua_State *L, const char *path, const lumat_format *f)

@@ -212,8 +212,9 @@ static void push_sparse(lua_State *L, lumat_archive *a, const lumat_input *in,
         t.row = t.col;
         t.col = other;
     }
+    gpu_device *device = lumat_option_device(L, 2, NULL);
     gpu_sparse *s = lumat_new_sparse(L);
-    lumat_try(L, gpu_sparse_create(s, lumat_option_device(L, 2, NULL),
+    lumat_try(L, gpu_sparse_create(s, device,
                                    dtype == GPU_ALL_DTYPES ? type : dtype, &t));
     lumat_account_sparse(L, s);
 }

@@ -292,6 +292,15 @@ static int is_product_small(const lumat_npy *n)
             !__builtin_mul_overflow(product, 2 * n->pages + 2, &product));
 }
 
+int lumat_npy_bytes(const lumat_npy *n, uint64_t *bytes)
+{
+    return !__builtin_mul_overflow((uint64_t)n->rows, (uint64_t)n->cols,
+                                   bytes) &&
+           !__builtin_mul_overflow(*bytes, (uint64_t)n->pages, bytes) &&
+           !__builtin_mul_overflow(*bytes, (uint64_t)n->bytes, bytes) &&
+           n->pages <= MOST_PAGES && is_product_small(n);
+}
+
 /* The elements claimed must be exactly the rest of the file. */
 static int check_size(const parser *s, const lumat_npy *n, size_t length)
 {
@@ -299,10 +308,7 @@ static int check_size(const parser *s, const lumat_npy *n, size_t length)
     if (n->pages > MOST_PAGES)
         return fail(s->error, s->size, "has %lld matrices; at most %d are read",
                     (long long)n->pages, MOST_PAGES);
-    if (__builtin_mul_overflow((uint64_t)n->rows, (uint64_t)n->cols, &bytes) ||
-        __builtin_mul_overflow(bytes, (uint64_t)n->pages, &bytes) ||
-        __builtin_mul_overflow(bytes, (uint64_t)n->bytes, &bytes) ||
-        !is_product_small(n))
+    if (!lumat_npy_bytes(n, &bytes))
         return fail(s->error, s->size, "claims %lldx%lld elements, too many",
                     (long long)n->rows, (long long)n->cols);
     if (bytes == rest)

@@ -400,6 +400,8 @@ typedef struct lumat_npy {
     int is_refused;     /* nothing seems wrong, but it is none of these */
 } lumat_npy;
 
+/* The bytes of all elements; 0: they are too many. */
+int lumat_npy_bytes(const lumat_npy *n, uint64_t *bytes);
 /* Sets kind, bytes and swapped to what "<f8" says; 0: it is none of those. */
 int lumat_npy_set_type(lumat_npy *n, const char *name);
 
