@@ -43,7 +43,8 @@ NVFLAGS   = -O3 -std=c++20 $(addprefix -I,gpu gpu/cuda gpu/cuda/jit $(KERNELS)) 
             -Wno-deprecated-gpu-targets \
             $(foreach a,$(ARCHS),-gencode=arch=compute_$a$(comma)code=sm_$a) \
             $(foreach a,$(lastword $(ARCHS)),$(if $(findstring a,$a),,-gencode=arch=compute_$a$(comma)code=compute_$a))
-LIBS     := -lreadline -lncursesw -ltinfo $(LUA_LIB) -l:libz.a -lsleef -lstdc++ -lpthread -ldl -lm
+JPEG     := $(and $(wildcard /usr/include/jpeglib.h /usr/local/include/jpeglib.h),$(firstword $(wildcard /usr/lib/*/libjpeg.a /usr/local/lib/libjpeg.a /usr/lib64/libjpeg.so)))
+LIBS     := -lreadline -lncursesw -ltinfo $(LUA_LIB) -l:libz.a $(JPEG) -lsleef -lstdc++ -lpthread -ldl -lm
 
 # --- the rooms: sources of a folder see its own headers and those of the rooms
 # named here, nothing else
@@ -122,6 +123,7 @@ COMP_OBJ := $(call object,gpu/cuda/compiler/nvrtc.c)
 # What the program and the CUDA backend both have.
 BOTH_OBJ := $(call object,gpu/inverse_size.c gpu/complex_numbers.c)
 $(JIT_OBJ) $(BOTH_OBJ): CFLAGS += -fPIC
+$(call object,lua/parse/jpeg.c): CFLAGS += $(if $(JPEG),-DLUMAT_JPEG)
 # Elementwise work gives the same bits from every kernel: a product is never
 # rounded together with a sum, in those that are compiled later neither.
 $(call object,$(addprefix gpu/cuda/,map.cu complex_map.cu stream.cu reduce.cu)): NVFLAGS += -fmad=false
@@ -129,6 +131,7 @@ $(call object,$(addprefix gpu/cuda/,map.cu complex_map.cu stream.cu reduce.cu)):
 all: $(LUMAT) $(PLUGINS) $(OUT)/lumat.1 ## build the program
 	@ln -sfn $(VARIANT)/bin/lumat $(BUILD)/lumat
 	$(if $(NVCC),,@echo "no nvcc here: built for the CPU only")
+	$(if $(JPEG),,@echo "no libjpeg here: built without JPEG")
 	$(if $(CUBLAS)$(filter 0,$(CUDA)),,@echo "no cuBLAS here: built without its kernels")
 	$(if $(CUSOLVER)$(filter 0,$(CUDA)),,@echo "no cuSOLVER here: built without it, factorisations are the CPU's")
 	$(if $(CUFFT)$(filter 0,$(CUDA)),,@echo "no cuFFT here: built without it, Fourier transforms are the CPU's")

@@ -83,6 +83,28 @@ static const lumat_format formats[] = {
      .holds = LUMAT_HOLDS_SPARSE,
      .reads = "dtype device",
      .writes = "digits"},
+    {.name = "a .png file",
+     .endings = ".png",
+     .is = lumat_png_is,
+     .load = lumat_load_png,
+     .save = lumat_save_png,
+     .holds = LUMAT_HOLDS_TABLES,
+     .reads = "dtype device",
+     .writes = "low high palette bits"},
+    {.name = "a .pgm or .ppm file",
+     .endings = ".pgm .ppm .pbm .pnm",
+     .is = lumat_pnm_is,
+     .is_weak = 1,
+     .load = lumat_load_pnm,
+     .save = lumat_save_pnm,
+     .holds = LUMAT_HOLDS_TABLES,
+     .reads = "dtype device",
+     .writes = "low high palette bits"},
+    {.name = "a .jpg file",
+     .endings = ".jpg .jpeg",
+     .is = lumat_jpeg_is,
+     .load = lumat_load_jpeg,
+     .reads = "dtype device"},
     {.name = "a file of raw bytes",
      .endings = ".bin .raw",
      .load = lumat_load_raw,
@@ -132,10 +154,12 @@ static const lumat_format *find_by_name(const char *path)
     return NULL;
 }
 
-static const lumat_format *find_by_bytes(const lumat_input *in)
+static const lumat_format *find_by_bytes(const lumat_input *in,
+                                         const lumat_format *named)
 {
     for (int i = 0; i < FORMATS; i++)
-        if (formats[i].is != NULL && formats[i].is(in->head, in->head_length))
+        if (formats[i].is != NULL && !(formats[i].is_weak && named != NULL) &&
+            formats[i].is(in->head, in->head_length))
             return &formats[i];
     return NULL;
 }
@@ -415,7 +439,7 @@ static int load_file(lua_State *L)
         (find_advice(path) != NULL || (f == NULL && stat(path, &found) != 0)))
         return lumat_refuse_file(L, path);
     const lumat_input *in = lumat_push_input(L, path);
-    const lumat_format *told = find_by_bytes(in);
+    const lumat_format *told = find_by_bytes(in, f);
     f = told != NULL ? told : f;
     if (is_given(L, 2, "shape"))
         f = find_by_name("a.raw");
@@ -494,6 +518,11 @@ static const lumat_option save_options[] = {
     {"order", "\"C\"|\"F\"", "\"C\"",
      "of raw bytes: row after row or column after column (\"F\")"},
     {"compress", "boolean", "false", "is a .npz file to be packed: true"},
+    {"low", "number", "0", "of images: the value that is black"},
+    {"high", "number", "1", "of images: the value that is white"},
+    {"palette", "\"heat\"|\"diverging\"", "grey",
+     "of images: the colours of heat from low to high, or two-sided ones"},
+    {"bits", "count", "8", "of images: of a sample, 8 or 16"},
     {NULL, NULL, NULL, NULL}};
 
 static const lumat_function functions[] = {
@@ -503,7 +532,9 @@ static const lumat_function functions[] = {
      "matrix, table or table",
      "Reads a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
      "NumPy (.npy; .npz gives a table of names), Matrix Market's matrices "
-     "(.mtx, sparse or dense), raw bytes (.bin, .raw, with {shape=, dtype=}). "
+     "(.mtx, sparse or dense), raw bytes (.bin, .raw, with {shape=, dtype=}), "
+     "images (.png, .jpg, .pgm, .ppm: of grey ones a matrix from 0, black, to "
+     "1, of colours a table of matrices r, g, b and a). "
      "A line of names at the top "
      "of a text is returned second; its empty cells are NaN. What has three "
      "dimensions is a list of matrices, what gzip packed is unpacked. In every "
@@ -515,11 +546,12 @@ static const lumat_function functions[] = {
      "{1, 2}", .group = "files", .options = load_options},
     {"save", save_file, 1,
      "A: matrix|sparse|table, path: data {header, delimiter, digits, "
-     "compress, order}",
+     "compress, order, low, high, palette, bits}",
      "nothing",
      "Writes a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
      "NumPy (.npy; .npz of a table of names, or as SciPy has it of a sparse "
-     "matrix), Matrix Market's matrices (.mtx), raw bytes (.bin, .raw). A list "
+     "matrix), Matrix Market's matrices (.mtx), raw bytes (.bin, .raw), images "
+     "(.png, .pgm, .ppm of a matrix or of a table of matrices r, g, b). A list "
      "of matrices is an array of three dimensions. With .gz behind its name a "
      "file is packed. A chart becomes a picture (.svg, .png, .pdf). The file is "
      "replaced whole or not at all.",
@@ -531,5 +563,6 @@ static const lumat_function functions[] = {
 void lumat_open_files(lua_State *L)
 {
     lumat_open_streams(L);
+    lumat_open_images(L);
     lumat_register(L, functions);
 }

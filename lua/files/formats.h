@@ -144,6 +144,7 @@ typedef struct lumat_format {
     const char *endings; /* ".mat .MAT", with blanks between; "": none */
     int (*is)(const unsigned char *head, size_t length); /* NULL: not told by
                                                             its first bytes */
+    int is_weak; /* those may be a text's: a name that says more counts */
     int (*load)(lua_State *L, lumat_input *in, const struct lumat_format *f);
     void (*save)(lua_State *L, const char *path, const struct lumat_format *f);
     int holds; /* what it takes beside a matrix: one of LUMAT_HOLDS_… */
@@ -165,6 +166,11 @@ int lumat_load_market(lua_State *L, lumat_input *in, const lumat_format *f);
 void lumat_save_market(lua_State *L, const char *path, const lumat_format *f);
 int lumat_load_raw(lua_State *L, lumat_input *in, const lumat_format *f);
 void lumat_save_raw(lua_State *L, const char *path, const lumat_format *f);
+int lumat_load_png(lua_State *L, lumat_input *in, const lumat_format *f);
+void lumat_save_png(lua_State *L, const char *path, const lumat_format *f);
+int lumat_load_pnm(lua_State *L, lumat_input *in, const lumat_format *f);
+void lumat_save_pnm(lua_State *L, const char *path, const lumat_format *f);
+int lumat_load_jpeg(lua_State *L, lumat_input *in, const lumat_format *f);
 
 /* Is the named value wanted, by the option `names` of the table at 2? Without
  * that option all are. A value that is wanted has been met, and is counted. */
@@ -177,5 +183,6 @@ int lumat_option_digits(lua_State *L, int arg);
 int lumat_refuse_file(lua_State *L, const char *path);
 
 void lumat_open_streams(lua_State *L);
+void lumat_open_images(lua_State *L);
 
 #endif

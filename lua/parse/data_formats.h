@@ -60,4 +60,65 @@ typedef struct lumat_mtx_entry {
 int64_t lumat_mtx_read(const lumat_mtx *m, lumat_mtx_place *place, int64_t most,
                        lumat_mtx_entry *entries, char *error, size_t size);
 
+/* --- images --------------------------------------------------------------- */
+/* Samples as the file has them, from 0 to `most`: nothing is made of gamma or
+ * colour profiles. */
+
+typedef struct lumat_image {
+    int64_t rows, cols;
+    int channels; /* 1: grey, 2: and alpha, 3: red, green, blue, 4: and alpha */
+    int most;     /* the largest sample: at most 65535 */
+    int (*goes_on)(size_t samples); /* or NULL; called when so many more are
+                                     * read; 0 stops with no message. Set by
+                                     * the caller when the image is open */
+} lumat_image;
+
+/* The most samples that are made of a file of so many bytes. */
+int lumat_image_is_modest(const lumat_image *image, size_t length);
+
+/* PNG of every kind, interlaced ones, too; a transparent colour makes a channel
+ * of alpha. Source: W3C, Portable Network Graphics, second edition, 2003. */
+typedef struct lumat_png {
+    lumat_image image;
+    const unsigned char *bytes;
+    size_t length, work; /* work: bytes that reading needs */
+    int depth, colour, is_interlaced;
+    int colours; /* of the palette */
+    const unsigned char *palette, *alpha;
+    size_t alphas; /* bytes there */
+} lumat_png;
+
+int lumat_png_is(const unsigned char *bytes, size_t length);
+/* Goes through all chunks of the file and compares what is claimed with what is
+ * there. Returns 1, or 0 with a message. */
+int lumat_png_open(lumat_png *p, const void *bytes, size_t length, char *error,
+                   size_t size);
+/* Reads rows x cols x channels samples, and needs `work` bytes. Returns 1, or 0
+ * with a message. */
+int lumat_png_read(const lumat_png *p, uint16_t *samples, void *work,
+                   char *error, size_t size);
+
+/* PBM, PGM, PPM as text or bits. Source: the manual pages of Netpbm. */
+typedef struct lumat_pnm {
+    lumat_image image;
+    const unsigned char *bytes;
+    size_t length, data; /* where the samples start */
+    int kind;            /* 1 to 6, as the file's first line has it */
+} lumat_pnm;
+
+int lumat_pnm_is(const unsigned char *bytes, size_t length);
+int lumat_pnm_open(lumat_pnm *p, const void *bytes, size_t length, char *error,
+                   size_t size);
+int lumat_pnm_read(const lumat_pnm *p, uint16_t *samples, char *error,
+                   size_t size);
+
+/* JPEG by libjpeg, where the program was built with it; else open fails with
+ * that message. Grey or red, green, blue. A damaged file is refused, also where
+ * libjpeg would guess what is missing. */
+int lumat_jpeg_is(const unsigned char *bytes, size_t length);
+int lumat_jpeg_open(lumat_image *image, const void *bytes, size_t length,
+                    char *error, size_t size);
+int lumat_jpeg_read(const lumat_image *image, const void *bytes, size_t length,
+                    uint16_t *samples, char *error, size_t size);
+
 #endif

@@ -1,4 +1,4 @@
--- The formats that others write: Matrix Market, raw bytes. What they give, and
+-- The formats that others write: Matrix Market, raw bytes, images. What they give, and
 -- what is said about bad files, with its place.
 local lu = require "luaunit"
 local common = require "common"
@@ -183,6 +183,165 @@ function TestRaw:test_what_does_not_fit()
         {dtype = "i16"})
     lu.assertErrorMsgContains("byteorder", load, file(".bin", "1"),
         {shape = {1}, dtype = "u8", byteorder = "middle"})
+end
+
+TestImages = {}
+
+local function image_gives(ending, content, expected, options)
+    local A = load(file(ending, content), options)
+    lu.assertEquals(A:totable(), expected)
+end
+
+function TestImages:test_netpbm()
+    image_gives(".pgm", "P2\n# grey\n2 2\n4\n0 1\n2 4\n",
+        {{0, 0.25}, {0.5, 1}})
+    image_gives(".pgm", "P5 2 1 255\n\0\255", {{0, 1}})
+    image_gives(".pgm", "P5 2 1 65535\n\0\0\255\255", {{0, 1}})
+    image_gives(".pbm", "P1\n3 1\n1 01", {{0, 1, 0}})
+    image_gives(".pbm", "P4 9 1\n\xA0\x80", {{0, 1, 0, 1, 1, 1, 1, 1, 0}})
+    local T = load(file(".ppm", "P6 1 2 255\n\255\0\51\0\255\0"))
+    lu.assertEquals({T.r:totable(), T.g:totable()}, {{{1}, {0}}, {{0}, {1}}})
+    lu.assertAlmostEquals(T.b[1][1], 0.2, 1e-7)
+    -- a text that begins so is one
+    local A, names = load(file(".csv", "P5 x,b\n1,2\n"))
+    lu.assertEquals(names, {"P5 x", "b"})
+    fails("P5 2 2 255\nabc", "claims 2x2 pixels, too many for the 3 bytes", nil,
+        ".pgm")
+    fails("P5 2 1 255\nabc", "has 1 bytes behind its pixels", nil, ".pgm")
+    fails("P2 2 1 5\n1 6\n", "has a sample 6 in row 1, above its largest, 5",
+        nil, ".pgm")
+    fails("P2 2 2 5\n1 1 1 \n", "is cut off or damaged at byte 16, in row 2",
+        nil, ".pgm")
+    fails("P2 2 2 5\n1 1 1 1 1\n", "something behind its pixels at byte 17",
+        nil, ".pgm")
+    fails("P2 2 2 99999\n1 1 1 1\n", "no width, height", nil, ".pgm")
+    fails("P5 99999 99999 255\n1", "too many", nil, ".pgm")
+end
+
+function TestImages:test_png_round_trips()
+    seed(5)
+    local A = rand(37, 23)
+    for _, bits in ipairs{8, 16} do
+        local most = (1 << bits) - 1
+        local G = (A * most):round() / most
+        for _, ending in ipairs{".png", ".pgm"} do
+            local name = file(ending)
+            save(A, name, {bits = bits})
+            lu.assertTrue((load(name) - G):abs():max() < 1e-7)
+        end
+        for _, T in ipairs{{r = G, g = G.T:clone().T, b = G * 0},
+            {r = G, g = G, b = G, a = G}, {grey = G, a = G * 0}} do
+            local name = file(".png")
+            save(T, name, {bits = bits})
+            local R = load(name)
+            for key, channel in pairs(T) do
+                lu.assertTrue((R[key] - channel):abs():max() < 1e-7, key)
+            end
+        end
+    end
+    local name = file(".png")
+    save(A:gt(0.5), name)
+    lu.assertTrue(load(name, {dtype = "bool"}) == A:gt(0.5))
+    save(A * 20 - 10, name, {low = -10, high = 10})
+    lu.assertTrue((load(name) - A):abs():max() < 0.003)
+    save(mat{{-1, 0, 1}}, name, {low = -1, palette = "diverging"})
+    local T = load(name)
+    lu.assertTrue(T.b[1][1] > T.r[1][1] and T.r[1][3] > T.b[1][3])
+    save(mat{{0, 1}}, name, {palette = "heat"})
+    lu.assertTrue(load(name).b[1][2] < load(name).r[1][2])
+end
+
+function TestImages:test_what_cannot_be_written()
+    local name = file(".png", "kept")
+    local function bad(message, value, options, ending)
+        lu.assertErrorMsgContains(message, save, value,
+            ending and file(ending) or name, options)
+    end
+    bad("an empty matrix is no image", zeros(0, 3))
+    bad("there is no g", {r = ones(2, 2)})
+    bad("differ in shape: 2x2, 2x3",
+        {r = ones(2, 2), g = ones(2, 3), b = ones(2, 2)})
+    bad("takes no palette", {r = ones(2, 2), g = ones(2, 2), b = ones(2, 2)},
+        {palette = "heat"})
+    bad("has to be below", ones(2, 2), {low = 1, high = 1})
+    bad("bits: 12", ones(2, 2), {bits = 12})
+    bad("palette", ones(2, 2), {palette = "jet"})
+    bad("of real matrices", complex(ones(2, 2), ones(2, 2)))
+    bad("has no alpha", {grey = ones(2, 2), a = ones(2, 2)}, nil, ".pgm")
+    bad("is read, and not written", ones(2, 2), nil, ".jpg")
+    bad("holds no sparse", sparse(eye(2)))
+    lu.assertEquals(common.content(name), "kept")
+end
+
+-- Damage is told with its place, and nothing is made of what claims too much.
+function TestImages:test_damaged_png()
+    local name = file(".png")
+    save(rand(40, 30), name)
+    local bytes = common.content(name)
+    fails(bytes:sub(1, -5), "is cut off at byte " .. #bytes - 12, nil, ".png")
+    fails(bytes:sub(1, 20), "is cut off at byte 8", nil, ".png")
+    local bad = bytes:sub(1, 99) .. string.char(bytes:byte(100) ~ 1) ..
+        bytes:sub(101)
+    fails(bad, "the checksum of 'IDAT' at byte 33 is wrong", nil, ".png")
+    local function chunk(kind, data)
+        local crc = 0xFFFFFFFF
+        for i = 1, #kind + #data do
+            crc = crc ~ (kind .. data):byte(i)
+            for _ = 1, 8 do
+                crc = crc >> 1 ~ (crc & 1) * 0xEDB88320
+            end
+        end
+        return string.pack(">I4", #data) .. kind .. data ..
+            string.pack(">I4", crc ~ 0xFFFFFFFF)
+    end
+    local function png(rows, cols, depth, colour, ...)
+        return "\x89PNG\r\n\x1a\n" .. chunk("IHDR", string.pack(">I4I4BBBBB",
+            cols, rows, depth, colour, 0, 0, 0)) .. table.concat{...} ..
+            chunk("IEND", "")
+    end
+    local function stored(data) -- zlib's, not packed
+        local a, b = 1, 0
+        for i = 1, #data do
+            a = (a + data:byte(i)) % 65521
+            b = (b + a) % 65521
+        end
+        return chunk("IDAT", "\x78\x01\1" .. string.pack("<I2I2", #data,
+            ~#data & 0xFFFF) .. data .. string.pack(">I4", b << 16 | a))
+    end
+    image_gives(".png", png(2, 1, 8, 0, stored "\0\0\0\255"), {{0}, {1}})
+    image_gives(".png", png(2, 1, 8, 0, stored "\0\51\2\204"),
+        {{load(file(".png", png(1, 1, 8, 0, stored "\0\51")))(1, 1)}, {1}})
+    fails(png(2, 1, 8, 0, stored "\0\0"), "cut off in row 2 of 2", nil, ".png")
+    fails(png(1, 1, 8, 0, stored "\9\0"), "row 1 has filter 9", nil, ".png")
+    fails(png(1, 1, 8, 3, chunk("PLTE", "abc"), stored "\0\1"),
+        "pixel [1, 1] is of no colour", nil, ".png")
+    fails(png(1, 1, 8, 3, stored "\0\1"), "has no palette", nil, ".png")
+    fails(png(1, 1, 7, 0), "colour type 0 of 7 bits", nil, ".png")
+    fails(png(1, 1, 8, 0, chunk("ABCD", "")), "chunk 'ABCD'", nil, ".png")
+    fails(png(0, 1, 8, 0), "claims 0x1 pixels", nil, ".png")
+    fails(png(100000, 100000, 8, 0, stored "\0"), "too many", nil, ".png")
+end
+
+-- Two rows of four black and four white pixels.
+local jpeg = ("ffd8ffe000104a46494600010100000100010000ffdb004300010101010101010101"
+    .. "01010101010101010101010101010101010101010101010101010101010101010101"
+    .. "010101010101010101010101010101010101010101ffc0000b080002000801011100"
+    .. "ffc40014000100000000000000000000000000000003ffc400181000020300000000"
+    .. "000000000000000000000a4988c8ffda0008010100003f003463945a4dae0fffd9"):gsub("..", function(byte)
+    return string.char(tonumber(byte, 16))
+end)
+
+function TestImages:test_jpeg()
+    local ok, A = pcall(load, file(".jpg", jpeg))
+    if not ok and tostring(A):find "built without JPEG" then
+        return
+    end
+    lu.assertTrue((A - mat{{0, 0, 0, 0, 1, 1, 1, 1}} * 1):abs():max() < 0.02)
+    lu.assertEquals(A.shape, {2, 8})
+    fails(jpeg:sub(1, -12), "is damaged, in row 1 of 2: Premature end", nil,
+        ".jpg")
+    fails(jpeg:sub(1, 60), "is damaged, in row", nil, ".jpg")
+    fails("\xff\xd8\xff" .. ("x"):rep(99), "is damaged", nil, ".jpg")
 end
 
 local failures = lu.LuaUnit.run("-o", "tap")
