@@ -83,6 +83,14 @@ static const lumat_format formats[] = {
      .holds = LUMAT_HOLDS_SPARSE,
      .reads = "dtype device",
      .writes = "digits"},
+    {.name = "a .mat file",
+     .endings = ".mat",
+     .is = lumat_mat_is,
+     .load = lumat_load_mat,
+     .save = lumat_save_mat,
+     .holds = LUMAT_HOLDS_TABLES | LUMAT_HOLDS_SPARSE,
+     .reads = "names dtype device",
+     .writes = ""},
     {.name = "a .png file",
      .endings = ".png",
      .is = lumat_png_is,
@@ -187,8 +195,6 @@ enum { MOST_SEEN = 10000, MOST_NAMED = 3 };
 
 /* What others write, and how it comes here. */
 static const char *const foreign[][2] = {
-    {".mat", "MATLAB's: there writematrix(A, \"a.csv\"), in Octave "
-             "csvwrite(\"a.csv\", A) writes one matrix"},
     {".lum", "a saved session: load_session(\"%s\") reads it"},
     {".lua", "a script: dofile(\"%s\") runs it"},
     {".xlsx", "a spreadsheet: save it there as .csv"},
@@ -402,6 +408,26 @@ void lumat_check_wanted(lua_State *L, const lumat_input *in, int values)
     lua_settop(L, top);
 }
 
+void lumat_push_sorted_names(lua_State *L, int index)
+{
+    lua_newtable(L);
+    int names = lua_gettop(L);
+    lua_Integer count = 0;
+    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+        const char *name = lua_tostring(L, -2);
+        lua_Integer at = count++;
+        for (; at > 0; at--) {
+            lua_rawgeti(L, names, at);
+            if (strcmp(lua_tostring(L, -1), name) <= 0)
+                break;
+            lua_rawseti(L, names, at + 1);
+        }
+        lua_settop(L, names + 2);
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, names, at + 1);
+    }
+}
+
 int lumat_option_digits(lua_State *L, int arg)
 {
     int is_integer;
@@ -531,7 +557,8 @@ static const lumat_function functions[] = {
      "order, offset, byteorder, dtype, device}",
      "matrix, table or table",
      "Reads a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
-     "NumPy (.npy; .npz gives a table of names), Matrix Market's matrices "
+     "NumPy (.npy; .npz gives a table of names), MATLAB's values (.mat, a "
+     "table of names), Matrix Market's matrices "
      "(.mtx, sparse or dense), raw bytes (.bin, .raw, with {shape=, dtype=}), "
      "images (.png, .jpg, .pgm, .ppm: of grey ones a matrix from 0, black, to "
      "1, of colours a table of matrices r, g, b and a). "
@@ -550,11 +577,12 @@ static const lumat_function functions[] = {
      "nothing",
      "Writes a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
      "NumPy (.npy; .npz of a table of names, or as SciPy has it of a sparse "
-     "matrix), Matrix Market's matrices (.mtx), raw bytes (.bin, .raw), images "
-     "(.png, .pgm, .ppm of a matrix or of a table of matrices r, g, b). A list "
-     "of matrices is an array of three dimensions. With .gz behind its name a "
-     "file is packed. A chart becomes a picture (.svg, .png, .pdf). The file is "
-     "replaced whole or not at all.",
+     "matrix), MATLAB's values (.mat of a table of names), Matrix Market's "
+     "matrices (.mtx), raw bytes (.bin, .raw), images (.png, .pgm, .ppm of a "
+     "matrix or of a table of matrices r, g, b). A list of matrices is an array "
+     "of three dimensions. With .gz behind its name a file is packed. A chart "
+     "becomes a picture (.svg, .png, .pdf). The file is replaced whole or not at "
+     "all.",
      "(function() save(mat{{1, 2}, {3, 4}}, \"/tmp/lumat-example.csv\") return "
      "load(\"/tmp/lumat-example.csv\") end)()",
      "{{1, 2}, {3, 4}}", .group = "files", .options = save_options},

@@ -171,12 +171,17 @@ void lumat_save_png(lua_State *L, const char *path, const lumat_format *f);
 int lumat_load_pnm(lua_State *L, lumat_input *in, const lumat_format *f);
 void lumat_save_pnm(lua_State *L, const char *path, const lumat_format *f);
 int lumat_load_jpeg(lua_State *L, lumat_input *in, const lumat_format *f);
+int lumat_load_mat(lua_State *L, lumat_input *in, const lumat_format *f);
+void lumat_save_mat(lua_State *L, const char *path, const lumat_format *f);
 
 /* Is the named value wanted, by the option `names` of the table at 2? Without
  * that option all are. A value that is wanted has been met, and is counted. */
 int lumat_wants(lua_State *L, const char *name);
 /* Raises "load: 'path' has no …" unless each of the names was met. */
 void lumat_check_wanted(lua_State *L, const lumat_input *in, int values);
+/* Pushes a sorted list of the names in the table at index, which are strings:
+ * so equal tables give equal files. */
+void lumat_push_sorted_names(lua_State *L, int index);
 /* The option `digits` of the table at arg; 0: it is not there. */
 int lumat_option_digits(lua_State *L, int arg);
 /* Raises what is wrong with a path that load cannot read. */

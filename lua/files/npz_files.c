@@ -363,31 +363,9 @@ static int is_list(lua_State *L, int index)
     return is;
 }
 
-/* Pushes a sorted list of the table's names, so that equal tables give equal
- * files. */
-static void push_sorted_names(lua_State *L)
-{
-    lua_newtable(L);
-    int names = lua_gettop(L);
-    lua_Integer count = 0;
-    for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
-        const char *name = lua_tostring(L, -2);
-        lua_Integer at = count++;
-        for (; at > 0; at--) {
-            lua_rawgeti(L, names, at);
-            if (strcmp(lua_tostring(L, -1), name) <= 0)
-                break;
-            lua_rawseti(L, names, at + 1);
-        }
-        lua_settop(L, names + 2);
-        lua_pushvalue(L, -2);
-        lua_rawseti(L, names, at + 1);
-    }
-}
-
 static void write_named(lua_State *L, lumat_archive *a, int packs)
 {
-    push_sorted_names(L);
+    lumat_push_sorted_names(L, 1);
     int names = lua_gettop(L);
     for (lua_Integer i = 1; lua_rawgeti(L, names, i) != LUA_TNIL; i++) {
         const char *name = lua_tostring(L, -1);

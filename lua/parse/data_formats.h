@@ -121,4 +121,86 @@ int lumat_jpeg_open(lumat_image *image, const void *bytes, size_t length,
 int lumat_jpeg_read(const lumat_image *image, const void *bytes, size_t length,
                     uint16_t *samples, char *error, size_t size);
 
+/* --- MAT files ------------------------------------------------------------ */
+/* MATLAB's, of versions 4, 5 (6, 7) and 7.3, which is HDF5. Source: MATLAB,
+ * MAT-File Format, R2023b; The HDF Group, HDF5 file format specification 3.0.
+ */
+
+typedef enum lumat_mat_class {
+    LUMAT_MAT_CELL = 1,
+    LUMAT_MAT_STRUCT,
+    LUMAT_MAT_OBJECT,
+    LUMAT_MAT_CHAR,
+    LUMAT_MAT_SPARSE,
+    LUMAT_MAT_DOUBLE,
+    LUMAT_MAT_SINGLE,
+    LUMAT_MAT_I8, /* i8 u8 i16 … u64 */
+    LUMAT_MAT_U64 = 15,
+    LUMAT_MAT_FUNCTION,
+    LUMAT_MAT_OPAQUE
+} lumat_mat_class;
+
+/* Plain elements, as lumat_npy has their types. */
+typedef struct lumat_elements {
+    const unsigned char *bytes;
+    int64_t count;
+    char kind; /* 'i' 'u' 'f'; 'c': pairs; 0: there are none */
+    int width; /* bytes of one */
+    int swapped;
+} lumat_elements;
+
+enum { LUMAT_MAT_DIMENSIONS = 8, LUMAT_MAT_NAME = 256 };
+
+typedef struct lumat_mat_array {
+    int of; /* a lumat_mat_class */
+    int is_complex, is_logical;
+    int is_triplets; /* of version 4: rows, columns, values of a sparse one */
+    int is_utf8;     /* of characters: real are bytes of letters */
+    int ndim;
+    int64_t sizes[LUMAT_MAT_DIMENSIONS]; /* the first runs fastest */
+    int64_t count;                       /* their product */
+    const char *name;                    /* no zero byte behind it */
+    size_t name_length;
+    lumat_elements real, imaginary;
+    lumat_elements rows, starts; /* of a sparse one, from 0 */
+    /* of a structure: names of so many bytes each, filled up with zeros */
+    const char *fields;
+    int field_length, field_count;
+    /* of a structure or cells: the arrays in them, one behind the other */
+    const unsigned char *inner;
+    size_t inner_length;
+} lumat_mat_array;
+
+typedef struct lumat_mat {
+    const unsigned char *bytes;
+    size_t length;
+    int version; /* 4, 5 or 7 */
+    int swapped; /* of 5: the other byte order */
+} lumat_mat;
+
+int lumat_mat_is(const unsigned char *bytes, size_t length);
+/* Which version is it? Returns 1, or 0 with a message. */
+int lumat_mat_open(lumat_mat *m, const void *bytes, size_t length, char *error,
+                   size_t size);
+
+/* Of version 4 and 5: the part of the file at *at, which moves on behind it.
+ * Returns 1, 0 at the end, or -1 with a message. A packed part is unpacked into
+ * `unpacked` bytes by lumat_mat_unpack, and is an array then. */
+typedef struct lumat_mat_part {
+    const unsigned char *bytes; /* what an array is read from */
+    size_t length;
+    size_t unpacked; /* 0: it is not packed */
+    int is_array;    /* or else nothing that is known */
+} lumat_mat_part;
+int lumat_mat_next(const lumat_mat *m, size_t *at, lumat_mat_part *part,
+                   char *error, size_t size);
+int lumat_mat_unpack(const lumat_mat_part *part, void *to);
+
+/* Reads the array of a part, or of what was unpacked. */
+int lumat_mat_read(const lumat_mat *m, const void *bytes, size_t length,
+                   lumat_mat_array *a, char *error, size_t size);
+/* Goes on to the next array inside: from a's inner bytes, at *at. */
+int lumat_mat_inner(const lumat_mat *m, const lumat_mat_array *a, size_t *at,
+                    lumat_mat_array *out, char *error, size_t size);
+
 #endif

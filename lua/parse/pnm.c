@@ -102,7 +102,8 @@ int lumat_pnm_open(lumat_pnm *p, const void *bytes, size_t length, char *error,
     p->image.channels = p->kind % 3 == 0 ? 3 : 1;
     if (!take(p, &at, INT32_MAX, &p->image.cols) ||
         !take(p, &at, INT32_MAX, &p->image.rows) ||
-        (p->kind % 3 != 1 && !take(p, &at, MOST_SAMPLE, &most)) || most == 0)
+        (p->kind % 3 != 1 && !take(p, &at, MOST_SAMPLE, &most)) || most == 0 ||
+        p->image.rows == 0 || p->image.cols == 0)
         return fail(error, size,
                     "has no width, height and largest sample at its start");
     p->image.most = (int)most;
