@@ -382,7 +382,9 @@ typedef struct gpu_backend {
                           const int64_t *rows, const int64_t *cols,
                           const gpu_view *to);
     gpu_status (*pick)(void *device, const gpu_picking *p);
-    /* to: contiguous vector, of mask's true count; same type as from. */
+    /* to: contiguous vector, of mask's true count; same type as from. The CPU's
+     * takes one without data: its f64 elements are their places, row by row,
+     * counted from 1. */
     gpu_status (*compress)(void *device, const gpu_view *from,
                            const gpu_view *mask, const gpu_view *to);
     gpu_status (*expand)(void *device, const gpu_view *from,

@@ -308,6 +308,10 @@ gpu_status gpu_clone(const gpu_matrix *m, gpu_dtype dtype, gpu_device *device,
  * Indices are 0-based. */
 gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
                       const int64_t *cols, int64_t ncols, gpu_matrix *out);
+/* m's elements along an axis, the i-th counts[i] times: whole numbers from 0
+ * on, one for each, whose sum is total. out is created. */
+gpu_status gpu_repeat(const gpu_matrix *m, int axis, const double *counts,
+                      int64_t total, gpu_matrix *out);
 /* m[rows[i], cols[j]] = from[i, j]; with a repeated index the last wins. A
  * matrix from is broadcast as in gpu_copy, a vector is not. */
 gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
@@ -324,6 +328,8 @@ gpu_status gpu_put(const gpu_matrix *from, const gpu_matrix *rows,
 /* The elements of m where mask is true, in row-major order: a vector. */
 gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
                         gpu_matrix *out);
+/* Their places, counted from 1: f64. */
+gpu_status gpu_find(const gpu_matrix *mask, gpu_matrix *out);
 /* m[mask] = from, in row-major order; from has one element a true value. */
 gpu_status gpu_expand(const gpu_matrix *from, const gpu_matrix *mask,
                       gpu_matrix *m);

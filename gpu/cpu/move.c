@@ -443,7 +443,7 @@ gpu_status gpu_cpu_pick(void *device, const gpu_picking *p)
 enum { RUN = 64 * PIECE };
 
 typedef struct masked {
-    const gpu_view *full, *mask, *packed;
+    const gpu_view *full, *mask, *packed; /* full without data: see compress */
     int64_t *start; /* a run's first place in the vector */
     int expand;
 } masked;
@@ -494,6 +494,24 @@ static gpu_status count_runs(void *context, int64_t first, int64_t last)
         count += truth[k] != 0;                     \
     }
 
+/* The places of the true ones among size, which count from `first`; returns how
+ * many there are. Words without any are passed over. */
+static int64_t pack_places(const uint8_t *truth, int64_t first, int64_t size,
+                           double *packed)
+{
+    int64_t count = 0, k = 0;
+    for (; k < size; k += (int64_t)sizeof(uint64_t)) {
+        uint64_t word = 0;
+        int64_t n = gpu_cpu_smaller(size - k, sizeof word);
+        memcpy(&word, truth + k, (size_t)n);
+        for (int64_t b = 0; word != 0 && b < n; b++) {
+            packed[count] = (double)(first + k + b);
+            count += truth[k + b] != 0;
+        }
+    }
+    return count;
+}
+
 /* Moves a piece and returns how many were true. */
 static int64_t move_piece(const masked *m, int64_t i, int64_t size,
                           int64_t place)
@@ -506,6 +524,11 @@ static int64_t move_piece(const masked *m, int64_t i, int64_t size,
     int64_t count = (int64_t)gpu_cpu_vectors->count(truth, (size_t)size);
     if (count == 0)
         return 0;
+    if (!m->full->data) {
+        count = pack_places(truth, i + 1, size, packed);
+        gpu_cpu_store(m->packed, place, count, t, packed);
+        return count;
+    }
     if (m->expand)
         gpu_cpu_load(m->full, i, size, t, full);
     else

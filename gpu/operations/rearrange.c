@@ -4,6 +4,8 @@
 #include "core.h"
 #include "op_list.h"
 
+#include <stdlib.h>
+
 /* Backends' outputs may not overlap their inputs; a copy steps in. */
 static gpu_status apart(const gpu_matrix *in, const gpu_matrix *out,
                         gpu_matrix *copy)
@@ -47,6 +49,100 @@ gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
         RUN_OPERATION(&op, gather, &source, rows, cols, &target);
     if (status != GPU_OK)
         gpu_release(out);
+    return status;
+}
+
+/* A list of places each of which comes several times, made part by part: the
+ * next one comes `left` times more. */
+typedef struct repetition {
+    const double *counts;
+    int64_t next, left;
+    int64_t *places;
+} repetition;
+
+/* Few of a kind, which most are, are written at once: how many they are is what
+ * no branch can know. There is room for them behind the list. */
+enum { FEW = 4, PLACES = 1 << 15 };
+
+static void next_places(repetition *r, int64_t n)
+{
+    int64_t i = 0;
+    while (i < n) {
+        int64_t count = r->left < n - i ? r->left : n - i;
+        for (int64_t k = 0; k < FEW; k++)
+            r->places[i + k] = r->next;
+        for (int64_t k = FEW; k < count; k++)
+            r->places[i + k] = r->next;
+        i += count;
+        r->left -= count;
+        if (r->left == 0 && i < n)
+            r->left = (int64_t)r->counts[++r->next];
+    }
+}
+
+/* n elements of out, from the first-th on along the axis. */
+static gpu_status gather_part(const gpu_matrix *m, int axis,
+                              const int64_t *places, int64_t first, int64_t n,
+                              const gpu_matrix *out)
+{
+    gpu_matrix part;
+    gpu_slice some = {first, 1, n}, all = {0, 1, out->rows};
+    all.count = axis == 1 ? out->cols : out->rows;
+    TRY(gpu_view_block(out, axis == 1 ? some : all, axis == 1 ? all : some,
+                       &part));
+    gpu_view source = gpu_view_of(m), target = gpu_target_of(&part);
+    gpu_operation op = moving("repelem", m->storage->device, &part);
+    gpu_status status =
+        RUN_OPERATION(&op, gather, &source, axis == 1 ? places : NULL,
+                      axis == 1 ? NULL : places, &target);
+    gpu_release(&part);
+    return status;
+}
+
+/* Parts of the list stay in the cache of a CPU. */
+static gpu_status gather_repeated(repetition *r, const gpu_matrix *m, int axis,
+                                  int64_t total, gpu_matrix *out)
+{
+    gpu_status status =
+        gpu_create(out, m->storage->device, m->dtype, m->ndim,
+                   axis == 1 ? total : m->rows, axis == 1 ? m->cols : total);
+    if (status != GPU_OK || gpu_size(out) == 0)
+        return status;
+    for (int64_t i = 0; i < total && status == GPU_OK; i += PLACES) {
+        int64_t n = PLACES < total - i ? PLACES : total - i;
+        next_places(r, n);
+        status = gather_part(m, axis, r->places, i, n, out);
+    }
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+gpu_status gpu_repeat(const gpu_matrix *m, int axis, const double *counts,
+                      int64_t total, gpu_matrix *out)
+{
+    gpu_device *d = gpu_matrix_device(m);
+    gpu_status status;
+    int is_whole = gpu_is_complex(m);
+    if (!is_whole) {
+        TRY(gpu_check_operands("repelem", &m, 1, &d));
+        is_whole = !gpu_device_is_cpu(d);
+    }
+    int64_t most = is_whole || total < PLACES ? total : PLACES;
+    repetition r = {.counts = counts};
+    r.places = malloc((size_t)(most + FEW) * sizeof *r.places);
+    if (!r.places)
+        return gpu_fail(GPU_MEMORY, "out of memory");
+    r.left = total > 0 ? (int64_t)counts[0] : 0;
+    if (is_whole) {
+        next_places(&r, total);
+        status =
+            gpu_gather(m, axis == 1 ? r.places : NULL, axis == 1 ? total : 0,
+                       axis == 1 ? NULL : r.places, axis == 1 ? 0 : total, out);
+    } else {
+        status = gather_repeated(&r, m, axis, total, out);
+    }
+    free(r.places);
     return status;
 }
 
@@ -276,6 +372,60 @@ gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
     gpu_status status = RUN_OPERATION(&op, compress, &from, &where, &to);
     if (status != GPU_OK)
         gpu_release(out);
+    return status;
+}
+
+/* The place of each element, counted from 1, row by row. */
+static gpu_status count_places(const gpu_matrix *m, gpu_matrix *out)
+{
+    gpu_program p;
+    TRY(gpu_create(out, m->storage->device, GPU_F64, m->ndim, m->rows,
+                   m->cols));
+    gpu_program_start(&p, 0);
+    int cols = gpu_program_constant(&p, (double)m->cols);
+    int one = gpu_program_constant(&p, 1);
+    int row = gpu_program_add(&p, GPU_OP_ROW, 0, 0, 0);
+    int before = gpu_program_add(&p, GPU_OP_mul, row, cols, 0);
+    int col = gpu_program_add(&p, GPU_OP_COL, 0, 0, 0);
+    int place = gpu_program_add(&p, GPU_OP_add, before, col, 0);
+    gpu_program_add(&p, GPU_OP_add, place, one, 0);
+    gpu_status status = gpu_map("find", &p, NULL, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+static gpu_status find_on_cpu(gpu_device *d, const gpu_matrix *mask,
+                              int64_t count, gpu_matrix *out)
+{
+    TRY(gpu_create(out, d, GPU_F64, 1, count, 1));
+    if (count == 0)
+        return GPU_OK;
+    gpu_view places = gpu_view_of(mask), where = places;
+    gpu_view to = gpu_target_of(out);
+    places.data = NULL;
+    places.dtype = GPU_F64;
+    gpu_operation op = masking("find", d, mask, mask, out);
+    gpu_status status = RUN_OPERATION(&op, compress, &places, &where, &to);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+gpu_status gpu_find(const gpu_matrix *mask, gpu_matrix *out)
+{
+    gpu_device *d;
+    int64_t count;
+    gpu_matrix places;
+    TRY(check_mask("find", mask, mask, &d, &count));
+    if (count < 0)
+        return gpu_fail(GPU_UNSUPPORTED,
+                        "how many places there are depends on the mask");
+    if (gpu_device_is_cpu(d))
+        return find_on_cpu(d, mask, count, out);
+    TRY(count_places(mask, &places));
+    gpu_status status = gpu_compress(&places, mask, out);
+    gpu_release(&places);
     return status;
 }
 

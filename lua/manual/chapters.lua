@@ -15,7 +15,8 @@ local titles = {
         "exponentials logarithms angles arcs hyperbolic area special complex " ..
         "mapping"},
     {"Comparing and masks", "comparing logic questions finite"},
-    {"Over everything, columns or rows", "totals extremes running statistics"},
+    {"Over everything, columns or rows",
+        "totals extremes running sampled statistics"},
     {"Counting and grouping", "sets windows"},
     {"Frames", "frames"},
     {"Seeing matrices", "pictures watching"},

@@ -61,6 +61,7 @@ void lumat_open_factor_steps(lua_State *L);
 void lumat_open_fft_functions(lua_State *L); /* fft ifft rfft … */
 void lumat_open_statistics_steps(lua_State *L);
 void lumat_open_data_steps(lua_State *L);
+void lumat_open_moving_steps(lua_State *L);
 
 /* The elements of matrices on a GPU that were read one by one are counted, by
  * line of a script: with 1000 of one matrix a note says so, once; with

@@ -287,4 +287,5 @@ void lumat_open_product(lua_State *L)
     lumat_open_factor_steps(L);
     lumat_open_statistics_steps(L);
     lumat_open_fft_functions(L);
+    lumat_open_moving_steps(L);
 }

@@ -85,7 +85,7 @@ case("moves", function()
     C[vec{1, 4}] = 2
     return {C, vcat(A, B), hcat(A, B), tile(A, 2, 2), reshape(A, 63), flip(A),
         take(v, vec{3, 1}), outer(A[1], A[2]), tril(D), kron(near, near),
-        A.T:clone(), put(v:clone(), vec{9, 8}, vec{2, 5}), diag(D), repelem and repelem(v, 2)}
+        A.T:clone(), put(v:clone(), vec{9, 8}, vec{2, 5}), diag(D), repelem(v, 2)}
 end)
 for _, k in ipairs(library.kernel_list(A.device)) do
     local how = {kernel = k.name}

@@ -58,39 +58,15 @@ end
 
 -- --- shifts -------------------------------------------------------------------
 
--- The elements first … last along an axis.
-local function part(A, axis, first, last)
-    if A.ndim == 1 then return A[{{first, last}}] end
-    if axis == 1 then return A[{{first, last}, {}}] end
-    return A[{{}, {first, last}}]
-end
-
-local function put(A, axis, first, last, B)
-    if A.ndim == 1 then
-        A[{{first, last}}] = B
-    elseif axis == 1 then
-        A[{{first, last}, {}}] = B
-    else
-        A[{{}, {first, last}}] = B
-    end
-end
-
--- The first k elements come behind the others; k(n) says how many.
-local function rotated(A, axis, k)
-    local n = axis == 1 and A.rows or A.cols
-    local first = k(n)
-    local out = A:clone()
-    if first == 0 or first == n or out.size == 0 then return out end
-    put(out, axis, 1, n - first, part(A, axis, first + 1, n))
-    put(out, axis, n - first + 1, n, part(A, axis, 1, first))
-    return out
-end
-
-local function rotated_all(what, A, axis, k)
+-- Elements move by half of an axis, or back: of one axis, or of all.
+local function rolled(what, A, axis, sign)
     if axis == 2 and A.ndim == 1 then fail(what, "a vector has no axis 2") end
-    if axis then return rotated(A, axis, k) end
-    local out = rotated(A, 1, k)
-    return A.ndim == 2 and rotated(out, 2, k) or out
+    local out = A
+    for i = axis or 1, axis or A.ndim do
+        local n = i == 1 and A.rows or A.cols
+        out = library.roll(out, sign * (n // 2), {axis = i})
+    end
+    return out
 end
 
 row{
@@ -104,7 +80,7 @@ row{
     result = "{-2, -1, 0, 1, 2}",
 }
 function signals.fftshift(A, axis)
-    return rotated_all("fftshift", A, axis, function(n) return n - n // 2 end)
+    return rolled("fftshift", A, axis, 1)
 end
 
 row{
@@ -117,7 +93,7 @@ row{
     result = "{0, 1, 2, -2, -1}",
 }
 function signals.ifftshift(A, axis)
-    return rotated_all("ifftshift", A, axis, function(n) return n // 2 end)
+    return rolled("ifftshift", A, axis, -1)
 end
 
 -- --- convolutions -------------------------------------------------------------

@@ -246,7 +246,7 @@ end
 
 function TestWords:test_forms_of_a_word()
     for text, name in pairs{masks = "indexing", Views = "indexing", ["np.linalg.inverse"] = "inv",
-        transposes = "t", ["Find"] = "indexing"} do
+        transposes = "t", ["Nonzero"] = "find"} do
         lu.assertEquals(manual.word(text).pages[1], name, text)
     end
     lu.assertStrContains((manual.explain("np.linalg.det", style(80))), "Determinant")
@@ -260,8 +260,8 @@ end
 function TestWords:test_messages_use_the_same_table()
     for word, said in pairs{transpose = "did you mean A.T?", stddev = "did you mean std?",
         eigenvalues = "did you mean eig(A).values?",
-        argwhere = "there is no find yet; the places a mask of a vector chooses: " ..
-            "range(1, #v)[v:gt(1)]"} do
+        argwhere = "did you mean find(v:gt(1))?",
+        einsum = "there is no einsum; products are: A * B"} do
         local run = assert(load("return " .. word .. "(1)", "=(load)"))
         local ok, message = pcall(run)
         lu.assertFalse(ok)
