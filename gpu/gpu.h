@@ -423,6 +423,7 @@ gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
  * count x n, 2 m x count, 0 a vector: of all elements. out is created. */
 gpu_status gpu_select(const gpu_matrix *m, int axis, int spreads_nan,
                       const int64_t *places, int64_t count, gpu_matrix *out);
+
 /* Where each of values would go into `sorted`, a vector that ascends with NaN
  * last: so many of its elements come before, and 1 more; those that equal the
  * value too where is_after. out is created, f64, of values' shape. */

@@ -134,7 +134,7 @@ static void load_groups(const gpu_view *codes, double base, int64_t groups,
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         double code = x[i] - base;
-        to[i] = (int32_t)((code >= 0) & (code < none) ? code : none);
+        to[i] = (int32_t)(((code >= 0) & (code < none)) ? code : none);
     }
 }
 

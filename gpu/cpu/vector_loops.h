@@ -616,10 +616,10 @@ static void TYPED(scan_row)(double *so_far, void *rv, const void *xv, size_t n,
         SCAN_ROW(a * b)
         break;
     case GPU_SCAN_MAX:
-        SCAN_ROW((b > a) | (b != b) ? b : a)
+        SCAN_ROW(((b > a) | (b != b)) ? b : a)
         break;
     case GPU_SCAN_MIN:
-        SCAN_ROW((b < a) | (b != b) ? b : a)
+        SCAN_ROW(((b < a) | (b != b)) ? b : a)
         break;
     }
 }

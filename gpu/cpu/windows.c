@@ -35,11 +35,11 @@ INLINE run joined(run a, run b, gpu_window_kind kind)
         break;
     case GPU_WINDOW_MAX:
         r.value =
-            (b.value > a.value) | (b.value != b.value) ? b.value : a.value;
+            ((b.value > a.value) | (b.value != b.value)) ? b.value : a.value;
         break;
     case GPU_WINDOW_MIN:
         r.value =
-            (b.value < a.value) | (b.value != b.value) ? b.value : a.value;
+            ((b.value < a.value) | (b.value != b.value)) ? b.value : a.value;
         break;
     default:
         r.value = a.value + apart * (b.count / r.count);

@@ -137,8 +137,8 @@ local function few_values(v)
         local count = count_true(missing)
         if count == 0 then return known, place end
         if count * SPREAD > n then return nil end
-        known = runs_of(library.sort(library.hcat(known,
-            runs_of((in_order(v[missing]))))))
+        local more = runs_of((in_order(v[missing])))
+        known = runs_of(library.sort(library.hcat(known, more)))
     end
     return nil
 end

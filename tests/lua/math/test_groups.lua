@@ -316,3 +316,5 @@ function TestGroups:test_long_ones()
         lu.assertTrue(g:max(x) == g:max(hcat(x:col(), x:col()))[{{}, 2}])
     end
 end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))

@@ -100,3 +100,5 @@ function TestWindows:test_edges()
     raises(function() movmean(vec{im}, 2) end, "of real numbers")
     raises(function() movmean(vec{1}, 2, {ends = "cut"}) end, "ends")
 end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))
