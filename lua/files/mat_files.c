@@ -5,6 +5,7 @@
 
 #include "cancellation.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_DEPTH = 100 };
@@ -31,6 +32,8 @@ static lumat_npy type_of(const lumat_elements *e)
  * those that f64 would round are told of. */
 static gpu_dtype dtype_of(const lumat_mat_array *a, gpu_dtype asked)
 {
+    if (asked == GPU_F32 || asked == GPU_F64)
+        return a->is_complex ? gpu_dtype_made_complex(asked) : asked;
     if (asked != GPU_ALL_DTYPES)
         return asked;
     if (a->is_logical)
@@ -127,7 +130,7 @@ static void make_single(lua_State *L, const lumat_mat_array *a)
         lumat_try(L, gpu_get(m, 0, 0, &z.re));
         if (a->is_logical)
             lua_pushboolean(L, z.re != 0);
-        else if (a->of >= LUMAT_MAT_I8 && z.re >= -0x1p53 && z.re <= 0x1p53)
+        else if (a->of >= LUMAT_MAT_I8 && fabs(z.re) <= 0x1p53)
             lua_pushinteger(L, (lua_Integer)z.re);
         else
             lua_pushnumber(L, z.re);

@@ -5,6 +5,7 @@
 #include "complex_value.h"
 #include "formats.h"
 
+#include <math.h>
 #include <string.h>
 
 /* --- reading -------------------------------------------------------------- */
@@ -43,7 +44,7 @@ static void make_single(lua_State *L, const lumat_npy *n)
         lumat_try(L, gpu_get(m, 0, 0, &z.re));
         if (n->kind == 'b')
             lua_pushboolean(L, z.re != 0);
-        else if (n->kind != 'f' && z.re >= -0x1p53 && z.re <= 0x1p53)
+        else if (n->kind != 'f' && fabs(z.re) <= 0x1p53)
             lua_pushinteger(L, (lua_Integer)z.re);
         else
             lua_pushnumber(L, z.re);
@@ -65,6 +66,8 @@ static int push_part(lua_State *L, lumat_archive *a, const lumat_input *in,
         lumat_warn(L, "load", "left out '%s', which %s", part, message);
         return 0;
     }
+    if (n.kind == 'c' && (dtype == GPU_F32 || dtype == GPU_F64))
+        dtype = gpu_dtype_made_complex(dtype); /* it is meant for all parts */
     lumat_push_elements(L, &s, &n, dtype);
     lumat_archive_finish(L, a);
     if (n.ndim == 0)

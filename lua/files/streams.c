@@ -344,8 +344,7 @@ void lumat_read_elements(lua_State *L, lumat_source *s, const lumat_npy *n,
             lumat_add_to_result(L, r, host, count);
     }
     if (!done)
-        lumat_refuse_source(L, s, "has numbers that are not exact: %s",
-                            message);
+        lumat_refuse_source(L, s, "cannot be read: %s", message);
     gpu_release(r->flat);
 }
 

@@ -203,4 +203,73 @@ int lumat_mat_read(const lumat_mat *m, const void *bytes, size_t length,
 int lumat_mat_inner(const lumat_mat *m, const lumat_mat_array *a, size_t *at,
                     lumat_mat_array *out, char *error, size_t size);
 
+/* --- HDF5 ------------------------------------------------------------------
+ */
+/* As much of it as MATLAB's version 7.3 writes, and h5py by default: groups of
+ * symbol tables or links in their headers, datasets in one piece or in chunks,
+ * packed by deflate. What is else is refused with words. */
+
+enum { LUMAT_HDF_DIMENSIONS = 8, LUMAT_HDF_CLASS = 32, LUMAT_HDF_FILTERS = 4 };
+
+typedef struct lumat_hdf {
+    const unsigned char *bytes;
+    size_t length;
+    uint64_t base;                /* of all addresses */
+    uint64_t root;                /* the address of the outermost group */
+    int (*goes_on)(size_t bytes); /* or NULL; called when so many more are
+                                   * read; 0 stops with no message. Set by the
+                                   * caller when the file is open */
+} lumat_hdf;
+
+typedef enum lumat_hdf_layout {
+    LUMAT_HDF_NOWHERE, /* nothing was ever written: all are zeros */
+    LUMAT_HDF_COMPACT,
+    LUMAT_HDF_ONE_PIECE,
+    LUMAT_HDF_CHUNKS
+} lumat_hdf_layout;
+
+/* A group, or a dataset. */
+typedef struct lumat_hdf_object {
+    uint64_t address;
+    int is_group;
+    uint64_t tree, heap; /* of a group's symbol table; both 0: links */
+    int ndim;
+    int64_t sizes[LUMAT_HDF_DIMENSIONS]; /* the last runs fastest */
+    int64_t count;
+    char kind; /* as lumat_elements; 'r' references; 0: none of these */
+    int width, swapped;
+    lumat_hdf_layout layout;
+    const unsigned char *compact;
+    uint64_t place, stored; /* of one piece: its address and bytes; or of the
+                               tree of chunks */
+    int64_t chunk[LUMAT_HDF_DIMENSIONS];
+    size_t chunk_bytes;
+    int filters, filter[LUMAT_HDF_FILTERS];
+    /* attributes of MATLAB's */
+    char matlab_class[LUMAT_HDF_CLASS]; /* "" where there is none */
+    int is_empty;                       /* the elements are sizes */
+    int is_sparse;                      /* of a group: with so many rows */
+    int64_t sparse_rows;
+} lumat_hdf_object;
+
+/* Finds the start and the outermost group. Returns 1, or 0 with a message, as
+ * all of these do. */
+int lumat_hdf_open(lumat_hdf *h, const void *bytes, size_t length, char *error,
+                   size_t size);
+int lumat_hdf_read_object(const lumat_hdf *h, uint64_t address,
+                          lumat_hdf_object *o, char *error, size_t size);
+/* Calls each for the links of a group until it returns 0; the name has no zero
+ * byte behind it. */
+typedef int lumat_hdf_link_fn(void *data, const char *name, size_t length,
+                              uint64_t address);
+int lumat_hdf_each_link(const lumat_hdf *h, const lumat_hdf_object *o,
+                        lumat_hdf_link_fn *each, void *data, char *error,
+                        size_t size);
+/* Can the file have so many elements? Else there is a message. */
+int lumat_hdf_check(const lumat_hdf *h, const lumat_hdf_object *o, char *error,
+                    size_t size);
+/* Reads count elements of `width` bytes, and needs 2 chunk_bytes of work. */
+int lumat_hdf_read(const lumat_hdf *h, const lumat_hdf_object *o, void *to,
+                   void *work, char *error, size_t size);
+
 #endif
