@@ -295,6 +295,10 @@ gpu_status gpu_download_unseen(const gpu_matrix *m, void *host);
  * next operation on m, host or m's own place. */
 gpu_status gpu_look_at_bytes(const gpu_matrix *m, void *host,
                              const void **bytes);
+/* Where the elements of m, which has no gaps, lie in the host's memory, to be
+ * written up to the next operation on m; NULL: they do not, or are pairs, or
+ * this is a dry run. Then there is gpu_upload. */
+void *gpu_own_bytes(gpu_matrix *m);
 gpu_status gpu_get(const gpu_matrix *m, int64_t i, int64_t j, double *out);
 gpu_status gpu_set(gpu_matrix *m, int64_t i, int64_t j, double value);
 gpu_status gpu_fill(gpu_matrix *m, double value);

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include "cores.h"
 #include "cpu.h"
 
 enum {
@@ -254,4 +255,35 @@ gpu_status gpu_cpu_parallel(int64_t count, int64_t elements, gpu_cpu_work *work,
     else
         status = run_ranges(threads, count, elements, work, context);
     return status == GPU_OK ? GPU_OK : gpu_cpu_stop(status);
+}
+
+/* --- work that is no arithmetic ------------------------------------------- */
+
+typedef struct core_work {
+    gpu_core_work *work;
+    void *context;
+} core_work;
+
+static gpu_status run_pieces(void *context, int64_t first, int64_t last)
+{
+    const core_work *w = context;
+    for (int64_t i = first; i < last; i++)
+        w->work(w->context, i);
+    return GPU_OK;
+}
+
+void gpu_on_cores(int64_t count, gpu_core_work *work, void *context)
+{
+    core_work w = {work, context};
+    job j = {.count = count,
+             .ranges = count,
+             .work = run_pieces,
+             .context = &w,
+             .worst = GPU_OK};
+    if (count > 1 && (pool.threads == 0 || pool.threads < pool.wanted))
+        start_threads();
+    if (count > 1 && gpu_cpu_threads() > 1)
+        run_threads(&j);
+    else
+        take_ranges(&j);
 }

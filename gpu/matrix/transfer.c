@@ -131,6 +131,14 @@ gpu_status gpu_upload(gpu_matrix *m, const void *host)
     return status;
 }
 
+void *gpu_own_bytes(gpu_matrix *m)
+{
+    if (gpu_dry || gpu_is_complex(m) || check_target("upload", m) != GPU_OK ||
+        !m->storage->device->is_cpu || !gpu_is_contiguous(m))
+        return NULL;
+    return gpu_target_of(m).data;
+}
+
 gpu_status gpu_download_unseen(const gpu_matrix *m, void *host)
 {
     TRY(check_alive("download", m));
