@@ -1,5 +1,6 @@
 /* load and save: what they are called with, which format a file has, and what
  * is wrong with a file that has none of them. */
+#include "table_files.h"
 #include "formats.h"
 #include "data_formats.h"
 #include "fence.h"
@@ -35,29 +36,36 @@ static int is_zip(const unsigned char *head, size_t length)
            begins(head, length, "PK\5\6", 4); /* of no parts */
 }
 
+#define TEXT_READS                                                            \
+    "header delimiter columns types na skip comment decimal thousands quote " \
+    "fill rows as dtype device"
+
 /* What a file's first bytes tell counts more than how its name ends. */
 static const lumat_format formats[] = {
     {.name = "a .csv file",
      .endings = ".csv",
      .load = lumat_load_csv,
      .save = lumat_save_csv,
-     .reads = "header delimiter dtype device",
-     .writes = "header delimiter digits",
+     .reads = TEXT_READS,
+     .writes = "header delimiter decimal na digits",
+     .holds = LUMAT_HOLDS_FRAMES,
      .writes_delimiter = ','},
     {.name = "a .tsv file",
      .endings = ".tsv",
      .load = lumat_load_csv,
      .save = lumat_save_csv,
-     .reads = "header delimiter dtype device",
-     .writes = "header delimiter digits",
+     .reads = TEXT_READS,
+     .writes = "header delimiter decimal na digits",
+     .holds = LUMAT_HOLDS_FRAMES,
      .delimiter = '\t',
      .writes_delimiter = '\t'},
     {.name = "a .txt file",
      .endings = ".txt",
      .load = lumat_load_csv,
      .save = lumat_save_csv,
-     .reads = "header delimiter dtype device",
-     .writes = "header delimiter digits",
+     .reads = TEXT_READS,
+     .writes = "header delimiter decimal na digits",
+     .holds = LUMAT_HOLDS_FRAMES,
      .writes_delimiter = ' '},
     {.name = "a .npy file",
      .endings = ".npy",
@@ -477,6 +485,28 @@ static int load_file(lua_State *L)
     return f->load(L, (lumat_input *)in, f);
 }
 
+lumat_input *lumat_open_table(lua_State *L, const lumat_format **f)
+{
+    const char *path = check_path(L, 1);
+    *f = find_by_name(path);
+    if (find_advice(path) != NULL)
+        lumat_refuse_file(L, path);
+    lumat_input *in = lumat_push_lasting_input(L, path);
+    if (*f == NULL || (*f)->load != lumat_load_csv ||
+        find_by_bytes(in, *f) != NULL)
+        lumat_raise(L, "load_blocks: '%s' is no .csv, .tsv or .txt file", path);
+    return in;
+}
+
+/* As their metatables tell. */
+static int is_frame(lua_State *L, int index)
+{
+    int found = luaL_getmetafield(L, index, "__name");
+    int is = found == LUA_TSTRING && strcmp(lua_tostring(L, -1), "frame") == 0;
+    lua_pop(L, found != LUA_TNIL);
+    return is;
+}
+
 /* Raises of a value at 1 that the format does not hold. */
 static void check_value(lua_State *L, const lumat_format *f)
 {
@@ -486,6 +516,8 @@ static void check_value(lua_State *L, const lumat_format *f)
             "save: %s holds no sparse matrix: .npz and .mtx files do, or "
             "save(full(S), …)",
             f->name);
+    if (is_frame(L, 1) && (f->holds & LUMAT_HOLDS_FRAMES))
+        return;
     if (lua_istable(L, 1) && !(f->holds & LUMAT_HOLDS_TABLES))
         lumat_raise(L,
                     "save: %s holds one matrix; a .npz file holds several: "
@@ -516,15 +548,37 @@ static int save_file(lua_State *L)
     return 0;
 }
 
-static const lumat_option load_options[] = {
+const lumat_option lumat_load_options[] = {
     {"dtype",
      "dtype|\"f16\"|\"i8\"|\"i16\"|\"i32\"|\"i64\"|\"u8\"|\"u16\"|\"u32\"|"
      "\"u64\"",
-     "what default_dtype says, or what the file has",
+     "what default_dtype says, a frame's f64, or what the file has",
      "element type; of raw bytes that of the file: also \"f16\", \"i8\" to "
      "\"i64\", \"u8\" to \"u64\""},
-    {"header", "boolean|\"auto\"", "\"auto\", told by its cells",
-     "is the first line one of names: true or false"},
+    {"header", "boolean|\"auto\"|table", "\"auto\", told by its cells",
+     "is the first line one of names: true or false; or a list of names, where "
+     "the file has none"},
+    {"columns", "table", "all of them",
+     "which columns of a text, in this order: a list of names or places"},
+    {"types", "string|table", "told by the first cell",
+     "\"number\", \"truth\", \"date\", \"text\" or a format such as "
+     "\"%d.%m.%Y\": by columns, {a=\"text\", [3]=\"date\"}, or for all"},
+    {"na", "string|number|table",
+     "an empty cell, NA, N/A, #N/A, <NA>, NULL, NaN",
+     "which cells are missing: a word, a number or a list of them"},
+    {"skip", "size", "0", "lines before the table"},
+    {"comment", "string", "none", "the character that begins a comment: \"#\""},
+    {"decimal", "string", "\".\"", "the mark before decimals: \",\""},
+    {"thousands", "string", "none",
+     "the mark between thousands: \".\", \",\", \"'\", \"_\" or a blank"},
+    {"quote", "string|false", "\"\\\"\"",
+     "the character around texts, or false: none is"},
+    {"fill", "boolean", "false",
+     "are short rows filled with what is missing: true"},
+    {"rows", "table", "all of them",
+     "the first and the last row, {1, 100}; the last may be left out"},
+    {"as", "\"matrix\"|\"frame\"", "a frame if there are texts or dates",
+     "what a text becomes: \"matrix\" or \"frame\""},
     {"names", "table", "all of them",
      "which arrays of a .npz file: a list of names"},
     {"shape", "table", NULL,
@@ -538,7 +592,10 @@ static const lumat_option load_options[] = {
     {NULL, NULL, NULL, NULL}};
 
 static const lumat_option save_options[] = {
-    {"header", "table", NULL, "a table of column names for the first line"},
+    {"header", "boolean|table", "a frame's names",
+     "a list of column names for the first line, or false: none"},
+    {"decimal", "string", "\".\"", "the mark before decimals: \",\""},
+    {"na", "string", "nan, in a frame nothing", "what stands for NaN"},
     {"digits", "count", "as many as give the same number again",
      "significant digits"},
     {"order", "\"C\"|\"F\"", "\"C\"",
@@ -553,8 +610,9 @@ static const lumat_option save_options[] = {
 
 static const lumat_function functions[] = {
     {"load", load_file, 0,
-     "path: data {header, delimiter, names, shape, "
-     "order, offset, byteorder, dtype, device}",
+     "path: data {header, delimiter, columns, types, na, skip, comment, "
+     "decimal, thousands, quote, fill, rows, as, names, "
+     "shape, order, offset, byteorder, dtype, device}",
      "matrix, table or table",
      "Reads a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
      "NumPy (.npy; .npz gives a table of names), MATLAB's values (.mat, a "
@@ -570,18 +628,21 @@ static const lumat_function functions[] = {
      "load, for chunks.",
      "(function() save(vec{1, 2}, \"/tmp/lumat-example.npy\") return "
      "load(\"/tmp/lumat-example.npy\") end)()",
-     "{1, 2}", .group = "files", .options = load_options},
+     "{1, 2}", .group = "files", .options = lumat_load_options},
     {"save", save_file, 1,
-     "A: matrix|sparse|table, path: data {header, delimiter, digits, "
+     "A: matrix|sparse|table, path: data {header, delimiter, decimal, na, "
+     "digits, "
      "compress, order, low, high, palette, bits}",
      "nothing",
      "Writes a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
      "NumPy (.npy; .npz of a table of names, or as SciPy has it of a sparse "
      "matrix), MATLAB's values (.mat of a table of names), Matrix Market's "
      "matrices (.mtx), raw bytes (.bin, .raw), images (.png, .pgm, .ppm of a "
-     "matrix or of a table of matrices r, g, b). A list of matrices is an array "
+     "matrix or of a table of matrices r, g, b). A list of matrices is an "
+     "array "
      "of three dimensions. With .gz behind its name a file is packed. A chart "
-     "becomes a picture (.svg, .png, .pdf). The file is replaced whole or not at "
+     "becomes a picture (.svg, .png, .pdf). The file is replaced whole or not "
+     "at "
      "all.",
      "(function() save(mat{{1, 2}, {3, 4}}, \"/tmp/lumat-example.csv\") return "
      "load(\"/tmp/lumat-example.csv\") end)()",
@@ -592,5 +653,6 @@ void lumat_open_files(lua_State *L)
 {
     lumat_open_streams(L);
     lumat_open_images(L);
+    lumat_open_csv(L);
     lumat_register(L, functions);
 }

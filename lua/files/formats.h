@@ -27,7 +27,9 @@ typedef struct lumat_input {
     unsigned char head[LUMAT_HEAD];
 } lumat_input;
 
-/* Pushes it; raises when the file cannot be read, or is empty. */
+/* Pushes it; raises when the file cannot be read, or is empty. A lasting one is
+ * open until the collector closes it. */
+lumat_input *lumat_push_lasting_input(lua_State *L, const char *path);
 lumat_input *lumat_push_input(lua_State *L, const char *path);
 /* Reads exactly so many bytes of the file from a place on; raises when they
  * are not there, or when the user wants it to stop. */
@@ -138,7 +140,7 @@ void lumat_write_pages(lua_State *L, lumat_npy_writer *w, int index);
  * returns how many. save: with the value at 1, the path at 2, the options (or
  * nil) at 3. Names of options that it takes beside dtype and device stand in
  * `reads` and `writes`, with blanks between them. */
-enum { LUMAT_HOLDS_SPARSE = 1, LUMAT_HOLDS_TABLES = 2 };
+enum { LUMAT_HOLDS_SPARSE = 1, LUMAT_HOLDS_TABLES = 2, LUMAT_HOLDS_FRAMES = 4 };
 typedef struct lumat_format {
     const char *name;    /* "a .npy file" */
     const char *endings; /* ".mat .MAT", with blanks between; "": none */
@@ -151,6 +153,12 @@ typedef struct lumat_format {
     const char *reads, *writes;
     char delimiter, writes_delimiter; /* of text; 0: looks for one */
 } lumat_format;
+
+/* The options of load and of what reads in parts. */
+extern const lumat_option lumat_load_options[];
+/* Pushes the input of the table as text whose path is at 1, open as by
+ * lumat_push_lasting_input; f gets its format. Checks the options at 2. */
+lumat_input *lumat_open_table(lua_State *L, const lumat_format **f);
 
 int lumat_load_csv(lua_State *L, lumat_input *in, const lumat_format *f);
 void lumat_save_csv(lua_State *L, const char *path, const lumat_format *f);

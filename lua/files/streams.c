@@ -96,14 +96,13 @@ static void unpack_head(lumat_input *in)
     inflateEnd(&z);
 }
 
-lumat_input *lumat_push_input(lua_State *L, const char *path)
+lumat_input *lumat_push_lasting_input(lua_State *L, const char *path)
 {
     lumat_input *in = lua_newuserdatauv(L, sizeof *in, 0);
     memset(in, 0, sizeof *in);
     in->fd = -1;
     in->path = path;
     luaL_setmetatable(L, INPUT);
-    lua_toclose(L, -1);
     in->fd = lumat_open_regular(path, &in->size);
     if (in->fd < 0)
         refuse_reading(L, path, errno);
@@ -116,6 +115,13 @@ lumat_input *lumat_push_input(lua_State *L, const char *path)
     in->is_packed = n > 2 && memcmp(in->head, "\x1f\x8b\x08", 3) == 0;
     if (in->is_packed)
         unpack_head(in);
+    return in;
+}
+
+lumat_input *lumat_push_input(lua_State *L, const char *path)
+{
+    lumat_input *in = lumat_push_lasting_input(L, path);
+    lua_toclose(L, -1);
     return in;
 }
 

@@ -1,39 +1,51 @@
-/* Tables of numbers as text: lines and cells, what opening one finds
- * (delimiter, names, columns, a bound for the rows), and reading its rows. The
- * grammar is RFC 4180's, with other delimiters, blanks around cells, and blank
- * lines between rows. */
+/* Tables as text: lines and cells, what opening one finds (delimiter, names,
+ * columns and their types), and reading its rows. The grammar is RFC 4180's,
+ * with other delimiters, blanks around cells, and blank lines between rows. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "parse.h"
+#include "csv_parts.h"
 
 /* --- lines and cells ------------------------------------------------------ */
-/* p .. end is what is left of the text; nothing reads at or past end. */
+/* p .. end is what is left of the text; at end is a byte 0. */
 
-#define BLANKS ' ' /* the delimiter that means runs of blanks */
+#define BLANKS LUMAT_CSV_BLANKS
 
 typedef struct csv_cell {
     const char *start;
     size_t length;
-    int is_open; /* its quote does not end */
+    int is_open;    /* its quote does not end */
+    int is_doubled; /* quotes in it are written twice */
 } csv_cell;
 
-/* The smallest steps are inline: they run for every number. */
+/* The smallest steps are inline: they run for every cell. */
 
-static inline int ends_line(const char *p, const char *end)
+static void set_stops(lumat_csv *c)
+{
+    memset(c->stops, 0, sizeof c->stops);
+    c->stops[0] = c->stops['\n'] = c->stops['\r'] = 1;
+    c->stops[(unsigned char)c->delimiter] = 1;
+    c->stops[(unsigned char)c->comment] = 1;
+    c->stops['\t'] |= c->delimiter == BLANKS;
+}
+
+static inline int ends_line(const lumat_csv *c, const char *p, const char *end)
 {
     return p == end || *p == '\n' ||
-           (*p == '\r' && (p + 1 == end || p[1] == '\n'));
+           (*p == '\r' && (p + 1 == end || p[1] == '\n')) ||
+           (c->comment != 0 && *p == c->comment);
 }
 
 /* p ends a line; the start of the next one. */
 static inline const char *next_line(const char *p, const char *end)
 {
-    if (p < end && *p == '\r')
-        p++;
-    return p < end ? p + 1 : end;
+    if (p < end && *p == '\n')
+        return p + 1;
+    const char *q = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+    return q != NULL ? q + 1 : end;
 }
 
 static inline const char *skip_blanks(const char *p, const char *end,
@@ -44,106 +56,131 @@ static inline const char *skip_blanks(const char *p, const char *end,
     return p;
 }
 
-static inline int ends_cell(const char *p, const char *end, char delimiter)
+static inline int ends_cell(const lumat_csv *c, const char *p, const char *end)
 {
-    if (ends_line(p, end))
+    if (ends_line(c, p, end))
         return 1;
-    return *p == delimiter || (delimiter == BLANKS && *p == '\t');
+    return *p == c->delimiter || (c->delimiter == BLANKS && *p == '\t');
 }
 
 /* The start of the next cell, or NULL when p ends the line. */
-static inline const char *next_cell(const char *p, const char *end,
-                                    char delimiter)
+static inline const char *next_cell(const lumat_csv *c, const char *p,
+                                    const char *end)
 {
-    if (ends_line(p, end))
+    if (ends_line(c, p, end))
         return NULL;
-    return delimiter == BLANKS ? p : p + 1;
-}
-
-/* What begins at start, up to where the text ends, and what is known of it. */
-typedef struct csv_line {
-    const char *start, *end;
-    const char *newline; /* or the end of the text; a \r before it belongs */
-    int has_quotes;      /* before that: then cells may go on behind it */
-} csv_line;
-
-/* Writes the message and returns 0. */
-static int fail(char *error, size_t size, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(error, size, format, list);
-    va_end(list);
-    return 0;
-}
-
-/* Fails with "3: column 2: …" for a cell whose quote does not end. */
-static int fail_open(char *error, size_t size, int64_t line, int64_t col)
-{
-    return fail(error, size,
-                "%lld: column %lld: a quote begins here that does "
-                "not end; in a text in quotes a quote is doubled",
-                (long long)line, (long long)col);
+    return c->delimiter == BLANKS ? p : p + 1;
 }
 
 /* The text between the quotes that start at p. Returns 0 when they do not end,
  * or do not end the cell; *after gets where the cell ends. */
-static int quoted_cell(const char *p, const char *end, char delimiter,
+static int quoted_cell(const lumat_csv *c, const char *p, const char *end,
                        csv_cell *out, const char **after)
 {
     const char *q = p + 1;
-    for (;; q += 2) {
-        q = q < end ? memchr(q, '"', (size_t)(end - q)) : NULL;
+    int is_doubled = 0;
+    for (;; q += 2, is_doubled = 1) {
+        q = q < end ? memchr(q, c->quote, (size_t)(end - q)) : NULL;
         if (q == NULL) {
             out->is_open = 1;
             return 0;
         }
-        if (q + 1 == end || q[1] != '"')
+        if (q + 1 == end || q[1] != c->quote)
             break;
     }
-    *out = (csv_cell){p + 1, (size_t)(q - p) - 1, 0};
+    *out = (csv_cell){p + 1, (size_t)(q - p) - 1, 0, is_doubled};
     const char *blank = q + 1;
-    *after = skip_blanks(blank, end, delimiter);
-    return ends_cell(*after, end, delimiter) ||
-           (delimiter == BLANKS && *after > blank);
+    *after = skip_blanks(blank, end, c->delimiter);
+    return ends_cell(c, *after, end) ||
+           (c->delimiter == BLANKS && *after > blank);
 }
 
 /* Takes the cell at p, without the blanks and quotes around it. Returns where
  * it ends: at a delimiter or at the end of the line; of one that is open, p. */
-static const char *take_cell(const char *p, const char *end, char delimiter,
+static const char *take_cell(const lumat_csv *c, const char *p, const char *end,
                              csv_cell *out)
 {
     const char *after;
+    char delimiter = c->delimiter;
     p = skip_blanks(p, end, delimiter);
     out->is_open = 0;
-    if (p < end && *p == '"' && quoted_cell(p, end, delimiter, out, &after))
+    if (*p == c->quote && p < end && c->quote != 0 &&
+        quoted_cell(c, p, end, out, &after))
         return after;
     if (out->is_open) {
-        *out = (csv_cell){p, 0, 1};
+        *out = (csv_cell){p, 0, 1, 0};
         return p;
     }
     const char *q = p;
-    while (!ends_cell(q, end, delimiter))
-        q++;
+    for (;; q++) {
+        while (!c->stops[(unsigned char)*q])
+            q++;
+        if (ends_cell(c, q, end))
+            break;
+    }
     after = delimiter == BLANKS ? skip_blanks(q, end, delimiter) : q;
     while (q > p && (q[-1] == ' ' || q[-1] == '\t'))
         q--;
-    *out = (csv_cell){p, (size_t)(q - p), 0};
+    *out = (csv_cell){p, (size_t)(q - p), 0, 0};
     return after;
 }
 
-/* The first line at or after p that has more than blanks; counts lines. */
-static const char *skip_blank_lines(const char *p, const char *end,
-                                    char delimiter, int64_t *line)
+/* The first line at or after p that has more than blanks or a comment, as far
+ * as lines begin before limit; counts lines. A comment at the end stays, where
+ * that is not all. */
+static const char *skip_empty_lines(const lumat_csv *c, const char *p,
+                                    const char *limit, const char *end,
+                                    int is_all, int64_t *line)
 {
-    while (p < end) {
-        const char *q = skip_blanks(p, end, delimiter);
-        if (!ends_line(q, end))
+    while (p < limit) {
+        const char *q = skip_blanks(p, end, c->delimiter);
+        if (!ends_line(c, q, end))
             return p;
-        p = next_line(q, end);
+        const char *next = next_line(q, end);
+        if (next == end && next[-1] != '\n')
+            return q == end || is_all ? end : p;
+        p = next;
         ++*line;
     }
+    return p;
+}
+
+int64_t lumat_csv_count(const char *p, const char *end, char c)
+{
+    enum { BLOCK = 64 }; /* which compilers make vectors of */
+    int64_t count = 0;
+    for (; end - p >= BLOCK; p += BLOCK) {
+        unsigned char some = 0;
+        for (int i = 0; i < BLOCK; i++)
+            some += p[i] == c;
+        count += some;
+    }
+    for (; p < end; p++)
+        count += *p == c;
+    return count;
+}
+
+const char *lumat_csv_line_behind(const lumat_csv *c, const char *at,
+                                  const char *end, int is_quoted)
+{
+    for (; at < end; at++) {
+        if (*at == c->quote && c->quote != 0)
+            is_quoted = !is_quoted;
+        else if (*at == '\n' && !is_quoted)
+            return at + 1;
+    }
     return end;
+}
+
+size_t lumat_csv_unquote(const lumat_csv *c, lumat_csv_text text, char *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        out[n++] = text.start[i];
+        i += text.start[i] == c->quote && c->quote != 0 &&
+             i + 1 < text.length && text.start[i + 1] == c->quote;
+    }
+    return n;
 }
 
 /* --- what a cell says ---------------------------------------------------- */
@@ -157,38 +194,142 @@ static int is_word(const char *text, size_t length, const char *const *words)
     return 0;
 }
 
-/* Words for what is not a number or not finite; nothing at all is NaN. */
-static int word_value(const csv_cell *c, double *out)
+/* A word for what is not a number or not finite. */
+static int word_value(const csv_cell *cell, double *out)
 {
-    static const char *const nan_words[] = {"nan",  "na",   "n/a",
-                                            "null", "#n/a", NULL};
+    static const char *const nan_words[] = {"nan", NULL};
     static const char *const inf_words[] = {"inf", "infinity", NULL};
-    const char *text = c->start;
-    size_t length = c->length;
+    const char *text = cell->start;
+    size_t length = cell->length;
     int negative = length > 0 && *text == '-';
     if (length > 0 && (*text == '-' || *text == '+')) {
         text++;
         length--;
     }
-    if (length == 0 && c->length > 0)
-        return 0;
     *out = NAN;
-    if (length == 0 || is_word(text, length, nan_words))
+    if (is_word(text, length, nan_words))
         return 1;
     *out = negative ? -INFINITY : INFINITY;
     return is_word(text, length, inf_words);
 }
 
-/* A number, a word such as nan or inf, or NaN for an empty cell; returns 0
- * for anything else. */
-static int cell_value(const csv_cell *c, double *out)
+/* Words for what is missing: in texts as they are written here, since "Na" is
+ * an element and "none" an answer; else in any case. */
+static const lumat_csv_text missing_texts[] = {
+    {"", 0},     {"NA", 2},   {"N/A", 3},  {"n/a", 3}, {"#N/A", 4},
+    {"<NA>", 4}, {"NULL", 4}, {"null", 4}, {"NaN", 3}, {"nan", 3}};
+static const char *const missing_words[] = {"na",   "n/a",  "#n/a", "<na>",
+                                            "null", "none", "nan",  NULL};
+
+static int is_missing(const lumat_csv *c, const csv_cell *cell, int is_text)
 {
-    if (c->length > 0 && lumat_parse_f64(c->start, c->length, out) == c->length)
-        return 1;
-    return word_value(c, out);
+    if (c->missing == NULL && !is_text)
+        return cell->length == 0 ||
+               is_word(cell->start, cell->length, missing_words);
+    const lumat_csv_text *word = c->missing;
+    size_t count = c->missing_count;
+    if (word == NULL) {
+        word = missing_texts;
+        count = sizeof missing_texts / sizeof *missing_texts;
+    }
+    for (; count > 0; count--, word++)
+        if (word->length == cell->length &&
+            memcmp(cell->start, word->start, cell->length) == 0)
+            return 1;
+    return cell->length == 0 && !is_text;
 }
 
-/* --- complex cells ----------------------------------------------------------
+static double without_missing(const lumat_csv *c, double x)
+{
+    for (size_t i = 0; i < c->missing_value_count; i++)
+        if (x == c->missing_values[i])
+            return NAN;
+    return x;
+}
+
+enum { LONGEST_NUMBER = 1100 };
+
+static int is_digit(char c)
+{
+    return (unsigned char)(c - '0') < 10;
+}
+
+/* Copies a number with a point for its decimal mark and without the marks that
+ * divide thousands, which have to stand before each three digits. Returns its
+ * length, or 0: it is none. */
+static size_t plain_number(const lumat_csv *c, const csv_cell *cell,
+                           char out[LONGEST_NUMBER])
+{
+    size_t n = 0, digits = 0, groups = 0;
+    int is_whole = 1;
+    if (cell->length >= LONGEST_NUMBER)
+        return 0;
+    for (size_t i = 0; i < cell->length; i++) {
+        char x = cell->start[i];
+        if (x == c->thousands && c->thousands != 0) {
+            if (!is_whole || digits == 0 || digits > 3 ||
+                (groups > 0 && digits != 3))
+                return 0;
+            groups++;
+            digits = 0;
+            continue;
+        }
+        if (is_whole && !is_digit(x) && n > (out[0] == '-' || out[0] == '+')) {
+            if (groups > 0 && digits != 3)
+                return 0;
+            is_whole = 0;
+        }
+        if (x == '.' && c->decimal != '.')
+            return 0;
+        digits += is_digit(x);
+        out[n++] = x == c->decimal ? '.' : x;
+    }
+    if (is_whole && groups > 0 && digits != 3)
+        return 0;
+    return n;
+}
+
+/* A number or a word such as inf; returns 0 for anything else. single, or NULL,
+ * gets the number rounded once. */
+static int cell_number(const lumat_csv *c, const csv_cell *cell, double *out,
+                       float *single)
+{
+    char plain[LONGEST_NUMBER];
+    const char *text = cell->start;
+    size_t length = cell->length;
+    if (length == 0)
+        return 0;
+    if (c->decimal != '.' || c->thousands != 0) {
+        length = plain_number(c, cell, plain);
+        text = plain;
+    }
+    if (length > 0 && lumat_parse_f64(text, length, out) == length) {
+        if (single != NULL)
+            lumat_parse_f32(text, length, single);
+        return 1;
+    }
+    if (!word_value(cell, out))
+        return 0;
+    if (single != NULL)
+        *single = (float)*out;
+    return 1;
+}
+
+/* true, false; where they are asked for also yes, no, 1, 0, t, f. */
+static int cell_truth(const csv_cell *cell, int is_given, double *out)
+{
+    static const char *const yes[] = {"true", "t", "yes", "y", "1", NULL};
+    static const char *const no[] = {"false", "f", "no", "n", "0", NULL};
+    if (!is_given && cell->length != 4 && cell->length != 5)
+        return 0;
+    *out = 1;
+    if (is_word(cell->start, cell->length, yes))
+        return 1;
+    *out = 0;
+    return is_word(cell->start, cell->length, no);
+}
+
+/* --- complex cells ---------------------------------------------------------
  */
 
 static const char *skip_spaces(const char *p, const char *end)
@@ -208,7 +349,7 @@ static const char *take_part(const char *p, const char *end, double *out)
     const char *q = p;
     while (q < end && ((*q >= 'a' && *q <= 'z') || (*q >= 'A' && *q <= 'Z')))
         q++;
-    csv_cell word = {p, (size_t)(q - p), 0};
+    csv_cell word = {p, (size_t)(q - p), 0, 0};
     if (word.length > 3 && (q[-1] == 'i' || q[-1] == 'j'))
         word.length--; /* nani */
     size_t used = p < end && *p >= '+' && *p <= '9' && *p != '-' && *p != '+'
@@ -225,18 +366,15 @@ static const char *take_part(const char *p, const char *end, double *out)
     return p + used;
 }
 
-/* a, a+bi, bi, with i or j, in brackets or not; empty: NaN. Returns 0 for
- * anything else. */
-static int complex_value(const csv_cell *c, double out[2])
+/* a, a+bi, bi, with i or j, in brackets or not. Returns 0 for anything else. */
+static int cell_complex(const csv_cell *cell, double out[2])
 {
-    const char *p = skip_spaces(c->start, c->start + c->length);
-    const char *end = c->start + c->length;
+    const char *p = skip_spaces(cell->start, cell->start + cell->length);
+    const char *end = cell->start + cell->length;
     double part;
     out[0] = out[1] = 0;
-    if (p == end) {
-        out[0] = NAN;
-        return 1;
-    }
+    if (p == end)
+        return 0;
     if (end - p > 2 && *p == '(' && end[-1] == ')')
         p = skip_spaces(p + 1, end--);
     for (int parts = 0; p < end && parts < 2; parts++) {
@@ -256,127 +394,165 @@ static int complex_value(const csv_cell *c, double out[2])
     return p == end;
 }
 
-static int is_imaginary(const csv_cell *c)
+static int is_imaginary(const csv_cell *cell)
 {
     double value[2];
-    if (c->length == 0)
+    if (cell->length < 2)
         return 0;
-    const char *last = c->start + c->length - 1;
-    last -= *last == ')' && c->length > 1;
-    return (*last == 'i' || *last == 'j') && c->length > 1 &&
-           complex_value(c, value);
+    const char *last = cell->start + cell->length - 1;
+    last -= *last == ')';
+    return (*last == 'i' || *last == 'j') && cell_complex(cell, value);
 }
 
-static csv_line line_at(const char *p, const char *end)
+/* What a cell is where nothing is known of its column; ANY: it is missing. */
+static lumat_csv_type cell_type(const lumat_csv *c, const csv_cell *cell)
 {
-    const char *q = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
-    if (q == NULL)
-        q = end;
-    if (q > p && q[-1] == '\r')
-        q--;
-    return (csv_line){p, end, q,
-                      q > p && memchr(p, '"', (size_t)(q - p)) != NULL};
-}
-
-/* In blocks of a size that compilers make vectors of. */
-static int64_t count_of(const char *p, const char *end, char c)
-{
-    enum { BLOCK = 64 };
-    int64_t count = 0;
-    for (; end - p >= BLOCK; p += BLOCK) {
-        unsigned char some = 0;
-        for (int i = 0; i < BLOCK; i++)
-            some += p[i] == c;
-        count += some;
-    }
-    for (; p < end; p++)
-        count += *p == c;
-    return count;
-}
-
-/* The cells of the line. *after, unless NULL, gets where they end. */
-static int64_t count_cells(const csv_line *l, char delimiter,
-                           const char **after)
-{
-    int64_t count = 0;
-    csv_cell found;
-    const char *p = l->start, *last = l->newline;
-    if (delimiter != BLANKS && !l->has_quotes) {
-        p = NULL;
-        count = count_of(l->start, last, delimiter) + 1;
-    } else if (delimiter == BLANKS) {
-        p = skip_blanks(p, l->end, delimiter);
-    }
-    for (; p != NULL; count++) {
-        last = take_cell(p, l->end, delimiter, &found);
-        p = found.is_open ? NULL : next_cell(last, l->end, delimiter);
-    }
-    if (after != NULL)
-        *after = last;
-    return count;
-}
-
-/* Line ends in first .. last. */
-static int64_t lines_between(const char *first, const char *last)
-{
-    return count_of(first, last, '\n');
+    double value;
+    unsigned char has = 0;
+    if (is_missing(c, cell, 0))
+        return LUMAT_CSV_ANY;
+    if (cell_number(c, cell, &value, NULL))
+        return isnan(without_missing(c, value)) && !isnan(value)
+                   ? LUMAT_CSV_ANY
+                   : LUMAT_CSV_NUMBER;
+    if (cell_truth(cell, 0, &value))
+        return LUMAT_CSV_TRUTH;
+    if (lumat_csv_take_date(cell->start, cell->length, NULL, &value, &has))
+        return LUMAT_CSV_DATE;
+    return is_imaginary(cell) ? LUMAT_CSV_COMPLEX : LUMAT_CSV_TEXT;
 }
 
 /* --- opening -------------------------------------------------------------- */
 
-/* The delimiter that gives the first two lines the same number of cells, more
- * than one; else one that gives the first more than one; else a comma. */
-static char guess_delimiter(const csv_line *first)
+/* Writes the message and returns 0. */
+static int fail(char *error, size_t size, const char *format, ...)
 {
+    va_list list;
+    va_start(list, format);
+    vsnprintf(error, size, format, list);
+    va_end(list);
+    return 0;
+}
+
+static const char open_quote[] =
+    "a quote begins here that does not end; in a text in quotes a quote is "
+    "doubled, and where quotes mean nothing give {quote=false}";
+
+/* The cells from p to the end of the line, which goes into *after; without
+ * quotes they are counted by their delimiters. */
+static int64_t count_cells(const lumat_csv *c, const char *p, const char *end,
+                           const char **after)
+{
+    int64_t count = 0;
+    csv_cell found;
+    const char *last = memchr(p, '\n', (size_t)(end - p));
+    if (last == NULL)
+        last = end;
+    int is_plain = c->delimiter != BLANKS && c->comment == 0 &&
+                   (c->quote == 0 || last == p ||
+                    memchr(p, c->quote, (size_t)(last - p)) == NULL);
+    if (is_plain) {
+        *after = last > p && last[-1] == '\r' ? last - 1 : last;
+        return lumat_csv_count(p, *after, c->delimiter) + 1;
+    }
+    if (c->delimiter == BLANKS)
+        p = skip_blanks(p, end, BLANKS);
+    for (; p != NULL; count++) {
+        last = take_cell(c, p, end, &found);
+        p = found.is_open ? NULL : next_cell(c, last, end);
+        if (found.is_open)
+            last = end;
+    }
+    *after = last;
+    return count;
+}
+
+/* Is one of the cells of the line at p a number? */
+static int has_number(const lumat_csv *c, const char *p, const char *end)
+{
+    csv_cell found;
+    double value;
+    for (p = skip_blanks(p, end, c->delimiter); p != NULL;) {
+        p = take_cell(c, p, end, &found);
+        if (cell_number(c, &found, &value, NULL))
+            return 1;
+        p = found.is_open ? NULL : next_cell(c, p, end);
+    }
+    return 0;
+}
+
+/* The first that divides the first lines into as many cells each, more than
+ * one; blanks do so with much that is text, and have to leave a number. */
+static char guess_delimiter(const lumat_csv *c, const char *start,
+                            const char *end, int is_all)
+{
+    enum { LINES = 10 };
     static const char candidates[] = {'\t', ';', ',', BLANKS};
     char otherwise = 0;
     for (size_t i = 0; i < sizeof candidates; i++) {
-        char c = candidates[i];
-        const char *next;
-        int64_t line = 0, cells = count_cells(first, c, &next);
+        lumat_csv t = *c;
+        const char *after, *p = start;
+        int64_t line = 0, more = 0, cells;
+        t.delimiter = candidates[i];
+        if (t.delimiter == c->decimal || t.delimiter == c->thousands ||
+            t.delimiter == c->comment)
+            continue;
+        set_stops(&t);
+        cells = count_cells(&t, start, end, &after);
         if (cells == 1)
             continue;
-        next =
-            skip_blank_lines(next_line(next, first->end), first->end, c, &line);
-        csv_line second = line_at(next, first->end);
-        if (next == first->end || count_cells(&second, c, NULL) == cells)
-            return c;
-        if (otherwise == 0 && c != BLANKS)
-            otherwise = c;
+        int is_even = 1;
+        for (; is_even && line < LINES; line++) {
+            after = next_line(after, end);
+            after = skip_empty_lines(&t, after, end, end, is_all, &more);
+            if (after == end)
+                break;
+            const char *next = after;
+            int64_t count = count_cells(&t, next, end, &after);
+            if (after == end && !is_all)
+                break;
+            is_even = count == cells;
+            p = next;
+        }
+        if (is_even && (t.delimiter != BLANKS || has_number(&t, p, end)))
+            return t.delimiter;
+        if (otherwise == 0 && t.delimiter != BLANKS)
+            otherwise = t.delimiter;
     }
-    return otherwise != 0 ? otherwise : ',';
+    if (otherwise == 0)
+        otherwise = c->decimal == ',' || c->thousands == ',' ? ';' : ',';
+    return otherwise;
 }
 
-/* Are there names in the line at p, and no numbers? -1 after a message. */
-static int names_only(lumat_csv *c, const char *p, char *error, size_t size)
+/* Are there names in the line at p, and nothing but names? -1 after a message.
+ */
+static int names_only(const lumat_csv *c, const char *p, const char *end,
+                      char *error, size_t size)
 {
-    const char *end = c->text + c->length, *line = p;
-    int named = 0, is_number = 0, skips = c->delimiter != BLANKS;
-    double value;
+    int named = 0, is_data = 0, skips = c->delimiter != BLANKS;
+    const char *line = p;
     csv_cell found;
     for (int64_t col = 1; p != NULL; col++) {
         for (; skips && p < end && *p == c->delimiter; p++)
             col++;
-        p = take_cell(p, end, c->delimiter, &found);
+        p = take_cell(c, p, end, &found);
         if (found.is_open) {
-            int64_t lines = lines_between(line, found.start);
-            fail_open(error, size, c->line + lines, col);
+            fail(
+                error, size, "%lld: column %lld: %s",
+                (long long)(c->line + lumat_csv_count(line, found.start, '\n')),
+                (long long)col, open_quote);
             return -1;
         }
-        p = next_cell(p, end, c->delimiter);
-        if (found.length == 0)
+        p = next_cell(c, p, end);
+        if (found.length == 0 || is_data)
             continue;
-        if (c->header != LUMAT_HEADER_YES && is_imaginary(&found)) {
-            c->is_complex = 1;
-            return 0;
+        if (c->header == LUMAT_HEADER_AUTO) {
+            lumat_csv_type type = cell_type(c, &found);
+            is_data = type != LUMAT_CSV_TEXT && type != LUMAT_CSV_ANY;
+            named |= type == LUMAT_CSV_TEXT;
         }
-        if (c->header == LUMAT_HEADER_AUTO && cell_value(&found, &value))
-            is_number = 1;
-        if (is_number)
-            continue;
-        named = 1;
     }
-    if (is_number || (!named && c->header != LUMAT_HEADER_YES))
+    if (c->header == LUMAT_HEADER_AUTO && (is_data || !named))
         return 0;
     if (c->cols <= LUMAT_CSV_MOST_NAMES)
         return 1;
@@ -387,109 +563,142 @@ static int names_only(lumat_csv *c, const char *p, char *error, size_t size)
     return -1;
 }
 
-/* The lines from p on that are not blank. */
-static int64_t count_lines(const lumat_csv *c, const char *p)
+/* Skips lines before the table. NULL: there are not as many. */
+static const char *skip_lines(lumat_csv *c, const char *p, const char *end)
 {
-    const char *end = c->text + c->length;
-    int has_quotes = p < end && memchr(p, '"', (size_t)(end - p)) != NULL;
-    int64_t count = 0, line = 0;
-    for (;; count++) {
-        p = skip_blank_lines(p, end, c->delimiter, &line);
-        if (p == end)
-            return count;
-        const char *last = has_quotes ? NULL : memchr(p, '\n', end - p);
-        if (has_quotes) {
-            csv_line l = line_at(p, end);
-            count_cells(&l, c->delimiter, &last);
-        }
-        p = last != NULL ? next_line(last, end) : end;
+    for (int64_t i = 0; i < c->skip; i++) {
+        const char *q = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+        if (q == NULL)
+            return NULL;
+        p = q + 1;
     }
+    c->line += c->skip;
+    return p;
 }
 
-/* Every cell of a row takes a byte, but for the last one of the file. */
-static void count_rows(lumat_csv *c)
+int lumat_csv_open(lumat_csv *c, const char *text, size_t length, int is_all,
+                   char *error, size_t size)
 {
-    int64_t lines = count_lines(c, c->text + c->data);
-    int64_t by_size = (int64_t)(c->length - c->data) / c->cols + 1;
-    c->rows = lines < by_size ? lines : by_size;
-}
-
-/* Text has no zero bytes; a crashed machine and UTF-16 leave them. */
-static int fail_zero(const lumat_csv *c, const char *zero, char *error,
-                     size_t size)
-{
-    const char *start = zero;
-    while (start > c->text && start[-1] != '\n')
-        start--;
-    csv_line line = line_at(start, zero);
-    return fail(
-        error, size,
-        "%lld: column %lld: a zero byte: this is no text, or UTF-16, to be "
-        "saved as UTF-8",
-        (long long)lines_between(c->text, start) + 1,
-        (long long)count_cells(&line, c->delimiter, NULL));
-}
-
-int lumat_csv_open(lumat_csv *c, char *error, size_t size)
-{
-    const char *end = c->text + c->length, *p = c->text, *next;
-    if (c->length >= 2 &&
-        (!memcmp(p, "\xFF\xFE", 2) || !memcmp(p, "\xFE\xFF", 2)))
+    const char *end = text + length, *p = text, *next;
+    if (length >= 2 && (!memcmp(p, "\xFF\xFE", 2) || !memcmp(p, "\xFE\xFF", 2)))
         return fail(error, size, "is in UTF-16; save it as UTF-8");
-    const char *zero = c->length > 0 ? memchr(p, 0, c->length) : NULL;
-    if (c->length >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0)
+    if (length >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0)
         p += 3;
     c->line = 1;
-    p = skip_blank_lines(p, end, c->delimiter, &c->line);
+    p = skip_lines(c, p, end);
+    if (p == NULL)
+        return is_all ? fail(error, size, "has not %lld lines to skip",
+                             (long long)c->skip)
+                      : -1;
+    p = skip_empty_lines(c, p, end, end, is_all, &c->line);
     if (p == end)
-        return fail(error, size, "is empty");
-    csv_line first = line_at(p, zero != NULL ? zero : end);
+        return is_all ? fail(error, size, "is empty") : -1;
+    const char *newline = memchr(p, '\n', (size_t)(end - p));
+    const char *line_end = newline != NULL ? newline : end;
+    const char *zero = memchr(p, 0, (size_t)(line_end - p));
+    if (zero != NULL) {
+        lumat_csv t = *c;
+        t.delimiter = c->delimiter != 0 ? c->delimiter : ',';
+        return fail(error, size,
+                    "%lld: column %lld: a zero byte: this is no text, or "
+                    "UTF-16, to be saved as UTF-8",
+                    (long long)c->line,
+                    (long long)lumat_csv_count(p, zero, t.delimiter) + 1);
+    }
+    if (newline == NULL && !is_all)
+        return -1;
     if (c->delimiter == 0)
-        c->delimiter = guess_delimiter(&first);
-    if (zero != NULL)
-        return fail_zero(c, zero, error, size);
+        c->delimiter = guess_delimiter(c, p, end, is_all);
+    set_stops(c);
     if (c->delimiter == BLANKS)
         p = skip_blanks(p, end, BLANKS);
-    c->cols = count_cells(&first, c->delimiter, &next);
+    c->cols = count_cells(c, p, end, &next);
+    if (next == end && !is_all)
+        return -1;
     c->has_names =
-        c->header == LUMAT_HEADER_NO ? 0 : names_only(c, p, error, size);
+        c->header == LUMAT_HEADER_NO ? 0 : names_only(c, p, end, error, size);
     if (c->has_names < 0)
         return 0;
-    c->names = (size_t)(p - c->text);
+    c->names = (size_t)(p - text);
     if (c->has_names) {
         next = next_line(next, end);
-        c->line += lines_between(p, next);
-        p = skip_blank_lines(next, end, c->delimiter, &c->line);
+        c->line += lumat_csv_count(p, next, '\n');
+        p = next;
     }
-    c->data = (size_t)(p - c->text);
-    count_rows(c);
+    c->data = (size_t)(p - text);
     return 1;
 }
 
-int lumat_csv_name(const lumat_csv *c, size_t *at, const char **text,
-                   size_t *length)
+int lumat_csv_name(const lumat_csv *c, const char *text, size_t length,
+                   size_t *at, lumat_csv_text *name)
 {
-    const char *end = c->text + c->length;
+    const char *end = text + length;
     csv_cell found;
     if (*at == SIZE_MAX)
         return 0;
-    const char *p = take_cell(c->text + *at, end, c->delimiter, &found);
-    p = found.is_open ? NULL : next_cell(p, end, c->delimiter);
-    *at = p == NULL ? SIZE_MAX : (size_t)(p - c->text);
-    *text = found.start;
-    *length = found.length;
+    const char *p = take_cell(c, text + *at, end, &found);
+    p = found.is_open ? NULL : next_cell(c, p, end);
+    *at = p == NULL ? SIZE_MAX : (size_t)(p - text);
+    *name = (lumat_csv_text){found.start, found.length};
     return 1;
 }
 
-int lumat_csv_needs_quotes(const char *name, size_t length, char delimiter)
+/* Is one of the first cells at p an imaginary number? */
+static int begins_complex(const lumat_csv *c, const char *p, const char *end)
+{
+    enum { LOOKED_AT = 1000 };
+    csv_cell found;
+    for (int i = 0; p != NULL && i < LOOKED_AT; i++) {
+        p = take_cell(c, p, end, &found);
+        if (!found.is_open && is_imaginary(&found))
+            return 1;
+        p = found.is_open ? NULL : next_cell(c, p, end);
+    }
+    return 0;
+}
+
+int lumat_csv_find_types(const lumat_csv *c, const char *text, size_t length)
+{
+    const char *end = text + length, *p = text + c->data;
+    int64_t unknown = 0, line = 0;
+    int is_complex = 0;
+    if (c->column == NULL)
+        return begins_complex(c, p, end);
+    for (int64_t j = 0; j < c->cols; j++)
+        unknown +=
+            c->column[j].type == LUMAT_CSV_ANY && !c->column[j].is_skipped;
+    while (unknown > 0 && p < end) {
+        p = skip_empty_lines(c, p, end, end, 1, &line);
+        const char *after = p;
+        for (int64_t j = 0; p != NULL && p < end && j < c->cols; j++) {
+            csv_cell found;
+            lumat_csv_column *column = &c->column[j];
+            after = take_cell(c, p, end, &found);
+            p = found.is_open ? NULL : next_cell(c, after, end);
+            if (column->type != LUMAT_CSV_ANY || column->is_skipped ||
+                found.is_open)
+                continue;
+            column->type = cell_type(c, &found);
+            unknown -= column->type != LUMAT_CSV_ANY;
+            is_complex |= column->type == LUMAT_CSV_COMPLEX;
+        }
+        p = next_line(after, end);
+    }
+    for (int64_t j = 0; j < c->cols; j++)
+        if (c->column[j].type == LUMAT_CSV_ANY)
+            c->column[j].type = LUMAT_CSV_NUMBER;
+    return is_complex;
+}
+
+int lumat_csv_needs_quotes(const char *text, size_t length, char delimiter)
 {
     if (length == 0)
         return delimiter == BLANKS;
     for (size_t i = 0; i < length; i++) {
-        if (name[i] == delimiter || strchr("\"\r\n\t", name[i]) != NULL)
+        if (text[i] == delimiter || strchr("\"\r\n\t", text[i]) != NULL)
             return 1;
     }
-    return name[0] == ' ' || name[length - 1] == ' ';
+    return text[0] == ' ' || text[length - 1] == ' ';
 }
 
 /* --- rows ----------------------------------------------------------------- */
@@ -499,201 +708,462 @@ enum {
     PART = 1 << 18 /* bytes between two calls of goes_on */
 };
 
+/* One that reads a chunk. */
 typedef struct reader {
-    const lumat_csv *csv;
-    const char *p, *end;
-    float *singles;
-    double *doubles;
-    const char *told; /* up to where goes_on knows of it */
-    int64_t line;
-    char *error;
-    size_t size;
+    const lumat_csv *c;
+    lumat_csv_chunk *k;
+    const char *end;
+    const char *told;      /* where goes_on was asked last */
+    int64_t line;          /* lines that ended before the one that is read */
+    int is_inside;         /* behind some cells that were taken of a row */
+    lumat_csv_column same; /* the column that is read, where all are one */
 } reader;
 
-/* In the middle of rows too: one may be the whole file. */
-static int goes_on(reader *r, const char *p)
+static void fail_at(reader *r, int64_t col, const char *format, ...)
 {
-    size_t part = (size_t)(p - r->told);
-    if (part < PART || r->csv->goes_on == NULL)
-        return 1;
-    r->told = p;
-    return r->csv->goes_on(part);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(r->k->message, sizeof r->k->message, format, list);
+    va_end(list);
+    r->k->has_failed = 1;
+    r->k->bad_line = r->line;
+    r->k->bad_col = col;
 }
 
-static int fail_cell(const reader *r, int64_t col, const csv_cell *c)
+/* What goes to the end of the text may go on behind it; at a \r there a line
+ * ends only if a \n follows. */
+static int may_go_on(const reader *r, const char *after)
 {
-    char text[SHOWN + 4] = "";
-    size_t length = c->length < SHOWN ? c->length : SHOWN;
+    if (r->k->is_last || after + (*after == '\r') < r->end)
+        return 0;
+    r->k->needs_more = 1;
+    return 1;
+}
+
+static void fail_open(reader *r, int64_t col)
+{
+    if (!may_go_on(r, r->end))
+        fail_at(r, col, "%s", open_quote);
+}
+
+static void fail_cell(reader *r, int64_t col, const csv_cell *cell,
+                      const char *what)
+{
+    char text[SHOWN + 4];
+    size_t length = cell->length < SHOWN ? cell->length : SHOWN;
+    while (length < cell->length && length > 0 &&
+           ((unsigned char)cell->start[length] & 0xC0) == 0x80)
+        length--; /* no half letters */
     for (size_t i = 0; i < length; i++)
-        text[i] = (unsigned char)c->start[i] < ' ' ? '?' : c->start[i];
-    const char *fix =
-        memchr(c->start, ',', c->length) != NULL
-            ? "decimals take a point, not a comma"
-            : "leave a cell empty for NaN; for a line of names give "
-              "{header=true}";
-    return fail(r->error, r->size,
-                "%lld: column %lld: \"%s%s\" is not a number (%s)",
-                (long long)r->line, (long long)col + 1, text,
-                c->length > SHOWN ? "..." : "", fix);
-}
-
-/* found: the columns before r->p, if there are too many. */
-static int fail_ragged(const reader *r, int64_t found)
-{
-    csv_line rest = line_at(r->p, r->end);
-    if (found == r->csv->cols)
-        found += count_cells(&rest, r->csv->delimiter, NULL);
-    return fail(r->error, r->size, "%lld: %lld column%s, but %lld expected",
-                (long long)r->line, (long long)found, found == 1 ? "" : "s",
-                (long long)r->csv->cols);
-}
-
-static void set_value(const reader *r, int64_t at, double value)
-{
-    if (r->singles != NULL)
-        r->singles[at] = (float)value;
+        text[i] = (unsigned char)cell->start[i] < ' ' ? '?' : cell->start[i];
+    text[length] = '\0';
+    if (cell->length > 0 && memchr(cell->start, 0, cell->length) != NULL)
+        fail_at(r, col,
+                "a zero byte: this is no text, or UTF-16, to be saved as "
+                "UTF-8");
     else
-        r->doubles[at] = value;
+        fail_at(r, col, "\"%s%s\" is not %s", text,
+                length < cell->length ? "..." : "", what);
 }
 
-/* Takes the cells from r->p on that are nothing but a delimiter, at most so
- * many, and returns how many: some files have little else. */
-static int64_t take_empty(reader *r, int64_t at, int64_t most)
+/* The place of the first byte that is no UTF-8, or length. */
+static size_t find_bad_byte(const char *text, size_t length)
 {
-    char delimiter = r->csv->delimiter;
-    int64_t count = 0;
-    if (most > r->end - r->p)
-        most = r->end - r->p;
-    while (count < most && r->p[count] == delimiter)
-        count++;
-    if (r->singles != NULL)
-        for (int64_t i = 0; i < count; i++)
-            r->singles[at + i] = NAN;
+    const unsigned char *s = (const unsigned char *)text;
+    for (size_t i = 0; i < length;) {
+        unsigned char a = s[i];
+        if (a == 0)
+            return i;
+        size_t more = a < 0x80    ? 0
+                      : a >= 0xF0 ? 3
+                      : a >= 0xE0 ? 2
+                      : a >= 0xC2 ? 1
+                                  : length;
+        if (a > 0xF4 || more >= length - i)
+            return i;
+        for (size_t k = 1; k <= more; k++)
+            if ((s[i + k] & 0xC0) != 0x80)
+                return i;
+        if ((a == 0xE0 && s[i + 1] < 0xA0) || (a == 0xED && s[i + 1] > 0x9F) ||
+            (a == 0xF0 && s[i + 1] < 0x90) || (a == 0xF4 && s[i + 1] > 0x8F))
+            return i;
+        i += more + 1;
+    }
+    return length;
+}
+
+static inline const lumat_csv_column *column_of(reader *r, int64_t col)
+{
+    if (r->c->column != NULL)
+        return &r->c->column[col];
+    r->same.offset = (size_t)col * r->c->same.step;
+    return &r->same;
+}
+
+/* Where a column's element of the row is. */
+static inline void *place_of(const reader *r, const lumat_csv_column *column)
+{
+    const lumat_csv_chunk *k = r->k;
+    return k->to + (column->offset + (size_t)k->rows * column->step - k->shift);
+}
+
+static void set_number(const reader *r, const lumat_csv_column *column,
+                       double value, float single)
+{
+    void *to = place_of(r, column);
+    if (column->is_wide)
+        memcpy(to, &value, sizeof value);
     else
-        for (int64_t i = 0; i < count; i++)
-            r->doubles[at + i] = NAN;
-    r->p += count;
-    return count;
+        memcpy(to, &single, sizeof single);
+}
+
+/* Nothing is there, in any type. */
+static void set_missing(const reader *r, const lumat_csv_column *column)
+{
+    static const double pair[2] = {NAN, 0};
+    if (column->type == LUMAT_CSV_COMPLEX)
+        memcpy(place_of(r, column), pair, sizeof pair);
+    else if (column->type == LUMAT_CSV_DATE || column->type == LUMAT_CSV_TEXT)
+        memcpy(place_of(r, column), pair, sizeof *pair);
+    else
+        set_number(r, column, NAN, NAN);
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t hash_text(uint64_t seed, uint32_t column, const char *text,
+                          size_t length)
+{
+    uint64_t h = seed ^ (column + 1) * UINT64_C(0x9E3779B97F4A7C15), part = 0;
+    size_t left = length;
+    for (; left >= sizeof part; left -= sizeof part, text += sizeof part) {
+        memcpy(&part, text, sizeof part);
+        h = mix(h ^ part, UINT64_C(0xD6E8FEB86659FD93));
+    }
+    part = 0;
+    memcpy(&part, text, left);
+    return mix(h ^ part ^ (uint64_t)length << 56,
+               UINT64_C(0xA0761D6478BD642F) ^ seed);
+}
+
+/* The code of a text; less than 0 for one that is new to all. */
+static int set_label(reader *r, int64_t col, const lumat_csv_column *column,
+                     const csv_cell *cell)
+{
+    lumat_labels *fresh = &r->k->fresh;
+    uint64_t hash =
+        hash_text(r->c->seed, (uint32_t)col, cell->start, cell->length);
+    const lumat_label *label = lumat_labels_find(
+        r->c->labels, hash, (uint32_t)col, cell->start, cell->length);
+    double code = label != NULL ? (double)label->code : 0;
+    if (label == NULL) {
+        label = lumat_labels_find(fresh, hash, (uint32_t)col, cell->start,
+                                  cell->length);
+        if (label == NULL) {
+            size_t bad = find_bad_byte(cell->start, cell->length);
+            if (bad < cell->length && cell->start[bad] == 0) {
+                fail_cell(r, col, cell, "");
+                return 0;
+            }
+            if (bad < cell->length) {
+                fail_at(r, col,
+                        "a byte 0x%02X that is no UTF-8: save the file as "
+                        "UTF-8 (iconv -f latin1 -t utf8)",
+                        (unsigned char)cell->start[bad]);
+                return 0;
+            }
+            label = lumat_labels_add(fresh, hash, (uint32_t)col, cell->start,
+                                     cell->length, 0);
+        }
+        if (label == NULL) {
+            fail_at(r, -1, "there is no memory for its texts");
+            return 0;
+        }
+        code = -1.0 - (double)(label - fresh->list);
+    }
+    memcpy(place_of(r, column), &code, sizeof code);
+    return 1;
+}
+
+static int take_text(reader *r, int64_t col, const lumat_csv_column *column,
+                     csv_cell *cell)
+{
+    /* what is missing is short, and most texts are not */
+    if ((cell->length <= 4 || r->c->missing != NULL) &&
+        is_missing(r->c, cell, 1)) {
+        set_missing(r, column);
+        return 1;
+    }
+    if (!cell->is_doubled)
+        return set_label(r, col, column, cell);
+    lumat_csv_chunk *k = r->k;
+    if (cell->length > k->scratch_room) {
+        char *room = realloc(k->scratch, 2 * cell->length);
+        if (room == NULL) {
+            fail_at(r, -1, "there is no memory for its texts");
+            return 0;
+        }
+        k->scratch = room;
+        k->scratch_room = 2 * cell->length;
+    }
+    lumat_csv_text text = {cell->start, cell->length};
+    csv_cell plain = {k->scratch, lumat_csv_unquote(r->c, text, k->scratch), 0,
+                      0};
+    return set_label(r, col, column, &plain);
+}
+
+/* Stores what a cell says. Returns 0 for what is not of its column's type. */
+static int set_value(reader *r, int64_t col, const lumat_csv_column *column,
+                     const csv_cell *cell)
+{
+    double pair[2];
+    float single;
+    switch (column->type) {
+    case LUMAT_CSV_TRUTH:
+        if (!cell_truth(cell, column->is_given, pair))
+            return 0;
+        set_number(r, column, pair[0], (float)pair[0]);
+        return 1;
+    case LUMAT_CSV_DATE:
+        if (!lumat_csv_take_date(cell->start, cell->length, column->format,
+                                 pair, &r->k->finest[col]))
+            return 0;
+        memcpy(place_of(r, column), pair, sizeof *pair);
+        return 1;
+    case LUMAT_CSV_COMPLEX:
+        if (!cell_complex(cell, pair))
+            return 0;
+        memcpy(place_of(r, column), pair, sizeof pair);
+        return 1;
+    default:
+        if (!cell_number(r->c, cell, pair, &single))
+            return 0;
+        double value = without_missing(r->c, pair[0]);
+        set_number(r, column, value, isnan(value) ? NAN : single);
+        return 1;
+    }
+}
+
+/* Stores a cell. Returns 0 after a message. */
+static int take_value(reader *r, int64_t col, csv_cell *cell)
+{
+    const lumat_csv_column *column = column_of(r, col);
+    if (column->type == LUMAT_CSV_TEXT)
+        return take_text(r, col, column, cell);
+    /* only words that were given may be something else, too */
+    if (r->c->missing != NULL && is_missing(r->c, cell, 0)) {
+        set_missing(r, column);
+        return 1;
+    }
+    if (set_value(r, col, column, cell))
+        return 1;
+    if (is_missing(r->c, cell, 0)) {
+        set_missing(r, column);
+        return 1;
+    }
+    fail_cell(r, col, cell,
+              column->type == LUMAT_CSV_TRUTH  ? "true or false"
+              : column->type != LUMAT_CSV_DATE ? "a number"
+              : column->format != NULL         ? column->format
+                                               : "a date as 2026-11-23");
+    return 0;
 }
 
 /* Takes a number that stands alone in its cell, which is nearly every cell.
  * Returns where the cell ends, or NULL. */
-static const char *take_number(const reader *r, int64_t at)
+static inline const char *
+take_number(const reader *r, const lumat_csv_column *column, const char *p)
 {
-    char delimiter = r->csv->delimiter;
-    const char *p = skip_blanks(r->p, r->end, delimiter);
-    size_t left = (size_t)(r->end - p);
-    size_t used = r->singles != NULL
-                      ? lumat_parse_f32(p, left, &r->singles[at])
-                      : lumat_parse_f64(p, left, &r->doubles[at]);
-    if (used == 0)
-        return NULL;
-    p += used;
+    const lumat_csv *c = r->c;
+    char delimiter = c->delimiter;
+    p = skip_blanks(p, r->end, delimiter);
+    if (column->is_wide) {
+        double value;
+        p = lumat_csv_take_f64(p, r->end, c->decimal, &value);
+        if (p == NULL)
+            return NULL;
+        if (c->missing_value_count > 0)
+            value = without_missing(c, value);
+        memcpy(place_of(r, column), &value, sizeof value);
+    } else {
+        float value;
+        if (c->missing_value_count > 0)
+            return NULL; /* compared in f64 */
+        p = lumat_csv_take_f32(p, r->end, c->decimal, &value);
+        if (p == NULL)
+            return NULL;
+        memcpy(place_of(r, column), &value, sizeof value);
+    }
+    if (*p == delimiter && delimiter != BLANKS)
+        return p;
     const char *after = skip_blanks(p, r->end, delimiter);
-    if (ends_cell(after, r->end, delimiter))
+    if (ends_cell(c, after, r->end))
         return after;
     return delimiter == BLANKS && after > p ? after : NULL;
 }
 
-/* Takes any other cell: words, quotes, nothing. */
-static const char *take_other(reader *r, int64_t at, int64_t col)
+/* Takes any other cell. */
+static const char *take_other(reader *r, int64_t col, const char *p)
 {
     csv_cell found;
-    double value;
-    const char *after = take_cell(r->p, r->end, r->csv->delimiter, &found);
+    const char *after = take_cell(r->c, p, r->end, &found);
     if (found.is_open) {
-        fail_open(r->error, r->size, r->line, col + 1);
+        fail_open(r, col);
         return NULL;
     }
-    if (!cell_value(&found, &value)) {
-        fail_cell(r, col, &found);
+    if (may_go_on(r, after))
         return NULL;
-    }
-    r->line += lines_between(found.start, found.start + found.length);
-    if (r->singles == NULL ||
-        lumat_parse_f32(found.start, found.length, &r->singles[at]) == 0)
-        set_value(r, at, value);
+    if (!r->c->is_counting && !column_of(r, col)->is_skipped &&
+        !take_value(r, col, &found))
+        return NULL;
+    if (found.start > p && found.start[-1] == r->c->quote && r->c->quote != 0)
+        r->line +=
+            lumat_csv_count(found.start, found.start + found.length, '\n');
     return after;
 }
 
-static const char *take_complex(reader *r, int64_t at, int64_t col)
+/* Cells that are nothing but a delimiter: some files have little else. */
+static const char *take_empty(reader *r, const char *p, int64_t *col,
+                              int64_t last)
 {
-    csv_cell found;
-    const char *after = take_cell(r->p, r->end, r->csv->delimiter, &found);
-    if (found.is_open) {
-        fail_open(r->error, r->size, r->line, col + 1);
-        return NULL;
+    const lumat_csv *c = r->c;
+    while (*p == c->delimiter && *col < last) {
+        const lumat_csv_column *column = column_of(r, *col);
+        if (column->type == LUMAT_CSV_TEXT && c->missing != NULL)
+            break; /* may be a text */
+        if (!c->is_counting && !column->is_skipped)
+            set_missing(r, column);
+        ++*col;
+        p++;
     }
-    if (!complex_value(&found, &r->doubles[2 * at])) {
-        fail_cell(r, col, &found);
-        return NULL;
-    }
-    r->line += lines_between(found.start, found.start + found.length);
-    return after;
+    return p;
 }
 
-/* Takes the cell at r->p and goes to the next one, in the next line that is
- * not blank where it is the last of its row. */
-static int take_value(reader *r, int64_t at, int64_t *col)
+static const char *fail_ragged(reader *r, int64_t found, const char *p)
 {
-    const char *after;
-    int is_complex = r->csv->is_complex;
-    if (is_complex) {
-        if ((after = take_complex(r, at, *col)) == NULL)
-            return 0;
-    } else if (r->p < r->end &&
-               *r->p == '\n') { /* nothing, at the end of a row */
-        set_value(r, at, NAN);
-        after = r->p;
-    } else {
-        after = take_number(r, at);
+    const char *after = p;
+    if (found == r->c->cols)
+        found += count_cells(r->c, p, r->end, &after);
+    if (may_go_on(r, after))
+        return NULL;
+    fail_at(r, -1, "%lld column%s, but %lld expected%s", (long long)found,
+            found == 1 ? "" : "s", (long long)r->c->cols,
+            found < r->c->cols ? " ({fill=true} leaves the others empty)" : "");
+    return NULL;
+}
+
+/* Takes the cells of the row at p, from column *col on up to column `last`.
+ * Returns where the last one ends, or NULL. */
+static const char *take_cells(reader *r, const char *p, int64_t *col,
+                              int64_t last)
+{
+    const lumat_csv *c = r->c;
+    while (*col < last) {
+        const lumat_csv_column *column = column_of(r, *col);
+        const char *after = NULL;
+        if (p - r->told > PART && c->goes_on != NULL) {
+            r->told = p;
+            if (!c->goes_on()) {
+                fail_at(r, -1, "stopped");
+                return NULL;
+            }
+        }
+        if (*p == c->delimiter && c->delimiter != BLANKS && *col + 1 < last) {
+            const char *next = take_empty(r, p, col, last - 1);
+            if (next > p) {
+                p = next;
+                continue;
+            }
+        }
+        if (column->type == LUMAT_CSV_NUMBER && !column->is_skipped &&
+            !c->is_counting)
+            after = take_number(r, column, p);
+        if (after == NULL && (after = take_other(r, *col, p)) == NULL)
+            return NULL;
+        ++*col;
+        p = after;
+        if (*col == last && *col < c->cols && !ends_line(c, p, r->end)) {
+            r->is_inside = 1;
+            return c->delimiter == BLANKS ? p : p + 1;
+        }
+        if (*p == c->delimiter && c->delimiter != BLANKS && p < r->end) {
+            if (*col == c->cols)
+                return fail_ragged(r, *col, p + 1);
+            p++;
+            continue;
+        }
+        if (ends_line(c, p, r->end))
+            return p;
+        if (*col == c->cols)
+            return fail_ragged(r, *col, p);
     }
-    if (after == NULL && (after = take_other(r, at, *col)) == NULL)
-        return 0;
-    r->p = next_cell(after, r->end, r->csv->delimiter);
-    ++*col;
-    if (r->p != NULL)
-        return 1;
-    r->p = next_line(after, r->end);
-    if (*col < r->csv->cols)
-        return fail_ragged(r, *col);
-    *col = 0;
+    return p;
+}
+
+/* Takes a row, or what is asked of it. Returns where the next one starts, or
+ * NULL. */
+static const char *take_row(reader *r, const char *p)
+{
+    const lumat_csv *c = r->c;
+    lumat_csv_chunk *k = r->k;
+    int64_t col = k->col, last = c->cols;
+    if (k->most_cells > 0 && k->most_cells < last - col)
+        last = col + k->most_cells;
+    r->is_inside = 0;
+    p = take_cells(r, p, &col, last);
+    if (p == NULL)
+        return NULL;
+    if (r->is_inside) {
+        k->col = col;
+        return p;
+    }
+    const char *next = next_line(p, r->end);
+    if (!k->is_last && next == r->end && next[-1] != '\n') {
+        k->needs_more = 1;
+        return NULL;
+    }
+    if (col < c->cols) {
+        if (!c->fill)
+            return fail_ragged(r, col, p);
+        for (; col < c->cols; col++)
+            if (!c->is_counting && !column_of(r, col)->is_skipped)
+                set_missing(r, column_of(r, col));
+    }
+    k->col = 0;
     r->line++;
-    r->p = skip_blank_lines(r->p, r->end, r->csv->delimiter, &r->line);
-    return 1;
+    return next;
 }
 
-int64_t lumat_csv_read(const lumat_csv *c, lumat_csv_place *place, int64_t most,
-                       float *singles, double *doubles, char *error,
-                       size_t size)
+void lumat_csv_read(const lumat_csv *c, lumat_csv_chunk *k)
 {
-    reader r = {.csv = c,
-                .p = c->text + place->at,
-                .end = c->text + c->length,
-                .singles = singles,
-                .doubles = doubles,
-                .told = c->text + place->at,
-                .line = place->line,
-                .error = error,
-                .size = size};
-    int64_t count = 0, col = place->col, cols = c->cols;
-    while (count < most && (r.p < r.end || col > 0)) {
-        if (!c->is_complex && r.p < r.end && *r.p == c->delimiter &&
-            *r.p != BLANKS) {
-            int64_t left = cols - 1 - col, room = most - count;
-            int64_t empty = take_empty(&r, count, left < room ? left : room);
-            count += empty;
-            col += empty;
+    reader r = {
+        .c = c, .k = k, .end = k->end, .told = k->next, .same = c->same};
+    r.same.step = 0; /* of rows: there is one */
+    const char *p = k->next;
+    r.line = k->col > 0 ? k->lines : 0;
+    k->rows = k->lines = 0;
+    k->needs_more = k->has_failed = 0;
+    while (k->rows < k->most_rows) {
+        if (k->col == 0)
+            p = skip_empty_lines(c, p, k->limit, k->end, k->is_last, &r.line);
+        k->next = p;
+        k->lines = r.line;
+        if (k->col == 0 && p >= k->limit)
+            return;
+        size_t labels = k->fresh.count;
+        p = take_row(&r, p);
+        if (p == NULL) {
+            lumat_labels_truncate(&k->fresh, labels);
+            return;
         }
-        if (count < most && !take_value(&r, count++, &col))
-            return -1;
-        if (col == cols) {
-            fail_ragged(&r, cols);
-            return -1;
-        }
-        if (!goes_on(&r, r.p))
-            return -1;
+        k->next = p;
+        k->lines = r.line;
+        if (k->col > 0)
+            return;
+        k->rows++;
     }
-    *place = (lumat_csv_place){(size_t)(r.p - c->text), r.line, col};
-    return count;
 }

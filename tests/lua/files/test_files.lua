@@ -103,7 +103,8 @@ function TestCsv:test_header()
     A, names = load(file(".csv", "a,b\n"))
     lu.assertEquals(A.shape, {0, 2})
     lu.assertEquals(names, {"a", "b"})
-    fails("a,b\n1,2\n", '1: column 1: "a" is not a number', {header = false})
+    fails("a,b\n1,2\n", '1: column 1: "a" is not a number (a matrix has',
+        {header = false, as = "matrix"})
     fails("1,2\n", "header", {header = 3})
 end
 
@@ -553,9 +554,10 @@ function TestPacked:test_gzip()
     local twice = load(file(".csv", bytes .. bytes)) -- two members
     lu.assertEquals(twice.shape, {600, 200})
     lu.assertTrue(load(file(".csv", bytes .. ("\0"):rep(512))) == A)
-    fails(bytes:sub(1, 5000), "is cut off: ", nil, ".csv")
-    fails(bytes:sub(1, 1000) .. ("x"):rep(3000), "is damaged: ", nil, ".csv")
-    fails("\x1f\x8b\8\0", "is cut off: 0 bytes", nil, ".csv.gz")
+    fails(bytes:sub(1, 5000), "is cut off: {rows={1, ", nil, ".csv")
+    fails(bytes:sub(1, -9) .. ("x"):rep(8), "is damaged: {rows={1, 300}} reads",
+        nil, ".csv")
+    fails("\x1f\x8b\8\0", "is cut off: none of its rows", nil, ".csv.gz")
 end
 
 TestAtomic = {}
