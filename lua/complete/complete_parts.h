@@ -39,8 +39,8 @@ int lumat_is_matrix_fact(lumat_fact f);
 /* Replaces the value on top by its field, or by nil. */
 void lumat_replace_by_field(lua_State *L, const char *name, size_t length);
 /* Replaces the value on top by the table in which its fields are found next:
- * what its metatable has as __index, or as __members. Pops it and returns 0 when there is no
- * such table. */
+ * what its metatable has as __index, or as __members. Pops it and returns 0
+ * when there is no such table. */
 int lumat_next_table(lua_State *L);
 /* The name of the library's function or table on top, or NULL. */
 const char *lumat_library_name(lua_State *L);

@@ -139,13 +139,16 @@ local function device_option(s)
     return {device = s and s.device}
 end
 
--- The kind of a list's first element that is there.
+-- The kind of a list's first element that is there. false is what is missing,
+-- unless there are none but true and false.
 local function first_of(list)
+    local has_false = false
     for i = 1, #list do
         local x = list[i]
         if x ~= false and x == x then return type(x) end
+        has_false = has_false or x == false
     end
-    return "number"
+    return has_false and "boolean" or "number"
 end
 
 local function of_list(what, list, s)
@@ -158,7 +161,9 @@ local function of_list(what, list, s)
     for i = 1, count do
         local x = list[i]
         if x == false and kind == "number" then x = NAN end
-        if type(x) ~= kind then
+        if x ~= x and kind == "boolean" then
+            fail(what, "element %d is NaN, among true and false", i)
+        elseif type(x) ~= kind then
             fail(what, "element %d is %s, and those before it are %s", i,
                 brief(x), kind == "number" and "numbers" or kind .. "s")
         end
@@ -736,7 +741,7 @@ method("eachrow", function(T)
     local s = state[T]
     local lists, from = nil, 1
     return function(_, i)
-        i = i + 1
+        i = (i or 0) + 1
         if i > s.rows then return nil end
         if not lists or i >= from + AT_ONCE then
             lists, from = {}, i

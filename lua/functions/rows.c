@@ -203,8 +203,8 @@ static int check_options(lua_State *L)
     return 0;
 }
 
-/* checked(name, f): f of a member, as it is called: held against the row of that
- * name. */
+/* checked(name, f): f of a member, as it is called: held against the row of
+ * that name. */
 static int push_checked(lua_State *L)
 {
     const lumat_function *f = lumat_find_row(L, luaL_checkstring(L, 1));

@@ -72,11 +72,11 @@ void lumat_push_vector_text(lua_State *L, const gpu_matrix *m,
 void lumat_push_matrix_headline(lua_State *L, const gpu_matrix *m);
 /* "1 + 2i", with 14 digits, or with the fewest from 14 on that read back. */
 void lumat_push_complex_text(lua_State *L, gpu_complex z, int reads_back);
-/* An object of the library's with a metamethod __text(value, style), which gives
- * its text: pushes that and returns 1; else 0. The style is a table: width,
- * limit (lines of data), head and tail (those shown where there are more),
- * ascii, colour, full. Such an object has a __headline(value) as well, one
- * line, and lumat.cells' tostring as its __tostring. */
+/* An object of the library's with a metamethod __text(value, style), which
+ * gives its text: pushes that and returns 1; else 0. The style is a table:
+ * width, limit (lines of data), head and tail (those shown where there are
+ * more), ascii, colour, full. Such an object has a __headline(value) as well,
+ * one line, and lumat.cells' tostring as its __tostring. */
 int lumat_push_own_text(lua_State *L, int index, const lumat_style *style);
 /* A value that is no matrix: in full, or in at most about 40 columns. */
 void lumat_push_value_text(lua_State *L, int index, const lumat_style *s);

@@ -69,7 +69,7 @@ local signs = sorted(operators)
 
 -- --- arguments ---------------------------------------------------------------
 
-local words = {"", "f32", "f64", "i32", "bool", "cpu", "cuda:9", "tiled",
+local words = {"", "a", "b", "text", "d", "mask", "mean", "month", "x", "f32", "f64", "i32", "bool", "cpu", "cuda:9", "tiled",
     "reference", "auto", "on", "off", "reset", "top", "json", "rows", "1:2",
     "end", "a\0b", "\xff\xfe", "caf\xc3\xa9", "%s%n", "x.npy", "x.csv",
     "x.lum", "x.png", "nosuch/x.npy", ("x"):rep(300), "A", "sum", "f32 2x2",
@@ -82,6 +82,12 @@ local keys = {"out", "dtype", "kernel", "tile", "transA", "transB", "alpha",
     "width", "height", "descending", "low", "high", "file", "axes", "measure",
     "setup", "check", "min", "max", "seed", "warmup", "x", "y", "by", "value",
     "where", "stat", "title", "to", "k", 1, 2, 3}
+
+local of_frames = sorted(help.frame.members)
+local of_groups = {"count", "sum", "mean", "median", "min", "std", "first",
+    "agg", "apply", "each"}
+local of_columns = {text = {"eq", "ne", "isin", "match", "map", "totable"},
+    date = {"year", "weekday", "floor", "text", "ge", "eq", "min", "totable"}}
 
 local pool = {}    -- what calls gave
 local function old() return pool[math.random(40)] end
@@ -106,6 +112,21 @@ local function some_matrix()
         library.rand(m),
         library.eye(3),
     }
+end
+
+local function some_frame()
+    local n = math.random(0, 4)
+    local T = library.frame{{"a", library.randint(-3, 3, n):f32()}, {"b",
+        library.rand(n, {dtype = "f64"})}, {"mask", library.rand(n):gt(0.5)}}
+    local text, days = {}, {}
+    for i = 1, n do
+        text[i] = pick{"x", "y", "a longer one", "caf\xc3\xa9", "", false}
+        days[i] = pick{"2020-02-29", "1999-12-31 23:59:59", false}
+    end
+    T.d, T.text = library.dates(days), "x"
+    for i = 1, n do T.text[i] = text[i] end
+    T.text[T.a:gt(2)] = "z"
+    return T
 end
 
 local any
@@ -137,7 +158,7 @@ local kinds = {
     function() return math.random(5) end,
     function() return math.random() < 0.5 end,
     function() return pick(words) end,
-    some_matrix, some_matrix, old, some_table, some_table,
+    some_matrix, some_matrix, some_frame, old, some_table, some_table,
     function() return pick{{{1, 2}, {3, 4}}, {1, 2, 3}, {{1, 2}, {3}}, cyclic} end,
     function() return pick{hostile, lying} end,
     function() return pick(callbacks) end,
@@ -186,6 +207,17 @@ local function next_call()
     elseif kind == 2 then
         name, args[1], args.n = pick(views), pick(experiments), math.max(args.n, 1)
         if args[1][name] then return "e:" .. name, args[1][name], args end
+    elseif kind == 3 then
+        name, args[1], args.n = pick(of_frames), some_frame(), math.max(args.n, 1)
+        return "T:" .. name, args[1][name], args
+    elseif kind == 4 then
+        local T = some_frame()
+        local of = pick{"text", "d", "groups"}
+        local x = T[of == "groups" and "text" or of]
+        if of == "groups" then x = T:groupby(pick{"a", "text", "d", {"a", "text"}}) end
+        name = pick(of == "groups" and of_groups or of_columns[x.kind])
+        args[1], args.n = x, math.max(args.n, 1)
+        return of .. ":" .. name, x[name], args
     elseif slow[name] and math.random(20) > 1 then
         return next_call()
     end

@@ -32,6 +32,8 @@ function TestMaking:test_kinds_and_order()
         "2000-02-29", "2010-07-15"})
     lu.assertEquals(frame{b = {1}, a = {2}, c = {3}}:names(), {"a", "b", "c"})
     lu.assertEquals(frame{flag = {true, false}}.flag.dtype, "bool")
+    lu.assertEquals(frame{flag = {false, false}}.flag.dtype, "bool")
+    lu.assertEquals(values(frame{a = {1, false}}.a), {1, "NaN"})
 end
 
 function TestMaking:test_of_a_matrix()
