@@ -14,7 +14,8 @@ typedef enum lumat_wanted {
     LUMAT_ANYTHING,
     LUMAT_VARIABLES, /* the user's own */
     LUMAT_MATRICES,  /* of the variables, those that hold one */
-    LUMAT_KERNELS,   /* those, or a kernel */
+    LUMAT_SHOWN,     /* those, or a frame */
+    LUMAT_KERNELS,   /* matrices, or a kernel */
     LUMAT_DEVICES,
     LUMAT_TOPICS /* names that have help */
 } lumat_wanted;

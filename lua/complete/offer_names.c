@@ -193,6 +193,8 @@ static int is_hidden(const lumat_query *q, const lumat_partner *partner,
                      const lumat_variables *v)
 {
     int is_beside = partner->fit >= 0 && q->gather.length == 0;
+    if (q->wanted == LUMAT_SHOWN)
+        return !is_matrix(q->L) && !lumat_is_frame(q->L, -1);
     if (q->wanted == LUMAT_MATRICES || q->wanted == LUMAT_KERNELS)
         return !is_matrix(q->L);
     return (is_beside || q->wanted == LUMAT_VARIABLES) &&

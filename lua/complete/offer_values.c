@@ -174,6 +174,17 @@ int lumat_offer_wanted(lumat_query *q)
     return 0;
 }
 
+/* Pushes the columns of the frame that the method is called of, or nil. */
+static void push_callee_columns(lumat_query *q, const lumat_calling *call)
+{
+    if (call->is_method)
+        lumat_push_chain(q->L, &q->tokens, call->callee, call->open - 2);
+    else
+        lua_pushnil(q->L);
+    lumat_push_columns(q->L);
+    lua_remove(q->L, -2);
+}
+
 /* --- options -------------------------------------------------------------- */
 
 /* Offers the values that an option may have. */
@@ -238,8 +249,11 @@ static void offer_option_value(void *data, const lumat_option *option)
     if (r->call->argument > 1)
         fact = lumat_argument_fact(q->L, &q->tokens, r->call,
                                    r->call->argument - 1);
-    values v = {&q->gather, r->call->name, fact.device, quote, 0};
+    push_callee_columns(q, r->call);
+    values v = {&q->gather, r->call->name, fact.device, quote,
+                q->place.quote ? lua_gettop(q->L) : 0};
     int listed = offer_of_option(&v, option);
+    lua_pop(q->L, 1);
     if (q->place.quote || (listed && q->gather.length == 0))
         return;
     if (strcmp(option->kind, "matrix") == 0)
@@ -499,17 +513,6 @@ static void offer_by_row(lumat_query *q, const lumat_calling *call, int columns)
             q->place.files = files ? files : q->place.files;
         }
     }
-}
-
-/* Pushes the columns of the frame that the method is called of, or nil. */
-static void push_callee_columns(lumat_query *q, const lumat_calling *call)
-{
-    if (call->is_method)
-        lumat_push_chain(q->L, &q->tokens, call->callee, call->open - 2);
-    else
-        lua_pushnil(q->L);
-    lumat_push_columns(q->L);
-    lua_remove(q->L, -2);
 }
 
 /* Whether the cursor is in a list of names of columns: T:select{"a", ". If so,

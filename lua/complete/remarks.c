@@ -347,6 +347,19 @@ static lumat_fact_kind kind_of(finder *f, int first, int end)
     return lumat_infer(f->L, f->t, first, end).kind;
 }
 
+/* Is it a column of text or dates? */
+static int is_column(finder *f, int first, int end)
+{
+    if (end <= first || !are_trusted(f, first, end))
+        return 0;
+    lumat_push_fact(f->L, f->t, first, end, 0);
+    const char *name = lumat_owner_name(f->L);
+    int is_so = name && (strcmp(name, "text column") == 0 ||
+                         strcmp(name, "date column") == 0);
+    lua_pop(f->L, 1);
+    return is_so;
+}
+
 static int is_mask(finder *f, int first, int end)
 {
     if (end <= first || !are_trusted(f, first, end))
@@ -394,7 +407,7 @@ static const char *push_object(finder *f, int first, int end)
     return lua_pushfstring(f->L, "(%s)", text);
 }
 
-/* A == 1, 1 ~= A: Lua asks nobody, for they are of two types. */
+/* A == 1, 1 ~= A, T.s == "x": Lua asks nobody, for they are of two types. */
 static void look_at_comparison(finder *f, int i)
 {
     lua_State *L = f->L;
@@ -407,18 +420,22 @@ static void look_at_comparison(finder *f, int i)
     int b = kind_of(f, i + 1, end);
     is_fresh |= f->is_fresh;
     int is_left = a == LUMAT_IS_DENSE && b == LUMAT_IS_NUMBER;
-    if (!is_left && (a != LUMAT_IS_NUMBER || b != LUMAT_IS_DENSE))
+    int is_text = (b == LUMAT_IS_STRING && is_column(f, left, i)) ||
+                  (a == LUMAT_IS_STRING && is_column(f, i + 1, end));
+    if (!is_left && !is_text && (a != LUMAT_IS_NUMBER || b != LUMAT_IS_DENSE))
         return;
-    const char *all = push_source(f, left, end, "a matrix == a number");
+    is_left |= is_text && b == LUMAT_IS_STRING;
+    const char *all =
+        push_source(f, left, end,
+                    is_text ? "a column == a string" : "a matrix == a number");
     const char *object =
         is_left ? push_object(f, left, i) : push_object(f, i + 1, end);
     const char *number = is_left ? push_source(f, i + 1, end, "x")
                                  : push_source(f, left, i, "x");
-    lua_pushfstring(L,
-                    "%s is %s, one boolean: a matrix is no number; %s:%s(%s) "
-                    "is the mask",
-                    all, is_equal ? "false" : "true", object,
-                    is_equal ? "eq" : "ne", number);
+    lua_pushfstring(L, "%s is %s, one boolean: a %s; %s:%s(%s) is the mask",
+                    all, is_equal ? "false" : "true",
+                    is_text ? "column is no string" : "matrix is no number",
+                    object, is_equal ? "eq" : "ne", number);
     add_remark(f, is_fresh == f->has_run);
     lua_settop(L, top);
 }

@@ -17,7 +17,8 @@ local find, format, lower, match = string.find, string.format, string.lower,
 local floor, larger, smaller = math.floor, math.max, math.min
 
 local NAN = 0 / 0
-local NEAR = 3 -- names that a message tells of
+local NEAR = 3  -- names that a message tells of
+local LEAST = 3 -- letters that one has in common with a part of another
 
 -- --- names that are not there ------------------------------------------------
 
@@ -27,7 +28,8 @@ function columns.near(word, names)
     for i, name in ipairs(names) do
         local other = lower(name)
         local apart = cells.distance(small, other)
-        if find(other, small, 1, true) or find(small, other, 1, true) then
+        if smaller(#small, #other) >= LEAST and
+            (find(other, small, 1, true) or find(small, other, 1, true)) then
             apart = smaller(apart, 1)
         end
         if apart <= larger(1, #word // 3) then

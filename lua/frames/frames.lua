@@ -992,9 +992,13 @@ local function are_codes(v, labels)
         library.land(is_one, v:eq(v:floor()))))
 end
 
+local function is_plain(t)
+    return type(t) == "table" and getmetatable(t) == nil
+end
+
 local function are_labels(list)
     local seen = {}
-    if type(list) ~= "table" then return false end
+    if not is_plain(list) then return false end
     for _, label in ipairs(list) do
         if type(label) ~= "string" or seen[label] then return false end
         seen[label] = true
@@ -1020,11 +1024,11 @@ end
 -- Makes a blank one what those parts say; false where they are not right, as
 -- in a file that somebody wrote.
 function frames.fill(value, parts)
-    if type(parts) ~= "table" then return false end
+    if not is_plain(parts) then return false end
     local c = columns.state[value]
     if c then return fill_column(c, parts) end
     local names, by = parts.names, parts.columns
-    if not are_labels(names) or type(by) ~= "table" then return false end
+    if not are_labels(names) or not is_plain(by) then return false end
     local T = new({}, {}, 0)
     for _, name in ipairs(names) do
         if kind_of(by[name]) == nil or not pcall(set, T, name, by[name]) then

@@ -32,14 +32,14 @@ static void take_value(lua_State *L, const char *name)
 
 /* --- view ----------------------------------------------------------------- */
 
-/* Has the frame at 1 rows and columns? */
-static int has_cells(lua_State *L)
+/* Of the frame at 1. */
+static int64_t count_cells(lua_State *L)
 {
     lua_getfield(L, 1, "rows");
     lua_getfield(L, 1, "cols");
-    int is_so = lua_tointeger(L, -1) > 0 && lua_tointeger(L, -2) > 0;
+    int64_t count = lua_tointeger(L, -1) * lua_tointeger(L, -2);
     lua_pop(L, 2);
-    return is_so;
+    return count;
 }
 
 /* 1 when the matrix or frame at 1 has something to be seen, else its headline
@@ -47,7 +47,7 @@ static int has_cells(lua_State *L)
 static int is_visible(lua_State *L)
 {
     if (lumat_is_frame(L, 1)) {
-        if (has_cells(L))
+        if (count_cells(L) > 0)
             return 1;
         lumat_push_headline(L, 1);
         return 0;
@@ -121,6 +121,8 @@ static int last(lua_State *L)
         check_amount(L, gpu_size(m), " elements");
     if (s && s->values.storage)
         check_amount(L, s->count, " entries");
+    if (lumat_is_frame(L, 1))
+        check_amount(L, count_cells(L), " elements");
     style.full = 1;
     lumat_push_text(L, 1, &style);
     if (!page_screen) {

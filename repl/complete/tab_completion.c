@@ -263,7 +263,7 @@ static lumat_completion complete_argument(const request *r,
     case REPL_DEVICE:
         return complete_behind(r, read->rest, LUMAT_DEVICES);
     case REPL_MATRIX:
-        return complete_lua(r, read, LUMAT_MATRICES);
+        return complete_lua(r, read, LUMAT_SHOWN);
     case REPL_KERNEL:
         return complete_lua(r, read, LUMAT_KERNELS);
     default:

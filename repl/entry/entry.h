@@ -60,7 +60,7 @@ typedef enum repl_argument {
     /* Lua; in these, choices: the function that takes it as its arguments;
      * NULL: none, or that of the same name */
     REPL_EXPRESSION,
-    REPL_MATRIX, /* that begins with a variable that holds one */
+    REPL_MATRIX, /* that begins with a variable that holds one, or a frame */
     REPL_KERNEL  /* that, or a kernel's name */
 } repl_argument;
 

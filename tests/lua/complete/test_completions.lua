@@ -461,4 +461,42 @@ function TestTime:test_a_megabyte()
     end
 end
 
+-- --- frames -------------------------------------------------------------------
+
+TestFrames = {}
+
+function TestFrames:setUp()
+    _G.frames_T = frame{{"height", {1, 2}}, {"my name", {"x", "y"}},
+        {"sort", {3, 4}}, {"kind", {"p", "q"}}}
+    frames_T.planted = dates{"2020-01-01", "2021-01-01"}
+end
+
+function TestFrames:tearDown()
+    _G.frames_T = nil
+end
+
+-- Columns and methods; in quotes all columns, and no method.
+function TestFrames:test_names_of_columns()
+    lu.assertTrue(has("frames_T.", "height"))
+    lu.assertTrue(has("frames_T.", "groupby"))
+    lu.assertFalse(has("frames_T:", "height"))
+    lu.assertTrue(has("frames_T:gr", "groupby"))
+    for _, line in ipairs{'frames_T["', 'frames_T:groupby "',
+        'frames_T:groupby("', 'frames_T:select{"', 'frames_T:sort({"kind", "',
+        'frames_T:sort("kind", {descending = "', 'x = frames_T:unique "'} do
+        lu.assertEquals(offered(line), "height kind my name planted sort", line)
+    end
+    lu.assertEquals(offered('frames_T:sort "he'), "height")
+    lu.assertEquals(offered('frames_T:sort("kind", {'), "descending=")
+end
+
+-- What the columns can do.
+function TestFrames:test_columns()
+    lu.assertTrue(has("frames_T.height:", "cumsum"))
+    lu.assertTrue(has("frames_T.kind:", "match"))
+    lu.assertTrue(has('frames_T["my name"]:', "match"))
+    lu.assertTrue(has("frames_T.planted:", "weekday"))
+    lu.assertTrue(has("frames_T.planted.", "seconds"))
+end
+
 os.exit(lu.LuaUnit.run("-o", "tap"))

@@ -285,6 +285,59 @@ function TestSessions:test_wrong_arguments()
     fails("is no archive", load_session, folder .. "-empty")
 end
 
+-- Frames are what they were, and what they share is shared again.
+function TestSessions:test_frames()
+    local T = frame{{"a b", {1, nan, 3}}, {"s", {"x", false, "y z"}},
+        {"mask", {true, false, true}}}
+    T.d = dates({"1.2.2020", "29.2.2020", "1.1.1970"}, "%d.%m.%Y")
+    T.d[3] = nil
+    local U = T:select{"s", "a b"}
+    local back, report = round_trip{sessions_T = T, sessions_U = U,
+        sessions_s = T.s, sessions_list = {T, {T.d}}}
+    lu.assertEquals(#report.skipped, 0)
+    local new = back.sessions_T
+    lu.assertTrue(new == T)
+    lu.assertTrue(back.sessions_U == U)
+    lu.assertTrue(rawequal(new.s, back.sessions_U.s))
+    lu.assertTrue(rawequal(new.s, back.sessions_s))
+    lu.assertTrue(rawequal(new, back.sessions_list[1]))
+    lu.assertEquals(back.sessions_list[2][1]:totable(),
+        {"01.02.2020", "29.02.2020", false})
+    lu.assertEquals(new.mask.dtype, "bool")
+    new["a b"][1] = 9
+    lu.assertEquals(back.sessions_U["a b"][1], 9)
+    lu.assertTrue(round_trip{sessions_T = frame{}}.sessions_T == frame{})
+end
+
+-- Records of frames that are none.
+function TestSessions:test_forged_frames()
+    local head = "lumat session 1\nm 1 A.npy " .. common.device .. "\n" ..
+        "w 2 1 1 3 1 1 0 0\n"
+    local function load(records)
+        local ok, message = pcall(load_session, forge(head .. records .. "\n"))
+        _G.forged = nil
+        return ok, message
+    end
+    local frame_of = "d 3 4 frame\nt 4\nt 5\nt 6\ne 4 snames v5\n" ..
+        "e 4 scolumns v6\n"
+    lu.assertTrue((load(frame_of .. "e 5 i1 sx\ne 6 sx v2\ng sforged v3")))
+    local text = "d 3 4 text\nt 4\nt 5\ne 4 slabels v5\ne 5 i1 sx\n"
+    for _, records in ipairs{
+        frame_of .. "e 5 i1 sx\ne 6 sy v2", frame_of .. "e 5 i1 i1\ne 6 i1 v2",
+        frame_of .. "e 5 i1 sx\ne 5 i2 sx\ne 6 sx v2",
+        frame_of .. "e 5 i1 sx\ne 6 sx v1", frame_of .. "e 5 i1 sx\ne 6 sx sv",
+        frame_of .. "e 5 i1 sx\ne 6 sx v3",
+        "d 3 4 frame\nt 4", "d 3 9 frame", "d 3 3 frame", "d 3 2 frame",
+        "d 3 4 fame\nt 4", "d 3 4\nt 4", text, text .. "e 4 svector v1",
+        text .. "e 4 svector v2", -- f32, where codes are f64
+        "d 3 4 date\nt 4\ne 4 svector v2\ne 4 sformat s%Y",
+    } do
+        local ok, message = load(records)
+        lu.assertFalse(ok, records)
+        lu.assertStrContains(message, "is no session file of this version")
+    end
+end
+
 -- Whatever the bytes are, loading gives an error or values, and an error
 -- changes no variable.
 function TestSessions:test_damaged_files()
