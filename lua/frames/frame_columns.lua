@@ -155,8 +155,8 @@ end
 
 -- A bad step on the way to elements: T.a == "x" is false in Lua, whatever a is.
 function columns.refuse_boolean(what, name)
-    fail(what, "an index is a mask, places or a range, not true or false: " ..
-        "== compares with nothing in Lua, write %s:eq(\"x\")", name)
+    fail(what, "an index is true or false: where it is %s == \"x\", write " ..
+        "%s:eq(\"x\")", name, name)
 end
 
 -- The kind of columns with those methods and fields: a function of the state
