@@ -15,13 +15,22 @@ local error, ipairs, next, pairs, pcall = error, ipairs, next, pairs, pcall
 local setmetatable, type = setmetatable, type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
 local format = string.format
-local floor = math.floor
+local floor_of = math.floor
 
 local NAN = 0 / 0
 local WHOLE = 2.0 ^ 53 -- whole numbers below are exact in f64
 
 local function f64_on(device)
     return {dtype = "f64", device = device}
+end
+
+-- The whole number that a count is; in a dry run nobody knows it.
+local function floor(x)
+    if type(x) ~= "number" then
+        fail("frame", "how many groups there are depends on elements, which " ..
+            "are not looked at here")
+    end
+    return floor_of(x)
 end
 
 -- --- codes of keys -----------------------------------------------------------

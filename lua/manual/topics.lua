@@ -106,7 +106,8 @@ topics.results = {title = "Results of experiments",
     "least. What was not alike (device, driver, clocks …), points of one run " ..
     "alone and errors that differ are listed."}
 
-topics.frames = {title = "Frames: named columns", see = "frame dates load save vcat ?indexing",
+topics.frames = {title = "Frames: named columns",
+    see = "frame dates load save vcat ?indexing",
     "A frame is for data of several kinds: columns of one length, of numbers " ..
     "(vectors), text (a list of labels, and for each row the place of its own) " ..
     "or dates (seconds since 1970, UTC). load \"iris.csv\" gives one where a " ..
@@ -115,8 +116,8 @@ topics.frames = {title = "Frames: named columns", see = "frame dates load save v
     "T:groupby \"species\":mean(). Here T has numbers a and b, species and when:",
     {code = true,
         {"T.a  T[\"a\"]  T:col \"a\"", "a column; the last one also where a method has that name"},
-        {"T.c = T.a / T.b  T.a = nil", "adds or replaces one, takes it out; in all rows a number " ..
-            "or text"},
+        {"T.c = T.a / T.b  T.a = nil", "adds or replaces one, takes it out; in all rows a " ..
+            "number or text"},
         {"T[3]  T[-1].species", "a row, a table by names; the last row's species"},
         {"T[T.a:gt(1)]  T[{{1, 2}}]", "rows by a mask, a range; T[vec{3, 1}] by a list"},
         {"T[{{1, 2}, {\"a\", \"b\"}}]  T[{3, \"a\"}]", "rows and columns; an element"},
@@ -130,7 +131,8 @@ topics.frames = {title = "Frames: named columns", see = "frame dates load save v
             "columns in their own way"},
         {"T:describe()  T:value_counts \"species\"", "what there is"},
         {"T:matrix{\"a\", \"b\"}  T:matrix()", "columns as a matrix; all that are numbers"},
-        {"for name, c in pairs(T) do … end", "goes through the columns, eachrow through the rows"},
+        {"for name, c in pairs(T) do … end", "goes through the columns, eachrow through " ..
+            "the rows"},
     },
     "A frame shares the vectors that it is given: T.a[2] = 0 and T.a[T.a:lt(0)] " ..
     "= 0 write to them. Numbers that are missing are NaN; means, sums and the " ..

@@ -69,7 +69,8 @@ local signs = sorted(operators)
 
 -- --- arguments ---------------------------------------------------------------
 
-local words = {"", "a", "b", "text", "d", "mask", "mean", "month", "x", "f32", "f64", "i32", "bool", "cpu", "cuda:9", "tiled",
+local words = {"", "a", "b", "text", "d", "mask", "mean", "month", "x", "f32",
+    "f64", "i32", "bool", "cpu", "cuda:9", "tiled",
     "reference", "auto", "on", "off", "reset", "top", "json", "rows", "1:2",
     "end", "a\0b", "\xff\xfe", "caf\xc3\xa9", "%s%n", "x.npy", "x.csv",
     "x.lum", "x.png", "nosuch/x.npy", ("x"):rep(300), "A", "sum", "f32 2x2",
