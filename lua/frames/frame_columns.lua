@@ -462,7 +462,10 @@ function columns.sort_keys(c)
     local s = state[c]
     if not s then return c.dtype == "bool" and c:f64() or c end
     if s.kind ~= "text" then return s.vector end
-    return spread(s.vector, vector_of(ranks(s), s.vector), NAN)
+    local rank, is_sorted = ranks(s), true
+    for code, r in ipairs(rank) do is_sorted = is_sorted and r == code - 1 end
+    if is_sorted then return s.vector - 1 end
+    return spread(s.vector, vector_of(rank, s.vector), NAN)
 end
 
 -- The element at a place, as Lua has it; nil where it is missing.
@@ -491,11 +494,14 @@ function columns.joined(list)
     return alike(list[1], library.hcat(unpack(vectors)))
 end
 
-columns.spread, columns.vector_of = spread, vector_of
-columns.labels_in_order = function(c)
-    local s, order = state[c], {}
-    for label, rank in pairs(ranks(s)) do order[rank + 1] = s.labels[label] end
-    return order
+-- Text of the same labels, by their places in the order of sort_keys.
+function columns.of_ranks(c, v)
+    local s, codes = state[c], {}
+    for code, rank in ipairs(ranks(s)) do codes[rank + 1] = code end
+    if v.rows == 0 then return alike(c, v:f64()) end
+    return alike(c, vector_of(codes, v)[v + 1])
 end
+
+columns.spread, columns.vector_of = spread, vector_of
 
 return columns

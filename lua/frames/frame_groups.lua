@@ -1,28 +1,24 @@
 -- Groups of a frame's rows, and what else goes by equal values: how often each
 -- is there, which there are, and the description of columns.
 --
--- Rows are ordered by their keys once. A group is a run of them then, and sums
--- of groups are the product of a sparse matrix, a row a group with a 1 for each
--- of its rows, with a column.
+-- Keys become one number a row, by which lua/std/lazy/groups.lua groups the
+-- rows; what is missing among the numbers of a column is left out.
 local library, _, _, private = ...
 local checks = require "lumat.checks"
 local columns = require "lumat.frame_columns"
 local frames = require "lumat.frames"
+local by = require "lumat.groups".by
 local fail, brief, plural = checks.fail, checks.brief, checks.plural
 local kind_of = columns.kind_of
 local groups = {}
-local error, ipairs, next, pairs, pcall = error, ipairs, next, pairs, pcall
+local ipairs, next, pairs = ipairs, next, pairs
 local setmetatable, type = setmetatable, type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
 local format = string.format
-local floor_of = math.floor
+local floor_of, larger = math.floor, math.max
 
 local NAN = 0 / 0
 local WHOLE = 2.0 ^ 53 -- whole numbers below are exact in f64
-
-local function f64_on(device)
-    return {dtype = "f64", device = device}
-end
 
 -- The whole number that a count is; in a dry run nobody knows it.
 local function floor(x)
@@ -35,47 +31,22 @@ end
 
 -- --- codes of keys -----------------------------------------------------------
 
--- Of a vector without NaN in rising order: 1 where another value begins.
-local function changes(v)
-    local n = v.rows
-    local out = library.ones(n, f64_on(v.device))
-    if n > 1 then
-        out[{{2, n}}] = v[{{2, n}}]:ne(v[{{1, n - 1}}]):f64()
-    end
-    return out
-end
-
--- The places that put a vector in rising order, without those of NaN, and the
--- vector so.
-local function ordered(v)
-    local order = library.argsort(v)
-    local there = v.rows - floor(v:isnan():sum())
-    if there < v.rows then
-        order = there > 0 and order[{{1, there}}] or
-            library.zeros(0, f64_on(v.device))
-    end
-    return order, v[order]
-end
-
--- Each value as the number of those that are smaller, from 0; how many
--- different ones there are.
+-- Each value as the number of those that are smaller, from 0, NaN where it is
+-- NaN; and how many different ones there are.
 local function dense(v)
-    local order, values = ordered(v)
-    local codes = library.full(v.rows, NAN, f64_on(v.device))
-    if values.rows == 0 then return codes, 1 end
-    local ranks = changes(values):cumsum() - 1
-    codes[order] = ranks
-    return codes, floor(ranks[-1]) + 1
+    local g = by(v, true)
+    return g.group - 1, larger(1, #g.count)
 end
 
--- One number a row that is the same for the same keys and rises with them; NaN
+-- A number a row that is the same for the same keys and rises with them; NaN
 -- where one is missing.
 local function codes_of(list)
     local codes, count
+    if #list == 1 then return columns.sort_keys(list[1]) end
     for _, c in ipairs(list) do
         local more, size
         if kind_of(c) == "text" then
-            more, size = columns.sort_keys(c), #c.labels
+            more, size = columns.sort_keys(c), larger(1, #c.labels)
         else
             more, size = dense(columns.sort_keys(c))
         end
@@ -91,135 +62,68 @@ end
 local state = setmetatable({}, {__mode = "k"})
 local methods, meta = {}, {}
 
--- What is known of the groups of equal keys: how many there are; order, the
--- places of rows group by group, as many as `there`; group, of each of these
--- its number; starts, where each group begins among them; count, how many rows
--- each has.
+-- What is known of the groups of equal keys: `by`, which reduces the numbers of
+-- each; how many there are, and how many rows each has; how many rows there
+-- are, and how many of these have a key.
 local function group_rows(keys)
-    local g = {}
     local codes = codes_of(keys)
-    local order, values = ordered(codes)
-    g.rows, g.there, g.order, g.device = codes.rows, values.rows, order,
-        codes.device
-    if g.there == 0 then
-        local none = library.zeros(0, f64_on(g.device))
-        g.number, g.group, g.starts, g.count = 0, none, none, none
-        return g
-    end
-    local new = changes(values)
-    g.group = new:cumsum()
-    g.number = floor(g.group[-1])
-    local places = columns.counted(1, g.there, g.device)
-    g.starts = places[new:ne(0)]
-    g.count = library.full(g.number, g.there + 1.0, f64_on(g.device)) - g.starts
-    if g.number > 1 then
-        g.count[{{1, g.number - 1}}] = g.starts[{{2, g.number}}] -
-            g.starts[{{1, g.number - 1}}]
-    end
+    local g = {by = by(codes, true), rows = codes.rows, device = codes.device}
+    g.count = g.by.count
+    g.number = #g.count
+    g.there = g.number > 0 and floor(g.count:sum()) or 0
     return g
 end
 
--- The sums of a vector, in the order of groups, over each of them.
-local function sums(g, x)
-    if not g.members then
-        g.members = library.sparse(g.group,
-            columns.counted(1, g.there, g.device),
-            library.ones(g.there, f64_on(g.device)), g.number, g.there,
-            f64_on(g.device))
+-- The places of the first, or last, rows of groups.
+local function edge_places(g, which)
+    if not g[which] then
+        local places = columns.counted(1, g.rows, g.device)
+        g[which] = g.number > 0 and g.by[which](g.by, places) or
+            library.zeros(0, {dtype = "f64", device = g.device})
     end
-    return g.members * x
+    return g[which]
 end
 
--- The keys of the groups, as a frame without other columns.
+-- The keys of groups by one column.
+local function key_column(g, c)
+    local keys = g.by.keys
+    if kind_of(c) == "text" then return columns.of_ranks(c, keys) end
+    if kind_of(c) == "date" then return columns.alike(c, keys) end
+    if c.dtype == "bool" then return keys:ne(0) end
+    return c.dtype == "f32" and keys:f32() or keys
+end
+
+-- The keys of the groups, by the names of their columns.
 local function key_columns(g)
-    local by = {}
-    local first = g.order[g.starts]
-    for _, name in ipairs(g.keys) do
-        by[name] = columns.pick(g.frame.by[name], first)
+    local named, list = {}, g.keys
+    for _, name in ipairs(list) do
+        local c = g.frame.by[name]
+        named[name] = #list == 1 and key_column(g, c) or
+            columns.pick(c, edge_places(g, "first"))
     end
-    return by
+    return named
 end
 
--- --- of the numbers of a column, group by group ------------------------------
-
--- A column's numbers in the order of groups, 0 for what is missing, a vector of
--- 1 and 0, whether it is there, and how many are in each group.
-local function numbers_of(g, c)
-    local x = columns.vector(c)[g.order]:f64()
-    local missing = x:isnan()
-    local here = library.lnot(missing):f64()
-    return library.where(missing, 0, x), here, sums(g, here)
-end
-
-local function where_any(count, least, values)
-    return library.where(count:lt(least), NAN, values)
-end
-
--- In the order of their values within each group, what is missing last; and
--- how many there are.
-local function sorted_in_groups(g, c)
-    local x = columns.vector(c)[g.order]:f64()
-    local by_value = library.argsort(x)
-    local places = by_value[library.argsort(g.group[by_value])]
-    return x[places], sums(g, library.lnot(x:isnan()):f64())
-end
-
--- The element of each group at a place from its first one on.
-local function at(g, sorted, count, place)
-    local places = g.starts + library.where(count:gt(0), place, 0)
-    return where_any(count, 1, sorted[places])
-end
+-- --- of a column, group by group ---------------------------------------------
 
 local statistics = {}
-
-function statistics.sum(g, c)
-    return sums(g, (numbers_of(g, c)))
+for _, name in ipairs{"sum", "mean", "median", "min", "max", "var", "std"} do
+    statistics[name] = function(g, c)
+        local v = columns.vector(c)
+        if v.dtype == "bool" then v = v:f32() end
+        return g.by[name](g.by, v, {nan = "skip"})
+    end
 end
 
-function statistics.mean(g, c)
-    local x, _, count = numbers_of(g, c)
-    return where_any(count, 1, sums(g, x) / count)
-end
-
-function statistics.var(g, c)
-    local x, here, count = numbers_of(g, c)
-    local mean = sums(g, x) / library.maximum(count, 1)
-    local off = (x - mean[g.group]) % here
-    return where_any(count, 2, sums(g, off:square()) / (count - 1))
-end
-
-function statistics.std(g, c)
-    return statistics.var(g, c):sqrt()
-end
-
-function statistics.min(g, c)
-    local sorted, count = sorted_in_groups(g, c)
-    return at(g, sorted, count, 0)
-end
-
-function statistics.max(g, c)
-    local sorted, count = sorted_in_groups(g, c)
-    return at(g, sorted, count, count - 1)
-end
-
-function statistics.median(g, c)
-    local sorted, count = sorted_in_groups(g, c)
-    local low = at(g, sorted, count, ((count - 1) / 2):floor())
-    local high = at(g, sorted, count, (count / 2):floor())
-    return library.where(low:eq(high), low, low / 2 + high / 2)
-end
-
-function statistics.first(g, c)
-    return columns.pick(c, g.order[g.starts])
-end
-
-function statistics.last(g, c)
-    return columns.pick(c, g.order[g.starts + g.count - 1])
+for _, name in ipairs{"first", "last"} do
+    statistics[name] = function(g, c)
+        return columns.pick(c, edge_places(g, name))
+    end
 end
 
 -- How many are there.
 function statistics.count(g, c)
-    return sums(g, library.lnot(columns.missing(c)[g.order]):f64())
+    return g.by:sum(library.lnot(columns.missing(c)):f64())
 end
 
 -- The kinds of columns that each is of.
@@ -250,14 +154,13 @@ local function of_column(g, what, name, column_name)
             kind == "date" and "dates" or kind)
     end
     if g.number == 0 and name ~= "count" then
-        return columns.pick(c, g.starts)
+        return columns.pick(c, edge_places(g, "first"))
     elseif g.number == 0 then
         return g.count
     end
     local out = statistics[name](g, c)
-    if name == "count" or name == "first" or name == "last" then return out end
-    if kind == "date" then return columns.alike(c, out) end
-    return c.dtype == "f64" and out or out:f32()
+    local is_number = name ~= "first" and name ~= "last" and name ~= "count"
+    return is_number and kind == "date" and columns.alike(c, out) or out
 end
 
 -- --- what groups do ----------------------------------------------------------
@@ -339,16 +242,10 @@ function methods.agg(G, wanted)
     return result(g, list)
 end
 
--- The places of the rows of group i, in their order.
-local function places_of(g, i)
-    local first = floor(g.starts[i])
-    return g.order[{{first, first + floor(g.count[i]) - 1}}]
-end
-
 -- A frame of group i.
 local function part(g, i)
     local by = {}
-    local places = places_of(g, i)
+    local places = g.by:places(i)
     for _, name in ipairs(g.frame.names) do
         by[name] = columns.pick(g.frame.by[name], places)
     end
@@ -516,7 +413,7 @@ local function describe_values(c)
     local g = group_rows{c}
     if g.number == 0 then return {count = 0, distinct = 0} end
     local at_most = floor(g.count:argmax())
-    local top = columns.pick(c, g.order[g.starts])
+    local top = key_column(g, c)
     return {count = g.there, distinct = g.number, freq = g.count[at_most],
         top = columns.value(top, at_most)}
 end

@@ -212,7 +212,7 @@ function frame_text.frame_text(T, style)
     return concat(lines, "\n")
 end
 
--- --- for the viewer -----------------------------------------------------------
+-- --- for the viewer ----------------------------------------------------------
 
 -- Of so many rows and columns from places on, each column: its title, whether
 -- it stands at the left, and values, a vector, or texts (false where one is

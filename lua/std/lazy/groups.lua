@@ -896,8 +896,9 @@ local group_object = class{name = "groups", order = {"keys", "count", "group"},
 
 -- The groups of rows that have the same keys: keys is a vector, a column of a
 -- frame {name =, kind =, values =} or {name =, codes =, labels =}, a list of
--- texts, or a list of several of these.
-function groups.by(keys)
+-- texts, or a list of several of these. Rows without a key are warned of unless
+-- is_told: the caller does so in words of his own.
+function groups.by(keys, is_told)
     local columns = columns_of(keys)
     local is_list = not (is_matrix(keys) or keys.codes or keys.values or
         type(keys[1]) == "string")
@@ -910,7 +911,7 @@ function groups.by(keys)
     end
     local left_out = told.rows - (#counts_of(told) > 0 and
         floor(counts_of(told):sum()) or 0)
-    if left_out > 0 then
+    if left_out > 0 and not is_told then
         private.warn_once("groupby", format("%s no key (NaN) and %s in no group",
             left_out == 1 and "1 row has" or format("%d rows have", left_out),
             left_out == 1 and "is" or "are"))
