@@ -100,10 +100,12 @@ local function shown_columns(s, places, style, label)
         shown[#shown] = nil
     end
     local first = #shown
-    if used + dots + GAP + last.width <= style.width and first < count then
+    if first < count then used = used + dots end
+    if first < count and used + GAP + last.width <= style.width then
         shown[first + 1] = last
     elseif used > style.width then -- not even one: it is cut
-        shown[1].width = larger(1, style.width - label - GAP)
+        local over = used - style.width
+        shown[first].width = larger(1, shown[first].width - over)
     end
     return shown, first
 end
@@ -244,14 +246,15 @@ end
 function frame_text.column_text(c, head, style)
     local rows = columns.length(c)
     if rows == 0 then return head end
-    local most = larger(LEAST, smaller(MOST, style.width - GAP))
+    local room_of_one = larger(1, style.width - GAP)
+    local most = style.full and room_of_one or smaller(MOST, room_of_one)
     local none = style.ascii and "-" or "–"
     local room = style.limit * (style.width // (GAP + 1) + 1)
     local shown = style.full and rows or smaller(rows, room)
     local list = cells_of(columns.pick(c, {{1, shown}}))
     local lines, line, used, count = {head}, "", 0, 0
     for i, text in ipairs(list) do
-        text = cut(text or none, style.full and style.width or most, style)
+        text = cut(text or none, most, style)
         local width = GAP + cells.width(text)
         if used > 0 and used + width > style.width then
             if #lines >= style.limit then break end
@@ -261,8 +264,8 @@ function frame_text.column_text(c, head, style)
     end
     lines[#lines + 1] = line
     if count < rows then
-        lines[#lines + 1] = format("  hidden: %s of %s",
-            texts.count(rows - count), texts.count(rows))
+        lines[#lines + 1] = cut(format("  hidden: %s of %s",
+            texts.count(rows - count), texts.count(rows)), style.width, style)
     end
     return concat(lines, "\n")
 end
