@@ -115,6 +115,11 @@ local function vector(c)
 end
 columns.vector = vector
 
+-- Were its elements given up, by free()?
+function columns.is_freed(c)
+    return vector(c).device == "none"
+end
+
 -- A column of c's kind with other elements.
 local function alike(c, v)
     local s = state[c]

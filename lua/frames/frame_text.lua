@@ -33,9 +33,14 @@ local function cut(text, most, style)
     return cells.beginning(text, most - 1) .. mark
 end
 
--- A column's elements at a vector of places (nil: all), as texts; false where
--- one is missing, of numbers "NaN".
-local function cells_of(c, places)
+-- A column's elements at a vector of places (nil: all), so many, as texts; false
+-- where one is missing, of numbers "NaN".
+local function cells_of(c, places, count)
+    if columns.is_freed(c) then
+        local list = {}
+        for i = 1, count do list[i] = "freed" end
+        return list
+    end
     if places then c = columns.pick(c, places) end
     if columns.length(c) == 0 then return {} end
     if kind_of(c) == "number" then return cells.numbers(c) end
@@ -46,15 +51,15 @@ end
 
 local function type_of(c)
     local kind = kind_of(c)
-    return kind == "number" and c.dtype or kind
+    return kind == "number" and not columns.is_freed(c) and c.dtype or kind
 end
 
 -- What a column looks like: title, type, texts, width, left.
-local function lay_out(name, c, places, style)
+local function lay_out(name, c, places, style, count)
     local most = larger(LEAST, smaller(MOST, style.width // 3))
     local none = style.ascii and "-" or "–"
     local col = {name = name, kind = type_of(c), left = kind_of(c) == "text",
-        title = cut(in_a_line(name), most, style), texts = cells_of(c, places)}
+        title = cut(in_a_line(name), most, style), texts = cells_of(c, places, count)}
     local width = larger(cells.width(col.title), #col.kind)
     for i, text in ipairs(col.texts) do
         text = text and (style.full and text or cut(text, most, style)) or none
@@ -82,7 +87,8 @@ end
 local function shown_columns(s, places, style, label)
     local shown, used, count = {}, label, #s.names
     local function column(i)
-        return lay_out(s.names[i], s.by[s.names[i]], places, style)
+        return lay_out(s.names[i], s.by[s.names[i]], places, style,
+            places and places.rows or s.rows)
     end
     for i = 1, count do
         shown[i] = column(i)
@@ -167,7 +173,8 @@ local function missing_text(s)
     local nan, others = 0, 0
     for _, name in ipairs(s.names) do
         local c = s.by[name]
-        local count = s.rows > 0 and columns.missing(c):sum() or 0
+        local count = s.rows > 0 and not columns.is_freed(c) and
+            columns.missing(c):sum() or 0
         if kind_of(c) == "number" then
             nan = nan + count
         else
@@ -245,7 +252,7 @@ end
 -- Texts one behind the other, in as many lines as there is room for.
 function frame_text.column_text(c, head, style)
     local rows = columns.length(c)
-    if rows == 0 then return head end
+    if rows == 0 or columns.is_freed(c) then return head end
     local room_of_one = larger(1, style.width - GAP)
     local most = style.full and room_of_one or smaller(MOST, room_of_one)
     local none = style.ascii and "-" or "–"

@@ -567,7 +567,9 @@ end
 -- Bytes of the vectors, each once.
 local function bytes_of(s)
     local bytes = 0
-    for _, c in pairs(s.by) do bytes = bytes + columns.vector(c).bytes end
+    for _, c in pairs(s.by) do
+        bytes = bytes + (columns.is_freed(c) and 0 or columns.vector(c).bytes)
+    end
     return bytes
 end
 
@@ -942,12 +944,12 @@ elsewhere "value_counts"
 -- other values.
 function frames.vectors_of(value)
     local s, c = state[value], columns.state[value]
-    if c then return {c.vector} end
+    if c then return columns.is_freed(value) and {} or {c.vector} end
     if not s then return nil end
     local list, seen = {}, {}
     for _, name in ipairs(s.names) do
         local v = columns.vector(s.by[name])
-        if not seen[v] then list[#list + 1] = v end
+        if not seen[v] and v.device ~= "none" then list[#list + 1] = v end
         seen[v] = true
     end
     return list

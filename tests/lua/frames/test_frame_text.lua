@@ -82,6 +82,17 @@ function TestWidth:test_in_full()
     lu.assertNotStrContains(text, "hidden")
 end
 
+-- A column whose elements were given up is seen to be so.
+function TestWidth:test_freed_columns()
+    local T = frame{{"a", {1, 2}}, {"b", {3, 4}}, {"s", {"x", "y"}}}
+    T.a:free()
+    T.s.codes:free()
+    local text = tostring(T)
+    lu.assertStrContains(text, "freed    3  freed")
+    lu.assertErrorMsgContains("freed", function() return T:sort "b" end)
+    lu.assertErrorMsgContains("freed", function() return T[1] end)
+end
+
 -- Only a frame's headline stands where there is no room for more.
 function TestWidth:test_headlines()
     lu.assertEquals(tostring(frame{}), "frame 0x0  (empty)")
