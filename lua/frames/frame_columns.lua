@@ -507,6 +507,16 @@ function columns.of_ranks(c, v)
     return alike(c, vector_of(codes, v)[v + 1])
 end
 
+-- The places that put a vector of codes in the order of their labels.
+function columns.label_places(c, codes)
+    local rank, list, order = ranks(state[c]), listed(codes), {}
+    for i in ipairs(list) do order[i] = i end
+    sort(order, function(a, b)
+        return rank[floor(list[a])] < rank[floor(list[b])]
+    end)
+    return vector_of(order, codes)
+end
+
 columns.spread, columns.vector_of = spread, vector_of
 
 return columns

@@ -19,6 +19,7 @@ local floor_of, larger = math.floor, math.max
 
 local NAN = 0 / 0
 local WHOLE = 2.0 ^ 53 -- whole numbers below are exact in f64
+local FEW_LABELS = 4096
 
 -- The whole number that a count is; in a dry run nobody knows it.
 local function floor(x)
@@ -62,13 +63,23 @@ end
 local state = setmetatable({}, {__mode = "k"})
 local methods, meta = {}, {}
 
+-- A row a group in the order of keys, of what `by` gave for each.
+local function arranged(g, v)
+    return g.places and v[g.places] or v
+end
+
 -- What is known of the groups of equal keys: `by`, which reduces the numbers of
--- each; how many there are, and how many rows each has; how many rows there
+-- each; places, where that has them in another order, by the codes of few
+-- labels; how many there are, and how many rows each has; how many rows there
 -- are, and how many of these have a key.
 local function group_rows(keys)
-    local codes = codes_of(keys)
+    local c = keys[1]
+    local is_by_label = #keys == 1 and kind_of(c) == "text" and
+        #c.labels <= FEW_LABELS
+    local codes = is_by_label and c.codes or codes_of(keys)
     local g = {by = by(codes, true), rows = codes.rows, device = codes.device}
-    g.count = g.by.count
+    if is_by_label then g.places = columns.label_places(c, g.by.keys) end
+    g.count = arranged(g, g.by.count)
     g.number = #g.count
     g.there = g.number > 0 and floor(g.count:sum()) or 0
     return g
@@ -78,7 +89,7 @@ end
 local function edge_places(g, which)
     if not g[which] then
         local places = columns.counted(1, g.rows, g.device)
-        g[which] = g.number > 0 and g.by[which](g.by, places) or
+        g[which] = g.number > 0 and arranged(g, g.by[which](g.by, places)) or
             library.zeros(0, {dtype = "f64", device = g.device})
     end
     return g[which]
@@ -86,7 +97,8 @@ end
 
 -- The keys of groups by one column.
 local function key_column(g, c)
-    local keys = g.by.keys
+    local keys = arranged(g, g.by.keys)
+    if g.places then return columns.alike(c, keys:f64()) end
     if kind_of(c) == "text" then return columns.of_ranks(c, keys) end
     if kind_of(c) == "date" then return columns.alike(c, keys) end
     if c.dtype == "bool" then return keys:ne(0) end
@@ -111,7 +123,7 @@ for _, name in ipairs{"sum", "mean", "median", "min", "max", "var", "std"} do
     statistics[name] = function(g, c)
         local v = columns.vector(c)
         if v.dtype == "bool" then v = v:f32() end
-        return g.by[name](g.by, v, {nan = "skip"})
+        return arranged(g, g.by[name](g.by, v, {nan = "skip"}))
     end
 end
 
@@ -123,7 +135,7 @@ end
 
 -- How many are there.
 function statistics.count(g, c)
-    return g.by:sum(library.lnot(columns.missing(c)):f64())
+    return arranged(g, g.by:sum(library.lnot(columns.missing(c)):f64()))
 end
 
 -- The kinds of columns that each is of.
@@ -245,7 +257,7 @@ end
 -- A frame of group i.
 local function part(g, i)
     local by = {}
-    local places = g.by:places(i)
+    local places = g.by:places(g.places and floor(g.places[i]) or i)
     for _, name in ipairs(g.frame.names) do
         by[name] = columns.pick(g.frame.by[name], places)
     end
