@@ -183,12 +183,33 @@ static int read_first(repl_session *session)
 
 /* --- the loop ----------------------------------------------------------- */
 
+/* Where pictures were asked for, asks the terminal: once each time. */
+static void look_for_pictures(repl_session *session)
+{
+    static int was_on;
+    int *is_on = &lumat_settings_now()->pictures;
+    char keys[200];
+    if (*is_on && !was_on) {
+        repl_ask_pictures(&session->screen, keys, sizeof keys);
+        repl_give_keys(keys);
+        if (session->screen.shows == LUMAT_SHOWS_NONE) {
+            repl_note("pictures are off: the terminal does not say that it "
+                      "shows any, as kitty, iTerm2 and those with sixels do");
+            *is_on = 0;
+        }
+    }
+    if (!*is_on)
+        session->screen.shows = LUMAT_SHOWS_NONE;
+    was_on = *is_on;
+}
+
 /* One entry, in protected mode: running out of memory ends it alone. */
 static int step(lua_State *L)
 {
     repl_session *session = lua_touserdata(L, 1);
     repl_take_style(session);
     set_prompt(session);
+    look_for_pictures(session);
     if (read_first(session))
         run_entry(session);
     return 0;

@@ -14,10 +14,10 @@ function chart_files.svg(chart, o, is_part)
         is_part, o.dark)
 end
 
--- A PNG file, `scale` pixels wide and high for each of the chart's.
-function chart_files.png(chart, o, scale)
+-- A raster, `scale` pixels wide and high for each of the chart's.
+function chart_files.pixels(chart, o, scale)
     local png = require "lumat.png"
-    return vector_charts.draw(chart, o, png.new):finish(o.dark, scale)
+    return vector_charts.draw(chart, o, png.new):pixels(o.dark, scale)
 end
 
 local function pdf(chart, o)
@@ -29,7 +29,7 @@ end
 local SHARP = 2 -- pixels of a .png file for one of the chart
 
 local made = {svg = chart_files.svg, pdf = pdf, png = function(chart, o)
-    return chart_files.png(chart, o, SHARP)
+    return chart_files.pixels(chart, o, SHARP):png()
 end}
 
 -- The extension, which says what to draw.

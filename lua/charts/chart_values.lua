@@ -5,23 +5,22 @@ local canvas = require "lumat.canvas"
 local checks = require "lumat.checks"
 local parts_of = require "lumat.chart_parts"
 local values = {}
-local getmetatable, next, rawget, setmetatable, type = getmetatable, next,
-    rawget, setmetatable, type
+local next, setmetatable, type = next, setmetatable, type
 local gsub, require = string.gsub, require
 local fail = checks.fail
 
--- value -> {chart, o, kind}; with a key of its own, so that it is not shown.
-local inside = {}
+-- value -> {chart, o}: beside it, as it is nobody else's.
+local kept_of = setmetatable({}, {__mode = "k"})
 
 local meta = {__name = "chart", __tostring = canvas.tostring}
 local methods = {}
 meta.__index = methods
 
--- The chart's description, or nil of what is no chart.
+-- The chart's description and its options, or nil of what is no chart.
 function values.chart_of(value)
-    if type(value) ~= "table" or getmetatable(value) ~= meta then return nil end
-    local kept = rawget(value, inside)
-    return kept and kept.chart
+    local kept = value ~= nil and kept_of[value]
+    if not kept then return nil end
+    return kept.chart, kept.o
 end
 
 local function without_colours(text) return (gsub(text, "\27%[[%d;]*m", "")) end
@@ -29,7 +28,7 @@ local function without_colours(text) return (gsub(text, "\27%[[%d;]*m", "")) end
 -- What C's tostring asks for; style: width, height, ascii and colour of the
 -- screen. What goes anywhere but to it has no colours.
 function meta.__draw(value, is_for_later, style)
-    local kept = rawget(value, inside)
+    local kept = kept_of[value]
     if not kept then return "chart" end
     local draw = require "lumat.text_charts".draw
     local o = {width = kept.o.width or style.width, height = kept.o.height or
@@ -74,7 +73,7 @@ end
 
 -- save(chart, file) and chart:save(file)
 local function save(value, file)
-    local kept = type(value) == "table" and rawget(value, inside)
+    local kept = kept_of[value or ""]
     if not kept or type(file) ~= "string" then
         fail("save", 'a chart is saved as save(chart, "p.svg")')
     end
@@ -92,7 +91,8 @@ function values.shown(what, chart, o, fields)
         write(what, kept, o.file)
         return checks.shown({file = o.file}, "wrote " .. o.file)
     end
-    local value = {[inside] = kept}
+    local value = {}
+    kept_of[value] = kept
     if not chart.subplots then
         local whole = parts_of.of(chart)
         local y = whole:scale("y", 4)

@@ -164,9 +164,4 @@ function painter:pixels(is_dark, scale)
     return d.raster
 end
 
--- The bytes of a file.
-function painter:finish(is_dark, scale)
-    return self:pixels(is_dark, scale):png()
-end
-
 return png

@@ -226,7 +226,7 @@ end
 local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 -- Source: RFC 4648.
-local function base64(bytes)
+function svg.base64(bytes)
     local out = {}
     for i = 1, #bytes, 3 do
         local a, b, c = byte(bytes, i, i + 2)
@@ -248,7 +248,7 @@ function picture:image(x, y, width, height, rows, cols, rgb)
     pixels:put(0, 0, cols, rows, rows, cols, rgb)
     self:add("image", {"x", x, "y", y, "width", width, "height", height,
         "preserveAspectRatio", "none", "style", "image-rendering:pixelated",
-        "href", "data:image/png;base64," .. base64(pixels:png())})
+        "href", "data:image/png;base64," .. svg.base64(pixels:png())})
 end
 
 local shapes = {

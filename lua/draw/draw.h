@@ -12,6 +12,25 @@ void lumat_open_inspect(lua_State *L);   /* inspect */
 void lumat_open_watch(lua_State *L);     /* watch */
 void lumat_open_canvas(lua_State *L);    /* what lua/charts draws on */
 
+/* --- charts as pictures --------------------------------------------------- */
+
+/* What a terminal said that it shows, and its cells in pixels. */
+typedef struct lumat_screen {
+    enum {
+        LUMAT_SHOWS_NONE,
+        LUMAT_SHOWS_KITTY,
+        LUMAT_SHOWS_ITERM,
+        LUMAT_SHOWS_SIXELS
+    } shows;
+    int cell_width, cell_height;
+    int is_dark; /* its ground */
+} lumat_screen;
+
+/* Pushes what shows the chart at index as a picture, and returns 1; of what is
+ * none, or cannot be drawn, it returns 0 and pushes nothing. */
+int lumat_push_picture(lua_State *L, int index, const lumat_screen *screen,
+                       const lumat_style *style);
+
 /* --- watching a matrix while an entry runs -------------------------------- */
 
 /* Between the two, draw gets a picture of what watch(A) named, about 8 times a

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "arguments.h"
 #include "parse.h"
+#include "draw.h"
 #include "picture.h"
 #include "math_functions.h"
 #include "print.h"
@@ -466,6 +467,50 @@ static void push_style(lua_State *L, const lumat_style *s)
     lua_setfield(L, -2, "ascii");
     lua_pushboolean(L, s->colour);
     lua_setfield(L, -2, "colour");
+}
+
+/* draw(value, screen) */
+static int draw_on_screen(lua_State *L)
+{
+    lumat_push_required(L, "screen_pictures");
+    lua_getfield(L, -1, "draw");
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    lua_call(L, 2, 1);
+    return 1;
+}
+
+static void push_screen(lua_State *L, const lumat_screen *s,
+                        const lumat_style *style)
+{
+    static const char *const ways[] = {"none", "kitty", "iterm", "sixels"};
+    push_style(L, style);
+    lua_pushinteger(L, style->height > 0 ? style->height : 24);
+    lua_setfield(L, -2, "height");
+    lua_pushstring(L, ways[s->shows]);
+    lua_setfield(L, -2, "shows");
+    lua_pushinteger(L, s->cell_width);
+    lua_setfield(L, -2, "cell_width");
+    lua_pushinteger(L, s->cell_height);
+    lua_setfield(L, -2, "cell_height");
+    lua_pushboolean(L, s->is_dark);
+    lua_setfield(L, -2, "dark");
+}
+
+int lumat_push_picture(lua_State *L, int index, const lumat_screen *screen,
+                       const lumat_style *style)
+{
+    int top = lua_gettop(L);
+    index = lua_absindex(L, index);
+    if (screen->shows == LUMAT_SHOWS_NONE || !lua_istable(L, index))
+        return 0;
+    lua_pushcfunction(L, draw_on_screen);
+    lua_pushvalue(L, index);
+    push_screen(L, screen, style);
+    if (lua_pcall(L, 2, 1, 0) == LUA_OK && lua_type(L, -1) == LUA_TSTRING)
+        return 1;
+    lua_settop(L, top);
+    return 0;
 }
 
 int lumat_chart_tostring(lua_State *L)

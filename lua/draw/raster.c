@@ -4,6 +4,7 @@
  * pixels from the top left; nothing outside is drawn, whatever it is called
  * with. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -372,6 +373,113 @@ static int png(lua_State *L)
     return 1;
 }
 
+/* --- sixels -----------------------------------------------------------------
+ */
+/* Bands of six lines, in each of which a colour is drawn after the other: a
+ * character has a bit for each line. Source: DEC VT330/VT340 Programmer
+ * Reference Manual, volume 2, chapter 14. */
+
+enum { LEVELS = 6, CUBE = LEVELS * LEVELS * LEVELS, GREYS = 40, BAND = 6 };
+enum { COLOURS = CUBE + GREYS, COLOURLESS = 24 };
+
+/* Of 6 x 6 x 6 colours, and of as many greys as there are places left. */
+static unsigned char nearest_colour(const unsigned char *p)
+{
+    int at = 0, low = 255, high = 0, sum = 0;
+    for (int k = 0; k < 3; k++) {
+        at = at * LEVELS + (p[k] * (LEVELS - 1) + 127) / 255;
+        low = p[k] < low ? p[k] : low;
+        high = p[k] > high ? p[k] : high;
+        sum += p[k];
+    }
+    if (high - low < COLOURLESS)
+        at = CUBE + (sum * (GREYS - 1) + 382) / 765;
+    return (unsigned char)at;
+}
+
+static void add_run(luaL_Buffer *b, int count, int bits)
+{
+    char text[32];
+    char c = (char)('?' + bits);
+    if (count > 3) {
+        snprintf(text, sizeof text, "!%d%c", count, c);
+        luaL_addstring(b, text);
+        return;
+    }
+    for (; count > 0; count--)
+        luaL_addchar(b, c);
+}
+
+/* The line of one colour in a band whose colours are at `of`, row by row. */
+static void add_band(luaL_Buffer *b, const unsigned char *of, int width,
+                     int rows, int colour)
+{
+    char text[16];
+    int bits = -1, count = 0;
+    snprintf(text, sizeof text, "#%d", colour);
+    luaL_addstring(b, text);
+    for (int x = 0; x < width; x++) {
+        int here = 0;
+        for (int y = 0; y < rows; y++)
+            here |= (of[y * width + x] == colour) << y;
+        if (here != bits) {
+            add_run(b, count, bits);
+            bits = here;
+            count = 0;
+        }
+        count++;
+    }
+    if (bits > 0)
+        add_run(b, count, bits);
+    luaL_addchar(b, '$');
+}
+
+/* In hundredths, as the terminals measure them. */
+static void add_colours(luaL_Buffer *b)
+{
+    char text[48];
+    for (int i = 0; i < CUBE; i++) {
+        snprintf(text, sizeof text, "#%d;2;%d;%d;%d", i, i / 36 * 20,
+                 i / 6 % 6 * 20, i % 6 * 20);
+        luaL_addstring(b, text);
+    }
+    for (int i = 0; i < GREYS; i++) {
+        int light = (100 * i + (GREYS - 1) / 2) / (GREYS - 1);
+        snprintf(text, sizeof text, "#%d;2;%d;%d;%d", CUBE + i, light, light,
+                 light);
+        luaL_addstring(b, text);
+    }
+}
+
+/* r:sixels(): the picture as a sequence for terminals. */
+static int sixels(lua_State *L)
+{
+    const raster *r = check_raster(L);
+    char head[48];
+    unsigned char *of = lua_newuserdatauv(L, (size_t)r->width * BAND, 0);
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    snprintf(head, sizeof head, "\033Pq\"1;1;%d;%d", r->width, r->height);
+    luaL_addstring(&b, head);
+    add_colours(&b);
+    for (int top = 0; top < r->height; top += BAND) {
+        int rows = r->height - top < BAND ? r->height - top : BAND;
+        unsigned char used[COLOURS] = {0};
+        const unsigned char *p = r->pixels + 3 * (size_t)top * (size_t)r->width;
+        for (int i = 0; i < rows * r->width; i++) {
+            of[i] = nearest_colour(p + 3 * i);
+            used[of[i]] = 1;
+        }
+        for (int colour = 0; colour < COLOURS; colour++)
+            if (used[colour])
+                add_band(&b, of, r->width, rows, colour);
+        luaL_addchar(&b, '-');
+    }
+    luaL_addstring(&b, "\033\\");
+    luaL_pushresult(&b);
+    return 1;
+}
+
 /* r:rgb(): three bytes a pixel. */
 static int rgb(lua_State *L)
 {
@@ -382,8 +490,8 @@ static int rgb(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"clip", clip}, {"stroke", stroke}, {"fill", fill}, {"put", put},
-    {"png", png},   {"rgb", rgb},       {NULL, NULL}};
+    {"clip", clip}, {"stroke", stroke}, {"fill", fill},     {"put", put},
+    {"png", png},   {"rgb", rgb},       {"sixels", sixels}, {NULL, NULL}};
 
 void lumat_open_raster(lua_State *L)
 {

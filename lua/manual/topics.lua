@@ -174,6 +174,8 @@ topics.charts = {title = "Charts", see = "plot scatter hist boxplot imshow conto
         {"size = {680, 420}", "of the file in pixels; a .png has two for each"},
         {"dark = true", "on dark ground; an .svg without it is as its reader's theme"},
         {"width, height", "of the text, in characters"},
+        {":set pictures on", "charts at the prompt are pictures, where the terminal " ..
+            "says that it shows some (kitty, iTerm2, sixels)"},
     },
     "NaN breaks a line. Inf, and what is 0 or less on a logarithmic axis, is " ..
     "left out and counted below the chart. Of more than 20 000 elements a line " ..

@@ -179,10 +179,11 @@ int repl_closing_indent(const char *text, size_t start, size_t length);
 /* The prompt, and what its parts share. repl_loop owns it. */
 typedef struct repl_session {
     lua_State *L;
-    lumat_style style; /* of the screen, as the entry found it */
-    double seconds;    /* that the last call took, without its echoes */
-    int is_timed;      /* a stopwatch is to run during the next */
-    int quit;          /* set to leave after this entry */
+    lumat_style style;   /* of the screen, as the entry found it */
+    lumat_screen screen; /* what pictures it shows, where they are wanted */
+    double seconds;      /* that the last call took, without its echoes */
+    int is_timed;        /* a stopwatch is to run during the next */
+    int quit;            /* set to leave after this entry */
     char *restart; /* the file of variables with which the program is to start
                       anew when it has left; NULL: it ends */
     unsigned complaints; /* as many as when the entry began */

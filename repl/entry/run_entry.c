@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 void repl_take_style(repl_session *session)
 {
@@ -29,9 +30,25 @@ static void print_top(lua_State *L, int number)
     lua_pop(L, 1);
 }
 
+/* Past standard output, whose text goes into a transcript, too. */
+static int print_picture(repl_session *session, int index)
+{
+    lua_State *L = session->L;
+    if (!lumat_push_picture(L, index, &session->screen, &session->style))
+        return 0;
+    size_t length = lua_rawlen(L, -1);
+    fflush(stdout);
+    lumat_write_fully(STDOUT_FILENO, lua_tostring(L, -1), length, -1);
+    lumat_transcribe_echo("[a picture]\n");
+    lua_pop(L, 1);
+    return 1;
+}
+
 static void print_result(repl_session *session, int index, int number)
 {
     lua_State *L = session->L;
+    if (session->screen.shows && print_picture(session, index))
+        return;
     if (lumat_push_shown(L, index, &session->style))
         print_top(L, number);
     else
@@ -122,6 +139,8 @@ static void echo_statement(lua_State *L, int shown)
     repl_take_style(echoing);
     luaL_checkstack(L, LUA_MINSTACK, "too many results to print");
     for (int i = 1; i <= count; i++) {
+        if (echoing->screen.shows && print_picture(echoing, i))
+            continue;
         if (!lumat_push_shown(L, i, &echoing->style))
             lua_error(L);
         print_top(L, count > 1 ? i : 0);

@@ -97,6 +97,17 @@ void repl_read_ahead(int on)
         rl_stuff_char((unsigned char)ahead.bytes[ahead.next++]);
 }
 
+void repl_give_keys(const char *keys)
+{
+    size_t length = strlen(keys), room = sizeof ahead.bytes;
+    if (ahead.next < ahead.count || length == 0)
+        return;
+    length = length < room ? length : room;
+    memcpy(ahead.bytes, keys, length);
+    ahead.next = 0;
+    ahead.count = (ssize_t)length;
+}
+
 /* Readline's source of keys. Its own handling of Ctrl-C would go on waiting
  * for a key; READERR instead ends the line in every state it can be in. */
 static int get_key(FILE *stream)

@@ -21,6 +21,10 @@ void repl_line_open(lua_State *L);
  * caller frees it. end gets how it ended. */
 char *repl_read_line(const char *prompt, repl_line_end *end);
 
+/* Text that was read and is to be typed at the next line: no more than a few
+ * hundred bytes. */
+void repl_give_keys(const char *keys);
+
 /* Whether a line can have rows: then it is read whole, not row by row. */
 int repl_line_has_rows(void);
 

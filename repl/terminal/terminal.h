@@ -64,6 +64,13 @@ int repl_terminal_file(void);
  * has its own. */
 void repl_end_output(void);
 
+/* --- pictures: pictures.c ------------------------------------------------- */
+
+/* Asks the terminal what pictures it shows; where standard input or output is
+ * none, none. Waits for its answers, a second where it gives none. keys, of
+ * size bytes, gets what was typed meanwhile. */
+void repl_ask_pictures(lumat_screen *screen, char *keys, size_t size);
+
 /* --- the echo: echo_off.c -------------------------------------------------
  * What is typed while an entry runs the terminal shows at the next prompt, not
  * amid the output. */

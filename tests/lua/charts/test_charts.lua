@@ -629,6 +629,25 @@ function TestRaster:test_outside()
     raises(function() canvas.raster(20000, 20000, "#ffffff") end, "too many")
 end
 
+-- Two lines of one band: a colour after the other, six lines a character.
+function TestRaster:test_sixels()
+    local r = canvas.raster(6, 7, "#ffffff")
+    r:fill({0, 0, 5, 0, 5, 1, 0, 1}, "#ff0000")
+    local text = r:sixels()
+    lu.assertEquals(text:sub(1, 14), "\27Pq\"1;1;6;7#0;")
+    -- red is 5 times the first line, white the others; then a line of white
+    lu.assertEquals(text:match("#255;2;100;100;100(.*)"),
+        "#180!5@$#255!5}~$-#255!6@$-\27\\")
+end
+
+function TestRaster:test_base64()
+    local svg = require "lumat.svg"
+    for text, wanted in pairs{[""] = "", f = "Zg==", fo = "Zm8=", foo = "Zm9v",
+        foob = "Zm9vYg==", ["\255\254\253"] = "//79"} do
+        lu.assertEquals(svg.base64(text), wanted)
+    end
+end
+
 -- Every letter has lines, and the accented ones more than those below them.
 function TestRaster:test_letters()
     local font = require "lumat.stroke_font"
