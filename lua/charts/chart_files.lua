@@ -7,6 +7,7 @@ local vector_charts = require "lumat.vector_charts"
 local chart_files = {}
 local error, gsub, lower, match, pcall, require, tostring = error,
     string.gsub, string.lower, string.match, pcall, require, tostring
+local larger = math.max
 
 -- The text of an SVG file, or of a part of a page. o: width, height, dark.
 function chart_files.svg(chart, o, is_part)
@@ -20,17 +21,32 @@ function chart_files.pixels(chart, o, scale)
     return vector_charts.draw(chart, o, png.new):pixels(o.dark, scale)
 end
 
-local function pdf(chart, o)
+local function pdf(_, chart, o)
     local pages = require "lumat.pdf"
     return vector_charts.draw(chart, o, pages.new):finish(chart.title or
         "chart", o.dark)
 end
 
-local SHARP = 2 -- pixels of a .png file for one of the chart
+local SHARP = 2 -- pixels of a .png file for one of the chart, if it has room
+local MOST_EDGE, MOST_PIXELS = 20000, 1 << 26
 
-local made = {svg = chart_files.svg, pdf = pdf, png = function(chart, o)
-    return chart_files.pixels(chart, o, SHARP):png()
-end}
+local function png(who, chart, o)
+    local painter = vector_charts.draw(chart, o, require "lumat.png".new)
+    local width, height = painter.width, painter.height
+    local function fits(scale)
+        return larger(width, height) * scale < MOST_EDGE and
+            width * height * scale * scale < MOST_PIXELS
+    end
+    if not fits(1) then
+        checks.fail(who, "%.0f x %.0f pixels are too many for a .png file",
+            width, height)
+    end
+    return painter:pixels(o.dark, fits(SHARP) and SHARP or 1):png()
+end
+
+local function as_svg(_, chart, o) return chart_files.svg(chart, o) end
+
+local made = {svg = as_svg, pdf = pdf, png = png}
 
 -- The extension, which says what to draw.
 local function extension_of(who, file)
@@ -45,13 +61,16 @@ local function extension_of(who, file)
     return extension
 end
 
+-- Raises what is wrong with the name.
+function chart_files.check_name(who, file) extension_of(who, file) end
+
 -- Draws the chart into the file; errors begin with "who: ". o: width, height
 -- and dark. Gives what shows that it did.
 function chart_files.write(who, chart, file, o)
     local ok, message = pcall(function()
         file = texts.path(file)
         local make = made[extension_of(who, file)]
-        texts.write(who, file, function() return make(chart, o) end)
+        texts.write(who, file, function() return make(who, chart, o) end)
     end)
     -- whoever asked for the picture says where that was
     if not ok then error((gsub(tostring(message), "^[%a_]+:%d+: ", "")), 0) end

@@ -77,6 +77,11 @@ function charts.svg(chart, o, is_part)
     return require "lumat.chart_files".svg(chart, o or {}, is_part)
 end
 
+-- Raises "who: …" of a file's name that does not say which of them it is.
+function charts.check_name(who, file)
+    require "lumat.chart_files".check_name(who, file)
+end
+
 -- Draws the chart into a file whose name ends in .svg, .png or .pdf. Raises
 -- "who: …" where it cannot.
 function charts.file(who, chart, file, o)

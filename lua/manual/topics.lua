@@ -66,7 +66,7 @@ topics.results = {title = "Results of experiments",
             "that has this and else the same parameters; what is zipped with " ..
             "these goes along"},
         {"e:plot{x=, y=, by=, log=}", "lines; log = \"x\", \"y\", \"xy\" or \"\", else as the " ..
-            "values are; file = \"a.svg\" draws them there"},
+            "values are; file = \"a.svg\", .png or .pdf draws them there"},
         {"e:plot{x=, y=, value=}", "a heat map of two axes"},
         {"stat = \"median\"", "of tables and charts: \"min\", \"max\", \"mean\" or \"median\" " ..
             "of the samples of each point, and of the points in one cell, or at " ..

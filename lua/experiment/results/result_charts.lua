@@ -144,7 +144,7 @@ end
 -- --- showing it -------------------------------------------------------------
 
 local function draw_file(chart, o)
-    texts.write("plot", o.file, drawers.svg(data.described(chart), o))
+    drawers.file("plot", data.described(chart), o.file, o)
     return "wrote " .. o.file
 end
 
@@ -157,12 +157,10 @@ local function tell_missing(file, why)
 end
 
 -- e:plot{x=, y=, by=, stat=, log=, kind=, value=, where=, file=}: the chart as text,
--- and as SVG in the file; or why there is none.
+-- or in the file; or why there is none.
 charts.plot = checks.placed(function(e, options)
     local file = type(options) == "table" and options.file
-    if type(file) == "string" and not match(file, "%.svg$") then
-        checks.fail("plot", "%q: a chart's file ends in .svg", file)
-    end
+    if type(file) == "string" then drawers.check_name("plot", file) end
     local chart, o = charts.build(e, options)
     local text
     if not chart then

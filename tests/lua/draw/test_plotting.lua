@@ -375,6 +375,8 @@ function TestValues:test_saved()
     has(text, 'width="300" height="250"', ">T</text>", "<path class=\"line s1\"")
     chart:save(name)
     os.remove(name)
+    raises(function() plot(vec{1}, {size = {10000, 10000}, file = "a.png"}) end,
+        "plot: 10000 x 10000 pixels are too many for a .png file")
     raises(function() save(chart, "a.csv") end,
         'save: "a.csv": a picture\'s name ends in .svg, .png or .pdf')
     raises(function() chart:save() end, "save(chart,")

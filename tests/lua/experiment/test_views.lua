@@ -298,7 +298,7 @@ function TestPlot:test_refusals()
         {{y = "rats"}, 'y: there is no "rats"'},
         {{log = "z"}, 'log is "z", expected "x", "y", "xy" or ""'},
         {{width = -3}, "width is -3, expected a number from 1 on"},
-        {{file = "a.png"}, "a chart's file ends in .svg"},
+        {{file = "a.gif"}, "a picture's name ends in .svg, .png or .pdf"},
         {{kind = "lines", value = "rate"}, "value is not used: a heat map has it"},
         {{x = "n", y = "kernel", value = "rate", by = "n"},
             "by is not used: a heat map has no series"},
