@@ -235,7 +235,7 @@ topics.indexing = {title = "Indexing", see = "take put where ?operators ?propert
     "wherever it stands: the rows 1 and 3 are A[vec{1, 3}]. Of a sparse matrix " ..
     "S[…] gives a sparse one; it is not assigned."}
 
-topics.random = {title = "Random numbers", see = "rand randn randint randperm seed",
+topics.random = {title = "Random numbers", see = "rand randn randint randperm exponential poisson choice seed",
     "Every session and every script begins at the same seed, so that it gives " ..
     "the same numbers when it is run again, on a GPU as on the CPU (normal ones " ..
     "but for their last digits). For others each time: seed(os.time()).",
@@ -244,7 +244,8 @@ topics.random = {title = "Random numbers", see = "rand randn randint randperm se
         {"randn(2, 3)  randn(9, {mean = 5, std = 2})", "normal"},
         {"randint(1, 6, 10)  randperm(5)", "whole numbers, 1 and 6 among them; 1 to 5 in " ..
             "random order"},
-        {"take(v, randperm(#v))", "shuffled"},
+        {"poisson(4, 10)  randgamma(2, 3, 10)", "of other distributions, ten of which there are"},
+        {"choice(v, 5)  shuffle(v)", "elements at random; all of them in random order"},
         {"seed(7)  seed(os.time())", "the numbers from here on: the same again, or others"},
         {"rand(3, {seed = 7})", "of a seed of its own; what others get stays as it was"},
     },

@@ -1,0 +1,791 @@
+-- Random numbers of more distributions than uniform and normal ones.
+--
+-- Each call takes one number of the generator, as rand does, and draws from
+-- streams of it that are apart from all others; so no result depends on threads.
+-- Those of whole numbers are the same on every device: they compare uniforms
+-- with tables, or are worked out on the CPU.
+local library = ...
+local checks = require "lumat.checks"
+local steps = require "lumat.statistics_steps"
+local fail, shape_of = checks.fail, checks.shape_of
+local variates = {}
+local type = type
+local ceil, floor, huge, larger, log, sqrt, tointeger = math.ceil, math.floor,
+    math.huge, math.max, math.log, math.sqrt, math.tointeger
+local pack = table.pack
+
+-- --- what is asked for --------------------------------------------------------
+
+local function is_matrix(x)
+    return type(x) == "userdata"
+end
+
+-- What a call of `count` parameters asks for: {parameters, m, n (nil of a
+-- vector), dtype, device, seed and call of the generator}.
+local function request(what, count, ...)
+    local given = pack(...)
+    local options = {}
+    if type(given[given.n]) == "table" then
+        options, given[given.n] = given[given.n], nil
+    end
+    local r = {what = what, m = given[count + 1], n = given[count + 2]}
+    for i = 1, count do
+        local p = given[i]
+        r[i] = p
+        if is_matrix(p) then
+            if p.dtype ~= "f32" and p.dtype ~= "f64" then
+                fail(what, "parameters are f32 or f64, not %s", p.dtype)
+            end
+            r.device = r.device or p.device
+            r.dtype = r.dtype == "f64" and "f64" or p.dtype
+        end
+    end
+    if not r.m then
+        for i = 1, count do
+            local p = r[i]
+            if is_matrix(p) then
+                r.m = larger(r.m or 0, p.rows)
+                r.n = p.ndim == 2 and larger(r.n or 0, p.cols) or r.n
+            end
+        end
+    end
+    if not r.m then
+        fail(what, "the number of results is missing: write %s(…, n), or " ..
+            "give a matrix of parameters", what)
+    end
+    for i = 1, count do
+        local p = r[i]
+        if is_matrix(p) and not (p.ndim == (r.n and 2 or 1) and
+            (p.rows == r.m or p.ndim == 2 and p.rows == 1) and
+            (p.ndim == 1 or p.cols == r.n or p.cols == 1)) then
+            fail(what, "a parameter is %s, and the result %s", shape_of(p),
+                r.n and r.m .. "x" .. r.n or "vector " .. r.m)
+        end
+    end
+    if r.device and options.device and options.device ~= r.device then
+        fail(what, "the parameters are on %s: {device=%q} goes with numbers",
+            r.device, options.device)
+    end
+    r.dtype = options.dtype or r.dtype or library.default_dtype()
+    if r.dtype ~= "f32" and r.dtype ~= "f64" then
+        fail(what, "results are f32 or f64, not %s", r.dtype)
+    end
+    r.device = options.device or r.device or
+        library.zeros(1, {dtype = "f32"}).device
+    r.seed, r.call = steps.next_draw(options)
+    return r
+end
+
+local function size_of(r)
+    return r.m * (r.n or 1)
+end
+
+-- Numbers of a stream, f64, of r's shape; "uniform" ones in [0, 1), or "normal".
+local function drawn(r, kind, stream)
+    return steps.draw(kind, r.seed, r.call, stream, "f64", r.device, r.m, r.n)
+end
+
+-- A vector of n numbers instead.
+local function drawn_list(r, kind, stream, n)
+    return steps.draw(kind, r.seed, r.call, stream, "f64", r.device, n)
+end
+
+local function given_as(r, X)
+    if X.dtype == r.dtype then return X end
+    return r.dtype == "f64" and X:f64() or X:f32()
+end
+
+-- Whole numbers have to fit their type.
+local function given_whole(r, X, largest)
+    if r.dtype == "f32" and largest > 2 ^ 24 then
+        fail(r.what, "%.0f is more than f32 holds exactly; add {dtype=\"f64\"}",
+            largest)
+    end
+    return given_as(r, X)
+end
+
+-- Parameter i is a number, or all of its elements are, for which `is_fine`;
+-- else an error that says what is wanted.
+local function check(r, i, name, is_fine, wanted)
+    local p = r[i]
+    if is_matrix(p) then
+        if p.size > 0 and library.all(is_fine(p)) == false then
+            fail(r.what, "elements of %s are not %s", name, wanted)
+        end
+        r[i] = p:f64()
+    elseif is_fine(library.vec({p}, {dtype = "f64", device = "cpu"}))[1] ~=
+        true then
+        fail(r.what, "%s is %s, expected %s", name, checks.brief(p), wanted)
+    end
+end
+
+local function is_finite(x)
+    return library.isfinite(x)
+end
+
+local function is_above_zero(x)
+    return x:ge(1e-300) & library.isfinite(x)
+end
+
+local function is_from_zero(x)
+    return x:ge(0) & library.isfinite(x)
+end
+
+local function is_share(x)
+    return x:ge(0) & x:le(1)
+end
+
+local ABOVE, FROM = "a finite number above 0", "a finite number from 0 on"
+
+-- --- by formulas --------------------------------------------------------------
+
+row{
+    name = "exponential",
+    takes = "scale: number|matrix [, m: size [, n: size]] {seed, dtype, device}",
+    gives = "matrix",
+    group = "random",
+    help = "Exponential random numbers with that mean (1 / rate): one for each " ..
+        "element of a matrix of means, or so many.",
+    example = "exponential(3, 4, {seed=1})",
+    result = "{6.75239, 3.72677, 6.21709, 3.20224}",
+}
+function variates.exponential(...)
+    local r = request("exponential", 1, ...)
+    check(r, 1, "scale", is_from_zero, FROM)
+    return given_as(r, library.mul(-library.log1p(-drawn(r, "uniform", 0)), r[1]))
+end
+
+row{
+    name = "lognormal",
+    takes = "mu: number|matrix, sigma: number|matrix [, m: size [, n: size]] " ..
+        "{seed, dtype, device}",
+    gives = "matrix",
+    group = "random",
+    help = "Random numbers whose logarithms are normal, with mean mu and " ..
+        "standard deviation sigma.",
+    example = "lognormal(0, 1, 4, {seed=1})",
+    result = "{0.892543, 0.63263, 0.749315, 0.649825}",
+}
+function variates.lognormal(...)
+    local r = request("lognormal", 2, ...)
+    check(r, 1, "mu", is_finite, "a finite number")
+    check(r, 2, "sigma", is_from_zero, FROM)
+    local z = drawn(r, "normal", 0)
+    return given_as(r, library.exp(library.add(library.mul(z, r[2]), r[1])))
+end
+
+-- Source: Bailey, Polar generation of random variates with the t-distribution,
+-- 1994: what Box and Muller do for the normal one.
+row{
+    name = "student",
+    takes = "nu: number|matrix [, m: size [, n: size]] {seed, dtype, device}",
+    gives = "matrix",
+    group = "random",
+    help = "Random numbers of Student's t distribution with nu degrees of " ..
+        "freedom; nu may be infinite.",
+    example = "student(3, 4, {seed=1})",
+    result = "{-2.8537, -1.76281, -2.95695, -0.598809}",
+}
+function variates.student(...)
+    local r = request("student", 1, ...)
+    check(r, 1, "nu", function(x) return x:ge(1e-300) end, "a number above 0")
+    local nu = is_matrix(r[1]) and library.minimum(r[1], 1e30) or
+        math.min(r[1], 1e30)
+    local size = -2 * library.log1p(-drawn(r, "uniform", 0))
+    local angle = 2 * math.pi * drawn(r, "uniform", 1)
+    local square = library.mul(library.expm1(library.div(size, nu)), nu)
+    return given_as(r, library.sqrt(square) % library.cos(angle))
+end
+
+-- --- gamma and what is made of it ---------------------------------------------
+
+-- n numbers of the gamma distribution of shape d + 1/3 >= 1; d is a number, or a
+-- vector of n. What is not accepted, at most 5 of 100, is drawn again from the
+-- next streams. Source: Marsaglia and Tsang, A simple method for generating
+-- gamma variables, 2000.
+local function gammas(r, d, n, stream)
+    local z = drawn_list(r, "normal", stream, n)
+    local u = drawn_list(r, "uniform", stream + 1, n)
+    local v = 1 + library.div(z, library.sqrt(9 * d))
+    v = v % v % v
+    local bound = 0.5 * z % z + library.mul(1 - v + library.log(v), d)
+    local again = ~library.log1p(-u):lt(bound)
+    local X = library.mul(v, d)
+    local count = again:sum()
+    if type(count) ~= "number" or count == 0 then return X end
+    X[again] = gammas(r, is_matrix(d) and d[again] or d, tointeger(count),
+        stream + 2)
+    return X
+end
+
+-- Parameter i for each result: a number, or a vector of them.
+local function spread(r, i)
+    local p = r[i]
+    if not is_matrix(p) then return p end
+    if r.n then
+        p = library.add(p, library.zeros(r.m, r.n, {dtype = "f64",
+            device = r.device}))
+    end
+    return p:flatten()
+end
+
+local AGAIN = 64 -- streams of one gamma variate
+
+-- Logarithms of gamma variates, a vector: those of small shapes are too small
+-- for their own.
+local function log_gammas(r, shape, stream)
+    local n = size_of(r)
+    local is_small = library.lt(shape, 1)
+    local X = library.log(gammas(r, library.where(is_small, shape + 1, shape) -
+        1 / 3, n, stream))
+    if not is_matrix(shape) and shape >= 1 then return X end
+    local lift = library.log1p(-drawn_list(r, "uniform", stream + AGAIN, n))
+    return X + library.where(is_small, library.div(lift, shape), 0)
+end
+
+local function shaped(r, v)
+    if not r.n then return v end
+    return v:reshape(r.m, r.n)
+end
+
+local function gamma_variates(r, shape, scale)
+    local n, X = size_of(r), nil
+    if is_matrix(shape) or shape < 1 then
+        X = library.exp(log_gammas(r, shape, 0))
+    else
+        X = gammas(r, shape - 1 / 3, n, 0)
+    end
+    return given_as(r, shaped(r, library.mul(X, scale)))
+end
+
+row{
+    name = "randgamma",
+    takes = "shape: number|matrix, scale: number|matrix [, m: size [, n: size]] " ..
+        "{seed, dtype, device}",
+    gives = "matrix",
+    group = "random",
+    help = "Random numbers of the gamma distribution with mean shape * scale. " ..
+        "(gamma(x) is the gamma function.)",
+    example = "randgamma(2, 3, 4, {seed=1})",
+    result = "{4.57252, 3.42806, 3.96349, 3.50945}",
+}
+function variates.randgamma(...)
+    local r = request("randgamma", 2, ...)
+    check(r, 1, "shape", is_above_zero, ABOVE)
+    check(r, 2, "scale", is_from_zero, FROM)
+    return gamma_variates(r, spread(r, 1), spread(r, 2))
+end
+
+row{
+    name = "chi2",
+    takes = "k: number|matrix [, m: size [, n: size]] {seed, dtype, device}",
+    gives = "matrix",
+    group = "random",
+    help = "Random numbers of the chi-squared distribution with k degrees of " ..
+        "freedom.",
+    example = "chi2(4, 4, {seed=1})",
+    result = "{3.04834, 2.28537, 2.64233, 2.33964}",
+}
+function variates.chi2(...)
+    local r = request("chi2", 1, ...)
+    check(r, 1, "k", is_above_zero, ABOVE)
+    return gamma_variates(r, spread(r, 1) / 2, 2)
+end
+
+row{
+    name = "beta",
+    takes = "a: number|matrix, b: number|matrix [, m: size [, n: size]] " ..
+        "{seed, dtype, device}",
+    gives = "matrix",
+    group = "random",
+    help = "Random numbers of the beta distribution, in 0 … 1 with mean " ..
+        "a / (a + b).",
+    example = "beta(1, 3, 4, {seed=1})",
+    result = "{0.34778, 0.0709182, 0.176884, 0.0874261}",
+}
+function variates.beta(...)
+    local r = request("beta", 2, ...)
+    check(r, 1, "a", is_above_zero, ABOVE)
+    check(r, 2, "b", is_above_zero, ABOVE)
+    local x = log_gammas(r, spread(r, 1), 0)
+    local y = log_gammas(r, spread(r, 2), 2 * AGAIN)
+    return given_as(r, shaped(r, 1 / (1 + library.exp(y - x))))
+end
+
+-- --- whole numbers by tables ---------------------------------------------------
+
+-- For each uniform the first place, from 0, whose part of the weights' sum is
+-- above it; weights is a vector of f64 on the CPU. Sums are of the CPU, too, so
+-- that places are the same everywhere.
+local function inverted(weights, u)
+    local sums = library.cumsum(weights)
+    local positive = library.range(1, weights.size, 1, {dtype = "f64",
+        device = "cpu"})[weights:gt(0)]
+    local places = library.searchsorted(sums:to(u.device), u * sums[-1],
+        {side = "right"}):f64()
+    return library.minimum(places, positive[-1]) - 1
+end
+
+local function counted(first, last)
+    return library.range(first, last, 1, {dtype = "f64", device = "cpu"})
+end
+
+-- How likely first … last are, over how likely `mode` is, when up(k) is how much
+-- likelier k + 1 is than k: products of neighbours on both sides of the mode.
+local function table_of(first, mode, last, up)
+    local one = library.ones(1, {dtype = "f64", device = "cpu"})
+    local below = mode > first and library.flip(library.cumprod(
+        library.flip(1 / up(counted(first, mode - 1))))) or one["1:0"]
+    local above = last > mode and
+        library.cumprod(up(counted(mode, last - 1))) or one["1:0"]
+    return library.hcat(below, one, above)
+end
+
+-- From where to where whole numbers with that mean and deviation are likelier
+-- than 1e-17 or so all together.
+local function support(mean, deviation, least, most)
+    local first = floor(mean - 9 * deviation - 40)
+    local last = ceil(mean + 10 * deviation + 60)
+    return larger(first, least), math.min(last, most)
+end
+
+-- Tables are made up to this deviation, of a million numbers.
+local WIDEST = 5e4
+
+local function from_table(r, first, mode, last, up)
+    local weights = table_of(first, mode, last, up)
+    local places = inverted(weights, drawn(r, "uniform", 0))
+    return given_whole(r, places + first, last)
+end
+
+-- The same of parameters that differ, or are large: by rejection, on the CPU.
+-- way.begin(...) gives what is known of each of the parameters, vectors;
+-- way.try(known, u, v) the numbers, and which are accepted.
+local function by_rejection(r, known, n, try, stream)
+    local u = drawn_list(r, "uniform", stream, n)
+    local v = drawn_list(r, "uniform", stream + 1, n)
+    local X, accepted = try(known, u - 0.5, 1 - v)
+    local again = ~accepted
+    local count = tointeger(again:sum())
+    if count == 0 then return X end
+    local left = {}
+    for name, p in next, known do left[name] = is_matrix(p) and p[again] or p end
+    X[again] = by_rejection(r, left, count, try, stream + 2)
+    return X
+end
+
+-- By adding up how likely 0, 1, … are until that is above a uniform; `known` has
+-- the likelihood of 0. Few steps where the mean is small.
+local function by_steps(r, known, n, up, stream)
+    local u = drawn_list(r, "uniform", stream, n)
+    local out = library.zeros(n, {dtype = "f64", device = "cpu"})
+    local place = counted(1, n)
+    local chance, sum, k = known.chance, known.chance, 0
+    local left = {}
+    for name, p in next, known do left[name] = p end
+    while true do
+        local goes_on = u:ge(sum) & chance:gt(1e-300)
+        if not goes_on:any() then return out end
+        local function kept(x) return x[goes_on] end
+        u, sum, chance, place = kept(u), kept(sum), kept(chance), kept(place)
+        for name, p in next, left do left[name] = is_matrix(p) and kept(p) or p end
+        chance = chance % up(left, k)
+        sum = sum + chance
+        k = k + 1
+        out[place] = k
+    end
+end
+
+-- A copy of r that works on the CPU.
+local function on_cpu(r)
+    local c = checks.copied(r)
+    c.device = "cpu"
+    return c
+end
+
+-- Numbers of parameters, vectors of n on the CPU, where `is_small` by steps, else
+-- by rejection.
+local function of_parameters(r, parameters, is_small, steps_of, rejection_of)
+    local n = size_of(r)
+    local out = library.zeros(n, {dtype = "f64", device = "cpu"})
+    local c = on_cpu(r)
+    local function part(mask)
+        local chosen = {}
+        for i, p in ipairs(parameters) do chosen[i] = p[mask] end
+        return chosen
+    end
+    if is_small:any() then
+        local p = part(is_small)
+        out[is_small] = steps_of(c, p, p[1].size)
+    end
+    if not is_small:all() then
+        local p = part(~is_small)
+        out[~is_small] = rejection_of(c, p, p[1].size)
+    end
+    return out
+end
+
+local function spread_on_cpu(r, i)
+    local p = r[i]
+    if is_matrix(p) then
+        r[i] = p:to "cpu"
+        local device = r.device
+        r.device = "cpu"
+        p = spread(r, i)
+        r.device = device
+        return p
+    end
+    return library.full(size_of(r), p, {dtype = "f64", device = "cpu"})
+end
+
+local function finished(r, v)
+    local largest = v.size > 0 and v:max() or 0
+    return given_whole(r, shaped(r, v):to(r.device), largest)
+end
+
+-- Source: Hörmann, The transformed rejection method for generating Poisson
+-- random variables, 1993.
+local function poisson_rejection(r, p, n)
+    local mean = p[1]
+    local b = 0.931 + 2.53 * mean:sqrt()
+    local known = {mean = mean, b = b, a = -0.059 + 0.02483 * b,
+        inverse = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2)}
+    return by_rejection(r, known, n, function(q, u, v)
+        local us = 0.5 - u:abs()
+        local k = ((2 * q.a / us + q.b) % u + q.mean + 0.43):floor()
+        local quick = us:ge(0.07) & v:le(q.v_r)
+        local slow = k:ge(0) & ~(us:lt(0.013) & v:gt(us)) &
+            ((v % q.inverse / (q.a / (us % us) + q.b)):log()):le(
+                k % q.mean:log() - q.mean - (k + 1):lgamma())
+        return k, quick | slow
+    end, 2)
+end
+
+local function poisson_steps(r, p, n)
+    return by_steps(r, {chance = library.exp(-p[1]), mean = p[1]}, n,
+        function(q, k) return q.mean / (k + 1) end, 1)
+end
+
+row{
+    name = "poisson",
+    takes = "lambda: number|matrix [, m: size [, n: size]] {seed, dtype, device}",
+    gives = "matrix",
+    group = "random",
+    help = "Random whole numbers of the Poisson distribution with mean lambda " ..
+        "(up to 1e15), the same on every device. A matrix of means is worked " ..
+        "through on the CPU.",
+    example = "poisson(4, 6, {seed=1})",
+    result = "{7, 5, 6, 5, 4, 7}",
+}
+function variates.poisson(...)
+    local r = request("poisson", 1, ...)
+    check(r, 1, "lambda", function(x) return x:ge(0) & x:le(1e15) end,
+        "a number from 0 to 1e15")
+    local mean = r[1]
+    if not is_matrix(mean) and mean == 0 then
+        return given_as(r, 0 * drawn(r, "uniform", 0))
+    elseif not is_matrix(mean) and sqrt(mean) <= WIDEST then
+        local first, last = support(mean, sqrt(mean), 0, huge)
+        return from_table(r, first, floor(mean), last,
+            function(k) return mean / (k + 1) end)
+    end
+    local means = spread_on_cpu(r, 1)
+    return finished(r, of_parameters(r, {means}, means:lt(10), poisson_steps,
+        poisson_rejection))
+end
+
+-- Source: Hörmann, The generation of binomial random variates, 1993.
+local function binomial_rejection(r, parameters, n)
+    local trials, p = parameters[1], parameters[2]
+    local deviation = (trials % p % (1 - p)):sqrt()
+    local b = 1.15 + 2.53 * deviation
+    local mode = ((trials + 1) % p):floor()
+    local known = {trials = trials, b = b, mode = mode,
+        a = -0.0873 + 0.0248 * b + 0.01 * p, c = trials % p + 0.5,
+        v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) % deviation,
+        odds = (p / (1 - p)):log(),
+        peak = (mode + 1):lgamma() + (trials - mode + 1):lgamma()}
+    return by_rejection(r, known, n, function(q, u, v)
+        local us = 0.5 - u:abs()
+        local k = ((2 * q.a / us + q.b) % u + q.c):floor()
+        local is_in = k:ge(0) & k:le(q.trials)
+        local quick = us:ge(0.07) & v:le(q.v_r)
+        local slow = (v % q.alpha / (q.a / (us % us) + q.b)):log():le(q.peak -
+            (k + 1):lgamma() - (q.trials - k + 1):lgamma() +
+            (k - q.mode) % q.odds)
+        return k, is_in & (quick | slow)
+    end, 2)
+end
+
+local function binomial_steps(r, parameters, n)
+    local trials, p = parameters[1], parameters[2]
+    local known = {trials = trials, odds = p / (1 - p),
+        chance = library.exp(trials % library.log1p(-p))}
+    return by_steps(r, known, n, function(q, k)
+        return library.maximum(q.trials - k, 0) % q.odds / (k + 1)
+    end, 1)
+end
+
+row{
+    name = "binomial",
+    takes = "trials: number|matrix, p: number|matrix [, m: size [, n: size]] " ..
+        "{seed, dtype, device}",
+    gives = "matrix",
+    group = "random",
+    help = "How many of so many trials (up to 1e15) succeed, each with " ..
+        "probability p: random whole numbers, the same on every device. " ..
+        "Matrices of parameters are worked through on the CPU.",
+    example = "binomial(10, 0.3, 6, {seed=1})",
+    result = "{5, 4, 5, 4, 3, 5}",
+}
+function variates.binomial(...)
+    local r = request("binomial", 2, ...)
+    check(r, 1, "trials", function(x)
+        return x:ge(0) & x:le(1e15) & library.floor(x):eq(x)
+    end, "a whole number from 0 to 1e15")
+    check(r, 2, "p", is_share, "a number from 0 to 1")
+    local trials, p = r[1], r[2]
+    if not is_matrix(trials) and not is_matrix(p) then
+        local q = math.min(p, 1 - p)
+        local deviation = sqrt(trials * q * (1 - q))
+        if q == 0 then
+            local all = p > 0.5 and trials or 0
+            return given_whole(r, 0 * drawn(r, "uniform", 0) + all, all)
+        elseif deviation <= WIDEST then
+            local first, last = support(trials * q, deviation, 0, trials)
+            local mode = math.min(floor((trials + 1) * q), last)
+            local k = from_table(r, first, larger(mode, first), last,
+                function(j) return (trials - j) / (j + 1) * (q / (1 - q)) end)
+            return p > 0.5 and given_whole(r, trials - k, trials) or k
+        end
+    end
+    trials, p = spread_on_cpu(r, 1), spread_on_cpu(r, 2)
+    local is_turned = p:gt(0.5)
+    local q = library.where(is_turned, 1 - p, p)
+    local k = of_parameters(r, {trials, q}, (trials % q):lt(10), binomial_steps,
+        binomial_rejection)
+    return finished(r, library.where(is_turned, trials - k, k))
+end
+
+-- --- choosing -------------------------------------------------------------------
+
+local function check_chances(what, name, w)
+    if not library.all(w:ge(0) & library.isfinite(w)) then
+        fail(what, "%s are numbers from 0 on, neither NaN nor infinite", name)
+    end
+end
+
+row{
+    name = "categorical",
+    takes = "p: matrix [, m: size [, n: size]] {seed, dtype, device}",
+    gives = "matrix",
+    group = "random",
+    help = "Random places 1 … #p, each as likely as its element of p, which " ..
+        "need not add up to 1; the same on every device. Each row of a matrix " ..
+        "is such a p, and gives one place, or m.",
+    example = "categorical(vec{1, 1, 0}, 6, {seed=3})",
+    result = "{1, 2, 2, 2, 2, 1}",
+}
+function variates.categorical(P, m, n, options)
+    if type(m) == "table" then m, options = nil, m end
+    if type(n) == "table" then n, options = nil, n end
+    options = options or {}
+    local W = P:to("cpu"):f64()
+    if P.size == 0 then fail("categorical", "p is empty") end
+    check_chances("categorical", "chances", W)
+    local rows = P.ndim == 2
+    local total = rows and W:sum(2) or W:sum()
+    if rows and total:eq(0):any() or not rows and total == 0 then
+        fail("categorical", "the chances %sare all 0", rows and
+            "in row " .. tointeger(total:argmin()) .. " " or "")
+    end
+    if rows and n then
+        fail("categorical", "of a matrix one number says how many there are " ..
+            "for each row")
+    end
+    local how = {seed = options.seed, dtype = options.dtype,
+        device = options.device or P.device}
+    if not rows then
+        if not m then
+            fail("categorical", "the number of results is missing: write " ..
+                "categorical(p, n)")
+        end
+        local r = request("categorical", 0, m, n, how)
+        return given_whole(r, inverted(W, drawn(r, "uniform", 0)) + 1, W.size)
+    end
+    local r = request("categorical", 0, P.rows, m or 1, how)
+    local sums = library.cumsum(W, 2)
+    local device = r.device
+    local limits = (sums / sums[{{}, {-1, -1}}]):to(device)
+    -- the last place that can be
+    local place = library.range(1, W.cols, 1, {dtype = "f64",
+        device = "cpu"}):row()
+    local last = library.where(W:gt(0), place, 0):max(2):to(device)
+    local u = drawn(r, "uniform", 0)
+    local out = library.zeros(r.m, r.n, {dtype = "f64", device = device})
+    for j = 1, r.n do
+        local column = {{}, {j, j}}
+        local before = limits:le(u[column]):f64():sum(2)
+        out[column] = library.minimum(before + 1, last)
+    end
+    return given_whole(r, m and out or out:flatten(), W.cols)
+end
+
+-- The places of the k smallest of n keys.
+local function first_places(keys, k)
+    return library.argsort(keys)[{{1, k}}]
+end
+
+-- k different ones of 1 … n in random order, k being much less than n: so many
+-- are drawn that k of them are different, all but surely, and those go that were
+-- drawn before.
+local function few_of_many(r, n, k, stream)
+    local count = ceil(-1.05 * n * library.log1p(-k / n) + 8 * sqrt(k) + 16)
+    local drawn_ones = library.floor(drawn_list(r, "uniform", stream, count) * n) + 1
+    local values, order = library.sort(drawn_ones, {places = true})
+    local again = values["2:end"]:eq(values["1:end-1"])
+    local is_new = library.ones(count, {dtype = "f64", device = r.device})
+    library.put(is_new, library.where(again, 0, is_new["2:end"]), order["2:end"])
+    local different = drawn_ones[is_new:gt(0)]
+    if different.size >= k then return different[{{1, k}}] end
+    return few_of_many(r, n, k, stream + 1)
+end
+
+-- k places of n, all different, as likely as their weights say, one after the
+-- other. Source: Efraimidis and Spirakis, Weighted random sampling with a
+-- reservoir, 2006.
+local function different_places(r, n, k, weights)
+    if not weights and k <= n / 4 then return few_of_many(r, n, k, 0) end
+    local u = drawn_list(r, "uniform", 0, n)
+    if not weights then return first_places(u, k) end
+    return first_places(library.where(weights:gt(0),
+        -library.log1p(-u) / weights, huge), k)
+end
+
+row{
+    name = "choice", method = true,
+    takes = "A: matrix|count [, k: size] {replace, weights, seed, dtype, device}",
+    gives = "value",
+    group = "random",
+    help = "k random elements of a vector, rows of a matrix, or numbers 1 … n; " ..
+        "without k one. The same places on every device.",
+    example = "choice(vec{10, 20, 30}, 4, {seed=1})",
+    result = "{30, 30, 30, 20}",
+    options = {
+        {"replace", "boolean", "true", "false: none comes twice"},
+        {"weights", "vector", "all alike", "how likely each is: from 0 on"},
+    },
+}
+function variates.choice(A, k, options)
+    if type(k) == "table" then k, options = nil, k end
+    options = options or {}
+    local is_count = not is_matrix(A)
+    local n = is_count and A or A.rows
+    local w, count = options.weights, k or 1
+    if not is_count and (options.dtype or options.device) then
+        fail("choice", "dtype and device are of places 1 … n: elements keep theirs")
+    end
+    if n == 0 and count > 0 then fail("choice", "of no elements") end
+    if w then
+        if w.rows ~= n then
+            fail("choice", "the weights are %s, and there are %d elements",
+                shape_of(w), n)
+        end
+        check_chances("choice", "weights", w)
+    end
+    local places
+    local how = {seed = options.seed, device = options.device or
+        (is_matrix(A) and A.device) or (w and w.device), dtype = "f64"}
+    local r = request("choice", 0, count, how)
+    local possible = w and tointeger(w:gt(0):sum()) or n
+    if possible == 0 and count > 0 then fail("choice", "all weights are 0") end
+    if options.replace == false then
+        if count > possible then
+            fail("choice", "%d of %d%s, none of them twice: there are not so many",
+                count, possible, w and " with a weight above 0" or "")
+        end
+        places = different_places(r, n, count, w and w:f64():to(r.device))
+    elseif w then
+        places = inverted(w:to("cpu"):f64(), drawn(r, "uniform", 0)) + 1
+    else
+        places = library.floor(drawn(r, "uniform", 0) * n) + 1
+    end
+    if is_count then
+        if not k then return tointeger(places[1]) end
+        r.dtype = options.dtype or n > 2 ^ 24 and "f64" or library.default_dtype()
+        return given_whole(r, places, n)
+    end
+    if not k then return A[tointeger(places[1])] end
+    return library.take(A, places)
+end
+
+row{
+    name = "shuffle", method = true,
+    takes = "A: matrix [, axis: axis] {axis, seed}",
+    gives = "matrix",
+    group = "random",
+    help = "The elements of a vector, or the rows of a matrix (axis 2: its " ..
+        "columns), in random order, the same on every device.",
+    example = "shuffle(vec{1, 2, 3, 4}, {seed=1})",
+    result = "{4, 2, 3, 1}",
+}
+function variates.shuffle(A, axis, options)
+    if type(axis) == "table" then axis, options = nil, axis end
+    options = options or {}
+    if axis and options.axis then fail("shuffle", "the axis is given twice") end
+    axis = axis or options.axis or 1
+    if axis == 2 and A.ndim == 1 then fail("shuffle", "a vector has no axis 2") end
+    local n = axis == 1 and A.rows or A.cols
+    local r = request("shuffle", 0, n, {seed = options.seed, device = A.device})
+    local order = library.argsort(drawn(r, "uniform", 0))
+    return axis == 1 and library.take(A, order) or library.take(A, nil, order)
+end
+
+-- --- normal vectors -------------------------------------------------------------
+
+-- A root of S: R R' = S, of its eigenvalues, some of which may be 0.
+local function root_of(S)
+    if S.rows == 0 then return S end
+    local wide = S:f64()
+    local size = wide:abs():max()
+    if not (size < huge) then
+        fail("mvnrnd", "the covariances are not finite")
+    end
+    if not ((wide - wide.T):abs():max() <= 1e-5 * size) then
+        fail("mvnrnd", "the covariances are not symmetric")
+    end
+    local values, V = library.eigh(wide):unpack()
+    local negative = values:min()
+    if negative < -1e-6 * larger(values:max(), 0) then
+        fail("mvnrnd", "the covariances are not positive semidefinite: an " ..
+            "eigenvalue is %s", checks.brief(negative))
+    end
+    return V % library.maximum(values, 0):sqrt():row()
+end
+
+row{
+    name = "mvnrnd",
+    takes = "mu: vector, Sigma: square, n: size {seed, dtype, device}",
+    gives = "matrix",
+    group = "random",
+    help = "n normal random vectors, a row each, with means mu and the " ..
+        "covariances Sigma, which may be singular.",
+    example = "mvnrnd(vec{5, 7}, zeros(2, 2), 2)",
+    result = "{{5, 7}, {5, 7}}",
+}
+function variates.mvnrnd(mu, Sigma, n, options)
+    options = options or {}
+    if mu.rows ~= Sigma.rows or Sigma.rows ~= Sigma.cols then
+        fail("mvnrnd", "mu is %s, and Sigma is %s: it has to be %dx%d",
+            shape_of(mu), shape_of(Sigma), mu.rows, mu.rows)
+    end
+    local dtype = options.dtype or
+        (mu.dtype == "f64" or Sigma.dtype == "f64") and "f64" or mu.dtype
+    local r = request("mvnrnd", 0, n, mu.rows, {seed = options.seed,
+        dtype = dtype, device = options.device or Sigma.device})
+    local R = root_of(Sigma)
+    local Z = drawn(r, "normal", 0)
+    return given_as(r, Z * R:to(r.device).T + mu:to(r.device):f64():row())
+end
+
+return variates
