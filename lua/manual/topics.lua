@@ -235,7 +235,8 @@ topics.indexing = {title = "Indexing", see = "take put where ?operators ?propert
     "wherever it stands: the rows 1 and 3 are A[vec{1, 3}]. Of a sparse matrix " ..
     "S[…] gives a sparse one; it is not assigned."}
 
-topics.random = {title = "Random numbers", see = "rand randn randint randperm exponential poisson choice seed",
+topics.random = {title = "Random numbers",
+    see = "rand randn randint randperm exponential poisson choice seed",
     "Every session and every script begins at the same seed, so that it gives " ..
     "the same numbers when it is run again, on a GPU as on the CPU (normal ones " ..
     "but for their last digits). For others each time: seed(os.time()).",

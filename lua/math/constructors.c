@@ -638,7 +638,8 @@ static const lumat_function functions[] = {
      "1 … n in random order. " BEGINS, "sum(randperm(10))", "55",
      .group = "random"},
     {"seed", set_seed, 0, "n: integer [, drawn: size]", "nothing",
-     "Starts the random numbers of rand and all that draws like it anew; with a "
+     "Starts the random numbers of rand and all that draws like it anew; with "
+     "a "
      "second number, as if so many matrices had been drawn since. "
      "seed(os.time()) makes each session another.",
      "(function() seed(5) local a = rand(2) seed(5) return a == rand(2) end)()",

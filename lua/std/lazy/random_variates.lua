@@ -146,7 +146,7 @@ row{
     group = "random",
     help = "Exponential random numbers with that mean (1 / rate): one for each " ..
         "element of a matrix of means, or so many.",
-    example = "exponential(3, 4, {seed=1})",
+    example = "exponential(3, 4, {seed = 1})",
     result = "{6.75239, 3.72677, 6.21709, 3.20224}",
 }
 function variates.exponential(...)
@@ -163,7 +163,7 @@ row{
     group = "random",
     help = "Random numbers whose logarithms are normal, with mean mu and " ..
         "standard deviation sigma.",
-    example = "lognormal(0, 1, 4, {seed=1})",
+    example = "lognormal(0, 1, 4, {seed = 1})",
     result = "{0.892543, 0.63263, 0.749315, 0.649825}",
 }
 function variates.lognormal(...)
@@ -183,7 +183,7 @@ row{
     group = "random",
     help = "Random numbers of Student's t distribution with nu degrees of " ..
         "freedom; nu may be infinite.",
-    example = "student(3, 4, {seed=1})",
+    example = "student(3, 4, {seed = 1})",
     result = "{-2.8537, -1.76281, -2.95695, -0.598809}",
 }
 function variates.student(...)
@@ -266,7 +266,7 @@ row{
     group = "random",
     help = "Random numbers of the gamma distribution with mean shape * scale. " ..
         "(gamma(x) is the gamma function.)",
-    example = "randgamma(2, 3, 4, {seed=1})",
+    example = "randgamma(2, 3, 4, {seed = 1})",
     result = "{4.57252, 3.42806, 3.96349, 3.50945}",
 }
 function variates.randgamma(...)
@@ -283,7 +283,7 @@ row{
     group = "random",
     help = "Random numbers of the chi-squared distribution with k degrees of " ..
         "freedom.",
-    example = "chi2(4, 4, {seed=1})",
+    example = "chi2(4, 4, {seed = 1})",
     result = "{3.04834, 2.28537, 2.64233, 2.33964}",
 }
 function variates.chi2(...)
@@ -300,7 +300,7 @@ row{
     group = "random",
     help = "Random numbers of the beta distribution, in 0 … 1 with mean " ..
         "a / (a + b).",
-    example = "beta(1, 3, 4, {seed=1})",
+    example = "beta(1, 3, 4, {seed = 1})",
     result = "{0.34778, 0.0709182, 0.176884, 0.0874261}",
 }
 function variates.beta(...)
@@ -474,7 +474,7 @@ row{
     help = "Random whole numbers of the Poisson distribution with mean lambda " ..
         "(up to 1e15), the same on every device. A matrix of means is worked " ..
         "through on the CPU.",
-    example = "poisson(4, 6, {seed=1})",
+    example = "poisson(4, 6, {seed = 1})",
     result = "{7, 5, 6, 5, 4, 7}",
 }
 function variates.poisson(...)
@@ -535,7 +535,7 @@ row{
     help = "How many of so many trials (up to 1e15) succeed, each with " ..
         "probability p: random whole numbers, the same on every device. " ..
         "Matrices of parameters are worked through on the CPU.",
-    example = "binomial(10, 0.3, 6, {seed=1})",
+    example = "binomial(10, 0.3, 6, {seed = 1})",
     result = "{5, 4, 5, 4, 3, 5}",
 }
 function variates.binomial(...)
@@ -583,7 +583,7 @@ row{
     help = "Random places 1 … #p, each as likely as its element of p, which " ..
         "need not add up to 1; the same on every device. Each row of a matrix " ..
         "is such a p, and gives one place, or m.",
-    example = "categorical(vec{1, 1, 0}, 6, {seed=3})",
+    example = "categorical(vec{1, 1, 0}, 6, {seed = 3})",
     result = "{1, 2, 2, 2, 2, 1}",
 }
 function variates.categorical(P, m, n, options)
@@ -669,7 +669,7 @@ row{
     group = "random",
     help = "k random elements of a vector, rows of a matrix, or numbers 1 … n; " ..
         "without k one. The same places on every device.",
-    example = "choice(vec{10, 20, 30}, 4, {seed=1})",
+    example = "choice(vec{10, 20, 30}, 4, {seed = 1})",
     result = "{30, 30, 30, 20}",
     options = {
         {"replace", "boolean", "true", "false: none comes twice"},
@@ -726,7 +726,7 @@ row{
     group = "random",
     help = "The elements of a vector, or the rows of a matrix (axis 2: its " ..
         "columns), in random order, the same on every device.",
-    example = "shuffle(vec{1, 2, 3, 4}, {seed=1})",
+    example = "shuffle(vec{1, 2, 3, 4}, {seed = 1})",
     result = "{4, 2, 3, 1}",
 }
 function variates.shuffle(A, axis, options)
