@@ -294,6 +294,7 @@ const gpu_backend *lumat_backend(const gpu_host *given)
         return NULL;
     make_kernels();
     table = *cpu;
+    table.select = NULL; /* as CUDA's: gpu/ sorts */
     table.name = "cuda";
     table.probe = probe;
     table.open = open_device;

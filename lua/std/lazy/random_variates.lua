@@ -62,16 +62,17 @@ local function request(what, count, ...)
                 r.n and r.m .. "x" .. r.n or "vector " .. r.m)
         end
     end
-    if r.device and options.device and options.device ~= r.device then
-        fail(what, "the parameters are on %s: {device=%q} goes with numbers",
+    local wanted = (options.device or not r.device) and
+        library.zeros(1, {dtype = "f32", device = options.device}).device
+    if r.device and wanted and wanted ~= r.device then
+        fail(what, "the parameters are on %s, and {device=%q} is another",
             r.device, options.device)
     end
     r.dtype = options.dtype or r.dtype or library.default_dtype()
     if r.dtype ~= "f32" and r.dtype ~= "f64" then
         fail(what, "results are f32 or f64, not %s", r.dtype)
     end
-    r.device = options.device or r.device or
-        library.zeros(1, {dtype = "f32"}).device
+    r.device = wanted or r.device
     r.seed, r.call = steps.next_draw(options)
     return r
 end

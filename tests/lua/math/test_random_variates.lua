@@ -389,7 +389,7 @@ function TestCalls:test_shapes_and_parameters_that_differ()
     for _, f in ipairs{exponential, poisson, chi2, student} do
         lu.assertEquals(f(2, 0, one).size, 0)
         lu.assertEquals(f(2, 0, 3, one).cols, 3)
-        lu.assertEquals(f(ones(2, 2, one)).device, t.device)
+        lu.assertEquals(f(ones(2, 2, one)).device, ones(2, one).device)
         lu.assertEquals(f(ones(2, {dtype = "f64", device = t.device})).dtype, "f64")
     end
     -- each element has its own parameter
@@ -453,6 +453,10 @@ function TestCalls:test_mistakes()
     raises(function() beta(1, nan, 3) end, "b is NaN")
     raises(function() student(0, 3) end, "nu is 0")
     raises(function() lognormal(0, -1, 3) end, "sigma is -1")
+    if t.on_gpu then
+        raises(function() exponential(ones(3, one), {device = "cpu"}) end,
+            "the parameters are on cuda")
+    end
     raises(function() exponential(ones(3, one), 4) end, "a parameter is vector 3")
     raises(function() exponential(1, 3, {dtype = "bool"}) end, "f32 or f64")
     raises(function() exponential(1, 3, {scale = 1}) end, "scale")
