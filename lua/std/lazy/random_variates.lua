@@ -91,6 +91,11 @@ local function drawn_list(r, kind, stream, n)
     return steps.draw(kind, r.seed, r.call, stream, "f64", r.device, n)
 end
 
+-- The logarithms of 1 less uniforms, which is exact, and above 0.
+local function log_of(u)
+    return library.log(1 - u)
+end
+
 local function given_as(r, X)
     if X.dtype == r.dtype then return X end
     return r.dtype == "f64" and X:f64() or X:f32()
@@ -153,7 +158,7 @@ row{
 function variates.exponential(...)
     local r = request("exponential", 1, ...)
     check(r, 1, "scale", is_from_zero, FROM)
-    return given_as(r, library.mul(-library.log1p(-drawn(r, "uniform", 0)), r[1]))
+    return given_as(r, library.mul(-log_of(drawn(r, "uniform", 0)), r[1]))
 end
 
 row{
@@ -192,7 +197,7 @@ function variates.student(...)
     check(r, 1, "nu", function(x) return x:ge(1e-300) end, "a number above 0")
     local nu = is_matrix(r[1]) and library.minimum(r[1], 1e30) or
         math.min(r[1], 1e30)
-    local size = -2 * library.log1p(-drawn(r, "uniform", 0))
+    local size = -2 * log_of(drawn(r, "uniform", 0))
     local angle = 2 * math.pi * drawn(r, "uniform", 1)
     local square = library.mul(library.expm1(library.div(size, nu)), nu)
     return given_as(r, library.sqrt(square) % library.cos(angle))
@@ -210,7 +215,7 @@ local function gammas(r, d, n, stream)
     local v = 1 + library.div(z, library.sqrt(9 * d))
     v = v % v % v
     local bound = 0.5 * z % z + library.mul(1 - v + library.log(v), d)
-    local again = ~library.log1p(-u):lt(bound)
+    local again = ~log_of(u):lt(bound)
     local X = library.mul(v, d)
     local count = again:sum()
     if type(count) ~= "number" or count == 0 then return X end
@@ -240,7 +245,7 @@ local function log_gammas(r, shape, stream)
     local X = library.log(gammas(r, library.where(is_small, shape + 1, shape) -
         1 / 3, n, stream))
     if not is_matrix(shape) and shape >= 1 then return X end
-    local lift = library.log1p(-drawn_list(r, "uniform", stream + AGAIN, n))
+    local lift = log_of(drawn_list(r, "uniform", stream + AGAIN, n))
     return X + library.where(is_small, library.div(lift, shape), 0)
 end
 
@@ -360,41 +365,44 @@ local function from_table(r, first, mode, last, up)
 end
 
 -- The same of parameters that differ, or are large: by rejection, on the CPU.
--- way.begin(...) gives what is known of each of the parameters, vectors;
--- way.try(known, u, v) the numbers, and which are accepted.
-local function by_rejection(r, known, n, try, stream)
-    local u = drawn_list(r, "uniform", stream, n)
-    local v = drawn_list(r, "uniform", stream + 1, n)
-    local X, accepted = try(known, u - 0.5, 1 - v)
+-- known: vectors of n, of which way.try(known, u, v) makes numbers, of uniforms u
+-- around 0 and v in (0, 1], with their distances from u's ends, and says which
+-- are accepted at once; of the others way.look(known, k, distances, v) does.
+local function by_rejection(r, known, n, way, stream)
+    local u = drawn_list(r, "uniform", stream, n) - 0.5
+    local v = 1 - drawn_list(r, "uniform", stream + 1, n)
+    local X, distances, accepted = way.try(known, u, v)
     local again = ~accepted
+    if not again:any() then return X end
+    local function of_rest(mask)
+        local left = {}
+        for name, p in next, known do left[name] = p[mask] end
+        return left
+    end
+    again[again] = ~way.look(of_rest(again), X[again], distances[again], v[again])
     local count = tointeger(again:sum())
     if count == 0 then return X end
-    local left = {}
-    for name, p in next, known do left[name] = is_matrix(p) and p[again] or p end
-    X[again] = by_rejection(r, left, count, try, stream + 2)
+    X[again] = by_rejection(r, of_rest(again), count, way, stream + 2)
     return X
 end
 
--- By adding up how likely 0, 1, … are until that is above a uniform; `known` has
--- the likelihood of 0. Few steps where the mean is small.
+-- By adding up how likely 0, 1, … are for as long as that is not above a uniform;
+-- `known` has the likelihood of 0, and all means are small. Some steps at a time
+-- go through all elements together.
 local function by_steps(r, known, n, up, stream)
+    local TOGETHER, LEAST = 4, 1e-18
     local u = drawn_list(r, "uniform", stream, n)
-    local out = library.zeros(n, {dtype = "f64", device = "cpu"})
-    local place = counted(1, n)
     local chance, sum, k = known.chance, known.chance, 0
-    local left = {}
-    for name, p in next, known do left[name] = p end
-    while true do
-        local goes_on = u:ge(sum) & chance:gt(1e-300)
-        if not goes_on:any() then return out end
-        local function kept(x) return x[goes_on] end
-        u, sum, chance, place = kept(u), kept(sum), kept(chance), kept(place)
-        for name, p in next, left do left[name] = is_matrix(p) and kept(p) or p end
-        chance = chance % up(left, k)
-        sum = sum + chance
-        k = k + 1
-        out[place] = k
-    end
+    local out = 0 * u
+    repeat
+        for _ = 1, TOGETHER do
+            out = out + (u:ge(sum) & chance:gt(LEAST)):f64()
+            chance = chance % up(known, k)
+            sum = sum + chance
+            k = k + 1
+        end
+    until not (u:ge(sum) & chance:gt(LEAST)):any()
+    return out
 end
 
 -- A copy of r that works on the CPU.
@@ -446,20 +454,26 @@ end
 
 -- Source: Hörmann, The transformed rejection method for generating Poisson
 -- random variables, 1993.
+local poisson_way = {}
+
+function poisson_way.try(q, u, v)
+    local us = 0.5 - u:abs()
+    local k = ((2 * q.a / us + q.b) % u + q.mean + 0.43):floor()
+    return k, us, us:ge(0.07) & v:le(q.quick)
+end
+
+function poisson_way.look(q, k, us, v)
+    return k:ge(0) & ~(us:lt(0.013) & v:gt(us)) &
+        (v % q.inverse / (q.a / (us % us) + q.b)):log():le(
+            k % q.mean:log() - q.mean - (k + 1):lgamma())
+end
+
 local function poisson_rejection(r, p, n)
     local mean = p[1]
     local b = 0.931 + 2.53 * mean:sqrt()
-    local known = {mean = mean, b = b, a = -0.059 + 0.02483 * b,
-        inverse = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2)}
-    return by_rejection(r, known, n, function(q, u, v)
-        local us = 0.5 - u:abs()
-        local k = ((2 * q.a / us + q.b) % u + q.mean + 0.43):floor()
-        local quick = us:ge(0.07) & v:le(q.v_r)
-        local slow = k:ge(0) & ~(us:lt(0.013) & v:gt(us)) &
-            ((v % q.inverse / (q.a / (us % us) + q.b)):log()):le(
-                k % q.mean:log() - q.mean - (k + 1):lgamma())
-        return k, quick | slow
-    end, 2)
+    return by_rejection(r, {mean = mean, b = b, a = -0.059 + 0.02483 * b,
+        inverse = 1.1239 + 1.1328 / (b - 3.4), quick = 0.9277 - 3.6224 / (b - 2)},
+        n, poisson_way, 2)
 end
 
 local function poisson_steps(r, p, n)
@@ -496,26 +510,30 @@ function variates.poisson(...)
 end
 
 -- Source: Hörmann, The generation of binomial random variates, 1993.
+local binomial_way = {}
+
+function binomial_way.try(q, u, v)
+    local us = 0.5 - u:abs()
+    local k = ((2 * q.a / us + q.b) % u + q.trials % q.p + 0.5):floor()
+    return k, us, k:ge(0) & k:le(q.trials) & us:ge(0.07) & v:le(q.quick)
+end
+
+function binomial_way.look(q, k, us, v)
+    local mode = ((q.trials + 1) % q.p):floor()
+    local least = (mode + 1):lgamma() + (q.trials - mode + 1):lgamma()
+    return k:ge(0) & k:le(q.trials) &
+        (v % q.alpha / (q.a / (us % us) + q.b)):log():le(least -
+            (k + 1):lgamma() - (q.trials - k + 1):lgamma() +
+            (k - mode) % (q.p / (1 - q.p)):log())
+end
+
 local function binomial_rejection(r, parameters, n)
     local trials, p = parameters[1], parameters[2]
     local deviation = (trials % p % (1 - p)):sqrt()
     local b = 1.15 + 2.53 * deviation
-    local mode = ((trials + 1) % p):floor()
-    local known = {trials = trials, b = b, mode = mode,
-        a = -0.0873 + 0.0248 * b + 0.01 * p, c = trials % p + 0.5,
-        v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) % deviation,
-        odds = (p / (1 - p)):log(),
-        peak = (mode + 1):lgamma() + (trials - mode + 1):lgamma()}
-    return by_rejection(r, known, n, function(q, u, v)
-        local us = 0.5 - u:abs()
-        local k = ((2 * q.a / us + q.b) % u + q.c):floor()
-        local is_in = k:ge(0) & k:le(q.trials)
-        local quick = us:ge(0.07) & v:le(q.v_r)
-        local slow = (v % q.alpha / (q.a / (us % us) + q.b)):log():le(q.peak -
-            (k + 1):lgamma() - (q.trials - k + 1):lgamma() +
-            (k - q.mode) % q.odds)
-        return k, is_in & (quick | slow)
-    end, 2)
+    return by_rejection(r, {trials = trials, p = p, b = b,
+        a = -0.0873 + 0.0248 * b + 0.01 * p, quick = 0.92 - 4.2 / b,
+        alpha = (2.83 + 5.1 / b) % deviation}, n, binomial_way, 2)
 end
 
 local function binomial_steps(r, parameters, n)
@@ -660,7 +678,7 @@ local function different_places(r, n, k, weights)
     local u = drawn_list(r, "uniform", 0, n)
     if not weights then return first_places(u, k) end
     return first_places(library.where(weights:gt(0),
-        -library.log1p(-u) / weights, huge), k)
+        -log_of(u) / weights, huge), k)
 end
 
 row{
