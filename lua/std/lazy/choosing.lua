@@ -200,21 +200,6 @@ local function is_complex(A)
     return A.dtype == "c64" or A.dtype == "c128"
 end
 
--- How many elements of a sorted vector are below each one of v (left), or not
--- above it (right); all of them for NaN.
-local function search(sorted, v, side)
-    local n, m = #sorted, #v
-    local is_left = side == "left"
-    local both = is_left and library.hcat(v, sorted) or library.hcat(sorted, v)
-    local order = both:argsort()
-    local is_sorted = is_left and order:gt(m) or order:le(n)
-    local counts = is_sorted:f64():cumsum()
-    local out = library.zeros(m, like(counts))
-    out[order[~is_sorted] - (is_left and 0 or n)] = counts[~is_sorted]
-    return out
-end
-choosing.search = search
-
 row{
     name = "isin", method = true,
     takes = "A: matrix, values: matrix|table",
@@ -239,7 +224,7 @@ function choosing.isin(A, values)
     end
     local sorted = values:flatten():sort()
     local v = A:flatten()
-    local at = search(sorted, v, "left") + 1
+    local at = library.searchsorted(sorted, v, {side = "left"})
     local found = sorted[library.minimum(at, #sorted)]:eq(v)
     return A.ndim == 1 and found or found:reshape(A.rows, A.cols)
 end

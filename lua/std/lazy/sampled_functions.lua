@@ -5,7 +5,6 @@
 local library = ...
 local checks = require "lumat.checks"
 local along = require "lumat.along"
-local search = require "lumat.choosing".search
 local brief, fail, shape_of = checks.brief, checks.fail, checks.shape_of
 local axis_of, like, part, size_of = along.axis, along.like, along.part,
     along.size
@@ -153,13 +152,15 @@ end
 -- The places' own numbers for xi, 1 … n; those outside count as the last.
 local function stepwise(kind, x, Y, xi)
     local n = #x
-    local at = search(steps_of(kind, x), xi, kind == "next" and "left" or "right")
-    if kind ~= "previous" then at = at + 1 end
+    local at = library.searchsorted(steps_of(kind, x), xi,
+        {side = kind == "next" and "left" or "right"})
+    if kind == "previous" then at = at - 1 end
     return along.take(Y, 1, library.clip(at, 1, n))
 end
 
 local function smooth(kind, x, Y, xi)
-    local at = library.clip(search(x, xi, "right"), 1, #x)
+    local at = library.clip(
+        library.searchsorted(x, xi, {side = "right"}) - 1, 1, #x)
     local base = along.take(Y, 1, at)
     if #x == 1 then return base end
     local s = (xi - x[at]):reshape(#xi, 1)
