@@ -3,6 +3,8 @@
 local library = ...
 local checks = require "lumat.checks"
 local along = require "lumat.along"
+local search = require "lumat.data_steps".search
+local select = require "lumat.statistics_steps".select
 local steps = require "lumat.moving_steps"
 local brief, fail, shape_of = checks.brief, checks.fail, checks.shape_of
 local axis_of, like, part, size_of = along.axis, along.like, along.part,
@@ -224,7 +226,7 @@ function choosing.isin(A, values)
     end
     local sorted = values:flatten():sort()
     local v = A:flatten()
-    local at = library.searchsorted(sorted, v, {side = "left"})
+    local at = search(sorted, v, false)
     local found = sorted[library.minimum(at, #sorted)]:eq(v)
     return A.ndim == 1 and found or found:reshape(A.rows, A.cols)
 end
@@ -321,56 +323,95 @@ function choosing.sortrows(A, columns, options)
 end
 
 -- The k largest elements of a long vector are among those that reach the k-th
--- largest of the maxima of many groups of it: a mask of these, with how many
--- there are. Groups take every GROUPS-th element, so that those of a sorted
--- vector are alike.
+-- largest of the maxima of many groups of it. Groups take every GROUPS-th
+-- element, so that those of a sorted vector are alike.
 local LONG, GROUPS, SHARE = 1 << 16, 4096, 16
 
-local function few_of(v, k, how)
+local function bound_of_groups(v, k, how)
     local rows = #v // GROUPS
     local groups = v[{{1, rows * GROUPS}}]:reshape(rows, GROUPS)
     local none = how.descending and -huge or huge
     local numbers = library.where(groups:isnan(), none, groups)
     local bounds = how.descending and numbers:max(1) or numbers:min(1)
-    local bound = library.sort(bounds:flatten(), how)[k]
-    local mask = how.descending and v:ge(bound) or v:le(bound)
-    return mask, mask:sum()
+    return library.sort(bounds:flatten(), {descending = how.descending})[k]
 end
 
--- The first k of the sorted elements of a vector, and their places.
-local function first_sorted(v, k, how)
-    if v.dtype == "bool" then v = v:f32() end
-    if k == 0 then return steps.empty(v, 0), steps.empty(v:f64(), 0) end
-    local mask, count, chosen
+-- The k-th element of each line in their order, as they would be without NaN.
+-- Without a sort on a CPU alone.
+local function bound_of_lines(A, axis, k, how)
+    return select(A, axis, false, {how.descending and size_of(A, axis) - k or
+        k - 1})
+end
+
+local function reaches(A, bound, how)
+    return how.descending and A:ge(bound) or A:le(bound)
+end
+
+-- The first k of the sorted elements of each line, and their places where
+-- these are wanted.
+local function first_sorted(A, axis, k, how)
+    local values, places = library.sort(A, axis, how)
+    return part(values, axis, 1, k):clone(),
+        places and part(places, axis, 1, k):clone()
+end
+
+local LITTLE = 512 -- is sorted as fast
+
+-- The same of a vector: only those are sorted that may be among them. How many
+-- they are is no number in a dry run; with NaN they may be too few.
+local function first_of_vector(v, k, how)
+    local bound
     if #v >= LONG and k <= GROUPS // SHARE then
-        mask, count = few_of(v, k, how)
-        -- No number in a dry run; fewer where NaN is needed; too many to gain.
-        if type(count) == "number" and count >= k and count <= #v // 4 then
-            v, chosen = v[mask], steps.find(mask)
-        end
+        bound = bound_of_groups(v, k, how)
+    elseif #v >= LITTLE and 2 * k <= #v and v.device == "cpu" then
+        bound = bound_of_lines(v, 1, k, how)[1]
+    else
+        return first_sorted(v, 1, k, how)
     end
-    local values, places = library.sort(v, {places = true,
-        descending = how.descending})
-    values, places = part(values, 1, 1, k):clone(), part(places, 1, 1, k)
-    return values, chosen and chosen[places] or places:clone()
+    local mask = reaches(v, bound, how)
+    local count = mask:sum()
+    if type(count) ~= "number" or count < k or count > 0.75 * #v then
+        return first_sorted(v, 1, k, how)
+    end
+    local values, order = first_sorted(v[mask], 1, k, how)
+    return values, order and steps.find(mask)[order]
 end
 
--- Of few long lines one by one, else of all together.
+-- The same of all rows of a matrix, where each has k that reach its bound.
+local function first_of_rows(A, k, how)
+    local mask = reaches(A, bound_of_lines(A, 2, k, how), how)
+    if mask:sum(2):eq(k):all() ~= true then return nil end
+    local values, order = library.sort(A[mask]:reshape(A.rows, k), 2, how)
+    if not order then return values end
+    local places = (steps.find(mask) - 1) % A.cols + 1
+    local before = counted(A.rows, A):col() * k - k
+    return values, places[(order + before):flatten()]:reshape(A.rows, k)
+end
+
+-- Few long lines are taken one by one.
 local MANY = 64
 local function first_of_lines(A, axis, k, how)
-    if A.ndim == 1 then return first_sorted(A, k, how) end
-    local lines = axis == 1 and A.cols or A.rows
-    if lines > MANY or size_of(A, axis) < LONG or k > GROUPS // SHARE then
-        local values, places = library.sort(A, axis, {places = true,
-            descending = how.descending})
-        return part(values, axis, 1, k):clone(), part(places, axis, 1, k):clone()
+    if A.dtype == "bool" then A = A:f32() end
+    if k == 0 then return first_sorted(A, axis, k, how) end
+    if A.ndim == 1 then return first_of_vector(A, k, how) end
+    local lines, size = axis == 1 and A.cols or A.rows, size_of(A, axis)
+    if lines > MANY or size < LONG or k > GROUPS // SHARE then
+        if A.device ~= "cpu" or A.size < LITTLE or 2 * k > size then
+            return first_sorted(A, axis, k, how)
+        end
+        local values, places = first_of_rows(axis == 2 and A or A.T, k, how)
+        if not values then return first_sorted(A, axis, k, how) end
+        if axis == 2 then return values, places end
+        return values.T:clone(), places and places.T:clone()
     end
     local rows, cols = axis == 1 and k or A.rows, axis == 1 and A.cols or k
-    local values = library.zeros(rows, cols, like(A))
-    local places = library.zeros(rows, cols, like(A, "f64"))
+    local values = steps.empty(A, rows, cols)
+    local places = how.places and library.zeros(rows, cols, like(A, "f64"))
     for i = 1, lines do
         local at = axis == 1 and {{}, i} or {i, {}}
-        values[at], places[at] = first_sorted(A[at], k, how)
+        local x, p = first_of_vector(A[at], k, how)
+        values[at] = x
+        if p then places[at] = p end
     end
     return values, places
 end
@@ -400,17 +441,9 @@ function choosing.topk(A, k, options)
             shape_of(A))
     end
     local values, places = first_of_lines(A, axis, k,
-        {descending = not options.smallest})
+        {descending = not options.smallest, places = options.places})
     if not options.places then return values end
     return values, places
-end
-
--- The sorted elements of all lines behind each other, and in which place of its
--- line each of them was: a vector of n for each of the lines.
-local function sorted_lines(A, axis)
-    local values, places = library.sort(A, axis, {places = true})
-    if A.ndim == 2 and axis == 1 then values, places = values.T, places.T end
-    return values:flatten(), places:flatten()
 end
 
 row{
@@ -428,23 +461,27 @@ function choosing.tiedrank(A, options)
     local axis = axis_of("tiedrank", A, options)
     local n = size_of(A, axis)
     if A.size == 0 then return A:f64() end
-    local values, places = sorted_lines(A, axis)
-    local at = counted(A.size, A)
-    local line = (at - 1) // n * n -- elements before the line
-    -- Where another value, or another line, begins.
-    local begins = library.full(A.size, true, like(A, "bool"))
-    begins[{{2, A.size}}] = values[{{2, A.size}}]:ne(values[{{1, A.size - 1}}]) |
-        line[{{2, A.size}}]:ne(line[{{1, A.size - 1}}])
-    local first = at[begins]
-    local ends = library.hcat(first[{{2, #first}}],
-        library.full(1, A.size + 1, like(at)))
-    local ranks = ((first + ends - 1) / 2)[begins:f64():cumsum()] - line
-    ranks = library.where(values:isnan(), 0 / 0, ranks)
-    local out = library.zeros(A.size, like(at))
-    out[places + line] = ranks
-    if A.ndim == 1 then return out end
-    if axis == 2 then return out:reshape(A.rows, A.cols) end
-    return out:reshape(A.cols, A.rows).T:clone()
+    local values, places = library.sort(A, axis, {places = true})
+    local at = along.stretched(counted(n, A), A, axis)
+    local same = part(values, axis, 2, n):eq(part(values, axis, 1, n - 1))
+    local ends = part(places, axis, 1, 1) * 0 -- of the shape of one place
+    -- Of each element the first and the last place of those that equal it.
+    local first = library.cummax(along.join(A, axis, ends + 1,
+        library.where(same, 0, part(at, axis, 2, n))), axis)
+    local last = along.join(A, axis,
+        library.where(same, huge, part(at, axis, 1, n - 1)), ends + n)
+    last = library.cummin(last:flip(axis), axis):flip(axis)
+    local ranks = library.where(values:isnan(), 0 / 0, (first + last) / 2)
+    local out = library.zeros(A.size, like(places))
+    if A.ndim == 1 then
+        out[places] = ranks
+        return out
+    end
+    if axis == 1 then places, ranks = places.T, ranks.T end
+    local before = counted(places.rows, A):col() * n - n
+    out[(places + before):flatten()] = ranks:flatten()
+    out = out:reshape(places.rows, n)
+    return axis == 1 and out.T:clone() or out
 end
 
 return choosing

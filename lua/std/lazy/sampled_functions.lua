@@ -5,6 +5,7 @@
 local library = ...
 local checks = require "lumat.checks"
 local along = require "lumat.along"
+local search = require "lumat.data_steps".search
 local brief, fail, shape_of = checks.brief, checks.fail, checks.shape_of
 local axis_of, like, part, size_of = along.axis, along.like, along.part,
     along.size
@@ -152,15 +153,13 @@ end
 -- The places' own numbers for xi, 1 … n; those outside count as the last.
 local function stepwise(kind, x, Y, xi)
     local n = #x
-    local at = library.searchsorted(steps_of(kind, x), xi,
-        {side = kind == "next" and "left" or "right"})
+    local at = search(steps_of(kind, x), xi, kind ~= "next")
     if kind == "previous" then at = at - 1 end
     return along.take(Y, 1, library.clip(at, 1, n))
 end
 
 local function smooth(kind, x, Y, xi)
-    local at = library.clip(
-        library.searchsorted(x, xi, {side = "right"}) - 1, 1, #x)
+    local at = library.clip(search(x, xi, true) - 1, 1, #x)
     local base = along.take(Y, 1, at)
     if #x == 1 then return base end
     local s = (xi - x[at]):reshape(#xi, 1)
