@@ -243,7 +243,7 @@ end
 local function skipping(what, A, axis, qs, method)
     local is_number = ~library.isnan(A)
     if not axis or A.ndim == 1 then
-        local n = tointeger(is_number:sum())
+        local n = tointeger(is_number:sum()) or A.size -- of a dry run
         warn_of_empty(what, n == 0 and 1 or 0)
         return of_equal_lines(A, axis, larger(n, 1), qs, method, false)
     end

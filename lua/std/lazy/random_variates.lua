@@ -110,38 +110,31 @@ local function given_whole(r, X, largest)
     return given_as(r, X)
 end
 
--- Parameter i is a number, or all of its elements are, for which `is_fine`;
--- else an error that says what is wanted.
-local function check(r, i, name, is_fine, wanted)
+-- Parameter i is a number from low to high, or all of its elements are; else an
+-- error that says what is wanted.
+local function check(r, i, name, low, high, wanted, is_whole)
     local p = r[i]
     if is_matrix(p) then
-        if p.size > 0 and library.all(is_fine(p)) == false then
+        local is_fine = p:ge(low) & p:le(high)
+        if is_whole then is_fine = is_fine & library.floor(p):eq(p) end
+        if p.size > 0 and library.all(is_fine) == false then
             fail(r.what, "elements of %s are not %s", name, wanted)
         end
         r[i] = p:f64()
-    elseif is_fine(library.vec({p}, {dtype = "f64", device = "cpu"}))[1] ~=
-        true then
+    elseif not (p >= low and p <= high) or is_whole and floor(p) ~= p then
         fail(r.what, "%s is %s, expected %s", name, checks.brief(p), wanted)
     end
 end
 
-local function is_finite(x)
-    return library.isfinite(x)
+local LARGEST, LEAST = 0x1.fffffffffffffp1023, 1e-300
+
+local function check_above(r, i, name)
+    check(r, i, name, LEAST, LARGEST, "a finite number above 0")
 end
 
-local function is_above_zero(x)
-    return x:ge(1e-300) & library.isfinite(x)
+local function check_from_zero(r, i, name)
+    check(r, i, name, 0, LARGEST, "a finite number from 0 on")
 end
-
-local function is_from_zero(x)
-    return x:ge(0) & library.isfinite(x)
-end
-
-local function is_share(x)
-    return x:ge(0) & x:le(1)
-end
-
-local ABOVE, FROM = "a finite number above 0", "a finite number from 0 on"
 
 -- --- by formulas --------------------------------------------------------------
 
@@ -157,7 +150,7 @@ row{
 }
 function variates.exponential(...)
     local r = request("exponential", 1, ...)
-    check(r, 1, "scale", is_from_zero, FROM)
+    check_from_zero(r, 1, "scale")
     return given_as(r, library.mul(-log_of(drawn(r, "uniform", 0)), r[1]))
 end
 
@@ -174,8 +167,8 @@ row{
 }
 function variates.lognormal(...)
     local r = request("lognormal", 2, ...)
-    check(r, 1, "mu", is_finite, "a finite number")
-    check(r, 2, "sigma", is_from_zero, FROM)
+    check(r, 1, "mu", -LARGEST, LARGEST, "a finite number")
+    check_from_zero(r, 2, "sigma")
     local z = drawn(r, "normal", 0)
     return given_as(r, library.exp(library.add(library.mul(z, r[2]), r[1])))
 end
@@ -194,7 +187,7 @@ row{
 }
 function variates.student(...)
     local r = request("student", 1, ...)
-    check(r, 1, "nu", function(x) return x:ge(1e-300) end, "a number above 0")
+    check(r, 1, "nu", LEAST, huge, "a number above 0")
     local nu = is_matrix(r[1]) and library.minimum(r[1], 1e30) or
         math.min(r[1], 1e30)
     local size = -2 * log_of(drawn(r, "uniform", 0))
@@ -277,8 +270,8 @@ row{
 }
 function variates.randgamma(...)
     local r = request("randgamma", 2, ...)
-    check(r, 1, "shape", is_above_zero, ABOVE)
-    check(r, 2, "scale", is_from_zero, FROM)
+    check_above(r, 1, "shape")
+    check_from_zero(r, 2, "scale")
     return gamma_variates(r, spread(r, 1), spread(r, 2))
 end
 
@@ -294,7 +287,7 @@ row{
 }
 function variates.chi2(...)
     local r = request("chi2", 1, ...)
-    check(r, 1, "k", is_above_zero, ABOVE)
+    check_above(r, 1, "k")
     return gamma_variates(r, spread(r, 1) / 2, 2)
 end
 
@@ -311,8 +304,8 @@ row{
 }
 function variates.beta(...)
     local r = request("beta", 2, ...)
-    check(r, 1, "a", is_above_zero, ABOVE)
-    check(r, 2, "b", is_above_zero, ABOVE)
+    check_above(r, 1, "a")
+    check_above(r, 2, "b")
     local x = log_gammas(r, spread(r, 1), 0)
     local y = log_gammas(r, spread(r, 2), 2 * AGAIN)
     return given_as(r, shaped(r, 1 / (1 + library.exp(y - x))))
@@ -325,11 +318,11 @@ end
 -- that places are the same everywhere.
 local function inverted(weights, u)
     local sums = library.cumsum(weights)
-    local positive = library.range(1, weights.size, 1, {dtype = "f64",
-        device = "cpu"})[weights:gt(0)]
+    local last = (weights:gt(0):f64() % library.range(1, weights.size, 1,
+        {dtype = "f64", device = "cpu"})):max()
     local places = library.searchsorted(sums:to(u.device), u * sums[-1],
         {side = "right"}):f64()
-    return library.minimum(places, positive[-1]) - 1
+    return library.minimum(places, last) - 1
 end
 
 local function counted(first, last)
@@ -494,8 +487,7 @@ row{
 }
 function variates.poisson(...)
     local r = request("poisson", 1, ...)
-    check(r, 1, "lambda", function(x) return x:ge(0) & x:le(1e15) end,
-        "a number from 0 to 1e15")
+    check(r, 1, "lambda", 0, 1e15, "a number from 0 to 1e15")
     local mean = r[1]
     if not is_matrix(mean) and mean == 0 then
         return given_as(r, 0 * drawn(r, "uniform", 0))
@@ -559,10 +551,8 @@ row{
 }
 function variates.binomial(...)
     local r = request("binomial", 2, ...)
-    check(r, 1, "trials", function(x)
-        return x:ge(0) & x:le(1e15) & library.floor(x):eq(x)
-    end, "a whole number from 0 to 1e15")
-    check(r, 2, "p", is_share, "a number from 0 to 1")
+    check(r, 1, "trials", 0, 1e15, "a whole number from 0 to 1e15", true)
+    check(r, 2, "p", 0, 1, "a number from 0 to 1")
     local trials, p = r[1], r[2]
     if not is_matrix(trials) and not is_matrix(p) then
         local q = math.min(p, 1 - p)
