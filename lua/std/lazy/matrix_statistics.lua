@@ -581,7 +581,10 @@ local function covariance(what, X, Y, options)
     local is_own = X == Y
     if options.nan == "skip" then X, Y, w = complete_rows(X, Y, w) end
     if X.dtype ~= Y.dtype then X, Y = X:f64(), Y:f64() end
-    if X.rows == 0 then fail(what, "of no rows") end
+    if X.rows == 0 then
+        fail(what, options.nan == "skip" and "no row is without NaN" or
+            "of no rows")
+    end
     local divisor = X.rows - ddof
     if w then
         local total = w:sum()

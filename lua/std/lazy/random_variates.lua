@@ -348,8 +348,8 @@ local function support(mean, deviation, least, most)
     return larger(first, least), math.min(last, most)
 end
 
--- Tables are made up to this deviation, of a million numbers.
-local WIDEST = 5e4
+-- Tables are made up to this deviation: of 40,000 numbers.
+local WIDEST = 2000
 
 local function from_table(r, first, mode, last, up)
     local weights = table_of(first, mode, last, up)
@@ -445,9 +445,30 @@ local function finished(r, v)
     return given_whole(r, shaped(r, v):to(r.device), largest)
 end
 
+-- Where numbers are large, differences of logarithms of factorials have few
+-- digits left. The logarithm of how likely x is, as far as its distance from the
+-- mean m says, and what remains of Stirling's formula. Source: Loader, Fast and
+-- accurate computation of binomial probabilities, 2000.
+local LARGE = 1e4
+
+local function of_distance(x, m)
+    local z = (x - m) / m
+    return m % (z - (1 + z) % z:log1p())
+end
+
+local function of_stirling(x)
+    return -0.5 * x:log() - 1 / (12 * x)
+end
+
 -- Source: Hörmann, The transformed rejection method for generating Poisson
 -- random variables, 1993.
 local poisson_way = {}
+
+local function log_poisson(k, mean)
+    local far = of_distance(k, mean) + of_stirling(k) - 0.5 * log(2 * math.pi)
+    return library.where(mean:gt(LARGE), far,
+        k % mean:log() - mean - (k + 1):lgamma())
+end
 
 function poisson_way.try(q, u, v)
     local us = 0.5 - u:abs()
@@ -458,7 +479,7 @@ end
 function poisson_way.look(q, k, us, v)
     return k:ge(0) & ~(us:lt(0.013) & v:gt(us)) &
         (v % q.inverse / (q.a / (us % us) + q.b)):log():le(
-            k % q.mean:log() - q.mean - (k + 1):lgamma())
+            log_poisson(k, q.mean))
 end
 
 local function poisson_rejection(r, p, n)
@@ -510,13 +531,20 @@ function binomial_way.try(q, u, v)
     return k, us, k:ge(0) & k:le(q.trials) & us:ge(0.07) & v:le(q.quick)
 end
 
+-- Up to what does not depend on k.
+local function log_binomial(k, q)
+    local rest, mean = q.trials - k, q.trials % q.p
+    local far = of_distance(k, mean) + of_stirling(k) +
+        of_distance(rest, q.trials - mean) + of_stirling(rest)
+    return library.where(mean:gt(LARGE), far, k % (q.p / (1 - q.p)):log() -
+        (k + 1):lgamma() - (rest + 1):lgamma())
+end
+
 function binomial_way.look(q, k, us, v)
     local mode = ((q.trials + 1) % q.p):floor()
-    local least = (mode + 1):lgamma() + (q.trials - mode + 1):lgamma()
     return k:ge(0) & k:le(q.trials) &
-        (v % q.alpha / (q.a / (us % us) + q.b)):log():le(least -
-            (k + 1):lgamma() - (q.trials - k + 1):lgamma() +
-            (k - mode) % (q.p / (1 - q.p)):log())
+        (v % q.alpha / (q.a / (us % us) + q.b)):log():le(
+            log_binomial(k, q) - log_binomial(mode, q))
 end
 
 local function binomial_rejection(r, parameters, n)

@@ -225,6 +225,23 @@ function TestWhole:test_poisson()
     end
 end
 
+-- Normal ones nearly, to which half a step more is added.
+local function check_nearly_normal(X, mean, deviation, what)
+    local u = rand(X.size, {seed = 99, dtype = "f64", device = t.device})
+    check_fit((X - mean + u - 0.5) / deviation, normal_share, what)
+end
+
+function TestWhole:test_large_numbers_are_nearly_normal()
+    for seed, mean in ipairs{1e8, 1e11, 1e15} do
+        check_nearly_normal(poisson(mean, N, options(seed)), mean,
+            math.sqrt(mean), "mean " .. mean)
+    end
+    for seed, n in ipairs{1e9, 1e12, 1e15} do
+        check_nearly_normal(binomial(n, 0.25, N, options(seed)), n / 4,
+            math.sqrt(n * 3 / 16), "trials " .. n)
+    end
+end
+
 function TestWhole:test_large_means()
     local X = poisson(1e14, N, options(1))
     near(mean(X), 1e14, 1e-9)
