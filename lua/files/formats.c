@@ -613,15 +613,16 @@ static const lumat_function functions[] = {
      "path: data {header, delimiter, columns, types, na, skip, comment, "
      "decimal, thousands, quote, fill, rows, as, names, "
      "shape, order, offset, byteorder, dtype, device}",
-     "matrix, table or table",
-     "Reads a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
+     "matrix, table or frame or table",
+     "Reads a file of data: tables as text (.csv, .tsv, .txt), arrays of "
      "NumPy (.npy; .npz gives a table of names), MATLAB's values (.mat, a "
      "table of names), Matrix Market's matrices "
      "(.mtx, sparse or dense), raw bytes (.bin, .raw, with {shape=, dtype=}), "
      "images (.png, .jpg, .pgm, .ppm: of grey ones a matrix from 0, black, to "
      "1, of colours a table of matrices r, g, b and a). "
-     "A line of names at the top "
-     "of a text is returned second; its empty cells are NaN. What has three "
+     "A text of numbers gives a matrix, and second the line of names at its "
+     "top; one with texts or dates a frame. The first cell of a column tells "
+     "its type, and empty ones are missing (NaN). What has three "
      "dimensions is a list of matrices, what gzip packed is unpacked. In every "
      "file's name ~/ is your home. One word that is no Lua is a file's name, "
      "and an error says what is wrong with it; everything else is Lua's own "
@@ -630,11 +631,11 @@ static const lumat_function functions[] = {
      "load(\"/tmp/lumat-example.npy\") end)()",
      "{1, 2}", .group = "files", .options = lumat_load_options},
     {"save", save_file, 1,
-     "A: matrix|sparse|table, path: data {header, delimiter, decimal, na, "
-     "digits, "
-     "compress, order, low, high, palette, bits}",
+     "A: matrix|sparse|frame|table, path: data {header, delimiter, decimal, "
+     "na, digits, compress, order, low, high, palette, bits}",
      "nothing",
-     "Writes a file of data: numbers as text (.csv, .tsv, .txt), arrays of "
+     "Writes a file of data: a matrix or a frame as text (.csv, .tsv, .txt), "
+     "arrays of "
      "NumPy (.npy; .npz of a table of names, or as SciPy has it of a sparse "
      "matrix), MATLAB's values (.mat of a table of names), Matrix Market's "
      "matrices (.mtx), raw bytes (.bin, .raw), images (.png, .pgm, .ppm of a "

@@ -7,7 +7,6 @@
  * is read does not depend on the cut. */
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,12 +31,8 @@ enum {
     GZIP = 16 + 15
 };
 
-/* What a table becomes: one matrix, or a column each. */
-typedef struct table_part {
-    gpu_matrix *all;
-    int64_t capacity; /* rows there is room for */
-} table_part;
-
+/* What is known of a table while it is read. Its memory is malloc's, as cores
+ * fill it; it goes with the userdata. */
 typedef struct table_reader {
     lumat_input *in;
     size_t at;  /* bytes of the file that were read */
@@ -392,9 +387,9 @@ static void read_missing(lua_State *L, table_reader *t, int anchor)
 /* A whole number under key, or otherwise. */
 static int64_t whole_option(lua_State *L, const char *key, int64_t otherwise)
 {
-    if (lua_istable(L, 2) && lua_getfield(L, 2, key) != LUA_TNIL)
+    if (lua_getfield(L, 2, key) != LUA_TNIL)
         otherwise = lua_tointeger(L, -1);
-    lua_settop(L, lua_istable(L, 2) ? lua_gettop(L) - 1 : lua_gettop(L));
+    lua_pop(L, 1);
     return otherwise;
 }
 
@@ -608,15 +603,13 @@ static void choose_columns(lua_State *L, table_reader *t, int names)
 }
 
 /* Takes the type that the value on top stands for. */
-static void give_type(lua_State *L, table_reader *t, lumat_csv_column *column,
-                      int anchor)
+static void give_type(lua_State *L, lumat_csv_column *column, int anchor)
 {
     static const char *const words[] = {"number", "truth", "date", "text"};
     static const lumat_csv_type types[] = {LUMAT_CSV_NUMBER, LUMAT_CSV_TRUTH,
                                            LUMAT_CSV_DATE, LUMAT_CSV_TEXT};
     const char *word =
         lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-    (void)t;
     column->is_given = 1;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(word, words[i]) == 0) {
@@ -644,13 +637,13 @@ static void read_types(lua_State *L, table_reader *t, int names, int anchor)
     int type = lua_istable(L, 2) ? lua_getfield(L, 2, "types") : LUA_TNIL;
     if (type == LUA_TSTRING)
         for (int64_t j = 0; j < t->c.cols; j++)
-            give_type(L, t, &t->column[j], anchor);
+            give_type(L, &t->column[j], anchor);
     if (type == LUA_TTABLE) {
         for (lua_pushnil(L); lua_next(L, top + 1); lua_settop(L, top + 2)) {
             lua_pushvalue(L, -2);
             int64_t j = find_column(L, t, "types", names);
             lua_pop(L, 1);
-            give_type(L, t, &t->column[j], anchor);
+            give_type(L, &t->column[j], anchor);
         }
     }
     lua_settop(L, top);
@@ -1339,9 +1332,60 @@ static void push_chosen_names(lua_State *L, const table_reader *t, int names)
     }
 }
 
+/* Is the text a number with a decimal comma, or a date with its day or month
+ * first? They are texts as long as nobody says what they mean. */
+static int is_comma_number(const char *text, size_t length)
+{
+    size_t commas = 0;
+    for (size_t i = 0; i < length; i++) {
+        int is_inside = i > 0 && i + 1 < length;
+        commas += text[i] == ',' && is_inside;
+        if (!isdigit((unsigned char)text[i]) &&
+            !(is_inside && text[i] == '.') && !(is_inside && text[i] == ',') &&
+            !(i == 0 && text[i] == '-'))
+            return 0;
+    }
+    return commas == 1;
+}
+
+static int is_common_date(const char *text, size_t length)
+{
+    double seconds;
+    return lumat_csv_read_date(text, length, "%d.%m.%Y", &seconds) ||
+           lumat_csv_read_date(text, length, "%m/%d/%Y", &seconds) ||
+           lumat_csv_read_date(text, length, "%d/%m/%Y", &seconds);
+}
+
+/* Notes at the prompt what the first label of a column may be. */
+static void note_label(lua_State *L, const table_reader *t,
+                       const lumat_label *label, int names)
+{
+    const char *text = t->labels.bytes + label->at;
+    int64_t j = label->column;
+    if (label->code != 1 || label->length > 20 || t->column[j].is_given)
+        return;
+    lua_pushlstring(L, text, label->length);
+    const char *shown = lua_tostring(L, -1);
+    if (is_comma_number(text, label->length))
+        lumat_note(L, "decimal",
+                   lua_pushfstring(
+                       L,
+                       "texts such as \"%s\" are read as numbers by "
+                       "load(…, {decimal=\",\"%s})",
+                       shown, strchr(shown, '.') ? ", thousands=\".\"" : ""));
+    if (is_common_date(text, label->length))
+        lumat_note(L, "dates",
+                   lua_pushfstring(L,
+                                   "texts such as \"%s\" are read as dates by "
+                                   "load(…, {types={%s=\"%s\"}})",
+                                   shown, push_key(L, t, j, names),
+                                   strchr(text, '.') != NULL ? "%d.%m.%Y"
+                                                             : "%m/%d/%Y"));
+}
+
 /* Sets labels in each description of a column of texts, all in the list at
  * `list`. */
-static void set_labels(lua_State *L, const table_reader *t, int list)
+static void set_labels(lua_State *L, const table_reader *t, int list, int names)
 {
     lua_newtable(L); /* lists of labels, by the file's columns */
     for (int64_t i = 0; i < t->chosen_count; i++) {
@@ -1360,6 +1404,8 @@ static void set_labels(lua_State *L, const table_reader *t, int list)
         const lumat_label *label = &t->labels.list[n];
         if (label->column != column) {
             column = label->column;
+            lua_settop(L, list + 1);
+            note_label(L, t, label, names);
             lua_settop(L, list + 1);
             lua_rawgeti(L, list + 1, (lua_Integer)column + 1);
         }
@@ -1412,7 +1458,7 @@ static void push_columns(lua_State *L, const table_reader *t,
         }
         lua_rawseti(L, list, (lua_Integer)i + 1);
     }
-    set_labels(L, t, list);
+    set_labels(L, t, list, names);
 }
 
 /* Pushes the matrix and its names, or the frame; returns how many values. */
@@ -1438,10 +1484,9 @@ static void read_range(lua_State *L, int64_t *first, int64_t *last)
 {
     *first = 1;
     *last = INT64_MAX;
-    if (!lua_istable(L, 2) || lua_getfield(L, 2, "rows") != LUA_TTABLE) {
-        lua_settop(L, lua_istable(L, 2) ? lua_gettop(L) - 1 : lua_gettop(L));
+    if (!has_option(L, "rows"))
         return;
-    }
+    lua_getfield(L, 2, "rows");
     int64_t *const ends[] = {first, last};
     lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
     for (int i = 0; i < 2 && i < count; i++) {
@@ -1467,7 +1512,6 @@ static int begin_table(lua_State *L, table_reader *t, int index, char delimiter)
     int anchor = lua_gettop(L);
     t->line = 1;
     read_form(L, t, delimiter, anchor);
-    lumat_begin_input(t->in, t->in->size);
     open_window(L, t);
     open_table(L, t);
     push_names(L, t);
@@ -1484,6 +1528,7 @@ int lumat_load_csv(lua_State *L, lumat_input *in, const lumat_format *f)
     table_reader *t = push_reader(L, in);
     lua_toclose(L, -1);
     read_range(L, &first, &last);
+    lumat_begin_input(in, in->size);
     int names = begin_table(L, t, lua_gettop(L), f->delimiter);
     if (first > 1 && read_rows(L, t, NULL, first - 1, names) < first - 1)
         lumat_raise(L, "rows: '%s' has %I rows, none of them is row %I",

@@ -179,6 +179,9 @@ int lumat_csv_needs_quotes(const char *text, size_t length, char delimiter);
 
 /* Is it one that dates can be read by? Of %Y %m %d %H %M %S %y %b %j. */
 int lumat_csv_is_date_format(const char *format);
+/* Is all of the text a date of that format? */
+int lumat_csv_read_date(const char *text, size_t length, const char *format,
+                        double *seconds);
 /* Writes a date, the fraction of its seconds behind %S if there is one. Returns
  * its length, or 0: it is out of range. */
 size_t lumat_csv_print_date(double seconds, const char *format, char *out,

@@ -225,6 +225,13 @@ int lumat_csv_take_date(const char *text, size_t length, const char *format,
     return 1;
 }
 
+int lumat_csv_read_date(const char *text, size_t length, const char *format,
+                        double *seconds)
+{
+    unsigned char has = 0;
+    return lumat_csv_take_date(text, length, format, seconds, &has);
+}
+
 int lumat_csv_is_date_format(const char *format)
 {
     int parts = 0;
