@@ -43,6 +43,9 @@ static int is_zip(const unsigned char *head, size_t length)
 /* What a file's first bytes tell counts more than how its name ends. */
 static const lumat_format formats[] = {
     {.name = "a .csv file",
+     .about = "cells between commas, semicolons, tabs or blanks, which is "
+              "found out: a matrix and the names in the first line, or a frame "
+              "where a column is text or dates",
      .endings = ".csv",
      .load = lumat_load_csv,
      .save = lumat_save_csv,
@@ -51,6 +54,7 @@ static const lumat_format formats[] = {
      .holds = LUMAT_HOLDS_FRAMES,
      .writes_delimiter = ','},
     {.name = "a .tsv file",
+     .about = "the same between tabs",
      .endings = ".tsv",
      .load = lumat_load_csv,
      .save = lumat_save_csv,
@@ -60,6 +64,7 @@ static const lumat_format formats[] = {
      .delimiter = '\t',
      .writes_delimiter = '\t'},
     {.name = "a .txt file",
+     .about = "the same, written with blanks",
      .endings = ".txt",
      .load = lumat_load_csv,
      .save = lumat_save_csv,
@@ -68,6 +73,9 @@ static const lumat_format formats[] = {
      .holds = LUMAT_HOLDS_FRAMES,
      .writes_delimiter = ' '},
     {.name = "a .npy file",
+     .about = "NumPy's arrays: a matrix or a vector, of three dimensions a "
+              "list of matrices, of texts a list of strings; integers and f16 "
+              "are f32 where that is exact, else f64",
      .endings = ".npy",
      .is = is_npy,
      .load = lumat_load_npy,
@@ -76,6 +84,8 @@ static const lumat_format formats[] = {
      .reads = "dtype device",
      .writes = ""},
     {.name = "a .npz file",
+     .about = "NumPy's archives: a table of names; what SciPy keeps of a "
+              "sparse matrix is one, and written of one",
      .endings = ".npz",
      .is = is_zip,
      .load = lumat_load_npz,
@@ -84,6 +94,8 @@ static const lumat_format formats[] = {
      .reads = "names dtype device",
      .writes = "compress"},
     {.name = "a .mtx file",
+     .about = "Matrix Market's matrices of every kind: sparse ones of entries, "
+              "dense ones of all elements",
      .endings = ".mtx",
      .is = is_market,
      .load = lumat_load_market,
@@ -92,6 +104,9 @@ static const lumat_format formats[] = {
      .reads = "dtype device",
      .writes = "digits"},
     {.name = "a .mat file",
+     .about = "MATLAB's values, a table of names: versions 4 to 7.3, written "
+              "is 5. A matrix has two dimensions, of one element it is a "
+              "number or true or false; structures are tables, cells lists",
      .endings = ".mat",
      .is = lumat_mat_is,
      .load = lumat_load_mat,
@@ -100,6 +115,8 @@ static const lumat_format formats[] = {
      .reads = "names dtype device",
      .writes = ""},
     {.name = "a .png file",
+     .about = "images: of grey a matrix from 0, black, to 1, white; of colours "
+              "a table of matrices r, g, b and, where it is there, a",
      .endings = ".png",
      .is = lumat_png_is,
      .load = lumat_load_png,
@@ -108,6 +125,7 @@ static const lumat_format formats[] = {
      .reads = "dtype device",
      .writes = "low high palette bits"},
     {.name = "a .pgm or .ppm file",
+     .about = "the same",
      .endings = ".pgm .ppm .pbm .pnm",
      .is = lumat_pnm_is,
      .is_weak = 1,
@@ -117,11 +135,14 @@ static const lumat_format formats[] = {
      .reads = "dtype device",
      .writes = "low high palette bits"},
     {.name = "a .jpg file",
+     .about = "the same",
      .endings = ".jpg .jpeg",
      .is = lumat_jpeg_is,
      .load = lumat_load_jpeg,
      .reads = "dtype device"},
     {.name = "a file of raw bytes",
+     .about = "elements of which {shape = {rows, cols}, dtype = \"f32\"} says "
+              "what they are, whatever the name",
      .endings = ".bin .raw",
      .load = lumat_load_raw,
      .save = lumat_save_raw,
@@ -615,18 +636,15 @@ static const lumat_function functions[] = {
      "shape, order, offset, byteorder, dtype, device}",
      "matrix, table or frame or table",
      "Reads a file of data: tables as text (.csv, .tsv, .txt), arrays of "
-     "NumPy (.npy; .npz gives a table of names), MATLAB's values (.mat, a "
-     "table of names), Matrix Market's matrices "
-     "(.mtx, sparse or dense), raw bytes (.bin, .raw, with {shape=, dtype=}), "
-     "images (.png, .jpg, .pgm, .ppm: of grey ones a matrix from 0, black, to "
-     "1, of colours a table of matrices r, g, b and a). "
-     "A text of numbers gives a matrix, and second the line of names at its "
-     "top; one with texts or dates a frame. The first cell of a column tells "
-     "its type, and empty ones are missing (NaN). What has three "
-     "dimensions is a list of matrices, what gzip packed is unpacked. In every "
-     "file's name ~/ is your home. One word that is no Lua is a file's name, "
-     "and an error says what is wrong with it; everything else is Lua's own "
-     "load, for chunks.",
+     "NumPy (.npy, .npz), MATLAB's values (.mat), Matrix Market's matrices "
+     "(.mtx), images (.png, .jpg, .pgm, .ppm), raw bytes (.bin, .raw). Its "
+     "first bytes tell which it is, or how its name ends; what gzip packed is "
+     "unpacked. ?formats tells what each gives. A text of numbers gives a "
+     "matrix, and second the line of names at its top; one with texts or dates "
+     "a frame. The first cell of a column tells its type, and empty ones are "
+     "missing (NaN). In every file's name ~/ is your home. One word that is no "
+     "Lua is a file's name, and an error says what is wrong with it; "
+     "everything else is Lua's own load, for chunks.",
      "(function() save(vec{1, 2}, \"/tmp/lumat-example.npy\") return "
      "load(\"/tmp/lumat-example.npy\") end)()",
      "{1, 2}", .group = "files", .options = lumat_load_options},
@@ -635,20 +653,36 @@ static const lumat_function functions[] = {
      "na, digits, compress, order, low, high, palette, bits}",
      "nothing",
      "Writes a file of data: a matrix or a frame as text (.csv, .tsv, .txt), "
-     "arrays of "
-     "NumPy (.npy; .npz of a table of names, or as SciPy has it of a sparse "
-     "matrix), MATLAB's values (.mat of a table of names), Matrix Market's "
-     "matrices (.mtx), raw bytes (.bin, .raw), images (.png, .pgm, .ppm of a "
-     "matrix or of a table of matrices r, g, b). A list of matrices is an "
-     "array "
-     "of three dimensions. With .gz behind its name a file is packed. A chart "
-     "becomes a picture (.svg, .png, .pdf). The file is replaced whole or not "
-     "at "
-     "all.",
+     "arrays of NumPy (.npy; .npz of a table of names or a sparse matrix), "
+     "MATLAB's values (.mat of a table of names), Matrix Market's matrices "
+     "(.mtx), images (.png, .pgm, .ppm), raw bytes (.bin, .raw). With .gz "
+     "behind its name a file is packed. A chart becomes a picture (.svg, .png, "
+     ".pdf). The file is replaced whole or not at all. ?formats tells what each "
+     "holds.",
      "(function() save(mat{{1, 2}, {3, 4}}, \"/tmp/lumat-example.csv\") return "
      "load(\"/tmp/lumat-example.csv\") end)()",
      "{{1, 2}, {3, 4}}", .group = "files", .options = save_options},
     {0}};
+
+/* Pushes a list of the formats for the help: endings, about, reads, writes; of
+ * what cannot be read, or written, there is no options' list. */
+static void push_formats(lua_State *L)
+{
+    lua_createtable(L, FORMATS, 0);
+    for (int i = 0; i < FORMATS; i++) {
+        const lumat_format *f = &formats[i];
+        lua_createtable(L, 0, 4);
+        lua_pushstring(L, f->endings);
+        lua_setfield(L, -2, "endings");
+        lua_pushstring(L, f->about);
+        lua_setfield(L, -2, "about");
+        lua_pushstring(L, f->load != NULL ? f->reads : NULL);
+        lua_setfield(L, -2, "reads");
+        lua_pushstring(L, f->save != NULL ? f->writes : NULL);
+        lua_setfield(L, -2, "writes");
+        lua_rawseti(L, -2, i + 1);
+    }
+}
 
 void lumat_open_files(lua_State *L)
 {
@@ -656,4 +690,6 @@ void lumat_open_files(lua_State *L)
     lumat_open_images(L);
     lumat_open_csv(L);
     lumat_register(L, functions);
+    push_formats(L);
+    lumat_set_required(L, "formats");
 }

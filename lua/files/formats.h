@@ -143,6 +143,7 @@ void lumat_write_pages(lua_State *L, lumat_npy_writer *w, int index);
 enum { LUMAT_HOLDS_SPARSE = 1, LUMAT_HOLDS_TABLES = 2, LUMAT_HOLDS_FRAMES = 4 };
 typedef struct lumat_format {
     const char *name;    /* "a .npy file" */
+    const char *about;   /* what is in it, and what that becomes */
     const char *endings; /* ".mat .MAT", with blanks between; "": none */
     int (*is)(const unsigned char *head, size_t length); /* NULL: not told by
                                                             its first bytes */

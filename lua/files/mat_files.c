@@ -455,7 +455,9 @@ static void add_part(lua_State *L, const reader *r, const lumat_mat_part *part,
     size_t length = part->length;
     if (part->unpacked > 0) {
         void *unpacked = lua_newuserdatauv(L, part->unpacked, 0);
-        if (!lumat_mat_unpack(part, unpacked))
+        int is_whole = lumat_mat_unpack(part, unpacked, lumat_input_goes_on);
+        lumat_poll(L, 0);
+        if (!is_whole)
             lumat_refuse_input(L, r->in,
                                "is damaged: what is packed at byte %zu cannot "
                                "be unpacked",

@@ -344,6 +344,7 @@ void lumat_read_elements(lua_State *L, lumat_source *s, const lumat_npy *n,
         int64_t left = all - r->done;
         int64_t count = left < LUMAT_PIECE ? left : LUMAT_PIECE;
         lumat_take_bytes(L, s, raw, (size_t)count * size);
+        lumat_poll(L, 0);
         done = is_plain || lumat_npy_read(n, raw, r->done - first, count, dtype,
                                           host, exact, message, sizeof message);
         if (done)

@@ -335,12 +335,13 @@ local rows = {
         "dlmread, fread, import data", "load save", write = "load"},
     {"write, csvwrite, to_csv, write.csv, writematrix, savetxt, dlmwrite, export", "save load",
         write = "save"},
-    {"npy", "load save"},
-    {"npz, savez, matfile, loadmat, savemat, matrix market, mtx", "load save",
-        write = 'save({a = A}, "/tmp/lumat-example.npz")'},
+    {"npy, npz, savez, loadmat, savemat, matfile, mmread, mmwrite, matrix market, mtx, " ..
+        "fromfile, tofile, raw bytes", "load save formats", write = "load"},
+    {"imread, imwrite, imsave, png, jpeg, pgm, ppm", "load save formats imshow",
+        write = "load"},
     {"pickle, workspace, saved session", "save_session load_session :save :load"},
-    {"hdf5, h5, parquet, excel, xlsx, json", "load save",
-        says = "?load lists the files that are read; these are none of them: write CSV or NPY there"},
+    {"hdf5, h5, parquet, excel, xlsx, json", "formats load save",
+        says = "there are no such files here, but those of MATLAB's version 7.3 (.mat)"},
     -- frames
     {"dataframe, data frame, data.frame, tibble, data.table, timetable, polars",
         "frames frame dates", write = 'frame{a = {1, 2}, b = {"x", "y"}}'},

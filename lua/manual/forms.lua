@@ -19,7 +19,7 @@ local exit_codes = {
     {"130", "interrupted"}}
 
 local order = {"scripts", "experiments", "results", "charts", "startup", "safe",
-               "keys", "operators", "indexing", "frames", "random", "properties",
+               "keys", "operators", "indexing", "frames", "formats", "random", "properties",
                "printing", "devices", "memory", "errors",
                "lua"}
 

@@ -145,6 +145,43 @@ topics.frames = {title = "Frames: named columns",
     "the results of which are loaded.",
     manual.member_rows "frame"}
 
+-- What load and save know of each kind of file stands with them.
+local function formats()
+    local rows = {}
+    for i, f in ipairs(require "lumat.formats") do
+        local takes = {}
+        for _, of in ipairs{{"load", f.reads}, {"save", f.writes}} do
+            local options = of[2] and of[2]:gsub(" ?device$", ""):gsub(" ", ", ")
+            if options and options ~= "" then
+                takes[#takes + 1] = of[1] .. " takes " .. options
+            end
+        end
+        if not f.writes then
+            takes[#takes + 1] = "read, and not written"
+        end
+        rows[i] = {f.endings, f.about .. (#takes > 0 and " (" ..
+            table.concat(takes, "; ") .. ")" or "")}
+    end
+    return rows
+end
+
+topics.formats = {title = "Files of data", see = "load save ?frames",
+    "load \"a.npy\" reads a file and save(A, \"a.npy\") writes one. Which kind " ..
+    "it is, its first bytes tell, or the ending of its name, behind which may " ..
+    "stand .gz: what gzip packs. Options stand in a table: load(\"a.mat\", " ..
+    "{names = {\"A\"}}), and each takes {device=}.",
+    formats(),
+    "No file is trusted. What one claims is compared with what it has before " ..
+    "anything is made room for, and an error says what is wrong and where. What " ..
+    "has no place here, as Python's objects and MATLAB's functions, is left " ..
+    "out of a table of names with a warning. Integers beyond 2^53, which f64 " ..
+    "would round, are refused unless {dtype = \"f64\"} is given. A table of " ..
+    "names that save writes may hold matrices, numbers, truth values and " ..
+    "strings; a list of matrices of one shape is an array of three dimensions " ..
+    "in .npy and .npz. Of images {low =, high =} says which values are black " ..
+    "and white, {palette = \"heat\"} colours them, {bits = 16} keeps more of " ..
+    "them."}
+
 topics.charts = {title = "Charts", see = "plot scatter hist boxplot imshow contour " ..
     "subplot save",
     "plot and the others give a chart: a value that shows itself at the prompt, " ..

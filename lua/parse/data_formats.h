@@ -185,7 +185,8 @@ int lumat_mat_open(lumat_mat *m, const void *bytes, size_t length, char *error,
 
 /* Of version 4 and 5: the part of the file at *at, which moves on behind it.
  * Returns 1, 0 at the end, or -1 with a message. A packed part is unpacked into
- * `unpacked` bytes by lumat_mat_unpack, and is an array then. */
+ * `unpacked` bytes by lumat_mat_unpack, and is an array then; goes_on, unless
+ * NULL, is called now and then, and stops it by 0. */
 typedef struct lumat_mat_part {
     const unsigned char *bytes; /* what an array is read from */
     size_t length;
@@ -194,7 +195,8 @@ typedef struct lumat_mat_part {
 } lumat_mat_part;
 int lumat_mat_next(const lumat_mat *m, size_t *at, lumat_mat_part *part,
                    char *error, size_t size);
-int lumat_mat_unpack(const lumat_mat_part *part, void *to);
+int lumat_mat_unpack(const lumat_mat_part *part, void *to,
+                     int (*goes_on)(size_t bytes));
 
 /* Reads the array of a part, or of what was unpacked. */
 int lumat_mat_read(const lumat_mat *m, const void *bytes, size_t length,

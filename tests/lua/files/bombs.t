@@ -6,7 +6,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../..";
 use Compress::Zlib qw(crc32);
-use Compress::Raw::Zlib;
+use Compress::Raw::Zlib qw(:DEFAULT WANT_GZIP);
 use Lumat;
 use Test::More;
 
@@ -163,6 +163,35 @@ write_file('bytes.npy', npy('|u1', "$n,", "\1" x $n));
 takes('bytes', "load 'bytes.npy'", qr/fine/, $n, 5);
 write_file('large.npy', npy('<f4', '100000, 100000', ''));
 takes('elements that are not there', "load 'large.npy'", qr/claims 40000000000 bytes of elements, 0 follow/, 0, 1);
+
+# --- formats of others -----------------------------------------------------------------------------------------------
+
+# An array of zeros that deflate packs a thousand times is what it says it is.
+zip('zeros.npz', 'a.npy', deflated(npy('|b1', 8 * $MIB . ',', ''), "\0", 8 * $MIB));
+takes('packed zeros', "print(load('zeros.npz').a.rows)", qr/8388608/, 8 * $MIB, 5);
+zip('claims.npz', 'a.npy', {%{stored('x')}, method => 8, claims => 4_000_000_000});
+takes('a part that claims', "load 'claims.npz'", qr/claims 4000000000 bytes in its part/, 0, 1);
+zip('header.npz', 'a.npy', stored(npy('<f8', '1000000, 1000000', '')));
+takes('elements of a part', "load 'header.npz'", qr/'a.npy' that is cut off: its header claims/, 0, 1);
+write_file('claims.mtx', "%%MatrixMarket matrix coordinate real general\n2000000000 9 1\n1 1 1\n");
+takes('rows of entries', "load 'claims.mtx'", qr/claims a sparse matrix of 2000000000 rows/, 0, 1);
+write_file('dense.mtx', "%%MatrixMarket matrix coordinate complex general\n90000 90000 1\n1 1 1 1\n");
+takes('a dense one of entries', "load 'dense.mtx'", qr/would be too large/, 0, 1);
+write_file('claims.pgm', "P5 60000 60000 255\nabc");
+takes('pixels', "load 'claims.pgm'", qr/claims 60000x60000 pixels/, 0, 1);
+my $array = pack('V*', 6, 8, 6, 0, 5, 8, 40000, 40000, 1, 1) . "a\0\0\0\0\0\0\0" . pack('VV', 9, 12_800_000);
+my $packer = Compress::Raw::Zlib::Deflate->new(-AppendOutput => 1);
+my $packed = '';
+$packer->deflate(pack('VV', 14, 4_000_000_000) . $array, $packed);
+$packer->flush($packed);
+write_file('claims.mat', ('MATLAB 5.0' x 12) =~ s/^(.{116}).*/$1/r . "\0" x 8 . "\0\1IM" . pack('VV', 15, length $packed) . $packed);
+takes('an array that is packed', "load 'claims.mat'", qr/is cut off or damaged at byte 128/, 0, 1);
+my $many = Compress::Raw::Zlib::Deflate->new(-WindowBits => WANT_GZIP, -AppendOutput => 1);
+my $gz = '';
+$many->deflate("1,2\n" x 250_000, $gz) for 1 .. 12;
+$many->flush($gz);
+write_file('text.csv.gz', $gz);
+takes('packed text', "print(load('text.csv.gz').rows)", qr/3000000/, 24 * $MIB, 10);
 
 chdir '/';
 done_testing();

@@ -83,7 +83,7 @@ static void try_file(const uint8_t *bytes, size_t length)
         } else if (part.unpacked < MOST) {
             void *to = malloc(part.unpacked);
             require(to != NULL);
-            if (lumat_mat_unpack(&part, to))
+            if (lumat_mat_unpack(&part, to, NULL))
                 try_array(&m, to, part.unpacked);
             free(to);
         }

@@ -454,9 +454,10 @@ int lumat_mat_next(const lumat_mat *m, size_t *at, lumat_mat_part *part,
     return 1;
 }
 
-int lumat_mat_unpack(const lumat_mat_part *part, void *to)
+int lumat_mat_unpack(const lumat_mat_part *part, void *to,
+                     int (*goes_on)(size_t bytes))
 {
-    enum { MOST = 1 << 30 };
+    enum { MOST = 1 << 22 };
     z_stream z = {.next_in = (unsigned char *)part->bytes,
                   .avail_in = (uInt)part->length,
                   .next_out = to};
@@ -469,6 +470,8 @@ int lumat_mat_unpack(const lumat_mat_part *part, void *to)
         if (z.avail_out == room && result == Z_OK)
             break;
         left -= room - z.avail_out;
+        if (goes_on != NULL && !goes_on(0))
+            break;
     }
     if (result == Z_OK && left == 0) { /* the checksum is behind it */
         unsigned char none;
