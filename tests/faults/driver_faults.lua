@@ -9,6 +9,7 @@
 local faults = require "lumat.faults"
 local library = require "lumat"
 local steps = require "lumat.factor_steps"
+local data = require "lumat.data_steps"
 local only = arg[1] or ""
 local ends_at = os.getenv "SECONDS" and clock() + tonumber(os.getenv "SECONDS")
 local MOST = tonumber(os.getenv "POINTS") or 1e9 -- of a name and a case
@@ -71,8 +72,18 @@ case("reductions", function()
 end)
 case("fused", function() return {((A - B) % (A - B)):sum(), (v + w):max()} end)
 case("scans", function()
-    return {A:cumsum(1), A:cumsum(2), cumprod(A, 1), v:cumsum(),
-        long:cumsum():sum(), v:f64():cumsum()}
+    return {A:cumsum(1), A:cumsum(2), cumprod(A, 1), v:cumsum(), cummax(v),
+        cummin(A, 2), cumany(A), long:cumsum():sum(), v:f64():cumsum()}
+end)
+case("groups", function()
+    local codes = (v * 40):f64()
+    local counts, order = data.group(codes, 0, 40, true)
+    local starts = hcat(ones(1, {dtype = "f64"}), cumsum(counts) + 1)
+    return {counts, order, data.fold("sum", v, false, codes, 0, 40),
+        data.fold_ordered("max", w, true, starts, order),
+        data.fold("spread", long, false, long, 0, 1, ones(1, {dtype = "f64"})),
+        data.search(v, w, true), data.window("mean", v, 1, 5, -2, 500),
+        data.window("median", v, 1, 2000, -500, 500), A[randperm(7)]}
 end)
 case("sorts", function()
     return {sort(A, 1), sort(A, 2), sort(v), argsort(v), sort(v:f64()),

@@ -68,10 +68,15 @@ local SLOTS_A_ROW, LEAST_SLOTS, MOST_SLOTS = 2, 4096, 2 ^ 31 - 8
 -- A look at so many rows tells how many values there are; up to one in SPREAD of
 -- them, values are looked up.
 local SAMPLE, SPREAD, ROUNDS = 16384, 4, 3
+local LOOK = 256 -- rows that tell whether they are of whole numbers
 
 -- Whole numbers close together: the least of them, and how many there may be.
 local function whole_range(v)
     if #v == 0 then return nil end
+    if #v > 4 * SAMPLE then -- a look says it of most
+        local some = v[{{1, #v, #v // LOOK}}]
+        if library.any(some:gt(library.floor(some))) then return nil end
+    end
     local low, high = v:min(), v:max()
     if low ~= low then
         local is_nan = v:isnan()
@@ -132,7 +137,8 @@ local function few_values(v)
     for _ = 1, ROUNDS do
         if #known == 0 or #known * SPREAD > SAMPLE then return nil end
         local place = steps.search(known, v, false)
-        local there = known:take(library.minimum(place, #known))
+        -- what is behind all of them, NaN too, is not the last one again
+        local there = library.hcat(known, known[{{#known, #known}}]):take(place)
         local missing = ~(there:eq(v) | v:isnan())
         local count = count_true(missing)
         if count == 0 then return known, place end
