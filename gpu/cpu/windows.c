@@ -248,8 +248,8 @@ static gpu_status run_piece(const gpu_windows *w, const piece *p, int64_t begin,
     return GPU_OK;
 }
 
-/* The results begin .. end - 1 of some lines. room: for LINES lines of
- * elements, of results, and four lines more. */
+/* The results begin .. end - 1 of some lines. room: for as many
+ * lines of elements, of results, and four lines more. */
 static gpu_status window_lines(const gpu_windows *w, int64_t line,
                                int64_t lines, int64_t begin, int64_t end,
                                double *room)
@@ -258,7 +258,7 @@ static gpu_status window_lines(const gpu_windows *w, int64_t line,
             from = begin + w->first < 0 ? 0 : begin + w->first;
     int64_t last = gpu_cpu_smaller(end + w->first + w->length - 1, n);
     int64_t count = last - from, results = end - begin;
-    double *to = room + LINES * count, *spare = to + LINES * results;
+    double *to = room + lines * count, *spare = to + lines * results;
     gpu_view source = gpu_cpu_part(&w->from, from, line, count, lines);
     gpu_view target = gpu_cpu_part(&w->to, begin, line, results, lines);
     gpu_view dense = {room, GPU_F64, count, lines, 1, count};
@@ -281,7 +281,7 @@ static gpu_status window_range(void *context, int64_t first, int64_t last)
     const windowing *j = context;
     const gpu_windows *w = j->w;
     int64_t most = j->results + w->length;
-    size_t bytes = (size_t)((2 * LINES + 5) * most) * sizeof(double);
+    size_t bytes = (size_t)((2 * j->band + 5) * most) * sizeof(double);
     void *room;
     if (gpu_cpu_alloc(NULL, bytes, &room) != GPU_OK)
         return GPU_MEMORY;
@@ -302,7 +302,7 @@ gpu_status gpu_cpu_windows(void *device, const gpu_windows *w)
     int64_t results = TIMES * w->length > LEAST ? TIMES * w->length : LEAST;
     (void)device;
     results = gpu_cpu_smaller(results, w->to.rows);
-    int is_beside = w->from.cols > 1 &&
+    int is_beside = w->length <= LEAST && w->from.cols > 1 &&
                     llabs(w->from.col_stride) < llabs(w->from.row_stride);
     windowing j = {w, results, 0, is_beside ? LINES : 1};
     j.bands = gpu_cpu_pieces(w->from.cols, j.band);
