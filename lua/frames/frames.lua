@@ -336,11 +336,10 @@ local function tell_hidden(names)
         if is_taken(name) then hidden[#hidden + 1] = name end
     end
     if not hidden[1] then return end
-    local why = #hidden == 1 and "a method has that name" or
-        "methods have those names"
+    local why = #hidden == 1 and "a method of frames has that name" or
+        "methods of frames have those names"
     private.note("hidden " .. concat(hidden, " "), format(
-        "%s: %s of frames; T:col %q is the column", listed(hidden), why,
-        hidden[1]))
+        "%s: %s; T:col %q is the column", listed(hidden), why, hidden[1]))
 end
 
 -- A frame of a list of descriptions, as above. Names that are missing or there
