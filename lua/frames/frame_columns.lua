@@ -499,6 +499,10 @@ function columns.joined(list)
     return alike(list[1], library.hcat(unpack(vectors)))
 end
 
+function columns.count_labels(c)
+    return #state[c].labels
+end
+
 -- Text of the same labels, by their places in the order of sort_keys.
 function columns.of_ranks(c, v)
     local s, codes = state[c], {}

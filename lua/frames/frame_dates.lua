@@ -6,10 +6,10 @@ local columns = require "lumat.frame_columns"
 local fail, brief = checks.fail, checks.brief
 local state = columns.state
 local dates = {}
-local ipairs, pairs, tonumber, type = ipairs, pairs, tonumber, type
+local ipairs, tonumber, type = ipairs, tonumber, type
 local concat = table.concat
-local byte, find, format, gsub, lower, match, sub = string.byte, string.find,
-    string.format, string.gsub, string.lower, string.match, string.sub
+local find, format, gsub, lower, match, sub = string.find, string.format,
+    string.gsub, string.lower, string.match, string.sub
 local floor = math.floor
 
 local NAN = 0 / 0

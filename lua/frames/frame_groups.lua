@@ -47,7 +47,8 @@ local function codes_of(list)
     for _, c in ipairs(list) do
         local more, size
         if kind_of(c) == "text" then
-            more, size = columns.sort_keys(c), larger(1, #c.labels)
+            more = columns.sort_keys(c)
+            size = larger(1, columns.count_labels(c))
         else
             more, size = dense(columns.sort_keys(c))
         end
@@ -75,7 +76,7 @@ end
 local function group_rows(keys)
     local c = keys[1]
     local is_by_label = #keys == 1 and kind_of(c) == "text" and
-        #c.labels <= FEW_LABELS
+        columns.count_labels(c) <= FEW_LABELS
     local codes = is_by_label and c.codes or codes_of(keys)
     local g = {by = by(codes, true), rows = codes.rows, device = codes.device}
     if is_by_label then g.places = columns.label_places(c, g.by.keys) end

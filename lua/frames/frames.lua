@@ -19,7 +19,7 @@ local frames = {}
 local getmetatable, ipairs, next, pairs, pcall = getmetatable, ipairs, next,
     pairs, pcall
 local require, setmetatable, type = require, setmetatable, type
-local concat, sort, unpack = table.concat, table.sort, table.unpack
+local concat, remove_at, sort = table.concat, table.remove, table.sort
 local find, format, match = string.find, string.format, string.match
 local math_type, smaller = math.type, math.min
 
@@ -262,7 +262,7 @@ local function remove(T, name)
     for i, other in ipairs(s.names) do
         if other == name then
             s.by[name] = nil
-            table.remove(s.names, i)
+            remove_at(s.names, i)
             break
         end
     end
