@@ -134,9 +134,10 @@ topics.frames = {title = "Frames: named columns",
         {"for name, c in pairs(T) do … end", "goes through the columns, eachrow through " ..
             "the rows"},
     },
-    "A frame shares the vectors that it is given: T.a[2] = 0 and T.a[T.a:lt(0)] " ..
-    "= 0 write to them. Numbers that are missing are NaN; means, sums and the " ..
-    "like of groups, describe and value_counts leave them out, T.a:mean() does " ..
+    "A frame shares the vectors that it is given: T.a[2] = 0, T.a[T.a:lt(0)] = " ..
+    "0 and T.species[2] = \"ash\" write to them. Numbers that are missing are " ..
+    "NaN, text and dates false in a list and nil as an element; means, sums and " ..
+    "the like of groups, describe and value_counts leave them out, T.a:mean() does " ..
     "not. A column called like a method (unique, sort) is T:col \"sort\", " ..
     "T:set(\"sort\", v) sets it.",
     "There are no joins and no reshaping. What a join by a key brings, map does: " ..
