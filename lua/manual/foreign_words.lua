@@ -335,6 +335,8 @@ local rows = {
         "dlmread, fread, import data", "load save", write = "load"},
     {"write, csvwrite, to_csv, write.csv, writematrix, savetxt, dlmwrite, export", "save load",
         write = "save"},
+    {"chunksize, skiprows, usecols, iter_batches, tabulartextdatastore", "load_blocks load",
+        write = "load_blocks"},
     {"npy, npz, savez, loadmat, savemat, matfile, mmread, mmwrite, matrix market, mtx, " ..
         "fromfile, tofile, raw bytes", "load save formats", write = "load"},
     {"imread, imwrite, imsave, png, jpeg, pgm, ppm", "load save formats imshow",

@@ -1104,7 +1104,8 @@ static const char *take_cells(reader *r, const char *p, int64_t *col,
     return p;
 }
 
-/* Takes a row, or what is asked of it. Returns where the next one starts, or
+/* Takes a row, or what is asked of it; of one that is only counted no more is
+ * looked at than where it ends. Returns where the next one starts, or
  * NULL. */
 static const char *take_row(reader *r, const char *p)
 {
@@ -1113,6 +1114,15 @@ static const char *take_row(reader *r, const char *p)
     int64_t col = k->col, last = c->cols;
     if (k->most_cells > 0 && k->most_cells < last - col)
         last = col + k->most_cells;
+    if (c->is_counting && c->comment == 0) {
+        /* a line is a row, where no quote can hide its end */
+        const char *q = memchr(p, '\n', (size_t)(r->end - p));
+        if (q != NULL &&
+            (c->quote == 0 || memchr(p, c->quote, (size_t)(q - p)) == NULL)) {
+            r->line++;
+            return q + 1;
+        }
+    }
     r->is_inside = 0;
     p = take_cells(r, p, &col, last);
     if (p == NULL)

@@ -107,7 +107,7 @@ typedef struct lumat_csv {
     size_t data;              /* where the rows start */
     int64_t line;             /* the number of the line there, from 1 */
     unsigned char stops[256]; /* characters that may end a cell */
-    int is_counting; /* set by the caller: no cell is looked at or stored */
+    int is_counting; /* set by the caller: rows are passed, and not stored */
     lumat_csv_column *column;   /* cols of them, the caller's; NULL: all are */
     lumat_csv_column same;      /* this, side by side, its step apart */
     const lumat_labels *labels; /* those known so far */
