@@ -52,7 +52,8 @@ local function check_side(what, name, x, least, unit)
     end
 end
 
-local function check_sizes(what, o)
+-- Raises what is wrong with the sizes in the options.
+function values.check_sizes(what, o)
     if o.width then check_side(what, "width", o.width, 10, "characters") end
     if o.height then check_side(what, "height", o.height, 4, "characters") end
     if o.file and (o.width or o.height) then
@@ -85,7 +86,7 @@ meta.__save, methods.save = save, checks.placed(save)
 -- fields: what else it has by name, or a function that gives them of its
 -- chart_parts. Raises where it cannot be drawn.
 function values.shown(what, chart, o, fields)
-    check_sizes(what, o)
+    values.check_sizes(what, o)
     local kept = {chart = chart, o = o}
     if o.file then
         write(what, kept, o.file)

@@ -3,6 +3,7 @@
 -- while an entry runs (watch). Errors begin with the kind.
 local charts = require "lumat.charts"
 local chart_values = require "lumat.chart_values"
+local checks = require "lumat.checks"
 local plotting = require "lumat.plotting"
 local matrix_charts = {}
 local ipairs, tostring = ipairs, tostring
@@ -66,9 +67,11 @@ end
 
 local function draw(kind, data, o)
     local chart = describe[kind](data, o)
+    chart_values.check_sizes(kind, o)
     if o.file and kind ~= "hist" then
         return charts.file(kind, chart, o.file, {dark = o.dark})
     end
+    o = checks.copied(o)
     plotting.dress(kind, chart, o)
     return chart_values.shown(kind, chart, o, {edges = data.edges,
         counts = data.counts})

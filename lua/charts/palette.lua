@@ -42,8 +42,12 @@ end
 
 -- Where a value of low .. high lies among the colours, from 0 to 1.
 function palette.share(value, low, high, is_log)
-    if high <= low then return 0.5 end
-    if is_log then return log(value / low) / log(high / low) end
+    if high / 2 <= low / 2 then return 0.5 end
+    if is_log then
+        -- differences, as the quotients may overflow
+        local width = log(high) - log(low)
+        return width > 0 and (log(value) - log(low)) / width or 0.5
+    end
     if low < 0 and high > 0 then
         return 0.5 + value / larger(-low, high) / 2
     end

@@ -83,14 +83,20 @@ local function taken(name, ...)
     elseif #list > 1 and type(last) == "table" and #last == 0 and
         not getmetatable(last) and next(last) ~= nil then
         list[#list] = nil
-        return list, last
+        return list, checks.copied(last)
     end
     return list, {}
 end
 
--- Words such as the style, or a list of one for each series.
-local function word_of(what, name, words, value, i)
-    if type(value) == "table" then value = value[i] or value[#value] end
+-- Words such as the style, or a list of them for so many series, the last one
+-- for all that are left.
+local function word_of(what, name, words, value, i, count)
+    if type(value) == "table" then
+        if #value > count then
+            fail(what, "%s has %d words for %d series", name, #value, count)
+        end
+        value = value[i] or value[#value]
+    end
     for _, word in ipairs(words) do
         if value == word then return value end
     end
@@ -155,7 +161,7 @@ local function names_of(what, names, count)
                 checks.brief(name))
         end
     end
-    return names
+    return checks.copied(names)
 end
 
 -- Titles, ends and kinds of the axes, from the options.
@@ -167,7 +173,12 @@ local function dress(what, chart, o)
     x.scale = o.logx and "log" or x.scale
     y.scale = o.logy and "log" or y.scale
     x.dates = o.xdates
-    if o.xdates and o.logx then fail(what, "an axis of dates has no logarithm") end
+    if o.xdates and o.logx then
+        fail(what, "an axis of dates has no logarithm")
+    elseif x.labels and (o.xlim or o.logx or o.xdates) then
+        fail(what, "an axis of names has no %s", o.xlim and "xlim" or
+            o.logx and "logarithm" or "dates")
+    end
     if o.ylim and (o.low or o.high) then
         fail(what, "ylim and low or high say the same: write one of them")
     end
@@ -355,6 +366,10 @@ local function set_range(what, chart, o)
         if y1 then low, high = smaller(low, y1), larger(high, y2) end
     end
     low, high = o.low or low, o.high or high
+    if o.logy and low <= 0 then
+        fail(what, "low is %s, and a logarithmic axis is above 0",
+            checks.brief(low))
+    end
     if not (low <= high and low > -huge and high < huge) then
         fail(what, "%s to %s is no range", checks.figure("%.5g", low),
             checks.figure("%.5g", high))
@@ -378,7 +393,8 @@ local function draw(what, otherwise, ...)
     if o.error ~= nil and not o.style then o.style = "errors" end
     check_places(what, chart, x, named, o)
     for i, s in ipairs(named) do
-        local style = word_of(what, "style", styles, o.style or otherwise, i)
+        local style = word_of(what, "style", styles, o.style or otherwise, i,
+            #named)
         chart.series[i] = series_as(what, chart, style, x, s, named.x_survey,
             o)
         if #named == 1 then chart.series[i].name = nil end
@@ -398,6 +414,9 @@ local function draw(what, otherwise, ...)
     if o.names and x then
         fail(what, "names stand at 1, 2, 3 …: leave x out")
     end
+    if o.xdates and not x then
+        fail(what, "xdates is of x, which is left out: write %s(x, y, …)", what)
+    end
     chart.x.labels = names_of(what, o.names, named[1].y.rows)
     if all > #named then
         chart.notes = chart.notes or {}
@@ -416,7 +435,7 @@ row{
         "size, dark, file} or x: matrix|table, y: matrix|table [, …] {style, " ..
         "error, names, title, xlabel, ylabel, legend, xlim, ylim, logx, " ..
         "logy, xdates, low, high, width, height, size, dark, file} or f: " ..
-        "function, a: number, b: number {title, xlabel, ylabel, xlim, ylim, " ..
+        "function, a: number, b: number {style, legend, title, xlabel, ylabel, xlim, ylim, " ..
         "logx, logy, low, high, width, height, size, dark, file}",
     gives = "chart",
     group = "pictures",
@@ -599,6 +618,12 @@ function plotting.imshow(...)
     s.kind, s.low, s.high, s.log = "image", o.low, o.high, o.log
     s.x, s.y = middles(s.cols, A.cols), middles(s.rows, A.rows)
     if o.log then
+        for _, name in ipairs{"low", "high"} do
+            if o[name] and o[name] <= 0 then
+                fail("imshow", "%s is %s, and a logarithm takes what is above 0",
+                    name, checks.brief(o[name]))
+            end
+        end
         local above = count_where(A:gt(0))
         if above == 0 then
             fail("imshow", "there is no element above 0, which a logarithm takes")
@@ -685,6 +710,7 @@ function plotting.contour(...)
             end
         end
         if #levels == 0 then fail("contour", "levels is empty") end
+        levels = checks.copied(levels)
     end
     s.levels = levels
     local chart = {series = {s}, x = {}, y = {}}
@@ -736,7 +762,7 @@ function plotting.subplot(list, o)
     end
     if #grid == 0 then fail("subplot", "there is no chart in the list") end
     return chart_values.shown("subplot", {title = o and o.title,
-        subplots = grid}, o or {}, {rows = #grid, cols = cols})
+        subplots = grid}, checks.copied(o or {}), {rows = #grid, cols = cols})
 end
 
 return plotting

@@ -176,8 +176,9 @@ function scales.linear(low, high, count, axis)
     end
     if step and axis.whole then step = larger(step, 1) end
     if step and not axis.tight then
-        low = floor(low / step + 1e-9) * step
-        high = ceil(high / step - 1e-9) * step
+        local below = floor(low / step + 1e-9) * step
+        local above = ceil(high / step - 1e-9) * step
+        if above - below < huge then low, high = below, above end
     end
     local span, scale = high - low, {ticks = {}, unit = unit, kind = "linear",
         low = low / by, high = high / by}
@@ -220,6 +221,18 @@ local function log_text(x, what)
     return brief(x)
 end
 
+-- Ends a share of the axis farther away, where there are any.
+local function with_room(low, high, axis)
+    if axis.scale == "log" then
+        local by = (high / low) ^ axis.room
+        if not (low / by > 0 and high * by < huge) then return low, high end
+        return low / by, high * by
+    end
+    local by = (high / 2 - low / 2) * 2 * axis.room
+    if not (by < huge) then return low, high end
+    return low - by, high + by
+end
+
 -- Candidates for ticks from low to high: powers of the base, and between them
 -- where these are few.
 local function log_ticks(low, high, base, count)
@@ -242,7 +255,8 @@ end
 
 -- Multiples of a step, where the range has less than two powers.
 local function even_ticks(low, high, count)
-    local step, list = nice_above((high - low) / count), {}
+    local step, list = step_of(low, high, count), {}
+    if not step then return {low, high} end
     for i = ceil(low / step), floor(high / step) do list[#list + 1] = i * step end
     return #list > 1 and list or {low, high}
 end
@@ -253,10 +267,13 @@ end
 function scales.log(low, high, count, axis, values)
     axis = axis or {}
     local what, by_two = axis.what, scales.powers_of_two(values)
-    if high < low * 1.5 then low, high = low / 1.5, high * 1.5 end
+    if high < low * 1.5 then
+        local below, above = low / 1.5, high * 1.5
+        if below > 0 then low = below end
+        high = above < huge and above or high
+    end
     if what and not by_two and not axis.tight then
-        local room = (high / low) ^ 0.04
-        low, high = low / room, high * room
+        low, high = with_room(low, high, {scale = "log", room = 0.04})
     end
     local bottom, span = log(low), log(high) - log(low)
     local scale = {ticks = {}, kind = "log", is_log = true, low = low,
@@ -383,17 +400,6 @@ local function turned(scale)
         back[#ticks + 1 - i] = {at = 1 - tick.at, text = tick.text}
     end
     scale.ticks, scale.low, scale.high = back, scale.high, scale.low
-end
-
--- Ends a share of the axis farther away, where there are any.
-local function with_room(low, high, axis)
-    if axis.scale == "log" then
-        local by = (high / low) ^ axis.room
-        return low / by, high * by
-    end
-    local by = (high / 2 - low / 2) * 2 * axis.room
-    if not (by < huge) then return low, high end
-    return low - by, high + by
 end
 
 -- The scale of a chart's axis whose data span low .. high, with about `count`

@@ -162,10 +162,20 @@ function frame.lay_out(chart, o)
     return f
 end
 
+local FAR = 1000 -- frames: what lies farther away is drawn there
+
+local function near(share) return smaller(larger(share, -FAR), FAR) end
+
 -- Where the numbers lie in the picture.
 local function place(f, x, y)
-    return f.left + f.x.at(x) * (f.right - f.left),
-        f.bottom - f.y.at(y) * (f.bottom - f.top)
+    return f.left + near(f.x.at(x)) * (f.right - f.left),
+        f.bottom - near(f.y.at(y)) * (f.bottom - f.top)
+end
+
+-- Have they a place on the axes?
+local function has_place(f, x, y)
+    return is_number(x) and is_number(y) and (x > 0 or not f.x.is_log) and
+        (y > 0 or not f.y.is_log)
 end
 
 -- The same, and not beyond the frame.
@@ -298,7 +308,7 @@ end
 local function runs_of(f, part)
     local runs, run = {}, nil
     for i = 1, #part.x do
-        if is_number(part.x[i]) and is_number(part.y[i]) then
+        if has_place(f, part.x[i], part.y[i]) then
             if not run then
                 run = {at = {}}
                 runs[#runs + 1] = run
@@ -328,7 +338,7 @@ end
 local function draw_dots(p, f, part)
     local points = {}
     for i = 1, #part.x do
-        if is_number(part.x[i]) and is_number(part.y[i]) then
+        if has_place(f, part.x[i], part.y[i]) then
             local x, y = place(f, part.x[i], part.y[i])
             if x >= f.left and x <= f.right and y >= f.top and y <= f.bottom then
                 points[#points + 1], points[#points + 2] = x, y
@@ -494,9 +504,10 @@ local function draw_cell(p, f, box, k)
     end
     local text = image.texts and image.texts[k]
     local middle_x, middle_y = box[1] + box[3] / 2, box[2] + box[4] / 2 + 4
-    if not is_number(value) then
-        if not text then return end
+    if not is_number(value) or image.log and value <= 0 then
+        if image.texts and not text then return end
         p:rect(box[1], box[2], box[3], box[4], "none")
+        if not text then return end
         p:text(middle_x, middle_y, svg.width(text, 11) + 4 < box[3] and text or
             "×", "small soft", "middle")
         return
@@ -574,7 +585,8 @@ local function draw_colours(p, f)
     local low, high = image.low, image.high
     local two_sided = palette.is_two_sided(low, high, image.log)
     local function value_at(t)
-        return image.log and low * (high / low) ^ t or low + t * (high - low)
+        return image.log and low * (high / low) ^ t or
+            low * (1 - t) + high * t
     end
     for i = 0, steps - 1 do
         local share = two_sided and palette.share(value_at((i + 0.5) / steps),

@@ -168,6 +168,31 @@ function TestPlaces:test_breaks_and_infinities()
         "scatter: there is no finite point")
 end
 
+-- As far apart as numbers go, and as near.
+function TestPlaces:test_extreme_ranges()
+    local o = {dtype = "f64"}
+    for _, v in ipairs{vec({-1.7e308, 1.7e308}, o), vec({0, 1.7e308}, o),
+        vec({-8.9e307, 8.9e307}, o), vec({0, 5e-324}, o), vec({1, 1 + 2^-52}, o)} do
+        for _, chart in ipairs{plot(v), plot(v, v), scatter(v, v), boxplot(v),
+            plot(v, {style = "bars"}), imshow(v)} do
+            lu.assertTrue(#tostring(chart) > 0)
+            local svg = require "lumat.chart_files".svg(
+                require "lumat.chart_values".chart_of(chart), {})
+            lu.assertNotStrContains(svg:gsub("<style>.-</style>", ""), "nan")
+        end
+    end
+    lu.assertTrue(#tostring(imshow(mat{{-1, 0}, {1, nan}}, {log = true})) > 0)
+    -- nor do logarithms of what has none reach a file
+    local w = vec{-1, 0, 1, 10, 100}
+    for _, chart in ipairs{plot(w, {logy = true}), scatter(w, w, {logx = true}),
+        plot(w, {logy = true, style = "steps"}), boxplot(w, {logy = true}),
+        plot(w, {logy = true, error = 5})} do
+        local svg = require "lumat.chart_files".svg(
+            require "lumat.chart_values".chart_of(chart), {})
+        lu.assertNil(svg:gsub("<style>.-</style>", ""):find("inf[^%a]"))
+    end
+end
+
 function TestPlaces:test_one_and_constant()
     has(plot(vec{5}, small()), "●")
     has(plot(vec{5}, {style = "bars"}), "1 │", "█ 5")
@@ -365,6 +390,19 @@ function TestValues:test_fields()
     lu.assertEquals(tostring(made), text)
 end
 
+-- What is handed over stays as it is.
+function TestValues:test_options_are_not_changed()
+    local o = {error = 1, width = 40, height = 5}
+    local chart = plot(vec{1, 2}, o)
+    local text = tostring(chart)
+    lu.assertEquals(o, {error = 1, width = 40, height = 5})
+    o.width, o.error = 80, nil
+    lu.assertEquals(tostring(chart), text)
+    local style = {"points"}
+    plot(vec{1}, {style = style})
+    lu.assertEquals(style, {"points"})
+end
+
 function TestValues:test_saved()
     local name = os.tmpname() .. ".svg"
     local chart = plot(vec{1, 3, 2}, {title = "T", size = {300, 250}})
@@ -397,6 +435,18 @@ function TestRefusals:test_words()
             "plot: x has 2 elements, y has 3"},
         {function() plot(v, v, vec{1, 2, 3}) end,
             "plot: x has 2 elements, y2 has 3"},
+        {function() plot(v, {style = {"line", "bars"}}) end,
+            "style has 2 words for 1 series"},
+        {function() plot(v, {style = {}}) end, "style is nil, expected"},
+        {function() plot(v, {xdates = true}) end, "xdates is of x"},
+        {function() plot(v, {names = {"a", "b"}, logx = true}) end,
+            "an axis of names has no logarithm"},
+        {function() plot(v, {logy = true, low = -1}) end, "low is -1"},
+        {function() imshow(eye(2), {log = true, low = 0}) end, "low is 0"},
+        {function() hist(v, {width = 80, file = "a.png"}) end,
+            "hist: width and height are of text"},
+        {function() heat(eye(2), {width = 80, file = "a.png"}) end,
+            "heat: width and height are of text"},
         {function() plot(v, {style = "errors"}) end, "takes error = e"},
         {function() plot(v, {error = vec{1, 2, 3}}) end,
             "error has 3 elements, y has 2"},
@@ -410,7 +460,7 @@ function TestRefusals:test_words()
         {function() plot(v, {legend = {3}}) end, "name 1 of legend is 3"},
         {function() plot(v, {names = {"a"}}) end, "names has 1 name for 2"},
         {function() plot(v, v, {names = {"a", "b"}}) end, "leave x out"},
-        {function() plot(v, {xdates = true, logx = true}) end, "no logarithm"},
+        {function() plot(v, v, {xdates = true, logx = true}) end, "no logarithm"},
         {function() plot(v, {width = 3}) end, "width: needs 10 to"},
         {function() plot(v, {size = {10, 10}}) end, "size[1]: needs 100 to"},
         {function() plot(v, {file = "a.svg", width = 80}) end,
