@@ -80,14 +80,13 @@ void lumat_fetch_frame(lua_State *L, lumat_window *w, int index,
                        const lumat_area *a)
 {
     size_t cells = (size_t)(a->rows * a->cols), cols = (size_t)a->cols;
-    char *memory =
-        lua_newuserdatauv(L,
-                          cells * (sizeof *w->values + 2 * sizeof *w->texts) +
-                              cols * sizeof *w->parts,
-                          0);
-    w->values = (double *)memory;
-    w->parts = (lumat_frame_part *)(w->values + cells);
-    w->texts = (lumat_cell_text *)(w->parts + cols);
+    size_t bytes = cells * (sizeof *w->values + 2 * sizeof *w->texts) +
+                   cols * sizeof *w->parts;
+    w->values = lua_newuserdatauv(L, bytes, 0);
+    void *parts = w->values + cells, *texts;
+    w->parts = parts;
+    texts = w->parts + cols;
+    w->texts = texts;
     w->exacts = w->texts + cells;
     lumat_push_required(L, "frame_text");
     lua_getfield(L, -1, "window");

@@ -33,8 +33,8 @@ local function cut(text, most, style)
     return cells.beginning(text, most - 1) .. mark
 end
 
--- A column's elements at a vector of places (nil: all), so many, as texts; false
--- where one is missing, of numbers "NaN".
+-- A column's elements at a vector of places (nil: all), so many, as texts;
+-- false where one is missing, of numbers "NaN".
 local function cells_of(c, places, count)
     if columns.is_freed(c) then
         local list = {}
@@ -59,7 +59,8 @@ local function lay_out(name, c, places, style, count)
     local most = larger(LEAST, smaller(MOST, style.width // 3))
     local none = style.ascii and "-" or "–"
     local col = {name = name, kind = type_of(c), left = kind_of(c) == "text",
-        title = cut(in_a_line(name), most, style), texts = cells_of(c, places, count)}
+        title = cut(in_a_line(name), most, style),
+        texts = cells_of(c, places, count)}
     local width = larger(cells.width(col.title), #col.kind)
     for i, text in ipairs(col.texts) do
         text = text and (style.full and text or cut(text, most, style)) or none
