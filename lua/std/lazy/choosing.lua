@@ -42,7 +42,8 @@ local function place_of(A, side, key, n)
     return found
 end
 
--- A mask of n, true for what stays, of a vector of places or of what goes.
+-- A mask of n, true for what stays; `list` has the places of what goes, or is a
+-- mask of it.
 local function kept_of_list(A, side, list, n)
     if list.dtype == "bool" then
         if list.rows ~= n then
@@ -202,6 +203,10 @@ local function is_complex(A)
     return A.dtype == "c64" or A.dtype == "c128"
 end
 
+local function is_wide(A)
+    return A.dtype == "f64" or A.dtype == "c128"
+end
+
 row{
     name = "isin", method = true,
     takes = "A: matrix, values: matrix|table",
@@ -215,6 +220,9 @@ row{
 function choosing.isin(A, values)
     if type(values) == "table" then
         values = library.vec(values, like(A, A.dtype == "bool" and "f32" or nil))
+    end
+    if is_wide(values) and not is_wide(A) then -- as A:eq(values) compares them
+        A = is_complex(A) and library.c128(A) or A:f64()
     end
     if values.size <= FEW or is_complex(A) or is_complex(values) then
         local truth

@@ -174,7 +174,15 @@ function TestIsin:test_members()
     t.equals(isin(vec{true, false}, {0}), {false, true})
     t.equals(isin(complex(vec{1, 2}, 1), vec{1, 2}), {false, false})
     t.equals(isin(complex(vec{1, 2}, 1), complex(vec{2}, 1)), {false, true})
-    t.equals(isin(vec({0.1}, {dtype = "f32"}), {0.1}), {true})
+    -- 0.1 of f32 is not 0.1 of f64, whether there are few values or many.
+    local tenth = vec({0.1}, {dtype = "f32"})
+    t.equals(isin(tenth, {0.1}), {true})
+    for _, n in ipairs{1, 100} do
+        t.equals(isin(tenth, full(n, 0.1, {dtype = "f64"})), {false})
+        t.equals(isin(tenth, full(n, 0.1, {dtype = "f32"})), {true})
+        t.equals(isin(tenth:f64(), full(n, 0.1, {dtype = "f32"})), {true})
+    end
+    t.equals(isin(complex(tenth), complex(vec({0.1}, {dtype = "f64"}))), {false})
     local many = randint(1, 1000, 500, {seed = 3, dtype = "f64"})
     t.equals(isin(many, many + 0.5), (zeros(500):gt(1)):totable())
     lu_.assertTrue(isin(many, many):all())
@@ -277,6 +285,21 @@ function TestTopk:test_long()
     local A = randn(70000, 3, {seed = 6})
     check_topk(A, 20, 1, false)
     check_topk(A.T, 20, 2, true)
+end
+
+-- Lines in which so many reach the k-th, and lines in which more do, or NaN.
+function TestTopk:test_lines()
+    local A = randn(50, 60, {seed = 7})
+    local odd = A:clone()
+    odd[{3, 5}] = nan
+    for _, x in ipairs{A, A.T, odd, floor(A), A:f64()} do
+        for axis = 1, 2 do
+            for _, k in ipairs{1, 7, 40} do
+                check_topk(x, k, axis, false)
+                check_topk(x, k, axis, true)
+            end
+        end
+    end
 end
 
 function TestTopk:test_errors()
