@@ -86,7 +86,12 @@ local prelude = [[
 local A = mat{{4, 1, 2}, {1, 5, 3}, {2, 3, 6}}
 local names = {A = A, B = A:clone(), C = zeros(3, 3), D = A, x = vec{1, 2, 3}, y = vec{1, 2, 3},
     v = vec{1, 2, 3}, b = vec{1, 2, 3}, i = 2, j = 1, n = 2, p = 2, m = 3, S = sparse(A), k = 1,
-    f = function() return A * A end, file = "log.txt", arg = arg}
+    f = function() return A * A end, file = "log.txt", arg = arg, X = A, w = vec{1, 1, 2}, q = 0.5,
+    xi = vec{1.5}, keys = vec{1, 2, 1}, mask = vec{1, 2, 3}:gt(1), y1 = vec{1, 2, 3},
+    y2 = vec{3, 2, 1}, path = "iris.csv", rows = 1, cols = vec{2}, chart = plot(vec{1, 2})}
+names.T = frame{{"petal_length", vec{1, 2, 3}}, {"age", vec{20, 30, 40}}, {"a", vec{3, 1, 2}},
+    {"b", vec{1, 1, 0}}, {"species", {"x", "y", "x"}}}
+save(names.T, "iris.csv")
 setmetatable(names, {__index = _G})
 save(A, "data.csv")
 save(A, os.getenv("HOME") .. "/a.npy")
