@@ -158,6 +158,11 @@ local function headline(c)
         v.rows == 0 and "  (empty)" or "  " .. v.device)
 end
 
+-- Does a text mean places, as "2:5" and "end" do, rather than a name?
+function columns.is_slice(key)
+    return find(key, "^[%d:%-, ]") or find(key, "^end%f[^%w_]")
+end
+
 -- A bad step on the way to elements: T.a == "x" is false in Lua, whatever a is.
 function columns.refuse_boolean(what, name)
     fail(what, "an index is true or false: where it is %s == \"x\", write " ..
@@ -178,7 +183,7 @@ function columns.add_kind(name, kind)
             local field = kind.fields[key]
             if field then return field(s) end
             if kind.methods[key] then return kind.methods[key] end
-            if not find(key, "^[%d:%-, ]") and not find(key, "^end") then
+            if not columns.is_slice(key) then
                 local names = {}
                 for other in pairs(kind.meta.__members) do
                     names[#names + 1] = other
@@ -194,8 +199,7 @@ function columns.add_kind(name, kind)
     end
     function meta.__newindex(c, key, value)
         local s = state[c]
-        if type(key) == "string" and not find(key, "^[%d:%-, ]") and
-            not find(key, "^end") then
+        if type(key) == "string" and not columns.is_slice(key) then
             fail(name .. " column", "'%s' cannot be assigned", key)
         end
         s.vector[key] = kind.code(s, value)

@@ -477,7 +477,7 @@ function meta.__index(T, key)
         if f then return f end
         if properties[key] then return properties[key](s) end
         if s.by[key] then return s.by[key] end
-        if find(key, "^[%d:%-, ]") or find(key, "^end%f[^%w_]") then
+        if columns.is_slice(key) then
             return slice(s, key)
         end
         return no_column("frame", s, key)
