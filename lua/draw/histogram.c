@@ -221,7 +221,8 @@ static const lumat_function functions[] = {
      "A: matrix|sparse|table [, bins: count] {bins, low, high, title, xlabel, "
      "ylabel, logy, width, height, size, dark, file}",
      "chart",
-     "How many elements lie where, as bars; fields counts and edges. Count i "
+     "A histogram: how many elements lie where, as bars; fields counts and "
+     "edges. Count i "
      "is of what is at least edge i and below the next, the last of what is at "
      "its end, too. NaN and Inf are left out; of a sparse matrix, entries are "
      "counted. Also :hist A.",

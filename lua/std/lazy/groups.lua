@@ -302,8 +302,8 @@ row{
         "that v stays sorted: 1 where all of v is larger, #v + 1 where nothing " ..
         "is (NumPy's result and 1). Of elements that equal x it is before the " ..
         "first, with side=\"right\" behind the last. NaN counts as the largest.",
-    example = "searchsorted(vec{1, 3, 5}, vec{0, 3, 4})",
-    result = "{1, 2, 3}",
+    example = "searchsorted(vec{1, 3, 5}, 4)",
+    result = "3",
     options = {{"side", "\"left\"|\"right\"", "\"left\"",
         "before the first element that equals x, or behind the last"}},
 }

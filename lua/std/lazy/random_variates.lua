@@ -702,7 +702,7 @@ end
 row{
     name = "choice", method = true,
     takes = "A: matrix|count [, k: size] {replace, weights, seed, dtype, device}",
-    gives = "value",
+    gives = "value or matrix with k",
     group = "random",
     help = "k random elements of a vector, rows of a matrix, or numbers 1 … n; " ..
         "without k one. The same places on every device.",

@@ -68,6 +68,7 @@ local calls = {
     race = function() race(A, A, wrong) end,
     bench = function() bench(print, wrong) end,
     hist = function() hist(A, wrong) end,
+    histogram = function() histogram(A, wrong) end,
     heat = function() heat(A, wrong) end,
     spy = function() spy(A, wrong) end,
     svd = function() svd(A, wrong) end,
