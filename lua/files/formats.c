@@ -657,7 +657,8 @@ static const lumat_function functions[] = {
      "MATLAB's values (.mat of a table of names), Matrix Market's matrices "
      "(.mtx), images (.png, .pgm, .ppm), raw bytes (.bin, .raw). With .gz "
      "behind its name a file is packed. A chart becomes a picture (.svg, .png, "
-     ".pdf). The file is replaced whole or not at all. ?formats tells what each "
+     ".pdf). The file is replaced whole or not at all. ?formats tells what "
+     "each "
      "holds.",
      "(function() save(mat{{1, 2}, {3, 4}}, \"/tmp/lumat-example.csv\") return "
      "load(\"/tmp/lumat-example.csv\") end)()",
