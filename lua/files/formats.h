@@ -90,6 +90,10 @@ void lumat_read_elements(lua_State *L, lumat_source *s, const lumat_npy *n,
  * GPU_ALL_DTYPES takes the one that holds them. */
 void lumat_push_elements(lua_State *L, lumat_source *s, const lumat_npy *n,
                          gpu_dtype dtype);
+/* Raises where a list would have far more matrices than they have elements:
+ * each takes its memory. */
+void lumat_check_page_count(lua_State *L, const lumat_input *in, int64_t pages,
+                            int64_t elements);
 /* Reads the header of an array in NumPy's format; 0: there is a message. */
 int lumat_try_npy_header(lua_State *L, lumat_source *s, lumat_npy *n,
                          char message[LUMAT_MESSAGE]);

@@ -156,6 +156,7 @@ int lumat_push_mat_array(lua_State *L, const lumat_input *in,
             make_single(L, a);
         return 1;
     }
+    lumat_check_page_count(L, in, a->sizes[2], a->count);
     lua_newtable(L);
     for (int64_t i = 0; i < a->sizes[2]; i++) {
         push_columns(L, in, a, i * rows * cols, rows, cols, dtype);
@@ -337,6 +338,10 @@ int lumat_push_mat_text(lua_State *L, const lumat_mat_array *a)
 {
     lumat_npy n = type_of(&a->real);
     int64_t rows = a->sizes[0], cols = rows > 0 ? a->count / rows : 0;
+    if (a->count == 0) { /* of so many rows as one likes */
+        lua_pushliteral(L, "");
+        return 1;
+    }
     if (a->is_utf8 && (rows <= 1 || a->real.count != a->count)) {
         lua_pushlstring(L, (const char *)a->real.bytes, (size_t)a->real.count);
         return 1;

@@ -71,7 +71,7 @@ static void push_texts(lua_State *L, lumat_source *s, const lumat_npy *n)
                             "are read",
                             n->ndim);
     lua_newtable(L);
-    if (n->ndim == 2)
+    if (n->ndim == 2 && all > 0)
         for (int64_t i = 1; i <= n->rows; i++) {
             lua_newtable(L);
             lua_rawseti(L, -2, i);
@@ -95,6 +95,17 @@ static void push_texts(lua_State *L, lumat_source *s, const lumat_npy *n)
         }
     }
     lua_replace(L, -2);
+}
+
+void lumat_check_page_count(lua_State *L, const lumat_input *in, int64_t pages,
+                            int64_t elements)
+{
+    enum { ANYWAY = 1 << 18, EACH = 4 };
+    if (pages > ANYWAY + elements / EACH)
+        lumat_refuse_input(L, in,
+                           "has %lld matrices of hardly an element; as one "
+                           "matrix it can be read",
+                           (long long)pages);
 }
 
 /* Pages one behind the other are matrices of their own. */
@@ -146,6 +157,8 @@ void lumat_push_elements(lua_State *L, lumat_source *s, const lumat_npy *n,
     }
     dtype = exact ? lumat_npy_dtype(n) : dtype;
     if (n->ndim == 3) {
+        lumat_check_page_count(L, s->in, n->pages,
+                               n->pages * n->rows * n->cols);
         (n->fortran ? push_mixed_pages : push_pages)(L, s, n, dtype, exact);
         return;
     }

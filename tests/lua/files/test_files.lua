@@ -420,6 +420,8 @@ function TestNpy:test_bad_files()
     bad(npy("<f4", false, "(1, 1, 1, 1)", four), "4 dimensions")
     bad(npy("<f4", false, "(0, 2, 9223372036854775807)", ""), "too many")
     bad(npy("<f4", false, "(99999999, 0, 1)", ""), "99999999 matrices")
+    bad(npy("<f4", false, "(16000000, 0, 1)", ""),
+        "16000000 matrices of hardly an element")
     bad(npy("|S0", false, "(99999999,)", ""), "'|S0'")
     bad(npy("<U2", false, "(1, 1, 1)", ("\0"):rep(8)), "strings in 3")
     bad(npy("|O", false, "(1,)", "x"), "Python objects")

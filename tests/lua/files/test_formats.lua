@@ -345,6 +345,32 @@ function TestImages:test_jpeg()
     fails("\xff\xd8\xff" .. ("x"):rep(99), "is damaged", nil, ".jpg")
 end
 
+TestDamage = {}
+
+-- Whatever byte of a file is another one: it is told, or the file can be read.
+function TestDamage:test_other_bytes()
+    local A = rand(9, 7)
+    local files = {[".npz"] = {a = A, t = "text", l = {A, A}}, [".npy"] = {A, A},
+        [".mtx"] = sparse(A), [".png"] = A, [".ppm"] = {r = A, g = A, b = A},
+        [".csv"] = A, [".npy.gz"] = A}
+    seed(6)
+    warn("@off")
+    for ending, value in pairs(files) do
+        local name = file(ending)
+        save(value, name, ending == ".npz" and {compress = true} or nil)
+        local bytes = common.content(name)
+        for _ = 1, 150 do
+            local at = math.random(#bytes)
+            common.write(name, bytes:sub(1, at - 1) ..
+                string.char(math.random(0, 255)) .. bytes:sub(at + 1,
+                    math.random(4) == 1 and math.random(at, #bytes) or nil))
+            local ok, said = pcall(load, name)
+            lu.assertTrue(ok or said:find("load: ", 1, true) ~= nil, said)
+        end
+    end
+    warn("@on")
+end
+
 local failures = lu.LuaUnit.run("-o", "tap")
 os.execute("rm -f '" .. folder .. "'-*")
 os.exit(failures)

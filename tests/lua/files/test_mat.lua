@@ -149,6 +149,11 @@ function TestMat:test_damage()
     bad("MATLAB 5.0", "is cut off in its header")
     bad("\0\0\0\0\255\255\255\127\255\255\255\127\0\0\0\0\2\0\0\0a\0",
         "is cut off, damaged or no MAT file, at byte 0")
+    lu.assertEquals(load(file(".mat", mat5(array(4, 2000000000, 0, "a",
+        part(2, ""))))).a, "")
+    bad(mat5(part(14, part(6, string.pack("<I4I4", 6, 0)) .. part(5,
+        string.pack("<i4i4i4", 0, 1, 2000000000)) .. part(1, "a") ..
+        part(9, ""))), "2000000000 matrices of hardly an element")
     local deep = array(6, 1, 1, "", part(2, "1"))
     for _ = 1, 200 do
         deep = array(1, 1, 1, "a", deep)
