@@ -11,6 +11,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $dir = new_folder('pictures');
+chdir $dir or die "$dir: $!\n";
 delete @ENV{qw(COLUMNS NO_COLOR LUMAT_INIT XDG_STATE_HOME XDG_CONFIG_HOME COLORTERM)};
 @ENV{qw(HOME LUMAT_NO_CUDA LC_ALL TERM)} = ($dir, 1, 'C.UTF-8', 'xterm');
 
