@@ -18,14 +18,9 @@ print(corr(X))
 
 -- --- a picture ---------------------------------------------------------------
 
--- Each species is a series: the second component where it is that one.
-local names, series = T:unique "species":totable(), {}
-for k, name in ipairs(names) do
-    series[k] = where(T.species:eq(name), P[{{}, 2}], 0 / 0)
-end
-local chart = scatter(P[{{}, 1}], series[1], series[2], series[3],
-    {legend = names, title = "irises by their first two components",
-    xlabel = "first", ylabel = "second", height = 16, width = 72})
+local chart = scatter(P[{{}, 1}], P[{{}, 2}], {by = T.species,
+    title = "irises by their first two components", xlabel = "first",
+    ylabel = "second", height = 16, width = 72})
 if arg[1] then
     save(chart, arg[1])
     print("\n" .. arg[1] .. " has the picture")

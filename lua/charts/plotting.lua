@@ -247,6 +247,40 @@ local function interval_of(what, y, wanted)
     return y - list[1], y + list[2]
 end
 
+-- In place of one series one for each key, of the elements that have it.
+local function split_by(what, keys, x, named)
+    if #named > 1 then
+        fail(what, "by tells the elements of one y apart, and there are %d " ..
+            "series", #named)
+    end
+    local y = named[1].y
+    local g = require "lumat.groups".by(keys)
+    local group, counts = g.group, g.count:totable()
+    if not is_matrix(g.keys) and type(g.keys[1]) ~= "string" then
+        fail(what, "by is a list of several keys: take one of them")
+    elseif group.rows ~= y.rows then
+        fail(what, "by has %s, y has %d", checks.plural(group.rows, "element"),
+            y.rows)
+    end
+    x, group = x or thinning.places(y), group:to(y.device)
+    local parts = {}
+    for k, key in ipairs(is_matrix(g.keys) and g.keys:totable() or g.keys) do
+        if counts[k] > 0 and #parts == MOST_SERIES then
+            fail(what, "by has more than %d different keys, each of which " ..
+                "would be a series", MOST_SERIES)
+        elseif counts[k] > 0 then
+            local mask = group:eq(k)
+            parts[#parts + 1] = {x = x[mask], y = y[mask],
+                name = type(key) == "string" and key or checks.figure("%.5g", key)}
+        end
+    end
+    if #parts == 0 then fail(what, "by has no keys but NaN") end
+    for _, s in ipairs(parts) do
+        s.x_survey, s.survey = thinning.survey(s.x), thinning.survey(s.y)
+    end
+    return parts
+end
+
 local function count_where(mask) return mask:sum() end
 
 -- How many of v's elements an axis has no place for: infinite ones, and those
@@ -391,12 +425,17 @@ local function draw(what, otherwise, ...)
         x, named, all = series_of(what, list)
     end
     if o.error ~= nil and not o.style then o.style = "errors" end
+    if o.names and (x or o.by) then
+        fail(what, "names stand at 1, 2, 3 …: leave %s out", x and "x" or "by")
+    end
     check_places(what, chart, x, named, o)
+    local sx = named.x_survey
+    if o.by ~= nil then named = split_by(what, o.by, x, named) end
     for i, s in ipairs(named) do
         local style = word_of(what, "style", styles, o.style or otherwise, i,
             #named)
-        chart.series[i] = series_as(what, chart, style, x, s, named.x_survey,
-            o)
+        chart.series[i] = series_as(what, chart, style, s.x or x, s,
+            s.x_survey or sx, o)
         if #named == 1 then chart.series[i].name = nil end
     end
     if o.error ~= nil then
@@ -411,9 +450,6 @@ local function draw(what, otherwise, ...)
     -- points at the ends of an axis would be cut
     if chart.has_points then chart.x.room, chart.y.room = ROOM, ROOM end
     chart.has_points = nil
-    if o.names and x then
-        fail(what, "names stand at 1, 2, 3 …: leave x out")
-    end
     if o.xdates and not x then
         fail(what, "xdates is of x, which is left out: write %s(x, y, …)", what)
     end
@@ -430,10 +466,10 @@ end
 
 row{
     name = "plot", method = true,
-    takes = "y: matrix|table {style, error, names, title, xlabel, ylabel, " ..
+    takes = "y: matrix|table {style, by, error, names, title, xlabel, ylabel, " ..
         "legend, xlim, ylim, logx, logy, xdates, low, high, width, height, " ..
         "size, dark, file} or x: matrix|table, y: matrix|table [, …] {style, " ..
-        "error, names, title, xlabel, ylabel, legend, xlim, ylim, logx, " ..
+        "by, error, names, title, xlabel, ylabel, legend, xlim, ylim, logx, " ..
         "logy, xdates, low, high, width, height, size, dark, file} or f: " ..
         "function, a: number, b: number {style, legend, title, xlabel, ylabel, xlim, ylim, " ..
         "logx, logy, low, high, width, height, size, dark, file}",
@@ -459,7 +495,7 @@ function plotting.plot(...) return draw("plot", "line", ...) end
 
 row{
     name = "scatter", method = true,
-    takes = "x: matrix|table [, y: matrix|table [, …]] {names, title, xlabel, " ..
+    takes = "x: matrix|table [, y: matrix|table [, …]] {by, names, title, xlabel, " ..
         "ylabel, legend, xlim, ylim, logx, logy, xdates, low, high, width, " ..
         "height, size, dark, file}",
     gives = "chart",

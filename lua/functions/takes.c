@@ -153,6 +153,9 @@ static const lumat_option common[] = {
      "true: x is seconds since 1970 (UTC), shown as dates"},
     {"legend", "boolean|table", "true of several series",
      "true, false, or a list with a name for each series"},
+    {"by", "vector|table", NULL,
+     "a key for each element of y, a vector, a list of texts or a column of a "
+     "frame: each different one is a series"},
     {"names", "table", NULL, "a list of what stands at 1, 2, 3 … of x"},
     {"size", "table", "{680, 420}", "{width, height} of a file, in pixels"},
     {"dark", "boolean", "false", "true: a file's ground is dark"},

@@ -612,19 +612,18 @@ gpu_status lumat_gather_lists(const gpu_matrix *m, const lumat_lists *from,
                               gpu_matrix *out)
 {
     gpu_matrix some;
-    int is_listed = from->row_list || from->col_list;
-    if (!is_listed || from->rows || from->cols) {
-        gpu_status status = gpu_gather(m, from->rows, from->nrows, from->cols,
-                                       from->ncols, &some);
-        if (status != GPU_OK || !is_listed) {
-            *out = some;
-            return status;
-        }
-        status = gpu_take(&some, from->row_list, from->col_list, out);
-        gpu_release(&some);
+    if (!from->row_list && !from->col_list)
+        return gpu_gather(m, from->rows, from->nrows, from->cols, from->ncols,
+                          out);
+    if (!from->rows && !from->cols)
+        return gpu_take(m, from->row_list, from->col_list, out);
+    gpu_status status = gpu_gather(m, from->rows, from->nrows, from->cols,
+                                   from->ncols, &some);
+    if (status != GPU_OK)
         return status;
-    }
-    return gpu_take(m, from->row_list, from->col_list, out);
+    status = gpu_take(&some, from->row_list, from->col_list, out);
+    gpu_release(&some);
+    return status;
 }
 
 gpu_status lumat_scatter_lists(const gpu_matrix *from, const lumat_lists *to,

@@ -583,14 +583,32 @@ local function column_of(key)
         values = library.vec(codes, {dtype = "f64"})}
 end
 
+-- A text or date column of a frame as what column_of takes.
+local function plain_key(key)
+    if type(key) ~= "table" or not getmetatable(key) then return key end
+    local columns = require "lumat.frame_columns"
+    local kind = columns.kind_of(key)
+    if kind == "text" then -- its groups follow the labels' order
+        local labels = checks.copied(key.labels)
+        sort(labels)
+        return {codes = columns.sort_keys(key) + 1, labels = labels}
+    elseif kind == "date" then
+        return {kind = "date", values = columns.vector(key)}
+    end
+    return key
+end
+
+-- Is it one key, and not a list of several?
+local function is_one_key(keys)
+    return is_matrix(keys) or keys.codes or keys.values or
+        type(keys[1]) == "string"
+end
+
 -- The columns of keys in all their forms.
 local function columns_of(keys)
-    if is_matrix(keys) or keys.codes or keys.values or
-        type(keys[1]) == "string" then
-        return {column_of(keys)}
-    end
+    if is_one_key(keys) then return {column_of(keys)} end
     local columns = {}
-    for i, key in ipairs(keys) do columns[i] = column_of(key) end
+    for i, key in ipairs(keys) do columns[i] = column_of(plain_key(key)) end
     if #columns == 0 then fail("groupby", "there are no keys") end
     for i, c in ipairs(columns) do
         if #c.values ~= #columns[1].values then
@@ -901,13 +919,12 @@ local group_object = class{name = "groups", order = {"keys", "count", "group"},
     end}
 
 -- The groups of rows that have the same keys: keys is a vector, a column of a
--- frame {name =, kind =, values =} or {name =, codes =, labels =}, a list of
--- texts, or a list of several of these. Rows without a key are warned of unless
+-- frame, also as {name =, kind =, values =} or {name =, codes =, labels =}, a
+-- list of texts, or a list of several of these. Rows without a key are warned of unless
 -- is_told: the caller does so in words of his own.
 function groups.by(keys, is_told)
-    local columns = columns_of(keys)
-    local is_list = not (is_matrix(keys) or keys.codes or keys.values or
-        type(keys[1]) == "string")
+    keys = plain_key(keys)
+    local columns, is_list = columns_of(keys), not is_one_key(keys)
     local told
     if #columns > 1 then
         told = by_several(columns)
@@ -932,7 +949,7 @@ row{
     gives = "table",
     group = "sets",
     help = "The groups of rows that have the same keys: a vector, a list of " ..
-        "texts, or a list of several, {a, b}. g.keys in order, g.count, " ..
+        "texts, a column of a frame, or a list of several, {a, b}. g.keys in order, g.count, " ..
         "g.group (each row's, as a number). Of a vector or matrix X of as many " ..
         "rows g:sum(X) g:mean(X) g:median(X) g:min(X) g:max(X) g:prod(X) " ..
         "g:std(X) g:var(X) g:first(X) g:last(X) have a row a group; " ..

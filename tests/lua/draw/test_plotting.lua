@@ -62,6 +62,27 @@ function TestStyles:test_a_list_of_styles()
     has(chart, "● p   + l")
 end
 
+-- Each key is a series, in the keys' order.
+function TestStyles:test_by()
+    local x, y = vec{1, 2, 3, 4, 5}, vec{4, 3, 2, 1, 0}
+    has(scatter(x, y, {by = {"b", "a", "b", "a", "a"}}), "● a   ■ b")
+    local T = frame{kind = {"b", "a", "b", false, "a"}, x = x, y = y}
+    local chart = tostring(scatter(T.x, T.y, {by = T.kind}))
+    lu.assertStrContains(chart, "● a   ■ b")
+    lu.assertEquals(select(2, chart:gsub("●", "")), 2 + 1)
+    lu.assertEquals(select(2, chart:gsub("■", "")), 2 + 1)
+    has(plot(y, {by = vec{2, 2, 1, 1, 0.5}, style = "points"}),
+        "● 0.5   ■ 1   ▲ 2")
+    has(plot(y, {by = vec{1, 1, 2, 2, 2}, legend = {"low", "high"}}),
+        "low", "high")
+    raises(function() scatter(x, y, {by = vec{1, 2}}) end, "by has 2 elements, y has 5")
+    raises(function() plot(x, y, y, {by = x}) end, "there are 2 series")
+    raises(function() plot(y, {by = x, names = {"a", "b"}}) end, "leave by out")
+    raises(function() plot(range(1, 9), {by = range(1, 9)}) end, "more than 8 different keys")
+    raises(function() plot(y, {by = x * nan}) end, "no keys but NaN")
+    raises(function() plot(y, {by = {x, x}}) end, "by is a list of several keys")
+end
+
 function TestStyles:test_forms()
     local x, y = vec{1, 2, 3}, vec{2, 4, 3}
     local chart = tostring(plot(x, y, small{style = "points"}))

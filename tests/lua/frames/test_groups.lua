@@ -196,4 +196,23 @@ function TestDescribe:test_nothing_there()
     lu.assertEquals(#frame{a = {1}}:head(0):describe(), 1)
 end
 
+-- groupby takes columns of frames, too.
+function TestDescribe:test_columns_are_keys_of_vectors()
+    local T = frame{{"shop", {"b", "a", false, "b"}}, {"n", vec{1, 1, 2, 2}}}
+    T.d = dates{"2020-01-02", "2020-01-01", "2020-01-01", "2020-01-02"}
+    local x = vec{1, 2, 4, 8}
+    local g = groupby(T.n)
+    lu.assertEquals(g:sum(x):totable(), {3, 12})
+    lu.assertEquals(groupby(T.d):sum(x):totable(), {6, 9})
+    warn "@off"
+    g = groupby(T.shop)
+    lu.assertEquals(g.keys, {"a", "b"})
+    lu.assertEquals(g:sum(x):totable(), {2, 9})
+    g = groupby{T.shop, T.n}
+    lu.assertEquals(g.keys[1], {"a", "b", "b"})
+    lu.assertEquals(g.keys[2]:totable(), {1, 1, 2})
+    lu.assertEquals(g:sum(x):totable(), {2, 1, 8})
+    warn "@on"
+end
+
 os.exit(lu.LuaUnit.run("-o", "tap"))
