@@ -617,8 +617,8 @@ gpu_status lumat_gather_lists(const gpu_matrix *m, const lumat_lists *from,
                           out);
     if (!from->rows && !from->cols)
         return gpu_take(m, from->row_list, from->col_list, out);
-    gpu_status status = gpu_gather(m, from->rows, from->nrows, from->cols,
-                                   from->ncols, &some);
+    gpu_status status =
+        gpu_gather(m, from->rows, from->nrows, from->cols, from->ncols, &some);
     if (status != GPU_OK)
         return status;
     status = gpu_take(&some, from->row_list, from->col_list, out);

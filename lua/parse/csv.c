@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include "csv_parts.h"
+#include "data_formats.h"
 
 /* --- lines and cells ------------------------------------------------------ */
 /* p .. end is what is left of the text; at end is a byte 0. */
@@ -424,16 +425,6 @@ static lumat_csv_type cell_type(const lumat_csv *c, const csv_cell *cell)
 
 /* --- opening -------------------------------------------------------------- */
 
-/* Writes the message and returns 0. */
-static int fail(char *error, size_t size, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(error, size, format, list);
-    va_end(list);
-    return 0;
-}
-
 static const char open_quote[] =
     "a quote begins here that does not end; in a text in quotes a quote is "
     "doubled, and where quotes mean nothing give {quote=false}";
@@ -537,7 +528,7 @@ static int names_only(const lumat_csv *c, const char *p, const char *end,
             col++;
         p = take_cell(c, p, end, &found);
         if (found.is_open) {
-            fail(
+            lumat_refuse_data(
                 error, size, "%lld: column %lld: %s",
                 (long long)(c->line + lumat_csv_count(line, found.start, '\n')),
                 (long long)col, open_quote);
@@ -556,10 +547,11 @@ static int names_only(const lumat_csv *c, const char *p, const char *end,
         return 0;
     if (c->cols <= LUMAT_CSV_MOST_NAMES)
         return 1;
-    fail(error, size,
-         "%lld: it names %lld columns; names of at most %d are read; "
-         "with {header=false} a line has to be numbers",
-         (long long)c->line, (long long)c->cols, LUMAT_CSV_MOST_NAMES);
+    lumat_refuse_data(
+        error, size,
+        "%lld: it names %lld columns; names of at most %d are read; "
+        "with {header=false} a line has to be numbers",
+        (long long)c->line, (long long)c->cols, LUMAT_CSV_MOST_NAMES);
     return -1;
 }
 
@@ -581,29 +573,31 @@ int lumat_csv_open(lumat_csv *c, const char *text, size_t length, int is_all,
 {
     const char *end = text + length, *p = text, *next;
     if (length >= 2 && (!memcmp(p, "\xFF\xFE", 2) || !memcmp(p, "\xFE\xFF", 2)))
-        return fail(error, size, "is in UTF-16; save it as UTF-8");
+        return lumat_refuse_data(error, size, "is in UTF-16; save it as UTF-8");
     if (length >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0)
         p += 3;
     c->line = 1;
     p = skip_lines(c, p, end);
     if (p == NULL)
-        return is_all ? fail(error, size, "has not %lld lines to skip",
-                             (long long)c->skip)
+        return is_all ? lumat_refuse_data(error, size,
+                                          "has not %lld lines to skip",
+                                          (long long)c->skip)
                       : -1;
     p = skip_empty_lines(c, p, end, end, is_all, &c->line);
     if (p == end)
-        return is_all ? fail(error, size, "is empty") : -1;
+        return is_all ? lumat_refuse_data(error, size, "is empty") : -1;
     const char *newline = memchr(p, '\n', (size_t)(end - p));
     const char *line_end = newline != NULL ? newline : end;
     const char *zero = memchr(p, 0, (size_t)(line_end - p));
     if (zero != NULL) {
         lumat_csv t = *c;
         t.delimiter = c->delimiter != 0 ? c->delimiter : ',';
-        return fail(error, size,
-                    "%lld: column %lld: a zero byte: this is no text, or "
-                    "UTF-16, to be saved as UTF-8",
-                    (long long)c->line,
-                    (long long)lumat_csv_count(p, zero, t.delimiter) + 1);
+        return lumat_refuse_data(
+            error, size,
+            "%lld: column %lld: a zero byte: this is no text, or "
+            "UTF-16, to be saved as UTF-8",
+            (long long)c->line,
+            (long long)lumat_csv_count(p, zero, t.delimiter) + 1);
     }
     if (newline == NULL && !is_all)
         return -1;

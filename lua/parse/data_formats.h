@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Writes what is wrong, as printf, into so many bytes, and returns 0. */
+int lumat_refuse_data(char *error, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* --- Matrix Market -------------------------------------------------------- */
 /* Text: a line that says what follows, comments, sizes, and then entries with
  * their places, or all elements column after column. Source: Boisvert, Pozo,

@@ -4,8 +4,6 @@
  */
 #include "data_formats.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -35,17 +33,6 @@ enum {
 };
 
 static const uint64_t NOWHERE = UINT64_MAX;
-
-static int fail(char *error, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static int fail(char *error, size_t size, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(error, size, format, list);
-    va_end(list);
-    return 0;
-}
 
 /* Little endian, so many bytes. */
 static uint64_t get(const unsigned char *p, int bytes)
@@ -80,15 +67,17 @@ int lumat_hdf_open(lumat_hdf *h, const void *bytes, size_t length, char *error,
            memcmp(h->bytes + at, "\x89HDF\r\n\x1a\n", SIGNATURE) != 0)
         at = at == 0 ? 512 : 2 * at;
     if (length < LEAST || at > length - LEAST)
-        return fail(error, size, "is no HDF5 file, or is cut off");
+        return lumat_refuse_data(error, size, "is no HDF5 file, or is cut off");
     const unsigned char *p = h->bytes + at;
     int version = p[8], offsets = version < 2 ? p[13] : p[9];
     int lengths = version < 2 ? p[14] : p[10];
     if (version > 3)
-        return fail(error, size, "is an HDF5 file of version %d", version);
+        return lumat_refuse_data(error, size, "is an HDF5 file of version %d",
+                                 version);
     if (offsets != 8 || lengths != 8)
-        return fail(error, size,
-                    "is an HDF5 file whose addresses have %d bytes", offsets);
+        return lumat_refuse_data(
+            error, size, "is an HDF5 file whose addresses have %d bytes",
+            offsets);
     if (version < 2) {
         p += version == 0 ? 24 : 28;
         h->root = get(p + 4 * 8 + 8, 8);
@@ -192,11 +181,12 @@ static int set_chunks(lumat_hdf_object *o, const unsigned char *p, int n,
         o->chunk[i] = (int64_t)get(p + 4 * i, 4);
         if (o->chunk[i] == 0 ||
             __builtin_mul_overflow(bytes, (uint64_t)o->chunk[i], &bytes))
-            return fail(error, size, "has a dataset with damaged chunks");
+            return lumat_refuse_data(error, size,
+                                     "has a dataset with damaged chunks");
     }
     if (bytes > UINT32_MAX)
-        return fail(error, size, "has chunks of %llu bytes",
-                    (unsigned long long)bytes);
+        return lumat_refuse_data(error, size, "has chunks of %llu bytes",
+                                 (unsigned long long)bytes);
     o->chunk_bytes = (size_t)bytes;
     return 1;
 }
@@ -226,7 +216,8 @@ static int read_old_layout(lumat_hdf_object *o, const unsigned char *p,
             return 1;
         }
     }
-    return fail(error, size, "has a dataset with a damaged layout");
+    return lumat_refuse_data(error, size,
+                             "has a dataset with a damaged layout");
 }
 
 static int read_layout(lumat_hdf_object *o, const unsigned char *p,
@@ -235,8 +226,9 @@ static int read_layout(lumat_hdf_object *o, const unsigned char *p,
     if (length >= 16 && (p[0] == 1 || p[0] == 2))
         return read_old_layout(o, p, length, error, size);
     if (length < 4 || (p[0] != 3 && p[0] != 4))
-        return fail(error, size, "has a dataset whose layout is of version %d",
-                    length > 0 ? p[0] : 0);
+        return lumat_refuse_data(error, size,
+                                 "has a dataset whose layout is of version %d",
+                                 length > 0 ? p[0] : 0);
     if (p[1] == 0 && length >= 4 + get(p + 2, 2)) {
         o->layout = LUMAT_HDF_COMPACT;
         o->compact = p + 4;
@@ -253,10 +245,11 @@ static int read_layout(lumat_hdf_object *o, const unsigned char *p,
     int n = p[2] - 1; /* the last is an element's bytes */
     if (p[1] != 2 || p[0] != 3 || n < 1 || n > LUMAT_HDF_DIMENSIONS ||
         length < 11 + 4 * (size_t)(n + 1))
-        return fail(error, size,
-                    "has a dataset whose layout is not read (class %d of "
-                    "version %d): h5repack -l CONTI makes it one piece",
-                    p[1], p[0]);
+        return lumat_refuse_data(
+            error, size,
+            "has a dataset whose layout is not read (class %d of "
+            "version %d): h5repack -l CONTI makes it one piece",
+            p[1], p[0]);
     o->place = get(p + 3, 8);
     return set_chunks(o, p + 11, n + 1, error, size);
 }
@@ -266,25 +259,29 @@ static int read_filters(lumat_hdf_object *o, const unsigned char *p,
 {
     size_t at = length > 0 && p[0] == 1 ? 8 : 2;
     if (length < at || p[1] > LUMAT_HDF_FILTERS)
-        return fail(error, size, "has a dataset with damaged filters");
+        return lumat_refuse_data(error, size,
+                                 "has a dataset with damaged filters");
     for (o->filters = 0; o->filters < p[1]; o->filters++) {
         if (length - at < 8)
-            return fail(error, size, "has a dataset with damaged filters");
+            return lumat_refuse_data(error, size,
+                                     "has a dataset with damaged filters");
         int id = (int)get(p + at, 2);
         int has_name = p[0] == 1 || id >= 256;
         size_t name = has_name ? (size_t)get(p + at + 2, 2) : 0;
         size_t values = (size_t)get(p + at + (has_name ? 6 : 4), 2);
         if (id != DEFLATE && id != SHUFFLE && id != FLETCHER)
-            return fail(error, size,
-                        "has a dataset packed by filter %d; deflate, shuffle "
-                        "and fletcher32 are read",
-                        id);
+            return lumat_refuse_data(
+                error, size,
+                "has a dataset packed by filter %d; deflate, shuffle "
+                "and fletcher32 are read",
+                id);
         o->filter[o->filters] = id;
         name = p[0] == 1 ? (name + 7) / 8 * 8 : name;
         values += p[0] == 1 ? values % 2 : 0;
         at += (has_name ? 8 : 6) + name + 4 * values;
         if (at > length)
-            return fail(error, size, "has a dataset with damaged filters");
+            return lumat_refuse_data(error, size,
+                                     "has a dataset with damaged filters");
     }
     return 1;
 }
@@ -417,8 +414,9 @@ static int next_message(walk *w, message *m)
 
 static int damaged(uint64_t address, char *error, size_t size)
 {
-    return fail(error, size, "is cut off or damaged: an object at %llu",
-                (unsigned long long)address);
+    return lumat_refuse_data(error, size,
+                             "is cut off or damaged: an object at %llu",
+                             (unsigned long long)address);
 }
 
 static int take_message(const lumat_hdf *h, lumat_hdf_object *o,
@@ -427,9 +425,10 @@ static int take_message(const lumat_hdf *h, lumat_hdf_object *o,
     (void)h;
     if (m->flags & SHARED) {
         if (m->type == DATATYPE || m->type == DATASPACE)
-            return fail(error, size,
-                        "has a dataset whose type stands elsewhere, which is "
-                        "not read");
+            return lumat_refuse_data(
+                error, size,
+                "has a dataset whose type stands elsewhere, which is "
+                "not read");
         return 1;
     }
     switch (m->type) {
@@ -459,9 +458,9 @@ static int take_message(const lumat_hdf *h, lumat_hdf_object *o,
         if (m->length < at + 8)
             return damaged(o->address, error, size);
         if (get(m->data + at, 8) != NOWHERE)
-            return fail(error, size,
-                        "has a group of many links, kept in a way "
-                        "that is not read");
+            return lumat_refuse_data(error, size,
+                                     "has a group of many links, kept in a way "
+                                     "that is not read");
         return 1;
     }
     case LINK:
@@ -612,18 +611,20 @@ int lumat_hdf_check(const lumat_hdf *h, const lumat_hdf_object *o, char *error,
     else if (o->stored == NOWHERE)
         most = bytes;
     if (o->layout == LUMAT_HDF_ONE_PIECE && find(h, o->place, most) == NULL)
-        return fail(error, size,
-                    "is cut off: %llu bytes of a dataset begin at "
-                    "%llu",
-                    (unsigned long long)most,
-                    (unsigned long long)(h->base + o->place));
+        return lumat_refuse_data(error, size,
+                                 "is cut off: %llu bytes of a dataset begin at "
+                                 "%llu",
+                                 (unsigned long long)most,
+                                 (unsigned long long)(h->base + o->place));
     if (o->layout == LUMAT_HDF_CHUNKS &&
         o->chunk_bytes > ANYWAY + MOST_RATIO * h->length)
-        return fail(error, size, "claims chunks of %zu bytes", o->chunk_bytes);
+        return lumat_refuse_data(error, size, "claims chunks of %zu bytes",
+                                 o->chunk_bytes);
     if (bytes > most)
-        return fail(error, size,
-                    "claims a dataset of %llu bytes, too many for its %llu",
-                    (unsigned long long)bytes, (unsigned long long)most);
+        return lumat_refuse_data(
+            error, size,
+            "claims a dataset of %llu bytes, too many for its %llu",
+            (unsigned long long)bytes, (unsigned long long)most);
     return 1;
 }
 
@@ -812,12 +813,13 @@ int lumat_hdf_read(const lumat_hdf *h, const lumat_hdf_object *o, void *to,
                       check_chunks(o, &g.left) &&
                       walk_chunks(&g, o->place, tree[5]);
         if (g.stopped)
-            return fail(error, size, "%s", "");
+            return lumat_refuse_data(error, size, "%s", "");
         if (!is_read)
-            return fail(error, size,
-                        "is cut off or damaged: a chunk of the dataset at "
-                        "%llu",
-                        (unsigned long long)o->address);
+            return lumat_refuse_data(
+                error, size,
+                "is cut off or damaged: a chunk of the dataset at "
+                "%llu",
+                (unsigned long long)o->address);
         return 1;
     }
     default:

@@ -2,8 +2,6 @@
  * with arrays in them. */
 #include "data_formats.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -26,17 +24,6 @@ enum {
     UTF8 = 16
 };
 
-static int fail(char *error, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static int fail(char *error, size_t size, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(error, size, format, list);
-    va_end(list);
-    return 0;
-}
-
 static uint32_t get(const unsigned char *p, int swapped)
 {
     uint32_t x;
@@ -58,7 +45,7 @@ int lumat_mat_open(lumat_mat *m, const void *bytes, size_t length, char *error,
 {
     *m = (lumat_mat){.bytes = bytes, .length = length, .version = 4};
     if (length < HEADER_4)
-        return fail(error, size, "is cut off in its header");
+        return lumat_refuse_data(error, size, "is cut off in its header");
     /* the text that the others begin with has no zero bytes */
     if (memchr(m->bytes, 0, 4) != NULL)
         return 1;
@@ -67,18 +54,18 @@ int lumat_mat_open(lumat_mat *m, const void *bytes, size_t length, char *error,
         return 1;
     }
     if (length < HEADER)
-        return fail(error, size, "is cut off in its header");
+        return lumat_refuse_data(error, size, "is cut off in its header");
     uint16_t order, version;
     memcpy(&order, m->bytes + 126, sizeof order);
     memcpy(&version, m->bytes + 124, sizeof version);
     m->swapped = order == ('I' << 8 | 'M');
     if (order != ('M' << 8 | 'I') && !m->swapped)
-        return fail(error, size, "is no MAT file");
+        return lumat_refuse_data(error, size, "is no MAT file");
     version = m->swapped ? __builtin_bswap16(version) : version;
     m->version = version == 0x0100 ? 5 : version == 0x0200 ? 7 : 0;
     if (m->version == 0)
-        return fail(error, size, "is a MAT file of version %d.%d", version >> 8,
-                    version & 255);
+        return lumat_refuse_data(error, size, "is a MAT file of version %d.%d",
+                                 version >> 8, version & 255);
     return 1;
 }
 
@@ -131,8 +118,8 @@ typedef struct reader {
 static int take(reader *r, const char *what, element *e)
 {
     if (!take_element(r->p, r->left, r->swapped, e))
-        return fail(r->error, r->size, "is cut off or damaged: %s is missing",
-                    what);
+        return lumat_refuse_data(r->error, r->size,
+                                 "is cut off or damaged: %s is missing", what);
     r->p += e->whole;
     r->left -= e->whole;
     return 1;
@@ -148,8 +135,8 @@ static int set_elements(const reader *r, const element *e, lumat_elements *out)
                  {0, 0},   {0, 0},   {'i', 8}, {'u', 8}, {0, 0},
                  {0, 0},   {'u', 1}, {'u', 2}, {'u', 4}};
     if (e->type >= sizeof types / sizeof *types || types[e->type].kind == 0)
-        return fail(r->error, r->size, "has elements of an unknown type %u",
-                    e->type);
+        return lumat_refuse_data(r->error, r->size,
+                                 "has elements of an unknown type %u", e->type);
     *out = (lumat_elements){.bytes = e->data,
                             .kind = types[e->type].kind,
                             .width = types[e->type].width,
@@ -171,12 +158,13 @@ static int check_sizes(const reader *r, lumat_mat_array *a)
         if (a->sizes[i] < 0 ||
             __builtin_mul_overflow(a->count, a->sizes[i], &a->count) ||
             a->count > INT64_MAX / 16)
-            return fail(r->error, r->size, "has sizes that are no sizes");
+            return lumat_refuse_data(r->error, r->size,
+                                     "has sizes that are no sizes");
     /* sizes beside a zero may be anything, and are multiplied, too */
     for (int i = 0; i < a->ndim; i++)
         if (a->sizes[i] > INT32_MAX)
-            return fail(r->error, r->size, "has a size of %lld",
-                        (long long)a->sizes[i]);
+            return lumat_refuse_data(r->error, r->size, "has a size of %lld",
+                                     (long long)a->sizes[i]);
     return 1;
 }
 
@@ -188,8 +176,9 @@ static int take_sizes(reader *r, lumat_mat_array *a)
     size_t n = e.length / 4;
     if ((e.type != INT32 && e.type != UINT32) || n < 2 ||
         n > LUMAT_MAT_DIMENSIONS)
-        return fail(r->error, r->size, "has %zu sizes; 2 to %d are read", n,
-                    LUMAT_MAT_DIMENSIONS);
+        return lumat_refuse_data(r->error, r->size,
+                                 "has %zu sizes; 2 to %d are read", n,
+                                 LUMAT_MAT_DIMENSIONS);
     a->ndim = (int)n;
     for (size_t i = 0; i < n; i++)
         a->sizes[i] = (int32_t)get(e.data + 4 * i, r->swapped);
@@ -200,10 +189,11 @@ static int check_count(const reader *r, const lumat_elements *e, int64_t count)
 {
     if (e->count == count)
         return 1;
-    return fail(r->error, r->size,
-                "is cut off or damaged: %lld elements, of which %lld are "
-                "there",
-                (long long)count, (long long)e->count);
+    return lumat_refuse_data(
+        r->error, r->size,
+        "is cut off or damaged: %lld elements, of which %lld are "
+        "there",
+        (long long)count, (long long)e->count);
 }
 
 static int take_numbers(reader *r, lumat_mat_array *a)
@@ -231,8 +221,8 @@ static int take_sparse(reader *r, lumat_mat_array *a)
 {
     element e;
     if (a->ndim != 2)
-        return fail(r->error, r->size, "has a sparse matrix of %d sizes",
-                    a->ndim);
+        return lumat_refuse_data(r->error, r->size,
+                                 "has a sparse matrix of %d sizes", a->ndim);
     if (!take_elements(r, "the rows", &a->rows) ||
         !take_elements(r, "the columns", &a->starts) ||
         !take(r, "the values", &e) || !set_elements(r, &e, &a->real) ||
@@ -256,10 +246,11 @@ static int set_inner(const reader *r, lumat_mat_array *a, int64_t each)
     a->inner_length = r->left;
     if (__builtin_mul_overflow(a->count, each, &arrays) ||
         (uint64_t)arrays > r->left / TAG || (each == 0 && a->count > 1))
-        return fail(r->error, r->size,
-                    "is cut off or damaged: %lld cells or structures in %zu "
-                    "bytes",
-                    (long long)a->count, r->left);
+        return lumat_refuse_data(
+            r->error, r->size,
+            "is cut off or damaged: %lld cells or structures in %zu "
+            "bytes",
+            (long long)a->count, r->left);
     return 1;
 }
 
@@ -270,14 +261,15 @@ static int take_fields(reader *r, lumat_mat_array *a)
         !take(r, "the fields' names", &names))
         return 0;
     if (length.length < 4)
-        return fail(r->error, r->size, "has fields without names");
+        return lumat_refuse_data(r->error, r->size, "has fields without names");
     uint32_t n = get(length.data, r->swapped);
     if (n == 0 || n > LUMAT_MAT_NAME || names.length % n != 0)
-        return fail(r->error, r->size, "has names of fields of %u bytes", n);
+        return lumat_refuse_data(r->error, r->size,
+                                 "has names of fields of %u bytes", n);
     a->fields = (const char *)names.data;
     a->field_length = (int)n;
     if (names.length / n > INT32_MAX)
-        return fail(r->error, r->size, "has too many fields");
+        return lumat_refuse_data(r->error, r->size, "has too many fields");
     a->field_count = (int)(names.length / n);
     return set_inner(r, a, a->field_count);
 }
@@ -293,7 +285,7 @@ static int read_array(reader *r, lumat_mat_array *a)
     if (r->left == 0)
         return 1; /* a cell that was never set */
     if (!take(r, "what it is", &e) || e.length < 8)
-        return fail(r->error, r->size, "is cut off or damaged");
+        return lumat_refuse_data(r->error, r->size, "is cut off or damaged");
     uint32_t flags = get(e.data, r->swapped);
     a->of = (int)(flags & 255);
     a->is_complex = (flags & COMPLEX) != 0;
@@ -325,8 +317,8 @@ static int read_array(reader *r, lumat_mat_array *a)
     default:
         if (a->of >= LUMAT_MAT_DOUBLE && a->of <= LUMAT_MAT_U64)
             return take_numbers(r, a);
-        return fail(r->error, r->size, "has an array of an unknown class %d",
-                    a->of);
+        return lumat_refuse_data(r->error, r->size,
+                                 "has an array of an unknown class %d", a->of);
     }
 }
 
@@ -375,7 +367,7 @@ static int read_array_4(reader *r, lumat_mat_array *a)
     header_4 h;
     memset(a, 0, sizeof *a);
     if (!read_header_4(r->p, r->left, &h))
-        return fail(r->error, r->size, "is cut off or damaged");
+        return lumat_refuse_data(r->error, r->size, "is cut off or damaged");
     a->of = h.kind == 1 ? LUMAT_MAT_CHAR : LUMAT_MAT_DOUBLE;
     a->is_triplets = h.kind == 2;
     a->is_complex = h.is_complex;
@@ -393,7 +385,8 @@ static int read_array_4(reader *r, lumat_mat_array *a)
     a->imaginary = a->real;
     a->imaginary.bytes += a->count * a->real.width;
     if (a->is_triplets && (h.cols < 3 || h.cols > 4 || h.rows < 1))
-        return fail(r->error, r->size, "has a damaged sparse matrix");
+        return lumat_refuse_data(r->error, r->size,
+                                 "has a damaged sparse matrix");
     return 1;
 }
 
@@ -430,8 +423,9 @@ int lumat_mat_next(const lumat_mat *m, size_t *at, lumat_mat_part *part,
         if (*at == m->length)
             return 0;
         if (!read_header_4(p, m->length - *at, &h)) {
-            fail(error, size, "is cut off, damaged or no MAT file, at byte %zu",
-                 *at);
+            lumat_refuse_data(error, size,
+                              "is cut off, damaged or no MAT file, at byte %zu",
+                              *at);
             return -1;
         }
         part->length = (size_t)h.bytes;
@@ -444,7 +438,8 @@ int lumat_mat_next(const lumat_mat *m, size_t *at, lumat_mat_part *part,
         return 0;
     if (!take_element(p, m->length - *at, m->swapped, &e) ||
         (e.type == COMPRESSED && !find_unpacked(&e, m->swapped, part))) {
-        fail(error, size, "is cut off or damaged at byte %zu", *at);
+        lumat_refuse_data(error, size, "is cut off or damaged at byte %zu",
+                          *at);
         return -1;
     }
     part->is_array = e.type == COMPRESSED ? part->is_array : e.type == MATRIX;
@@ -495,7 +490,7 @@ int lumat_mat_read(const lumat_mat *m, const void *bytes, size_t length,
     if (m->version == 4)
         return read_array_4(&r, a);
     if (!take_element(bytes, length, m->swapped, &e) || e.type != MATRIX)
-        return fail(error, size, "is cut off or damaged");
+        return lumat_refuse_data(error, size, "is cut off or damaged");
     r.p = e.data;
     r.left = e.length;
     return read_array(&r, a);
@@ -507,8 +502,9 @@ int lumat_mat_inner(const lumat_mat *m, const lumat_mat_array *a, size_t *at,
     element e;
     if (!take_element(a->inner + *at, a->inner_length - *at, m->swapped, &e) ||
         e.type != MATRIX)
-        return fail(error, size, "is cut off or damaged inside of '%.*s'",
-                    (int)a->name_length, a->name != NULL ? a->name : "");
+        return lumat_refuse_data(
+            error, size, "is cut off or damaged inside of '%.*s'",
+            (int)a->name_length, a->name != NULL ? a->name : "");
     reader r = {.p = e.data,
                 .left = e.length,
                 .swapped = m->swapped,

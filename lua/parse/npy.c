@@ -3,9 +3,9 @@
  * elements, of every width and both byte orders, which other files of plain
  * elements have, too. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "data_formats.h"
 #include "parse.h"
 
 enum {
@@ -33,18 +33,10 @@ typedef struct parser {
     size_t size;
 } parser;
 
-static int fail(char *error, size_t size, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(error, size, format, list);
-    va_end(list);
-    return 0;
-}
-
 static int malformed(const parser *s, const char *what)
 {
-    return fail(s->error, s->size, "has a malformed header: %s", what);
+    return lumat_refuse_data(s->error, s->size, "has a malformed header: %s",
+                             what);
 }
 
 /* --- the literal ---------------------------------------------------------- */
@@ -203,10 +195,12 @@ static int set_type(parser *s, lumat_npy *n, const char *descr)
         return 1;
     s->is_refused = 1;
     if (n->kind != '\0' && strchr("biufcSU", n->kind) != NULL)
-        return fail(s->error, s->size, "has dtype '%s'; only %s can be read",
-                    descr, all);
-    return fail(s->error, s->size, "has dtype '%s' (%s); only %s can be read",
-                descr, kind_name(n->kind), all);
+        return lumat_refuse_data(s->error, s->size,
+                                 "has dtype '%s'; only %s can be read", descr,
+                                 all);
+    return lumat_refuse_data(s->error, s->size,
+                             "has dtype '%s' (%s); only %s can be read", descr,
+                             kind_name(n->kind), all);
 }
 
 static int take_type(parser *s, lumat_npy *n)
@@ -215,9 +209,10 @@ static int take_type(parser *s, lumat_npy *n)
     skip_space(s);
     s->is_refused = s->p < s->end && *s->p == '[';
     if (s->is_refused)
-        return fail(s->error, s->size,
-                    "holds structures (a dtype with fields); save each field "
-                    "as an array of its own");
+        return lumat_refuse_data(
+            s->error, s->size,
+            "holds structures (a dtype with fields); save each field "
+            "as an array of its own");
     if (!take_string(s, descr, sizeof descr))
         return malformed(s, "descr is not the name of a type");
     return set_type(s, n, descr);
@@ -271,10 +266,11 @@ static int set_shape(parser *s, lumat_npy *n)
     int first = s->ndim == 3; /* the axis of a page's rows */
     s->is_refused = s->ndim > 3;
     if (s->ndim > 3)
-        return fail(s->error, s->size,
-                    "has %d dimensions; vectors, matrices and lists of "
-                    "matrices can be read: a.reshape(-1, m, n) makes one",
-                    s->ndim);
+        return lumat_refuse_data(
+            s->error, s->size,
+            "has %d dimensions; vectors, matrices and lists of "
+            "matrices can be read: a.reshape(-1, m, n) makes one",
+            s->ndim);
     n->ndim = s->ndim;
     n->pages = first ? s->shape[0] : 1;
     n->rows = s->ndim > 0 ? s->shape[first] : 1;
@@ -306,17 +302,20 @@ static int check_size(const parser *s, const lumat_npy *n, size_t length)
 {
     uint64_t bytes, rest = length - n->data;
     if (n->pages > MOST_PAGES)
-        return fail(s->error, s->size, "has %lld matrices; at most %d are read",
-                    (long long)n->pages, MOST_PAGES);
+        return lumat_refuse_data(s->error, s->size,
+                                 "has %lld matrices; at most %d are read",
+                                 (long long)n->pages, MOST_PAGES);
     if (!lumat_npy_bytes(n, &bytes))
-        return fail(s->error, s->size, "claims %lldx%lld elements, too many",
-                    (long long)n->rows, (long long)n->cols);
+        return lumat_refuse_data(s->error, s->size,
+                                 "claims %lldx%lld elements, too many",
+                                 (long long)n->rows, (long long)n->cols);
     if (bytes == rest)
         return 1;
-    return fail(s->error, s->size,
-                "%s: its header claims %llu bytes of elements, %llu follow",
-                bytes > rest ? "is cut off" : "is too long",
-                (unsigned long long)bytes, (unsigned long long)rest);
+    return lumat_refuse_data(
+        s->error, s->size,
+        "%s: its header claims %llu bytes of elements, %llu follow",
+        bytes > rest ? "is cut off" : "is too long", (unsigned long long)bytes,
+        (unsigned long long)rest);
 }
 
 /* Finds the text of the header. Its length has 2 bytes in version 1.0, 4 from
@@ -325,24 +324,24 @@ static int find_header(parser *s, const unsigned char *file, size_t length)
 {
     size_t field = MAGIC + 2, count = 0;
     if (length < field || memcmp(file, "\x93NUMPY", MAGIC) != 0)
-        return fail(s->error, s->size, "is not a NumPy file");
+        return lumat_refuse_data(s->error, s->size, "is not a NumPy file");
     if (file[MAGIC] < 1 || file[MAGIC] > 3 || file[MAGIC + 1] != 0)
-        return fail(s->error, s->size,
-                    "has format version %d.%d; 1.0 to 3.0 "
-                    "can be read",
-                    file[MAGIC], file[MAGIC + 1]);
+        return lumat_refuse_data(s->error, s->size,
+                                 "has format version %d.%d; 1.0 to 3.0 "
+                                 "can be read",
+                                 file[MAGIC], file[MAGIC + 1]);
     size_t width = file[MAGIC] == 1 ? 2 : 4;
     if (length < field + width)
-        return fail(s->error, s->size, "is cut off in its header");
+        return lumat_refuse_data(s->error, s->size, "is cut off in its header");
     for (size_t i = 0; i < width; i++)
         count |= (size_t)file[field + i] << (8 * i);
     if (count > MOST_HEADER)
-        return fail(s->error, s->size,
-                    "has a header of %zu bytes; at most "
-                    "%d are read",
-                    count, MOST_HEADER);
+        return lumat_refuse_data(s->error, s->size,
+                                 "has a header of %zu bytes; at most "
+                                 "%d are read",
+                                 count, MOST_HEADER);
     if (count > length - field - width)
-        return fail(s->error, s->size, "is cut off in its header");
+        return lumat_refuse_data(s->error, s->size, "is cut off in its header");
     s->p = (const char *)file + field + width;
     s->end = s->p + count;
     return 1;
@@ -539,9 +538,10 @@ int lumat_npy_read(const lumat_npy *n, const void *elements, int64_t first,
                           dtype == GPU_C64 ? GPU_F32 : GPU_F64, to, exact,
                           error, size);
     if (n->kind == 'c')
-        return fail(error, size,
-                    "holds complex numbers: give {dtype=\"c64\"} or "
-                    "{dtype=\"c128\"}, or none");
+        return lumat_refuse_data(
+            error, size,
+            "holds complex numbers: give {dtype=\"c64\"} or "
+            "{dtype=\"c128\"}, or none");
     for (int64_t i = 0; i < count; i++, p += n->bytes) {
         uint64_t bits = bits_at(n, p);
         double x = value_of(n, bits);

@@ -2,8 +2,6 @@
  * one pass or seven. */
 #include "data_formats.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -19,17 +17,6 @@ enum {
     PASSES = 7,
     MOST_RATIO = 1032 /* deflate gives at most 258 bytes for 2 bits */
 };
-
-static int fail(char *error, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static int fail(char *error, size_t size, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(error, size, format, list);
-    va_end(list);
-    return 0;
-}
 
 int lumat_image_is_modest(const lumat_image *image, size_t length)
 {
@@ -101,19 +88,22 @@ static int is_depth_right(int colour, int depth)
 static int read_header(lumat_png *p, const chunk *c, char *error, size_t size)
 {
     if (c->length != 13)
-        return fail(error, size, "has a header of %zu bytes", c->length);
+        return lumat_refuse_data(error, size, "has a header of %zu bytes",
+                                 c->length);
     uint32_t cols = get(c->data), rows = get(c->data + 4);
     p->depth = c->data[8];
     p->colour = c->data[9];
     p->is_interlaced = c->data[12] == 1;
     if (rows == 0 || cols == 0 || rows > INT32_MAX || cols > INT32_MAX)
-        return fail(error, size, "claims %ux%u pixels", rows, cols);
+        return lumat_refuse_data(error, size, "claims %ux%u pixels", rows,
+                                 cols);
     if (!is_depth_right(p->colour, p->depth) || c->data[10] != 0 ||
         c->data[11] != 0 || c->data[12] > 1)
-        return fail(error, size,
-                    "is of a kind that PNG does not have: colour type %d of "
-                    "%d bits",
-                    p->colour, p->depth);
+        return lumat_refuse_data(
+            error, size,
+            "is of a kind that PNG does not have: colour type %d of "
+            "%d bits",
+            p->colour, p->depth);
     p->image.rows = rows;
     p->image.cols = cols;
     return 1;
@@ -163,16 +153,18 @@ static int check_packed(const lumat_png *p, uint64_t packed, char *error,
         pass s = pass_of(p, i);
         bytes += (uint64_t)s.rows * (s.bytes + 1);
         if (s.bytes >= INT32_MAX)
-            return fail(error, size, "has rows of %zu bytes", s.bytes);
+            return lumat_refuse_data(error, size, "has rows of %zu bytes",
+                                     s.bytes);
     }
     if (bytes / MOST_RATIO > packed)
-        return fail(error, size,
-                    "claims %lldx%lld pixels, too many for its %llu bytes",
-                    (long long)p->image.rows, (long long)p->image.cols,
-                    (unsigned long long)packed);
+        return lumat_refuse_data(
+            error, size, "claims %lldx%lld pixels, too many for its %llu bytes",
+            (long long)p->image.rows, (long long)p->image.cols,
+            (unsigned long long)packed);
     if (!lumat_image_is_modest(&p->image, p->length))
-        return fail(error, size, "claims %lldx%lld pixels, too many",
-                    (long long)p->image.rows, (long long)p->image.cols);
+        return lumat_refuse_data(
+            error, size, "claims %lldx%lld pixels, too many",
+            (long long)p->image.rows, (long long)p->image.cols);
     return 1;
 }
 
@@ -185,18 +177,21 @@ static int take_chunk(lumat_png *p, const chunk *c, uint64_t *packed,
         p->palette = c->data;
         p->colours = (int)(c->length / 3);
         if (c->length % 3 != 0 || c->length == 0 || c->length > 3 * 256)
-            return fail(error, size, "has a palette of %zu bytes", c->length);
+            return lumat_refuse_data(error, size, "has a palette of %zu bytes",
+                                     c->length);
     } else if (is_type(c, "tRNS")) {
         size_t most = p->colour == RGB ? 6 : p->colour == GREY ? 2 : 256;
         if (c->length > most || (p->colour != PALETTE && c->length < most))
-            return fail(error, size, "has a transparent colour of %zu bytes",
-                        c->length);
+            return lumat_refuse_data(error, size,
+                                     "has a transparent colour of %zu bytes",
+                                     c->length);
         p->alpha = c->data;
         p->alphas = c->length;
     } else if (!(c->type[0] & 0x20) && !is_type(c, "IHDR") &&
                !is_type(c, "IEND")) {
-        return fail(error, size, "has a chunk '%.4s' that is not known",
-                    (const char *)c->type);
+        return lumat_refuse_data(error, size,
+                                 "has a chunk '%.4s' that is not known",
+                                 (const char *)c->type);
     }
     return 1;
 }
@@ -211,7 +206,7 @@ static int finish_header(lumat_png *p, char *error, size_t size)
     if (!is_seen)
         p->alpha = NULL;
     if (p->colour == PALETTE && p->palette == NULL)
-        return fail(error, size, "has no palette");
+        return lumat_refuse_data(error, size, "has no palette");
     p->work = 2 * pass_of(&(lumat_png){.image = p->image,
                                        .depth = p->depth,
                                        .colour = p->colour},
@@ -229,18 +224,20 @@ int lumat_png_open(lumat_png *p, const void *bytes, size_t length, char *error,
     chunk c;
     *p = (lumat_png){.bytes = bytes, .length = length};
     if (!lumat_png_is(bytes, length))
-        return fail(error, size, "is no PNG file");
+        return lumat_refuse_data(error, size, "is no PNG file");
     for (int first = 1, ended = 0; !ended; first = 0) {
         size_t start = at;
         if (!next_chunk(p, &at, &c))
-            return fail(error, size, "is cut off at byte %zu", start);
+            return lumat_refuse_data(error, size, "is cut off at byte %zu",
+                                     start);
         if (crc32_z(0, c.type, c.length + 4) != get(c.data + c.length))
-            return fail(error, size,
-                        "is damaged: the checksum of '%.4s' at byte %zu is "
-                        "wrong",
-                        (const char *)c.type, start);
+            return lumat_refuse_data(
+                error, size,
+                "is damaged: the checksum of '%.4s' at byte %zu is "
+                "wrong",
+                (const char *)c.type, start);
         if (first != is_type(&c, "IHDR"))
-            return fail(error, size, "has no header at its start");
+            return lumat_refuse_data(error, size, "has no header at its start");
         if ((first && !read_header(p, &c, error, size)) ||
             !take_chunk(p, &c, &packed, error, size))
             return 0;
@@ -359,25 +356,27 @@ static int read_pass(unpacker *u, const pass *s, uint16_t *samples,
     for (int64_t i = 0; i < s->rows; i++) {
         int64_t y = s->row + i * s->row_step;
         if (!unpack(u, row, s->bytes + 1))
-            return fail(error, size,
-                        "is damaged or cut off in row %lld of %lld",
-                        (long long)y + 1, (long long)p->image.rows);
+            return lumat_refuse_data(
+                error, size, "is damaged or cut off in row %lld of %lld",
+                (long long)y + 1, (long long)p->image.rows);
         if (!unfilter(row[0], row + 1, up + 1, s->bytes,
                       bits < 8 ? 1 : bits / 8))
-            return fail(error, size, "is damaged: row %lld has filter %d",
-                        (long long)y + 1, row[0]);
+            return lumat_refuse_data(error, size,
+                                     "is damaged: row %lld has filter %d",
+                                     (long long)y + 1, row[0]);
         for (int64_t j = 0; j < s->cols; j++) {
             int64_t x = s->col + j * s->col_step;
             size_t pixel = (size_t)(y * p->image.cols + x);
             if (!put_pixel(p, row + 1, (size_t)j, samples + pixel * channels))
-                return fail(error, size,
-                            "is damaged: pixel [%lld, %lld] is of no colour "
-                            "of its palette",
-                            (long long)y + 1, (long long)x + 1);
+                return lumat_refuse_data(
+                    error, size,
+                    "is damaged: pixel [%lld, %lld] is of no colour "
+                    "of its palette",
+                    (long long)y + 1, (long long)x + 1);
         }
         if (p->image.goes_on != NULL &&
             !p->image.goes_on((size_t)s->cols * channels))
-            return fail(error, size, "%s", "");
+            return lumat_refuse_data(error, size, "%s", "");
         unsigned char *other = row;
         row = up;
         up = other;
@@ -391,7 +390,8 @@ int lumat_png_read(const lumat_png *p, uint16_t *samples, void *work,
     unpacker u = {.p = p, .at = SIGNATURE};
     int done = 1;
     if (inflateInit(&u.z) != Z_OK)
-        return fail(error, size, "needs more memory than there is");
+        return lumat_refuse_data(error, size,
+                                 "needs more memory than there is");
     for (int i = 0; done && i < (p->is_interlaced ? PASSES : 1); i++) {
         pass s = pass_of(p, i);
         done = read_pass(&u, &s, samples, work, error, size);

@@ -1,21 +1,7 @@
 /* PBM, PGM and PPM: a few numbers as text, then samples as text or bytes. */
 #include "data_formats.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 enum { BITS_TEXT = 1, BITS = 4, MOST_SAMPLE = 65535 };
-
-static int fail(char *error, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static int fail(char *error, size_t size, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(error, size, format, list);
-    va_end(list);
-    return 0;
-}
 
 static int is_space(unsigned char c)
 {
@@ -79,14 +65,16 @@ static int check_size(const lumat_pnm *p, char *error, size_t size)
         fits = is_text(p) ? samples <= (rest + 1) / each : bytes <= rest;
     }
     if (!fits)
-        return fail(error, size,
-                    "claims %lldx%lld pixels, too many for the %llu bytes that "
-                    "follow",
-                    (long long)p->image.rows, (long long)p->image.cols,
-                    (unsigned long long)rest);
+        return lumat_refuse_data(
+            error, size,
+            "claims %lldx%lld pixels, too many for the %llu bytes that "
+            "follow",
+            (long long)p->image.rows, (long long)p->image.cols,
+            (unsigned long long)rest);
     if (!is_text(p) && bytes < rest)
-        return fail(error, size, "has %llu bytes behind its pixels",
-                    (unsigned long long)(rest - bytes));
+        return lumat_refuse_data(error, size,
+                                 "has %llu bytes behind its pixels",
+                                 (unsigned long long)(rest - bytes));
     return 1;
 }
 
@@ -97,18 +85,19 @@ int lumat_pnm_open(lumat_pnm *p, const void *bytes, size_t length, char *error,
     int64_t most = 1;
     *p = (lumat_pnm){.bytes = bytes, .length = length};
     if (!lumat_pnm_is(bytes, length))
-        return fail(error, size, "is no PBM, PGM or PPM file");
+        return lumat_refuse_data(error, size, "is no PBM, PGM or PPM file");
     p->kind = p->bytes[1] - '0';
     p->image.channels = p->kind % 3 == 0 ? 3 : 1;
     if (!take(p, &at, INT32_MAX, &p->image.cols) ||
         !take(p, &at, INT32_MAX, &p->image.rows) ||
         (p->kind % 3 != 1 && !take(p, &at, MOST_SAMPLE, &most)) || most == 0 ||
         p->image.rows == 0 || p->image.cols == 0)
-        return fail(error, size,
-                    "has no width, height and largest sample at its start");
+        return lumat_refuse_data(
+            error, size,
+            "has no width, height and largest sample at its start");
     p->image.most = (int)most;
     if (at == length || !is_space(p->bytes[at]))
-        return fail(error, size, "is cut off in its header");
+        return lumat_refuse_data(error, size, "is cut off in its header");
     p->data = at + 1;
     return check_size(p, error, size);
 }
@@ -133,24 +122,24 @@ static int read_text(const lumat_pnm *p, uint16_t *samples, char *error,
     for (int64_t i = 0; i < p->image.rows * across; i++) {
         if (i % across == 0 && p->image.goes_on != NULL &&
             !p->image.goes_on((size_t)across))
-            return fail(error, size, "%s", "");
+            return lumat_refuse_data(error, size, "%s", "");
         if (!take_sample(p, &at, &x))
-            return fail(error, size,
-                        "is cut off or damaged at byte %zu, in row %lld of "
-                        "%lld",
-                        at, (long long)(i / across) + 1,
-                        (long long)p->image.rows);
+            return lumat_refuse_data(
+                error, size,
+                "is cut off or damaged at byte %zu, in row %lld of "
+                "%lld",
+                at, (long long)(i / across) + 1, (long long)p->image.rows);
         if (x > p->image.most)
-            return fail(error, size,
-                        "has a sample %lld in row %lld, above its largest, %d",
-                        (long long)x, (long long)(i / across) + 1,
-                        p->image.most);
+            return lumat_refuse_data(
+                error, size,
+                "has a sample %lld in row %lld, above its largest, %d",
+                (long long)x, (long long)(i / across) + 1, p->image.most);
         samples[i] = (uint16_t)x;
     }
     skip(p, &at);
     if (at < p->length)
-        return fail(error, size, "has something behind its pixels at byte %zu",
-                    at);
+        return lumat_refuse_data(
+            error, size, "has something behind its pixels at byte %zu", at);
     return 1;
 }
 
@@ -161,16 +150,17 @@ static int read_bytes(const lumat_pnm *p, uint16_t *samples, char *error,
     const unsigned char *row = p->bytes + p->data;
     for (int64_t i = 0; i < p->image.rows; i++, row += row_bytes(p)) {
         if (p->image.goes_on != NULL && !p->image.goes_on((size_t)across))
-            return fail(error, size, "%s", "");
+            return lumat_refuse_data(error, size, "%s", "");
         for (int64_t j = 0; j < across; j++) {
             int x = p->kind == BITS       ? !(row[j / 8] >> (7 - j % 8) & 1)
                     : p->image.most > 255 ? row[2 * j] << 8 | row[2 * j + 1]
                                           : row[j];
             if (x > p->image.most)
-                return fail(error, size,
-                            "has a sample %d in row %lld, above its largest, "
-                            "%d",
-                            x, (long long)i + 1, p->image.most);
+                return lumat_refuse_data(
+                    error, size,
+                    "has a sample %d in row %lld, above its largest, "
+                    "%d",
+                    x, (long long)i + 1, p->image.most);
             *samples++ = (uint16_t)x;
         }
     }
