@@ -156,6 +156,16 @@ static const lumat_option common[] = {
     {"by", "vector|table", NULL,
      "a key for each element of y, a vector, a list of texts or a column of a "
      "frame: each different one is a series"},
+    {"before", "size", "k // 2",
+     "how many of them come before the element; k - 1: it is the last"},
+    {"ends", "\"shrink\"|\"fill\"|\"discard\"", "\"shrink\"",
+     "where there are not k: those that there are; NaN; no result"},
+    {"method",
+     "\"linear\"|\"inverted_cdf\"|\"averaged_inverted_cdf\"|"
+     "\"closest_observation\"|\"interpolated_inverted_cdf\"|\"hazen\"|"
+     "\"weibull\"|\"median_unbiased\"|\"normal_unbiased\"|\"lower\"|"
+     "\"higher\"|\"midpoint\"|\"nearest\"",
+     "\"linear\"", "what lies between elements, by the names that NumPy has"},
     {"names", "table", NULL, "a list of what stands at 1, 2, 3 … of x"},
     {"size", "table", "{680, 420}", "{width, height} of a file, in pixels"},
     {"dark", "boolean", "false", "true: a file's ground is dark"},

@@ -383,11 +383,6 @@ row{
     example = "quantile(vec{1, 2, 3, 4}, 0.5)",
     result = "2.5",
     options = {
-        {"method", "\"linear\"|\"inverted_cdf\"|\"averaged_inverted_cdf\"|" ..
-            "\"closest_observation\"|\"interpolated_inverted_cdf\"|\"hazen\"|" ..
-            "\"weibull\"|\"median_unbiased\"|\"normal_unbiased\"|\"lower\"|" ..
-            "\"higher\"|\"midpoint\"|\"nearest\"", "\"linear\"",
-            "what lies between elements, by the names that NumPy has"},
         {"nan", "\"skip\"|\"keep\"", "\"keep\"",
             "\"skip\": NaN is left out; else lines with NaN give NaN"},
         {"weights", "matrix", "all 1",
@@ -410,11 +405,6 @@ row{
     example = "percentile(vec{10, 20, 30}, 75)",
     result = "25",
     options = {
-        {"method", "\"linear\"|\"inverted_cdf\"|\"averaged_inverted_cdf\"|" ..
-            "\"closest_observation\"|\"interpolated_inverted_cdf\"|\"hazen\"|" ..
-            "\"weibull\"|\"median_unbiased\"|\"normal_unbiased\"|\"lower\"|" ..
-            "\"higher\"|\"midpoint\"|\"nearest\"", "\"linear\"",
-            "what lies between elements, as quantile has it"},
         {"nan", "\"skip\"|\"keep\"", "\"keep\"",
             "\"skip\": NaN is left out; else lines with NaN give NaN"},
         {"weights", "matrix", "all 1", "how much each element counts, as " ..

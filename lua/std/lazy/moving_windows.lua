@@ -55,10 +55,6 @@ row{
         "along each row); NaN where one of them is.",
     example = "movmean(vec{1, 2, 6, 4}, 3)",
     result = "{1.5, 3, 4, 5}",
-    options = {{"before", "size", "k // 2",
-        "how many of them come before the element; k - 1: it is the last"},
-        {"ends", "\"shrink\"|\"fill\"|\"discard\"", "\"shrink\"",
-            "where there are not k: those that there are; NaN; no result"}},
 }
 function moving.movmean(A, k, options)
     return windows("movmean", "mean", A, k, options)
@@ -73,10 +69,6 @@ row{
         "(axis=2: along each row); NaN where one of them is.",
     example = "movmin(vec{3, 2, 6, 4}, 3)",
     result = "{2, 2, 2, 4}",
-    options = {{"before", "size", "k // 2",
-        "how many of them come before the element; k - 1: it is the last"},
-        {"ends", "\"shrink\"|\"fill\"|\"discard\"", "\"shrink\"",
-            "where there are not k: those that there are; NaN; no result"}},
 }
 function moving.movmin(A, k, options)
     return windows("movmin", "min", A, k, options)
@@ -91,10 +83,6 @@ row{
         "(axis=2: along each row); NaN where one of them is.",
     example = "movmax(vec{3, 2, 6, 4}, 3)",
     result = "{3, 6, 6, 6}",
-    options = {{"before", "size", "k // 2",
-        "how many of them come before the element; k - 1: it is the last"},
-        {"ends", "\"shrink\"|\"fill\"|\"discard\"", "\"shrink\"",
-            "where there are not k: those that there are; NaN; no result"}},
 }
 function moving.movmax(A, k, options)
     return windows("movmax", "max", A, k, options)
@@ -109,10 +97,6 @@ row{
         "(axis=2: along each row); NaN where one of them is.",
     example = "movmedian(vec{1, 9, 2, 3}, 3)",
     result = "{5, 2, 3, 2.5}",
-    options = {{"before", "size", "k // 2",
-        "how many of them come before the element; k - 1: it is the last"},
-        {"ends", "\"shrink\"|\"fill\"|\"discard\"", "\"shrink\"",
-            "where there are not k: those that there are; NaN; no result"}},
 }
 function moving.movmedian(A, k, options)
     return windows("movmedian", "median", A, k, options)
@@ -128,10 +112,6 @@ row{
         "and of a single one.",
     example = "movstd(vec{1, 3, 5, 5}, 3, {ends = \"discard\"})",
     result = "{2, 1.1547005}",
-    options = {{"before", "size", "k // 2",
-        "how many of them come before the element; k - 1: it is the last"},
-        {"ends", "\"shrink\"|\"fill\"|\"discard\"", "\"shrink\"",
-            "where there are not k: those that there are; NaN; no result"}},
 }
 function moving.movstd(A, k, options)
     return library.sqrt(windows("movstd", "var", A, k, options))
