@@ -5,8 +5,7 @@ local svg = require "lumat.svg"
 local texts = require "lumat.texts"
 local vector_charts = require "lumat.vector_charts"
 local chart_files = {}
-local error, gsub, lower, match, pcall, require, tostring = error,
-    string.gsub, string.lower, string.match, pcall, require, tostring
+local lower, match, pcall, require = string.lower, string.match, pcall, require
 local larger = math.max
 
 -- The text of an SVG file, or of a part of a page. o: width, height, dark.
@@ -72,8 +71,7 @@ function chart_files.write(who, chart, file, o)
         local make = made[extension_of(who, file)]
         texts.write(who, file, function() return make(who, chart, o) end)
     end)
-    -- whoever asked for the picture says where that was
-    if not ok then error((gsub(tostring(message), "^[%a_]+:%d+: ", "")), 0) end
+    if not ok then checks.raise_again(message) end
     return checks.shown({file = file}, "wrote " .. file)
 end
 

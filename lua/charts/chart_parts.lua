@@ -9,7 +9,8 @@
 --   rects      {x1, y1, x2, y2, middle = x}; is_hollow: only their edges are drawn
 --   segments   {x1, y1, x2, y2}
 --   intervals  {x, low, high}
---   image      {rows, cols, values, low, high, log, left, right, bottom, top}
+--   image      {rows, cols, values, low, high, log, is_two_sided, left, right,
+--              bottom, top}
 --   levels     {value, colour, segments}
 local canvas = require "lumat.canvas"
 local checks = require "lumat.checks"
@@ -226,8 +227,10 @@ function kinds.image(part, s)
     local y1, y2, half_y = cells_of(s.y, s.rows)
     part.tight_x, part.tight_y = true, true
     part.whole_x, part.whole_y = not s.x, not s.y
-    part.image = {rows = s.rows, cols = s.cols, values = values, low = low, mask = s.mask,
-        high = high, log = s.log, texts = s.texts, notes = s.cell_notes,
+    part.image = {rows = s.rows, cols = s.cols, values = values, low = low,
+        high = high, log = s.log, mask = s.mask,
+        is_two_sided = palette.is_two_sided(low, high, s.log),
+        texts = s.texts, notes = s.cell_notes,
         x1 = x1, x2 = x2, y1 = y1, y2 = y2, left = smaller(x1, x2) - half_x,
         right = larger(x1, x2) + half_x, bottom = smaller(y1, y2) - half_y,
         top = larger(y1, y2) + half_y, what = s.what, title = s.title}

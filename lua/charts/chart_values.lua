@@ -6,7 +6,7 @@ local checks = require "lumat.checks"
 local parts_of = require "lumat.chart_parts"
 local values = {}
 local next, setmetatable, type = next, setmetatable, type
-local gsub, require = string.gsub, require
+local require = require
 local fail = checks.fail
 
 -- value -> {chart, o}: beside it, as it is nobody else's.
@@ -23,14 +23,12 @@ function values.chart_of(value)
     return kept.chart, kept.o
 end
 
-local function without_colours(text) return (gsub(text, "\27%[[%d;]*m", "")) end
-
 -- What C's tostring asks for; style: width, height, ascii and colour of the
 -- screen. What goes anywhere but to it has no colours.
 function meta.__draw(value, is_for_later, style)
     local kept = kept_of[value]
     if not kept then return "chart" end
-    local draw = require "lumat.text_charts".draw
+    local text_charts = require "lumat.text_charts"
     local o = {width = kept.o.width or style.width, height = kept.o.height or
         style.height, ascii = style.ascii, colour = style.colour}
     if is_for_later and o.colour then
@@ -38,8 +36,8 @@ function meta.__draw(value, is_for_later, style)
         local series = kept.chart.series
         if not series or #series > 1 then o.colour = false end
     end
-    local text = draw(kept.chart, o)
-    return is_for_later and without_colours(text) or text
+    local text = text_charts.draw(kept.chart, o)
+    return is_for_later and text_charts.without_colours(text) or text
 end
 
 local MOST = 10000 -- characters or pixels

@@ -6,9 +6,9 @@ local chart_values = require "lumat.chart_values"
 local checks = require "lumat.checks"
 local plotting = require "lumat.plotting"
 local matrix_charts = {}
-local ipairs, tostring = ipairs, tostring
+local ipairs, pcall = ipairs, pcall
 local larger = math.max
-local error, format, gsub, pcall = error, string.format, string.gsub, pcall
+local format = string.format
 
 local describe = {}
 
@@ -38,17 +38,13 @@ local STEEPEST, FLATTEST = 4, 0.25 -- where a picture keeps the matrix's shape
 
 -- data: values, one of each of rows x cols blocks of an m x n matrix; title.
 local function blocks(data)
-    local down, across = data.m / data.rows, data.n / data.cols
     local ratio = data.m / data.n
     local s = {kind = "image", rows = data.rows, cols = data.cols,
-        values = data.values,
-        x = {0.5 * across + 0.5, (data.cols - 0.5) * across + 0.5},
-        y = {0.5 * down + 0.5, (data.rows - 0.5) * down + 0.5}}
-    return {title = data.title, x = {low = 0.5, high = data.n + 0.5,
-            whole = true},
-        y = {low = 0.5, high = data.m + 0.5, whole = true,
-            reversed = true}, series = {s},
-        ratio = ratio > STEEPEST and 1 or larger(ratio, FLATTEST)}, s
+        values = data.values}
+    local chart = {title = data.title, series = {s},
+        ratio = ratio > STEEPEST and 1 or larger(ratio, FLATTEST)}
+    plotting.lay_image(chart, s, data.m, data.n)
+    return chart, s
 end
 
 function describe.heat(data, o)
@@ -80,8 +76,7 @@ end
 -- What hist gives, and what shows that a picture of any kind went into o.file.
 function matrix_charts.draw(kind, data, o)
     local ok, picture = pcall(draw, kind, data, o)
-    -- whoever asked for it says where that was
-    if not ok then error((gsub(tostring(picture), "^[%a_]+:%d+: ", "")), 0) end
+    if not ok then checks.raise_again(picture) end
     return picture
 end
 

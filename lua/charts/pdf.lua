@@ -77,11 +77,6 @@ function pdf.new(width, height)
     return setmetatable({width = width, height = height}, painter)
 end
 
-for _, name in ipairs{"text", "line", "path", "rect", "mark", "dots", "cross",
-    "bar", "level", "image", "cut", "uncut", "put"} do
-    painter[name] = function(self, ...) self[#self + 1] = {name, ...} end
-end
-
 -- d: list of what the page says, is_dark, shades {opacity = name}, images.
 local draw = {}
 
@@ -211,25 +206,16 @@ function draw.dots(d, points, i)
     finish(d, style, nil, style.stroke)
 end
 
-local nan <const> = 0 / 0
-
 function draw.cross(d, i, x, y)
-    stroke(d, {x - 4, y - 4, x + 4, y + 4, nan, nan, x + 4, y - 4, x - 4, y + 4},
-        "line s" .. i)
+    stroke(d, marks.cross(x, y), "line s" .. i)
 end
 
 function draw.bar(d, i, x, low, high)
-    stroke(d, {x - 3, low, x + 3, low, nan, nan, x, low, x, high, nan, nan,
-        x - 3, high, x + 3, high}, "bar s" .. i)
+    stroke(d, marks.bar(x, low, high), "bar s" .. i)
 end
 
 function draw.level(d, segments, colour)
-    local list = {}
-    for _, s in ipairs(segments) do
-        for k = 1, 4 do list[#list + 1] = s[k] end
-        list[#list + 1], list[#list + 2] = nan, nan
-    end
-    stroke(d, list, "level", colour)
+    stroke(d, marks.level(segments), "level", colour)
 end
 
 function draw.image(d, x, y, width, height, rows, cols, rgb)
@@ -256,6 +242,10 @@ function draw.put(d, x, y, other)
     say(d, "q 1 0 0 1", x, y, "cm")
     draw_all(d, other)
     say(d, "Q")
+end
+
+for name in next, draw do
+    painter[name] = function(self, ...) self[#self + 1] = {name, ...} end
 end
 
 -- --- the file -----------------------------------------------------------------

@@ -12,18 +12,14 @@ local error, getmetatable, ipairs, next, pcall, tostring, type = error,
     getmetatable, ipairs, next, pcall, tostring, type
 local concat, unpack = table.concat, table.unpack
 local abs, huge, larger, smaller = math.abs, math.huge, math.max, math.min
-local format, gsub, match = string.format, string.gsub, string.match
-local fail = checks.fail
+local format, gsub = string.format, string.gsub
+local fail, is_matrix = checks.fail, checks.is_matrix
 
 local MOST_SERIES = 8
 local ROOM = 0.04 -- of an axis, beside points at its ends
 local MOST_DRAWN = 20000 -- bars, steps and intervals that are drawn each
 
 -- --- arguments ----------------------------------------------------------------
-
-local function is_matrix(x)
-    return type(x) == "userdata" and getmetatable(x) == "matrix"
-end
 
 -- A matrix, or that of a table of numbers; not empty, and real.
 local function matrix_of(what, name, x)
@@ -39,7 +35,7 @@ local function matrix_of(what, name, x)
         x = m
     end
     checks.matrix(what, name, x)
-    if match(x.dtype, "^c") then
+    if checks.is_complex(x) then
         fail(what, "%s is complex: draw real(%s), abs(%s) or angle(%s)", name,
             name, name, name)
     elseif x.size == 0 then
@@ -130,38 +126,32 @@ local function note(chart, count, one, many)
         count == 1 and one or many)
 end
 
+-- The strings of an option that is a list of them, one for each of so many.
+local function names_of(what, option, names, count, things)
+    if names == nil then return nil end
+    if #names ~= count then
+        fail(what, "%s has %s for %d %s", option, checks.plural(#names, "name"),
+            count, things)
+    end
+    for i, name in ipairs(names) do
+        if type(name) ~= "string" then
+            fail(what, "name %d of %s is %s, expected a string", i, option,
+                checks.brief(name))
+        end
+    end
+    return checks.copied(names)
+end
+
 local function legend_of(what, chart, legend)
     if type(legend) ~= "table" then
         chart.legend = legend
         return
     end
-    if #legend ~= #chart.series then
-        fail(what, "legend has %s for %d series", checks.plural(#legend,
-            "name"), #chart.series)
-    end
-    for i, name in ipairs(legend) do
-        if type(name) ~= "string" then
-            fail(what, "name %d of legend is %s, expected a string", i,
-                checks.brief(name))
-        end
+    for i, name in ipairs(names_of(what, "legend", legend, #chart.series,
+        "series")) do
         chart.series[i].name = name
     end
     chart.legend = true
-end
-
-local function names_of(what, names, count)
-    if names == nil then return nil end
-    if #names ~= count then
-        fail(what, "names has %s for %d places", checks.plural(#names,
-            "name"), count)
-    end
-    for i, name in ipairs(names) do
-        if type(name) ~= "string" then
-            fail(what, "name %d of names is %s, expected a string", i,
-                checks.brief(name))
-        end
-    end
-    return checks.copied(names)
 end
 
 -- Titles, ends and kinds of the axes, from the options.
@@ -281,12 +271,10 @@ local function split_by(what, keys, x, named)
     return parts
 end
 
-local function count_where(mask) return mask:sum() end
-
 -- How many of v's elements an axis has no place for: infinite ones, and those
 -- at or below 0 where it is logarithmic; and where it has one, nil if nowhere.
 local function places_on(v, s, is_log)
-    local below = is_log and s.min <= 0 and count_where(v:le(0) & v:isfinite())
+    local below = is_log and s.min <= 0 and (v:le(0) & v:isfinite()):sum()
         or 0
     if s.min ~= s.min or is_log and s.max <= 0 then return s.inf, below, nil end
     if s.nan == 0 and s.inf == 0 and below == 0 then return 0, 0, true end
@@ -294,15 +282,17 @@ local function places_on(v, s, is_log)
     return s.inf, below, is_log and is_there & v:gt(0) or is_there
 end
 
--- Tells what has no place, and raises when nothing has one.
+-- Tells what has no place, and raises when nothing has one. Gives the series
+-- their x and what is known of x and y.
 local function check_places(what, chart, x, named, o)
-    local infinite, below, on_x = 0, 0, true
+    local infinite, below, on_x, x_survey = 0, 0, true, nil
     if x then
-        named.x_survey = thinning.survey(x)
-        infinite, below, on_x = places_on(x, named.x_survey, o.logx)
+        x_survey = thinning.survey(x)
+        infinite, below, on_x = places_on(x, x_survey, o.logx)
     end
     local any = false
     for _, s in ipairs(named) do
+        s.x, s.x_survey = x, x_survey
         s.survey = thinning.survey(s.y)
         local inf, low, on_y = places_on(s.y, s.survey, o.logy)
         infinite, below = infinite + inf, below + low
@@ -321,8 +311,8 @@ local function check_places(what, chart, x, named, o)
 end
 
 -- The series as lists, reduced where it is long.
-local function series_as(what, chart, style, x, s, sx, o)
-    local y, made = s.y, {kind = style, name = s.name}
+local function series_as(what, chart, style, s, o)
+    local x, y, made = s.x, s.y, {kind = style, name = s.name}
     local n = y.rows
     local draws_each = style == "bars" or style == "errors"
     if draws_each and n > MOST_DRAWN then
@@ -332,13 +322,13 @@ local function series_as(what, chart, style, x, s, sx, o)
     end
     if style == "points" and n > thinning.MOST_POINTS then
         local at = x or thinning.places(y)
-        made.x, made.y = thinning.points(at, y, sx or thinning.survey(at),
-            s.survey, o)
+        made.x, made.y = thinning.points(at, y, s.x_survey or
+            thinning.survey(at), s.survey, o)
         made.small = true
     elseif not draws_each and style ~= "points" and n > thinning.MOST_LINE then
         local is_line
         made.kind = "line"
-        made.x, made.y, is_line = thinning.line(x, y, sx, s.survey, o)
+        made.x, made.y, is_line = thinning.line(x, y, s.x_survey, s.survey, o)
         if not is_line then
             made.kind, made.small = "points", true
             note(chart, n, "", "points in no order of x are drawn without " ..
@@ -411,6 +401,21 @@ local function set_range(what, chart, o)
     chart.y.low, chart.y.high = o.low, o.high
 end
 
+-- Adds the series, in the styles of the options, or the other one.
+local function add_series(what, chart, named, otherwise, o)
+    local has_errors = false
+    for i, s in ipairs(named) do
+        local style = word_of(what, "style", styles, o.style or otherwise, i,
+            #named)
+        local made = series_as(what, chart, style, s, o)
+        if #named == 1 then made.name = nil end
+        chart.series[i], has_errors = made, has_errors or style == "errors"
+    end
+    if o.error ~= nil and not has_errors then
+        fail(what, 'error is not used: style = "errors" draws it')
+    end
+end
+
 local function draw(what, otherwise, ...)
     local list, o = taken(what, ...)
     local chart = {series = {}, x = {}, y = {}}
@@ -429,22 +434,8 @@ local function draw(what, otherwise, ...)
         fail(what, "names stand at 1, 2, 3 …: leave %s out", x and "x" or "by")
     end
     check_places(what, chart, x, named, o)
-    local sx = named.x_survey
     if o.by ~= nil then named = split_by(what, o.by, x, named) end
-    for i, s in ipairs(named) do
-        local style = word_of(what, "style", styles, o.style or otherwise, i,
-            #named)
-        chart.series[i] = series_as(what, chart, style, s.x or x, s,
-            s.x_survey or sx, o)
-        if #named == 1 then chart.series[i].name = nil end
-    end
-    if o.error ~= nil then
-        local has = false
-        for _, s in ipairs(chart.series) do has = has or s.kind == "errors" end
-        if not has then
-            fail(what, 'error is not used: style = "errors" draws it')
-        end
-    end
+    add_series(what, chart, named, otherwise, o)
     chart.x.tight = true
     chart.x.whole = not x and not o.logx or nil
     -- points at the ends of an axis would be cut
@@ -453,7 +444,8 @@ local function draw(what, otherwise, ...)
     if o.xdates and not x then
         fail(what, "xdates is of x, which is left out: write %s(x, y, …)", what)
     end
-    chart.x.labels = names_of(what, o.names, named[1].y.rows)
+    chart.x.labels = names_of(what, "names", o.names, named[1].y.rows,
+        "places")
     if all > #named then
         chart.notes = chart.notes or {}
         chart.notes[#chart.notes + 1] = format("the first %d of %d columns",
@@ -513,15 +505,6 @@ function plotting.scatter(...) return draw("scatter", "points", ...) end
 local MOST_OUTLIERS = 500 -- of a box that are drawn, the farthest first
 local REACH = 1.5 -- of the box's height: what lies farther is an outlier
 
--- The value at a share of n sorted ones. Source: Hyndman and Fan, Sample
--- quantiles in statistical packages, 1996, definition 7.
-local function quantile(sorted, n, share)
-    local at = 1 + (n - 1) * share
-    local i = at // 1 | 0
-    local low, high = sorted[i], sorted[smaller(i + 1, n)]
-    return low + (at - i) * (high - low)
-end
-
 -- Those of a sorted vector from place i to j, {x …}.
 local function listed(sorted, i, j)
     local list = {}
@@ -534,20 +517,21 @@ end
 -- Whiskers reach to the last element within 1.5 boxes of the box.
 local function box_of(v)
     local sorted = library.sort(v)
-    local n = v.rows - count_where(v:isnan())
+    local n = v.rows - v:isnan():sum()
     if n == 0 then return nil end
-    local lower, upper = quantile(sorted, n, 0.25), quantile(sorted, n, 0.75)
+    local lower, middle, upper = unpack(library.quantile(
+        sorted[{{1, n}}]:f64(), {0.25, 0.5, 0.75}):totable())
     local far = REACH * (upper - lower)
-    local below = count_where(v:lt(lower - far))
-    local above = count_where(v:gt(upper + far))
+    local below = v:lt(lower - far):sum()
+    local above = v:gt(upper + far):sum()
     local half = MOST_OUTLIERS // 2
     local outliers = listed(sorted, 1, smaller(below, half))
     for _, x in ipairs(listed(sorted, larger(n - above + 1, n - half + 1), n)) do
         outliers[#outliers + 1] = x
     end
     return {low = sorted[below + 1], lower = lower,
-        middle = quantile(sorted, n, 0.5), upper = upper,
-        high = sorted[n - above], outliers = outliers},
+        middle = middle, upper = upper, high = sorted[n - above],
+        outliers = outliers},
         larger(0, below - half) + larger(0, above - half)
 end
 
@@ -578,8 +562,8 @@ function plotting.boxplot(...)
         for j = 1, (A.ndim == 1 or A.rows == 1) and 1 or A.cols do
             local v = A.ndim == 1 and A or A.rows == 1 and A[1] or turned[j]
             local finite = v:isfinite()
-            infinite = infinite + count_where(v:isinf())
-            without = without + count_where(v:isnan())
+            infinite = infinite + v:isinf():sum()
+            without = without + v:isnan():sum()
             local box, more = box_of(library.where(finite, v, 0 / 0))
             boxes[#boxes + 1] = box or {}
             labels[#labels + 1] = tostring(#boxes)
@@ -590,7 +574,8 @@ function plotting.boxplot(...)
     for _, box in ipairs(boxes) do any = any or box.low end
     if not any then fail("boxplot", "there is no finite element to draw") end
     chart.series = {{kind = "box", boxes = boxes}}
-    chart.x = {labels = names_of("boxplot", o.names, #boxes) or labels}
+    chart.x = {labels = names_of("boxplot", "names", o.names, #boxes,
+        "places") or labels}
     note(chart, without, "NaN left out", "NaN left out")
     note(chart, infinite, "Inf left out", "Inf left out")
     note(chart, hidden, "outlier is not drawn", "outliers are not drawn")
@@ -624,6 +609,15 @@ local function middles(shown, count)
     return {(size + 1) / 2, count - (size - 1) / 2}
 end
 
+-- Of an image of m x n elements: the chart's axes, and where the middles of its
+-- cells lie. Row 1 is at the top.
+local function lay_image(chart, s, m, n)
+    s.x, s.y = middles(s.cols, n), middles(s.rows, m)
+    chart.x = {low = 0.5, high = n + 0.5, whole = true}
+    chart.y = {low = 0.5, high = m + 0.5, whole = true, reversed = true}
+end
+plotting.lay_image = lay_image
+
 local function color_range(what, o)
     if o.low and o.high and not (o.low < o.high) then
         fail(what, "%s to %s is no range", checks.figure("%.5g", o.low),
@@ -652,7 +646,6 @@ function plotting.imshow(...)
     local s, A = cells_of("imshow", list[1])
     color_range("imshow", o)
     s.kind, s.low, s.high, s.log = "image", o.low, o.high, o.log
-    s.x, s.y = middles(s.cols, A.cols), middles(s.rows, A.rows)
     if o.log then
         for _, name in ipairs{"low", "high"} do
             if o[name] and o[name] <= 0 then
@@ -660,23 +653,21 @@ function plotting.imshow(...)
                     name, checks.brief(o[name]))
             end
         end
-        local above = count_where(A:gt(0))
+        local above = A:gt(0):sum()
         if above == 0 then
             fail("imshow", "there is no element above 0, which a logarithm takes")
         end
     end
     local chart = {series = {s}, ratio = larger(0.25, smaller(4,
-        A.rows / A.cols)),
-        x = {low = 0.5, high = A.cols + 0.5, whole = true},
-        y = {low = 0.5, high = A.rows + 0.5, whole = true, reversed = true}}
+        A.rows / A.cols))}
+    lay_image(chart, s, A.rows, A.cols)
     if o.log then
-        local below = count_where(A:le(0))
+        local below = A:le(0):sum()
         note(chart, below, "element at or below 0 has no colour",
             "elements at or below 0 have no colour")
     end
-    note(chart, count_where(A:isnan()), "NaN", "NaN")
-    chart.title = o.title
-    chart.x.title, chart.y.title = o.xlabel, o.ylabel
+    note(chart, A:isnan():sum(), "NaN", "NaN")
+    dress("imshow", chart, o)
     return chart_values.shown("imshow", chart, o, {rows = A.rows, cols = A.cols})
 end
 
@@ -749,9 +740,8 @@ function plotting.contour(...)
         levels = checks.copied(levels)
     end
     s.levels = levels
-    local chart = {series = {s}, x = {}, y = {}}
-    chart.title = o.title
-    chart.x.title, chart.y.title = o.xlabel, o.ylabel
+    local chart = {series = {s}}
+    dress("contour", chart, o)
     return chart_values.shown("contour", chart, o, function(whole)
         local values = {}
         for i, level in ipairs(whole.list[1].levels) do

@@ -5,7 +5,8 @@ local font = require "lumat.stroke_font"
 local marks = require "lumat.marks"
 local svg = require "lumat.svg"
 local png = {}
-local ipairs, setmetatable, tonumber = ipairs, setmetatable, tonumber
+local ipairs, next, setmetatable, tonumber = ipairs, next, setmetatable,
+    tonumber
 local cos, pi, sin = math.cos, math.pi, math.sin
 local unpack = table.unpack
 local nan <const> = 0 / 0
@@ -15,18 +16,6 @@ painter.__index = painter
 
 function png.new(width, height)
     return setmetatable({width = width, height = height}, painter)
-end
-
-for _, name in ipairs{"text", "line", "path", "rect", "mark", "dots", "cross",
-    "bar", "level", "image", "cut", "uncut"} do
-    painter[name] = function(self, ...) self[#self + 1] = {name, ...} end
-end
-
--- All of another one, moved.
-function painter:put(x, y, other)
-    self[#self + 1] = {"move", x, y}
-    for _, told in ipairs(other) do self[#self + 1] = told end
-    self[#self + 1] = {"move", -x, -y}
 end
 
 -- --- drawing ------------------------------------------------------------------
@@ -122,22 +111,15 @@ function draw.dots(d, points, i)
 end
 
 function draw.cross(d, i, x, y)
-    stroke(d, {x - 4, y - 4, x + 4, y + 4, nan, nan, x + 4, y - 4, x - 4, y + 4},
-        properties(d, "line s" .. i))
+    stroke(d, marks.cross(x, y), properties(d, "line s" .. i))
 end
 
 function draw.bar(d, i, x, low, high)
-    stroke(d, {x - 3, low, x + 3, low, nan, nan, x, low, x, high, nan, nan,
-        x - 3, high, x + 3, high}, properties(d, "bar s" .. i))
+    stroke(d, marks.bar(x, low, high), properties(d, "bar s" .. i))
 end
 
 function draw.level(d, segments, colour)
-    local list = {}
-    for _, s in ipairs(segments) do
-        for k = 1, 4 do list[#list + 1] = s[k] end
-        list[#list + 1], list[#list + 2] = nan, nan
-    end
-    stroke(d, list, properties(d, "level"), colour)
+    stroke(d, marks.level(segments), properties(d, "level"), colour)
 end
 
 function draw.image(d, x, y, width, height, rows, cols, rgb)
@@ -153,6 +135,17 @@ end
 function draw.uncut(d) d.raster:clip() end
 
 function draw.move(d, x, y) d.x, d.y = d.x + x, d.y + y end
+
+for name in next, draw do
+    painter[name] = function(self, ...) self[#self + 1] = {name, ...} end
+end
+
+-- All of another one, moved.
+function painter:put(x, y, other)
+    self[#self + 1] = {"move", x, y}
+    for _, told in ipairs(other) do self[#self + 1] = told end
+    self[#self + 1] = {"move", -x, -y}
+end
 
 -- The raster, `scale` pixels wide and high for each of the chart's.
 function painter:pixels(is_dark, scale)

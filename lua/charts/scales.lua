@@ -8,7 +8,9 @@
 --   ticks       {at, text} each, in the order of their places
 --   unit        of what the ticks say, or nil
 --   kind        "linear", "log" or "categories"
+local calendar = require "lumat.calendar"
 local scales = {}
+local date_of, days_of = calendar.date_of, calendar.days_of
 local ipairs, type = ipairs, type
 local abs, ceil, floor, huge, larger, log, smaller = math.abs, math.ceil,
     math.floor, math.huge, math.max, math.log, math.min
@@ -291,29 +293,6 @@ end
 -- --- dates -------------------------------------------------------------------
 
 local DAY <const> = 86400
-
--- Days since 1970-01-01 of a day of the Gregorian calendar; months may lie
--- outside of 1 to 12. Source: Fliegel and Van Flandern, A machine algorithm for
--- processing calendar dates, 1968, with years that begin in March.
-local function days_of(year, month, day)
-    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
-    if month <= 2 then year = year - 1 end
-    local m = (month + 9) % 12
-    return 365 * year + year // 4 - year // 100 + year // 400 +
-        (153 * m + 2) // 5 + day - 719469
-end
-
--- Year, month and day of so many days since 1970-01-01.
-local function date_of(days)
-    local year = floor((days + 719468) / 365.2425)
-    if days_of(year, 3, 1) > days then year = year - 1 end
-    if days_of(year + 1, 3, 1) <= days then year = year + 1 end
-    local rest = days - days_of(year, 3, 1)
-    local m = (5 * rest + 2) // 153
-    local day = rest - (153 * m + 2) // 5 + 1
-    local month = (m + 2) % 12 + 1
-    return month <= 2 and year + 1 or year, month, day
-end
 
 -- Steps of ticks: seconds, or months, and how a tick is written.
 local clock, minute, date, month, year = 1, 2, 3, 4, 5

@@ -3,13 +3,13 @@
 local chart_files = require "lumat.chart_files"
 local chart_values = require "lumat.chart_values"
 local svg = require "lumat.svg"
+local vector_charts = require "lumat.vector_charts"
 local screen_pictures = {}
 local floor, larger, smaller = math.floor, math.max, math.min
 local concat = table.concat
 local format, sub = string.format, string.sub
 
 local WIDEST = 100 -- columns
-local WIDTH, HEIGHT = 680, 420 -- of a chart that says nothing else
 local SMALLEST, LARGEST = 0.6, 3 -- pixels for one of the chart's
 
 local PIECE = 4096 -- bytes of a kitty sequence
@@ -39,8 +39,8 @@ function ways.sixels(raster) return raster:sixels() end
 function screen_pictures.draw(value, s)
     local chart, o = chart_values.chart_of(value)
     if not chart then return nil end
-    local width, height = WIDTH, HEIGHT
-    if o.size then width, height = o.size[1], o.size[2] end
+    local size = o.size or {vector_charts.WIDTH, vector_charts.HEIGHT}
+    local width, height = size[1], size[2]
     local scale = smaller((o.width or smaller(s.width, WIDEST)) * s.cell_width /
         width, (larger(s.height, 6) - 2) * s.cell_height / height)
     scale = larger(SMALLEST, smaller(LARGEST, floor(scale * 20) / 20))

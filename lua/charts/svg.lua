@@ -3,6 +3,7 @@
 -- change them; without style sheets the plain ones serve.
 local canvas = require "lumat.canvas"
 local labels = require "lumat.labels"
+local marks = require "lumat.marks"
 local palette = require "lumat.palette"
 local svg = {}
 local ipairs, tostring = ipairs, tostring
@@ -177,18 +178,19 @@ function picture:line(x1, y1, x2, y2, class)
         number(y1), number(x2), number(y2))})
 end
 
--- Through points {x, y, x, y …}.
-function picture:path(points, class)
+local function titled(note)
+    return note and "<title>" .. svg.escape(note) .. "</title>"
+end
+
+-- Through points {x, y, x, y …}; is_closed: and back to the first.
+function picture:path(points, class, note, is_closed)
     local parts = {}
     for i = 1, #points, 2 do
         parts[#parts + 1] = (i == 1 and "M" or "L") .. number(points[i]) ..
             " " .. number(points[i + 1])
     end
-    self:add("path", {"class", class, "d", concat(parts)})
-end
-
-local function titled(note)
-    return note and "<title>" .. svg.escape(note) .. "</title>"
+    parts[#parts + 1] = is_closed and "z" or nil
+    self:add("path", {"class", class, "d", concat(parts)}, titled(note))
 end
 
 function picture:rect(x, y, width, height, class, fill, note)
@@ -251,35 +253,15 @@ function picture:image(x, y, width, height, rows, cols, rgb)
         "href", "data:image/png;base64," .. svg.base64(pixels:png())})
 end
 
-local shapes = {
-    function(x, y, r)
-        return format("M%s %sa%s %s 0 1 0 %s 0a%s %s 0 1 0 %s 0z",
-            number(x - r), number(y), number(r), number(r), number(2 * r),
-            number(r), number(r), number(-2 * r))
-    end,
-    function(x, y, r)
-        r = 0.9 * r
-        return format("M%s %sh%sv%sh%sz", number(x - r), number(y - r),
-            number(2 * r), number(2 * r), number(-2 * r))
-    end,
-    function(x, y, r)
-        r = 1.2 * r
-        return format("M%s %sL%s %sH%sz", number(x), number(y - r),
-            number(x + 0.95 * r), number(y + 0.7 * r), number(x - 0.95 * r))
-    end,
-    function(x, y, r)
-        r = 1.3 * r
-        return format("M%s %sl%s %sl%s %sl%s %sz", number(x), number(y - r),
-            number(r), number(r), number(-r), number(r), number(-r),
-            number(-r))
-    end,
-}
-
 -- The mark of the i-th series: shapes too tell them apart.
 function picture:mark(i, x, y, note)
-    local hollow = i > #shapes
-    self:add("path", {"class", hollow and "hollow s" .. i or "f" .. i,
-        "d", shapes[(i - 1) % #shapes + 1](x, y, 4)},
+    local points, is_hollow, r = marks.of(i, x, y)
+    local class = is_hollow and "hollow s" .. i or "f" .. i
+    if not r then return self:path(points, class, note, true) end
+    r = number(r)
+    local arc = format("a%s %s 0 1 0 ", r, r)
+    self:add("path", {"class", class, "d", format("M%s %s%s%s 0%s-%s 0z",
+        number(x - r), number(y), arc, number(2 * r), arc, number(2 * r))},
         titled(note))
 end
 

@@ -10,7 +10,8 @@ local scales = require "lumat.scales"
 local texts = require "lumat.texts"
 local text_charts = {}
 local ipairs, tostring, type = ipairs, tostring, type
-local floor, huge, larger, smaller = math.floor, math.huge, math.max, math.min
+local abs, floor, huge, larger, smaller = math.abs, math.floor, math.huge,
+    math.max, math.min
 local concat = table.concat
 local format, gmatch, gsub, match, rep = string.format, string.gmatch,
     string.gsub, string.match, string.rep
@@ -25,6 +26,7 @@ local LEVELS = 5 -- where nobody says how many
 -- --- a line of text ---------------------------------------------------------
 
 local function without_colours(text) return (gsub(text, "\27%[[%d;]*m", "")) end
+text_charts.without_colours = without_colours
 
 local function columns_of(text) return width_of(without_colours(text)) end
 
@@ -32,9 +34,8 @@ local function dim(o, text)
     return o.colour and text ~= "" and "\27[2m" .. text .. "\27[0m" or text
 end
 
-local function inked(o, ink, text)
-    return o.colour and format("\27[%sm%s\27[0m", palette.codes[ink], text) or
-        text
+local function coloured(o, code, text)
+    return o.colour and format("\27[%sm%s\27[0m", code, text) or text
 end
 
 -- Pieces behind one another, on a new line where one does not fit.
@@ -298,12 +299,10 @@ local function has_char(d, part, o)
 end
 
 local function sample_of(d, part, o)
-    if is_marked(part, d.columns) then
-        return inked(o, part.ink, d.marks[part.ink])
-    elseif has_char(d, part, o) then
-        return inked(o, part.ink, palette.plain_marks[part.ink])
-    end
-    return inked(o, part.ink, o.ascii and "*" or "⠒⠒")
+    return coloured(o, palette.codes[part.ink],
+        is_marked(part, d.columns) and d.marks[part.ink] or
+        has_char(d, part, o) and palette.plain_marks[part.ink] or
+        o.ascii and "*" or "⠒⠒")
 end
 
 local function add_legend(lines, d, o, margin)
@@ -327,12 +326,9 @@ local function add_names(lines, d, o)
         local pieces = {}
         for i, level in ipairs(part.levels or {}) do
             pieces[i] = scales.text(part.series.what, level.value)
-            if not o.colour and not level.is_over then
-                pieces[i] = letter_of(i) .. " " .. pieces[i]
-            end
-            if o.colour and not level.is_over then
-                pieces[i] = format("\27[%sm%s\27[0m", palette.code(
-                    level.colour), pieces[i])
+            if not level.is_over then
+                pieces[i] = coloured(o, palette.code(level.colour), o.colour and
+                    pieces[i] or letter_of(i) .. " " .. pieces[i])
             end
         end
         if #pieces > 0 then
@@ -481,11 +477,12 @@ local function amount(y)
     return text
 end
 
--- Digits with which neighbouring edges differ.
+-- Digits with which neighbouring edges differ, and how far these are apart at
+-- least: huge of a single one.
 local function edge_digits(edges)
     local most, least = 0, huge
     for i = 1, #edges do
-        most = larger(most, edges[i] < 0 and -edges[i] or edges[i])
+        most = larger(most, abs(edges[i]))
         if i > 1 then least = smaller(least, edges[i] - edges[i - 1]) end
     end
     local apart = least > 0 and least < huge and most / least or 1
@@ -501,7 +498,7 @@ local function bar_labels(chart, s, o)
     local digits, least = edge_digits(at)
     local function edge(i)
         local x = at[i]
-        if x < 0 and -x < least * 1e-9 or x < least * 1e-9 and x > 0 then x = 0 end
+        if least < huge and abs(x) < least * 1e-9 then x = 0 end
         return format("%." .. digits .. "g", x == 0 and 0 or x)
     end
     local widest = 0

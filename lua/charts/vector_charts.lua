@@ -23,7 +23,8 @@ local frame, vector_charts = {}, {}
 -- --- the frame --------------------------------------------------------------
 -- Title, axes, legend, and where numbers lie between them.
 
-local WIDTH, HEIGHT = 680, 420
+local WIDTH, HEIGHT = 680, 420 -- where nobody says another
+vector_charts.WIDTH, vector_charts.HEIGHT = WIDTH, HEIGHT
 local SPACE = 12 -- around everything
 local COLOURS = 115 -- beside an image
 
@@ -488,9 +489,9 @@ end
 
 local LEAST_CELL, MOST_GAP = 2, 8 -- what a cell takes; where they stand apart
 
-local function colour_of(image, value)
-    return palette.colour(palette.share(value, image.low, image.high,
-        image.log), palette.is_two_sided(image.low, image.high, image.log))
+-- Where a value lies among the image's colours, from 0 to 1.
+local function share_of(image, value)
+    return palette.share(value, image.low, image.high, image.log)
 end
 
 local function draw_cell(p, f, box, k)
@@ -512,14 +513,13 @@ local function draw_cell(p, f, box, k)
             "×", "small soft", "middle")
         return
     end
-    local note = image.notes and image.notes[k]
-    p:rect(box[1], box[2], box[3], box[4], nil, colour_of(image, value),
-        note and note .. ": " .. (text or ""))
+    local note, share = image.notes and image.notes[k], share_of(image, value)
+    p:rect(box[1], box[2], box[3], box[4], nil, palette.colour(share,
+        image.is_two_sided), note and note .. ": " .. (text or ""))
     if text and svg.width(text, 11) + 4 < box[3] and box[4] > 13 then
-        local two_sided = palette.is_two_sided(image.low, image.high, image.log)
-        p:text(middle_x, middle_y, text, palette.is_light(palette.share(value,
-            image.low, image.high, image.log), two_sided) and
-            "on-light small" or "on-dark small", "middle")
+        p:text(middle_x, middle_y, text, palette.is_light(share,
+            image.is_two_sided) and "on-light small" or "on-dark small",
+            "middle")
     end
 end
 
@@ -528,11 +528,10 @@ local MOST_RECTS = 1600 -- cells that are shapes each; of more, one of pixels
 -- The cells as bytes of red, green and blue, the first row at the top. What is
 -- no number is grey.
 local function rgb_of(image, up, back)
-    local two_sided = palette.is_two_sided(image.low, image.high, image.log)
     local lines, bytes = {}, {}
     for t = 0, 255 do
-        bytes[t] = gsub(sub(palette.colour(t / 255, two_sided), 2), "..",
-            function(pair) return char(tonumber(pair, 16)) end)
+        bytes[t] = gsub(sub(palette.colour(t / 255, image.is_two_sided), 2),
+            "..", function(pair) return char(tonumber(pair, 16)) end)
     end
     local grey = char(160, 166, 175)
     for i = 1, image.rows do
@@ -541,8 +540,7 @@ local function rgb_of(image, up, back)
             local value = image.values[from + (back and image.cols + 1 - j or j)]
             local has_colour = is_number(value) and (value > 0 or not image.log)
             line[j] = has_colour and bytes[floor(255 * smaller(1, larger(0,
-                palette.share(value, image.low, image.high, image.log))) +
-                0.5)] or grey
+                share_of(image, value))) + 0.5)] or grey
         end
         lines[i] = concat(line)
     end
@@ -582,8 +580,7 @@ end
 local function draw_colours(p, f)
     local image = f.image
     local x, height, steps = f.right + 18, f.bottom - f.top, 32
-    local low, high = image.low, image.high
-    local two_sided = palette.is_two_sided(low, high, image.log)
+    local low, high, two_sided = image.low, image.high, image.is_two_sided
     local function value_at(t)
         return image.log and low * (high / low) ^ t or
             low * (1 - t) + high * t
