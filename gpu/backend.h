@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 21 };
+enum { GPU_BACKEND_ABI = 22 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -58,8 +58,27 @@ typedef struct gpu_csr {
     const int32_t *starts;  /* rows + 1; count < 2^31 */
     const int32_t *columns; /* count */
     const void *values;     /* count of dtype */
-    gpu_dtype dtype;        /* f32 or f64 */
+    gpu_dtype dtype;        /* f32, f64, c64 or c128 */
 } gpu_csr;
+
+/* Entries in any order: values[k], of a dtype, at (row[k], col[k]), 0-based and
+ * inside the matrix. */
+typedef struct gpu_triplet_lists {
+    int64_t rows, cols, count;
+    const int32_t *row, *col;
+    const void *values;
+    gpu_dtype dtype; /* f32, f64, c64 or c128 */
+} gpu_triplet_lists;
+/* A sparse matrix that an entry makes. starts is there, rows + 1 numbers. Once
+ * it knows how many entries there are at most the entry calls make_room, which
+ * sets columns and values or fails; count is how many it has put there, rows
+ * close behind each other, in the end. */
+typedef struct gpu_csr_result {
+    int32_t *starts, *columns;
+    void *values;
+    int64_t count;
+    gpu_status (*make_room)(struct gpu_csr_result *r, int64_t most);
+} gpu_csr_result;
 
 /* Bins between edges: see gpu_count_bins. x lies in bin number
  * (x over - from) per_unit, unless that is as near a whole number as `near`:
@@ -447,10 +466,57 @@ typedef struct gpu_backend {
                  double bytes);
 
     /* c = alpha s d + beta c, d and c of s's type; d and c are m x n with any
-     * strides (a vector has one column). beta = 0: c is not read. */
+     * strides (a vector has one column). beta = 0: c is not read. Only the
+     * CPU's takes complex ones; then d lies without gaps. */
     gpu_status (*sparse_product)(void *device, const gpu_csr *s,
                                  const gpu_view *d, const gpu_view *c,
                                  double alpha, double beta);
+    /* A sparse matrix of two others of one type, f32, f64, c64 or c128, which
+     * fit, columns in order. NULL: the CPU does it. */
+    gpu_status (*sparse_combine)(void *device, gpu_sparse_op op,
+                                 const gpu_csr *a, const gpu_csr *b,
+                                 gpu_csr_result *out);
+    /* out[e] = the element of m, of f32, f64, bool, c64 or c128 and any
+     * strides, at the place of s's entry e, whose value is not looked at. NULL:
+     * the CPU does it. */
+    gpu_status (*sparse_sample)(void *device, const gpu_csr *s,
+                                const gpu_view *m, void *out);
+
+    /* Factors of a sparse matrix, f64 or c128, and solutions by them: see
+     * gpu_sparse_factor. b and x are count lines without gaps. The CPU's
+     * alone. */
+    gpu_status (*sparse_factor)(void *device, gpu_sparse_factoring how,
+                                const gpu_csr *s, gpu_sparse_report *told,
+                                void **out);
+    gpu_status (*sparse_solve)(void *device, void *factors, const gpu_csr *s,
+                               int turned, const void *b, void *x,
+                               int64_t count);
+    void (*sparse_forget)(void *device, void *factors);
+
+    /* Sparse matrices made and unmade; all may be NULL where not on the CPU,
+     * and wait. Of starts there are rows + 1, and of columns and values as many
+     * as entries; all are written. */
+    /* The numbers of a vector, f32, f64 or bool, less 1: to places. *largest is
+     * the largest, not less 1; *wrong the first that is no whole number from 1
+     * to 2^31 - 1, or -1: then the rest is undefined. */
+    gpu_status (*sparse_places)(void *device, const gpu_view *from, int32_t *to,
+                                int64_t *largest, int64_t *wrong);
+    /* Those in one place are added up in f64 in the order given; *count remain,
+     * and there is room for all that were given. */
+    gpu_status (*sparse_build)(void *device, const gpu_triplet_lists *t,
+                               int32_t *starts, int32_t *columns, void *values,
+                               int64_t *count);
+    gpu_status (*sparse_transpose)(void *device, const gpu_csr *s,
+                                   int32_t *starts, int32_t *columns,
+                                   void *values);
+    /* What is not 0 of m, whose rows have no gaps. Called first with columns
+     * NULL for starts and *count, then with these starts for the rest. Values
+     * are of m's type, of a mask f32. */
+    gpu_status (*sparse_from_dense)(void *device, const gpu_view *m,
+                                    int32_t *starts, int32_t *columns,
+                                    void *values, int64_t *count);
+    /* to: rows x cols of s's type without gaps. */
+    gpu_status (*sparse_to_dense)(void *device, const gpu_csr *s, void *to);
 
     /* Linear systems; any may be NULL. As with factor, what returns
      * GPU_UNSUPPORTED is done again by the CPU, on copies of what was given,

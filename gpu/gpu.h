@@ -530,6 +530,10 @@ gpu_edges gpu_even_edges(double low, double high, int count);
  * below edge i + 1, into the last those at its end, too. */
 gpu_status gpu_count_bins(const gpu_matrix *m, const gpu_edges *edges,
                           int64_t *counts);
+/* The same as an operation of its own, told of by traces: counts, a vector of
+ * f64, is created. */
+gpu_status gpu_histogram(const gpu_matrix *m, const gpu_edges *edges,
+                         gpu_matrix *counts);
 
 /* m cut into rows x cols blocks as equal as can be (none empty, at most
  * GPU_MOST_BLOCKS in all), each made one f64 number. Its mean, or the largest
@@ -753,7 +757,7 @@ gpu_status gpu_sylvester(const gpu_matrix *t, const gpu_matrix *s,
  * NaN or Inf would meet there does not show. */
 typedef struct gpu_sparse {
     gpu_matrix starts, columns; /* vectors called f32 with int32 bits in them */
-    gpu_matrix values;          /* a vector, f32 or f64 */
+    gpu_matrix values;          /* a vector: f32, f64, c64 or c128 */
     int64_t rows, cols, count;
 } gpu_sparse;
 
@@ -761,14 +765,25 @@ typedef struct gpu_triplets { /* value[k] at (row[k], col[k]), 0-based */
     int64_t rows, cols, count;
     const int64_t *row, *col;
     const double *value;
+    int is_complex; /* value has pairs */
 } gpu_triplets;
 
 void gpu_sparse_release(gpu_sparse *s);
 size_t gpu_sparse_bytes(const gpu_sparse *s);
 
+/* Vectors of one length, on any devices: value[k] at (row[k], col[k]), 1-based
+ * whole numbers of any real type. */
+typedef struct gpu_sparse_lists {
+    int64_t rows, cols; /* -1: the largest of row, or of col */
+    const gpu_matrix *row, *col, *value;
+} gpu_sparse_lists;
+
 /* Making and unmaking run on the CPU: of matrices on a GPU all bytes cross
- * the bus. Triplets in one place are added up in the order given. Of a dense
- * matrix all elements but zeros are kept; NaN is. */
+ * the bus. Triplets in one place are added up in the order given, in f64. Of a
+ * dense matrix all elements but zeros are kept; NaN is. device NULL: of lists
+ * and triplets the default one, else the matrix's own. */
+gpu_status gpu_sparse_build(const gpu_sparse_lists *l, gpu_dtype dtype,
+                            gpu_device *device, gpu_sparse *out);
 gpu_status gpu_sparse_create(gpu_sparse *out, gpu_device *device,
                              gpu_dtype dtype, const gpu_triplets *from);
 gpu_status gpu_sparse_from_dense(const gpu_matrix *m, gpu_dtype dtype,
@@ -778,8 +793,10 @@ gpu_status gpu_sparse_transposed(const gpu_sparse *s, gpu_sparse *out);
 /* As dtype on device (NULL: s's own). */
 gpu_status gpu_sparse_clone(const gpu_sparse *s, gpu_dtype dtype,
                             gpu_device *device, gpu_sparse *out);
-gpu_status gpu_sparse_scaled(const gpu_sparse *s, double factor,
-                             gpu_sparse *out);
+/* s's places with other values, in the same order: a vector of s's count on its
+ * device, plain or conjugated, f32, f64, c64 or c128. */
+gpu_status gpu_sparse_with_values(const gpu_sparse *s, const gpu_matrix *values,
+                                  gpu_sparse *out);
 /* out[i, j] = s[rows[i], cols[j]], on s's device, with what is stored there,
  * zeros as well; out is created. rows or cols NULL: all. Indices are 0-based.
  * Where rows end crosses the bus, and the columns of the chosen rows' entries
@@ -788,39 +805,149 @@ gpu_status gpu_sparse_gather(const gpu_sparse *s, const int64_t *rows,
                              int64_t nrows, const int64_t *cols, int64_t ncols,
                              gpu_sparse *out);
 
-/* out = s d, out is created. A vector is a column and gives a vector. */
+/* Where entries are, counted from 1, in row-major order: f64 vectors on s's
+ * device, which are created. */
+gpu_status gpu_sparse_places(const gpu_sparse *s, gpu_matrix *rows,
+                             gpu_matrix *cols);
+/* out = s without entries whose absolute values are tolerance or less, created
+ * on its device. */
+gpu_status gpu_sparse_prune(const gpu_sparse *s, double tolerance,
+                            gpu_sparse *out);
+
+/* Chosen rows and columns, 0-based; NULL: all. */
+typedef struct gpu_places {
+    const int64_t *rows, *cols;
+    int64_t nrows, ncols;
+} gpu_places;
+/* out = s with the block x, of s's type or one that converts to it, in the
+ * place of the rows and columns, also where it stores nothing; of one that is
+ * named again the last is there. It is created on s's device; all of s is
+ * copied, and on a GPU crosses the bus. */
+gpu_status gpu_sparse_put(const gpu_sparse *s, const gpu_sparse *x,
+                          const gpu_places *to, gpu_sparse *out);
+
+/* What two sparse matrices of one device become, in the wider of their types:
+ * a matrix of their shape, of what is stored in both where they are multiplied,
+ * else in either, without entries that come out as 0; or the matrix product, of
+ * all that an entry of both contributes to. out is created. */
+typedef enum gpu_sparse_op {
+    GPU_SPARSE_ADD,
+    GPU_SPARSE_SUB,
+    GPU_SPARSE_MUL,
+    GPU_SPARSE_PRODUCT
+} gpu_sparse_op;
+gpu_status gpu_sparse_combine(const char *name, gpu_sparse_op op,
+                              const gpu_sparse *a, const gpu_sparse *b,
+                              gpu_sparse *out);
+/* s multiplied with itself n times; of n = 0 the unit matrix. out is created.
+ */
+gpu_status gpu_sparse_power(const gpu_sparse *s, int64_t n, gpu_sparse *out);
+/* The elements of m, a matrix of s's shape, or of one row or column for all of
+ * them, where s has entries, in their order: a vector of m's type. */
+gpu_status gpu_sparse_sample(const char *name, const gpu_sparse *s,
+                             const gpu_matrix *m, gpu_matrix *out);
+/* out = d s of t, the transpose of s, or, where d is a vector, a row of it, a
+ * vector. out is created. */
+gpu_status gpu_sparse_multiply_left(const gpu_matrix *d, const gpu_sparse *t,
+                                    gpu_matrix *out);
+
+/* out = s d, out is created, of the wider of both types; what is complex on a
+ * GPU is multiplied on the CPU. A vector is a column and gives a vector. */
 gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
                                gpu_matrix *out);
 
-gpu_status gpu_sparse_get(const gpu_sparse *s, int64_t i, int64_t j,
-                          double *out);
+/* Which entry is at (i, j), 0-based; -1: none is stored there, or, in a dry
+ * run, nobody looks. */
+gpu_status gpu_sparse_find(const gpu_sparse *s, int64_t i, int64_t j,
+                           int64_t *entry);
 /* Same shape and same elements, whatever is stored. */
 gpu_status gpu_sparse_equal(const gpu_sparse *a, const gpu_sparse *b,
                             int *equal);
 /* What the pattern of entries, zeros among them, is like. */
 typedef struct gpu_sparse_pattern {
-    int64_t empty_rows, longest_row; /* entries of the fullest row */
-    int64_t lower, upper;            /* as in gpu_survey */
-    int is_symmetric, has_symmetric_values;
+    int64_t empty_rows, longest_row;        /* entries of the fullest row */
+    int64_t lower, upper;                   /* as in gpu_survey */
+    int is_symmetric, has_symmetric_values; /* without conjugation */
 } gpu_sparse_pattern;
 gpu_status gpu_sparse_survey(const gpu_sparse *s, gpu_sparse_pattern *out);
 /* How many entries lie in each of rows x cols blocks, cut as in gpu_blocks;
- * with means not NULL, also the sum of a block's entries over its size. Only
- * entries cross the bus. */
+ * with means not NULL, which is of real matrices, also the sum of a block's
+ * entries over its size. Only entries cross the bus. */
 gpu_status gpu_sparse_blocks(const gpu_sparse *s, int64_t rows, int64_t cols,
                              int64_t *counts, double *means);
 
-/* Places (0-based) and values of count entries from the first-th on, in
- * row-major order. Only these cross the bus. */
+/* Places (0-based) and values, of complex ones pairs, of count entries from the
+ * first-th on, in row-major order. Only these cross the bus. */
 gpu_status gpu_sparse_entries(const gpu_sparse *s, int64_t first, int64_t count,
                               int64_t *rows, int64_t *cols, double *values);
-/* The block's values, row-major, zero where nothing is stored, and whether
- * something is. Only its entries, and what finds them, cross the bus. */
+/* The block's values, row-major, of complex ones pairs, zero where nothing is
+ * stored, and whether something is. Only its entries, and what finds them,
+ * cross the bus. */
 gpu_status gpu_sparse_block(const gpu_sparse *s, gpu_slice rows, gpu_slice cols,
                             double *values, uint8_t *stored);
 /* How many entries come before the place (i, j), in row-major order. */
 gpu_status gpu_sparse_rank(const gpu_sparse *s, int64_t i, int64_t j,
                            int64_t *out);
+
+/* Factors of s, made by SuiteSparse on the CPU in f64 or c128; of one on a GPU
+ * its entries cross the bus. They are of the transpose M of s: M = L U with
+ * rows scaled and reordered; L L^H, of which the upper half of M is read; or
+ * Q R, where s has no more rows than columns. */
+typedef enum gpu_sparse_factoring {
+    GPU_SPARSE_LU,
+    GPU_SPARSE_CHOL,
+    GPU_SPARSE_QR
+} gpu_sparse_factoring;
+typedef struct gpu_sparse_report {
+    int64_t trouble; /* 0, or of LU how many pivots are zero, of L L^H which,
+                      * in the order it chose, is not positive */
+    int64_t rank;    /* of Q R */
+    int64_t count;   /* entries of the factors */
+} gpu_sparse_report;
+typedef struct gpu_sparse_factors gpu_sparse_factors;
+/* *out is to be freed; where there is trouble it does not solve. */
+gpu_status gpu_sparse_factor(const gpu_sparse *s, gpu_sparse_factoring how,
+                             gpu_sparse_report *told, gpu_sparse_factors **out);
+/* Each row of b is a right side, and each of x, which is created on the CPU in
+ * the factors' type, its solution. Of LU: s x = b, or turned M x = b; of L L^H:
+ * M x = b; of Q R the x for which |M x - b| is least, or turned the shortest
+ * with M^H x = b. */
+gpu_status gpu_sparse_solve(gpu_sparse_factors *f, int turned,
+                            const gpu_matrix *b, gpu_matrix *x);
+void gpu_sparse_factors_free(gpu_sparse_factors *f);
+
+/* How many diagonals below and above the main one have entries; the rest of out
+ * is 0. */
+gpu_status gpu_sparse_bands(const gpu_sparse *s, gpu_structure *out);
+/* s x = b, or turned s^H x = b, of the lower or upper half of a square s, by
+ * substitution on the CPU in f64 or c128; lines as in gpu_sparse_solve. *zero:
+ * 0, or where (1-based) the first zero on the diagonal was met: then there is
+ * no x. */
+gpu_status gpu_sparse_solve_triangle(const gpu_sparse *s, int is_lower,
+                                     int is_turned, const gpu_matrix *b,
+                                     gpu_matrix *x, int64_t *zero);
+
+/* Graphs: a square s whose entry at (i, j), be it zero, is an edge from node i
+ * to node j. What these give are f64 vectors on s's device with an element for
+ * each node; they are created, and searched for on the CPU.
+ *
+ * Of each node how many edges leave it. */
+gpu_status gpu_graph_degrees(const gpu_sparse *s, gpu_matrix *out);
+/* Of each node the number of its component, from 1, in the order of the
+ * components' first nodes. Nodes belong together where edges lead from one to
+ * the other, taken both ways; is_strong: where a way leads there and back. */
+gpu_status gpu_graph_components(const gpu_sparse *s, int is_strong,
+                                gpu_matrix *numbers, int64_t *count);
+/* Of each node how many edges the shortest way from node `from` (0-based) has,
+ * INFINITY: none leads there; and the node before it, from 1, NaN: none. */
+gpu_status gpu_graph_walk(const gpu_sparse *s, int64_t from, gpu_matrix *depths,
+                          gpu_matrix *previous);
+/* The same where an edge is as long as its entry says. trouble becomes 0, or
+ * a node, from 1, on a circle of negative length that can be reached: then no
+ * way is the shortest. */
+gpu_status gpu_graph_paths(const gpu_sparse *s, int64_t from,
+                           gpu_matrix *distances, gpu_matrix *previous,
+                           int64_t *trouble);
 
 /* --- amounts as text ------------------------------------------------------ */
 /* As they are written wherever people read them. In a ring of static buffers:

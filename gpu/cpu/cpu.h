@@ -162,9 +162,33 @@ int gpu_cpu_kernels(const gpu_kernel *const **list);
 const gpu_kernel *gpu_cpu_choose_matmul(void *device, const gpu_gemm *p);
 const gpu_kernel *gpu_cpu_choose_dot(void *device, const gpu_view *x,
                                      const gpu_view *y);
+gpu_status gpu_cpu_sparse_places(void *device, const gpu_view *from,
+                                 int32_t *to, int64_t *largest, int64_t *wrong);
+gpu_status gpu_cpu_sparse_build(void *device, const gpu_triplet_lists *t,
+                                int32_t *starts, int32_t *columns, void *values,
+                                int64_t *count);
+gpu_status gpu_cpu_sparse_transpose(void *device, const gpu_csr *s,
+                                    int32_t *starts, int32_t *columns,
+                                    void *values);
+gpu_status gpu_cpu_sparse_from_dense(void *device, const gpu_view *m,
+                                     int32_t *starts, int32_t *columns,
+                                     void *values, int64_t *count);
+gpu_status gpu_cpu_sparse_to_dense(void *device, const gpu_csr *s, void *to);
 gpu_status gpu_cpu_sparse_product(void *device, const gpu_csr *s,
                                   const gpu_view *d, const gpu_view *c,
                                   double alpha, double beta);
+gpu_status gpu_cpu_sparse_combine(void *device, gpu_sparse_op op,
+                                  const gpu_csr *a, const gpu_csr *b,
+                                  gpu_csr_result *out);
+gpu_status gpu_cpu_sparse_sample(void *device, const gpu_csr *s,
+                                 const gpu_view *m, void *out);
+gpu_status gpu_cpu_sparse_factor(void *device, gpu_sparse_factoring how,
+                                 const gpu_csr *s, gpu_sparse_report *told,
+                                 void **out);
+gpu_status gpu_cpu_sparse_solve(void *device, void *made, const gpu_csr *s,
+                                int turned, const void *b, void *x,
+                                int64_t count);
+void gpu_cpu_sparse_forget(void *device, void *made);
 gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b,
                          gpu_inverse_size *inverse);
 gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);

@@ -112,6 +112,60 @@ INLINE gpu_status dot_rows(const job *p, gpu_dtype t, int64_t first,
     return GPU_OK;
 }
 
+/* --- complex ones ----------------------------------------------------------
+ */
+/* t is the type of the parts, of which there are twice as many as elements. */
+
+/* As put_row; sums are pairs. */
+INLINE void put_pairs(const job *p, gpu_dtype t, int64_t i, int64_t j0,
+                      int64_t n, const double *sums)
+{
+    for (int64_t j = 0; j < n; j++) {
+        int64_t at = 2 * (i * p->c.row_stride + (j0 + j) * p->c.col_stride);
+        double re = p->alpha * sums[2 * j], im = p->alpha * sums[2 * j + 1];
+        if (p->beta != 0) {
+            re += p->beta * load(p->c.data, t, at);
+            im += p->beta * load(p->c.data, t, at + 1);
+        }
+        if (t == GPU_F64) {
+            ((double *)p->c.data)[at] = re;
+            ((double *)p->c.data)[at + 1] = im;
+        } else {
+            ((float *)p->c.data)[at] = (float)re;
+            ((float *)p->c.data)[at + 1] = (float)im;
+        }
+    }
+}
+
+/* As add_rows. */
+INLINE gpu_status add_pairs(const job *p, gpu_dtype t, int64_t first,
+                            int64_t last, int64_t j0, int64_t n)
+{
+    const gpu_csr *s = p->s;
+    double sums[2 * STRIP];
+    for (int64_t i = first; i < last; i++) {
+        for (int64_t j = 0; j < 2 * n; j++)
+            sums[j] = 0;
+        for (int32_t e = s->starts[i]; e < s->starts[i + 1]; e++) {
+            double re = load(s->values, t, 2 * (int64_t)e);
+            double im = load(s->values, t, 2 * (int64_t)e + 1);
+            int64_t at = 2 * (s->columns[e] * p->d.row_stride + j0);
+            if (e % POLL == 0 && gpu_cpu_interrupted())
+                return GPU_INTERRUPTED;
+            for (int64_t j = 0; j < n; j++) {
+                double x = load(p->d.data, t, at + 2 * j);
+                double y = load(p->d.data, t, at + 2 * j + 1);
+                sums[2 * j] += re * x - im * y;
+                sums[2 * j + 1] += re * y + im * x;
+            }
+        }
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        put_pairs(p, t, i, j0, n, sums);
+    }
+    return GPU_OK;
+}
+
 /* --- spreading it --------------------------------------------------------- */
 
 /* A row weighs its entries and one; a strip of columns weighs all rows. */
@@ -139,6 +193,12 @@ static gpu_status multiply_strip(const job *p, int64_t strip, int64_t first,
 {
     int64_t j0 = strip * STRIP, left = p->c.cols - j0;
     int is_f64 = p->s->dtype == GPU_F64;
+    if (p->s->dtype == GPU_C128)
+        return add_pairs(p, GPU_F64, first, last, j0,
+                         gpu_cpu_smaller(left, STRIP));
+    if (p->s->dtype == GPU_C64)
+        return add_pairs(p, GPU_F32, first, last, j0,
+                         gpu_cpu_smaller(left, STRIP));
     if (p->c.cols == 1)
         return is_f64 ? dot_rows(p, GPU_F64, first, last)
                       : dot_rows(p, GPU_F32, first, last);

@@ -53,8 +53,8 @@ INLINE double finished(run r, gpu_window_kind kind)
 {
     if (kind == GPU_WINDOW_MEAN)
         return r.value / r.count;
-    if (kind == GPU_WINDOW_VAR)
-        return r.spread / (r.count - 1);
+    if (kind == GPU_WINDOW_VAR) /* NaN, too, of what is infinite */
+        return r.spread / (r.count - 1) + (r.value - r.value);
     return r.value;
 }
 

@@ -391,25 +391,25 @@ typedef struct handful {
     number z[EACH];
 } handful;
 
-/* Those from `first` on, a block apart; pairs of numbers, or single ones. */
-template <class PAIR>
-__device__ __forceinline__ void load_pairs(const gpu_view &v, int64_t first,
-                                           int64_t elements, handful *to)
+__device__ __forceinline__ number as_number(float2 z)
 {
-    PAIR found[EACH];
-#pragma unroll
-    for (int k = 0; k < EACH; k++)
-        if (first + k * THREADS < elements)
-            found[k] = ((const PAIR *)v.data)[place_of(v, first + k * THREADS)];
-#pragma unroll
-    for (int k = 0; k < EACH; k++)
-        if (first + k * THREADS < elements)
-            to->z[k] = number((double)found[k].x, (double)found[k].y);
+    return number((double)z.x, (double)z.y);
 }
 
+__device__ __forceinline__ number as_number(double2 z)
+{
+    return number(z.x, z.y);
+}
+
+template <class T> __device__ __forceinline__ number as_number(T x)
+{
+    return number(widened(x), 0);
+}
+
+/* Those from `first` on, a block apart. */
 template <class T>
-__device__ __forceinline__ void load_reals(const gpu_view &v, int64_t first,
-                                           int64_t elements, handful *to)
+__device__ __forceinline__ void load_numbers(const gpu_view &v, int64_t first,
+                                             int64_t elements, handful *to)
 {
     T found[EACH];
 #pragma unroll
@@ -419,7 +419,7 @@ __device__ __forceinline__ void load_reals(const gpu_view &v, int64_t first,
 #pragma unroll
     for (int k = 0; k < EACH; k++)
         if (first + k * THREADS < elements)
-            to->z[k] = number(widened(found[k]), 0);
+            to->z[k] = as_number(found[k]);
 }
 
 __device__ __forceinline__ void load_source(const complex_source &s,
@@ -433,19 +433,19 @@ __device__ __forceinline__ void load_source(const complex_source &s,
     }
     switch (s.view.dtype) {
     case GPU_C128:
-        load_pairs<double2>(s.view, first, elements, to);
+        load_numbers<double2>(s.view, first, elements, to);
         break;
     case GPU_C64:
-        load_pairs<float2>(s.view, first, elements, to);
+        load_numbers<float2>(s.view, first, elements, to);
         break;
     case GPU_F64:
-        load_reals<double>(s.view, first, elements, to);
+        load_numbers<double>(s.view, first, elements, to);
         break;
     case GPU_F32:
-        load_reals<float>(s.view, first, elements, to);
+        load_numbers<float>(s.view, first, elements, to);
         break;
     default:
-        load_reals<uint8_t>(s.view, first, elements, to);
+        load_numbers<uint8_t>(s.view, first, elements, to);
     }
     if (s.is_conjugated)
         for (int k = 0; k < EACH; k++)

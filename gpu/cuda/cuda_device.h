@@ -99,6 +99,16 @@ int gpu_cuda_fault(gpu_fault_site *site);
 void gpu_cuda_take_faults(const gpu_host *host); /* whose faults they are */
 /* GPU_LOST of a lost device; else it is the calling thread's own now. */
 gpu_status gpu_cuda_enter(cuda_device *d);
+/* Sets an attribute of a kernel, once for each device: *done, which is of this
+ * kernel and attribute alone, is 0 at first. */
+static inline gpu_status set_once(cuda_device *d, const void *kernel,
+                                  cudaFuncAttribute what, int value, int *done)
+{
+    if (*done != d->ordinal + 1)
+        CHECK(d, cudaFuncSetAttribute(kernel, what, value));
+    *done = d->ordinal + 1;
+    return GPU_OK;
+}
 
 /* At least bytes of device memory, good until the next call of this: whoever
  * asks twice for one operation loses the first. Zero bytes may give NULL. */
@@ -209,6 +219,12 @@ static inline int64_t larger(int64_t a, int64_t b)
 /* --- views inside kernels ---------------------------------------------------
  * Reading and writing elements of any type, and finding the place of the e-th
  * element. */
+
+/* Addresses in shared memory are 32-bit for instructions of the PTX. */
+__device__ __forceinline__ uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
 
 /* A stored element's value. */
 template <class S> __device__ __forceinline__ double widened(S x)

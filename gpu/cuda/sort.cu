@@ -2,10 +2,11 @@
  *
  * An element becomes a 32- or 64-bit key whose unsigned order is the wanted
  * one, and carries its place where places are wanted; else its key alone is
- * sorted, and has all of its bits. For f32 the line's number stands above the
- * key, so one radix sort (CUB's, from CCCL) orders every line; f64 needs a
- * second, stable pass by line, and so places, too, where there are several.
- * Limited by bytes: a pass a byte of the key. */
+ * sorted, and has all of its bits. Of several lines the f32 keys that go alone
+ * have the line's number above them, so one radix sort (CUB's, from CCCL)
+ * orders every line; the others need a second, stable sort by line, and so
+ * places, too. Limited by bytes: a pass a byte of the key. Keys and places have
+ * 32 bits each where that is enough. */
 #include "cuda_device.h"
 
 #include <cub/block/block_scan.cuh>
@@ -19,8 +20,8 @@ typedef struct sort_job {
     gpu_view from, to, order;
     int has_values, has_order, descending, is_f64;
     int64_t size;
-    uint64_t *keys;
-    int64_t *places; /* NULL: keys are sorted alone */
+    int has_places; /* else keys are sorted alone */
+    void *keys, *places;
 } sort_job;
 
 /* Zeros of both signs are equal, every NaN comes last. Flipping the sign bit,
@@ -64,15 +65,17 @@ __host__ __device__ __forceinline__ uint32_t whole_key(uint32_t bits,
     return (descending ? ~bits : bits) - SHORT_NAN_CODES;
 }
 
-__device__ __forceinline__ uint64_t whole_key_of(const sort_job &job,
-                                                 int64_t line, int64_t at)
+/* With the line above it, where the key has room for that. */
+template <class K>
+__device__ __forceinline__ K whole_key_of(const sort_job &job, int64_t line,
+                                          int64_t at)
 {
     if (job.is_f64) {
         double x = load<double>(job.from, at);
-        return whole_key((uint64_t)__double_as_longlong(x), job.descending);
+        return (K)whole_key((uint64_t)__double_as_longlong(x), job.descending);
     }
     uint32_t bits = __float_as_uint(load<float>(job.from, at));
-    return (uint64_t)line << 32 | whole_key(bits, job.descending);
+    return (K)((uint64_t)line << 32 | whole_key(bits, job.descending));
 }
 
 __device__ __forceinline__ void store_key(const sort_job &job, int64_t at,
@@ -91,7 +94,8 @@ __device__ __forceinline__ void store_key(const sort_job &job, int64_t at,
     store<float>(job.to, at, __uint_as_float(bits));
 }
 
-__device__ __forceinline__ int64_t find_key(const uint64_t *keys, int64_t n,
+template <class K>
+__device__ __forceinline__ int64_t find_key(const K *keys, int64_t n,
                                             uint64_t key)
 {
     int64_t low = 0;
@@ -131,12 +135,13 @@ typedef struct mixture {
     int64_t zeros, nans;
 } mixture;
 
+template <class K>
 __device__ __forceinline__ mixture find_mixture(const sort_job &job,
                                                 const special_keys &special,
                                                 int64_t line)
 {
     int64_t cols = job.from.cols;
-    const uint64_t *keys = job.keys + line * cols;
+    const K *keys = (const K *)job.keys + line * cols;
     uint64_t above = job.is_f64 ? 0 : (uint64_t)line << 32;
     int64_t zeros = find_key(keys, cols, above + special.zero);
     int64_t end = find_key(keys, cols, above + special.zeros_end);
@@ -173,7 +178,7 @@ __device__ __forceinline__ void mend_line(const sort_job &job, int64_t line,
 }
 
 /* A thread looks at a line; lines that need it are few. */
-template <class T>
+template <class T, class K>
 __global__ void __launch_bounds__(THREADS)
     mend_kernel(const __grid_constant__ sort_job job,
                 const __grid_constant__ special_keys special)
@@ -184,7 +189,7 @@ __global__ void __launch_bounds__(THREADS)
          first += step) {
         mixture m = {-1, -1};
         if (first + threadIdx.x < rows)
-            m = find_mixture(job, special, first + threadIdx.x);
+            m = find_mixture<K>(job, special, first + threadIdx.x);
         found[threadIdx.x] = m;
         int any = __syncthreads_or(m.zeros >= 0 || m.nans >= 0);
         for (int k = 0; any && k < THREADS; k++)
@@ -197,34 +202,39 @@ __global__ void __launch_bounds__(THREADS)
 /* --- keys, places, values ---------------------------------------------------
  */
 
+template <class K, class P>
 __global__ void __launch_bounds__(THREADS)
     key_kernel(const __grid_constant__ sort_job job)
 {
+    K *keys = (K *)job.keys;
+    P *places = (P *)job.places;
     int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     for (; e < job.size; e += gridDim.x * (int64_t)THREADS) {
         int64_t line = divide(e, job.from.cols);
         int64_t at = place(job.from, line, e - line * job.from.cols);
-        if (job.places == NULL) {
-            job.keys[e] = whole_key_of(job, line, at);
+        if (!job.has_places) {
+            keys[e] = whole_key_of<K>(job, line, at);
             continue;
         }
-        job.keys[e] =
-            job.is_f64 ? key_of(load<double>(job.from, at), job.descending)
-                       : (uint64_t)line << 32 |
-                             key_of(load<float>(job.from, at), job.descending);
-        job.places[e] = e;
+        keys[e] = job.is_f64
+                      ? (K)key_of(load<double>(job.from, at), job.descending)
+                      : (K)key_of(load<float>(job.from, at), job.descending);
+        places[e] = (P)e;
     }
 }
 
-/* Between the two passes for f64: the line each element came from. */
+/* Between the two sorts of several lines: the one each element came from. */
+template <class K, class P>
 __global__ void __launch_bounds__(THREADS)
     line_kernel(const __grid_constant__ sort_job job)
 {
     int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     for (; e < job.size; e += gridDim.x * (int64_t)THREADS)
-        job.keys[e] = (uint64_t)divide(job.places[e], job.from.cols);
+        ((K *)job.keys)[e] =
+            (K)divide((int64_t)((const P *)job.places)[e], job.from.cols);
 }
 
+template <class K, class P>
 __global__ void __launch_bounds__(THREADS)
     write_kernel(const __grid_constant__ sort_job job)
 {
@@ -232,11 +242,12 @@ __global__ void __launch_bounds__(THREADS)
     for (; e < job.size; e += gridDim.x * (int64_t)THREADS) {
         int64_t line = divide(e, job.from.cols);
         int64_t j = e - line * job.from.cols;
-        if (job.places == NULL) {
-            store_key(job, place(job.to, line, j), job.keys[e]);
+        if (!job.has_places) {
+            store_key(job, place(job.to, line, j), ((const K *)job.keys)[e]);
             continue;
         }
-        int64_t source = job.places[e] - line * job.from.cols;
+        int64_t source =
+            (int64_t)((const P *)job.places)[e] - line * job.from.cols;
         if (job.has_values)
             store<double>(
                 job.to, place(job.to, line, j),
@@ -255,16 +266,17 @@ static int bits_for(int64_t count)
 }
 
 /* Two copies of keys, and of places if there are any, then CUB's own room. */
-typedef struct sort_room {
+template <class K, class P> struct sort_room {
     int has_places;
-    cub::DoubleBuffer<uint64_t> keys;
-    cub::DoubleBuffer<int64_t> places;
+    cub::DoubleBuffer<K> keys;
+    cub::DoubleBuffer<P> places;
     void *work;
     size_t work_bytes;
-} sort_room;
+};
 
-static cudaError_t call_sort(cuda_device *d, sort_room *room, int64_t size,
-                             int bits)
+template <class K, class P>
+static cudaError_t call_sort(cuda_device *d, sort_room<K, P> *room,
+                             int64_t size, int bits)
 {
     if (room->has_places)
         return cub::DeviceRadixSort::SortPairs(room->work, room->work_bytes,
@@ -274,24 +286,31 @@ static cudaError_t call_sort(cuda_device *d, sort_room *room, int64_t size,
                                           room->keys, size, 0, bits, d->stream);
 }
 
-static gpu_status make_room(cuda_device *d, int64_t size, sort_room *room)
+template <class K, class P>
+static gpu_status make_room(cuda_device *d, sort_job *job,
+                            sort_room<K, P> *room)
 {
-    size_t part = ((size_t)size * sizeof(uint64_t) + 255) / 256 * 256;
-    size_t parts = room->has_places ? 4 : 2;
+    size_t size = (size_t)job->size;
+    size_t keys = (size * sizeof(K) + 255) / 256 * 256;
+    size_t places = job->has_places ? (size * sizeof(P) + 255) / 256 * 256 : 0;
     char *data;
-    CHECK(d, call_sort(d, room, size, 64)); /* says how much it needs */
-    TRY(gpu_cuda_scratch(d, parts * part + room->work_bytes, (void **)&data));
-    room->keys = cub::DoubleBuffer<uint64_t>((uint64_t *)data,
-                                             (uint64_t *)(data + part));
+    room->has_places = job->has_places;
+    CHECK(d, call_sort(d, room, job->size, 8 * (int)sizeof(K))); /* how much? */
+    TRY(gpu_cuda_scratch(d, 2 * (keys + places) + room->work_bytes,
+                         (void **)&data));
+    room->keys = cub::DoubleBuffer<K>((K *)data, (K *)(data + keys));
+    data += 2 * keys;
     if (room->has_places)
-        room->places = cub::DoubleBuffer<int64_t>((int64_t *)(data + 2 * part),
-                                                  (int64_t *)(data + 3 * part));
-    room->work = data + parts * part;
+        room->places = cub::DoubleBuffer<P>((P *)data, (P *)(data + places));
+    room->work = data + 2 * places;
+    job->keys = room->keys.Current();
+    job->places = room->has_places ? room->places.Current() : NULL;
     return GPU_OK;
 }
 
-static gpu_status radix_sort(cuda_device *d, sort_job *job, sort_room *room,
-                             int bits)
+template <class K, class P>
+static gpu_status radix_sort(cuda_device *d, sort_job *job,
+                             sort_room<K, P> *room, int bits)
 {
     if (bits > 0)
         CHECK(d, call_sort(d, room, job->size, bits));
@@ -311,25 +330,65 @@ static gpu_status go_on(cuda_device *d, int64_t size)
     return GPU_OK;
 }
 
-static gpu_status sort_keys(cuda_device *d, sort_job *job, unsigned blocks)
+static unsigned blocks_for(cuda_device *d, int64_t n)
 {
-    sort_room room = {};
+    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
+    return (unsigned)smaller(ceil_div(n, THREADS), most);
+}
+
+template <class K, class P>
+static gpu_status mend(cuda_device *d, const sort_job *job)
+{
+    auto kernel =
+        job->is_f64 ? mend_kernel<double, uint64_t> : mend_kernel<float, K>;
+    kernel<<<blocks_for(d, job->from.rows), THREADS, 0, d->stream>>>(
+        *job, special_keys_of(job));
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+template <class K, class P>
+static gpu_status sort(cuda_device *d, sort_job *job)
+{
+    sort_room<K, P> room = {};
     int line_bits = bits_for(job->from.rows);
-    room.has_places = job->has_order || (job->is_f64 && line_bits > 0);
-    TRY(make_room(d, job->size, &room));
-    TRY(radix_sort(d, job, &room, 0));
+    unsigned blocks = blocks_for(d, job->size);
+    TRY(make_room(d, job, &room));
     TRY(go_on(d, job->size));
-    key_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
+    key_kernel<K, P><<<blocks, THREADS, 0, d->stream>>>(*job);
     LAUNCHED(d);
-    if (!job->is_f64)
-        return radix_sort(d, job, &room, 32 + line_bits);
-    TRY(radix_sort(d, job, &room, 64));
-    if (line_bits == 0)
-        return GPU_OK;
-    TRY(go_on(d, job->size));
-    line_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
+    int key_bits = job->is_f64 ? 64 : 32;
+    if (!job->has_places)
+        key_bits += line_bits;
+    TRY(radix_sort(d, job, &room, key_bits));
+    if (job->has_places && line_bits > 0) {
+        TRY(go_on(d, job->size));
+        line_kernel<K, P><<<blocks, THREADS, 0, d->stream>>>(*job);
+        LAUNCHED(d);
+        TRY(radix_sort(d, job, &room, line_bits));
+    }
+    write_kernel<K, P><<<blocks, THREADS, 0, d->stream>>>(*job);
     LAUNCHED(d);
-    return radix_sort(d, job, &room, line_bits);
+    return job->has_places ? GPU_OK : mend<K, P>(d, job);
+}
+
+/* Places and lines of 32 bits are enough for so many elements. */
+static bool is_short(int64_t size)
+{
+    return size <= UINT32_MAX;
+}
+
+static gpu_status sort_any(cuda_device *d, sort_job *job)
+{
+    bool has_lines = job->from.rows > 1;
+    job->has_places = job->has_order || (job->is_f64 && has_lines);
+    if (!job->has_places)
+        return job->is_f64 || has_lines ? sort<uint64_t, uint32_t>(d, job)
+                                        : sort<uint32_t, uint32_t>(d, job);
+    if (!is_short(job->size))
+        return sort<uint64_t, int64_t>(d, job);
+    return job->is_f64 ? sort<uint64_t, uint32_t>(d, job)
+                       : sort<uint32_t, uint32_t>(d, job);
 }
 
 /* The sorted elements go where the unsorted ones may still be read. */
@@ -348,23 +407,6 @@ static gpu_status detach(cuda_device *d, sort_job *job, void **copy)
     flat.data = *copy;
     TRY(gpu_cuda_map(d, &identity, &job->from, &flat));
     job->from = flat;
-    return GPU_OK;
-}
-
-static gpu_status sort(cuda_device *d, sort_job *job)
-{
-    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
-    unsigned blocks = (unsigned)smaller(ceil_div(job->size, THREADS), most);
-    TRY(sort_keys(d, job, blocks));
-    write_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
-    LAUNCHED(d);
-    if (job->places != NULL)
-        return GPU_OK;
-    auto mend = job->is_f64 ? mend_kernel<double> : mend_kernel<float>;
-    int64_t batches = ceil_div(job->from.rows, THREADS);
-    mend<<<(unsigned)smaller(batches, most), THREADS, 0, d->stream>>>(
-        *job, special_keys_of(job));
-    LAUNCHED(d);
     return GPU_OK;
 }
 
@@ -411,7 +453,7 @@ gpu_status gpu_cuda_sort(void *device, int axis, int descending,
     if (to != NULL && from->data == to->data)
         status = detach(d, &job, &copy);
     if (status == GPU_OK)
-        status = sort(d, &job);
+        status = sort_any(d, &job);
     gpu_cuda_free(d, copy, (size_t)job.size * sizeof(double));
     return status;
 }
@@ -426,8 +468,7 @@ typedef struct group_job {
     gpu_view codes, order, counts;
     double first;
     int64_t groups, rows;
-    uint64_t *keys;
-    int64_t *places;
+    void *keys, *places;
     unsigned long long *count; /* one a group */
 } group_job;
 
@@ -440,23 +481,25 @@ __device__ __forceinline__ int64_t group_of(const group_job &job, int64_t row)
     return is_inside ? (int64_t)code : job.groups;
 }
 
+template <class K, class P>
 __global__ void __launch_bounds__(THREADS)
     group_key_kernel(const __grid_constant__ group_job job)
 {
     int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     for (; i < job.rows; i += gridDim.x * (int64_t)THREADS) {
-        job.keys[i] = (uint64_t)group_of(job, i);
-        job.places[i] = i;
+        ((K *)job.keys)[i] = (K)group_of(job, i);
+        ((P *)job.places)[i] = (P)i;
     }
 }
 
+template <class P>
 __global__ void __launch_bounds__(THREADS)
     group_order_kernel(const __grid_constant__ group_job job)
 {
     int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     for (; i < job.rows; i += gridDim.x * (int64_t)THREADS)
         store<double>(job.order, i * job.order.row_stride,
-                      (double)(job.places[i] + 1));
+                      (double)((const P *)job.places)[i] + 1);
 }
 
 /* Each block for itself where there are few groups, as most rows would meet at
@@ -494,12 +537,6 @@ __global__ void __launch_bounds__(THREADS)
                       (double)job.count[g]);
 }
 
-static unsigned blocks_for(cuda_device *d, int64_t n)
-{
-    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
-    return (unsigned)smaller(ceil_div(n, THREADS), most);
-}
-
 static gpu_status count_groups(cuda_device *d, group_job *job)
 {
     size_t bytes = (size_t)job->groups * sizeof *job->count;
@@ -514,22 +551,22 @@ static gpu_status count_groups(cuda_device *d, group_job *job)
     return GPU_OK;
 }
 
+template <class K, class P>
 static gpu_status order_groups(cuda_device *d, group_job *job)
 {
     sort_job sorting = {};
-    sort_room room = {};
+    sort_room<K, P> room = {};
     unsigned blocks = blocks_for(d, job->rows);
     sorting.size = job->rows;
-    room.has_places = 1;
-    TRY(make_room(d, job->rows, &room));
-    TRY(radix_sort(d, &sorting, &room, 0));
+    sorting.has_places = 1;
+    TRY(make_room(d, &sorting, &room));
     job->keys = sorting.keys;
     job->places = sorting.places;
-    group_key_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
+    group_key_kernel<K, P><<<blocks, THREADS, 0, d->stream>>>(*job);
     LAUNCHED(d);
     TRY(radix_sort(d, &sorting, &room, bits_for(job->groups + 1)));
     job->places = sorting.places;
-    group_order_kernel<<<blocks, THREADS, 0, d->stream>>>(*job);
+    group_order_kernel<P><<<blocks, THREADS, 0, d->stream>>>(*job);
     LAUNCHED(d);
     return GPU_OK;
 }
@@ -543,5 +580,9 @@ gpu_status gpu_cuda_group(void *device, const gpu_grouping *g)
         return GPU_OK;
     if (g->counts.data && g->groups > 0)
         TRY(count_groups(d, &job));
-    return g->order.data ? order_groups(d, &job) : GPU_OK;
+    if (!g->order.data)
+        return GPU_OK;
+    return is_short(job.rows) && is_short(job.groups)
+               ? order_groups<uint32_t, uint32_t>(d, &job)
+               : order_groups<uint64_t, int64_t>(d, &job);
 }

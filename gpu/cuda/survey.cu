@@ -289,7 +289,7 @@ template <class S> __device__ __forceinline__ void bring(S *to, const S *from)
     if constexpr (sizeof(S) == 1) {
         *to = *from != 0;
     } else {
-        unsigned place = (unsigned)__cvta_generic_to_shared(to);
+        unsigned place = shared_address(to);
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place),
                      "l"(from), "n"(sizeof(S))
                      : "memory");
@@ -298,7 +298,7 @@ template <class S> __device__ __forceinline__ void bring(S *to, const S *from)
 
 __device__ __forceinline__ void bring_16_bytes(void *to, const void *from)
 {
-    unsigned place = (unsigned)__cvta_generic_to_shared(to);
+    unsigned place = shared_address(to);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place),
                  "l"(from)
                  : "memory");

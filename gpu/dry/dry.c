@@ -285,14 +285,14 @@ static gpu_status survey(void *handle, const gpu_view *v, double scale,
     return gpu_fail_unread();
 }
 
+/* What draws them has asked for a survey before. */
 static gpu_status bins(void *handle, const gpu_view *v, const gpu_bins *how,
                        int64_t *counts)
 {
     (void)handle;
     (void)v;
-    (void)how;
-    (void)counts;
-    return gpu_fail_unread();
+    memset(counts, 0, (size_t)how->edges.count * sizeof *counts);
+    return gpu_poll();
 }
 
 static gpu_status blocks(void *handle, gpu_block_kind kind, const gpu_view *v,
@@ -312,6 +312,94 @@ static gpu_status sparse_product(void *handle, const gpu_csr *s,
     (void)alpha;
     (void)beta;
     d->clock += dry_sparse_seconds(d, s, b, c);
+    return gpu_poll();
+}
+
+static double csr_bytes(const gpu_csr *s)
+{
+    size_t entry = gpu_dtype_size(s->dtype) + sizeof *s->columns;
+    return (double)entry * (double)s->count +
+           (double)sizeof *s->starts * (double)(s->rows + 1);
+}
+
+/* Of what was given no more is known than how much it is. */
+static gpu_status sparse_build(void *handle, const gpu_triplet_lists *t,
+                               int32_t *starts, int32_t *columns, void *values,
+                               int64_t *count)
+{
+    dry_device *d = of(handle);
+    size_t entry = gpu_dtype_size(t->dtype) + 2 * sizeof *t->row;
+    (void)starts, (void)columns, (void)values;
+    d->clock += dry_moved_seconds(d, 4 * (double)entry * (double)t->count);
+    *count = t->count;
+    return gpu_poll();
+}
+
+static gpu_status sparse_transpose(void *handle, const gpu_csr *s,
+                                   int32_t *starts, int32_t *columns,
+                                   void *values)
+{
+    dry_device *d = of(handle);
+    (void)starts, (void)columns, (void)values;
+    d->clock += dry_moved_seconds(d, 4 * csr_bytes(s));
+    return gpu_poll();
+}
+
+static gpu_status sparse_from_dense(void *handle, const gpu_view *m,
+                                    int32_t *starts, int32_t *columns,
+                                    void *values, int64_t *count)
+{
+    dry_device *d = of(handle);
+    (void)starts, (void)columns, (void)values, (void)count;
+    d->clock += dry_moved_seconds(d, 2 * dry_bytes(m));
+    return gpu_poll();
+}
+
+static gpu_status sparse_to_dense(void *handle, const gpu_csr *s, void *to)
+{
+    dry_device *d = of(handle);
+    double dense = (double)s->rows * (double)s->cols;
+    (void)to;
+    d->clock += dry_moved_seconds(
+        d, csr_bytes(s) + dense * (double)gpu_dtype_size(s->dtype));
+    return gpu_poll();
+}
+
+/* As many as there can be; of a product, where rows are alike. */
+static double count_combined(gpu_sparse_op op, const gpu_csr *a,
+                             const gpu_csr *b)
+{
+    double most = (double)a->rows * (double)b->cols;
+    double x = (double)a->count, y = (double)b->count;
+    double n = x + y;
+    if (op == GPU_SPARSE_MUL)
+        n = x < y ? x : y;
+    if (op == GPU_SPARSE_PRODUCT)
+        n = b->rows > 0 ? x * y / (double)b->rows : 0;
+    most = most < INT32_MAX ? most : INT32_MAX;
+    return n < most ? n : most;
+}
+
+static gpu_status sparse_combine(void *handle, gpu_sparse_op op,
+                                 const gpu_csr *a, const gpu_csr *b,
+                                 gpu_csr_result *out)
+{
+    dry_device *d = of(handle);
+    double n = count_combined(op, a, b);
+    double each = 4 + (double)gpu_dtype_size(a->dtype);
+    d->clock +=
+        dry_moved_seconds(d, 2 * (csr_bytes(a) + csr_bytes(b)) + n * each);
+    out->count = (int64_t)n;
+    gpu_status status = out->make_room(out, out->count);
+    return status == GPU_OK ? gpu_poll() : status;
+}
+
+static gpu_status sparse_sample(void *handle, const gpu_csr *s,
+                                const gpu_view *m, void *out)
+{
+    dry_device *d = of(handle);
+    (void)m, (void)out;
+    d->clock += dry_moved_seconds(d, 2 * csr_bytes(s));
     return gpu_poll();
 }
 
@@ -498,6 +586,12 @@ static const gpu_backend entries = {
     .choose_dot = choose_dot,
     .panel = note_kernel,
     .sparse_product = sparse_product,
+    .sparse_build = sparse_build,
+    .sparse_transpose = sparse_transpose,
+    .sparse_from_dense = sparse_from_dense,
+    .sparse_to_dense = sparse_to_dense,
+    .sparse_combine = sparse_combine,
+    .sparse_sample = sparse_sample,
     .solve = solve,
     .determinant = determinant,
     .inverse_norm = inverse_norm,
@@ -523,6 +617,8 @@ static void omit_missing(gpu_backend *dry, const gpu_backend *real)
     OMIT_MISSING(bins);
     OMIT_MISSING(blocks);
     OMIT_MISSING(sparse_product);
+    OMIT_MISSING(sparse_combine);
+    OMIT_MISSING(sparse_sample);
     OMIT_MISSING(solve);
     OMIT_MISSING(determinant);
     OMIT_MISSING(inverse_norm);

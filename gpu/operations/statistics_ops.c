@@ -5,6 +5,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 #include <stdlib.h>
 
 static gpu_status check(const char *name, const gpu_matrix *m, gpu_device **d)
@@ -203,6 +204,41 @@ gpu_status gpu_count_bins(const gpu_matrix *m, const gpu_edges *edges,
     for (int i = 0; i < edges->count; i++)
         counts[i] *= times;
     return GPU_OK;
+}
+
+static gpu_status fill_histogram(gpu_device *d, const gpu_matrix *m,
+                                 const gpu_edges *edges, gpu_matrix *counts)
+{
+    int64_t found[GPU_MOST_BINS] = {0};
+    gpu_operation op = {.name = "histogram",
+                        .kernel = "histogram",
+                        .device = d,
+                        .result = counts,
+                        .extent = m,
+                        .bytes = (double)gpu_bytes(m)};
+    gpu_begin_operation(&op);
+    gpu_status status = gpu_count_bins(m, edges, found);
+    TRY(gpu_end_operation(&op, status));
+    for (int i = 0; i < edges->count; i++) {
+        double count = (double)found[i];
+        memcpy(&found[i], &count, sizeof count); /* as elements are */
+    }
+    return gpu_upload(counts, found);
+}
+
+gpu_status gpu_histogram(const gpu_matrix *m, const gpu_edges *edges,
+                         gpu_matrix *counts)
+{
+    gpu_device *d;
+    counts->storage = NULL;
+    TRY(gpu_check_operands("histogram", &m, 1, &d));
+    TRY(gpu_create_zeros(counts, d, GPU_F64, 1, edges->count, 1));
+    if (m->rows == 0 || m->cols == 0)
+        return GPU_OK;
+    gpu_status status = fill_histogram(d, m, edges, counts);
+    if (status != GPU_OK)
+        gpu_release(counts);
+    return status;
 }
 
 /* --- blocks --------------------------------------------------------------- */

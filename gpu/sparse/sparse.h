@@ -1,39 +1,49 @@
-/* Sparse matrices in host memory, where they are made and taken apart. For
- * the files of gpu/ only. */
+/* Sparse matrices from the inside: their arrays, and how the CPU does what
+ * another device's backend has no entry for. For the files of gpu/ only. */
 #ifndef GPU_SPARSE_H
 #define GPU_SPARSE_H
 
 #include "core.h"
 
-/* Compressed rows as in gpu_csr, with values in f64 whatever their type. */
-typedef struct gpu_host_rows {
-    int64_t rows, cols, count;
-    int32_t *starts, *columns;
-    double *values;
-} gpu_host_rows;
-
-/* Arrays for count entries; ended with gpu_host_rows_free, also after a
- * failure. Refuses what int32 cannot count. */
-gpu_status gpu_host_rows_create(gpu_host_rows *h, int64_t rows, int64_t cols,
-                                int64_t count);
-void gpu_host_rows_free(gpu_host_rows *h);
-
-/* Each creates h, which the caller frees on success and on failure. */
-gpu_status gpu_host_rows_from_triplets(const gpu_triplets *t, gpu_host_rows *h);
-gpu_status gpu_host_rows_transposed(const gpu_host_rows *from,
-                                    gpu_host_rows *h);
-gpu_status gpu_host_rows_download(const gpu_sparse *s, gpu_host_rows *h);
-
-/* A new vector of n elements, which are read from host; GPU_F32 for an int32_t
- * each as well. Nothing is left of one that failed. */
-gpu_status gpu_upload_vector(gpu_device *d, gpu_dtype dtype, int64_t n,
-                             const void *host, gpu_matrix *out);
-
-/* Makes the count f32 numbers at the start of values f64, in place. */
-void gpu_widen_f32(double *values, int64_t count);
-
 /* GPU_OK when s is there; d gets its device. */
 gpu_status gpu_sparse_check(const char *name, const gpu_sparse *s,
                             gpu_device **d);
+/* Refuses what int32 cannot count. */
+gpu_status gpu_sparse_check_sizes(int64_t rows, int64_t cols, int64_t count);
+
+/* A new sparse matrix, whose arrays are to be filled: see gpu_rows_of. Refuses
+ * what int32 cannot count; nothing is left of one that failed. */
+gpu_status gpu_sparse_create_arrays(gpu_device *d, gpu_dtype dtype,
+                                    int64_t rows, int64_t cols, int64_t count,
+                                    gpu_sparse *out);
+/* Only the first count of the entries that there is room for are there: arrays
+ * with much room left are copied, as it would never be used. */
+gpu_status gpu_sparse_cut_off(gpu_sparse *s, int64_t count);
+/* The arrays as a backend reads them, and as it writes new ones. */
+typedef struct gpu_rows_out {
+    int32_t *starts, *columns;
+    void *values;
+} gpu_rows_out;
+gpu_csr gpu_csr_of(const gpu_sparse *s);
+gpu_rows_out gpu_rows_of(const gpu_sparse *s);
+
+/* s on the CPU, which is told of when it lay elsewhere: itself, or a copy. To
+ * be released. */
+gpu_status gpu_sparse_bring(const gpu_sparse *s, gpu_sparse *here);
+/* The other way: out is `here` as dtype on d; `here` is released, also when
+ * that fails. */
+gpu_status gpu_sparse_send(gpu_sparse *here, gpu_dtype dtype, gpu_device *d,
+                           gpu_sparse *out);
+
+/* The same of a vector, converted; its elements lie without gaps. */
+gpu_status gpu_sparse_bring_vector(const gpu_matrix *m, gpu_dtype dtype,
+                                   gpu_matrix *here);
+
+/* A new vector of n elements, which are read from host; GPU_F32 for an int32_t
+ * each as well, of complex types pairs. Nothing is left of one that failed. */
+gpu_status gpu_upload_vector(gpu_device *d, gpu_dtype dtype, int64_t n,
+                             const void *host, gpu_matrix *out);
+/* A vector's elements as f64, of complex types pairs. */
+gpu_status gpu_download_wide(const gpu_matrix *vector, double *values);
 
 #endif

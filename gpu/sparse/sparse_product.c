@@ -1,16 +1,6 @@
 /* Sparse times dense. A backend without it has the CPU do it, on copies. */
+#include "complex_numbers.h"
 #include "sparse.h"
-
-static gpu_csr csr_of(const gpu_sparse *s)
-{
-    return (gpu_csr){.rows = s->rows,
-                     .cols = s->cols,
-                     .count = s->count,
-                     .starts = gpu_view_of(&s->starts).data,
-                     .columns = gpu_view_of(&s->columns).data,
-                     .values = gpu_view_of(&s->values).data,
-                     .dtype = s->values.dtype};
-}
 
 static gpu_status run(gpu_device *d, const gpu_sparse *s, const gpu_matrix *m,
                       gpu_matrix *out)
@@ -18,8 +8,9 @@ static gpu_status run(gpu_device *d, const gpu_sparse *s, const gpu_matrix *m,
     if (gpu_size(out) == 0)
         return GPU_OK;
     if (s->count == 0)
-        return gpu_fill(out, 0);
-    gpu_csr csr = csr_of(s);
+        return gpu_is_complex(out) ? gpu_complex_fill(out, (gpu_complex){0, 0})
+                                   : gpu_fill(out, 0);
+    gpu_csr csr = gpu_csr_of(s);
     gpu_view from = gpu_view_of(m), to = gpu_target_of(out);
     size_t bytes = gpu_sparse_bytes(s) + gpu_bytes(m) + gpu_bytes(out);
     gpu_operation op = {.name = "matmul",
@@ -27,7 +18,8 @@ static gpu_status run(gpu_device *d, const gpu_sparse *s, const gpu_matrix *m,
                         .device = d,
                         .result = out,
                         .k = s->cols,
-                        .flops = 2 * (double)s->count * (double)m->cols,
+                        .flops = (gpu_is_complex(m) ? 8 : 2) *
+                                 (double)s->count * (double)m->cols,
                         .bytes = (double)bytes};
     return RUN_OPERATION(&op, sparse_product, &csr, &from, &to, 1, 0);
 }
@@ -53,7 +45,9 @@ static gpu_status multiply_there(gpu_device *there, gpu_dtype type,
     gpu_matrix right = *m;
     TRY(gpu_sparse_clone(s, type, there, &left));
     gpu_status status = GPU_OK;
-    if (m->dtype == type && gpu_matrix_device(m) == there)
+    int is_packed =
+        !gpu_is_complex(m) || (gpu_is_contiguous(m) && !m->is_conjugated);
+    if (m->dtype == type && gpu_matrix_device(m) == there && is_packed)
         gpu_retain(m);
     else
         status = gpu_clone(m, type, there, &right);
@@ -78,23 +72,99 @@ static gpu_status multiply_on_cpu(gpu_device *d, gpu_dtype type,
     return status;
 }
 
+/* Both of one type: on the device, or where that has no entry for it on the
+ * CPU. */
+static gpu_status multiply(gpu_device *d, gpu_dtype type, const gpu_sparse *s,
+                           const gpu_matrix *m, gpu_matrix *out)
+{
+    gpu_status status = GPU_UNSUPPORTED;
+    int is_done_here = d->is_cpu || !gpu_dtype_is_complex(type);
+    if (d->backend->sparse_product && is_done_here)
+        status = multiply_there(d, type, s, m, out);
+    if (status == GPU_UNSUPPORTED && !d->is_cpu)
+        status = multiply_on_cpu(d, type, s, m, out);
+    return status;
+}
+
+/* --- real with complex -------------------------------------------------------
+ * What is real has no imaginary part, not one of zeros, which an infinity would
+ * make NaN of. */
+
+/* s is real: the product with a real matrix of both parts side by side. */
+static gpu_status multiply_parts_of_dense(gpu_device *d, gpu_dtype type,
+                                          const gpu_sparse *s,
+                                          const gpu_matrix *m, gpu_matrix *out)
+{
+    gpu_matrix plain, product, both;
+    TRY(gpu_clone(m, type, d, &plain));
+    int ndim = plain.ndim;
+    plain.ndim = 2;
+    gpu_as_reals(&plain, &both);
+    gpu_status status =
+        multiply(d, gpu_dtype_of_parts(type), s, &both, &product);
+    gpu_release(&plain);
+    TRY(status);
+    gpu_matrix parts[2] = {product, product};
+    for (int k = 0; k < 2; k++) {
+        parts[k].offset += k * product.col_stride;
+        parts[k].col_stride *= 2;
+        parts[k].cols /= 2;
+        parts[k].ndim = ndim;
+    }
+    status = gpu_complex_join(&parts[0], &parts[1], type, out);
+    gpu_release(&product);
+    return status;
+}
+
+static gpu_status multiply_part_of_sparse(gpu_device *d, gpu_dtype type,
+                                          const gpu_sparse *s,
+                                          gpu_complex_part which,
+                                          const gpu_matrix *m, gpu_matrix *out)
+{
+    gpu_matrix part;
+    gpu_sparse of_part;
+    gpu_view_part(&s->values, which, &part);
+    gpu_status status = gpu_sparse_with_values(s, &part, &of_part);
+    gpu_release(&part);
+    TRY(status);
+    status = multiply(d, type, &of_part, m, out);
+    gpu_sparse_release(&of_part);
+    return status;
+}
+
+/* m is real: a product for each part of s. */
+static gpu_status multiply_parts_of_sparse(gpu_device *d, gpu_dtype type,
+                                           const gpu_sparse *s,
+                                           const gpu_matrix *m, gpu_matrix *out)
+{
+    gpu_matrix re, im;
+    gpu_dtype part = gpu_dtype_of_parts(type);
+    TRY(multiply_part_of_sparse(d, part, s, GPU_REAL_PART, m, &re));
+    gpu_status status =
+        multiply_part_of_sparse(d, part, s, GPU_IMAGINARY_PART, m, &im);
+    if (status == GPU_OK) {
+        status = gpu_complex_join(&re, &im, type, out);
+        gpu_release(&im);
+    }
+    gpu_release(&re);
+    return status;
+}
+
 gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
                                gpu_matrix *out)
 {
     gpu_device *device;
     const gpu_matrix *in[] = {&s->values, d};
     out->storage = NULL;
-    TRY(gpu_check_operands("matmul", in, 2, &device));
+    TRY(gpu_check_complex("matmul", in, 2, &device));
     if (s->cols != d->rows)
         return gpu_fail(GPU_SHAPE,
                         "matmul: inner dimensions differ (%lld and %lld)",
                         (long long)s->cols, (long long)d->rows);
-    int wide = s->values.dtype == GPU_F64 || d->dtype == GPU_F64;
-    gpu_dtype type = wide ? GPU_F64 : GPU_F32;
-    gpu_status status = GPU_UNSUPPORTED;
-    if (device->backend->sparse_product)
-        status = multiply_there(device, type, s, d, out);
-    if (status == GPU_UNSUPPORTED && !device->is_cpu)
-        status = multiply_on_cpu(device, type, s, d, out);
-    return status;
+    gpu_dtype type = gpu_dtype_wider(s->values.dtype, d->dtype);
+    if (gpu_is_complex(d) && !gpu_is_complex(&s->values))
+        return multiply_parts_of_dense(device, type, s, d, out);
+    if (gpu_is_complex(&s->values) && !gpu_is_complex(d))
+        return multiply_parts_of_sparse(device, type, s, d, out);
+    return multiply(device, type, s, d, out);
 }

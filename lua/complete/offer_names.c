@@ -350,14 +350,13 @@ void lumat_offer_methods(lumat_query *q)
         lua_getfield(L, LUA_REGISTRYINDEX, "lumat.methods");
         lua_replace(L, -2);
     } else if (fact.kind == LUMAT_IS_SPARSE) {
-        for (const luaL_Reg *r = lumat_sparse_methods; r->name; r++)
-            lumat_gather_name(&q->gather, r->name, NULL);
+        lua_getfield(L, LUA_REGISTRYINDEX, "lumat.sparse_methods");
+        lua_replace(L, -2);
     } else if (fact.kind == LUMAT_IS_STRING) {
         lua_pushliteral(L, "");
         lua_replace(L, -2);
     }
-    if (fact.kind == LUMAT_IS_UNKNOWN || fact.kind == LUMAT_IS_SPARSE ||
-        fact.kind == LUMAT_IS_NUMBER)
+    if (fact.kind == LUMAT_IS_UNKNOWN || fact.kind == LUMAT_IS_NUMBER)
         lua_pop(L, 1);
     else
         offer_members(q, 1);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "complex_numbers.h"
 #include "draw.h"
 #include "picture.h"
 #include "print.h"
@@ -434,8 +435,6 @@ static void add_sparse_extreme(lumat_report *r, const gpu_sparse *sparse,
 static void add_entries(lumat_report *r, const gpu_sparse *sparse,
                         const gpu_survey *s)
 {
-    report_line(r);
-    report_count(r, "entries", sparse->count);
     if (s->finite > 0) {
         add_sparse_extreme(r, sparse, "min", s->min, s->min_at);
         add_sparse_extreme(r, sparse, "max", s->max, s->max_at);
@@ -472,7 +471,8 @@ static void add_pattern(lumat_report *r, const gpu_sparse *s,
     report_add(r, "%s", s->count ? band : "no entries");
 }
 
-/* The report on the sparse matrix at 1; pushes its table. */
+/* The report on the sparse matrix at 1, of a complex one only on its pattern;
+ * pushes its table. */
 static void inspect_sparse(lumat_report *r, const gpu_sparse *sparse,
                            const char *name)
 {
@@ -483,6 +483,10 @@ static void inspect_sparse(lumat_report *r, const gpu_sparse *sparse,
     report_origin(r, 1);
     lumat_try(L, gpu_sparse_survey(sparse, &p));
     if (sparse->count > 0) {
+        report_line(r);
+        report_count(r, "entries", sparse->count);
+    }
+    if (sparse->count > 0 && !gpu_is_complex(&sparse->values)) {
         lumat_try(L, gpu_take_survey(&sparse->values, &s));
         add_entries(r, sparse, &s);
         report_distribution(r, &sparse->values, &s);

@@ -404,7 +404,9 @@ double *lumat_push_blocks(lua_State *L, const lumat_subject *s,
     double *values = lua_newuserdatauv(L, count * sizeof *values, 0);
     if (s->sparse) {
         int64_t *counts = lua_newuserdatauv(L, count * sizeof *counts, 0);
-        lumat_try(L, gpu_sparse_blocks(s->sparse, rows, cols, counts, values));
+        lumat_try(L,
+                  gpu_sparse_blocks(s->sparse, rows, cols, counts,
+                                    kind == GPU_BLOCK_LARGEST ? NULL : values));
         for (size_t k = 0; kind == GPU_BLOCK_LARGEST && k < count; k++)
             values[k] = (double)counts[k];
         lua_pop(L, 1);

@@ -64,6 +64,7 @@ struct lumat_archive {
     int places;     /* reference of a table: name -> place in the directory,
                        1 -> the directory */
     /* the part that is read */
+    char part[48];       /* as much of its name as messages show; "": none */
     uint64_t at, packed; /* in the file: where it goes on, and what is left */
     uint64_t left;       /* of its content */
     uint32_t wanted, checksum;
@@ -83,6 +84,15 @@ void lumat_archive_fail(lua_State *L, const lumat_archive *a,
     va_end(values);
     lua_concat(L, 2);
     lumat_raise(L, "%s", lua_tostring(L, -1));
+}
+
+/* Raises that the part that is read is damaged, or else the whole. */
+static void fail_damaged(lua_State *L, const lumat_archive *a)
+{
+    if (a->part[0] != '\0')
+        lumat_archive_fail(L, a, "is damaged or cut off in its part '%s'",
+                           a->part);
+    lumat_archive_fail(L, a, "is damaged or cut off");
 }
 
 /* --- opening and closing ------------------------------------------------- */
@@ -107,6 +117,7 @@ static void leave_part(lumat_archive *a)
         inflateEnd(&a->unpack);
     a->is_packed = 0;
     a->left = a->packed = 0;
+    a->part[0] = '\0';
 }
 
 static int close_archive(lua_State *L)
@@ -434,7 +445,7 @@ static void take(lua_State *L, lumat_archive *a, uint64_t at, void *data,
     ssize_t n = lumat_read_fully(a->fd, data, length, (off_t)at);
     check(L, a, "read", n < 0 ? errno : 0);
     if ((size_t)n < length)
-        lumat_archive_fail(L, a, "is damaged or cut off");
+        fail_damaged(L, a);
 }
 
 static int is_within(uint64_t start, uint64_t length, uint64_t size)
@@ -675,6 +686,7 @@ static uint64_t open_part(lua_State *L, lumat_archive *a, const listed_part *p)
         get(header + 26, 2) != p->name_length ||
         !is_within(a->at, p->packed, a->size))
         lumat_archive_fail(L, a, "has no readable part '%s'", p->name);
+    snprintf(a->part, sizeof a->part, "%s", p->name);
     a->packed = p->packed;
     a->left = p->length;
     a->wanted = p->checksum;
@@ -725,7 +737,7 @@ static void unpack(lua_State *L, lumat_archive *a, void *data, size_t length)
         int result = inflate(&a->unpack, Z_NO_FLUSH);
         check(L, a, "read", result == Z_MEM_ERROR ? ENOMEM : 0);
         if (a->unpack.avail_out > 0 && result != Z_OK)
-            lumat_archive_fail(L, a, "is damaged or cut off");
+            fail_damaged(L, a);
     }
 }
 
@@ -735,7 +747,7 @@ void lumat_archive_read(lua_State *L, lumat_archive *a, void *data,
     enum { MOST = 1 << 24 };
     char *bytes = data;
     if (length > a->left)
-        lumat_archive_fail(L, a, "is damaged or cut off");
+        fail_damaged(L, a);
     while (length > 0) {
         size_t n = length < MOST ? length : MOST;
         lumat_poll(L, 0);
@@ -754,8 +766,8 @@ void lumat_archive_read(lua_State *L, lumat_archive *a, void *data,
 
 void lumat_archive_finish(lua_State *L, lumat_archive *a)
 {
-    int is_right = a->left > 0 || a->checksum == a->wanted;
+    if (a->left == 0 && a->checksum != a->wanted)
+        lumat_archive_fail(
+            L, a, "is damaged in its part '%s': a checksum is wrong", a->part);
     leave_part(a);
-    if (!is_right)
-        lumat_archive_fail(L, a, "is damaged: a checksum is wrong");
 }

@@ -25,6 +25,11 @@ static int is_npy(const unsigned char *head, size_t length)
     return begins(head, length, "\x93NUMPY", 6);
 }
 
+static int is_hdf(const unsigned char *head, size_t length)
+{
+    return begins(head, length, "\x89HDF\r\n\x1a\n", 8);
+}
+
 static int is_market(const unsigned char *head, size_t length)
 {
     return lumat_mtx_is((const char *)head, length);
@@ -36,9 +41,9 @@ static int is_zip(const unsigned char *head, size_t length)
            begins(head, length, "PK\5\6", 4); /* of no parts */
 }
 
-#define TEXT_READS                                                            \
+#define TEXT_READS(rows)                                                      \
     "header delimiter columns types na skip comment decimal thousands quote " \
-    "fill rows as dtype device"
+    "fill " rows "as dtype device"
 
 /* What a file's first bytes tell counts more than how its name ends. */
 static const lumat_format formats[] = {
@@ -49,7 +54,9 @@ static const lumat_format formats[] = {
      .endings = ".csv",
      .load = lumat_load_csv,
      .save = lumat_save_csv,
-     .reads = TEXT_READS,
+     .reads = TEXT_READS("rows "),
+     .blocks = lumat_csv_blocks,
+     .block_reads = TEXT_READS(""),
      .writes = "header delimiter decimal na digits",
      .holds = LUMAT_HOLDS_FRAMES,
      .writes_delimiter = ','},
@@ -58,7 +65,9 @@ static const lumat_format formats[] = {
      .endings = ".tsv",
      .load = lumat_load_csv,
      .save = lumat_save_csv,
-     .reads = TEXT_READS,
+     .reads = TEXT_READS("rows "),
+     .blocks = lumat_csv_blocks,
+     .block_reads = TEXT_READS(""),
      .writes = "header delimiter decimal na digits",
      .holds = LUMAT_HOLDS_FRAMES,
      .delimiter = '\t',
@@ -68,7 +77,9 @@ static const lumat_format formats[] = {
      .endings = ".txt",
      .load = lumat_load_csv,
      .save = lumat_save_csv,
-     .reads = TEXT_READS,
+     .reads = TEXT_READS("rows "),
+     .blocks = lumat_csv_blocks,
+     .block_reads = TEXT_READS(""),
      .writes = "header delimiter decimal na digits",
      .holds = LUMAT_HOLDS_FRAMES,
      .writes_delimiter = ' '},
@@ -81,7 +92,9 @@ static const lumat_format formats[] = {
      .load = lumat_load_npy,
      .save = lumat_save_npy,
      .holds = LUMAT_HOLDS_TABLES,
-     .reads = "dtype device",
+     .reads = "rows dtype device",
+     .blocks = lumat_npy_blocks,
+     .block_reads = "dtype device",
      .writes = ""},
     {.name = "a .npz file",
      .about = "NumPy's archives: a table of names; what SciPy keeps of a "
@@ -114,6 +127,13 @@ static const lumat_format formats[] = {
      .holds = LUMAT_HOLDS_TABLES | LUMAT_HOLDS_SPARSE,
      .reads = "names dtype device",
      .writes = ""},
+    {.name = "a .h5 file",
+     .about = "HDF5's datasets, a table of names, of a group one in it; arrays "
+              "are as in .npy files, what MATLAB wrote is as in .mat files",
+     .endings = ".h5 .hdf5",
+     .is = is_hdf,
+     .load = lumat_load_hdf,
+     .reads = "names dtype device"},
     {.name = "a .png file",
      .about = "images: of grey a matrix from 0, black, to 1, white; of colours "
               "a table of matrices r, g, b and, where it is there, a",
@@ -146,7 +166,7 @@ static const lumat_format formats[] = {
      .endings = ".bin .raw",
      .load = lumat_load_raw,
      .save = lumat_save_raw,
-     .reads = "shape dtype order offset byteorder device",
+     .reads = "shape dtype order offset byteorder rows device",
      .writes = "order"},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -233,9 +253,6 @@ static const char *const foreign[][2] = {
     {".xz", "compressed: unpack it first"},
     {".zst", "compressed: unpack it first"},
     {".zip", "compressed: unpack it first"},
-    {".h5", "of HDF5: in Python numpy.save(\"a.npy\", array) writes an array"},
-    {".hdf5",
-     "of HDF5: in Python numpy.save(\"a.npy\", array) writes an array"},
     {".parquet", "of Parquet: in Python pandas' to_csv writes it as text"},
     {".pkl", "Python's: there numpy.save(\"a.npy\", array) writes an array"},
     {".pt",
@@ -473,16 +490,40 @@ int lumat_option_digits(lua_State *L, int arg)
     return (int)digits;
 }
 
-/* --- load and save -------------------------------------------------------- */
-
-static int is_given(lua_State *L, int arg, const char *option)
+int lumat_has_option(lua_State *L, int arg, const char *name)
 {
     if (!lua_istable(L, arg))
         return 0;
-    int is = lua_getfield(L, arg, option) != LUA_TNIL;
+    int has = lua_getfield(L, arg, name) != LUA_TNIL;
     lua_pop(L, 1);
-    return is;
+    return has;
 }
+
+void lumat_option_range(lua_State *L, int64_t *first, int64_t *last)
+{
+    *first = 1;
+    *last = INT64_MAX;
+    if (!lumat_has_option(L, 2, "rows"))
+        return;
+    lua_getfield(L, 2, "rows");
+    int64_t *const ends[] = {first, last};
+    lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
+    for (int i = 0; i < 2 && i < count; i++) {
+        int is_whole;
+        lua_rawgeti(L, -1, i + 1);
+        *ends[i] = lua_tointegerx(L, -1, &is_whole);
+        if (!is_whole || *ends[i] < 1)
+            lumat_raise(L, "rows: %s is no place of a row: they count from 1",
+                        lumat_push_brief(L, -1));
+        lua_pop(L, 1);
+    }
+    if (count < 1 || count > 2 || *last < *first)
+        lumat_raise(L, "rows: needs a first row and a last one behind it, such "
+                       "as {1, 100}, or the first alone");
+    lua_pop(L, 1);
+}
+
+/* --- load and save -------------------------------------------------------- */
 
 static int load_file(lua_State *L)
 {
@@ -490,13 +531,13 @@ static int load_file(lua_State *L)
     struct stat found;
     lua_settop(L, 2);
     const lumat_format *f = find_by_name(path);
-    if (!is_given(L, 2, "shape") &&
+    if (!lumat_has_option(L, 2, "shape") &&
         (find_advice(path) != NULL || (f == NULL && stat(path, &found) != 0)))
         return lumat_refuse_file(L, path);
     const lumat_input *in = lumat_push_input(L, path);
     const lumat_format *told = find_by_bytes(in, f);
     f = told != NULL ? told : f;
-    if (is_given(L, 2, "shape"))
+    if (lumat_has_option(L, 2, "shape"))
         f = find_by_name("a.raw");
     if (f == NULL)
         return lumat_refuse_file(L, path);
@@ -506,17 +547,27 @@ static int load_file(lua_State *L)
     return f->load(L, (lumat_input *)in, f);
 }
 
-lumat_input *lumat_open_table(lua_State *L, const lumat_format **f)
+static int load_blocks(lua_State *L)
 {
     const char *path = check_path(L, 1);
-    *f = find_by_name(path);
+    int64_t rows = lua_tointeger(L, 2);
+    lua_settop(L, 3);
+    lua_remove(L, 2); /* path, options: as load has them */
+    const lumat_format *f = find_by_name(path);
     if (find_advice(path) != NULL)
-        lumat_refuse_file(L, path);
+        return lumat_refuse_file(L, path);
     lumat_input *in = lumat_push_lasting_input(L, path);
-    if (*f == NULL || (*f)->load != lumat_load_csv ||
-        find_by_bytes(in, *f) != NULL)
-        lumat_raise(L, "load_blocks: '%s' is no .csv, .tsv or .txt file", path);
-    return in;
+    const lumat_format *told = find_by_bytes(in, f);
+    f = told != NULL ? told : f;
+    if (f == NULL)
+        return lumat_refuse_file(L, path);
+    if (f->blocks == NULL)
+        return lumat_raise(L,
+                           "load_blocks: '%s' is %s, which load reads whole; "
+                           "in blocks .csv, .tsv, .txt and .npy files are read",
+                           path, f->name);
+    check_options(L, 2, "load_blocks", f, f->block_reads);
+    return f->blocks(L, in, f, rows);
 }
 
 /* As their metatables tell. */
@@ -569,7 +620,7 @@ static int save_file(lua_State *L)
     return 0;
 }
 
-const lumat_option lumat_load_options[] = {
+static const lumat_option load_options[] = {
     {"dtype",
      "dtype|\"f16\"|\"i8\"|\"i16\"|\"i32\"|\"i64\"|\"u8\"|\"u16\"|\"u32\"|"
      "\"u64\"",
@@ -597,11 +648,12 @@ const lumat_option lumat_load_options[] = {
     {"fill", "boolean", "false",
      "are short rows filled with what is missing: true"},
     {"rows", "table", "all of them",
-     "the first and the last row, {1, 100}; the last may be left out"},
+     "the first and the last row, {1, 100}, or the first alone, {101}; of a "
+     "list of matrices those. No others are read"},
     {"as", "\"matrix\"|\"frame\"", "a frame if there are texts or dates",
      "what a text becomes: \"matrix\" or \"frame\""},
     {"names", "table", "all of them",
-     "which arrays of a .npz file: a list of names"},
+     "which arrays of a .npz, .mat or .h5 file: a list of names"},
     {"shape", "table", NULL,
      "of raw bytes: {rows, cols}, of a vector {n}, of a list of k matrices "
      "{k, rows, cols}"},
@@ -636,8 +688,9 @@ static const lumat_function functions[] = {
      "shape, order, offset, byteorder, dtype, device}",
      "matrix, table or frame or table",
      "Reads a file of data: tables as text (.csv, .tsv, .txt), arrays of "
-     "NumPy (.npy, .npz), MATLAB's values (.mat), Matrix Market's matrices "
-     "(.mtx), images (.png, .jpg, .pgm, .ppm), raw bytes (.bin, .raw). Its "
+     "NumPy (.npy, .npz), MATLAB's values (.mat), HDF5 (.h5), Matrix "
+     "Market's matrices (.mtx), images (.png, .jpg, .pgm, .ppm), raw bytes "
+     "(.bin, .raw). Its "
      "first bytes tell which it is, or how its name ends; what gzip packed is "
      "unpacked. ?formats tells what each gives. A text of numbers gives a "
      "matrix, and second the line of names at its top; one with texts or dates "
@@ -647,7 +700,20 @@ static const lumat_function functions[] = {
      "everything else is Lua's own load, for chunks.",
      "(function() save(vec{1, 2}, \"/tmp/lumat-example.npy\") return "
      "load(\"/tmp/lumat-example.npy\") end)()",
-     "{1, 2}", .group = "files", .options = lumat_load_options},
+     "{1, 2}", .group = "files", .options = load_options},
+    {"load_blocks", load_blocks, 0,
+     "path: data, n: count {header, delimiter, columns, types, na, skip, "
+     "comment, decimal, thousands, quote, fill, as, dtype, device}",
+     "function",
+     "Reads a .csv, .tsv, .txt or .npy file n rows at a time: for block, names "
+     "in load_blocks(\"f.csv\", 1e6) do … end. Each block is what load gives, "
+     "and the memory of one is what it takes, however long the file. The types "
+     "of a text's columns are those of the first block, and texts have the "
+     "same codes in all.",
+     "(function() save(mat{{1, 2}, {3, 4}, {5, 6}}, \"/tmp/lumat-example.csv\")"
+     " local rows = {} for A in load_blocks(\"/tmp/lumat-example.csv\", 2) do "
+     "rows[#rows + 1] = A.rows end return vec(rows) end)()",
+     "{2, 1}", .group = "files", .options = load_options},
     {"save", save_file, 1,
      "A: matrix|sparse|frame|table, path: data {header, delimiter, decimal, "
      "na, digits, compress, order, low, high, palette, bits}",

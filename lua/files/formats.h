@@ -52,6 +52,9 @@ typedef struct lumat_source {
     const lumat_input *in; /* a file's, or that of the memory, */
     size_t at;             /* from here on; */
     const char *memory;    /* NULL: of the file */
+    /* In a file or in memory: behind each run of so many bytes as many as the
+     * gap has are passed; 0: there are no gaps. */
+    size_t run, gap, in_run; /* in_run: left of the one at hand */
     lumat_archive *archive;
     const char *part; /* of an archive, for messages */
 } lumat_source;
@@ -90,6 +93,14 @@ void lumat_read_elements(lua_State *L, lumat_source *s, const lumat_npy *n,
  * GPU_ALL_DTYPES takes the one that holds them. */
 void lumat_push_elements(lua_State *L, lumat_source *s, const lumat_npy *n,
                          gpu_dtype dtype);
+/* Leaves of n's elements, all that is left of s, those from one place of the
+ * first dimension to another, from 1: rows, elements of a vector, matrices of
+ * a list. Those behind the end are not there; raises where `first` is. */
+void lumat_choose_rows(lua_State *L, lumat_source *s, lumat_npy *n,
+                       int64_t first, int64_t last);
+/* The option `rows` of the table at 2: {first, last}, both from 1; raises where
+ * it is none. Without it 1 and INT64_MAX. */
+void lumat_option_range(lua_State *L, int64_t *first, int64_t *last);
 /* Raises where a list would have far more matrices than they have elements:
  * each takes its memory. */
 void lumat_check_page_count(lua_State *L, const lumat_input *in, int64_t pages,
@@ -121,7 +132,7 @@ typedef void lumat_block_fn(lua_State *L, void *data, const void *bytes,
 void lumat_each_block(lua_State *L, const gpu_matrix *m, lumat_block_fn *each,
                       void *data);
 
-/* Where arrays in NumPy's format are written: to a file, or to the part of an
+/* Where the elements of arrays are written: to a file, or to the part of an
  * archive that was begun. */
 typedef struct lumat_npy_writer {
     lumat_target *target;
@@ -129,6 +140,8 @@ typedef struct lumat_npy_writer {
     size_t element; /* its own */
 } lumat_npy_writer;
 
+/* For lumat_each_block, with a lumat_npy_writer as data: the bytes alone. */
+lumat_block_fn lumat_put_elements;
 void lumat_write_npy(lua_State *L, lumat_npy_writer *w, const gpu_matrix *m);
 /* Of the list at index, matrices of one shape and type: raises when it is
  * none, else gives their bytes; writes them as one array. */
@@ -156,18 +169,23 @@ typedef struct lumat_format {
     void (*save)(lua_State *L, const char *path, const struct lumat_format *f);
     int holds; /* what it takes beside a matrix: one of LUMAT_HOLDS_… */
     const char *reads, *writes;
+    /* As load, for load_blocks: with the path at 1, the options (or nil) at 2,
+     * and `in` on top, as lumat_push_lasting_input leaves it, returns the
+     * values that Lua's `for` takes; each block has so many rows at most. NULL:
+     * it is not read in blocks. block_reads: options, as in `reads`. */
+    int (*blocks)(lua_State *L, lumat_input *in, const struct lumat_format *f,
+                  int64_t rows);
+    const char *block_reads;
     char delimiter, writes_delimiter; /* of text; 0: looks for one */
 } lumat_format;
 
-/* The options of load and of what reads in parts. */
-extern const lumat_option lumat_load_options[];
-/* Pushes the input of the table as text whose path is at 1, open as by
- * lumat_push_lasting_input; f gets its format. Checks the options at 2. */
-lumat_input *lumat_open_table(lua_State *L, const lumat_format **f);
-
 int lumat_load_csv(lua_State *L, lumat_input *in, const lumat_format *f);
+int lumat_csv_blocks(lua_State *L, lumat_input *in, const lumat_format *f,
+                     int64_t rows);
 void lumat_save_csv(lua_State *L, const char *path, const lumat_format *f);
 int lumat_load_npy(lua_State *L, lumat_input *in, const lumat_format *f);
+int lumat_npy_blocks(lua_State *L, lumat_input *in, const lumat_format *f,
+                     int64_t rows);
 void lumat_save_npy(lua_State *L, const char *path, const lumat_format *f);
 int lumat_load_npz(lua_State *L, lumat_input *in, const lumat_format *f);
 void lumat_save_npz(lua_State *L, const char *path, const lumat_format *f);
@@ -186,6 +204,7 @@ void lumat_save_pnm(lua_State *L, const char *path, const lumat_format *f);
 int lumat_load_jpeg(lua_State *L, lumat_input *in, const lumat_format *f);
 int lumat_load_mat(lua_State *L, lumat_input *in, const lumat_format *f);
 void lumat_save_mat(lua_State *L, const char *path, const lumat_format *f);
+int lumat_load_hdf(lua_State *L, lumat_input *in, const lumat_format *f);
 
 /* Is the named value wanted, by the option `names` of the table at 2? Without
  * that option all are. A value that is wanted has been met, and is counted. */
@@ -195,6 +214,8 @@ void lumat_check_wanted(lua_State *L, const lumat_input *in, int values);
 /* Pushes a sorted list of the names in the table at index, which are strings:
  * so equal tables give equal files. */
 void lumat_push_sorted_names(lua_State *L, int index);
+/* Has the value at arg, a table or nil, that option? */
+int lumat_has_option(lua_State *L, int arg, const char *name);
 /* The option `digits` of the table at arg; 0: it is not there. */
 int lumat_option_digits(lua_State *L, int arg);
 /* Raises what is wrong with a path that load cannot read. */

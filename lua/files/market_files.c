@@ -86,7 +86,8 @@ static int push_sparse(lua_State *L, reader *r)
     size_t most = times * (size_t)m->count + 1;
     int64_t *rows = lua_newuserdatauv(L, most * sizeof *rows, 0);
     int64_t *cols = lua_newuserdatauv(L, most * sizeof *cols, 0);
-    double *values = lua_newuserdatauv(L, most * sizeof *values, 0);
+    size_t parts = m->is_complex ? 2 : 1, n = 0;
+    double *values = lua_newuserdatauv(L, parts * most * sizeof *values, 0);
     int64_t done = 0, count;
     while ((count = read_entries(L, r)) > 0) {
         if (m->is_integer && r->asked == GPU_ALL_DTYPES)
@@ -96,12 +97,16 @@ static int push_sparse(lua_State *L, reader *r)
             for (int turn = 0; turn <= is_mirrored(m, &r->entries[i]); turn++) {
                 rows[done] = e.row;
                 cols[done] = e.col;
-                values[done++] = e.re;
+                done++;
+                values[n++] = e.re;
+                if (m->is_complex)
+                    values[n++] = e.im;
                 e = mirrored(m, &e);
             }
         }
     }
-    gpu_triplets t = {m->rows, m->cols, done, rows, cols, values};
+    gpu_triplets t = {m->rows, m->cols, done,         rows,
+                      cols,    values,  m->is_complex};
     gpu_device *device = lumat_option_device(L, 2, NULL);
     gpu_sparse *s = lumat_new_sparse(L);
     lumat_try(L, gpu_sparse_create(s, device, r->dtype, &t));
@@ -150,12 +155,11 @@ static int push_dense(lua_State *L, reader *r)
     if (__builtin_mul_overflow((size_t)m->rows, (size_t)m->cols, &bytes) ||
         __builtin_mul_overflow(bytes, each, &bytes) || bytes > most_bytes(m))
         return lumat_raise(L,
-                           "load: '%s' has %I %s entries of a matrix of "
+                           "load: '%s' has %I entries of a matrix of "
                            "%Ix%I, of which only a dense one can be made, and "
                            "that would be too large",
                            r->in->path, (LUAI_UACINT)m->count,
-                           m->is_complex ? "complex" : "", (LUAI_UACINT)m->rows,
-                           (LUAI_UACINT)m->cols);
+                           (LUAI_UACINT)m->rows, (LUAI_UACINT)m->cols);
     double *host = lua_newuserdatauv(L, bytes + 1, 0);
     memset(host, 0, bytes);
     while ((count = read_entries(L, r)) > 0) {
@@ -200,9 +204,12 @@ int lumat_load_market(lua_State *L, lumat_input *in, const lumat_format *f)
     if (r.m.is_complex && r.asked == GPU_ALL_DTYPES)
         r.dtype = gpu_dtype_made_complex(r.dtype);
     r.entries = lua_newuserdatauv(L, ENTRIES * sizeof *r.entries, 0);
-    if (r.m.is_array || r.m.is_vector || r.m.is_complex ||
-        r.dtype == GPU_BOOL || gpu_dtype_is_complex(r.dtype))
+    if (r.m.is_array || r.m.is_vector || r.dtype == GPU_BOOL)
         return push_dense(L, &r);
+    if (r.m.is_complex && !gpu_dtype_is_complex(r.dtype))
+        return lumat_raise(
+            L, "load: '%s' has complex numbers, which do not fit %s", in->path,
+            gpu_dtype_name(r.dtype));
     check_rows(L, &r);
     return push_sparse(L, &r);
 }
@@ -278,10 +285,11 @@ static void put_head(lua_State *L, const writer *w, const char *format,
 
 static void put_sparse(lua_State *L, const writer *w, const gpu_sparse *s)
 {
-    char text[3 * LUMAT_NUMBER_ROOM];
+    char text[4 * LUMAT_NUMBER_ROOM];
     int64_t *rows = lua_newuserdatauv(L, ENTRIES * sizeof *rows, 0);
     int64_t *cols = lua_newuserdatauv(L, ENTRIES * sizeof *cols, 0);
-    double *values = lua_newuserdatauv(L, ENTRIES * sizeof *values, 0);
+    double *values = lua_newuserdatauv(L, 2 * ENTRIES * sizeof *values, 0);
+    int each = w->is_complex ? 2 : 1;
     put_head(L, w, "coordinate", s->rows, s->cols, s->count);
     for (int64_t i = 0; i < s->count && !gpu_is_dry(); i += ENTRIES) {
         int64_t left = s->count - i, count = left < ENTRIES ? left : ENTRIES;
@@ -290,7 +298,11 @@ static void put_sparse(lua_State *L, const writer *w, const gpu_sparse *s)
             size_t n = (size_t)snprintf(text, sizeof text, "%lld %lld ",
                                         (long long)rows[k] + 1,
                                         (long long)cols[k] + 1);
-            n += print_number(w, values[k], text + n);
+            n += print_number(w, values[each * k], text + n);
+            if (w->is_complex) {
+                text[n++] = ' ';
+                n += print_number(w, values[2 * k + 1], text + n);
+            }
             text[n++] = '\n';
             lumat_put_bytes(L, w->target, text, n);
         }

@@ -190,51 +190,29 @@ static void check_rows(lua_State *L, const lumat_input *in, int64_t rows)
                            (long long)rows, in->size);
 }
 
-/* What is sparse and complex is a dense matrix here. */
-static void push_dense(lua_State *L, const lumat_input *in,
-                       const gpu_triplets *t, const double *imaginary,
-                       gpu_dtype dtype)
+/* Pushes the pairs that a triplet's values and imaginary parts make. */
+static void join_values(lua_State *L, gpu_triplets *t, const double *imaginary)
 {
-    enum { ANYWAY = 1 << 22, TIMES = 16 };
-    lumat_npy n = {.kind = 'c',
-                   .bytes = 16,
-                   .ndim = 2,
-                   .pages = 1,
-                   .rows = t->rows,
-                   .cols = t->cols};
-    int64_t count;
-    if (__builtin_mul_overflow(t->rows, t->cols, &count) ||
-        (uint64_t)count > ANYWAY + TIMES * (uint64_t)in->size)
-        lumat_refuse_input(L, in,
-                           "has a sparse complex matrix of %lldx%lld, of which "
-                           "only a dense one can be made, and that would be "
-                           "too large",
-                           (long long)t->rows, (long long)t->cols);
-    double *host = lua_newuserdatauv(L, (size_t)count * 16 + 1, 0);
-    memset(host, 0, (size_t)count * 16);
-    for (int64_t i = 0; i < t->count; i++) {
-        double *to = host + 2 * (t->row[i] * t->cols + t->col[i]);
-        to[0] += t->value[i];
-        to[1] += imaginary[i];
+    size_t bytes = 2 * (size_t)t->count * sizeof(double) + 1;
+    double *pairs = lua_newuserdatauv(L, bytes, 0);
+    for (int64_t k = 0; k < t->count; k++) {
+        pairs[2 * k] = t->value[k];
+        pairs[2 * k + 1] = imaginary[k];
     }
-    lumat_source s = {
-        .left = (uint64_t)count * 16, .in = in, .memory = (const char *)host};
-    lumat_push_elements(L, &s, &n, dtype == GPU_ALL_DTYPES ? GPU_C128 : dtype);
+    t->value = pairs;
+    t->is_complex = 1;
 }
 
-/* imaginary: NULL of real ones. */
-static void push_triplets(lua_State *L, const lumat_input *in,
-                          const gpu_triplets *t, const double *imaginary,
-                          gpu_dtype dtype)
+/* In f64, or as f32 if that is asked for; what is complex stays so. */
+static void push_triplets(lua_State *L, const gpu_triplets *t, gpu_dtype dtype)
 {
-    if (imaginary != NULL) {
-        push_dense(L, in, t, imaginary, dtype);
-        return;
-    }
     gpu_device *device = lumat_option_device(L, 2, NULL);
     gpu_sparse *s = lumat_new_sparse(L);
-    lumat_try(L, gpu_sparse_create(s, device,
-                                   dtype == GPU_F32 ? GPU_F32 : GPU_F64, t));
+    int is_single = dtype == GPU_F32 || dtype == GPU_C64;
+    dtype = is_single ? GPU_F32 : GPU_F64;
+    if (t->is_complex)
+        dtype = gpu_dtype_made_complex(dtype);
+    lumat_try(L, gpu_sparse_create(s, device, dtype, t));
     lumat_account_sparse(L, s);
 }
 
@@ -267,12 +245,12 @@ int lumat_push_mat_sparse(lua_State *L, const lumat_input *in,
     }
     t.row = down;
     t.col = across;
-    const double *imaginary = NULL;
     if (a->is_complex)
-        imaginary = lumat_push_mat_numbers(
-            L, in, &a->imaginary, 0,
-            whole(L, in, (double)t.count, a->imaginary.count));
-    push_triplets(L, in, &t, imaginary, dtype);
+        join_values(L, &t,
+                    lumat_push_mat_numbers(
+                        L, in, &a->imaginary, 0,
+                        whole(L, in, (double)t.count, a->imaginary.count)));
+    push_triplets(L, &t, dtype);
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
     return 1;
@@ -297,7 +275,9 @@ static int push_triplets_4(lua_State *L, const lumat_input *in,
     }
     t.row = places;
     t.col = places + n;
-    push_triplets(L, in, &t, a->sizes[1] > 3 ? all + 3 * n : NULL, dtype);
+    if (a->sizes[1] > 3)
+        join_values(L, &t, all + 3 * n);
+    push_triplets(L, &t, dtype);
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
     return 1;
@@ -640,6 +620,7 @@ static value look_at(lua_State *L, int index)
         v.of = LUMAT_MAT_SPARSE;
         v.rows = v.s->rows;
         v.cols = v.s->cols;
+        v.flags = gpu_is_complex(&v.s->values) ? COMPLEX : 0;
     } else if (lua_isboolean(L, index)) {
         v.of = LUMAT_MAT_I8 + 1;
         v.type = UINT8;
@@ -691,7 +672,8 @@ static uint64_t array_bytes(lua_State *L, int index, size_t name, int depth)
     } else if (v.of == LUMAT_MAT_SPARSE) {
         bytes += element_bytes(4 * (uint64_t)v.s->count) +
                  element_bytes(4 * ((uint64_t)v.cols + 1)) +
-                 element_bytes(8 * (uint64_t)v.s->count);
+                 element_bytes(8 * (uint64_t)v.s->count) *
+                     (v.flags & COMPLEX ? 2 : 1);
     } else {
         bytes += element_bytes(count * v.element) * (v.flags & COMPLEX ? 2 : 1);
     }
@@ -724,31 +706,16 @@ static void put_element(lua_State *L, lumat_target *t, uint32_t type,
     fill_up(L, t, bytes);
 }
 
-typedef struct column_writer {
-    lumat_target *target;
-    size_t element;
-} column_writer;
-
-static void put_block(lua_State *L, void *data, const void *bytes,
-                      int64_t first, int64_t rows, int64_t cols)
-{
-    const column_writer *w = data;
-    (void)first;
-    if (bytes != NULL)
-        lumat_put_bytes(L, w->target, bytes,
-                        w->element * (size_t)(rows * cols));
-}
-
 /* Column after column; m is real. */
 static void put_columns(lua_State *L, lumat_target *t, const value *v,
                         const gpu_matrix *m)
 {
-    column_writer w = {t, v->element};
+    lumat_npy_writer w = {.target = t, .element = v->element};
     uint64_t bytes = (uint64_t)v->rows * (uint64_t)v->cols * v->element;
     gpu_matrix *turned = lumat_new_matrix(L);
     gpu_view_transposed(m, turned);
     put_tag(L, t, (uint32_t)v->type, bytes);
-    lumat_each_block(L, m->ndim == 1 ? m : turned, put_block, &w);
+    lumat_each_block(L, m->ndim == 1 ? m : turned, lumat_put_elements, &w);
     fill_up(L, t, bytes);
     lua_pop(L, 1);
 }
@@ -775,21 +742,27 @@ static void put_sparse(lua_State *L, lumat_target *t, const value *v)
 {
     const void *bytes;
     size_t count = (size_t)v->s->count;
-    gpu_sparse *turned = lumat_new_sparse(L), *wide = lumat_new_sparse(L);
+    gpu_sparse *turned = lumat_new_sparse(L);
     lumat_try(L, gpu_sparse_transposed(v->s, turned));
-    lumat_try(L, gpu_sparse_clone(turned, GPU_F64, NULL, wide));
     void *host = lua_newuserdatauv(L, 8 * (count + 1), 0);
-    lumat_try(L, gpu_look_at_bytes(&wide->columns, host, &bytes));
+    lumat_try(L, gpu_look_at_bytes(&turned->columns, host, &bytes));
     put_element(L, t, INT32, gpu_is_dry() ? "" : bytes,
                 gpu_is_dry() ? 0 : 4 * count);
     void *starts = lua_newuserdatauv(L, 4 * ((size_t)v->cols + 1), 0);
-    lumat_try(L, gpu_look_at_bytes(&wide->starts, starts, &bytes));
+    lumat_try(L, gpu_look_at_bytes(&turned->starts, starts, &bytes));
     put_element(L, t, INT32, gpu_is_dry() ? "" : bytes,
                 gpu_is_dry() ? 0 : 4 * ((size_t)v->cols + 1));
-    lumat_try(L, gpu_look_at_bytes(&wide->values, host, &bytes));
-    put_element(L, t, DOUBLE, gpu_is_dry() ? "" : bytes,
-                gpu_is_dry() ? 0 : 8 * count);
-    lua_pop(L, 4);
+    for (int i = 0; i < (v->flags & COMPLEX ? 2 : 1); i++) {
+        gpu_matrix *part = lumat_new_matrix(L), *wide = lumat_new_matrix(L);
+        gpu_view_part(&turned->values,
+                      i == 0 ? GPU_REAL_PART : GPU_IMAGINARY_PART, part);
+        lumat_try(L, gpu_clone(part, GPU_F64, NULL, wide));
+        lumat_try(L, gpu_look_at_bytes(wide, host, &bytes));
+        put_element(L, t, DOUBLE, gpu_is_dry() ? "" : bytes,
+                    gpu_is_dry() ? 0 : 8 * count);
+        lua_pop(L, 2);
+    }
+    lua_pop(L, 3);
 }
 
 static void put_array(lua_State *L, lumat_target *t, int index,

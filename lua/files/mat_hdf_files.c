@@ -1,5 +1,5 @@
-/* MATLAB's files of version 7.3: HDF5, whose groups are structures and sparse
- * matrices, and whose datasets of references are cells. */
+/* HDF5 files, and MATLAB's of version 7.3, which are some: there groups are
+ * structures and sparse matrices, and datasets of references are cells. */
 #include "mat_values.h"
 
 #include "cancellation.h"
@@ -14,6 +14,7 @@ typedef struct reader {
     lumat_hdf h;
     const lumat_input *in;
     gpu_dtype dtype;
+    int is_plain;  /* others than MATLAB wrote it */
     int values;    /* the table's index */
     int depth;     /* of the object at hand */
     uint64_t left; /* objects that are read yet: references may go in circles */
@@ -142,6 +143,33 @@ static int push_cells(reader *r, const lumat_hdf_object *o, const char *name)
     return 1;
 }
 
+/* What others wrote: arrays as NumPy's files have them, rows first. */
+static int push_array(reader *r, const lumat_hdf_object *o, const char *name)
+{
+    lua_State *L = r->L;
+    int top = lua_gettop(L), last = o->ndim - 1;
+    gpu_dtype dtype = r->dtype;
+    if (o->ndim > 3)
+        return leave_out(r, name, "an array of more than three dimensions");
+    lumat_npy n = {.kind = o->kind,
+                   .bytes = o->width,
+                   .swapped = o->swapped,
+                   .ndim = o->ndim,
+                   .pages = o->ndim == 3 ? o->sizes[0] : 1,
+                   .rows = o->sizes[o->ndim == 3],
+                   .cols = o->ndim > 1 ? o->sizes[last] : 1};
+    lumat_elements e = push_elements(r, o);
+    lumat_source s = {.left = (uint64_t)e.count * (uint64_t)e.width,
+                      .in = r->in,
+                      .memory = (const char *)e.bytes};
+    if (n.kind == 'c' && (dtype == GPU_F32 || dtype == GPU_F64))
+        dtype = gpu_dtype_made_complex(dtype); /* it is meant for all */
+    lumat_push_elements(L, &s, &n, dtype);
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return 1;
+}
+
 static int push_dataset(reader *r, const lumat_hdf_object *o, const char *name)
 {
     lumat_mat_array a = {.of = class_of(o),
@@ -159,6 +187,8 @@ static int push_dataset(reader *r, const lumat_hdf_object *o, const char *name)
     if (o->kind == 0 || o->kind == 'r' || a.of == 0)
         return leave_out(r, name,
                          *o->matlab_class ? o->matlab_class : "of no numbers");
+    if (r->is_plain && *o->matlab_class == '\0' && o->ndim > 0)
+        return push_array(r, o, name);
     if (o->is_empty)
         set_empty(r, o, &a);
     else
@@ -345,20 +375,39 @@ static int take_variable(void *data, const char *name, size_t length,
     return 1;
 }
 
-void lumat_push_hdf_values(lua_State *L, lumat_input *in, const char *bytes,
-                           size_t length, gpu_dtype dtype, int values)
+static void push_values(reader *r, const char *bytes, size_t length)
 {
     char message[LUMAT_MESSAGE] = "";
     enum { ANYWAY = 1000, EACH = 8 };
     lumat_hdf_object root;
+    r->left = length / EACH + ANYWAY;
+    if (!lumat_hdf_open(&r->h, bytes, length, message, sizeof message))
+        refuse(r, message);
+    r->h.goes_on = lumat_input_goes_on;
+    read_object(r, r->h.root, &root);
+    each_link(r, &root, take_variable, r);
+}
+
+void lumat_push_hdf_values(lua_State *L, lumat_input *in, const char *bytes,
+                           size_t length, gpu_dtype dtype, int values)
+{
+    reader r = {.L = L, .in = in, .dtype = dtype, .values = values};
+    push_values(&r, bytes, length);
+}
+
+int lumat_load_hdf(lua_State *L, lumat_input *in, const lumat_format *f)
+{
     reader r = {.L = L,
                 .in = in,
-                .dtype = dtype,
-                .values = values,
-                .left = length / EACH + ANYWAY};
-    if (!lumat_hdf_open(&r.h, bytes, length, message, sizeof message))
-        refuse(&r, message);
-    r.h.goes_on = lumat_input_goes_on;
-    read_object(&r, r.h.root, &root);
-    each_link(&r, &root, take_variable, &r);
+                .dtype = lumat_option_dtype(L, 2, GPU_ALL_DTYPES),
+                .is_plain = 1};
+    size_t length;
+    (void)f;
+    const char *bytes = lumat_push_input_text(L, in, &length);
+    lua_newtable(L);
+    r.values = lua_gettop(L);
+    lumat_begin_input(in, length);
+    push_values(&r, bytes, length);
+    lumat_check_wanted(L, in, r.values);
+    return 1;
 }

@@ -86,7 +86,8 @@ static int has_part(lua_State *L, int names, const char *part)
     return found;
 }
 
-/* Pushes the numbers of a part in host memory. */
+/* Pushes the numbers of a part in host memory, pairs where its type, which
+ * dtype gets, is complex; dtype NULL: that is refused. */
 static double *push_numbers(lua_State *L, lumat_archive *a,
                             const lumat_input *in, const char *part,
                             int64_t *count, gpu_dtype *dtype)
@@ -99,15 +100,19 @@ static double *push_numbers(lua_State *L, lumat_archive *a,
     if (n.ndim > 1 || n.kind == 'S' || n.kind == 'U')
         lumat_refuse_source(L, &s, "is no vector of numbers");
     *count = n.rows;
-    *dtype = lumat_npy_dtype(&n);
+    int is_complex = dtype != NULL && gpu_dtype_is_complex(lumat_npy_dtype(&n));
+    if (dtype != NULL)
+        *dtype = lumat_npy_dtype(&n);
+    size_t parts = is_complex ? 2 : 1;
     double *numbers =
-        lua_newuserdatauv(L, (size_t)n.rows * sizeof *numbers + 1, 0);
+        lua_newuserdatauv(L, parts * (size_t)n.rows * sizeof *numbers + 1, 0);
     char *raw = lumat_push_room(L, n.rows, (size_t)n.bytes);
     for (int64_t i = 0; i < n.rows; i += LUMAT_PIECE) {
         int64_t left = n.rows - i;
         int64_t most = left < LUMAT_PIECE ? left : LUMAT_PIECE;
         lumat_take_bytes(L, &s, raw, (size_t)(most * n.bytes));
-        if (!lumat_npy_read(&n, raw, i, most, GPU_F64, numbers + i, 0, message,
+        if (!lumat_npy_read(&n, raw, i, most, is_complex ? GPU_C128 : GPU_F64,
+                            numbers + (int64_t)parts * i, 0, message,
                             sizeof message))
             lumat_refuse_source(L, &s, "%s", message);
     }
@@ -176,7 +181,7 @@ static void push_sparse(lua_State *L, lumat_archive *a, const lumat_input *in,
 {
     gpu_triplets t = {0};
     int64_t count, sizes, starts;
-    gpu_dtype type, unused;
+    gpu_dtype type;
     push_part(L, a, in, "format.npy", GPU_ALL_DTYPES);
     const char *format = lua_tostring(L, -1);
     int is_rows = format != NULL && strcmp(format, "csr") == 0;
@@ -187,7 +192,7 @@ static void push_sparse(lua_State *L, lumat_archive *a, const lumat_input *in,
                            "holds a sparse matrix as '%s'; csr, csc and "
                            "coo are read: in SciPy S.tocsr() is one",
                            format != NULL ? format : "?");
-    double *numbers = push_numbers(L, a, in, "shape.npy", &sizes, &unused);
+    double *numbers = push_numbers(L, a, in, "shape.npy", &sizes, NULL);
     if (sizes != 2)
         lumat_archive_fail(L, a, "holds a sparse array of %I dimensions",
                            (LUAI_UACINT)sizes);
@@ -197,12 +202,15 @@ static void push_sparse(lua_State *L, lumat_archive *a, const lumat_input *in,
     t.cols = shape[1];
     check_rows(L, a, in, t.rows);
     t.value = push_numbers(L, a, in, "data.npy", &t.count, &type);
+    t.is_complex = gpu_dtype_is_complex(type);
+    if (type == GPU_BOOL)
+        type = GPU_F32;
     const char *across = is_rows || is_columns ? "indices.npy" : "col.npy";
-    numbers = push_numbers(L, a, in, across, &count, &unused);
+    numbers = push_numbers(L, a, in, across, &count, NULL);
     int64_t most = (is_columns ? t.rows : t.cols) - 1;
     t.col = check_places(L, a, across, numbers, count, most);
     const char *down = is_rows || is_columns ? "indptr.npy" : "row.npy";
-    numbers = push_numbers(L, a, in, down, &starts, &unused);
+    numbers = push_numbers(L, a, in, down, &starts, NULL);
     if (count != t.count || (down[0] == 'r' && starts != t.count))
         lumat_archive_fail(L, a, "has %I values at %I places",
                            (LUAI_UACINT)t.count, (LUAI_UACINT)count);

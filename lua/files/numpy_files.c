@@ -176,8 +176,33 @@ void lumat_push_elements(lua_State *L, lumat_source *s, const lumat_npy *n,
     lua_settop(L, top + 1);
 }
 
+void lumat_choose_rows(lua_State *L, lumat_source *s, lumat_npy *n,
+                       int64_t first, int64_t last)
+{
+    int64_t *rows = n->ndim == 3 ? &n->pages : &n->rows, all = *rows;
+    size_t size = (size_t)n->bytes;
+    if (n->ndim == 0)
+        lumat_raise(L, "rows: '%s' holds a number, which has no rows",
+                    s->in->path);
+    if (first > all)
+        lumat_raise(L, "rows: '%s' has %I rows, none of them is row %I",
+                    s->in->path, (LUAI_UACINT)all, (LUAI_UACINT)first);
+    *rows = (last < all ? last : all) - first + 1;
+    n->passed = n->ndim == 3 ? 0 : first - 1;
+    size_t others = (size_t)(n->ndim == 3 ? n->rows * n->cols : n->cols);
+    s->left = (size_t)*rows * others * size;
+    if (n->fortran && others > 1) {
+        s->at += (size_t)(first - 1) * size;
+        s->run = s->in_run = (size_t)*rows * size;
+        s->gap = (size_t)(all - *rows) * size;
+    } else {
+        s->at += (size_t)(first - 1) * others * size;
+    }
+}
+
 int lumat_load_npy(lua_State *L, lumat_input *in, const lumat_format *f)
 {
+    int64_t first, last;
     lumat_source s = {.left = in->size, .in = in};
     char message[LUMAT_MESSAGE] = "";
     lumat_npy n;
@@ -187,11 +212,70 @@ int lumat_load_npy(lua_State *L, lumat_input *in, const lumat_format *f)
         s.memory = lumat_push_input_text(L, in, &length);
         s.left = length;
     }
-    lumat_begin_input(in, (size_t)s.left);
+    lumat_option_range(L, &first, &last);
     if (!lumat_try_npy_header(L, &s, &n, message))
         lumat_refuse_source(L, &s, "%s", message);
+    if (first > 1 || last < INT64_MAX)
+        lumat_choose_rows(L, &s, &n, first, last);
+    lumat_begin_input(in, (size_t)s.left);
     lumat_push_elements(L, &s, &n, lumat_option_dtype(L, 2, GPU_ALL_DTYPES));
     return 1;
+}
+
+/* --- blocks --------------------------------------------------------------- */
+
+/* A file that is read some rows at a time. */
+typedef struct npy_blocks {
+    lumat_source all; /* its elements */
+    lumat_npy n;
+    int64_t done, rows; /* done; of a block, at most */
+} npy_blocks;
+
+/* Gives the next block, or nothing. Upvalues: npy_blocks, the input, the path,
+ * the options. */
+static int next_block(lua_State *L)
+{
+    npy_blocks *b = lua_touserdata(L, lua_upvalueindex(1));
+    const lumat_input *in = lua_touserdata(L, lua_upvalueindex(2));
+    lumat_source s = b->all;
+    lumat_npy n = b->n;
+    lua_settop(L, 0);
+    lua_pushvalue(L, lua_upvalueindex(3));
+    lua_pushvalue(L, lua_upvalueindex(4)); /* where options are looked for */
+    if (in->fd < 0 || b->done >= (n.ndim == 3 ? n.pages : n.rows))
+        return 0;
+    lumat_choose_rows(L, &s, &n, b->done + 1, b->done + b->rows);
+    lumat_push_elements(L, &s, &n, lumat_option_dtype(L, 2, GPU_ALL_DTYPES));
+    b->done += b->rows;
+    return 1;
+}
+
+int lumat_npy_blocks(lua_State *L, lumat_input *in, const lumat_format *f,
+                     int64_t rows)
+{
+    char message[LUMAT_MESSAGE] = "";
+    int input = lua_gettop(L);
+    npy_blocks *b = lua_newuserdatauv(L, sizeof *b, 0);
+    (void)f;
+    *b = (npy_blocks){.all = {.left = in->size, .in = in}, .rows = rows};
+    if (in->is_packed)
+        lumat_raise(L,
+                    "load_blocks: '%s' is packed: unpack it first, or load "
+                    "reads it whole",
+                    in->path);
+    if (!lumat_try_npy_header(L, &b->all, &b->n, message))
+        lumat_refuse_source(L, &b->all, "%s", message);
+    if (b->n.ndim == 0)
+        lumat_raise(L, "load_blocks: '%s' holds a number, which has no rows",
+                    in->path);
+    lua_pushvalue(L, input);
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    lua_pushcclosure(L, next_block, 4);
+    lua_pushnil(L);
+    lua_pushnil(L);
+    lua_pushvalue(L, input);
+    return 4;
 }
 
 /* --- writing -------------------------------------------------------------- */
@@ -205,8 +289,8 @@ static void put(lua_State *L, const lumat_npy_writer *w, const void *bytes,
         lumat_put_bytes(L, w->target, bytes, length);
 }
 
-static void put_block(lua_State *L, void *data, const void *bytes,
-                      int64_t first, int64_t rows, int64_t cols)
+void lumat_put_elements(lua_State *L, void *data, const void *bytes,
+                        int64_t first, int64_t rows, int64_t cols)
 {
     const lumat_npy_writer *w = data;
     (void)first;
@@ -220,7 +304,7 @@ void lumat_write_npy(lua_State *L, lumat_npy_writer *w, const gpu_matrix *m)
     put(L, w, header,
         lumat_npy_header(header, m->dtype, m->ndim, m->rows, m->cols));
     w->element = gpu_dtype_size(m->dtype);
-    lumat_each_block(L, m, put_block, w);
+    lumat_each_block(L, m, lumat_put_elements, w);
 }
 
 /* Element i of the list at index, which is pushed: a matrix like `first`. */
@@ -274,7 +358,8 @@ void lumat_write_pages(lua_State *L, lumat_npy_writer *w, int index)
         lumat_npy_header_of(header, lumat_npy_type_name(m->dtype), 3, sizes));
     lua_pop(L, 1);
     for (int64_t i = 1; i <= count; i++) {
-        lumat_each_block(L, check_page(L, index, i, NULL), put_block, w);
+        lumat_each_block(L, check_page(L, index, i, NULL), lumat_put_elements,
+                         w);
         lua_pop(L, 1);
     }
 }

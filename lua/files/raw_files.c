@@ -80,6 +80,7 @@ int lumat_load_raw(lua_State *L, lumat_input *in, const lumat_format *f)
 {
     lumat_npy n = {0};
     uint64_t bytes;
+    int64_t first, last;
     (void)f;
     set_shape(L, in, &n);
     set_type(L, &n);
@@ -109,19 +110,12 @@ int lumat_load_raw(lua_State *L, lumat_input *in, const lumat_format *f)
             (unsigned long long)(all - offset), (unsigned long long)offset,
             (unsigned long long)bytes);
     s.left = bytes;
-    lumat_begin_input(in, (size_t)bytes);
+    lumat_option_range(L, &first, &last);
+    if (first > 1 || last < INT64_MAX)
+        lumat_choose_rows(L, &s, &n, first, last);
+    lumat_begin_input(in, (size_t)s.left);
     lumat_push_elements(L, &s, &n, GPU_ALL_DTYPES);
     return 1;
-}
-
-static void put_block(lua_State *L, void *data, const void *bytes,
-                      int64_t first, int64_t rows, int64_t cols)
-{
-    const lumat_npy_writer *w = data;
-    (void)first;
-    if (bytes != NULL)
-        lumat_put_bytes(L, w->target, bytes,
-                        w->element * (size_t)(rows * cols));
 }
 
 void lumat_save_raw(lua_State *L, const char *path, const lumat_format *f)
@@ -135,6 +129,6 @@ void lumat_save_raw(lua_State *L, const char *path, const lumat_format *f)
                     lua_getfield(L, 3, "order") == LUA_TSTRING &&
                     strcmp(lua_tostring(L, -1), "F") == 0;
     w.target = lumat_push_target(L, path, gpu_bytes(m));
-    lumat_each_block(L, is_turned ? turned : m, put_block, &w);
+    lumat_each_block(L, is_turned ? turned : m, lumat_put_elements, &w);
     lumat_finish_target(L, w.target);
 }

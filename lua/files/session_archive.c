@@ -402,15 +402,17 @@ static int read_matrix(lua_State *L)
 
 typedef struct entries {
     int64_t rows[ENTRIES], cols[ENTRIES];
-    double values[ENTRIES];
+    double values[2 * ENTRIES]; /* pairs, of complex ones */
 } entries;
 
-/* sparse(archive, part, S): each run of entries as rows, columns, values. */
+/* sparse(archive, part, S): each run of entries as rows, columns, values, which
+ * of complex ones are pairs. */
 static int write_sparse(lua_State *L)
 {
     lumat_archive *a = check_archive(L);
     gpu_sparse *s = lumat_test_sparse(L, 3);
     entries *e = lua_newuserdatauv(L, sizeof *e, 0);
+    size_t value = gpu_is_complex(&s->values) ? 16 : 8;
     lumat_archive_begin(L, a, luaL_checkstring(L, 2));
     for (int64_t i = 0; i < s->count; i += ENTRIES) {
         int64_t left = s->count - i, count = left < ENTRIES ? left : ENTRIES;
@@ -418,21 +420,23 @@ static int write_sparse(lua_State *L)
                   gpu_sparse_entries(s, i, count, e->rows, e->cols, e->values));
         lumat_archive_write(L, a, e->rows, (size_t)count * 8);
         lumat_archive_write(L, a, e->cols, (size_t)count * 8);
-        lumat_archive_write(L, a, e->values, (size_t)count * 8);
+        lumat_archive_write(L, a, e->values, (size_t)count * value);
     }
     lumat_archive_end(L, a);
     return 0;
 }
 
+/* parts: numbers a value. */
 static void read_entries(lua_State *L, lumat_archive *a, int64_t count,
-                         int64_t *rows, int64_t *cols, double *values)
+                         int64_t *rows, int64_t *cols, int parts,
+                         double *values)
 {
     for (int64_t i = 0; i < count; i += ENTRIES) {
         int64_t left = count - i;
         size_t bytes = (size_t)(left < ENTRIES ? left : ENTRIES) * 8;
         lumat_archive_read(L, a, rows + i, bytes);
         lumat_archive_read(L, a, cols + i, bytes);
-        lumat_archive_read(L, a, values + i, bytes);
+        lumat_archive_read(L, a, values + parts * i, (size_t)parts * bytes);
     }
 }
 
@@ -454,29 +458,31 @@ static void check_rows(lua_State *L, const lumat_archive *a, lua_Integer rows,
 /* sparse(archive, part, device, dtype, rows, cols, trusted) */
 static int read_sparse(lua_State *L)
 {
-    enum { EACH = 24 };
     gpu_device *device;
     gpu_dtype dtype;
     lumat_archive *a = check_archive(L);
     lumat_try(L, gpu_open(luaL_checkstring(L, 3), &device));
     luaL_argcheck(L, gpu_dtype_find(luaL_checkstring(L, 4), &dtype), 4,
                   "no such type");
+    int parts = gpu_dtype_is_complex(dtype) ? 2 : 1;
+    uint64_t each = 16 + 8 * (uint64_t)parts;
     uint64_t length = lumat_archive_find(L, a, luaL_checkstring(L, 2));
-    if (length % EACH != 0 || length > PTRDIFF_MAX / 2)
+    if (length % each != 0 || length > PTRDIFF_MAX / 2)
         lumat_archive_fail(L, a, "has a sparse matrix that is cut off");
     check_rows(L, a, luaL_checkinteger(L, 5), length);
-    int64_t count = (int64_t)(length / EACH);
+    int64_t count = (int64_t)(length / each);
     int64_t *rows = lua_newuserdatauv(L, (size_t)length + 1, 0);
     int64_t *cols = rows + count;
     double *values = (void *)(cols + count);
-    read_entries(L, a, count, rows, cols, values);
+    read_entries(L, a, count, rows, cols, parts, values);
     lumat_archive_finish(L, a);
-    gpu_triplets t = {luaL_checkinteger(L, 5),
-                      luaL_checkinteger(L, 6),
-                      count,
-                      rows,
-                      cols,
-                      values};
+    gpu_triplets t = {.rows = luaL_checkinteger(L, 5),
+                      .cols = luaL_checkinteger(L, 6),
+                      .count = count,
+                      .row = rows,
+                      .col = cols,
+                      .value = values,
+                      .is_complex = parts == 2};
     gpu_sparse *s = lumat_new_sparse(L);
     lumat_try(L, gpu_sparse_create(s, device, dtype, &t));
     lumat_account_sparse(L, s);

@@ -5,6 +5,7 @@
 #include "formats.h"
 #include "arguments.h"
 #include "cancellation.h"
+#include "cores.h"
 #include "fence.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@
 #include <zlib.h>
 
 enum {
-    PART = 1 << 22,   /* bytes read at a time */
+    PART = 1 << 22,   /* bytes unpacked at a time */
+    PIECE = 1 << 18,  /* bytes that one core reads at a time */
     PACKED = 1 << 16, /* bytes of a packed file at a time */
     GZIP = 16 + 15,   /* zlib's word for it, and its largest window */
     BLOCK_BYTES = 1 << 20
@@ -125,24 +127,39 @@ lumat_input *lumat_push_input(lua_State *L, const char *path)
     return in;
 }
 
+/* Bytes of a file on their way into memory, which all cores read. */
+typedef struct read_job {
+    int fd;
+    size_t at, length;
+    char *to;
+    volatile int error; /* -1: the file is shorter now */
+} read_job;
+
+static void read_part(void *context, int64_t i)
+{
+    read_job *j = context;
+    size_t first = (size_t)i * PIECE;
+    size_t length = j->length - first < PIECE ? j->length - first : PIECE;
+    ssize_t n =
+        lumat_read_fully(j->fd, j->to + first, length, (off_t)(j->at + first));
+    if (n < (ssize_t)length)
+        j->error = n < 0 ? errno : -1;
+}
+
 void lumat_read_input(lua_State *L, const lumat_input *in, size_t at,
                       void *bytes, size_t length)
 {
-    char *to = bytes;
-    while (length > 0) {
-        size_t part = length < PART ? length : PART;
-        ssize_t n = pread(in->fd, to, part, (off_t)at);
-        if (n < 0 && errno != EINTR)
-            refuse_reading(L, in->path, errno);
-        if (n == 0)
+    enum { ROUND = 32 * PIECE }; /* between two looks at Ctrl-C */
+    read_job j = {.fd = in->fd, .at = at, .to = bytes};
+    for (; length > 0; length -= j.length, j.at += j.length, j.to += j.length) {
+        j.length = length < ROUND ? length : ROUND;
+        gpu_on_cores((int64_t)((j.length + PIECE - 1) / PIECE), read_part, &j);
+        if (j.error > 0)
+            refuse_reading(L, in->path, j.error);
+        if (j.error < 0)
             lumat_raise(L, "load: '%s' became shorter while it was read",
                         in->path);
-        if (n > 0) {
-            at += (size_t)n;
-            to += n;
-            length -= (size_t)n;
-            gpu_advance(n);
-        }
+        gpu_advance((int64_t)j.length);
         lumat_poll(L, 0);
     }
 }
@@ -286,16 +303,27 @@ int lumat_refuse_source(lua_State *L, const lumat_source *s, const char *format,
 
 void lumat_take_bytes(lua_State *L, lumat_source *s, void *to, size_t length)
 {
+    char *next = to;
     if (length > s->left)
         lumat_refuse_source(L, s, "is cut off");
-    if (s->archive != NULL)
-        lumat_archive_read(L, s->archive, to, length);
-    else if (s->memory != NULL)
-        memcpy(to, s->memory + s->at, length);
-    else
-        lumat_read_input(L, s->in, s->at, to, length);
-    s->at += length;
     s->left -= length;
+    while (length > 0) {
+        size_t n = s->run > 0 && s->in_run < length ? s->in_run : length;
+        if (s->archive != NULL)
+            lumat_archive_read(L, s->archive, next, n);
+        else if (s->memory != NULL)
+            memcpy(next, s->memory + s->at, n);
+        else
+            lumat_read_input(L, s->in, s->at, next, n);
+        s->at += n;
+        next += n;
+        length -= n;
+        s->in_run -= s->run > 0 ? n : 0;
+        if (s->run > 0 && s->in_run == 0) {
+            s->at += s->gap;
+            s->in_run = s->run;
+        }
+    }
 }
 
 /* --- results -------------------------------------------------------------- */
@@ -337,6 +365,14 @@ void lumat_read_elements(lua_State *L, lumat_source *s, const lumat_npy *n,
     gpu_dtype dtype = r->all->dtype;
     int is_plain = lumat_npy_is_plain(n, dtype), done = 1;
     size_t size = (size_t)n->bytes;
+    char *own = is_plain ? gpu_own_bytes(r->all) : NULL;
+    if (own != NULL) { /* no copy in between */
+        lumat_take_bytes(L, s, own + (size_t)first * size,
+                         (size_t)(all - first) * size);
+        r->done = all;
+        gpu_release(r->flat);
+        return;
+    }
     char *raw = lumat_push_room(L, all, size);
     void *host =
         is_plain ? raw : lumat_push_room(L, all, gpu_dtype_size(dtype));

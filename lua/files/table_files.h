@@ -17,7 +17,7 @@ char lumat_csv_option_char(lua_State *L, int arg, const char *key,
                            int (*fits)(char c), const char *needs,
                            char otherwise);
 
-/* Registers what reads tables in parts. */
+/* Makes the readers of tables known to Lua, which closes them. */
 void lumat_open_csv(lua_State *L);
 
 #endif

@@ -6,10 +6,10 @@
 local library, _, _, private = ...
 local checks = require "lumat.checks"
 local cells = require "lumat.cells"
-local fail, brief, plural = checks.fail, checks.brief, checks.plural
+local fail, brief, is_matrix, plural = checks.fail, checks.brief,
+    checks.is_matrix, checks.plural
 local columns = {}
-local getmetatable, ipairs, pairs, require = getmetatable, ipairs, pairs,
-    require
+local ipairs, pairs, require = ipairs, pairs, require
 local setmetatable, type = setmetatable, type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
 local find, format, lower, match = string.find, string.format, string.lower,
@@ -52,11 +52,6 @@ function columns.near(word, names)
 end
 
 -- --- vectors -----------------------------------------------------------------
-
-local function is_matrix(x)
-    return type(x) == "userdata" and getmetatable(x) == "matrix"
-end
-columns.is_matrix = is_matrix
 
 -- first … last, on a device.
 local function counted(first, last, device)

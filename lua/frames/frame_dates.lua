@@ -2,8 +2,10 @@
 -- texts as dates.
 local library = ...
 local checks = require "lumat.checks"
+local calendar = require "lumat.calendar"
 local columns = require "lumat.frame_columns"
-local fail, brief = checks.fail, checks.brief
+local fail, brief, is_matrix = checks.fail, checks.brief, checks.is_matrix
+local date_of, days_of = calendar.date_of, calendar.days_of
 local state = columns.state
 local dates = {}
 local ipairs, tonumber, type = ipairs, tonumber, type
@@ -19,46 +21,6 @@ local months = {"January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December"}
 local weekdays = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday",
     "Saturday", "Sunday"}
-
--- --- the calendar ------------------------------------------------------------
--- Source: Howard Hinnant, chrono-compatible low-level date algorithms, 2013:
--- days and civil dates of the Gregorian calendar. Years begin in March, so that
--- the leap day is their last. The same lines take numbers and vectors, whose
--- whole part is `whole`.
-
-local function whole_of(x)
-    return type(x) == "number" and floor(x) or x:floor()
-end
-
--- 1 where x is larger than a number, else 0.
-local function above(x, limit)
-    if type(x) == "number" then return x > limit and 1 or 0 end
-    return x:gt(limit):f64()
-end
-
--- Year, month and day of so many days since 1970 began.
-local function civil(days)
-    local z = days + 719468
-    local era = whole_of(z / 146097)
-    local e = z - era * 146097
-    local year = whole_of((e - whole_of(e / 1460) + whole_of(e / 36524) -
-        whole_of(e / 146096)) / 365)
-    local day = e - (year * 365 + whole_of(year / 4) - whole_of(year / 100))
-    local part = whole_of((day * 5 + 2) / 153)
-    local month = part + 3 - above(part, 9) * 12
-    return year + era * 400 + 1 - above(month, 2), month,
-        day - whole_of((part * 153 + 2) / 5) + 1
-end
-
--- Days since 1970 began, of a day of the month that is a number.
-local function days_of(year, month, day)
-    local y = year - 1 + above(month, 2)
-    local era = whole_of(y / 400)
-    local of_era = y - era * 400
-    local part = whole_of(((month + 9 - above(month, 2) * 12) * 153 + 2) / 5)
-    return era * 146097 + of_era * 365 + whole_of(of_era / 4) -
-        whole_of(of_era / 100) + part + (day - 1) - 719468
-end
 
 local function is_leap(year)
     return year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0)
@@ -247,7 +209,7 @@ local written = {
 local function split(seconds)
     local days = floor(seconds / DAY)
     local rest = seconds - days * DAY
-    local year, month, day = civil(days)
+    local year, month, day = date_of(days)
     local minutes = floor(rest / MINUTE)
     return {year = floor(year), month = floor(month), day = floor(day),
         hour = minutes // 60, minute = minutes % 60,
@@ -322,7 +284,7 @@ row{
     result = "{2, 12}",
 }
 function dates.dates(x, shape)
-    if columns.is_matrix(x) then
+    if is_matrix(x) then
         return make(x:f64(), shape or usual[4])
     end
     local s = state[x]
@@ -348,15 +310,15 @@ local function of_day(s)
     return s.vector - days(s) * DAY
 end
 
-function methods.year(c) return (civil(days(state[c]))) end
+function methods.year(c) return (date_of(days(state[c]))) end
 
 function methods.month(c)
-    local _, month = civil(days(state[c]))
+    local _, month = date_of(days(state[c]))
     return month
 end
 
 function methods.day(c)
-    local _, _, day = civil(days(state[c]))
+    local _, _, day = date_of(days(state[c]))
     return day
 end
 
@@ -379,7 +341,7 @@ end
 
 -- By unit: the beginning of it, and the format that shows it.
 local function floor_months(s, count)
-    local year, month = civil(days(s))
+    local year, month = date_of(days(s))
     return days_of(year, ((month - 1) / count):floor() * count + 1, 1) * DAY
 end
 
@@ -409,23 +371,21 @@ function methods.floor(c, unit)
     return make(u[1](state[c]), u[2])
 end
 
-function methods.text(c, shape)
-    local s = state[c]
+local function texts_of(s, shape)
     local list = {}
     for i, x in ipairs(columns.listed(s.vector)) do
-        list[i] = x == x and dates.write(x, shape or s.format)
-    end
-    return columns.text_of_list(list, #list, "text", s.vector.device)
-end
-
-function methods.totable(c)
-    local s = state[c]
-    local list = {}
-    for i, x in ipairs(columns.listed(s.vector)) do
-        list[i] = x == x and dates.write(x, s.format)
+        list[i] = x == x and dates.write(x, shape)
     end
     return list
 end
+
+function methods.text(c, shape)
+    local s = state[c]
+    local list = texts_of(s, shape or s.format)
+    return columns.text_of_list(list, #list, "text", s.vector.device)
+end
+
+function methods.totable(c) return texts_of(state[c], state[c].format) end
 
 function methods.isnan(c) return state[c].vector:isnan() end
 
@@ -440,7 +400,7 @@ local function compared(what, other, s)
     end
     local t = state[other]
     if t and t.kind == "date" then return t.vector end
-    if columns.is_matrix(other) then return other end
+    if is_matrix(other) then return other end
     fail(what, "compares dates with dates, texts as \"2020-01-31\" or " ..
         "seconds, not with %s", brief(other))
 end
@@ -470,7 +430,7 @@ methods.min, methods.max = extreme "min", extreme "max"
 function operators.__sub(a, b)
     if is_dates(a) and is_dates(b) then
         return state[a].vector - state[b].vector
-    elseif is_dates(a) and (type(b) == "number" or columns.is_matrix(b)) then
+    elseif is_dates(a) and (type(b) == "number" or is_matrix(b)) then
         return make(state[a].vector - b, state[a].format)
     end
     fail("dates", "A - B is of two dates, or of dates and seconds, not of " ..
@@ -479,7 +439,7 @@ end
 
 function operators.__add(a, b)
     if not is_dates(a) then a, b = b, a end
-    if type(b) == "number" or columns.is_matrix(b) then
+    if type(b) == "number" or is_matrix(b) then
         return make(state[a].vector + b, state[a].format)
     end
     fail("dates", "A + B is of dates and seconds, not of %s and %s", brief(a),

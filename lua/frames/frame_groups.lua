@@ -257,12 +257,8 @@ end
 
 -- A frame of group i.
 local function part(g, i)
-    local by = {}
-    local places = g.by:places(g.places and floor(g.places[i]) or i)
-    for _, name in ipairs(g.frame.names) do
-        by[name] = columns.pick(g.frame.by[name], places)
-    end
-    return frames.new(checks.copied(g.frame.names), by, places.rows)
+    return frames.pick_rows(g.frame, g.frame.names,
+        g.by:places(g.places and floor(g.places[i]) or i))
 end
 
 -- Columns of what f gave for each group, under the names of what it gave.
@@ -303,8 +299,7 @@ end
 -- Goes through the groups: their keys as a table by names, and a frame each.
 function methods.each(G)
     local g = state[G]
-    local keys = frames.new(checks.copied(g.keys), key_columns(g), g.number)
-    local i = 0
+    local keys, i = G.keys, 0
     return function()
         i = i + 1
         if i <= g.number then return keys[i], part(g, i) end
@@ -315,7 +310,7 @@ function meta.__index(G, key)
     if methods[key] then return methods[key] end
     local g = state[G]
     if key == "keys" then
-        return frames.new(checks.copied(g.keys), key_columns(g), g.number)
+        return frames.new(g.keys, key_columns(g), g.number)
     end
     fail("groupby", "there is no %s of groups: there are %s agg apply each, " ..
         "and keys", brief(key), order_of_statistics)
@@ -389,35 +384,15 @@ end
 
 local figures = {"mean", "std", "min", "25%", "50%", "75%", "max"}
 
--- The elements that are there, rising, in f64.
-local function present(c)
+local function describe_numbers(c)
     local v = columns.vector(c):f64()
     local missing = v:isnan()
     if missing:any() then v = v[library.lnot(missing)] end
-    return v:sort()
-end
-
--- Source: Hyndman and Fan, Sample quantiles in statistical packages, 1996, the
--- seventh, which NumPy, pandas and R take.
-local function quantile(v, share)
-    local place = (v.rows - 1) * share
-    local low = floor(place)
-    local a = v[low + 1]
-    if place == low then return a end
-    local b = v[low + 2]
-    return a == b and a or a + (b - a) * (place - low)
-end
-
-local function describe_numbers(c)
-    local v = present(c)
-    local n = v.rows
-    local t = {count = n}
-    for _, name in ipairs(figures) do t[name] = NAN end
-    if n == 0 then return t end
-    t.mean, t.min, t.max = v:mean(), v[1], v[-1]
-    t.std = n > 1 and v:std() or NAN
-    t["25%"], t["50%"], t["75%"] = quantile(v, 0.25), quantile(v, 0.5),
-        quantile(v, 0.75)
+    if v.rows == 0 then return {count = 0} end
+    local t = {count = v.rows, mean = v:mean(), min = v:min(), max = v:max(),
+        std = v.rows > 1 and v:std() or NAN}
+    t["25%"], t["50%"], t["75%"] = unpack(library.quantile(v,
+        {0.25, 0.5, 0.75}):totable())
     return t
 end
 
@@ -433,47 +408,37 @@ end
 
 function groups.describe(T, wanted)
     local s = frames.state_of(T)
-    local names = wanted and frames.names_of("describe", s, wanted) or s.names
-    local lists = {count = {}, distinct = {}, top = {}, freq = {}}
-    local has_numbers, has_values = false, false
-    for _, name in ipairs(figures) do lists[name] = {} end
-    for i, name in ipairs(names) do
+    local given = wanted and frames.names_of("describe", s, wanted) or s.names
+    local found, has_numbers, has_values = {}, false, false
+    for i, name in ipairs(given) do
         local c = s.by[name]
         local is_number = kind_of(c) == "number"
-        local t = is_number and describe_numbers(c) or describe_values(c)
+        found[i] = is_number and describe_numbers(c) or describe_values(c)
         has_numbers = has_numbers or is_number
         has_values = has_values or not is_number
-        for figure, list in pairs(lists) do
-            list[i] = t[figure] or figure == "top" and false or
-                t[figure] == nil and NAN or t[figure]
-        end
     end
-    local pairs_of = {{"column", names}, {"count", lists.count}}
-    local function add(figure)
-        pairs_of[#pairs_of + 1] = {figure, lists[figure]}
+    local names, by = {}, {}
+    local function add_text(name, list)
+        names[#names + 1] = name
+        by[name] = columns.text_of_list(list, #list, "describe", "cpu")
     end
-    if has_numbers then
-        for _, figure in ipairs(figures) do add(figure) end
+    local function add(name)
+        local list = {}
+        for i, t in ipairs(found) do list[i] = t[name] or NAN end
+        names[#names + 1] = name
+        by[name] = library.vec(list, {dtype = "f64", device = "cpu"})
     end
-    if has_values then add "distinct" add "top" add "freq" end
-    for i = 2, #pairs_of do
-        local name, list = unpack(pairs_of[i])
-        if name ~= "top" then
-            pairs_of[i][2] = #list > 0 and library.vec(list,
-                {dtype = "f64", device = "cpu"}) or library.zeros(0)
-        end
+    add_text("column", given)
+    add "count"
+    for _, name in ipairs(has_numbers and figures or {}) do add(name) end
+    if has_values then
+        local top = {}
+        for i, t in ipairs(found) do top[i] = t.top or false end
+        add "distinct"
+        add_text("top", top)
+        add "freq"
     end
-    local out = {}
-    for i, pair in ipairs(pairs_of) do
-        local name, values = pair[1], pair[2]
-        local kind = (name == "column" or name == "top") and "text" or "number"
-        out[i] = {name = name, kind = kind, values = values}
-        if kind == "text" then
-            local c = columns.text_of_list(values, #values, "describe", "cpu")
-            out[i].codes, out[i].labels = c.codes, c.labels
-        end
-    end
-    return frames.make(out)
+    return frames.new(names, by, #given)
 end
 
 return groups

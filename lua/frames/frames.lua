@@ -14,7 +14,7 @@ local cells = require "lumat.cells"
 local columns = require "lumat.frame_columns"
 local dates = require "lumat.frame_dates"
 local fail, brief, plural = checks.fail, checks.brief, checks.plural
-local is_matrix, kind_of = columns.is_matrix, columns.kind_of
+local is_matrix, kind_of = checks.is_matrix, columns.kind_of
 local frames = {}
 local getmetatable, ipairs, next, pairs, pcall = getmetatable, ipairs, next,
     pairs, pcall
@@ -55,9 +55,10 @@ local function tell_members(T, s)
     return T
 end
 
--- A frame of columns that are right.
+-- A frame of columns that are right. It keeps `by`, and a list of names of its
+-- own, as each may get and lose columns.
 local function new(names, by, rows)
-    local T, s = {}, {names = names, by = by, rows = rows}
+    local T, s = {}, {names = checks.copied(names), by = by, rows = rows}
     local first = names[1]
     s.device = first and columns.vector(by[first]).device
     s.meta = checks.copied(meta)
@@ -66,10 +67,12 @@ local function new(names, by, rows)
 end
 frames.new = new
 
--- Of some of the names, each column made by f.
+-- Of some of the names, each column made by f, if there is one.
 local function made(s, names, rows, f)
     local by = {}
-    for _, name in ipairs(names) do by[name] = f(s.by[name], name) end
+    for _, name in ipairs(names) do
+        by[name] = f and f(s.by[name], name) or s.by[name]
+    end
     return new(names, by, rows)
 end
 
@@ -204,7 +207,7 @@ local function column_of(what, value, s)
     local c = value
     if is_matrix(value) then
         if value.device == "none" then fail(what, "has been freed") end
-        if value.dtype == "c64" or value.dtype == "c128" then
+        if checks.is_complex(value) then
             fail(what, "is complex: columns are real; z:real(), z:imag()")
         elseif value.ndim == 2 then
             if value.cols ~= 1 then
@@ -288,29 +291,21 @@ row{
     result = "{3, 2, 1}",
 }
 function frames.frame(list, names)
-    local T = new({}, {}, 0)
+    local T, order = new({}, {}, 0), {}
     if is_matrix(list) then
         if list.ndim ~= 2 or #names ~= list.cols then
             fail("frame", "A is %s, and there are %s", checks.shape_of(list),
                 plural(#names, "name"))
         end
         for i, name in ipairs(names) do
-            check_name("frame", name)
-            if state[T].by[name] then
-                fail("frame", "there are two columns %q", name)
-            end
-            set(T, name, list:col(i):flatten())
+            order[i] = {name, list:col(i):flatten()}
         end
-        return T
-    end
-    local order = {}
-    if #list > 0 then
+    elseif #list > 0 then
         for i, pair in ipairs(list) do
             if type(pair) ~= "table" or #pair ~= 2 then
                 fail("frame", "part %d is %s, expected {\"name\", values}", i,
                     brief(pair))
             end
-            check_name("frame", pair[1])
             order[i] = pair
         end
     else
@@ -321,6 +316,7 @@ function frames.frame(list, names)
         sort(order, function(a, b) return a[1] < b[1] end)
     end
     for _, pair in ipairs(order) do
+        check_name("frame", pair[1])
         if state[T].by[pair[1]] then
             fail("frame", "there are two columns %q", pair[1])
         end
@@ -404,15 +400,16 @@ local function check_row(s, i)
     return place // 1 | 0
 end
 
+-- Of those columns the rows at places, in a mask or in a range.
 local function pick_rows(s, names, key)
-    if #names == 0 then return new({}, {}, 0) end
-    local by, rows = {}, nil
+    local by, rows = {}, 0
     for _, name in ipairs(names) do
         by[name] = columns.pick(s.by[name], key)
         rows = columns.length(by[name])
     end
     return new(names, by, rows)
 end
+frames.pick_rows = pick_rows
 
 -- The names at places: a number, a range, a vector, a slice.
 local function names_at(s, key)
@@ -456,9 +453,7 @@ local function block(s, rows, cols)
         local c = s.by[names[1]]
         return all and c or columns.pick(c, rows)
     end
-    if all then
-        return made(s, names, s.rows, function(c) return c end)
-    end
+    if all then return made(s, names, s.rows) end
     return pick_rows(s, names, rows)
 end
 
@@ -650,8 +645,7 @@ row{
 }
 method("select", function(T, list)
     local s = state[T]
-    return made(s, names_of("select", s, list), s.rows,
-        function(c) return c end)
+    return made(s, names_of("select", s, list), s.rows)
 end)
 
 row{
@@ -666,8 +660,7 @@ method("drop", function(T, list)
     for _, name in ipairs(s.names) do
         if not gone[name] then names[#names + 1] = name end
     end
-    return made(s, names, #names > 0 and s.rows or 0,
-        function(c) return c end)
+    return made(s, names, #names > 0 and s.rows or 0)
 end)
 
 local function rows_between(T, first, last)
@@ -800,20 +793,16 @@ row{
 }
 method("sort", function(T, list, options)
     local s = state[T]
-    local names = names_of("sort", s, list)
-    local descending = options and options.descending or false
-    local down = {}
-    if type(descending) == "boolean" then
-        for _, name in ipairs(names) do down[name] = descending end
-    else
-        local _, of = names_of("sort", s, descending)
-        for name in pairs(of) do
-            local _, known = names_of("sort", s, names)
-            if not known[name] then
+    local names, is_key = names_of("sort", s, list)
+    local descending = options and options.descending
+    local falls, _ = descending == true and is_key or {}, nil
+    if descending and descending ~= true then
+        _, falls = names_of("sort", s, descending)
+        for name in pairs(falls) do
+            if not is_key[name] then
                 fail("sort", "descending names %q, which is not sorted by",
                     name)
             end
-            down[name] = true
         end
     end
     local places
@@ -821,7 +810,7 @@ method("sort", function(T, list, options)
         local keys = columns.sort_keys(s.by[names[i]])
         if places then keys = keys[places] end
         local order = library.argsort(keys,
-            {descending = down[names[i]] or false})
+            {descending = falls[names[i]] == true})
         places = places and places[order] or order
     end
     return pick_rows(s, s.names, places)

@@ -82,12 +82,35 @@ static void set_function(lua_State *L, const char *table, const char *name)
     lua_pop(L, 1);
 }
 
+/* May its first argument be a sparse matrix? only: and nothing else? */
+static int begins_sparse(const lumat_function *f, int *only)
+{
+    lumat_piece kind;
+    int found = 0;
+    *only = 1;
+    for (lumat_argument a = {.rest = f->takes}; lumat_next_argument(&a);)
+        while (a.place == 1 && lumat_next_kind(&a.kind, &kind)) {
+            int is_sparse = lumat_is_piece(kind, "sparse");
+            found |= is_sparse;
+            *only &= is_sparse;
+        }
+    return found;
+}
+
 /* Pops what calls are checked by. */
 static void set_functions(lua_State *L, const lumat_function *f)
 {
+    int only = 0;
     if (f->method) {
         lumat_push_method(L);
-        set_function(L, "lumat.methods", f->name);
+        if (begins_sparse(f, &only)) {
+            lua_pushvalue(L, -1);
+            set_function(L, "lumat.sparse_methods", f->name);
+        }
+        if (only)
+            lua_pop(L, 1);
+        else
+            set_function(L, "lumat.methods", f->name);
     }
     set_function(L, "lumat.functions", f->name);
 }

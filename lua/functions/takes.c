@@ -136,6 +136,11 @@ static const lumat_option common[] = {
     {"width", "number", "what the screen has", "characters across"},
     {"height", "number", "what the screen has", "lines of the picture, about"},
     {"axis", "axis", NULL, "1: down each column, 2: along each row"},
+    {"nan", "\"skip\"|\"keep\"", "\"keep\"",
+     "\"skip\": NaN is left out; else what has NaN gives NaN"},
+    {"keepdims", "boolean", "true",
+     "false: the one line that comes along an axis of a matrix is a vector, in "
+     "place of a 1xn or mx1 matrix, and of a vector a number"},
     {"descending", "boolean", NULL, "true: the largest first"},
     {"low", "number", "the least", "the lower end of the range"},
     {"high", "number", "the greatest", "the upper end of the range"},

@@ -9,7 +9,7 @@ local titles = {
     {"Making matrices", "making constants sequences random diagonals sparse"},
     {"Shape and place", "shape lines joining places iterating converting"},
     {"Products and linear algebra",
-        "products outer systems factors norms gallery kernels keeping"},
+        "products outer systems iterative factors norms gallery kernels keeping"},
     {"Fourier transforms and signals", "fourier"},
     {"Element by element", "arithmetic powers signs limits rounding " ..
         "exponentials logarithms angles arcs hyperbolic area special complex " ..
@@ -18,6 +18,7 @@ local titles = {
     {"Over everything, columns or rows",
         "totals extremes running sampled statistics"},
     {"Counting and grouping", "sets windows"},
+    {"Graphs", "graphs"},
     {"Frames", "frames"},
     {"Seeing matrices", "pictures watching"},
     {"Files", "files sessions folders"},

@@ -271,7 +271,9 @@ topics.indexing = {title = "Indexing", see = "take put where ?operators ?propert
     "element from the ninth down. Where first:step:last, the order of other " ..
     "languages, would have taken more, a warning says so. {1, 3} is a range " ..
     "wherever it stands: the rows 1 and 3 are A[vec{1, 3}]. Of a sparse matrix " ..
-    "S[…] gives a sparse one; it is not assigned."}
+    "S[…] gives a sparse one; S[{i, j}] = x, of rows, columns and " ..
+    "blocks as well, writes all of S anew each time: many entries are better " ..
+    "made at once."}
 
 topics.random = {title = "Random numbers",
     see = "rand randn randint randperm exponential poisson choice seed",

@@ -72,6 +72,25 @@ static int group(lua_State *L)
     return 2;
 }
 
+/* even_bins(x, low, high, bins): how many elements lie in each of so many equal
+ * bins, whose edges are those of linspace. Nothing: there are too many, or they
+ * lie too near together for such edges. */
+static int even_bins(lua_State *L)
+{
+    gpu_matrix *x = lumat_check_matrix(L, 1);
+    double low = luaL_checknumber(L, 2), high = luaL_checknumber(L, 3);
+    int64_t bins = luaL_checkinteger(L, 4);
+    if (bins < 1 || bins > GPU_MOST_BINS)
+        return 0;
+    gpu_edges edges = gpu_even_edges(low, high, (int)bins);
+    if (edges.over != 1)
+        return 0;
+    gpu_matrix *counts = lumat_new_matrix(L);
+    lumat_try(L, gpu_histogram(x, &edges, counts));
+    lumat_account(L, counts);
+    return 1;
+}
+
 static int fold_into(lua_State *L, const gpu_fold_call *call)
 {
     gpu_matrix *out = lumat_new_matrix(L);
@@ -129,10 +148,14 @@ static int window(lua_State *L)
 
 void lumat_open_data_steps(lua_State *L)
 {
-    static const luaL_Reg steps[] = {
-        {"search", search}, {"is_sorted", is_sorted},       {"group", group},
-        {"fold", fold},     {"fold_ordered", fold_ordered}, {"window", window},
-        {NULL, NULL}};
+    static const luaL_Reg steps[] = {{"search", search},
+                                     {"is_sorted", is_sorted},
+                                     {"group", group},
+                                     {"fold", fold},
+                                     {"fold_ordered", fold_ordered},
+                                     {"window", window},
+                                     {"even_bins", even_bins},
+                                     {NULL, NULL}};
     luaL_newlib(L, steps);
     lumat_set_required(L, "data_steps");
 }

@@ -152,10 +152,10 @@ static int matrix_power(lua_State *L)
 
 /* --- linear systems ------------------------------------------------------- */
 
-/* By what A is, as lua/std/lazy/systems.lua sees to. */
-static int solve_by_kind(lua_State *L)
+/* By what A is, as lua/std/lazy/systems.lua sees to, or sparse_systems.lua. */
+static int solve_by_kind(lua_State *L, const char *file)
 {
-    lumat_push_required(L, "systems");
+    lumat_push_required(L, file);
     lua_getfield(L, -1, "solve");
     lua_replace(L, -2);
     lua_insert(L, 1);
@@ -185,11 +185,13 @@ static int may_have_structure(lua_State *L, const gpu_matrix *a)
 
 static int solve(lua_State *L)
 {
+    if (lumat_test_sparse(L, 1))
+        return solve_by_kind(L, "sparse_systems");
     gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
     int is_rectangular = a->ndim == 2 && a->rows != a->cols;
     if (a->rows == b->rows &&
         (lua_istable(L, 3) || is_rectangular || may_have_structure(L, a)))
-        return solve_by_kind(L);
+        return solve_by_kind(L, "systems");
     if (is_rectangular)
         return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_ROWS);
     gpu_matrix *out = lumat_new_matrix(L);
@@ -264,7 +266,7 @@ static const lumat_option solve_options[] = {
 
 static const lumat_function functions[] = {
     {"solve", solve, 1,
-     "A: matrix, B: matrix rows A {kind, info, method, batch}",
+     "A: matrix|sparse, B: matrix rows A {kind, info, method, batch}",
      "matrix, table with info",
      "The X with A X = B, by what A is seen to be: diagonal, triangular, "
      "banded, symmetric (complex: Hermitian) positive definite (Cholesky), or "
@@ -274,7 +276,11 @@ static const lumat_function functions[] = {
      "the A and the B below each other. A GPU solves large general f64 systems "
      "by f32 factors, where A allows it, and refines X until it is as good as "
      "a direct solution. With info also a table: kind, rcond, error (the "
-     "backward error of X), and method and steps of a general one.",
+     "backward error of X), and method and steps of a general one. A sparse "
+     "system is solved on the CPU in f64, which one on a GPU is copied to: "
+     "diagonal and triangular ones by substitution, others by lu, chol or qr "
+     "(CHOLMOD, UMFPACK, SPQR of SuiteSparse), a rectangular one if its rank "
+     "is full.",
      "solve(mat{{2, 0}, {0, 4}}, vec{2, 8})", "{1, 2}", .group = "systems",
      .options = solve_options},
     {"inv", inverse, 1, "A: square", "matrix",

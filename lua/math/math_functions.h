@@ -61,11 +61,18 @@ void lumat_open_factor_steps(lua_State *L);
 void lumat_open_fft_functions(lua_State *L); /* fft ifft rfft … */
 void lumat_open_statistics_steps(lua_State *L);
 void lumat_open_data_steps(lua_State *L);
+void lumat_open_graph_steps(lua_State *L);
+void lumat_open_sparse_steps(lua_State *L);
 void lumat_open_moving_steps(lua_State *L);
 
 /* The elements of matrices on a GPU that were read one by one are counted, by
  * line of a script: with 1000 of one matrix a note says so, once; with
  * --strict an error. LUMAT_COUNT_READS=cpu counts those on the CPU, too. */
 void lumat_open_reads(lua_State *L, int is_strict);
+
+/* Is one of the arguments 1 … count a sparse matrix? And the result of an
+ * operation on them then, pushed; options: the index of its table or 0. */
+int lumat_has_sparse(lua_State *L, int count);
+int lumat_push_sparse_op(lua_State *L, gpu_op op, int count, int options);
 
 #endif

@@ -15,7 +15,7 @@ static int elementwise(lua_State *L);
 static void explain_mistake(lua_State *L, const lumat_function *f, int count);
 
 /* What operations take, by their number of operands. */
-#define OPERAND "matrix|scalar|boolean"
+#define OPERAND "matrix|scalar|boolean|sparse"
 #define TAKES_1 "A: " OPERAND " {out, device}"
 #define TAKES_2 "A: " OPERAND ", B: " OPERAND " elements A {out, device}"
 #define TAKES_3                                                             \
@@ -54,7 +54,8 @@ static lumat_function ops[] = {
 /* --- elementwise ---------------------------------------------------------- */
 
 typedef struct operands {
-    int count; /* matrices among the arguments */
+    int count;      /* matrices among the arguments */
+    int has_sparse; /* which are none of these */
     int argument[3];
     const gpu_matrix *matrix[3];
 } operands;
@@ -66,8 +67,6 @@ static double check_scalar(lua_State *L, int arg)
     if (lumat_is_number(L, arg))
         return lua_tonumber(L, arg);
     lumat_refuse_kind(L, arg);
-    if (lumat_test_sparse(L, arg))
-        lumat_check_matrix(L, arg); /* raises: full(S) is dense */
     lumat_refuse_operand(L, arg);
     return 0;
 }
@@ -77,7 +76,7 @@ static double check_scalar(lua_State *L, int arg)
 static void read_operands(lua_State *L, int count, gpu_program *p, operands *o,
                           int value[3])
 {
-    o->count = 0;
+    o->count = o->has_sparse = 0;
     for (int i = 0; i < count; i++) {
         gpu_matrix *m = lumat_test_matrix(L, i + 1);
         value[i] = -1;
@@ -88,9 +87,14 @@ static void read_operands(lua_State *L, int count, gpu_program *p, operands *o,
         value[i] = o->count++;
     }
     gpu_program_start(p, o->count);
-    for (int i = 0; i < count; i++)
-        if (value[i] < 0)
-            value[i] = gpu_program_constant(p, check_scalar(L, i + 1));
+    for (int i = 0; i < count; i++) {
+        if (value[i] >= 0)
+            continue;
+        int is_sparse = lumat_test_sparse(L, i + 1) != NULL;
+        o->has_sparse |= is_sparse;
+        value[i] =
+            gpu_program_constant(p, is_sparse ? 0 : check_scalar(L, i + 1));
+    }
 }
 
 /* --- a second operand of round, log and atan ------------------------------ */
@@ -412,10 +416,15 @@ static int elementwise(lua_State *L)
     int count = gpu_op_arity(op) + takes_second(L, op);
     gpu_program p;
     operands o;
-    if (lumat_has_complex(L, count))
+    if (lumat_has_complex(L, count)) {
+        if (lumat_has_sparse(L, count))
+            return lumat_push_sparse_op(L, op, count, count + 1);
         return lumat_push_complex_op(L, op, count,
                                      lumat_option_out(L, count + 1));
+    }
     make_program(L, op, count, &p, &o);
+    if (o.has_sparse)
+        return lumat_push_sparse_op(L, op, count, count + 1);
     if (o.count > 0) {
         gpu_matrix *out = lumat_option_out(L, count + 1);
         return out ? run_into(L, op, &p, &o, out, count + 1)
@@ -445,6 +454,9 @@ static int in_place(lua_State *L)
         return 1;
     }
     make_program(L, op, count, &p, &o);
+    if (o.has_sparse)
+        return lumat_raise(L, "%s_: A stays dense: write full(S)",
+                           gpu_op_name(op));
     run_into(L, op, &p, &o, m, NO_OPTIONS);
     lua_settop(L, 1);
     return 1;
@@ -456,10 +468,20 @@ static int operator(lua_State *L)
     gpu_op op = (gpu_op)lua_tointeger(L, lua_upvalueindex(1));
     gpu_program p;
     operands o;
-    if (lumat_has_complex(L, gpu_op_arity(op)))
-        return lumat_push_complex_op(L, op, gpu_op_arity(op), NULL);
-    make_program(L, op, gpu_op_arity(op), &p, &o);
+    int arity = gpu_op_arity(op);
+    if (lumat_has_complex(L, arity))
+        return lumat_has_sparse(L, arity)
+                   ? lumat_push_sparse_op(L, op, arity, NO_OPTIONS)
+                   : lumat_push_complex_op(L, op, arity, NULL);
+    make_program(L, op, arity, &p, &o);
+    if (o.has_sparse)
+        return lumat_push_sparse_op(L, op, arity, NO_OPTIONS);
     return o.count ? run(L, op, &p, &o, NO_OPTIONS) : push_number(L, op, &p);
+}
+
+static int is_any_matrix(lua_State *L, int index)
+{
+    return lumat_test_matrix(L, index) || lumat_test_sparse(L, index);
 }
 
 /* A % B is the product element by element, A % 3 and 3 % A the remainder. */
@@ -467,12 +489,14 @@ static int percent(lua_State *L)
 {
     gpu_program p;
     operands o;
-    int both = lumat_test_matrix(L, 1) && lumat_test_matrix(L, 2);
+    int both = is_any_matrix(L, 1) && is_any_matrix(L, 2);
     gpu_op op = both ? GPU_OP_mul : GPU_OP_mod;
     if (!both && lumat_is_any_complex(L, 2))
         return lumat_raise(L, "%%: complex numbers have no remainder; the "
                               "product with a number is z * A");
     make_program(L, op, 2, &p, &o);
+    if (o.has_sparse)
+        return lumat_push_sparse_op(L, op, 2, NO_OPTIONS);
     return o.count ? run(L, op, &p, &o, NO_OPTIONS) : push_number(L, op, &p);
 }
 
@@ -600,14 +624,20 @@ static void add_operators(lua_State *L)
         {"__bor", GPU_OP_lor},   {"__bxor", GPU_OP_lxor},
         {"__bnot", GPU_OP_lnot},
     };
-    luaL_getmetatable(L, "lumat.matrix");
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        lua_pushinteger(L, operators[i].op);
-        lua_pushcclosure(L, operator, 1);
-        lua_setfield(L, -2, operators[i].event);
+    int top = lua_gettop(L);
+    static const char *const metatables[] = {LUMAT_COMPLEX, LUMAT_SPARSE,
+                                             "lumat.matrix"};
+    for (int k = 0; k < 3; k++) {
+        lua_settop(L, top);
+        luaL_getmetatable(L, metatables[k]);
+        for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+            lua_pushinteger(L, operators[i].op);
+            lua_pushcclosure(L, operator, 1);
+            lua_setfield(L, -2, operators[i].event);
+        }
+        lua_pushcfunction(L, percent);
+        lua_setfield(L, -2, "__mod");
     }
-    lua_pushcfunction(L, percent);
-    lua_setfield(L, -2, "__mod");
     lua_pushcfunction(L, equal);
     lua_setfield(L, -2, "__eq");
     lua_pushboolean(L, 1);
@@ -618,16 +648,9 @@ static void add_operators(lua_State *L)
     lua_setfield(L, -2, "__le");
     lua_pop(L, 1);
     luaL_getmetatable(L, LUMAT_COMPLEX);
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        lua_pushinteger(L, operators[i].op);
-        lua_pushcclosure(L, operator, 1);
-        lua_setfield(L, -2, operators[i].event);
-    }
     lua_pushinteger(L, GPU_OP_mul);
     lua_pushcclosure(L, operator, 1);
     lua_setfield(L, -2, "__mul");
-    lua_pushcfunction(L, percent);
-    lua_setfield(L, -2, "__mod");
     lua_pushinteger(L, GPU_OP_pow);
     lua_pushcclosure(L, operator, 1);
     lua_setfield(L, -2, "__pow");

@@ -23,20 +23,12 @@ static void explain_mistake(lua_State *L, const lumat_function *f, int count);
     "device}"
 #define NUMBER "number or matrix with axis"
 
-/* What all reductions take but norm, which has one vector of lines anyway. */
 #define SKIPS                                                              \
     {                                                                      \
         "nan", "\"skip\"|\"keep\"", "\"keep\"",                            \
             "\"skip\": NaN is left out; of nothing but NaN a sum is 0, a " \
             "product 1, "                                                  \
             "and what has no answer NaN"                                   \
-    }
-#define KEEPS                                                                 \
-    {                                                                         \
-        "keepdims", "boolean", "true",                                        \
-            "false: along an axis of a matrix a vector comes, in place of a " \
-            "1xn or "                                                         \
-            "mx1 matrix, and of a vector a number"                            \
     }
 #define WEIGHTS(more)                                                          \
     {                                                                          \
@@ -45,19 +37,16 @@ static void explain_mistake(lua_State *L, const lumat_function *f, int count);
             "0 on, "                                                           \
             "of A's shape or one for each place along the axis" more           \
     }
-static const lumat_option norm_options[] = {
-    SKIPS, LUMAT_OPTION_THROUGH, {NULL, NULL, NULL, NULL}};
 static const lumat_option plain_options[] = {
-    SKIPS, KEEPS, LUMAT_OPTION_THROUGH, {NULL, NULL, NULL, NULL}};
+    SKIPS, LUMAT_OPTION_THROUGH, {NULL, NULL, NULL, NULL}};
 static const lumat_option mean_options[] = {
-    SKIPS, WEIGHTS(""), KEEPS, LUMAT_OPTION_THROUGH, {NULL, NULL, NULL, NULL}};
+    SKIPS, WEIGHTS(""), LUMAT_OPTION_THROUGH, {NULL, NULL, NULL, NULL}};
 static const lumat_option spread_options[] = {
     {"ddof", "number", "1",
      "what the number of elements is less when squares are divided by it: 0 "
      "is of all there are, 1 of a sample"},
     SKIPS,
     WEIGHTS("; their sum stands for n, and ddof counts (sum of squares) / sum"),
-    KEEPS,
     LUMAT_OPTION_THROUGH,
     {NULL, NULL, NULL, NULL}};
 
@@ -668,7 +657,7 @@ static void complete_row(lumat_function *f)
     if (f->tag != GPU_REDUCE_norm)
         return;
     f->call = norm;
-    f->options = norm_options;
+    f->options = plain_options;
     f->takes = "A: " OPERAND
                " [, p: number|\"inf\"|\"fro\"|\"nuc\"] {axis, nan, device}";
 }

@@ -410,7 +410,7 @@ static void see(lua_State *L)
 static void see_library(lua_State *L)
 {
     static const char *const own[] = {"lumat.functions", "lumat.methods",
-                                      "lumat.help"};
+                                      "lumat.sparse_methods", "lumat.help"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         lua_getfield(L, LUA_REGISTRYINDEX, own[i]);
         see(L);

@@ -211,9 +211,10 @@ int lumat_mat_inner(const lumat_mat *m, const lumat_mat_array *a, size_t *at,
 
 /* --- HDF5 ------------------------------------------------------------------
  */
-/* As much of it as MATLAB's version 7.3 writes, and h5py by default: groups of
- * symbol tables or links in their headers, datasets in one piece or in chunks,
- * packed by deflate. What is else is refused with words. */
+/* As much of it as MATLAB's version 7.3 and h5py write, of the older and the
+ * newer structures: groups, datasets in one piece or in chunks, packed by
+ * deflate, attributes. What is else is refused with words: types that stand
+ * elsewhere, other filters, datasets made of other files'. */
 
 enum { LUMAT_HDF_DIMENSIONS = 8, LUMAT_HDF_CLASS = 32, LUMAT_HDF_FILTERS = 4 };
 
@@ -239,8 +240,12 @@ typedef struct lumat_hdf_object {
     uint64_t address;
     int is_group;
     uint64_t tree, heap; /* of a group's symbol table; both 0: links */
+    uint64_t link_tree, link_heap; /* of those that its header does not hold */
+    uint64_t attribute_tree, attribute_heap;
     int ndim;
     int64_t sizes[LUMAT_HDF_DIMENSIONS]; /* the last runs fastest */
+    int64_t most[LUMAT_HDF_DIMENSIONS];  /* that they may grow to; INT64_MAX:
+                                            without end */
     int64_t count;
     char kind; /* as lumat_elements; 'r' references; 0: none of these */
     int width, swapped;
@@ -250,6 +255,11 @@ typedef struct lumat_hdf_object {
                                tree of chunks */
     int64_t chunk[LUMAT_HDF_DIMENSIONS];
     size_t chunk_bytes;
+    int index;                 /* how chunks are found; 0: by the older tree */
+    int is_edge_plain;         /* chunks that reach out of it are not packed */
+    uint32_t mask;             /* of one chunk alone: filters not applied */
+    const unsigned char *fill; /* an element that was never written; NULL: 0 */
+    size_t fill_bytes;
     int filters, filter[LUMAT_HDF_FILTERS];
     /* attributes of MATLAB's */
     char matlab_class[LUMAT_HDF_CLASS]; /* "" where there is none */

@@ -2,7 +2,7 @@
  * in one piece or in chunks. Every address is checked before it is followed,
  * and every walk has an end: a tree's levels fall, and what it has is counted.
  */
-#include "data_formats.h"
+#include "hdf5_parts.h"
 
 #include <string.h>
 #include <zlib.h>
@@ -18,6 +18,8 @@ enum {
     DATASPACE = 0x01,
     LINK_INFO = 0x02,
     DATATYPE = 0x03,
+    OLD_FILL = 0x04,
+    FILL = 0x05,
     LINK = 0x06,
     LAYOUT = 0x08,
     GROUP_INFO = 0x0A,
@@ -25,35 +27,17 @@ enum {
     ATTRIBUTE = 0x0C,
     CONTINUATION = 0x10,
     SYMBOL_TABLE = 0x11,
+    ATTRIBUTE_INFO = 0x15,
     SHARED = 2, /* a message's flag: it stands elsewhere */
     /* filters */
     DEFLATE = 1,
     SHUFFLE = 2,
-    FLETCHER = 3
+    FLETCHER = 3,
+    /* how newer layouts find chunks; 0 is the older tree */
+    ONE_CHUNK = 1,
+    IN_ORDER = 2,
+    NEW_TREE = 5
 };
-
-static const uint64_t NOWHERE = UINT64_MAX;
-
-/* Little endian, so many bytes. */
-static uint64_t get(const unsigned char *p, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = bytes; i > 0; i--)
-        value = value << 8 | p[i - 1];
-    return value;
-}
-
-/* What is at an address, of which so many bytes are needed; NULL: they are not
- * there. */
-static const unsigned char *find(const lumat_hdf *h, uint64_t address,
-                                 uint64_t bytes)
-{
-    uint64_t at;
-    if (__builtin_add_overflow(h->base, address, &at) || at > h->length ||
-        bytes > h->length - at)
-        return NULL;
-    return h->bytes + at;
-}
 
 /* --- the start ------------------------------------------------------------ */
 
@@ -104,7 +88,15 @@ static int read_dataspace(lumat_hdf_object *o, const unsigned char *p,
         if (n > INT64_MAX / 64 ||
             __builtin_mul_overflow(o->count, (int64_t)n, &o->count))
             return 0;
-        o->sizes[i] = (int64_t)n;
+        o->sizes[i] = o->most[i] = (int64_t)n;
+    }
+    if (p[2] & 1) { /* the sizes it may grow to */
+        if (length - at < 16 * (size_t)p[1])
+            return 0;
+        for (int i = 0; i < o->ndim; i++) {
+            uint64_t n = get(p + at + 8 * (o->ndim + i), 8);
+            o->most[i] = n > INT64_MAX ? INT64_MAX : (int64_t)n;
+        }
     }
     return o->count <= INT64_MAX / 64;
 }
@@ -124,8 +116,10 @@ static int read_compound(lumat_hdf_object *o, const unsigned char *p,
         if (at >= length)
             return 0;
         size_t name = strnlen((const char *)p + at, length - at);
-        static const char *const names[] = {"real", "imag"};
-        if (name >= length - at || strcmp((const char *)p + at, names[i]) != 0)
+        static const char *const names[][2] = {{"real", "r"}, {"imag", "i"}};
+        if (name >= length - at ||
+            (strcmp((const char *)p + at, names[i][0]) != 0 &&
+             strcmp((const char *)p + at, names[i][1]) != 0))
             return 1;
         at += version < 3 ? name + 8 - name % 8 : name + 1;
         at += version == 1 ? 4 + 28 : version == 2 ? 4 : o->width > 255 ? 2 : 1;
@@ -171,15 +165,16 @@ static int read_datatype(lumat_hdf_object *o, const unsigned char *p,
     return 1;
 }
 
-/* The sizes of chunks, and behind them an element's bytes: n numbers. */
+/* The sizes of chunks, and behind them an element's bytes: n numbers, each of
+ * so many bytes. */
 static int set_chunks(lumat_hdf_object *o, const unsigned char *p, int n,
-                      char *error, size_t size)
+                      int width, char *error, size_t size)
 {
-    uint64_t bytes = get(p + 4 * (n - 1), 4);
+    uint64_t bytes = get(p + width * (n - 1), width);
     o->layout = o->place == NOWHERE ? LUMAT_HDF_NOWHERE : LUMAT_HDF_CHUNKS;
     for (int i = 0; i < n - 1; i++) {
-        o->chunk[i] = (int64_t)get(p + 4 * i, 4);
-        if (o->chunk[i] == 0 ||
+        o->chunk[i] = (int64_t)get(p + width * i, width);
+        if (o->chunk[i] <= 0 ||
             __builtin_mul_overflow(bytes, (uint64_t)o->chunk[i], &bytes))
             return lumat_refuse_data(error, size,
                                      "has a dataset with damaged chunks");
@@ -207,7 +202,7 @@ static int read_old_layout(lumat_hdf_object *o, const unsigned char *p,
             return 1;
         }
         if (p[2] == 2 && n > 1)
-            return set_chunks(o, p + at, n, error, size);
+            return set_chunks(o, p + at, n, 4, error, size);
         if (p[2] == 0 && length >= end + 4 &&
             length - end - 4 >= get(p + end, 4)) {
             o->layout = LUMAT_HDF_COMPACT;
@@ -220,12 +215,45 @@ static int read_old_layout(lumat_hdf_object *o, const unsigned char *p,
                              "has a dataset with a damaged layout");
 }
 
+/* Chunks of version 4 and later, of which the message says how they are found.
+ */
+static int read_new_chunks(lumat_hdf_object *o, const unsigned char *p,
+                           size_t length, char *error, size_t size)
+{
+    static const unsigned char about[] = {0, 0, 0, 1, 5, 6}; /* bytes of that */
+    int n = p[3], width = length > 4 ? p[4] : 0;
+    size_t at = 5 + (size_t)(n * width);
+    if (n < 2 || n > LUMAT_HDF_DIMENSIONS + 1 || width < 1 || width > 8 ||
+        length < at + 1)
+        return lumat_refuse_data(error, size,
+                                 "has a dataset with a damaged layout");
+    const unsigned char *sizes = p + 5;
+    o->is_edge_plain = p[2] & 1;
+    o->index = p[at++];
+    size_t more = o->index == ONE_CHUNK && p[2] & 2 ? 12
+                  : o->index <= NEW_TREE            ? about[o->index]
+                                                    : 0;
+    if (o->index < ONE_CHUNK || o->index > NEW_TREE || length - at < more + 8)
+        return lumat_refuse_data(error, size,
+                                 "has a dataset with a damaged layout");
+    if (o->index == ONE_CHUNK && more > 0) {
+        o->stored = get(p + at, 8);
+        o->mask = (uint32_t)get(p + at + 8, 4);
+    }
+    o->place = get(p + at + more, 8);
+    if (!set_chunks(o, sizes, n, width, error, size))
+        return 0;
+    if (o->index == ONE_CHUNK && more == 0)
+        o->stored = o->chunk_bytes;
+    return 1;
+}
+
 static int read_layout(lumat_hdf_object *o, const unsigned char *p,
                        size_t length, char *error, size_t size)
 {
     if (length >= 16 && (p[0] == 1 || p[0] == 2))
         return read_old_layout(o, p, length, error, size);
-    if (length < 4 || (p[0] != 3 && p[0] != 4))
+    if (length < 4 || p[0] < 3 || p[0] > 5)
         return lumat_refuse_data(error, size,
                                  "has a dataset whose layout is of version %d",
                                  length > 0 ? p[0] : 0);
@@ -242,8 +270,10 @@ static int read_layout(lumat_hdf_object *o, const unsigned char *p,
             o->place == NOWHERE ? LUMAT_HDF_NOWHERE : LUMAT_HDF_ONE_PIECE;
         return 1;
     }
+    if (p[1] == 2 && p[0] > 3)
+        return read_new_chunks(o, p, length, error, size);
     int n = p[2] - 1; /* the last is an element's bytes */
-    if (p[1] != 2 || p[0] != 3 || n < 1 || n > LUMAT_HDF_DIMENSIONS ||
+    if (p[1] != 2 || n < 1 || n > LUMAT_HDF_DIMENSIONS ||
         length < 11 + 4 * (size_t)(n + 1))
         return lumat_refuse_data(
             error, size,
@@ -251,7 +281,7 @@ static int read_layout(lumat_hdf_object *o, const unsigned char *p,
             "version %d): h5repack -l CONTI makes it one piece",
             p[1], p[0]);
     o->place = get(p + 3, 8);
-    return set_chunks(o, p + 11, n + 1, error, size);
+    return set_chunks(o, p + 11, n + 1, 4, error, size);
 }
 
 static int read_filters(lumat_hdf_object *o, const unsigned char *p,
@@ -262,11 +292,11 @@ static int read_filters(lumat_hdf_object *o, const unsigned char *p,
         return lumat_refuse_data(error, size,
                                  "has a dataset with damaged filters");
     for (o->filters = 0; o->filters < p[1]; o->filters++) {
-        if (length - at < 8)
+        int id = length - at < 6 ? 0 : (int)get(p + at, 2);
+        int has_name = p[0] == 1 || id >= 256;
+        if (id == 0 || (has_name && length - at < 8))
             return lumat_refuse_data(error, size,
                                      "has a dataset with damaged filters");
-        int id = (int)get(p + at, 2);
-        int has_name = p[0] == 1 || id >= 256;
         size_t name = has_name ? (size_t)get(p + at + 2, 2) : 0;
         size_t values = (size_t)get(p + at + (has_name ? 6 : 4), 2);
         if (id != DEFLATE && id != SHUFFLE && id != FLETCHER)
@@ -283,6 +313,22 @@ static int read_filters(lumat_hdf_object *o, const unsigned char *p,
             return lumat_refuse_data(error, size,
                                      "has a dataset with damaged filters");
     }
+    return 1;
+}
+
+/* What elements are that were never written. */
+static int read_fill(lumat_hdf_object *o, int type, const unsigned char *p,
+                     size_t length)
+{
+    size_t at = type == OLD_FILL ? 0 : length > 0 && p[0] == 3 ? 2 : 4;
+    if (length < at || (type == FILL && length < 2))
+        return 0;
+    if (type == FILL && !(p[0] == 3 ? p[1] & 32 : p[3]))
+        return 1; /* zeros */
+    if (length < at + 4 || get(p + at, 4) > length - at - 4)
+        return 0;
+    o->fill = p + at + 4;
+    o->fill_bytes = (size_t)get(p + at, 4);
     return 1;
 }
 
@@ -419,10 +465,23 @@ static int damaged(uint64_t address, char *error, size_t size)
                              (unsigned long long)address);
 }
 
-static int take_message(const lumat_hdf *h, lumat_hdf_object *o,
-                        const message *m, char *error, size_t size)
+/* Where a group's links or an object's attributes are, if there are too many
+ * for its header: the addresses of a heap and of a tree by their names. flags
+ * says by bit 0 that a number stands before them, of so many bytes. */
+static int read_dense(const message *m, int number, uint64_t *heap,
+                      uint64_t *tree)
 {
-    (void)h;
+    size_t at = 2 + (m->length > 1 && m->data[1] & 1 ? (size_t)number : 0);
+    if (m->length < at + 16)
+        return 0;
+    *heap = get(m->data + at, 8);
+    *tree = get(m->data + at + 8, 8);
+    return 1;
+}
+
+static int take_message(lumat_hdf_object *o, const message *m, char *error,
+                        size_t size)
+{
     if (m->flags & SHARED) {
         if (m->type == DATATYPE || m->type == DATASPACE)
             return lumat_refuse_data(
@@ -452,17 +511,17 @@ static int take_message(const lumat_hdf *h, lumat_hdf_object *o,
         o->tree = get(m->data, 8);
         o->heap = get(m->data + 8, 8);
         return 1;
-    case LINK_INFO: {
-        size_t at = m->length > 1 && m->data[1] & 1 ? 10 : 2;
+    case FILL:
+    case OLD_FILL:
+        return read_fill(o, m->type, m->data, m->length) ||
+               damaged(o->address, error, size);
+    case LINK_INFO:
         o->is_group = 1;
-        if (m->length < at + 8)
-            return damaged(o->address, error, size);
-        if (get(m->data + at, 8) != NOWHERE)
-            return lumat_refuse_data(error, size,
-                                     "has a group of many links, kept in a way "
-                                     "that is not read");
-        return 1;
-    }
+        return read_dense(m, 8, &o->link_heap, &o->link_tree) ||
+               damaged(o->address, error, size);
+    case ATTRIBUTE_INFO:
+        return read_dense(m, 2, &o->attribute_heap, &o->attribute_tree) ||
+               damaged(o->address, error, size);
     case LINK:
     case GROUP_INFO:
         o->is_group = 1;
@@ -470,6 +529,25 @@ static int take_message(const lumat_hdf *h, lumat_hdf_object *o,
     default:
         return 1;
     }
+}
+
+typedef struct attributes {
+    const lumat_hdf *h;
+    lumat_hdf_object *o;
+    int is_damaged;
+} attributes;
+
+static int take_attribute(void *data, const unsigned char *record, size_t bytes)
+{
+    enum { ID = 8 };
+    attributes *a = data;
+    size_t length = 0;
+    const unsigned char *p =
+        bytes < ID ? NULL
+                   : lumat_hdf_find_in_heap(a->h, a->o->attribute_heap, record,
+                                            ID, &length);
+    a->is_damaged = p == NULL || !read_attribute(a->o, p, length);
+    return !a->is_damaged;
 }
 
 int lumat_hdf_read_object(const lumat_hdf *h, uint64_t address,
@@ -481,11 +559,17 @@ int lumat_hdf_read_object(const lumat_hdf *h, uint64_t address,
     memset(o, 0, sizeof *o);
     o->address = address;
     o->count = 1;
+    o->link_heap = o->attribute_heap = NOWHERE;
     if (!begin_walk(&w, h, address))
         return damaged(address, error, size);
     while ((got = next_message(&w, &m)) > 0)
-        if (!take_message(h, o, &m, error, size))
+        if (!take_message(o, &m, error, size))
             return 0;
+    attributes a = {.h = h, .o = o};
+    if (got == 0 && o->attribute_heap != NOWHERE &&
+        (!lumat_hdf_each_record(h, o->attribute_tree, take_attribute, &a) ||
+         a.is_damaged))
+        got = -1;
     return got == 0 || damaged(address, error, size);
 }
 
@@ -498,8 +582,9 @@ typedef struct links {
     void *data;
     const char *names; /* the heap's */
     size_t names_length;
-    size_t met; /* nodes and entries, of which each has 24 bytes at least */
-    int stopped;
+    size_t met;    /* nodes and entries, of which each has 24 bytes at least */
+    uint64_t heap; /* of dense links */
+    int stopped, is_damaged;
 } links;
 
 /* The entries of one node. 0: it is damaged. */
@@ -559,25 +644,41 @@ static int walk_table(links *l, const lumat_hdf_object *o)
     return l->names != NULL && walk_tree(l, o->tree, tree[5]);
 }
 
-/* A link that stands in the group's own header. */
-static int take_link(links *l, const message *m)
+/* A link as messages have it, which leads to an object unless it is a soft one
+ * or goes to another file. */
+static int take_link(links *l, const unsigned char *p, size_t bytes)
 {
     size_t at = 2;
-    if (m->length < at || m->data[0] != 1)
+    if (bytes < at || p[0] != 1)
         return 0;
-    int flags = m->data[1], width = 1 << (flags & 3);
-    int type = flags & 8 && m->length > 2 ? m->data[2] : 0;
+    int flags = p[1], width = 1 << (flags & 3);
+    int type = flags & 8 && bytes > 2 ? p[2] : 0;
     at += (flags & 8 ? 1 : 0) + (flags & 4 ? 8 : 0) + (flags & 16 ? 1 : 0);
-    if (m->length < at + (size_t)width)
+    if (bytes < at + (size_t)width)
         return 0;
-    uint64_t length = get(m->data + at, width);
+    uint64_t length = get(p + at, width);
     at += (size_t)width;
-    if (length > m->length - at || (type == 0 && m->length - at - length < 8))
+    if (length > bytes - at || (type == 0 && bytes - at - length < 8))
         return 0;
     if (type == 0)
-        l->stopped = !l->each(l->data, (const char *)m->data + at,
-                              (size_t)length, get(m->data + at + length, 8));
+        l->stopped = !l->each(l->data, (const char *)p + at, (size_t)length,
+                              get(p + at + length, 8));
     return 1;
+}
+
+/* A record of the tree by names: a hash, and what the heap has it under. */
+static int take_dense_link(void *data, const unsigned char *record,
+                           size_t bytes)
+{
+    enum { HASH = 4 };
+    links *l = data;
+    size_t length = 0;
+    const unsigned char *p =
+        bytes <= HASH ? NULL
+                      : lumat_hdf_find_in_heap(l->h, l->heap, record + HASH,
+                                               bytes - HASH, &length);
+    l->is_damaged = p == NULL || !take_link(l, p, length);
+    return !l->is_damaged && !l->stopped;
 }
 
 int lumat_hdf_each_link(const lumat_hdf *h, const lumat_hdf_object *o,
@@ -593,8 +694,13 @@ int lumat_hdf_each_link(const lumat_hdf *h, const lumat_hdf_object *o,
     if (!begin_walk(&w, h, o->address))
         return damaged(o->address, error, size);
     while (!l.stopped && (got = next_message(&w, &m)) > 0)
-        if (m.type == LINK && !take_link(&l, &m))
+        if (m.type == LINK && !take_link(&l, m.data, m.length))
             return damaged(o->address, error, size);
+    l.heap = o->link_heap;
+    if (got == 0 && !l.stopped && l.heap != NOWHERE &&
+        (!lumat_hdf_each_record(h, o->link_tree, take_dense_link, &l) ||
+         l.is_damaged))
+        got = -1;
     return got >= 0 || damaged(o->address, error, size);
 }
 
@@ -635,7 +741,7 @@ typedef struct gathering {
     unsigned char *to, *work;
     size_t met;
     uint64_t left; /* chunks that there can be yet */
-    int stopped;
+    int stopped, is_damaged;
 } gathering;
 
 /* The bytes of a width lie apart: first all first ones. */
@@ -727,20 +833,22 @@ static void place_chunk(gathering *g, const unsigned char *from,
     }
 }
 
-static int take_chunk(gathering *g, const unsigned char *key, uint64_t address)
+/* Takes the chunk whose first element is at these places; of the filters those
+ * in the mask were not applied. */
+static int take_chunk(gathering *g, const int64_t *first, uint64_t address,
+                      uint64_t length, uint32_t mask)
 {
     const lumat_hdf_object *o = g->o;
-    int64_t first[LUMAT_HDF_DIMENSIONS];
-    size_t length = (size_t)get(key, 4);
-    for (int i = 0; i < o->ndim; i++) {
-        uint64_t x = get(key + 8 + 8 * i, 8);
-        if (x >= (uint64_t)o->sizes[i] || x % (uint64_t)o->chunk[i] != 0)
-            return 0;
-        first[i] = (int64_t)x;
+    int is_edge = 0;
+    for (int i = 0; i < o->ndim; i++)
+        is_edge |= o->sizes[i] - first[i] < o->chunk[i];
+    if (is_edge && o->is_edge_plain) {
+        mask = UINT32_MAX;
+        length = o->chunk_bytes;
     }
     const unsigned char *from = find(g->h, address, length);
     if (from != NULL)
-        from = unpack_chunk(g, from, length, (uint32_t)get(key + 4, 4));
+        from = unpack_chunk(g, from, (size_t)length, mask);
     if (from == NULL || g->left-- == 0)
         return 0;
     if (g->h->goes_on != NULL && !g->h->goes_on(o->chunk_bytes)) {
@@ -751,8 +859,26 @@ static int take_chunk(gathering *g, const unsigned char *key, uint64_t address)
     return 1;
 }
 
+/* Reads where a chunk begins: numbers of chunks along each dimension, each to
+ * be multiplied by `unit` of it. */
+static int read_first(const lumat_hdf_object *o, const unsigned char *p,
+                      const int64_t *unit, int64_t *first)
+{
+    for (int i = 0; i < o->ndim; i++) {
+        uint64_t x = get(p + 8 * i, 8);
+        if (x >= (uint64_t)o->sizes[i] ||
+            __builtin_mul_overflow((int64_t)x, unit[i], &first[i]) ||
+            first[i] >= o->sizes[i] || first[i] % o->chunk[i] != 0)
+            return 0;
+    }
+    return 1;
+}
+
 static int walk_chunks(gathering *g, uint64_t address, int level)
 {
+    static const int64_t elements[LUMAT_HDF_DIMENSIONS] = {1, 1, 1, 1,
+                                                           1, 1, 1, 1};
+    int64_t first[LUMAT_HDF_DIMENSIONS];
     enum { HEAD = 24 };
     size_t key = 8 + 8 * (size_t)(g->o->ndim + 1), each = key + 8;
     const unsigned char *p = find(g->h, address, HEAD);
@@ -767,10 +893,109 @@ static int walk_chunks(gathering *g, uint64_t address, int level)
         if (++g->met > g->h->length / 16)
             return 0;
         if (level > 0 ? !walk_chunks(g, child, level - 1)
-                      : !take_chunk(g, at, child))
+                      : !read_first(g->o, at + 8, elements, first) ||
+                            !take_chunk(g, first, child, get(at, 4),
+                                        (uint32_t)get(at + 4, 4)))
             return 0;
     }
     return 1;
+}
+
+/* A chunk as arrays and trees of version 2 have it: its address, and of a
+ * packed one its bytes, a number of so many, and its mask. */
+static int take_entry(gathering *g, const int64_t *first,
+                      const unsigned char *entry, int width)
+{
+    uint64_t address = get(entry, 8);
+    if (address == NOWHERE)
+        return 1;
+    if (g->o->filters == 0)
+        return take_chunk(g, first, address, g->o->chunk_bytes, 0);
+    return width > 0 && width <= 8 &&
+           take_chunk(g, first, address, get(entry + 8, width),
+                      (uint32_t)get(entry + 8 + width, 4));
+}
+
+/* A record of the tree: an entry, and the number of its chunk along each
+ * dimension. */
+static int take_record(void *data, const unsigned char *record, size_t bytes)
+{
+    gathering *g = data;
+    int64_t first[LUMAT_HDF_DIMENSIONS];
+    int least = 8 + 8 * g->o->ndim + (g->o->filters > 0 ? 4 : 0);
+    int width = (int)bytes - least;
+    if (width >= 0 && width <= 8 &&
+        read_first(g->o, record + bytes - 8 * g->o->ndim, g->o->chunk, first) &&
+        take_entry(g, first, record, width))
+        return 1;
+    g->is_damaged = 1;
+    return 0;
+}
+
+/* The number of a chunk among all that the dataset may grow to; along the
+ * dimension that has no end, if there is one, it grows slowest. */
+static int number_of(const lumat_hdf_object *o, const int64_t *first,
+                     uint64_t *number)
+{
+    int endless = -1;
+    *number = 0;
+    for (int i = 0; i < o->ndim && endless < 0; i++)
+        if (o->most[i] == INT64_MAX)
+            endless = i;
+    if (endless >= 0)
+        *number = (uint64_t)(first[endless] / o->chunk[endless]);
+    for (int i = 0; i < o->ndim; i++) {
+        if (i == endless)
+            continue;
+        uint64_t across =
+            (uint64_t)(o->most[i] - 1) / (uint64_t)o->chunk[i] + 1;
+        if (__builtin_mul_overflow(*number, across, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(first[i] / o->chunk[i]),
+                                   number))
+            return 0;
+    }
+    return 1;
+}
+
+/* Takes the chunk with that number, which an array has or which stands in
+ * order. */
+static int take_numbered(gathering *g, const int64_t *first)
+{
+    const lumat_hdf_object *o = g->o;
+    const unsigned char *entry;
+    uint64_t i, at;
+    int bytes = 0;
+    if (!number_of(o, first, &i))
+        return 0;
+    if (o->index == IN_ORDER)
+        return !__builtin_mul_overflow(i, o->chunk_bytes, &at) &&
+               !__builtin_add_overflow(at, o->place, &at) &&
+               take_chunk(g, first, at, o->chunk_bytes, 0);
+    if (!(o->index == LUMAT_HDF_FIXED_ARRAY
+              ? lumat_hdf_fixed_element(g->h, o->place, i, &entry, &bytes)
+              : lumat_hdf_extensible_element(g->h, o->place, i, &entry,
+                                             &bytes)))
+        return 0;
+    return entry == NULL || take_entry(g, first, entry, bytes - 8 - 4);
+}
+
+static int take_all_numbered(gathering *g)
+{
+    const lumat_hdf_object *o = g->o;
+    int64_t first[LUMAT_HDF_DIMENSIONS] = {0};
+    if (o->count == 0)
+        return 1;
+    for (uint64_t met = 1;; met++) {
+        g->stopped = met % 4096 == 0 && g->h->goes_on != NULL &&
+                     !g->h->goes_on(0); /* most may be missing */
+        if (g->stopped || !take_numbered(g, first))
+            return 0;
+        int i = o->ndim - 1;
+        while (i >= 0 && (first[i] += o->chunk[i]) >= o->sizes[i])
+            first[i--] = 0;
+        if (i < 0)
+            return 1;
+    }
 }
 
 /* Sets how many chunks there can be: each is met once at most. */
@@ -792,6 +1017,42 @@ static int check_chunks(const lumat_hdf_object *o, uint64_t *chunks)
     return o->ndim > 0 && bytes == o->chunk_bytes;
 }
 
+static int take_all_chunks(gathering *g)
+{
+    const lumat_hdf_object *o = g->o;
+    static const int64_t start[LUMAT_HDF_DIMENSIONS];
+    if (!check_chunks(o, &g->left))
+        return 0;
+    switch (o->index) {
+    case 0: {
+        const unsigned char *tree = find(g->h, o->place, 24);
+        return tree != NULL && tree[5] <= MOST_LEVELS &&
+               walk_chunks(g, o->place, tree[5]);
+    }
+    case ONE_CHUNK:
+        return o->count == 0 ||
+               take_chunk(g, start, o->place, o->stored, o->mask);
+    case NEW_TREE:
+        return lumat_hdf_each_record(g->h, o->place, take_record, g) &&
+               !g->is_damaged;
+    default:
+        return take_all_numbered(g);
+    }
+}
+
+/* Elements that were never written. */
+static void fill_elements(const lumat_hdf_object *o, unsigned char *to,
+                          size_t bytes)
+{
+    size_t width = (size_t)o->width;
+    if (o->fill == NULL || o->fill_bytes != width) {
+        memset(to, 0, bytes);
+        return;
+    }
+    for (size_t at = 0; at < bytes; at += width)
+        memcpy(to + at, o->fill, width);
+}
+
 int lumat_hdf_read(const lumat_hdf *h, const lumat_hdf_object *o, void *to,
                    void *work, char *error, size_t size)
 {
@@ -806,24 +1067,18 @@ int lumat_hdf_read(const lumat_hdf *h, const lumat_hdf_object *o, void *to,
     case LUMAT_HDF_ONE_PIECE:
         memcpy(to, find(h, o->place, bytes), bytes);
         return 1;
-    case LUMAT_HDF_CHUNKS: {
-        const unsigned char *tree = find(h, o->place, 24);
-        memset(to, 0, bytes);
-        int is_read = tree != NULL && tree[5] <= MOST_LEVELS &&
-                      check_chunks(o, &g.left) &&
-                      walk_chunks(&g, o->place, tree[5]);
+    case LUMAT_HDF_CHUNKS:
+        fill_elements(o, to, bytes);
+        if (take_all_chunks(&g))
+            return 1;
         if (g.stopped)
             return lumat_refuse_data(error, size, "%s", "");
-        if (!is_read)
-            return lumat_refuse_data(
-                error, size,
-                "is cut off or damaged: a chunk of the dataset at "
-                "%llu",
-                (unsigned long long)o->address);
-        return 1;
-    }
+        return lumat_refuse_data(
+            error, size,
+            "is cut off or damaged: a chunk of the dataset at %llu",
+            (unsigned long long)o->address);
     default:
-        memset(to, 0, bytes);
+        fill_elements(o, to, bytes);
         return 1;
     }
 }

@@ -1,6 +1,6 @@
 /* Matrix Market's files: their first line, sizes and entries. */
+#include "csv_parts.h"
 #include "data_formats.h"
-#include "parse.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,6 +14,7 @@ typedef struct scanner {
     const char *p, *end; /* what is left of the line */
     const char *after;   /* where the next one begins */
     const char *last;    /* the end of the text */
+    const char *whole;   /* behind its last line that has an end */
     int64_t line;
     char *error;
     size_t size;
@@ -354,6 +355,54 @@ static int read_entry(scanner *s, const lumat_mtx *m, lumat_mtx_place *place,
     return 1;
 }
 
+/* A place at p, from 1, and the blanks behind it; NULL: it is none as simple.
+ */
+static const char *take_place(const char *p, int64_t most, int64_t *out)
+{
+    int64_t value = 0;
+    const char *first = p;
+    for (; *p >= '0' && *p <= '9' && p - first < 18; p++)
+        value = value * 10 + (*p - '0');
+    if (!is_blank(*p) && *p != '\n')
+        return NULL;
+    while (is_blank(*p))
+        p++;
+    *out = value - 1;
+    return value >= 1 && value <= most ? p : NULL;
+}
+
+/* The entry of the next line, read as most are written: in one go, and without
+ * a word about what is wrong with it. Returns 0, and has gone nowhere, if it is
+ * written in another way or wrong. */
+static int take_entry(scanner *s, const lumat_mtx *m, lumat_mtx_place *place,
+                      lumat_mtx_entry *e)
+{
+    const char *p = s->after;
+    if (m->symmetry == LUMAT_MTX_SKEW || p >= s->whole)
+        return 0;
+    *e = (lumat_mtx_entry){.row = place->row, .col = place->col, .re = 1};
+    if (!m->is_array)
+        p = take_place(p, m->rows, &e->row);
+    if (p != NULL && !m->is_array && !m->is_vector)
+        p = take_place(p, m->cols, &e->col);
+    double *const parts[] = {&e->re, &e->im};
+    int count = m->is_pattern ? 0 : m->is_complex ? 2 : 1;
+    for (int i = 0; i < count && p != NULL; i++) {
+        p = lumat_csv_take_f64(p, s->last, '.', parts[i]);
+        if (p != NULL && !is_blank(*p) && *p != '\n')
+            return 0;
+        while (p != NULL && is_blank(*p))
+            p++;
+    }
+    if (p == NULL || *p != '\n')
+        return 0;
+    if (m->is_array)
+        step(m, place);
+    s->after = p + 1;
+    s->line++;
+    return 1;
+}
+
 static int64_t stop(const scanner *s, const lumat_mtx_place *place,
                     const lumat_mtx *m)
 {
@@ -374,7 +423,12 @@ int64_t lumat_mtx_read(const lumat_mtx *m, lumat_mtx_place *place, int64_t most,
     if (m->is_array && place->done == 0 && m->symmetry == LUMAT_MTX_SKEW)
         place->row = 1;
     most = most < left ? most : left;
+    const char *end = memrchr(s.after, '\n', (size_t)(s.last - s.after));
+    s.whole = end != NULL ? end + 1 : s.after;
+    lumat_csv_prepare();
     for (; count < most; count++, place->done++) {
+        if (take_entry(&s, m, place, &entries[count]))
+            continue;
         if (!next_full_line(&s))
             return stop(&s, place, m);
         if (!read_entry(&s, m, place, &entries[count]))

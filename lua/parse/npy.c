@@ -480,7 +480,7 @@ static int fail_rounded(const lumat_npy *n, int64_t i, uint64_t bits,
     snprintf(error, size,
              "its element [%lld, %lld] is %s, beyond 2^53 where f64 rounds "
              "integers; give {dtype=\"f64\"} to accept that",
-             (long long)row + 1, (long long)col + 1, number);
+             (long long)(n->passed + row + 1), (long long)col + 1, number);
     return 0;
 }
 

@@ -339,6 +339,7 @@ typedef struct lumat_npy {
     int ndim;           /* 0 to 3 */
     int64_t pages;      /* of 3 dimensions the first; at most 2^24 */
     int64_t rows, cols; /* 1 where there is no such dimension */
+    int64_t passed;     /* rows in front of those, for messages */
     size_t data;        /* where the elements start */
     int is_refused;     /* nothing seems wrong, but it is none of these */
 } lumat_npy;

@@ -48,7 +48,8 @@ typedef struct entries {
     const lumat_style *style;
     int64_t count;
     int64_t *rows, *cols;
-    double *values;
+    int parts;      /* numbers a value: 2 of complex ones */
+    double *values; /* parts x count */
 } entries;
 
 static void fetch(lua_State *L, entries *e)
@@ -56,7 +57,9 @@ static void fetch(lua_State *L, entries *e)
     size_t n = (size_t)e->count;
     e->rows = lua_newuserdatauv(L, n * sizeof *e->rows, 0);
     e->cols = lua_newuserdatauv(L, n * sizeof *e->cols, 0);
-    e->values = lua_newuserdatauv(L, n * sizeof *e->values, 0);
+    e->parts = gpu_is_complex(&e->s->values) ? 2 : 1;
+    e->values =
+        lua_newuserdatauv(L, n * (size_t)e->parts * sizeof *e->values, 0);
     lumat_try(
         L, gpu_sparse_entries(e->s, 0, e->count, e->rows, e->cols, e->values));
 }
@@ -65,8 +68,10 @@ static void add_specials(luaL_Buffer *b, const entries *e)
 {
     int64_t nan = 0, inf = 0;
     for (int64_t k = 0; k < e->count; k++) {
-        nan += isnan(e->values[k]) != 0;
-        inf += isinf(e->values[k]) != 0;
+        const double *x = e->values + k * e->parts;
+        int is_nan = isnan(x[0]) || isnan(x[e->parts - 1]);
+        nan += is_nan;
+        inf += !is_nan && (isinf(x[0]) || isinf(x[e->parts - 1]));
     }
     lumat_add_specials(b, "   ", nan, inf);
 }
@@ -82,25 +87,27 @@ static int may_be_pattern(const gpu_sparse *s, const lumat_style *style)
            s->cols <= style->width / LEAST_COLUMN && s->count <= MOST_ENTRIES;
 }
 
-static lumat_column fit_column(const entries *e, int64_t j, double *scratch)
+static lumat_pair_column fit_column(const entries *e, int64_t j,
+                                    double *scratch)
 {
-    lumat_column c;
+    lumat_pair_column c;
     int64_t n = 0;
     for (int64_t k = 0; k < e->count; k++)
         if (e->cols[k] == j)
-            scratch[n++] = e->values[k];
-    lumat_column_fit(&c, scratch, n, 1);
+            memcpy(scratch + e->parts * n++, e->values + e->parts * k,
+                   (size_t)e->parts * sizeof *scratch);
+    lumat_pair_fit(&c, scratch, e->parts == 2, n, e->parts);
     c.width = c.width > 0 ? c.width : 1;
     return c;
 }
 
 /* Pushes the columns' formats; 0 when they are too wide together. */
-static int push_columns(lua_State *L, const entries *e, lumat_column **out)
+static int push_columns(lua_State *L, const entries *e, lumat_pair_column **out)
 {
     int64_t cols = e->s->cols, room = e->style->width;
     *out = lua_newuserdatauv(L, (size_t)cols * sizeof **out, 0);
-    double *scratch =
-        lua_newuserdatauv(L, (size_t)e->count * sizeof *scratch, 0);
+    double *scratch = lua_newuserdatauv(
+        L, (size_t)(e->parts * e->count) * sizeof *scratch, 0);
     for (int64_t j = 0; j < cols; j++) {
         (*out)[j] = fit_column(e, j, scratch);
         room -= GAP + (*out)[j].width;
@@ -109,10 +116,13 @@ static int push_columns(lua_State *L, const entries *e, lumat_column **out)
     return room >= 0;
 }
 
-/* Above the units of the column's numbers, as a zero would be. */
-static void add_dot(luaL_Buffer *b, const lumat_style *s, const lumat_column *c)
+/* Above the units of the column's numbers, as a zero would be; of complex ones
+ * at the right. */
+static void add_dot(luaL_Buffer *b, const lumat_style *s,
+                    const lumat_pair_column *c)
 {
-    int behind = c->decimals > 0 ? c->decimals + 1 : 0;
+    int decimals = c->is_complex ? 0 : c->re.decimals;
+    int behind = decimals > 0 ? decimals + 1 : 0;
     lumat_add_padded(b, s, s->ascii ? "." : "·", 1, GAP + c->width - behind,
                      LUMAT_DIM);
     while (behind-- > 0)
@@ -120,14 +130,15 @@ static void add_dot(luaL_Buffer *b, const lumat_style *s, const lumat_column *c)
 }
 
 static void add_pattern(luaL_Buffer *b, const entries *e,
-                        const lumat_column *columns)
+                        const lumat_pair_column *columns)
 {
     int64_t k = 0;
     for (int64_t i = 0; i < e->s->rows; i++) {
         luaL_addchar(b, '\n');
         for (int64_t j = 0; j < e->s->cols; j++) {
             if (k < e->count && e->rows[k] == i && e->cols[k] == j)
-                lumat_add_cell(b, e->style, &columns[j], e->values[k++],
+                lumat_add_pair(b, e->style, &columns[j],
+                               e->values + e->parts * k++,
                                GAP + columns[j].width);
             else
                 add_dot(b, e->style, &columns[j]);
@@ -151,38 +162,39 @@ static int advance(cursor *c, int64_t width, const lumat_style *s)
     return wraps;
 }
 
-static int item_text(const entries *e, const lumat_column *c, int64_t k,
-                     char *text, size_t size)
+enum { ITEM = 48 + LUMAT_PAIR };
+
+static int item_text(const entries *e, const lumat_pair_column *c, int64_t k,
+                     char text[ITEM])
 {
-    char cell[LUMAT_CELL];
-    int n = lumat_column_cell(c, e->values[k], cell);
-    while (n > 0 && cell[n - 1] == ' ')
-        n--;
-    return snprintf(text, size, "[%lld, %lld] %.*s", (long long)e->rows[k] + 1,
-                    (long long)e->cols[k] + 1, n, cell);
+    char value[LUMAT_PAIR];
+    lumat_pair_text(c, e->values + e->parts * k, value);
+    return snprintf(text, ITEM, "[%lld, %lld] %s", (long long)e->rows[k] + 1,
+                    (long long)e->cols[k] + 1, value);
 }
 
 /* How many entries fit so many lines. */
-static int64_t count_that_fit(const entries *e, const lumat_column *c,
+static int64_t count_that_fit(const entries *e, const lumat_pair_column *c,
                               int64_t lines)
 {
-    char text[128];
+    char text[ITEM];
     cursor at = {0, 0};
     for (int64_t k = 0; k < e->count; k++) {
-        advance(&at, item_text(e, c, k, text, sizeof text), e->style);
+        advance(&at, item_text(e, c, k, text), e->style);
         if (at.line > lines)
             return k;
     }
     return e->count;
 }
 
-static void add_items(luaL_Buffer *b, const entries *e, const lumat_column *c,
-                      int64_t shown, const char *last, int64_t last_width)
+static void add_items(luaL_Buffer *b, const entries *e,
+                      const lumat_pair_column *c, int64_t shown,
+                      const char *last, int64_t last_width)
 {
-    char text[128];
+    char text[ITEM];
     cursor at = {0, 0};
     for (int64_t k = 0; k < shown; k++) {
-        int width = item_text(e, c, k, text, sizeof text);
+        int width = item_text(e, c, k, text);
         luaL_addstring(b, advance(&at, width, e->style) ? "\n  " : "   ");
         luaL_addstring(b, text);
     }
@@ -224,12 +236,12 @@ static int64_t most_entries(const entries *e, int64_t lines)
 static void push_triplets(lua_State *L, entries *e)
 {
     int64_t limit = lumat_line_limit(e->style), shown, width;
-    lumat_column c;
+    lumat_pair_column c;
     luaL_Buffer b;
     int top = lua_gettop(L), cut = e->s->count > most_entries(e, limit);
     e->count = cut ? most_entries(e, HEAD_LINES) : e->s->count;
     fetch(L, e);
-    lumat_column_fit(&c, e->values, e->count, 1);
+    lumat_pair_fit(&c, e->values, e->parts == 2, e->count, e->parts);
     shown = cut ? 0 : count_that_fit(e, &c, limit);
     if (shown < e->s->count)
         shown = count_that_fit(e, &c, HEAD_LINES);
@@ -248,7 +260,7 @@ static void push_triplets(lua_State *L, entries *e)
 /* Pushes the text, or nothing when the columns are too wide. */
 static int push_pattern(lua_State *L, entries *e)
 {
-    lumat_column *columns;
+    lumat_pair_column *columns;
     luaL_Buffer b;
     int top = lua_gettop(L);
     e->count = e->s->count;

@@ -361,3 +361,24 @@ void lumat_add_pair(luaL_Buffer *b, const lumat_style *s,
     add_painted(b, s, cell, length, length, colour_of(x[1]));
     luaL_addchar(b, 'i');
 }
+
+static int trimmed_cell(const lumat_column *c, double x, char *out)
+{
+    int n = lumat_column_cell(c, x, out);
+    while (n > 0 && out[n - 1] == ' ')
+        n--;
+    out[n] = '\0';
+    return n;
+}
+
+int lumat_pair_text(const lumat_pair_column *c, const double *x,
+                    char out[LUMAT_PAIR])
+{
+    char im[LUMAT_CELL];
+    int n = trimmed_cell(&c->re, x[0], out);
+    if (!c->is_complex)
+        return n;
+    trimmed_cell(&c->im, fabs(x[1]), im);
+    return n + snprintf(out + n, LUMAT_PAIR - (size_t)n, " %c %si",
+                        signbit(x[1]) && !isnan(x[1]) ? '-' : '+', im);
+}

@@ -26,6 +26,10 @@ void lumat_pair_fit(lumat_pair_column *c, const double *values, int is_complex,
  * the other. */
 void lumat_add_pair(luaL_Buffer *b, const lumat_style *s,
                     const lumat_pair_column *c, const double *x, int64_t width);
+/* The same without blanks around it; returns its length. */
+enum { LUMAT_PAIR = 2 * LUMAT_CELL };
+int lumat_pair_text(const lumat_pair_column *c, const double *x,
+                    char out[LUMAT_PAIR]);
 
 /* --- the elements shown --------------------------------------------------- */
 

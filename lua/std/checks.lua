@@ -6,8 +6,8 @@ local error, getmetatable, ipairs, next, pcall = error, getmetatable, ipairs,
     next, pcall
 local setmetatable, tostring, type = setmetatable, tostring, type
 local concat, sort = table.concat, table.sort
-local find, format, huge, match = string.find, string.format, math.huge,
-    string.match
+local find, format, gsub, huge, match = string.find, string.format,
+    string.gsub, math.huge, string.match
 local debug, require = debug, require
 local kind = require "lumat.texts".kind
 checks.kind = kind
@@ -78,6 +78,12 @@ local function fail(what, text, ...)
 end
 checks.fail = fail
 
+-- What a pcall caught, without the place in a file of the library: whoever asked
+-- for it says where that was.
+function checks.raise_again(message)
+    error((gsub(tostring(message), "^[%a_]+:%d+: ", "")), 0)
+end
+
 -- A number in a format such as "%.3g"; NaN and infinities as matrices show
 -- them.
 local function figure(shape, x)
@@ -102,11 +108,25 @@ function checks.shape_of(A)
         format("%dx%d", A.rows, A.cols)
 end
 
+function checks.is_matrix(x)
+    return type(x) == "userdata" and getmetatable(x) == "matrix"
+end
+
+-- Are its elements complex?
+function checks.is_complex(A)
+    return A.dtype == "c64" or A.dtype == "c128"
+end
+
+-- Have they 8 bytes a number?
+function checks.is_wide(A)
+    return A.dtype == "f64" or A.dtype == "c128"
+end
+
 function checks.matrix(what, name, A)
     if type(A) == "userdata" and getmetatable(A) == "sparse matrix" then
         fail(what, "%s is a sparse matrix; write full(S)", name)
     end
-    if type(A) ~= "userdata" or getmetatable(A) ~= "matrix" then
+    if not checks.is_matrix(A) then
         fail(what, "%s is %s, expected a matrix", name, brief(A))
     end
     if A.device == "none" then fail(what, "%s has been freed", name) end

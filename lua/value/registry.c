@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const char *const tables[] = {"lumat.functions", "lumat.methods",
-                                     "lumat.help", "lumat.session"};
+                                     "lumat.help", "lumat.session",
+                                     "lumat.sparse_methods"};
 
 void lumat_open_library(lua_State *L)
 {
@@ -122,6 +123,8 @@ void lumat_close_library(lua_State *L)
 {
     push_names(L, "lumat.methods");
     lua_setfield(L, LUA_REGISTRYINDEX, "lumat.method_names");
+    push_names(L, "lumat.sparse_methods");
+    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.sparse_method_names");
     lua_pushglobaltable(L);
     lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {

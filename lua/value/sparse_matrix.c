@@ -1,5 +1,7 @@
 /* Sparse matrices as Lua values: the userdata, its properties and methods,
  * and the operators there are. sparse.c of gpu/ does the arranging. */
+#include "complex_value.h"
+#include "op_list.h"
 #include "value.h"
 
 #include <string.h>
@@ -8,7 +10,7 @@
 
 gpu_sparse *lumat_new_sparse(lua_State *L)
 {
-    gpu_sparse *s = lua_newuserdatauv(L, sizeof *s, 0);
+    gpu_sparse *s = lua_newuserdatauv(L, sizeof *s, 1);
     *s = (gpu_sparse){.values = {.storage = NULL}};
     luaL_setmetatable(L, LUMAT_SPARSE);
     return s;
@@ -50,6 +52,63 @@ static int release(lua_State *L)
 {
     gpu_sparse_release(lumat_check_sparse(L));
     return 0;
+}
+
+/* --- the transpose ----------------------------------------------------------
+ * What is not made again: S holds its transpose, which knows S as long as S is
+ * held elsewhere (in a table with weak values), so that S.T.T is S. */
+
+/* Pushes the other one of the matrix at index and returns 1, or nothing. */
+static int push_kept(lua_State *L, int index)
+{
+    if (lua_getiuservalue(L, index, 1) == LUA_TTABLE) {
+        lua_rawgeti(L, -1, 1);
+        lua_remove(L, -2);
+    }
+    const gpu_sparse *other = lumat_test_sparse(L, -1);
+    if (other && other->values.storage && !gpu_is_lost(&other->values))
+        return 1;
+    lua_pop(L, 1);
+    return 0;
+}
+
+void lumat_drop_transpose(lua_State *L, int index)
+{
+    index = lua_absindex(L, index);
+    if (push_kept(L, index)) {
+        lua_pushnil(L);
+        lua_setiuservalue(L, -2, 1);
+        lua_pop(L, 1);
+    }
+    lua_pushnil(L);
+    lua_setiuservalue(L, index, 1);
+}
+
+/* Of the matrix at index and its transpose on top. */
+static void keep_transpose(lua_State *L, int index)
+{
+    lua_createtable(L, 1, 0);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_pushvalue(L, index);
+    lua_rawseti(L, -2, 1);
+    lua_setiuservalue(L, -2, 1);
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, index, 1);
+}
+
+void lumat_push_transpose(lua_State *L, int index)
+{
+    index = lua_absindex(L, index);
+    if (push_kept(L, index))
+        return;
+    gpu_sparse *out = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_transposed(lumat_test_sparse(L, index), out));
+    lumat_account_sparse(L, out);
+    if (!gpu_is_dry())
+        keep_transpose(L, index);
 }
 
 /* --- conversions ---------------------------------------------------------- */
@@ -94,6 +153,18 @@ static int to_f64(lua_State *L)
     return push_clone(L, GPU_F64, gpu_matrix_device(&s->values));
 }
 
+static int to_c64(lua_State *L)
+{
+    const gpu_sparse *s = check_alive(L);
+    return push_clone(L, GPU_C64, gpu_matrix_device(&s->values));
+}
+
+static int to_c128(lua_State *L)
+{
+    const gpu_sparse *s = check_alive(L);
+    return push_clone(L, GPU_C128, gpu_matrix_device(&s->values));
+}
+
 static int to_device(lua_State *L)
 {
     const gpu_sparse *s = check_alive(L);
@@ -105,16 +176,19 @@ static int to_device(lua_State *L)
 /* S:free() and the end of its scope; a dry run leaves what exists as it is. */
 static int give_up(lua_State *L)
 {
-    if (lumat_test_sparse(L, 1))
-        lumat_free_value(L, 1);
-    else
+    if (!lumat_test_sparse(L, 1)) {
         lumat_before_refusing(L, 1);
+        return 0;
+    }
+    if (!gpu_is_dry())
+        lumat_drop_transpose(L, 1);
+    lumat_free_value(L, 1);
     return 0;
 }
 
-const luaL_Reg lumat_sparse_methods[] = {{"full", to_dense}, {"f32", to_f32},
-                                         {"f64", to_f64},    {"to", to_device},
-                                         {"free", give_up},  {NULL, NULL}};
+const luaL_Reg lumat_sparse_methods[] = {
+    {"full", to_dense}, {"f32", to_f32},   {"f64", to_f64},   {"c64", to_c64},
+    {"c128", to_c128},  {"to", to_device}, {"free", give_up}, {NULL, NULL}};
 
 /* S == S2 */
 static int are_equal(lua_State *L)
@@ -158,38 +232,69 @@ static int push_product(lua_State *L, const gpu_sparse *s, const gpu_matrix *m)
     return 1;
 }
 
-static int push_scaled(lua_State *L, const gpu_sparse *s, double factor)
+/* The values times a number, whose type they take as those of a dense matrix
+ * do. */
+static gpu_status multiply_values(const gpu_sparse *s, gpu_operand factor,
+                                  gpu_matrix *out)
 {
+    gpu_program p;
+    const gpu_matrix *in[] = {&s->values};
+    gpu_operand both[2] = {{.matrix = &s->values}, factor};
+    if (factor.is_complex || gpu_is_complex(&s->values))
+        return gpu_complex_map("mul", GPU_OP_mul, both, out);
+    gpu_program_start(&p, 1);
+    int by = gpu_program_constant(&p, factor.value.re);
+    gpu_program_add(&p, GPU_OP_mul, 0, by, 0);
+    return gpu_map("mul", &p, in, out);
+}
+
+static int push_scaled(lua_State *L, const gpu_sparse *s, gpu_operand factor)
+{
+    gpu_matrix *values = lumat_new_matrix(L);
     gpu_sparse *out = lumat_new_sparse(L);
-    lumat_try(L, gpu_sparse_scaled(s, factor, out));
+    lumat_try(L, multiply_values(s, factor, values));
+    lumat_try(L, gpu_sparse_with_values(s, values, out));
+    gpu_release(values);
     lumat_account(L, &out->values);
+    lua_remove(L, -2);
     return 1;
 }
 
 static int negate(lua_State *L)
 {
-    return push_scaled(L, lumat_check_sparse(L), -1);
+    return push_scaled(L, lumat_check_sparse(L),
+                       (gpu_operand){.value = {-1, 0}});
 }
 
-/* A sparse matrix on the right of another matrix: what to write instead. */
-static int no_product(lua_State *L)
+/* S * R, both sparse. */
+static int push_sparse_product(lua_State *L, const gpu_sparse *a,
+                               const gpu_sparse *b)
 {
-    const gpu_matrix *m = lumat_test_matrix(L, 1);
-    const char *left = lumat_name_of(L, 1, m ? "D" : "S");
-    const char *right = lumat_name_of(L, 2, "S");
-    if (!m)
+    gpu_sparse *out = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_combine("matmul", GPU_SPARSE_PRODUCT, a, b, out));
+    lumat_account_sparse(L, out);
+    return 1;
+}
+
+/* D * S, by the transpose of S, which is kept with it. */
+static int push_left_product(lua_State *L, const gpu_matrix *m)
+{
+    const gpu_sparse *s = lumat_test_sparse(L, 2);
+    int length = m->ndim == 1 ? (int)(m->rows == s->rows) : m->cols == s->rows;
+    if (!length)
         return lumat_raise(L,
-                           "sparse: %s * %s, both sparse, is not there yet: "
-                           "%s * full(%s) is the dense product",
-                           left, right, left, right);
-    if (m->ndim == 1)
-        return lumat_raise(L,
-                           "sparse: %s * %s is not there yet: write %s.T * %s",
-                           left, right, right, left);
-    return lumat_raise(L,
-                       "sparse: %s * %s is not there yet: write "
-                       "(%s.T * %s.T).T",
-                       left, right, right, left);
+                           "matmul: inner dimensions differ (%I and %I): %s is "
+                           "%s, %s is %s",
+                           (LUAI_UACINT)(m->ndim == 1 ? m->rows : m->cols),
+                           (LUAI_UACINT)s->rows, lumat_name_of(L, 1, "D"),
+                           gpu_shape_text(m), lumat_name_of(L, 2, "S"),
+                           gpu_size_text(s->rows, s->cols));
+    lua_getfield(L, 2, "T");
+    const gpu_sparse *t = lumat_test_sparse(L, -1);
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_sparse_multiply_left(m, t, out));
+    lumat_account(L, out);
+    return 1;
 }
 
 int lumat_multiply_sparse(lua_State *L)
@@ -197,12 +302,16 @@ int lumat_multiply_sparse(lua_State *L)
     const gpu_sparse *a = lumat_test_sparse(L, 1), *b = lumat_test_sparse(L, 2);
     const gpu_matrix *m = lumat_test_matrix(L, a ? 2 : 1);
     int other = a ? 2 : 1;
-    if (lumat_is_number(L, other))
-        return push_scaled(L, a ? a : b, lua_tonumber(L, other));
+    gpu_operand factor = {.is_complex = lumat_test_complex(L, other) != NULL};
+    if ((factor.is_complex || lumat_is_number(L, other)) &&
+        lumat_take_complex(L, other, &factor.value))
+        return push_scaled(L, a ? a : b, factor);
     if (a && m)
         return push_product(L, a, m);
-    if ((a && b) || m)
-        return no_product(L);
+    if (a && b)
+        return push_sparse_product(L, a, b);
+    if (m)
+        return push_left_product(L, m);
     return lumat_refuse_operand(L, other);
 }
 
@@ -215,29 +324,46 @@ static const char *operand_name(lua_State *L, int index)
     return lumat_push_brief(L, index);
 }
 
-/* An operator without a meaning here; the upvalue is its sign. */
+/* An operator without a meaning for sparse matrices; the upvalue is its sign.
+ */
 static int not_there(lua_State *L)
 {
     const char *sign = lua_tostring(L, lua_upvalueindex(1));
     const char *left = operand_name(L, 1), *right = operand_name(L, 2);
     return lumat_raise(L,
-                       "sparse: %s %s %s is not there yet: there are S * D, "
-                       "S * x, 2 * S and S.T; full(S) is dense",
+                       "sparse: %s %s %s has no meaning: comparisons are "
+                       "S:gt(x), S:ne(x) and the like",
                        left, sign, right);
 }
 
 static const char *const missing[][2] = {
-    {"__add", "+"},  {"__sub", "-"},   {"__div", "/"},  {"__mod", "%"},
-    {"__pow", "^"},  {"__idiv", "//"}, {"__band", "&"}, {"__bor", "|"},
-    {"__bxor", "~"}, {"__lt", "<"},    {"__le", "<="},  {"__concat", ".."},
-};
+    {"__lt", "<"}, {"__le", "<="}, {"__concat", ".."}};
+
+/* S ^ n */
+static int raise_to(lua_State *L)
+{
+    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    int exact;
+    lua_Integer n = lua_tointegerx(L, 2, &exact);
+    if (!s || !exact || n < 0 || s->rows != s->cols)
+        return lumat_raise(L,
+                           "pow: %s ^ %s: a square sparse matrix goes to the "
+                           "power of a whole number, 0 or more; S:pow(x) is of "
+                           "its elements, solve(S, b) instead of S ^ -1",
+                           operand_name(L, 1), operand_name(L, 2));
+    gpu_sparse *out = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_power(s, n, out));
+    lumat_account_sparse(L, out);
+    return 1;
+}
 
 /* --- opening -------------------------------------------------------------- */
 
 static const luaL_Reg metamethods[] = {
     {"__gc", release},   {"__close", give_up},
     {"__eq", are_equal}, {"__mul", lumat_multiply_sparse},
-    {"__unm", negate},   {NULL, NULL}};
+    {"__unm", negate},   {"__pow", raise_to},
+    {NULL, NULL}};
 
 void lumat_open_sparse(lua_State *L)
 {

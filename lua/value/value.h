@@ -109,6 +109,11 @@ gpu_sparse *lumat_check_sparse(lua_State *L);
 /* After filling a new one: counts its bytes for the collector. */
 void lumat_account_sparse(lua_State *L, const gpu_sparse *s);
 
+/* S.T: pushes the transpose of the sparse matrix at index, which is made once
+ * and kept; until the matrix is written to or freed, which drops it. */
+void lumat_push_transpose(lua_State *L, int index);
+void lumat_drop_transpose(lua_State *L, int index);
+
 /* full(S): pushes the dense matrix of the sparse one at index, and returns 1.
  */
 int lumat_push_dense(lua_State *L, int index);
@@ -282,6 +287,9 @@ void lumat_push_traceback(lua_State *L);
  *   lumat.functions     name -> function, what `require "lumat"` gives
  *   lumat.methods       name -> function, what A:name finds
  *   lumat.method_names  the same as one text, for suggestions
+ *   lumat.sparse_methods, lumat.sparse_method_names  what S:name finds of a
+ *                       sparse matrix: methods of which it may be the first
+ *                       argument
  *   lumat.help          name -> {usage, help, example, result, …}
  *   lumat.private       what lua/std has that scripts must not
  *   lumat.session       the locals of the prompt, as they were when it was

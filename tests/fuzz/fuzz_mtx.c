@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         data++;
         size--;
     }
-    char *text = malloc(front + size + 1);
+    char *text = malloc(front + size > 0 ? front + size : 1);
     require(text != NULL);
     memcpy(text, head, front);
     memcpy(text + front, data, size);

@@ -97,6 +97,20 @@ function common.scratch(ending)
     return name .. ending
 end
 
+-- Gives three things: file(ending, content), which gives the name of a new file
+-- and writes that content if there is some; what all those names begin with;
+-- and a function that removes all files whose names begin so.
+function common.new_files()
+    local start, count = common.scratch(""), 0
+    local function file(ending, content)
+        count = count + 1
+        local name = start .. "-" .. count .. ending
+        if content then common.write(name, content) end
+        return name
+    end
+    return file, start, function() os.execute("rm -f '" .. start .. "'-*") end
+end
+
 -- A folder that is not there yet, and a function that gives others in it.
 function common.folders()
     local root, count = common.scratch(""), 0

@@ -143,6 +143,16 @@ function TestLessons:test_sparse()
     lu.assertStrContains(text, "A * B: Accept\n")
 end
 
+function TestLessons:test_graphs()
+    for _, sizes in ipairs{{}, {7, 3}, {3000, 9000}} do
+        local text = succeeds("lesson_graph.lua", table.unpack(sizes))
+        lu.assertEquals(count(text, "Accept"), 5)
+        lu.assertStrContains(text, "highest PageRank: members 34, 1 and 33\n")
+        lu.assertStrContains(text, "15 members with member 1, 19 with " ..
+            "member 34, 10 friendships")
+    end
+end
+
 function TestLessons:test_dot_meets_the_closed_form()
     local text = succeeds "lesson_dot.lua"
     lu.assertStrContains(text, "n (n + 1) = 1049600\n")

@@ -23,11 +23,6 @@ static size_t solve_bytes(int n)
     return (size_t)n * (SOLVE_PITCH + SOLVE_PITCH_X) * sizeof(float);
 }
 
-__device__ __forceinline__ uint32_t solve_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
 /* The square of 32 at l, unit lower, becomes its inverse; a warp's. */
 __device__ __forceinline__ void invert_square(float (*l)[SOLVE_PITCH], int at,
                                               int lane)
@@ -97,12 +92,12 @@ __global__ void __launch_bounds__(SOLVE_THREADS)
     for (int k = t; k < n * (MOST_BLOCK / 4); k += SOLVE_THREADS) {
         int r = k / (MOST_BLOCK / 4), c = k % (MOST_BLOCK / 4) * 4;
         if (c <= r)
-            copy_async<16>(solve_address(&l[r][c]), L + r * ldl + c, 16);
+            copy_async<16>(shared_address(&l[r][c]), L + r * ldl + c, 16);
     }
     end_copies();
     for (int k = t; k < n * (SOLVE_COLS / 4); k += SOLVE_THREADS) {
         int r = k / (SOLVE_COLS / 4), c = first + k % (SOLVE_COLS / 4) * 4;
-        copy_async<16>(solve_address(&x[r][c - first]),
+        copy_async<16>(shared_address(&x[r][c - first]),
                        to + r * ldx + (c < cols ? c : 0), c < cols ? 16 : 0);
     }
     end_copies();
@@ -147,12 +142,9 @@ static gpu_status solve_with_block(cuda_device *d, const float *L, int64_t ldl,
     static int prepared;
     if (cols <= 0)
         return GPU_OK;
-    if (prepared != d->ordinal + 1)
-        CHECK(d,
-              cudaFuncSetAttribute((const void *)block_solve,
-                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   (int)solve_bytes(MOST_BLOCK)));
-    prepared = d->ordinal + 1;
+    TRY(set_once(d, (const void *)block_solve,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize,
+                 (int)solve_bytes(MOST_BLOCK), &prepared));
     return launch_behind(
         d, block_solve, dim3((unsigned)ceil_div(cols, SOLVE_COLS)),
         SOLVE_THREADS, solve_bytes(n), 1, L, ldl, n, x, ldx, cols);

@@ -1,6 +1,6 @@
 /* What kernels whose blocks form a cluster are built with: stores to another
- * block's shared memory that count themselves at a barrier there. Needs sm_90.
- */
+ * block's shared memory that count themselves at a barrier there, and rows
+ * that lie in registers. Needs sm_90. */
 #ifndef GPU_CUDA_CLUSTER_H
 #define GPU_CUDA_CLUSTER_H
 
@@ -13,11 +13,6 @@ constexpr int MOST_CLUSTER = 16; /* blocks; more than 8 is not portable */
 #endif
 
 #ifdef HAS_CLUSTERS
-__device__ __forceinline__ uint32_t shared_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
 /* The same place in the shared memory of the block `rank`. */
 __device__ __forceinline__ uint32_t remote_address(uint32_t local,
                                                    unsigned rank)
@@ -73,6 +68,16 @@ __device__ __forceinline__ float reciprocal_root(float x)
     float r;
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r * (1.5f - 0.5f * x * r * r);
+}
+
+/* A row of W columns, to where 16 bytes begin. */
+template <int W>
+__device__ __forceinline__ void store_row(float *to, const float (&x)[W])
+{
+#pragma unroll
+    for (int q = 0; q < W / 4; q++)
+        *(float4 *)(to + 4 * q) =
+            make_float4(x[4 * q], x[4 * q + 1], x[4 * q + 2], x[4 * q + 3]);
 }
 #endif
 

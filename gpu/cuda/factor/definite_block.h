@@ -397,11 +397,9 @@ static gpu_status update_square_behind(cuda_device *d, const float *x, float *c,
     unsigned side = (unsigned)ceil_div(m, BEHIND_SIDE);
     if (m <= 0)
         return GPU_OK;
-    if (prepared != d->ordinal + 1)
-        CHECK(d, cudaFuncSetAttribute(
-                     (const void *)update_square,
-                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    prepared = d->ordinal + 1;
+    TRY(set_once(d, (const void *)update_square,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize, bytes,
+                 &prepared));
     return launch_behind(d, update_square, dim3(side * (side + 1) / 2),
                          BEHIND_THREADS, (size_t)bytes, 1, x, c, ld, m, n);
 }
@@ -413,12 +411,9 @@ static gpu_status factor_definite_block(cuda_device *d, float *a, int64_t ld,
                                         int *minor)
 {
     static int prepared;
-    if (prepared != d->ordinal + 1)
-        CHECK(d,
-              cudaFuncSetAttribute((const void *)factor_definite,
-                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   (int)definite_bytes(MOST_DEFINITE)));
-    prepared = d->ordinal + 1;
+    TRY(set_once(d, (const void *)factor_definite,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize,
+                 (int)definite_bytes(MOST_DEFINITE), &prepared));
     return launch_behind(d, factor_definite, dim3(1), DEFINITE_THREADS,
                          definite_bytes(n), 1, a, ld, n, inverses, first,
                          minor);
@@ -429,12 +424,9 @@ static gpu_status launch_below(cuda_device *d, const float *L, int64_t ld,
                                int n, const float *inverses, float *x, int m)
 {
     static int prepared;
-    if (prepared != d->ordinal + 1)
-        CHECK(d,
-              cudaFuncSetAttribute((const void *)solve_below<WARPS>,
-                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   (int)below_bytes(MOST_DEFINITE, WARPS)));
-    prepared = d->ordinal + 1;
+    TRY(set_once(d, (const void *)solve_below<WARPS>,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize,
+                 (int)below_bytes(MOST_DEFINITE, WARPS), &prepared));
     return launch_behind(
         d, solve_below<WARPS>, dim3((unsigned)ceil_div(m, BELOW_ROWS * WARPS)),
         WARPS * 32, below_bytes(n, WARPS), 1, L, ld, n, inverses, x, m);

@@ -5,10 +5,10 @@
  *   lu_split16.cu   our own LU: pivot_columns.h
  *   chol_split16.cu our own Cholesky: definite_block.h
  *   qr_split16.cu   our own QR: reflect_columns.h, join_columns.h
- *   padded.cu       what these three work on, products, triangles:
- * block_solve.h refine.cu       f64 systems by f32 factors systems.cu      LU
- * by either, as gpu/ wants it: factors that come back, or solve, determinant,
- * inverse_norm */
+ *   padded.cu       what these work on, products, triangles: block_solve.h
+ *   refine.cu       f64 systems by f32 factors
+ *   systems.cu      LU by either, as gpu/ wants it: factors that come back, or
+ *                   solve, determinant, inverse_norm */
 #ifndef GPU_CUDA_FACTOR_H
 #define GPU_CUDA_FACTOR_H
 

@@ -31,11 +31,6 @@ typedef struct join_job {
     float *gram;
 } join_job;
 
-__device__ __forceinline__ uint32_t join_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
 /* A thread has 4 x 4 of the block's W x JOINED sums. */
 template <int W>
 __global__ void __launch_bounds__(W * 8)
@@ -53,7 +48,7 @@ __global__ void __launch_bounds__(W * 8)
             bool is_there = row + r < end && c < job.k;
             const float *from = c < job.at + W ? job.v + (row + r) * job.ldv + c
                                                : job.a + (row + r) * job.ld + c;
-            copy_async<16>(join_address(&tile[buffer][r][c]),
+            copy_async<16>(shared_address(&tile[buffer][r][c]),
                            is_there ? from : job.v, is_there ? 16 : 0);
         }
         end_copies();

@@ -249,12 +249,9 @@ static gpu_status exchange(cuda_device *d, float *a, int64_t ld, int n, int j,
     int chunk = (int)smaller(64, EXCHANGE_FLOATS / nb / 4 * 4);
     int bytes = 2 * nb * chunk * (int)sizeof(float);
     unsigned blocks = (unsigned)ceil_div(n - nb, chunk) + 1;
-    if (prepared != d->ordinal + 1)
-        CHECK(d,
-              cudaFuncSetAttribute((const void *)exchange_rows,
-                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   2 * EXCHANGE_FLOATS * (int)sizeof(float)));
-    prepared = d->ordinal + 1;
+    TRY(set_once(d, (const void *)exchange_rows,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize,
+                 2 * EXCHANGE_FLOATS * (int)sizeof(float), &prepared));
     exchange_rows<<<blocks, EXCHANGE_THREADS, bytes, d->stream>>>(
         a, ld, n, j, nb, chunk, e->from, e->to, e->order + j);
     LAUNCHED(d);

@@ -232,10 +232,7 @@ __global__ void __launch_bounds__(T, 1)
     for (int r = 0; r < R; r++) {
         if (row[r] >= m)
             continue;
-#pragma unroll
-        for (int q = 0; q < W / 4; q++)
-            *(float4 *)(a + row[r] * ld + 4 * q) = make_float4(
-                x[r][4 * q], x[r][4 * q + 1], x[r][4 * q + 2], x[r][4 * q + 3]);
+        store_row(a + row[r] * ld, x[r]);
         if (row[r] < W)
             from[row[r]] = origin[r];
         if (origin[r] < W)
@@ -253,11 +250,8 @@ static gpu_status launch_columns(cuda_device *d, float *a, int64_t ld, int m,
     unsigned blocks = 2; /* messages want a cluster, and one is none */
     while ((int64_t)blocks * T * R < m)
         blocks *= 2;
-    if (prepared != d->ordinal + 1)
-        CHECK(d, cudaFuncSetAttribute(
-                     (const void *)pivot_columns<W, R, T>,
-                     cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-    prepared = d->ordinal + 1;
+    TRY(set_once(d, (const void *)pivot_columns<W, R, T>,
+                 cudaFuncAttributeNonPortableClusterSizeAllowed, 1, &prepared));
     cudaLaunchAttribute cluster[1] = {};
     cluster[0].id = cudaLaunchAttributeClusterDimension;
     cluster[0].val.clusterDim.x = blocks;

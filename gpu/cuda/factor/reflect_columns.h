@@ -271,17 +271,11 @@ __global__ void __launch_bounds__(T, 1)
         int row = me.row[r];
         if (row >= m)
             continue;
-#pragma unroll
-        for (int q = 0; q < PARTS; q++)
-            *(float4 *)(job.a + row * job.ld + 4 * q) = make_float4(
-                x[r][4 * q], x[r][4 * q + 1], x[r][4 * q + 2], x[r][4 * q + 3]);
+        store_row(job.a + row * job.ld, x[r]);
 #pragma unroll
         for (int c = 0; c < W; c++)
             x[r][c] = row > c ? x[r][c] : row == c ? 1 : 0;
-#pragma unroll
-        for (int q = 0; q < PARTS; q++)
-            *(float4 *)(job.v + row * job.ldv + 4 * q) = make_float4(
-                x[r][4 * q], x[r][4 * q + 1], x[r][4 * q + 2], x[r][4 * q + 3]);
+        store_row(job.v + row * job.ldv, x[r]);
 #pragma unroll
         for (int c = 0; c < W; c++)
             job.vt[c * job.ldt + row] = x[r][c] * s.tau[c];
@@ -304,11 +298,8 @@ static gpu_status launch_reflections(cuda_device *d, const reflect_job *job)
     unsigned blocks = 2; /* at least: one alone would be no cluster */
     while ((int64_t)blocks * T * R < job->m)
         blocks *= 2;
-    if (prepared != d->ordinal + 1)
-        CHECK(d, cudaFuncSetAttribute(
-                     (const void *)reflect_columns<W, R, T>,
-                     cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-    prepared = d->ordinal + 1;
+    TRY(set_once(d, (const void *)reflect_columns<W, R, T>,
+                 cudaFuncAttributeNonPortableClusterSizeAllowed, 1, &prepared));
     return launch_behind(d, reflect_columns<W, R, T>, dim3(blocks), T, 0,
                          (int)blocks, *job);
 }

@@ -6,7 +6,8 @@ local along = require "lumat.along"
 local search = require "lumat.data_steps".search
 local select = require "lumat.statistics_steps".select
 local steps = require "lumat.moving_steps"
-local brief, fail, shape_of = checks.brief, checks.fail, checks.shape_of
+local brief, fail, is_complex, is_wide, shape_of = checks.brief, checks.fail,
+    checks.is_complex, checks.is_wide, checks.shape_of
 local axis_of, like, part, size_of = along.axis, along.like, along.part,
     along.size
 local choosing = {}
@@ -25,12 +26,6 @@ end
 
 local sides = {"row", "column"}
 
-local function no_place(A, side, place)
-    fail("drop", "there is no %s %s in %s", side, brief(place),
-        A.ndim == 1 and "a " .. shape_of(A) or
-        "a " .. shape_of(A) .. " matrix")
-end
-
 -- The 1-based place of `key` among n.
 local function place_of(A, side, key, n)
     local place = to_integer(key)
@@ -38,7 +33,10 @@ local function place_of(A, side, key, n)
         fail("drop", "%s %s is not a whole number", side, brief(key))
     end
     local found = place < 0 and place + n + 1 or place
-    if found < 1 or found > n then no_place(A, side, place) end
+    if found < 1 or found > n then
+        fail("drop", "there is no %s %s in a %s%s", side, brief(place),
+            shape_of(A), A.ndim == 1 and "" or " matrix")
+    end
     return found
 end
 
@@ -52,7 +50,7 @@ local function kept_of_list(A, side, list, n)
         end
         return ~list
     end
-    if list.dtype == "c64" or list.dtype == "c128" then
+    if is_complex(list) then
         fail("drop", "a list of %ss holds whole numbers, not complex ones", side)
     end
     local places = list:to("cpu"):f64()
@@ -198,14 +196,6 @@ end
 -- --- members ------------------------------------------------------------------
 
 local FEW = 16 -- compared one by one
-
-local function is_complex(A)
-    return A.dtype == "c64" or A.dtype == "c128"
-end
-
-local function is_wide(A)
-    return A.dtype == "f64" or A.dtype == "c128"
-end
 
 row{
     name = "isin", method = true,

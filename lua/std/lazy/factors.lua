@@ -6,7 +6,8 @@
 local library, _, _, private = ...
 local checks = require "lumat.checks"
 local steps = require "lumat.factor_steps"
-local fail, shape_of = checks.fail, checks.shape_of
+local fail, is_complex, shape_of = checks.fail, checks.is_complex,
+    checks.shape_of
 local factors = {}
 local ipairs, next, rawequal, require, select, setmetatable, tostring, type =
     ipairs, next, rawequal, require, select, setmetatable, tostring, type
@@ -18,10 +19,6 @@ local unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52, c64 = 2.0 ^ -23,
     c128 = 2.0 ^ -52}
 
 -- --- operands --------------------------------------------------------------
-
-local function is_complex(A)
-    return A.dtype == "c64" or A.dtype == "c128"
-end
 
 -- A in the narrowest type that has its values and B's.
 local function common(A, B)
@@ -217,6 +214,11 @@ local function says_rcond(F, s)
         format(", rcond %.2g", F:rcond()) or ""
 end
 
+-- Of a sparse A, as lua/std/lazy/sparse_systems.lua makes them.
+local function of_sparse(what, A, options)
+    return require "lumat.sparse_systems"[what](A, options)
+end
+
 -- --- lu --------------------------------------------------------------------
 
 local function packed_lu(s)
@@ -336,18 +338,25 @@ add_kind("lu", {order = fixed("L", "U", "p"), says = says_rcond,
 
 row{
     name = "lu", method = true,
-    takes = "A: matrix {kernel}",
+    takes = "A: matrix|sparse {kernel}",
     gives = "factors",
     group = "factors",
     help = "LU factorisation with partial pivoting: F.L (ones on the diagonal) " ..
         "times F.U is A[F.p], the rows of A in the order p. " ..
-        "F:solve(b) F:det() F:logdet() F:rcond(); L, U, p = F:unpack().",
+        "F:solve(b) F:det() F:logdet() F:rcond(); L, U, p = F:unpack(). Of a " ..
+        "sparse one, square, by UMFPACK, which chooses rows and columns so " ..
+        "that few entries come up, F.nnz in all: F:solve(b) F:rcond(). It is " ..
+        "factored on the CPU in f64; of one on a GPU its entries, right sides " ..
+        "and solutions cross the bus, and Ctrl-C waits for it.",
     example = "lu(mat{{1, 2}, {3, 4}}).U",
     result = "{{3, 4}, {0, 0.6666667}}",
     options = {{"kernel", "kernel", "the fastest", "one of kernels \"lu\" by " ..
         "name"}},
 }
 function factors.lu(A, options)
+    if checks.kind(A) == "sparse matrix" then
+        return of_sparse("lu", A, options)
+    end
     return object("lu", operand("lu", A), {kernel = options and options.kernel})
 end
 
@@ -402,19 +411,23 @@ add_kind("chol", {order = fixed("L"), says = says_rcond, methods = chol_methods,
 
 row{
     name = "chol", method = true,
-    takes = "A: square {kernel}",
+    takes = "A: matrix|sparse {kernel}",
     gives = "factors",
     group = "factors",
     help = "Cholesky factorisation of a symmetric positive definite matrix: " ..
         "F.L, lower triangular, times F.L.T is A; of a Hermitian one times " ..
         "F.L.H. F:solve(b) F:det() F:logdet() F:rcond(); L = F:unpack(). " ..
-        "(Octave's and MATLAB's chol gives L.T.)",
+        "(Octave's and MATLAB's chol gives L.T.) Of a sparse one by CHOLMOD: " ..
+        "F:solve(b) F:rcond(), all else as of lu.",
     example = "chol(mat{{4, 2}, {2, 5}}).L",
     result = "{{2, 0}, {1, 2}}",
     options = {{"kernel", "kernel", "the fastest", "one of kernels \"chol\" by " ..
         "name"}},
 }
 function factors.chol(A, options)
+    if checks.kind(A) == "sparse matrix" then
+        return of_sparse("chol", A, options)
+    end
     local F = object("chol", operand("chol", A, true, true),
         {kernel = options and options.kernel})
     factored_chol(state[F])
@@ -493,13 +506,15 @@ add_kind("qr", {methods = qr_methods,
 
 row{
     name = "qr", method = true,
-    takes = "A: matrix {full, pivots, kernel}",
+    takes = "A: matrix|sparse {full, pivots, kernel}",
     gives = "factors",
     group = "factors",
     help = "QR factorisation: F.Q has orthonormal columns, as many as A's " ..
         "shorter side, F.R is upper triangular, F.Q * F.R is A; with pivots " ..
         "it is A's columns in the order F.p, A[{{}, F.p}]. F:solve(b) is the " ..
-        "x for which A x is nearest to b; Q, R = F:unpack().",
+        "x for which A x is nearest to b; Q, R = F:unpack(). Of a sparse one " ..
+        "by SPQR: F:solve(b), of fewer rows than columns the shortest x; all " ..
+        "else as of lu.",
     example = "qr(mat{{3, 1}, {4, 2}}).R:abs()",
     result = "{{5, 2.2}, {0, 0.4}}",
     options = {
@@ -510,6 +525,9 @@ row{
             "without pivots"}},
 }
 function factors.qr(A, options)
+    if checks.kind(A) == "sparse matrix" then
+        return of_sparse("qr", A, options)
+    end
     options = options or {}
     return object("qr", operand("qr", A),
         {full = options.full or false, pivots = options.pivots or false,
@@ -717,7 +735,7 @@ factors.make = {object = object, operand = operand, add_kind = add_kind,
     part = part, state = state, fixed = fixed, unpack_parts = unpack_parts,
     right_side = right_side, no_convergence = no_convergence, zeros = zeros,
     sign_and_log = sign_and_log, warn_if_poor = warn_if_poor,
-    by_triangle = by_triangle, common = common, is_complex = is_complex}
+    by_triangle = by_triangle, common = common}
 
 -- --- least squares ---------------------------------------------------------
 

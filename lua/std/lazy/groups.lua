@@ -8,15 +8,16 @@
 local library, _, _, private = ...
 local checks = require "lumat.checks"
 local steps = require "lumat.data_steps"
-local fail, plural, shape_of = checks.fail, checks.plural, checks.shape_of
+local find = require "lumat.moving_steps".find
+local fail, is_matrix, plural, shape_of = checks.fail, checks.is_matrix,
+    checks.plural, checks.shape_of
 local groups = {}
 local getmetatable, ipairs, next, setmetatable, tostring, type =
     getmetatable, ipairs, next, setmetatable, tostring, type
-local utf8_length = utf8.len
 local concat, sort, unpack = table.concat, table.sort, table.unpack
 local ceil, floor, huge, larger, smaller = math.ceil, math.floor, math.huge,
     math.max, math.min
-local find, format, rep = string.find, string.format, string.rep
+local format = string.format
 local packed, unpacked = string.pack, string.unpack
 
 -- --- vectors ------------------------------------------------------------------
@@ -33,12 +34,10 @@ local function count_true(mask)
     return mask.size == 0 and 0 or floor(mask:sum())
 end
 
-local function is_matrix(x) return getmetatable(x) == "matrix" end
-
 -- A vector of numbers as keys are: its own, or what is in a mask.
 local function numbers_of(what, name, v)
     checks.matrix(what, name, v)
-    if find(v.dtype, "^c") then
+    if checks.is_complex(v) then
         fail(what, "complex numbers have no order: take abs(A), real(A) or " ..
             "imag(A) first")
     end
@@ -46,7 +45,7 @@ local function numbers_of(what, name, v)
     return v
 end
 
--- The places that end groups of so many: 1 and what they add up to, so far.
+-- Where groups of so many rows begin, from 1, and where one more would.
 local function starts_of(counts)
     local starts = library.ones(counts.rows + 1, wide(counts))
     if counts.rows > 0 then
@@ -65,6 +64,8 @@ end
 
 -- Codes between their extremes are no more than so many for each row.
 local SLOTS_A_ROW, LEAST_SLOTS, MOST_SLOTS = 2, 4096, 2 ^ 31 - 8
+-- On a GPU, where counts of many slots miss the cache and a sort is quick.
+local CACHED_SLOTS = 2 ^ 22
 -- A look at so many rows tells how many values there are; up to one in SPREAD of
 -- them, values are looked up.
 local SAMPLE, SPREAD, ROUNDS = 16384, 4, 3
@@ -94,17 +95,29 @@ local function whole_range(v)
     return low, ceil(slots)
 end
 
+-- A mask of so many: where a run of equal elements begins in a sorted vector,
+-- and behind it.
+local function begins_of(sorted, size)
+    local n = sorted.rows
+    local begins = library.full(size, true, {dtype = "bool",
+        device = sorted.device})
+    begins[{{2, n}}] = sorted[{{2, n}}]:ne(sorted[{{1, n - 1}}])
+    return begins
+end
+
 -- The different values of a sorted vector, which has no NaN, and the places at
 -- which they begin, and one behind the last.
 local function runs_of(sorted)
     local n = sorted.rows
-    local starts = counted(1, n + 1, sorted)
-    if n == 0 then return sorted:clone(), starts end
-    if n == 1 then return sorted:clone(), starts end
-    local begins = library.ones(n + 1, wide(sorted)):bool()
-    begins[{{2, n}}] = sorted[{{2, n}}]:ne(sorted[{{1, n - 1}}])
-    starts = starts[begins]
+    if n <= 1 then return sorted:clone(), counted(1, n + 1, sorted) end
+    local starts = find(begins_of(sorted, n + 1))
     return sorted:take(starts[{{1, #starts - 1}}]), starts
+end
+
+-- These values alone.
+local function values_of(sorted)
+    if sorted.rows <= 1 then return sorted:clone() end
+    return sorted[begins_of(sorted, sorted.rows)]
 end
 
 -- v in order, without its NaN, which come last, and the places it has them from.
@@ -133,7 +146,7 @@ end
 local function few_values(v)
     local n = v.rows
     if n < 4 * SAMPLE then return nil end
-    local known = runs_of((in_order(v[{{1, n, n // SAMPLE}}]:clone())))
+    local known = values_of((in_order(v[{{1, n, n // SAMPLE}}]:clone())))
     for _ = 1, ROUNDS do
         if #known == 0 or #known * SPREAD > SAMPLE then return nil end
         local place = steps.search(known, v, false)
@@ -143,8 +156,8 @@ local function few_values(v)
         local count = count_true(missing)
         if count == 0 then return known, place end
         if count * SPREAD > n then return nil end
-        local more = runs_of((in_order(v[missing])))
-        known = runs_of(library.sort(library.hcat(known, more)))
+        local more = values_of((in_order(v[missing])))
+        known = values_of(library.sort(library.hcat(known, more)))
     end
     return nil
 end
@@ -312,7 +325,7 @@ function groups.searchsorted(v, x, options)
     local sought = x
     if type(x) == "number" then sought = library.full(1, x, wide(v)) end
     if (#v <= SHORT_SEARCH or #v <= 16 * sought.size) and
-        not find(v.dtype, "^c") and not steps.is_sorted(v) then
+        not checks.is_complex(v) and not steps.is_sorted(v) then
         fail("searchsorted", "v is not sorted: write sort(v)")
     end
     local place = steps.search(v, sought, is_after)
@@ -351,12 +364,12 @@ end
 -- The different values of a vector, when nothing else is wanted of them.
 local function only_values(v)
     local low, slots = whole_range(v)
-    if low then
+    if low and (v.device == "cpu" or slots <= CACHED_SLOTS) then
         local has = steps.group(v, low, slots, false):gt(0)
         return as_type(counted(low, low + slots - 1, v)[has], v.dtype)
     end
-    local known = few_values(v)
-    return known or (runs_of((in_order(v))))
+    local known = v.device == "cpu" and few_values(v)
+    return known or values_of((in_order(v)))
 end
 
 row{
@@ -377,7 +390,8 @@ function groups.unique(A, options)
     local is_mask = A.dtype == "bool"
     local v = flat(numbers_of("unique", "A", A))
     local wants = options and (options.places or options.counts)
-    local nans = v.size > 0 and v:min() ~= v:min() and v:isnan() or nil
+    local least = v.size > 0 and v:min() or 0
+    local nans = least ~= least and v:isnan() or nil
     local nan = nans and library.full(1, 0 / 0, {dtype = v.dtype,
         device = v.device})
     if not wants then
@@ -400,7 +414,6 @@ end
 
 -- One number for each element of x, as a vector.
 local function weights_for(what, x, weights)
-    checks.matrix(what, "weights", weights)
     if weights.size ~= x.size then
         fail(what, "weights are %s, but there are %s", shape_of(weights),
             plural(x.size, "element"))
@@ -493,6 +506,17 @@ local function range_of(x, range)
     return low, high
 end
 
+-- The counts, or sums of weights, of bins whose edges are searched for each
+-- element.
+local function sought_counts(x, edges, weights)
+    local bins, inner, last = #edges - 1, edges:clone(), edges[-1]
+    if last < huge then inner[-1] = above(last) end
+    local place = steps.search(inner, x, true)
+    if not weights then return (steps.group(place, 2, bins, false)) end
+    weights = weights_for("histogram", x, weights)
+    return steps.fold("sum", weights, false, place, 2, bins)
+end
+
 row{
     name = "histogram", method = true,
     takes = "A: matrix {bins, edges, range, weights, density}",
@@ -505,7 +529,7 @@ row{
     example = "histogram(vec{1, 2, 2, 5}, {bins = 2}).counts",
     result = "{3, 1}",
     options = {{"bins", "count", "10", "how many, all as wide"},
-        {"edges", "vector", "those of bins", "where bins begin, and the last " ..
+        {"edges", "vector|table", "those of bins", "where bins begin, and the last " ..
             "ends: in order"},
         {"range", "table", "from min to max", "{low, high}: the outer edges"},
         {"weights", "matrix", "1 each", "what each element counts"},
@@ -515,11 +539,12 @@ row{
 function groups.histogram(A, options)
     options = options or {}
     local x = flat(numbers_of("histogram", "A", A))
-    local edges = options.edges
+    local edges, counts = options.edges, nil
     if edges and (options.bins or options.range) then
         fail("histogram", "edges say all: leave out %s",
             options.bins and "bins" or "range")
     elseif edges then
+        if not is_matrix(edges) then edges = library.vec(edges, wide(x)) end
         edges = numbers_of("histogram", "edges", edges):f64():to(x.device)
         if #edges < 2 or not steps.is_sorted(edges) or edges[-1] ~= edges[-1] then
             fail("histogram", "edges are two numbers or more in order")
@@ -527,18 +552,11 @@ function groups.histogram(A, options)
     else
         local low, high = range_of(x, options.range)
         edges = library.linspace(low, high, (options.bins or 10) + 1, wide(x))
+        counts = not options.weights and
+            steps.even_bins(x, low, high, #edges - 1)
     end
-    local bins, inner = #edges - 1, edges:clone()
-    local last = edges[-1]
-    if last < huge then inner[-1] = above(last) end
-    local place = steps.search(inner, x, true)
-    local counts
-    if options.weights then
-        local weights = weights_for("histogram", x, options.weights)
-        counts = steps.fold("sum", weights, false, place, 2, bins)
-    else
-        counts = steps.group(place, 2, bins, false)
-    end
+    local bins = #edges - 1
+    counts = counts or sought_counts(x, edges, options.weights)
     if options.density then
         counts = counts / counts:sum() /
             (edges[{{2, bins + 1}}] - edges[{{1, bins}}])
@@ -701,12 +719,17 @@ local function result_type(X, dtype)
     return dtype == "bool" and (X.size >= 2 ^ 24 and "f64" or "f32") or dtype
 end
 
+-- What a fold of X is of: the groups' state, X's numbers, and whether NaN is
+-- left out.
+local function operands(what, self, X, options, has_ddof)
+    local s = state[self]
+    return s, check_values(what, s, X), check_options(what, options, has_ddof)
+end
+
 local function simple_fold(what, kind)
     return function(self, X, options)
-        local s, dtype = state[self], is_matrix(X) and X.dtype
-        X = check_values(what, s, X)
-        local skips = check_options(what, options)
-        return as_type(folded(s.told, kind, X, skips), result_type(X, dtype))
+        local s, x, skips = operands(what, self, X, options)
+        return as_type(folded(s.told, kind, x, skips), result_type(x, X.dtype))
     end
 end
 
@@ -715,13 +738,10 @@ local function mean_of(s, X, skips)
 end
 
 local function spread(what, self, X, options)
-    local s = state[self]
-    X = check_values(what, s, X)
-    local skips = check_options(what, options, true)
-    local counts = counts_for(s, X, skips)
-    local squares = folded(s.told, "spread", X, skips, mean_of(s, X, skips))
-    local free = counts - (options and options.ddof or 1)
-    return as_type(library.where(free:gt(0), squares / free, 0 / 0), X.dtype)
+    local s, x, skips = operands(what, self, X, options, true)
+    local squares = folded(s.told, "spread", x, skips, mean_of(s, x, skips))
+    local free = counts_for(s, x, skips) - (options and options.ddof or 1)
+    return as_type(library.where(free:gt(0), squares / free, 0 / 0), x.dtype)
 end
 
 -- Where a sorted column of each group has its middle. X is a vector.
@@ -746,9 +766,8 @@ local function median_on_gpu(s, x, skips)
 end
 
 local function median(self, X, options)
-    local s = state[self]
-    X = check_values("median", s, X)
-    local skips = check_options("median", options)
+    local s, skips
+    s, X, skips = operands("median", self, X, options)
     if X.device == "cpu" or X.rows == 0 then
         local order, starts = ordered(s.told)
         local kind = X.rows == 0 and "max" or "median"
@@ -764,16 +783,38 @@ local function median(self, X, options)
     return as_type(out, X.dtype)
 end
 
+-- For each group and column of X the first, or last, row that is not NaN there;
+-- NaN where there is none.
+local function present_rows(s, X, is_last)
+    local rows = counted(1, X.rows, X)
+    if X.ndim == 2 then rows = rows:col() end
+    return folded(s.told, is_last and "max" or "min",
+        library.where(X:isnan(), 0 / 0, rows), true)
+end
+
+-- The elements of X's columns in rows that are a matrix like the result.
+local function gathered(X, rows)
+    if X.ndim == 1 then return X:take(rows) end
+    local places = (rows - 1) * X.cols + counted(1, X.cols, X):row()
+    return X:flatten():take(places:flatten()):reshape(rows.rows, rows.cols)
+end
+
 -- The rows of X that are each group's first, or last; NaN where it has none.
 local function edge_row(what, is_last)
-    return function(self, X)
+    return function(self, X, options)
         local s = state[self]
         X = check_values(what, s, X)
+        local skips = check_options(what, options)
+        if X.size == 0 then
+            return as_type(folded(s.told, "max", X, false), X.dtype)
+        elseif skips then
+            local rows = present_rows(s, X, is_last)
+            local has = ~rows:isnan()
+            local out = gathered(X, library.where(has, rows, 1))
+            return library.where(has, out, 0 / 0)
+        end
         local order, starts = ordered(s.told)
         local n = #starts - 1
-        if X.rows == 0 then
-            return as_type(folded(s.told, "max", X, false), X.dtype)
-        end
         local place = is_last and starts[{{2, n + 1}}] - 1 or
             starts[{{1, n}}]
         place = library.minimum(library.maximum(place, 1), X.rows)
@@ -851,7 +892,7 @@ end
 -- Keys and counts, of the first groups.
 local function table_of(s)
     local counts = counts_of(s.told)
-    local n, lines, widths = smaller(#counts, SHOWN), {{}}, {}
+    local n, lines = smaller(#counts, SHOWN), {{}}
     for k, c in ipairs(s.columns) do
         lines[1][k] = c.name or "key"
     end
@@ -862,17 +903,7 @@ local function table_of(s)
         line[#s.columns + 1] = format("%.0f", counts[i])
         lines[i + 1] = line
     end
-    for _, line in ipairs(lines) do
-        for k, text in ipairs(line) do
-            widths[k] = larger(widths[k] or 0, utf8_length(text) or #text)
-        end
-    end
-    for i, line in ipairs(lines) do
-        for k, text in ipairs(line) do
-            line[k] = rep(" ", widths[k] - (utf8_length(text) or #text)) .. text
-        end
-        lines[i] = "  " .. concat(line, "  ")
-    end
+    lines = require "lumat.labels".lines.aligned(lines, {}, 0)
     if #counts > n then
         lines[#lines + 1] = format("  and %s more", plural(#counts - n, "group"))
     end
@@ -893,10 +924,8 @@ local group_object = class{name = "groups", order = {"keys", "count", "group"},
         sum = simple_fold("sum", "sum"), prod = simple_fold("prod", "prod"),
         min = simple_fold("min", "min"), max = simple_fold("max", "max"),
         mean = function(self, X, options)
-            local s = state[self]
-            X = check_values("mean", s, X)
-            return as_type(mean_of(s, X, check_options("mean", options)),
-                X.dtype)
+            local s, x, skips = operands("mean", self, X, options)
+            return as_type(mean_of(s, x, skips), x.dtype)
         end,
         var = function(self, X, options)
             return spread("var", self, X, options)
@@ -920,8 +949,8 @@ local group_object = class{name = "groups", order = {"keys", "count", "group"},
 
 -- The groups of rows that have the same keys: keys is a vector, a column of a
 -- frame, also as {name =, kind =, values =} or {name =, codes =, labels =}, a
--- list of texts, or a list of several of these. Rows without a key are warned of unless
--- is_told: the caller does so in words of his own.
+-- list of texts, or a list of several of these. Of rows without a key there is
+-- a warning, unless is_told: the caller tells of them in words of his own.
 function groups.by(keys, is_told)
     keys = plain_key(keys)
     local columns, is_list = columns_of(keys), not is_one_key(keys)
@@ -949,8 +978,8 @@ row{
     gives = "table",
     group = "sets",
     help = "The groups of rows that have the same keys: a vector, a list of " ..
-        "texts, a column of a frame, or a list of several, {a, b}. g.keys in order, g.count, " ..
-        "g.group (each row's, as a number). Of a vector or matrix X of as many " ..
+        "texts, a column of a frame, or a list of several, {a, b}. g.keys in " ..
+        "order, g.count, g.group (each row's, as a number). Of a vector or matrix X of as many " ..
         "rows g:sum(X) g:mean(X) g:median(X) g:min(X) g:max(X) g:prod(X) " ..
         "g:std(X) g:var(X) g:first(X) g:last(X) have a row a group; " ..
         "{nan=\"skip\"} leaves NaN out. g:apply(X, f) calls f(rows, key), " ..
@@ -958,8 +987,6 @@ row{
     example = "groupby(vec{2, 1, 2}):sum(vec{1, 10, 100})",
     result = "{10, 101}",
 }
-function groups.groupby(keys)
-    return groups.by(keys)
-end
+function groups.groupby(keys) return groups.by(keys) end
 
 return groups

@@ -1,83 +1,26 @@
 -- What products with a large matrix alone give: a few of its eigenvalues or
--- singular values, by block Krylov methods with thick restarts, and the solution
--- of a system. Sources: Stewart, A Krylov-Schur algorithm for large
--- eigenproblems, 2001; Zhou and Saad, Block Krylov-Schur method for large
--- symmetric eigenvalue problems, 2008; Saad and Schultz, GMRES, 1986.
+-- singular values, by block Krylov methods with thick restarts. Sources: Stewart,
+-- A Krylov-Schur algorithm for large eigenproblems, 2001; Zhou and Saad, Block
+-- Krylov-Schur method for large symmetric eigenvalue problems, 2008.
 --
--- For values, the basis V, orthonormal columns, stands beside A V. What is
--- wanted is sought in the space of V by a small dense problem; where that does
--- not do yet, V keeps the best part of its space and goes on from the same next
--- block.
+-- The basis V, orthonormal columns, stands beside A V. What is wanted is sought in
+-- the space of V by a small dense problem; where that does not do yet, V keeps the
+-- best part of its space and goes on from the same next block.
 local library = ...
 local checks = require "lumat.checks"
+local operators = require "lumat.operators"
 local steps = require "lumat.factor_steps"
 local factors = require "lumat.factors"
 local make = factors.make
-local fail, shape_of = checks.fail, checks.shape_of
+local fail, is_complex = checks.fail, checks.is_complex
 local krylov = {}
 local ipairs = ipairs
 local abs, huge, larger, smaller = math.abs, math.huge, math.max, math.min
 local format, sort, unpack = string.format, table.sort, table.unpack
 
-local unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52, c64 = 2.0 ^ -23,
-    c128 = 2.0 ^ -52}
+local adjoint, operator_for, unit = operators.adjoint, operators.of,
+    operators.unit
 local tolerance = {f32 = 1e-5, f64 = 1e-12, c64 = 1e-5, c128 = 1e-12}
-
-local function is_complex(A)
-    return A.dtype == "c64" or A.dtype == "c128"
-end
-
-local function adjoint(A)
-    return is_complex(A) and A.H or A.T
-end
-
--- --- operators --------------------------------------------------------------
--- An operator has rows, cols, dtype, device; apply(X), the product with n
--- columns, and turned(X), that of the adjoint; matrix, where it is a dense one.
-
-local function is_function(A)
-    return checks.kind(A) ~= "matrix" and checks.kind(A) ~= "sparse matrix"
-end
-
--- What a function gives of columns, checked.
-local function checked(what, f, rows, ...)
-    local Y = f(...)
-    checks.matrix(what, "what the function gives", Y)
-    if Y.ndim ~= 2 or Y.rows ~= rows or Y.cols ~= (...).cols then
-        fail(what, "the function gives %s of %s, expected %dx%d", shape_of(Y),
-            shape_of((...)), rows, (...).cols)
-    end
-    return Y
-end
-
-local function operator_of_function(what, f, rows, cols, options)
-    local dtype = options.dtype or "f64"
-    return {rows = rows, cols = cols, dtype = dtype,
-        device = options.device or library.device(),
-        apply = function(X) return checked(what, f, rows, X, false) end,
-        turned = function(Y) return checked(what, f, cols, Y, true) end}
-end
-
--- Of a matrix, dense or sparse; elements have to be finite, and are no masks.
-local function operator_of_matrix(what, A)
-    local is_dense = checks.kind(A) == "matrix"
-    if is_dense and A.ndim ~= 2 then
-        fail(what, "needs a matrix, not %s", shape_of(A))
-    end
-    if is_dense and A.dtype == "bool" then A = A:f32() end
-    local row, col, apart, largest
-    if is_dense then row, col, apart, largest = steps.look(A, true) end
-    if row then
-        fail(what, "A[{%d, %d}] is %s; it needs finite numbers", row, col,
-            checks.figure("%s", A(row, col)))
-    end
-    return {rows = A.rows, cols = A.cols, dtype = A.dtype, device = A.device,
-        matrix = is_dense and A or nil,
-        is_symmetric = apart and A.rows == A.cols and
-            apart <= 100 * A.rows * unit[A.dtype] * largest,
-        apply = function(X) return A * X end,
-        turned = function(Y) return (is_dense and adjoint(A) or A.T) * Y end}
-end
 
 -- Columns of random numbers, the same every time.
 local function random_columns(op, cols, seed)
@@ -311,7 +254,7 @@ local function by_all(op, k, how)
         {dtype = op.dtype, device = op.device}))
     local is_symmetric = how.is_symmetric
     if is_symmetric == nil then
-        is_symmetric = operator_of_matrix("eigs", A).is_symmetric
+        is_symmetric = operators.of_matrix("eigs", A).is_symmetric
     end
     local values, vectors = small_problem(A, is_symmetric)
     local chosen = cut((order_of(values, how.key)), k)
@@ -359,15 +302,6 @@ local function check_count(what, k, n)
     if k > n then
         fail(what, "there are %d values, not %d", n, k)
     end
-end
-
-local function operator_for(what, A, rows, cols, options)
-    if not is_function(A) then return operator_of_matrix(what, A) end
-    if not rows or not cols then
-        fail(what, "of a function the size has to be told: %s",
-            what == "eigs" and "{n = …}" or "{rows = …, cols = …}")
-    end
-    return operator_of_function(what, A, rows, cols, options)
 end
 
 make.add_kind("eigs", {order = make.fixed("values", "vectors", "residuals"),
@@ -534,115 +468,6 @@ function krylov.svds(A, k, options)
         svd_by_all(op, k, is_smallest) or svd_by_blocks(op, k, how)
     return few("svds", op.rows, op.cols, op.dtype, {U = found.U, S = found.S, V = found.V,
         residuals = found.residuals, products = found.products})
-end
-
--- --- systems ----------------------------------------------------------------
-
--- What M z = r is solved by, with the matrix M or a function that does.
-local function solver_of(op, M)
-    if M == nil then return function(r) return r end end
-    if checks.kind(M) == "matrix" then
-        local F = library.lu(M)
-        return function(r) return F:solve(r) end
-    end
-    return function(r) return checked("gmres", M, op.cols, r) end
-end
-
--- The y for which |h y - beta e1| is least, of a corner of h, and how large that
--- is: as large as what is left of b.
-local function least(h, count, beta)
-    local corner = h[{{1, count + 1}, {1, count}}]
-    local e = library.zeros(count + 1, 1, {dtype = h.dtype, device = "cpu"})
-    e[{1, 1}] = beta
-    local y = library.lstsq(corner, e)
-    return y, (e - corner * y):norm()
-end
-
--- w without its part in the space of V, and that part's coordinates: twice, as
--- the first time leaves rounding.
-local function without(V, w)
-    local along = adjoint(V) * w
-    w = w - V * along
-    local more = adjoint(V) * w
-    return w - V * more, along + more
-end
-
--- At most `restart` steps from x on, of which b - A x is `left`: the better x,
--- and how many steps.
-local function gmres_round(op, precondition, x, left, how)
-    local beta, m = left:norm(), how.restart
-    local V = library.zeros(op.rows, m + 1, {dtype = op.dtype,
-        device = op.device})
-    local h = library.zeros(m + 1, m, {dtype = op.dtype, device = "cpu"})
-    V[{{}, {1, 1}}] = left / beta
-    local count, y, rest = 0, nil, nil
-    repeat
-        count = count + 1
-        local w, along = without(first_columns(V, count),
-            op.apply(precondition(V[{{}, {count, count}}])))
-        local size = w:norm()
-        h[{{1, count}, {count, count}}], h[{count + 1, count}] = along, size
-        y, rest = least(h, count, beta)
-        local is_all = size <= unit[op.dtype] * along:norm()
-        if not is_all then V[{{}, {count + 1, count + 1}}] = w / size end
-    until is_all or count == m or rest <= how.goal
-    return x + precondition(first_columns(V, count) * y:to(op.device)), count
-end
-
-row{
-    name = "gmres", method = true,
-    takes = "A: matrix|sparse|function, b: vector {tol, restart, steps, " ..
-        "precondition, start, info}",
-    gives = "matrix, table with info",
-    group = "systems factors",
-    help = "The x with A x = b, by products with A alone, as exact as tol says: " ..
-        "for matrices too large to factor, sparse ones, and functions f(x) " ..
-        "that give A x of a column x. With precondition, an M near A, or a " ..
-        "function that gives the z with M z = r, it takes fewer steps. With " ..
-        "info also a table: steps, residual (|b - A x| / |b|) and converged; " ..
-        "without, what does not converge is an error.",
-    example = "gmres(mat{{4, 1}, {0, 2}}, vec{6, 4})",
-    result = "{1, 2}",
-    options = {
-        {"tol", "positive", "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
-        {"restart", "count", "50", "steps that are remembered"},
-        {"steps", "count", "1000", "products with A, at most"},
-        {"precondition", "matrix|function", "none", "M, or what solves with it"},
-        {"start", "vector", "zeros", "the x to begin with"},
-        {"info", "boolean", "false", "tells steps, residual, converged"}},
-}
-function krylov.gmres(A, b, options)
-    options = options or {}
-    local op = operator_for("gmres", A, b.rows, b.rows,
-        {dtype = b.dtype == "bool" and "f32" or b.dtype, device = b.device})
-    if op.rows ~= op.cols or op.rows ~= b.rows then
-        fail("gmres", "A is %dx%d, b %s", op.rows, op.cols, shape_of(b))
-    end
-    b = op.dtype == b.dtype and b:col() or b:col()[op.dtype](b:col())
-    local x = options.start and options.start:col():clone() or
-        library.zeros(b.rows, 1, {dtype = b.dtype, device = b.device})
-    local size = b:norm()
-    local goal = (options.tol or larger(tolerance[op.dtype], 1e-10)) * size
-    local how = {goal = goal, restart = smaller(options.restart or 50, b.rows)}
-    local precondition = solver_of(op, options.precondition)
-    local count, left = 0, b - op.apply(x)
-    local rest, before, taken = left:norm(), huge, nil
-    -- until it is small, or a round gains nothing
-    while rest > goal and rest < before and count < (options.steps or 1000) do
-        x, taken = gmres_round(op, precondition, x, left, how)
-        left, count, before = b - op.apply(x), count + taken, rest
-        rest = left:norm()
-    end
-    local residual = size > 0 and rest / size or 0.0
-    local converged = rest <= goal
-    if not options.info and not converged then
-        fail("gmres", "it did not converge in %s (residual %.2g); a " ..
-            "precondition, a larger restart or tol may do; with {info = true} " ..
-            "it gives what it has", checks.plural(count, "step"), residual)
-    end
-    x = x:flatten()
-    if not options.info then return x end
-    return x, {steps = count, residual = residual, converged = converged}
 end
 
 return krylov

@@ -5,7 +5,7 @@ local library = ...
 local checks = require "lumat.checks"
 local steps = require "lumat.factor_steps"
 local make = require "lumat.factors".make
-local fail = checks.fail
+local fail, is_complex = checks.fail, checks.is_complex
 local functions = {}
 local ipairs = ipairs
 local ceil, cos, exp, floor, huge, larger, log, pi, sin = math.ceil, math.cos,
@@ -13,18 +13,13 @@ local ceil, cos, exp, floor, huge, larger, log, pi, sin = math.ceil, math.cos,
 
 -- --- operands and results ---------------------------------------------------
 
-local function is_complex(A)
-    return A.dtype == "c64" or A.dtype == "c128"
-end
-
 local function wide(A)
     return is_complex(A) and A:c128() or A:f64()
 end
 
 -- In the type that A has, complex where X is.
 local function rounded(X, A)
-    local single = A.dtype ~= "f64" and A.dtype ~= "c128"
-    if not single then return X end
+    if checks.is_wide(A) then return X end
     return is_complex(X) and X:c64() or X:f32()
 end
 
@@ -124,7 +119,7 @@ row{
 function functions.expm(A)
     A = make.operand("expm", A, true)
     if A.rows == 0 then return A end
-    local pade = (A.dtype == "f64" or A.dtype == "c128") and double or single
+    local pade = checks.is_wide(A) and double or single
     local norm, times = library.norm(A, 1), 0
     if norm == huge then fail("expm", "the norm of A overflows") end
     if norm > pade.most then times = halvings(A, pade, norm) end

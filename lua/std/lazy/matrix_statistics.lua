@@ -2,14 +2,18 @@
 -- scores. NaN gives NaN, if it is not to be left out.
 local library, _, _, private = ...
 local checks = require "lumat.checks"
+local along = require "lumat.along"
 local steps = require "lumat.statistics_steps"
-local fail, shape_of = checks.fail, checks.shape_of
+local fail, is_complex, is_wide, shape_of = checks.fail, checks.is_complex,
+    checks.is_wide, checks.shape_of
 local statistics = {}
 local ipairs, type = ipairs, type
 local format, sort = string.format, table.sort
 local floor, larger, smaller, tointeger = math.floor, math.max, math.min,
     math.tointeger
 local nan = 0 / 0
+-- The deviation of equal elements from their mean, in f64, is below this share.
+local ROUNDING = 0x1p-48
 
 -- --- what they share ----------------------------------------------------------
 
@@ -30,13 +34,9 @@ local function axis_and_options(what, A, axis, options)
 end
 
 local function refuse_complex(what, A)
-    if A.dtype == "c64" or A.dtype == "c128" then
+    if is_complex(A) then
         fail(what, "complex numbers have no order: take real(A) or abs(A)")
     end
-end
-
-local function is_wide(A)
-    return A.dtype == "f64"
 end
 
 -- X, which is f64, in the type of a result of A.
@@ -45,21 +45,13 @@ local function rounded(X, A)
 end
 
 local function length_along(A, axis)
-    if not axis then return A.size end
-    return axis == 1 and A.rows or A.cols
+    return axis and along.size(A, axis) or A.size
 end
 
 -- Lines `list` (1-based) across the axis.
 local function lines_at(A, axis, list)
     if axis == 2 then return library.take(A, nil, list) end
     return library.take(A, list)
-end
-
--- A list as a column or a row that goes with lines along the axis.
-local function beside(list, A, axis)
-    local v = library.vec(list, {dtype = "f64", device = A.device})
-    if A.ndim == 1 then return v end
-    return axis == 2 and v:row() or v:col()
 end
 
 -- Results of lines, 1 x n or m x 1, as they are asked for.
@@ -211,14 +203,14 @@ local function of_equal_lines(A, axis, n, qs, method, spreads)
     local base = #places == 1 and #qs == 1 and P or lines_at(P, axis, bases)
     if not is_between then return base end
     return rounded(between(base:f64(), lines_at(P, axis, others):f64(),
-        beside(shares, P, axis)), A)
+        along.stretched(library.vec(shares, along.like(P, "f64")), P,
+            axis or 1)), A)
 end
 
 -- What stands at the places (from 0), one for each line of a sorted S.
 local function elements_at(S, axis, places)
-    local index = library.range(0, length_along(S, axis) - 1, 1,
-        {dtype = "f64", device = S.device})
-    index = axis == 1 and index:col() or index:row()
+    local index = along.stretched(library.range(0, along.size(S, axis) - 1, 1,
+        along.like(S, "f64")), S, axis)
     return library.where(library.eq(index, places), S, 0):sum(axis):f64()
 end
 
@@ -383,13 +375,9 @@ row{
     example = "quantile(vec{1, 2, 3, 4}, 0.5)",
     result = "2.5",
     options = {
-        {"nan", "\"skip\"|\"keep\"", "\"keep\"",
-            "\"skip\": NaN is left out; else lines with NaN give NaN"},
         {"weights", "matrix", "all 1",
             "how much each element counts: from 0 on, of A's shape or one for " ..
             "each place along the axis; the method is inverted_cdf"},
-        {"keepdims", "boolean", "true", "false: of one q along an axis of a " ..
-            "matrix a vector comes, and of a vector a number"},
     },
 }
 function statistics.quantile(A, q, options)
@@ -405,12 +393,8 @@ row{
     example = "percentile(vec{10, 20, 30}, 75)",
     result = "25",
     options = {
-        {"nan", "\"skip\"|\"keep\"", "\"keep\"",
-            "\"skip\": NaN is left out; else lines with NaN give NaN"},
         {"weights", "matrix", "all 1", "how much each element counts, as " ..
             "quantile has it"},
-        {"keepdims", "boolean", "true", "false: of one p along an axis of a " ..
-            "matrix a vector comes, and of a vector a number"},
     },
 }
 function statistics.percentile(A, p, options)
@@ -427,12 +411,8 @@ row{
     example = "median(vec{5, 1, 2, 100})",
     result = "3.5",
     options = {
-        {"nan", "\"skip\"|\"keep\"", "\"keep\"",
-            "\"skip\": NaN is left out; else lines with NaN give NaN"},
         {"weights", "matrix", "all 1", "how much each element counts: the " ..
             "first element up to which half of the weight lies"},
-        {"keepdims", "boolean", "true", "false: along an axis of a matrix a " ..
-            "vector comes, and of a vector a number"},
     },
 }
 function statistics.median(A, axis, options)
@@ -482,12 +462,6 @@ row{
         "all elements or along an axis.",
     example = "mode(vec{3, 1, 3, 2, 2})",
     result = "2",
-    options = {
-        {"nan", "\"skip\"|\"keep\"", "\"keep\"",
-            "\"skip\": NaN is left out; else lines with NaN give NaN"},
-        {"keepdims", "boolean", "true", "false: along an axis of a matrix a " ..
-            "vector comes, and of a vector a number"},
-    },
 }
 function statistics.mode(A, axis, options)
     axis, options = axis_and_options("mode", A, axis, options)
@@ -510,14 +484,56 @@ function statistics.mode(A, axis, options)
     return axis == 1 and R:row() or R:col()
 end
 
+-- --- standard scores ----------------------------------------------------------
+
+-- X, a matrix, less its means along how.axis, over the standard deviations
+-- there, in f64; NaN where all elements are equal. Their mean is rounded, so that
+-- what is left of them would pass for a deviation: they are told by extremes.
+local function standard_scores(X, how)
+    local wide, w = X:f64(), how.weights
+    local means = library.mean(wide, {axis = how.axis, weights = w,
+        nan = how.nan})
+    local spreads = library.std(wide, how)
+    if library.any(spreads:le(ROUNDING * library.abs(means))) then
+        local skips = {axis = how.axis, nan = "skip"}
+        local counted = w and library.where(w:col():gt(0), wide, nan) or wide
+        local varies = library.min(counted, skips):lt(
+            library.max(counted, skips))
+        spreads = library.where(varies, spreads, 0)
+    end
+    local is_fine = spreads:gt(0) & spreads:lt(math.huge)
+    return (wide - means) / library.where(is_fine, spreads, nan)
+end
+
+row{
+    name = "zscore", method = true,
+    takes = "A: matrix [, axis: axis] {axis, ddof, nan}",
+    gives = "matrix",
+    group = "statistics",
+    help = "Each element less the mean of its column (axis 1) or row (2), over " ..
+        "the standard deviation there. NaN where all are equal.",
+    example = "zscore(vec{1, 2, 3})",
+    result = "{-1, 0, 1}",
+    options = {
+        {"ddof", "number", "1", "as std has it"},
+        {"nan", "\"skip\"|\"keep\"", "\"keep\"", "\"skip\": NaN stays NaN, and " ..
+            "does not count in the others; else all of a line with NaN is NaN"},
+    },
+}
+function statistics.zscore(A, axis, options)
+    axis, options = axis_and_options("zscore", A, axis, options)
+    axis = axis or 1
+    if is_complex(A) then fail("zscore", "complex numbers are not taken") end
+    if A.size == 0 then return A:clone() end
+    local Z = standard_scores(A.ndim == 1 and A:col() or A, {axis = axis,
+        nan = options.nan, ddof = options.ddof})
+    return rounded(A.ndim == 1 and Z:flatten() or Z, A)
+end
+
 -- --- covariances --------------------------------------------------------------
 
 local function as_columns(X)
     return X.ndim == 1 and X:col() or X
-end
-
-local function is_complex(X)
-    return X.dtype == "c64" or X.dtype == "c128"
 end
 
 -- The rows of X and Y (which may be X) that are complete, and their weights.
@@ -533,12 +549,6 @@ local function complete_rows(X, Y, w)
     return rows, Y ~= X and kept(Y) or rows, w and w[is_complete]
 end
 
--- Columns less their means, in X's type.
-local function centred(X, w)
-    local means = library.mean(X:f64(), 1, w and {weights = w})
-    return rounded(X:f64() - means, X)
-end
-
 local function take_weights(what, X, options)
     local w = options.weights
     if not w then return nil end
@@ -550,15 +560,12 @@ local function take_weights(what, X, options)
     return w:f64()
 end
 
--- Sums of products of columns, over what squares are divided by.
-local function covariance(what, X, Y, options)
+-- The columns of X and Y, in one type, of the rows that count, and the weights
+-- of these.
+local function observations(what, X, Y, options)
     if is_complex(X) or Y and is_complex(Y) then
         fail(what, "complex numbers are not taken: X.H * X / (n - 1) of what " ..
             "is less its mean")
-    end
-    local ddof = options.ddof or 1
-    if not (ddof >= 0 and ddof < math.huge) then
-        fail(what, "ddof is %s, expected a number from 0 on", checks.brief(ddof))
     end
     X = as_columns(X)
     Y = Y and as_columns(Y) or X
@@ -566,24 +573,21 @@ local function covariance(what, X, Y, options)
         fail(what, "numbers of rows differ (%d and %d)", X.rows, Y.rows)
     end
     local w = take_weights(what, X, options)
+    local is_own = rawequal(X, Y)
     if X.dtype == "bool" then X = X:f32() end
     if Y.dtype == "bool" then Y = Y:f32() end
-    local is_own = X == Y
+    if is_own then Y = X end
     if options.nan == "skip" then X, Y, w = complete_rows(X, Y, w) end
     if X.dtype ~= Y.dtype then X, Y = X:f64(), Y:f64() end
     if X.rows == 0 then
         fail(what, options.nan == "skip" and "no row is without NaN" or
             "of no rows")
     end
-    local divisor = X.rows - ddof
-    if w then
-        local total = w:sum()
-        divisor = total - ddof * w:square():sum() / total
-    end
-    local A = centred(X, w)
-    local B = is_own and A or centred(Y, w)
-    local C = A.T * (w and rounded(B:f64() % w:col(), B) or B)
-    return C / (divisor > 0 and divisor or nan)
+    return X, Y, w
+end
+
+local function sums_of_products(A, B, w)
+    return A.T * (w and rounded(B:f64() % w:col(), B) or B)
 end
 
 -- cov(X [, Y] [, options]): a matrix, of vectors a number.
@@ -617,7 +621,24 @@ row{
 }
 function statistics.cov(X, Y, options)
     Y, options = two_operands("cov", X, Y, options)
-    local C = covariance("cov", X, Y, options)
+    local ddof = options.ddof or 1
+    if not (ddof >= 0 and ddof < math.huge) then
+        fail("cov", "ddof is %s, expected a number from 0 on",
+            checks.brief(ddof))
+    end
+    local A, B, w = observations("cov", X, Y, options)
+    local divisor = A.rows - ddof
+    if w then
+        local total = w:sum()
+        divisor = total - ddof * w:square():sum() / total
+    end
+    local function centred(Z)
+        local means = library.mean(Z:f64(), 1, w and {weights = w})
+        return rounded(Z:f64() - means, Z)
+    end
+    local D = centred(A)
+    local C = sums_of_products(D, rawequal(A, B) and D or centred(B), w)
+    C = C / (divisor > 0 and divisor or nan)
     return X.ndim == 1 and C(1, 1) or C
 end
 
@@ -632,67 +653,27 @@ row{
     example = "corr(vec{1, 2, 3}, vec{2, 4, 6})",
     result = "1",
     options = {
-        {"nan", "\"skip\"|\"keep\"", "\"keep\"",
-            "\"skip\": rows with NaN are left out, all of them"},
+        {"nan", "\"skip\"|\"keep\"", "\"keep\"", "as cov has it"},
         {"weights", "vector", "all 1", "how reliable each row is: from 0 on"},
     },
 }
 function statistics.corr(X, Y, options)
     Y, options = two_operands("corr", X, Y, options)
-    local how = {ddof = 0, weights = options.weights}
-    local A, B = as_columns(X), Y and as_columns(Y)
-    if options.nan == "skip" then
-        if B and A.rows ~= B.rows then
-            fail("corr", "numbers of rows differ (%d and %d)", A.rows, B.rows)
-        end
-        local w = take_weights("corr", A, options)
-        A, B, how.weights = complete_rows(A, B or A, w)
-        if not Y then B = nil end
+    local A, B, w = observations("corr", X, Y, options)
+    local function scores(Z)
+        return rounded(standard_scores(Z, {axis = 1, ddof = 0, weights = w}), Z)
     end
-    local C = covariance("corr", A, B, how):f64()
-    local function deviations(Z)
-        if Z.dtype == "bool" then Z = Z:f32() end
-        return library.std(Z:f64(), 1, how)
-    end
-    if B then
-        C = C / deviations(A).T / deviations(B)
-    else
+    local P = scores(A)
+    local Q = rawequal(A, B) and P or scores(B)
+    local C = sums_of_products(P, Q, w):f64()
+    if rawequal(P, Q) then
         local d = library.diag(C):sqrt()
         C = C / d:col() / d:row()
+    else
+        C = C / (w and w:sum() or A.rows)
     end
-    C = library.clip(C, -1, 1)
-    C = A.dtype ~= "f64" and (not B or B.dtype ~= "f64") and C:f32() or C
+    C = rounded(library.clip(C, -1, 1), A)
     return X.ndim == 1 and C(1, 1) or C
-end
-
--- --- standard scores ----------------------------------------------------------
-
-row{
-    name = "zscore", method = true,
-    takes = "A: matrix [, axis: axis] {axis, ddof, nan}",
-    gives = "matrix",
-    group = "statistics",
-    help = "Each element less the mean of its column (axis 1) or row (2), over " ..
-        "the standard deviation there. NaN where that is 0.",
-    example = "zscore(vec{1, 2, 3})",
-    result = "{-1, 0, 1}",
-    options = {
-        {"ddof", "number", "1", "as std has it"},
-        {"nan", "\"skip\"|\"keep\"", "\"keep\"", "\"skip\": NaN stays NaN, and " ..
-            "does not count in the others; else all of a line with NaN is NaN"},
-    },
-}
-function statistics.zscore(A, axis, options)
-    axis, options = axis_and_options("zscore", A, axis, options)
-    axis = axis or 1
-    if is_complex(A) then fail("zscore", "complex numbers are not taken") end
-    if A.size == 0 then return A:clone() end
-    local wide = A:f64()
-    local how = {axis = axis, nan = options.nan, keepdims = A.ndim == 2}
-    local mean = library.mean(wide, how)
-    how.ddof = options.ddof
-    local Z = (wide - mean) / library.std(wide, how)
-    return rounded(Z, A)
 end
 
 return statistics

@@ -2,47 +2,36 @@
 -- around each one.
 local library = ...
 local checks = require "lumat.checks"
-local steps = require "lumat.data_steps"
+local along = require "lumat.along"
+local window = require "lumat.data_steps".window
 local fail = checks.fail
 local moving = {}
-local find = string.find
-local smaller = math.min
+local nan = 0 / 0
+local larger, smaller = math.max, math.min
 
 -- The windows of `length` elements of which `before` come before the place.
 local function windows(what, kind, A, length, options)
     options = options or {}
-    local axis, ends = options.axis or 1, options.ends or "shrink"
+    local axis, ends = along.axis(what, A, options), options.ends or "shrink"
     local before = options.before or length // 2
-    if axis == 2 and A.ndim == 1 then fail(what, "a vector has no axis 2") end
     if before >= length then
         fail(what, "before=%d: of %s come before the place %d at most", before,
             checks.plural(length, "element"), length - 1)
     end
-    if find(A.dtype, "^c") then
+    if checks.is_complex(A) then
         fail(what, "is of real numbers: take real(A), imag(A) or abs(A) of a " ..
             "complex matrix first")
     end
-    local n = axis == 1 and A.rows or A.cols
-    local behind = length - 1 - before
-    local function made(first, count)
-        if count < 1 then count = 0 end
-        return steps.window(kind, A, axis, length, first, count)
+    local n = along.size(A, axis)
+    if ends == "discard" then
+        return window(kind, A, axis, length, 0, larger(0, n - length + 1))
     end
-    if ends == "discard" then return made(0, n - length + 1) end
-    local out = made(-before, n)
-    if ends == "shrink" then return out end
-    local function fill(first, last)
-        if first > last then return end
-        if A.ndim == 1 then
-            out[{{first, last}}] = 0 / 0
-        elseif axis == 1 then
-            out[{{first, last}, {}}] = 0 / 0
-        else
-            out[{{}, {first, last}}] = 0 / 0
-        end
+    local out = window(kind, A, axis, length, -before, n)
+    if ends == "fill" then
+        local behind = length - 1 - before
+        along.put(out, axis, 1, smaller(before, n), nan)
+        along.put(out, axis, n - smaller(behind, n) + 1, n, nan)
     end
-    fill(1, smaller(before, n))
-    fill(n - smaller(behind, n) + 1, n)
     return out
 end
 
@@ -108,8 +97,8 @@ row{
     gives = "matrix",
     group = "windows",
     help = "The standard deviation (by n - 1) of k elements around each one, " ..
-        "down each column (axis=2: along each row); NaN where one of them is, " ..
-        "and of a single one.",
+        "down each column (axis=2: along each row); NaN where one of them is " ..
+        "or is infinite, and of a single one.",
     example = "movstd(vec{1, 3, 5, 5}, 3, {ends = \"discard\"})",
     result = "{2, 1.1547005}",
 }

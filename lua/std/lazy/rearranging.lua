@@ -204,7 +204,7 @@ local function counts_of(name, counts, n)
     if type(counts) == "table" then
         counts = library.vec(counts, {dtype = "f64", device = "cpu"})
     end
-    if counts.dtype == "c64" or counts.dtype == "c128" then
+    if checks.is_complex(counts) then
         fail("repelem", "%s holds complex numbers, expected whole ones", name)
     end
     if counts.rows ~= n then

@@ -26,7 +26,7 @@ local function trapezia(what, y, x, axis)
         fail(what, "x is %s, y %s: expected a number, %d places or a matrix " ..
             "like y", shape_of(x), shape_of(y), n)
     end
-    return pairs_ % (part(x, axis, 2, n) - part(x, axis, 1, n - 1)), 0.5
+    return pairs_ % library.diff(x, {axis = axis}), 0.5
 end
 
 -- (y [, x] [, options]), where x may stand in a table's place.
@@ -86,8 +86,7 @@ local function ascending(x, y)
         end
         return x, y
     end
-    local steps = part(x, 1, 2, #x) - part(x, 1, 1, #x - 1)
-    if steps:gt(0):all() ~= false then return x, y end
+    if library.diff(x):gt(0):all() ~= false then return x, y end
     if x:isnan():any() == true then
         fail("interp1", "x[%d] is NaN", x:isnan():argmax())
     end
@@ -124,19 +123,21 @@ local function slopes_of(h, m)
         end_slope(h(n, 1), h(n - 1, 1), m:row(n), m:row(n - 1)))
 end
 
+-- How far each place is from the next, and the slopes between them.
+local function secants(x, Y)
+    local h = library.diff(x):reshape(#x - 1, 1)
+    return h, library.diff(Y) / h
+end
+
 -- Coefficients of (xi - x[i])^1, 2, 3 from each place to the next, n of them;
 -- behind the last one the curve goes on.
 local function linear(x, Y)
-    local n = #x
-    local h = (part(x, 1, 2, n) - part(x, 1, 1, n - 1)):reshape(n - 1, 1)
-    local m = (part(Y, 1, 2, n) - part(Y, 1, 1, n - 1)) / h
-    return {library.vcat(m, m:row(n - 1))}
+    local _, m = secants(x, Y)
+    return {library.vcat(m, m:row(#x - 1))}
 end
 
 local function cubic(x, Y)
-    local n = #x
-    local h = (part(x, 1, 2, n) - part(x, 1, 1, n - 1)):reshape(n - 1, 1)
-    local m = (part(Y, 1, 2, n) - part(Y, 1, 1, n - 1)) / h
+    local n, h, m = #x, secants(x, Y)
     local d = slopes_of(h, m)
     local d0, d1 = part(d, 1, 1, n - 1), part(d, 1, 2, n)
     local c2, c3 = (3 * m - 2 * d0 - d1) / h, (d0 + d1 - 2 * m) / (h % h)
@@ -209,7 +210,7 @@ local function check(x, y, xi, kind)
             shape_of(y), shape_of(xi))
     end
     for name, A in next, {x = x, y = y, xi = xi} do
-        if A.dtype == "c64" or A.dtype == "c128" then
+        if checks.is_complex(A) then
             fail("interp1", "%s is complex: interpolate real(%s) and imag(%s)",
                 name, name, name)
         end

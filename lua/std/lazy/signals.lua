@@ -2,8 +2,10 @@
 -- correlations.
 local library = ...
 local checks = require "lumat.checks"
+local along = require "lumat.along"
 local steps = require "lumat.fft_steps"
-local fail, shape_of = checks.fail, checks.shape_of
+local fail, is_complex, is_wide, shape_of = checks.fail, checks.is_complex,
+    checks.is_wide, checks.shape_of
 local signals = {}
 local type = type
 local larger, log, smaller = math.max, math.log, math.min
@@ -60,13 +62,11 @@ end
 
 -- Elements move by half of an axis, or back: of one axis, or of all.
 local function rolled(what, A, axis, sign)
-    if axis == 2 and A.ndim == 1 then fail(what, "a vector has no axis 2") end
-    local out = A
+    along.axis(what, A, {axis = axis})
     for i = axis or 1, axis or A.ndim do
-        local n = i == 1 and A.rows or A.cols
-        out = library.roll(out, sign * (n // 2), {axis = i})
+        A = library.roll(A, sign * (along.size(A, i) // 2), {axis = i})
     end
-    return out
+    return A
 end
 
 row{
@@ -118,14 +118,6 @@ local function fast_length(n)
         sevens = sevens * 7
     end
     return best
-end
-
-local function is_complex(A)
-    return A.dtype == "c64" or A.dtype == "c128"
-end
-
-local function is_wide(A)
-    return A.dtype == "f64" or A.dtype == "c128"
 end
 
 -- x in the precision of both.
@@ -226,17 +218,17 @@ row{
         "those from -k to k. With lags also these.",
     example = "xcorr(vec{1, 2, 3}, vec{0, 1, 0})",
     result = "{0, 1, 2, 3, 0}",
-    options = {{"method", "\"direct\"|\"fft\"", "the faster one",
-        "\"direct\": sums in f64, rounded once; \"fft\": by transforms, " ..
-            "whose errors are those of the largest elements"},
+    options = {
+        {"method", "\"direct\"|\"fft\"", "the faster one", "as conv has it"},
         {"most", "size", "all lags", "the largest lag, either way"},
         {"lags", "boolean", "false", "also the lags, a vector"}},
 }
 function signals.xcorr(x, y, options)
     if type(y) == "table" then y, options = nil, y end
     y, options = y or x, options or {}
-    if #x == 0 or #y == 0 then fail("xcorr", "%s is empty",
-        #x == 0 and "x" or "y") end
+    if #x == 0 or #y == 0 then
+        fail("xcorr", "%s is empty", #x == 0 and "x" or "y")
+    end
     local c = convolve("xcorr", x, library.conj(library.flip(y)), "full",
         options.method)
     local first, last = 1 - #y, #x - 1

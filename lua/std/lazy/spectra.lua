@@ -8,7 +8,7 @@ local make = factors.make
 local fail, shape_of = checks.fail, checks.shape_of
 local add_kind, object, operand, part, state = make.add_kind, make.object,
     make.operand, make.part, make.state
-local common, is_complex = make.common, make.is_complex
+local common, is_complex = make.common, checks.is_complex
 local spectra = {}
 
 -- --- forms ------------------------------------------------------------------
@@ -58,8 +58,7 @@ row{
     help = "Schur form: A is F.Q * F.T * F.Q.H, where F.Q has orthonormal " ..
         "columns. F.T is upper triangular with the eigenvalues on its " ..
         "diagonal, but of a real A for a 2 x 2 block of each pair of complex " ..
-        "ones; " ..
-        "Q, T = F:unpack().",
+        "ones; Q, T = F:unpack().",
     example = "schur(mat{{1, 2}, {0, 3}}).T",
     result = "{{1, 2}, {0, 3}}",
 }
@@ -207,9 +206,8 @@ row{
     gives = "matrix",
     group = "factors",
     help = "The roots, in f64 or c128, of the polynomial with the " ..
-        "coefficients p, " ..
-        "that of the highest power first: eigenvalues of its companion " ..
-        "matrix, complex where one of them is.",
+        "coefficients p, that of the highest power first: eigenvalues of its " ..
+        "companion matrix, complex where one of them is.",
     example = "roots{1, -3, 2}",
     result = "{2, 1}",
 }

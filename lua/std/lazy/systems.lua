@@ -14,7 +14,7 @@ local part = {c64 = "f32", c128 = "f64"} -- of complex elements
 
 -- A as precise as b, at least.
 local function as_wide(A, b)
-    if b.dtype ~= "f64" and b.dtype ~= "c128" then return A end
+    if not checks.is_wide(b) then return A end
     return part[A.dtype] and A:c128() or A:f64()
 end
 
@@ -54,23 +54,26 @@ local function inverse_norm(n, like, solve, turned)
     return larger(most, 2 * solve(test):abs():sum() / (3 * n))
 end
 
--- In the 1-norm, of what solves with A and with A.H.
-function systems.rcond_of(A, solve, turned)
+-- In the 1-norm, of what solves with A and with A.H. Of a sparse matrix its
+-- norm is given, and A is a table of rows, dtype and device.
+function systems.rcond_of(A, solve, turned, norm)
     if A.rows == 0 then return 1.0 end
-    local size = library.norm(A, 1) * inverse_norm(A.rows, A, solve, turned)
+    local size = (norm or library.norm(A, 1)) *
+        inverse_norm(A.rows, A, solve, turned)
     if size ~= size then return 0.0 end
     return size > 1 and 1 / size or size == 0 and 0.0 or 1.0
 end
 
 -- How far b is from A x, for what rounding A and b once would do: the norms are
--- those of rows, the arithmetic f64's.
-local function backward_error(A, x, b)
+-- those of rows, the arithmetic f64's. norm: that of a sparse A.
+local function backward_error(A, x, b, norm)
     local function wide(M) return part[M.dtype] and M:c128() or M:f64() end
     A, x, b = wide(A), wide(x), wide(b)
-    local size = library.norm(A, "inf") * library.norm(x, "inf") +
+    local size = (norm or library.norm(A, "inf")) * library.norm(x, "inf") +
         library.norm(b, "inf")
     return size == 0 and 0.0 or library.norm(b - A * x, "inf") / size
 end
+systems.backward_error = backward_error
 
 -- --- by kind ----------------------------------------------------------------
 -- Of A and columns b: x, and what solves further ones with A and with A.H (by

@@ -187,6 +187,23 @@ ENTRY(sparse_product, void *d, const gpu_csr *s, const gpu_view *x,
     return keep(gpu_sparse_multiply(&given.s, &given.a, &out), &out);
 }
 
+ENTRY(sparse_combine, void *d, gpu_sparse_op op, const gpu_csr *a,
+      const gpu_csr *b, gpu_csr_result *out)
+{
+    gpu_sparse sum;
+    gpu_status status =
+        gpu_sparse_combine("add", GPU_SPARSE_ADD, &given.s, &given.s, &sum);
+    gpu_sparse_release(&sum);
+    return status;
+}
+
+ENTRY(sparse_sample, void *d, const gpu_csr *s, const gpu_view *m, void *out)
+{
+    gpu_matrix sampled;
+    return keep(gpu_sparse_sample("mul", &given.s, &given.a, &sampled),
+                &sampled);
+}
+
 ENTRY(solve, void *d, const gpu_view *a, const gpu_view *b,
       gpu_inverse_size *inverse)
 {
@@ -317,6 +334,8 @@ static const operation operations[] = {
     ROW(windows, "movmean", "windows", 0, 0),
     ROW(random, "rand", "philox", 1, 0),
     ROW(sparse_product, "matmul", "csr", 0, 0),
+    ROW(sparse_combine, "add", "csr", 0, 0),
+    ROW(sparse_sample, "mul", "csr", 0, 0),
     ROW(solve, "solve", "lu", 0, 0),
     ROW(determinant, "det", "lu", 0, 0),
     ROW(inverse_norm, "rcond", "lu", 0, 0),

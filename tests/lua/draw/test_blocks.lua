@@ -174,6 +174,9 @@ function TestHist:test_bars()
     has(hist(vec{1, 2, 3}, {low = 2, high = 4, bins = 2}), "1 outside the range")
     has(hist(vec{1, 2}:gt(1)), "0 │", "1 │")
     has(hist(sparse(eye(30))), "│", " 30")
+    -- a bar that has none beside it
+    has(hist(vec{5, 5}), " 5 │")
+    has(plot(vec{-3}, vec{2}, {style = "bars"}), " -3 │")
 end
 
 function TestHist:test_extremes()

@@ -2,19 +2,7 @@
 local lu = require "luaunit"
 local common = require "common"
 local nan, inf = 0 / 0, math.huge
-local folder = os.tmpname()
-os.remove(folder)
-local count = 0
-
--- A new file with this content (or none).
-local function file(ending, content)
-    count = count + 1
-    local name = folder .. "-" .. count .. ending
-    if content then
-        common.write(name, content)
-    end
-    return name
-end
+local file, folder, remove_files = common.new_files()
 
 -- Tables compared by value, NaN equal to NaN, -0 unlike 0.
 local function same(a, b)
@@ -490,9 +478,10 @@ end
 function TestNpz:test_sparse()
     local S = sparse(vec{1, 3, 3}, vec{2, 1, 4}, vec{5, 6, 7}, 3, 4)
     local name = file(".npz")
-    for _, T in ipairs{S, S.T, sparse(zeros(2, 3))} do
+    for _, T in ipairs{S, S.T, sparse(zeros(2, 3)), S * (2 - im)} do
         save(T, name)
-        lu.assertTrue(load(name, {dtype = "f32"}) == T)
+        lu.assertTrue(load(name) == T)
+        lu.assertEquals(load(name).dtype, T.dtype)
         save(T, name, {compress = true})
         lu.assertTrue(load(name) == T)
     end
@@ -512,6 +501,7 @@ function TestNpz:test_sparse()
     bad("'indices.npy' whose element 2 is no place from 0 to 3",
         {indices = vec{1, 4, 3}})
     bad("'indices.npy' whose element 3 is no place", {indices = vec{1, 0, -1}})
+    bad("complex", {indices = vec{1, 0, im}})
     bad("starts that fall, in 'indptr.npy' at 2", {indptr = vec{0, 2, 1, 3}})
     bad("4 starts of 4 lines", {shape = vec{4, 4}})
     bad("3 entries and starts of 2", {indptr = vec{0, 1, 1, 2}})
@@ -534,7 +524,15 @@ function TestNpz:test_what_is_left_out()
     lu.assertTrue(T.a == ones(2) and T.b == nil)
     fails(bytes:sub(1, -10), "is no archive, or is cut off", nil, ".npz")
     fails((bytes:gsub("\128%?\0\0\128%?", "\128>\0\0\128>", 1)),
-        "a checksum is wrong", nil, ".npz")
+        "is damaged in its part 'a.npy': a checksum is wrong", nil, ".npz")
+    save({a = ones(2), b = range(1, 999)}, name, {compress = true})
+    local packed = common.content(name)
+    local at = packed:find("b.npy", 1, true) + 100
+    local damaged = file(".npz", packed:sub(1, at) .. ("\255"):rep(9) ..
+        packed:sub(at + 10))
+    lu.assertErrorMsgContains("in its part 'b.npy'", load, damaged)
+    lu.assertTrue(load(damaged, {names = {"a"}}).a == ones(2))
+    common.write(name, bytes)
     lu.assertErrorMsgContains("empty", save, {}, name)
     lu.assertErrorMsgContains("'f' is a function", save, {f = print}, name)
     lu.assertErrorMsgContains("has 1.5 for a name", save, {[1.5] = 1}, name)
@@ -626,5 +624,5 @@ function TestFolders:test_a_folder_that_is_gone()
 end
 
 local failures = lu.LuaUnit.run("-o", "tap")
-os.execute("rm -f '" .. folder .. "'-*")
+remove_files()
 os.exit(failures)

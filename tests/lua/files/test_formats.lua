@@ -2,18 +2,7 @@
 -- what is said about bad files, with its place.
 local lu = require "luaunit"
 local common = require "common"
-local folder = os.tmpname()
-os.remove(folder)
-local count = 0
-
-local function file(ending, content)
-    count = count + 1
-    local name = folder .. "-" .. count .. ending
-    if content then
-        common.write(name, content)
-    end
-    return name
-end
+local file, _, remove_files = common.new_files()
 
 local function fails(content, message, options, ending)
     local ok, said = pcall(load, file(ending, content), options)
@@ -45,12 +34,36 @@ function TestMarket:test_entries()
         .. "general\n3 1\n2 7\n")):totable(), {0, 7, 0})
 end
 
-function TestMarket:test_complex_ones_are_dense()
+function TestMarket:test_complex_entries()
     local H = market("coordinate complex hermitian", "2 2 2\n1 1 3 0\n2 1 1 2\n")
-    lu.assertTrue(H == complex(mat{{3, 1}, {1, 0}}, mat{{0, -2}, {2, 0}}))
+    lu.assertTrue(full(H) == complex(mat{{3, 1}, {1, 0}}, mat{{0, -2}, {2, 0}}))
     lu.assertEquals(H.dtype, "c64")
+    local K = market("coordinate complex skew-symmetric", "2 2 1\n2 1 1 2\n")
+    lu.assertTrue(full(K) == complex(mat{{0, -1}, {1, 0}}, mat{{0, -2}, {2, 0}}))
+    lu.assertEquals(market("coordinate complex general",
+        "100000 100000 1\n70000 1 1 -1\n")(70000, 1), 1 - im)
     fails("%%MatrixMarket matrix coordinate complex general\n"
-        .. "100000 100000 1\n1 1 1 1\n", "would be too large", nil, ".mtx")
+        .. "1 1 1\n1 1 1 1\n", "complex numbers, which do not fit f32",
+        {dtype = "f32"}, ".mtx")
+end
+
+-- The same entries, however they are written.
+function TestMarket:test_ways_to_write_entries()
+    local lines = {"%%MatrixMarket matrix coordinate real general", "2 3 3",
+        "1 1 0.1", "2 1 -12345678.9", "2 3 1e-3"}
+    local expected = mat{{0.1, 0, 0}, {-12345678.9, 0, 1e-3}}
+    local ways = {table.concat(lines, "\n") .. "\n", table.concat(lines, "\n"),
+        table.concat(lines, "\r\n") .. "\r\n",
+        (table.concat(lines, "\n\n"):gsub("(%d) (%d)", "%1 \t %2")) .. " \n\n",
+        (table.concat(lines, "\n"):gsub("0%.1\n", "+0.1000000000000000000001\n")
+            :gsub("\n1 1", "\n 001 1"):gsub("1e%-3", "0.1E-02")),
+        (table.concat(lines, "\n"):gsub("0%.1\n", ".1\n")
+            :gsub("1e%-3", "0.000000000000000001e15"))}
+    for i, text in ipairs(ways) do
+        local S = load(file(".mtx", text))
+        lu.assertEquals(S.nnz, 3)
+        lu.assertTrue(full(S) == expected, i)
+    end
 end
 
 function TestMarket:test_arrays()
@@ -73,7 +86,7 @@ function TestMarket:test_round_trips()
     local S = sparse(where(D:gt(1), D, zeros(17, 9)))
     for _, ending in ipairs{".mtx", ".mtx.gz"} do
         local name = file(ending)
-        for _, X in ipairs{D, D:f64() / 3, complex(D, -D), S, D.T} do
+        for _, X in ipairs{D, D:f64() / 3, complex(D, -D), S, S * (1 - im), D.T} do
             save(X, name)
             local R = load(name, {dtype = X.dtype})
             lu.assertTrue(R == X, tostring(X))
@@ -371,6 +384,73 @@ function TestDamage:test_other_bytes()
     warn("@on")
 end
 
+TestRows = {}
+
+-- Rows of arrays in either order, blocks of them, and what is no row.
+function TestRows:test_arrays()
+    local A = reshape(range(1, 30), 6, 5)
+    local name = file(".npy")
+    save(A, name)
+    lu.assertTrue(load(name, {rows = {2, 4}}) == A[{{2, 4}, {}}])
+    lu.assertTrue(load(name, {rows = {5}}) == A[{{5, 6}, {}}])
+    lu.assertTrue(load(name, {rows = {6, 100}}) == A[{{6, 6}, {}}])
+    lu.assertErrorMsgContains("has 6 rows, none of them is row 7", load, name,
+        {rows = {7}})
+    lu.assertErrorMsgContains("rows: 0 is no place", load, name, {rows = {0}})
+    local rows = {}
+    for B in load_blocks(name, 4) do rows[#rows + 1] = B end
+    lu.assertEquals(#rows, 2)
+    lu.assertTrue(rows[1] == A[{{1, 4}, {}}] and rows[2] == A[{{5, 6}, {}}])
+    save(range(1, 9), name)
+    lu.assertTrue(load(name, {rows = {8, 9}}) == vec{8, 9})
+    save({A, A + 1, A + 2}, name)
+    local list = load(name, {rows = {2, 3}})
+    lu.assertEquals(#list, 2)
+    lu.assertTrue(list[1] == A + 1 and list[2] == A + 2)
+end
+
+function TestRows:test_columns_first()
+    local header = "{'descr': '|u1', 'fortran_order': True, 'shape': (3, 4), }\n"
+    local name = file(".npy", "\x93NUMPY\1\0" .. string.pack("<s2", header) ..
+        "abcdefghijkl")
+    local expected = mat{{98, 101, 104, 107}, {99, 102, 105, 108}}
+    lu.assertTrue(load(name, {rows = {2, 3}}) == expected)
+    local blocks = {}
+    for B in load_blocks(name, 1) do blocks[#blocks + 1] = B end
+    lu.assertTrue(vcat(blocks[2], blocks[3]) == expected)
+end
+
+-- An element that cannot be kept is named by its place in the file.
+function TestRows:test_place_of_what_is_rounded()
+    local header = "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }\n"
+    local name = file(".npy", "\x93NUMPY\1\0" .. string.pack("<s2", header) ..
+        string.pack("<i8i8i8", 1, 2, (1 << 53) + 1))
+    lu.assertErrorMsgContains("element [3, 1] is 9007199254740993", load, name,
+        {rows = {2, 3}})
+    lu.assertTrue(load(name, {rows = {2, 2}}) == vec{2})
+end
+
+function TestRows:test_raw_bytes()
+    local name = file(".bin", string.pack("<i2i2i2i2i2i2", 1, 2, 3, 4, 5, 6))
+    local form = {shape = {3, 2}, dtype = "i16", rows = {2, 3}}
+    lu.assertTrue(load(name, form) == mat{{3, 4}, {5, 6}})
+end
+
+function TestRows:test_files_that_have_no_blocks()
+    local name = file(".npz")
+    save({a = vec{1}}, name)
+    lu.assertErrorMsgContains("is a .npz file, which load reads whole",
+        load_blocks, name, 1)
+    name = file(".npy.gz")
+    save(vec{1, 2}, name)
+    lu.assertErrorMsgContains("is packed: unpack it first", load_blocks, name, 1)
+    lu.assertTrue(load(name, {rows = {2}}) == vec{2})
+    name = file(".npy")
+    save(vec{1, 2}, name)
+    lu.assertErrorMsgContains("a .npy file takes no header, but dtype and device",
+        load_blocks, name, 1, {header = true})
+end
+
 local failures = lu.LuaUnit.run("-o", "tap")
-os.execute("rm -f '" .. folder .. "'-*")
+remove_files()
 os.exit(failures)

@@ -2,16 +2,11 @@
 local lu = require "luaunit"
 local common = require "common"
 local nan = 0 / 0
-local folder = os.tmpname()
-os.remove(folder)
-local count = 0
+local new_file, _, remove_files = common.new_files()
 
 -- A new file with this content (or none).
 local function file(content, ending)
-    count = count + 1
-    local name = folder .. "-" .. count .. (ending or ".csv")
-    if content then common.write(name, content) end
-    return name
+    return new_file(ending or ".csv", content)
 end
 
 local function read(text, options)
@@ -265,7 +260,8 @@ function TestRows:test_blocks()
     lu.assertErrorMsgContains(":3: column 1", function()
         for _ in load_blocks(file("a\n1\nx\n"), 1) do end
     end)
-    lu.assertErrorMsgContains("is no .csv", load_blocks, file("x", ".npy"), 1)
+    lu.assertErrorMsgContains("is not a NumPy file", load_blocks,
+        file("x", ".npy"), 1)
     lu.assertErrorMsgContains("load_blocks", load_blocks, name, 0)
 end
 
@@ -363,5 +359,5 @@ function TestSave:test_frames()
 end
 
 local failures = lu.LuaUnit.run("-o", "tap")
-os.execute("rm -f '" .. folder .. "'-*")
+remove_files()
 os.exit(failures)

@@ -111,6 +111,20 @@ function TestColumns:test_setting()
 end
 
 -- The only column may be replaced by one of another length.
+-- A column that one gets or loses is none of another's, of which it was made.
+function TestColumns:test_frames_have_names_of_their_own()
+    local T = trees()
+    local names = T:names()
+    for _, U in ipairs{T[T.age:gt(0)], T["1:2"], T:sort "age", T:to(T.age.device),
+        T:dropna(), T:fillna(0)} do
+        U.one = 1
+        U.age = nil
+        lu.assertEquals(T:names(), names)
+        lu.assertEquals(U:names(), {"height", "species", "Planted On", "one"})
+    end
+    lu.assertStrContains(tostring(T), "age")
+end
+
 function TestColumns:test_the_only_one()
     local T = frame{a = {1, 2}}
     T.a = {1, 2, 3}

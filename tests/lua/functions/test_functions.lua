@@ -111,7 +111,7 @@ function TestRows:test_usages()
         where = "where(A, B, C [, {out=, device=}])",
         clock = "clock()",
         hcat = "hcat(A [, B, …])",
-        sparse = "sparse(i, j, v [, m, n] [, {dtype=, device=}]) or sparse(A)",
+        sparse = "sparse(i, j, v [, m, n] [, {dtype=, device=}]), sparse(A) or sparse(m, n)",
     } do
         lu.assertEquals(help[name].usage, usage)
     end

@@ -138,6 +138,7 @@ function TestCounts:test_histogram()
     lu.assertTrue(counts == h.counts and edges == h.edges)
     lu.assertEquals(tostring(h), "histogram of 5 elements in 2 bins from 1 to 5")
     equals(histogram(vec{0, 1, 2, 3}, {edges = f64{0, 1, 3}}).counts, {1, 3})
+    equals(histogram(vec{0, 1, 2, 3}, {edges = {0, 1, 3}}).counts, {1, 3})
     equals(histogram(vec{0, 1, 2, 3}, {edges = vec{-inf, 1, inf}}).counts, {1, 3})
     equals(histogram(vec{-1, 0, 4, 9}, {range = {0, 4}, bins = 4}).counts,
         {1, 0, 0, 1})
@@ -212,6 +213,20 @@ function TestGroups:test_folds()
             equals(g:places()[1], {2, 5, 7})
         end
     end
+end
+
+function TestGroups:test_first_and_last_that_are_there()
+    local g = groupby(vec{2, 1, 2, 1, 2, 3})
+    local x = vec{nan, 10, 3, nan, nan, nan}
+    equals(g:first(x), {10, nan, nan})
+    equals(g:first(x, {nan = "skip"}), {10, 3, nan})
+    equals(g:last(x, {nan = "skip"}), {10, 3, nan})
+    local X = hcat(x:col(), vec{1, nan, 3, 4, 5, 6}:col())
+    equals(g:first(X, {nan = "skip"}), {{10, 4}, {3, 1}, {nan, 6}})
+    equals(g:last(X.T:clone().T, {nan = "skip"}), {{10, 4}, {3, 5}, {nan, 6}})
+    lu.assertEquals(g:last(X, {nan = "skip"}).dtype, X.dtype)
+    raises(function() g:first(x, {nan = "skp"}) end, "nan is \"skp\"")
+    raises(function() g:last(x, {skip = true}) end, "there is no option 'skip'")
 end
 
 function TestGroups:test_matrices()

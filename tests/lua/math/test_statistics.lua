@@ -324,6 +324,25 @@ function TestCov:test_correlations()
     equals(flat, {{nan, nan}, {nan, 1}})
 end
 
+-- What does not vary, though its mean is rounded, and numbers whose squares are
+-- too small or too large for their type.
+function TestCov:test_correlations_of_hard_columns()
+    local X = mat({{0.1, 1}, {0.1, 2}, {0.1, 4}, {0.1, 3}, {0.1, 3}, {0.1, 8},
+        {0.1, 5}}, {dtype = "f64", device = t.device})
+    local none = {{nan, nan}, {nan, 1}}
+    equals(corr(X), none)
+    equals(corr(X, X:clone()), none)
+    X[{1, 1}] = 7
+    equals(corr(X, {weights = vec({0, 1, 1, 1, 1, 1, 1}, device)}), none)
+    local a, b = vec({1, 2, 4}, device), vec({1, 2, 3}, device)
+    for _, scale in ipairs{1e-25, 1e25} do
+        near(corr(a * scale, b), 27 / math.sqrt(756), 1e-6)
+        near(corr(a * scale, b / scale), 27 / math.sqrt(756), 1e-6)
+        near(corr(hcat(a:col() * scale, b:col()))(1, 2), 27 / math.sqrt(756),
+            1e-6)
+    end
+end
+
 function TestCov:test_rows_with_nan()
     local X = mat({{1, 2}, {2, nan}, {3, 5}, {4, 4}}, device)
     local Y = mat({{1, 2}, {3, 5}, {4, 4}}, device)
@@ -358,6 +377,16 @@ function TestScores:test_definition()
     equals(zscore(vec({1, 2, 3}, device)), {-1, 0, 1})
     lu.assertEquals(zscore(zeros(0, 3, device)).cols, 3)
     raises(function() zscore(A, 1, {axis = 2}) end, "given twice")
+end
+
+function TestScores:test_nan_of_what_does_not_vary()
+    local A = full(7, 2, 0.1, {dtype = "f64", device = t.device})
+    lu.assertTrue(isnan(zscore(A)):all())
+    lu.assertTrue(isnan(zscore(A, 2)):all())
+    A[{{}, 2}] = vec({1, 1, 1, 1, 1, 1, 1 + 0x1p-52}, {dtype = "f64"})
+    equals(isnan(zscore(A)):all(1), {{true, false}})
+    A[{1, 1}] = nan
+    lu.assertTrue(isnan(zscore(A, {nan = "skip"})[{{}, 1}]):all())
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))

@@ -88,6 +88,15 @@ function TestWindows:test_nothing_is_lost_to_large_numbers()
     equals(movstd(v, 15, {ends = "discard"})[{{2, 4}}], {0, 0, 0})
 end
 
+function TestWindows:test_deviations_of_infinite_numbers()
+    local inf = math.huge
+    equals(movstd(vec{-inf, 2, 3, 5, 1}, 2), {nan, nan, movstd(vec{2, 3}, 2)[2],
+        movstd(vec{3, 5}, 2)[2], movstd(vec{5, 1}, 2)[2]})
+    local v = full(100, 2)
+    v[50] = inf
+    lu.assertEquals(isnan(movstd(v, 20, {ends = "discard"})):sum(), 20)
+end
+
 function TestWindows:test_edges()
     equals(movmean(vec{1, 2, 6, 4}, 3), {1.5, 3, 4, 5})
     equals(movmean(vec{1, 2, 6, 4}, 2), {1, 1.5, 4, 5})

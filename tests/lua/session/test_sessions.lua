@@ -159,7 +159,10 @@ function TestSessions:test_sparse()
         2)
     local n = 70000
     local many = sparse(range(1, n), range(1, n), rand(n), n, n)
-    local y = round_trip({S = S, D = D, none = sparse(zeros(2, 2)), many = many})
+    local y = round_trip({S = S, D = D, none = sparse(zeros(2, 2)), many = many,
+        complex = S * (1 + 2 * im)})
+    lu.assertTrue(y.complex == S * (1 + 2 * im))
+    lu.assertEquals(y.complex.dtype, "c64")
     lu.assertTrue(y.S == S and y.D == D and y.many == many)
     lu.assertEquals(y.D.dtype, D.dtype)
     lu.assertEquals(y.none.nnz, 0)

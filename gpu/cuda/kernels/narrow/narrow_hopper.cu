@@ -590,11 +590,7 @@ static gpu_status launch(cuda_device *d, const narrow_product &p, int slices)
     q.slices = slices;
     q.tickets = d->tickets;
     static int prepared;
-    if (prepared != d->ordinal + 1)
-        CHECK(d, cudaFuncSetAttribute(
-                     multiply_planes<G>,
-                     cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
-    TRY(keep_division(d, (const void *)multiply_planes<G>, &prepared));
+    TRY(keep_division(d, (const void *)multiply_planes<G>, SHARED, &prepared));
     int64_t tiles = (int64_t)q.down * q.across;
     int64_t most = d->sms / (G::PAIR * q.slices);
     int64_t blocks = smaller(tiles, most) * G::PAIR * q.slices;

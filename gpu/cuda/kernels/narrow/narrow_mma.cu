@@ -207,8 +207,7 @@ __global__ void __launch_bounds__(THREADS)
         int64_t i, j;
         tile_of(t, down, across, &i, &j);
         warp_sums sum = {};
-        multiply_tile<KIND>(p, sum, (uint32_t)__cvta_generic_to_shared(slots),
-                            i * SIDE, j * SIDE);
+        multiply_tile<KIND>(p, sum, shared_address(slots), i * SIDE, j * SIDE);
         write_sums(p, sum, i * SIDE + warp / 4 * 64, j * SIDE + warp % 4 * 32,
                    lane);
     }

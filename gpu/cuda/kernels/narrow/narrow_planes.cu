@@ -276,7 +276,7 @@ static gpu_status launch_round(cuda_device *d, const job &a, const job &b)
 {
     static int prepared;
     unsigned blocks = a.blocks + b.blocks;
-    TRY(keep_division(d, (const void *)round_operands<KIND>, &prepared));
+    TRY(keep_division(d, (const void *)round_operands<KIND>, 0, &prepared));
     return launch_behind(d, round_operands<KIND>, dim3(blocks), THREADS, 0, 1,
                          a, b);
 }

@@ -1,8 +1,7 @@
 /* Hopper's own instructions: barriers in shared memory, the tensor copy
  * engine, clusters, and wgmma. Used only in code for sm_90a; where a host has
  * another GPU, kernels built on this have an empty body (see WGMMA).
- *
- * Addresses in shared memory are 32-bit. A barrier is 8 bytes there. */
+ * A barrier is 8 bytes of shared memory. */
 #ifndef GPU_CUDA_HOPPER_H
 #define GPU_CUDA_HOPPER_H
 
@@ -13,11 +12,6 @@
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define WGMMA 1
 #endif
-
-__device__ __forceinline__ uint32_t shared_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
 
 /* --- barriers ----------------------------------------------------------- */
 

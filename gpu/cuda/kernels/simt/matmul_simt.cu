@@ -69,11 +69,6 @@ struct alignas(16) vector {
     float at[WIDTH];
 };
 
-__device__ __forceinline__ unsigned shared_address(const float *shared)
-{
-    return (unsigned)__cvta_generic_to_shared(shared);
-}
-
 /* Beyond `bytes` the destination gets zeros. */
 __device__ __forceinline__ void copy_16(unsigned to, const float *from,
                                         int bytes)

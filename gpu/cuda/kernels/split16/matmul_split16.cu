@@ -44,11 +44,7 @@ static gpu_status launch_repair(cuda_device *d, const split_product *p,
                                 const gpu_gemm *g)
 {
     static int prepared;
-    if (prepared != d->ordinal + 1)
-        CHECK(d, cudaFuncSetAttribute(
-                     repair, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                     REDO_BYTES));
-    TRY(keep_division(d, (const void *)repair, &prepared));
+    TRY(keep_division(d, (const void *)repair, REDO_BYTES, &prepared));
     return launch_behind(d, repair, dim3((unsigned)d->sms), REDO_THREADS,
                          REDO_BYTES, 1, *p, typed_product<float>(g));
 }

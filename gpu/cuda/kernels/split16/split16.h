@@ -212,16 +212,17 @@ __device__ __forceinline__ float rest_power(int e)
 
 /* Kernels that run one behind the other ask for the same division of a
  * multiprocessor's memory, as much shared memory as there is: changing it
- * costs microseconds. Once for each kernel and device. */
+ * costs microseconds. shared: bytes that the kernel is launched with at most; 0
+ * of few. Once for each kernel and device, by *prepared, see set_once. */
 static inline gpu_status keep_division(cuda_device *d, const void *kernel,
-                                       int *prepared)
+                                       int shared, int *prepared)
 {
-    if (*prepared == d->ordinal + 1)
-        return GPU_OK;
-    CHECK(d, cudaFuncSetAttribute(
-                 kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
-    *prepared = d->ordinal + 1;
-    return GPU_OK;
+    int before = *prepared;
+    if (shared > 0)
+        TRY(set_once(d, kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                     shared, &before));
+    return set_once(d, kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                    100, prepared);
 }
 
 /* Launches a kernel that may start before the one before it is done. */

@@ -91,11 +91,6 @@ typedef struct plan {
     int64_t a_low, b_low, b_second, b_chunk;
 } plan;
 
-__device__ __forceinline__ uint32_t shared_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
 /* x, in a way that what follows from it is worked out, or decided, again. */
 __device__ __forceinline__ int afresh(int x)
 {
@@ -683,18 +678,14 @@ static plan make_plan(const cuda_device *d, const split_product *p)
 gpu_status gpu_cuda_split16_ampere(cuda_device *d, const split_product *p)
 {
     static int prepared, fold_prepared;
-    if (prepared != d->ordinal + 1)
-        CHECK(d, cudaFuncSetAttribute(
-                     ampere_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                     POOL_BYTES));
-    TRY(keep_division(d, (const void *)ampere_kernel, &prepared));
+    TRY(keep_division(d, (const void *)ampere_kernel, POOL_BYTES, &prepared));
     plan q = make_plan(d, p);
     int slices = count_slices(p, q.chunks);
     dim3 grid(grid_for(count_tiles(p)), slices);
     TRY(launch_behind(d, ampere_kernel, grid, THREADS, POOL_BYTES, 1, *p, q));
     if (slices == 1)
         return GPU_OK;
-    TRY(keep_division(d, (const void *)fold_kernel, &fold_prepared));
+    TRY(keep_division(d, (const void *)fold_kernel, 0, &fold_prepared));
     unsigned blocks = grid_for(ceil_div(p->m * p->n, FOLD_THREADS));
     return launch_behind(d, fold_kernel, dim3(blocks), FOLD_THREADS, 0, 1, *p,
                          slices);

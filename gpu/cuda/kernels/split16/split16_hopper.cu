@@ -585,17 +585,6 @@ static gpu_status make_maps(cuda_device *d, const split_product *p, int is_pair,
     return make_map(d, &p->b, columns_of(&p->b, SIDE / 64, 1), &out->b_one);
 }
 
-template <class... Params>
-static gpu_status prepare(cuda_device *d, void (*kernel)(Params...), int shared,
-                          int *prepared)
-{
-    if (*prepared != d->ordinal + 1)
-        CHECK(d,
-              cudaFuncSetAttribute(
-                  kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    return keep_division(d, (const void *)kernel, prepared);
-}
-
 template <class G>
 static gpu_status launch(cuda_device *d, const split_product *p, int slices,
                          const gpu_gemm *g, const edge_work *edges)
@@ -612,7 +601,7 @@ static gpu_status launch(cuda_device *d, const split_product *p, int slices,
     q.slices = (int)ceil_div(q.steps, q.slice_steps);
     q.tickets = d->tickets;
     static int prepared;
-    TRY(prepare(d, multiply_planes<G>, SHARED, &prepared));
+    TRY(keep_division(d, (const void *)multiply_planes<G>, SHARED, &prepared));
     int64_t most = d->sms / (G::PAIR * q.slices);
     int64_t blocks = smaller(q.tiles, most) * G::PAIR * q.slices;
     return launch_behind(d, multiply_planes<G>, dim3((unsigned)blocks), THREADS,
@@ -634,7 +623,8 @@ static gpu_status launch_small(cuda_device *d, const split_product *p,
     q.cluster = cluster;
     int64_t across = ceil_div(p->n, G::IS_TALL ? 128 : 64);
     static int prepared;
-    TRY(prepare(d, multiply_small<G>, G::SHARED, &prepared));
+    TRY(keep_division(d, (const void *)multiply_small<G>, G::SHARED,
+                      &prepared));
     return launch_behind(
         d, multiply_small<G>, dim3((unsigned)(q.down * across * cluster)),
         SMALL_THREADS, G::SHARED, cluster, m, *p, q, typed_product<float>(g));

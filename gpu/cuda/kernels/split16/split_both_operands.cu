@@ -159,7 +159,7 @@ __device__ __forceinline__ void copy_rows(const job &j, int64_t s,
 #pragma unroll
     for (int n = 0; n < COUNT; n++) {
         row_groups<HOW> row = find_groups<HOW>(j, s + n * apart);
-        uint32_t to = (uint32_t)__cvta_generic_to_shared(slot + n * count);
+        uint32_t to = shared_address(slot + n * count);
 #pragma unroll
         for (int i = 0; i < VECTORS; i++) {
             int at = i * LANES + lane;
@@ -452,7 +452,7 @@ __device__ __forceinline__ void hold_strip(const job &j, strip part, int thread,
 {
     int lane = thread % 32, warp = thread / 32;
     uint4 largest = make_uint4(0, 0, 0, 0), behind = largest;
-    copy_strip<HOW>(j, part, thread, (uint32_t)__cvta_generic_to_shared(held));
+    copy_strip<HOW>(j, part, thread, shared_address(held));
 #pragma unroll 4
     for (int k = warp; k < part.last - part.first; k += CREW_WARPS)
         keep_largest(&largest, held[k * HELD + lane]);
@@ -706,11 +706,7 @@ static gpu_status launch(cuda_device *d, const job *a, const job *b, strips p)
     TRY(most_held(d, &held));
     if (b->how != READY)
         bytes += b->slice_rows * HELD_ROW;
-    if (prepared != d->ordinal + 1)
-        CHECK(d, cudaFuncSetAttribute(
-                     split_both<HOW>,
-                     cudaFuncAttributeMaxDynamicSharedMemorySize, held));
-    TRY(keep_division(d, (const void *)split_both<HOW>, &prepared));
+    TRY(keep_division(d, (const void *)split_both<HOW>, held, &prepared));
     return launch_behind(d, split_both<HOW>, dim3((unsigned)d->sms), 2 * CREW,
                          (size_t)bytes, 1, *a, *b, p);
 }

@@ -605,7 +605,7 @@ static gpu_status launch_measure(cuda_device *d, const job *a, const job *b)
         rows.measure_blocks = (unsigned)ceil_div(a->to.span, THREADS / LANES);
     unsigned blocks = rows.measure_blocks + b->measure_blocks;
     static int prepared;
-    TRY(keep_division(d, (const void *)measure<LANES, VECTORS>, &prepared));
+    TRY(keep_division(d, (const void *)measure<LANES, VECTORS>, 0, &prepared));
     measure<LANES, VECTORS><<<blocks, THREADS, 0, d->stream>>>(rows, *b);
     LAUNCHED(d);
     return GPU_OK;
@@ -633,7 +633,7 @@ template <bool TURNS>
 static gpu_status launch_cut(cuda_device *d, const job &a, const job &b)
 {
     static int prepared;
-    TRY(keep_division(d, (const void *)cut_measured<TURNS>, &prepared));
+    TRY(keep_division(d, (const void *)cut_measured<TURNS>, 0, &prepared));
     return launch_behind(d, cut_measured<TURNS>,
                          dim3(a.cut_blocks + b.cut_blocks), THREADS, 0, 1, a,
                          b);

@@ -75,8 +75,8 @@ template <reach HOW, class T>
 __device__ __forceinline__ void start_load(vector<T> *to, const T *from,
                                            bool wanted)
 {
-    copy_async<PLACE_BYTES, HOW == ACROSS>(
-        (uint32_t)__cvta_generic_to_shared(to), from, wanted ? PLACE_BYTES : 0);
+    copy_async<PLACE_BYTES, HOW == ACROSS>(shared_address(to), from,
+                                           wanted ? PLACE_BYTES : 0);
 }
 
 /* The oldest of STAGES groups of loads is there. */

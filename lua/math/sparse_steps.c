@@ -1,0 +1,90 @@
+/* The steps of sparse systems, for lua/std/lazy/sparse_systems.lua, which gives
+ * right arguments. Right sides and solutions are rows here; what is computed is
+ * f64 or c128 and lies on the CPU. */
+#include "math_functions.h"
+#include "value.h"
+
+static const char FACTORS[] = "lumat.sparse_factors";
+
+static int forget(lua_State *L)
+{
+    gpu_sparse_factors **f = luaL_checkudata(L, 1, FACTORS);
+    gpu_sparse_factors_free(*f);
+    *f = NULL;
+    return 0;
+}
+
+/* factor(S, how): the factors of the transpose of S, and of them trouble, rank
+ * and count as gpu_sparse_report has them */
+static int factor(lua_State *L)
+{
+    static const char *const names[] = {"lu", "chol", "qr", NULL};
+    const gpu_sparse *s = lumat_check_sparse(L);
+    int how = luaL_checkoption(L, 2, NULL, names);
+    gpu_sparse_report told;
+    gpu_sparse_factors **f =
+        lua_newuserdatauv(L, sizeof(gpu_sparse_factors *), 0);
+    *f = NULL;
+    luaL_setmetatable(L, FACTORS);
+    lumat_try(L, gpu_sparse_factor(s, (gpu_sparse_factoring)how, &told, f));
+    lua_pushinteger(L, told.trouble);
+    lua_pushinteger(L, told.rank);
+    lua_pushinteger(L, told.count);
+    return 4;
+}
+
+/* solve(F, turned, B): X, see gpu_sparse_solve */
+static int solve(lua_State *L)
+{
+    gpu_sparse_factors **f = luaL_checkudata(L, 1, FACTORS);
+    gpu_matrix *b = lumat_test_matrix(L, 3), *x = lumat_new_matrix(L);
+    lumat_try(L, gpu_sparse_solve(*f, lua_toboolean(L, 2), b, x));
+    lumat_account(L, x);
+    return 1;
+}
+
+/* bands(S): how many diagonals below and above the main one have entries; in a
+ * dry run nothing */
+static int bands(lua_State *L)
+{
+    gpu_structure s;
+    if (gpu_is_dry())
+        return 0;
+    lumat_try(L, gpu_sparse_bands(lumat_check_sparse(L), &s));
+    lua_pushinteger(L, s.below);
+    lua_pushinteger(L, s.above);
+    return 2;
+}
+
+/* triangle(S, is_lower, turned, B): X, or nil and where the first zero on the
+ * diagonal is */
+static int triangle(lua_State *L)
+{
+    const gpu_sparse *s = lumat_check_sparse(L);
+    int64_t zero;
+    gpu_matrix *b = lumat_test_matrix(L, 4), *x = lumat_new_matrix(L);
+    lumat_try(L, gpu_sparse_solve_triangle(s, lua_toboolean(L, 2),
+                                           lua_toboolean(L, 3), b, x, &zero));
+    if (zero > 0) {
+        lua_pushnil(L);
+        lua_pushinteger(L, zero);
+        return 2;
+    }
+    lumat_account(L, x);
+    return 1;
+}
+
+void lumat_open_sparse_steps(lua_State *L)
+{
+    static const luaL_Reg steps[] = {{"factor", factor},
+                                     {"solve", solve},
+                                     {"bands", bands},
+                                     {"triangle", triangle},
+                                     {NULL, NULL}};
+    luaL_newmetatable(L, FACTORS);
+    lua_pushcfunction(L, forget);
+    lua_setfield(L, -2, "__gc");
+    lua_pop(L, 1);
+    luaL_newlib(L, steps);
+    lumat_set_required(L, "sparse_steps");
+}

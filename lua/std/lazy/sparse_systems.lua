@@ -1,0 +1,341 @@
+-- Systems whose matrix is sparse, by what it is, and its factors as objects. The
+-- steps are those of gpu/sparse/sparse_factor.c, which work in f64 or c128 on the
+-- CPU, on right sides that are rows.
+local library = ...
+local checks = require "lumat.checks"
+local factors = require "lumat.factors"
+local systems = require "lumat.systems"
+local steps = require "lumat.sparse_steps"
+local dense_steps = require "lumat.factor_steps"
+local make = factors.make
+local fail, is_complex, shape_of = checks.fail, checks.is_complex,
+    checks.shape_of
+local add_kind, object, state = make.add_kind, make.object, make.state
+local larger = math.max
+local sparse = {}
+
+-- --- operands ---------------------------------------------------------------
+
+-- The type of what solves A x = b.
+local function type_of(A, b)
+    local is_wide = checks.is_wide(A) or checks.is_wide(b)
+    if is_complex(A) or is_complex(b) then return is_wide and "c128" or "c64" end
+    return is_wide and "f64" or "f32"
+end
+
+-- b, a matrix or vector that fits `rows` rows of a matrix on `device`.
+local function right_side(b, rows, device)
+    make.right_side("solve", rows, b)
+    if b.device ~= device then
+        fail("solve", "the matrix is on %s, the right side on %s; b:to(%q) is " ..
+            "there", device, b.device, device)
+    end
+    return b
+end
+
+-- What `solve` gives of right sides as rows, for b; of a real matrix and a
+-- complex b part by part.
+local function solved(solve, A, b)
+    if is_complex(b) and not is_complex(A) then
+        return library.complex(solved(solve, A, library.real(b)),
+            solved(solve, A, library.imag(b)))
+    end
+    local X = solve(b.ndim == 1 and b:row() or b.T)
+    return b.ndim == 1 and X:flatten() or X.T:clone()
+end
+
+-- x as the result of A x = b.
+local function as_result(x, A, b)
+    local type = type_of(A, b)
+    if x.dtype ~= type then x = x[type](x) end
+    return x:to(A.device)
+end
+
+-- --- norms ------------------------------------------------------------------
+
+-- The largest sum of a row of |A|.
+local function row_norm(A)
+    if A.rows == 0 or A.cols == 0 then return 0.0 end
+    local size = library.abs(A)
+    return (size * library.ones(A.cols, {dtype = size.dtype,
+        device = size.device})):max()
+end
+
+-- Is nothing computed, as in cost(f)?
+local function is_dry(A) return not steps.bands(A) end
+
+-- 1 / (|A| |A^-1|) in the 1-norm; solve and turned take and give rows.
+local function rcond_of(A, solve, turned)
+    if is_dry(A) then return 1.0 end
+    local like = {rows = A.rows, device = "cpu",
+        dtype = is_complex(A) and "c128" or "f64"}
+    return systems.rcond_of(like, function(y) return solve(y.T).T:clone() end,
+        function(y) return turned(y.T).T:clone() end, row_norm(A.T))
+end
+
+-- --- factors ----------------------------------------------------------------
+-- Of A: what solves with it and with A.H, in rows, and how many entries the
+-- factors have; or nil and what is wrong. What is factored is the transpose of
+-- what the steps are given.
+
+local conj = library.conj
+local kinds = {}
+
+function kinds.lu(A)
+    local F, zeros, _, count = steps.factor(A, "lu")
+    if zeros > 0 then return nil, zeros end
+    return function(B) return steps.solve(F, false, B) end,
+        function(B) return conj(steps.solve(F, true, conj(B))) end, count
+end
+
+function kinds.chol(A)
+    local F, minor, _, count = steps.factor(A, "chol")
+    if minor > 0 then return nil, minor end
+    local function solve(B) return conj(steps.solve(F, false, conj(B))) end
+    return solve, solve, count
+end
+
+-- The x for which |A x - b| is least, of a wide A the shortest with A x = b.
+function kinds.qr(A)
+    local is_tall = A.rows >= A.cols
+    local F, _, rank, count = steps.factor(is_tall and A.T or A, "qr")
+    if rank < math.min(A.rows, A.cols) then return nil, rank end
+    return function(B)
+        if is_tall then return steps.solve(F, false, B) end
+        return conj(steps.solve(F, true, conj(B)))
+    end, nil, count
+end
+
+local function refuse_singular(zeros)
+    fail("solve", "the matrix is singular (%s of its factors %s zero)",
+        checks.plural(zeros, "pivot"), zeros == 1 and "is" or "are")
+end
+
+local function refuse_indefinite(what)
+    fail(what, "the matrix is not positive definite; lu(S) takes any square " ..
+        "one that is not singular")
+end
+
+local function refuse_rank(what, A, rank)
+    fail(what, "the %s depend on each other (rank %d of %d); lstsq(full(S), " ..
+        "b) finds the shortest of all solutions",
+        A.rows >= A.cols and "columns" or "rows", rank,
+        math.min(A.rows, A.cols))
+end
+
+-- The factors of an object, made once.
+local function factored(s)
+    if not s.solve then s.solve, s.turned, s.nnz = kinds[s.how](s.A) end
+    return s
+end
+
+local methods = {}
+
+function methods.solve(F, b)
+    local s = state[F]
+    right_side(b, s.rows, s.device)
+    if s.rows == 0 or s.cols == 0 then
+        return as_result(library.zeros(s.cols, b.ndim == 2 and b.cols or nil),
+            s.A, b)
+    end
+    if not factored(s).solve then refuse_singular(s.turned) end
+    if s.turned and F:rcond() < 10 * 2.0 ^ -52 then
+        dense_steps.warn_if_poor("f64", s.rcond)
+    end
+    return as_result(solved(s.solve, s.A, b), s.A, b)
+end
+
+function methods.rcond(F)
+    local s = factored(state[F])
+    if not s.rcond then
+        s.rcond = s.solve and rcond_of(s.A, s.solve, s.turned) or 0.0
+    end
+    return s.rcond
+end
+
+local function add_sparse_kind(how, has_rcond)
+    local kind = "sparse " .. how
+    add_kind(kind, {order = make.fixed("nnz"), parts = {nnz = factored},
+        methods = {solve = methods.solve, unpack = make.unpack_parts,
+            rcond = has_rcond and methods.rcond or nil},
+        says = function(F)
+            return string.format(", nnz %d%s", F.nnz or 0,
+                has_rcond and string.format(", rcond %.2g", F:rcond()) or "")
+        end, recipe = function(s) return {kind = how, matrix = s.A} end})
+end
+add_sparse_kind("lu", true)
+add_sparse_kind("chol", true)
+add_sparse_kind("qr", false)
+
+local function check_options(what, options, names)
+    for _, name in ipairs(names) do
+        if options and options[name] then
+            fail(what, "%s is of dense matrices; leave it out, or write full(S)",
+                name)
+        end
+    end
+end
+
+local function check_square(what, A)
+    if A.rows ~= A.cols then
+        fail(what, "needs a square matrix, not %s; qr(S) takes any",
+            shape_of(A))
+    end
+end
+
+-- But for what rounding a product may leave.
+local function check_symmetric(what, A)
+    if is_dry(A) or A == A.H then return end
+    local apart = row_norm(A - A.H)
+    local unit = checks.is_wide(A) and 2.0 ^ -52 or 2.0 ^ -23
+    if apart > 100 * A.rows * unit * row_norm(A) then
+        local kind, turned = "symmetric", "S.T"
+        if is_complex(A) then kind, turned = "Hermitian", "S.H" end
+        fail(what, "the matrix is not %s: a row of S - %s adds up to %.3g; " ..
+            "0.5 * (S + %s) is", kind, turned, apart, turned)
+    end
+end
+
+function sparse.lu(A, options)
+    check_options("lu", options, {"kernel"})
+    check_square("lu", A)
+    return object("sparse lu", A, {how = "lu"})
+end
+
+function sparse.chol(A, options)
+    check_options("chol", options, {"kernel"})
+    check_square("chol", A)
+    check_symmetric("chol", A)
+    local F = object("sparse chol", A, {how = "chol"})
+    if A.rows > 0 and not factored(state[F]).solve then
+        refuse_indefinite("chol")
+    end
+    return F
+end
+
+function sparse.qr(A, options)
+    check_options("qr", options, {"kernel", "full", "pivots"})
+    local F = object("sparse qr", A, {how = "qr"})
+    if A.rows > 0 and A.cols > 0 and not factored(state[F]).solve then
+        refuse_rank("qr", A, state[F].turned)
+    end
+    return F
+end
+
+-- --- what A is --------------------------------------------------------------
+
+local function kind_of(A)
+    local below, above = steps.bands(A)
+    if not below then return "general" end -- in a dry run
+    if below == 0 and above == 0 then return "diagonal" end
+    if below == 0 then return "upper" end
+    if above == 0 then return "lower" end
+    return A == A.H and "positive" or "general"
+end
+
+-- By kind: what solves with A and with A.H; nil: it is not of the kind.
+local solvers = {}
+
+local function by_triangle(is_lower, what)
+    local function solve_by(A, turned)
+        return function(B)
+            local X, zero = steps.triangle(A, is_lower, turned, B)
+            return X or fail("solve", "the matrix is singular (%s %d is zero)",
+                what, zero)
+        end
+    end
+    return function(A) return solve_by(A, false), solve_by(A, true) end
+end
+solvers.diagonal = by_triangle(true, "element")
+solvers.lower, solvers.upper = by_triangle(true, "pivot"),
+    by_triangle(false, "pivot")
+solvers.positive = kinds.chol
+
+function solvers.general(A)
+    local solve, turned = kinds.lu(A)
+    if not solve then refuse_singular(turned) end
+    return solve, turned
+end
+
+-- Of a kind that reads a part of A only, the rest has to be empty.
+local function check_kind(A, kind)
+    local below, above = steps.bands(A)
+    if not below then return end
+    if kind == "diagonal" and below + above > 0 or
+        kind == "lower" and above > 0 or kind == "upper" and below > 0 then
+        fail("solve", "kind is \"%s\", but S has entries %s the diagonal", kind,
+            (kind == "lower" or below == 0) and "above" or "below")
+    elseif kind == "positive" then
+        check_symmetric("solve", A)
+    end
+end
+
+local function find_solver(A, kind)
+    local is_told = kind ~= "auto"
+    if is_told then
+        if not solvers[kind] then
+            fail("solve", "kind \"%s\" is of dense matrices; a sparse one is " ..
+                "diagonal, lower, upper, positive, general or rectangular", kind)
+        end
+        check_kind(A, kind)
+    else
+        kind = kind_of(A)
+    end
+    local solve, turned = solvers[kind](A)
+    if solve then return kind, solve, turned end
+    if is_told then refuse_indefinite("solve") end
+    return "general", solvers.general(A)
+end
+
+local function solve_square(A, b, kind, how)
+    local found, solve, turned = find_solver(A, kind)
+    local x = solved(solve, A, b)
+    local rcond = (how.info or dense_steps.warns()) and
+        rcond_of(A, solve, turned)
+    if rcond then dense_steps.warn_if_poor("f64", rcond) end
+    return x, {kind = found, rcond = rcond or nil}
+end
+
+local function solve_rectangular(A, b, how)
+    local solve, rank = kinds.qr(A)
+    if not solve then refuse_rank("solve", A, rank) end
+    local x = solved(solve, A, b)
+    if not how.info then return x end
+    local off = A * x:to(A.device) - b
+    local told = {kind = "rectangular"}
+    if is_dry(A) then return x, told end
+    told.rank, told.method = math.min(A.rows, A.cols), "qr"
+    told.residual = off.ndim == 1 and off:norm() or off:norm{axis = 1}
+    return x, told
+end
+
+sparse.solve = checks.placed(function(A, b, how)
+    how = how or {}
+    local kind = how.kind or "auto"
+    check_options("solve", how, {"method", "batch"})
+    right_side(b, A.rows, A.device)
+    local is_rectangular = A.rows ~= A.cols and kind == "auto" or
+        kind == "rectangular"
+    if not is_rectangular and A.rows ~= A.cols then
+        fail("solve", "kind is \"%s\", which only a square matrix can be, not " ..
+            "%s", kind, shape_of(A))
+    end
+    local x, told
+    if A.rows == 0 or A.cols == 0 or b.ndim == 2 and b.cols == 0 then
+        x = library.zeros(A.cols, b.ndim == 2 and b.cols or nil)
+        told = {kind = kind == "auto" and "general" or kind}
+    elseif is_rectangular then
+        x, told = solve_rectangular(A, b, how)
+    else
+        x, told = solve_square(A, b, kind, how)
+    end
+    x = as_result(x, A, b)
+    if not how.info then return x end
+    if told.kind == "rectangular" then return x, told end
+    local function columns(v) return v.ndim == 1 and v:col() or v end
+    if is_dry(A) then return x, told end
+    told.error = systems.backward_error(A, columns(x), columns(b), row_norm(A))
+    return x, told
+end, 3)
+
+return sparse

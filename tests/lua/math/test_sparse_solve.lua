@@ -1,0 +1,231 @@
+-- Systems whose matrix is sparse: by what it is, by its factors, and what is
+-- refused; beside what full(S) gives.
+local factor = lu -- the library's
+local lu = require "luaunit"
+local t = require "common"
+
+-- That a call is refused with that text.
+local function raises(text, f, ...)
+    local given = table.pack(...)
+    t.raises(function() return f(table.unpack(given, 1, given.n)) end, text)
+end
+
+local here = zeros(1).device
+
+local types = {"f32", "f64", "c64", "c128"}
+local tolerance = {f32 = 2e-5, f64 = 1e-12, c64 = 2e-5, c128 = 1e-12}
+
+-- m x n random numbers of a type.
+local function random(m, n, dtype, seed)
+    local part = {f32 = "f32", c64 = "f32"}
+    local how = {dtype = part[dtype] or "f64", seed = seed}
+    local A = rand(m, n, how) - 0.5
+    if dtype == "f32" or dtype == "f64" then return A end
+    how.seed = seed + 1
+    return complex(A, rand(m, n, how) - 0.5)
+end
+
+-- A sparse one of which about that share is there, with `more` on the diagonal.
+local function matrix(m, n, dtype, seed, more, share)
+    local places = rand(m, n, {seed = seed + 2}):lt(share or 0.2)
+    local A = random(m, n, dtype, seed) % places
+    return sparse(A + (more or 0) * eye(m, n, {dtype = dtype}))
+end
+
+local function near(x, y, dtype)
+    lu.assertEquals({x.rows, x.cols, x.ndim, x.dtype, x.device},
+        {y.rows, y.cols, y.ndim, dtype, here})
+    local off = norm(x - y) / (1 + norm(y))
+    lu.assertTrue(off <= tolerance[dtype], off)
+end
+
+-- What S is found to be, and that its solutions are those of full(S).
+local function check(S, kind, seed)
+    for _, b in ipairs{random(S.rows, 1, S.dtype, seed):flatten(),
+        random(S.rows, 3, S.dtype, seed + 5)} do
+        local x, told = solve(S, b, {info = true})
+        near(x, solve(full(S), b), S.dtype)
+        near(solve(S, b), x, S.dtype)
+        lu.assertEquals(told.kind, kind)
+        if kind == "rectangular" then
+            local off = norm(full(S) * x - b)
+            lu.assertTrue(norm(told.residual) - off <= tolerance[S.dtype] * 10)
+        else
+            lu.assertTrue(told.error < 10 * tolerance[S.dtype], told.error)
+            local exact = rcond(full(S))
+            lu.assertTrue(told.rcond < 3.1 * exact and told.rcond > 0.3 * exact,
+                told.rcond)
+        end
+    end
+end
+
+TestSolving = {}
+
+function TestSolving:test_by_what_it_is()
+    for k, dtype in ipairs(types) do
+        for _, n in ipairs{1, 2, 7, 60} do
+            local S = matrix(n, n, dtype, 10 * n + k, 3)
+            local A = full(S)
+            check(sparse(diag(diag(A))), "diagonal", k)
+            if n > 2 then
+                check(sparse(tril(A) + 1e-3 * tril(A * A)), "lower", k)
+                check(sparse(triu(A) + 1e-3 * triu(A * A)), "upper", k)
+                check(sparse(A + 1e-3 * A * A), "general", k)
+                check(sparse(A * A.H), "positive", k)
+            end
+        end
+    end
+end
+
+function TestSolving:test_symmetric_that_is_not_positive_definite()
+    local S = sparse({1, 2, 1, 2}, {1, 2, 2, 1}, {1, -1, 2, 2},
+        {dtype = "f64"})
+    local x, told = solve(S, vec{1, 2}, {info = true})
+    near(x, solve(full(S), vec{1, 2}), "f64")
+    lu.assertEquals(told.kind, "general")
+    raises("solve: the matrix is not positive definite; lu(S) takes any square " ..
+        "one that is not singular", solve, S, vec{1, 2}, {kind = "positive"})
+end
+
+function TestSolving:test_least_squares_and_shortest()
+    for k, dtype in ipairs(types) do
+        check(matrix(30, 12, dtype, k, 2), "rectangular", k)
+        check(matrix(12, 30, dtype, k, 2), "rectangular", k)
+        local S, b = matrix(9, 9, dtype, k, 3), random(9, 2, dtype, k)
+        near(solve(S, b, {kind = "rectangular"}), solve(S, b), dtype)
+    end
+end
+
+function TestSolving:test_types_of_the_right_side()
+    local S, Z = matrix(8, 8, "f64", 1, 3), matrix(8, 8, "c64", 1, 3)
+    local b, z = random(8, 2, "f64", 3), random(8, 2, "c128", 3)
+    near(solve(S, z), solve(full(S), z), "c128")
+    near(solve(Z, b), solve(full(Z):c128(), b), "c128")
+    near(solve(S:f32(), b), solve(full(S:f32()):f64(), b), "f64")
+    near(solve(S, b.T:clone().T), solve(S, b), "f64")
+    near(solve(Z, conj(z)), solve(full(Z):c128(), conj(z)), "c128")
+end
+
+function TestSolving:test_nothing_to_solve()
+    local S = matrix(3, 3, "f64", 1, 3)
+    lu.assertEquals(solve(S, zeros(3, 0)).shape, {3, 0})
+    lu.assertEquals(solve(sparse(zeros(0, 0)), zeros(0, 2)).shape, {0, 2})
+end
+
+function TestSolving:test_what_is_singular()
+    local b = vec{1, 2}
+    raises("solve: the matrix is singular (element 2 is zero)", solve,
+        sparse({1}, {1}, 1, 2, 2), b)
+    raises("solve: the matrix is singular (pivot 1 is zero)", solve,
+        sparse({1, 2}, {2, 2}, 1, 2, 2), b)
+    raises("solve: the matrix is singular (1 pivot of its factors is zero)",
+        solve, sparse(ones(2, 2)), b)
+    raises("solve: the columns depend on each other (rank 1 of 2); " ..
+        "lstsq(full(S), b) finds the shortest of all solutions", solve,
+        sparse(ones(3, 2)), vec{1, 2, 3})
+    raises("solve: the entry in row 2, column 1 is not finite; a " ..
+        "factorisation needs finite numbers", solve,
+        sparse({1, 2, 1, 2}, {1, 1, 2, 2}, {1, 0 / 0, 2, 3}), b)
+end
+
+function TestSolving:test_a_poor_matrix_is_told_of()
+    local S = sparse(mat({{1, 1}, {1, 1 + 4e-16}}, {dtype = "f64"}))
+    local path = t.scratch(".lua")
+    t.write(path, "solve(sparse(eye(80) - 2 * diag(ones(79), 1)), ones(80))")
+    local pipe = assert(io.popen(("'%s' --no-init --device=%s '%s' 2>&1")
+        :format(os.getenv("LUMAT"), t.device, path)))
+    lu.assertStrContains(pipe:read("a"), ":1: solve: the matrix is nearly " ..
+        "singular")
+    pipe:close()
+    os.remove(path)
+end
+
+function TestSolving:test_what_is_refused()
+    local S, b = matrix(3, 3, "f32", 1, 3), vec{1, 2, 3}
+    raises("solve: the matrix has 3 rows, the right side is vector 2", solve, S,
+        vec{1, 2})
+    raises("solve: kind is \"lower\", but S has entries above the diagonal",
+        solve, sparse({1, 2, 1, 3}, {1, 2, 2, 3}, 1), b, {kind = "lower"})
+    raises("solve: kind \"banded\" is of dense matrices; a sparse one is " ..
+        "diagonal, lower, upper, positive, general or rectangular", solve, S, b,
+        {kind = "banded"})
+    raises("solve: method is of dense matrices; leave it out, or write full(S)",
+        solve, S, b, {method = "direct"})
+    raises("solve: kind is \"general\", which only a square matrix can be, " ..
+        "not 3x2", solve, sparse(ones(3, 2)), b, {kind = "general"})
+end
+
+TestFactors = {}
+
+function TestFactors:test_solve_again_and_again()
+    for k, dtype in ipairs(types) do
+        local S = matrix(40, 40, dtype, k, 4)
+        local F, C, Q = factor(S), chol(S * S.H), S:qr()
+        for i = 1, 3 do
+            local b = random(40, i, dtype, i)
+            near(F:solve(b), solve(full(S), b), dtype)
+            near(Q:solve(b), solve(full(S), b), dtype)
+            near(C:solve(b), chol(full(S * S.H)):solve(b), dtype)
+        end
+        lu.assertAlmostEquals(F:rcond() / rcond(full(S)), 1, 0.7)
+        lu.assertTrue(F.nnz >= 80 and C.nnz >= 40)
+    end
+end
+
+function TestFactors:test_what_they_say()
+    local S = sparse({1, 2, 2}, {1, 2, 1}, {2, 4, 1}, {dtype = "f64"})
+    lu.assertEquals(tostring(factor(S)), "sparse lu of 2x2 f64, nnz 3, rcond 0.4")
+    lu.assertEquals(tostring(chol(S * S.T)),
+        "sparse chol of 2x2 f64, nnz 3, rcond 0.18")
+    lu.assertEquals(tostring(qr(S)), "sparse qr of 2x2 f64, nnz 3")
+    raises("sparse lu: there is no 'L' of it: it has F.nnz, and the methods " ..
+        "rcond solve unpack", function() return factor(S).L end)
+end
+
+function TestFactors:test_what_they_refuse()
+    local S = sparse({1, 2, 2}, {1, 2, 1}, {2, 4, 1}, 2, 3, {dtype = "f64"})
+    raises("lu: needs a square matrix, not 2x3; qr(S) takes any", factor, S)
+    raises("chol: needs a square matrix, not 2x3; qr(S) takes any", chol, S)
+    raises("qr: full is of dense matrices; leave it out, or write full(S)", qr,
+        S, {full = true})
+    local T = sparse({1, 2, 2}, {1, 2, 1}, {2, 4, 1}, {dtype = "f64"})
+    raises("chol: the matrix is not symmetric: a row of S - S.T adds up to 1; " ..
+        "0.5 * (S + S.T) is", chol, T)
+    raises("solve: the matrix is singular (1 pivot of its factors is zero)",
+        function() return factor(sparse(ones(2, 2))):solve(vec{1, 2}) end)
+    lu.assertEquals(factor(sparse(ones(2, 2))):rcond(), 0)
+    raises("qr: the columns depend on each other (rank 1 of 2); " ..
+        "lstsq(full(S), b) finds the shortest of all solutions", qr,
+        sparse(ones(2, 2)))
+end
+
+function TestFactors:test_cost_runs_none()
+    local S = sparse({1, 1, 2, 2}, {1, 2, 1, 2}, {1, 2, 2, 3})
+    local R = sparse(ones(3, 2))
+    for _, f in ipairs{
+        function() return solve(S, vec{1, 2}) end,
+        function() return solve(S, ones(2, 3), {info = true}) end,
+        function() return solve(R, ones(3, 3)) end,
+        function() return factor(S):solve(vec{1, 2}) end,
+        function() return chol(S):solve(ones(2, 3)) end,
+        function() return qr(R):solve(ones(3, 1)) end,
+    } do
+        lu.assertEquals(type(cost(f)), "table")
+    end
+end
+
+function TestFactors:test_sessions_keep_them()
+    local path, b = t.scratch(".lum"), vec{1, 2}
+    local S = sparse(mat{{1, 2}, {2, 5}})
+    kept = {factor(S), chol(S), qr(sparse(ones(2, 1)))} -- a global of the session
+    local expected = {}
+    for i, F in ipairs(kept) do expected[i] = F:solve(b) end
+    save_session(path, {"kept"})
+    kept = nil
+    load_session(path)
+    for i, F in ipairs(kept) do t.equals(F:solve(b), expected[i]:totable()) end
+    kept = nil
+    os.remove(path)
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))
