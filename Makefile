@@ -95,7 +95,7 @@ ROOMS      := $(patsubst SEES_%,%,$(sort $(filter SEES_%,$(.VARIABLES))))
 CPU_FLAGS  := -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
 see         = $(addprefix -I,$(1) $(SEES_$(1))) $(if $(filter lua% repl%,$(1)),-I$(LUA_INC)) $(if $(filter gpu/cpu,$(1)),$(CPU_FLAGS))
 FLAGS       = $(call see,$(patsubst %/,%,$(dir $<)))
-KERNELS    := gpu/cuda/factor gpu/cuda/kernels $(patsubst %/,%,$(wildcard gpu/cuda/kernels/*/))
+KERNELS    := gpu/cuda/factor gpu/cuda/sparse gpu/cuda/kernels $(patsubst %/,%,$(wildcard gpu/cuda/kernels/*/))
 
 GPU_SRC  := $(wildcard $(addsuffix /*.c,$(filter-out gpu/cuda%,$(filter gpu%,$(ROOMS)))))
 LUA_SRC  := $(wildcard $(addsuffix /*.c,$(filter lua%,$(ROOMS))) lua/parse/*.cpp)

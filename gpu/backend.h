@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 22 };
+enum { GPU_BACKEND_ABI = 23 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -60,6 +60,17 @@ typedef struct gpu_csr {
     const void *values;     /* count of dtype */
     gpu_dtype dtype;        /* f32, f64, c64 or c128 */
 } gpu_csr;
+
+/* c = alpha s d + beta c; d and c are of s's type, m x n with any strides (a
+ * vector has one column), and do not overlap. beta = 0: c is not read. */
+typedef struct gpu_sparse_call {
+    gpu_csr s;
+    gpu_storage *storage; /* of s's starts, to keep a plan of its rows with;
+                             NULL: keep nothing */
+    gpu_view d, c;
+    double alpha, beta;
+    const struct gpu_kernel *rung; /* from choose_sparse; NULL without one */
+} gpu_sparse_call;
 
 /* Entries in any order: values[k], of a dtype, at (row[k], col[k]), 0-based and
  * inside the matrix. */
@@ -289,7 +300,7 @@ typedef struct gpu_windows {
 
 /* One rung of the ladder. A kernel's file ends in its descriptor. */
 struct gpu_kernel {
-    const char *operation; /* "dot" or "matmul" */
+    const char *operation; /* "dot", "matmul", "lu", "spmv" … */
     const char *name;
     const char *idea;      /* one line */
     const char *needs;     /* "any GPU", "sm_90", "BLAS" … */
@@ -304,6 +315,7 @@ struct gpu_kernel {
     gpu_status (*dot)(void *device, const gpu_view *x, const gpu_view *y,
                       double *out);
     gpu_status (*factor)(void *device, gpu_factoring *f);
+    gpu_status (*sparse)(void *device, const gpu_sparse_call *p);
     int has_epilogue; /* a matmul that can be asked for one: see gpu_gemm */
 };
 
@@ -465,14 +477,14 @@ typedef struct gpu_backend {
     void (*pace)(void *device, const gpu_kernel *k, const gpu_gemm *p,
                  double bytes);
 
-    /* c = alpha s d + beta c, d and c of s's type; d and c are m x n with any
-     * strides (a vector has one column). beta = 0: c is not read. Only the
-     * CPU's takes complex ones; then d lies without gaps. */
-    gpu_status (*sparse_product)(void *device, const gpu_csr *s,
-                                 const gpu_view *d, const gpu_view *c,
-                                 double alpha, double beta);
+    /* Which rung takes a product, of which everything but that is known; NULL:
+     * the CPU does it. Where choose_sparse is NULL, sparse_product does all, of
+     * complex matrices where d lies without gaps. */
+    const gpu_kernel *(*choose_sparse)(void *device, const gpu_sparse_call *p);
+    gpu_status (*sparse_product)(void *device, const gpu_sparse_call *p);
     /* A sparse matrix of two others of one type, f32, f64, c64 or c128, which
-     * fit, columns in order. NULL: the CPU does it. */
+     * fit, columns in order. NULL, or what returns GPU_UNSUPPORTED: the CPU
+     * does it. */
     gpu_status (*sparse_combine)(void *device, gpu_sparse_op op,
                                  const gpu_csr *a, const gpu_csr *b,
                                  gpu_csr_result *out);

@@ -851,10 +851,11 @@ gpu_status gpu_sparse_sample(const char *name, const gpu_sparse *s,
 gpu_status gpu_sparse_multiply_left(const gpu_matrix *d, const gpu_sparse *t,
                                     gpu_matrix *out);
 
-/* out = s d, out is created, of the wider of both types; what is complex on a
- * GPU is multiplied on the CPU. A vector is a column and gives a vector. */
+/* out = s d, out is created, of the wider of both types. A vector is a column
+ * and gives a vector. A kernel is a rung for "spmv", of one column, or "spmm"
+ * that is asked for; NULL or "auto": the fastest. */
 gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
-                               gpu_matrix *out);
+                               const char *kernel, gpu_matrix *out);
 
 /* Which entry is at (i, j), 0-based; -1: none is stored there, or, in a dry
  * run, nobody looks. */

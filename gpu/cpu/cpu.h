@@ -174,9 +174,7 @@ gpu_status gpu_cpu_sparse_from_dense(void *device, const gpu_view *m,
                                      int32_t *starts, int32_t *columns,
                                      void *values, int64_t *count);
 gpu_status gpu_cpu_sparse_to_dense(void *device, const gpu_csr *s, void *to);
-gpu_status gpu_cpu_sparse_product(void *device, const gpu_csr *s,
-                                  const gpu_view *d, const gpu_view *c,
-                                  double alpha, double beta);
+gpu_status gpu_cpu_sparse_product(void *device, const gpu_sparse_call *p);
 gpu_status gpu_cpu_sparse_combine(void *device, gpu_sparse_op op,
                                   const gpu_csr *a, const gpu_csr *b,
                                   gpu_csr_result *out);

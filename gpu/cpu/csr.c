@@ -243,20 +243,19 @@ static gpu_status pack(void *device, gpu_view *d, void **memory)
     return status;
 }
 
-gpu_status gpu_cpu_sparse_product(void *device, const gpu_csr *s,
-                                  const gpu_view *d, const gpu_view *c,
-                                  double alpha, double beta)
+gpu_status gpu_cpu_sparse_product(void *device, const gpu_sparse_call *p)
 {
-    job j = {s, *d, *c, alpha, beta};
+    const gpu_csr *s = &p->s;
+    job j = {s, p->d, p->c, p->alpha, p->beta};
     void *memory = NULL;
-    int64_t strips = (c->cols + STRIP - 1) / STRIP;
+    int64_t strips = (p->c.cols + STRIP - 1) / STRIP;
     gpu_status status = GPU_OK;
-    if (d->cols > 1 && d->col_stride != 1)
+    if (p->d.cols > 1 && p->d.col_stride != 1)
         status = pack(device, &j.d, &memory);
     if (status == GPU_OK)
         status =
             gpu_cpu_parallel(strips * weight_of_strip(s),
-                             s->count * c->cols + s->rows, multiply_part, &j);
+                             s->count * p->c.cols + s->rows, multiply_part, &j);
     free(memory);
     return status == GPU_MEMORY ? gpu_cpu_stop(status) : status;
 }

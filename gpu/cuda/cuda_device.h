@@ -199,6 +199,27 @@ int gpu_cuda_kernels(const gpu_kernel *const **list);
 const gpu_kernel *gpu_cuda_choose_matmul(void *device, const gpu_gemm *p);
 const gpu_kernel *gpu_cuda_choose_dot(void *device, const gpu_view *x,
                                       const gpu_view *y);
+const gpu_kernel *gpu_cuda_choose_sparse(void *device,
+                                         const gpu_sparse_call *p);
+gpu_status gpu_cuda_sparse_product(void *device, const gpu_sparse_call *p);
+gpu_status gpu_cuda_sparse_combine(void *device, gpu_sparse_op op,
+                                   const gpu_csr *a, const gpu_csr *b,
+                                   gpu_csr_result *out);
+gpu_status gpu_cuda_sparse_sample(void *device, const gpu_csr *s,
+                                  const gpu_view *m, void *to);
+gpu_status gpu_cuda_sparse_places(void *device, const gpu_view *from,
+                                  int32_t *to, int64_t *largest,
+                                  int64_t *wrong);
+gpu_status gpu_cuda_sparse_build(void *device, const gpu_triplet_lists *t,
+                                 int32_t *starts, int32_t *columns,
+                                 void *values, int64_t *count);
+gpu_status gpu_cuda_sparse_transpose(void *device, const gpu_csr *s,
+                                     int32_t *starts, int32_t *columns,
+                                     void *values);
+gpu_status gpu_cuda_sparse_from_dense(void *device, const gpu_view *m,
+                                      int32_t *starts, int32_t *columns,
+                                      void *values, int64_t *count);
+gpu_status gpu_cuda_sparse_to_dense(void *device, const gpu_csr *s, void *to);
 
 /* a / b rounded up, for a >= 0 and b > 0. */
 static inline int64_t ceil_div(int64_t a, int64_t b)

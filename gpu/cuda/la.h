@@ -61,11 +61,8 @@ gpu_status gpu_cuda_la_matmul(cuda_device *d, const char *rung,
                               const la_product *p);
 gpu_status gpu_cuda_la_dot(cuda_device *d, const char *rung, const la_dot *p);
 
-/* The entry of the table; see backend.h. One column goes to the library, more
- * do not need it. */
-gpu_status gpu_cuda_sparse_product(void *device, const gpu_csr *s,
-                                   const gpu_view *x, const gpu_view *c,
-                                   double alpha, double beta);
+gpu_status gpu_cuda_la_sparse(cuda_device *d, const char *rung,
+                              const la_sparse *p);
 
 /* Before the device's stream and memory go. */
 void gpu_cuda_la_close(cuda_device *d);

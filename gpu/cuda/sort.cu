@@ -7,7 +7,7 @@
  * orders every line; the others need a second, stable sort by line, and so
  * places, too. Limited by bytes: a pass a byte of the key. Keys and places have
  * 32 bits each where that is enough. */
-#include "cuda_device.h"
+#include "sort_pairs.h"
 
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_radix_sort.cuh>
@@ -257,14 +257,6 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static int bits_for(int64_t count)
-{
-    int bits = 0;
-    while (bits < 63 && (int64_t)1 << bits < count)
-        bits++;
-    return bits;
-}
-
 /* Two copies of keys, and of places if there are any, then CUB's own room. */
 template <class K, class P> struct sort_room {
     int has_places;
@@ -318,6 +310,40 @@ static gpu_status radix_sort(cuda_device *d, sort_job *job,
     job->places = room->has_places ? room->places.Current() : NULL;
     return GPU_OK;
 }
+
+template <class K>
+gpu_status gpu_cuda_sort_room(cuda_device *d, int64_t size, size_t *bytes)
+{
+    sort_room<K, uint32_t> room = {};
+    room.has_places = 1;
+    CHECK(d, call_sort(d, &room, size, 8 * (int)sizeof(K)));
+    *bytes = room.work_bytes;
+    return GPU_OK;
+}
+
+template <class K>
+gpu_status gpu_cuda_sort_pairs(cuda_device *d, sort_pairs<K> *p, int bits,
+                               void *work, size_t bytes)
+{
+    sort_room<K, uint32_t> room = {
+        1, {p->keys, p->other_keys}, {p->places, p->other_places}, work, bytes};
+    if (bits > 0)
+        CHECK(d, call_sort(d, &room, p->size, bits));
+    p->keys = room.keys.Current();
+    p->other_keys = room.keys.Alternate();
+    p->places = room.places.Current();
+    p->other_places = room.places.Alternate();
+    return GPU_OK;
+}
+
+template gpu_status gpu_cuda_sort_room<uint32_t>(cuda_device *, int64_t,
+                                                 size_t *);
+template gpu_status gpu_cuda_sort_room<uint64_t>(cuda_device *, int64_t,
+                                                 size_t *);
+template gpu_status gpu_cuda_sort_pairs(cuda_device *, sort_pairs<uint32_t> *,
+                                        int, void *, size_t);
+template gpu_status gpu_cuda_sort_pairs(cuda_device *, sort_pairs<uint64_t> *,
+                                        int, void *, size_t);
 
 /* Between two sorts of all elements, each of which takes long: what is issued
  * cannot be stopped. */

@@ -304,14 +304,15 @@ static gpu_status blocks(void *handle, gpu_block_kind kind, const gpu_view *v,
     return gpu_poll();
 }
 
-static gpu_status sparse_product(void *handle, const gpu_csr *s,
-                                 const gpu_view *b, const gpu_view *c,
-                                 double alpha, double beta)
+static const gpu_kernel *choose_sparse(void *handle, const gpu_sparse_call *p)
+{
+    return of(handle)->real->choose_sparse(of(handle)->handle, p);
+}
+
+static gpu_status sparse_product(void *handle, const gpu_sparse_call *p)
 {
     dry_device *d = of(handle);
-    (void)alpha;
-    (void)beta;
-    d->clock += dry_sparse_seconds(d, s, b, c);
+    d->clock += dry_sparse_seconds(d, &p->s, &p->d, &p->c);
     return gpu_poll();
 }
 
@@ -585,6 +586,7 @@ static const gpu_backend entries = {
     .choose_matmul = choose_matmul,
     .choose_dot = choose_dot,
     .panel = note_kernel,
+    .choose_sparse = choose_sparse,
     .sparse_product = sparse_product,
     .sparse_build = sparse_build,
     .sparse_transpose = sparse_transpose,
@@ -616,7 +618,12 @@ static void omit_missing(gpu_backend *dry, const gpu_backend *real)
     OMIT_MISSING(survey);
     OMIT_MISSING(bins);
     OMIT_MISSING(blocks);
+    OMIT_MISSING(choose_sparse);
     OMIT_MISSING(sparse_product);
+    OMIT_MISSING(sparse_build);
+    OMIT_MISSING(sparse_transpose);
+    OMIT_MISSING(sparse_from_dense);
+    OMIT_MISSING(sparse_to_dense);
     OMIT_MISSING(sparse_combine);
     OMIT_MISSING(sparse_sample);
     OMIT_MISSING(solve);

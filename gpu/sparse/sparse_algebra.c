@@ -85,30 +85,43 @@ static gpu_status combine_on(gpu_device *d, const char *name, gpu_sparse_op op,
     return GPU_OK;
 }
 
+/* Copies of a and b on `there`, of a type; these are a and b themselves where
+ * nothing has to change. */
+static gpu_status combine_there(gpu_device *there, const char *name,
+                                gpu_sparse_op op, gpu_dtype type,
+                                const gpu_sparse *a, const gpu_sparse *b,
+                                gpu_sparse *out)
+{
+    gpu_sparse left, right;
+    TRY(gpu_sparse_clone(a, type, there, &left));
+    gpu_status status = gpu_sparse_clone(b, type, there, &right);
+    if (status == GPU_OK) {
+        status = combine_on(there, name, op, &left, &right, out);
+        gpu_sparse_release(&right);
+    }
+    gpu_sparse_release(&left);
+    return status;
+}
+
 gpu_status gpu_sparse_combine(const char *name, gpu_sparse_op op,
                               const gpu_sparse *a, const gpu_sparse *b,
                               gpu_sparse *out)
 {
     gpu_device *d;
+    gpu_sparse here;
     const gpu_matrix *in[] = {&a->values, &b->values};
-    gpu_sparse left, right = {0}, found = {0};
+    gpu_status status = GPU_UNSUPPORTED;
     *out = (gpu_sparse){0};
     TRY(gpu_check_complex(name, in, 2, &d));
     TRY(check_shapes(name, op, a, b));
     gpu_dtype type = gpu_dtype_wider(a->values.dtype, b->values.dtype);
-    gpu_device *there = d->backend->sparse_combine ? d : gpu_cpu();
-    TRY(gpu_sparse_clone(a, type, there, &left));
-    gpu_status status = gpu_sparse_clone(b, type, there, &right);
-    if (there != d)
-        gpu_note_fallback();
-    if (status == GPU_OK)
-        status = combine_on(there, name, op, &left, &right, &found);
-    if (status == GPU_OK)
-        status = gpu_sparse_clone(&found, type, d, out);
-    gpu_sparse_release(&left);
-    gpu_sparse_release(&right);
-    gpu_sparse_release(&found);
-    return status;
+    if (d->backend->sparse_combine)
+        status = combine_there(d, name, op, type, a, b, out);
+    if (status != GPU_UNSUPPORTED || d->is_cpu)
+        return status;
+    gpu_note_fallback();
+    TRY(combine_there(gpu_cpu(), name, op, type, a, b, &here));
+    return gpu_sparse_send(&here, type, d, out);
 }
 
 /* --- powers
@@ -181,10 +194,10 @@ gpu_status gpu_sparse_multiply_left(const gpu_matrix *d, const gpu_sparse *t,
 {
     gpu_matrix turned, product;
     if (d->ndim == 1)
-        return gpu_sparse_multiply(t, d, out);
+        return gpu_sparse_multiply(t, d, NULL, out);
     out->storage = NULL;
     gpu_view_transposed(d, &turned);
-    gpu_status status = gpu_sparse_multiply(t, &turned, &product);
+    gpu_status status = gpu_sparse_multiply(t, &turned, NULL, &product);
     gpu_release(&turned);
     TRY(status);
     gpu_view_transposed(&product, out);

@@ -1,6 +1,6 @@
 /* Sparse matrices made: of triplets, of dense matrices, of others transposed;
- * and made dense again. The CPU does it: its loops are in gpu/cpu/csr_build.c,
- * and matrices of a GPU travel there and back. */
+ * and made dense again. What a device has no entry for the CPU does, and
+ * matrices travel there and back. */
 #include "complex_numbers.h"
 #include "sparse.h"
 
@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static gpu_operation operation_of(const char *name, const gpu_sparse *s,
-                                  const gpu_matrix *result, double bytes)
+static gpu_operation operation_of(const char *name, gpu_device *d,
+                                  const gpu_sparse *s, const gpu_matrix *result,
+                                  double bytes)
 {
     return (gpu_operation){.name = name,
                            .kernel = "csr",
-                           .device = gpu_cpu(),
+                           .device = d,
                            .result = result,
                            .bytes = (double)gpu_sparse_bytes(s) + bytes};
 }
@@ -79,13 +80,13 @@ gpu_status gpu_sparse_cut_off(gpu_sparse *s, int64_t count)
     return GPU_OK;
 }
 
-/* On the CPU; the places lie inside. */
-static gpu_status build_here(const gpu_triplet_lists *t, gpu_sparse *out)
+/* On d, where t lies; the places lie inside. */
+static gpu_status build_there(gpu_device *d, const gpu_triplet_lists *t,
+                              gpu_sparse *out)
 {
-    TRY(gpu_sparse_create_arrays(gpu_cpu(), t->dtype, t->rows, t->cols,
-                                 t->count, out));
+    TRY(gpu_sparse_create_arrays(d, t->dtype, t->rows, t->cols, t->count, out));
     gpu_rows_out to = gpu_rows_of(out);
-    gpu_operation op = operation_of("sparse", out, &out->values, 0);
+    gpu_operation op = operation_of("sparse", d, out, &out->values, 0);
     int64_t count;
     gpu_status status = RUN_OPERATION(&op, sparse_build, t, to.starts,
                                       to.columns, to.values, &count);
@@ -102,7 +103,7 @@ static gpu_status build(const gpu_triplet_lists *t, gpu_dtype dtype,
     gpu_sparse here;
     if (!d)
         TRY(gpu_default(&d));
-    TRY(build_here(t, &here));
+    TRY(build_there(gpu_cpu(), t, &here));
     return gpu_sparse_send(&here, dtype, d, out);
 }
 
@@ -210,6 +211,57 @@ static gpu_status read_places(const char *list, const gpu_matrix *m,
     return status;
 }
 
+/* Of m on d, which takes them: to places; *fits: there is nothing wrong. */
+static gpu_status read_places_there(gpu_device *d, const gpu_matrix *m,
+                                    int32_t *places, int64_t *size, int *fits)
+{
+    gpu_matrix there;
+    int64_t wrong, largest;
+    TRY(gpu_clone(m, m->dtype, d, &there));
+    gpu_view from = gpu_view_of(&there);
+    gpu_status status =
+        d->backend->sparse_places(d->handle, &from, places, &largest, &wrong);
+    gpu_release(&there);
+    *size = *size < 0 ? largest : *size;
+    *fits = *fits && wrong < 0 && largest <= *size;
+    return status;
+}
+
+/* t has sizes, as in build_lists, room is for its places. *fits: the places are
+ * inside, else there is nothing, and the CPU says what is wrong. */
+static gpu_status build_in(gpu_device *d, const gpu_sparse_lists *l,
+                           gpu_triplet_lists *t, gpu_matrix *room,
+                           gpu_dtype dtype, int *fits, gpu_sparse *out)
+{
+    gpu_matrix values;
+    gpu_sparse there;
+    int32_t *places = gpu_target_of(room).data;
+    t->row = places;
+    t->col = places + t->count;
+    TRY(read_places_there(d, l->row, places, &t->rows, fits));
+    TRY(read_places_there(d, l->col, places + t->count, &t->cols, fits));
+    if (!*fits)
+        return GPU_OK;
+    t->dtype = gpu_dtype_wider(l->value->dtype, dtype);
+    TRY(gpu_clone(l->value, t->dtype, d, &values));
+    t->values = gpu_view_of(&values).data;
+    gpu_status status = build_there(d, t, &there);
+    gpu_release(&values);
+    return status == GPU_OK ? gpu_sparse_send(&there, dtype, d, out) : status;
+}
+
+static gpu_status build_on(gpu_device *d, const gpu_sparse_lists *l,
+                           gpu_dtype dtype, int *fits, gpu_sparse *out)
+{
+    gpu_matrix room;
+    gpu_triplet_lists t = {
+        .rows = l->rows, .cols = l->cols, .count = l->value->rows};
+    TRY(gpu_create(&room, d, GPU_F32, 1, 2 * t.count, 1));
+    gpu_status status = build_in(d, l, &t, &room, dtype, fits, out);
+    gpu_release(&room);
+    return status;
+}
+
 /* t has sizes, -1 where they are not known; its values are put in. */
 static gpu_status build_lists(const gpu_sparse_lists *l, gpu_triplet_lists *t,
                               int32_t *places, gpu_dtype dtype, gpu_device *d,
@@ -242,7 +294,7 @@ static gpu_status build_dry(const gpu_sparse_lists *l, gpu_dtype dtype,
     TRY(create_dry(l->rows, l->cols, l->value->rows, dtype, d, out));
     gpu_triplet_lists t = {
         .rows = l->rows, .cols = l->cols, .count = out->count, .dtype = dtype};
-    gpu_operation op = operation_of("sparse", out, &out->values, 0);
+    gpu_operation op = operation_of("sparse", gpu_cpu(), out, &out->values, 0);
     gpu_rows_out to = gpu_rows_of(out);
     return RUN_OPERATION(&op, sparse_build, &t, to.starts, to.columns,
                          to.values, &out->count);
@@ -259,6 +311,14 @@ gpu_status gpu_sparse_build(const gpu_sparse_lists *l, gpu_dtype dtype,
                                t.count));
     if (gpu_dry)
         return build_dry(l, dtype, device, out);
+    int fits = 1;
+    if (!device)
+        TRY(gpu_default(&device));
+    if (!device->is_cpu && device->backend->sparse_build) {
+        TRY(build_on(device, l, dtype, &fits, out));
+        if (fits)
+            return GPU_OK;
+    }
     int32_t *places = take_places(t.count);
     if (!places)
         return GPU_MEMORY;
@@ -269,19 +329,18 @@ gpu_status gpu_sparse_build(const gpu_sparse_lists *l, gpu_dtype dtype,
 
 /* --- dense matrices ------------------------------------------------------- */
 
-/* m lies on the CPU, without gaps in its rows. */
-static gpu_status collect(const gpu_matrix *m, gpu_sparse *out)
+/* m lies on d, without gaps in its rows. */
+static gpu_status collect(gpu_device *d, const gpu_matrix *m, gpu_sparse *out)
 {
     int64_t count = 0;
     gpu_view from = gpu_view_of(m);
-    gpu_device *cpu = gpu_cpu();
     gpu_dtype type = m->dtype == GPU_BOOL ? GPU_F32 : m->dtype;
     *out = (gpu_sparse){.rows = m->rows, .cols = m->cols};
     TRY(gpu_sparse_check_sizes(m->rows, m->cols, 0));
-    TRY(gpu_create(&out->starts, cpu, GPU_F32, 1, m->rows + 1, 1));
+    TRY(gpu_create(&out->starts, d, GPU_F32, 1, m->rows + 1, 1));
     gpu_rows_out to = {gpu_target_of(&out->starts).data, NULL, NULL};
     gpu_operation op =
-        operation_of("sparse", out, &out->starts, (double)gpu_bytes(m));
+        operation_of("sparse", d, out, &out->starts, (double)gpu_bytes(m));
     op.extent = m;
     gpu_status status = RUN_OPERATION(&op, sparse_from_dense, &from, to.starts,
                                       NULL, NULL, &count);
@@ -289,12 +348,12 @@ static gpu_status collect(const gpu_matrix *m, gpu_sparse *out)
         status = gpu_sparse_check_sizes(m->rows, m->cols, count);
     out->count = count;
     if (status == GPU_OK)
-        status = gpu_create(&out->columns, cpu, GPU_F32, 1, count, 1);
+        status = gpu_create(&out->columns, d, GPU_F32, 1, count, 1);
     if (status == GPU_OK)
-        status = gpu_create(&out->values, cpu, type, 1, count, 1);
+        status = gpu_create(&out->values, d, type, 1, count, 1);
     if (status == GPU_OK) {
         to = gpu_rows_of(out);
-        op = operation_of("sparse", out, &out->values, (double)gpu_bytes(m));
+        op = operation_of("sparse", d, out, &out->values, (double)gpu_bytes(m));
         op.extent = m;
         status = RUN_OPERATION(&op, sparse_from_dense, &from, to.starts,
                                to.columns, to.values, &count);
@@ -312,8 +371,8 @@ static gpu_status collect_dry(const gpu_matrix *m, gpu_dtype dtype,
     gpu_view from = gpu_view_of(m);
     TRY(gpu_download_unseen(m, NULL));
     TRY(create_dry(m->rows, m->cols, count, dtype, d, out));
-    gpu_operation op =
-        operation_of("sparse", out, &out->values, 2 * (double)gpu_bytes(m));
+    gpu_operation op = operation_of("sparse", gpu_cpu(), out, &out->values,
+                                    2 * (double)gpu_bytes(m));
     gpu_rows_out to = gpu_rows_of(out);
     return RUN_OPERATION(&op, sparse_from_dense, &from, to.starts, to.columns,
                          to.values, &count);
@@ -331,27 +390,28 @@ gpu_status gpu_sparse_from_dense(const gpu_matrix *m, gpu_dtype dtype,
     TRY(check_complex_values(gpu_is_complex(m), dtype));
     if (gpu_dry)
         return collect_dry(m, dtype, device ? device : d, out);
-    if (d->is_cpu && !m->is_conjugated && m->col_stride == 1) {
+    gpu_device *there = d->backend->sparse_from_dense ? d : gpu_cpu();
+    if (there == d && !m->is_conjugated && m->col_stride == 1) {
         gpu_retain(m);
         plain = *m;
     } else {
-        TRY(gpu_clone(m, m->dtype, gpu_cpu(), &plain));
+        TRY(gpu_clone(m, m->dtype, there, &plain));
     }
-    gpu_status status = collect(&plain, &here);
+    gpu_status status = collect(there, &plain, &here);
     gpu_release(&plain);
     return status == GPU_OK
                ? gpu_sparse_send(&here, dtype, device ? device : d, out)
                : status;
 }
 
-/* s lies on the CPU. */
-static gpu_status spread(const gpu_sparse *s, gpu_matrix *out)
+/* s lies on d. */
+static gpu_status spread(gpu_device *d, const gpu_sparse *s, gpu_matrix *out)
 {
-    TRY(gpu_create(out, gpu_cpu(), s->values.dtype, 2, s->rows, s->cols));
+    TRY(gpu_create(out, d, s->values.dtype, 2, s->rows, s->cols));
     if (gpu_size(out) == 0)
         return GPU_OK;
     gpu_csr rows = gpu_csr_of(s);
-    gpu_operation op = operation_of("full", s, out, (double)gpu_bytes(out));
+    gpu_operation op = operation_of("full", d, s, out, (double)gpu_bytes(out));
     op.writes_all = 1;
     gpu_status status =
         RUN_OPERATION(&op, sparse_to_dense, &rows, gpu_target_of(out).data);
@@ -367,10 +427,12 @@ gpu_status gpu_sparse_to_dense(const gpu_sparse *s, gpu_matrix *out)
     gpu_matrix dense;
     out->storage = NULL;
     TRY(gpu_sparse_check("full", s, &d));
+    if (d->backend->sparse_to_dense)
+        return spread(d, s, out);
     TRY(gpu_sparse_bring(s, &here));
-    gpu_status status = spread(&here, d->is_cpu ? out : &dense);
+    gpu_status status = spread(gpu_cpu(), &here, &dense);
     gpu_sparse_release(&here);
-    if (status == GPU_OK && !d->is_cpu) {
+    if (status == GPU_OK) {
         status = gpu_clone(&dense, dense.dtype, d, out);
         gpu_release(&dense);
     }
@@ -379,14 +441,14 @@ gpu_status gpu_sparse_to_dense(const gpu_sparse *s, gpu_matrix *out)
 
 /* --- the transpose -------------------------------------------------------- */
 
-/* s lies on the CPU. */
-static gpu_status turn(const gpu_sparse *s, gpu_sparse *out)
+/* s lies on d. */
+static gpu_status turn(gpu_device *d, const gpu_sparse *s, gpu_sparse *out)
 {
     gpu_csr rows = gpu_csr_of(s);
-    TRY(gpu_sparse_create_arrays(gpu_cpu(), s->values.dtype, s->cols, s->rows,
-                                 s->count, out));
+    TRY(gpu_sparse_create_arrays(d, s->values.dtype, s->cols, s->rows, s->count,
+                                 out));
     gpu_rows_out to = gpu_rows_of(out);
-    gpu_operation op = operation_of("transpose", out, &out->values,
+    gpu_operation op = operation_of("transpose", d, out, &out->values,
                                     (double)gpu_sparse_bytes(s));
     gpu_status status = RUN_OPERATION(&op, sparse_transpose, &rows, to.starts,
                                       to.columns, to.values);
@@ -401,8 +463,10 @@ gpu_status gpu_sparse_transposed(const gpu_sparse *s, gpu_sparse *out)
     gpu_sparse here, turned;
     *out = (gpu_sparse){0};
     TRY(gpu_sparse_check("transpose", s, &d));
+    if (d->backend->sparse_transpose)
+        return turn(d, s, out);
     TRY(gpu_sparse_bring(s, &here));
-    gpu_status status = turn(&here, &turned);
+    gpu_status status = turn(gpu_cpu(), &here, &turned);
     gpu_sparse_release(&here);
     return status == GPU_OK
                ? gpu_sparse_send(&turned, turned.values.dtype, d, out)

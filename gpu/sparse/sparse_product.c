@@ -2,34 +2,56 @@
 #include "complex_numbers.h"
 #include "sparse.h"
 
+#include <string.h>
+
+/* The rung for a product, whose views lie on d or are of its shapes; NULL: the
+ * backend's entry does without, or the CPU does it. */
+static gpu_status choose(gpu_device *d, const char *kernel, gpu_sparse_call *p)
+{
+    const gpu_backend *b = d->backend;
+    int is_auto = !kernel || strcmp(kernel, "auto") == 0;
+    p->rung = b->choose_sparse ? b->choose_sparse(d->handle, p) : NULL;
+    return is_auto ? GPU_OK
+                   : gpu_find_rung(d, p->c.cols == 1 ? "spmv" : "spmm", kernel,
+                                   p->s.dtype, &p->rung);
+}
+
 static gpu_status run(gpu_device *d, const gpu_sparse *s, const gpu_matrix *m,
-                      gpu_matrix *out)
+                      const char *kernel, gpu_matrix *out)
 {
     if (gpu_size(out) == 0)
         return GPU_OK;
     if (s->count == 0)
         return gpu_is_complex(out) ? gpu_complex_fill(out, (gpu_complex){0, 0})
                                    : gpu_fill(out, 0);
-    gpu_csr csr = gpu_csr_of(s);
-    gpu_view from = gpu_view_of(m), to = gpu_target_of(out);
+    gpu_sparse_call p = {.s = gpu_csr_of(s),
+                         .storage = s->starts.storage,
+                         .d = gpu_view_of(m),
+                         .c = gpu_target_of(out),
+                         .alpha = 1};
+    TRY(choose(d, kernel, &p));
     size_t bytes = gpu_sparse_bytes(s) + gpu_bytes(m) + gpu_bytes(out);
     gpu_operation op = {.name = "matmul",
-                        .kernel = "csr",
+                        .kernel = p.rung ? p.rung->name : "csr",
                         .device = d,
                         .result = out,
                         .k = s->cols,
                         .flops = (gpu_is_complex(m) ? 8 : 2) *
                                  (double)s->count * (double)m->cols,
                         .bytes = (double)bytes};
-    return RUN_OPERATION(&op, sparse_product, &csr, &from, &to, 1, 0);
+    gpu_begin_product(d);
+    gpu_status status = RUN_OPERATION(&op, sparse_product, &p);
+    gpu_end_product(d, status);
+    return status;
 }
 
 /* s and m are on d and of one type; out is created. */
 static gpu_status multiply_on(gpu_device *d, const gpu_sparse *s,
-                              const gpu_matrix *m, gpu_matrix *out)
+                              const gpu_matrix *m, const char *kernel,
+                              gpu_matrix *out)
 {
     TRY(gpu_create(out, d, m->dtype, m->ndim, s->rows, m->cols));
-    gpu_status status = run(d, s, m, out);
+    gpu_status status = run(d, s, m, kernel, out);
     if (status != GPU_OK)
         gpu_release(out);
     return status;
@@ -39,7 +61,7 @@ static gpu_status multiply_on(gpu_device *d, const gpu_sparse *s,
  * themselves where nothing has to change. */
 static gpu_status multiply_there(gpu_device *there, gpu_dtype type,
                                  const gpu_sparse *s, const gpu_matrix *m,
-                                 gpu_matrix *out)
+                                 const char *kernel, gpu_matrix *out)
 {
     gpu_sparse left;
     gpu_matrix right = *m;
@@ -54,7 +76,7 @@ static gpu_status multiply_there(gpu_device *there, gpu_dtype type,
     if (there != gpu_matrix_device(m))
         gpu_note_fallback();
     if (status == GPU_OK) {
-        status = multiply_on(there, &left, &right, out);
+        status = multiply_on(there, &left, &right, kernel, out);
         gpu_release(&right);
     }
     gpu_sparse_release(&left);
@@ -66,7 +88,7 @@ static gpu_status multiply_on_cpu(gpu_device *d, gpu_dtype type,
                                   gpu_matrix *out)
 {
     gpu_matrix product;
-    TRY(multiply_there(gpu_cpu(), type, s, m, &product));
+    TRY(multiply_there(gpu_cpu(), type, s, m, NULL, &product));
     gpu_status status = gpu_clone(&product, type, d, out);
     gpu_release(&product);
     return status;
@@ -75,13 +97,15 @@ static gpu_status multiply_on_cpu(gpu_device *d, gpu_dtype type,
 /* Both of one type: on the device, or where that has no entry for it on the
  * CPU. */
 static gpu_status multiply(gpu_device *d, gpu_dtype type, const gpu_sparse *s,
-                           const gpu_matrix *m, gpu_matrix *out)
+                           const gpu_matrix *m, const char *kernel,
+                           gpu_matrix *out)
 {
     gpu_status status = GPU_UNSUPPORTED;
-    int is_done_here = d->is_cpu || !gpu_dtype_is_complex(type);
+    int is_done_here =
+        d->is_cpu || !gpu_dtype_is_complex(type) || d->backend->choose_sparse;
     if (d->backend->sparse_product && is_done_here)
-        status = multiply_there(d, type, s, m, out);
-    if (status == GPU_UNSUPPORTED && !d->is_cpu)
+        status = multiply_there(d, type, s, m, kernel, out);
+    if (status == GPU_UNSUPPORTED && !d->is_cpu && !kernel)
         status = multiply_on_cpu(d, type, s, m, out);
     return status;
 }
@@ -93,7 +117,8 @@ static gpu_status multiply(gpu_device *d, gpu_dtype type, const gpu_sparse *s,
 /* s is real: the product with a real matrix of both parts side by side. */
 static gpu_status multiply_parts_of_dense(gpu_device *d, gpu_dtype type,
                                           const gpu_sparse *s,
-                                          const gpu_matrix *m, gpu_matrix *out)
+                                          const gpu_matrix *m,
+                                          const char *kernel, gpu_matrix *out)
 {
     gpu_matrix plain, product, both;
     TRY(gpu_clone(m, type, d, &plain));
@@ -101,7 +126,7 @@ static gpu_status multiply_parts_of_dense(gpu_device *d, gpu_dtype type,
     plain.ndim = 2;
     gpu_as_reals(&plain, &both);
     gpu_status status =
-        multiply(d, gpu_dtype_of_parts(type), s, &both, &product);
+        multiply(d, gpu_dtype_of_parts(type), s, &both, kernel, &product);
     gpu_release(&plain);
     TRY(status);
     gpu_matrix parts[2] = {product, product};
@@ -119,7 +144,8 @@ static gpu_status multiply_parts_of_dense(gpu_device *d, gpu_dtype type,
 static gpu_status multiply_part_of_sparse(gpu_device *d, gpu_dtype type,
                                           const gpu_sparse *s,
                                           gpu_complex_part which,
-                                          const gpu_matrix *m, gpu_matrix *out)
+                                          const gpu_matrix *m,
+                                          const char *kernel, gpu_matrix *out)
 {
     gpu_matrix part;
     gpu_sparse of_part;
@@ -127,7 +153,7 @@ static gpu_status multiply_part_of_sparse(gpu_device *d, gpu_dtype type,
     gpu_status status = gpu_sparse_with_values(s, &part, &of_part);
     gpu_release(&part);
     TRY(status);
-    status = multiply(d, type, &of_part, m, out);
+    status = multiply(d, type, &of_part, m, kernel, out);
     gpu_sparse_release(&of_part);
     return status;
 }
@@ -135,13 +161,14 @@ static gpu_status multiply_part_of_sparse(gpu_device *d, gpu_dtype type,
 /* m is real: a product for each part of s. */
 static gpu_status multiply_parts_of_sparse(gpu_device *d, gpu_dtype type,
                                            const gpu_sparse *s,
-                                           const gpu_matrix *m, gpu_matrix *out)
+                                           const gpu_matrix *m,
+                                           const char *kernel, gpu_matrix *out)
 {
     gpu_matrix re, im;
     gpu_dtype part = gpu_dtype_of_parts(type);
-    TRY(multiply_part_of_sparse(d, part, s, GPU_REAL_PART, m, &re));
+    TRY(multiply_part_of_sparse(d, part, s, GPU_REAL_PART, m, kernel, &re));
     gpu_status status =
-        multiply_part_of_sparse(d, part, s, GPU_IMAGINARY_PART, m, &im);
+        multiply_part_of_sparse(d, part, s, GPU_IMAGINARY_PART, m, kernel, &im);
     if (status == GPU_OK) {
         status = gpu_complex_join(&re, &im, type, out);
         gpu_release(&im);
@@ -151,7 +178,7 @@ static gpu_status multiply_parts_of_sparse(gpu_device *d, gpu_dtype type,
 }
 
 gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
-                               gpu_matrix *out)
+                               const char *kernel, gpu_matrix *out)
 {
     gpu_device *device;
     const gpu_matrix *in[] = {&s->values, d};
@@ -163,8 +190,8 @@ gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
                         (long long)s->cols, (long long)d->rows);
     gpu_dtype type = gpu_dtype_wider(s->values.dtype, d->dtype);
     if (gpu_is_complex(d) && !gpu_is_complex(&s->values))
-        return multiply_parts_of_dense(device, type, s, d, out);
+        return multiply_parts_of_dense(device, type, s, d, kernel, out);
     if (gpu_is_complex(&s->values) && !gpu_is_complex(d))
-        return multiply_parts_of_sparse(device, type, s, d, out);
-    return multiply(device, type, s, d, out);
+        return multiply_parts_of_sparse(device, type, s, d, kernel, out);
+    return multiply(device, type, s, d, kernel, out);
 }

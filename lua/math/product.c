@@ -101,10 +101,41 @@ static int option_tile(lua_State *L, int arg)
     return (int)tile;
 }
 
+static const lumat_option matmul_options[] = {
+    {"tile", "count", "the kernel's own",
+     "side of the blocks of a GPU's tiled kernel: 8, 16 or 32"},
+    {"transA", "boolean", NULL, "true: A transposed"},
+    {"transB", "boolean", NULL, "true: B transposed"},
+    {"alpha", "number", "1", "factor of the product"},
+    {"beta", "number", "0", "factor of what out holds before"},
+    {"out", "matrix", NULL, "C: gets alpha A B + beta C"},
+    {"precision", "\"f32\"|\"f64\"|\"tf32\"|\"bf16\"", NULL,
+     "\"f32\", \"f64\": the operands' own; \"tf32\", \"bf16\": the first "
+     "kernel that has it"},
+    LUMAT_OPTION_THROUGH,
+    {NULL, NULL, NULL, NULL}};
+
+/* Of the options a sparse matrix takes the kernel. */
+static int matmul_sparse(lua_State *L)
+{
+    for (const lumat_option *o = matmul_options; o->name; o++) {
+        if (lua_istable(L, 3) && lua_getfield(L, 3, o->name) != LUA_TNIL)
+            return lumat_raise(
+                L,
+                "matmul: %s goes with dense matrices: leave it "
+                "out, or write full(%s)",
+                o->name,
+                lumat_name_of(L, lumat_test_sparse(L, 1) ? 1 : 2, "S"));
+    }
+    return lumat_matmul_sparse(L, option_string(L, 3, "kernel"));
+}
+
 static int matmul(lua_State *L)
 {
     gpu_product how = {.alpha = 1};
     lua_settop(L, 3);
+    if (lumat_has_sparse(L, 2))
+        return matmul_sparse(L);
     lumat_check_matrix(L, 1);
     lumat_check_matrix(L, 2);
     if (!lua_istable(L, 3))
@@ -230,20 +261,6 @@ static int kernel_choice(lua_State *L)
     lua_pushstring(L, name);
     return 1;
 }
-
-static const lumat_option matmul_options[] = {
-    {"tile", "count", "the kernel's own",
-     "side of the blocks of a GPU's tiled kernel: 8, 16 or 32"},
-    {"transA", "boolean", NULL, "true: A transposed"},
-    {"transB", "boolean", NULL, "true: B transposed"},
-    {"alpha", "number", "1", "factor of the product"},
-    {"beta", "number", "0", "factor of what out holds before"},
-    {"out", "matrix", NULL, "C: gets alpha A B + beta C"},
-    {"precision", "\"f32\"|\"f64\"|\"tf32\"|\"bf16\"", NULL,
-     "\"f32\", \"f64\": the operands' own; \"tf32\", \"bf16\": the first "
-     "kernel that has it"},
-    LUMAT_OPTION_THROUGH,
-    {NULL, NULL, NULL, NULL}};
 
 static const lumat_function functions[] = {
     {"matmul", matmul, 1,

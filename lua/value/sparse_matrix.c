@@ -221,10 +221,11 @@ static int raise_shapes(lua_State *L, const gpu_sparse *s, const gpu_matrix *m)
                        hint);
 }
 
-static int push_product(lua_State *L, const gpu_sparse *s, const gpu_matrix *m)
+static int push_product(lua_State *L, const gpu_sparse *s, const gpu_matrix *m,
+                        const char *kernel)
 {
     gpu_matrix *out = lumat_new_matrix(L);
-    gpu_status status = gpu_sparse_multiply(s, m, out);
+    gpu_status status = gpu_sparse_multiply(s, m, kernel, out);
     if (status == GPU_SHAPE)
         return raise_shapes(L, s, m);
     lumat_try(L, status);
@@ -297,6 +298,20 @@ static int push_left_product(lua_State *L, const gpu_matrix *m)
     return 1;
 }
 
+int lumat_matmul_sparse(lua_State *L, const char *kernel)
+{
+    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    const gpu_matrix *m = lumat_test_matrix(L, 2);
+    if (!kernel)
+        return lumat_multiply_sparse(L);
+    if (!s || !m)
+        return lumat_raise(L,
+                           "matmul: kernels are of a sparse matrix times a "
+                           "dense one: leave kernel = \"%s\" out",
+                           kernel);
+    return push_product(L, s, m, kernel);
+}
+
 int lumat_multiply_sparse(lua_State *L)
 {
     const gpu_sparse *a = lumat_test_sparse(L, 1), *b = lumat_test_sparse(L, 2);
@@ -307,7 +322,7 @@ int lumat_multiply_sparse(lua_State *L)
         lumat_take_complex(L, other, &factor.value))
         return push_scaled(L, a ? a : b, factor);
     if (a && m)
-        return push_product(L, a, m);
+        return push_product(L, a, m, NULL);
     if (a && b)
         return push_sparse_product(L, a, b);
     if (m)

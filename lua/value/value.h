@@ -120,6 +120,8 @@ int lumat_push_dense(lua_State *L, int index);
 /* The operator * when 1 or 2 is a sparse matrix: S * x, S * D and S * v.
  * Raises with what to write instead where there is no such product. */
 int lumat_multiply_sparse(lua_State *L);
+/* The same as matmul, by a kernel that is asked for; NULL: none is. */
+int lumat_matmul_sparse(lua_State *L, const char *kernel);
 
 /* S:full() and the like, up to one without a name. */
 extern const luaL_Reg lumat_sparse_methods[];

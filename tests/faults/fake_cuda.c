@@ -225,10 +225,7 @@ ENTRY(survey, (void *handle, VIEW v, double scale, gpu_survey *out), v, scale,
 ENTRY(bins, (void *handle, VIEW v, const gpu_bins *how, int64_t *counts), v,
       how, counts)
 ENTRY(blocks, (void *handle, gpu_block_kind kind, VIEW v, VIEW to), kind, v, to)
-ENTRY(sparse_product,
-      (void *handle, const gpu_csr *s, VIEW d, VIEW c, double alpha,
-       double beta),
-      s, d, c, alpha, beta)
+ENTRY(sparse_product, (void *handle, const gpu_sparse_call *p), p)
 
 /* As a GPU does: ordered rows alone. */
 static gpu_status fold(void *handle, const gpu_folding *f)

@@ -14,6 +14,10 @@
 #include "kernels.def"
 #undef KERNEL
 
+/* What is kept about an operand: its planes as a, or as b, of split16; the plan
+ * of a sparse matrix's rows. */
+enum { KEPT_A = 1, KEPT_B = 2, KEPT_ROWS = 3 };
+
 enum { FLOATS = 1u << GPU_F32 | 1u << GPU_F64 };
 
 /* c = alpha a b + beta c, what a kernel is launched with. */

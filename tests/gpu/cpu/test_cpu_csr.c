@@ -57,7 +57,9 @@ static long double exact(const sparse *s, const gpu_view *d, int64_t i,
 static gpu_status multiply(const sparse *s, const block *d, const block *c,
                            double alpha, double beta)
 {
-    return cpu->sparse_product(device, &s->csr, &d->v, &c->v, alpha, beta);
+    gpu_sparse_call p = {
+        .s = s->csr, .d = d->v, .c = c->v, .alpha = alpha, .beta = beta};
+    return cpu->sparse_product(device, &p);
 }
 
 static void check_integers(gpu_dtype t, const int64_t size[3],

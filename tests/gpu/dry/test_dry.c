@@ -454,7 +454,7 @@ static void sparse_matrices_have_sizes(void **state)
     assert_int_equal(turned.rows, 5);
     assert_int_equal(gpu_sparse_to_dense(&s, &dense), GPU_OK);
     assert_int_equal(gpu_size(&dense), 20);
-    assert_int_equal(gpu_sparse_multiply(&s, &v, &product), GPU_OK);
+    assert_int_equal(gpu_sparse_multiply(&s, &v, NULL, &product), GPU_OK);
     const gpu_event *e = &dry_told.event[dry_told.count - 1];
     assert_string_equal(e->kernel, "csr");
     assert_true(e->flops == 2 && e->seconds > 0);

@@ -180,11 +180,10 @@ ENTRY(random, void *d, const gpu_random *r, const gpu_view *to)
     return gpu_fill_random(&given.target, &uniform);
 }
 
-ENTRY(sparse_product, void *d, const gpu_csr *s, const gpu_view *x,
-      const gpu_view *y, double alpha, double beta)
+ENTRY(sparse_product, void *d, const gpu_sparse_call *p)
 {
     gpu_matrix out;
-    return keep(gpu_sparse_multiply(&given.s, &given.a, &out), &out);
+    return keep(gpu_sparse_multiply(&given.s, &given.a, NULL, &out), &out);
 }
 
 ENTRY(sparse_combine, void *d, gpu_sparse_op op, const gpu_csr *a,

@@ -41,9 +41,6 @@ enum {
  * of the products themselves are not averaged away yet. */
 enum { LEAST_DEPTH = 64 };
 
-/* What is kept about an operand: its planes as a, or as b. */
-enum { KEPT_A = 1, KEPT_B = 2 };
-
 /* An operand's planes. a: m lines of k, b: k lines of n. Its span is the
  * dimension with scales: rows of a, columns of b. Behind the end of a line
  * there are zeros up to the pitch. */
