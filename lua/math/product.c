@@ -264,7 +264,7 @@ static int kernel_choice(lua_State *L)
 
 static const lumat_function functions[] = {
     {"matmul", matmul, 1,
-     "A: matrix, B: matrix product A {kernel, tile, transA, transB, alpha, "
+     "A: matrix|sparse, B: matrix|sparse product A {kernel, tile, transA, transB, alpha, "
      "beta, out, precision, device}",
      "matrix",
      "Matrix product alpha A B + beta C; also A * B. With alpha = 0, A and B "
