@@ -17,9 +17,9 @@ typedef struct job {
                         i + 1 */
     int32_t *columns;
     char *values;
-    size_t size;          /* of a value */
-    int64_t *first_rows;  /* of blocks above each other, of the result; … */
-    int32_t *first_cols;  /* … and columns of those side by side */
+    size_t size;         /* of a value */
+    int64_t *first_rows; /* of blocks above each other, of the result; … */
+    int32_t *first_cols; /* … and columns of those side by side */
 } job;
 
 /* The first of entries e .. end - 1 in that column or behind it. */
@@ -99,11 +99,11 @@ INLINE void multiply(const job *p, gpu_dtype t, int pairs, int64_t e, int64_t f,
 #define ELEMENT(values, k)                        \
     (t == GPU_F64 ? ((const double *)(values))[k] \
                   : (double)((const float *)(values))[k])
-#define STORE(k, x)                            \
-    do {                                       \
-        if (t == GPU_F64)                      \
-            ((double *)p->values)[k] = (x);    \
-        else                                   \
+#define STORE(k, x)                               \
+    do {                                          \
+        if (t == GPU_F64)                         \
+            ((double *)p->values)[k] = (x);       \
+        else                                      \
             ((float *)p->values)[k] = (float)(x); \
     } while (0)
     if (!pairs) {
@@ -265,8 +265,7 @@ static int64_t merge_row(const job *p, int64_t i, int64_t at)
     int64_t e = s->starts[i], last = s->starts[i + 1];
     int64_t f = x->starts[i], end = x->starts[i + 1];
     while (e < last || f < end) {
-        int is_new =
-            f < end && (e >= last || x->columns[f] <= s->columns[e]);
+        int is_new = f < end && (e >= last || x->columns[f] <= s->columns[e]);
         if (is_new && e < last && x->columns[f] == s->columns[e])
             e++;
         if (is_new && is_zero(x, f)) {
@@ -391,9 +390,8 @@ gpu_status gpu_cpu_sparse_arrange(void *device, const gpu_sparse_arranging *how,
              .first_rows = malloc(count * sizeof *p.first_rows),
              .first_cols = malloc(count * sizeof *p.first_cols)};
     (void)device;
-    gpu_status status = p.first_rows && p.first_cols
-                            ? arrange(&p, out)
-                            : gpu_cpu_stop(GPU_MEMORY);
+    gpu_status status = p.first_rows && p.first_cols ? arrange(&p, out)
+                                                     : gpu_cpu_stop(GPU_MEMORY);
     free(p.first_rows);
     free(p.first_cols);
     return status;

@@ -154,10 +154,10 @@ INLINE number sum_row(const job *p, gpu_sparse_fold kind, gpu_dtype t,
     for (sum = (number){0, 0}; e < end; e += PLAIN) {
         if (e % POLL_ENTRIES < PLAIN && gpu_cpu_interrupted())
             break;
-        add_number(&sum,
-                   add_run(p, kind, t, skips, e,
-                           gpu_cpu_smaller(end, e + PLAIN)),
-                   &rest);
+        add_number(
+            &sum,
+            add_run(p, kind, t, skips, e, gpu_cpu_smaller(end, e + PLAIN)),
+            &rest);
     }
     return (number){sum.re + rest.re, sum.im + rest.im};
 }
@@ -188,8 +188,7 @@ INLINE number product_of_row(const job *p, gpu_dtype t, int skips, int64_t e,
         if (!is_complex(t))
             gpu_cpu_scale(&product, x.re);
         else
-            z = (number){z.re * x.re - z.im * x.im,
-                         z.re * x.im + z.im * x.re};
+            z = (number){z.re * x.re - z.im * x.im, z.re * x.im + z.im * x.re};
     }
     if (has_zero)
         gpu_cpu_scale(&product, 0);
@@ -209,9 +208,8 @@ INLINE gpu_status fold_rows(const job *p, gpu_sparse_fold kind, gpu_dtype t,
             p->out[i] = extreme_of_row(p, kind, t, skips, e, end);
             continue;
         }
-        number x = kind == GPU_SPARSE_PROD
-                       ? product_of_row(p, t, skips, e, end)
-                       : sum_row(p, kind, t, skips, e, end);
+        number x = kind == GPU_SPARSE_PROD ? product_of_row(p, t, skips, e, end)
+                                           : sum_row(p, kind, t, skips, e, end);
         if (!gives_pairs(kind, t)) {
             p->out[i] = x.re;
         } else {
@@ -362,9 +360,9 @@ static gpu_status fold_part(void *context, int64_t first, int64_t last)
 {
     const job *p = context;
     int skips = p->how->skips_nan;
-#define KIND(kind)                                            \
-    case kind:                                                \
-        return skips ? fold_kind(p, kind, 1, first, last)     \
+#define KIND(kind)                                        \
+    case kind:                                            \
+        return skips ? fold_kind(p, kind, 1, first, last) \
                      : fold_kind(p, kind, 0, first, last)
     switch (p->how->kind) {
         KIND(GPU_SPARSE_SUM);

@@ -79,8 +79,8 @@ static gpu_status arrange_copies(const place *at, gpu_sparse_arranging *how,
     gpu_status status = GPU_OK;
     int64_t made = 0;
     while (made < how->count && status == GPU_OK) {
-        status = gpu_sparse_clone(parts[made], at->dtype, at->device,
-                                  &copies[made]);
+        status =
+            gpu_sparse_clone(parts[made], at->dtype, at->device, &copies[made]);
         if (status == GPU_OK) {
             csr[made] = gpu_csr_of(&copies[made]);
             made++;
@@ -99,10 +99,9 @@ static gpu_status arrange_parts(const place *at, gpu_sparse_arranging *how,
 {
     gpu_sparse *copies = malloc((size_t)how->count * sizeof *copies);
     gpu_csr *csr = malloc((size_t)how->count * sizeof *csr);
-    gpu_status status = copies && csr
-                            ? arrange_copies(at, how, parts, copies, csr, out)
-                            : gpu_fail(GPU_MEMORY, "%s: out of memory",
-                                       at->name);
+    gpu_status status =
+        copies && csr ? arrange_copies(at, how, parts, copies, csr, out)
+                      : gpu_fail(GPU_MEMORY, "%s: out of memory", at->name);
     free(copies);
     free(csr);
     return status;
@@ -115,9 +114,7 @@ static gpu_status check_parts(const char *name, const gpu_sparse *const *parts,
     for (int64_t k = 0; k < count; k++) {
         const gpu_matrix *in[] = {&parts[0]->values, &parts[k]->values};
         TRY(gpu_check_complex(name, in, 2, d));
-        *type = k == 0
-                    ? in[1]->dtype
-                    : gpu_dtype_wider(*type, in[1]->dtype);
+        *type = k == 0 ? in[1]->dtype : gpu_dtype_wider(*type, in[1]->dtype);
     }
     return GPU_OK;
 }
@@ -199,14 +196,11 @@ gpu_status gpu_sparse_join(const char *name, int axis,
 gpu_status gpu_sparse_reshape(const gpu_sparse *s, int64_t rows, int64_t cols,
                               gpu_sparse *out)
 {
-    gpu_sparse_arranging how = {.kind = GPU_SPARSE_RESHAPED,
-                                .count = 1,
-                                .rows = rows,
-                                .cols = cols};
+    gpu_sparse_arranging how = {
+        .kind = GPU_SPARSE_RESHAPED, .count = 1, .rows = rows, .cols = cols};
     *out = (gpu_sparse){0};
     if (s->rows * s->cols != rows * cols)
-        return gpu_fail(GPU_SHAPE,
-                        "reshape: %s has %lld elements, %s has %lld",
+        return gpu_fail(GPU_SHAPE, "reshape: %s has %lld elements, %s has %lld",
                         gpu_size_text(s->rows, s->cols),
                         (long long)(s->rows * s->cols),
                         gpu_size_text(rows, cols), (long long)(rows * cols));

@@ -118,21 +118,32 @@ static gpu_status mean_of(const char *name, const gpu_matrix *m, double n,
     return GPU_OK;
 }
 
+/* Elements less their mean, with 0 in place of NaN that is left out: of an
+ * infinite one it is NaN as well, which counts. p has 1 + has_mean inputs, or
+ * the mean is the number. */
+static void start_distances(gpu_program *p, int skips_nan, int has_mean,
+                            double mean)
+{
+    gpu_program_start(p, 1 + has_mean);
+    int zero = gpu_program_constant(p, 0);
+    int constant = gpu_program_constant(p, mean);
+    int apart = gpu_program_add(p, GPU_OP_sub, 0, has_mean ? 1 : constant, 0);
+    if (!skips_nan)
+        return;
+    int left_out = gpu_program_add(p, GPU_OP_isnan, 0, 0, 0);
+    gpu_program_add(p, GPU_OP_where, left_out, zero, apart);
+}
+
 /* The squared distances of the values from `mean`, added up. */
 static gpu_status squares_of(const char *name, const gpu_matrix *m, double mean,
                              int skips_nan, double *out)
 {
-    gpu_matrix wide, apart = {.storage = NULL};
-    int64_t none;
+    gpu_matrix wide;
+    gpu_program p;
     TRY(gpu_clone(m, gpu_dtype_wider(m->dtype, GPU_F64), NULL, &wide));
-    gpu_status status = map_number(name, GPU_OP_sub, &wide, mean, &apart);
+    start_distances(&p, skips_nan, 0, mean);
+    gpu_status status = fold_all(name, &p, GPU_REDUCE_SQUARES, &wide, out);
     gpu_release(&wide);
-    TRY(status);
-    status = map_two(name, GPU_OP_mul, &apart, &apart, &apart);
-    if (status == GPU_OK)
-        status =
-            reduce_values(name, GPU_REDUCE_sum, &apart, skips_nan, out, &none);
-    gpu_release(&apart);
     return status;
 }
 
@@ -323,15 +334,14 @@ static int64_t length_of(const gpu_sparse *s, int axis)
 /* Folds what a program makes of the values, on the left of `other`, which is
  * NULL or a number a line; values are f64 then. */
 static gpu_status fold_mapped(const char *name, gpu_sparse_fold kind,
-                              const gpu_sparse *s, int axis, int skips_nan,
+                              const gpu_sparse *s, int axis,
                               const gpu_program *p, const gpu_matrix *other,
                               gpu_matrix *out)
 {
     gpu_matrix wide, values = {.storage = NULL}, at = {.storage = NULL};
     gpu_sparse made;
     TRY(gpu_clone(&s->values, GPU_F64, NULL, &wide));
-    gpu_status status =
-        other ? gpu_sparse_sample(name, s, other, &at) : GPU_OK;
+    gpu_status status = other ? gpu_sparse_sample(name, s, other, &at) : GPU_OK;
     if (status == GPU_OK) {
         const gpu_matrix *in[] = {&wide, &at};
         status = gpu_map(name, p, in, &values);
@@ -343,7 +353,7 @@ static gpu_status fold_mapped(const char *name, gpu_sparse_fold kind,
         gpu_release(&values);
     }
     TRY(status);
-    status = fold(name, kind, &made, axis, skips_nan, out);
+    status = fold(name, kind, &made, axis, 0, out);
     gpu_sparse_release(&made);
     return status;
 }
@@ -358,7 +368,7 @@ static gpu_status count_entries(const char *name, const gpu_sparse *s, int axis,
     int zero = gpu_program_constant(&p, 0);
     int is_one = gpu_program_add(&p, GPU_OP_eq, zero, zero, 0);
     gpu_program_add(&p, GPU_OP_where, is_one, one, 0);
-    return fold_mapped(name, GPU_SPARSE_SUM, s, axis, 0, &p, NULL, out);
+    return fold_mapped(name, GPU_SPARSE_SUM, s, axis, &p, NULL, out);
 }
 
 /* How many elements of each line count: all, or all but NaN. none: of how many
@@ -462,10 +472,9 @@ static gpu_status variance_lines(const char *name, const gpu_sparse *s,
     gpu_matrix mean, counts;
     gpu_program p;
     TRY(mean_lines(name, s, axis, how->skips_nan, &mean, none));
-    gpu_program_start(&p, 2);
-    gpu_program_add(&p, GPU_OP_sub, 0, 1, 0);
-    gpu_status status = fold_mapped(name, GPU_SPARSE_SQUARES, s, axis,
-                                    how->skips_nan, &p, &mean, out);
+    start_distances(&p, how->skips_nan, 1, 0);
+    gpu_status status =
+        fold_mapped(name, GPU_SPARSE_SQUARES, s, axis, &p, &mean, out);
     if (status == GPU_OK) {
         status = add_missing(name, s, axis, &mean, out);
         if (status == GPU_OK)
@@ -504,8 +513,8 @@ static gpu_status spread_lines(const char *name, int kind, const gpu_sparse *s,
     gpu_status status = GPU_OK;
     if (!gpu_is_complex(&s->values))
         status = variance_lines(name, s, axis, how, out, none);
-    for (int k = 0;
-         k < 2 && gpu_is_complex(&s->values) && status == GPU_OK; k++) {
+    for (int k = 0; k < 2 && gpu_is_complex(&s->values) && status == GPU_OK;
+         k++) {
         gpu_sparse part;
         status = part_of(s, which[k], &part);
         if (status == GPU_OK) {
@@ -634,8 +643,7 @@ gpu_status gpu_sparse_reduce(const char *name, gpu_reduction kind,
     TRY(check_reduced(name, kind, s, length_of(s, axis),
                       axis == 1 ? s->cols : s->rows, how));
     TRY(bring_lines(s, &here));
-    gpu_status status =
-        reduce_lines(name, kind, &here, axis, how, &wide, none);
+    gpu_status status = reduce_lines(name, kind, &here, axis, how, &wide, none);
     gpu_sparse_release(&here);
     return status == GPU_OK ? send_lines(&wide, s, out) : status;
 }
@@ -681,8 +689,8 @@ static gpu_status scaled_norm(const gpu_sparse *sizes, double power, int axis,
     int exponent = gpu_program_constant(&p, power);
     int share = gpu_program_add(&p, GPU_OP_div, 0, 1, 0);
     gpu_program_add(&p, GPU_OP_pow, share, exponent, 0);
-    gpu_status status = fold_mapped("norm", GPU_SPARSE_SUM, sizes, axis, 0, &p,
-                                    &scale, out);
+    gpu_status status =
+        fold_mapped("norm", GPU_SPARSE_SUM, sizes, axis, &p, &scale, out);
     if (status == GPU_OK) {
         gpu_program_start(&p, 2);
         int half = gpu_program_constant(&p, 0.5 / power);

@@ -678,8 +678,7 @@ static const lumat_function functions[] = {
      "The places that sort A down each column (axis 1) or along each row (2): "
      "v:take(argsort(v)) is sort(v). Equal elements keep their order.",
      "argsort(vec{3, 1, 2})", "{2, 3, 1}", .group = "places"},
-    {"hcat", hcat, 1,
-     "A: matrix|sparse [, B: matrix|sparse beside A, …]",
+    {"hcat", hcat, 1, "A: matrix|sparse [, B: matrix|sparse beside A, …]",
      "matrix or sparse",
      "Side by side; also A .. B. Vectors join end to end, or as columns beside "
      "matrices. With a sparse matrix among them the result is sparse.",
@@ -689,15 +688,16 @@ static const lumat_function functions[] = {
      "A: matrix|sparse [, B: matrix|sparse columns A, …] or T: frame [, U: "
      "frame, …]",
      "same",
-     "One above the other; vectors are rows. Frames have the same columns. With "
+     "One above the other; vectors are rows. Frames have the same columns. "
+     "With "
      "a sparse matrix among them the result is sparse.",
      "vcat(vec{1, 2}, vec{3, 4})", "{{1, 2}, {3, 4}}", .group = "joining"},
     {"outer", outer, 1, "x: matrix, y: matrix", "matrix",
      "Every x[i] times every y[j].", "outer(vec{1, 2}, vec{3, 4})",
      "{{3, 4}, {6, 8}}", .group = "outer"},
-    {"kron", kron, 1, "A: matrix|sparse, B: matrix|sparse",
-     "matrix or sparse",
-     "Kronecker product: B scaled by every element of A. Of a sparse matrix and "
+    {"kron", kron, 1, "A: matrix|sparse, B: matrix|sparse", "matrix or sparse",
+     "Kronecker product: B scaled by every element of A. Of a sparse matrix "
+     "and "
      "any other it is sparse.",
      "kron(mat{{1, 2}}, mat{{1}, {10}})", "{{1, 2}, {10, 20}}",
      .group = "outer"},

@@ -454,10 +454,8 @@ static int push_dropped(lua_State *L, int kind, const gpu_matrix *m)
 /* What a dense matrix of s's size and type would be asked about. */
 static gpu_matrix shape_of(const gpu_sparse *s)
 {
-    return (gpu_matrix){.ndim = 2,
-                        .rows = s->rows,
-                        .cols = s->cols,
-                        .dtype = s->values.dtype};
+    return (gpu_matrix){
+        .ndim = 2, .rows = s->rows, .cols = s->cols, .dtype = s->values.dtype};
 }
 
 /* The sparse matrix at 1, or NULL. */
@@ -706,8 +704,8 @@ static const gpu_sparse *push_sparse_without_nan(lua_State *L,
                                                  const gpu_sparse *s)
 {
     gpu_sparse *out = lumat_new_sparse(L);
-    lumat_try(L, gpu_sparse_with_values(s, push_without_nan(L, &s->values),
-                                        out));
+    lumat_try(L,
+              gpu_sparse_with_values(s, push_without_nan(L, &s->values), out));
     lua_pop(L, 1);
     return out;
 }
@@ -728,8 +726,7 @@ static int norm_of_sparse(lua_State *L, const gpu_sparse *s)
         return lumat_raise(L, "norm: \"nuc\" is of a whole matrix");
     if (axis > 0) {
         gpu_matrix *out = lumat_new_matrix(L);
-        lumat_try(L,
-                  gpu_sparse_norm(s, p == FROBENIUS ? 2 : p, axis, out));
+        lumat_try(L, gpu_sparse_norm(s, p == FROBENIUS ? 2 : p, axis, out));
         lumat_account(L, out);
         return 1;
     }

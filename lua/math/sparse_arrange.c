@@ -86,9 +86,45 @@ int lumat_push_sparse_kron(lua_State *L)
     return 1;
 }
 
+/* How long the argument is across what is joined: a vector is a row for vcat
+ * and a column for hcat. */
+static int64_t size_across(lua_State *L, int arg, int axis)
+{
+    if (lumat_test_sparse(L, arg)) {
+        const gpu_sparse *s = check_there(L, arg);
+        return axis == 1 ? s->cols : s->rows;
+    }
+    const gpu_matrix *m = lumat_check_matrix(L, arg);
+    return axis == 2 || m->ndim == 1 ? m->rows : m->cols;
+}
+
+static const char *shape_text(lua_State *L, int arg)
+{
+    const gpu_sparse *s = lumat_test_sparse(L, arg);
+    return s ? gpu_size_text(s->rows, s->cols)
+             : gpu_shape_text(lumat_check_matrix(L, arg));
+}
+
+static void check_sizes(lua_State *L, const char *name, int axis, int count)
+{
+    int64_t wanted = size_across(L, 1, axis);
+    for (int i = 2; i <= count; i++) {
+        int64_t size = size_across(L, i, axis);
+        if (size != wanted)
+            lumat_raise(L,
+                        "%s: numbers of %s differ (%I and %I): %s is %s, %s "
+                        "is %s",
+                        name, axis == 2 ? "rows" : "columns",
+                        (LUAI_UACINT)wanted, (LUAI_UACINT)size,
+                        lumat_name_of(L, 1, "the first"), shape_text(L, 1),
+                        lumat_name_of(L, i, "the other"), shape_text(L, i));
+    }
+}
+
 int lumat_push_sparse_joined(lua_State *L, const char *name, int axis)
 {
     int count = lua_gettop(L);
+    check_sizes(L, name, axis, count);
     const gpu_sparse **parts =
         lua_newuserdatauv(L, (size_t)count * sizeof *parts, 0);
     for (int i = 1; i <= count; i++)
