@@ -909,6 +909,9 @@ gpu_status gpu_sparse_norm_of_sums(const gpu_sparse *s, int axis, double *out);
 /* The k-th diagonal, above the main one where k > 0, a vector. */
 gpu_status gpu_sparse_diagonal(const char *name, const gpu_sparse *s, int64_t k,
                                gpu_matrix *out);
+/* Row (axis 1) or column (2) number `place`, 0-based, a vector. */
+gpu_status gpu_sparse_line(const gpu_sparse *s, int axis, int64_t place,
+                           gpu_matrix *out);
 /* The elements of s at the places of the entries of `places`, in their order: a
  * vector of s's type. Both have one shape and device. */
 gpu_status gpu_sparse_lookup(const gpu_sparse *s, const gpu_sparse *places,

@@ -1,5 +1,4 @@
-/* What reductions share: cut into blocks, see reduce_tiles.c, and a check of
- * squares. For reductions of gpu/ and tests. */
+/* Reductions cut into blocks: see reduce_tiles.c. For reduction.c and tests. */
 #ifndef GPU_REDUCE_TILES_H
 #define GPU_REDUCE_TILES_H
 
@@ -14,10 +13,6 @@ gpu_status gpu_reduce_blocks(gpu_device *d, const gpu_program *p,
  * each, from the lowest on. */
 gpu_status gpu_reduce_tiles(gpu_device *d, const gpu_program *p, unsigned there,
                             const gpu_view *in, int axis, gpu_matrix *out);
-/* Whether sums of squares are far enough from both ends of the range for none
- * of the squares to have overflowed, or lost bits that count; in a dry run, in
- * which every value is 1, they are. */
-gpu_status gpu_are_safe_squares(const gpu_matrix *sums, int *safe);
 /* For tests: what has more than `whole` elements is cut into blocks of about so
  * many; 0: as it is. */
 void gpu_set_blocks(int64_t whole, int64_t block);

@@ -304,7 +304,10 @@ static gpu_status scaled_norm(const reduction *r, gpu_matrix *scale,
     return status;
 }
 
-gpu_status gpu_are_safe_squares(const gpu_matrix *sums, int *safe)
+/* Whether sums of squares are far enough from both ends of the range for none
+ * of the squares to have overflowed, or lost bits that count; in a dry run, in
+ * which every value is 1, they are. */
+static gpu_status are_safe(const gpu_matrix *sums, int *safe)
 {
     const double least = 1e-290;
     double low = 1, high = 1;
@@ -334,7 +337,7 @@ static gpu_status norm_wide(const reduction *r, gpu_matrix *out)
     int safe = 1;
     TRY(primitive(r, GPU_REDUCE_SQUARES, GPU_F64, out));
     gpu_status status = count(r) > 0 && float_type(r) == GPU_F64
-                            ? gpu_are_safe_squares(out, &safe)
+                            ? are_safe(out, &safe)
                             : GPU_OK;
     if (status == GPU_OK && safe)
         return finish(r->name, GPU_OP_sqrt, 0, out);

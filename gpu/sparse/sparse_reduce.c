@@ -4,11 +4,11 @@
  * made of is put together from such folds. */
 #include "complex_numbers.h"
 #include "op_list.h"
-#include "reduce_tiles.h"
 #include "sparse.h"
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 /* How many places have no entry. */
 static double count_missing(const gpu_sparse *s)
@@ -706,48 +706,79 @@ static gpu_status scaled_norm(const gpu_sparse *sizes, double power, int axis,
     return status;
 }
 
-/* Squares of f32 always fit f64. */
-static gpu_status root_of_squares(const gpu_sparse *sizes, int axis,
-                                  gpu_matrix *out)
+/* Are the values, but for zeros, far enough from both ends of the range that
+ * no square overflows, or loses bits that count? In a dry run they are. */
+static gpu_status are_safe(const gpu_matrix *values, int *safe)
 {
-    int safe = 1;
-    TRY(fold("norm", GPU_SPARSE_SQUARES, sizes, axis, 0, out));
-    gpu_status status = sizes->values.dtype == GPU_F64
-                            ? gpu_are_safe_squares(out, &safe)
-                            : GPU_OK;
-    if (status == GPU_OK && safe)
-        status = map_number("norm", GPU_OP_pow, out, 0.5, out);
-    if (status == GPU_OK && safe)
-        return GPU_OK;
-    gpu_release(out);
-    return status == GPU_OK ? scaled_norm(sizes, 2, axis, out) : status;
+    const double least = 1e-145, most = 1e145;
+    double fine = 1;
+    gpu_matrix parts[2];
+    gpu_parts_of(values, parts);
+    *safe = 1;
+    for (int k = 0; k < 2 && parts[k].storage && *safe; k++) {
+        gpu_program p;
+        gpu_program_start(&p, 1);
+        int zero = gpu_program_constant(&p, 0);
+        int low = gpu_program_constant(&p, least);
+        int high = gpu_program_constant(&p, most);
+        int size = gpu_program_add(&p, GPU_OP_abs, 0, 0, 0);
+        int is_zero = gpu_program_add(&p, GPU_OP_eq, 0, zero, 0);
+        int is_large = gpu_program_add(&p, GPU_OP_ge, size, low, 0);
+        int is_small = gpu_program_add(&p, GPU_OP_le, size, high, 0);
+        int is_between =
+            gpu_program_add(&p, GPU_OP_land, is_large, is_small, 0);
+        gpu_program_add(&p, GPU_OP_lor, is_zero, is_between, 0);
+        TRY(fold_all("norm", &p, GPU_REDUCE_all, &parts[k], &fine));
+        *safe = fine != 0 || gpu_dry;
+    }
+    return GPU_OK;
 }
 
-static gpu_status norm_lines(const gpu_sparse *sizes, double p, int axis,
-                             gpu_matrix *out)
+static gpu_status root_of_squares(const gpu_sparse *s, int axis,
+                                  gpu_matrix *out)
 {
-    if (p == 2)
-        return root_of_squares(sizes, axis, out);
+    TRY(fold("norm", GPU_SPARSE_SQUARES, s, axis, 0, out));
+    gpu_status status = map_number("norm", GPU_OP_pow, out, 0.5, out);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+static gpu_status norm_of_sizes(const gpu_sparse *sizes, double p, int axis,
+                                gpu_matrix *out)
+{
     if (p == 1 || length_of(sizes, axis) == 0)
         return fold("norm", GPU_SPARSE_SUM, sizes, axis, 0, out);
     return isinf(p) ? fold("norm", GPU_SPARSE_MAX, sizes, axis, 0, out)
                     : scaled_norm(sizes, p, axis, out);
 }
 
-/* In f64, where lines are folded. */
+/* In f64; s lies where lines are folded. Squares of f32 always fit f64. */
+static gpu_status norm_lines(const gpu_sparse *s, double p, int axis,
+                             gpu_matrix *out)
+{
+    gpu_sparse sizes;
+    int safe = p == 2;
+    if (p == 2 && gpu_dtype_of_parts(s->values.dtype) == GPU_F64)
+        TRY(are_safe(&s->values, &safe));
+    if (safe)
+        return root_of_squares(s, axis, out);
+    TRY(sizes_of(s, &sizes));
+    gpu_status status = norm_of_sizes(&sizes, p, axis, out);
+    gpu_sparse_release(&sizes);
+    return status;
+}
+
 static gpu_status norm_wide(const gpu_sparse *s, double p, int axis,
                             gpu_matrix *out)
 {
     gpu_device *d;
-    gpu_sparse here, sizes;
+    gpu_sparse here;
     out->storage = NULL;
     TRY(gpu_sparse_check("norm", s, &d));
     TRY(bring_lines(s, &here));
-    gpu_status status = sizes_of(&here, &sizes);
+    gpu_status status = norm_lines(&here, p, axis, out);
     gpu_sparse_release(&here);
-    TRY(status);
-    status = norm_lines(&sizes, p, axis, out);
-    gpu_sparse_release(&sizes);
     return status;
 }
 
@@ -774,7 +805,7 @@ gpu_status gpu_sparse_norm_of_sums(const gpu_sparse *s, int axis, double *out)
     return status;
 }
 
-/* --- diagonals, and elements at places -------------------------------------
+/* --- diagonals, columns and rows, and elements at places -------------------
  */
 
 static gpu_status look_up_on(gpu_device *d, const char *name,
@@ -869,6 +900,96 @@ gpu_status gpu_sparse_diagonal(const char *name, const gpu_sparse *s, int64_t k,
     TRY(gpu_sparse_check(name, s, &d));
     TRY(create_diagonal(s, k, &places));
     gpu_status status = look_up(name, s, &places, out);
+    gpu_sparse_release(&places);
+    return status;
+}
+
+/* Of s's shape, with an entry in that column of each row and no values. */
+static gpu_status create_column(const gpu_sparse *s, int64_t column,
+                                gpu_sparse *out)
+{
+    TRY(gpu_sparse_create_arrays(gpu_cpu(), GPU_F32, s->rows, s->cols, s->rows,
+                                 out));
+    gpu_rows_out rows = gpu_rows_of(out);
+    for (int64_t i = 0; !gpu_dry && i <= s->rows; i++)
+        rows.starts[i] = (int32_t)i;
+    for (int64_t i = 0; !gpu_dry && i < s->rows; i++)
+        rows.columns[i] = (int32_t)column;
+    return GPU_OK;
+}
+
+/* The run of a vector on the CPU. */
+static gpu_status bring_run(const gpu_matrix *from, const int32_t ends[2],
+                            gpu_matrix *out)
+{
+    gpu_matrix part;
+    gpu_slice run = {ends[0], 1, ends[1] - ends[0]}, all = {0, 1, 1};
+    TRY(gpu_view_block(from, run, all, &part));
+    gpu_status status = gpu_clone(&part, part.dtype, gpu_cpu(), out);
+    gpu_release(&part);
+    return status;
+}
+
+/* out: on the CPU, zeros. */
+static gpu_status place_row(const gpu_sparse *s, const int32_t ends[2],
+                            gpu_matrix *out)
+{
+    gpu_matrix columns, values;
+    size_t size = gpu_dtype_size(out->dtype);
+    TRY(bring_run(&s->columns, ends, &columns));
+    gpu_status status = bring_run(&s->values, ends, &values);
+    if (status == GPU_OK) {
+        const int32_t *at = gpu_view_of(&columns).data;
+        const char *from = gpu_view_of(&values).data;
+        char *to = gpu_target_of(out).data;
+        for (int64_t k = 0; k < ends[1] - ends[0]; k++)
+            memcpy(to + (size_t)at[k] * size, from + (size_t)k * size, size);
+        gpu_release(&values);
+    }
+    gpu_release(&columns);
+    return status;
+}
+
+/* Only the row's entries, and where they are, cross the bus. */
+static gpu_status take_row(const gpu_sparse *s, int64_t row, gpu_matrix *out)
+{
+    gpu_device *d = gpu_matrix_device(&s->values);
+    gpu_matrix part, line;
+    gpu_slice two = {row, 1, 2}, all = {0, 1, 1};
+    int32_t ends[2] = {0, 0};
+    TRY(gpu_view_block(&s->starts, two, all, &part));
+    gpu_status status = gpu_dry ? GPU_OK : gpu_download(&part, ends);
+    gpu_release(&part);
+    TRY(status);
+    TRY(gpu_create(&line, gpu_cpu(), s->values.dtype, 1, s->cols, 1));
+    status = gpu_is_complex(&line)
+                 ? gpu_complex_fill(&line, (gpu_complex){0, 0})
+                 : gpu_fill(&line, 0);
+    if (status == GPU_OK && ends[1] > ends[0])
+        status = place_row(s, ends, &line);
+    if (status == GPU_OK && d->is_cpu) {
+        *out = line;
+        return GPU_OK;
+    }
+    if (status == GPU_OK)
+        status = gpu_clone(&line, line.dtype, d, out);
+    gpu_release(&line);
+    return status;
+}
+
+gpu_status gpu_sparse_line(const gpu_sparse *s, int axis, int64_t place,
+                           gpu_matrix *out)
+{
+    gpu_device *d;
+    gpu_sparse places;
+    out->storage = NULL;
+    TRY(gpu_sparse_check("index", s, &d));
+    TRY(gpu_check_places("index", &place, 1, axis == 1 ? s->rows : s->cols,
+                         axis == 1 ? "row" : "column"));
+    if (axis == 1)
+        return take_row(s, place, out);
+    TRY(create_column(s, place, &places));
+    gpu_status status = look_up("index", s, &places, out);
     gpu_sparse_release(&places);
     return status;
 }

@@ -437,63 +437,39 @@ static int push_element(lua_State *L, const gpu_sparse *s, int64_t i, int64_t j)
     return 1;
 }
 
-/* A row whose columns lie next to each other is read alone, whatever else s
- * has. */
-static int is_run_of_row(const lumat_part part[2])
+/* S[i], S[{i, {}}] and S[{{}, j}]: as there are no sparse vectors, a dense one.
+ * Of the other axis all is taken, and what was chosen of that. */
+static int push_line(lua_State *L, const gpu_sparse *s,
+                     const lumat_part part[2])
 {
-    return part[0].is_index && !part[1].places && part[1].slice.step == 1;
-}
-
-/* Pushes such a row as a matrix of one row. */
-static gpu_matrix *push_row(lua_State *L, const gpu_sparse *s,
-                            const lumat_part part[2])
-{
-    gpu_device *cpu;
-    size_t count = (size_t)part[1].slice.count;
-    int is_complex = gpu_is_complex(&s->values);
-    double *values = lua_newuserdatauv(L, (count + 1) * 2 * sizeof *values, 0);
-    uint8_t *stored = lua_newuserdatauv(L, count + 1, 0);
+    int axis = part[0].is_index ? 1 : 2;
+    const lumat_part *along = &part[axis == 1];
+    gpu_matrix *line = lumat_new_matrix(L), *out;
+    lumat_try(L, gpu_sparse_line(s, axis, part[axis == 2].slice.first, line));
+    if (along->slice.count == line->rows && along->slice.step == 1 &&
+        !along->places) {
+        lumat_account(L, line);
+        return 1;
+    }
+    out = lumat_new_matrix(L);
     lumat_try(
-        L, gpu_sparse_block(s, part[0].slice, part[1].slice, values, stored));
-    gpu_matrix *wide = lumat_new_matrix(L), *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_open("cpu", &cpu));
-    lumat_try(L, gpu_create(wide, cpu, is_complex ? GPU_C128 : GPU_F64, 2, 1,
-                            (int64_t)count));
-    lumat_try(L, is_complex ? gpu_complex_upload(wide, values)
-                            : gpu_upload(wide, values));
-    lumat_try(L, gpu_clone(wide, s->values.dtype, gpu_matrix_device(&s->values),
-                           out));
-    return out;
+        L, along->places
+               ? gpu_gather(line, along->places, along->listed, NULL, 1, out)
+               : gpu_view_block(line, along->slice, (gpu_slice){0, 1, 1}, out));
+    lumat_account(L, out);
+    return 1;
 }
 
 /* Pushes the chosen rows and columns. */
-static gpu_sparse *push_chosen(lua_State *L, const gpu_sparse *s,
-                               const lumat_part part[2])
+static int push_chosen(lua_State *L, const gpu_sparse *s,
+                       const lumat_part part[2])
 {
     int64_t nrows, ncols;
     const int64_t *rows = push_part(L, &part[0], s->rows, &nrows);
     const int64_t *cols = push_part(L, &part[1], s->cols, &ncols);
     gpu_sparse *out = lumat_new_sparse(L);
     lumat_try(L, gpu_sparse_gather(s, rows, nrows, cols, ncols, out));
-    return out;
-}
-
-/* S[i], S[{i, {}}] and S[{{}, j}]: as there are no sparse vectors, a dense one.
- */
-static int push_line(lua_State *L, const gpu_sparse *s,
-                     const lumat_part part[2])
-{
-    gpu_matrix *line;
-    if (is_run_of_row(part) && !gpu_is_dry()) {
-        line = push_row(L, s, part);
-    } else {
-        const gpu_sparse *chosen = push_chosen(L, s, part);
-        line = lumat_new_matrix(L);
-        lumat_try(L, gpu_sparse_to_dense(chosen, line));
-    }
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_reshape(line, 1, gpu_size(line), 1, out));
-    lumat_account(L, out);
+    lumat_account_sparse(L, out);
     return 1;
 }
 
@@ -504,8 +480,7 @@ static int push_parts(lua_State *L, const gpu_sparse *s,
         return push_element(L, s, part[0].slice.first, part[1].slice.first);
     if (part[0].is_index || part[1].is_index)
         return push_line(L, s, part);
-    lumat_account_sparse(L, push_chosen(L, s, part));
-    return 1;
+    return push_chosen(L, s, part);
 }
 
 /* --- masks of elements -------------------------------------------------------
@@ -780,11 +755,13 @@ static const gpu_matrix *push_mask_values(lua_State *L, const gpu_sparse *s,
                          : gpu_fill(values, number.re));
         return values;
     }
-    if (!m || !m->storage || m->ndim == 2)
+    if (!m || !m->storage || m->ndim == 2) {
         lumat_raise(L,
                     "assignment: what a mask chooses gets a number, or a "
                     "vector of %I, not a %s",
                     (LUAI_UACINT)mask->count, lumat_kind_of(L, 3));
+        return NULL;
+    }
     if (m->rows != mask->count && !gpu_is_dry())
         lumat_raise(L,
                     "assignment: the mask chooses %I elements, the vector "
