@@ -10,6 +10,21 @@
 #include <math.h>
 #include <string.h>
 
+/* The result as that type on d: itself, or a copy; of the one here nothing is
+ * left. */
+static gpu_status send(gpu_matrix *here, gpu_dtype dtype, gpu_device *d,
+                       gpu_matrix *out)
+{
+    if (here->dtype == dtype && gpu_matrix_device(here) == d) {
+        *out = *here;
+        *here = (gpu_matrix){0};
+        return GPU_OK;
+    }
+    gpu_status status = gpu_clone(here, dtype, d, out);
+    gpu_release(here);
+    return status;
+}
+
 /* How many places have no entry. */
 static double count_missing(const gpu_sparse *s)
 {
@@ -614,8 +629,7 @@ static gpu_status bring_lines(const gpu_sparse *s, gpu_sparse *here)
                : gpu_sparse_bring(s, here);
 }
 
-/* wide, which is released, as a result of s: of its precision, on its device.
- */
+/* wide, which is released, as a result of s: of its precision. */
 static gpu_status send_lines(gpu_matrix *wide, const gpu_sparse *s,
                              gpu_matrix *out)
 {
@@ -623,10 +637,7 @@ static gpu_status send_lines(gpu_matrix *wide, const gpu_sparse *s,
     gpu_dtype type = wide->dtype == GPU_BOOL ? GPU_BOOL
                      : gpu_is_complex(wide)  ? own
                                              : gpu_dtype_of_parts(own);
-    gpu_status status =
-        gpu_clone(wide, type, gpu_matrix_device(&s->values), out);
-    gpu_release(wide);
-    return status;
+    return send(wide, type, gpu_matrix_device(&s->values), out);
 }
 
 gpu_status gpu_sparse_reduce(const char *name, gpu_reduction kind,
@@ -848,10 +859,7 @@ static gpu_status look_up(const char *name, const gpu_sparse *s,
         gpu_sparse_release(&at);
     }
     gpu_sparse_release(&here);
-    TRY(status);
-    status = gpu_clone(&found, found.dtype, d, out);
-    gpu_release(&found);
-    return status;
+    return status == GPU_OK ? send(&found, found.dtype, d, out) : status;
 }
 
 gpu_status gpu_sparse_lookup(const gpu_sparse *s, const gpu_sparse *places,
@@ -967,12 +975,8 @@ static gpu_status take_row(const gpu_sparse *s, int64_t row, gpu_matrix *out)
                  : gpu_fill(&line, 0);
     if (status == GPU_OK && ends[1] > ends[0])
         status = place_row(s, ends, &line);
-    if (status == GPU_OK && d->is_cpu) {
-        *out = line;
-        return GPU_OK;
-    }
     if (status == GPU_OK)
-        status = gpu_clone(&line, line.dtype, d, out);
+        return send(&line, line.dtype, d, out);
     gpu_release(&line);
     return status;
 }

@@ -679,7 +679,7 @@ static const lumat_function functions[] = {
      "v:take(argsort(v)) is sort(v). Equal elements keep their order.",
      "argsort(vec{3, 1, 2})", "{2, 3, 1}", .group = "places"},
     {"hcat", hcat, 1, "A: matrix|sparse [, B: matrix|sparse beside A, …]",
-     "matrix or sparse",
+     "same",
      "Side by side; also A .. B. Vectors join end to end, or as columns beside "
      "matrices. With a sparse matrix among them the result is sparse.",
      "hcat(mat{{1}, {2}}, mat{{3}, {4}})", "{{1, 3}, {2, 4}}",
@@ -695,7 +695,7 @@ static const lumat_function functions[] = {
     {"outer", outer, 1, "x: matrix, y: matrix", "matrix",
      "Every x[i] times every y[j].", "outer(vec{1, 2}, vec{3, 4})",
      "{{3, 4}, {6, 8}}", .group = "outer"},
-    {"kron", kron, 1, "A: matrix|sparse, B: matrix|sparse", "matrix or sparse",
+    {"kron", kron, 1, "A: matrix|sparse, B: matrix|sparse", "same",
      "Kronecker product: B scaled by every element of A. Of a sparse matrix "
      "and "
      "any other it is sparse.",

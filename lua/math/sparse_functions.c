@@ -249,11 +249,11 @@ static const lumat_function functions[] = {
      "place added up, m and n the largest indices if absent; or the non-zeros "
      "of A; or m x n without entries. i, j, v: vectors, tables or one number "
      "for all. There are S * D, S * x, 2 * S, S.T, S(i, j), S.nnz, S:full(), "
-     "S:f64(), S:to(device); S[i] is a row as a dense vector, S[S:gt(x)] the "
+     "S:f64(), S:to(device); sum, max, norm and the like, diag, tril, kron and "
+     "hcat take S as well. S[i] is a row as a dense vector, S[S:gt(x)] the "
      "elements that a comparison chooses. S[{i, j}] = x, S[{rows, cols}] = D "
      "and S[S:gt(x)] = 0 write all of S anew: many entries are better made at "
-     "once; an S.T from before "
-     "stays as it was.",
+     "once; an S.T from before stays as it was.",
      "sparse({1, 2}, {3, 1}, {5, 7}) * vec{1, 2, 3}", "{15, 7}",
      .group = "sparse", .on_mistake = explain_mistake},
     {"triplets", give_triplets, 1, "S: sparse", "matrix, matrix, matrix",

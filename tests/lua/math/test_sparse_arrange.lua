@@ -227,6 +227,8 @@ function TestKeys:test_refusals()
     raises(function() S[S:ne(0)] = complex(1, 2) end,
         "assignment: complex values do not fit f32: make it complex first")
     raises(function() return S[M:c64()] end, "other values")
+    raises(function() return eye(3)[M] end, "index: a sparse mask chooses " ..
+        "elements of a sparse matrix: of a dense one write full(M):ne(0)")
     M:free()
     raises(function() return S[M] end, "index: the mask has been freed")
 end
