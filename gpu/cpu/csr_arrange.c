@@ -265,18 +265,22 @@ static int64_t merge_row(const job *p, int64_t i, int64_t at)
     int64_t e = s->starts[i], last = s->starts[i + 1];
     int64_t f = x->starts[i], end = x->starts[i + 1];
     while (e < last || f < end) {
-        int is_new = f < end && (e >= last || x->columns[f] <= s->columns[e]);
-        if (is_new && e < last && x->columns[f] == s->columns[e])
-            e++;
-        if (is_new && is_zero(x, f)) {
-            f++;
-            continue;
-        }
+        int64_t run = e;
+        while (run < last && (f == end || s->columns[run] < x->columns[f]))
+            run++;
         if (p->columns)
-            copy_run(p, is_new ? x : s, is_new ? f : e, at, 1, 0);
-        at++;
-        e += !is_new;
-        f += is_new;
+            copy_run(p, s, e, at, run - e, 0);
+        at += run - e;
+        e = run;
+        if (f == end)
+            break;
+        e += e < last && s->columns[e] == x->columns[f];
+        if (!is_zero(x, f)) {
+            if (p->columns)
+                copy_run(p, x, f, at, 1, 0);
+            at++;
+        }
+        f++;
     }
     return at;
 }

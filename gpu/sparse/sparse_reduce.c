@@ -312,6 +312,14 @@ gpu_status gpu_sparse_reduce_all(const char *name, gpu_reduction kind,
 /* --- lines -----------------------------------------------------------------
  * s lies where its lines are folded; results, 1 x n or m x 1, do, too. */
 
+/* A number a line, to be written. */
+static gpu_status create_lines(const gpu_sparse *s, int axis, gpu_dtype dtype,
+                               gpu_matrix *out)
+{
+    return gpu_create(out, gpu_matrix_device(&s->values), dtype, 2,
+                      axis == 2 ? s->rows : 1, axis == 1 ? s->cols : 1);
+}
+
 static gpu_status fold(const char *name, gpu_sparse_fold kind,
                        const gpu_sparse *s, int axis, int skips_nan,
                        gpu_matrix *out)
@@ -322,8 +330,7 @@ static gpu_status fold(const char *name, gpu_sparse_fold kind,
     gpu_dtype type =
         gives_pairs && gpu_is_complex(&s->values) ? GPU_C128 : GPU_F64;
     gpu_device *d = gpu_matrix_device(&s->values);
-    TRY(gpu_create(out, d, type, 2, axis == 2 ? s->rows : 1,
-                   axis == 1 ? s->cols : 1));
+    TRY(create_lines(s, axis, type, out));
     if (gpu_size(out) == 0)
         return GPU_OK;
     gpu_view to = gpu_target_of(out);
@@ -353,20 +360,21 @@ static gpu_status fold_mapped(const char *name, gpu_sparse_fold kind,
                               const gpu_program *p, const gpu_matrix *other,
                               gpu_matrix *out)
 {
-    gpu_matrix wide, values = {.storage = NULL}, at = {.storage = NULL};
-    gpu_sparse made;
-    TRY(gpu_clone(&s->values, GPU_F64, NULL, &wide));
+    gpu_matrix values = {.storage = NULL}, at = {.storage = NULL};
+    gpu_sparse wide, made;
+    gpu_device *d = gpu_matrix_device(&s->values);
+    TRY(gpu_sparse_clone(s, GPU_F64, d, &wide));
     gpu_status status = other ? gpu_sparse_sample(name, s, other, &at) : GPU_OK;
     if (status == GPU_OK) {
-        const gpu_matrix *in[] = {&wide, &at};
+        const gpu_matrix *in[] = {&wide.values, &at};
         status = gpu_map(name, p, in, &values);
     }
-    gpu_release(&wide);
     gpu_release(&at);
     if (status == GPU_OK) {
         status = gpu_sparse_with_values(s, &values, &made);
         gpu_release(&values);
     }
+    gpu_sparse_release(&wide);
     TRY(status);
     status = fold(name, kind, &made, axis, 0, out);
     gpu_sparse_release(&made);
@@ -393,16 +401,22 @@ static gpu_status count_elements(const char *name, const gpu_sparse *s,
                                  int64_t *none)
 {
     double lines = 0;
+    double length = (double)length_of(s, axis);
     gpu_program p;
+    if (!skips_nan) {
+        TRY(create_lines(s, axis, GPU_F64, out));
+        gpu_status filled = gpu_fill(out, length);
+        if (filled != GPU_OK)
+            gpu_release(out);
+        return filled;
+    }
     TRY(fold(name, GPU_SPARSE_NANS, s, axis, 0, out));
     gpu_program_start(&p, 1);
-    int length = gpu_program_constant(&p, (double)length_of(s, axis));
-    int skips = gpu_program_constant(&p, skips_nan);
-    int left_out = gpu_program_add(&p, GPU_OP_mul, 0, skips, 0);
-    gpu_program_add(&p, GPU_OP_sub, length, left_out, 0);
+    int all = gpu_program_constant(&p, length);
+    gpu_program_add(&p, GPU_OP_sub, all, 0, 0);
     const gpu_matrix *in[] = {out};
     gpu_status status = gpu_map(name, &p, in, out);
-    if (status == GPU_OK && skips_nan) {
+    if (status == GPU_OK) {
         gpu_program_start(&p, 1);
         int zero = gpu_program_constant(&p, 0);
         gpu_program_add(&p, GPU_OP_eq, 0, zero, 0);

@@ -521,13 +521,14 @@ static const gpu_sparse *push_mask(lua_State *L, const gpu_sparse *s)
         return NULL;
     if (!mask->values.storage)
         lumat_raise(L, "index: the mask has been freed");
-    if (gpu_is_complex(&mask->values) || !has_only(L, mask, 0, 1))
+    int is_real = !gpu_is_complex(&mask->values);
+    if (is_real && has_only(L, mask, 1, 1))
+        return mask;
+    if (!is_real || !has_only(L, mask, 0, 1))
         lumat_raise(L,
                     "index: a sparse mask has ones where it is true, %s has "
                     "other values: %s:ne(0) is where it is not 0",
                     lumat_name_of(L, 2, "M"), lumat_name_of(L, 2, "M"));
-    if (has_only(L, mask, 1, 1))
-        return mask;
     gpu_sparse *pruned = lumat_new_sparse(L);
     lumat_try(L, gpu_sparse_prune(mask, 0, pruned));
     return pruned;
