@@ -212,6 +212,24 @@ function TestKeys:test_transpose_of_before_stays()
     equals(full(S.T), {{0, 0}, {5, 0}})
 end
 
+-- What is only planned reads no element, and has the right sizes.
+function TestKeys:test_planned()
+    local S = sparse(eye(30))
+    cost(function()
+        local R = S * 1
+        R[R:gt(1)] = 0
+        R[R:ne(0)] = S[S:gt(0)]
+        lu.assertEquals(hcat(S, S).shape, {30, 60})
+        lu.assertEquals(kron(S, S).shape, {900, 900})
+        lu.assertEquals(S:reshape(10, 90).shape, {10, 90})
+        lu.assertEquals(sum(S, 1, {nan = "skip"}).shape, {1, 30})
+        lu.assertEquals(norm(S, {axis = 2}).shape, {30, 1})
+        lu.assertEquals(S[{{}, 2}].rows, 30)
+        return tril(R), diag(S, 3), S[2], var(S, 1), sum(S) + max(S) + trace(S)
+    end)
+    equals(full(S), full(speye(30)):totable())
+end
+
 function TestKeys:test_refusals()
     local S, M = sparse(mat{{0, 5}, {7, 0}}), sparse(eye(3))
     raises(function() return S[S] end, "index: a sparse mask has ones where it " ..
