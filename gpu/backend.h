@@ -91,6 +91,42 @@ typedef struct gpu_csr_result {
     gpu_status (*make_room)(struct gpu_csr_result *r, int64_t most);
 } gpu_csr_result;
 
+/* What a line of a sparse matrix is folded to. Extremes are of real matrices,
+ * and sums of squares of sizes. A place without an entry is 0, and counts. */
+typedef enum gpu_sparse_fold {
+    GPU_SPARSE_SUM,
+    GPU_SPARSE_PROD, /* of rows alone */
+    GPU_SPARSE_MIN,
+    GPU_SPARSE_MAX,
+    GPU_SPARSE_SQUARES,
+    GPU_SPARSE_NONZEROS, /* how many, NaN among them */
+    GPU_SPARSE_NANS
+} gpu_sparse_fold;
+typedef struct gpu_sparse_folding {
+    gpu_sparse_fold kind;
+    int axis;      /* 1: each column, 2: each row */
+    int skips_nan; /* NaN is left out; extremes of nothing are NaN */
+} gpu_sparse_folding;
+
+/* A sparse matrix of the entries of `count` others, of one type, and how. */
+typedef enum gpu_sparse_arrangement {
+    GPU_SPARSE_BAND,   /* columns low .. high - 1, counted from the row's number
+                        */
+    GPU_SPARSE_KRON,   /* of two, entries multiplied */
+    GPU_SPARSE_BESIDE, /* side by side: all have the same rows */
+    GPU_SPARSE_ABOVE,  /* one above the other: the same columns */
+    GPU_SPARSE_RESHAPED, /* of as many elements, row-major */
+    GPU_SPARSE_REPLACED  /* the second's entries, but for zeros, and the first's
+                          * where it has none */
+} gpu_sparse_arrangement;
+typedef struct gpu_sparse_arranging {
+    gpu_sparse_arrangement kind;
+    const gpu_csr *parts;
+    int64_t count;
+    int64_t rows, cols; /* of the result */
+    int64_t low, high;  /* within +-2^32 */
+} gpu_sparse_arranging;
+
 /* Bins between edges: see gpu_count_bins. x lies in bin number
  * (x over - from) per_unit, unless that is as near a whole number as `near`:
  * then the edges decide, computed as gpu_edge does. */
@@ -493,6 +529,18 @@ typedef struct gpu_backend {
      * the CPU does it. */
     gpu_status (*sparse_sample)(void *device, const gpu_csr *s,
                                 const gpu_view *m, void *out);
+
+    /* Of each row or column of s a number, f64, or of sums and products of
+     * complex ones a pair. NULL: the CPU does it. */
+    gpu_status (*sparse_reduce)(void *device, const gpu_sparse_folding *how,
+                                const gpu_csr *s, double *out);
+    /* out[e] = the element of s, of its type, at the place of the entry e of
+     * `places`, which has its shape. NULL: the CPU does it. */
+    gpu_status (*sparse_lookup)(void *device, const gpu_csr *s,
+                                const gpu_csr *places, void *out);
+    /* Columns in order. NULL: the CPU does it. */
+    gpu_status (*sparse_arrange)(void *device, const gpu_sparse_arranging *how,
+                                 gpu_csr_result *out);
 
     /* Factors of a sparse matrix, f64 or c128, and solutions by them: see
      * gpu_sparse_factor. b and x are count lines without gaps. The CPU's

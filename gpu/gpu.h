@@ -890,6 +890,55 @@ gpu_status gpu_sparse_block(const gpu_sparse *s, gpu_slice rows, gpu_slice cols,
 gpu_status gpu_sparse_rank(const gpu_sparse *s, int64_t i, int64_t j,
                            int64_t *out);
 
+/* Reductions of s, places without an entry being 0, as gpu_reduce and
+ * gpu_reduce_chosen give them of the dense matrix: all but argmin and argmax,
+ * without weights. axis is 1 or 2. none: of how many lines nothing counts. out
+ * is created on s's device; what it has no code for the CPU does, and then
+ * entries cross the bus. Of all elements out is a pair where gpu_is_complex(s)
+ * and gpu_reduces_to_complex, else a number; of any and all 0 or 1. */
+gpu_status gpu_sparse_reduce(const char *name, gpu_reduction kind,
+                             const gpu_sparse *s, int axis,
+                             const gpu_choice *how, gpu_matrix *out,
+                             int64_t *none);
+gpu_status gpu_sparse_reduce_all(const char *name, gpu_reduction kind,
+                                 const gpu_sparse *s, const gpu_choice *how,
+                                 double out[2], int64_t *none);
+/* As gpu_norm, with axis 1 or 2, and gpu_norm_of_sums. */
+gpu_status gpu_sparse_norm(const gpu_sparse *s, double p, int axis,
+                           gpu_matrix *out);
+gpu_status gpu_sparse_norm_of_sums(const gpu_sparse *s, int axis, double *out);
+/* The k-th diagonal, above the main one where k > 0, a vector. */
+gpu_status gpu_sparse_diagonal(const char *name, const gpu_sparse *s, int64_t k,
+                               gpu_matrix *out);
+/* Row (axis 1) or column (2) number `place`, 0-based, a vector. */
+gpu_status gpu_sparse_line(const gpu_sparse *s, int axis, int64_t place,
+                           gpu_matrix *out);
+/* The elements of s at the places of the entries of `places`, in their order: a
+ * vector of s's type. Both have one shape and device. */
+gpu_status gpu_sparse_lookup(const gpu_sparse *s, const gpu_sparse *places,
+                             gpu_matrix *out);
+
+/* New matrices of the entries of others, created on their device; the CPU makes
+ * them where it has no code for it. Those of several have the widest type.
+ *
+ * What lies on diagonals first .. last, counted as gpu_sparse_diagonal does. */
+gpu_status gpu_sparse_band(const char *name, const gpu_sparse *s, int64_t first,
+                           int64_t last, gpu_sparse *out);
+/* The Kronecker product. */
+gpu_status gpu_sparse_kron(const gpu_sparse *a, const gpu_sparse *b,
+                           gpu_sparse *out);
+/* count >= 1 of them one above the other (axis 1) or side by side (2). */
+gpu_status gpu_sparse_join(const char *name, int axis,
+                           const gpu_sparse *const *parts, int64_t count,
+                           gpu_sparse *out);
+/* The same elements, row by row, as rows x cols. */
+gpu_status gpu_sparse_reshape(const gpu_sparse *s, int64_t rows, int64_t cols,
+                              gpu_sparse *out);
+/* s with the entries of x, of its shape, in place of what it has there; where
+ * one is 0 nothing remains. Of s's type. */
+gpu_status gpu_sparse_replace(const gpu_sparse *s, const gpu_sparse *x,
+                              gpu_sparse *out);
+
 /* Factors of s, made by SuiteSparse on the CPU in f64 or c128; of one on a GPU
  * its entries cross the bus. They are of the transpose M of s: M = L U with
  * rows scaled and reordered; L L^H, of which the upper half of M is read; or

@@ -180,6 +180,12 @@ gpu_status gpu_cpu_sparse_combine(void *device, gpu_sparse_op op,
                                   gpu_csr_result *out);
 gpu_status gpu_cpu_sparse_sample(void *device, const gpu_csr *s,
                                  const gpu_view *m, void *out);
+gpu_status gpu_cpu_sparse_reduce(void *device, const gpu_sparse_folding *how,
+                                 const gpu_csr *s, double *out);
+gpu_status gpu_cpu_sparse_lookup(void *device, const gpu_csr *s,
+                                 const gpu_csr *places, void *out);
+gpu_status gpu_cpu_sparse_arrange(void *device, const gpu_sparse_arranging *how,
+                                  gpu_csr_result *out);
 gpu_status gpu_cpu_sparse_factor(void *device, gpu_sparse_factoring how,
                                  const gpu_csr *s, gpu_sparse_report *told,
                                  void **out);

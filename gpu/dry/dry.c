@@ -404,6 +404,51 @@ static gpu_status sparse_sample(void *handle, const gpu_csr *s,
     return gpu_poll();
 }
 
+static gpu_status sparse_reduce(void *handle, const gpu_sparse_folding *how,
+                                const gpu_csr *s, double *out)
+{
+    dry_device *d = of(handle);
+    (void)how, (void)out;
+    d->clock += dry_moved_seconds(d, csr_bytes(s));
+    return gpu_poll();
+}
+
+static gpu_status sparse_lookup(void *handle, const gpu_csr *s,
+                                const gpu_csr *places, void *out)
+{
+    dry_device *d = of(handle);
+    (void)out;
+    d->clock += dry_moved_seconds(d, csr_bytes(s) + csr_bytes(places));
+    return gpu_poll();
+}
+
+/* As many as there can be. */
+static double count_arranged(const gpu_sparse_arranging *how)
+{
+    double n = 0;
+    for (int64_t k = 0; k < how->count; k++)
+        n += (double)how->parts[k].count;
+    if (how->kind == GPU_SPARSE_KRON)
+        n = (double)how->parts[0].count * (double)how->parts[1].count;
+    double most = (double)how->rows * (double)how->cols;
+    most = most < INT32_MAX ? most : INT32_MAX;
+    return n < most ? n : most;
+}
+
+static gpu_status sparse_arrange(void *handle, const gpu_sparse_arranging *how,
+                                 gpu_csr_result *out)
+{
+    dry_device *d = of(handle);
+    double n = count_arranged(how), bytes = 0;
+    for (int64_t k = 0; k < how->count; k++)
+        bytes += csr_bytes(&how->parts[k]);
+    bytes += n * (4 + (double)gpu_dtype_size(how->parts[0].dtype));
+    d->clock += dry_moved_seconds(d, bytes);
+    out->count = (int64_t)n;
+    gpu_status status = out->make_room(out, out->count);
+    return status == GPU_OK ? gpu_poll() : status;
+}
+
 static gpu_status solve(void *handle, const gpu_view *a, const gpu_view *b,
                         gpu_inverse_size *inverse)
 {
@@ -594,6 +639,9 @@ static const gpu_backend entries = {
     .sparse_to_dense = sparse_to_dense,
     .sparse_combine = sparse_combine,
     .sparse_sample = sparse_sample,
+    .sparse_reduce = sparse_reduce,
+    .sparse_lookup = sparse_lookup,
+    .sparse_arrange = sparse_arrange,
     .solve = solve,
     .determinant = determinant,
     .inverse_norm = inverse_norm,
@@ -626,6 +674,9 @@ static void omit_missing(gpu_backend *dry, const gpu_backend *real)
     OMIT_MISSING(sparse_to_dense);
     OMIT_MISSING(sparse_combine);
     OMIT_MISSING(sparse_sample);
+    OMIT_MISSING(sparse_reduce);
+    OMIT_MISSING(sparse_lookup);
+    OMIT_MISSING(sparse_arrange);
     OMIT_MISSING(solve);
     OMIT_MISSING(determinant);
     OMIT_MISSING(inverse_norm);

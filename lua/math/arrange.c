@@ -17,6 +17,8 @@
  * as a view. */
 static int diag(lua_State *L)
 {
+    if (lumat_has_sparse(L, 1))
+        return lumat_push_sparse_diagonal(L);
     gpu_matrix *m = lumat_check_matrix(L, 1);
     int64_t k = lumat_optional_integer(L, 2, 0);
     if (k <= -(1ll << 31) || k >= 1ll << 31)
@@ -39,6 +41,8 @@ static int diag(lua_State *L)
 /* Keeps the elements with column - row <= k (lower) or >= k (upper). */
 static int triangle(lua_State *L, gpu_op keeps)
 {
+    if (lumat_has_sparse(L, 1))
+        return lumat_push_sparse_triangle(L, keeps == GPU_OP_le);
     const gpu_matrix *m = lumat_check_two_axes(L, 1);
     lua_Integer k = lumat_optional_integer(L, 2, 0);
     gpu_matrix *out = lumat_push_like(L, m, 2, m->rows, m->cols);
@@ -67,9 +71,15 @@ static int triu(lua_State *L)
 
 static int trace(lua_State *L)
 {
-    gpu_matrix *m = lumat_check_two_axes(L, 1);
-    gpu_matrix *diagonal = lumat_new_matrix(L);
-    gpu_view_diagonal(m, 0, diagonal);
+    gpu_matrix *m;
+    if (lumat_has_sparse(L, 1)) {
+        lumat_push_sparse_diagonal(L);
+        m = lumat_check_matrix(L, 2);
+    } else {
+        m = lumat_check_two_axes(L, 1);
+        gpu_view_diagonal(m, 0, lumat_new_matrix(L));
+    }
+    const gpu_matrix *diagonal = lumat_check_matrix(L, 2);
     gpu_program p;
     gpu_program_start(&p, 1);
     p.reduction = GPU_REDUCE_sum;
@@ -381,6 +391,8 @@ static int join_all(lua_State *L, join *j)
 static int hcat(lua_State *L)
 {
     join j = {.name = "hcat", .across = 1};
+    if (lumat_has_sparse(L, lua_gettop(L)))
+        return lumat_push_sparse_joined(L, j.name, 2);
     return join_all(L, &j);
 }
 
@@ -400,6 +412,8 @@ static int vcat(lua_State *L)
     if (lua_istable(L, 1))
         return vcat_frames(L);
     join j = {.name = "vcat", .across = 0};
+    if (lumat_has_sparse(L, lua_gettop(L)))
+        return lumat_push_sparse_joined(L, j.name, 1);
     return join_all(L, &j);
 }
 
@@ -437,7 +451,8 @@ static int raise_number(lua_State *L, int other)
 /* A .. B joins side by side; with a string it is text. */
 static int concat(lua_State *L)
 {
-    if (lumat_test_matrix(L, 1) && lumat_test_matrix(L, 2))
+    if (lumat_has_sparse(L, 2) ||
+        (lumat_test_matrix(L, 1) && lumat_test_matrix(L, 2)))
         return hcat(L);
     int other = lumat_test_matrix(L, 1) ? 2 : 1;
     int type = lua_type(L, other);
@@ -519,6 +534,8 @@ static void kron_block(lua_State *L, kron_part rows, kron_part cols,
 
 static int kron(lua_State *L)
 {
+    if (lumat_has_sparse(L, 2))
+        return lumat_push_sparse_kron(L);
     gpu_matrix *a = lumat_check_two_axes(L, 1), *b = lumat_check_two_axes(L, 2);
     int64_t rows = multiplied(L, "kron", a->rows, b->rows);
     int64_t cols = multiplied(L, "kron", a->cols, b->cols);
@@ -599,17 +616,19 @@ static const lumat_option sort_options[] = {
     {NULL, NULL, NULL, NULL}};
 
 static const lumat_function functions[] = {
-    {"diag", diag, 1, "v: vector [, k: integer] or A: matrix [, k: integer]",
-     "matrix",
-     "A matrix with v on its k-th diagonal, or the k-th diagonal of A.",
+    {"diag", diag, 1,
+     "v: vector [, k: integer] or A: matrix|sparse [, k: integer]", "matrix",
+     "A matrix with v on its k-th diagonal, or the k-th diagonal of A. A "
+     "diagonal matrix that is sparse is spdiags(v, 0, n, n); without it S % "
+     "v:col() scales the rows of a sparse matrix, S % v:row() its columns.",
      "diag(vec{1, 2})", "{{1, 0}, {0, 2}}", .group = "diagonals"},
-    {"tril", tril, 1, "A: matrix [, k: integer]", "matrix",
+    {"tril", tril, 1, "A: matrix|sparse [, k: integer]", "same",
      "The lower triangle, up to the k-th diagonal.", "tril(ones(2, 2))",
      "{{1, 0}, {1, 1}}", .group = "diagonals"},
-    {"triu", triu, 1, "A: matrix [, k: integer]", "matrix",
+    {"triu", triu, 1, "A: matrix|sparse [, k: integer]", "same",
      "The upper triangle, from the k-th diagonal.", "triu(ones(2, 2))",
      "{{1, 1}, {0, 1}}", .group = "diagonals"},
-    {"trace", trace, 1, "A: square", "number", "Sum of the diagonal.",
+    {"trace", trace, 1, "A: square|sparse", "number", "Sum of the diagonal.",
      "trace(mat{{1, 2}, {3, 4}})", "5", .group = "norms"},
     {"take", take, 1, "A: matrix [, rows: list [, columns: list]]", "matrix",
      "The rows and columns at the places given (vectors, tables or masks; nil "
@@ -659,20 +678,27 @@ static const lumat_function functions[] = {
      "The places that sort A down each column (axis 1) or along each row (2): "
      "v:take(argsort(v)) is sort(v). Equal elements keep their order.",
      "argsort(vec{3, 1, 2})", "{2, 3, 1}", .group = "places"},
-    {"hcat", hcat, 1, "A: matrix [, B: matrix beside A, …]", "matrix",
+    {"hcat", hcat, 1, "A: matrix|sparse [, B: matrix|sparse beside A, …]",
+     "same",
      "Side by side; also A .. B. Vectors join end to end, or as columns beside "
-     "matrices.",
+     "matrices. With a sparse matrix among them the result is sparse.",
      "hcat(mat{{1}, {2}}, mat{{3}, {4}})", "{{1, 3}, {2, 4}}",
      .group = "joining"},
     {"vcat", vcat, 1,
-     "A: matrix [, B: matrix columns A, …] or T: frame [, U: frame, …]", "same",
-     "One above the other; vectors are rows. Frames have the same columns.",
+     "A: matrix|sparse [, B: matrix|sparse columns A, …] or T: frame [, U: "
+     "frame, …]",
+     "same",
+     "One above the other; vectors are rows. Frames have the same columns. "
+     "With "
+     "a sparse matrix among them the result is sparse.",
      "vcat(vec{1, 2}, vec{3, 4})", "{{1, 2}, {3, 4}}", .group = "joining"},
     {"outer", outer, 1, "x: matrix, y: matrix", "matrix",
      "Every x[i] times every y[j].", "outer(vec{1, 2}, vec{3, 4})",
      "{{3, 4}, {6, 8}}", .group = "outer"},
-    {"kron", kron, 1, "A: matrix, B: matrix", "matrix",
-     "Kronecker product: B scaled by every element of A.",
+    {"kron", kron, 1, "A: matrix|sparse, B: matrix|sparse", "same",
+     "Kronecker product: B scaled by every element of A. Of a sparse matrix "
+     "and "
+     "any other it is sparse.",
      "kron(mat{{1, 2}}, mat{{1}, {10}})", "{{1, 2}, {10, 20}}",
      .group = "outer"},
     {"tile", tile, 1, "A: matrix, m: size [, n: size]", "matrix",

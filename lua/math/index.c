@@ -902,6 +902,11 @@ static int index_matrix(lua_State *L, const gpu_matrix *m,
 
 int lumat_bad_key(lua_State *L, int key)
 {
+    if (lumat_test_sparse(L, key))
+        return lumat_raise(L,
+                           "index: a sparse mask chooses elements of a sparse "
+                           "matrix: of a dense one write full(%s):ne(0)",
+                           lumat_name_of(L, key, "M"));
     return lumat_raise(
         L,
         "index: a matrix is indexed by a number, {i, j}, a slice such "

@@ -75,4 +75,13 @@ void lumat_open_reads(lua_State *L, int is_strict);
 int lumat_has_sparse(lua_State *L, int count);
 int lumat_push_sparse_op(lua_State *L, gpu_op op, int count, int options);
 
+/* Functions of which an argument is sparse, told apart by the dense ones of
+ * their names: each reads the arguments and pushes its result. */
+int lumat_push_sparse_diagonal(lua_State *L); /* diag(S [, k]), a vector */
+int lumat_push_sparse_triangle(lua_State *L, int is_lower); /* tril triu */
+int lumat_push_sparse_kron(lua_State *L);
+/* hcat (axis 2) or vcat (1) of all arguments; the result is sparse. */
+int lumat_push_sparse_joined(lua_State *L, const char *name, int axis);
+int lumat_push_sparse_reshaped(lua_State *L);
+
 #endif

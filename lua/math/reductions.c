@@ -1,5 +1,5 @@
 /* Reductions as Lua functions and methods: ops.def's, one closure a row, and
- * norm. Of numbers, where that has a meaning. */
+ * norm. Of numbers, where that has a meaning, and of sparse matrices. */
 #include "arguments.h"
 #include "complex_value.h"
 #include "math_functions.h"
@@ -14,7 +14,9 @@ static int reduction(lua_State *L);
 static int norm(lua_State *L);
 static void explain_mistake(lua_State *L, const lumat_function *f, int count);
 
-#define OPERAND "matrix|number|boolean"
+#define OPERAND "matrix|sparse|number|boolean"
+#define TAKES_DENSE \
+    "A: matrix|number|boolean [, axis: axis] {axis, nan, keepdims, device}"
 #define TAKES "A: " OPERAND " [, axis: axis] {axis, nan, keepdims, device}"
 #define TAKES_WEIGHTS \
     "A: " OPERAND " [, axis: axis] {axis, nan, weights, keepdims, device}"
@@ -446,6 +448,76 @@ static int push_dropped(lua_State *L, int kind, const gpu_matrix *m)
     return 1;
 }
 
+/* --- of sparse matrices ----------------------------------------------------
+ */
+
+/* What a dense matrix of s's size and type would be asked about. */
+static gpu_matrix shape_of(const gpu_sparse *s)
+{
+    return (gpu_matrix){
+        .ndim = 2, .rows = s->rows, .cols = s->cols, .dtype = s->values.dtype};
+}
+
+/* The sparse matrix at 1, or NULL. */
+static const gpu_sparse *test_sparse(lua_State *L)
+{
+    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    if (s && !s->values.storage)
+        lumat_raise_argument(L, 1, "is a sparse matrix that has been freed");
+    return s;
+}
+
+static void refuse_dense_option(lua_State *L, const char *name, int options,
+                                const char *option)
+{
+    if (options == 0 || !is_set(L, options, option))
+        return;
+    lumat_raise(L,
+                "%s: %s goes with dense matrices: leave it out, or write "
+                "full(%s)",
+                name, option, lumat_name_of(L, 1, "S"));
+}
+
+/* One result for all elements. */
+static int push_sparse_whole(lua_State *L, int kind, const gpu_sparse *s,
+                             const request *r)
+{
+    double value[2];
+    int64_t none;
+    lumat_try(L, gpu_sparse_reduce_all(names[kind], (gpu_reduction)kind, s,
+                                       &r->choice, value, &none));
+    if (lumat_push_unread(L, names[kind]))
+        return 1;
+    warn_of_none(L, kind, 0, none);
+    gpu_dtype part = gpu_dtype_of_parts(s->values.dtype);
+    lumat_note_scalar(part, value[0]);
+    if (!gpu_is_complex(&s->values) ||
+        !gpu_reduces_to_complex((gpu_reduction)kind))
+        return push_reduced(L, kind, value[0]);
+    lumat_note_scalar(part, value[1]);
+    lumat_push_complex(L, (gpu_complex){value[0], value[1]});
+    return 1;
+}
+
+static int reduce_sparse(lua_State *L, int kind, const gpu_sparse *s)
+{
+    const gpu_matrix shape = shape_of(s);
+    request r = {.choice = {.ddof = 1}};
+    if (lua_gettop(L) > 1)
+        r = check_reduced(L, kind, &shape);
+    refuse_dense_option(L, names[kind], r.options, "weights");
+    refuse_dense_option(L, names[kind], r.options, "device");
+    if (r.axis == 0)
+        return push_sparse_whole(L, kind, s, &r);
+    int64_t none;
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_sparse_reduce(names[kind], (gpu_reduction)kind, s, r.axis,
+                                   &r.choice, out, &none));
+    lumat_account(L, out);
+    warn_of_none(L, kind, r.axis, none);
+    return r.drops ? push_dropped(L, kind, &shape) : 1;
+}
+
 static int reduction(lua_State *L)
 {
     int kind = lumat_running_row(L)->tag;
@@ -457,6 +529,9 @@ static int reduction(lua_State *L)
     const gpu_matrix *m = lumat_test_matrix(L, 1);
     if (!m && lumat_is_unknown(L, 1))
         return is_extreme(kind) ? extreme_number(L, kind) : 1;
+    const gpu_sparse *s = m || is_place ? NULL : test_sparse(L);
+    if (s)
+        return reduce_sparse(L, kind, s);
     lumat_check_matrix(L, 1);
     request r = {.choice = {.ddof = 1}};
     if (lua_gettop(L) > 1)
@@ -608,6 +683,67 @@ static const gpu_matrix *push_without_nan(lua_State *L, const gpu_matrix *m)
     return out;
 }
 
+/* Singular values are not had of the entries alone. */
+static int refuse_values(lua_State *L, double p)
+{
+    const char *own = lumat_name_of(L, 1, "S");
+    if (p == 2)
+        return lumat_raise(L,
+                           "norm: norm 2 of a sparse matrix is its largest "
+                           "singular value: write svds(%s, 1), or "
+                           "norm(full(%s), 2)",
+                           own, own);
+    return lumat_raise(L,
+                       "norm: \"nuc\" is the sum of all singular values: "
+                       "write norm(full(%s), \"nuc\")",
+                       own);
+}
+
+/* Pushes s with zeros for NaN. */
+static const gpu_sparse *push_sparse_without_nan(lua_State *L,
+                                                 const gpu_sparse *s)
+{
+    gpu_sparse *out = lumat_new_sparse(L);
+    lumat_try(L,
+              gpu_sparse_with_values(s, push_without_nan(L, &s->values), out));
+    lua_pop(L, 1);
+    return out;
+}
+
+static int norm_of_sparse(lua_State *L, const gpu_sparse *s)
+{
+    const gpu_matrix shape = shape_of(s);
+    int options = lua_istable(L, 2) ? 2 : 3;
+    double value = 0, p = options == 2 ? FROBENIUS : check_power(L, 2);
+    int axis = lumat_option_axis(L, options, &shape);
+    lua_settop(L, options);
+    if (lua_istable(L, options)) {
+        refuse_dense_option(L, "norm", options, "device");
+        if (option_skips(L, options))
+            s = push_sparse_without_nan(L, s);
+    }
+    if (axis > 0 && p == NUCLEAR)
+        return lumat_raise(L, "norm: \"nuc\" is of a whole matrix");
+    if (axis > 0) {
+        gpu_matrix *out = lumat_new_matrix(L);
+        lumat_try(L, gpu_sparse_norm(s, p == FROBENIUS ? 2 : p, axis, out));
+        lumat_account(L, out);
+        return 1;
+    }
+    if (p == 2 || p == NUCLEAR)
+        return refuse_values(L, p);
+    if (p != FROBENIUS && p != 1 && !isinf(p))
+        return raise_unknown(L);
+    lumat_try(L, p == FROBENIUS
+                     ? gpu_norm_all(&s->values, 2, &value)
+                     : gpu_sparse_norm_of_sums(s, p == 1 ? 1 : 2, &value));
+    if (lumat_push_unread(L, "norm"))
+        return 1;
+    lumat_note_scalar(s->values.dtype, value);
+    lua_pushnumber(L, value);
+    return 1;
+}
+
 /* norm(A [, p] [, {axis=, nan=}]) */
 static int norm(lua_State *L)
 {
@@ -617,6 +753,9 @@ static int norm(lua_State *L)
         lua_settop(L, 1);
         return 1;
     }
+    const gpu_sparse *s = test_sparse(L);
+    if (s)
+        return norm_of_sparse(L, s);
     const gpu_matrix *m = lumat_check_matrix(L, 1);
     int options = lua_istable(L, 2) ? 2 : 3;
     double p = options == 2 ? FROBENIUS : check_power(L, 2);
@@ -640,12 +779,15 @@ static int norm(lua_State *L)
 static void complete_row(lumat_function *f)
 {
     if (is_extreme(f->tag))
-        f->takes = "A: matrix [, axis: axis] {axis, nan, keepdims, device} or "
+        f->takes = "A: matrix|sparse [, axis: axis] {axis, nan, keepdims, "
+                   "device} or "
                    "x: number|boolean [, y: number, …]";
     if (f->tag == GPU_REDUCE_any || f->tag == GPU_REDUCE_all)
         f->gives = "boolean or matrix with axis";
-    if (f->tag == GPU_REDUCE_argmin || f->tag == GPU_REDUCE_argmax)
+    if (f->tag == GPU_REDUCE_argmin || f->tag == GPU_REDUCE_argmax) {
+        f->takes = TAKES_DENSE;
         f->gives = "integer, integer or matrix with axis";
+    }
     if (f->tag == GPU_REDUCE_mean) {
         f->takes = TAKES_WEIGHTS;
         f->options = mean_options;

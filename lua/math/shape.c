@@ -148,6 +148,8 @@ static int to_table(lua_State *L)
 
 static int reshape(lua_State *L)
 {
+    if (lumat_has_sparse(L, 1))
+        return lumat_push_sparse_reshaped(L);
     gpu_matrix *m = lumat_check_matrix(L, 1);
     int ndim = lua_gettop(L) < 3 ? 1 : 2;
     int64_t rows = lumat_check_size(L, 2);
@@ -319,9 +321,10 @@ static const lumat_function functions[] = {
      "s + j * c:sum() end return s end)()",
      "16", .group = "iterating",
      .usage = "for j, column in A:eachcol() do … end"},
-    {"reshape", reshape, 1, "A: matrix, m: size, n: size or A: matrix, n: size",
-     "matrix",
-     "The same elements, row by row, in another shape; a view if possible.",
+    {"reshape", reshape, 1,
+     "A: matrix|sparse, m: size, n: size or A: matrix, n: size", "same",
+     "The same elements, row by row, in another shape; a view if possible, but "
+     "of a sparse matrix a new one.",
      "reshape(range(1, 4), 2, 2)", "{{1, 2}, {3, 4}}", .group = "shape lines"},
     {"row", row, 1, "A: matrix, i: integer or v: vector", "matrix",
      "Row i of a matrix as a 1xn view, negative from the end; or a vector as a "

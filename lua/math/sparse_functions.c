@@ -7,6 +7,7 @@
 #include "function.h"
 #include "index.h"
 #include "math_functions.h"
+#include "op_list.h"
 #include "print.h"
 #include "value.h"
 
@@ -248,9 +249,11 @@ static const lumat_function functions[] = {
      "place added up, m and n the largest indices if absent; or the non-zeros "
      "of A; or m x n without entries. i, j, v: vectors, tables or one number "
      "for all. There are S * D, S * x, 2 * S, S.T, S(i, j), S.nnz, S:full(), "
-     "S:f64(), S:to(device). S[{i, j}] = x and S[{rows, cols}] = D write all "
-     "of S anew: many entries are better made at once; an S.T from before "
-     "stays as it was.",
+     "S:f64(), S:to(device); sum, max, norm and the like, diag, tril, kron and "
+     "hcat take S as well. S[i] is a row as a dense vector, S[S:gt(x)] the "
+     "elements that a comparison chooses. S[{i, j}] = x, S[{rows, cols}] = D "
+     "and S[S:gt(x)] = 0 write all of S anew: many entries are better made at "
+     "once; an S.T from before stays as it was.",
      "sparse({1, 2}, {3, 1}, {5, 7}) * vec{1, 2, 3}", "{15, 7}",
      .group = "sparse", .on_mistake = explain_mistake},
     {"triplets", give_triplets, 1, "S: sparse", "matrix, matrix, matrix",
@@ -359,6 +362,15 @@ static int push_property(lua_State *L, const gpu_sparse *s, const char *name)
     return 0;
 }
 
+/* Is it a method of dense matrices? */
+static int is_of_dense(lua_State *L, const char *name)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.methods");
+    int is_method = lua_getfield(L, -1, name) != LUA_TNIL;
+    lua_pop(L, 2);
+    return is_method;
+}
+
 static int unknown_name(lua_State *L, const char *name)
 {
     const char *near = "";
@@ -367,6 +379,11 @@ static int unknown_name(lua_State *L, const char *name)
         lua_pushfstring(L, PROPERTIES " %s", lua_tostring(L, -1));
         near = lumat_nearest(L, name, lua_tostring(L, -1));
     }
+    if (is_of_dense(L, name))
+        return lumat_raise(L,
+                           "a sparse matrix has no '%s', which dense ones "
+                           "have: write %s:full():%s(…)",
+                           name, lumat_name_of(L, 1, "S"), name);
     if (near && *near)
         return lumat_raise(L, "a sparse matrix has no '%s': did you mean '%s'?",
                            name, near);
@@ -381,17 +398,6 @@ static int unknown_name(lua_State *L, const char *name)
 }
 
 /* --- chosen rows and columns ---------------------------------------------- */
-
-/* S[i], S[{i, {}}] and S[{{}, j}]: S(i, j) is there. */
-static int no_vector(lua_State *L, int axis)
-{
-    const char *name = lumat_name_of(L, 1, "S");
-    return lumat_raise(L,
-                       "index: there are no sparse vectors: as a sparse matrix "
-                       "the %s is %s[{%s}]",
-                       axis == 1 ? "row" : "column", name,
-                       axis == 1 ? "{i, i}, {}" : "{}, {j, j}");
-}
 
 /* Pushes the places of a range, or a nil: those of a list are pushed already;
  * NULL: all. */
@@ -431,19 +437,110 @@ static int push_element(lua_State *L, const gpu_sparse *s, int64_t i, int64_t j)
     return 1;
 }
 
-static int push_parts(lua_State *L, const gpu_sparse *s,
-                      const lumat_part part[2])
+/* S[i], S[{i, {}}] and S[{{}, j}]: as there are no sparse vectors, a dense one.
+ * Of the other axis all is taken, and what was chosen of that. */
+static int push_line(lua_State *L, const gpu_sparse *s,
+                     const lumat_part part[2])
+{
+    int axis = part[0].is_index ? 1 : 2;
+    const lumat_part *along = &part[axis == 1];
+    gpu_matrix *line = lumat_new_matrix(L), *out;
+    lumat_try(L, gpu_sparse_line(s, axis, part[axis == 2].slice.first, line));
+    if (along->slice.count == line->rows && along->slice.step == 1 &&
+        !along->places) {
+        lumat_account(L, line);
+        return 1;
+    }
+    out = lumat_new_matrix(L);
+    lumat_try(
+        L, along->places
+               ? gpu_gather(line, along->places, along->listed, NULL, 1, out)
+               : gpu_view_block(line, along->slice, (gpu_slice){0, 1, 1}, out));
+    lumat_account(L, out);
+    return 1;
+}
+
+/* Pushes the chosen rows and columns. */
+static int push_chosen(lua_State *L, const gpu_sparse *s,
+                       const lumat_part part[2])
 {
     int64_t nrows, ncols;
-    if (part[0].is_index && part[1].is_index)
-        return push_element(L, s, part[0].slice.first, part[1].slice.first);
-    if (part[0].is_index || part[1].is_index)
-        return no_vector(L, part[0].is_index ? 1 : 2);
     const int64_t *rows = push_part(L, &part[0], s->rows, &nrows);
     const int64_t *cols = push_part(L, &part[1], s->cols, &ncols);
     gpu_sparse *out = lumat_new_sparse(L);
     lumat_try(L, gpu_sparse_gather(s, rows, nrows, cols, ncols, out));
     lumat_account_sparse(L, out);
+    return 1;
+}
+
+static int push_parts(lua_State *L, const gpu_sparse *s,
+                      const lumat_part part[2])
+{
+    if (part[0].is_index && part[1].is_index)
+        return push_element(L, s, part[0].slice.first, part[1].slice.first);
+    if (part[0].is_index || part[1].is_index)
+        return push_line(L, s, part);
+    return push_chosen(L, s, part);
+}
+
+/* --- masks of elements -------------------------------------------------------
+ * S:gt(x) is a sparse matrix of ones: where it has them S is meant. */
+
+/* Are all values of a mask a or b? */
+static int has_only(lua_State *L, const gpu_sparse *mask, double a, double b)
+{
+    double all = 1;
+    const gpu_matrix *in[] = {&mask->values};
+    gpu_program p;
+    if (mask->count == 0)
+        return 1;
+    gpu_program_start(&p, 1);
+    int first = gpu_program_constant(&p, a);
+    int second = gpu_program_constant(&p, b);
+    int is_first = gpu_program_add(&p, GPU_OP_eq, 0, first, 0);
+    int is_second = gpu_program_add(&p, GPU_OP_eq, 0, second, 0);
+    gpu_program_add(&p, GPU_OP_lor, is_first, is_second, 0);
+    p.reduction = GPU_REDUCE_all;
+    lumat_try(L, gpu_reduce_all("index", &p, in, &all));
+    return all != 0;
+}
+
+/* The mask at 2, or NULL: there the key is another. Of a dense one a sparse one
+ * is pushed, and of one with zeros another without them. */
+static const gpu_sparse *push_mask(lua_State *L, const gpu_sparse *s)
+{
+    const gpu_sparse *mask = lumat_test_sparse(L, 2);
+    const gpu_matrix *dense = lumat_test_matrix(L, 2);
+    gpu_matrix shape = {.ndim = 2, .rows = s->rows, .cols = s->cols};
+    if (dense && dense->storage && lumat_is_element_mask(&shape, dense)) {
+        gpu_sparse *made = lumat_new_sparse(L);
+        lumat_try(L, gpu_sparse_from_dense(dense, GPU_F32, NULL, made));
+        return made;
+    }
+    if (!mask)
+        return NULL;
+    if (!mask->values.storage)
+        lumat_raise(L, "index: the mask has been freed");
+    int is_real = !gpu_is_complex(&mask->values);
+    if (is_real && has_only(L, mask, 1, 1))
+        return mask;
+    if (!is_real || !has_only(L, mask, 0, 1))
+        lumat_raise(L,
+                    "index: a sparse mask has ones where it is true, %s has "
+                    "other values: %s:ne(0) is where it is not 0",
+                    lumat_name_of(L, 2, "M"), lumat_name_of(L, 2, "M"));
+    gpu_sparse *pruned = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_prune(mask, 0, pruned));
+    return pruned;
+}
+
+/* S[mask] */
+static int push_masked(lua_State *L, const gpu_sparse *s,
+                       const gpu_sparse *mask)
+{
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_sparse_lookup(s, mask, out));
+    lumat_account(L, out);
     return 1;
 }
 
@@ -470,8 +567,9 @@ static void read_parts(lua_State *L, const gpu_sparse *s, lumat_part part[2])
 static int get_parts(lua_State *L, const gpu_sparse *s)
 {
     lumat_part part[2];
-    if (lua_type(L, 2) == LUA_TNUMBER && s->values.storage)
-        return no_vector(L, 1);
+    const gpu_sparse *mask = s->values.storage ? push_mask(L, s) : NULL;
+    if (mask)
+        return push_masked(L, s, mask);
     read_parts(L, s, part);
     return push_parts(L, s, part);
 }
@@ -635,11 +733,66 @@ static int set_parts(lua_State *L, gpu_sparse *s, const lumat_part part[2])
     return 0;
 }
 
+/* Pushes what a mask's places get: the number or the vector at 3. */
+static const gpu_matrix *push_mask_values(lua_State *L, const gpu_sparse *s,
+                                          const gpu_sparse *mask)
+{
+    gpu_complex number;
+    const block b = {.of = s};
+    gpu_dtype dtype = s->values.dtype;
+    gpu_device *d = gpu_matrix_device(&mask->values);
+    if (lua_istable(L, 3)) {
+        lumat_push_from_table(L, 3, "assignment",
+                              has_complex(L, 3) ? GPU_C128 : dtype, d);
+        lua_replace(L, 3);
+    }
+    const gpu_matrix *m = lumat_test_matrix(L, 3);
+    gpu_matrix *values = lumat_new_matrix(L);
+    if (lumat_take_complex(L, 3, &number)) {
+        refuse_complex(L, &b, lumat_test_complex(L, 3) != NULL);
+        lumat_try(L, gpu_create(values, d, dtype, 1, mask->count, 1));
+        lumat_try(L, gpu_dtype_is_complex(dtype)
+                         ? gpu_complex_fill(values, number)
+                         : gpu_fill(values, number.re));
+        return values;
+    }
+    if (!m || !m->storage || m->ndim == 2) {
+        lumat_raise(L,
+                    "assignment: what a mask chooses gets a number, or a "
+                    "vector of %I, not a %s",
+                    (LUAI_UACINT)mask->count, lumat_kind_of(L, 3));
+        return NULL;
+    }
+    if (m->rows != mask->count && !gpu_is_dry())
+        lumat_raise(L,
+                    "assignment: the mask chooses %I elements, the vector "
+                    "has %I",
+                    (LUAI_UACINT)mask->count, (LUAI_UACINT)m->rows);
+    refuse_complex(L, &b, gpu_is_complex(m));
+    lumat_try(L, gpu_clone(m, dtype, d, values));
+    return values;
+}
+
+/* S[mask] = x */
+static int set_masked(lua_State *L, gpu_sparse *s, const gpu_sparse *mask)
+{
+    const gpu_matrix *values = push_mask_values(L, s, mask);
+    gpu_sparse *x = lumat_new_sparse(L), *out = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_with_values(mask, values, x));
+    lumat_try(L, gpu_sparse_replace(s, x, out));
+    lumat_account_sparse(L, out);
+    replace(L, s);
+    return 0;
+}
+
 /* S[…] = x */
 static int set_index(lua_State *L)
 {
     gpu_sparse *s = lumat_check_sparse(L);
     lumat_part part[2];
+    const gpu_sparse *mask = s->values.storage ? push_mask(L, s) : NULL;
+    if (mask)
+        return set_masked(L, s, mask);
     if (lua_type(L, 2) == LUA_TSTRING && !lumat_is_slice(lua_tostring(L, 2)))
         return lumat_raise(L, "assignment: '%s' cannot be assigned",
                            lua_tostring(L, 2));

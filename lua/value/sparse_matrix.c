@@ -351,8 +351,25 @@ static int not_there(lua_State *L)
                        left, sign, right);
 }
 
-static const char *const missing[][2] = {
-    {"__lt", "<"}, {"__le", "<="}, {"__concat", ".."}};
+static const char *const missing[][2] = {{"__lt", "<"}, {"__le", "<="}};
+
+/* S .. R joins side by side, one of the two being sparse. */
+static int join(lua_State *L)
+{
+    for (int i = 1; i <= 2; i++)
+        if (!lumat_test_sparse(L, i) && !lumat_test_matrix(L, i))
+            return lumat_raise(L,
+                               "..: cannot join a sparse matrix and a %s; for "
+                               "text write tostring(%s)",
+                               lumat_kind_of(L, i),
+                               lumat_name_of(L, 3 - i, "S"));
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
+    lua_getfield(L, -1, "hcat");
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    lua_call(L, 2, 1);
+    return 1;
+}
 
 /* S ^ n */
 static int raise_to(lua_State *L)
@@ -378,7 +395,7 @@ static const luaL_Reg metamethods[] = {
     {"__gc", release},   {"__close", give_up},
     {"__eq", are_equal}, {"__mul", lumat_multiply_sparse},
     {"__unm", negate},   {"__pow", raise_to},
-    {NULL, NULL}};
+    {"__concat", join},  {NULL, NULL}};
 
 void lumat_open_sparse(lua_State *L)
 {

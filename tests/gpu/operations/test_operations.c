@@ -203,6 +203,33 @@ ENTRY(sparse_sample, void *d, const gpu_csr *s, const gpu_view *m, void *out)
                 &sampled);
 }
 
+ENTRY(sparse_reduce, void *d, const gpu_sparse_folding *how, const gpu_csr *s,
+      double *out)
+{
+    gpu_matrix sums;
+    gpu_choice plain = {.ddof = 1};
+    int64_t none;
+    return keep(gpu_sparse_reduce("sum", GPU_REDUCE_sum, &given.s, 1, &plain,
+                                  &sums, &none),
+                &sums);
+}
+
+ENTRY(sparse_lookup, void *d, const gpu_csr *s, const gpu_csr *places,
+      void *out)
+{
+    gpu_matrix found;
+    return keep(gpu_sparse_lookup(&given.s, &given.s, &found), &found);
+}
+
+ENTRY(sparse_arrange, void *d, const gpu_sparse_arranging *how,
+      gpu_csr_result *out)
+{
+    gpu_sparse half;
+    gpu_status status = gpu_sparse_band("tril", &given.s, -9, 0, &half);
+    gpu_sparse_release(&half);
+    return status;
+}
+
 ENTRY(solve, void *d, const gpu_view *a, const gpu_view *b,
       gpu_inverse_size *inverse)
 {
@@ -335,6 +362,9 @@ static const operation operations[] = {
     ROW(sparse_product, "matmul", "csr", 0, 0),
     ROW(sparse_combine, "add", "csr", 0, 0),
     ROW(sparse_sample, "mul", "csr", 0, 0),
+    ROW(sparse_reduce, "sum", "csr", 0, 0),
+    ROW(sparse_lookup, "index", "csr", 0, 0),
+    ROW(sparse_arrange, "tril", "csr", 0, 0),
     ROW(solve, "solve", "lu", 0, 0),
     ROW(determinant, "det", "lu", 0, 0),
     ROW(inverse_norm, "rcond", "lu", 0, 0),
