@@ -80,6 +80,15 @@ typedef struct gpu_csr_result {
     gpu_status (*make_room)(struct gpu_csr_result *r, int64_t most);
 } gpu_csr_result;
 
+/* The halves of a square matrix, f64 or c128, that become its incomplete
+ * factors in the place of their values: in lower a diagonal ends each row, in
+ * upper, which L L^H has none of, it begins each. */
+typedef struct gpu_incomplete {
+    int is_chol;
+    gpu_csr lower, upper;
+    void *lower_values, *upper_values;
+} gpu_incomplete;
+
 /* Bins between edges: see gpu_count_bins. x lies in bin number
  * (x over - from) per_unit, unless that is as near a whole number as `near`:
  * then the edges decide, computed as gpu_edge does. */
@@ -492,6 +501,9 @@ typedef struct gpu_backend {
                                int turned, const void *b, void *x,
                                int64_t count);
     void (*sparse_forget)(void *device, void *factors);
+    /* See gpu_sparse_incomplete_factors; told is empty. The CPU's alone. */
+    gpu_status (*sparse_incomplete)(void *device, const gpu_incomplete *of,
+                                    gpu_sparse_breakdown *told);
 
     /* Sparse matrices made and unmade; all may be NULL where not on the CPU,
      * and wait. Of starts there are rows + 1, and of columns and values as many

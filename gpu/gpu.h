@@ -916,6 +916,20 @@ gpu_status gpu_sparse_solve(gpu_sparse_factors *f, int turned,
                             const gpu_matrix *b, gpu_matrix *x);
 void gpu_sparse_factors_free(gpu_sparse_factors *f);
 
+/* Factors of a square s that have entries where s has some, and whose product
+ * is s there, ILU(0) and IC(0): L with ones on its diagonal, and U; or, where
+ * upper is NULL, L of L L^H, of which the lower half of s is read. They are
+ * created on the CPU, in f64 or c128, on which the entries of s cross the bus;
+ * where told has a row there are none. */
+typedef struct gpu_sparse_breakdown {
+    int64_t row;     /* 0: none; from 1: the first whose pivot is of no use */
+    int is_missing;  /* nothing is stored on the diagonal there */
+    double pivot[2]; /* else; re, im */
+} gpu_sparse_breakdown;
+gpu_status gpu_sparse_incomplete_factors(const gpu_sparse *s, gpu_sparse *lower,
+                                         gpu_sparse *upper,
+                                         gpu_sparse_breakdown *told);
+
 /* How many diagonals below and above the main one have entries; the rest of out
  * is 0. */
 gpu_status gpu_sparse_bands(const gpu_sparse *s, gpu_structure *out);

@@ -247,6 +247,7 @@ static const gpu_backend table = {
     .sparse_factor = gpu_cpu_sparse_factor,
     .sparse_solve = gpu_cpu_sparse_solve,
     .sparse_forget = gpu_cpu_sparse_forget,
+    .sparse_incomplete = gpu_cpu_sparse_incomplete,
     .solve = gpu_cpu_solve,
     .determinant = gpu_cpu_determinant,
     .inverse_norm = gpu_cpu_inverse_norm,

@@ -189,6 +189,8 @@ gpu_status gpu_cpu_sparse_solve(void *device, void *made, const gpu_csr *s,
                                 int turned, const void *b, void *x,
                                 int64_t count);
 void gpu_cpu_sparse_forget(void *device, void *made);
+gpu_status gpu_cpu_sparse_incomplete(void *device, const gpu_incomplete *of,
+                                     gpu_sparse_breakdown *told);
 gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b,
                          gpu_inverse_size *inverse);
 gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);

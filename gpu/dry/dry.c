@@ -403,6 +403,16 @@ static gpu_status sparse_sample(void *handle, const gpu_csr *s,
     return gpu_poll();
 }
 
+static gpu_status sparse_incomplete(void *handle, const gpu_incomplete *halves,
+                                    gpu_sparse_breakdown *told)
+{
+    dry_device *d = of(handle);
+    (void)told;
+    d->clock += dry_moved_seconds(
+        d, 2 * (csr_bytes(&halves->lower) + csr_bytes(&halves->upper)));
+    return gpu_poll();
+}
+
 static gpu_status solve(void *handle, const gpu_view *a, const gpu_view *b,
                         gpu_inverse_size *inverse)
 {
@@ -592,6 +602,7 @@ static const gpu_backend entries = {
     .sparse_to_dense = sparse_to_dense,
     .sparse_combine = sparse_combine,
     .sparse_sample = sparse_sample,
+    .sparse_incomplete = sparse_incomplete,
     .solve = solve,
     .determinant = determinant,
     .inverse_norm = inverse_norm,

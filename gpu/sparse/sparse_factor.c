@@ -156,6 +156,10 @@ typedef struct triangle {
 static int64_t find_diagonal(const gpu_csr *c, int64_t i)
 {
     int64_t low = c->starts[i], high = c->starts[i + 1];
+    if (low < high && c->columns[low] == i)
+        return low;
+    if (low < high && c->columns[high - 1] == i)
+        return high - 1;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (c->columns[middle] < i)

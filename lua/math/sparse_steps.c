@@ -1,6 +1,7 @@
 /* The steps of sparse systems, for lua/std/lazy/sparse_systems.lua, which gives
  * right arguments. Right sides and solutions are rows here; what is computed is
  * f64 or c128 and lies on the CPU. */
+#include "complex_value.h"
 #include "math_functions.h"
 #include "value.h"
 
@@ -74,13 +75,38 @@ static int triangle(lua_State *L)
     return 1;
 }
 
+/* incomplete(S, is_chol): L and, of L U, U; or nil, the row that breaks down
+ * and its pivot, nil: it has none. See gpu_sparse_incomplete_factors. */
+static int incomplete(lua_State *L)
+{
+    const gpu_sparse *s = lumat_check_sparse(L);
+    int is_chol = lua_toboolean(L, 2);
+    gpu_sparse_breakdown told;
+    gpu_sparse *lower = lumat_new_sparse(L);
+    gpu_sparse *upper = is_chol ? NULL : lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_incomplete_factors(s, lower, upper, &told));
+    if (told.row == 0) {
+        lumat_account_sparse(L, lower);
+        if (!is_chol)
+            lumat_account_sparse(L, upper);
+        return is_chol ? 1 : 2;
+    }
+    lua_pushnil(L);
+    lua_pushinteger(L, told.row);
+    if (told.is_missing)
+        lua_pushnil(L);
+    else if (told.pivot[1] == 0)
+        lua_pushnumber(L, told.pivot[0]);
+    else
+        lumat_push_complex(L, (gpu_complex){told.pivot[0], told.pivot[1]});
+    return 3;
+}
+
 void lumat_open_sparse_steps(lua_State *L)
 {
-    static const luaL_Reg steps[] = {{"factor", factor},
-                                     {"solve", solve},
-                                     {"bands", bands},
-                                     {"triangle", triangle},
-                                     {NULL, NULL}};
+    static const luaL_Reg steps[] = {
+        {"factor", factor},     {"solve", solve},           {"bands", bands},
+        {"triangle", triangle}, {"incomplete", incomplete}, {NULL, NULL}};
     luaL_newmetatable(L, FACTORS);
     lua_pushcfunction(L, forget);
     lua_setfield(L, -2, "__gc");
