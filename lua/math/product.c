@@ -286,6 +286,7 @@ void lumat_open_product(lua_State *L)
     lumat_open_linear(L);
     lumat_open_factor_steps(L);
     lumat_open_statistics_steps(L);
+    lumat_open_progress_steps(L);
     lumat_open_fft_functions(L);
     lumat_open_moving_steps(L);
 }

@@ -8,6 +8,7 @@
 local library = ...
 local checks = require "lumat.checks"
 local operators = require "lumat.operators"
+local progress = require "lumat.progress_steps"
 local fail, is_complex, shape_of = checks.fail, checks.is_complex,
     checks.shape_of
 local adjoint, unit = operators.adjoint, operators.unit
@@ -358,6 +359,14 @@ local function rounds(p, x, count_of)
         converged = is_done(), trouble = trouble}
 end
 
+-- Tells of a step and what it has left: of the digits that are wanted a share is
+-- there.
+local function tell_progress(p, count, rest)
+    local share = rest > 0 and log(rest) / log(p.tol) or 1
+    progress.tell(p.work, format("%s step %d, residual %.1e", p.what, count, rest),
+        larger(0, smaller(share, 1)))
+end
+
 -- The x for a vector b, from `start` on, which may be nil; and what is told.
 local function solve_vector(p, b, start)
     local length = b:norm()
@@ -379,6 +388,7 @@ local function solve_vector(p, b, start)
     function p.note(size)
         count = count + 1
         p.history[count + 1] = size / p.length
+        if p.work then tell_progress(p, count, size / p.length) end
         return not (size > p.goal) or count >= p.steps
     end
     local told
@@ -502,6 +512,9 @@ local function iterate(what, A, b, options)
     end
     local is_one = b.ndim == 1
     b = as_type(b, dtype)
+    local work <close> = not is_function and
+        type(options.precondition) ~= "function" and progress.begin(what) or nil
+    p.work = work
     local start = start_of(what, options.start, op, b, dtype)
     local x, told = solve_columns(p, is_one and b:col() or b, start, options,
         is_one)
