@@ -915,6 +915,9 @@ gpu_status gpu_sparse_factor(const gpu_sparse *s, gpu_sparse_factoring how,
 gpu_status gpu_sparse_solve(gpu_sparse_factors *f, int turned,
                             const gpu_matrix *b, gpu_matrix *x);
 void gpu_sparse_factors_free(gpu_sparse_factors *f);
+/* About what they take: each entry a number and its place, and s. */
+size_t gpu_sparse_factors_bytes(const gpu_sparse_factors *f,
+                                const gpu_sparse_report *told);
 
 /* Factors of a square s that have entries where s has some, and whose product
  * is s there, ILU(0) and IC(0): L with ones on its diagonal, and U; or, where

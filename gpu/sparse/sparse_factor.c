@@ -23,6 +23,13 @@ void gpu_sparse_factors_free(gpu_sparse_factors *f)
     free(f);
 }
 
+size_t gpu_sparse_factors_bytes(const gpu_sparse_factors *f,
+                                const gpu_sparse_report *told)
+{
+    size_t each = gpu_dtype_size(f->here.values.dtype) + sizeof(int64_t);
+    return (size_t)told->count * each + 2 * gpu_sparse_bytes(&f->here);
+}
+
 static gpu_status factor_here(gpu_sparse_factors *f, gpu_sparse_report *told)
 {
     gpu_device *cpu = gpu_cpu();

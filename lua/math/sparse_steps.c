@@ -28,6 +28,7 @@ static int factor(lua_State *L)
     *f = NULL;
     luaL_setmetatable(L, FACTORS);
     lumat_try(L, gpu_sparse_factor(s, (gpu_sparse_factoring)how, &told, f));
+    lumat_account_bytes(L, gpu_sparse_factors_bytes(*f, &told));
     lua_pushinteger(L, told.trouble);
     lua_pushinteger(L, told.rank);
     lua_pushinteger(L, told.count);
