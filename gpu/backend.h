@@ -80,6 +80,23 @@ typedef struct gpu_csr_result {
     gpu_status (*make_room)(struct gpu_csr_result *r, int64_t most);
 } gpu_csr_result;
 
+/* Which entries of a sparse matrix are kept: those where mask is true, as ones
+ * in f32; or, mask NULL, those whose absolute value is above tolerance, and
+ * NaN. */
+typedef struct gpu_sparse_choice {
+    const uint8_t *mask; /* one for each entry */
+    double tolerance;
+} gpu_sparse_choice;
+
+/* Diagonals of a matrix of rows x cols: that with column places[k] of values in
+ * column j + offsets[k], where that is one, of row j; row j of values belongs
+ * to column j, and may be the same for all. */
+typedef struct gpu_diagonals {
+    int64_t rows, cols, count;
+    const int64_t *offsets, *places; /* offsets ascend */
+    gpu_view values;                 /* f32, f64, c64 or c128 */
+} gpu_diagonals;
+
 /* The halves of a square matrix, f64 or c128, that become its incomplete
  * factors in the place of their values: in lower a diagonal ends each row, in
  * upper, which L L^H has none of, it begins each. */
@@ -527,6 +544,17 @@ typedef struct gpu_backend {
     gpu_status (*sparse_from_dense)(void *device, const gpu_view *m,
                                     int32_t *starts, int32_t *columns,
                                     void *values, int64_t *count);
+    /* Some of s's entries, and diagonals without their zeros: called twice, as
+     * sparse_from_dense is. */
+    gpu_status (*sparse_keep)(void *device, const gpu_csr *s,
+                              const gpu_sparse_choice *choice, int32_t *starts,
+                              int32_t *columns, void *values, int64_t *count);
+    gpu_status (*sparse_diagonals)(void *device, const gpu_diagonals *d,
+                                   int32_t *starts, int32_t *columns,
+                                   void *values, int64_t *count);
+    /* Where entries are, counted from 1. */
+    gpu_status (*sparse_list)(void *device, const gpu_csr *s, double *rows,
+                              double *cols);
     /* to: rows x cols of s's type without gaps. */
     gpu_status (*sparse_to_dense)(void *device, const gpu_csr *s, void *to);
 

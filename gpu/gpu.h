@@ -788,6 +788,13 @@ gpu_status gpu_sparse_create(gpu_sparse *out, gpu_device *device,
                              gpu_dtype dtype, const gpu_triplets *from);
 gpu_status gpu_sparse_from_dense(const gpu_matrix *m, gpu_dtype dtype,
                                  gpu_device *device, gpu_sparse *out);
+/* rows x cols with columns of `diagonals` on the count diagonals whose offsets
+ * are told, above the main one where positive, none twice; row j belongs to
+ * column j, a single row to all. Zeros are left out. */
+gpu_status gpu_sparse_from_diagonals(const gpu_matrix *diagonals,
+                                     const int64_t *offsets, int64_t rows,
+                                     int64_t cols, gpu_dtype dtype,
+                                     gpu_device *device, gpu_sparse *out);
 gpu_status gpu_sparse_to_dense(const gpu_sparse *s, gpu_matrix *out);
 gpu_status gpu_sparse_transposed(const gpu_sparse *s, gpu_sparse *out);
 /* As dtype on device (NULL: s's own). */
@@ -812,6 +819,11 @@ gpu_status gpu_sparse_places(const gpu_sparse *s, gpu_matrix *rows,
 /* out = s without entries whose absolute values are tolerance or less, created
  * on its device. */
 gpu_status gpu_sparse_prune(const gpu_sparse *s, double tolerance,
+                            gpu_sparse *out);
+
+/* out has a 1 at the entries where mask, a vector of s's count, is true; f32,
+ * created on s's device. */
+gpu_status gpu_sparse_where(const gpu_sparse *s, const gpu_matrix *mask,
                             gpu_sparse *out);
 
 /* Chosen rows and columns, 0-based; NULL: all. */

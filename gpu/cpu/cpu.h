@@ -173,6 +173,14 @@ gpu_status gpu_cpu_sparse_transpose(void *device, const gpu_csr *s,
 gpu_status gpu_cpu_sparse_from_dense(void *device, const gpu_view *m,
                                      int32_t *starts, int32_t *columns,
                                      void *values, int64_t *count);
+gpu_status gpu_cpu_sparse_keep(void *device, const gpu_csr *s,
+                               const gpu_sparse_choice *choice, int32_t *starts,
+                               int32_t *columns, void *values, int64_t *count);
+gpu_status gpu_cpu_sparse_diagonals(void *device, const gpu_diagonals *d,
+                                    int32_t *starts, int32_t *columns,
+                                    void *values, int64_t *count);
+gpu_status gpu_cpu_sparse_list(void *device, const gpu_csr *s, double *rows,
+                               double *cols);
 gpu_status gpu_cpu_sparse_to_dense(void *device, const gpu_csr *s, void *to);
 gpu_status gpu_cpu_sparse_product(void *device, const gpu_csr *s,
                                   const gpu_view *d, const gpu_view *c,

@@ -1,6 +1,7 @@
 /* The steps of sparse systems, for lua/std/lazy/sparse_systems.lua, which gives
  * right arguments. Right sides and solutions are rows here; what is computed is
  * f64 or c128 and lies on the CPU. */
+#include "arguments.h"
 #include "complex_value.h"
 #include "math_functions.h"
 #include "value.h"
@@ -103,11 +104,36 @@ static int incomplete(lua_State *L)
     return 3;
 }
 
+/* diagonals(D, offsets, m, n, {dtype, device}): see gpu_sparse_from_diagonals
+ */
+static int diagonals(lua_State *L)
+{
+    const gpu_matrix *m = lumat_test_matrix(L, 1);
+    int64_t *offsets =
+        lua_newuserdatauv(L, ((size_t)m->cols + 1) * sizeof *offsets, 0);
+    gpu_dtype dtype = lumat_option_dtype(L, 5, m->dtype);
+    gpu_device *d = lumat_option_device(L, 5, gpu_matrix_device(m));
+    for (int64_t k = 0; k < m->cols; k++) {
+        lua_rawgeti(L, 2, (lua_Integer)k + 1);
+        offsets[k] = lua_tointeger(L, -1);
+        lua_pop(L, 1);
+    }
+    gpu_sparse *out = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_from_diagonals(m, offsets, lua_tointeger(L, 3),
+                                           lua_tointeger(L, 4), dtype, d, out));
+    lumat_account_sparse(L, out);
+    return 1;
+}
+
 void lumat_open_sparse_steps(lua_State *L)
 {
-    static const luaL_Reg steps[] = {
-        {"factor", factor},     {"solve", solve},           {"bands", bands},
-        {"triangle", triangle}, {"incomplete", incomplete}, {NULL, NULL}};
+    static const luaL_Reg steps[] = {{"factor", factor},
+                                     {"solve", solve},
+                                     {"bands", bands},
+                                     {"triangle", triangle},
+                                     {"incomplete", incomplete},
+                                     {"diagonals", diagonals},
+                                     {NULL, NULL}};
     luaL_newmetatable(L, FACTORS);
     lua_pushcfunction(L, forget);
     lua_setfield(L, -2, "__gc");
