@@ -94,13 +94,16 @@ static gpu_status keep_rows(void *context, int64_t first, int64_t last)
     }
 }
 
-/* From the entries of rows to where rows begin; how many there are. */
+/* From the entries of rows to where rows begin; how many there are, of which
+ * too many are told of alone. */
 static int64_t add_up(int32_t *starts, int64_t rows)
 {
-    starts[0] = 0;
-    for (int64_t i = 0; i < rows; i++)
-        starts[i + 1] += starts[i];
-    return starts[rows];
+    int64_t sum = starts[0] = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        sum += starts[i + 1];
+        starts[i + 1] = sum > INT32_MAX ? INT32_MAX : (int32_t)sum;
+    }
+    return sum;
 }
 
 gpu_status gpu_cpu_sparse_keep(void *device, const gpu_csr *s,
@@ -172,6 +175,19 @@ INLINE int32_t lay_row(const laying *l, gpu_dtype t, size_t size, int64_t i)
     const char *from = d->values.data;
     int64_t at = l->columns ? l->starts[i] : 0, first = at;
     int64_t end = l->columns ? l->starts[i + 1] : INT64_MAX;
+    int64_t step = d->values.col_stride;
+    if (end - at == d->count) { /* none is outside, and none 0 */
+        for (int64_t k = 0; k < d->count; k++) {
+            int64_t j = i + d->offsets[k];
+            l->columns[at + k] = (int32_t)j;
+            memcpy(l->values + (size_t)(at + k) * size,
+                   from + (size_t)(j * d->values.row_stride +
+                                   d->places[k] * step) *
+                              size,
+                   size);
+        }
+        return (int32_t)d->count;
+    }
     for (int64_t k = 0; k < d->count && at < end; k++) {
         int64_t j = i + d->offsets[k];
         if (j < 0 || j >= d->cols)
@@ -187,6 +203,50 @@ INLINE int32_t lay_row(const laying *l, gpu_dtype t, size_t size, int64_t i)
         at += !is_zero(value, t);
     }
     return (int32_t)(at - first);
+}
+
+/* How many places of the diagonals lie in rows before i. */
+static int64_t places_before(const gpu_diagonals *d, int64_t i)
+{
+    int64_t sum = 0;
+    for (int64_t k = 0; k < d->count; k++) {
+        int64_t first = d->offsets[k] < 0 ? -d->offsets[k] : 0;
+        int64_t last = gpu_cpu_smaller(i, d->cols - d->offsets[k]);
+        sum += last > first ? last - first : 0;
+    }
+    return sum;
+}
+
+static gpu_status start_rows(void *context, int64_t first, int64_t last)
+{
+    const laying *l = context;
+    const gpu_diagonals *d = l->d;
+    int64_t high = d->count > 0 ? d->cols - d->offsets[d->count - 1] : 0;
+    int64_t low = d->count > 0 ? -d->offsets[0] : 0; /* all are between */
+    int64_t sum = places_before(d, first);
+    for (int64_t i = first; i < last; i++) {
+        if (i % ROWS == 0 && gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        l->starts[i] = (int32_t)sum;
+        sum = i >= low && i < high ? sum + d->count : places_before(d, i + 1);
+    }
+    return GPU_OK;
+}
+
+/* Is there a zero among the numbers, also outside the matrix? A single row is
+ * looked at: of more rows each is counted. */
+static int has_zeros(const gpu_diagonals *d)
+{
+    size_t size = gpu_cpu_size(d->values.dtype);
+    if (d->values.row_stride != 0)
+        return 1;
+    for (int64_t k = 0; k < d->count; k++) {
+        const char *value = (const char *)d->values.data +
+                            (size_t)(k * d->values.col_stride) * size;
+        if (is_zero(value, d->values.dtype))
+            return 1;
+    }
+    return 0;
 }
 
 INLINE gpu_status lay(const laying *l, gpu_dtype t, size_t size, int64_t first,
@@ -222,7 +282,15 @@ gpu_status gpu_cpu_sparse_diagonals(void *device, const gpu_diagonals *d,
                                     void *values, int64_t *count)
 {
     laying l = {d, starts, columns, values};
+    int is_counted = columns || has_zeros(d);
+    int64_t all = places_before(d, d->rows);
     (void)device;
+    if (!is_counted && all <= INT32_MAX) {
+        starts[d->rows] = (int32_t)all;
+        *count = all;
+        return gpu_cpu_parallel(d->rows, d->rows * (d->count + 1), start_rows,
+                                &l);
+    }
     gpu_status status =
         gpu_cpu_parallel(d->rows, d->rows * (d->count + 1), lay_rows, &l);
     if (status == GPU_OK && !columns)

@@ -425,7 +425,13 @@ gpu_status gpu_sparse_from_diagonals(const gpu_matrix *diagonals,
     *out = (gpu_sparse){0};
     TRY(check_complex_values(gpu_is_complex(diagonals), dtype));
     TRY(gpu_sparse_check_sizes(rows, cols, 0));
-    TRY(gpu_clone(diagonals, dtype, gpu_cpu(), &from));
+    if (diagonals->dtype == dtype && !diagonals->is_conjugated &&
+        gpu_matrix_device(diagonals) == gpu_cpu()) {
+        gpu_retain(diagonals);
+        from = *diagonals;
+    } else {
+        TRY(gpu_clone(diagonals, dtype, gpu_cpu(), &from));
+    }
     int64_t *lists = order_offsets(offsets, &d);
     gpu_status status = lists ? gpu_settle(&from)
                               : gpu_fail(GPU_MEMORY, "spdiags: out of memory");

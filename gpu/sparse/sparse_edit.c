@@ -75,6 +75,18 @@ static gpu_operation operation_of(const char *name, const gpu_sparse *s,
                            .bytes = (double)gpu_sparse_bytes(s)};
 }
 
+/* s with ones as values. */
+static gpu_status share_places(const gpu_sparse *s, gpu_sparse *out)
+{
+    gpu_matrix ones;
+    TRY(gpu_create(&ones, gpu_cpu(), GPU_F32, 1, s->count, 1));
+    gpu_status status = gpu_fill(&ones, 1);
+    if (status == GPU_OK)
+        status = gpu_sparse_with_values(s, &ones, out);
+    gpu_release(&ones);
+    return status;
+}
+
 /* s lies on the CPU. Where all entries stay, so do their places, and, but for
  * those of a mask, their values. */
 static gpu_status keep_here(const char *name, const gpu_sparse *s,
@@ -89,9 +101,10 @@ static gpu_status keep_here(const char *name, const gpu_sparse *s,
     gpu_operation op = operation_of(name, s, &out->starts);
     gpu_status status = RUN_OPERATION(&op, sparse_keep, &from, choice,
                                       to.starts, NULL, NULL, &count);
-    if (status == GPU_OK && count == s->count && !choice->mask) {
+    if (status == GPU_OK && count == s->count) {
         gpu_sparse_release(out);
-        return gpu_sparse_clone(s, type, NULL, out);
+        return choice->mask ? share_places(s, out)
+                            : gpu_sparse_clone(s, type, NULL, out);
     }
     out->count = count;
     if (status == GPU_OK)
