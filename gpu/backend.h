@@ -127,6 +127,32 @@ typedef struct gpu_sparse_arranging {
     int64_t low, high;  /* within +-2^32 */
 } gpu_sparse_arranging;
 
+/* Which entries of a sparse matrix are kept: those where mask is true, as ones
+ * in f32; or, mask NULL, those whose absolute value is above tolerance, and
+ * NaN. */
+typedef struct gpu_sparse_choice {
+    const uint8_t *mask; /* one for each entry */
+    double tolerance;
+} gpu_sparse_choice;
+
+/* Diagonals of a matrix of rows x cols: that with column places[k] of values in
+ * column j + offsets[k], where that is one, of row j; row j of values belongs
+ * to column j, and may be the same for all. */
+typedef struct gpu_diagonals {
+    int64_t rows, cols, count;
+    const int64_t *offsets, *places; /* offsets ascend */
+    gpu_view values;                 /* f32, f64, c64 or c128 */
+} gpu_diagonals;
+
+/* The halves of a square matrix, f64 or c128, that become its incomplete
+ * factors in the place of their values: in lower a diagonal ends each row, in
+ * upper, which L L^H has none of, it begins each. */
+typedef struct gpu_incomplete {
+    int is_chol;
+    gpu_csr lower, upper;
+    void *lower_values, *upper_values;
+} gpu_incomplete;
+
 /* Bins between edges: see gpu_count_bins. x lies in bin number
  * (x over - from) per_unit, unless that is as near a whole number as `near`:
  * then the edges decide, computed as gpu_edge does. */
@@ -552,6 +578,9 @@ typedef struct gpu_backend {
                                int turned, const void *b, void *x,
                                int64_t count);
     void (*sparse_forget)(void *device, void *factors);
+    /* See gpu_sparse_incomplete_factors; told is empty. The CPU's alone. */
+    gpu_status (*sparse_incomplete)(void *device, const gpu_incomplete *of,
+                                    gpu_sparse_breakdown *told);
 
     /* Sparse matrices made and unmade; all may be NULL where not on the CPU,
      * and wait. Of starts there are rows + 1, and of columns and values as many
@@ -575,6 +604,17 @@ typedef struct gpu_backend {
     gpu_status (*sparse_from_dense)(void *device, const gpu_view *m,
                                     int32_t *starts, int32_t *columns,
                                     void *values, int64_t *count);
+    /* Some of s's entries, and diagonals without their zeros: called twice, as
+     * sparse_from_dense is. */
+    gpu_status (*sparse_keep)(void *device, const gpu_csr *s,
+                              const gpu_sparse_choice *choice, int32_t *starts,
+                              int32_t *columns, void *values, int64_t *count);
+    gpu_status (*sparse_diagonals)(void *device, const gpu_diagonals *d,
+                                   int32_t *starts, int32_t *columns,
+                                   void *values, int64_t *count);
+    /* Where entries are, counted from 1. */
+    gpu_status (*sparse_list)(void *device, const gpu_csr *s, double *rows,
+                              double *cols);
     /* to: rows x cols of s's type without gaps. */
     gpu_status (*sparse_to_dense)(void *device, const gpu_csr *s, void *to);
 

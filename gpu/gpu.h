@@ -788,6 +788,13 @@ gpu_status gpu_sparse_create(gpu_sparse *out, gpu_device *device,
                              gpu_dtype dtype, const gpu_triplets *from);
 gpu_status gpu_sparse_from_dense(const gpu_matrix *m, gpu_dtype dtype,
                                  gpu_device *device, gpu_sparse *out);
+/* rows x cols with columns of `diagonals` on the count diagonals whose offsets
+ * are told, above the main one where positive, none twice; row j belongs to
+ * column j, a single row to all. Zeros are left out. */
+gpu_status gpu_sparse_from_diagonals(const gpu_matrix *diagonals,
+                                     const int64_t *offsets, int64_t rows,
+                                     int64_t cols, gpu_dtype dtype,
+                                     gpu_device *device, gpu_sparse *out);
 gpu_status gpu_sparse_to_dense(const gpu_sparse *s, gpu_matrix *out);
 gpu_status gpu_sparse_transposed(const gpu_sparse *s, gpu_sparse *out);
 /* As dtype on device (NULL: s's own). */
@@ -812,6 +819,11 @@ gpu_status gpu_sparse_places(const gpu_sparse *s, gpu_matrix *rows,
 /* out = s without entries whose absolute values are tolerance or less, created
  * on its device. */
 gpu_status gpu_sparse_prune(const gpu_sparse *s, double tolerance,
+                            gpu_sparse *out);
+
+/* out has a 1 at the entries where mask, a vector of s's count, is true; f32,
+ * created on s's device. */
+gpu_status gpu_sparse_where(const gpu_sparse *s, const gpu_matrix *mask,
                             gpu_sparse *out);
 
 /* Chosen rows and columns, 0-based; NULL: all. */
@@ -965,6 +977,23 @@ gpu_status gpu_sparse_factor(const gpu_sparse *s, gpu_sparse_factoring how,
 gpu_status gpu_sparse_solve(gpu_sparse_factors *f, int turned,
                             const gpu_matrix *b, gpu_matrix *x);
 void gpu_sparse_factors_free(gpu_sparse_factors *f);
+/* About what they take: each entry a number and its place, and s. */
+size_t gpu_sparse_factors_bytes(const gpu_sparse_factors *f,
+                                const gpu_sparse_report *told);
+
+/* Factors of a square s that have entries where s has some, and whose product
+ * is s there, ILU(0) and IC(0): L with ones on its diagonal, and U; or, where
+ * upper is NULL, L of L L^H, of which the lower half of s is read. They are
+ * created on the CPU, in f64 or c128, on which the entries of s cross the bus;
+ * where told has a row there are none. */
+typedef struct gpu_sparse_breakdown {
+    int64_t row;     /* 0: none; from 1: the first whose pivot is of no use */
+    int is_missing;  /* nothing is stored on the diagonal there */
+    double pivot[2]; /* else; re, im */
+} gpu_sparse_breakdown;
+gpu_status gpu_sparse_incomplete_factors(const gpu_sparse *s, gpu_sparse *lower,
+                                         gpu_sparse *upper,
+                                         gpu_sparse_breakdown *told);
 
 /* How many diagonals below and above the main one have entries; the rest of out
  * is 0. */

@@ -36,6 +36,9 @@ void gpu_watch_progress(void (*began)(void), void (*ended)(void));
 int gpu_begin_work(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 void gpu_end_work(int began);
+/* What the work that goes on is called from now on. */
+void gpu_rename_work(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
 
 /* The work's next stage has `total` units, of any kind, which the loops then
  * add up, from any thread. Returns 0, and they have to keep quiet, when an

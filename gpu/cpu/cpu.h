@@ -173,6 +173,14 @@ gpu_status gpu_cpu_sparse_transpose(void *device, const gpu_csr *s,
 gpu_status gpu_cpu_sparse_from_dense(void *device, const gpu_view *m,
                                      int32_t *starts, int32_t *columns,
                                      void *values, int64_t *count);
+gpu_status gpu_cpu_sparse_keep(void *device, const gpu_csr *s,
+                               const gpu_sparse_choice *choice, int32_t *starts,
+                               int32_t *columns, void *values, int64_t *count);
+gpu_status gpu_cpu_sparse_diagonals(void *device, const gpu_diagonals *d,
+                                    int32_t *starts, int32_t *columns,
+                                    void *values, int64_t *count);
+gpu_status gpu_cpu_sparse_list(void *device, const gpu_csr *s, double *rows,
+                               double *cols);
 gpu_status gpu_cpu_sparse_to_dense(void *device, const gpu_csr *s, void *to);
 gpu_status gpu_cpu_sparse_product(void *device, const gpu_sparse_call *p);
 gpu_status gpu_cpu_sparse_combine(void *device, gpu_sparse_op op,
@@ -193,6 +201,8 @@ gpu_status gpu_cpu_sparse_solve(void *device, void *made, const gpu_csr *s,
                                 int turned, const void *b, void *x,
                                 int64_t count);
 void gpu_cpu_sparse_forget(void *device, void *made);
+gpu_status gpu_cpu_sparse_incomplete(void *device, const gpu_incomplete *of,
+                                     gpu_sparse_breakdown *told);
 gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b,
                          gpu_inverse_size *inverse);
 gpu_status gpu_cpu_determinant(void *device, const gpu_view *a, double *out);

@@ -356,6 +356,38 @@ static gpu_status sparse_from_dense(void *handle, const gpu_view *m,
     return gpu_poll();
 }
 
+static gpu_status sparse_keep(void *handle, const gpu_csr *s,
+                              const gpu_sparse_choice *choice, int32_t *starts,
+                              int32_t *columns, void *values, int64_t *count)
+{
+    dry_device *d = of(handle);
+    (void)choice, (void)starts, (void)columns, (void)values;
+    d->clock += dry_moved_seconds(d, 3 * csr_bytes(s));
+    *count = s->count;
+    return gpu_poll();
+}
+
+static gpu_status sparse_diagonals(void *handle, const gpu_diagonals *from,
+                                   int32_t *starts, int32_t *columns,
+                                   void *values, int64_t *count)
+{
+    dry_device *d = of(handle);
+    int64_t side = from->rows < from->cols ? from->rows : from->cols;
+    (void)starts, (void)columns, (void)values;
+    d->clock += dry_moved_seconds(d, 3 * dry_bytes(&from->values));
+    *count = side * from->count;
+    return gpu_poll();
+}
+
+static gpu_status sparse_list(void *handle, const gpu_csr *s, double *rows,
+                              double *cols)
+{
+    dry_device *d = of(handle);
+    (void)rows, (void)cols;
+    d->clock += dry_moved_seconds(d, 2 * csr_bytes(s));
+    return gpu_poll();
+}
+
 static gpu_status sparse_to_dense(void *handle, const gpu_csr *s, void *to)
 {
     dry_device *d = of(handle);
@@ -447,6 +479,16 @@ static gpu_status sparse_arrange(void *handle, const gpu_sparse_arranging *how,
     out->count = (int64_t)n;
     gpu_status status = out->make_room(out, out->count);
     return status == GPU_OK ? gpu_poll() : status;
+}
+
+static gpu_status sparse_incomplete(void *handle, const gpu_incomplete *halves,
+                                    gpu_sparse_breakdown *told)
+{
+    dry_device *d = of(handle);
+    (void)told;
+    d->clock += dry_moved_seconds(
+        d, 2 * (csr_bytes(&halves->lower) + csr_bytes(&halves->upper)));
+    return gpu_poll();
 }
 
 static gpu_status solve(void *handle, const gpu_view *a, const gpu_view *b,
@@ -636,12 +678,16 @@ static const gpu_backend entries = {
     .sparse_build = sparse_build,
     .sparse_transpose = sparse_transpose,
     .sparse_from_dense = sparse_from_dense,
+    .sparse_keep = sparse_keep,
+    .sparse_diagonals = sparse_diagonals,
+    .sparse_list = sparse_list,
     .sparse_to_dense = sparse_to_dense,
     .sparse_combine = sparse_combine,
     .sparse_sample = sparse_sample,
     .sparse_reduce = sparse_reduce,
     .sparse_lookup = sparse_lookup,
     .sparse_arrange = sparse_arrange,
+    .sparse_incomplete = sparse_incomplete,
     .solve = solve,
     .determinant = determinant,
     .inverse_norm = inverse_norm,

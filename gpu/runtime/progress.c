@@ -61,6 +61,16 @@ int gpu_begin_work(const char *format, ...)
     return 1;
 }
 
+void gpu_rename_work(const char *format, ...)
+{
+    va_list args;
+    pthread_mutex_lock(&work.lock);
+    va_start(args, format);
+    vsnprintf(work.what, sizeof work.what, format, args);
+    va_end(args);
+    pthread_mutex_unlock(&work.lock);
+}
+
 void gpu_end_work(int began)
 {
     if (!began || !work.active)

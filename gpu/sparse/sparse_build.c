@@ -404,6 +404,110 @@ gpu_status gpu_sparse_from_dense(const gpu_matrix *m, gpu_dtype dtype,
                : status;
 }
 
+/* --- diagonals ------------------------------------------------------------ */
+
+typedef struct offset {
+    int64_t offset, place;
+} offset;
+
+static int by_offset(const void *a, const void *b)
+{
+    const offset *x = a, *y = b;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Both lists of d, in one piece of memory to be freed: ascending. NULL: there
+ * is none. */
+static int64_t *order_offsets(const int64_t *offsets, gpu_diagonals *d)
+{
+    size_t count = (size_t)d->count;
+    int64_t *lists = malloc((2 * count + 1) * sizeof *lists);
+    offset *all = malloc((count + 1) * sizeof *all);
+    for (size_t k = 0; lists && all && k < count; k++)
+        all[k] = (offset){offsets[k], (int64_t)k};
+    if (lists && all)
+        qsort(all, count, sizeof *all, by_offset);
+    for (size_t k = 0; lists && all && k < count; k++) {
+        lists[k] = all[k].offset;
+        lists[count + k] = all[k].place;
+    }
+    if (!all) {
+        free(lists);
+        lists = NULL;
+    }
+    free(all);
+    d->offsets = lists;
+    d->places = lists ? lists + count : NULL;
+    return lists;
+}
+
+/* The diagonals lie on the CPU. */
+static gpu_status lay(const gpu_diagonals *d, const gpu_matrix *from,
+                      gpu_sparse *out)
+{
+    int64_t count = 0;
+    *out = (gpu_sparse){.rows = d->rows, .cols = d->cols};
+    TRY(gpu_create(&out->starts, gpu_cpu(), GPU_F32, 1, d->rows + 1, 1));
+    gpu_rows_out to = {gpu_target_of(&out->starts).data, NULL, NULL};
+    gpu_operation op = operation_of("spdiags", gpu_cpu(), out, &out->starts,
+                                    (double)gpu_bytes(from));
+    op.extent = from;
+    gpu_status status =
+        RUN_OPERATION(&op, sparse_diagonals, d, to.starts, NULL, NULL, &count);
+    if (status == GPU_OK)
+        status = gpu_sparse_check_sizes(d->rows, d->cols, count);
+    out->count = count;
+    if (status == GPU_OK)
+        status = gpu_create(&out->columns, gpu_cpu(), GPU_F32, 1, count, 1);
+    if (status == GPU_OK)
+        status = gpu_create(&out->values, gpu_cpu(), from->dtype, 1, count, 1);
+    if (status == GPU_OK) {
+        to = gpu_rows_of(out);
+        op = operation_of("spdiags", gpu_cpu(), out, &out->values,
+                          (double)gpu_bytes(from));
+        op.extent = from;
+        status = RUN_OPERATION(&op, sparse_diagonals, d, to.starts, to.columns,
+                               to.values, &count);
+    }
+    if (status != GPU_OK)
+        gpu_sparse_release(out);
+    return status;
+}
+
+gpu_status gpu_sparse_from_diagonals(const gpu_matrix *diagonals,
+                                     const int64_t *offsets, int64_t rows,
+                                     int64_t cols, gpu_dtype dtype,
+                                     gpu_device *device, gpu_sparse *out)
+{
+    gpu_matrix from;
+    gpu_sparse here;
+    gpu_diagonals d = {.rows = rows, .cols = cols, .count = diagonals->cols};
+    *out = (gpu_sparse){0};
+    TRY(check_complex_values(gpu_is_complex(diagonals), dtype));
+    TRY(gpu_sparse_check_sizes(rows, cols, 0));
+    if (diagonals->dtype == dtype && !diagonals->is_conjugated &&
+        gpu_matrix_device(diagonals) == gpu_cpu()) {
+        gpu_retain(diagonals);
+        from = *diagonals;
+    } else {
+        TRY(gpu_clone(diagonals, dtype, gpu_cpu(), &from));
+    }
+    int64_t *lists = order_offsets(offsets, &d);
+    gpu_status status = lists ? gpu_settle(&from)
+                              : gpu_fail(GPU_MEMORY, "spdiags: out of memory");
+    d.values = gpu_view_of(&from);
+    if (from.rows == 1)
+        d.values.row_stride = 0;
+    if (status == GPU_OK)
+        status = lay(&d, &from, &here);
+    free(lists);
+    gpu_release(&from);
+    return status == GPU_OK ? gpu_sparse_send(&here, dtype, device, out)
+                            : status;
+}
+
+/* --- and back ------------------------------------------------------------- */
+
 /* s lies on d. */
 static gpu_status spread(gpu_device *d, const gpu_sparse *s, gpu_matrix *out)
 {

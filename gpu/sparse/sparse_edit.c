@@ -4,22 +4,10 @@
 #include "complex_numbers.h"
 #include "sparse.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- places --------------------------------------------------------------- */
-
-static gpu_status list_places(const gpu_csr *s, double *rows, double *cols)
-{
-    for (int64_t i = 0; i < s->rows; i++)
-        for (int64_t e = s->starts[i]; e < s->starts[i + 1]; e++) {
-            POLL_AT(e);
-            rows[e] = (double)i + 1;
-            cols[e] = (double)s->columns[e] + 1;
-        }
-    return GPU_OK;
-}
 
 /* The same vector on d; of the one here nothing is left. */
 static gpu_status send_vector(gpu_matrix *here, gpu_device *d, gpu_matrix *out)
@@ -41,10 +29,17 @@ static gpu_status place_here(const gpu_sparse *s, gpu_matrix *rows,
     gpu_csr from = gpu_csr_of(s);
     TRY(gpu_create(rows, gpu_cpu(), GPU_F64, 1, s->count, 1));
     TRY(gpu_create(cols, gpu_cpu(), GPU_F64, 1, s->count, 1));
-    if (gpu_dry || s->count == 0)
+    if (s->count == 0)
         return GPU_OK;
-    return list_places(&from, gpu_target_of(rows).data,
-                       gpu_target_of(cols).data);
+    gpu_operation op = {.name = "triplets",
+                        .kernel = "csr",
+                        .device = gpu_cpu(),
+                        .result = rows,
+                        .extent = &s->values,
+                        .bytes = 2 * (double)gpu_bytes(rows) +
+                                 (double)gpu_bytes(&s->columns)};
+    return RUN_OPERATION(&op, sparse_list, &from, gpu_target_of(rows).data,
+                         gpu_target_of(cols).data);
 }
 
 gpu_status gpu_sparse_places(const gpu_sparse *s, gpu_matrix *rows,
@@ -67,65 +62,61 @@ gpu_status gpu_sparse_places(const gpu_sparse *s, gpu_matrix *rows,
     return status;
 }
 
-/* --- small entries left out ----------------------------------------------- */
+/* --- entries left out ----------------------------------------------------- */
 
-static double size_of(const gpu_csr *s, int64_t e)
+static gpu_operation operation_of(const char *name, const gpu_sparse *s,
+                                  const gpu_matrix *result)
 {
-    switch (s->dtype) {
-    case GPU_F32:
-        return fabsf(((const float *)s->values)[e]);
-    case GPU_C64:
-        return hypot(((const float *)s->values)[2 * e],
-                     ((const float *)s->values)[2 * e + 1]);
-    case GPU_C128:
-        return hypot(((const double *)s->values)[2 * e],
-                     ((const double *)s->values)[2 * e + 1]);
-    default:
-        return fabs(((const double *)s->values)[e]);
-    }
+    return (gpu_operation){.name = name,
+                           .kernel = "csr",
+                           .device = gpu_cpu(),
+                           .result = result,
+                           .extent = &s->values,
+                           .bytes = (double)gpu_sparse_bytes(s)};
 }
 
-/* Entry `from` of s becomes entry `to`. */
-static void copy_entry(const gpu_csr *s, int64_t from, const gpu_rows_out *out,
-                       int64_t to)
+/* s with ones as values. */
+static gpu_status share_places(const gpu_sparse *s, gpu_sparse *out)
 {
-    size_t size = gpu_dtype_size(s->dtype);
-    out->columns[to] = s->columns[from];
-    memcpy((char *)out->values + (size_t)to * size,
-           (const char *)s->values + (size_t)from * size, size);
+    gpu_matrix ones;
+    TRY(gpu_create(&ones, gpu_cpu(), GPU_F32, 1, s->count, 1));
+    gpu_status status = gpu_fill(&ones, 1);
+    if (status == GPU_OK)
+        status = gpu_sparse_with_values(s, &ones, out);
+    gpu_release(&ones);
+    return status;
 }
 
-/* NaN is not small. */
-static gpu_status keep_large(const gpu_csr *s, double tolerance,
-                             const gpu_rows_out *to, int64_t *count)
-{
-    int64_t n = 0;
-    to->starts[0] = 0;
-    for (int64_t i = 0; i < s->rows; i++) {
-        for (int64_t e = s->starts[i]; e < s->starts[i + 1]; e++) {
-            POLL_AT(e);
-            if (!(size_of(s, e) <= tolerance))
-                copy_entry(s, e, to, n++);
-        }
-        to->starts[i + 1] = (int32_t)n;
-    }
-    *count = n;
-    return GPU_OK;
-}
-
-/* s lies on the CPU. */
-static gpu_status prune_here(const gpu_sparse *s, double tolerance,
-                             gpu_sparse *out)
+/* s lies on the CPU. Where all entries stay, so do their places, and, but for
+ * those of a mask, their values. */
+static gpu_status keep_here(const char *name, const gpu_sparse *s,
+                            const gpu_sparse_choice *choice, gpu_sparse *out)
 {
     gpu_csr from = gpu_csr_of(s);
-    int64_t count = s->count;
-    TRY(gpu_sparse_create_arrays(gpu_cpu(), s->values.dtype, s->rows, s->cols,
-                                 s->count, out));
-    gpu_rows_out to = gpu_rows_of(out);
-    gpu_status status =
-        gpu_dry ? GPU_OK : keep_large(&from, tolerance, &to, &count);
+    gpu_dtype type = choice->mask ? GPU_F32 : s->values.dtype;
+    int64_t count = 0;
+    *out = (gpu_sparse){.rows = s->rows, .cols = s->cols};
+    TRY(gpu_create(&out->starts, gpu_cpu(), GPU_F32, 1, s->rows + 1, 1));
+    gpu_rows_out to = {gpu_target_of(&out->starts).data, NULL, NULL};
+    gpu_operation op = operation_of(name, s, &out->starts);
+    gpu_status status = RUN_OPERATION(&op, sparse_keep, &from, choice,
+                                      to.starts, NULL, NULL, &count);
+    if (status == GPU_OK && count == s->count) {
+        gpu_sparse_release(out);
+        return choice->mask ? share_places(s, out)
+                            : gpu_sparse_clone(s, type, NULL, out);
+    }
+    out->count = count;
     if (status == GPU_OK)
-        status = gpu_sparse_cut_off(out, count);
+        status = gpu_create(&out->columns, gpu_cpu(), GPU_F32, 1, count, 1);
+    if (status == GPU_OK)
+        status = gpu_create(&out->values, gpu_cpu(), type, 1, count, 1);
+    if (status == GPU_OK) {
+        to = gpu_rows_of(out);
+        op = operation_of(name, s, &out->values);
+        status = RUN_OPERATION(&op, sparse_keep, &from, choice, to.starts,
+                               to.columns, to.values, &count);
+    }
     if (status != GPU_OK)
         gpu_sparse_release(out);
     return status;
@@ -136,13 +127,51 @@ gpu_status gpu_sparse_prune(const gpu_sparse *s, double tolerance,
 {
     gpu_device *d;
     gpu_sparse here, kept;
+    const gpu_sparse_choice choice = {.tolerance = tolerance};
     *out = (gpu_sparse){0};
     TRY(gpu_sparse_check("prune", s, &d));
     TRY(gpu_sparse_bring(s, &here));
-    gpu_status status = prune_here(&here, tolerance, &kept);
+    gpu_status status = gpu_settle(&here.values);
+    if (status == GPU_OK)
+        status = keep_here("prune", &here, &choice, &kept);
     gpu_sparse_release(&here);
     return status == GPU_OK ? gpu_sparse_send(&kept, s->values.dtype, d, out)
                             : status;
+}
+
+gpu_status gpu_sparse_where(const gpu_sparse *s, const gpu_matrix *mask,
+                            gpu_sparse *out)
+{
+    gpu_device *d;
+    gpu_sparse here, kept;
+    gpu_matrix truths;
+    *out = (gpu_sparse){0};
+    TRY(gpu_sparse_check("where", s, &d));
+    if (mask->dtype != GPU_BOOL || mask->ndim != 1 || mask->rows != s->count)
+        return gpu_fail(GPU_SHAPE, "where: %lld entries do not get a %s of %s",
+                        (long long)s->count, gpu_dtype_name(mask->dtype),
+                        gpu_shape_text(mask));
+    TRY(gpu_sparse_bring(s, &here));
+    gpu_status status = gpu_clone(mask, GPU_BOOL, gpu_cpu(), &truths);
+    if (status == GPU_OK) {
+        status = gpu_settle(&truths);
+        const gpu_sparse_choice choice = {.mask = gpu_view_of(&truths).data};
+        if (status == GPU_OK)
+            status = keep_here("where", &here, &choice, &kept);
+        gpu_release(&truths);
+    }
+    gpu_sparse_release(&here);
+    return status == GPU_OK ? gpu_sparse_send(&kept, GPU_F32, d, out) : status;
+}
+
+/* Entry `from` of s becomes entry `to`. */
+static void copy_entry(const gpu_csr *s, int64_t from, const gpu_rows_out *out,
+                       int64_t to)
+{
+    size_t size = gpu_dtype_size(s->dtype);
+    out->columns[to] = s->columns[from];
+    memcpy((char *)out->values + (size_t)to * size,
+           (const char *)s->values + (size_t)from * size, size);
 }
 
 /* --- blocks put in -------------------------------------------------------- */

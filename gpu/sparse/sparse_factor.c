@@ -23,6 +23,13 @@ void gpu_sparse_factors_free(gpu_sparse_factors *f)
     free(f);
 }
 
+size_t gpu_sparse_factors_bytes(const gpu_sparse_factors *f,
+                                const gpu_sparse_report *told)
+{
+    size_t each = gpu_dtype_size(f->here.values.dtype) + sizeof(int64_t);
+    return (size_t)told->count * each + 2 * gpu_sparse_bytes(&f->here);
+}
+
 static gpu_status factor_here(gpu_sparse_factors *f, gpu_sparse_report *told)
 {
     gpu_device *cpu = gpu_cpu();
@@ -156,6 +163,10 @@ typedef struct triangle {
 static int64_t find_diagonal(const gpu_csr *c, int64_t i)
 {
     int64_t low = c->starts[i], high = c->starts[i + 1];
+    if (low < high && c->columns[low] == i)
+        return low;
+    if (low < high && c->columns[high - 1] == i)
+        return high - 1;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (c->columns[middle] < i)

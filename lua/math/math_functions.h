@@ -61,6 +61,7 @@ void lumat_open_factor_steps(lua_State *L);
 void lumat_open_fft_functions(lua_State *L); /* fft ifft rfft … */
 void lumat_open_statistics_steps(lua_State *L);
 void lumat_open_data_steps(lua_State *L);
+void lumat_open_progress_steps(lua_State *L);
 void lumat_open_graph_steps(lua_State *L);
 void lumat_open_sparse_steps(lua_State *L);
 void lumat_open_moving_steps(lua_State *L);

@@ -264,7 +264,8 @@ static int kernel_choice(lua_State *L)
 
 static const lumat_function functions[] = {
     {"matmul", matmul, 1,
-     "A: matrix|sparse, B: matrix|sparse product A {kernel, tile, transA, transB, alpha, "
+     "A: matrix|sparse, B: matrix|sparse product A {kernel, tile, transA, "
+     "transB, alpha, "
      "beta, out, precision, device}",
      "matrix",
      "Matrix product alpha A B + beta C; also A * B. With alpha = 0, A and B "
@@ -303,6 +304,7 @@ void lumat_open_product(lua_State *L)
     lumat_open_linear(L);
     lumat_open_factor_steps(L);
     lumat_open_statistics_steps(L);
+    lumat_open_progress_steps(L);
     lumat_open_fft_functions(L);
     lumat_open_moving_steps(L);
 }

@@ -852,6 +852,7 @@ static lumat_function methods[] = {
     {"c64", .takes = "S: sparse", .usage = "S:c64()"},
     {"c128", .takes = "S: sparse", .usage = "S:c128()"},
     {"to", .takes = "S: sparse, device: device", .usage = "S:to(device)"},
+    {"clone", .takes = "S: sparse", .usage = "S:clone()"},
     {"free", .takes = "S: sparse|freed", .usage = "S:free()"},
     {0}};
 

@@ -67,11 +67,9 @@ static void push_with_values(lua_State *L, const gpu_sparse *s)
 /* Of a mask on top: 1 where it is true, and nothing where it is not. */
 static void push_truths(lua_State *L, const gpu_sparse *s)
 {
-    gpu_matrix *mask = lumat_test_matrix(L, -1), *ones = lumat_new_matrix(L);
-    lumat_try(L, gpu_clone(mask, GPU_F32, NULL, ones));
-    push_with_values(L, s);
-    gpu_sparse *all = lumat_test_sparse(L, -1), *out = lumat_new_sparse(L);
-    lumat_try(L, gpu_sparse_combine("mul", GPU_SPARSE_MUL, all, all, out));
+    const gpu_matrix *mask = lumat_test_matrix(L, -1);
+    gpu_sparse *out = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_where(s, mask, out));
     lumat_account_sparse(L, out);
 }
 

@@ -1,6 +1,8 @@
 /* The steps of sparse systems, for lua/std/lazy/sparse_systems.lua, which gives
  * right arguments. Right sides and solutions are rows here; what is computed is
  * f64 or c128 and lies on the CPU. */
+#include "arguments.h"
+#include "complex_value.h"
 #include "math_functions.h"
 #include "value.h"
 
@@ -27,6 +29,7 @@ static int factor(lua_State *L)
     *f = NULL;
     luaL_setmetatable(L, FACTORS);
     lumat_try(L, gpu_sparse_factor(s, (gpu_sparse_factoring)how, &told, f));
+    lumat_account_bytes(L, gpu_sparse_factors_bytes(*f, &told));
     lua_pushinteger(L, told.trouble);
     lua_pushinteger(L, told.rank);
     lua_pushinteger(L, told.count);
@@ -74,12 +77,62 @@ static int triangle(lua_State *L)
     return 1;
 }
 
+/* incomplete(S, is_chol): L and, of L U, U; or nil, the row that breaks down
+ * and its pivot, nil: it has none. See gpu_sparse_incomplete_factors. */
+static int incomplete(lua_State *L)
+{
+    const gpu_sparse *s = lumat_check_sparse(L);
+    int is_chol = lua_toboolean(L, 2);
+    gpu_sparse_breakdown told;
+    gpu_sparse *lower = lumat_new_sparse(L);
+    gpu_sparse *upper = is_chol ? NULL : lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_incomplete_factors(s, lower, upper, &told));
+    if (told.row == 0) {
+        lumat_account_sparse(L, lower);
+        if (!is_chol)
+            lumat_account_sparse(L, upper);
+        return is_chol ? 1 : 2;
+    }
+    lua_pushnil(L);
+    lua_pushinteger(L, told.row);
+    if (told.is_missing)
+        lua_pushnil(L);
+    else if (told.pivot[1] == 0)
+        lua_pushnumber(L, told.pivot[0]);
+    else
+        lumat_push_complex(L, (gpu_complex){told.pivot[0], told.pivot[1]});
+    return 3;
+}
+
+/* diagonals(D, offsets, m, n, {dtype, device}): see gpu_sparse_from_diagonals
+ */
+static int diagonals(lua_State *L)
+{
+    const gpu_matrix *m = lumat_test_matrix(L, 1);
+    int64_t *offsets =
+        lua_newuserdatauv(L, ((size_t)m->cols + 1) * sizeof *offsets, 0);
+    gpu_dtype dtype = lumat_option_dtype(L, 5, m->dtype);
+    gpu_device *d = lumat_option_device(L, 5, gpu_matrix_device(m));
+    for (int64_t k = 0; k < m->cols; k++) {
+        lua_rawgeti(L, 2, (lua_Integer)k + 1);
+        offsets[k] = lua_tointeger(L, -1);
+        lua_pop(L, 1);
+    }
+    gpu_sparse *out = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_from_diagonals(m, offsets, lua_tointeger(L, 3),
+                                           lua_tointeger(L, 4), dtype, d, out));
+    lumat_account_sparse(L, out);
+    return 1;
+}
+
 void lumat_open_sparse_steps(lua_State *L)
 {
     static const luaL_Reg steps[] = {{"factor", factor},
                                      {"solve", solve},
                                      {"bands", bands},
                                      {"triangle", triangle},
+                                     {"incomplete", incomplete},
+                                     {"diagonals", diagonals},
                                      {NULL, NULL}};
     luaL_newmetatable(L, FACTORS);
     lua_pushcfunction(L, forget);

@@ -232,6 +232,18 @@ static void note_all(lua_State *L)
     lua_pop(L, 1);
 }
 
+/* Is the key on top of the table that of a file of the library, loaded for
+ * good? Functions of it hold on to what they have loaded: there must not be
+ * two. */
+static int is_kept(lua_State *L, int table)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    int is_loaded = lua_rawequal(L, -1, table);
+    lua_pop(L, 1);
+    return is_loaded && lua_type(L, -1) == LUA_TSTRING &&
+           strncmp(lua_tostring(L, -1), "lumat.", 6) == 0;
+}
+
 /* The table on top is as its copy, below it, says. */
 static void restore_table(lua_State *L, lua_Integer i)
 {
@@ -240,12 +252,13 @@ static void restore_table(lua_State *L, lua_Integer i)
     while (lua_next(L, table)) {
         lua_pop(L, 1);
         lua_pushvalue(L, -1);
-        if (lua_rawget(L, copy) == LUA_TNIL) {
-            lua_pushvalue(L, -2);
+        int is_new = lua_rawget(L, copy) == LUA_TNIL;
+        lua_pop(L, 1);
+        if (is_new && !is_kept(L, table)) {
+            lua_pushvalue(L, -1);
             lua_pushnil(L);
             lua_rawset(L, table);
         }
-        lua_pop(L, 1);
     }
     lua_pushnil(L);
     while (lua_next(L, copy)) {

@@ -277,6 +277,16 @@ void lumat_account(lua_State *L, const gpu_matrix *m)
         pay_debt(L);
 }
 
+void lumat_account_bytes(lua_State *L, size_t bytes)
+{
+    if (gpu_is_dry())
+        return;
+    free_postponed(L);
+    owe(bytes);
+    if (memory.debt >= memory.enough)
+        pay_debt(L);
+}
+
 /* Before what waits is worked out; not where the user has stopped it, which in
  * a dry run we have. */
 static void collect_first(void *data, gpu_garbage which)

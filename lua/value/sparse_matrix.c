@@ -173,6 +173,15 @@ static int to_device(lua_State *L)
     return push_clone(L, s->values.dtype, d);
 }
 
+/* S:clone(): what it is now; the arrays, which nobody writes to, are shared. */
+static int clone(lua_State *L)
+{
+    const gpu_sparse *s = check_alive(L);
+    gpu_sparse *out = lumat_new_sparse(L);
+    lumat_try(L, gpu_sparse_clone(s, s->values.dtype, NULL, out));
+    return 1;
+}
+
 /* S:free() and the end of its scope; a dry run leaves what exists as it is. */
 static int give_up(lua_State *L)
 {
@@ -187,8 +196,9 @@ static int give_up(lua_State *L)
 }
 
 const luaL_Reg lumat_sparse_methods[] = {
-    {"full", to_dense}, {"f32", to_f32},   {"f64", to_f64},   {"c64", to_c64},
-    {"c128", to_c128},  {"to", to_device}, {"free", give_up}, {NULL, NULL}};
+    {"full", to_dense}, {"f32", to_f32},   {"f64", to_f64},
+    {"c64", to_c64},    {"c128", to_c128}, {"to", to_device},
+    {"clone", clone},   {"free", give_up}, {NULL, NULL}};
 
 /* S == S2 */
 static int are_equal(lua_State *L)

@@ -62,6 +62,8 @@ int lumat_refuse_operand(lua_State *L, int arg);
  * collector, which does a step for every few results, or every 512 KiB of small
  * ones; nothing in a dry run. */
 void lumat_account(lua_State *L, const gpu_matrix *m);
+/* The same of bytes that no storage has, as a library's own of factors. */
+void lumat_account_bytes(lua_State *L, size_t bytes);
 /* Gives up the memory of a matrix, or of a sparse one, once what waits for its
  * elements has been worked out; in a dry run what exists stays. A finaliser may
  * run in the middle of an operation, which still reads its operands: what it

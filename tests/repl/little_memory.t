@@ -27,7 +27,7 @@ sub fill
 type('sh', 'keep = rand(10, 10); sum = keep:sum();', '<Enter>');
 fill();
 ok(shows('sh', qr/note: there is hardly any memory left; :who shows/), 'it tells when memory is short');
-type('sh', 'u = {}; while pcall(function() u[#u + 1] = ("x"):rep(1000) .. #u end) do end', '<Enter>');
+type('sh', 'u = {}; while pcall(function() u[#u + 1] = ("x"):rep(1000) .. #u end) do end v = ("x"):rep(1e7)', '<Enter>');
 ok(shows('sh', qr/not enough memory/), 'memory runs out');
 type('sh', '<C-l>', 'u = nil', '<Enter>', '1000 + keep.rows', '<Enter>');
 ok(shows('sh', qr/^1010$/m), 'what frees some has what it needs, and the session goes on');

@@ -726,6 +726,7 @@ function factors.maker(kind)
     if not factors.makers[kind] then
         require "lumat.spectra"
         require "lumat.krylov"
+        require "lumat.sparse_systems"
     end
     return factors.makers[kind]
 end

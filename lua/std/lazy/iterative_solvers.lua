@@ -8,6 +8,7 @@
 local library = ...
 local checks = require "lumat.checks"
 local operators = require "lumat.operators"
+local progress = require "lumat.progress_steps"
 local fail, is_complex, shape_of = checks.fail, checks.is_complex,
     checks.shape_of
 local adjoint, unit = operators.adjoint, operators.unit
@@ -77,13 +78,41 @@ local function by_function(what, f, n)
         function(r) return solve(r, true) end
 end
 
+-- F solves with A.H as well: one of a sparse matrix by its parts, of a dense one
+-- by other factors.
+local function turned_solve(F, s)
+    if checks.kind(s.A) == "sparse matrix" then
+        local solve_turned = require "lumat.sparse_systems".solve_turned
+        return function(r) return solve_turned(F, r) end
+    end
+    local turned
+    return function(r)
+        turned = turned or library.lu(adjoint(s.A))
+        return turned:solve(r)
+    end
+end
+
 local function by_factors(what, F, op)
     local s = require "lumat.factors".make.state[F]
     if s.rows ~= op.cols or s.cols ~= op.cols then
         fail(what, "the precondition is %s, expected %dx%d", s.shape, op.cols,
             op.cols)
     end
-    return function(r) return F:solve(r) end
+    return function(r) return F:solve(r) end, turned_solve(F, s)
+end
+
+-- "ilu" or "ichol", which lsqr makes of A.H A: its M is then the factor L.H, as
+-- with "jacobi" it is the root of the diagonal.
+local function incomplete(what, A, name, op)
+    if checks.kind(A) ~= "sparse matrix" then
+        fail(what, "\"%s\" is of sparse matrices, A is a %s: %s", name,
+            checks.kind(A), operators.is_function(A) and
+                "precondition = " .. name .. "(S) takes an S near A" or
+                "precondition = A is exact")
+    elseif what == "lsqr" and name == "ichol" then
+        return require "lumat.sparse_systems".normal_halves(what, A)
+    end
+    return by_factors(what, library[name](A), op)
 end
 
 local function precondition_of(what, A, M, op)
@@ -92,6 +121,8 @@ local function precondition_of(what, A, M, op)
         return same, same
     elseif M == "jacobi" then
         return jacobi(what, A)
+    elseif M == "ilu" or M == "ichol" then
+        return incomplete(what, A, M, op)
     elseif checks.kind(M) == "matrix" then
         local F = library.lu(M)
         local turned = what == "lsqr" and library.lu(adjoint(M))
@@ -328,6 +359,14 @@ local function rounds(p, x, count_of)
         converged = is_done(), trouble = trouble}
 end
 
+-- Tells of a step and what it has left: of the digits that are wanted a share is
+-- there.
+local function tell_progress(p, count, rest)
+    local share = rest > 0 and log(rest) / log(p.tol) or 1
+    progress.tell(p.work, format("%s step %d, residual %.1e", p.what, count, rest),
+        larger(0, smaller(share, 1)))
+end
+
 -- The x for a vector b, from `start` on, which may be nil; and what is told.
 local function solve_vector(p, b, start)
     local length = b:norm()
@@ -349,6 +388,7 @@ local function solve_vector(p, b, start)
     function p.note(size)
         count = count + 1
         p.history[count + 1] = size / p.length
+        if p.work then tell_progress(p, count, size / p.length) end
         return not (size > p.goal) or count >= p.steps
     end
     local told
@@ -472,6 +512,9 @@ local function iterate(what, A, b, options)
     end
     local is_one = b.ndim == 1
     b = as_type(b, dtype)
+    local work <close> = not is_function and
+        type(options.precondition) ~= "function" and progress.begin(what) or nil
+    p.work = work
     local start = start_of(what, options.start, op, b, dtype)
     local x, told = solve_columns(p, is_one and b:col() or b, start, options,
         is_one)
@@ -489,11 +532,12 @@ row{
         "complex numbers a Hermitian one, by conjugate gradients: one " ..
         "product with A a step, and room for a few vectors. A is a " ..
         "matrix, a sparse one, or a function f(x) that gives A x of a " ..
-        "column x. With precondition, \"jacobi\" (the diagonal of A), a " ..
-        "matrix M near A, which is factored, factors such as lu(M), or " ..
-        "a function that gives the z with M z = r, it takes fewer " ..
-        "steps. It has to be positive definite, too. With info also a " ..
-        "table: steps, residual (|b - A x| / |b|), converged, history " ..
+        "column x. With precondition, \"jacobi\" (the diagonal of A), " ..
+        "\"ichol\" (of a sparse A), a matrix M near A, which is " ..
+        "factored, factors such as ichol(S) or chol(M), or a function " ..
+        "that gives the z with M z = r, it takes fewer steps. It has to " ..
+        "be positive definite, too. With info also a table: steps, " ..
+        "residual (|b - A x| / |b|), converged, history " ..
         "(the residual after each step, which plot shows) and trouble, " ..
         "where a method had to stop; without, what does not converge is " ..
         "an error. Columns of b are solved one by one, and told of as " ..
@@ -504,7 +548,8 @@ row{
         {"tol", "positive",
             "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
         {"steps", "count", "1000", "at most"},
-        {"precondition", "\"jacobi\"|matrix|function|factors",
+        {"precondition",
+            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
             "none", "what is near A, or solves with it"},
         {"start", "matrix", "zeros", "the x to begin with"},
         {"info", "boolean", "false", "tells steps, residual, history"}},
@@ -534,7 +579,8 @@ row{
         {"tol", "positive",
             "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
         {"steps", "count", "1000", "at most"},
-        {"precondition", "\"jacobi\"|matrix|function|factors",
+        {"precondition",
+            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
             "none", "what is near A, or solves with it"},
         {"start", "matrix", "zeros", "the x to begin with"},
         {"info", "boolean", "false", "tells steps, residual, history"}},
@@ -553,10 +599,10 @@ row{
         "says: for matrices too large to factor, sparse ones, and " ..
         "functions f(x) that give A x of a column x. It remembers a " ..
         "vector for each step up to a restart. With precondition, " ..
-        "\"jacobi\" (the diagonal of A), a matrix M near A, which is " ..
-        "factored, factors such as lu(M), or a function that gives the " ..
-        "z with M z = r, it takes fewer steps. With info also a table: " ..
-        "steps, residual (|b - A x| / |b|), converged, history (the " ..
+        "\"jacobi\" (the diagonal of A), \"ilu\" (of a sparse A), a matrix " ..
+        "M near A, which is factored, factors such as ilu(S) or lu(M), or " ..
+        "a function that gives the z with M z = r, it takes fewer steps. " ..
+        "With info also a table: steps, residual (|b - A x| / |b|), converged, history (the " ..
         "residual after each step, which plot shows) and trouble, where " ..
         "a method had to stop; without, what does not converge is an " ..
         "error. Columns of b are solved one by one, and told of as " ..
@@ -568,7 +614,8 @@ row{
             "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
         {"restart", "count", "50", "steps that are remembered"},
         {"steps", "count", "1000", "at most"},
-        {"precondition", "\"jacobi\"|matrix|function|factors",
+        {"precondition",
+            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
             "none", "what is near A, or solves with it"},
         {"start", "matrix", "zeros", "the x to begin with"},
         {"info", "boolean", "false", "tells steps, residual, history"}},
@@ -597,7 +644,8 @@ row{
         {"tol", "positive",
             "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
         {"steps", "count", "1000", "at most"},
-        {"precondition", "\"jacobi\"|matrix|function|factors",
+        {"precondition",
+            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
             "none", "what is near A, or solves with it"},
         {"start", "matrix", "zeros", "the x to begin with"},
         {"info", "boolean", "false", "tells steps, residual, history"}},
@@ -619,9 +667,10 @@ row{
         "turned is true, of which {cols = …} is the size. It has " ..
         "converged where |b - A x| / |b| or slope, |A.H r| / (|A| |r|) " ..
         "of what is left, r, is at most tol. A precondition M, \"jacobi\" " ..
-        "(the lengths of A's columns), a matrix, or a function f(r, " ..
-        "turned) that gives the z with M z = r or M.H z = r, makes it " ..
-        "solve for M x: then M x is the shortest. With info also a " ..
+        "(the lengths of A's columns), \"ichol\" (ichol(A.H * A).L.H, of a " ..
+        "sparse A), factors, a matrix, or a function f(r, turned) that " ..
+        "gives the z with M z = r or M.H z = r, makes it solve for " ..
+        "M x: then M x is the shortest. With info also a " ..
         "table: steps, residual (|b - A x| / |b|), slope, converged and " ..
         "history (the residual after each step, which plot shows); " ..
         "without, what does not converge is an error. Columns of b are " ..
@@ -632,7 +681,8 @@ row{
         {"tol", "positive",
             "1e-10, 1e-5 in f32", "the largest residual or slope"},
         {"steps", "count", "1000", "at most"},
-        {"precondition", "\"jacobi\"|matrix|function",
+        {"precondition",
+            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
             "none", "the M of columns that are more alike"},
         {"start", "matrix", "zeros", "the x to begin with"},
         {"cols", "count", "A's", "the size of a function's A"},

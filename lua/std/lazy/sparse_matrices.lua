@@ -1,6 +1,7 @@
 -- Sparse matrices with diagonals, and random ones.
 local library = ...
 local checks = require "lumat.checks"
+local sparse_steps = require "lumat.sparse_steps"
 local steps = require "lumat.statistics_steps"
 local brief, fail, shape_of = checks.brief, checks.fail, checks.shape_of
 local sparse_matrices = {}
@@ -10,9 +11,10 @@ local floor, larger, smaller, to_integer = math.floor, math.max, math.min,
 
 -- --- unit matrices and diagonals ----------------------------------------------
 
--- first, first + 1, … last, as places.
-local function places(first, last, device)
-    return library.range(first, last, 1, {dtype = "f64", device = device})
+local function check_dtype(dtype)
+    if dtype == "bool" then
+        fail("dtype", "a sparse matrix is f32, f64, c64 or c128, not bool")
+    end
 end
 
 row{
@@ -27,10 +29,10 @@ row{
 function sparse_matrices.speye(m, n, options)
     if type(n) == "table" then n, options = nil, n end
     n = n or m
-    local length = smaller(m, n)
-    if length == 0 then return library.sparse(m, n, options or {}) end
-    local along = places(1, length)
-    return library.sparse(along, along, 1, m, n, options)
+    options = checks.copied(options or {})
+    options.dtype = options.dtype or library.default_dtype()
+    check_dtype(options.dtype)
+    return sparse_steps.diagonals(library.ones(1, 1, options), {0}, m, n, options)
 end
 
 -- What `offsets` says, as whole numbers in a table, none twice.
@@ -86,30 +88,18 @@ row{
 function sparse_matrices.spdiags(diagonals, offsets, m, n, options)
     local list = offsets_of(offsets)
     local D = diagonals_of(diagonals, #list)
-    local device = D.device
-    local rows, cols, values = {}, {}, {}
     for k, d in ipairs(list) do
-        local first, last = larger(1, 1 + d), smaller(n, m + d)
-        if last >= first then
-            if D.rows > 1 and D.rows < last then
-                fail("spdiags", "diagonal %d reaches column %d, `diagonals` has " ..
-                    "%d rows", d, last, D.rows)
-            end
-            local at = #rows + 1
-            rows[at] = places(first - d, last - d, device)
-            cols[at] = places(first, last, device)
-            values[at] = D.rows > 1 and D[{{first, last}, k}] or
-                D[{1, k}] * library.ones(last - first + 1,
-                    {dtype = D.dtype, device = device})
+        local last = smaller(n, m + d)
+        if D.rows > 1 and D.rows < last and last > larger(0, d) then
+            fail("spdiags", "diagonal %d reaches column %d, `diagonals` has " ..
+                "%d rows", d, last, D.rows)
         end
     end
     options = checks.copied(options or {})
-    options.dtype = options.dtype or D.dtype
-    options.device = options.device or device
-    if #rows == 0 then return library.sparse(m, n, options or {}) end
-    local join = library.hcat
-    return library.sparse(join(unpack(rows)), join(unpack(cols)),
-        join(unpack(values)), m, n, options):prune()
+    options.dtype = options.dtype or D.dtype == "bool" and "f32" or D.dtype
+    options.device = options.device or D.device
+    check_dtype(options.dtype)
+    return sparse_steps.diagonals(D, list, m, n, options)
 end
 
 -- --- random ones --------------------------------------------------------------

@@ -44,6 +44,12 @@ local function solved(solve, A, b)
     return b.ndim == 1 and X:flatten() or X.T:clone()
 end
 
+-- The x of so many rows where there is nothing to solve.
+local function no_solution(rows, b)
+    if b.ndim == 1 then return library.zeros(rows) end
+    return library.zeros(rows, b.cols)
+end
+
 -- x as the result of A x = b.
 local function as_result(x, A, b)
     local type = type_of(A, b)
@@ -129,20 +135,27 @@ local function factored(s)
     return s
 end
 
+-- What `solve` gives of b, with a matrix of the object's.
+local function solution(s, solve, b)
+    right_side(b, s.rows, s.device)
+    if s.rows == 0 or s.cols == 0 then
+        return as_result(no_solution(s.cols, b), s.A, b)
+    end
+    return as_result(solved(solve, s.A, b), s.A, b)
+end
+
 local methods = {}
 
 function methods.solve(F, b)
     local s = state[F]
-    right_side(b, s.rows, s.device)
-    if s.rows == 0 or s.cols == 0 then
-        return as_result(library.zeros(s.cols, b.ndim == 2 and b.cols or nil),
-            s.A, b)
+    if s.rows > 0 and s.cols > 0 then
+        right_side(b, s.rows, s.device)
+        if not factored(s).solve then refuse_singular(s.turned) end
+        if s.turned and F:rcond() < 10 * 2.0 ^ -52 then
+            dense_steps.warn_if_poor("f64", s.rcond)
+        end
     end
-    if not factored(s).solve then refuse_singular(s.turned) end
-    if s.turned and F:rcond() < 10 * 2.0 ^ -52 then
-        dense_steps.warn_if_poor("f64", s.rcond)
-    end
-    return as_result(solved(s.solve, s.A, b), s.A, b)
+    return solution(s, s.solve, b)
 end
 
 function methods.rcond(F)
@@ -199,14 +212,14 @@ end
 function sparse.lu(A, options)
     check_options("lu", options, {"kernel"})
     check_square("lu", A)
-    return object("sparse lu", A, {how = "lu"})
+    return object("sparse lu", A:clone(), {how = "lu"})
 end
 
 function sparse.chol(A, options)
     check_options("chol", options, {"kernel"})
     check_square("chol", A)
     check_symmetric("chol", A)
-    local F = object("sparse chol", A, {how = "chol"})
+    local F = object("sparse chol", A:clone(), {how = "chol"})
     if A.rows > 0 and not factored(state[F]).solve then
         refuse_indefinite("chol")
     end
@@ -215,11 +228,162 @@ end
 
 function sparse.qr(A, options)
     check_options("qr", options, {"kernel", "full", "pivots"})
-    local F = object("sparse qr", A, {how = "qr"})
+    local F = object("sparse qr", A:clone(), {how = "qr"})
     if A.rows > 0 and A.cols > 0 and not factored(state[F]).solve then
         refuse_rank("qr", A, state[F].turned)
     end
     return F
+end
+
+-- --- incomplete factors -------------------------------------------------------
+-- ILU(0) and IC(0), made at once, as they may break down. Of A.H the triangles are
+-- turned, and change places.
+
+local function triangle(T, is_lower, turned)
+    return function(B) return (steps.triangle(T, is_lower, turned, B)) end
+end
+
+local function one_after_other(first, second)
+    return function(B) return second(first(B)) end
+end
+
+local incomplete_methods = {unpack = make.unpack_parts}
+
+function incomplete_methods.solve(F, b)
+    return solution(state[F], state[F].solve, b)
+end
+
+local function add_incomplete_kind(kind, ...)
+    local names, parts = {...}, {}
+    for i, name in ipairs(names) do
+        parts[name] = function(s)
+            s[name] = as_result(s.triangles[i], s.A, s.A)
+        end
+    end
+    names[#names + 1] = "nnz"
+    add_kind(kind, {order = make.fixed(table.unpack(names)), parts = parts,
+        methods = incomplete_methods,
+        says = function(F) return string.format(", nnz %d", F.nnz) end,
+        recipe = function(s) return {kind = kind, matrix = s.A} end})
+    factors.makers[kind] = function(A) return sparse[kind](A) end
+end
+add_incomplete_kind("ilu", "L", "U")
+add_incomplete_kind("ichol", "L")
+
+local function check_incomplete(what, S)
+    if S.rows ~= S.cols then
+        fail(what, "needs a square matrix, not %s%s", shape_of(S),
+            what == "ichol" and "; S.T * S is one" or "")
+    end
+end
+
+-- What to do about row `row`; pivot nil: there is none.
+local function refuse_breakdown(what, row, pivot, n)
+    if not pivot then
+        fail(what, "nothing is stored at (%d, %d), where a pivot has to be: " ..
+            "another order of rows, or S + t * speye(%d) with a small t, has one",
+            row, row, n)
+    elseif what == "ilu" then
+        fail(what, "pivot %d is %s: S + t * speye(%d) with a small t may do; " ..
+            "lu(S) looks for better pivots", row,
+            checks.brief(pivot == 0 and 0 or pivot), n)
+    end
+    fail(what, "pivot %d is %s, and has to be above 0: where S is positive " ..
+        "definite, {diagcomp = 0.1} makes up for what is left out", row,
+        checks.figure("%.3g", pivot))
+end
+
+local function compensated(S, shift)
+    return S + shift * (S % library.speye(S.rows, {dtype = S.dtype,
+        device = S.device}))
+end
+
+-- The triangles of S.
+local function triangles_of(what, S)
+    local L, U, pivot = steps.incomplete(S, what == "ichol")
+    if not L then refuse_breakdown(what, U, pivot, S.rows) end
+    return L, U
+end
+
+row{
+    name = "ilu", method = true,
+    takes = "S: sparse",
+    gives = "factors",
+    group = "iterative",
+    help = "Incomplete LU factors of a square sparse matrix, ILU(0): F.L with " ..
+        "ones on its diagonal and F.U, which have entries where S has some, and " ..
+        "whose product is S there. F:solve(b) solves L U x = b, so that F is a " ..
+        "precondition of gmres, bicgstab and lsqr: {precondition = ilu(S)}, or " ..
+        "\"ilu\". L, U = F:unpack(); F.nnz tells how many entries both have. " ..
+        "They are made in f64 on the CPU. There have to be entries on the " ..
+        "diagonal, and what they become is not to be 0.",
+    example = "full(ilu(sparse(mat{{2, 1}, {4, 5}})).U)",
+    result = "{{2, 1}, {0, 3}}",
+}
+function sparse.ilu(S)
+    check_incomplete("ilu", S)
+    local L, U = triangles_of("ilu", S)
+    return object("ilu", S:clone(), {triangles = {L, U},
+        nnz = L.nnz + U.nnz - S.rows,
+        solve = one_after_other(triangle(L, true, false),
+            triangle(U, false, false)),
+        turned = one_after_other(triangle(U, false, true),
+            triangle(L, true, true))})
+end
+
+row{
+    name = "ichol", method = true,
+    takes = "S: sparse {diagcomp}",
+    gives = "factors",
+    group = "iterative",
+    help = "The incomplete Cholesky factor of a symmetric positive definite " ..
+        "sparse matrix, of complex numbers a Hermitian one, IC(0): F.L has " ..
+        "entries where the lower half of S has some, and L * L.H is S there. " ..
+        "F:solve(b) solves L L.H x = b, so that F is a precondition of cg and " ..
+        "minres: {precondition = ichol(S)}, or \"ichol\". F.nnz tells how " ..
+        "many entries L has. It is made in f64 on the CPU. Where a pivot is not " ..
+        "above 0, diagcomp adds that part of its diagonal to S.",
+    example = "full(ichol(sparse(mat{{4, 2}, {2, 5}})).L)",
+    result = "{{2, 0}, {1, 2}}",
+    options = {{"diagcomp", "positive", "none", "S + diagcomp * its diagonal is " ..
+        "the matrix"}},
+}
+function sparse.ichol(S, options)
+    check_incomplete("ichol", S)
+    check_symmetric("ichol", S)
+    local shift = options and options.diagcomp
+    S = shift and compensated(S, shift) or S:clone()
+    local L = triangles_of("ichol", S)
+    local solve = one_after_other(triangle(L, true, false),
+        triangle(L, true, true))
+    return object("ichol", S, {triangles = {L}, nnz = L.nnz,
+        solve = solve, turned = solve})
+end
+
+-- The x with A.H x = b, of an object of a square sparse A.
+function sparse.solve_turned(F, b)
+    local s = state[F]
+    return solution(s, factored(s).turned, b)
+end
+
+-- Of L of ichol(A.H * A): what gives of a vector b the x with L.H x = b, and with
+-- L x = b. Where it breaks down more and more is added to the diagonal, as in Lin
+-- and More, Incomplete Cholesky factorizations with limited memory, 1999.
+function sparse.normal_halves(what, A)
+    local S = A.H * A
+    local shift, L, row, pivot = 0, steps.incomplete(S, true)
+    while not L do
+        if not pivot then
+            fail(what, "\"ichol\" needs an entry in each column of A, and " ..
+                "column %d has none; \"jacobi\" does not", row)
+        end
+        shift = larger(2 * shift, 1e-3)
+        L, row, pivot = steps.incomplete(compensated(S, shift), true)
+    end
+    local like = {A = S, rows = S.rows, cols = S.cols, device = S.device}
+    local half, other = triangle(L, true, true), triangle(L, true, false)
+    return function(b) return solution(like, half, b) end,
+        function(b) return solution(like, other, b) end
 end
 
 -- --- what A is --------------------------------------------------------------
@@ -322,7 +486,7 @@ sparse.solve = checks.placed(function(A, b, how)
     end
     local x, told
     if A.rows == 0 or A.cols == 0 or b.ndim == 2 and b.cols == 0 then
-        x = library.zeros(A.cols, b.ndim == 2 and b.cols or nil)
+        x = no_solution(A.cols, b)
         told = {kind = kind == "auto" and "general" or kind}
     elseif is_rectangular then
         x, told = solve_rectangular(A, b, how)

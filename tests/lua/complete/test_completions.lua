@@ -81,6 +81,7 @@ local calls = {
     spectral_embedding = function() spectral_embedding(A, 1, wrong) end,
     sprand = function() sprand(1, 1, 1, wrong) end,
     sprandn = function() sprandn(1, 1, 1, wrong) end,
+    ichol = function() ichol(sparse(A), wrong) end,
     plot = function() plot(v, wrong) end,
     subplot = function() subplot({plot(v)}, wrong) end,
     experiment = function() experiment(wrong) end,

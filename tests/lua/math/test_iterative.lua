@@ -176,6 +176,55 @@ function TestIterative:test_preconditions()
         "100x100")
 end
 
+-- Incomplete factors, by name and as objects, of each type; steps are those of
+-- what is exact where nothing is left out.
+function TestIterative:test_incomplete_factors()
+    for _, dtype in ipairs{"f32", "f64", "c64", "c128"} do
+        local A = poisson(20)[dtype](poisson(20))
+        local part = ({c64 = "f32", c128 = "f64"})[dtype] or dtype
+        local b = randn(400, {dtype = part, seed = 5})
+        for name, solve in pairs(solvers) do
+            local _, plain = solve(A, b, {info = true})
+            for k, M in ipairs{"ilu", "ichol", ilu(A), ichol(A)} do
+                local x, told = solve(A, b, {info = true, precondition = M})
+                lu.assertIsTrue(told.converged, name .. k)
+                lu.assertIsTrue(told.steps < plain.steps * 0.7, name .. k)
+                lu.assertIsTrue(name == "lsqr" or relative(A, x, b) <=
+                    (A.dtype == part and 1 or 2) * told.residual + 1e-4 *
+                    (part == "f32" and 1 or 1e-5))
+            end
+        end
+    end
+    local T = spdiags({-1, 3, -1}, {-1, 0, 1}, 50, 50, f64)
+    for name, solve in pairs(solvers) do
+        local _, told = solve(T, ones(50, f64), {info = true, precondition = "ilu"})
+        lu.assertIsTrue(told.steps <= 2, name)
+    end
+end
+
+function TestIterative:test_incomplete_factors_of_unsymmetric()
+    local A, b = convection(20), randn(400, {dtype = "f64", seed = 6})
+    for _, name in ipairs{"gmres", "bicgstab", "lsqr"} do
+        local _, plain = solvers[name](A, b, {info = true})
+        local x, told = solvers[name](A, b, {info = true, precondition = "ilu"})
+        lu.assertIsTrue(told.steps < plain.steps / 2, name)
+        lu.assertIsTrue(relative(A, x, b) <= 1.01e-10, name)
+    end
+    -- factors that are whole, of sparse and dense matrices, turned as well
+    for _, F in ipairs{_G.lu(A), _G.lu(full(A)), _G.lu(A:f32())} do
+        local _, told = lsqr(A, b, {info = true, precondition = F})
+        lu.assertIsTrue(told.converged and told.steps <= 6)
+    end
+    raises(function() gmres(full(A), b, {precondition = "ilu"}) end,
+        "\"ilu\" is of sparse matrices", "precondition = A")
+    raises(function() gmres(function(v) return A * v end, b, {precondition =
+        "ilu"}) end, "ilu(S)")
+    raises(function() cg(A, b, {precondition = "ichol"}) end,
+        "not symmetric")
+    raises(function() lsqr(sparse({1}, {1}, 1, 3, 2), ones(3), {precondition =
+        "ichol"}) end, "column 2 has none")
+end
+
 TestLsqr = {}
 
 function TestLsqr:test_least_squares()

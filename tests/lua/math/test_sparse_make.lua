@@ -41,6 +41,32 @@ local function of_diagonals(D, offsets, i, j)
     return 0
 end
 
+-- Diagonals in any order, that reach outside, of one number each or of a column,
+-- with zeros and without.
+function TestMaking:test_spdiags_of_any_shape()
+    for k = 1, 60 do
+        local m, n, count = 1 + k % 7, 1 + k % 5, 1 + k % 4
+        local order, offsets = randperm(15, {seed = k}), {}
+        for q = 1, count do offsets[q] = order(q) - 8 end
+        local D = randint(k % 3 == 0 and 1 or -1, 2, k % 2 == 0 and n or 1, count,
+            {seed = k})
+        D = k % 5 == 0 and complex(D, D) or D
+        D = k % 4 == 1 and D.T:clone().T or D
+        local A = zeros(m, n, {dtype = D.dtype})
+        for i = 1, m do
+            for q = 1, count do
+                local j = i + offsets[q]
+                if j >= 1 and j <= n then
+                    A[{i, j}] = D(D.rows > 1 and j or 1, q)
+                end
+            end
+        end
+        local S = spdiags(D, offsets, m, n)
+        lu.assertTrue(full(S) == A)
+        lu.assertEquals(S.nnz, A:ne(0):sum())
+    end
+end
+
 function TestMaking:test_spdiags()
     local seed = 0
     for m = 0, 5 do

@@ -11,6 +11,7 @@ local function raises(text, f, ...)
 end
 
 local here = zeros(1).device
+local f64, nan = {dtype = "f64"}, t.nan
 
 local types = {"f32", "f64", "c64", "c128"}
 local tolerance = {f32 = 2e-5, f64 = 1e-12, c64 = 2e-5, c128 = 1e-12}
@@ -110,6 +111,8 @@ function TestSolving:test_nothing_to_solve()
     local S = matrix(3, 3, "f64", 1, 3)
     lu.assertEquals(solve(S, zeros(3, 0)).shape, {3, 0})
     lu.assertEquals(solve(sparse(zeros(0, 0)), zeros(0, 2)).shape, {0, 2})
+    lu.assertEquals(solve(sparse(zeros(0, 0)), zeros(0)).shape, {0})
+    lu.assertEquals(factor(sparse(zeros(0, 0))):solve(zeros(0)).shape, {0})
 end
 
 function TestSolving:test_what_is_singular()
@@ -199,6 +202,17 @@ function TestFactors:test_what_they_refuse()
         sparse(ones(2, 2)))
 end
 
+-- What they are of may be written to afterwards.
+function TestFactors:test_they_keep_what_they_are_of()
+    local S = sparse(mat({{4, 1}, {1, 3}}, f64))
+    for _, f in ipairs{factor, chol, qr, ilu, ichol} do
+        local T = S:clone()
+        local F = f(T)
+        T[{1, 1}] = 100
+        near(F:solve(vec({6, 7}, f64)), vec({1, 2}, f64), "f64")
+    end
+end
+
 function TestFactors:test_cost_runs_none()
     local S = sparse({1, 1, 2, 2}, {1, 2, 1, 2}, {1, 2, 2, 3})
     local R = sparse(ones(3, 2))
@@ -209,6 +223,8 @@ function TestFactors:test_cost_runs_none()
         function() return factor(S):solve(vec{1, 2}) end,
         function() return chol(S):solve(ones(2, 3)) end,
         function() return qr(R):solve(ones(3, 1)) end,
+        function() return ilu(S).U, ilu(S):solve(vec{1, 2}) end,
+        function() return ichol(S):solve(ones(2, 3)) end,
     } do
         lu.assertEquals(type(cost(f)), "table")
     end
@@ -217,7 +233,8 @@ end
 function TestFactors:test_sessions_keep_them()
     local path, b = t.scratch(".lum"), vec{1, 2}
     local S = sparse(mat{{1, 2}, {2, 5}})
-    kept = {factor(S), chol(S), qr(sparse(ones(2, 1)))} -- a global of the session
+    kept = {factor(S), chol(S), qr(sparse(ones(2, 1))), ilu(S),
+        ichol(S, {diagcomp = 0.5})} -- a global of the session
     local expected = {}
     for i, F in ipairs(kept) do expected[i] = F:solve(b) end
     save_session(path, {"kept"})
@@ -226,6 +243,126 @@ function TestFactors:test_sessions_keep_them()
     for i, F in ipairs(kept) do t.equals(F:solve(b), expected[i]:totable()) end
     kept = nil
     os.remove(path)
+end
+
+-- --- incomplete ones ----------------------------------------------------------
+
+TestIncomplete = {}
+
+-- The factors as textbooks have them, of a dense A with the places of S.
+local function dense_lu(A, there)
+    A = A:clone()
+    local n = A.rows
+    for i = 2, n do
+        for k = 1, i - 1 do
+            if there(i, k) then
+                A[{i, k}] = A(i, k) / A(k, k)
+                for j = k + 1, n do
+                    if there(i, j) then A[{i, j}] = A(i, j) - A(i, k) * A(k, j) end
+                end
+            end
+        end
+    end
+    return tril(A, -1) + eye(n, {dtype = A.dtype}), triu(A)
+end
+
+local function dense_chol(A, there)
+    local n = A.rows
+    local L = zeros(n, n, {dtype = A.dtype})
+    for i = 1, n do
+        for j = 1, i do
+            local sum = A(i, j)
+            for k = 1, j - 1 do sum = sum - L(i, k) * conj(L(j, k)) end
+            if i == j then
+                L[{i, j}] = sqrt(sum)
+            elseif there(i, j) then
+                L[{i, j}] = sum / L(j, j)
+            end
+        end
+    end
+    return L
+end
+
+local function places_of(S)
+    local T = full(S):ne(0)
+    return function(i, j) return T(i, j) end, T
+end
+
+function TestIncomplete:test_beside_dense_ones()
+    for k, dtype in ipairs(types) do
+        for _, n in ipairs{1, 2, 17, 40} do
+            local S = matrix(n, n, dtype, 10 * n + k, 5)
+            local there, mask = places_of(S)
+            local L, U, count = ilu(S):unpack()
+            local l, u = dense_lu(full(S), there)
+            near(full(L), l, dtype)
+            near(full(U), u, dtype)
+            lu.assertEquals(count, S.nnz)
+            near(full(L * U) % mask, full(S), dtype)
+            local H = S + S.H + 4 * speye(n, {dtype = dtype})
+            there, mask = places_of(H)
+            local F = ichol(H)
+            near(full(F.L), dense_chol(full(H), there), dtype)
+            near(full(F.L * F.L.H) % mask, full(H), dtype)
+            lu.assertEquals(F.nnz, (H.nnz + n) // 2)
+        end
+    end
+end
+
+function TestIncomplete:test_they_solve()
+    for k, dtype in ipairs(types) do
+        local S = matrix(30, 30, dtype, k, 5)
+        local H = S + S.H + 4 * speye(30, {dtype = dtype})
+        local F, G = ilu(S), ichol(H)
+        for i = 1, 2 do
+            local b = random(30, i, dtype, i)
+            near(F:solve(b), solve(full(F.L * F.U), b), dtype)
+            near(G:solve(b), solve(full(G.L * G.L.H), b), dtype)
+        end
+        local b = random(30, 1, dtype, 7):flatten()
+        near(F:solve(b), solve(full(F.L * F.U), b), dtype)
+    end
+    local S = matrix(8, 8, "f32", 1, 5)
+    local z = random(8, 2, "c128", 3)
+    near(ilu(S):solve(z), solve(complex(full(ilu(S:f64()).L * ilu(S:f64()).U)), z),
+        "c128")
+    lu.assertEquals(ilu(sparse(zeros(0, 0))):solve(zeros(0)).shape, {0})
+    lu.assertEquals(ichol(S + S.T + 9 * speye(8)):solve(zeros(8, 0)).shape, {8, 0})
+end
+
+-- Where nothing is left out they are those of a dense matrix.
+function TestIncomplete:test_what_they_say()
+    local S = sparse(mat({{4, 2, 0}, {2, 5, 1}, {0, 1, 3}}, f64))
+    t.equals(full(ichol(S).L), chol(full(S)).L:totable())
+    lu.assertEquals(tostring(ilu(S)), "ilu of 3x3 f64, nnz 7")
+    lu.assertEquals(tostring(ichol(S)), "ichol of 3x3 f64, nnz 5")
+    raises("ilu: there is no 'p' of it: it has F.L, F.U, F.nnz, and the methods " ..
+        "solve unpack", function() return ilu(S).p end)
+    near(full(ichol(S, {diagcomp = 0.5}).L),
+        chol(full(S) + 0.5 * diag(vec({4, 5, 3}, f64))).L, "f64")
+end
+
+function TestIncomplete:test_what_breaks_down()
+    raises("ilu: nothing is stored at (2, 2), where a pivot has to be: another " ..
+        "order of rows, or S + t * speye(2) with a small t, has one", ilu,
+        sparse(mat{{1, 2}, {3, 0}}))
+    raises("ilu: pivot 2 is 0: S + t * speye(2) with a small t may do; lu(S) " ..
+        "looks for better pivots", ilu, sparse(mat{{1, 2}, {1, 2}}))
+    raises("ichol: pivot 2 is -3, and has to be above 0: where S is positive " ..
+        "definite, {diagcomp = 0.1} makes up for what is left out", ichol,
+        sparse(mat{{1, 2}, {2, 1}}))
+    raises("ichol: the matrix is not symmetric: a row of S - S.T adds up to 1; " ..
+        "0.5 * (S + S.T) is", ichol, sparse(mat{{1, 2}, {1, 9}}))
+    raises("ilu: needs a square matrix, not 3x2", ilu, sparse(ones(3, 2)))
+    raises("ichol: needs a square matrix, not 3x2; S.T * S is one", ichol,
+        sparse(ones(3, 2)))
+    raises("ilu: the entry in row 1, column 2 is not finite; a factorisation " ..
+        "needs finite numbers", ilu, sparse(mat{{1, nan}, {3, 1}}))
+    raises("expected a sparse matrix", ilu, eye(2))
+    raises("2 rows, the right side is vector 3", function()
+        return ilu(speye(2)):solve(zeros(3))
+    end)
+    raises("diagcomp", ichol, speye(2), {diagcomp = -1})
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))
