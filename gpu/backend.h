@@ -69,6 +69,7 @@ typedef struct gpu_sparse_call {
                              NULL: keep nothing */
     gpu_view d, c;
     double alpha, beta;
+    int is_even; /* rows are about equally long: from sparse_survey */
     const struct gpu_kernel *rung; /* from choose_sparse; NULL without one */
 } gpu_sparse_call;
 
@@ -539,6 +540,9 @@ typedef struct gpu_backend {
     void (*pace)(void *device, const gpu_kernel *k, const gpu_gemm *p,
                  double bytes);
 
+    /* Looks at s for what choose_sparse is to know; waits, for a matrix with
+     * storage once. NULL: there is nothing to know. */
+    gpu_status (*sparse_survey)(void *device, gpu_sparse_call *p);
     /* Which rung takes a product, of which everything but that is known; NULL:
      * the CPU does it. Where choose_sparse is NULL, sparse_product does all, of
      * complex matrices where d lies without gaps. */

@@ -869,6 +869,10 @@ gpu_status gpu_sparse_multiply_left(const gpu_matrix *d, const gpu_sparse *t,
 gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
                                const char *kernel, gpu_matrix *out);
 
+/* The rung that auto takes for s d, which fit; NULL: there are none. */
+gpu_status gpu_sparse_kernel_choice(const gpu_sparse *s, const gpu_matrix *d,
+                                    const char **name);
+
 /* Which entry is at (i, j), 0-based; -1: none is stored there, or, in a dry
  * run, nobody looks. */
 gpu_status gpu_sparse_find(const gpu_sparse *s, int64_t i, int64_t j,

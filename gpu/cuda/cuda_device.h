@@ -199,6 +199,7 @@ int gpu_cuda_kernels(const gpu_kernel *const **list);
 const gpu_kernel *gpu_cuda_choose_matmul(void *device, const gpu_gemm *p);
 const gpu_kernel *gpu_cuda_choose_dot(void *device, const gpu_view *x,
                                       const gpu_view *y);
+gpu_status gpu_cuda_sparse_survey(void *device, gpu_sparse_call *p);
 const gpu_kernel *gpu_cuda_choose_sparse(void *device,
                                          const gpu_sparse_call *p);
 gpu_status gpu_cuda_sparse_product(void *device, const gpu_sparse_call *p);
@@ -219,6 +220,10 @@ gpu_status gpu_cuda_sparse_transpose(void *device, const gpu_csr *s,
 gpu_status gpu_cuda_sparse_from_dense(void *device, const gpu_view *m,
                                       int32_t *starts, int32_t *columns,
                                       void *values, int64_t *count);
+gpu_status gpu_cuda_sparse_keep(void *device, const gpu_csr *s,
+                                const gpu_sparse_choice *choice,
+                                int32_t *starts, int32_t *columns, void *values,
+                                int64_t *count);
 gpu_status gpu_cuda_sparse_to_dense(void *device, const gpu_csr *s, void *to);
 
 /* a / b rounded up, for a >= 0 and b > 0. */

@@ -64,22 +64,23 @@ gpu_status gpu_sparse_places(const gpu_sparse *s, gpu_matrix *rows,
 
 /* --- entries left out ----------------------------------------------------- */
 
-static gpu_operation operation_of(const char *name, const gpu_sparse *s,
-                                  const gpu_matrix *result)
+static gpu_operation operation_of(const char *name, gpu_device *d,
+                                  const gpu_sparse *s, const gpu_matrix *result)
 {
     return (gpu_operation){.name = name,
                            .kernel = "csr",
-                           .device = gpu_cpu(),
+                           .device = d,
                            .result = result,
                            .extent = &s->values,
                            .bytes = (double)gpu_sparse_bytes(s)};
 }
 
 /* s with ones as values. */
-static gpu_status share_places(const gpu_sparse *s, gpu_sparse *out)
+static gpu_status share_places(gpu_device *d, const gpu_sparse *s,
+                               gpu_sparse *out)
 {
     gpu_matrix ones;
-    TRY(gpu_create(&ones, gpu_cpu(), GPU_F32, 1, s->count, 1));
+    TRY(gpu_create(&ones, d, GPU_F32, 1, s->count, 1));
     gpu_status status = gpu_fill(&ones, 1);
     if (status == GPU_OK)
         status = gpu_sparse_with_values(s, &ones, out);
@@ -87,33 +88,33 @@ static gpu_status share_places(const gpu_sparse *s, gpu_sparse *out)
     return status;
 }
 
-/* s lies on the CPU. Where all entries stay, so do their places, and, but for
- * those of a mask, their values. */
-static gpu_status keep_here(const char *name, const gpu_sparse *s,
-                            const gpu_sparse_choice *choice, gpu_sparse *out)
+/* s lies on d. Where all entries stay, so do their places, and, but for those
+ * of a mask, their values. */
+static gpu_status keep_on(gpu_device *d, const char *name, const gpu_sparse *s,
+                          const gpu_sparse_choice *choice, gpu_sparse *out)
 {
     gpu_csr from = gpu_csr_of(s);
     gpu_dtype type = choice->mask ? GPU_F32 : s->values.dtype;
     int64_t count = 0;
     *out = (gpu_sparse){.rows = s->rows, .cols = s->cols};
-    TRY(gpu_create(&out->starts, gpu_cpu(), GPU_F32, 1, s->rows + 1, 1));
+    TRY(gpu_create(&out->starts, d, GPU_F32, 1, s->rows + 1, 1));
     gpu_rows_out to = {gpu_target_of(&out->starts).data, NULL, NULL};
-    gpu_operation op = operation_of(name, s, &out->starts);
+    gpu_operation op = operation_of(name, d, s, &out->starts);
     gpu_status status = RUN_OPERATION(&op, sparse_keep, &from, choice,
                                       to.starts, NULL, NULL, &count);
     if (status == GPU_OK && count == s->count) {
         gpu_sparse_release(out);
-        return choice->mask ? share_places(s, out)
+        return choice->mask ? share_places(d, s, out)
                             : gpu_sparse_clone(s, type, NULL, out);
     }
     out->count = count;
     if (status == GPU_OK)
-        status = gpu_create(&out->columns, gpu_cpu(), GPU_F32, 1, count, 1);
+        status = gpu_create(&out->columns, d, GPU_F32, 1, count, 1);
     if (status == GPU_OK)
-        status = gpu_create(&out->values, gpu_cpu(), type, 1, count, 1);
+        status = gpu_create(&out->values, d, type, 1, count, 1);
     if (status == GPU_OK) {
         to = gpu_rows_of(out);
-        op = operation_of(name, s, &out->values);
+        op = operation_of(name, d, s, &out->values);
         status = RUN_OPERATION(&op, sparse_keep, &from, choice, to.starts,
                                to.columns, to.values, &count);
     }
@@ -122,18 +123,28 @@ static gpu_status keep_here(const char *name, const gpu_sparse *s,
     return status;
 }
 
+/* What a device that s lies on chooses from, itself or the CPU; here is s
+ * there, to be released. */
+static gpu_status bring_to_keep(const gpu_sparse *s, gpu_device *d,
+                                gpu_device **there, gpu_sparse *here)
+{
+    *there = d->backend->sparse_keep ? d : gpu_cpu();
+    return *there == d ? gpu_sparse_clone(s, s->values.dtype, NULL, here)
+                       : gpu_sparse_bring(s, here);
+}
+
 gpu_status gpu_sparse_prune(const gpu_sparse *s, double tolerance,
                             gpu_sparse *out)
 {
-    gpu_device *d;
+    gpu_device *d, *there;
     gpu_sparse here, kept;
     const gpu_sparse_choice choice = {.tolerance = tolerance};
     *out = (gpu_sparse){0};
     TRY(gpu_sparse_check("prune", s, &d));
-    TRY(gpu_sparse_bring(s, &here));
+    TRY(bring_to_keep(s, d, &there, &here));
     gpu_status status = gpu_settle(&here.values);
     if (status == GPU_OK)
-        status = keep_here("prune", &here, &choice, &kept);
+        status = keep_on(there, "prune", &here, &choice, &kept);
     gpu_sparse_release(&here);
     return status == GPU_OK ? gpu_sparse_send(&kept, s->values.dtype, d, out)
                             : status;
@@ -142,7 +153,7 @@ gpu_status gpu_sparse_prune(const gpu_sparse *s, double tolerance,
 gpu_status gpu_sparse_where(const gpu_sparse *s, const gpu_matrix *mask,
                             gpu_sparse *out)
 {
-    gpu_device *d;
+    gpu_device *d, *there;
     gpu_sparse here, kept;
     gpu_matrix truths;
     *out = (gpu_sparse){0};
@@ -151,13 +162,13 @@ gpu_status gpu_sparse_where(const gpu_sparse *s, const gpu_matrix *mask,
         return gpu_fail(GPU_SHAPE, "where: %lld entries do not get a %s of %s",
                         (long long)s->count, gpu_dtype_name(mask->dtype),
                         gpu_shape_text(mask));
-    TRY(gpu_sparse_bring(s, &here));
-    gpu_status status = gpu_clone(mask, GPU_BOOL, gpu_cpu(), &truths);
+    TRY(bring_to_keep(s, d, &there, &here));
+    gpu_status status = gpu_clone(mask, GPU_BOOL, there, &truths);
     if (status == GPU_OK) {
         status = gpu_settle(&truths);
         const gpu_sparse_choice choice = {.mask = gpu_view_of(&truths).data};
         if (status == GPU_OK)
-            status = keep_here("where", &here, &choice, &kept);
+            status = keep_on(there, "where", &here, &choice, &kept);
         gpu_release(&truths);
     }
     gpu_sparse_release(&here);

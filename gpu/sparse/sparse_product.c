@@ -10,6 +10,8 @@ static gpu_status choose(gpu_device *d, const char *kernel, gpu_sparse_call *p)
 {
     const gpu_backend *b = d->backend;
     int is_auto = !kernel || strcmp(kernel, "auto") == 0;
+    if (is_auto && b->sparse_survey)
+        TRY(b->sparse_survey(d->handle, p));
     p->rung = b->choose_sparse ? b->choose_sparse(d->handle, p) : NULL;
     return is_auto ? GPU_OK
                    : gpu_find_rung(d, p->c.cols == 1 ? "spmv" : "spmm", kernel,
@@ -29,7 +31,8 @@ static gpu_status run(gpu_device *d, const gpu_sparse *s, const gpu_matrix *m,
                          .d = gpu_view_of(m),
                          .c = gpu_target_of(out),
                          .alpha = 1};
-    TRY(choose(d, kernel, &p));
+    gpu_begin_product(d);
+    gpu_status status = choose(d, kernel, &p);
     size_t bytes = gpu_sparse_bytes(s) + gpu_bytes(m) + gpu_bytes(out);
     gpu_operation op = {.name = "matmul",
                         .kernel = p.rung ? p.rung->name : "csr",
@@ -39,8 +42,8 @@ static gpu_status run(gpu_device *d, const gpu_sparse *s, const gpu_matrix *m,
                         .flops = (gpu_is_complex(m) ? 8 : 2) *
                                  (double)s->count * (double)m->cols,
                         .bytes = (double)bytes};
-    gpu_begin_product(d);
-    gpu_status status = RUN_OPERATION(&op, sparse_product, &p);
+    if (status == GPU_OK)
+        status = RUN_OPERATION(&op, sparse_product, &p);
     gpu_end_product(d, status);
     return status;
 }
@@ -194,4 +197,24 @@ gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
     if (gpu_is_complex(&s->values) && !gpu_is_complex(d))
         return multiply_parts_of_sparse(device, type, s, d, kernel, out);
     return multiply(device, type, s, d, kernel, out);
+}
+
+gpu_status gpu_sparse_kernel_choice(const gpu_sparse *s, const gpu_matrix *d,
+                                    const char **name)
+{
+    gpu_device *device;
+    const gpu_matrix *in[] = {&s->values, d};
+    *name = NULL;
+    TRY(gpu_check_complex("matmul", in, 2, &device));
+    gpu_view view = gpu_view_of(d);
+    gpu_sparse_call p = {.s = gpu_csr_of(s),
+                         .storage = s->starts.storage,
+                         .d = view,
+                         .c = view,
+                         .alpha = 1};
+    p.s.dtype = gpu_dtype_wider(s->values.dtype, d->dtype);
+    p.c.rows = s->rows;
+    TRY(choose(device, NULL, &p));
+    *name = p.rung ? p.rung->name : NULL;
+    return GPU_OK;
 }

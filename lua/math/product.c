@@ -253,6 +253,13 @@ static int kernel_bound(lua_State *L)
 static int kernel_choice(lua_State *L)
 {
     const char *name;
+    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    if (s) {
+        lumat_try(L,
+                  gpu_sparse_kernel_choice(s, lumat_check_matrix(L, 2), &name));
+        lua_pushstring(L, name); /* nil of NULL */
+        return 1;
+    }
     gpu_status status = gpu_kernel_choice(lumat_check_matrix(L, 1),
                                           lumat_check_matrix(L, 2), &name);
     if (status == GPU_SHAPE)
@@ -280,7 +287,7 @@ static const lumat_function functions[] = {
     {"kernel_list", kernel_list, 0, "[device: device]", "table",
      "The kernels of a device as a table; kernels() shows it.",
      "kernel_list(\"cpu\")[1].operation", "\"dot\"", .group = "kernels"},
-    {"kernel_choice", kernel_choice, 1, "A: matrix, B: matrix product A",
+    {"kernel_choice", kernel_choice, 1, "A: matrix|sparse, B: matrix product A",
      "string",
      "The kernel that auto takes for A * B, or for the dot of two vectors.",
      "kernel_choice(ones(2, 2):to(\"cpu\"), ones(2, 2):to(\"cpu\"))",

@@ -122,8 +122,12 @@ function checks.is_wide(A)
     return A.dtype == "f64" or A.dtype == "c128"
 end
 
+function checks.is_sparse(x)
+    return type(x) == "userdata" and getmetatable(x) == "sparse matrix"
+end
+
 function checks.matrix(what, name, A)
-    if type(A) == "userdata" and getmetatable(A) == "sparse matrix" then
+    if checks.is_sparse(A) then
         fail(what, "%s is a sparse matrix; write full(S)", name)
     end
     if not checks.is_matrix(A) then
@@ -139,9 +143,10 @@ function checks.sizes(A, B)
         A.ndim == 1 and A.rows or A.cols
 end
 
--- A and B are operands of a product; returns the shape of A * B.
+-- A and B are operands of a product; returns the shape of A * B. A may be
+-- sparse.
 function checks.product(what, A, B)
-    checks.matrix(what, "A", A)
+    if not checks.is_sparse(A) then checks.matrix(what, "A", A) end
     checks.matrix(what, "B", B)
     local rows, cols, inner = checks.sizes(A, B)
     if inner ~= B.rows then

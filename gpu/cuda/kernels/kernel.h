@@ -14,9 +14,9 @@
 #include "kernels.def"
 #undef KERNEL
 
-/* What is kept about an operand: its planes as a, or as b, of split16; the plan
- * of a sparse matrix's rows. */
-enum { KEPT_A = 1, KEPT_B = 2, KEPT_ROWS = 3 };
+/* What is kept about an operand: its planes as a, or as b, of split16; of a
+ * sparse matrix the plan of its rows, and whether these are equally long. */
+enum { KEPT_A = 1, KEPT_B = 2, KEPT_ROWS, KEPT_EVEN, KEPT_UNEVEN };
 
 enum { FLOATS = 1u << GPU_F32 | 1u << GPU_F64 };
 

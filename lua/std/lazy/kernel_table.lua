@@ -54,7 +54,8 @@ end
 
 local function list_ladder(device)
     local list, lines = {}, {}
-    for _, operation in ipairs{"dot", "matmul", "lu", "chol", "qr"} do
+    for _, operation in ipairs{"dot", "matmul", "spmv", "spmm", "lu",
+        "chol", "qr"} do
         local rungs = rungs_of(operation, device)
         if #rungs > 0 then
             list_operation(list, lines, operation .. " on " ..
@@ -110,11 +111,12 @@ end
 
 row{
     name = "kernels", method = true,
-    takes = "[device: device] or name: kernel or A: matrix, B: matrix product A",
+    takes = "[device: device] or name: kernel or A: matrix|sparse, B: matrix " ..
+        "product A",
     gives = "table",
     group = "products",
-    help = "The ladder: every kernel of dot and matmul, and on a GPU of lu " ..
-        "and chol, with its precision, idea and needs; of a kernel's or an " ..
+    help = "The ladder: every kernel of dot and matmul, and on a GPU of sparse " ..
+        "products, lu, chol and qr, with its precision, idea and needs; of a kernel's or an " ..
         "operation's name, that; or those for A * B, with the one that auto " ..
         "takes. Also :kernel.",
     example = "kernels(\"cpu\").count > 2",
@@ -148,6 +150,8 @@ local function runner(operation, A, B, name)
     local how = {kernel = name}
     if operation == "dot" then
         return function() return library.dot(A, B, how) end
+    elseif checks.is_sparse(A) then
+        return function() return library.matmul(A, B, how) end
     end
     local C, why = attempt(function() return library.matmul(A, B, how) end)
     if not C then return nil, why end
@@ -158,6 +162,11 @@ end
 -- The flops and bytes that A * B cannot do without.
 local function work_of(A, B, dtype)
     local rows, cols, inner = checks.sizes(A, B)
+    if checks.is_sparse(A) then
+        local size = dtype == "f64" and 8.0 or 4.0
+        return 2.0 * A.nnz * cols, A.nnz * (size + 4) + 4.0 * rows +
+            size * cols * (rows + inner)
+    end
     local is_dot = products.operation_on(A, B) == "dot"
     local elements = rows * inner + inner * cols +
         (is_dot and 0 or rows * cols)
@@ -180,7 +189,8 @@ local function race_one(row, A, B, known, options)
     row.time = library.bench(run, {seconds = options.seconds or 0.2,
         least = 3, device = A.device}).median
     local rows, cols, inner = checks.sizes(A, B)
-    row.gflops = 2.0 * rows * cols * inner / row.time / 1e9
+    row.gflops = 2.0 * cols / row.time / 1e9 *
+        (checks.is_sparse(A) and A.nnz or rows * inner)
 end
 
 local function add_rate(row, A, B, dtype)
@@ -189,7 +199,7 @@ local function add_rate(row, A, B, dtype)
         library.rate(flops, bytes, row.time, dtype, A.device)
 end
 
-local peers = {cublas = true, openblas = true}
+local peers = {cublas = true, openblas = true, cusparse = true}
 
 -- What a row shows, in the order of the columns.
 local function cells_of(r)
@@ -244,7 +254,7 @@ end
 
 row{
     name = "race", method = true,
-    takes = "A: matrix, B: matrix product A {seconds}",
+    takes = "A: matrix|sparse, B: matrix product A {seconds}",
     gives = "table",
     group = "products",
     help = "Runs every kernel on A * B (or on the dot of two vectors), checks " ..
@@ -261,6 +271,10 @@ function ladder.race(A, B, options)
     options = options or {}
     local operation, rows = products.operation_on(A, B), {}
     local title, _, dtype = product_title(operation, A, B)
+    if #rungs_of(operation, A.device) == 0 then
+        fail("race", "products of sparse matrices have one way on %s, and no " ..
+            "kernels to race", A.device)
+    end
     local known = products.reference(A, B)
     for _, k in ipairs(rungs_of(operation, A.device)) do
         if k.available then

@@ -22,6 +22,9 @@ local function gamma(dtype, k)
 end
 
 local function operation_on(A, B)
+    if checks.is_sparse(A) then
+        return (B.ndim == 1 or B.cols == 1) and "spmv" or "spmm"
+    end
     return A.ndim == 1 and B.ndim == 1 and "dot" or "matmul"
 end
 products.operation_on = operation_on
@@ -49,6 +52,7 @@ local function exactly(A, B)
     local rows, cols, inner = checks.sizes(A, B)
     A, B = A:f64(), B:f64()
     local how
+    if checks.is_sparse(A) then return A:to("cpu") * B:to("cpu") end
     if 2.0 * rows * cols * inner <= 5e8 then
         A, B, how = A:to("cpu"), B:to("cpu"), {kernel = "reference"}
     end
@@ -131,7 +135,7 @@ end
 
 row{
     name = "verify", method = true,
-    takes = "C: matrix|number, A: matrix rows C, B: matrix product A {kernel, " ..
+    takes = "C: matrix|number, A: matrix|sparse, B: matrix product A {kernel, " ..
         "bound}",
     gives = "table",
     group = "products",

@@ -81,7 +81,7 @@ TestRefusals = {}
 function TestRefusals:test_sparse_matrices()
     local S, D = sparse(eye(2)), eye(2)
     for _, f in ipairs{race, kernels} do
-        raises(function() f(S, D) end, "A is a sparse matrix, expected a matrix: write full(A)")
+        raises(function() f(S, S) end, "B is a sparse matrix, expected a matrix: write full(B)")
         raises(function() f(D, S) end, "B is a sparse matrix, expected a matrix: write full(B)")
     end
     raises(function() verify(S, D, D) end,

@@ -2,7 +2,7 @@
 -- against the CPU: rows of all lengths, empty ones, one that is all there is.
 local lu = require "luaunit"
 local t = require "common"
-local device = t.device
+local device = zeros(1, {device = t.device}).device
 
 TestSparseLadder = {}
 
@@ -145,6 +145,25 @@ function TestSparseLadder.test_plans_go_with_what_they_are_of()
     for _ = 1, 4 do
         lu.assertTrue((S * x):to("cpu") == S:to("cpu") * x:to("cpu"))
         S[{math.random(4000), math.random(4000)}] = 2
+    end
+end
+
+function TestSparseLadder.test_raced_and_verified()
+    seed(17)
+    local S = sprand(300, 200, 0.05):to(device)
+    local x, D = rand(200, {device = device}), rand(200, 9, {device = device})
+    lu.assertTrue(verify(S * x, S, x).accept)
+    lu.assertTrue(verify(S * D, S, D).accept)
+    lu.assertFalse(verify(S * x + 1, S, x).accept)
+    if #rungs("spmv") == 1 then
+        lu.assertErrorMsgContains("no kernels to race", race, S, x)
+        return
+    end
+    for _, B in ipairs{x, D} do
+        local rows = race(S, B, {seconds = 0.01})
+        lu.assertEquals(#rows, #rungs(B.ndim == 1 and "spmv" or "spmm") - 1)
+        for _, row in ipairs(rows) do lu.assertTrue(row.accept, row.name) end
+        lu.assertNotNil(kernels(S, B).choice)
     end
 end
 

@@ -2,7 +2,7 @@
  * the sums of rows that several pieces share. */
 #include "sparse_rows.h"
 
-enum { THREADS = 256, FEW = 16 };
+enum { THREADS = 256, LANES = 32, FEW = 4, MANY = 64 };
 
 double gpu_cuda_sparse_bound(gpu_dtype dtype, int64_t k)
 {
@@ -70,11 +70,11 @@ gpu_status gpu_cuda_plan_rows(cuda_device *d, const gpu_sparse_call *p,
 
 /* --- rows of several pieces -------------------------------------------------
  * A row that ends in a piece and began before it: the tails from the piece in
- * which it began, then the head. So many columns at a time as `width` says; of
- * a long row all threads add tails. */
+ * which it began on, then the head. `width` columns at a time. A few tails a
+ * thread adds, more of them a warp, and the most a block. */
 
-/* The tiles in which a row that began before tile t, and ends there, began and
- * ends; otherwise row is -1. */
+/* The tiles in which a row began and ends, when that is tile `to` and not where
+ * it began; otherwise there is none, and from is `to`. */
 struct shared_row {
     int64_t row, from, to;
 };
@@ -85,15 +85,96 @@ __device__ __forceinline__ shared_row find_shared(const sparse_product<V> &p,
                                                   const open_rows<V> &o,
                                                   int64_t t)
 {
+    shared_row none = {0, t, t};
     if (t >= o.tiles)
-        return {-1, 0, 0};
+        return none;
     int64_t tile = o.spans_each * SPAN;
     int64_t row = plan.rows[t * o.spans_each];
     int64_t next = plan.rows[min((t + 1) * o.spans_each, plan.spans)];
     int64_t start = p.starts[row];
     if (next == row || start + row >= t * tile)
-        return {-1, 0, 0};
+        return none;
     return {row, (row + start) / tile, t};
+}
+
+/* Every step-th tail from `first` on. */
+template <class V>
+__device__ __forceinline__ sum_of<V> add_tails(const open_rows<V> &o,
+                                               const shared_row &r, int first,
+                                               int step, int64_t j)
+{
+    sum_of<V> sum = {};
+#pragma unroll 8
+    for (int64_t t = r.from + first; t < r.to; t += step)
+        add(&sum, o.tails[t * o.columns + j]);
+    return sum;
+}
+
+template <class V>
+__device__ __forceinline__ void
+put_shared(const sparse_product<V> &p, const open_rows<V> &o,
+           const shared_row &r, int64_t j, sum_of<V> sum)
+{
+    add(&sum, o.heads[r.to * o.columns + j]);
+    write_sum(p, r.row, o.first + j, sum);
+}
+
+/* Rows that whole warps share, one after the other. */
+template <class V>
+__device__ __forceinline__ void
+join_by_warp(const sparse_product<V> &p, const open_rows<V> &o,
+             const shared_row &mine, bool is_meant, int width, int64_t j,
+             bool inside)
+{
+    int lane = threadIdx.x % LANES;
+    unsigned meant = __ballot_sync(~0u, is_meant && lane % width == 0);
+    for (; meant != 0; meant &= meant - 1) {
+        int turn = __ffs((int)meant) - 1;
+        shared_row r = {__shfl_sync(~0u, mine.row, turn),
+                        __shfl_sync(~0u, mine.from, turn),
+                        __shfl_sync(~0u, mine.to, turn)};
+        sum_of<V> sum = {};
+        if (inside)
+            sum = add_tails(o, r, lane / width, LANES / width, j);
+        for (int step = LANES / 2; step >= width; step /= 2) {
+            sum_of<V> other = shuffled(~0u, sum, lane + step, LANES);
+            add(&sum, other);
+        }
+        if (lane < width && inside)
+            put_shared(p, o, r, j, sum);
+    }
+}
+
+template <class V>
+__device__ __forceinline__ void
+join_by_block(const sparse_product<V> &p, const open_rows<V> &o,
+              const shared_row &mine, bool is_meant, int width, int64_t j,
+              bool inside)
+{
+    __shared__ shared_row found[THREADS];
+    __shared__ sum_of<V> partial[THREADS];
+    __shared__ int count;
+    int groups = THREADS / width, group = threadIdx.x / width;
+    if (threadIdx.x == 0)
+        count = 0;
+    __syncthreads(); /* count is there */
+    if (is_meant && threadIdx.x % width == 0)
+        found[atomicAdd(&count, 1)] = mine; /* in any order */
+    __syncthreads();                        /* found is there */
+    for (int k = 0; k < count; k++) {
+        shared_row r = found[k];
+        partial[threadIdx.x] = {};
+        if (inside)
+            partial[threadIdx.x] = add_tails(o, r, group, groups, j);
+        for (int step = groups / 2; step > 0; step /= 2) {
+            __syncthreads(); /* partial is there */
+            if (group < step)
+                add(&partial[threadIdx.x], partial[threadIdx.x + step * width]);
+        }
+        if (group == 0 && inside)
+            put_shared(p, o, r, j, partial[threadIdx.x]);
+        __syncthreads(); /* partial may be written again */
+    }
 }
 
 template <class V>
@@ -102,49 +183,18 @@ __global__ void __launch_bounds__(THREADS)
                 const __grid_constant__ row_plan plan,
                 const __grid_constant__ open_rows<V> o, int width)
 {
-    __shared__ shared_row found[THREADS];
-    __shared__ sum_of<V> partial[THREADS];
     int groups = THREADS / width, group = threadIdx.x / width;
     int64_t j = blockIdx.y * (int64_t)width + threadIdx.x % width;
     bool inside = j < o.columns;
     shared_row mine =
         find_shared(p, plan, o, blockIdx.x * (int64_t)groups + group);
-    bool is_long = mine.row >= 0 && mine.to - mine.from > FEW;
-    if (mine.row >= 0 && !is_long && inside) {
-        sum_of<V> sum = o.tails[mine.from * o.columns + j];
-        for (int64_t t = mine.from + 1; t < mine.to; t++)
-            add(&sum, o.tails[t * o.columns + j]);
-        add(&sum, o.heads[mine.to * o.columns + j]);
-        write_sum(p, mine.row, o.first + j, sum);
-    }
-    if (!is_long)
-        mine.row = -1;
-    if (threadIdx.x % width == 0)
-        found[group] = mine;
-    if (!__syncthreads_or(is_long))
-        return;
-    for (int g = 0; g < groups; g++) {
-        shared_row r = found[g];
-        if (r.row < 0)
-            continue;
-        sum_of<V> sum = {};
-#pragma unroll 4
-        for (int64_t t = r.from + group; t < r.to; t += groups)
-            if (inside)
-                add(&sum, o.tails[t * o.columns + j]);
-        partial[threadIdx.x] = sum;
-        for (int step = groups / 2; step > 0; step /= 2) {
-            __syncthreads(); /* partial is there */
-            if (group < step)
-                add(&partial[threadIdx.x], partial[threadIdx.x + step * width]);
-        }
-        if (group == 0 && inside) {
-            sum = partial[threadIdx.x];
-            add(&sum, o.heads[r.to * o.columns + j]);
-            write_sum(p, r.row, o.first + j, sum);
-        }
-        __syncthreads(); /* partial may be written again */
-    }
+    int64_t tails = mine.to - mine.from;
+    bool is_few = tails <= FEW, is_many = tails > MANY * (LANES / width);
+    if (tails > 0 && is_few && inside)
+        put_shared(p, o, mine, j, add_tails(o, mine, 0, 1, j));
+    join_by_warp(p, o, mine, !is_few && !is_many, width, j, inside);
+    if (__syncthreads_or(is_many))
+        join_by_block(p, o, mine, is_many, width, j, inside);
 }
 
 template <class V>

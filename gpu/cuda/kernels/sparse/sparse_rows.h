@@ -18,7 +18,7 @@
 
 enum {
     ANY_NUMBERS = FLOATS | 1u << GPU_C64 | 1u << GPU_C128,
-    SPAN = 224 /* items between two places of the plan */
+    SPAN = 128 /* items between two places of the plan */
 };
 
 /* --- numbers -------------------------------------------------------------- */
@@ -138,23 +138,32 @@ template <class F> static gpu_status with_type(gpu_dtype t, F call)
     }
 }
 
+/* alpha sum + beta c, c not read when beta is 0. */
 template <class V>
-__device__ __forceinline__ void write_sum(const sparse_product<V> &p, int64_t i,
-                                          int64_t j, double sum)
+__device__ __forceinline__ V scaled_sum(const sparse_product<V> &p, double sum,
+                                        const V *c)
 {
-    V *c = p.c + i * p.c_row + j * p.c_col;
-    *c = (V)(p.beta == 0 ? p.alpha * sum : p.alpha * sum + p.beta * (double)*c);
+    return (V)(p.beta == 0 ? p.alpha * sum
+                           : p.alpha * sum + p.beta * (double)*c);
+}
+
+template <class V>
+__device__ __forceinline__ V scaled_sum(const sparse_product<V> &p, double2 sum,
+                                        const V *c)
+{
+    bool adds = p.beta != 0;
+    V x;
+    x.x = p.alpha * sum.x + (adds ? p.beta * c->x : 0);
+    x.y = p.alpha * sum.y + (adds ? p.beta * c->y : 0);
+    return x;
 }
 
 template <class V>
 __device__ __forceinline__ void write_sum(const sparse_product<V> &p, int64_t i,
-                                          int64_t j, double2 sum)
+                                          int64_t j, sum_of<V> sum)
 {
-    V *c = p.c + i * p.c_row + j * p.c_col, x;
-    bool adds = p.beta != 0;
-    x.x = p.alpha * sum.x + (adds ? p.beta * c->x : 0);
-    x.y = p.alpha * sum.y + (adds ? p.beta * c->y : 0);
-    *c = x;
+    V *c = p.c + i * p.c_row + j * p.c_col;
+    *c = scaled_sum(p, sum, c);
 }
 
 /* Roundings of sums in f64, and one to the result's type. */

@@ -1,143 +1,201 @@
-/* spmm merge: so many lanes as there are columns, up to a warp, take a piece
- * of the list of rows' ends and entries (see sparse_rows.h), whatever rows it
- * touches; of more than 32 columns a lane has up to four.
+/* spmm merge: a group of lanes takes a piece of the list of rows' ends and
+ * entries (see sparse_rows.h), whatever rows it touches, and has columns of d
+ * of 16 bytes a lane: there are as many lanes to a group, up to a warp, as
+ * columns need.
  *
- * Entries are read side by side and handed round; several rows of d are under
- * way at once, though a row of s may end between them. Limited by the bytes of
- * d, read in whole lines where its rows are contiguous. Any GPU, any strides.
- */
+ * Entries are read by all lanes of a group at once, and rows of d for several
+ * of them are under way while the next entries come. Limited by the bytes of d,
+ * and of f32 by conversions to f64. Any GPU, any strides; 16 bytes are read at
+ * once where they lie so. */
 #include <climits>
 #include "sparse_rows.h"
 
-enum { THREADS = 128, LANES = 32, MOST_TOGETHER = 8, SLAB = 128 };
+enum {
+    THREADS = 128,
+    LANES = 32,
+    TOGETHER = 4, /* entries whose rows of d are under way */
+    SPANS = 2
+};
+constexpr int PIECE = (int)SPANS * (int)SPAN;
 
-/* What a group of W lanes walks over: entries e .. end - 1, and the rows that
- * end among them. Lane l holds the end of row window + l. */
-struct walk {
-    unsigned lanes; /* of the group, in its warp */
-    int64_t row, last_row, window;
-    int ends, next_end;
+/* Elements of 16 bytes. */
+template <class V> constexpr int LENGTH = 16 / (int)sizeof(V);
+
+template <class V> struct __align__(16) strip
+{
+    V x[LENGTH<V>];
 };
 
-template <class V, int W>
-__device__ __forceinline__ void look_ahead(const sparse_product<V> &p, walk *w)
+/* How many columns a lane finds at its place, all of them or those that there
+ * are, and whether they may be moved at once. */
+struct reach {
+    int count;
+    bool reads_whole, writes_whole;
+};
+
+template <class V>
+__device__ __forceinline__ strip<V> read_strip(const V *from, int64_t step,
+                                               reach r)
 {
-    if (w->row >= w->last_row) {
-        w->next_end = INT_MAX;
+    strip<V> s;
+    if (r.reads_whole) {
+        *(int4 *)s.x = __ldg((const int4 *)from);
+        return s;
+    }
+#pragma unroll
+    for (int c = 0; c < LENGTH<V>; c++)
+        s.x[c] = c < r.count ? __ldg(from + c * step) : V();
+    return s;
+}
+
+/* Where a piece is: entry is the next, row has not ended, and ends before
+ * `end`; the row behind it before `then`. */
+struct walk {
+    int64_t row, last_row;
+    int end, then;
+};
+
+__device__ __forceinline__ int end_of(const int32_t *starts, int64_t row,
+                                      int64_t last_row)
+{
+    return row < last_row ? __ldg(starts + row + 1) : INT_MAX;
+}
+
+template <class V> struct sums {
+    sum_of<V> s[LENGTH<V>];
+};
+
+template <class V>
+__device__ __forceinline__ void write_strip(const sparse_product<V> &p,
+                                            int64_t i, int64_t j,
+                                            const sums<V> &t, reach r)
+{
+    V *to = p.c + i * p.c_row + j * p.c_col;
+    strip<V> s;
+    if (!r.writes_whole) {
+#pragma unroll
+        for (int c = 0; c < LENGTH<V>; c++)
+            if (c < r.count)
+                write_sum(p, i, j + c, t.s[c]);
         return;
     }
-    if (w->row - w->window >= W) {
-        w->window = w->row;
-        w->ends = p.starts[min(w->row + threadIdx.x % W + 1, p.rows)];
-    }
-    w->next_end = __shfl_sync(w->lanes, w->ends, (int)(w->row - w->window), W);
+#pragma unroll
+    for (int c = 0; c < LENGTH<V>; c++)
+        s.x[c] = scaled_sum<V>(p, t.s[c], to + c);
+    *(int4 *)to = *(const int4 *)s.x;
 }
 
-/* A piece's sums for columns first + lane, + W …, of which `inside` are there.
- */
-template <class V, int W, int C> struct strip {
-    int64_t j, to;
-    bool inside[C];
-    sum_of<V> sum[C];
-};
-
-/* A row of s ends. */
-template <class V, int W, int C>
-__device__ __forceinline__ void end_row(const sparse_product<V> &p,
-                                        const open_rows<V> &o, walk *w,
-                                        strip<V, W, C> *t, bool *is_shared)
+template <class V>
+__device__ __forceinline__ void keep_sums(sum_of<V> *to, const sums<V> &t,
+                                          reach r)
 {
 #pragma unroll
-    for (int c = 0; c < C; c++) {
-        if (t->inside[c] && *is_shared)
-            o.heads[t->to + c * W] = t->sum[c];
-        else if (t->inside[c])
-            write_sum(p, w->row, t->j + c * W, t->sum[c]);
-        t->sum[c] = {};
-    }
-    *is_shared = false;
-    w->row++;
-    look_ahead<V, W>(p, w);
+    for (int c = 0; c < LENGTH<V>; c++)
+        if (c < r.count)
+            to[c] = t.s[c];
 }
 
-template <class V, int W, int C>
+/* Of one piece: its place in heads and tails, and the product's column. */
+struct place_in {
+    int64_t open, column;
+};
+
+template <class V>
+__device__ __forceinline__ void
+end_row(const sparse_product<V> &p, const open_rows<V> &o, walk *w, sums<V> *t,
+        place_in at, reach r, bool *is_shared)
+{
+    if (*is_shared)
+        keep_sums<V>(o.heads + at.open, *t, r);
+    else
+        write_strip(p, w->row, at.column, *t, r);
+    *is_shared = false;
+    *t = {};
+    w->row++;
+    w->end = w->then;
+    w->then = end_of(p.starts, w->row + 1, w->last_row);
+}
+
+template <class V, int W>
 __global__ void __launch_bounds__(THREADS)
     spmm_merge_kernel(const __grid_constant__ sparse_product<V> p,
                       const __grid_constant__ row_plan plan,
-                      const __grid_constant__ open_rows<V> o)
+                      const __grid_constant__ open_rows<V> o, bool reads_whole,
+                      bool writes_whole)
 {
-    constexpr int TOGETHER = C > 2 ? MOST_TOGETHER / 2 : MOST_TOGETHER;
-    constexpr int STEP = TOGETHER < W ? TOGETHER : W;
-    int lane = threadIdx.x % W;
     int64_t piece = (blockIdx.x * (int64_t)THREADS + threadIdx.x) / W;
-    if (piece >= plan.spans)
+    int64_t j = (blockIdx.y * (int64_t)W + threadIdx.x % W) * LENGTH<V>;
+    if (piece >= o.tiles || j >= o.columns)
         return;
-    int64_t at = piece * SPAN, stop = min(at + SPAN, p.rows + p.count);
-    walk w;
-    w.lanes = W == LANES
-                  ? ~0u
-                  : ((1u << W % LANES) - 1) << (threadIdx.x % LANES / W * W);
-    w.row = plan.rows[piece];
-    w.last_row = plan.rows[piece + 1];
-    w.window = w.row - W; /* to be read */
-    int first = (int)(at - w.row), end = (int)(stop - w.last_row);
-    bool is_shared = w.row < w.last_row && p.starts[w.row] < first;
-    look_ahead<V, W>(p, &w);
+    int64_t first = piece * PIECE, last = min(first + PIECE, p.rows + p.count);
+    walk w = {plan.rows[piece * SPANS],
+              plan.rows[min((piece + 1) * SPANS, plan.spans)]};
+    int e = (int)(first - w.row), end = (int)(last - w.last_row);
+    bool is_shared = w.row < w.last_row && p.starts[w.row] < e;
+    w.end = end_of(p.starts, w.row, w.last_row);
+    w.then = end_of(p.starts, w.row + 1, w.last_row);
 
-    strip<V, W, C> t;
-    int64_t column0 = blockIdx.y * (int64_t)(W * C) + lane;
-    t.j = o.first + column0;
-    t.to = piece * o.columns + column0;
-    const V *d = p.d + t.j * p.d_col;
+    place_in at = {piece * o.columns + j, o.first + j};
+    reach r = {(int)min((int64_t)LENGTH<V>, o.columns - j), reads_whole,
+               writes_whole};
+    const V *d = p.d + at.column * p.d_col;
+    sums<V> t = {};
+    int column[TOGETHER];
+    V value[TOGETHER];
 #pragma unroll
-    for (int c = 0; c < C; c++) {
-        t.inside[c] = column0 + c * W < o.columns;
-        t.sum[c] = {};
+    for (int q = 0; q < TOGETHER; q++) {
+        column[q] = e + q < end ? __ldg(p.columns + e + q) : 0;
+        value[q] = e + q < end ? __ldg(p.values + e + q) : V();
     }
-    for (int chunk = first; chunk < end; chunk += W) {
-        bool is_there = chunk + lane < end;
-        int mine = is_there ? __ldcs(p.columns + chunk + lane) : 0;
-        V value = is_there ? __ldcs(p.values + chunk + lane) : V();
-        for (int g = 0; g < W && chunk + g < end; g += STEP) {
-            V x[STEP][C];
+    for (; e < end; e += TOGETHER) {
+        strip<V> x[TOGETHER];
+        V now[TOGETHER];
 #pragma unroll
-            for (int q = 0; q < STEP; q++) {
-                int64_t row = __shfl_sync(w.lanes, mine, g + q, W);
-                bool is_entry = chunk + g + q < end;
+        for (int q = 0; q < TOGETHER; q++) {
+            if (e + q < end)
+                x[q] = read_strip(d + column[q] * p.d_row, p.d_col, r);
+            now[q] = value[q];
+        }
 #pragma unroll
-                for (int c = 0; c < C; c++)
-                    x[q][c] = is_entry && t.inside[c]
-                                  ? __ldg(d + row * p.d_row + c * W * p.d_col)
-                                  : V();
-            }
+        for (int q = 0; q < TOGETHER; q++) {
+            int next = e + TOGETHER + q;
+            column[q] = next < end ? __ldg(p.columns + next) : 0;
+            value[q] = next < end ? __ldg(p.values + next) : V();
+        }
 #pragma unroll
-            for (int q = 0; q < STEP; q++) {
-                V v = shuffled(w.lanes, value, g + q, W);
-                if (chunk + g + q >= end)
-                    break;
-                while (chunk + g + q == w.next_end)
-                    end_row(p, o, &w, &t, &is_shared);
+        for (int q = 0; q < TOGETHER; q++) {
+            if (e + q >= end)
+                break;
+            while (e + q == w.end)
+                end_row(p, o, &w, &t, at, r, &is_shared);
 #pragma unroll
-                for (int c = 0; c < C; c++)
-                    add(&t.sum[c], times(v, x[q][c]));
-            }
+            for (int c = 0; c < LENGTH<V>; c++)
+                add(&t.s[c], times(now[q], x[q].x[c]));
         }
     }
     while (w.row < w.last_row)
-        end_row(p, o, &w, &t, &is_shared);
-#pragma unroll
-    for (int c = 0; c < C; c++)
-        if (t.inside[c])
-            o.tails[t.to + c * W] = t.sum[c];
+        end_row(p, o, &w, &t, at, r, &is_shared);
+    keep_sums<V>(o.tails + at.open, t, r);
 }
 
-template <class V, int W, int C>
+/* Rows that begin on 16 bytes, with whole strips of columns? */
+template <class V>
+static bool is_whole(const void *data, int64_t row, int64_t col,
+                     int64_t columns)
+{
+    return is_aligned(data) && (col == 1 || columns == 1) &&
+           row % LENGTH<V> == 0 && columns % LENGTH<V> == 0;
+}
+
+template <class V, int W>
 static gpu_status launch(cuda_device *d, const sparse_product<V> *p,
                          const row_plan *plan, const open_rows<V> *o)
 {
-    dim3 grid((unsigned)ceil_div(plan->spans, THREADS / W),
-              (unsigned)ceil_div(o->columns, W * C));
-    spmm_merge_kernel<V, W, C><<<grid, THREADS, 0, d->stream>>>(*p, *plan, *o);
+    dim3 grid((unsigned)ceil_div(o->tiles, THREADS / W),
+              (unsigned)ceil_div(o->columns, W * LENGTH<V>));
+    spmm_merge_kernel<V, W><<<grid, THREADS, 0, d->stream>>>(
+        *p, *plan, *o, is_whole<V>(p->d, p->d_row, p->d_col, p->n),
+        is_whole<V>(p->c, p->c_row, p->c_col, p->n));
     LAUNCHED(d);
     return GPU_OK;
 }
@@ -146,31 +204,31 @@ template <class V>
 static gpu_status launch_for(cuda_device *d, const sparse_product<V> *p,
                              const row_plan *plan, const open_rows<V> *o)
 {
-    int64_t n = o->columns;
-    return n <= 2    ? launch<V, 2, 1>(d, p, plan, o)
-           : n <= 4  ? launch<V, 4, 1>(d, p, plan, o)
-           : n <= 8  ? launch<V, 8, 1>(d, p, plan, o)
-           : n <= 16 ? launch<V, 16, 1>(d, p, plan, o)
-           : n <= 32 ? launch<V, LANES, 1>(d, p, plan, o)
-           : n <= 64 ? launch<V, LANES, 2>(d, p, plan, o)
-                     : launch<V, LANES, 4>(d, p, plan, o);
+    int64_t lanes = ceil_div(o->columns, LENGTH<V>);
+    return lanes <= 1    ? launch<V, 1>(d, p, plan, o)
+           : lanes <= 2  ? launch<V, 2>(d, p, plan, o)
+           : lanes <= 4  ? launch<V, 4>(d, p, plan, o)
+           : lanes <= 8  ? launch<V, 8>(d, p, plan, o)
+           : lanes <= 16 ? launch<V, 16>(d, p, plan, o)
+                         : launch<V, LANES>(d, p, plan, o);
 }
 
 template <class V>
 static gpu_status multiply(cuda_device *d, const gpu_sparse_call *call)
 {
+    const int64_t slab = LANES * LENGTH<V>; /* what heads and tails are of */
     sparse_product<V> p = typed_sparse<V>(call);
     row_plan plan;
-    int64_t spans = ceil_div(p.rows + p.count, SPAN);
-    int64_t most = smaller(p.n, SLAB);
+    int64_t pieces = ceil_div(p.rows + p.count, PIECE);
+    int64_t most = smaller(p.n, slab);
     TRY(gpu_cuda_plan_rows(
-        d, call, 2 * (size_t)(spans * most) * sizeof(sum_of<V>), &plan));
+        d, call, 2 * (size_t)(pieces * most) * sizeof(sum_of<V>), &plan));
     sum_of<V> *heads = (sum_of<V> *)plan.room;
-    open_rows<V> o = {spans, 1, heads, heads + spans * most, 0, 0};
-    for (o.first = 0; o.first < p.n; o.first += SLAB) {
-        o.columns = smaller(p.n - o.first, SLAB);
+    open_rows<V> o = {pieces, SPANS, heads, heads + pieces * most, 0, 0};
+    for (o.first = 0; o.first < p.n; o.first += slab) {
+        o.columns = smaller(p.n - o.first, slab);
         TRY(launch_for(d, &p, &plan, &o));
-        if (spans > 1)
+        if (pieces > 1)
             TRY(gpu_cuda_join_rows(d, &p, &plan, &o));
     }
     return GPU_OK;

@@ -131,13 +131,13 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();            /* products and ends are there */
 
     int at = min((int)threadIdx.x * ITEMS, items);
-    int r = ended_before(ends, t, at), e = at - r, own = -1;
+    int r = ended_before(ends, t, at), e = at - r, end = ends[r], own = -1;
     S sum = {}, own_sum = {};
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
         if (at + k >= items)
             break;
-        if (e < ends[r]) {
+        if (e < end) {
             add(&sum, products[e++]);
             continue;
         }
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(THREADS)
             write_sum(p, row + r, 0, sum);
         }
         sum = {};
-        r++;
+        end = ends[++r];
     }
 
     carry<S> all, before = scan(carry<S>{sum, own >= 0}, warps, &all);

@@ -4,9 +4,10 @@
  *
  * scalar: a thread takes a row. Neighbouring threads read entries a row apart,
  * so lines of memory are read for a few bytes each, and a warp waits for its
- * longest row. vector: so many lanes of a warp, from 2 to 32, as rows have
- * entries on average take one together and read side by side; a row much longer
- * than others still makes its warp late. Any GPU, any strides. */
+ * longest row. vector: lanes of a warp, up to all 32, take a row together and
+ * read side by side, each several entries, as then several reads of x are under
+ * way; how many lanes are best was measured on an H200. A row much longer than
+ * others still makes its warp late. Any GPU, any strides. */
 #include "sparse_rows.h"
 
 enum { THREADS = 256, LANES = 32, MOST_BLOCKS = 1 << 20 };
@@ -24,6 +25,7 @@ __global__ void __launch_bounds__(THREADS)
         int32_t e = inside ? p.starts[i] + lane : 0;
         int32_t end = inside ? p.starts[i + 1] : 0;
         sum_of<V> sum = {};
+#pragma unroll 4
         for (; e < end; e += WIDTH)
             add(&sum, times(p.values[e], p.d[p.columns[e] * p.d_row]));
         sum = sum_of_lanes(sum, threadIdx.x % LANES, WIDTH);
@@ -54,11 +56,11 @@ template <class V>
 static gpu_status launch_vector(cuda_device *d, const gpu_sparse_call *p)
 {
     int64_t mean = ceil_div(p->s.count, p->s.rows);
-    return mean <= 2    ? launch<V, 2>(d, p)
-           : mean <= 4  ? launch<V, 4>(d, p)
-           : mean <= 8  ? launch<V, 8>(d, p)
-           : mean <= 16 ? launch<V, 16>(d, p)
-                        : launch<V, LANES>(d, p);
+    return mean <= 6     ? launch<V, 1>(d, p)
+           : mean <= 48  ? launch<V, 4>(d, p)
+           : mean <= 64  ? launch<V, 8>(d, p)
+           : mean <= 160 ? launch<V, 16>(d, p)
+                         : launch<V, LANES>(d, p);
 }
 
 static gpu_status vector(void *device, const gpu_sparse_call *p)
@@ -83,7 +85,7 @@ const gpu_kernel gpu_cuda_spmv_scalar = {
 const gpu_kernel gpu_cuda_spmv_vector = {
     .operation = "spmv",
     .name = "vector",
-    .idea = "2 to 32 lanes a row, as rows are long on average",
+    .idea = "1 to 32 lanes a row, as rows are long on average",
     .needs = "any GPU",
     .precision = "f32",
     .capability = 0,
