@@ -509,6 +509,21 @@ static void factor_ldl(call *c, gpu_dtype t, int n)
                                  c->pivots, work, &lwork, &c->info, 1));
 }
 
+/* Some of OpenBLAS's dot products of complex numbers that lie apart read an
+ * element more than there are: a copy with memory behind it, to be freed. */
+static void *copy_with_margin(const gpu_view *v)
+{
+    const size_t columns_more = 4;
+    size_t bytes = gpu_cpu_view_bytes(v);
+    size_t column = (size_t)v->rows * gpu_cpu_size(v->dtype);
+    char *copy = malloc(bytes + columns_more * column);
+    if (copy) {
+        memcpy(copy, v->data, bytes);
+        memset(copy + bytes, 0, columns_more * column);
+    }
+    return copy;
+}
+
 /* x comes as scale times the solution, scale below 1 where that would
  * overflow. */
 static void solve_sylvester(call *c, gpu_dtype t, int m)
@@ -521,8 +536,14 @@ static void solve_sylvester(call *c, gpu_dtype t, int m)
         double f64;
         float f32;
     } scale = {1};
-    lapack.trsyl[t]("N", "N", &plus, &m, &n, f->a.data, &m, f->v.data, &n,
-                    f->b.data, &m, &scale, &c->info, 1, 1);
+    void *copy = gpu_dtype_is_complex(t) ? copy_with_margin(&f->a) : NULL;
+    if (gpu_dtype_is_complex(t) && !copy) {
+        c->info = OUT_OF_MEMORY;
+        return;
+    }
+    lapack.trsyl[t]("N", "N", &plus, &m, &n, copy ? copy : f->a.data, &m,
+                    f->v.data, &n, f->b.data, &m, &scale, &c->info, 1, 1);
+    free(copy);
     double by = is_f32 ? (double)scale.f32 : scale.f64;
     for (int64_t i = 0; by != 1 && i < numbers; i++)
         if (is_f32)
