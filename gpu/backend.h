@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 23 };
+enum { GPU_BACKEND_ABI = 24 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -319,14 +319,26 @@ typedef struct gpu_convolution {
 typedef struct gpu_picking {
     gpu_view big, small;
     gpu_view rows, cols;
+    int64_t last_row, last_col; /* places behind these are none */
     int scatters;
 } gpu_picking;
+
+/* Runs of equal elements in a column that ascends, f32 or f64, without NaN and
+ * not empty: their values, of its type, and the places at which they begin,
+ * from 1, and one behind the last, f64. make_room sets both, which lie without
+ * gaps, or fails; what has no data is not wanted. */
+typedef struct gpu_runs {
+    int64_t count;
+    gpu_view values, starts;
+    gpu_status (*make_room)(struct gpu_runs *r);
+} gpu_runs;
 
 /* Rows told apart by code: a column of f32 or f64, in which x means group
  * x - first, rounded down, where that is one of 0 .. groups - 1; other rows,
  * NaN among them, belong to none. order: the rows, counted from 1, by group,
  * each group's as they stand, and behind them those of none; counts: how many
- * each group has. Both are columns of f64; what has no data is not wanted. */
+ * each group has. Both are columns of f64; what has no data is not wanted. Of a
+ * mask for counts: whether a group has any. */
 typedef struct gpu_grouping {
     gpu_view codes;
     double first;
@@ -391,6 +403,8 @@ typedef enum gpu_lane {
     GPU_LANES
 } gpu_lane;
 enum { GPU_MARKS = 20 };
+
+enum { GPU_MOST_SELECTED = 12 }; /* places; more are found by a sort */
 
 typedef struct gpu_backend {
     int abi;
@@ -476,6 +490,10 @@ typedef struct gpu_backend {
                           const int64_t *rows, const int64_t *cols,
                           const gpu_view *to);
     gpu_status (*pick)(void *device, const gpu_picking *p);
+    /* Does pick look whether lists hold what is no place, and return GPU_RANGE
+     * without a message, nothing being written? Else they are looked at before.
+     */
+    int pick_checks;
     /* to: contiguous vector, of mask's true count; same type as from. The CPU's
      * takes one without data: its f64 elements are their places, row by row,
      * counted from 1. */
@@ -492,10 +510,11 @@ typedef struct gpu_backend {
     gpu_status (*sort)(void *device, int axis, int descending,
                        const gpu_view *from, const gpu_view *to,
                        const gpu_view *order);
-    /* What stands at `count` rising places (host memory, 0-based) of each line
-     * when it is sorted, NaN last; or NaN of lines with NaN, where it spreads.
-     * axis 1: of columns, to has count rows; 2: of rows, count columns; 0: of
-     * all elements, to has count rows. NULL: gpu/ sorts. */
+    /* What stands at `count` rising places (host memory, 0-based), at most
+     * GPU_MOST_SELECTED, of each line when it is sorted, NaN last; or NaN of
+     * lines with NaN, where it spreads. axis 1: of columns, to has count rows;
+     * 2: of rows, count columns; 0: of all elements, to has count rows. What
+     * returns GPU_UNSUPPORTED is found by a sort. */
     gpu_status (*select)(void *device, int axis, int spreads_nan,
                          const gpu_view *from, const int64_t *places,
                          int64_t count, const gpu_view *to);
@@ -505,6 +524,8 @@ typedef struct gpu_backend {
     gpu_status (*search)(void *device, const gpu_view *sorted,
                          const gpu_view *values, int is_after,
                          const gpu_view *to);
+    /* Calls r->make_room once it knows how many runs there are. */
+    gpu_status (*runs)(void *device, const gpu_view *sorted, gpu_runs *r);
     gpu_status (*group)(void *device, const gpu_grouping *g);
     /* By codes it may return GPU_UNSUPPORTED: then it is called again with what
      * group makes of them. Of medians, which are by starts, a GPU does. */

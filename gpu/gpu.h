@@ -434,6 +434,13 @@ gpu_status gpu_select(const gpu_matrix *m, int axis, int spreads_nan,
 gpu_status gpu_search(const gpu_matrix *sorted, const gpu_matrix *values,
                       int is_after, gpu_matrix *out);
 
+/* Runs of equal elements in `sorted`, a vector of f32 or f64 that ascends, is
+ * not empty and has no NaN: values, of its type, and the places at which runs
+ * begin, from 1, and one behind the last, f64. Both are created; one may be
+ * NULL. GPU_UNSUPPORTED in a dry run: how many there are is not known. */
+gpu_status gpu_find_runs(const gpu_matrix *sorted, gpu_matrix *values,
+                         gpu_matrix *starts);
+
 /* A vector of codes tells rows apart: x means group x - first, rounded down,
  * where that is one of 0 .. groups - 1; other rows, NaN among them, belong to
  * none. order: the rows, from 1, by group, each group's as they stand, behind
@@ -441,6 +448,9 @@ gpu_status gpu_search(const gpu_matrix *sorted, const gpu_matrix *values,
  * one may be NULL. */
 gpu_status gpu_group(const gpu_matrix *codes, double first, int64_t groups,
                      gpu_matrix *order, gpu_matrix *counts);
+/* Which of the groups have a row: a mask, created. */
+gpu_status gpu_groups_present(const gpu_matrix *codes, double first,
+                              int64_t groups, gpu_matrix *out);
 
 typedef enum gpu_fold_kind {
     GPU_FOLD_SUM,

@@ -225,6 +225,7 @@ static const gpu_backend table = {
     .scan = gpu_cpu_scan,
     .sort = gpu_cpu_sort,
     .select = gpu_cpu_select,
+    .runs = gpu_cpu_runs,
     .search = gpu_cpu_search,
     .group = gpu_cpu_group,
     .fold = gpu_cpu_fold,

@@ -147,6 +147,7 @@ gpu_status gpu_cpu_select(void *device, int axis, int spreads_nan,
 gpu_status gpu_cpu_search(void *device, const gpu_view *sorted,
                           const gpu_view *values, int is_after,
                           const gpu_view *to);
+gpu_status gpu_cpu_runs(void *device, const gpu_view *sorted, gpu_runs *r);
 gpu_status gpu_cpu_group(void *device, const gpu_grouping *g);
 gpu_status gpu_cpu_fold(void *device, const gpu_folding *f);
 gpu_status gpu_cpu_windows(void *device, const gpu_windows *w);

@@ -177,9 +177,13 @@ gpu_status gpu_cuda_scan(void *device, gpu_scan_kind kind, int axis,
 gpu_status gpu_cuda_sort(void *device, int axis, int descending,
                          const gpu_view *from, const gpu_view *to,
                          const gpu_view *order);
+gpu_status gpu_cuda_select(void *device, int axis, int spreads_nan,
+                           const gpu_view *from, const int64_t *places,
+                           int64_t count, const gpu_view *to);
 gpu_status gpu_cuda_search(void *device, const gpu_view *sorted,
                            const gpu_view *values, int is_after,
                            const gpu_view *to);
+gpu_status gpu_cuda_runs(void *device, const gpu_view *sorted, gpu_runs *r);
 gpu_status gpu_cuda_group(void *device, const gpu_grouping *g);
 gpu_status gpu_cuda_fold(void *device, const gpu_folding *f);
 gpu_status gpu_cuda_windows(void *device, const gpu_windows *w);

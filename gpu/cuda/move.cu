@@ -1,6 +1,7 @@
 /* Moving elements: picked by lists of rows and columns, and by masks. */
 #include <stdlib.h>
 #include "cuda_device.h"
+#include "scratch_parts.h"
 
 /* --- by lists of rows and columns -------------------------------------------
  * Gather and scatter. The lists come from the host and travel through the
@@ -246,9 +247,19 @@ gpu_status gpu_cuda_scatter(void *device, const gpu_view *from,
  * behind each place the number from 1 of the last element that names it. */
 typedef struct list_job {
     gpu_view list;
-    int64_t size, *places;
-    unsigned *last; /* NULL: what comes again stays */
+    int64_t size, last_place, *places;
+    unsigned *last;  /* NULL: what comes again stays */
+    unsigned *wrong; /* is set where the list holds what is no place */
 } list_job;
+
+/* The place of so many that a list names, 0-based; -1: it is none. */
+template <class L>
+__device__ __forceinline__ int64_t place_named(L x, int64_t size, int64_t last)
+{
+    int64_t at = (int64_t)x;
+    bool is_place = (L)at == x && at != 0 && at <= last && -at <= last;
+    return !is_place ? -1 : at < 0 ? at + size : at - 1;
+}
 
 __global__ void __launch_bounds__(THREADS)
     name_places(const __grid_constant__ list_job job)
@@ -256,10 +267,12 @@ __global__ void __launch_bounds__(THREADS)
     int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     int64_t step = (int64_t)gridDim.x * THREADS;
     for (; i < job.list.rows; i += step) {
-        int64_t x = (int64_t)load<double>(job.list, i * job.list.row_stride);
-        int64_t at = x < 0 ? x + job.size : x - 1;
+        double x = load<double>(job.list, i * job.list.row_stride);
+        int64_t at = place_named(x, job.size, job.last_place);
         job.places[i] = at;
-        if (job.last)
+        if (at < 0)
+            *job.wrong = 1;
+        else if (job.last)
             atomicMax(job.last + at, (unsigned)i + 1);
     }
 }
@@ -270,7 +283,7 @@ __global__ void __launch_bounds__(THREADS)
     int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     int64_t step = (int64_t)gridDim.x * THREADS;
     for (; i < job.list.rows; i += step)
-        if (job.last[job.places[i]] != (unsigned)i + 1)
+        if (job.places[i] >= 0 && job.last[job.places[i]] != (unsigned)i + 1)
             job.places[i] = -1;
 }
 
@@ -305,23 +318,121 @@ static gpu_status make_places(cuda_device *d, list_job *l, int scatters,
     return GPU_OK;
 }
 
+/* Elements of a vector by a list, of one type and without gaps. Limited by the
+ * sectors that elements lie in; so several are asked for at once. */
+enum { ASKED = 4 };
+
+template <class T, class L>
+__global__ void __launch_bounds__(THREADS)
+    pick_kernel(const T *big, int64_t stride, int64_t size, const L *list,
+                int64_t last, int64_t count, T *small, unsigned *wrong)
+{
+    const int64_t piece = THREADS * ASKED;
+    int64_t first = blockIdx.x * piece + threadIdx.x;
+    for (; first < count; first += gridDim.x * piece) {
+        int64_t at[ASKED];
+        T value[ASKED];
+#pragma unroll
+        for (int k = 0; k < ASKED; k++) {
+            int64_t e = first + k * THREADS;
+            at[k] = e < count ? place_named(__ldcs(list + e), size, last) : 0;
+            if (at[k] < 0)
+                *wrong = 1;
+        }
+#pragma unroll
+        for (int k = 0; k < ASKED; k++)
+            value[k] = big[max(at[k], (int64_t)0) * stride];
+#pragma unroll
+        for (int k = 0; k < ASKED; k++)
+            if (first + k * THREADS < count)
+                __stcs(small + first + k * THREADS, value[k]);
+    }
+}
+
+static bool is_gapless(const gpu_view *v)
+{
+    return v->cols == 1 && (v->rows == 1 || v->row_stride == 1);
+}
+
+template <class T, class L>
+static gpu_status pick_vector(cuda_device *d, const gpu_picking *p,
+                              unsigned *wrong)
+{
+    int64_t count = p->rows.rows;
+    int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
+    int64_t blocks = ceil_div(count, (int64_t)THREADS * ASKED);
+    pick_kernel<T, L>
+        <<<(unsigned)smaller(blocks, most), THREADS, 0, d->stream>>>(
+            (const T *)p->big.data, p->big.row_stride, p->big.rows,
+            (const L *)p->rows.data, p->last_row, count, (T *)p->small.data,
+            wrong);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+template <class T>
+static gpu_status pick_listed(cuda_device *d, const gpu_picking *p,
+                              unsigned *wrong)
+{
+    return p->rows.dtype == GPU_F64 ? pick_vector<T, double>(d, p, wrong)
+                                    : pick_vector<T, float>(d, p, wrong);
+}
+
+static bool picks_plainly(const gpu_picking *p)
+{
+    return !p->scatters && !p->cols.data && p->rows.data && p->big.cols == 1 &&
+           p->big.dtype == p->small.dtype && is_gapless(&p->small) &&
+           is_gapless(&p->rows);
+}
+
+static gpu_status pick_plainly(cuda_device *d, const gpu_picking *p,
+                               unsigned *wrong)
+{
+    switch (dtype_bytes(p->big.dtype)) {
+    case 8:
+        return pick_listed<double>(d, p, wrong);
+    case 4:
+        return pick_listed<float>(d, p, wrong);
+    default:
+        return pick_listed<uint8_t>(d, p, wrong);
+    }
+}
+
+/* Waits. */
+static gpu_status check_wrong(cuda_device *d, const unsigned *wrong)
+{
+    unsigned found;
+    TRY(gpu_cuda_download(d, &found, wrong, sizeof found));
+    return found ? GPU_RANGE : GPU_OK;
+}
+
 gpu_status gpu_cuda_pick(void *device, const gpu_picking *p)
 {
     ENTER(d, device);
     move_job job = {p->big, p->small, NULL, NULL};
-    list_job rows = {p->rows, p->big.rows, NULL, NULL};
-    list_job cols = {p->cols, p->big.cols, NULL, NULL};
+    list_job rows = {p->rows, p->big.rows, p->last_row};
+    list_job cols = {p->cols, p->big.cols, p->last_col};
     char *data = NULL;
     if (p->small.rows == 0 || p->small.cols == 0)
         return GPU_OK;
     if (p->scatters && larger(p->small.rows, p->small.cols) >= UINT32_MAX)
         return FAIL(GPU_UNSUPPORTED,
                     "scatter: a list of 2^32 places or more is too long");
-    size_t row_bytes = list_bytes(&rows, p->scatters);
-    TRY(gpu_cuda_scratch(d, row_bytes + list_bytes(&cols, p->scatters),
+    size_t row_bytes = rounded_room(list_bytes(&rows, p->scatters));
+    size_t col_bytes = rounded_room(list_bytes(&cols, p->scatters));
+    bool is_plain = picks_plainly(p);
+    size_t lists = is_plain ? 0 : row_bytes + col_bytes;
+    TRY(gpu_cuda_scratch(d, rounded_room(sizeof *rows.wrong) + lists,
                          (void **)&data));
+    rows.wrong = cols.wrong = take_part<unsigned>(&data, 1);
+    CHECK(d, cudaMemsetAsync(rows.wrong, 0, sizeof *rows.wrong, d->stream));
+    if (is_plain) {
+        TRY(pick_plainly(d, p, rows.wrong));
+        return check_wrong(d, rows.wrong);
+    }
     TRY(make_places(d, &rows, p->scatters, data));
     TRY(make_places(d, &cols, p->scatters, data + row_bytes));
+    TRY(check_wrong(d, rows.wrong));
     const int64_t *row_places = rows.places, *col_places = cols.places;
     if (runs_down(&job))
         swap_job(&job, &row_places, &col_places);

@@ -7,7 +7,8 @@
  * orders every line; the others need a second, stable sort by line, and so
  * places, too. Limited by bytes: a pass a byte of the key. Keys and places have
  * 32 bits each where that is enough. */
-#include "sort_pairs.h"
+#include "scratch_parts.h"
+#include "sort_keys.h"
 
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_radix_sort.cuh>
@@ -23,26 +24,6 @@ typedef struct sort_job {
     int has_places; /* else keys are sorted alone */
     void *keys, *places;
 } sort_job;
-
-/* Zeros of both signs are equal, every NaN comes last. Flipping the sign bit,
- * or all bits of a negative number, makes the bits' order the numbers'. */
-__device__ __forceinline__ uint64_t key_of(double x, int descending)
-{
-    if (x != x)
-        return ~(uint64_t)0;
-    uint64_t bits = (uint64_t)__double_as_longlong(x == 0 ? 0.0 : x);
-    bits = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
-    return descending ? ~bits : bits;
-}
-
-__device__ __forceinline__ uint32_t key_of(float x, int descending)
-{
-    if (x != x)
-        return ~(uint32_t)0;
-    uint32_t bits = __float_as_uint(x == 0 ? 0.0f : x);
-    bits = bits >> 31 ? ~bits : bits | (uint32_t)1 << 31;
-    return descending ? ~bits : bits;
-}
 
 /* --- keys alone -------------------------------------------------------------
  * They keep every bit; NaN of either sign are turned round to the end by so
@@ -312,38 +293,42 @@ static gpu_status radix_sort(cuda_device *d, sort_job *job,
 }
 
 template <class K>
-gpu_status gpu_cuda_sort_room(cuda_device *d, int64_t size, size_t *bytes)
+gpu_status gpu_cuda_sort_room(cuda_device *d, int64_t size, int has_places,
+                              size_t *bytes)
 {
     sort_room<K, uint32_t> room = {};
-    room.has_places = 1;
+    room.has_places = has_places;
     CHECK(d, call_sort(d, &room, size, 8 * (int)sizeof(K)));
     *bytes = room.work_bytes;
     return GPU_OK;
 }
 
 template <class K>
-gpu_status gpu_cuda_sort_pairs(cuda_device *d, sort_pairs<K> *p, int bits,
-                               void *work, size_t bytes)
+gpu_status gpu_cuda_sort_keys(cuda_device *d, sort_keys<K> *s, int bits,
+                              void *work, size_t bytes)
 {
-    sort_room<K, uint32_t> room = {
-        1, {p->keys, p->other_keys}, {p->places, p->other_places}, work, bytes};
+    sort_room<K, uint32_t> room = {s->places != NULL,
+                                   {s->keys, s->other_keys},
+                                   {s->places, s->other_places},
+                                   work,
+                                   bytes};
     if (bits > 0)
-        CHECK(d, call_sort(d, &room, p->size, bits));
-    p->keys = room.keys.Current();
-    p->other_keys = room.keys.Alternate();
-    p->places = room.places.Current();
-    p->other_places = room.places.Alternate();
+        CHECK(d, call_sort(d, &room, s->size, bits));
+    s->keys = room.keys.Current();
+    s->other_keys = room.keys.Alternate();
+    s->places = room.places.Current();
+    s->other_places = room.places.Alternate();
     return GPU_OK;
 }
 
-template gpu_status gpu_cuda_sort_room<uint32_t>(cuda_device *, int64_t,
+template gpu_status gpu_cuda_sort_room<uint32_t>(cuda_device *, int64_t, int,
                                                  size_t *);
-template gpu_status gpu_cuda_sort_room<uint64_t>(cuda_device *, int64_t,
+template gpu_status gpu_cuda_sort_room<uint64_t>(cuda_device *, int64_t, int,
                                                  size_t *);
-template gpu_status gpu_cuda_sort_pairs(cuda_device *, sort_pairs<uint32_t> *,
-                                        int, void *, size_t);
-template gpu_status gpu_cuda_sort_pairs(cuda_device *, sort_pairs<uint64_t> *,
-                                        int, void *, size_t);
+template gpu_status gpu_cuda_sort_keys(cuda_device *, sort_keys<uint32_t> *,
+                                       int, void *, size_t);
+template gpu_status gpu_cuda_sort_keys(cuda_device *, sort_keys<uint64_t> *,
+                                       int, void *, size_t);
 
 /* Between two sorts of all elements, each of which takes long: what is issued
  * cannot be stopped. */
@@ -398,6 +383,138 @@ static gpu_status sort(cuda_device *d, sort_job *job)
     return job->has_places ? GPU_OK : mend<K, P>(d, job);
 }
 
+/* --- one line that lies without gaps ----------------------------------------
+ * CUB reads and writes the numbers themselves. Zeros of both signs are one key
+ * to it, as they should be; but NaN with a sign are not: those it puts first
+ * are turned round to the end. */
+
+/* room: for a line; front: how many NaN came first. */
+template <class T> struct line_job {
+    T *line, *room;
+    int64_t size, *front;
+};
+
+template <class T>
+__device__ __forceinline__ int64_t leading_nans(const T *line, int64_t n)
+{
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (line[middle] != line[middle])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Into room, as it shall be; nothing where no NaN comes first. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    turn_kernel(const __grid_constant__ line_job<T> job)
+{
+    __shared__ int64_t front;
+    if (threadIdx.x == 0) {
+        bool has_nan = job.line[0] != job.line[0];
+        front = has_nan ? leading_nans(job.line, job.size) : 0;
+        if (blockIdx.x == 0)
+            *job.front = front;
+    }
+    __syncthreads(); /* front is there */
+    int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    for (; front > 0 && e < job.size; e += gridDim.x * (int64_t)THREADS)
+        job.room[e < front ? e + job.size - front : e - front] = job.line[e];
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    take_back_kernel(const __grid_constant__ line_job<T> job)
+{
+    bool is_turned = *job.front > 0;
+    int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    for (; is_turned && e < job.size; e += gridDim.x * (int64_t)THREADS)
+        job.line[e] = job.room[e];
+}
+
+__device__ __forceinline__ uint64_t bits_of(double x)
+{
+    return (uint64_t)__double_as_longlong(x);
+}
+
+__device__ __forceinline__ uint64_t bits_of(float x)
+{
+    return __float_as_uint(x);
+}
+
+/* NaN of several codes, into the order of the source. */
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    mend_nans_kernel(const __grid_constant__ sort_job job)
+{
+    __shared__ int64_t nans;
+    const T *line = (const T *)job.to.data;
+    int64_t n = job.size;
+    if (line[n - 1] == line[n - 1])
+        return;
+    if (threadIdx.x == 0) {
+        int64_t low = 0, high = n;
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if (line[middle] == line[middle])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        bool has_codes = low < n && bits_of(line[low]) != bits_of(line[n - 1]);
+        nans = has_codes ? low : -1;
+    }
+    __syncthreads(); /* nans is there */
+    if (nans >= 0)
+        mend_line<T>(job, 0, {-1, nans});
+}
+
+static bool is_gapless(const gpu_view *v)
+{
+    return v->rows == 1 && (v->cols == 1 || v->col_stride == 1);
+}
+
+template <class T>
+static cudaError_t call_line_sort(cuda_device *d, const sort_job *job,
+                                  void *work, size_t *bytes)
+{
+    const T *from = (const T *)job->from.data;
+    T *to = (T *)job->to.data;
+    int bits = 8 * (int)sizeof(T);
+    return job->descending
+               ? cub::DeviceRadixSort::SortKeysDescending(
+                     work, *bytes, from, to, job->size, 0, bits, d->stream)
+               : cub::DeviceRadixSort::SortKeys(work, *bytes, from, to,
+                                                job->size, 0, bits, d->stream);
+}
+
+template <class T> static gpu_status sort_line(cuda_device *d, sort_job *job)
+{
+    size_t work_bytes = 0, line_bytes = (size_t)job->size * sizeof(T);
+    unsigned blocks = blocks_for(d, job->size);
+    line_job<T> turning = {(T *)job->to.data, NULL, job->size, NULL};
+    char *room;
+    CHECK(d, call_line_sort<T>(d, job, NULL, &work_bytes)); /* how much? */
+    size_t most = work_bytes > line_bytes ? work_bytes : line_bytes;
+    TRY(gpu_cuda_scratch(d, rounded_room(sizeof *turning.front) + most,
+                         (void **)&room));
+    turning.front = take_part<int64_t>(&room, 1);
+    turning.room = (T *)room; /* when CUB has done */
+    TRY(go_on(d, job->size));
+    CHECK(d, call_line_sort<T>(d, job, room, &work_bytes));
+    turn_kernel<T><<<blocks, THREADS, 0, d->stream>>>(turning);
+    LAUNCHED(d);
+    take_back_kernel<T><<<blocks, THREADS, 0, d->stream>>>(turning);
+    LAUNCHED(d);
+    mend_nans_kernel<T><<<1, THREADS, 0, d->stream>>>(*job);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
 /* Places and lines of 32 bits are enough for so many elements. */
 static bool is_short(int64_t size)
 {
@@ -408,6 +525,9 @@ static gpu_status sort_any(cuda_device *d, sort_job *job)
 {
     bool has_lines = job->from.rows > 1;
     job->has_places = job->has_order || (job->is_f64 && has_lines);
+    if (!job->has_places && is_gapless(&job->from) && is_gapless(&job->to))
+        return job->is_f64 ? sort_line<double>(d, job)
+                           : sort_line<float>(d, job);
     if (!job->has_places)
         return job->is_f64 || has_lines ? sort<uint64_t, uint32_t>(d, job)
                                         : sort<uint32_t, uint32_t>(d, job);
@@ -417,22 +537,27 @@ static gpu_status sort_any(cuda_device *d, sort_job *job)
                        : sort<uint32_t, uint32_t>(d, job);
 }
 
-/* The sorted elements go where the unsorted ones may still be read. */
-static gpu_status detach(cuda_device *d, sort_job *job, void **copy)
+size_t gpu_cuda_copy_bytes(const gpu_view *v)
 {
-    size_t bytes = (size_t)job->size * sizeof(double);
+    return (size_t)(v->rows * v->cols) * dtype_bytes(v->dtype);
+}
+
+gpu_status gpu_cuda_copy_view(cuda_device *d, const char *what, gpu_view *v,
+                              void **copy)
+{
+    size_t bytes = gpu_cuda_copy_bytes(v);
     gpu_program identity = {};
-    gpu_view flat = {NULL,           GPU_F64,        job->from.rows,
-                     job->from.cols, job->from.cols, 1};
+    gpu_view flat = {NULL, v->dtype, v->rows, v->cols, v->cols, 1};
     identity.inputs = 1;
-    identity.compute = GPU_F64;
+    identity.compute = v->dtype;
     gpu_status status = gpu_cuda_alloc(d, bytes, copy);
     if (status == GPU_MEMORY)
-        return FAIL(GPU_MEMORY, "sort: no room for a copy of %zu bytes", bytes);
+        return FAIL(GPU_MEMORY, "%s: no room for a copy of %zu bytes", what,
+                    bytes);
     TRY(status);
     flat.data = *copy;
-    TRY(gpu_cuda_map(d, &identity, &job->from, &flat));
-    job->from = flat;
+    TRY(gpu_cuda_map(d, &identity, v, &flat));
+    *v = flat;
     return GPU_OK;
 }
 
@@ -477,10 +602,10 @@ gpu_status gpu_cuda_sort(void *device, int axis, int descending,
         swap_axes(&job.order);
     }
     if (to != NULL && from->data == to->data)
-        status = detach(d, &job, &copy);
+        status = gpu_cuda_copy_view(d, "sort", &job.from, &copy);
     if (status == GPU_OK)
         status = sort_any(d, &job);
-    gpu_cuda_free(d, copy, (size_t)job.size * sizeof(double));
+    gpu_cuda_free(d, copy, gpu_cuda_copy_bytes(from));
     return status;
 }
 
@@ -563,8 +688,34 @@ __global__ void __launch_bounds__(THREADS)
                       (double)job.count[g]);
 }
 
+/* Whether a group has a row at all: who writes last does not matter. */
+__global__ void __launch_bounds__(THREADS)
+    group_presence_kernel(const __grid_constant__ group_job job)
+{
+    uint8_t *is_there = (uint8_t *)job.counts.data;
+    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    for (; i < job.rows; i += gridDim.x * (int64_t)THREADS) {
+        int64_t group = group_of(job, i);
+        if (group < job.groups)
+            is_there[group * job.counts.row_stride] = 1;
+    }
+}
+
+static gpu_status mark_groups(cuda_device *d, const group_job *job)
+{
+    gpu_program none = {};
+    none.constants = 1;
+    TRY(gpu_cuda_map(d, &none, NULL, &job->counts));
+    group_presence_kernel<<<blocks_for(d, job->rows), THREADS, 0, d->stream>>>(
+        *job);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
 static gpu_status count_groups(cuda_device *d, group_job *job)
 {
+    if (job->counts.dtype == GPU_BOOL && job->groups > SHARED_COUNTS)
+        return mark_groups(d, job);
     size_t bytes = (size_t)job->groups * sizeof *job->count;
     TRY(gpu_cuda_scratch(d, bytes, (void **)&job->count));
     CHECK(d, cudaMemsetAsync(job->count, 0, bytes, d->stream));

@@ -60,6 +60,68 @@ gpu_status gpu_search(const gpu_matrix *sorted, const gpu_matrix *values,
     return status;
 }
 
+/* --- runs ----------------------------------------------------------------- */
+
+/* What gpu_find_runs gives to the entry, which asks for room. */
+typedef struct run_results {
+    gpu_runs runs;
+    gpu_device *device;
+    gpu_dtype dtype;
+    gpu_matrix *values, *starts;
+} run_results;
+
+static gpu_status make_run_room(gpu_runs *r)
+{
+    run_results *m = (run_results *)r; /* which it begins */
+    if (m->values) {
+        TRY(gpu_create(m->values, m->device, m->dtype, 1, r->count, 1));
+        r->values = gpu_target_of(m->values);
+    }
+    if (m->starts) {
+        TRY(gpu_create(m->starts, m->device, GPU_F64, 1, r->count + 1, 1));
+        r->starts = gpu_target_of(m->starts);
+    }
+    return GPU_OK;
+}
+
+gpu_status gpu_find_runs(const gpu_matrix *sorted, gpu_matrix *values,
+                         gpu_matrix *starts)
+{
+    gpu_device *d;
+    if (values)
+        values->storage = NULL;
+    if (starts)
+        starts->storage = NULL;
+    TRY(gpu_check_operands("unique", &sorted, 1, &d));
+    TRY(check_vector("unique", sorted, "what is sorted"));
+    if (gpu_dry)
+        return gpu_fail(GPU_UNSUPPORTED, "how many different elements there "
+                                         "are depends on them");
+    run_results m = {.runs = {.make_room = make_run_room},
+                     .device = d,
+                     .dtype = sorted->dtype,
+                     .values = values,
+                     .starts = starts};
+    gpu_view from = gpu_view_of(sorted);
+    gpu_matrix shape = *sorted; /* nothing of them is there before they are */
+    shape.storage = NULL;
+    gpu_operation op = {.name = "unique",
+                        .kernel = "runs",
+                        .device = d,
+                        .result = &shape,
+                        .extent = sorted,
+                        .bytes = (double)gpu_bytes(sorted)};
+    gpu_status status = RUN_OPERATION(&op, runs, &from, &m.runs);
+    int is_made = (values && values->storage) || (starts && starts->storage);
+    if (status == GPU_OK && !is_made)
+        status = make_run_room(&m.runs);
+    if (status != GPU_OK && values)
+        gpu_release(values);
+    if (status != GPU_OK && starts)
+        gpu_release(starts);
+    return status;
+}
+
 /* --- groups --------------------------------------------------------------- */
 
 static gpu_status check_groups(const char *name, const gpu_matrix *codes,
@@ -118,6 +180,22 @@ gpu_status gpu_group(const gpu_matrix *codes, double first, int64_t groups,
         gpu_release(order);
     if (status != GPU_OK && counts)
         gpu_release(counts);
+    return status;
+}
+
+gpu_status gpu_groups_present(const gpu_matrix *codes, double first,
+                              int64_t groups, gpu_matrix *out)
+{
+    gpu_device *d;
+    out->storage = NULL;
+    TRY(gpu_check_operands("group", &codes, 1, &d));
+    TRY(check_groups("group", codes, groups));
+    if (codes->rows == 0 || groups == 0)
+        return gpu_create_zeros(out, d, GPU_BOOL, 1, groups, 1);
+    TRY(gpu_create(out, d, GPU_BOOL, 1, groups, 1));
+    gpu_status status = run_group(d, codes, first, groups, NULL, out);
+    if (status != GPU_OK)
+        gpu_release(out);
     return status;
 }
 

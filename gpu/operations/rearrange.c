@@ -200,17 +200,23 @@ gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
 /* --- by lists on the device ------------------------------------------------
  */
 
-/* Is every element of the list a place of so many? */
-static gpu_status check_list(const char *name, const gpu_matrix *list,
-                             int64_t size)
+/* f32 holds whole numbers up to 2^24; those behind it may have been others. */
+static int64_t last_place(const gpu_view *list, int64_t size)
 {
-    int64_t most =
-        list->dtype == GPU_F32 && size > 1 << 24 ? (1 << 24) - 1 : size;
+    int64_t exact = 1 << 24;
+    return list->dtype == GPU_F32 && size > exact ? exact - 1 : size;
+}
+
+/* Is every element of the list, which is not empty, a place of so many? */
+static gpu_status look_for_places(const char *name, const gpu_matrix *list,
+                                  int64_t size)
+{
+    gpu_view v = gpu_view_of(list);
     gpu_program p;
     double odd;
     gpu_program_start(&p, 1);
     int first = gpu_program_constant(&p, 1);
-    int last = gpu_program_constant(&p, (double)most);
+    int last = gpu_program_constant(&p, (double)last_place(&v, size));
     int place = gpu_program_add(&p, GPU_OP_abs, 0, 0, 0);
     int whole = gpu_program_add(&p, GPU_OP_floor, place, 0, 0);
     int is_whole = gpu_program_add(&p, GPU_OP_eq, whole, place, 0);
@@ -220,11 +226,6 @@ static gpu_status check_list(const char *name, const gpu_matrix *list,
     int is_place = gpu_program_add(&p, GPU_OP_land, is_inside, is_whole, 0);
     gpu_program_add(&p, GPU_OP_lnot, is_place, 0, 0);
     p.reduction = GPU_REDUCE_any;
-    if (list->dtype == GPU_BOOL || list->ndim != 1)
-        return gpu_fail(GPU_TYPE, "%s: a list of places is a vector of numbers",
-                        name);
-    if (list->rows == 0)
-        return GPU_OK;
     TRY(gpu_reduce_all(name, &p, &list, &odd));
     if (odd != 0 && !gpu_dry)
         return gpu_fail(GPU_RANGE,
@@ -232,6 +233,17 @@ static gpu_status check_list(const char *name, const gpu_matrix *list,
                         "1..%lld",
                         name, (long long)size);
     return GPU_OK;
+}
+
+/* picks: will it be looked at by pick? */
+static gpu_status check_list(const char *name, const gpu_matrix *list,
+                             int64_t size, int picks)
+{
+    if (list->dtype == GPU_BOOL || list->ndim != 1)
+        return gpu_fail(GPU_TYPE, "%s: a list of places is a vector of numbers",
+                        name);
+    return list->rows == 0 || picks ? GPU_OK
+                                    : look_for_places(name, list, size);
 }
 
 /* What is read lies on one device, *d, with both lists, which name places of
@@ -247,14 +259,32 @@ static gpu_status check_lists(const char *name, const gpu_matrix *read,
     if (cols)
         in[n++] = cols;
     TRY(gpu_check_operands(name, in, n, d));
+    int64_t nrows = rows ? rows->rows : m->rows;
+    int64_t ncols = cols ? cols->rows : m->cols;
+    int picks = (*d)->backend->pick_checks && nrows > 0 && ncols > 0;
     if (rows)
-        TRY(check_list(name, rows, m->rows));
-    return cols ? check_list(name, cols, m->cols) : GPU_OK;
+        TRY(check_list(name, rows, m->rows, picks));
+    return cols ? check_list(name, cols, m->cols, picks) : GPU_OK;
 }
 
-static gpu_view list_view(const gpu_matrix *list)
+/* Lists name places of p->big. */
+static gpu_status pick(gpu_operation *op, const gpu_matrix *rows,
+                       const gpu_matrix *cols, gpu_picking *p)
 {
-    return list ? gpu_view_of(list) : (gpu_view){.data = NULL};
+    if (rows)
+        p->rows = gpu_view_of(rows);
+    if (cols)
+        p->cols = gpu_view_of(cols);
+    p->last_row = last_place(&p->rows, p->big.rows);
+    p->last_col = last_place(&p->cols, p->big.cols);
+    gpu_status status = RUN_OPERATION(op, pick, p);
+    if (status != GPU_RANGE)
+        return status;
+    if (rows)
+        TRY(look_for_places(op->name, rows, p->big.rows));
+    if (cols)
+        TRY(look_for_places(op->name, cols, p->big.cols));
+    return gpu_fail(GPU_RANGE, "%s: a list holds what is no place", op->name);
 }
 
 gpu_status gpu_take(const gpu_matrix *m, const gpu_matrix *rows,
@@ -268,10 +298,9 @@ gpu_status gpu_take(const gpu_matrix *m, const gpu_matrix *rows,
                    cols ? cols->rows : m->cols));
     if (gpu_size(out) == 0)
         return GPU_OK;
-    gpu_picking p = {gpu_view_of(m), gpu_target_of(out), list_view(rows),
-                     list_view(cols), 0};
+    gpu_picking p = {.big = gpu_view_of(m), .small = gpu_target_of(out)};
     gpu_operation op = moving("gather", d, out);
-    gpu_status status = RUN_OPERATION(&op, pick, &p);
+    gpu_status status = pick(&op, rows, cols, &p);
     if (status != GPU_OK)
         gpu_release(out);
     return status;
@@ -298,15 +327,12 @@ gpu_status gpu_put(const gpu_matrix *from, const gpu_matrix *rows,
         status = apart(cols, m, &lists[1]);
     if (status == GPU_OK) {
         gpu_picking p = {.small = gpu_view_of(&source), .scatters = 1};
-        if (rows)
-            p.rows = gpu_view_of(&lists[0]);
-        if (cols)
-            p.cols = gpu_view_of(&lists[1]);
         p.big = gpu_target_of(m);
         gpu_matrix moved = source; /* to m, which is written */
         moved.storage = m->storage;
         gpu_operation op = moving("scatter", d, &moved);
-        status = RUN_OPERATION(&op, pick, &p);
+        status =
+            pick(&op, rows ? &lists[0] : NULL, cols ? &lists[1] : NULL, &p);
     }
     gpu_release(&source);
     gpu_release(&lists[0]);
@@ -716,7 +742,6 @@ static gpu_status run_select(gpu_device *d, const gpu_matrix *from, int axis,
 gpu_status gpu_select(const gpu_matrix *m, int axis, int spreads_nan,
                       const int64_t *places, int64_t count, gpu_matrix *out)
 {
-    enum { MOST_SELECTED = 12 }; /* more are found by a sort */
     gpu_device *d;
     gpu_matrix from;
     const gpu_matrix *in[] = {m};
@@ -727,10 +752,11 @@ gpu_status gpu_select(const gpu_matrix *m, int axis, int spreads_nan,
     int64_t n = axis == 0 ? gpu_size(m) : axis == 1 ? m->rows : m->cols;
     TRY(gpu_check_places("select", places, count, n, "place"));
     TRY(as_number(m, GPU_F32, &from));
-    gpu_status status =
-        d->backend->select && count <= MOST_SELECTED
-            ? run_select(d, &from, axis, spreads_nan, places, count, out)
-            : select_sorted(&from, axis, spreads_nan, places, count, out);
+    gpu_status status = GPU_UNSUPPORTED;
+    if (count <= GPU_MOST_SELECTED)
+        status = run_select(d, &from, axis, spreads_nan, places, count, out);
+    if (status == GPU_UNSUPPORTED)
+        status = select_sorted(&from, axis, spreads_nan, places, count, out);
     gpu_release(&from);
     return status;
 }

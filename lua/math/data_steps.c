@@ -72,6 +72,34 @@ static int group(lua_State *L)
     return 2;
 }
 
+/* runs(sorted, has_values, has_starts): values and starts of runs, those that
+ * are wanted: see gpu_find_runs. */
+static int runs(lua_State *L)
+{
+    gpu_matrix *sorted = lumat_check_matrix(L, 1);
+    int has_values = lua_toboolean(L, 2), has_starts = lua_toboolean(L, 3);
+    gpu_matrix *values = has_values ? lumat_new_matrix(L) : NULL;
+    gpu_matrix *starts = has_starts ? lumat_new_matrix(L) : NULL;
+    lumat_try(L, gpu_find_runs(sorted, values, starts));
+    if (values)
+        lumat_account(L, values);
+    if (starts)
+        lumat_account(L, starts);
+    return has_values + has_starts;
+}
+
+/* groups_present(codes, first, groups): a mask of which have a row. */
+static int groups_present(lua_State *L)
+{
+    gpu_matrix *codes = lumat_check_matrix(L, 1);
+    double first = luaL_checknumber(L, 2);
+    int64_t groups = luaL_checkinteger(L, 3);
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_groups_present(codes, first, groups, out));
+    lumat_account(L, out);
+    return 1;
+}
+
 /* even_bins(x, low, high, bins): how many elements lie in each of so many equal
  * bins, whose edges are those of linspace. Nothing: there are too many, or they
  * lie too near together for such edges. */
@@ -151,6 +179,8 @@ void lumat_open_data_steps(lua_State *L)
     static const luaL_Reg steps[] = {{"search", search},
                                      {"is_sorted", is_sorted},
                                      {"group", group},
+                                     {"groups_present", groups_present},
+                                     {"runs", runs},
                                      {"fold", fold},
                                      {"fold_ordered", fold_ordered},
                                      {"window", window},

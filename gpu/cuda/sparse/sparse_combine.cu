@@ -8,13 +8,6 @@
 
 #include <cub/device/device_merge.cuh>
 
-enum { THREADS = 256 };
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)larger(1, smaller(ceil_div(n, THREADS), INT32_MAX));
-}
-
 __global__ void __launch_bounds__(THREADS)
     place_kernel(const int32_t *starts, const int32_t *columns, int64_t rows,
                  int64_t count, int column_bits, uint32_t number,

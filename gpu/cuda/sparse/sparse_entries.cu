@@ -4,12 +4,7 @@
 
 #include <cub/device/device_scan.cuh>
 
-enum { THREADS = 256, LANES = 32 };
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)larger(1, smaller(ceil_div(n, THREADS), INT32_MAX));
-}
+enum { LANES = 32 };
 
 /* --- values --------------------------------------------------------------- */
 
@@ -21,66 +16,6 @@ __device__ __forceinline__ double scaled(double x, double by)
 __device__ __forceinline__ double2 scaled(double2 x, double by)
 {
     return {x.x * by, x.y * by};
-}
-
-__device__ __forceinline__ double widest(float x)
-{
-    return x;
-}
-
-__device__ __forceinline__ double widest(double x)
-{
-    return x;
-}
-
-__device__ __forceinline__ double2 widest(float2 x)
-{
-    return {x.x, x.y};
-}
-
-__device__ __forceinline__ double2 widest(double2 x)
-{
-    return x;
-}
-
-__device__ __forceinline__ void narrow(double from, float *to)
-{
-    *to = (float)from;
-}
-
-__device__ __forceinline__ void narrow(double from, double *to)
-{
-    *to = from;
-}
-
-__device__ __forceinline__ void narrow(double2 from, float2 *to)
-{
-    *to = {(float)from.x, (float)from.y};
-}
-
-__device__ __forceinline__ void narrow(double2 from, double2 *to)
-{
-    *to = from;
-}
-
-__device__ __forceinline__ bool is_nothing(float x)
-{
-    return x == 0;
-}
-
-__device__ __forceinline__ bool is_nothing(double x)
-{
-    return x == 0;
-}
-
-__device__ __forceinline__ bool is_nothing(float2 x)
-{
-    return x.x == 0 && x.y == 0;
-}
-
-__device__ __forceinline__ bool is_nothing(double2 x)
-{
-    return x.x == 0 && x.y == 0;
 }
 
 template <class V>
@@ -110,8 +45,8 @@ __device__ __forceinline__ bool join_two(const entry_list<K> &l,
         value = times(value, value_of(v, l.entries[e + 1]));
     else if (has_second)
         add(&value, value_of(v, l.entries[e + 1]));
-    narrow(value, to);
-    return (has_second || use != MULTIPLY) && !is_nothing(*to);
+    *to = narrowed<V>(value);
+    return (has_second || use != MULTIPLY) && !is_zero(widest(*to));
 }
 
 /* --- which stay ----------------------------------------------------------- */
@@ -239,7 +174,7 @@ __global__ void __launch_bounds__(THREADS)
         int turn = __ffs((int)left) - 1;
         sum_of<V> sum = add_place(l, v, e - lane + turn, lane);
         if (lane == turn)
-            narrow(sum, &value);
+            value = narrowed<V>(sum);
     }
     if (stays)
         values[l.kept[e]] = value;

@@ -3,8 +3,17 @@
 #ifndef GPU_CUDA_SPARSE_ENTRIES_H
 #define GPU_CUDA_SPARSE_ENTRIES_H
 
-#include "sort_pairs.h"
+#include "scratch_parts.h"
+#include "sort_keys.h"
 #include "sparse_rows.h"
+
+enum { THREADS = 256 };
+
+/* Blocks for so many threads. */
+static inline unsigned blocks_of(int64_t n)
+{
+    return (unsigned)larger(1, smaller(ceil_div(n, THREADS), INT32_MAX));
+}
 
 /* An entry's place as a number that orders entries: the row above so many bits
  * of the column. */
@@ -94,19 +103,6 @@ __device__ __forceinline__ int64_t row_in_block(const int32_t *starts,
     int64_t low = ends[0], high = ends[1];
     __syncthreads(); /* and may be written again */
     return row_between(starts, low, high, min(entry, last));
-}
-
-static inline size_t rounded_room(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
-/* The next of several parts of a block of memory. */
-template <class T> static T *take_part(char **room, int64_t count)
-{
-    T *part = (T *)*room;
-    *room += rounded_room((size_t)count * sizeof(T));
-    return part;
 }
 
 #endif

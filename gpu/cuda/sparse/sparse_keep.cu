@@ -2,33 +2,6 @@
  * is counted, and the counts tell where they go. Limited by bytes. */
 #include "sparse_entries.h"
 
-enum { THREADS = 256 };
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)larger(1, smaller(ceil_div(n, THREADS), INT32_MAX));
-}
-
-__device__ __forceinline__ double size_of(float x)
-{
-    return fabsf(x);
-}
-
-__device__ __forceinline__ double size_of(double x)
-{
-    return fabs(x);
-}
-
-__device__ __forceinline__ double size_of(float2 x)
-{
-    return hypot((double)x.x, (double)x.y);
-}
-
-__device__ __forceinline__ double size_of(double2 x)
-{
-    return hypot(x.x, x.y);
-}
-
 /* NaN stays. */
 template <class V>
 __global__ void __launch_bounds__(THREADS)
@@ -39,7 +12,7 @@ __global__ void __launch_bounds__(THREADS)
     if (e < count)
         kept[e] = choice.mask != NULL
                       ? choice.mask[e] != 0
-                      : !(size_of(values[e]) <= choice.tolerance);
+                      : !(size_of(widest(values[e])) <= choice.tolerance);
     if (e == count)
         kept[e] = 0;
 }

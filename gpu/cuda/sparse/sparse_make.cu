@@ -6,12 +6,7 @@
  * given. Limited by the bytes of the sort's passes, one for eight bits. */
 #include "sparse_entries.h"
 
-enum { THREADS = 256, CHUNK = 2048, MOST_SHORT = 32 };
-
-static unsigned blocks_of(int64_t n)
-{
-    return (unsigned)larger(1, smaller(ceil_div(n, THREADS), INT32_MAX));
-}
+enum { CHUNK = 2048, MOST_SHORT = 32 };
 
 /* Such a sort cannot be stopped: it begins when little is left to do. */
 static gpu_status go_on(cuda_device *d, int64_t count)
@@ -92,13 +87,13 @@ static gpu_status build(cuda_device *d, const gpu_triplet_lists *t,
     int64_t n = t->count;
     size_t sorting, scanning;
     char *room;
-    TRY(gpu_cuda_sort_room<K>(d, n, &sorting));
+    TRY(gpu_cuda_sort_room<K>(d, n, 1, &sorting));
     TRY(gpu_cuda_count_room(d, n, &scanning));
     size_t work = sorting > scanning ? sorting : scanning;
     size_t lists = 2 * rounded_room((size_t)n * sizeof(K)) +
                    3 * rounded_room(((size_t)n + 1) * sizeof(uint32_t));
     TRY(gpu_cuda_scratch(d, lists + work, (void **)&room));
-    sort_pairs<K> p = {n};
+    sort_keys<K> p = {n};
     p.keys = take_part<K>(&room, n);
     p.other_keys = take_part<K>(&room, n);
     p.places = take_part<uint32_t>(&room, n + 1);
@@ -108,7 +103,7 @@ static gpu_status build(cuda_device *d, const gpu_triplet_lists *t,
     key_kernel<K><<<blocks_of(n), THREADS, 0, d->stream>>>(
         t->row, t->col, n, bits.column, p.keys, p.places);
     LAUNCHED(d);
-    TRY(gpu_cuda_sort_pairs<K>(d, &p, bits.row + bits.column, room, work));
+    TRY(gpu_cuda_sort_keys<K>(d, &p, bits.row + bits.column, room, work));
     entry_list<K> l = {n, p.keys, p.places, kept};
     entry_values<V> v = {(const V *)t->values, NULL, n, 1};
     TRY((gpu_cuda_count_entries<V, K>(d, &l, &v, ADD_ALL, t->rows, bits.column,
@@ -178,9 +173,9 @@ gpu_status gpu_cuda_sparse_transpose(void *device, const gpu_csr *s,
                               d->stream));
         return GPU_OK;
     }
-    TRY(gpu_cuda_sort_room<uint32_t>(d, n, &work));
+    TRY(gpu_cuda_sort_room<uint32_t>(d, n, 1, &work));
     TRY(gpu_cuda_scratch(d, 5 * list + work, (void **)&room));
-    sort_pairs<uint32_t> p = {n};
+    sort_keys<uint32_t> p = {n};
     p.keys = take_part<uint32_t>(&room, n);
     p.other_keys = take_part<uint32_t>(&room, n);
     p.places = take_part<uint32_t>(&room, n);
@@ -191,7 +186,7 @@ gpu_status gpu_cuda_sparse_transpose(void *device, const gpu_csr *s,
     column_kernel<<<blocks_of(n), THREADS, 0, d->stream>>>(s->columns, n,
                                                            p.keys, p.places);
     LAUNCHED(d);
-    TRY(gpu_cuda_sort_pairs<uint32_t>(d, &p, bits_for(s->cols), room, work));
+    TRY(gpu_cuda_sort_keys<uint32_t>(d, &p, bits_for(s->cols), room, work));
     TRY(gpu_cuda_find_starts(d, p.keys, n, s->cols, starts));
     return with_type(s->dtype, [=](auto x) {
         typedef decltype(x) V;
@@ -212,29 +207,9 @@ struct chunks {
     int32_t *before; /* all + 1: entries before each */
 };
 
-__device__ __forceinline__ bool is_entry(uint8_t x)
+template <class E> __device__ __forceinline__ bool is_entry(E x)
 {
-    return x != 0;
-}
-
-__device__ __forceinline__ bool is_entry(float x)
-{
-    return x != 0;
-}
-
-__device__ __forceinline__ bool is_entry(double x)
-{
-    return x != 0;
-}
-
-__device__ __forceinline__ bool is_entry(float2 x)
-{
-    return x.x != 0 || x.y != 0;
-}
-
-__device__ __forceinline__ bool is_entry(double2 x)
-{
-    return x.x != 0 || x.y != 0;
+    return !is_zero(widest(x));
 }
 
 template <class E>

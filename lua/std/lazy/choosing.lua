@@ -335,7 +335,6 @@ local function bound_of_groups(v, k, how)
 end
 
 -- The k-th element of each line in their order, as they would be without NaN.
--- Without a sort on a CPU alone.
 local function bound_of_lines(A, axis, k, how)
     return select(A, axis, false, {how.descending and size_of(A, axis) - k or
         k - 1})
@@ -353,7 +352,10 @@ local function first_sorted(A, axis, k, how)
         places and part(places, axis, 1, k):clone()
 end
 
-local LITTLE = 512 -- is sorted as fast
+-- So few elements are sorted as fast.
+local function is_little(A)
+    return A.size < (A.device == "cpu" and 512 or 1 << 17)
+end
 
 -- The same of a vector: only those are sorted that may be among them. How many
 -- they are is no number in a dry run; with NaN they may be too few.
@@ -361,7 +363,7 @@ local function first_of_vector(v, k, how)
     local bound
     if #v >= LONG and k <= GROUPS // SHARE then
         bound = bound_of_groups(v, k, how)
-    elseif #v >= LITTLE and 2 * k <= #v and v.device == "cpu" then
+    elseif 2 * k <= #v and not is_little(v) then
         bound = bound_of_lines(v, 1, k, how)[1]
     else
         return first_sorted(v, 1, k, how)
@@ -375,15 +377,30 @@ local function first_of_vector(v, k, how)
     return values, order and steps.find(mask)[order]
 end
 
--- The same of all rows of a matrix, where each has k that reach its bound.
+-- The same of all rows of a matrix. Rows in which more than k reach the bound,
+-- or fewer, as there are NaN, are sorted, unless they are many.
 local function first_of_rows(A, k, how)
     local mask = reaches(A, bound_of_lines(A, 2, k, how), how)
-    if mask:sum(2):eq(k):all() ~= true then return nil end
+    local odd = mask:sum(2):ne(k):flatten()
+    local count = odd:sum()
+    if type(count) ~= "number" or count > A.rows // SHARE then return nil end
+    local rows = count > 0 and steps.find(odd)
+    if rows then -- any k of theirs make the number even
+        mask[{rows, {}}] = counted(A.cols, A):row():le(k)
+    end
     local values, order = library.sort(A[mask]:reshape(A.rows, k), 2, how)
-    if not order then return values end
-    local places = (steps.find(mask) - 1) % A.cols + 1
-    local before = counted(A.rows, A):col() * k - k
-    return values, places[(order + before):flatten()]:reshape(A.rows, k)
+    local places
+    if order then
+        local all = (steps.find(mask) - 1) % A.cols + 1
+        local before = counted(A.rows, A):col() * k - k
+        places = all[(order + before):flatten()]:reshape(A.rows, k)
+    end
+    if rows then
+        local sorted, theirs = first_sorted(A[{rows, {}}], 2, k, how)
+        values[{rows, {}}] = sorted
+        if places then places[{rows, {}}] = theirs end
+    end
+    return values, places
 end
 
 -- Few long lines are taken one by one.
@@ -394,7 +411,7 @@ local function first_of_lines(A, axis, k, how)
     if A.ndim == 1 then return first_of_vector(A, k, how) end
     local lines, size = axis == 1 and A.cols or A.rows, size_of(A, axis)
     if lines > MANY or size < LONG or k > GROUPS // SHARE then
-        if A.device ~= "cpu" or A.size < LITTLE or 2 * k > size then
+        if 2 * k > size or is_little(A) then
             return first_sorted(A, axis, k, how)
         end
         local values, places = first_of_rows(axis == 2 and A or A.T, k, how)

@@ -64,22 +64,29 @@ end
 
 -- Codes between their extremes are no more than so many for each row.
 local SLOTS_A_ROW, LEAST_SLOTS, MOST_SLOTS = 2, 4096, 2 ^ 31 - 8
--- On a GPU, where counts of many slots miss the cache and a sort is quick.
-local CACHED_SLOTS = 2 ^ 22
+-- On a GPU, where counts and marks of many slots miss the cache and a sort is
+-- quick.
+local MOST_COUNTED, MOST_MARKED = 2 ^ 22, 2 ^ 25
 -- A look at so many rows tells how many values there are; up to one in SPREAD of
 -- them, values are looked up.
 local SAMPLE, SPREAD, ROUNDS = 16384, 4, 3
 local LOOK = 256 -- rows that tell whether they are of whole numbers
 
--- Whole numbers close together: the least of them, and how many there may be.
-local function whole_range(v)
+-- Whole numbers close together, and no more than `most` on a GPU: the least of
+-- them, how many there may be, and whether there are NaN beside them.
+local function whole_range(v, most)
+    if v.device == "cpu" then most = MOST_SLOTS end
     if #v == 0 then return nil end
     if #v > 4 * SAMPLE then -- a look says it of most
-        local some = v[{{1, #v, #v // LOOK}}]
-        if library.any(some:gt(library.floor(some))) then return nil end
+        local some = v[{{1, #v, #v // LOOK}}]:to "cpu"
+        if library.any(some:gt(library.floor(some))) or
+            some:max() - some:min() >= most then
+            return nil
+        end
     end
     local low, high = v:min(), v:max()
-    if low ~= low then
+    local has_nan = low ~= low
+    if has_nan then
         local is_nan = v:isnan()
         low = library.where(is_nan, huge, v):min()
         high = library.where(is_nan, -huge, v):max()
@@ -88,36 +95,24 @@ local function whole_range(v)
     end
     local slots = high - low + 1
     if not (slots <= larger(LEAST_SLOTS, SLOTS_A_ROW * v.rows)) or
-        slots > MOST_SLOTS or low ~= floor(low) or
+        slots > most or low ~= floor(low) or
         library.any(v:ne(library.floor(v))) then
         return nil
     end
-    return low, ceil(slots)
-end
-
--- A mask of so many: where a run of equal elements begins in a sorted vector,
--- and behind it.
-local function begins_of(sorted, size)
-    local n = sorted.rows
-    local begins = library.full(size, true, {dtype = "bool",
-        device = sorted.device})
-    begins[{{2, n}}] = sorted[{{2, n}}]:ne(sorted[{{1, n - 1}}])
-    return begins
+    return low, ceil(slots), has_nan
 end
 
 -- The different values of a sorted vector, which has no NaN, and the places at
 -- which they begin, and one behind the last.
 local function runs_of(sorted)
-    local n = sorted.rows
-    if n <= 1 then return sorted:clone(), counted(1, n + 1, sorted) end
-    local starts = find(begins_of(sorted, n + 1))
-    return sorted:take(starts[{{1, #starts - 1}}]), starts
+    if sorted.rows == 0 then return sorted:clone(), counted(1, 1, sorted) end
+    return steps.runs(sorted, true, true)
 end
 
 -- These values alone.
 local function values_of(sorted)
-    if sorted.rows <= 1 then return sorted:clone() end
-    return sorted[begins_of(sorted, sorted.rows)]
+    if sorted.rows == 0 then return sorted:clone() end
+    return (steps.runs(sorted, true, false))
 end
 
 -- v in order, without its NaN, which come last, and the places it has them from.
@@ -129,16 +124,14 @@ local function in_order(v, wants_places)
         sorted = library.sort(v)
     end
     local n = v.rows
-    if n > 0 and sorted[n] ~= sorted[n] then
-        n = n - count_true(v:isnan())
-        if n == 0 then
-            return library.zeros(0, {dtype = v.dtype, device = v.device}),
-                places and library.zeros(0, wide(v))
-        end
-        sorted = sorted[{{1, n}}]
-        places = places and places[{{1, n}}]
+    local last = n > 0 and sorted[n] or 0
+    if last == last then return sorted, places, false end
+    n = n - count_true(v:isnan())
+    if n == 0 then
+        return library.zeros(0, {dtype = v.dtype, device = v.device}),
+            places and library.zeros(0, wide(v)), true
     end
-    return sorted, places
+    return sorted[{{1, n}}], places and places[{{1, n}}], true
 end
 
 -- The different values in order, NaN aside, where a look says that there are
@@ -164,10 +157,11 @@ end
 
 -- How the rows of v, a vector of numbers, are told apart. Either by codes: code,
 -- first, slots, as steps.group takes them, and present, the slots that have
--- rows, as places, where not all of them do; or by starts and order. And values,
--- one a group.
-local function told_apart(v)
-    local low, slots = whole_range(v)
+-- rows, as places, where not all of them do; or by starts and order, which is
+-- found when it is asked for where only counts are wanted. And values, one a
+-- group, and whether there are NaN, which are in none.
+local function told_apart(v, wants_counts)
+    local low, slots, has_nan = whole_range(v, MOST_COUNTED)
     if low then
         local counts = steps.group(v, low, slots, false)
         local has = counts:gt(0)
@@ -176,17 +170,19 @@ local function told_apart(v)
         if n < slots then places = places[has] end
         return {code = v, first = low, slots = slots, rows = v.rows,
             present = n < slots and places or nil,
-            slot_counts = counts,
+            slot_counts = counts, has_nan = has_nan,
             values = as_type(places + (low - 1), v.dtype)}
     end
     local known, place = few_values(v)
     if known then
+        local least = v:min()
         return {code = place, first = 1, slots = #known, rows = v.rows,
-            values = known}
+            has_nan = least ~= least, values = known}
     end
-    local sorted, order = in_order(v, true)
+    local sorted, order, has_nans = in_order(v, not wants_counts)
     local values, starts = runs_of(sorted)
-    return {order = order, starts = starts, values = values, rows = v.rows}
+    return {order = order, starts = starts, values = values, rows = v.rows,
+        has_nan = has_nans, unsorted = not order and v:clone() or nil}
 end
 
 -- How many rows each group has.
@@ -206,7 +202,11 @@ end
 
 -- Rows in order, and where each group begins among them.
 local function ordered(t)
-    if not t.order then
+    if t.unsorted then
+        local _
+        _, t.order = in_order(t.unsorted, true)
+        t.unsorted = nil
+    elseif not t.order then
         local counts = counts_of(t)
         local _
         _, t.order = steps.group(t.code, t.first, t.slots, true)
@@ -363,13 +363,18 @@ end
 
 -- The different values of a vector, when nothing else is wanted of them.
 local function only_values(v)
-    local low, slots = whole_range(v)
-    if low and (v.device == "cpu" or slots <= CACHED_SLOTS) then
-        local has = steps.group(v, low, slots, false):gt(0)
-        return as_type(counted(low, low + slots - 1, v)[has], v.dtype)
+    local low, slots, has_nan = whole_range(v, MOST_MARKED)
+    if low then
+        local has = steps.groups_present(v, low, slots)
+        return as_type(counted(low, low + slots - 1, v)[has], v.dtype), has_nan
     end
     local known = v.device == "cpu" and few_values(v)
-    return known or values_of((in_order(v)))
+    if known then
+        local least = v:min()
+        return known, least ~= least
+    end
+    local sorted, _, has_nans = in_order(v)
+    return values_of(sorted), has_nans
 end
 
 row{
@@ -389,20 +394,19 @@ row{
 function groups.unique(A, options)
     local is_mask = A.dtype == "bool"
     local v = flat(numbers_of("unique", "A", A))
-    local wants = options and (options.places or options.counts)
-    local least = v.size > 0 and v:min() or 0
-    local nans = least ~= least and v:isnan() or nil
-    local nan = nans and library.full(1, 0 / 0, {dtype = v.dtype,
-        device = v.device})
-    if not wants then
-        local values = only_values(v)
-        if nan then values = library.hcat(values, nan) end
+    local function nan()
+        return library.full(1, 0 / 0, {dtype = v.dtype, device = v.device})
+    end
+    if not options or not (options.places or options.counts) then
+        local values, has_nan = only_values(v)
+        if has_nan then values = library.hcat(values, nan()) end
         return is_mask and values:bool() or values
     end
-    local told = told_apart(v)
+    local told = told_apart(v, not options.places)
     local s = {told = told, values = told.values}
-    if nan then
-        s.values = library.hcat(s.values, nan)
+    if told.has_nan then
+        local nans = v:isnan()
+        s.values = library.hcat(s.values, nan())
         s.nan = {count = library.full(1, count_true(nans), wide(v)),
             place = library.full(1, nans:argmax(), wide(v))}
     end

@@ -153,6 +153,12 @@ ENTRY(search, void *d, const gpu_view *sorted, const gpu_view *values,
     return keep(gpu_search(&given.v, &given.a, 0, &out), &out);
 }
 
+ENTRY(runs, void *d, const gpu_view *sorted, gpu_runs *r)
+{
+    gpu_matrix out;
+    return keep(gpu_find_runs(&given.v, &out, NULL), &out);
+}
+
 ENTRY(group, void *d, const gpu_grouping *g)
 {
     gpu_matrix out;
@@ -355,6 +361,7 @@ static const operation operations[] = {
     ROW(sort, "sort", "sort", 0, 0),
     ROW(select, "select", "select", 0, 0),
     ROW(search, "searchsorted", "search", 0, 0),
+    ROW(runs, "unique", "runs", 0, 0),
     ROW(group, "group", "group", 0, 0),
     ROW(fold, "sum", "fold", 0, 0),
     ROW(windows, "movmean", "windows", 0, 0),

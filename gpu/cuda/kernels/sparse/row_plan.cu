@@ -1,5 +1,6 @@
 /* What both merge kernels need before and after: where their pieces begin, and
  * the sums of rows that several pieces share. */
+#include "scratch_parts.h"
 #include "sparse_rows.h"
 
 enum { THREADS = 256, LANES = 32, FEW = 4, MANY = 64 };
@@ -36,11 +37,6 @@ __global__ void __launch_bounds__(THREADS)
         plan[t] = row_of_item(starts, rows, count, min(t * SPAN, rows + count));
 }
 
-static size_t rounded(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
 gpu_status gpu_cuda_plan_rows(cuda_device *d, const gpu_sparse_call *p,
                               size_t bytes, row_plan *plan)
 {
@@ -53,7 +49,7 @@ gpu_status gpu_cuda_plan_rows(cuda_device *d, const gpu_sparse_call *p,
     bool is_new = rows == NULL;
     if (is_new)
         rows = (int32_t *)gpu_cuda_host->keep(p->storage, &key, size);
-    size_t extra = rows == NULL ? rounded(size) : 0;
+    size_t extra = rows == NULL ? rounded_room(size) : 0;
     char *room = NULL;
     if (bytes + extra > 0)
         TRY(gpu_cuda_scratch(d, bytes + extra, (void **)&room));

@@ -14,83 +14,12 @@
 #ifndef GPU_CUDA_SPARSE_ROWS_H
 #define GPU_CUDA_SPARSE_ROWS_H
 
-#include "kernel.h"
+#include "sparse_numbers.h"
 
 enum {
     ANY_NUMBERS = FLOATS | 1u << GPU_C64 | 1u << GPU_C128,
     SPAN = 128 /* items between two places of the plan */
 };
-
-/* --- numbers -------------------------------------------------------------- */
-
-template <class V> struct sum_type {
-    typedef double type;
-};
-template <> struct sum_type<float2> {
-    typedef double2 type;
-};
-template <> struct sum_type<double2> {
-    typedef double2 type;
-};
-template <class V> using sum_of = typename sum_type<V>::type;
-
-__device__ __forceinline__ void add(double *sum, double x)
-{
-    *sum += x;
-}
-
-__device__ __forceinline__ void add(double2 *sum, double2 x)
-{
-    sum->x += x.x;
-    sum->y += x.y;
-}
-
-template <class V> __device__ __forceinline__ double times(V x, V y)
-{
-    return (double)x * (double)y;
-}
-
-__device__ __forceinline__ double2 times(double2 x, double2 y)
-{
-    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
-}
-
-__device__ __forceinline__ double2 times(float2 x, float2 y)
-{
-    return times(double2{x.x, x.y}, double2{y.x, y.y});
-}
-
-template <class V>
-__device__ __forceinline__ V shuffled(unsigned lanes, V x, int from, int width)
-{
-    return __shfl_sync(lanes, x, from, width);
-}
-
-__device__ __forceinline__ float2 shuffled(unsigned lanes, float2 x, int from,
-                                           int width)
-{
-    return {__shfl_sync(lanes, x.x, from, width),
-            __shfl_sync(lanes, x.y, from, width)};
-}
-
-__device__ __forceinline__ double2 shuffled(unsigned lanes, double2 x, int from,
-                                            int width)
-{
-    return {__shfl_sync(lanes, x.x, from, width),
-            __shfl_sync(lanes, x.y, from, width)};
-}
-
-/* Of the lanes of a row, in pairs that are ever nearer: lane 0 has all. */
-template <class S>
-__device__ __forceinline__ S sum_of_lanes(S sum, int lane, int width)
-{
-    for (int step = width / 2; step > 0; step /= 2) {
-        S other = shuffled(~0u, sum, lane + step, 32);
-        if (lane % width + step < width)
-            add(&sum, other);
-    }
-    return sum;
-}
 
 /* --- the product ---------------------------------------------------------- */
 
@@ -121,21 +50,6 @@ static sparse_product<V> typed_sparse(const gpu_sparse_call *p)
             p->c.col_stride,
             p->alpha,
             p->beta};
-}
-
-/* The function of the product's type, which is called with a number of it. */
-template <class F> static gpu_status with_type(gpu_dtype t, F call)
-{
-    switch (t) {
-    case GPU_F32:
-        return call(float());
-    case GPU_F64:
-        return call(double());
-    case GPU_C64:
-        return call(float2());
-    default:
-        return call(double2());
-    }
 }
 
 /* alpha sum + beta c, c not read when beta is 0. */
