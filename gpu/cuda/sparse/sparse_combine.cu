@@ -101,7 +101,9 @@ gpu_status gpu_cuda_sparse_combine(void *device, gpu_sparse_op op,
                                    gpu_csr_result *out)
 {
     ENTER(d, device);
-    if (op == GPU_SPARSE_PRODUCT || a->count + b->count > INT32_MAX)
+    if (op == GPU_SPARSE_PRODUCT)
+        return gpu_cuda_multiply_sparse(d, a, b, out);
+    if (a->count + b->count > INT32_MAX)
         return GPU_UNSUPPORTED;
     if (a->count + b->count == 0) {
         CHECK(d, cudaMemsetAsync(out->starts, 0,

@@ -72,6 +72,10 @@ gpu_status gpu_cuda_expand_rows(cuda_device *d, const gpu_csr *s,
 gpu_status gpu_cuda_find_starts(cuda_device *d, const uint32_t *numbers,
                                 int64_t count, int64_t rows, int32_t *starts);
 
+/* a times b, as sparse_combine gives it. */
+gpu_status gpu_cuda_multiply_sparse(cuda_device *d, const gpu_csr *a,
+                                    const gpu_csr *b, gpu_csr_result *out);
+
 /* --- rows of entries ------------------------------------------------------ */
 
 /* The row of an entry that lies in one of low .. high. */

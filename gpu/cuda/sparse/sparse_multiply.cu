@@ -1,0 +1,708 @@
+/* Products of two sparse matrices.
+ *
+ * An entry of a has as many products as the row of b that it meets has entries.
+ * All products, in the order of a's entries, are one list, which nothing holds
+ * as a whole: a block makes those of some rows in shared memory, sorts them by
+ * row and column and adds up what is in one place, in the order of a's entries
+ * and in f64, so that bits are a CPU's. Rows follow each other through the list
+ * in tiles; one that is too long for its part of a tile has a block to itself,
+ * and those that are longer still are listed and sorted in memory. What rows
+ * have is counted first and put in its place then. Limited by the sorts, which
+ * are in shared memory.
+ *
+ * Source of expanding, sorting and adding up: Bell, Dalton and Olson, Exposing
+ * fine-grained parallelism in algebraic multigrid methods, 2012. */
+#include "sparse_entries.h"
+
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/device/device_scan.cuh>
+#include <stdlib.h>
+
+enum { BLOCK = 512, EACH = 8, TILE = BLOCK * EACH, TILE_BITS = 12 };
+/* Products of a row that shares a tile; a tile begins each PACE products. */
+enum { LITTLE = 1024, PACE = TILE - LITTLE };
+enum { LISTED_EACH = 8 };       /* products that a thread lists in memory */
+enum { MOST_LISTED = 1 << 26 }; /* at a time, but for a row alone */
+
+template <class V> struct factors {
+    const int32_t *starts, *columns; /* of a, */
+    const V *values;
+    int64_t rows, count;
+    const int32_t *b_starts, *b_columns;
+    const V *b_values;
+    int column_bits;
+    const int64_t *before; /* products before each entry of a, and of all */
+};
+
+template <class V>
+__device__ __forceinline__ int64_t products_before(const factors<V> &f,
+                                                   int64_t row)
+{
+    return f.before[f.starts[row]];
+}
+
+/* --- a walk along the list of products ------------------------------------ */
+
+template <class V> struct walker {
+    const factors<V> &f;
+    int64_t entry, left; /* of a, and how many of its products remain */
+    int64_t at;          /* entry of b */
+    int64_t row;
+    sum_of<V> x;
+
+    /* At a product of rows low .. high. */
+    __device__ __forceinline__ walker(const factors<V> &f, int64_t low,
+                                      int64_t high, int64_t product)
+        : f(f)
+    {
+        int64_t first = f.starts[low], last = f.starts[high + 1] - 1;
+        while (first < last) { /* the last that has no more before it */
+            int64_t middle = last - (last - first) / 2;
+            if (f.before[middle] <= product)
+                first = middle;
+            else
+                last = middle - 1;
+        }
+        entry = first;
+        row = row_between(f.starts, low, high, entry);
+        meet();
+        at += product - f.before[entry];
+        left -= product - f.before[entry];
+    }
+
+    __device__ __forceinline__ void meet()
+    {
+        at = f.b_starts[f.columns[entry]];
+        left = f.before[entry + 1] - f.before[entry];
+        x = widest(f.values[entry]);
+    }
+
+    /* To the next product, of which there is one. Is it of another row? */
+    __device__ __forceinline__ bool step()
+    {
+        at++;
+        if (--left > 0)
+            return false;
+        do
+            entry++;
+        while (f.before[entry + 1] == f.before[entry]);
+        meet();
+        bool is_next = f.starts[row + 1] <= entry;
+        while (f.starts[row + 1] <= entry)
+            row++;
+        return is_next;
+    }
+
+    __device__ __forceinline__ sum_of<V> product() const
+    {
+        return times_alone(x, widest(f.b_values[at]));
+    }
+};
+
+template <class V>
+__global__ void __launch_bounds__(THREADS)
+    lengths_kernel(const __grid_constant__ factors<V> f, int64_t *lengths)
+{
+    int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    if (e < f.count) {
+        int32_t row = f.columns[e];
+        lengths[e] = f.b_starts[row + 1] - f.b_starts[row];
+    } else if (e == f.count) {
+        lengths[e] = 0;
+    }
+}
+
+/* --- rows that fit a tile ---------------------------------------------------
+ */
+
+template <class K> struct tile_memory {
+    typedef cub::BlockRadixSort<K, BLOCK, EACH, uint16_t> sorter;
+    typedef cub::BlockScan<int, BLOCK> scan;
+    union {
+        typename sorter::TempStorage sorting;
+        typename scan::TempStorage scanning;
+        uint16_t order[TILE]; /* of products, by row and column */
+    };
+    K last_keys[BLOCK];       /* of each thread's */
+    uint8_t heads[BLOCK + 1]; /* bits: a place's first product */
+    int before[BLOCK + 1];    /* heads before each thread's */
+};
+
+/* Heads before a place of the sorted products. */
+template <class K>
+__device__ __forceinline__ int heads_before(const tile_memory<K> &m, int at)
+{
+    unsigned below = m.heads[at / EACH] & ((1u << at % EACH) - 1);
+    return m.before[at / EACH] + __popc(below);
+}
+
+template <class K>
+__device__ __forceinline__ bool is_head(const tile_memory<K> &m, int at)
+{
+    return m.heads[at / EACH] >> at % EACH & 1;
+}
+
+/* What rows have: counts, in starts; or entries, from starts on. */
+template <class V> struct row_results {
+    int32_t *starts, *columns;
+    V *values; /* NULL: they are counted */
+};
+
+/* Rows from `row` to before `end`, which have products and no more than TILE.
+ * products: room for TILE where sums are wanted. */
+template <class V, class K, bool FILLS>
+__device__ __forceinline__ void
+do_rows(const factors<V> &f, int64_t row, int64_t end, tile_memory<K> &m,
+        sum_of<V> *products, const row_results<V> &to)
+{
+    int64_t first = products_before(f, row);
+    int count = (int)(products_before(f, end) - first);
+    int mine = threadIdx.x * EACH;
+    K keys[EACH];
+    uint16_t order[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        keys[k] = ~(K)0; /* behind all */
+        order[k] = (uint16_t)(mine + k);
+    }
+    if (mine < count) {
+        walker<V> w(f, row, end - 1, first + mine);
+        K above = (K)(products_before(f, w.row) - first) << f.column_bits;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            if (mine + k >= count)
+                continue;
+            if (k > 0 && w.step())
+                above = (K)(products_before(f, w.row) - first) << f.column_bits;
+            keys[k] = above | (K)f.b_columns[w.at];
+            if (FILLS)
+                products[mine + k] = w.product();
+        }
+    }
+    typedef typename tile_memory<K>::sorter sorter;
+    sorter(m.sorting).Sort(keys, order, 0, TILE_BITS + f.column_bits);
+    __syncthreads(); /* what was for sorting is free */
+    m.last_keys[threadIdx.x] = keys[EACH - 1];
+    __syncthreads(); /* neighbours' keys are there */
+    unsigned heads = 0;
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        bool is_new =
+            mine + k == 0 ||
+            keys[k] !=
+                (k > 0 ? keys[k - 1] : m.last_keys[max(threadIdx.x, 1u) - 1]);
+        heads |= (unsigned)(is_new && mine + k < count) << k;
+    }
+    int before, total;
+    typedef typename tile_memory<K>::scan scan;
+    scan(m.scanning).ExclusiveSum(__popc(heads), before, total);
+    m.heads[threadIdx.x] = (uint8_t)heads;
+    m.before[threadIdx.x] = before;
+    if (threadIdx.x == 0) {
+        m.heads[BLOCK] = 0;
+        m.before[BLOCK] = total;
+    }
+    __syncthreads(); /* so are heads, and what was for the sum is free */
+    if constexpr (FILLS) {
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            m.order[mine + k] = order[k];
+        __syncthreads(); /* the order is there */
+        int64_t at = to.starts[row] + before;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            if ((heads >> k & 1) == 0)
+                continue;
+            sum_of<V> sum = products[order[k]];
+            for (int p = mine + k + 1; p < count && !is_head(m, p); p++)
+                add(&sum, products[m.order[p]]);
+            to.columns[at] = (int32_t)(keys[k] & (((K)1 << f.column_bits) - 1));
+            to.values[at++] = narrowed<V>(sum);
+        }
+    } else {
+        for (int64_t i = row + threadIdx.x; i < end; i += BLOCK)
+            to.starts[i] =
+                heads_before(m, (int)(products_before(f, i + 1) - first)) -
+                heads_before(m, (int)(products_before(f, i) - first));
+    }
+}
+
+/* rows: where each tile's begin, and the last one's end; or, of lists, a row
+ * for each block. */
+template <class V, class K, bool FILLS>
+__global__ void __launch_bounds__(BLOCK, 2)
+    rows_kernel(const __grid_constant__ factors<V> f, const int32_t *rows,
+                bool is_list, const __grid_constant__ row_results<V> to)
+{
+    __shared__ tile_memory<K> memory;
+    extern __shared__ __align__(16) unsigned char room[];
+    int64_t row = rows[blockIdx.x];
+    int64_t end = is_list ? row + 1 : rows[blockIdx.x + 1];
+    /* The last one alone may be too long. */
+    if (!is_list && end > row &&
+        products_before(f, end) - products_before(f, end - 1) > LITTLE)
+        end--;
+    if (end > row && products_before(f, end) > products_before(f, row))
+        do_rows<V, K, FILLS>(f, row, end, memory, (sum_of<V> *)room, to);
+}
+
+template <class V, class K, bool FILLS>
+static gpu_status do_blocks(cuda_device *d, const factors<V> &f,
+                            const int32_t *rows, int64_t blocks, bool is_list,
+                            const row_results<V> &to)
+{
+    static int done;
+    const int bytes = FILLS ? TILE * (int)sizeof(sum_of<V>) : 0;
+    auto kernel = rows_kernel<V, K, FILLS>;
+    if (blocks == 0)
+        return GPU_OK;
+    if (FILLS)
+        TRY(set_once(d, (const void *)kernel,
+                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes,
+                     &done));
+    kernel<<<(unsigned)blocks, BLOCK, bytes, d->stream>>>(f, rows, is_list, to);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+/* --- which rows are where ---------------------------------------------------
+ */
+
+/* The row at which each tile begins, and the end of all. */
+template <class V>
+__global__ void __launch_bounds__(THREADS)
+    tiles_kernel(const __grid_constant__ factors<V> f, int64_t tiles,
+                 int32_t *rows)
+{
+    int64_t t = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    if (t > tiles)
+        return;
+    int64_t low = 0, high = f.rows;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (products_before(f, middle) < t * PACE)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    rows[t] = (int32_t)low;
+}
+
+/* How many rows have a block to themselves, or are longer still. */
+struct long_rows {
+    unsigned middle, large;
+};
+
+/* Those of the first kind from the list's begin on, the others from its end. */
+template <class V>
+__global__ void __launch_bounds__(THREADS)
+    long_kernel(const __grid_constant__ factors<V> f, int32_t *list,
+                long_rows *counts)
+{
+    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    if (i >= f.rows)
+        return;
+    int64_t own = products_before(f, i + 1) - products_before(f, i);
+    if (own > TILE)
+        list[f.rows - 1 - atomicAdd(&counts->large, 1u)] = (int32_t)i;
+    else if (own > LITTLE)
+        list[atomicAdd(&counts->middle, 1u)] = (int32_t)i;
+}
+
+/* --- the longest rows -------------------------------------------------------
+ */
+
+/* Some of them, whose products are listed together: `before` counts those of
+ * each, and of all. */
+struct group {
+    int64_t rows, products;
+    const int32_t *row;
+    const int64_t *before;
+    int32_t *starts, *columns; /* what comes of them, close behind each other */
+    void *sums;
+    int64_t count;
+};
+
+template <class V>
+__global__ void __launch_bounds__(THREADS)
+    row_products_kernel(const __grid_constant__ factors<V> f,
+                        const int32_t *list, int64_t count, int64_t *products)
+{
+    int64_t k = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    if (k < count)
+        products[k] =
+            products_before(f, list[k] + 1) - products_before(f, list[k]);
+}
+
+template <class V, class K>
+__global__ void __launch_bounds__(THREADS)
+    list_kernel(const __grid_constant__ factors<V> f,
+                const __grid_constant__ group g, K *keys, uint32_t *places,
+                sum_of<V> *products)
+{
+    int64_t first = (blockIdx.x * (int64_t)THREADS + threadIdx.x) * LISTED_EACH;
+    int64_t end = min(first + LISTED_EACH, g.products), low = 0, high = g.rows;
+    if (first >= end)
+        return;
+    while (low + 1 < high) { /* the last that has no more before it */
+        int64_t middle = low + (high - low) / 2;
+        if (g.before[middle] <= first)
+            low = middle;
+        else
+            high = middle;
+    }
+    for (int64_t p = first; p < end; low++) {
+        int64_t row = g.row[low], last = min(end, g.before[low + 1]);
+        walker<V> w(f, row, row, products_before(f, row) + p - g.before[low]);
+        for (;; w.step()) {
+            keys[p] = (K)low << f.column_bits | (K)f.b_columns[w.at];
+            places[p] = (uint32_t)p;
+            products[p] = w.product();
+            if (++p == last)
+                break;
+        }
+    }
+}
+
+template <class V>
+__global__ void __launch_bounds__(THREADS)
+    group_counts_kernel(const __grid_constant__ group g, int32_t *counts)
+{
+    int64_t k = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    if (k < g.rows)
+        counts[g.row[k]] = g.starts[k + 1] - g.starts[k];
+}
+
+template <class V>
+__global__ void __launch_bounds__(THREADS)
+    group_put_kernel(const __grid_constant__ group g,
+                     const __grid_constant__ row_results<V> to)
+{
+    for (int64_t k = blockIdx.x; k < g.rows; k += gridDim.x) {
+        int64_t at = to.starts[g.row[k]] - (int64_t)g.starts[k];
+        for (int64_t e = g.starts[k] + threadIdx.x; e < g.starts[k + 1];
+             e += THREADS) {
+            to.columns[at + e] = g.columns[e];
+            to.values[at + e] = narrowed<V>(((const sum_of<V> *)g.sums)[e]);
+        }
+    }
+}
+
+/* --- memory that stays until the end -------------------------------------- */
+
+enum { MOST_BLOCKS = 1 << 12 };
+
+struct held {
+    void *data;
+    size_t bytes;
+};
+
+/* Blocks of device memory, freed together. */
+struct holding {
+    cuda_device *d;
+    int count;
+    held *blocks;
+};
+
+template <class T> static gpu_status hold(holding *h, int64_t count, T **data)
+{
+    held block = {NULL, (size_t)(count > 0 ? count : 1) * sizeof(T)};
+    if (h->count == MOST_BLOCKS)
+        return GPU_UNSUPPORTED;
+    TRY(gpu_cuda_alloc(h->d, block.bytes, &block.data));
+    h->blocks[h->count++] = block;
+    *data = (T *)block.data;
+    return GPU_OK;
+}
+
+static void let_go(holding *h)
+{
+    while (h->count > 0) {
+        h->count--;
+        gpu_cuda_free(h->d, h->blocks[h->count].data,
+                      h->blocks[h->count].bytes);
+    }
+    free(h->blocks);
+}
+
+/* --- all of it --------------------------------------------------------------
+ */
+
+/* What is known on the way. groups: of the longest rows. */
+template <class V> struct multiplication {
+    factors<V> f;
+    holding held;
+    int64_t products, tiles;
+    const int32_t *tile_rows, *list;
+    long_rows counts;
+    group *groups;
+    int group_count;
+};
+
+/* What has been begun cannot be stopped: so it gets little at a time. */
+static gpu_status go_on(cuda_device *d, double bytes)
+{
+    gpu_cuda_pace(d, NULL, NULL, bytes);
+    if (*gpu_cuda_host->interrupted)
+        return FAIL(GPU_INTERRUPTED, "interrupted");
+    return GPU_OK;
+}
+
+/* Products before each entry of a. */
+template <class V>
+static gpu_status count_products(cuda_device *d, multiplication<V> *m)
+{
+    int64_t *before, n = m->f.count + 1;
+    size_t scanning = 0;
+    char *room;
+    TRY(hold(&m->held, n, &before));
+    CHECK(d, cub::DeviceScan::ExclusiveSum(NULL, scanning, before, before, n,
+                                           d->stream));
+    TRY(gpu_cuda_scratch(d, scanning, (void **)&room));
+    lengths_kernel<V><<<blocks_of(n), THREADS, 0, d->stream>>>(m->f, before);
+    LAUNCHED(d);
+    CHECK(d, cub::DeviceScan::ExclusiveSum(room, scanning, before, before, n,
+                                           d->stream));
+    m->f.before = before;
+    return gpu_cuda_download(d, &m->products, before + m->f.count,
+                             sizeof m->products);
+}
+
+template <class V>
+static gpu_status share_out(cuda_device *d, multiplication<V> *m)
+{
+    int32_t *tile_rows, *list;
+    long_rows *counts;
+    m->tiles = ceil_div(m->products, PACE);
+    TRY(hold(&m->held, m->tiles + 1, &tile_rows));
+    TRY(hold(&m->held, m->f.rows, &list));
+    TRY(gpu_cuda_scratch(d, sizeof *counts, (void **)&counts));
+    CHECK(d, cudaMemsetAsync(counts, 0, sizeof *counts, d->stream));
+    tiles_kernel<V><<<blocks_of(m->tiles + 1), THREADS, 0, d->stream>>>(
+        m->f, m->tiles, tile_rows);
+    LAUNCHED(d);
+    long_kernel<V>
+        <<<blocks_of(m->f.rows), THREADS, 0, d->stream>>>(m->f, list, counts);
+    LAUNCHED(d);
+    m->tile_rows = tile_rows;
+    m->list = list;
+    return gpu_cuda_download(d, &m->counts, counts, sizeof m->counts);
+}
+
+/* g's products listed, sorted and added up. */
+template <class V, class K>
+static gpu_status do_group(cuda_device *d, multiplication<V> *m, group *g)
+{
+    typedef sum_of<V> S;
+    int64_t n = g->products;
+    size_t sorting, scanning;
+    char *room;
+    S *sums;
+    TRY(go_on(d, 200.0 * (double)n));
+    TRY(gpu_cuda_sort_room<K>(d, n, 1, &sorting));
+    TRY(gpu_cuda_count_room(d, n, &scanning));
+    size_t work = sorting > scanning ? sorting : scanning;
+    TRY(gpu_cuda_scratch(
+        d,
+        2 * rounded_room((size_t)n * sizeof(K)) +
+            3 * rounded_room(((size_t)n + 1) * sizeof(uint32_t)) +
+            rounded_room((size_t)n * sizeof(S)) + work,
+        (void **)&room));
+    sort_keys<K> s = {n};
+    s.keys = take_part<K>(&room, n);
+    s.other_keys = take_part<K>(&room, n);
+    s.places = take_part<uint32_t>(&room, n + 1);
+    s.other_places = take_part<uint32_t>(&room, n + 1);
+    int32_t *kept = take_part<int32_t>(&room, n + 1);
+    S *products = take_part<S>(&room, n);
+    list_kernel<V, K>
+        <<<blocks_of(ceil_div(n, LISTED_EACH)), THREADS, 0, d->stream>>>(
+            m->f, *g, s.keys, s.places, products);
+    LAUNCHED(d);
+    TRY(gpu_cuda_sort_keys<K>(d, &s, bits_for(g->rows) + m->f.column_bits, room,
+                              work));
+    entry_list<K> l = {n, s.keys, s.places, kept};
+    entry_values<S> v = {products, NULL, n, 1};
+    TRY((gpu_cuda_count_entries<S, K>(d, &l, &v, ADD_ALL, g->rows,
+                                      m->f.column_bits, room, work, g->starts,
+                                      &g->count)));
+    TRY(hold(&m->held, g->count, &g->columns));
+    TRY(hold(&m->held, g->count, &sums));
+    g->sums = sums;
+    return gpu_cuda_put_entries<S, K>(d, &l, &v, ADD_ALL, m->f.column_bits,
+                                      g->columns, sums);
+}
+
+/* Cuts the longest rows into groups; products: how many each row has. */
+template <class V>
+static gpu_status make_groups(cuda_device *d, multiplication<V> *m,
+                              const int32_t *rows, const int64_t *products,
+                              int64_t *before)
+{
+    int64_t many = m->counts.large, most_rows = INT64_MAX;
+    int64_t *there;
+    if (m->f.column_bits < 32) /* keys of 32 bits are sorted faster */
+        most_rows = (int64_t)1 << (32 - m->f.column_bits);
+    TRY(hold(&m->held, many + many + 1, &there));
+    for (int64_t first = 0, n; first < many; first += n) {
+        group *g = m->groups + m->group_count;
+        int64_t *own = before + first + m->group_count, sum = 0;
+        for (n = 0; first + n < many && n < most_rows; n++) {
+            if (n > 0 && sum + products[first + n] > MOST_LISTED)
+                break;
+            own[n] = sum;
+            sum += products[first + n];
+        }
+        own[n] = sum;
+        if (sum >= UINT32_MAX)
+            return GPU_UNSUPPORTED; /* places are numbers of 32 bits */
+        *g = {n, sum, rows + first, there + first + m->group_count};
+        m->group_count++;
+        TRY(hold(&m->held, n + 1, &g->starts));
+    }
+    TRY(gpu_cuda_upload(d, there, before,
+                        (size_t)(many + m->group_count) * sizeof *there));
+    for (int k = 0; k < m->group_count; k++) {
+        group *g = m->groups + k;
+        int bits = bits_for(g->rows) + m->f.column_bits;
+        TRY((bits <= 32 ? do_group<V, uint32_t>(d, m, g)
+                        : do_group<V, uint64_t>(d, m, g)));
+    }
+    return GPU_OK;
+}
+
+template <class V>
+static gpu_status do_longest(cuda_device *d, multiplication<V> *m)
+{
+    int64_t many = m->counts.large, *there;
+    const int32_t *rows = m->list + m->f.rows - many;
+    if (many == 0)
+        return GPU_OK;
+    TRY(gpu_cuda_scratch(d, (size_t)many * sizeof *there, (void **)&there));
+    row_products_kernel<V>
+        <<<blocks_of(many), THREADS, 0, d->stream>>>(m->f, rows, many, there);
+    LAUNCHED(d);
+    int64_t *products = (int64_t *)malloc((size_t)many * 3 * sizeof *products);
+    m->groups = (group *)calloc((size_t)many, sizeof *m->groups);
+    gpu_status status =
+        products && m->groups
+            ? gpu_cuda_download(d, products, there,
+                                (size_t)many * sizeof *products)
+            : FAIL(GPU_MEMORY, "no host memory for %lld rows", (long long)many);
+    if (status == GPU_OK)
+        status = make_groups(d, m, rows, products, products + many);
+    free(products);
+    return status;
+}
+
+template <class V, class K, bool FILLS>
+static gpu_status do_all(cuda_device *d, multiplication<V> *m,
+                         const row_results<V> &to)
+{
+    TRY(go_on(d, 64.0 * (double)m->products));
+    TRY((do_blocks<V, K, FILLS>(d, m->f, m->tile_rows, m->tiles, false, to)));
+    TRY((do_blocks<V, K, FILLS>(d, m->f, m->list, m->counts.middle, true, to)));
+    for (int k = 0; k < m->group_count; k++) {
+        const group &g = m->groups[k];
+        unsigned blocks = (unsigned)smaller(g.rows, 1 << 16);
+        if (FILLS)
+            group_put_kernel<V><<<blocks, THREADS, 0, d->stream>>>(g, to);
+        else
+            group_counts_kernel<V>
+                <<<blocks_of(g.rows), THREADS, 0, d->stream>>>(g, to.starts);
+        LAUNCHED(d);
+    }
+    return GPU_OK;
+}
+
+__global__ void __launch_bounds__(THREADS)
+    sum_kernel(const int32_t *counts, int64_t rows, unsigned long long *sum)
+{
+    unsigned long long own = 0;
+    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    for (; i < rows; i += gridDim.x * (int64_t)THREADS)
+        own += (unsigned long long)counts[i];
+    for (int step = 16; step > 0; step /= 2)
+        own += __shfl_xor_sync(~0u, own, step);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(sum, own);
+}
+
+/* Counts in out->starts become starts, and there is room for the entries. */
+template <class V>
+static gpu_status make_starts(cuda_device *d, const multiplication<V> *m,
+                              gpu_csr_result *out)
+{
+    int64_t rows = m->f.rows;
+    unsigned long long *sum, total;
+    size_t scanning;
+    char *room;
+    TRY(gpu_cuda_count_room(d, rows, &scanning));
+    TRY(gpu_cuda_scratch(d, rounded_room(sizeof *sum) + scanning,
+                         (void **)&room));
+    sum = take_part<unsigned long long>(&room, 1);
+    CHECK(d, cudaMemsetAsync(sum, 0, sizeof *sum, d->stream));
+    sum_kernel<<<(unsigned)smaller(blocks_of(rows), 1024), THREADS, 0,
+                 d->stream>>>(out->starts, rows, sum);
+    LAUNCHED(d);
+    TRY(gpu_cuda_scan_counts(d, out->starts, rows, room, scanning));
+    TRY(gpu_cuda_download(d, &total, sum, sizeof total));
+    out->count = (int64_t)total;
+    return out->make_room(out, out->count);
+}
+
+template <class V, class K>
+static gpu_status multiply(cuda_device *d, multiplication<V> *m,
+                           gpu_csr_result *out)
+{
+    row_results<V> counts = {out->starts, NULL, NULL};
+    TRY((do_all<V, K, false>(d, m, counts)));
+    TRY(make_starts(d, m, out));
+    row_results<V> entries = {out->starts, out->columns, (V *)out->values};
+    return do_all<V, K, true>(d, m, entries);
+}
+
+template <class V>
+static gpu_status multiply_all(cuda_device *d, multiplication<V> *m,
+                               gpu_csr_result *out)
+{
+    TRY(count_products(d, m));
+    if (m->products == 0)
+        return GPU_OK;
+    TRY(share_out(d, m));
+    TRY(do_longest(d, m));
+    return TILE_BITS + m->f.column_bits <= 32
+               ? multiply<V, uint32_t>(d, m, out)
+               : multiply<V, uint64_t>(d, m, out);
+}
+
+gpu_status gpu_cuda_multiply_sparse(cuda_device *d, const gpu_csr *a,
+                                    const gpu_csr *b, gpu_csr_result *out)
+{
+    CHECK(d, cudaMemsetAsync(out->starts, 0,
+                             ((size_t)a->rows + 1) * sizeof *out->starts,
+                             d->stream));
+    if (a->count == 0 || b->count == 0)
+        return GPU_OK;
+    return with_type(a->dtype, [=](auto x) {
+        typedef decltype(x) V;
+        multiplication<V> m = {};
+        m.f = {a->starts,
+               a->columns,
+               (const V *)a->values,
+               a->rows,
+               a->count,
+               b->starts,
+               b->columns,
+               (const V *)b->values,
+               bits_for(b->cols)};
+        m.held = {d, 0, (held *)calloc(MOST_BLOCKS, sizeof(held))};
+        gpu_status status = m.held.blocks
+                                ? multiply_all(d, &m, out)
+                                : FAIL(GPU_MEMORY, "no host memory for lists");
+        let_go(&m.held);
+        free(m.groups);
+        return status;
+    });
+}
