@@ -512,7 +512,7 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
     TRY(common_shape(name, in, p->inputs, &s));
     typed.compute = (uint8_t)compute_type(p, in);
     if (typed.reduction == GPU_NO_REDUCTION) /* of several kinds, by and by */
-        typed.reduction = GPU_REDUCE_sum;
+        typed.reduction = GPU_REDUCE_norm;
     gpu_program_simplify(&typed);
     TRY(compose_reduced(name, &typed, in, axis, &s, c));
     c->p.reduction = p->reduction;
