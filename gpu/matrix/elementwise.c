@@ -235,7 +235,7 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
             .device = through ? through : d,
             .result = out,
             .writes_all = 1,
-            .flops = (double)gpu_size(out) * p->length,
+            .flops = (double)gpu_size(out) * gpu_program_operations(p),
             .bytes = gpu_wants_bytes(d) ? bytes_moved(p, in, out) : 0};
         status = through ? map_through(&op, p,
                                        find_there(through, in, p->inputs, out),
@@ -276,7 +276,8 @@ gpu_status gpu_run_joined(const char *name, const gpu_program *p,
                         .device = d,
                         .result = first,
                         .writes_all = 1,
-                        .flops = (double)gpu_size(first) * p->length,
+                        .flops =
+                            (double)gpu_size(first) * gpu_program_operations(p),
                         .bytes = bytes};
     return RUN_OPERATION(&op, map, p, views, to);
 }

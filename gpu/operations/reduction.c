@@ -19,6 +19,7 @@ typedef struct reduction {
     gpu_device *device;
     int ndim, axis;
     int counts; /* the elements are truth values */
+    int before; /* operations on an element before it is reduced */
     int64_t rows, cols;
 } reduction;
 
@@ -53,6 +54,7 @@ static gpu_status start(reduction *r, const char *name, const gpu_program *p,
     r->counts = p->length == 0 && in[0]->dtype == GPU_BOOL;
     r->program = made.p;
     r->type = made.type;
+    r->before = gpu_program_operations(&made.p);
     r->rows = r->views[0].rows;
     r->cols = r->views[0].cols;
     for (int i = 0; i < made.p.inputs; i++) {
@@ -127,7 +129,8 @@ static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
                         .result = out,
                         .extent = &shape,
                         .k = count(r),
-                        .flops = (double)r->rows * (double)r->cols,
+                        .flops =
+                            (double)r->rows * (double)r->cols * (1 + r->before),
                         .bytes = bytes};
     gpu_device *through = gpu_through(r->device);
     unsigned there = find_there(r);
