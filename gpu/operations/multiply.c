@@ -455,7 +455,7 @@ static gpu_status run_waiting(const gpu_waiting_product *w,
     gpu_gemm p = gemm_of(w, factors, out);
     gpu_operation op = product_of(d, &p, out);
     op.name = c->name;
-    op.flops += (double)gpu_size(out) * c->p.length;
+    op.flops += (double)gpu_size(out) * gpu_program_operations(&c->p);
     for (int i = 0; i < c->p.inputs; i++) {
         in[i] = i == product ? p.c : stretched(c->inputs[i], out);
         op.bytes += i == product ? 0 : (double)gpu_bytes(c->inputs[i]);
