@@ -41,6 +41,14 @@ int gpu_program_add(gpu_program *p, gpu_op op, int x, int y, int z)
     return p->inputs + p->constants + p->length++;
 }
 
+int gpu_program_operations(const gpu_program *p)
+{
+    int count = 0;
+    for (int i = 0; i < p->length; i++)
+        count += p->code[i].op != GPU_OP_single;
+    return count;
+}
+
 const char *gpu_op_name(gpu_op op)
 {
     return ops[op].name;

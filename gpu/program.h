@@ -76,6 +76,10 @@ int gpu_program_constant(gpu_program *p, double value);
  * Operands past the operation's arity are ignored. */
 int gpu_program_add(gpu_program *p, gpu_op op, int x, int y, int z);
 
+/* How many operations it does to an element: its instructions, but for those
+ * that only round to another type. */
+int gpu_program_operations(const gpu_program *p);
+
 /* Powers by the constants 1, 2, 3, -1, 0.5 and -0.5 become the products,
  * quotients and roots that they are, where there is room: as exact, and many
  * times as fast. */

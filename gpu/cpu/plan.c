@@ -15,6 +15,23 @@ static const uint8_t arity[GPU_OPS] = {
 #include "ops.def"
 };
 
+static const uint8_t is_test[GPU_OPS] = {
+#define OP(...)
+#define TEST(name, ...) [GPU_OP_##name] = 1,
+#define REDUCTION(...)
+#include "ops.def"
+};
+
+int gpu_cpu_arity(int op)
+{
+    return arity[op];
+}
+
+int gpu_cpu_is_test(int op)
+{
+    return is_test[op];
+}
+
 static int64_t length(int64_t stride)
 {
     return stride < 0 ? -stride : stride;
@@ -36,16 +53,27 @@ static int is_crossed(const gpu_view *v)
            length(v->row_stride) < length(v->col_stride);
 }
 
+/* All in the compute type. */
 static void read_code(gpu_cpu_plan *plan)
 {
+    const gpu_program *p = plan->p;
+    int values = p->inputs + p->constants + p->length;
+    plan->constants = p->constants;
+    plan->length = p->length;
     for (int i = 0; i < plan->length; i++) {
-        gpu_instruction code = plan->p->code[i];
-        code.x = arity[code.op] >= 1 ? code.x : 0;
-        code.y = arity[code.op] >= 2 ? code.y : 0;
-        code.z = arity[code.op] >= 3 ? code.z : 0;
-        plan->code[i] = code;
-        plan->loop[i] = gpu_cpu_vectors->map[plan->compute][code.op];
+        gpu_instruction code = p->code[i];
+        plan->code[i] = (gpu_cpu_step){
+            .op = code.op,
+            .x = arity[code.op] >= 1 ? code.x : 0,
+            .y = arity[code.op] >= 2 ? code.y : 0,
+            .z = arity[code.op] >= 3 ? code.z : 0,
+            .loop = gpu_cpu_vectors->map[plan->compute][code.op]};
     }
+    memcpy(plan->constant, p->constant,
+           (size_t)p->constants * sizeof *plan->constant);
+    memset(plan->type, (int)plan->compute, (size_t)values);
+    plan->result = p->length > 0 ? values - 1 : 0;
+    plan->result_type = plan->compute;
 }
 
 /* Are the program's results bytes of the output, by a loop of their own? */
@@ -55,12 +83,12 @@ static void find_truth(gpu_cpu_plan *plan)
     if (plan->length > 0 && plan->out.data && plan->out.dtype == GPU_BOOL)
         plan->truth =
             gpu_cpu_vectors
-                ->truth[plan->compute][plan->code[plan->length - 1].op];
+                ->truth[plan->result_type][plan->code[plan->length - 1].op];
 }
 
 static gpu_dtype target_type(const gpu_cpu_plan *plan)
 {
-    return plan->truth ? GPU_BOOL : plan->compute;
+    return plan->truth ? GPU_BOOL : plan->result_type;
 }
 
 static int uses_place(const gpu_cpu_plan *plan)
@@ -113,10 +141,11 @@ static void flatten(gpu_cpu_plan *plan)
     plan->cols = cols;
 }
 
-/* Lies v so that every tile of it can be used in place? */
-static int always_in_place(const gpu_cpu_plan *plan, const gpu_view *v)
+/* Lies the input so that every tile of it can be used in place? */
+static int always_in_place(const gpu_cpu_plan *plan, int input)
 {
-    if (v->dtype != plan->compute || v->col_stride != 1 || !v->data)
+    const gpu_view *v = &plan->in[input];
+    if (v->dtype != plan->type[input] || v->col_stride != 1 || !v->data)
         return 0;
     return plan->tile_rows == 1 ||
            (v->row_stride == plan->cols && plan->tile_cols == plan->cols);
@@ -124,8 +153,9 @@ static int always_in_place(const gpu_cpu_plan *plan, const gpu_view *v)
 
 static int needs_no_block(const gpu_cpu_plan *plan)
 {
-    int none = plan->length <= 1 && plan->constants == 0 && plan->rows == 1 &&
-               plan->out.data && plan->out.dtype == target_type(plan) &&
+    int none = !plan->is_mixed && plan->length <= 1 && plan->constants == 0 &&
+               plan->rows == 1 && plan->out.data &&
+               plan->out.dtype == target_type(plan) &&
                plan->out.col_stride == 1;
     for (int i = 0; i < plan->inputs; i++)
         none = none && plan->in[i].dtype == plan->compute &&
@@ -167,14 +197,20 @@ static int stays(const gpu_cpu_plan *plan, int input)
                                      plan->tile_cols == plan->cols);
 }
 
+static uint8_t take_slot(gpu_cpu_plan *plan, const uint8_t unused[],
+                         int *free_slots)
+{
+    return *free_slots > 0 ? unused[--*free_slots] : (uint8_t)plan->slots++;
+}
+
 /* Gives a block to every value that needs one. A block is used again after
  * the last use of its value; constants keep theirs for good. */
 static void assign_slots(gpu_cpu_plan *plan)
 {
     int first_code = plan->inputs + plan->constants;
     int values = first_code + plan->length;
-    int8_t last_use[GPU_MAX_VALUES];
-    uint8_t unused[GPU_MAX_VALUES];
+    int8_t last_use[GPU_CPU_VALUES];
+    uint8_t unused[GPU_CPU_VALUES];
     int free_slots = 0;
     memset(last_use, -1, (size_t)values);
     for (int i = 0; i < plan->length; i++) {
@@ -184,19 +220,23 @@ static void assign_slots(gpu_cpu_plan *plan)
     }
     plan->slots = 0;
     for (int v = 0; v < first_code; v++) {
-        int direct = v < plan->inputs && !stays(plan, v) &&
-                     always_in_place(plan, &plan->in[v]);
-        plan->slot[v] = direct ? NO_SLOT : (uint8_t)plan->slots++;
+        int direct =
+            v < plan->inputs && !stays(plan, v) && always_in_place(plan, v);
+        int idle = v >= plan->inputs && last_use[v] < 0 && v != plan->result;
+        plan->slot[v] = direct || idle ? NO_SLOT : (uint8_t)plan->slots++;
     }
     for (int i = 0; i < plan->length; i++) {
+        int converts = plan->code[i].converts; /* not where its operand lies */
+        if (converts)
+            plan->slot[first_code + i] = take_slot(plan, unused, &free_slots);
         for (int v = 0; v < first_code + i; v++) {
             int lasting =
                 v < first_code && (v >= plan->inputs || stays(plan, v));
             if (last_use[v] == i && !lasting && plan->slot[v] != NO_SLOT)
                 unused[free_slots++] = plan->slot[v];
         }
-        plan->slot[first_code + i] =
-            free_slots > 0 ? unused[--free_slots] : (uint8_t)plan->slots++;
+        if (!converts)
+            plan->slot[first_code + i] = take_slot(plan, unused, &free_slots);
     }
 }
 
@@ -207,15 +247,15 @@ void gpu_cpu_plan_make(gpu_cpu_plan *plan, const gpu_program *p,
     plan->p = p;
     plan->compute = (gpu_dtype)p->compute;
     plan->inputs = p->inputs;
-    plan->constants = p->constants;
-    plan->length = p->length;
     for (int i = 0; i < p->inputs; i++)
         plan->in[i] = in[i];
     plan->out = out ? *out : (gpu_view){0, plan->compute, rows, cols, 0, 0};
     plan->rows = rows;
     plan->cols = cols;
     plan->turned = 0;
-    read_code(plan);
+    plan->is_mixed = gpu_cpu_plan_types(plan);
+    if (!plan->is_mixed)
+        read_code(plan);
     find_truth(plan);
     if (order == GPU_CPU_TURN || (order == GPU_CPU_ANY && should_turn(plan)) ||
         (order == GPU_CPU_ROW_MAJOR && cols == 1))
@@ -259,7 +299,7 @@ void gpu_cpu_plan_prepare(const gpu_cpu_plan *plan, char *scratch)
         if (!stays(plan, v))
             continue;
         gpu_view to = {slot_of(plan, scratch, v),
-                       plan->compute,
+                       (gpu_dtype)plan->type[v],
                        1,
                        plan->block,
                        plan->block,
@@ -271,9 +311,12 @@ void gpu_cpu_plan_prepare(const gpu_cpu_plan *plan, char *scratch)
         }
         gpu_cpu_convert(&from, &to);
     }
-    for (int c = 0; c < plan->constants; c++)
-        fill(plan->compute, slot_of(plan, scratch, plan->inputs + c),
-             plan->block, plan->p->constant[c]);
+    for (int c = 0; c < plan->constants; c++) {
+        int v = plan->inputs + c;
+        if (plan->slot[v] != NO_SLOT)
+            fill((gpu_dtype)plan->type[v], slot_of(plan, scratch, v),
+                 plan->block, plan->constant[c]);
+    }
 }
 
 gpu_cpu_tile gpu_cpu_plan_tile(const gpu_cpu_plan *plan, int64_t number)
@@ -293,12 +336,6 @@ static int has_no_gaps(const gpu_view *v, const gpu_cpu_tile *tile)
 {
     return v->col_stride == 1 &&
            (tile->rows == 1 || v->row_stride == tile->cols);
-}
-
-int gpu_cpu_plan_in_place(const gpu_cpu_plan *plan, const gpu_view *v,
-                          const gpu_cpu_tile *tile)
-{
-    return v->dtype == plan->compute && has_no_gaps(v, tile);
 }
 
 /* The 0-based row or column of every element of a tile. */
@@ -367,10 +404,10 @@ static void *load(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
         return slot_of(plan, scratch, v);
     gpu_view part = gpu_cpu_part(&plan->in[v], tile->row, tile->col, tile->rows,
                                  tile->cols);
-    if (gpu_cpu_plan_in_place(plan, &part, tile))
+    if (part.dtype == plan->type[v] && has_no_gaps(&part, tile))
         return part.data;
     gpu_view to = {slot_of(plan, scratch, v),
-                   plan->compute,
+                   (gpu_dtype)plan->type[v],
                    tile->rows,
                    tile->cols,
                    tile->cols,
@@ -382,31 +419,30 @@ static void *load(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
 const void *gpu_cpu_plan_run(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
                              char *scratch, void *target)
 {
-    void *value[GPU_MAX_VALUES];
+    void *value[GPU_CPU_VALUES];
     int first_code = plan->inputs + plan->constants;
     size_t n = (size_t)(tile->rows * tile->cols);
     for (int v = 0; v < plan->inputs; v++)
         value[v] = load(plan, tile, scratch, v);
     for (int v = plan->inputs; v < first_code; v++)
-        value[v] = slot_of(plan, scratch, v);
+        value[v] = plan->slot[v] != NO_SLOT ? slot_of(plan, scratch, v) : NULL;
     for (int i = 0; i < plan->length; i++) {
-        const gpu_instruction *c = &plan->code[i];
+        const gpu_cpu_step *c = &plan->code[i];
         int last = i == plan->length - 1;
         void *r =
             last && target ? target : slot_of(plan, scratch, first_code + i);
         if (last && target && plan->truth)
             plan->truth(r, value[c->x], value[c->y], value[c->z], n);
         else if (c->op < GPU_OP_ROW)
-            plan->loop[i](r, value[c->x], value[c->y], value[c->z], n);
+            c->loop(r, value[c->x], value[c->y], value[c->z], n);
         else
             fill_place(plan, tile, (c->op == GPU_OP_ROW) != plan->turned, r);
         value[first_code + i] = r;
     }
-    if (plan->length > 0)
-        return value[first_code + plan->length - 1];
-    if (target)
-        memcpy(target, value[0], n * gpu_cpu_size(plan->compute));
-    return target ? target : value[0];
+    void *result = value[plan->result];
+    if (!target || (plan->length > 0 && result == target))
+        return result;
+    return memcpy(target, result, n * gpu_cpu_size(plan->result_type));
 }
 
 /* --- the entry ------------------------------------------------------------ */
@@ -464,7 +500,7 @@ static void map_tile(const gpu_cpu_plan *plan, int64_t number, char *scratch)
     gpu_cpu_tile tile = gpu_cpu_plan_tile(plan, number);
     gpu_view to =
         gpu_cpu_part(&plan->out, tile.row, tile.col, tile.rows, tile.cols);
-    if (plan->length == 0 && plan->inputs > 0 && plan->in[0].data) {
+    if (plan->p->length == 0 && plan->inputs > 0 && plan->in[0].data) {
         gpu_view from = gpu_cpu_part(&plan->in[0], tile.row, tile.col,
                                      tile.rows, tile.cols);
         gpu_cpu_convert(&from, &to);
@@ -476,7 +512,7 @@ static void map_tile(const gpu_cpu_plan *plan, int64_t number, char *scratch)
     }
     const void *r = gpu_cpu_plan_run(plan, &tile, scratch, NULL);
     gpu_view from = {(void *)(uintptr_t)r,
-                     plan->compute,
+                     plan->result_type,
                      tile.rows,
                      tile.cols,
                      tile.cols,

@@ -13,6 +13,20 @@ enum {
     GPU_CPU_SQUARE = 32        /* side of a tile that crosses the layout */
 };
 
+/* What a plan has of each: constants in two types, and conversions. */
+enum {
+    GPU_CPU_CONSTANTS = 2 * GPU_MAX_CONSTANTS,
+    GPU_CPU_STEPS = 3 * GPU_MAX_CODE + GPU_MAX_INPUTS,
+    GPU_CPU_VALUES = GPU_MAX_INPUTS + GPU_CPU_CONSTANTS + GPU_CPU_STEPS
+};
+
+/* An operation over values, which are numbered as those of a program are. */
+typedef struct gpu_cpu_step {
+    gpu_cpu_loop *loop;
+    uint8_t op, x, y, z; /* unused operands are 0 */
+    uint8_t converts;    /* its result is of another type */
+} gpu_cpu_step;
+
 /* Of the grid, counted from 0. */
 typedef struct gpu_cpu_tile {
     int64_t row, col, rows, cols;
@@ -23,16 +37,19 @@ typedef struct gpu_cpu_tile {
 typedef struct gpu_cpu_plan {
     const gpu_program *p;
     gpu_dtype compute;
-    int inputs, constants, length;
+    int inputs, constants, length;    /* length: steps */
+    int is_mixed;                     /* there are values of both types */
     gpu_view in[GPU_MAX_INPUTS], out; /* turned and flattened like the grid */
     int64_t rows, cols;               /* of the grid */
     int turned;                       /* the grid is the transpose */
     int64_t tile_rows, tile_cols, tiles_across, tiles;
     int64_t block; /* elements of the largest tile */
     int slots;     /* blocks needed */
-    uint8_t slot[GPU_MAX_VALUES];
-    gpu_instruction code[GPU_MAX_CODE]; /* unused operands are 0 */
-    gpu_cpu_loop *loop[GPU_MAX_CODE];
+    uint8_t slot[GPU_CPU_VALUES], type[GPU_CPU_VALUES];
+    double constant[GPU_CPU_CONSTANTS];
+    gpu_cpu_step code[GPU_CPU_STEPS];
+    int result; /* the value that is it */
+    gpu_dtype result_type;
     gpu_cpu_loop
         *truth; /* the last one's for an output of truth values, or 0 */
 } gpu_cpu_plan;
@@ -59,14 +76,19 @@ void gpu_cpu_plan_prepare(const gpu_cpu_plan *plan, char *scratch);
 
 gpu_cpu_tile gpu_cpu_plan_tile(const gpu_cpu_plan *plan, int64_t number);
 
-/* Computes a tile and returns its elements, of the compute type, row by row
- * without gaps: in target, unless that is NULL; then good until the next tile.
+/* Computes a tile and returns its elements, of the result's type (the compute
+ * type where there is no out), row by row without gaps: in target, unless that
+ * is NULL; then good until the next tile.
  * In target they are bytes where the plan has a loop for truth values. */
 const void *gpu_cpu_plan_run(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
                              char *scratch, void *target);
 
-/* Does the tile of v lie without gaps, in the compute type? */
-int gpu_cpu_plan_in_place(const gpu_cpu_plan *plan, const gpu_view *v,
-                          const gpu_cpu_tile *tile);
+/* --- types (plan_types.c) ------------------------------------------------- */
+
+/* Writes the steps of a plan that has its program, inputs and output, where
+ * some are better taken in f32 (0: none), and what its result is. */
+int gpu_cpu_plan_types(gpu_cpu_plan *plan);
+int gpu_cpu_arity(int op);
+int gpu_cpu_is_test(int op);
 
 #endif

@@ -78,6 +78,7 @@
 #define LOOP_OF_log1p 0, OWN_MENDED_LOOP
 #define LOOP_OF_cbrt 0, OWN_PLAIN_LOOP
 #define LOOP_OF_atan 0, OWN_PLAIN_LOOP
+#define LOOP_OF_atan2 0, OWN_PLAIN_LOOP
 #define LOOP_OF_asin 0, OWN_PLAIN_LOOP
 #define LOOP_OF_acos 0, OWN_PLAIN_LOOP
 #define LOOP_OF_asinh 0, OWN_MENDED_LOOP

@@ -259,10 +259,8 @@ static inline V TYPED(root_of_sum)(V x, V rest, V *low)
     return root;
 }
 
-/* atan(x) is that of q and a multiple of pi / 4 more: none up to 1/2, one with
- * q = (x - 1) / (x + 1) up to 2, two with -1 / x above. The quotient is mended
- * by what it leaves over: 1/2 unit of the last sum, 1/8 of the rest. */
-static inline V TYPED(own_atan)(V x, N *outside)
+/* (atan(q) - q) / q^3 for q up to 1/2, where q^2 is u. */
+static inline V TYPED(atan_tail)(V u)
 {
     static const T c[] = {
         BOTH(-0x1.55555p-2f, -0x1.5555555555551p-2),
@@ -279,6 +277,14 @@ static inline V TYPED(own_atan)(V x, N *outside)
         BOTH(0, 0x1.8250562ba84a0p-6),
         BOTH(0, -0x1.10997acb91a5cp-7),
     };
+    return TYPED(polynomial)(u, c, LIMIT(5, 12));
+}
+
+/* atan(x) is that of q and a multiple of pi / 4 more: none up to 1/2, one with
+ * q = (x - 1) / (x + 1) up to 2, two with -1 / x above. The quotient is mended
+ * by what it leaves over: 1/2 unit of the last sum, 1/8 of the rest. */
+static inline V TYPED(own_atan)(V x, N *outside)
+{
     *outside = (N){0};
     N sign = (N)x & (N)(-(V){0});
     V zero = {0}, one = ALL(1);
@@ -294,10 +300,37 @@ static inline V TYPED(own_atan)(V x, N *outside)
     quarters = TYPED(choose)(is_large, one + one, quarters);
     V whole = quarters * (HALF_PI / 2), sum = whole + q, square = q * q;
     low += FMA(quarters, ALL(HALF_PI_REST / 2), TYPED(lost)(whole, q, sum));
-    low = FMA(TYPED(polynomial)(square, c, LIMIT(5, 12)), square * q, low);
+    low = FMA(TYPED(atan_tail)(square), square * q, low);
     V value = sum + low;
     value = TYPED(choose)(size < BOTH(0x1p-13f, 0x1p-27), size, value);
     return (V)((N)value | sign);
+}
+
+/* The same of y / x, and left of 0 what is missing to pi. Three quarters are
+ * rounded, and mended. Zeros and what is so large or small that a quotient, or
+ * what it leaves over, might be rounded more are outside. */
+static inline V TYPED(own_atan2)(V y, V x, N *outside)
+{
+    const T least = BOTH(0x1p-50f, 0x1p-400), most = BOTH(0x1p50f, 0x1p400);
+    N minus = (N)(-(V){0}), sign = (N)y & minus, turned = (N)x & minus;
+    V zero = {0}, one = ALL(1), a = (V)((N)y ^ sign), b = (V)((N)x ^ turned);
+    *outside = ~((a >= least) & (a <= most) & (b >= least) & (b <= most));
+    N is_large = a > b + b, is_middle = (a + a > b) & ~is_large;
+    V more = a + b, larger = MAX(a, b), smaller = MIN(a, b);
+    V above = TYPED(choose)(is_middle, a - b, a);
+    V below = TYPED(choose)(is_middle, more, b);
+    above = TYPED(choose)(is_large, -b, above);
+    below = TYPED(choose)(is_large, a, below);
+    V below_low = TYPED(choose)(is_middle, larger - more + smaller, zero);
+    V low, q = TYPED(quotient)((V)((N)above ^ turned), below, below_low, &low);
+    V quarters = TYPED(choose)(is_middle, one, zero);
+    quarters = TYPED(choose)(is_large, one + one, quarters);
+    quarters = TYPED(choose)(turned != 0, 4 - quarters, quarters);
+    V whole = quarters * (HALF_PI / 2), sum = whole + q, square = q * q;
+    low += FMA(quarters, ALL(HALF_PI / 2), -whole);
+    low += FMA(quarters, ALL(HALF_PI_REST / 2), whole - sum + q);
+    low = FMA(TYPED(atan_tail)(square), square * q, low);
+    return (V)((N)(sum + low) | sign);
 }
 
 /* asin(s) - s for s up to 1/2, where s^2 is u. */

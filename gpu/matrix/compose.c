@@ -1,44 +1,112 @@
 /* Of an elementwise program, and what waits among its operands, one program
  * (pending.c tells why): what is gathered of it, what is better settled first,
  * and what a write in place may take along. */
-#include "op_list.h"
+#include "op_rounding.h"
 #include "pending.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* --- one type for all parts --------------------------------------------------
+ * A program computes in one type, and one in f64 has parts in f32 to the bit:
+ * see op_rounding.h. What has other bits in f64 ends a part, and so does what
+ * sees the sign of a NaN.
+ *
+ * The other way round f64 is read as f32 by a program in f32, and its results
+ * are written as f64: conversions at either end of it. */
+
+/* Roundings from which on a GPU takes longer for them than for a pass of its
+ * own in f32. A CPU has none of them: see plan_types.c. */
+enum { MOST_ROUNDINGS = 6 };
+
+static int most_roundings(const gpu_device *d)
+{
+    return d->is_cpu ? GPU_NEVER_WIDE - 1 : MOST_ROUNDINGS;
+}
+
+/* Does the program have parts in f32, and is in f64 itself? */
+static int is_single(const gpu_gathering *g, const gpu_program *p)
+{
+    return g->compute == GPU_F64 && p->compute == GPU_F32;
+}
+
+static int is_quotient(const gpu_instruction *code)
+{
+    return gpu_op_in_f64(code->op) == GPU_QUOTIENT_DOWN;
+}
+
+static int is_rounded(const gpu_instruction *code)
+{
+    return gpu_op_in_f64(code->op) == GPU_ROUNDED || is_quotient(code);
+}
+
+/* Instructions beside its own. */
+static int count_added(const gpu_program *p)
+{
+    int count = 0;
+    for (int i = 0; i < p->length; i++)
+        count += is_rounded(&p->code[i]) + is_quotient(&p->code[i]);
+    return count;
+}
+
+/* Its value is f32, rounded by nothing but its being written. */
+static int is_rounded_result(const gpu_pending *n)
+{
+    return n->p.compute == GPU_F64 && n->out.dtype == GPU_F32;
+}
+
+int gpu_count_roundings(const gpu_program *p, const gpu_matrix *const *in)
+{
+    int count = 0;
+    for (int i = 0; i < p->length; i++) {
+        if (gpu_op_in_f64(p->code[i].op) == GPU_OTHER_BITS)
+            return GPU_NEVER_WIDE;
+        count += is_rounded(&p->code[i]);
+    }
+    for (int i = 0; i < p->inputs; i++)
+        if (pending_of(in[i]) && pending_of(in[i])->p.compute == GPU_F32)
+            count += pending_of(in[i])->roundings;
+    return count < GPU_NEVER_WIDE ? count : GPU_NEVER_WIDE;
+}
+
+/* Can n's instructions be among those in g's type? */
+static int has_type(const gpu_gathering *g, const gpu_pending *n)
+{
+    int converts = n->p.length == 0 && !n->is_drawn && !n->product.run;
+    if (g->compute == n->p.compute)
+        return 1;
+    if (g->compute == GPU_F64)
+        return n->roundings <= most_roundings(n->out.storage->device);
+    return g->narrows && converts && n->out.dtype == GPU_F32 &&
+           !pending_of(&n->in[0]);
+}
+
 /* --- gathering ------------------------------------------------------------ */
 
 static void gather_program(gpu_gathering *g, const gpu_program *p,
                            const gpu_matrix *const *in);
 
-/* Is the result what its program computes, and no narrower? */
-static int is_unrounded(const gpu_pending *n)
-{
-    return n->out.dtype == GPU_BOOL || n->out.dtype == n->p.compute;
-}
-
-int gpu_fits_in(const gpu_gathering *g, const gpu_matrix *m)
+/* Is m, an operand, of the same elements, in a type that goes with the rest? */
+static int fits_in(const gpu_gathering *g, const gpu_matrix *m)
 {
     const gpu_pending *n = pending_of(m);
-    return n && !g->is_alone && n->p.compute == g->compute && is_unrounded(n) &&
-           (!n->is_drawn || g->draws) && n->out.rows == g->rows &&
-           n->out.cols == g->cols && m->rows == g->rows && m->cols == g->cols &&
+    return n && !g->is_alone && has_type(g, n) && (!n->is_drawn || g->draws) &&
+           n->out.rows == g->rows && n->out.cols == g->cols &&
+           m->rows == g->rows && m->cols == g->cols &&
            gpu_same_view(m, &n->out);
 }
 
 /* Can it be worked out as a part? */
 static int can_be_part(const gpu_gathering *g, const gpu_matrix *m)
 {
-    return gpu_fits_in(g, m) && !pending_of(m)->product.run;
+    return fits_in(g, m) && !pending_of(m)->product.run;
 }
 
 /* Is it a product, and can it be taken in, beside none but itself? */
 static int can_be_product(const gpu_gathering *g, const gpu_matrix *m)
 {
-    return g->takes_product && gpu_fits_in(g, m) &&
-           pending_of(m)->product.run &&
+    return g->takes_product && fits_in(g, m) && pending_of(m)->product.run &&
            (!g->product || g->product == pending_of(m));
 }
 
@@ -100,6 +168,7 @@ void gpu_gather_node(gpu_gathering *g, gpu_pending *n)
         add_input(g, &n->out);
     else
         gather_program(g, &n->p, in);
+    g->length += g->compute == GPU_F64 && is_rounded_result(n);
     g->fits = g->fits && g->nodes < GPU_MOST_NODES;
     if (!g->fits)
         return;
@@ -120,23 +189,45 @@ static void gather_input(gpu_gathering *g, const gpu_matrix *m)
     }
     if (gpu_find_input(g, m) >= 0)
         return;
-    g->fits = g->fits && (!pending_of(m) || is_product);
+    if (pending_of(m) && !is_product) {
+        g->fits = 0;
+        g->misfit = m->storage;
+        return;
+    }
     add_input(g, m);
+}
+
+static int sees_signs(const gpu_program *p)
+{
+    for (int i = 0; i < p->length; i++)
+        if (p->code[i].op == GPU_OP_copysign || p->code[i].op == GPU_OP_signbit)
+            return 1;
+    return 0;
+}
+
+/* A constant as the program takes it. */
+static double constant_of(const gpu_gathering *g, const gpu_program *p, int i)
+{
+    return is_single(g, p) ? (double)(float)p->constant[i] : p->constant[i];
 }
 
 static void gather_program(gpu_gathering *g, const gpu_program *p,
                            const gpu_matrix *const *in)
 {
-    g->length += p->length;
-    g->fits = g->fits && g->length <= g->most_code;
+    g->length += p->length + (is_single(g, p) ? count_added(p) : 0);
+    g->has_singles |= is_single(g, p);
+    g->sees_signs |= sees_signs(p);
+    g->fits = g->fits && g->length <= g->most_code &&
+              !(g->has_singles && g->sees_signs);
     for (int i = 0; i < p->inputs && g->fits; i++)
         gather_input(g, in[i]);
     for (int i = 0; i < p->constants && g->fits; i++) {
-        if (find_constant(g, p->constant[i]) >= 0)
+        double value = constant_of(g, p, i);
+        if (find_constant(g, value) >= 0)
             continue;
         g->fits = g->constants < g->most_constants;
         if (g->fits)
-            g->constant[g->constants++] = p->constant[i];
+            g->constant[g->constants++] = value;
     }
 }
 
@@ -156,7 +247,7 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-gpu_gathering gpu_begin_gathering(const gpu_program *p,
+gpu_gathering gpu_begin_gathering(const gpu_program *p, gpu_dtype compute,
                                   const gpu_matrix *const *in, int64_t rows,
                                   int64_t cols, gpu_composition *c)
 {
@@ -165,12 +256,74 @@ gpu_gathering gpu_begin_gathering(const gpu_program *p,
         .c = c,
         .rows = rows,
         .cols = cols,
-        .compute = p->compute,
+        .compute = (uint8_t)compute,
         .draws = d && d->backend->draws && p->reduction == GPU_NO_REDUCTION,
+        .narrows = p->reduction == GPU_NO_REDUCTION,
         .is_alone = gpu_is_alone(p),
         .most_code = larger(p->length, GPU_MAX_CODE - GPU_SPARE),
         .most_constants = larger(p->constants, GPU_MAX_CONSTANTS - GPU_SPARE),
         .fits = 1};
+}
+
+static int narrows_any(const gpu_gathering *g)
+{
+    for (int i = 0; i < g->inputs; i++)
+        if (g->c->in[i].dtype == GPU_F64)
+            return 1;
+    return 0;
+}
+
+/* In that type. What only converts has no rounding in it but that of its
+ * result. */
+static gpu_gathering gather_in(gpu_dtype compute, const gpu_program *p,
+                               const gpu_matrix *const *in, int64_t rows,
+                               int64_t cols, int takes_product,
+                               gpu_composition *c)
+{
+    gpu_gathering g = gpu_begin_gathering(p, compute, in, rows, cols, c);
+    g.takes_product = takes_product;
+    gather_program(&g, p, in);
+    if (compute == GPU_F32 && g.length == 0 &&
+        (p->compute == GPU_F64 || narrows_any(&g)))
+        g.fits = 0;
+    return g;
+}
+
+/* Is the reduction's result the same in both types? Whether there is any, and
+ * what is made of truth values, of which sums are exact. */
+static int is_of_both(const gpu_program *p, const gpu_matrix *const *in)
+{
+    for (int i = 0; i < p->inputs; i++)
+        if (p->length > 0 || in[i]->dtype != GPU_BOOL)
+            return p->reduction == GPU_REDUCE_any ||
+                   p->reduction == GPU_REDUCE_all;
+    switch (p->reduction) {
+    case GPU_REDUCE_sum:
+    case GPU_REDUCE_mean:
+    case GPU_REDUCE_prod:
+    case GPU_REDUCE_min:
+    case GPU_REDUCE_max:
+    case GPU_REDUCE_argmin:
+    case GPU_REDUCE_argmax:
+    case GPU_REDUCE_any:
+    case GPU_REDUCE_all:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* In another type than the program's own, where its results are the same: what
+ * only converts in f32, anything in f64 that need not be rounded often. */
+static int may_compute_in(gpu_dtype compute, const gpu_program *p,
+                          const gpu_matrix *const *in)
+{
+    if (p->reduction != GPU_NO_REDUCTION &&
+        (compute == GPU_F32 || !is_of_both(p, in)))
+        return 0;
+    return compute == GPU_F32 ? p->length == 0
+                              : gpu_count_roundings(p, in) <=
+                                    most_roundings(in[0]->storage->device);
 }
 
 gpu_gathering gpu_gather_operands(const gpu_program *p,
@@ -178,10 +331,20 @@ gpu_gathering gpu_gather_operands(const gpu_program *p,
                                   int64_t cols, int takes_product,
                                   gpu_composition *c)
 {
-    gpu_gathering g = gpu_begin_gathering(p, in, rows, cols, c);
-    g.takes_product = takes_product;
-    gather_program(&g, p, in);
-    return g;
+    gpu_dtype own = (gpu_dtype)p->compute;
+    gpu_dtype other = own == GPU_F32 ? GPU_F64 : GPU_F32;
+    int may = gpu_waits_any(p, in) && may_compute_in(other, p, in);
+    gpu_gathering g;
+    if (may && other == GPU_F32) { /* f32's arithmetic takes less time */
+        g = gather_in(other, p, in, rows, cols, takes_product, c);
+        if (g.fits)
+            return g;
+    }
+    g = gather_in(own, p, in, rows, cols, takes_product, c);
+    if (g.fits || !may || other == GPU_F32 || !g.misfit)
+        return g;
+    gpu_gathering wide = gather_in(other, p, in, rows, cols, takes_product, c);
+    return wide.fits ? wide : g;
 }
 
 static gpu_gathering gather(const gpu_program *p, const gpu_matrix *const *in,
@@ -197,9 +360,16 @@ gpu_gathering gpu_gather_waiting(const gpu_pending *n, gpu_composition *c)
     return gpu_gather_operands(&n->p, in, n->out.rows, n->out.cols, 1, c);
 }
 
-/* Adds p's instructions, and returns the number of its result. */
+/* Rounds that value to f32. */
+static int emit_single(gpu_program *to, int value)
+{
+    return gpu_program_add(to, GPU_OP_single, value, 0, 0);
+}
+
+/* Adds p's instructions, and returns the number of its result. is_last: it is
+ * that of the whole, and rounded when it is written. */
 static int emit(const gpu_gathering *g, const gpu_program *p,
-                const gpu_matrix *const *in)
+                const gpu_matrix *const *in, int is_last)
 {
     gpu_program *to = &g->c->p;
     int value[GPU_MAX_VALUES], n = 0;
@@ -208,13 +378,21 @@ static int emit(const gpu_gathering *g, const gpu_program *p,
                          ? g->value[gpu_find_node(g, pending_of(in[i]))]
                          : gpu_find_input(g, in[i]);
     for (int i = 0; i < p->constants; i++)
-        value[n++] = g->inputs + find_constant(g, p->constant[i]);
+        value[n++] = g->inputs + find_constant(g, constant_of(g, p, i));
     for (int i = 0; i < p->length; i++) {
         const gpu_instruction *code = &p->code[i];
         int arity = gpu_op_arity(code->op);
-        value[n++] = gpu_program_add(
-            to, code->op, arity > 0 ? value[code->x] : 0,
-            arity > 1 ? value[code->y] : 0, arity > 2 ? value[code->z] : 0);
+        gpu_in_f64 way = is_single(g, p) ? gpu_op_in_f64(code->op) : GPU_EXACT;
+        int result = gpu_program_add(
+            to, way == GPU_QUOTIENT_DOWN ? GPU_OP_div : code->op,
+            arity > 0 ? value[code->x] : 0, arity > 1 ? value[code->y] : 0,
+            arity > 2 ? value[code->z] : 0);
+        if (way == GPU_QUOTIENT_DOWN)
+            result = gpu_program_add(to, GPU_OP_floor, emit_single(to, result),
+                                     0, 0);
+        else if (way == GPU_ROUNDED && !(is_last && i == p->length - 1))
+            result = emit_single(to, result);
+        value[n++] = result;
     }
     return value[n - 1];
 }
@@ -252,13 +430,24 @@ static void add_name(char *text, const char *name)
         strcat(text, more);
 }
 
-void gpu_compose_parts(gpu_gathering *g, uint8_t compute,
-                       char names[GPU_LONGEST_NAME])
+/* The number of a part's value, which is what its bytes would be. */
+static int emit_node(const gpu_gathering *g, const gpu_pending *n)
+{
+    const gpu_matrix *operands[GPU_MAX_INPUTS];
+    if (n->is_drawn)
+        return gpu_find_input(g, &n->out);
+    gpu_operands_of(n, operands);
+    int value = emit(g, &n->p, operands, 0);
+    return g->compute == GPU_F64 && is_rounded_result(n)
+               ? emit_single(&g->c->p, value)
+               : value;
+}
+
+void gpu_compose_parts(gpu_gathering *g, char names[GPU_LONGEST_NAME])
 {
     gpu_composition *c = g->c;
-    const gpu_matrix *operands[GPU_MAX_INPUTS];
     gpu_program_start(&c->p, g->inputs);
-    c->p.compute = compute;
+    c->p.compute = g->compute;
     for (int i = 0; i < g->inputs; i++) {
         gpu_retain(&c->in[i]);
         c->inputs[i] = &c->in[i];
@@ -267,9 +456,7 @@ void gpu_compose_parts(gpu_gathering *g, uint8_t compute,
         gpu_program_constant(&c->p, g->constant[i]);
     for (int k = 0; k < g->nodes; k++) {
         const gpu_pending *n = g->node[k];
-        gpu_operands_of(n, operands);
-        g->value[k] =
-            n->is_drawn ? gpu_find_input(g, &n->out) : emit(g, &n->p, operands);
+        g->value[k] = emit_node(g, n);
         if (n->is_drawn) {
             c->draw[g->value[k]] = n->draw;
             c->p.draw = c->draw;
@@ -288,10 +475,10 @@ void gpu_compose_gathered(gpu_gathering *g, const char *name,
         g->product->was_run = 1;
         add_name(names, g->product->name);
     }
-    gpu_compose_parts(g, p->compute, names);
+    gpu_compose_parts(g, names);
     c->p.reduction = p->reduction;
     if (p->length > 0 || g->nodes == 0)
-        emit(g, p, in);
+        emit(g, p, in, 1);
     add_name(names, name);
     c->name = g->nodes > 0 || g->product ? gpu_keep_name(names) : name;
 }
@@ -397,6 +584,7 @@ gpu_status gpu_compose(const char *name, const gpu_program *p,
                        const gpu_matrix *const *in, int64_t rows, int64_t cols,
                        gpu_composition *c)
 {
+    c->type = (gpu_dtype)p->compute;
     if (!gpu_waits_any(p, in)) {
         take_alone(name, p, in, c);
         return GPU_OK;
@@ -406,16 +594,16 @@ gpu_status gpu_compose(const char *name, const gpu_program *p,
         gpu_collect_garbage(GPU_GARBAGE_YOUNGEST);
         g = gather(p, in, rows, cols, c);
     }
-    for (gpu_storage *s; g.fits; g = gather(p, in, rows, cols, c)) {
-        s = choose_repeated(&g, p, in);
-        if (!s && !(s = gpu_choose_settled(&g)))
+    for (;; g = gather(p, in, rows, cols, c)) {
+        gpu_storage *s = g.fits ? choose_repeated(&g, p, in) : NULL;
+        if (!s && g.fits && !(s = gpu_choose_settled(&g)))
             break;
-        TRY(gpu_settle_storage(s));
-    }
-    if (!g.fits) {
-        for (int i = 0; i < p->inputs; i++)
+        if (!s && p->reduction == GPU_NO_REDUCTION)
+            s = g.misfit;
+        if (s)
+            TRY(gpu_settle_storage(s));
+        for (int i = 0; i < p->inputs && !s; i++)
             TRY(gpu_settle(in[i]));
-        g = gather(p, in, rows, cols, c);
     }
     gpu_compose_gathered(&g, name, p, in);
     return GPU_OK;
@@ -509,6 +697,8 @@ gpu_status gpu_compose_over(const char *name, const gpu_program *p,
             s = choose_repeated(&g, p, in);
         if (!s && g.fits)
             s = gpu_choose_settled(&g);
+        if (!s && !g.fits)
+            s = g.misfit;
         for (int i = 0; i < p->inputs && !s && !g.fits; i++)
             s = pending_of(in[i]) ? in[i]->storage : NULL;
         if (!s)

@@ -235,7 +235,7 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
             .device = through ? through : d,
             .result = out,
             .writes_all = 1,
-            .flops = (double)gpu_size(out) * p->length,
+            .flops = (double)gpu_size(out) * gpu_program_operations(p),
             .bytes = gpu_wants_bytes(d) ? bytes_moved(p, in, out) : 0};
         status = through ? map_through(&op, p,
                                        find_there(through, in, p->inputs, out),
@@ -276,7 +276,8 @@ gpu_status gpu_run_joined(const char *name, const gpu_program *p,
                         .device = d,
                         .result = first,
                         .writes_all = 1,
-                        .flops = (double)gpu_size(first) * p->length,
+                        .flops =
+                            (double)gpu_size(first) * gpu_program_operations(p),
                         .bytes = bytes};
     return RUN_OPERATION(&op, map, p, views, to);
 }
@@ -512,7 +513,7 @@ gpu_status gpu_common_views(const char *name, const gpu_program *p,
     TRY(common_shape(name, in, p->inputs, &s));
     typed.compute = (uint8_t)compute_type(p, in);
     if (typed.reduction == GPU_NO_REDUCTION) /* of several kinds, by and by */
-        typed.reduction = GPU_REDUCE_sum;
+        typed.reduction = GPU_REDUCE_norm;
     gpu_program_simplify(&typed);
     TRY(compose_reduced(name, &typed, in, axis, &s, c));
     c->p.reduction = p->reduction;

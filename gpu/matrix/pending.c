@@ -14,8 +14,9 @@
  *   gpu_settle       composes what it is made of into one program, gives it
  *                    bytes and runs that
  *
- * Composed is what is computed in one type over one shape, so that every bit is
- * that of one operation after the other. A value that something else still
+ * Composed is what is computed over one shape, in one type or so that it makes
+ * no difference (compose.c), and every bit is that of one operation after the
+ * other. A value that something else still
  * holds when it could become part of a program is worth bytes of its own if it
  * is dear, or was part of one before; else it is worked out once more. What
  * holds it may be garbage: so the language collects its youngest first
@@ -223,18 +224,16 @@ static gpu_status settle_others(const gpu_program *p,
                                 const gpu_matrix *const *in, int64_t rows,
                                 int64_t cols)
 {
-    gpu_composition c;
-    gpu_gathering none = {.rows = rows,
-                          .cols = cols,
-                          .compute = p->compute,
-                          .draws = in[0]->storage->device->backend->draws};
-    for (int i = 0; i < p->inputs; i++)
-        if (pending_of(in[i]) && !gpu_fits_in(&none, in[i]))
+    for (;;) {
+        gpu_composition c;
+        gpu_gathering g = gpu_gather_operands(p, in, rows, cols, 1, &c);
+        if (g.fits)
+            return GPU_OK;
+        if (g.misfit)
+            TRY(gpu_settle_storage(g.misfit));
+        for (int i = 0; i < p->inputs && !g.misfit; i++)
             TRY(gpu_settle(in[i]));
-    gpu_gathering g = gpu_gather_operands(p, in, rows, cols, 1, &c);
-    for (int i = 0; i < p->inputs && !g.fits; i++)
-        TRY(gpu_settle(in[i]));
-    return GPU_OK;
+    }
 }
 
 /* What waits for nothing yet. */
@@ -274,6 +273,7 @@ gpu_status gpu_record(const char *name, const gpu_program *p,
     TRY(settle_others(p, in, out->rows, out->cols));
     TRY(add_pending(name, out, &n));
     n->p = *p;
+    n->roundings = (uint8_t)gpu_count_roundings(p, in);
     take_operands(n, in);
     return GPU_OK;
 }
@@ -287,6 +287,7 @@ gpu_status gpu_record_product(const gpu_waiting_product *product,
     gpu_program_start(&n->p, 2);
     n->p.compute = (uint8_t)out->dtype;
     n->product = *product;
+    n->roundings = GPU_NEVER_WIDE;
     gpu_waiting.products++;
     take_operands(n, (const gpu_matrix *const[]){&factors[0], &factors[1]});
     return GPU_OK;
@@ -297,6 +298,7 @@ gpu_status gpu_record_random(const gpu_random *r, const gpu_matrix *out)
     gpu_pending *n;
     TRY(add_pending("rand", out, &n));
     n->is_drawn = 1;
+    n->roundings = GPU_NEVER_WIDE;
     n->draw = *r;
     n->p.compute = (uint8_t)out->dtype;
     return GPU_OK;

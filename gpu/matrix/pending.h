@@ -20,10 +20,14 @@ struct gpu_pending {
     int is_left;    /* see gpu_leave_waiting */
     const char *source; /* where it was written; NULL: not known */
     int line;
-    int is_drawn; /* no program: random numbers */
+    int is_drawn;      /* no program: random numbers */
+    uint8_t roundings; /* to f32 where it is part of an f64 program, with all
+                          it is made of; GPU_NEVER_WIDE: it cannot be */
     gpu_random draw;
     gpu_pending *previous, *next; /* in the order of recording */
 };
+
+enum { GPU_NEVER_WIDE = UINT8_MAX };
 
 /* Where one who goes through the list is: what ends meanwhile is passed by. */
 typedef struct gpu_cursor {
@@ -68,9 +72,12 @@ enum { GPU_MOST_NODES = GPU_MAX_CODE + GPU_MAX_INPUTS };
 typedef struct gpu_gathering {
     gpu_composition *c;
     int64_t rows, cols;
-    uint8_t compute;
-    int draws; /* may parts be random numbers? */
+    uint8_t compute; /* of all: see "one type for all parts" in compose.c */
+    int draws;       /* may parts be random numbers? */
+    int narrows;     /* may f64 be read as f32? */
+    int has_singles, sees_signs; /* parts in f32; what tells NaN from -NaN */
     int is_alone, fits, length, inputs, constants, nodes;
+    gpu_storage *misfit; /* that waits and cannot be a part; or NULL */
     int most_code, most_constants;
     double constant[GPU_MAX_CONSTANTS];
     gpu_pending *node[GPU_MOST_NODES]; /* operands before what reads them */
@@ -85,9 +92,9 @@ typedef struct gpu_gathering {
 int gpu_count_reads(const gpu_pending *n, const gpu_storage *s);
 void gpu_operands_of(const gpu_pending *n, const gpu_matrix **in);
 
-/* Of nothing yet, for p's type and inputs' device, and with one more value in
- * it, as a part. */
-gpu_gathering gpu_begin_gathering(const gpu_program *p,
+/* Of nothing yet, in that type and for the inputs' device, and with one more
+ * value in it, as a part. */
+gpu_gathering gpu_begin_gathering(const gpu_program *p, gpu_dtype compute,
                                   const gpu_matrix *const *in, int64_t rows,
                                   int64_t cols, gpu_composition *c);
 void gpu_gather_node(gpu_gathering *g, gpu_pending *n);
@@ -100,8 +107,9 @@ gpu_gathering gpu_gather_operands(const gpu_program *p,
 /* What becomes of n, which waits and is no product. */
 gpu_gathering gpu_gather_waiting(const gpu_pending *n, gpu_composition *c);
 
-/* Is m, an operand, of the same elements, in the same type? */
-int gpu_fits_in(const gpu_gathering *g, const gpu_matrix *m);
+/* What a program's results are rounded to f32 in one of f64, with what waits
+ * among its inputs: see `roundings`. */
+int gpu_count_roundings(const gpu_program *p, const gpu_matrix *const *in);
 /* Does the program compute in a type of its own, with nothing beside it? */
 int gpu_is_alone(const gpu_program *p);
 /* The place of a part, and of an input; -1: it is none. */
@@ -115,8 +123,7 @@ gpu_storage *gpu_choose_settled(const gpu_gathering *g);
 
 /* The program of all parts into g->c, and their names. */
 enum { GPU_LONGEST_NAME = 60 };
-void gpu_compose_parts(gpu_gathering *g, uint8_t compute,
-                       char names[GPU_LONGEST_NAME]);
+void gpu_compose_parts(gpu_gathering *g, char names[GPU_LONGEST_NAME]);
 /* That of p, too, with what was gathered for it. */
 void gpu_compose_gathered(gpu_gathering *g, const char *name,
                           const gpu_program *p, const gpu_matrix *const *in);

@@ -90,9 +90,9 @@ static gpu_status settle_parts(gpu_storage *s)
             gpu_collect_garbage(GPU_GARBAGE_YOUNGEST);
             continue;
         }
-        if (!g.fits)
+        if (!g.fits && !g.misfit)
             return settle_inputs(s);
-        gpu_storage *part = gpu_choose_settled(&g);
+        gpu_storage *part = g.fits ? gpu_choose_settled(&g) : g.misfit;
         if (!part)
             return GPU_OK;
         TRY(gpu_settle_storage(part));
@@ -236,7 +236,8 @@ static gpu_gathering gather_team(const team *t, gpu_composition *c)
     const gpu_pending *first = member(t, 0);
     gpu_operands_of(first, in);
     gpu_gathering g =
-        gpu_begin_gathering(&first->p, in, first->out.rows, first->out.cols, c);
+        gpu_begin_gathering(&first->p, (gpu_dtype)first->p.compute, in,
+                            first->out.rows, first->out.cols, c);
     g.draws = 0;
     for (int i = 0; i < t->count; i++)
         gpu_gather_node(&g, member(t, i));
@@ -291,7 +292,7 @@ static gpu_status run_program_of(team *t, gpu_gathering *g)
     const gpu_matrix *out[MOST_RESULTS];
     char names[GPU_LONGEST_NAME] = "";
     int last = t->count - 1;
-    gpu_compose_parts(g, member(t, 0)->p.compute, names);
+    gpu_compose_parts(g, names);
     c->p.extras = (uint8_t)last;
     out[0] = &t->of[last];
     for (int i = 0; i < last; i++) {

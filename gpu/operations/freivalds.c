@@ -44,10 +44,10 @@ static gpu_status make_signs(gpu_device *d, int64_t n, gpu_matrix *out)
     return gpu_map(what, &p, in, out);
 }
 
-/* sum over j of f(m_ij row_j), m x 1 in f64, as row is: f is the identity, the
- * absolute value or the square. */
-static gpu_status fold(const gpu_matrix *m, const gpu_matrix *row, gpu_op f,
-                       gpu_matrix *out)
+/* sum over j of f(m_ij row_j), m x 1 in f64: f is the identity, the absolute
+ * value or the square. Both lie on one device. */
+static gpu_status fold_there(const gpu_matrix *m, const gpu_matrix *row,
+                             gpu_op f, gpu_matrix *out)
 {
     gpu_program p;
     gpu_program_start(&p, 2);
@@ -57,6 +57,24 @@ static gpu_status fold(const gpu_matrix *m, const gpu_matrix *row, gpu_op f,
     p.reduction = GPU_REDUCE_sum;
     const gpu_matrix *in[] = {m, row};
     return gpu_reduce(what, &p, in, 2, out);
+}
+
+/* The same where m may lie elsewhere than the row, and the result: what did not
+ * fit a device stays where it is, and the vectors go there and back. */
+static gpu_status fold(const gpu_matrix *m, const gpu_matrix *row, gpu_op f,
+                       gpu_matrix *out)
+{
+    gpu_device *home = gpu_matrix_device(row), *there = gpu_matrix_device(m);
+    gpu_matrix sent, found;
+    if (home == there)
+        return fold_there(m, row, f, out);
+    TRY(gpu_clone(row, GPU_F64, there, &sent));
+    gpu_status status = fold_there(m, &sent, f, &found);
+    gpu_release(&sent);
+    TRY(status);
+    status = gpu_clone(&found, GPU_F64, home, out);
+    gpu_release(&found);
+    return status;
 }
 
 /* The same with a column, as fold makes it. */

@@ -369,8 +369,7 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
     const gpu_kernel *k =
         asked ? asked : d->backend->choose_matmul(d->handle, &p);
     gpu_operation op = product_of(d, &p, c);
-    int is_together = there.a == there.c && there.b == there.c;
-    if (gpu_must_check() && is_together)
+    if (gpu_must_check())
         return run_checked(&op, both, how, &p, !asked, k);
     return gpu_report_operation(&op, run_kernel(&op, &p, there, !asked, &k));
 }
@@ -420,7 +419,7 @@ static gpu_status run_alone(const gpu_waiting_product *w,
     gpu_gemm_place there = find_there(d, factors, out);
     gpu_product how = {.alpha = w->alpha};
     const gpu_kernel *k = w->kernel;
-    if (gpu_must_check() && there.c)
+    if (gpu_must_check())
         return run_checked(&op, factors, &how, &p, w->is_chosen, k);
     return gpu_report_operation(&op,
                                 run_kernel(&op, &p, there, w->is_chosen, &k));
@@ -456,7 +455,7 @@ static gpu_status run_waiting(const gpu_waiting_product *w,
     gpu_gemm p = gemm_of(w, factors, out);
     gpu_operation op = product_of(d, &p, out);
     op.name = c->name;
-    op.flops += (double)gpu_size(out) * c->p.length;
+    op.flops += (double)gpu_size(out) * gpu_program_operations(&c->p);
     for (int i = 0; i < c->p.inputs; i++) {
         in[i] = i == product ? p.c : stretched(c->inputs[i], out);
         op.bytes += i == product ? 0 : (double)gpu_bytes(c->inputs[i]);

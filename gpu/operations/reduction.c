@@ -14,10 +14,12 @@ typedef struct reduction {
     const char *name, *whole;          /* with what waited for it */
     gpu_matrix inputs[GPU_MAX_INPUTS]; /* with a reference, until its end */
     gpu_program program;
+    gpu_dtype type; /* of results that are numbers of its */
     gpu_view views[GPU_MAX_INPUTS];
     gpu_device *device;
     int ndim, axis;
     int counts; /* the elements are truth values */
+    int before; /* operations on an element before it is reduced */
     int64_t rows, cols;
 } reduction;
 
@@ -51,6 +53,8 @@ static gpu_status start(reduction *r, const char *name, const gpu_program *p,
     r->axis = axis;
     r->counts = p->length == 0 && in[0]->dtype == GPU_BOOL;
     r->program = made.p;
+    r->type = made.type;
+    r->before = gpu_program_operations(&made.p);
     r->rows = r->views[0].rows;
     r->cols = r->views[0].cols;
     for (int i = 0; i < made.p.inputs; i++) {
@@ -125,7 +129,8 @@ static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
                         .result = out,
                         .extent = &shape,
                         .k = count(r),
-                        .flops = (double)r->rows * (double)r->cols,
+                        .flops =
+                            (double)r->rows * (double)r->cols * (1 + r->before),
                         .bytes = bytes};
     gpu_device *through = gpu_through(r->device);
     unsigned there = find_there(r);
@@ -200,11 +205,6 @@ typedef struct way {
 
 static const way PRIMITIVE = {NULL, 0};
 
-static gpu_dtype float_type(const reduction *r)
-{
-    return (gpu_dtype)r->program.compute;
-}
-
 static gpu_status truth(const reduction *r, int any, gpu_matrix *out)
 {
     if (count(r) == 0) {
@@ -232,7 +232,7 @@ static const way ALL = {all_true, 0};
 
 static gpu_status convert(const reduction *r, gpu_matrix *wide, gpu_matrix *out)
 {
-    gpu_status status = gpu_clone(wide, float_type(r), NULL, out);
+    gpu_status status = gpu_clone(wide, r->type, NULL, out);
     gpu_release(wide);
     return status;
 }
@@ -336,9 +336,8 @@ static gpu_status norm_wide(const reduction *r, gpu_matrix *out)
     gpu_matrix scale;
     int safe = 1;
     TRY(primitive(r, GPU_REDUCE_SQUARES, GPU_F64, out));
-    gpu_status status = count(r) > 0 && float_type(r) == GPU_F64
-                            ? are_safe(out, &safe)
-                            : GPU_OK;
+    gpu_status status =
+        count(r) > 0 && r->type == GPU_F64 ? are_safe(out, &safe) : GPU_OK;
     if (status == GPU_OK && safe)
         return finish(r->name, GPU_OP_sqrt, 0, out);
     gpu_release(out);
@@ -414,7 +413,7 @@ gpu_status gpu_reduce(const char *name, const gpu_program *p,
     TRY(start(&r, name, p, in, axis));
     int kind = p->reduction;
     int is_wide = gives_place(kind) || exceeds_f32(&r, kind);
-    gpu_dtype type = is_wide ? GPU_F64 : float_type(&r);
+    gpu_dtype type = is_wide ? GPU_F64 : r.type;
     gpu_status status = is_primitive(kind) ? primitive(&r, kind, type, out)
                                            : composed(&r, kind, out);
     end(&r);

@@ -123,6 +123,7 @@ void gpu_take_bytes(gpu_storage *s, void *data);
 enum { GPU_SPARE = 2 };
 typedef struct gpu_composition {
     gpu_program p;
+    gpu_dtype type; /* what it is said to compute in; p's may be another */
     gpu_matrix in[GPU_MAX_INPUTS];
     const gpu_matrix *inputs[GPU_MAX_INPUTS]; /* of the above */
     gpu_random draw[GPU_MAX_INPUTS];          /* p's */

@@ -355,8 +355,10 @@ topics.devices = {title = "Devices", see = "device to peak tracing ?memory",
     "GPU of any size) waits until it is needed and then runs in one pass over " ..
     "memory: sqrt(sin(x) % y + 2) - x / 3 reads x and y once and writes " ..
     "once, ((x - y) % (x - y)):sum() writes nothing, x[x:gt(2)] = 0 reads and " ..
-    "writes x once, 2 * rand(n) - 1 only writes. A product of f32 on a GPU " ..
-    "that takes less than about 20 ms waits as well, so that A * B + c, " ..
+    "writes x once, 2 * rand(n) - 1 only writes. Types may meet in a pass, as " ..
+    "in a * 2 - 1 + b of f32 and f64; but a function of f32 (exp, sin, pow) " ..
+    "ends one that goes on in f64, where it has other bits. A product of f32 " ..
+    "on a GPU that takes less than about 20 ms waits as well, so that A * B + c, " ..
     "2 * (A * B) or maximum(A * B + row, 0) write their result alone; the next " ..
     "product begins it at the latest. Every bit is that of one " ..
     "operation after the other, and shapes are checked where they are " ..

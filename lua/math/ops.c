@@ -46,6 +46,7 @@ static void explain_mistake(lua_State *L, const lumat_function *f, int count);
      gives_this,                                                       \
      .on_mistake = explain_mistake,                                    \
      .options = lumat_through_options},
+#define STEP(...)
 #define REDUCTION(...)
 static lumat_function ops[] = {
 #include "ops.def"

@@ -187,6 +187,62 @@ static void random_programs(void **state)
     }
 }
 
+/* In f64, with parts that are rounded to f32 and operands of all types: steps
+ * that are taken in f32 give what f64 gives. */
+static gpu_program program_of_two_types(void)
+{
+    static const gpu_op ops[] = {
+        GPU_OP_add,     GPU_OP_sub,       GPU_OP_mul,    GPU_OP_div,
+        GPU_OP_sqrt,    GPU_OP_mod,       GPU_OP_idiv,   GPU_OP_neg,
+        GPU_OP_maximum, GPU_OP_where,     GPU_OP_lt,     GPU_OP_ge,
+        GPU_OP_land,    GPU_OP_floor,     GPU_OP_round,  GPU_OP_sign,
+        GPU_OP_isnan,   GPU_OP_clip,      GPU_OP_square, GPU_OP_atan,
+        GPU_OP_ROW,     GPU_OP_reciprocal};
+    static const double hard[] = {0.5, 0.1, 1e-38, 3e38, -1e-45, 0, 3, 1e300};
+    gpu_program p = random_program();
+    p.compute = GPU_F64;
+    for (int c = 0; c < p.constants; c++)
+        p.constant[c] = hard[next_below(8)];
+    for (int i = 0; i < p.length; i++) {
+        gpu_instruction *code = &p.code[i];
+        code->op = (uint8_t)ops[next_below(sizeof ops / sizeof *ops)];
+        if (i == 0 || next_below(2))
+            continue;
+        code->op = GPU_OP_single;
+        code->x = (uint8_t)(p.inputs + p.constants + i - 1);
+    }
+    return p;
+}
+
+static void programs_of_two_types(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 1500; round++) {
+        const int64_t *shape = shapes[next_below(SHAPES)];
+        gpu_program p = program_of_two_types();
+        block x[GPU_MAX_INPUTS];
+        gpu_view in[GPU_MAX_INPUTS];
+        block r = make((gpu_dtype)next_below(GPU_DTYPES), shape[0], shape[1],
+                       (layout)next_below(LAYOUTS));
+        for (int k = 0; k < p.inputs; k++) {
+            x[k] = make((gpu_dtype)next_below(GPU_DTYPES), shape[0], shape[1],
+                        (layout)next_below(LAYOUTS));
+            fill_uniform(&x[k].v, -4, 4);
+            in[k] = x[k].v;
+        }
+        assert_int_equal(cpu->map(device, &p, in, &r.v), GPU_OK);
+        for (int64_t i = 0; i < shape[0]; i++)
+            for (int64_t j = 0; j < shape[1]; j++) {
+                double e = element(r.v.dtype, expected(&p, x, i, j));
+                double found = get(&r.v, i, j);
+                assert_true(found == e || (isnan(found) && isnan(e)));
+            }
+        for (int k = 0; k < p.inputs; k++)
+            drop(&x[k]);
+        drop(&r);
+    }
+}
+
 static void operands_past_the_arity_are_ignored(void **state)
 {
     (void)state;
@@ -313,6 +369,7 @@ int main(void)
         cmocka_unit_test(every_conversion),
         cmocka_unit_test(broadcasting),
         cmocka_unit_test(random_programs),
+        cmocka_unit_test(programs_of_two_types),
         cmocka_unit_test(operands_past_the_arity_are_ignored),
         cmocka_unit_test(in_place),
         cmocka_unit_test(constants_alone),

@@ -347,6 +347,51 @@ static void powers(void **state)
     by_every_table(check_all_powers);
 }
 
+/* Angles in all directions: any slope, those near 1/2, 1 and 2, where one way
+ * of working it out ends, and sides as far apart as they come. */
+static void check_angles(gpu_dtype t, double sides, double slopes, double near)
+{
+    enum { ANGLES = 20000 };
+    for (int i = 0; i < ANGLES; i++) {
+        double x = exp(sides * (2 * next_uniform() - 1)), r;
+        double y = x * near * exp(slopes * (2 * next_uniform() - 1));
+        x = next_below(2) ? x : -x;
+        y = next_below(2) ? y : -y;
+        float fx = (float)x, fy = (float)y, fr;
+        x = t == GPU_F64 ? x : (double)fx;
+        y = t == GPU_F64 ? y : (double)fy;
+        if (t == GPU_F64)
+            gpu_cpu_vectors->map[t][GPU_OP_atan2](&r, &y, &x, &x, 1);
+        else
+            gpu_cpu_vectors->map[t][GPU_OP_atan2](&fr, &fy, &fx, &fx, 1);
+        r = t == GPU_F64 ? r : (double)fr;
+        double off = distance(t, r, atan2l((long double)y, (long double)x));
+        if (!(off <= 1))
+            fail_msg("%s %s atan2(%.17g, %.17g) = %.17g (%g)",
+                     gpu_cpu_vectors->name, t == GPU_F64 ? "f64" : "f32", y, x,
+                     r, off);
+    }
+}
+
+static void check_all_angles(void)
+{
+    for (gpu_dtype t = GPU_F32; t <= GPU_F64; t++) {
+        check_angles(t, 2, 2, 1);
+        check_angles(t, t == GPU_F64 ? 300 : 36, 20, 1);
+        check_angles(t, t == GPU_F64 ? 690 : 80, 1, 1);
+        for (double near = 0.5; near <= 2; near *= 2) {
+            check_angles(t, 1, 1e-2, near);
+            check_angles(t, 1, 1e-6, near);
+        }
+    }
+}
+
+static void angles(void **state)
+{
+    (void)state;
+    by_every_table(check_all_angles);
+}
+
 /* Exact values from a library of 2600 bits (mpmath). */
 static void near_the_roots(void)
 {
@@ -471,6 +516,7 @@ int main(void)
         cmocka_unit_test(every_operation),
         cmocka_unit_test(floats_of_our_own),
         cmocka_unit_test(powers),
+        cmocka_unit_test(angles),
         cmocka_unit_test(near_the_roots_of_logaddexp),
         cmocka_unit_test(place_does_not_matter),
         cmocka_unit_test(numbers_are_elements),

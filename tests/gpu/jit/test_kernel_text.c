@@ -33,7 +33,7 @@ static const int exact[] = {
     GPU_OP_le,         GPU_OP_gt,      GPU_OP_ge,      GPU_OP_eq,
     GPU_OP_ne,         GPU_OP_land,    GPU_OP_lor,     GPU_OP_lxor,
     GPU_OP_lnot,       GPU_OP_isnan,   GPU_OP_isinf,   GPU_OP_isfinite,
-    GPU_OP_where,
+    GPU_OP_where,      GPU_OP_single,
 };
 
 static gpu_program random_program(int length)
@@ -145,7 +145,7 @@ static void random_case(shaped *s)
     static const int lengths[] = {1, 2, 3, 6, 12, 30};
     s->p = random_program(lengths[any(6)]);
     s->is_row = any(2);
-    s->result = any(3) == 0 ? GPU_BOOL : any(4) == 0 ? GPU_F32 : s->p.compute;
+    s->result = any(3) == 0 ? GPU_BOOL : any(3) == 0 ? any(2) : s->p.compute;
     s->result_kind = any(2) ? 0 : any(RESULT_KINDS);
     for (int v = 0; v < s->p.inputs; v++) {
         s->type[v] = any(3) == 0 ? GPU_BOOL : any(3) == 0 ? GPU_F64 : GPU_F32;

@@ -794,7 +794,7 @@ static void nothing_fits(void **state)
     gpu_release(&x);
 }
 
-/* Factors and results on either side. */
+/* Factors and results on either side, each product checked. */
 static void products_that_do_not_fit(void **state)
 {
     static const gpu_product plain = {.alpha = 1},
@@ -828,10 +828,14 @@ static void products_that_do_not_fit(void **state)
         int is_short = gpu_bytes(&expected) > 64 << 10 && next_below(2);
         if (is_short)
             ram.total = ram.used + (60 << 10);
+        uint64_t checked = gpu_checked()->products;
+        gpu_set_check(1);
         assert_int_equal(gpu_matmul(&g[0], &g[1], &plain, &c), GPU_OK);
         assert_ptr_equal(gpu_matrix_device(&c), is_short ? host : fake);
         assert_elements(&c, &expected);
         assert_int_equal(gpu_matmul(&g[0], &g[1], &adding, &c), GPU_OK);
+        gpu_set_check(0);
+        assert_int_equal(gpu_checked()->products, checked + 2);
         assert_int_equal(gpu_matmul(&f[0], &f[1], &adding, &expected), GPU_OK);
         assert_elements(&c, &expected);
         ram.total = 64 << 20;

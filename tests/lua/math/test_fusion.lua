@@ -26,9 +26,13 @@ end
 -- --- random programs --------------------------------------------------------
 
 local unary = {"abs", "sqrt", "sin", "exp", "neg", "square", "floor", "round",
-    "sign", "reciprocal", "tanh", "log", "cos", "expm1", "gamma"}
+    "sign", "reciprocal", "tanh", "log", "cos", "expm1", "gamma", "ceil", "trunc",
+    "isnan", "isfinite", "signbit", "lnot", "angle"}
 local binary = {"add", "sub", "mul", "div", "maximum", "minimum", "pow", "atan2",
-    "hypot", "mod", "logaddexp"}
+    "hypot", "mod", "logaddexp", "idiv", "copysign"}
+-- Where types meet: what is exact or rounded once, and is written in both.
+local plain = {"add", "sub", "mul", "div", "idiv", "mod", "maximum", "minimum"}
+local hard = {0.1, 1 / 3, 1e-38, 3e38, -1e-45, 1e300, 16777217, 0.7}
 local tests = {"lt", "le", "gt", "ge", "eq", "ne"}
 local in_place = {"add_", "mul_", "sub_", "maximum_"}
 
@@ -60,7 +64,7 @@ local function run(seed, trace)
     for i = 1, 3 do values[i] = fresh(m, n) end
     local function pick()
         local k = any(8)
-        if k == 1 then return any(9) - 4 end
+        if k == 1 then return any(3) == 1 and hard[any(#hard)] or any(9) - 4 end
         if k == 2 then return fresh(1, n) end
         if k == 3 then return fresh(m, 1) end
         return values[any(#values)]
@@ -68,7 +72,7 @@ local function run(seed, trace)
     local function matrix() return values[any(#values)] end
     local length = any(MOST)
     for step = 1, length do
-        local kind, at = any(26), any(6)
+        local kind, at = any(29), any(6)
         local function keep(v) values[at <= #values and at or #values + 1] = v end
         if kind <= 6 then
             local f = unary[any(#unary)]
@@ -159,6 +163,34 @@ local function run(seed, trace)
             say(step, "matmul", f)
             local B = fresh(n, n)
             keep(_G[f](matrix() * B, pick()))
+        elseif kind == 27 or kind == 28 then
+            local f, g = plain[any(#plain)], plain[any(#plain)]
+            local how, cast = any(5), ({f32, f64})[any(2)]
+            say(step, "types meet", f, g, how)
+            local A = _G[f](matrix(), pick())
+            if how == 1 then
+                A = _G[g](cast(A), matrix())
+            elseif how == 2 then
+                A = _G[g](sqrt(A), fresh(m, n))
+            elseif how == 3 then
+                A = _G[g](matrix(), cast(A:gt(matrix())))
+            elseif how == 4 then
+                A = where(A:le(matrix()), fresh(m, n), _G[g](matrix(), pick()))
+            else
+                A = cast(_G[g](clip(cast(A), -2, 5), hard[any(#hard)]))
+            end
+            keep(A)
+        elseif kind == 29 then
+            local A, how, axis = matrix(), any(6), any(3)
+            say(step, "reduced", how)
+            local f = _G[({"sum", "any", "all", "max", "mean", "argmin"})[how]]
+            local M = any(2) == 1 and A:gt(matrix()) or A * 3 + fresh(m, n)
+            if axis < 3 then
+                values[#values > 6 and 7 or #values + 1] = A + f(M, axis)
+            else
+                local r = f(M)
+                keep(A + (r == true and 1 or r or 0))
+            end
         elseif kind == 20 then
             say(step, "gc")
             if any(2) == 1 then collectgarbage() else sync() end
@@ -888,12 +920,65 @@ function TestWaiting:test_settings()
     t.equals(a, {2, 5, 10})
 end
 
+-- Parts of both types are one program, and have the bits of their own types:
+-- sums that f64 does not round, a quotient that f32 rounds to 7 (0.7 / 0.1),
+-- the ends of f32, -0 and constants that are none of f32's.
 function TestWaiting:test_types_meet()
-    local single = vec({0.1, 0.2, 0.3}, {dtype = "f32"})
-    fuse "off"
-    local expected = bits(single * 3 + vec({1, 2, 3}, {dtype = "f64"}))
-    fuse "always"
-    lu.assertEquals(bits(single * 3 + vec({1, 2, 3}, {dtype = "f64"})), expected)
+    local f32s = {0.1, 0.7, -0.0, 3e38, 1e-45, 16777216, -2.5, 0 / 0, 1 / 0, 0.3}
+    local a, b = vec(f32s, {dtype = "f32"}), vec(f32s, {dtype = "f32"})
+    local wide = vec({0.1, -3, 1e-300, 1e300, 1 / 3, 0.0, 7, 1, 0 / 0, 0.3}, {dtype = "f64"})
+    local choose = choose
+    b["-1:1:-1"] = vec(f32s, {dtype = "f32"})
+    local works = {
+        {"mul, add", function() return a * 3 + wide end},
+        {"mul, sub, f64, add", function() return (a * 0.1 - b):f64() + wide end},
+        {"idiv, mul", function() return (a // 0.1) % wide end},
+        {"div, floor, mul", function() return floor(a / b) % wide end},
+        {"mod, add", function() return mod(a, b) + wide end},
+        {"sqrt, reciprocal, sub", function() return reciprocal(sqrt(a)) - wide end},
+        {"square, neg, clip, add", function()
+            return clip(-square(a), -1e30, 0.7) + wide
+        end},
+        {"gt, f32, mul", function() return a:gt(b):f32() % wide end},
+        {"gt, f32, mul", function() return wide:gt(0.1):f32() % a end},
+        {"f32, add", function() return wide:f32() + a end},
+        {"f32, exp, mul", function() return exp(wide:f32()) * 0.1 end},
+        {"exp, f64", function() return exp(a):f64() end},
+        {"f32, f64", function() return (wide:f32()):f64() end},
+        {"f32, f64, sub", function() return (wide:f32()):f64() - wide end},
+        {"mul, f32, mul, f32, sub, add", function()
+            return f32(wide * 3) - f32(wide * 0.7) + a
+        end},
+        {"gt, mul, where", function() return choose(wide:gt(0.1), a * 0.1, b) end},
+        {"gt, gt, land", function() return a:gt(b) & wide:gt(0.1) end},
+        {"add; exp, mul", function() return exp(a) * 2 + wide end},
+        {"exp, where; gt", function() return choose(wide:gt(0.1), exp(a), b) end},
+        {"angle, add", function() return angle(a) + wide end},
+        {"copysign; sub", function() return copysign(wide, a - b) end},
+        {"ne, any", function() return vec{any(wide:ne(0.3))} end},
+        {"gt, sum", function() return vec{wide:gt(0.1):sum()} end},
+        {"mul, f32, add, gt, f32; sum", function()
+            return vec{(f32(wide * 0) + a):gt(-1):f32():sum()}
+        end},
+        {"copy; gt, mask", function() local c = a:clone() c[wide:gt(0.1)] = 0.1 return c end},
+        {"copy; gt, mask", function() local c = wide:clone() c[a:gt(0.2)] = 0.1 return c end},
+        {"copy; f32, copy", function() local c = wide:clone() c[":"] = f32(wide) return c end},
+        {"copy; f32; gt", function()
+            local c = wide:gt(9)
+            c[":"] = f32(wide)
+            return c
+        end},
+    }
+    for i, work in ipairs(works) do
+        local where = i .. ": " .. work[1]
+        fuse "off"
+        local expected = bits(work[2]())
+        fuse "always"
+        local actual
+        local told = operations(function() actual = work[2]() sync() end)
+        lu.assertEquals(bits(actual), expected, where)
+        lu.assertEquals(told, work[1], where)
+    end
 end
 
 os.exit(lu.LuaUnit.run("-o", "tap"))

@@ -124,6 +124,26 @@ function TestCost:test_is_what_is_done_in_passes()
     lu.assertEquals(c.bytes, 2 * 30 * 20 * 4)
 end
 
+-- The work is the same in one pass and in several: nobody wrote the roundings
+-- between two types, and what is reduced has been computed.
+function TestCost:test_passes_do_the_same_work()
+    local wide = A:f64()
+    for name, f in pairs{
+        ["two types"] = function() return A * 2 - A + wide end,
+        ["a sum"] = function() return ((A - 1) % (A - 1)):sum() end,
+        ["sums of rows"] = function() return sqrt(abs(A - wide)):sum(2) end,
+        ["is there any"] = function() return any((A * 2):gt(1)) end,
+        ["a deviation"] = function() return std(A * 2) end,
+    } do
+        settings{fusion = "off"}
+        local flops, passes = done(f), #cost(f).operations
+        settings{fusion = "always"}
+        lu.assertEquals(done(f), flops, name)
+        lu.assertEquals(cost(f).flops, flops, name)
+        lu.assertTrue(#cost(f).operations < passes, name)
+    end
+end
+
 -- What waits before is there when it is looked at, and what waits within never
 -- is, whether the function ends or fails.
 function TestCost:test_what_waits()
