@@ -575,15 +575,7 @@ row{
         "one by one, and told of as vectors.",
     example = "minres(mat{{0, 1}, {1, 0}}, vec{1, 2})",
     result = "{2, 1}",
-    options = {
-        {"tol", "positive",
-            "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
-        {"steps", "count", "1000", "at most"},
-        {"precondition",
-            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
-            "none", "what is near A, or solves with it"},
-        {"start", "matrix", "zeros", "the x to begin with"},
-        {"info", "boolean", "false", "tells steps, residual, history"}},
+    options_of = "cg",
 }
 function solvers.minres(A, b, options)
     return iterate("minres", A, b, options)
@@ -609,16 +601,8 @@ row{
         "vectors.",
     example = "gmres(mat{{4, 1}, {0, 2}}, vec{6, 4})",
     result = "{1, 2}",
-    options = {
-        {"tol", "positive",
-            "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
-        {"restart", "count", "50", "steps that are remembered"},
-        {"steps", "count", "1000", "at most"},
-        {"precondition",
-            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
-            "none", "what is near A, or solves with it"},
-        {"start", "matrix", "zeros", "the x to begin with"},
-        {"info", "boolean", "false", "tells steps, residual, history"}},
+    options_of = "cg",
+    options = {{"restart", "count", "50", "steps that are remembered"}},
 }
 function solvers.gmres(A, b, options)
     return iterate("gmres", A, b, options)
@@ -640,15 +624,7 @@ row{
         "one, and told of as vectors.",
     example = "bicgstab(mat{{4, 1}, {0, 2}}, vec{6, 4})",
     result = "{1, 2}",
-    options = {
-        {"tol", "positive",
-            "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
-        {"steps", "count", "1000", "at most"},
-        {"precondition",
-            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
-            "none", "what is near A, or solves with it"},
-        {"start", "matrix", "zeros", "the x to begin with"},
-        {"info", "boolean", "false", "tells steps, residual, history"}},
+    options_of = "cg",
 }
 function solvers.bicgstab(A, b, options)
     return iterate("bicgstab", A, b, options)
@@ -677,16 +653,14 @@ row{
         "solved one by one, and told of as vectors.",
     example = "lsqr(mat{{1, 0}, {0, 1}, {0, 1}}, vec{1, 2, 4})",
     result = "{1, 3}",
+    options_of = "cg",
     options = {
         {"tol", "positive",
             "1e-10, 1e-5 in f32", "the largest residual or slope"},
-        {"steps", "count", "1000", "at most"},
         {"precondition",
             "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
             "none", "the M of columns that are more alike"},
-        {"start", "matrix", "zeros", "the x to begin with"},
-        {"cols", "count", "A's", "the size of a function's A"},
-        {"info", "boolean", "false", "tells steps, residual, history"}},
+        {"cols", "count", "A's", "the size of a function's A"}},
 }
 function solvers.lsqr(A, b, options)
     return iterate("lsqr", A, b, options)
