@@ -2,7 +2,7 @@
  * counted first, so that each is written where it belongs. */
 #include <math.h>
 #include <string.h>
-#include "cpu.h"
+#include "csr_parts.h"
 
 enum { ROWS = 256 }; /* between two looks at the flag */
 
@@ -17,16 +17,10 @@ typedef struct keeping {
 
 INLINE int is_large(const void *values, gpu_dtype t, int64_t e, double least)
 {
-    double re, im;
-    if (t == GPU_F32)
-        return !(fabs((double)((const float *)values)[e]) <= least);
-    if (t == GPU_F64)
-        return !(fabs(((const double *)values)[e]) <= least);
-    re = t == GPU_C64 ? (double)((const float *)values)[2 * e]
-                      : ((const double *)values)[2 * e];
-    im = t == GPU_C64 ? (double)((const float *)values)[2 * e + 1]
-                      : ((const double *)values)[2 * e + 1];
-    return least == 0 ? re != 0 || im != 0 : !(hypot(re, im) <= least);
+    number x = load(values, t, e);
+    if (!is_complex(t))
+        return !(fabs(x.re) <= least);
+    return least == 0 ? !is_zero(x) : !(hypot(x.re, x.im) <= least);
 }
 
 /* t: of the values, GPU_BOOL: by the mask. */
@@ -94,18 +88,6 @@ static gpu_status keep_rows(void *context, int64_t first, int64_t last)
     }
 }
 
-/* From the entries of rows to where rows begin; how many there are, of which
- * too many are told of alone. */
-static int64_t add_up(int32_t *starts, int64_t rows)
-{
-    int64_t sum = starts[0] = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        sum += starts[i + 1];
-        starts[i + 1] = sum > INT32_MAX ? INT32_MAX : (int32_t)sum;
-    }
-    return sum;
-}
-
 gpu_status gpu_cpu_sparse_keep(void *device, const gpu_csr *s,
                                const gpu_sparse_choice *choice, int32_t *starts,
                                int32_t *columns, void *values, int64_t *count)
@@ -115,7 +97,7 @@ gpu_status gpu_cpu_sparse_keep(void *device, const gpu_csr *s,
     gpu_status status =
         gpu_cpu_parallel(s->rows, s->count + s->rows, keep_rows, &k);
     if (status == GPU_OK && !columns)
-        *count = add_up(starts, s->rows);
+        *count = add_up_rows(starts, s->rows);
     return status;
 }
 
@@ -157,17 +139,6 @@ typedef struct laying {
     char *values;
 } laying;
 
-INLINE int is_zero(const char *value, gpu_dtype t)
-{
-    double wide[2] = {0, 0};
-    float single[2] = {0, 0};
-    if (t == GPU_F32 || t == GPU_C64)
-        memcpy(single, value, t == GPU_F32 ? 4 : 8);
-    else
-        memcpy(wide, value, t == GPU_F64 ? 8 : 16);
-    return single[0] == 0 && single[1] == 0 && wide[0] == 0 && wide[1] == 0;
-}
-
 /* Row i; returns how many entries it has. */
 INLINE int32_t lay_row(const laying *l, gpu_dtype t, size_t size, int64_t i)
 {
@@ -200,7 +171,7 @@ INLINE int32_t lay_row(const laying *l, gpu_dtype t, size_t size, int64_t i)
             l->columns[at] = (int32_t)j;
             memcpy(l->values + (size_t)at * size, value, size);
         }
-        at += !is_zero(value, t);
+        at += !is_zero(load(value, t, 0));
     }
     return (int32_t)(at - first);
 }
@@ -243,7 +214,7 @@ static int has_zeros(const gpu_diagonals *d)
     for (int64_t k = 0; k < d->count; k++) {
         const char *value = (const char *)d->values.data +
                             (size_t)(k * d->values.col_stride) * size;
-        if (is_zero(value, d->values.dtype))
+        if (is_zero(load(value, d->values.dtype, 0)))
             return 1;
     }
     return 0;
@@ -294,6 +265,6 @@ gpu_status gpu_cpu_sparse_diagonals(void *device, const gpu_diagonals *d,
     gpu_status status =
         gpu_cpu_parallel(d->rows, d->rows * (d->count + 1), lay_rows, &l);
     if (status == GPU_OK && !columns)
-        *count = add_up(starts, d->rows);
+        *count = add_up_rows(starts, d->rows);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* s and result may be NULL. */
 static gpu_operation operation_of(const char *name, gpu_device *d,
                                   const gpu_sparse *s, const gpu_matrix *result,
                                   double bytes)
@@ -16,7 +17,8 @@ static gpu_operation operation_of(const char *name, gpu_device *d,
                            .kernel = "csr",
                            .device = d,
                            .result = result,
-                           .bytes = (double)gpu_sparse_bytes(s) + bytes};
+                           .bytes =
+                               (s ? (double)gpu_sparse_bytes(s) : 0) + bytes};
 }
 
 /* A dry run knows how many entries there are, or can be, and neither which nor
@@ -329,38 +331,24 @@ gpu_status gpu_sparse_build(const gpu_sparse_lists *l, gpu_dtype dtype,
 
 /* --- dense matrices ------------------------------------------------------- */
 
+static gpu_status call_from_dense(gpu_operation *op, const void *context,
+                                  gpu_csr_result *r)
+{
+    return RUN_OPERATION(op, sparse_from_dense, context, r->starts, r->columns,
+                         r->values, &r->count);
+}
+
 /* m lies on d, without gaps in its rows. */
 static gpu_status collect(gpu_device *d, const gpu_matrix *m, gpu_sparse *out)
 {
-    int64_t count = 0;
     gpu_view from = gpu_view_of(m);
-    gpu_dtype type = m->dtype == GPU_BOOL ? GPU_F32 : m->dtype;
-    *out = (gpu_sparse){.rows = m->rows, .cols = m->cols};
-    TRY(gpu_sparse_check_sizes(m->rows, m->cols, 0));
-    TRY(gpu_create(&out->starts, d, GPU_F32, 1, m->rows + 1, 1));
-    gpu_rows_out to = {gpu_target_of(&out->starts).data, NULL, NULL};
-    gpu_operation op =
-        operation_of("sparse", d, out, &out->starts, (double)gpu_bytes(m));
-    op.extent = m;
-    gpu_status status = RUN_OPERATION(&op, sparse_from_dense, &from, to.starts,
-                                      NULL, NULL, &count);
-    if (status == GPU_OK)
-        status = gpu_sparse_check_sizes(m->rows, m->cols, count);
-    out->count = count;
-    if (status == GPU_OK)
-        status = gpu_create(&out->columns, d, GPU_F32, 1, count, 1);
-    if (status == GPU_OK)
-        status = gpu_create(&out->values, d, type, 1, count, 1);
-    if (status == GPU_OK) {
-        to = gpu_rows_of(out);
-        op = operation_of("sparse", d, out, &out->values, (double)gpu_bytes(m));
-        op.extent = m;
-        status = RUN_OPERATION(&op, sparse_from_dense, &from, to.starts,
-                               to.columns, to.values, &count);
-    }
-    if (status != GPU_OK)
-        gpu_sparse_release(out);
-    return status;
+    gpu_sparse_making making = {
+        .op = operation_of("sparse", d, NULL, NULL, (double)gpu_bytes(m)),
+        .dtype = m->dtype == GPU_BOOL ? GPU_F32 : m->dtype,
+        .out = out};
+    making.op.extent = m;
+    TRY(gpu_sparse_count(&making, m->rows, m->cols, call_from_dense, &from));
+    return gpu_sparse_fill(&making, call_from_dense, &from);
 }
 
 /* As many entries as there can be. */
@@ -441,37 +429,24 @@ static int64_t *order_offsets(const int64_t *offsets, gpu_diagonals *d)
     return lists;
 }
 
+static gpu_status call_diagonals(gpu_operation *op, const void *context,
+                                 gpu_csr_result *r)
+{
+    return RUN_OPERATION(op, sparse_diagonals, context, r->starts, r->columns,
+                         r->values, &r->count);
+}
+
 /* The diagonals lie on the CPU. */
 static gpu_status lay(const gpu_diagonals *d, const gpu_matrix *from,
                       gpu_sparse *out)
 {
-    int64_t count = 0;
-    *out = (gpu_sparse){.rows = d->rows, .cols = d->cols};
-    TRY(gpu_create(&out->starts, gpu_cpu(), GPU_F32, 1, d->rows + 1, 1));
-    gpu_rows_out to = {gpu_target_of(&out->starts).data, NULL, NULL};
-    gpu_operation op = operation_of("spdiags", gpu_cpu(), out, &out->starts,
-                                    (double)gpu_bytes(from));
-    op.extent = from;
-    gpu_status status =
-        RUN_OPERATION(&op, sparse_diagonals, d, to.starts, NULL, NULL, &count);
-    if (status == GPU_OK)
-        status = gpu_sparse_check_sizes(d->rows, d->cols, count);
-    out->count = count;
-    if (status == GPU_OK)
-        status = gpu_create(&out->columns, gpu_cpu(), GPU_F32, 1, count, 1);
-    if (status == GPU_OK)
-        status = gpu_create(&out->values, gpu_cpu(), from->dtype, 1, count, 1);
-    if (status == GPU_OK) {
-        to = gpu_rows_of(out);
-        op = operation_of("spdiags", gpu_cpu(), out, &out->values,
-                          (double)gpu_bytes(from));
-        op.extent = from;
-        status = RUN_OPERATION(&op, sparse_diagonals, d, to.starts, to.columns,
-                               to.values, &count);
-    }
-    if (status != GPU_OK)
-        gpu_sparse_release(out);
-    return status;
+    gpu_sparse_making m = {.op = operation_of("spdiags", gpu_cpu(), NULL, NULL,
+                                              (double)gpu_bytes(from)),
+                           .dtype = from->dtype,
+                           .out = out};
+    m.op.extent = from;
+    TRY(gpu_sparse_count(&m, d->rows, d->cols, call_diagonals, d));
+    return gpu_sparse_fill(&m, call_diagonals, d);
 }
 
 gpu_status gpu_sparse_from_diagonals(const gpu_matrix *diagonals,
