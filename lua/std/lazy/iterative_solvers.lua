@@ -9,8 +9,7 @@ local library = ...
 local checks = require "lumat.checks"
 local operators = require "lumat.operators"
 local progress = require "lumat.progress_steps"
-local fail, is_complex, shape_of = checks.fail, checks.is_complex,
-    checks.shape_of
+local fail, shape_of = checks.fail, checks.shape_of
 local adjoint, unit = operators.adjoint, operators.unit
 local solvers = {}
 local getmetatable, ipairs, type = getmetatable, ipairs, type
@@ -457,13 +456,6 @@ local function solve_columns(p, B, start, options, is_one)
         converged = converged, history = histories(kept)}
 end
 
--- The narrowest type that has A's and b's values.
-local function common_type(A, b)
-    local is_wide = checks.is_wide(b) or A.dtype and checks.is_wide(A)
-    if is_complex(b) or is_complex(A) then return is_wide and "c128" or "c64" end
-    return is_wide and "f64" or "f32"
-end
-
 local function as_type(M, dtype)
     return M.dtype == dtype and M or M[dtype](M)
 end
@@ -486,7 +478,7 @@ local function iterate(what, A, b, options)
         fail(what, "cols is the size of a function's A; this one has %d",
             A.cols)
     end
-    local dtype = is_function and common_type(b, b) or common_type(A, b)
+    local dtype = checks.wider_type(is_function and b or A, b)
     if not is_function then A = as_type(A, dtype) end
     local cols = b.rows
     if what == "lsqr" and is_function then cols = options.cols end

@@ -16,13 +16,6 @@ local sparse = {}
 
 -- --- operands ---------------------------------------------------------------
 
--- The type of what solves A x = b.
-local function type_of(A, b)
-    local is_wide = checks.is_wide(A) or checks.is_wide(b)
-    if is_complex(A) or is_complex(b) then return is_wide and "c128" or "c64" end
-    return is_wide and "f64" or "f32"
-end
-
 -- b, a matrix or vector that fits `rows` rows of a matrix on `device`.
 local function right_side(b, rows, device)
     make.right_side("solve", rows, b)
@@ -52,7 +45,7 @@ end
 
 -- x as the result of A x = b.
 local function as_result(x, A, b)
-    local type = type_of(A, b)
+    local type = checks.wider_type(A, b)
     if x.dtype ~= type then x = x[type](x) end
     return x:to(A.device)
 end

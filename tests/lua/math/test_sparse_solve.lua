@@ -13,7 +13,7 @@ end
 local here = zeros(1).device
 local f64, nan = {dtype = "f64"}, t.nan
 
-local types = {"f32", "f64", "c64", "c128"}
+local types = t.sparse_types
 local tolerance = {f32 = 2e-5, f64 = 1e-12, c64 = 2e-5, c128 = 1e-12}
 
 -- m x n random numbers of a type.
