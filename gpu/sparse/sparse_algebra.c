@@ -167,8 +167,7 @@ gpu_status gpu_sparse_multiply_left(const gpu_matrix *d, const gpu_sparse *t,
     return GPU_OK;
 }
 
-/* --- elements of a dense matrix
- * ----------------------------------------------- */
+/* --- elements of a dense matrix ------------------------------------------- */
 
 static gpu_status sample_on(gpu_device *d, const char *name,
                             const gpu_sparse *s, const gpu_matrix *m,
@@ -207,6 +206,8 @@ gpu_status gpu_sparse_sample(const char *name, const gpu_sparse *s,
         return gpu_fail(GPU_SHAPE, "%s: shapes %s and %s do not match", name,
                         gpu_size_text(s->rows, s->cols), gpu_shape_text(m));
     gpu_device *there = d->backend->sparse_sample ? d : gpu_cpu();
+    if (there == d && !m->is_conjugated)
+        return sample_on(d, name, s, m, out);
     TRY(gpu_sparse_clone(s, s->values.dtype, there, &here));
     gpu_status status = gpu_clone(m, m->dtype, there, &dense);
     if (there != d)

@@ -286,6 +286,11 @@ static gpu_status build_lists(const gpu_sparse_lists *l, gpu_triplet_lists *t,
     return status;
 }
 
+static int takes_lists(const gpu_device *d)
+{
+    return !d->is_cpu && d->backend->sparse_build;
+}
+
 static gpu_status build_dry(const gpu_sparse_lists *l, gpu_dtype dtype,
                             gpu_device *d, gpu_sparse *out)
 {
@@ -296,7 +301,8 @@ static gpu_status build_dry(const gpu_sparse_lists *l, gpu_dtype dtype,
     TRY(create_dry(l->rows, l->cols, l->value->rows, dtype, d, out));
     gpu_triplet_lists t = {
         .rows = l->rows, .cols = l->cols, .count = out->count, .dtype = dtype};
-    gpu_operation op = operation_of("sparse", gpu_cpu(), out, &out->values, 0);
+    gpu_device *there = takes_lists(d) ? d : gpu_cpu();
+    gpu_operation op = operation_of("sparse", there, out, &out->values, 0);
     gpu_rows_out to = gpu_rows_of(out);
     return RUN_OPERATION(&op, sparse_build, &t, to.starts, to.columns,
                          to.values, &out->count);
@@ -316,7 +322,7 @@ gpu_status gpu_sparse_build(const gpu_sparse_lists *l, gpu_dtype dtype,
     int fits = 1;
     if (!device)
         TRY(gpu_default(&device));
-    if (!device->is_cpu && device->backend->sparse_build) {
+    if (takes_lists(device)) {
         TRY(build_on(device, l, dtype, &fits, out));
         if (fits)
             return GPU_OK;
@@ -351,15 +357,15 @@ static gpu_status collect(gpu_device *d, const gpu_matrix *m, gpu_sparse *out)
     return gpu_sparse_fill(&making, call_from_dense, &from);
 }
 
-/* As many entries as there can be. */
-static gpu_status collect_dry(const gpu_matrix *m, gpu_dtype dtype,
-                              gpu_device *d, gpu_sparse *out)
+/* As many entries as there can be, found `there`. */
+static gpu_status collect_dry(gpu_device *there, const gpu_matrix *m,
+                              gpu_dtype dtype, gpu_device *d, gpu_sparse *out)
 {
     int64_t count = gpu_size(m) < INT32_MAX ? gpu_size(m) : INT32_MAX;
     gpu_view from = gpu_view_of(m);
     TRY(gpu_download_unseen(m, NULL));
     TRY(create_dry(m->rows, m->cols, count, dtype, d, out));
-    gpu_operation op = operation_of("sparse", gpu_cpu(), out, &out->values,
+    gpu_operation op = operation_of("sparse", there, out, &out->values,
                                     2 * (double)gpu_bytes(m));
     gpu_rows_out to = gpu_rows_of(out);
     return RUN_OPERATION(&op, sparse_from_dense, &from, to.starts, to.columns,
@@ -376,9 +382,9 @@ gpu_status gpu_sparse_from_dense(const gpu_matrix *m, gpu_dtype dtype,
     *out = (gpu_sparse){0};
     TRY(gpu_check_complex("sparse", in, 1, &d));
     TRY(check_complex_values(gpu_is_complex(m), dtype));
-    if (gpu_dry)
-        return collect_dry(m, dtype, device ? device : d, out);
     gpu_device *there = d->backend->sparse_from_dense ? d : gpu_cpu();
+    if (gpu_dry)
+        return collect_dry(there, m, dtype, device ? device : d, out);
     if (there == d && !m->is_conjugated && m->col_stride == 1) {
         gpu_retain(m);
         plain = *m;
