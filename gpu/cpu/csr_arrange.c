@@ -153,12 +153,21 @@ static int64_t count_above(const job *p, int64_t i)
     return s->starts[row + 1] - s->starts[row];
 }
 
-static void fill_above(const job *p, int64_t i, int64_t at)
+/* Rows of a block lie next to each other: all are copied at once. */
+static gpu_status fill_above(const job *p, int64_t i, int64_t last)
 {
-    int64_t k = block_of(p, i), row = i - p->first_rows[k];
-    const gpu_csr *s = &p->how->parts[k];
-    int64_t e = s->starts[row];
-    copy_run(p, s, e, at, s->starts[row + 1] - e, 0);
+    while (i < last) {
+        int64_t k = block_of(p, i), first = p->first_rows[k];
+        const gpu_csr *s = &p->how->parts[k];
+        int64_t end = gpu_cpu_smaller(gpu_cpu_smaller(last, first + s->rows),
+                                      i + POLL_ROWS);
+        int64_t e = s->starts[i - first];
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        copy_run(p, s, e, p->starts[i], s->starts[end - first] - e, 0);
+        i = end;
+    }
+    return GPU_OK;
 }
 
 /* --- other sizes -----------------------------------------------------------
@@ -242,13 +251,13 @@ static void fill_replaced(const job *p, int64_t i, int64_t at)
 /* --- rows, on all threads --------------------------------------------------
  */
 
-/* In the order of gpu_sparse_arrangement. */
+/* In the order of gpu_sparse_arrangement; fill NULL: see fill_rows. */
 static const struct {
     int64_t (*count)(const job *p, int64_t i);
     void (*fill)(const job *p, int64_t i, int64_t at);
 } kinds[] = {
     {count_band, fill_band},         {count_kron, fill_kron},
-    {count_beside, fill_beside},     {count_above, fill_above},
+    {count_beside, fill_beside},     {count_above, NULL},
     {count_reshaped, fill_reshaped}, {count_replaced, fill_replaced},
 };
 
@@ -269,8 +278,11 @@ static gpu_status count_rows(void *context, int64_t first, int64_t last)
 static gpu_status fill_rows(void *context, int64_t from, int64_t to)
 {
     const job *p = context;
+    int64_t i = row_at(p->starts, NULL, p->rows, from);
     int64_t last = row_at(p->starts, NULL, p->rows, to);
-    for (int64_t i = row_at(p->starts, NULL, p->rows, from); i < last; i++) {
+    if (p->how->kind == GPU_SPARSE_ABOVE)
+        return fill_above(p, i, last);
+    for (; i < last; i++) {
         kinds[p->how->kind].fill(p, i, p->starts[i]);
         if (i % POLL_ROWS == 0 && gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
