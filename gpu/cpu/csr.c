@@ -2,6 +2,7 @@
  * the order of the entries and kept in f64. */
 #include <stdlib.h>
 #include "csr_parts.h"
+#include "vector.h"
 
 enum {
     STRIP = 64,    /* columns of c whose sums are kept at a time */
@@ -159,25 +160,41 @@ static int64_t weight_of_strip(const gpu_csr *s)
     return s->count + s->rows;
 }
 
+/* Rows first .. last - 1 of n columns from j0 on: where these are many what
+ * they are worth depends on the processor's vectors. */
+INLINE gpu_status multiply_columns(const job *p, int64_t first, int64_t last,
+                                   int64_t j0, int64_t n)
+{
+    switch (p->s->dtype) {
+    case GPU_F32:
+        return add_rows(p, GPU_F32, first, last, j0, n);
+    case GPU_F64:
+        return add_rows(p, GPU_F64, first, last, j0, n);
+    case GPU_C64:
+        return add_pairs(p, GPU_F32, first, last, j0, n);
+    default:
+        return add_pairs(p, GPU_F64, first, last, j0, n);
+    }
+}
+
+VECTORS static gpu_status multiply_wide(const job *p, int64_t first,
+                                        int64_t last, int64_t j0, int64_t n)
+{
+    return n == STRIP ? multiply_columns(p, first, last, j0, STRIP)
+                      : multiply_columns(p, first, last, j0, n);
+}
+
 static gpu_status multiply_strip(const job *p, int64_t strip, int64_t first,
                                  int64_t last)
 {
-    int64_t j0 = strip * STRIP, left = p->c.cols - j0;
-    int is_f64 = p->s->dtype == GPU_F64;
-    if (p->s->dtype == GPU_C128)
-        return add_pairs(p, GPU_F64, first, last, j0,
-                         gpu_cpu_smaller(left, STRIP));
-    if (p->s->dtype == GPU_C64)
-        return add_pairs(p, GPU_F32, first, last, j0,
-                         gpu_cpu_smaller(left, STRIP));
-    if (p->c.cols == 1)
-        return is_f64 ? dot_rows(p, GPU_F64, first, last)
-                      : dot_rows(p, GPU_F32, first, last);
-    if (left < STRIP)
-        return is_f64 ? add_rows(p, GPU_F64, first, last, j0, left)
-                      : add_rows(p, GPU_F32, first, last, j0, left);
-    return is_f64 ? add_rows(p, GPU_F64, first, last, j0, STRIP)
-                  : add_rows(p, GPU_F32, first, last, j0, STRIP);
+    enum { WIDE = 16 };
+    int64_t j0 = strip * STRIP, n = gpu_cpu_smaller(p->c.cols - j0, STRIP);
+    if (p->c.cols == 1 && p->s->dtype == GPU_F64)
+        return dot_rows(p, GPU_F64, first, last);
+    if (p->c.cols == 1 && p->s->dtype == GPU_F32)
+        return dot_rows(p, GPU_F32, first, last);
+    return n < WIDE ? multiply_columns(p, first, last, j0, n)
+                    : multiply_wide(p, first, last, j0, n);
 }
 
 /* Weights first .. last - 1, counted through strip after strip. */
