@@ -1,7 +1,7 @@
 /* Chosen rows and columns of a sparse matrix. The host works out which entries
  * are taken, from where rows end and, when columns are chosen, from the columns
- * of the chosen rows. Of a matrix on the CPU they are copied as they are found;
- * on a GPU they are gathered where they are. */
+ * of the chosen rows. Of columns of a matrix on the CPU they are copied as they
+ * are found; else they are gathered where they are, on all cores. */
 #include "sparse.h"
 
 #include <stdlib.h>
@@ -398,7 +398,7 @@ gpu_status gpu_sparse_gather(const gpu_sparse *s, const int64_t *rows,
     if (!rows && !cols)
         return gpu_sparse_clone(s, s->values.dtype, NULL, out);
     pick p = {.s = s,
-              .is_here = d->is_cpu && !gpu_dry,
+              .is_here = cols && d->is_cpu && !gpu_dry,
               .rows = rows,
               .cols = cols,
               .nrows = rows ? nrows : s->rows,
