@@ -279,6 +279,7 @@ check-slow: all ## large factorisations; a mixed load, SECONDS=600, DEVICE=auto:
 bench: all ## time the kernels and the language
 	$(LUMAT) scripts/bench.lua
 	$(LUMAT) scripts/bench_operations.lua
+	$(LUMAT) scripts/bench_sparse.lua
 	$(LUMAT) scripts/bench_dot.lua
 	$(LUMAT) scripts/bench_matmul.lua
 packages: $(BUILD)/.packages

@@ -967,17 +967,21 @@ gpu_status gpu_sparse_replace(const gpu_sparse *s, const gpu_sparse *x,
 
 /* Factors of s, made by SuiteSparse on the CPU in f64 or c128; of one on a GPU
  * its entries cross the bus. They are of the transpose M of s: M = L U with
- * rows scaled and reordered; L L^H, of which the upper half of M is read; or
- * Q R, where s has no more rows than columns. */
+ * rows scaled and reordered; L L^H, of which the upper half of M is read; Q R,
+ * where s has no more rows than columns; or, by LAPACK, the first two within
+ * M's band, of L L^H from its lower half. */
 typedef enum gpu_sparse_factoring {
     GPU_SPARSE_LU,
     GPU_SPARSE_CHOL,
-    GPU_SPARSE_QR
+    GPU_SPARSE_QR,
+    GPU_SPARSE_BANDED,
+    GPU_SPARSE_BANDED_CHOL
 } gpu_sparse_factoring;
 typedef struct gpu_sparse_report {
     int64_t trouble; /* 0, or of LU how many pivots are zero, of L L^H which,
                       * in the order it chose, is not positive */
     int64_t rank;    /* of Q R */
+    int is_single;   /* s was f32 or c64, which the rank is found by */
     int64_t count;   /* entries of the factors */
 } gpu_sparse_report;
 typedef struct gpu_sparse_factors gpu_sparse_factors;

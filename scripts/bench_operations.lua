@@ -13,14 +13,7 @@
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figures = require "figures"
 
-local peer_wanted = true
-for i = #arg - 1, 1, -1 do
-    if arg[i] == "--peer" then
-        peer_wanted = arg[i + 1] ~= "no"
-        table.remove(arg, i)
-        table.remove(arg, i)
-    end
-end
+local peer_wanted = figures.peer_wanted()
 local options = figures.start("bench_operations")
 local device_name, on_gpu, choose = options.device, options.on_gpu, where
 
@@ -82,7 +75,6 @@ end
 
 -- Prints a line "name<tab>seconds" for each operation that runs.
 local script = [[
-import time
 GPU, n, part, side, seconds = %s, %d, %d, %d, %g
 if GPU:
     import torch as np
@@ -104,18 +96,7 @@ o, A, B = fill(n), fill(side, side), fill(side, side)
 row, small = fill(1, side), fill(64, 64)
 def mask(): x[x > 2] = 0
 print("version\t" + np.__version__, flush=True)
-def measure(f):
-    f(); f(); wait()
-    def run(calls):
-        start = time.perf_counter()
-        for _ in range(calls): f()
-        wait()
-        return (time.perf_counter() - start) / calls
-    calls = max(1, min(1000, int(seconds / 5 / max(run(1), 1e-9))))
-    return sorted(run(calls) for _ in range(5))[2]
-for name, f in [%s]:
-    try: print("%%s\t%%.9g" %% (name, measure(f)), flush=True)
-    except Exception as e: print("%%s\tnone" %% name, flush=True)
+for name, f in [%s]: tell(name, f, seconds)
 ]]
 
 -- Its seconds by name, and what it is called; nil: python3 does not have it.
@@ -126,21 +107,10 @@ local function measure_peer()
             list[#list + 1] = ('("%s", lambda: %s)'):format(row[1], row[4])
         end
     end
-    local path = os.tmpname()
-    local file = assert(io.open(path, "w"))
-    file:write(script:format(on_gpu and "True" or "False", n, part, side,
-        options.seconds, table.concat(list, ", ")))
-    file:close()
-    local found, version = {}, nil
-    local output = io.popen("python3 " .. path .. " 2>/dev/null")
-    for line in output:lines() do
-        local name, seconds = line:match "^(.-)\t(.*)$"
-        if name == "version" then version = seconds end
-        if name then found[name] = tonumber(seconds) end
-    end
-    output:close()
-    os.remove(path)
-    return version and found, on_gpu and "torch" or "NumPy", version
+    local found, version = figures.ask_python(figures.python ..
+        script:format(on_gpu and "True" or "False", n, part, side,
+            options.seconds, table.concat(list, ", ")))
+    return found, on_gpu and "torch" or "NumPy", version
 end
 
 -- --- the table ------------------------------------------------------------

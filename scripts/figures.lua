@@ -82,6 +82,59 @@ function figures.wanted(...)
     return is_wanted
 end
 
+-- --- a peer in Python ----------------------------------------------------
+
+-- Is one wanted? --peer no, which only some take, is cut out of the arguments:
+-- to be called before start.
+function figures.peer_wanted()
+    local is_wanted = true
+    for i = #arg - 1, 1, -1 do
+        if arg[i] == "--peer" then
+            is_wanted = arg[i + 1] ~= "no"
+            table.remove(arg, i)
+            table.remove(arg, i)
+        end
+    end
+    return is_wanted
+end
+
+-- What a program for python3 prints, lines "name<tab>number", by their names,
+-- and what it prints as its version; nil: it does not come so far.
+function figures.ask_python(program)
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write(program)
+    file:close()
+    local found, version = {}, nil
+    local output = io.popen("python3 " .. path .. " 2>/dev/null")
+    for line in output:lines() do
+        local name, value = line:match "^(.-)\t(.*)$"
+        if name == "version" then version = value end
+        if name then found[name] = tonumber(value) end
+    end
+    output:close()
+    os.remove(path)
+    return version and found, version
+end
+
+-- In such a program: measure(f), the median seconds of a call, for which wait()
+-- is to be there, and tell(name, f), which prints it.
+figures.python = [[
+import time
+def measure(f, seconds):
+    f(); f(); wait()
+    def run(calls):
+        start = time.perf_counter()
+        for _ in range(calls): f()
+        wait()
+        return (time.perf_counter() - start) / calls
+    calls = max(1, min(1000, int(seconds / 5 / max(run(1), 1e-9))))
+    return sorted(run(calls) for _ in range(5))[2]
+def tell(name, f, seconds):
+    try: print("%s\t%.9g" % (name, measure(f, seconds)), flush=True)
+    except Exception: print("%s\tnone" % name, flush=True)
+]]
+
 -- --- experiments ---------------------------------------------------------
 
 -- The quartiles and the median of a row's samples.

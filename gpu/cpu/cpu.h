@@ -202,6 +202,14 @@ gpu_status gpu_cpu_sparse_solve(void *device, void *made, const gpu_csr *s,
                                 int turned, const void *b, void *x,
                                 int64_t count);
 void gpu_cpu_sparse_forget(void *device, void *made);
+/* What sparse_factor makes within a band, in csr_band.c. x, count lines, is b
+ * before. */
+typedef struct gpu_cpu_band gpu_cpu_band;
+gpu_status gpu_cpu_band_factor(const gpu_csr *s, int is_positive,
+                               gpu_sparse_report *told, gpu_cpu_band **out);
+gpu_status gpu_cpu_band_solve(const gpu_cpu_band *f, int turned, void *x,
+                              int64_t count);
+void gpu_cpu_band_free(gpu_cpu_band *f);
 gpu_status gpu_cpu_sparse_incomplete(void *device, const gpu_incomplete *of,
                                      gpu_sparse_breakdown *told);
 gpu_status gpu_cpu_solve(void *device, const gpu_view *a, const gpu_view *b,

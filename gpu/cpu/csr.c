@@ -1,7 +1,8 @@
 /* Sparse times dense: each row of the result is a sum of rows of d, taken in
  * the order of the entries and kept in f64. */
 #include <stdlib.h>
-#include "cpu.h"
+#include "csr_parts.h"
+#include "vector.h"
 
 enum {
     STRIP = 64,    /* columns of c whose sums are kept at a time */
@@ -15,13 +16,6 @@ typedef struct job {
     double alpha, beta;
 } job;
 
-/* Inlined where the type is known, so that loops over it are plain. */
-INLINE double load(const void *data, gpu_dtype t, int64_t at)
-{
-    return t == GPU_F64 ? ((const double *)data)[at]
-                        : (double)((const float *)data)[at];
-}
-
 /* c[i, j0 + j] = alpha sums[j] + beta c[i, j0 + j] */
 INLINE void put_row(const job *p, gpu_dtype t, int64_t i, int64_t j0, int64_t n,
                     const double *sums)
@@ -31,11 +25,8 @@ INLINE void put_row(const job *p, gpu_dtype t, int64_t i, int64_t j0, int64_t n,
     for (int64_t j = 0; j < n; j++, at += step) {
         double x = p->alpha * sums[j];
         if (p->beta != 0)
-            x += p->beta * load(p->c.data, t, at);
-        if (t == GPU_F64)
-            ((double *)p->c.data)[at] = x;
-        else
-            ((float *)p->c.data)[at] = (float)x;
+            x += p->beta * load_real(p->c.data, t, at);
+        store_real(p->c.data, t, at, x);
     }
 }
 
@@ -48,13 +39,13 @@ INLINE void add_entries(const job *p, gpu_dtype t, int32_t e, int many,
     double factor[TOGETHER];
     int64_t at[TOGETHER];
     for (int k = 0; k < many; k++) {
-        factor[k] = load(p->s->values, t, e + k);
+        factor[k] = load_real(p->s->values, t, e + k);
         at[k] = p->s->columns[e + k] * p->d.row_stride + j0;
     }
     for (int64_t j = 0; j < n; j++) {
         double sum = sums[j];
         for (int k = 0; k < many; k++)
-            sum += factor[k] * load(p->d.data, t, at[k] + j);
+            sum += factor[k] * load_real(p->d.data, t, at[k] + j);
         sums[j] = sum;
     }
 }
@@ -100,11 +91,11 @@ INLINE gpu_status dot_rows(const job *p, gpu_dtype t, int64_t first,
                 return GPU_INTERRUPTED;
             for (; e <= stop - 4; e += 4)
                 for (int k = 0; k < 4; k++)
-                    sums[k] += load(s->values, t, e + k) *
-                               load(p->d.data, t, columns[e + k] * step);
+                    sums[k] += load_real(s->values, t, e + k) *
+                               load_real(p->d.data, t, columns[e + k] * step);
             for (; e < stop; e++)
-                sums[0] += load(s->values, t, e) *
-                           load(p->d.data, t, columns[e] * step);
+                sums[0] += load_real(s->values, t, e) *
+                           load_real(p->d.data, t, columns[e] * step);
         } while (e < end);
         sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
         put_row(p, t, i, 0, 1, sums);
@@ -124,16 +115,11 @@ INLINE void put_pairs(const job *p, gpu_dtype t, int64_t i, int64_t j0,
         int64_t at = 2 * (i * p->c.row_stride + (j0 + j) * p->c.col_stride);
         double re = p->alpha * sums[2 * j], im = p->alpha * sums[2 * j + 1];
         if (p->beta != 0) {
-            re += p->beta * load(p->c.data, t, at);
-            im += p->beta * load(p->c.data, t, at + 1);
+            re += p->beta * load_real(p->c.data, t, at);
+            im += p->beta * load_real(p->c.data, t, at + 1);
         }
-        if (t == GPU_F64) {
-            ((double *)p->c.data)[at] = re;
-            ((double *)p->c.data)[at + 1] = im;
-        } else {
-            ((float *)p->c.data)[at] = (float)re;
-            ((float *)p->c.data)[at + 1] = (float)im;
-        }
+        store_real(p->c.data, t, at, re);
+        store_real(p->c.data, t, at + 1, im);
     }
 }
 
@@ -147,14 +133,14 @@ INLINE gpu_status add_pairs(const job *p, gpu_dtype t, int64_t first,
         for (int64_t j = 0; j < 2 * n; j++)
             sums[j] = 0;
         for (int32_t e = s->starts[i]; e < s->starts[i + 1]; e++) {
-            double re = load(s->values, t, 2 * (int64_t)e);
-            double im = load(s->values, t, 2 * (int64_t)e + 1);
+            double re = load_real(s->values, t, 2 * (int64_t)e);
+            double im = load_real(s->values, t, 2 * (int64_t)e + 1);
             int64_t at = 2 * (s->columns[e] * p->d.row_stride + j0);
             if (e % POLL == 0 && gpu_cpu_interrupted())
                 return GPU_INTERRUPTED;
             for (int64_t j = 0; j < n; j++) {
-                double x = load(p->d.data, t, at + 2 * j);
-                double y = load(p->d.data, t, at + 2 * j + 1);
+                double x = load_real(p->d.data, t, at + 2 * j);
+                double y = load_real(p->d.data, t, at + 2 * j + 1);
                 sums[2 * j] += re * x - im * y;
                 sums[2 * j + 1] += re * y + im * x;
             }
@@ -174,39 +160,41 @@ static int64_t weight_of_strip(const gpu_csr *s)
     return s->count + s->rows;
 }
 
-/* The first row that begins at weight w or later. */
-static int64_t row_at(const gpu_csr *s, int64_t w)
+/* Rows first .. last - 1 of n columns from j0 on: where these are many what
+ * they are worth depends on the processor's vectors. */
+INLINE gpu_status multiply_columns(const job *p, int64_t first, int64_t last,
+                                   int64_t j0, int64_t n)
 {
-    int64_t low = 0, high = s->rows;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (s->starts[middle] + middle >= w)
-            high = middle;
-        else
-            low = middle + 1;
+    switch (p->s->dtype) {
+    case GPU_F32:
+        return add_rows(p, GPU_F32, first, last, j0, n);
+    case GPU_F64:
+        return add_rows(p, GPU_F64, first, last, j0, n);
+    case GPU_C64:
+        return add_pairs(p, GPU_F32, first, last, j0, n);
+    default:
+        return add_pairs(p, GPU_F64, first, last, j0, n);
     }
-    return low;
+}
+
+VECTORS static gpu_status multiply_wide(const job *p, int64_t first,
+                                        int64_t last, int64_t j0, int64_t n)
+{
+    return n == STRIP ? multiply_columns(p, first, last, j0, STRIP)
+                      : multiply_columns(p, first, last, j0, n);
 }
 
 static gpu_status multiply_strip(const job *p, int64_t strip, int64_t first,
                                  int64_t last)
 {
-    int64_t j0 = strip * STRIP, left = p->c.cols - j0;
-    int is_f64 = p->s->dtype == GPU_F64;
-    if (p->s->dtype == GPU_C128)
-        return add_pairs(p, GPU_F64, first, last, j0,
-                         gpu_cpu_smaller(left, STRIP));
-    if (p->s->dtype == GPU_C64)
-        return add_pairs(p, GPU_F32, first, last, j0,
-                         gpu_cpu_smaller(left, STRIP));
-    if (p->c.cols == 1)
-        return is_f64 ? dot_rows(p, GPU_F64, first, last)
-                      : dot_rows(p, GPU_F32, first, last);
-    if (left < STRIP)
-        return is_f64 ? add_rows(p, GPU_F64, first, last, j0, left)
-                      : add_rows(p, GPU_F32, first, last, j0, left);
-    return is_f64 ? add_rows(p, GPU_F64, first, last, j0, STRIP)
-                  : add_rows(p, GPU_F32, first, last, j0, STRIP);
+    enum { WIDE = 16 };
+    int64_t j0 = strip * STRIP, n = gpu_cpu_smaller(p->c.cols - j0, STRIP);
+    if (p->c.cols == 1 && p->s->dtype == GPU_F64)
+        return dot_rows(p, GPU_F64, first, last);
+    if (p->c.cols == 1 && p->s->dtype == GPU_F32)
+        return dot_rows(p, GPU_F32, first, last);
+    return n < WIDE ? multiply_columns(p, first, last, j0, n)
+                    : multiply_wide(p, first, last, j0, n);
 }
 
 /* Weights first .. last - 1, counted through strip after strip. */
@@ -218,8 +206,9 @@ static gpu_status multiply_part(void *context, int64_t first, int64_t last)
     while (first < last && status == GPU_OK) {
         int64_t strip = first / weight, start = strip * weight;
         int64_t end = last < start + weight ? last : start + weight;
-        status = multiply_strip(p, strip, row_at(p->s, first - start),
-                                row_at(p->s, end - start));
+        status = multiply_strip(
+            p, strip, row_at(p->s->starts, NULL, p->s->rows, first - start),
+            row_at(p->s->starts, NULL, p->s->rows, end - start));
         first = end;
     }
     return status;

@@ -8,11 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cpu.h"
-
-typedef struct number {
-    double re, im;
-} number;
+#include "csr_parts.h"
 
 typedef struct job {
     gpu_sparse_op op;
@@ -26,53 +22,12 @@ typedef struct job {
     int threads;
 } job;
 
-INLINE int is_complex(gpu_dtype t)
-{
-    return t == GPU_C64 || t == GPU_C128;
-}
-
-/* Inlined where the type is known, so that loops over it are plain. */
-INLINE number load(const void *values, gpu_dtype t, int64_t at)
-{
-    if (t == GPU_F64)
-        return (number){((const double *)values)[at], 0};
-    if (t == GPU_F32)
-        return (number){((const float *)values)[at], 0};
-    if (t == GPU_C128)
-        return (number){((const double *)values)[2 * at],
-                        ((const double *)values)[2 * at + 1]};
-    return (number){((const float *)values)[2 * at],
-                    ((const float *)values)[2 * at + 1]};
-}
-
-INLINE void store(void *values, gpu_dtype t, int64_t at, number x)
-{
-    if (t == GPU_F64) {
-        ((double *)values)[at] = x.re;
-    } else if (t == GPU_F32) {
-        ((float *)values)[at] = (float)x.re;
-    } else if (t == GPU_C128) {
-        ((double *)values)[2 * at] = x.re;
-        ((double *)values)[2 * at + 1] = x.im;
-    } else {
-        ((float *)values)[2 * at] = (float)x.re;
-        ((float *)values)[2 * at + 1] = (float)x.im;
-    }
-}
-
-INLINE number times(gpu_dtype t, number x, number y)
-{
-    if (!is_complex(t))
-        return (number){x.re * y.re, 0};
-    return (number){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
-}
-
 /* Is it 0 as t stores it? */
 INLINE int vanishes(gpu_dtype t, number x)
 {
-    if (t == GPU_F32 || t == GPU_C64)
-        return (float)x.re == 0 && (float)x.im == 0;
-    return x.re == 0 && x.im == 0;
+    if (part_type(t) == GPU_F32)
+        x = (number){(float)x.re, (float)x.im};
+    return is_zero(x);
 }
 
 /* --- merging ----------------------------------------------------------------
@@ -393,32 +348,13 @@ static gpu_status do_rows(const job *p, workspace *w, int64_t first,
     }
 }
 
-/* What rows 0 .. i - 1 weigh, a row of its own and its entries. */
-static int64_t weight_before(const job *p, int64_t i)
-{
-    int64_t merged = p->op == GPU_SPARSE_PRODUCT ? 0 : p->b->starts[i];
-    return i + p->a->starts[i] + merged;
-}
-
-/* The first row that begins at weight w or later. */
-static int64_t row_at(const job *p, int64_t w)
-{
-    int64_t low = 0, high = p->a->rows;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (weight_before(p, middle) >= w)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 /* Rows that begin in weights from .. to - 1. */
 static gpu_status do_part(void *context, int64_t from, int64_t to)
 {
     const job *p = context;
-    int64_t first = row_at(p, from), last = row_at(p, to);
+    const int32_t *more = p->op == GPU_SPARSE_PRODUCT ? NULL : p->b->starts;
+    int64_t first = row_at(p->a->starts, more, p->a->rows, from);
+    int64_t last = row_at(p->a->starts, more, p->a->rows, to);
     if (p->op != GPU_SPARSE_PRODUCT)
         return do_rows(p, NULL, first, last);
     workspace *w = take_space(p);
@@ -429,10 +365,17 @@ static gpu_status do_part(void *context, int64_t from, int64_t to)
     return status;
 }
 
+/* Of all rows, as row_at counts it. */
+static int64_t count_weight(const job *p)
+{
+    int64_t merged = p->op == GPU_SPARSE_PRODUCT ? 0 : p->b->count;
+    return p->a->rows + p->a->count + merged;
+}
+
 /* How many elements' work it is, about. */
 static int64_t count_work(const job *p)
 {
-    int64_t weight = weight_before(p, p->a->rows);
+    int64_t weight = count_weight(p);
     if (p->op != GPU_SPARSE_PRODUCT || p->b->rows == 0)
         return weight;
     return weight * (4 + 4 * p->b->count / p->b->rows);
@@ -446,25 +389,13 @@ static gpu_status run(job *p)
         if (!p->spaces)
             return gpu_cpu_stop(GPU_MEMORY);
     }
-    gpu_status status = gpu_cpu_parallel(weight_before(p, p->a->rows),
-                                         count_work(p), do_part, p);
+    gpu_status status =
+        gpu_cpu_parallel(count_weight(p), count_work(p), do_part, p);
     for (int k = 0; p->spaces && k < p->threads; k++)
         free_space(&p->spaces[k]);
     free(p->spaces);
     p->spaces = NULL;
     return status;
-}
-
-/* From the entries of rows to where rows begin; how many there are. */
-static int64_t add_up(int32_t *starts, int64_t rows)
-{
-    int64_t total = 0;
-    starts[0] = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        total += starts[i + 1];
-        starts[i + 1] = total > INT32_MAX ? INT32_MAX : (int32_t)total;
-    }
-    return total;
 }
 
 /* Where rows are shorter than they have room, all move up; how many entries
@@ -498,7 +429,7 @@ gpu_status gpu_cpu_sparse_combine(void *device, gpu_sparse_op op,
     gpu_status status = run(&p);
     if (status != GPU_OK)
         return status;
-    out->count = add_up(p.starts, a->rows);
+    out->count = add_up_rows(p.starts, a->rows);
     status = out->make_room(out, out->count);
     if (status != GPU_OK || out->count == 0)
         return status;

@@ -6,7 +6,7 @@
  * belong; then all threads fill them, each as many entries. */
 #include <stdlib.h>
 #include <string.h>
-#include "cpu.h"
+#include "csr_parts.h"
 
 enum { POLL_ROWS = 256 /* rows between two looks at the flag */ };
 
@@ -21,20 +21,6 @@ typedef struct job {
     int64_t *first_rows; /* of blocks above each other, of the result; … */
     int32_t *first_cols; /* … and columns of those side by side */
 } job;
-
-/* The first of entries e .. end - 1 in that column or behind it. */
-static int64_t find_column(const gpu_csr *s, int64_t e, int64_t end,
-                           int64_t column)
-{
-    while (e < end) {
-        int64_t middle = e + (end - e) / 2;
-        if (s->columns[middle] < column)
-            e = middle + 1;
-        else
-            end = middle;
-    }
-    return e;
-}
 
 /* Entries from .. from + n - 1 of s become those from `to` on, `across` columns
  * further. */
@@ -55,8 +41,8 @@ static int64_t band_run(const job *p, int64_t i, int64_t *from)
 {
     const gpu_csr *s = p->how->parts;
     int64_t e = s->starts[i], end = s->starts[i + 1];
-    *from = find_column(s, e, end, i + p->how->low);
-    return find_column(s, *from, end, i + p->how->high) - *from;
+    *from = find_column(s->columns, e, end, i + p->how->low);
+    return find_column(s->columns, *from, end, i + p->how->high) - *from;
 }
 
 static int64_t count_band(const job *p, int64_t i)
@@ -90,45 +76,18 @@ static int64_t count_kron(const job *p, int64_t i)
            (b->starts[inner + 1] - b->starts[inner]);
 }
 
-/* values[at] = that of a's entry e times that of b's entry f, t being the type
- * of parts; rounded once. */
-INLINE void multiply(const job *p, gpu_dtype t, int pairs, int64_t e, int64_t f,
-                     int64_t at)
-{
-    const gpu_csr *a = &p->how->parts[0], *b = &p->how->parts[1];
-#define ELEMENT(values, k)                        \
-    (t == GPU_F64 ? ((const double *)(values))[k] \
-                  : (double)((const float *)(values))[k])
-#define STORE(k, x)                               \
-    do {                                          \
-        if (t == GPU_F64)                         \
-            ((double *)p->values)[k] = (x);       \
-        else                                      \
-            ((float *)p->values)[k] = (float)(x); \
-    } while (0)
-    if (!pairs) {
-        STORE(at, ELEMENT(a->values, e) * ELEMENT(b->values, f));
-        return;
-    }
-    double x = ELEMENT(a->values, 2 * e), y = ELEMENT(a->values, 2 * e + 1);
-    double u = ELEMENT(b->values, 2 * f), v = ELEMENT(b->values, 2 * f + 1);
-    STORE(2 * at, x * u - y * v);
-    STORE(2 * at + 1, x * v + y * u);
-#undef ELEMENT
-#undef STORE
-}
-
-INLINE void fill_kron_typed(const job *p, gpu_dtype t, int pairs, int64_t i,
-                            int64_t at)
+/* t: of the values, which are rounded once. */
+INLINE void fill_kron_typed(const job *p, gpu_dtype t, int64_t i, int64_t at)
 {
     const gpu_csr *a = &p->how->parts[0], *b = &p->how->parts[1];
     int64_t inner, outer = rows_of(p, i, &inner);
     int64_t first = b->starts[inner], last = b->starts[inner + 1];
     for (int64_t e = a->starts[outer]; e < a->starts[outer + 1]; e++) {
         int32_t across = (int32_t)(a->columns[e] * b->cols);
+        number x = load(a->values, t, e);
         for (int64_t f = first; f < last; f++, at++) {
             p->columns[at] = across + b->columns[f];
-            multiply(p, t, pairs, e, f, at);
+            store(p->values, t, at, times(t, x, load(b->values, t, f)));
         }
     }
 }
@@ -137,16 +96,16 @@ static void fill_kron(const job *p, int64_t i, int64_t at)
 {
     switch (p->how->parts[0].dtype) {
     case GPU_F32:
-        fill_kron_typed(p, GPU_F32, 0, i, at);
+        fill_kron_typed(p, GPU_F32, i, at);
         return;
     case GPU_F64:
-        fill_kron_typed(p, GPU_F64, 0, i, at);
+        fill_kron_typed(p, GPU_F64, i, at);
         return;
     case GPU_C64:
-        fill_kron_typed(p, GPU_F32, 1, i, at);
+        fill_kron_typed(p, GPU_C64, i, at);
         return;
     default:
-        fill_kron_typed(p, GPU_F64, 1, i, at);
+        fill_kron_typed(p, GPU_C128, i, at);
     }
 }
 
@@ -194,12 +153,21 @@ static int64_t count_above(const job *p, int64_t i)
     return s->starts[row + 1] - s->starts[row];
 }
 
-static void fill_above(const job *p, int64_t i, int64_t at)
+/* Rows of a block lie next to each other: all are copied at once. */
+static gpu_status fill_above(const job *p, int64_t i, int64_t last)
 {
-    int64_t k = block_of(p, i), row = i - p->first_rows[k];
-    const gpu_csr *s = &p->how->parts[k];
-    int64_t e = s->starts[row];
-    copy_run(p, s, e, at, s->starts[row + 1] - e, 0);
+    while (i < last) {
+        int64_t k = block_of(p, i), first = p->first_rows[k];
+        const gpu_csr *s = &p->how->parts[k];
+        int64_t end = gpu_cpu_smaller(gpu_cpu_smaller(last, first + s->rows),
+                                      i + POLL_ROWS);
+        int64_t e = s->starts[i - first];
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        copy_run(p, s, e, p->starts[i], s->starts[end - first] - e, 0);
+        i = end;
+    }
+    return GPU_OK;
 }
 
 /* --- other sizes -----------------------------------------------------------
@@ -215,7 +183,8 @@ static int64_t entry_of(const job *p, int64_t i)
     int64_t place = i * p->how->cols, row = place / s->cols;
     if (row >= s->rows)
         return s->count;
-    return find_column(s, s->starts[row], s->starts[row + 1], place % s->cols);
+    return find_column(s->columns, s->starts[row], s->starts[row + 1],
+                       place % s->cols);
 }
 
 static int64_t count_reshaped(const job *p, int64_t i)
@@ -241,22 +210,6 @@ static void fill_reshaped(const job *p, int64_t i, int64_t at)
 /* --- entries over others: those of the second part, but for zeros, and of the
  * first where the second has none ------------------------------------------ */
 
-static int is_zero(const gpu_csr *s, int64_t e)
-{
-    switch (s->dtype) {
-    case GPU_F32:
-        return ((const float *)s->values)[e] == 0;
-    case GPU_F64:
-        return ((const double *)s->values)[e] == 0;
-    case GPU_C64:
-        return ((const float *)s->values)[2 * e] == 0 &&
-               ((const float *)s->values)[2 * e + 1] == 0;
-    default:
-        return ((const double *)s->values)[2 * e] == 0 &&
-               ((const double *)s->values)[2 * e + 1] == 0;
-    }
-}
-
 /* Row i from place `at` on, where columns are there to be written; where it
  * ends. */
 static int64_t merge_row(const job *p, int64_t i, int64_t at)
@@ -275,7 +228,7 @@ static int64_t merge_row(const job *p, int64_t i, int64_t at)
         if (f == end)
             break;
         e += e < last && s->columns[e] == x->columns[f];
-        if (!is_zero(x, f)) {
+        if (!is_zero(load(x->values, x->dtype, f))) {
             if (p->columns)
                 copy_run(p, x, f, at, 1, 0);
             at++;
@@ -298,13 +251,13 @@ static void fill_replaced(const job *p, int64_t i, int64_t at)
 /* --- rows, on all threads --------------------------------------------------
  */
 
-/* In the order of gpu_sparse_arrangement. */
+/* In the order of gpu_sparse_arrangement; fill NULL: see fill_rows. */
 static const struct {
     int64_t (*count)(const job *p, int64_t i);
     void (*fill)(const job *p, int64_t i, int64_t at);
 } kinds[] = {
     {count_band, fill_band},         {count_kron, fill_kron},
-    {count_beside, fill_beside},     {count_above, fill_above},
+    {count_beside, fill_beside},     {count_above, NULL},
     {count_reshaped, fill_reshaped}, {count_replaced, fill_replaced},
 };
 
@@ -321,44 +274,20 @@ static gpu_status count_rows(void *context, int64_t first, int64_t last)
     return GPU_OK;
 }
 
-/* The first row that begins at weight w or later, where a row weighs its
- * entries and one. */
-static int64_t row_at(const job *p, int64_t w)
-{
-    int64_t low = 0, high = p->rows;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (p->starts[middle] + middle >= w)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 /* Rows that begin in weights from .. to - 1. */
 static gpu_status fill_rows(void *context, int64_t from, int64_t to)
 {
     const job *p = context;
-    int64_t last = row_at(p, to);
-    for (int64_t i = row_at(p, from); i < last; i++) {
+    int64_t i = row_at(p->starts, NULL, p->rows, from);
+    int64_t last = row_at(p->starts, NULL, p->rows, to);
+    if (p->how->kind == GPU_SPARSE_ABOVE)
+        return fill_above(p, i, last);
+    for (; i < last; i++) {
         kinds[p->how->kind].fill(p, i, p->starts[i]);
         if (i % POLL_ROWS == 0 && gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
     }
     return GPU_OK;
-}
-
-/* From the entries of rows to where rows begin; how many there are. */
-static int64_t add_up(int32_t *starts, int64_t rows)
-{
-    int64_t total = 0;
-    starts[0] = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        total += starts[i + 1];
-        starts[i + 1] = total > INT32_MAX ? INT32_MAX : (int32_t)total;
-    }
-    return total;
 }
 
 static gpu_status arrange(job *p, gpu_csr_result *out)
@@ -373,7 +302,7 @@ static gpu_status arrange(job *p, gpu_csr_result *out)
     gpu_status status = gpu_cpu_parallel(p->rows, p->rows, count_rows, p);
     if (status != GPU_OK)
         return status;
-    out->count = add_up(p->starts, p->rows);
+    out->count = add_up_rows(p->starts, p->rows);
     status = out->make_room(out, out->count);
     if (status != GPU_OK || out->count == 0)
         return status;

@@ -9,7 +9,7 @@
  * how many threads there are. */
 #include <stdlib.h>
 #include <string.h>
-#include "cpu.h"
+#include "csr_parts.h"
 
 enum {
     CHUNK = 1 << 14,     /* entries dealt at a time, at least */
@@ -212,36 +212,20 @@ static gpu_status sort_row(uint64_t *keys, int64_t n)
     return gpu_cpu_interrupted() ? GPU_INTERRUPTED : GPU_OK;
 }
 
-INLINE double part_of(const char *value, gpu_dtype t, int part)
-{
-    double wide;
-    float single;
-    if (t == GPU_F64 || t == GPU_C128) {
-        memcpy(&wide, value + part * 8, sizeof wide);
-        return wide;
-    }
-    memcpy(&single, value + part * 4, sizeof single);
-    return single;
-}
-
 /* The sum of n values of a bucket, `each` bytes apart, formed in f64 in their
  * order. */
 static void add_up(const dealing *d, const char *values, size_t each,
                    const uint64_t *keys, int64_t n, char *out)
 {
-    int parts = d->dtype == GPU_C64 || d->dtype == GPU_C128 ? 2 : 1;
+    gpu_dtype type = part_type(d->dtype);
+    int parts = is_complex(d->dtype) ? 2 : 1;
     for (int part = 0; part < parts; part++) {
         double sum = 0;
         for (int64_t k = 0; k < n; k++) {
-            double x =
-                part_of(values + (uint32_t)keys[k] * each, d->dtype, part);
+            double x = load_real(values + (uint32_t)keys[k] * each, type, part);
             sum = k == 0 ? x : sum + x;
         }
-        float single = (float)sum;
-        if (d->size == (size_t)parts * 8)
-            memcpy(out + part * 8, &sum, sizeof sum);
-        else
-            memcpy(out + part * 4, &single, sizeof single);
+        store_real(out, type, part, sum);
     }
 }
 
@@ -626,7 +610,7 @@ static void collect_truths(const char *row, int64_t count, int32_t *columns,
     }
 }
 
-static const char *row_at(const scanning *s, int64_t i)
+static const char *dense_row(const scanning *s, int64_t i)
 {
     int64_t at = i * s->m.row_stride * (int64_t)gpu_cpu_size(s->m.dtype);
     return (const char *)s->m.data + at;
@@ -638,7 +622,7 @@ static gpu_status count_dense(void *context, int64_t first, int64_t last)
     for (int64_t i = first; i < last; i++) {
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
-        s->starts[i + 1] = count_row(row_at(s, i), s->m.dtype, s->m.cols);
+        s->starts[i + 1] = count_row(dense_row(s, i), s->m.dtype, s->m.cols);
     }
     return GPU_OK;
 }
@@ -652,10 +636,10 @@ static gpu_status collect_dense(void *context, int64_t first, int64_t last)
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
         if (t == GPU_BOOL)
-            collect_truths(row_at(s, i), count, s->columns + start,
+            collect_truths(dense_row(s, i), count, s->columns + start,
                            (float *)(void *)s->values + start);
         else
-            collect_row(row_at(s, i), t, count, s->columns + start,
+            collect_row(dense_row(s, i), t, count, s->columns + start,
                         s->values + (size_t)start * gpu_cpu_size(t));
     }
     return GPU_OK;
@@ -666,17 +650,13 @@ gpu_status gpu_cpu_sparse_from_dense(void *device, const gpu_view *m,
                                      void *values, int64_t *count)
 {
     scanning s = {*m, starts, columns, values};
-    int64_t elements = m->rows * m->cols, sum = 0;
+    int64_t elements = m->rows * m->cols;
     (void)device;
     if (columns)
         return gpu_cpu_parallel(m->rows, elements, collect_dense, &s);
     gpu_status status = gpu_cpu_parallel(m->rows, elements, count_dense, &s);
-    starts[0] = 0;
-    for (int64_t i = 0; status == GPU_OK && i < m->rows; i++) {
-        sum += starts[i + 1];
-        starts[i + 1] = (int32_t)sum;
-    }
-    *count = sum;
+    if (status == GPU_OK)
+        *count = add_up_rows(starts, m->rows);
     return status;
 }
 

@@ -1,8 +1,9 @@
 /* Entries of a sparse matrix chosen and listed, row by row on all cores:
  * counted first, so that each is written where it belongs. */
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
-#include "cpu.h"
+#include "csr_parts.h"
 
 enum { ROWS = 256 }; /* between two looks at the flag */
 
@@ -17,16 +18,10 @@ typedef struct keeping {
 
 INLINE int is_large(const void *values, gpu_dtype t, int64_t e, double least)
 {
-    double re, im;
-    if (t == GPU_F32)
-        return !(fabs((double)((const float *)values)[e]) <= least);
-    if (t == GPU_F64)
-        return !(fabs(((const double *)values)[e]) <= least);
-    re = t == GPU_C64 ? (double)((const float *)values)[2 * e]
-                      : ((const double *)values)[2 * e];
-    im = t == GPU_C64 ? (double)((const float *)values)[2 * e + 1]
-                      : ((const double *)values)[2 * e + 1];
-    return least == 0 ? re != 0 || im != 0 : !(hypot(re, im) <= least);
+    number x = load(values, t, e);
+    if (!is_complex(t))
+        return !(fabs(x.re) <= least);
+    return least == 0 ? !is_zero(x) : !(hypot(x.re, x.im) <= least);
 }
 
 /* t: of the values, GPU_BOOL: by the mask. */
@@ -94,18 +89,6 @@ static gpu_status keep_rows(void *context, int64_t first, int64_t last)
     }
 }
 
-/* From the entries of rows to where rows begin; how many there are, of which
- * too many are told of alone. */
-static int64_t add_up(int32_t *starts, int64_t rows)
-{
-    int64_t sum = starts[0] = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        sum += starts[i + 1];
-        starts[i + 1] = sum > INT32_MAX ? INT32_MAX : (int32_t)sum;
-    }
-    return sum;
-}
-
 gpu_status gpu_cpu_sparse_keep(void *device, const gpu_csr *s,
                                const gpu_sparse_choice *choice, int32_t *starts,
                                int32_t *columns, void *values, int64_t *count)
@@ -115,7 +98,7 @@ gpu_status gpu_cpu_sparse_keep(void *device, const gpu_csr *s,
     gpu_status status =
         gpu_cpu_parallel(s->rows, s->count + s->rows, keep_rows, &k);
     if (status == GPU_OK && !columns)
-        *count = add_up(starts, s->rows);
+        *count = add_up_rows(starts, s->rows);
     return status;
 }
 
@@ -157,17 +140,6 @@ typedef struct laying {
     char *values;
 } laying;
 
-INLINE int is_zero(const char *value, gpu_dtype t)
-{
-    double wide[2] = {0, 0};
-    float single[2] = {0, 0};
-    if (t == GPU_F32 || t == GPU_C64)
-        memcpy(single, value, t == GPU_F32 ? 4 : 8);
-    else
-        memcpy(wide, value, t == GPU_F64 ? 8 : 16);
-    return single[0] == 0 && single[1] == 0 && wide[0] == 0 && wide[1] == 0;
-}
-
 /* Row i; returns how many entries it has. */
 INLINE int32_t lay_row(const laying *l, gpu_dtype t, size_t size, int64_t i)
 {
@@ -175,19 +147,6 @@ INLINE int32_t lay_row(const laying *l, gpu_dtype t, size_t size, int64_t i)
     const char *from = d->values.data;
     int64_t at = l->columns ? l->starts[i] : 0, first = at;
     int64_t end = l->columns ? l->starts[i + 1] : INT64_MAX;
-    int64_t step = d->values.col_stride;
-    if (end - at == d->count) { /* none is outside, and none 0 */
-        for (int64_t k = 0; k < d->count; k++) {
-            int64_t j = i + d->offsets[k];
-            l->columns[at + k] = (int32_t)j;
-            memcpy(l->values + (size_t)(at + k) * size,
-                   from + (size_t)(j * d->values.row_stride +
-                                   d->places[k] * step) *
-                              size,
-                   size);
-        }
-        return (int32_t)d->count;
-    }
     for (int64_t k = 0; k < d->count && at < end; k++) {
         int64_t j = i + d->offsets[k];
         if (j < 0 || j >= d->cols)
@@ -200,9 +159,28 @@ INLINE int32_t lay_row(const laying *l, gpu_dtype t, size_t size, int64_t i)
             l->columns[at] = (int32_t)j;
             memcpy(l->values + (size_t)at * size, value, size);
         }
-        at += !is_zero(value, t);
+        at += !is_zero(load(value, t, 0));
     }
     return (int32_t)(at - first);
+}
+
+/* Rows that have all of `count` diagonals, so that none is looked at. */
+INLINE void lay_full(const laying *l, size_t size, int64_t count, int64_t first,
+                     int64_t last)
+{
+    const gpu_diagonals *d = l->d;
+    const char *from = d->values.data;
+    int64_t step = d->values.row_stride, across = d->values.col_stride;
+    int32_t *columns = l->columns + l->starts[first];
+    char *values = l->values + (size_t)l->starts[first] * size;
+    for (int64_t i = first; i < last; i++)
+        for (int64_t k = 0; k < count; k++, values += size) {
+            int64_t j = i + d->offsets[k];
+            *columns++ = (int32_t)j;
+            memcpy(values,
+                   from + (size_t)(j * step + d->places[k] * across) * size,
+                   size);
+        }
 }
 
 /* How many places of the diagonals lie in rows before i. */
@@ -223,41 +201,93 @@ static gpu_status start_rows(void *context, int64_t first, int64_t last)
     const gpu_diagonals *d = l->d;
     int64_t high = d->count > 0 ? d->cols - d->offsets[d->count - 1] : 0;
     int64_t low = d->count > 0 ? -d->offsets[0] : 0; /* all are between */
-    int64_t sum = places_before(d, first);
-    for (int64_t i = first; i < last; i++) {
-        if (i % ROWS == 0 && gpu_cpu_interrupted())
+    for (int64_t i = first; i < last;) {
+        int64_t end = gpu_cpu_smaller(last, i + ROWS), count = d->count;
+        int is_full = i >= low && end <= high;
+        int64_t sum = places_before(d, i);
+        if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
-        l->starts[i] = (int32_t)sum;
-        sum = i >= low && i < high ? sum + d->count : places_before(d, i + 1);
+        for (; i < end; i++) {
+            l->starts[i] = (int32_t)sum;
+            sum = is_full ? sum + count : places_before(d, i + 1);
+        }
     }
     return GPU_OK;
 }
 
-/* Is there a zero among the numbers, also outside the matrix? A single row is
- * looked at: of more rows each is counted. */
-static int has_zeros(const gpu_diagonals *d)
+/* Is there a zero among the numbers, also those outside the matrix? */
+typedef struct scanning {
+    const gpu_diagonals *d;
+    atomic_int found;
+} scanning;
+
+INLINE int has_zero(const gpu_diagonals *d, gpu_dtype t, int64_t j)
 {
-    size_t size = gpu_cpu_size(d->values.dtype);
-    if (d->values.row_stride != 0)
-        return 1;
-    for (int64_t k = 0; k < d->count; k++) {
-        const char *value = (const char *)d->values.data +
-                            (size_t)(k * d->values.col_stride) * size;
-        if (is_zero(value, d->values.dtype))
-            return 1;
+    const gpu_view *v = &d->values;
+    int found = 0;
+    for (int64_t k = 0; k < d->count; k++)
+        found |=
+            is_zero(load(v->data, t, j * v->row_stride + k * v->col_stride));
+    return found;
+}
+
+INLINE gpu_status scan(scanning *s, gpu_dtype t, int64_t first, int64_t last)
+{
+    int found = 0;
+    for (int64_t j = first; j < last && !found; j++) {
+        if (j % ROWS == 0 && gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        found = has_zero(s->d, t, j);
     }
-    return 0;
+    if (found)
+        atomic_store(&s->found, 1);
+    return GPU_OK;
+}
+
+static gpu_status scan_rows(void *context, int64_t first, int64_t last)
+{
+    scanning *s = context;
+    switch (s->d->values.dtype) {
+    case GPU_F32:
+        return scan(s, GPU_F32, first, last);
+    case GPU_F64:
+        return scan(s, GPU_F64, first, last);
+    case GPU_C64:
+        return scan(s, GPU_C64, first, last);
+    default:
+        return scan(s, GPU_C128, first, last);
+    }
+}
+
+static gpu_status find_zeros(const gpu_diagonals *d, int *found)
+{
+    scanning s = {.d = d};
+    int64_t rows = d->values.row_stride == 0 ? 1 : d->values.rows;
+    gpu_status status = gpu_cpu_parallel(rows, rows * d->count, scan_rows, &s);
+    *found = s.found;
+    return status;
 }
 
 INLINE gpu_status lay(const laying *l, gpu_dtype t, size_t size, int64_t first,
                       int64_t last)
 {
-    for (int64_t i = first; i < last; i++) {
-        if (i % ROWS == 0 && gpu_cpu_interrupted())
+    int64_t count = l->d->count;
+    for (int64_t i = first; i < last;) {
+        int64_t end = gpu_cpu_smaller(last, i + ROWS);
+        if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
-        int32_t n = lay_row(l, t, size, i);
-        if (!l->columns)
-            l->starts[i + 1] = n;
+        if (l->columns && l->starts[end] - l->starts[i] == (end - i) * count) {
+            if (count == 1)
+                lay_full(l, size, 1, i, end);
+            else
+                lay_full(l, size, count, i, end);
+            i = end;
+        }
+        for (; i < end; i++) {
+            int32_t n = lay_row(l, t, size, i);
+            if (!l->columns)
+                l->starts[i + 1] = n;
+        }
     }
     return GPU_OK;
 }
@@ -282,9 +312,14 @@ gpu_status gpu_cpu_sparse_diagonals(void *device, const gpu_diagonals *d,
                                     void *values, int64_t *count)
 {
     laying l = {d, starts, columns, values};
-    int is_counted = columns || has_zeros(d);
     int64_t all = places_before(d, d->rows);
+    int is_counted = columns != NULL;
     (void)device;
+    if (!is_counted) {
+        gpu_status status = find_zeros(d, &is_counted);
+        if (status != GPU_OK)
+            return status;
+    }
     if (!is_counted && all <= INT32_MAX) {
         starts[d->rows] = (int32_t)all;
         *count = all;
@@ -294,6 +329,6 @@ gpu_status gpu_cpu_sparse_diagonals(void *device, const gpu_diagonals *d,
     gpu_status status =
         gpu_cpu_parallel(d->rows, d->rows * (d->count + 1), lay_rows, &l);
     if (status == GPU_OK && !columns)
-        *count = add_up(starts, d->rows);
+        *count = add_up_rows(starts, d->rows);
     return status;
 }

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cpu.h"
+#include "csr_parts.h"
 
 enum {
     MOST_BLOCKS = 16,    /* of rows, where columns are folded */
@@ -21,28 +21,6 @@ enum {
 
 /* --- one entry after the other ---------------------------------------------
  * All of these are inlined where kind and type are known. */
-
-typedef struct number {
-    double re, im;
-} number;
-
-INLINE int is_complex(gpu_dtype t)
-{
-    return t == GPU_C64 || t == GPU_C128;
-}
-
-INLINE number load(const void *values, gpu_dtype t, int64_t at)
-{
-    if (t == GPU_F64)
-        return (number){((const double *)values)[at], 0};
-    if (t == GPU_F32)
-        return (number){((const float *)values)[at], 0};
-    if (t == GPU_C128)
-        return (number){((const double *)values)[2 * at],
-                        ((const double *)values)[2 * at + 1]};
-    return (number){((const float *)values)[2 * at],
-                    ((const float *)values)[2 * at + 1]};
-}
 
 INLINE int is_extreme(gpu_sparse_fold kind)
 {
@@ -188,7 +166,7 @@ INLINE number product_of_row(const job *p, gpu_dtype t, int skips, int64_t e,
         if (!is_complex(t))
             gpu_cpu_scale(&product, x.re);
         else
-            z = (number){z.re * x.re - z.im * x.im, z.re * x.im + z.im * x.re};
+            z = times(t, z, x);
     }
     if (has_zero)
         gpu_cpu_scale(&product, 0);
@@ -228,17 +206,7 @@ static int64_t first_row(const job *p, int64_t block)
 {
     const gpu_csr *s = p->s;
     int64_t w = (s->count + s->rows) / p->blocks * block;
-    int64_t low = 0, high = s->rows;
-    if (block == p->blocks)
-        return s->rows;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (s->starts[middle] + middle >= w)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return block == p->blocks ? s->rows : row_at(s->starts, NULL, s->rows, w);
 }
 
 INLINE void fold_entry(const job *p, gpu_sparse_fold kind, gpu_dtype t,
@@ -425,23 +393,14 @@ typedef struct lookup {
 
 /* The first entry from e on, before end, whose column is not below: the next
  * few are looked at one by one, as patterns are mostly alike. */
-static int64_t find_column(const int32_t *columns, int64_t e, int64_t end,
-                           int32_t column)
+static int64_t find_near(const int32_t *columns, int64_t e, int64_t end,
+                         int32_t column)
 {
     enum { NEAR = 8 };
     int64_t near = gpu_cpu_smaller(end, e + NEAR);
     while (e < near && columns[e] < column)
         e++;
-    if (e < near)
-        return e;
-    while (e < end) {
-        int64_t middle = e + (end - e) / 2;
-        if (columns[middle] < column)
-            e = middle + 1;
-        else
-            end = middle;
-    }
-    return e;
+    return e < near ? e : find_column(columns, e, end, column);
 }
 
 INLINE void look_up_row(const lookup *p, size_t size, int64_t i)
@@ -450,7 +409,7 @@ INLINE void look_up_row(const lookup *p, size_t size, int64_t i)
     int64_t e = s->starts[i], end = s->starts[i + 1];
     for (int64_t k = at->starts[i]; k < at->starts[i + 1]; k++) {
         char *to = p->out + k * (int64_t)size;
-        e = find_column(s->columns, e, end, at->columns[k]);
+        e = find_near(s->columns, e, end, at->columns[k]);
         if (e < end && s->columns[e] == at->columns[k])
             memcpy(to, (const char *)s->values + e * (int64_t)size, size);
         else

@@ -11,6 +11,7 @@
 #include "cpu.h"
 
 #include <dlfcn.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,6 +186,7 @@ typedef struct factors {
     int has_common;
     cholmod_factor *triangle;
     SuiteSparseQR_C_factorization *orthogonal;
+    gpu_cpu_band *band;
 } factors;
 
 void gpu_cpu_sparse_forget(void *device, void *made)
@@ -203,6 +205,7 @@ void gpu_cpu_sparse_forget(void *device, void *made)
         spqr.SuiteSparseQR_C_free(&f->orthogonal, &f->common);
     if (f->has_common)
         cholmod.cholmod_l_finish(&f->common);
+    gpu_cpu_band_free(f->band);
     free(f->starts);
     free(f->columns);
     free(f);
@@ -395,6 +398,25 @@ static gpu_status factor_chol(factors *f, const gpu_csr *s,
 
 /* --- SPQR ----------------------------------------------------------------- */
 
+/* Columns shorter than that count as dependent: as SPQR has it, of the unit
+ * that the numbers had. */
+static double tolerance_of(const gpu_csr *s, int is_single)
+{
+    const double *values = s->values;
+    int64_t parts = s->dtype == GPU_C128 ? 2 : 1;
+    double longest = 0;
+    if (!is_single)
+        return SPQR_DEFAULT_TOL;
+    for (int64_t i = 0; i < s->rows; i++) {
+        double sum = 0;
+        for (int64_t k = parts * s->starts[i]; k < parts * s->starts[i + 1];
+             k++)
+            sum += values[k] * values[k];
+        longest = sum > longest ? sum : longest;
+    }
+    return 20 * (double)(s->rows + s->cols) * FLT_EPSILON * sqrt(longest);
+}
+
 static gpu_status factor_qr(factors *f, const gpu_csr *s,
                             gpu_sparse_report *told)
 {
@@ -406,7 +428,8 @@ static gpu_status factor_qr(factors *f, const gpu_csr *s,
         return status;
     cholmod_sparse columns = as_columns(f, s, 0);
     f->orthogonal = spqr.SuiteSparseQR_C_factorize(
-        SPQR_ORDERING_DEFAULT, SPQR_DEFAULT_TOL, &columns, &f->common);
+        SPQR_ORDERING_DEFAULT, tolerance_of(s, told->is_single), &columns,
+        &f->common);
     if (!f->orthogonal)
         return check_cholmod(f, "SPQR");
     told->rank = (int64_t)f->common.SPQR_istat[RANK];
@@ -436,6 +459,26 @@ static cholmod_dense *solve_qr(factors *f, int turned, cholmod_dense *b)
 
 /* --- the entries ---------------------------------------------------------- */
 
+static gpu_status factor_by(factors *f, const gpu_csr *s,
+                            gpu_sparse_report *told)
+{
+    if (f->how == GPU_SPARSE_BANDED || f->how == GPU_SPARSE_BANDED_CHOL)
+        return gpu_cpu_band_factor(s, f->how == GPU_SPARSE_BANDED_CHOL, told,
+                                   &f->band);
+    f->starts = widen(s->starts, s->rows + 1);
+    f->columns = widen(s->columns, s->count);
+    if (!f->starts || !f->columns)
+        return gpu_cpu_stop(GPU_MEMORY);
+    switch (f->how) {
+    case GPU_SPARSE_LU:
+        return factor_lu(f, s, told);
+    case GPU_SPARSE_CHOL:
+        return factor_chol(f, s, told);
+    default:
+        return factor_qr(f, s, told);
+    }
+}
+
 gpu_status gpu_cpu_sparse_factor(void *device, gpu_sparse_factoring how,
                                  const gpu_csr *s, gpu_sparse_report *told,
                                  void **out)
@@ -449,16 +492,7 @@ gpu_status gpu_cpu_sparse_factor(void *device, gpu_sparse_factoring how,
         return gpu_cpu_stop(GPU_MEMORY);
     f->how = how;
     f->is_complex = s->dtype == GPU_C128;
-    f->starts = widen(s->starts, s->rows + 1);
-    f->columns = widen(s->columns, s->count);
-    gpu_status status = GPU_OK;
-    if (!f->starts || !f->columns)
-        status = gpu_cpu_stop(GPU_MEMORY);
-    else if (how == GPU_SPARSE_LU)
-        status = factor_lu(f, s, told);
-    else
-        status = how == GPU_SPARSE_CHOL ? factor_chol(f, s, told)
-                                        : factor_qr(f, s, told);
+    gpu_status status = factor_by(f, s, told);
     if (status == GPU_OK)
         *out = f;
     else
@@ -497,6 +531,10 @@ gpu_status gpu_cpu_sparse_solve(void *device, void *made, const gpu_csr *s,
     int64_t line = s->rows * (f->is_complex ? 2 : 1);
     gpu_status status = GPU_OK;
     (void)device;
+    if (f->band) {
+        memcpy(x, b, (size_t)(line * count) * sizeof(double));
+        return gpu_cpu_band_solve(f->band, turned, x, count);
+    }
     if (f->how != GPU_SPARSE_LU)
         return solve_all(f, s, turned, b, x, count);
     for (int64_t i = 0; i < count && status == GPU_OK; i++) {

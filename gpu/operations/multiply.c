@@ -40,17 +40,24 @@ static gpu_status unknown_kernel(gpu_device *d, const char *operation,
 {
     char known[256];
     const gpu_kernel *const *list;
-    int n = d->backend->kernels(&list);
+    int n = d->backend->kernels(&list), found = 0;
     snprintf(known, sizeof known, "%s", first);
     for (int i = 0; i < n; i++) {
         size_t used = strlen(known);
-        if (strcmp(list[i]->operation, operation) == 0)
-            snprintf(known + used, sizeof known - used, "%s%s",
-                     used ? ", " : "", list[i]->name);
+        if (strcmp(list[i]->operation, operation) != 0)
+            continue;
+        found++;
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
+                 list[i]->name);
     }
     if (!known[0])
         return gpu_fail(GPU_ARGUMENT, "%s: has no kernels on %s", operation,
                         d->name);
+    if (!found)
+        return gpu_fail(GPU_ARGUMENT,
+                        "%s: no kernel is called '%s' on %s, where there is no "
+                        "choice; leave kernel out",
+                        operation, name, d->name);
     return gpu_fail(GPU_ARGUMENT,
                     "%s: no kernel is called '%s' on %s; "
                     "there are %s",

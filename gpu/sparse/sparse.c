@@ -80,6 +80,73 @@ gpu_rows_out gpu_rows_of(const gpu_sparse *s)
                           gpu_target_of(&s->values).data};
 }
 
+/* --- entries that are counted as they are made ---------------------------- */
+
+static gpu_status make_room(gpu_csr_result *r, int64_t most)
+{
+    gpu_sparse_making *m = (gpu_sparse_making *)r; /* which it begins */
+    gpu_device *d = m->op.device;
+    if (most > INT32_MAX)
+        return gpu_fail(GPU_ARGUMENT,
+                        "%s: the result has %lld entries: there must be fewer "
+                        "than 2147483648",
+                        m->op.name, (long long)most);
+    TRY(gpu_create(&m->out->columns, d, GPU_F32, 1, most, 1));
+    TRY(gpu_create(&m->out->values, d, m->dtype, 1, most, 1));
+    r->columns = gpu_target_of(&m->out->columns).data;
+    r->values = gpu_target_of(&m->out->values).data;
+    return GPU_OK;
+}
+
+gpu_status gpu_sparse_begin(gpu_sparse_making *m, int64_t rows, int64_t cols)
+{
+    *m->out = (gpu_sparse){.rows = rows, .cols = cols};
+    TRY(gpu_sparse_check_sizes(rows, cols, 0));
+    TRY(gpu_create(&m->out->starts, m->op.device, GPU_F32, 1, rows + 1, 1));
+    m->told = (gpu_csr_result){.starts = gpu_target_of(&m->out->starts).data,
+                               .make_room = make_room};
+    return GPU_OK;
+}
+
+gpu_status gpu_sparse_end(gpu_sparse_making *m, gpu_status status)
+{
+    gpu_sparse *out = m->out;
+    if (status == GPU_OK && !out->values.storage)
+        status = make_room(&m->told, 0);
+    if (status != GPU_OK) {
+        gpu_sparse_release(out);
+        return status;
+    }
+    out->count = out->columns.rows = out->values.rows = m->told.count;
+    return GPU_OK;
+}
+
+static gpu_status call(gpu_sparse_making *m, gpu_sparse_entry *entry,
+                       const void *context)
+{
+    m->op.result = m->told.columns ? &m->out->values : &m->out->starts;
+    return entry(&m->op, context, &m->told);
+}
+
+gpu_status gpu_sparse_count(gpu_sparse_making *m, int64_t rows, int64_t cols,
+                            gpu_sparse_entry *entry, const void *context)
+{
+    TRY(gpu_sparse_begin(m, rows, cols));
+    gpu_status status = call(m, entry, context);
+    if (status != GPU_OK)
+        gpu_sparse_release(m->out);
+    return status;
+}
+
+gpu_status gpu_sparse_fill(gpu_sparse_making *m, gpu_sparse_entry *entry,
+                           const void *context)
+{
+    gpu_status status = make_room(&m->told, m->told.count);
+    if (status == GPU_OK)
+        status = call(m, entry, context);
+    return gpu_sparse_end(m, status);
+}
+
 /* --- between host and device ---------------------------------------------- */
 
 gpu_status gpu_upload_vector(gpu_device *d, gpu_dtype dtype, int64_t n,

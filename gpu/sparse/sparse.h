@@ -27,6 +27,30 @@ typedef struct gpu_rows_out {
 gpu_csr gpu_csr_of(const gpu_sparse *s);
 gpu_rows_out gpu_rows_of(const gpu_sparse *s);
 
+/* One while a backend's entry makes it, who finds out how many entries there
+ * are. Given are op, which names it and has the device, dtype and out. */
+typedef struct gpu_sparse_making {
+    gpu_csr_result told; /* for the entry */
+    gpu_operation op;
+    gpu_dtype dtype;
+    gpu_sparse *out;
+} gpu_sparse_making;
+/* out becomes rows x cols, with starts alone: they and make_room are told. */
+gpu_status gpu_sparse_begin(gpu_sparse_making *m, int64_t rows, int64_t cols);
+/* status is the entry's. out is whole, or nothing is left of it. */
+gpu_status gpu_sparse_end(gpu_sparse_making *m, gpu_status status);
+/* For entries that are called twice, first without columns and values: runs
+ * that of the operation's device with what r has. */
+typedef gpu_status gpu_sparse_entry(gpu_operation *op, const void *context,
+                                    gpu_csr_result *r);
+/* Begins, and has the entry count: told.count. Nothing is left of one that
+ * failed. */
+gpu_status gpu_sparse_count(gpu_sparse_making *m, int64_t rows, int64_t cols,
+                            gpu_sparse_entry *entry, const void *context);
+/* The second call; ends. */
+gpu_status gpu_sparse_fill(gpu_sparse_making *m, gpu_sparse_entry *entry,
+                           const void *context);
+
 /* s on the CPU, which is told of when it lay elsewhere: itself, or a copy. To
  * be released. */
 gpu_status gpu_sparse_bring(const gpu_sparse *s, gpu_sparse *here);

@@ -21,30 +21,6 @@ static gpu_status check_shapes(const char *name, gpu_sparse_op op,
     return GPU_OK;
 }
 
-/* The result while a backend makes it. */
-typedef struct making {
-    gpu_csr_result told;
-    const char *name;
-    gpu_device *device;
-    gpu_dtype dtype;
-    gpu_sparse *out; /* columns and values are created by make_room */
-} making;
-
-static gpu_status make_room(gpu_csr_result *r, int64_t most)
-{
-    making *m = (making *)r; /* which it begins */
-    if (most > INT32_MAX)
-        return gpu_fail(GPU_ARGUMENT,
-                        "%s: the result has %lld entries: there must be fewer "
-                        "than 2147483648",
-                        m->name, (long long)most);
-    TRY(gpu_create(&m->out->columns, m->device, GPU_F32, 1, most, 1));
-    TRY(gpu_create(&m->out->values, m->device, m->dtype, 1, most, 1));
-    r->columns = gpu_target_of(&m->out->columns).data;
-    r->values = gpu_target_of(&m->out->values).data;
-    return GPU_OK;
-}
-
 /* a and b are on d and of one type. */
 static gpu_status combine_on(gpu_device *d, const char *name, gpu_sparse_op op,
                              const gpu_sparse *a, const gpu_sparse *b,
@@ -56,33 +32,19 @@ static gpu_status combine_on(gpu_device *d, const char *name, gpu_sparse_op op,
         .dtype = a->values.dtype, .ndim = 2, .rows = a->rows, .cols = b->cols};
     int is_product = op == GPU_SPARSE_PRODUCT;
     double each = b->rows > 0 ? (double)b->count / (double)b->rows : 0;
-    making m = {.told = {.make_room = make_room},
-                .name = name,
-                .device = d,
-                .dtype = a->values.dtype,
-                .out = out};
-    gpu_operation o = {.name = name,
-                       .kernel = "csr",
-                       .device = d,
-                       .result = &shape,
-                       .extent = &a->values,
-                       .k = is_product ? a->cols : 0,
-                       .flops = (double)a->count * (is_product ? 2 * each : 1),
-                       .bytes =
-                           (double)(gpu_sparse_bytes(a) + gpu_sparse_bytes(b))};
-    *out = (gpu_sparse){.rows = a->rows, .cols = b->cols};
-    TRY(gpu_create(&out->starts, d, GPU_F32, 1, a->rows + 1, 1));
-    m.told.starts = gpu_target_of(&out->starts).data;
-    gpu_status status =
-        RUN_OPERATION(&o, sparse_combine, op, &left, &right, &m.told);
-    if (status == GPU_OK && !out->values.storage)
-        status = make_room(&m.told, 0);
-    if (status != GPU_OK) {
-        gpu_sparse_release(out);
-        return status;
-    }
-    out->count = out->columns.rows = out->values.rows = m.told.count;
-    return GPU_OK;
+    gpu_sparse_making m = {.dtype = a->values.dtype, .out = out};
+    m.op = (gpu_operation){
+        .name = name,
+        .kernel = "csr",
+        .device = d,
+        .result = &shape,
+        .extent = &a->values,
+        .k = is_product ? a->cols : 0,
+        .flops = (double)a->count * (is_product ? 2 * each : 1),
+        .bytes = (double)(gpu_sparse_bytes(a) + gpu_sparse_bytes(b))};
+    TRY(gpu_sparse_begin(&m, a->rows, b->cols));
+    return gpu_sparse_end(
+        &m, RUN_OPERATION(&m.op, sparse_combine, op, &left, &right, &m.told));
 }
 
 /* Copies of a and b on `there`, of a type; these are a and b themselves where
@@ -205,8 +167,7 @@ gpu_status gpu_sparse_multiply_left(const gpu_matrix *d, const gpu_sparse *t,
     return GPU_OK;
 }
 
-/* --- elements of a dense matrix
- * ----------------------------------------------- */
+/* --- elements of a dense matrix ------------------------------------------- */
 
 static gpu_status sample_on(gpu_device *d, const char *name,
                             const gpu_sparse *s, const gpu_matrix *m,
@@ -245,6 +206,8 @@ gpu_status gpu_sparse_sample(const char *name, const gpu_sparse *s,
         return gpu_fail(GPU_SHAPE, "%s: shapes %s and %s do not match", name,
                         gpu_size_text(s->rows, s->cols), gpu_shape_text(m));
     gpu_device *there = d->backend->sparse_sample ? d : gpu_cpu();
+    if (there == d && !m->is_conjugated)
+        return sample_on(d, name, s, m, out);
     TRY(gpu_sparse_clone(s, s->values.dtype, there, &here));
     gpu_status status = gpu_clone(m, m->dtype, there, &dense);
     if (there != d)

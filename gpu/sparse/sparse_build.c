@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* s and result may be NULL. */
 static gpu_operation operation_of(const char *name, gpu_device *d,
                                   const gpu_sparse *s, const gpu_matrix *result,
                                   double bytes)
@@ -16,7 +17,8 @@ static gpu_operation operation_of(const char *name, gpu_device *d,
                            .kernel = "csr",
                            .device = d,
                            .result = result,
-                           .bytes = (double)gpu_sparse_bytes(s) + bytes};
+                           .bytes =
+                               (s ? (double)gpu_sparse_bytes(s) : 0) + bytes};
 }
 
 /* A dry run knows how many entries there are, or can be, and neither which nor
@@ -284,6 +286,11 @@ static gpu_status build_lists(const gpu_sparse_lists *l, gpu_triplet_lists *t,
     return status;
 }
 
+static int takes_lists(const gpu_device *d)
+{
+    return !d->is_cpu && d->backend->sparse_build;
+}
+
 static gpu_status build_dry(const gpu_sparse_lists *l, gpu_dtype dtype,
                             gpu_device *d, gpu_sparse *out)
 {
@@ -294,7 +301,8 @@ static gpu_status build_dry(const gpu_sparse_lists *l, gpu_dtype dtype,
     TRY(create_dry(l->rows, l->cols, l->value->rows, dtype, d, out));
     gpu_triplet_lists t = {
         .rows = l->rows, .cols = l->cols, .count = out->count, .dtype = dtype};
-    gpu_operation op = operation_of("sparse", gpu_cpu(), out, &out->values, 0);
+    gpu_device *there = takes_lists(d) ? d : gpu_cpu();
+    gpu_operation op = operation_of("sparse", there, out, &out->values, 0);
     gpu_rows_out to = gpu_rows_of(out);
     return RUN_OPERATION(&op, sparse_build, &t, to.starts, to.columns,
                          to.values, &out->count);
@@ -314,7 +322,7 @@ gpu_status gpu_sparse_build(const gpu_sparse_lists *l, gpu_dtype dtype,
     int fits = 1;
     if (!device)
         TRY(gpu_default(&device));
-    if (!device->is_cpu && device->backend->sparse_build) {
+    if (takes_lists(device)) {
         TRY(build_on(device, l, dtype, &fits, out));
         if (fits)
             return GPU_OK;
@@ -329,49 +337,35 @@ gpu_status gpu_sparse_build(const gpu_sparse_lists *l, gpu_dtype dtype,
 
 /* --- dense matrices ------------------------------------------------------- */
 
+static gpu_status call_from_dense(gpu_operation *op, const void *context,
+                                  gpu_csr_result *r)
+{
+    return RUN_OPERATION(op, sparse_from_dense, context, r->starts, r->columns,
+                         r->values, &r->count);
+}
+
 /* m lies on d, without gaps in its rows. */
 static gpu_status collect(gpu_device *d, const gpu_matrix *m, gpu_sparse *out)
 {
-    int64_t count = 0;
     gpu_view from = gpu_view_of(m);
-    gpu_dtype type = m->dtype == GPU_BOOL ? GPU_F32 : m->dtype;
-    *out = (gpu_sparse){.rows = m->rows, .cols = m->cols};
-    TRY(gpu_sparse_check_sizes(m->rows, m->cols, 0));
-    TRY(gpu_create(&out->starts, d, GPU_F32, 1, m->rows + 1, 1));
-    gpu_rows_out to = {gpu_target_of(&out->starts).data, NULL, NULL};
-    gpu_operation op =
-        operation_of("sparse", d, out, &out->starts, (double)gpu_bytes(m));
-    op.extent = m;
-    gpu_status status = RUN_OPERATION(&op, sparse_from_dense, &from, to.starts,
-                                      NULL, NULL, &count);
-    if (status == GPU_OK)
-        status = gpu_sparse_check_sizes(m->rows, m->cols, count);
-    out->count = count;
-    if (status == GPU_OK)
-        status = gpu_create(&out->columns, d, GPU_F32, 1, count, 1);
-    if (status == GPU_OK)
-        status = gpu_create(&out->values, d, type, 1, count, 1);
-    if (status == GPU_OK) {
-        to = gpu_rows_of(out);
-        op = operation_of("sparse", d, out, &out->values, (double)gpu_bytes(m));
-        op.extent = m;
-        status = RUN_OPERATION(&op, sparse_from_dense, &from, to.starts,
-                               to.columns, to.values, &count);
-    }
-    if (status != GPU_OK)
-        gpu_sparse_release(out);
-    return status;
+    gpu_sparse_making making = {
+        .op = operation_of("sparse", d, NULL, NULL, (double)gpu_bytes(m)),
+        .dtype = m->dtype == GPU_BOOL ? GPU_F32 : m->dtype,
+        .out = out};
+    making.op.extent = m;
+    TRY(gpu_sparse_count(&making, m->rows, m->cols, call_from_dense, &from));
+    return gpu_sparse_fill(&making, call_from_dense, &from);
 }
 
-/* As many entries as there can be. */
-static gpu_status collect_dry(const gpu_matrix *m, gpu_dtype dtype,
-                              gpu_device *d, gpu_sparse *out)
+/* As many entries as there can be, found `there`. */
+static gpu_status collect_dry(gpu_device *there, const gpu_matrix *m,
+                              gpu_dtype dtype, gpu_device *d, gpu_sparse *out)
 {
     int64_t count = gpu_size(m) < INT32_MAX ? gpu_size(m) : INT32_MAX;
     gpu_view from = gpu_view_of(m);
     TRY(gpu_download_unseen(m, NULL));
     TRY(create_dry(m->rows, m->cols, count, dtype, d, out));
-    gpu_operation op = operation_of("sparse", gpu_cpu(), out, &out->values,
+    gpu_operation op = operation_of("sparse", there, out, &out->values,
                                     2 * (double)gpu_bytes(m));
     gpu_rows_out to = gpu_rows_of(out);
     return RUN_OPERATION(&op, sparse_from_dense, &from, to.starts, to.columns,
@@ -388,9 +382,9 @@ gpu_status gpu_sparse_from_dense(const gpu_matrix *m, gpu_dtype dtype,
     *out = (gpu_sparse){0};
     TRY(gpu_check_complex("sparse", in, 1, &d));
     TRY(check_complex_values(gpu_is_complex(m), dtype));
-    if (gpu_dry)
-        return collect_dry(m, dtype, device ? device : d, out);
     gpu_device *there = d->backend->sparse_from_dense ? d : gpu_cpu();
+    if (gpu_dry)
+        return collect_dry(there, m, dtype, device ? device : d, out);
     if (there == d && !m->is_conjugated && m->col_stride == 1) {
         gpu_retain(m);
         plain = *m;
@@ -441,37 +435,24 @@ static int64_t *order_offsets(const int64_t *offsets, gpu_diagonals *d)
     return lists;
 }
 
+static gpu_status call_diagonals(gpu_operation *op, const void *context,
+                                 gpu_csr_result *r)
+{
+    return RUN_OPERATION(op, sparse_diagonals, context, r->starts, r->columns,
+                         r->values, &r->count);
+}
+
 /* The diagonals lie on the CPU. */
 static gpu_status lay(const gpu_diagonals *d, const gpu_matrix *from,
                       gpu_sparse *out)
 {
-    int64_t count = 0;
-    *out = (gpu_sparse){.rows = d->rows, .cols = d->cols};
-    TRY(gpu_create(&out->starts, gpu_cpu(), GPU_F32, 1, d->rows + 1, 1));
-    gpu_rows_out to = {gpu_target_of(&out->starts).data, NULL, NULL};
-    gpu_operation op = operation_of("spdiags", gpu_cpu(), out, &out->starts,
-                                    (double)gpu_bytes(from));
-    op.extent = from;
-    gpu_status status =
-        RUN_OPERATION(&op, sparse_diagonals, d, to.starts, NULL, NULL, &count);
-    if (status == GPU_OK)
-        status = gpu_sparse_check_sizes(d->rows, d->cols, count);
-    out->count = count;
-    if (status == GPU_OK)
-        status = gpu_create(&out->columns, gpu_cpu(), GPU_F32, 1, count, 1);
-    if (status == GPU_OK)
-        status = gpu_create(&out->values, gpu_cpu(), from->dtype, 1, count, 1);
-    if (status == GPU_OK) {
-        to = gpu_rows_of(out);
-        op = operation_of("spdiags", gpu_cpu(), out, &out->values,
-                          (double)gpu_bytes(from));
-        op.extent = from;
-        status = RUN_OPERATION(&op, sparse_diagonals, d, to.starts, to.columns,
-                               to.values, &count);
-    }
-    if (status != GPU_OK)
-        gpu_sparse_release(out);
-    return status;
+    gpu_sparse_making m = {.op = operation_of("spdiags", gpu_cpu(), NULL, NULL,
+                                              (double)gpu_bytes(from)),
+                           .dtype = from->dtype,
+                           .out = out};
+    m.op.extent = from;
+    TRY(gpu_sparse_count(&m, d->rows, d->cols, call_diagonals, d));
+    return gpu_sparse_fill(&m, call_diagonals, d);
 }
 
 gpu_status gpu_sparse_from_diagonals(const gpu_matrix *diagonals,

@@ -64,17 +64,6 @@ gpu_status gpu_sparse_places(const gpu_sparse *s, gpu_matrix *rows,
 
 /* --- entries left out ----------------------------------------------------- */
 
-static gpu_operation operation_of(const char *name, gpu_device *d,
-                                  const gpu_sparse *s, const gpu_matrix *result)
-{
-    return (gpu_operation){.name = name,
-                           .kernel = "csr",
-                           .device = d,
-                           .result = result,
-                           .extent = &s->values,
-                           .bytes = (double)gpu_sparse_bytes(s)};
-}
-
 /* s with ones as values. */
 static gpu_status share_places(gpu_device *d, const gpu_sparse *s,
                                gpu_sparse *out)
@@ -88,39 +77,38 @@ static gpu_status share_places(gpu_device *d, const gpu_sparse *s,
     return status;
 }
 
+typedef struct keeping {
+    gpu_csr from;
+    const gpu_sparse_choice *choice;
+} keeping;
+
+static gpu_status call_keep(gpu_operation *op, const void *context,
+                            gpu_csr_result *r)
+{
+    const keeping *k = context;
+    return RUN_OPERATION(op, sparse_keep, &k->from, k->choice, r->starts,
+                         r->columns, r->values, &r->count);
+}
+
 /* s lies on d. Where all entries stay, so do their places, and, but for those
  * of a mask, their values. */
 static gpu_status keep_on(gpu_device *d, const char *name, const gpu_sparse *s,
                           const gpu_sparse_choice *choice, gpu_sparse *out)
 {
-    gpu_csr from = gpu_csr_of(s);
-    gpu_dtype type = choice->mask ? GPU_F32 : s->values.dtype;
-    int64_t count = 0;
-    *out = (gpu_sparse){.rows = s->rows, .cols = s->cols};
-    TRY(gpu_create(&out->starts, d, GPU_F32, 1, s->rows + 1, 1));
-    gpu_rows_out to = {gpu_target_of(&out->starts).data, NULL, NULL};
-    gpu_operation op = operation_of(name, d, s, &out->starts);
-    gpu_status status = RUN_OPERATION(&op, sparse_keep, &from, choice,
-                                      to.starts, NULL, NULL, &count);
-    if (status == GPU_OK && count == s->count) {
-        gpu_sparse_release(out);
-        return choice->mask ? share_places(d, s, out)
-                            : gpu_sparse_clone(s, type, NULL, out);
-    }
-    out->count = count;
-    if (status == GPU_OK)
-        status = gpu_create(&out->columns, d, GPU_F32, 1, count, 1);
-    if (status == GPU_OK)
-        status = gpu_create(&out->values, d, type, 1, count, 1);
-    if (status == GPU_OK) {
-        to = gpu_rows_of(out);
-        op = operation_of(name, d, s, &out->values);
-        status = RUN_OPERATION(&op, sparse_keep, &from, choice, to.starts,
-                               to.columns, to.values, &count);
-    }
-    if (status != GPU_OK)
-        gpu_sparse_release(out);
-    return status;
+    keeping k = {gpu_csr_of(s), choice};
+    gpu_sparse_making m = {.dtype = choice->mask ? GPU_F32 : s->values.dtype,
+                           .out = out};
+    m.op = (gpu_operation){.name = name,
+                           .kernel = "csr",
+                           .device = d,
+                           .extent = &s->values,
+                           .bytes = (double)gpu_sparse_bytes(s)};
+    TRY(gpu_sparse_count(&m, s->rows, s->cols, call_keep, &k));
+    if (m.told.count < s->count)
+        return gpu_sparse_fill(&m, call_keep, &k);
+    gpu_sparse_release(out);
+    return choice->mask ? share_places(d, s, out)
+                        : gpu_sparse_clone(s, m.dtype, NULL, out);
 }
 
 /* What a device that s lies on chooses from, itself or the CPU; here is s

@@ -32,6 +32,9 @@ size_t gpu_sparse_factors_bytes(const gpu_sparse_factors *f,
 
 static gpu_status factor_here(gpu_sparse_factors *f, gpu_sparse_report *told)
 {
+    /* in the order of gpu_sparse_factoring */
+    static const char *const makers[] = {"umfpack", "cholmod", "spqr", "gbtrf",
+                                         "pbtrf"};
     gpu_device *cpu = gpu_cpu();
     gpu_status status = gpu_settle(&f->here.values);
     if (gpu_dry || status != GPU_OK)
@@ -42,9 +45,7 @@ static gpu_status factor_here(gpu_sparse_factors *f, gpu_sparse_report *told)
                         .rows = f->here.rows,
                         .cols = f->here.cols};
     gpu_operation o = {.name = "factor",
-                       .kernel = f->how == GPU_SPARSE_LU     ? "umfpack"
-                                 : f->how == GPU_SPARSE_CHOL ? "cholmod"
-                                                             : "spqr",
+                       .kernel = makers[f->how],
                        .device = cpu,
                        .result = &shape,
                        .extent = &f->here.values,
@@ -60,7 +61,9 @@ gpu_status gpu_sparse_factor(const gpu_sparse *s, gpu_sparse_factoring how,
 {
     gpu_device *d;
     *out = NULL;
-    *told = (gpu_sparse_report){.rank = s->rows < s->cols ? s->rows : s->cols};
+    *told = (gpu_sparse_report){
+        .rank = s->rows < s->cols ? s->rows : s->cols,
+        .is_single = gpu_dtype_of_parts(s->values.dtype) == GPU_F32};
     TRY(gpu_sparse_check("factor", s, &d));
     gpu_sparse_factors *f = calloc(1, sizeof *f);
     if (!f)

@@ -6,30 +6,6 @@
 
 #include <stdlib.h>
 
-/* The result while a backend makes it. */
-typedef struct making {
-    gpu_csr_result told;
-    const char *name;
-    gpu_sparse *out; /* columns and values are created by make_room */
-    gpu_device *device;
-    gpu_dtype dtype;
-} making;
-
-static gpu_status make_room(gpu_csr_result *r, int64_t most)
-{
-    making *m = (making *)r; /* which it begins */
-    if (most > INT32_MAX)
-        return gpu_fail(GPU_ARGUMENT,
-                        "%s: the result has %lld entries: there must be fewer "
-                        "than 2147483648",
-                        m->name, (long long)most);
-    TRY(gpu_create(&m->out->columns, m->device, GPU_F32, 1, most, 1));
-    TRY(gpu_create(&m->out->values, m->device, m->dtype, 1, most, 1));
-    r->columns = gpu_target_of(&m->out->columns).data;
-    r->values = gpu_target_of(&m->out->values).data;
-    return GPU_OK;
-}
-
 /* Where it is done, and of which type. */
 typedef struct place {
     const char *name;
@@ -43,31 +19,18 @@ static gpu_status arrange_on(const place *at, const gpu_sparse_arranging *how,
 {
     gpu_matrix shape = {
         .dtype = at->dtype, .ndim = 2, .rows = how->rows, .cols = how->cols};
-    making m = {.told = {.make_room = make_room},
-                .name = at->name,
-                .out = out,
-                .device = at->device,
-                .dtype = at->dtype};
-    gpu_operation op = {.name = at->name,
-                        .kernel = "csr",
-                        .device = at->device,
-                        .result = &shape,
-                        .extent = &shape};
+    gpu_sparse_making m = {.dtype = at->dtype, .out = out};
+    m.op = (gpu_operation){.name = at->name,
+                           .kernel = "csr",
+                           .device = at->device,
+                           .result = &shape,
+                           .extent = &shape};
     for (int64_t k = 0; k < how->count; k++)
-        op.bytes += (double)how->parts[k].count *
-                    (double)(gpu_dtype_size(at->dtype) + sizeof(int32_t));
-    *out = (gpu_sparse){.rows = how->rows, .cols = how->cols};
-    TRY(gpu_create(&out->starts, at->device, GPU_F32, 1, how->rows + 1, 1));
-    m.told.starts = gpu_target_of(&out->starts).data;
-    gpu_status status = RUN_OPERATION(&op, sparse_arrange, how, &m.told);
-    if (status == GPU_OK && !out->values.storage)
-        status = make_room(&m.told, 0);
-    if (status != GPU_OK) {
-        gpu_sparse_release(out);
-        return status;
-    }
-    out->count = out->columns.rows = out->values.rows = m.told.count;
-    return GPU_OK;
+        m.op.bytes += (double)how->parts[k].count *
+                      (double)(gpu_dtype_size(at->dtype) + sizeof(int32_t));
+    TRY(gpu_sparse_begin(&m, how->rows, how->cols));
+    return gpu_sparse_end(&m,
+                          RUN_OPERATION(&m.op, sparse_arrange, how, &m.told));
 }
 
 /* how has no parts yet: they are copies of `parts` where it is done. */

@@ -46,6 +46,7 @@ typedef struct lumat_function {
     const char *example, *result; /* Lua expressions; as in ops.def */
     const char *group;            /* of the reference, see chapters.lua */
     const lumat_option *options;  /* those that have no common meaning */
+    const lumat_option *more;     /* and those of another function */
     const char *usage;            /* where `takes` does not show it best */
     /* Called before so many arguments are refused, as too many or for a kind:
      * may raise what was meant. */

@@ -159,6 +159,17 @@ static void read_options(lua_State *L, int index, lumat_option *options,
     options[count] = (lumat_option){NULL, NULL, NULL, NULL};
 }
 
+/* The options of the row that the table at index names with options_of. */
+static const lumat_option *find_more(lua_State *L, int index)
+{
+    const char *name = text_of(L, index, "options_of");
+    const lumat_function *f = name ? lumat_find_row(L, name) : NULL;
+    if (name && !f)
+        luaL_error(L, "a row with the options of %s comes before its row",
+                   name);
+    return f ? f->options : NULL;
+}
+
 /* Pushes a row made of the table at 1, which it keeps. */
 static lumat_function *push_row(lua_State *L)
 {
@@ -180,7 +191,8 @@ static lumat_function *push_row(lua_State *L)
                                  .result = text_of(L, 1, "result"),
                                  .group = text_of(L, 1, "group"),
                                  .usage = text_of(L, 1, "usage"),
-                                 .options = made->options};
+                                 .options = made->options,
+                                 .more = find_more(L, 1)};
     lua_getfield(L, 1, "method");
     made->row.method = lua_toboolean(L, -1);
     lua_pop(L, 1);

@@ -193,8 +193,10 @@ int lumat_is_common(const lumat_option *option)
 
 static const lumat_option *meaning_of(const lumat_function *f, lumat_piece name)
 {
-    const lumat_option *own = find_in(f->options, name);
-    return own ? own : find_in(common, name);
+    const lumat_option *found = find_in(f->options, name);
+    if (!found)
+        found = find_in(f->more, name);
+    return found ? found : find_in(common, name);
 }
 
 /* Forms repeat their options: only those before `at` count as told. */

@@ -278,9 +278,10 @@ static const lumat_function functions[] = {
      "a direct solution. With info also a table: kind, rcond, error (the "
      "backward error of X), and method and steps of a general one. A sparse "
      "system is solved on the CPU in f64, which one on a GPU is copied to: "
-     "diagonal and triangular ones by substitution, others by lu, chol or qr "
-     "(CHOLMOD, UMFPACK, SPQR of SuiteSparse), a rectangular one if its rank "
-     "is full.",
+     "diagonal and triangular ones by substitution, banded ones by LAPACK, "
+     "others by lu, chol or qr (CHOLMOD, UMFPACK, SPQR of SuiteSparse); of a "
+     "rectangular one of less than full rank X is the shortest, as of "
+     "lstsq(full(A), B), which is told.",
      "solve(mat{{2, 0}, {0, 4}}, vec{2, 8})", "{1, 2}", .group = "systems",
      .options = solve_options},
     {"inv", inverse, 1, "A: square", "matrix",

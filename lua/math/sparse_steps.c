@@ -20,7 +20,8 @@ static int forget(lua_State *L)
  * and count as gpu_sparse_report has them */
 static int factor(lua_State *L)
 {
-    static const char *const names[] = {"lu", "chol", "qr", NULL};
+    static const char *const names[] = {"lu",   "chol",      "qr",
+                                        "band", "band_chol", NULL};
     const gpu_sparse *s = lumat_check_sparse(L);
     int how = luaL_checkoption(L, 2, NULL, names);
     gpu_sparse_report told;

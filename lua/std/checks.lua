@@ -122,6 +122,15 @@ function checks.is_wide(A)
     return A.dtype == "f64" or A.dtype == "c128"
 end
 
+-- The narrowest type of real or complex numbers that has A's and B's.
+function checks.wider_type(A, B)
+    local is_wide = checks.is_wide(A) or checks.is_wide(B)
+    if checks.is_complex(A) or checks.is_complex(B) then
+        return is_wide and "c128" or "c64"
+    end
+    return is_wide and "f64" or "f32"
+end
+
 function checks.is_sparse(x)
     return type(x) == "userdata" and getmetatable(x) == "sparse matrix"
 end

@@ -247,6 +247,39 @@ function common.uniform(m, n, dtype, seed)
     return rand(m, n, {seed = seed, dtype = dtype, low = -1, high = 1})
 end
 
+common.sparse_types = {"f32", "f64", "c64", "c128"}
+
+-- A random m x n matrix of whole numbers, most of them 0 but for some seeds:
+-- shares are those that are not, one after the other.
+function common.pattern(m, n, dtype, seed, shares)
+    local share = shares[seed % #shares + 1]
+    local part = ({c64 = "f32", c128 = "f64"})[dtype] or dtype
+    local function some(k)
+        return common.whole(m, n, part, seed + k) %
+            rand(m, n, {seed = seed + k + 1, dtype = part}):lt(share)
+    end
+    return part == dtype and some(0) or complex(some(0), some(7))
+end
+
+-- Calls f(A, seed) for patterns of each shape and of each of these types.
+function common.each_pattern(shapes, types, shares, f)
+    local seed = 0
+    for _, s in ipairs(shapes) do
+        for _, dtype in ipairs(types) do
+            seed = seed + 1
+            f(common.pattern(s[1], s[2], dtype, 100 * seed, shares), seed)
+        end
+    end
+end
+
+-- Is the sparse S the dense A, of its type? Columns are in order.
+function common.is_sparse_of(S, A)
+    lu.assertStrContains(tostring(S), "sparse")
+    lu.assertEquals(S.dtype, A.dtype)
+    lu.assertTrue(full(S) == A)
+    lu.assertTrue(S.T.T == S)
+end
+
 -- The operations that f runs, by their names, sorted; what is looked at on a GPU
 -- is none.
 function common.operations(f)

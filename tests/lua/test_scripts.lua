@@ -302,6 +302,24 @@ function TestBench:test_every_operation()
         {"sum", "sum axis 1", "sum axis 2"})
 end
 
+-- Every matrix with every product; of the first one all else as well.
+function TestBench:test_sparse_ones()
+    local rows, text = bench("bench_sparse.lua", "--peer", "no")
+    lu.assertStrContains(text, "1000 rows, 10000 entries, f32\n")
+    local found = {}
+    for _, row in ipairs(rows) do
+        found[row.kernel] = (found[row.kernel] or 0) + 1
+        local median, low = tonumber(row.seconds), tonumber(row.low)
+        lu.assertTrue(low > 0 and low <= median, row.what)
+    end
+    lu.assertEquals(found, {random = 24, ["rows of 3"] = 4, ["rows of 100"] = 4,
+        ["1000 columns"] = 4, ["5 diagonals"] = 4, ["27 diagonals"] = 4,
+        ["power law"] = 4, steeper = 4, hubs = 4, ["one long row"] = 4})
+    rows = bench("bench_sparse.lua", "--peer", "no", "--only", "random sum")
+    lu.assertEquals({rows[1].what, rows[2].what, rows[3].what, rows[4]},
+        {"sum", "sum of columns", "sum of rows"})
+end
+
 -- Every kernel has a row with a rate, its share and its errors.
 local function has_every_kernel(script, operation)
     local rows, text = bench(script)

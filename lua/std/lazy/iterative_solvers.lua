@@ -9,8 +9,7 @@ local library = ...
 local checks = require "lumat.checks"
 local operators = require "lumat.operators"
 local progress = require "lumat.progress_steps"
-local fail, is_complex, shape_of = checks.fail, checks.is_complex,
-    checks.shape_of
+local fail, shape_of = checks.fail, checks.shape_of
 local adjoint, unit = operators.adjoint, operators.unit
 local solvers = {}
 local getmetatable, ipairs, type = getmetatable, ipairs, type
@@ -457,13 +456,6 @@ local function solve_columns(p, B, start, options, is_one)
         converged = converged, history = histories(kept)}
 end
 
--- The narrowest type that has A's and b's values.
-local function common_type(A, b)
-    local is_wide = checks.is_wide(b) or A.dtype and checks.is_wide(A)
-    if is_complex(b) or is_complex(A) then return is_wide and "c128" or "c64" end
-    return is_wide and "f64" or "f32"
-end
-
 local function as_type(M, dtype)
     return M.dtype == dtype and M or M[dtype](M)
 end
@@ -486,7 +478,7 @@ local function iterate(what, A, b, options)
         fail(what, "cols is the size of a function's A; this one has %d",
             A.cols)
     end
-    local dtype = is_function and common_type(b, b) or common_type(A, b)
+    local dtype = checks.wider_type(is_function and b or A, b)
     if not is_function then A = as_type(A, dtype) end
     local cols = b.rows
     if what == "lsqr" and is_function then cols = options.cols end
@@ -575,15 +567,7 @@ row{
         "one by one, and told of as vectors.",
     example = "minres(mat{{0, 1}, {1, 0}}, vec{1, 2})",
     result = "{2, 1}",
-    options = {
-        {"tol", "positive",
-            "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
-        {"steps", "count", "1000", "at most"},
-        {"precondition",
-            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
-            "none", "what is near A, or solves with it"},
-        {"start", "matrix", "zeros", "the x to begin with"},
-        {"info", "boolean", "false", "tells steps, residual, history"}},
+    options_of = "cg",
 }
 function solvers.minres(A, b, options)
     return iterate("minres", A, b, options)
@@ -609,16 +593,8 @@ row{
         "vectors.",
     example = "gmres(mat{{4, 1}, {0, 2}}, vec{6, 4})",
     result = "{1, 2}",
-    options = {
-        {"tol", "positive",
-            "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
-        {"restart", "count", "50", "steps that are remembered"},
-        {"steps", "count", "1000", "at most"},
-        {"precondition",
-            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
-            "none", "what is near A, or solves with it"},
-        {"start", "matrix", "zeros", "the x to begin with"},
-        {"info", "boolean", "false", "tells steps, residual, history"}},
+    options_of = "cg",
+    options = {{"restart", "count", "50", "steps that are remembered"}},
 }
 function solvers.gmres(A, b, options)
     return iterate("gmres", A, b, options)
@@ -640,15 +616,7 @@ row{
         "one, and told of as vectors.",
     example = "bicgstab(mat{{4, 1}, {0, 2}}, vec{6, 4})",
     result = "{1, 2}",
-    options = {
-        {"tol", "positive",
-            "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
-        {"steps", "count", "1000", "at most"},
-        {"precondition",
-            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
-            "none", "what is near A, or solves with it"},
-        {"start", "matrix", "zeros", "the x to begin with"},
-        {"info", "boolean", "false", "tells steps, residual, history"}},
+    options_of = "cg",
 }
 function solvers.bicgstab(A, b, options)
     return iterate("bicgstab", A, b, options)
@@ -677,16 +645,14 @@ row{
         "solved one by one, and told of as vectors.",
     example = "lsqr(mat{{1, 0}, {0, 1}, {0, 1}}, vec{1, 2, 4})",
     result = "{1, 3}",
+    options_of = "cg",
     options = {
         {"tol", "positive",
             "1e-10, 1e-5 in f32", "the largest residual or slope"},
-        {"steps", "count", "1000", "at most"},
         {"precondition",
             "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
             "none", "the M of columns that are more alike"},
-        {"start", "matrix", "zeros", "the x to begin with"},
-        {"cols", "count", "A's", "the size of a function's A"},
-        {"info", "boolean", "false", "tells steps, residual, history"}},
+        {"cols", "count", "A's", "the size of a function's A"}},
 }
 function solvers.lsqr(A, b, options)
     return iterate("lsqr", A, b, options)

@@ -1,7 +1,7 @@
 -- Systems whose matrix is sparse, by what it is, and its factors as objects. The
 -- steps are those of gpu/sparse/sparse_factor.c, which work in f64 or c128 on the
 -- CPU, on right sides that are rows.
-local library = ...
+local library, _, _, private = ...
 local checks = require "lumat.checks"
 local factors = require "lumat.factors"
 local systems = require "lumat.systems"
@@ -15,13 +15,6 @@ local larger = math.max
 local sparse = {}
 
 -- --- operands ---------------------------------------------------------------
-
--- The type of what solves A x = b.
-local function type_of(A, b)
-    local is_wide = checks.is_wide(A) or checks.is_wide(b)
-    if is_complex(A) or is_complex(b) then return is_wide and "c128" or "c64" end
-    return is_wide and "f64" or "f32"
-end
 
 -- b, a matrix or vector that fits `rows` rows of a matrix on `device`.
 local function right_side(b, rows, device)
@@ -52,9 +45,13 @@ end
 
 -- x as the result of A x = b.
 local function as_result(x, A, b)
-    local type = type_of(A, b)
+    local type = checks.wider_type(A, b)
     if x.dtype ~= type then x = x[type](x) end
     return x:to(A.device)
+end
+
+local function as_wide(A)
+    return is_complex(A) and A:c128() or A:f64()
 end
 
 -- --- norms ------------------------------------------------------------------
@@ -87,29 +84,53 @@ end
 local conj = library.conj
 local kinds = {}
 
-function kinds.lu(A)
-    local F, zeros, _, count = steps.factor(A, "lu")
-    if zeros > 0 then return nil, zeros end
-    return function(B) return steps.solve(F, false, B) end,
-        function(B) return conj(steps.solve(F, true, conj(B))) end, count
+local function by_lu(how)
+    return function(A)
+        local F, zeros, _, count = steps.factor(A, how)
+        if zeros > 0 then return nil, zeros end
+        return function(B) return steps.solve(F, false, B) end,
+            function(B) return conj(steps.solve(F, true, conj(B))) end, count
+    end
+end
+kinds.lu = by_lu "lu"
+
+local function by_chol(how)
+    return function(A)
+        local F, minor, _, count = steps.factor(A, how)
+        if minor > 0 then return nil, minor end
+        local function solve(B) return conj(steps.solve(F, false, conj(B))) end
+        return solve, solve, count
+    end
+end
+kinds.chol = by_chol "chol"
+
+-- An x for which |A x - b| is least, with as many numbers that are not 0 as A has
+-- rank; and that rank.
+local function basic(A)
+    local F, _, rank, count = steps.factor(A.T, "qr")
+    return function(B) return steps.solve(F, false, B) end, rank, count
 end
 
-function kinds.chol(A)
-    local F, minor, _, count = steps.factor(A, "chol")
-    if minor > 0 then return nil, minor end
-    local function solve(B) return conj(steps.solve(F, false, conj(B))) end
-    return solve, solve, count
+-- Of an A whose rows and columns depend on each other the shortest such x: the
+-- part of any other in the space of A's rows, which is what A.H y comes nearest
+-- to it with.
+local function shortest(A)
+    local first, rank, count = basic(A)
+    local second, _, more = basic(A.H)
+    local turned = as_wide(A):to("cpu").H
+    return function(B) return (turned * second(first(B)).T).T end, nil,
+        count + more, rank
 end
 
--- The x for which |A x - b| is least, of a wide A the shortest with A x = b.
+-- The x for which |A x - b| is least, the shortest of them, and what rank A has.
 function kinds.qr(A)
     local is_tall = A.rows >= A.cols
     local F, _, rank, count = steps.factor(is_tall and A.T or A, "qr")
-    if rank < math.min(A.rows, A.cols) then return nil, rank end
+    if rank < math.min(A.rows, A.cols) then return shortest(A) end
     return function(B)
         if is_tall then return steps.solve(F, false, B) end
         return conj(steps.solve(F, true, conj(B)))
-    end, nil, count
+    end, nil, count, rank
 end
 
 local function refuse_singular(zeros)
@@ -122,16 +143,20 @@ local function refuse_indefinite(what)
         "one that is not singular")
 end
 
-local function refuse_rank(what, A, rank)
-    fail(what, "the %s depend on each other (rank %d of %d); lstsq(full(S), " ..
-        "b) finds the shortest of all solutions",
+-- Several x are as good where A has less than full rank.
+local function tell_rank(what, A, rank)
+    if is_dry(A) or rank == math.min(A.rows, A.cols) then return end
+    private.warn_once(what, string.format("the %s depend on each other (rank " ..
+        "%d of %d): of all solutions the shortest is given",
         A.rows >= A.cols and "columns" or "rows", rank,
-        math.min(A.rows, A.cols))
+        math.min(A.rows, A.cols)))
 end
 
 -- The factors of an object, made once.
 local function factored(s)
-    if not s.solve then s.solve, s.turned, s.nnz = kinds[s.how](s.A) end
+    if not s.solve then
+        s.solve, s.turned, s.nnz, s.rank = kinds[s.how](s.A)
+    end
     return s
 end
 
@@ -168,12 +193,15 @@ end
 
 local function add_sparse_kind(how, has_rcond)
     local kind = "sparse " .. how
-    add_kind(kind, {order = make.fixed("nnz"), parts = {nnz = factored},
+    add_kind(kind, {order = has_rcond and make.fixed("nnz") or
+            make.fixed("nnz", "rank"),
+        parts = {nnz = factored, rank = not has_rcond and factored or nil},
         methods = {solve = methods.solve, unpack = make.unpack_parts,
             rcond = has_rcond and methods.rcond or nil},
         says = function(F)
-            return string.format(", nnz %d%s", F.nnz or 0,
-                has_rcond and string.format(", rcond %.2g", F:rcond()) or "")
+            return string.format(", nnz %d, %s", F.nnz or 0,
+                has_rcond and string.format("rcond %.2g", F:rcond()) or
+                "rank " .. (F.rank or 0))
         end, recipe = function(s) return {kind = how, matrix = s.A} end})
 end
 add_sparse_kind("lu", true)
@@ -229,8 +257,8 @@ end
 function sparse.qr(A, options)
     check_options("qr", options, {"kernel", "full", "pivots"})
     local F = object("sparse qr", A:clone(), {how = "qr"})
-    if A.rows > 0 and A.cols > 0 and not factored(state[F]).solve then
-        refuse_rank("qr", A, state[F].turned)
+    if A.rows > 0 and A.cols > 0 then
+        tell_rank("qr", A, factored(state[F]).rank)
     end
     return F
 end
@@ -388,12 +416,20 @@ end
 
 -- --- what A is --------------------------------------------------------------
 
+-- A band is worth it where it is narrow, and a good part of it are entries: else
+-- an order that brings few of them up does with less.
+local NARROW, FULL = 1 / 8, 1 / 4
+
 local function kind_of(A)
     local below, above = steps.bands(A)
     if not below then return "general" end -- in a dry run
     if below == 0 and above == 0 then return "diagonal" end
     if below == 0 then return "upper" end
     if above == 0 then return "lower" end
+    if below + above < NARROW * A.rows and
+        A.nnz >= FULL * (below + above + 1) * A.rows then
+        return "banded"
+    end
     return A == A.H and "positive" or "general"
 end
 
@@ -415,10 +451,20 @@ solvers.lower, solvers.upper = by_triangle(true, "pivot"),
     by_triangle(false, "pivot")
 solvers.positive = kinds.chol
 
-function solvers.general(A)
-    local solve, turned = kinds.lu(A)
+function solvers.general(A, factor)
+    local solve, turned = (factor or kinds.lu)(A)
     if not solve then refuse_singular(turned) end
     return solve, turned
+end
+
+local band_chol, band_lu = by_chol "band_chol", by_lu "band"
+
+function solvers.banded(A)
+    if A == A.H then
+        local solve, turned = band_chol(A)
+        if solve then return solve, turned end
+    end
+    return solvers.general(A, band_lu)
 end
 
 -- Of a kind that reads a part of A only, the rest has to be empty.
@@ -439,7 +485,8 @@ local function find_solver(A, kind)
     if is_told then
         if not solvers[kind] then
             fail("solve", "kind \"%s\" is of dense matrices; a sparse one is " ..
-                "diagonal, lower, upper, positive, general or rectangular", kind)
+                "diagonal, lower, upper, banded, positive, general or " ..
+                "rectangular", kind)
         end
         check_kind(A, kind)
     else
@@ -461,14 +508,16 @@ local function solve_square(A, b, kind, how)
 end
 
 local function solve_rectangular(A, b, how)
-    local solve, rank = kinds.qr(A)
-    if not solve then refuse_rank("solve", A, rank) end
+    local solve, _, _, rank = kinds.qr(A)
     local x = solved(solve, A, b)
-    if not how.info then return x end
+    if not how.info then
+        tell_rank("solve", A, rank)
+        return x
+    end
     local off = A * x:to(A.device) - b
     local told = {kind = "rectangular"}
     if is_dry(A) then return x, told end
-    told.rank, told.method = math.min(A.rows, A.cols), "qr"
+    told.rank, told.method = rank, "qr"
     told.residual = off.ndim == 1 and off:norm() or off:norm{axis = 1}
     return x, told
 end

@@ -435,6 +435,33 @@ static void mistakes_are_found(void **state)
     end();
 }
 
+/* They tell the device that would make them. */
+static void sparse_matrices_are_made_where_they_lie(void **state)
+{
+    (void)state;
+    gpu_sparse s, built;
+    assert_int_equal(open_fake(state), 0);
+    gpu_matrix a = matrix(4, 5), list = matrix_of(GPU_F32, 1, 3, 1);
+    const gpu_sparse_lists lists = {
+        .row = &list, .col = &list, .value = &list, .rows = 4, .cols = 5};
+    begin();
+    assert_int_equal(gpu_sparse_from_dense(&a, GPU_F32, NULL, &s), GPU_OK);
+    assert_int_equal(gpu_sparse_build(&lists, GPU_F32, fake, &built), GPU_OK);
+    int count = 0;
+    for (int i = 0; i < dry_told.count; i++) {
+        if (strcmp(dry_told.event[i].operation, "sparse") != 0)
+            continue;
+        assert_ptr_equal(dry_told.event[i].device, fake);
+        count++;
+    }
+    assert_int_equal(count, 2);
+    end();
+    gpu_sparse_release(&s);
+    gpu_sparse_release(&built);
+    gpu_release(&a);
+    gpu_release(&list);
+}
+
 /* Of a dense one as many entries as there can be; of others as many. */
 static void sparse_matrices_have_sizes(void **state)
 {
@@ -512,6 +539,7 @@ int main(void)
         ON_CPU(elements_are_not_known),
         ON_CPU(mistakes_are_found),
         ON_CPU(sparse_matrices_have_sizes),
+        ON_CPU(sparse_matrices_are_made_where_they_lie),
         ON_FAKE(what_is_kept_stays),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -146,6 +146,29 @@ function TestRows:test_a_new_one()
     help.twice_of_it, library.twice_of_it, methods.twice_of_it = nil, nil, nil
 end
 
+-- Options that mean what those of another row do are told there alone.
+function TestRows:test_options_of_another_one()
+    local row = registry["lumat.private"].row
+    local function add(extra)
+        local t = {name = "relative_of_cg", takes = "x: number {tol, often, start}",
+            gives = "number", group = "arithmetic", help = "A number.",
+            options = {{"often", "count", "1", "how many times"}}}
+        for k, v in pairs(extra) do t[k] = v end
+        row(t, function(x, o) return o and (o.tol or o.often) or x end)
+    end
+    add{options_of = "cg"}
+    local f = library.relative_of_cg
+    lu.assertEquals({f(1), f(1, {tol = 0.5}), f(1, {often = 3})}, {1, 0.5, 3})
+    raises(function() f(1, {tol = 0}) end, "tol is 0, expected a number above 0")
+    raises(function() f(1, {often = 0.5}) end, "often")
+    raises(function() f(1, {restart = 3}) end, "restart")
+    raises(function() add{options_of = "no_such_row"} end, "no_such_row")
+    rawset(_G, "relative_of_cg", f)
+    lu.assertEquals(completions("relative_of_cg(2, {s")[1], "start=")
+    rawset(_G, "relative_of_cg", nil)
+    help.relative_of_cg, library.relative_of_cg = nil, nil
+end
+
 TestResults = {}
 
 local function strict(text)

@@ -8,8 +8,7 @@ local here = zeros(1).device
 
 -- A random m x n matrix of whole numbers with about that share of entries.
 local function pattern(m, n, share, dtype, seed)
-    return whole(m, n, dtype, seed) %
-        rand(m, n, {seed = seed + 1, dtype = dtype}):lt(share)
+    return t.pattern(m, n, dtype, seed, {share})
 end
 
 local shapes = {{1, 1}, {1, 7}, {7, 1}, {3, 3}, {31, 33}, {64, 65}, {5, 200},
@@ -129,13 +128,6 @@ end
 
 TestComplex = {}
 
--- A random complex m x n matrix with about that share of entries.
-local function complex_pattern(m, n, share, dtype, seed)
-    local part = dtype == "c128" and "f64" or "f32"
-    return complex(pattern(m, n, share, part, seed),
-        pattern(m, n, share, part, seed + 9))
-end
-
 function TestComplex:test_making()
     lu.assertTrue(full(sparse({1, 2, 2}, {1, 1, 2}, {1, im, 2 - im})) ==
         mat{{1, 0}, {im, 2 - im}})
@@ -154,7 +146,7 @@ end
 function TestComplex:test_as_the_dense_form()
     for k, s in ipairs(shapes) do
         for _, dtype in ipairs{"c64", "c128"} do
-            local A = complex_pattern(s[1], s[2], 0.2, dtype, 7 * k)
+            local A = pattern(s[1], s[2], 0.2, dtype, 7 * k)
             local S = sparse(A)
             lu.assertEquals({S.dtype, S.nnz}, {dtype, sum(A:ne(0))})
             lu.assertTrue(full(S) == A)
@@ -178,8 +170,8 @@ end
 -- Whole numbers, so that products are exact: of complex and of real operands.
 function TestComplex:test_products()
     for k, s in ipairs(shapes) do
-        local A = complex_pattern(s[1], s[2], 0.3, "c64", 5 * k)
-        local D = complex_pattern(s[2], 67, 0.9, "c64", 5 * k + 1)
+        local A = pattern(s[1], s[2], 0.3, "c64", 5 * k)
+        local D = pattern(s[2], 67, 0.9, "c64", 5 * k + 1)
         local S, R = sparse(A), sparse(real(A))
         for _, B in ipairs{D, D[{{}, {1, 1}}], D:col(2), D["::-1, ::3"],
             D:c128(), conj(D), D[{{}, 1}]} do

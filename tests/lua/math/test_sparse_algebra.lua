@@ -4,19 +4,11 @@
 local lu = require "luaunit"
 local t = require "common"
 local equals, raises, inf, nan = t.equals, t.raises, t.inf, t.nan
-local whole = t.whole
 local f64 = {dtype = "f64"}
-local types = {"f32", "f64", "c64", "c128"}
+local types = t.sparse_types
 
--- A random m x n matrix of whole numbers, most of them 0.
 local function pattern(m, n, dtype, seed)
-    local share = ({0.05, 0.3, 0.7})[seed % 3 + 1]
-    local part = dtype == "c64" and "f32" or dtype == "c128" and "f64" or dtype
-    local function some(k)
-        return whole(m, n, part, seed + k) %
-            rand(m, n, {seed = seed + k + 1, dtype = part}):lt(share)
-    end
-    return part == dtype and some(0) or complex(some(0), some(7))
+    return t.pattern(m, n, dtype, seed, {0.05, 0.3, 0.7})
 end
 
 local shapes = {{1, 1}, {1, 7}, {7, 1}, {3, 3}, {31, 33}, {64, 65}, {5, 200},
@@ -35,12 +27,7 @@ local function pairs_of(f)
     end
 end
 
--- Is the sparse S the dense A, of its type? Its columns are in order.
-local function same(S, A)
-    lu.assertStrContains(tostring(S), "sparse")
-    lu.assertEquals(S.dtype, A.dtype)
-    lu.assertTrue(full(S) == A)
-end
+local same = t.is_sparse_of
 
 TestPairs = {}
 

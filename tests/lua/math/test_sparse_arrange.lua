@@ -5,38 +5,19 @@ local lu = require "luaunit"
 local t = require "common"
 local equals, raises, inf, nan = t.equals, t.raises, t.inf, t.nan
 local whole = t.whole
-local types = {"f32", "f64", "c64", "c128"}
+local types = t.sparse_types
 local shapes = {{1, 1}, {1, 9}, {9, 1}, {4, 4}, {31, 33}, {5, 200}, {200, 5},
     {90, 90}}
 
--- A random m x n matrix of whole numbers, most of them 0 but for some seeds.
+local shares = {0.05, 0.4, 1}
+local same = t.is_sparse_of
+
 local function pattern(m, n, dtype, seed)
-    local share = ({0.05, 0.4, 1})[seed % 3 + 1]
-    local part = dtype == "c64" and "f32" or dtype == "c128" and "f64" or dtype
-    local function some(k)
-        return whole(m, n, part, seed + k) %
-            rand(m, n, {seed = seed + k + 1, dtype = part}):lt(share)
-    end
-    return part == dtype and some(0) or complex(some(0), some(7))
+    return t.pattern(m, n, dtype, seed, shares)
 end
 
--- Calls f(A, seed) for random matrices of each shape and type.
 local function each(kinds, f)
-    local seed = 0
-    for _, s in ipairs(shapes) do
-        for _, dtype in ipairs(kinds) do
-            seed = seed + 1
-            f(pattern(s[1], s[2], dtype, 100 * seed), seed)
-        end
-    end
-end
-
--- Is the sparse S the dense A, of its type? Columns are in order.
-local function same(S, A)
-    lu.assertStrContains(tostring(S), "sparse")
-    lu.assertEquals(S.dtype, A.dtype)
-    lu.assertTrue(full(S) == A)
-    lu.assertTrue(S.T.T == S)
+    t.each_pattern(shapes, kinds, shares, f)
 end
 
 TestBlocks = {}

@@ -111,6 +111,17 @@ function TestSparseLadder.test_infinities_stay_in_their_rows()
     end
 end
 
+-- Where there is one way alone no name is right.
+function TestSparseLadder.test_names_of_no_rung()
+    local S, x = sparse(eye(3)):to(device), ones(3, {device = device})
+    local names = #rungs "spmv" > 1 and "there are auto" or
+        "where there is no choice; leave kernel out"
+    for operation, right in pairs{spmv = x, spmm = ones(3, 2, {device = device})} do
+        t.raises(function() matmul(S, right, {kernel = "none"}) end,
+            operation .. ": no kernel is called 'none' on " .. device, names)
+    end
+end
+
 -- Bits of sums that round, too.
 function TestSparseLadder.test_bits_repeat()
     seed(14)

@@ -3,7 +3,7 @@
 local lu = require "luaunit"
 local t = require "common"
 local equals, raises, inf, nan = t.equals, t.raises, t.inf, t.nan
-local types = {"f32", "f64", "c64", "c128"}
+local types = t.sparse_types
 
 TestMaking = {}
 

@@ -3,32 +3,15 @@
 local lu = require "luaunit"
 local t = require "common"
 local equals, raises, inf, nan = t.equals, t.raises, t.inf, t.nan
-local whole = t.whole
-local types = {"f32", "f64", "c64", "c128"}
+local types = t.sparse_types
 local shapes = {{1, 1}, {1, 9}, {9, 1}, {4, 4}, {31, 33}, {5, 300}, {300, 5},
     {130, 130}}
 
--- A random m x n matrix of whole numbers, most of them 0 but for some seeds.
-local function pattern(m, n, dtype, seed)
-    local share = ({0.05, 0.4, 0.9, 1})[seed % 4 + 1]
-    local part = dtype == "c64" and "f32" or dtype == "c128" and "f64" or dtype
-    local function some(k)
-        return whole(m, n, part, seed + k) %
-            rand(m, n, {seed = seed + k + 1, dtype = part}):lt(share)
-    end
-    return part == dtype and some(0) or complex(some(0), some(7))
-end
-
 -- Calls f(A, S) for random matrices of each shape and type; S is A.
 local function each(kinds, f)
-    local seed = 0
-    for _, s in ipairs(shapes) do
-        for _, dtype in ipairs(kinds) do
-            seed = seed + 1
-            local A = pattern(s[1], s[2], dtype, 100 * seed)
-            f(A, sparse(A))
-        end
-    end
+    t.each_pattern(shapes, kinds, {0.05, 0.4, 0.9, 1}, function(A)
+        f(A, sparse(A))
+    end)
 end
 
 -- Of one kind, type and shape, and equal, or nearly where elements are not added
