@@ -165,7 +165,7 @@ end
 -- How the rows of v, a vector of numbers, are told apart. Either by codes: code,
 -- first, slots, as steps.group takes them, and present, the slots that have
 -- rows, as places, where not all of them do; or by starts and order. And values,
--- one a group.
+-- one a group. Nothing of it is v itself, which others may write to.
 local function told_apart(v)
     local low, slots = whole_range(v)
     if low then
@@ -174,7 +174,7 @@ local function told_apart(v)
         local n = count_true(has)
         local places = counted(1, slots, v)
         if n < slots then places = places[has] end
-        return {code = v, first = low, slots = slots, rows = v.rows,
+        return {code = v:clone(), first = low, slots = slots, rows = v.rows,
             present = n < slots and places or nil,
             slot_counts = counts,
             values = as_type(places + (low - 1), v.dtype)}
@@ -264,7 +264,7 @@ local state = setmetatable({}, {__mode = "k"}) -- of each object
 
 -- kind: name, order (the fields, in the order of unpack), parts (functions of
 -- the state that make fields), methods, says (the text). What it makes has
--- these fields, which nobody assigns.
+-- these fields, of which it hands out copies, and which nobody assigns.
 local function class(kind)
     local meta = {__name = kind.name, __metatable = kind.name, __members = {}}
     for _, name in ipairs(kind.order) do meta.__members[name] = true end
@@ -274,8 +274,10 @@ local function class(kind)
     end
     meta.__index = checks.placed(function(self, name)
         local s = state[self]
-        if s[name] ~= nil and meta.__members[name] then return s[name] end
         if kind.methods[name] then return kind.methods[name] end
+        if s[name] ~= nil and meta.__members[name] then
+            return checks.handed_out(s[name])
+        end
         if not kind.parts[name] then
             local names = {}
             for member in next, meta.__members do
@@ -286,7 +288,7 @@ local function class(kind)
                 tostring(name), concat(names, " "))
         end
         s[name] = kind.parts[name](s)
-        return s[name]
+        return checks.handed_out(s[name])
     end)
     meta.__newindex = checks.placed(function(_, name)
         fail(kind.name, "'%s' cannot be assigned: it is what was found",
@@ -639,7 +641,7 @@ end
 
 -- Of texts each label is a group, also one that no row has.
 local function by_labels(c)
-    return {code = c.values, first = 1, slots = #c.labels, rows = #c.values}
+    return {code = c.values:clone(), first = 1, slots = #c.labels, rows = #c.values}
 end
 
 -- Several keys: the numbers of their groups are the digits of one.

@@ -247,6 +247,40 @@ function TestGroups:test_matrices()
     end
 end
 
+-- Neither the keys that were given, nor what was handed out, is the groups' own.
+function TestGroups:test_nobody_else_changes_them()
+    for _, list in ipairs{{2, 1, 2}, {2.5, 1.5, 2.5}} do
+        local keys, X = vec(list), vec{1, 10, 100}
+        local g = groupby(keys)
+        keys[1] = list[2]
+        for _, name in ipairs{"keys", "count", "group"} do g[name][1] = 100 end
+        equals(g.keys, {list[2], list[1]})
+        equals(g:mean(X), {10, 50.5})
+        equals(g.count, {1, 2})
+        equals(g.group, {2, 1, 2})
+        local u = unique(vec(list), {counts = true, places = true})
+        for _, part in ipairs{u:unpack()} do part[1] = 100 end
+        equals(u.values, {list[2], list[1]})
+        equals(u.places, {2, 1})
+        equals(u.counts, {1, 2})
+    end
+    local g = groupby{"b", "a", "b"}
+    g.keys[1] = "z"
+    lu.assertEquals(g.keys, {"a", "b"})
+    local several = groupby{vec{1, 1, 2}, vec{3, 4, 3}}
+    several.keys[1][1] = 7
+    several.keys[2] = nil
+    equals(several.keys[1], {1, 1, 2})
+    equals(several.keys[2], {3, 4, 3})
+    local h = histogram(vec{1, 2, 2}, {bins = 2})
+    h.counts[1], h.edges[1] = 100, 100
+    equals(h.counts, {1, 2})
+    equals(h.edges, {1, 1.5, 2})
+    local counts = frame{k = {1, 2, 1}}:groupby "k"
+    counts:count().count[1] = 100
+    equals(counts:count().count, {2, 1})
+end
+
 function TestGroups:test_nan()
     local g = groupby(vec{1, nan, 2, 1})
     equals(g.keys, {1, 2})
