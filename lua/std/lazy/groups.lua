@@ -68,7 +68,7 @@ local SLOTS_A_ROW, LEAST_SLOTS, MOST_SLOTS = 2, 4096, 2 ^ 31 - 8
 local CACHED_SLOTS = 2 ^ 22
 -- A look at so many rows tells how many values there are; up to one in SPREAD of
 -- them, values are looked up.
-local SAMPLE, SPREAD, ROUNDS = 16384, 4, 3
+local SAMPLE, SPREAD, MOST_KNOWN = 16384, 4, 65536
 local LOOK = 256 -- rows that tell whether they are of whole numbers
 
 -- Whole numbers close together: the least of them, and how many there may be.
@@ -142,24 +142,24 @@ local function in_order(v, wants_places)
 end
 
 -- The different values in order, NaN aside, where a look says that there are
--- few, and each one's place among them: NaN has the place behind. nil: many.
-local function few_values(v)
+-- few, and, where it is wanted, each one's place among them: NaN has the place
+-- behind. nil: many. What the look did not see is put in order by itself.
+local function few_values(v, wants_places)
     local n = v.rows
     if n < 4 * SAMPLE then return nil end
     local known = values_of((in_order(v[{{1, n, n // SAMPLE}}]:clone())))
-    for _ = 1, ROUNDS do
-        if #known == 0 or #known * SPREAD > SAMPLE then return nil end
-        local place = steps.search(known, v, false)
-        -- what is behind all of them, NaN too, is not the last one again
-        local there = library.hcat(known, known[{{#known, #known}}]):take(place)
-        local missing = ~(there:eq(v) | v:isnan())
-        local count = count_true(missing)
-        if count == 0 then return known, place end
-        if count * SPREAD > n then return nil end
-        local more = values_of((in_order(v[missing])))
-        known = values_of(library.sort(library.hcat(known, more)))
-    end
-    return nil
+    if #known == 0 or #known * SPREAD > SAMPLE then return nil end
+    local place = steps.search(known, v, false)
+    -- what is behind all of them, NaN too, is not the last one again
+    local there = library.hcat(known, known[{{#known, #known}}]):take(place)
+    local missing = there:ne(v) & ~v:isnan()
+    local count = count_true(missing)
+    if count == 0 then return known, place end
+    if count * SPREAD > n then return nil end
+    local more = values_of((in_order(v[missing])))
+    if #known + #more > MOST_KNOWN then return nil end
+    known = library.sort(library.hcat(known, more))
+    return known, wants_places and steps.search(known, v, false)
 end
 
 -- How the rows of v, a vector of numbers, are told apart. Either by codes: code,
@@ -179,7 +179,7 @@ local function told_apart(v)
             slot_counts = counts,
             values = as_type(places + (low - 1), v.dtype)}
     end
-    local known, place = few_values(v)
+    local known, place = few_values(v, true)
     if known then
         return {code = place, first = 1, slots = #known, rows = v.rows,
             values = known}
