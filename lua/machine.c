@@ -181,8 +181,7 @@ static const lumat_function functions[] = {
      "peak(\"cpu\").bytes > 1e8", "true", .group = "devices rates"},
     {"rate", lumat_rate_call, 0,
      "flops: number, bytes: number, seconds: positive [, dtype: "
-     "\"f32\"|\"f64\" [, device: "
-     "device]]",
+     "\"f32\"|\"f64\"|\"c64\"|\"c128\" [, device: device]]",
      "number, string, number, string",
      "Work done in so many seconds beside the measured peak, by flops or by "
      "bytes, whichever comes nearer: value, unit, share, and whose peak. A "

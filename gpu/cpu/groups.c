@@ -14,13 +14,40 @@ enum { PIECE = 1024 }; /* elements a thread holds at a time */
 
 enum { TOGETHER = 16 }; /* searches that wait for memory side by side */
 
+/* Cells of one width between the least and the largest number, which tell
+ * where among the sorted ones a value is: as the cell of a number never falls
+ * while numbers rise, those of lower cells are smaller, and those of higher
+ * ones larger. `widest` is how many numbers the fullest cell has. */
+typedef struct grid {
+    int64_t cells, widest;
+    double low, scale;
+    int32_t *first; /* of each cell the place of its first number */
+} grid;
+
 typedef struct searching {
     const void *sorted; /* without gaps, and without what is NaN: */
     int64_t numbers, length;
     gpu_dtype type;
     int is_after;
     const gpu_view *values, *to;
+    grid g; /* no cells: it is not worth one */
 } searching;
+
+INLINE int64_t cell_of(const grid *g, double x)
+{
+    double at = (x - g->low) * g->scale, last = (double)(g->cells - 1);
+    at = at > 0 ? at : 0; /* NaN, too */
+    return (int64_t)(at < last ? at : last);
+}
+
+/* From where on `widest` numbers are looked at for x. */
+INLINE int64_t first_near(const searching *s, double x)
+{
+    if (s->g.cells == 0)
+        return 0;
+    int64_t first = s->g.first[cell_of(&s->g, x)];
+    return gpu_cpu_smaller(first, s->numbers - s->g.widest);
+}
 
 /* Is a before x, where neither is NaN? */
 #define IS_BEFORE(a, x) (is_after ? (a) <= (x) : (a) < (x))
@@ -32,8 +59,10 @@ typedef struct searching {
     {                                                                       \
         const T *sorted = s->sorted;                                        \
         for (int64_t i = 0; i < n; i += TOGETHER) {                         \
-            int64_t low[TOGETHER] = {0}, length = s->numbers;               \
+            int64_t low[TOGETHER] = {0}, length = s->g.widest;              \
             int64_t many = gpu_cpu_smaller(n - i, TOGETHER);                \
+            for (int64_t k = 0; k < many; k++)                              \
+                low[k] = first_near(s, x[i + k]);                           \
             for (; length > 1; length -= length / 2)                        \
                 for (int64_t k = 0; k < many; k++) {                        \
                     int64_t next = low[k] + length / 2;                     \
@@ -55,24 +84,38 @@ SEARCH(float)
 SEARCH(double)
 #undef SEARCH
 
+/* Where n elements of f64 from the first-th on lie side by side, if they do;
+ * else NULL. */
+static double *plain_part(const gpu_view *v, int64_t first)
+{
+    gpu_view flat = gpu_cpu_flat(*v);
+    int is_plain = flat.rows == 1 && flat.dtype == GPU_F64 &&
+                   (flat.col_stride == 1 || flat.cols == 1);
+    return is_plain ? (double *)flat.data + first : NULL;
+}
+
 static gpu_status search_range(void *context, int64_t first, int64_t last)
 {
     const searching *s = context;
-    double x[PIECE], place[PIECE];
+    double room[PIECE], found[PIECE];
     for (int64_t n; first < last; first += n) {
+        double *x = plain_part(s->values, first);
+        double *place = plain_part(s->to, first), *to = place ? place : found;
         n = gpu_cpu_smaller(last - first, PIECE);
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
-        gpu_cpu_load(s->values, first, n, GPU_F64, x);
+        if (!x)
+            gpu_cpu_load(s->values, first, n, GPU_F64, x = room);
         if (s->type == GPU_F64 && s->is_after)
-            search_double(s, x, n, place, 1);
+            search_double(s, x, n, to, 1);
         else if (s->type == GPU_F64)
-            search_double(s, x, n, place, 0);
+            search_double(s, x, n, to, 0);
         else if (s->is_after)
-            search_float(s, x, n, place, 1);
+            search_float(s, x, n, to, 1);
         else
-            search_float(s, x, n, place, 0);
-        gpu_cpu_store(s->to, first, n, GPU_F64, place);
+            search_float(s, x, n, to, 0);
+        if (!place)
+            gpu_cpu_store(s->to, first, n, GPU_F64, found);
     }
     return GPU_OK;
 }
@@ -97,6 +140,49 @@ static int64_t count_numbers(const void *data, gpu_dtype t, int64_t n)
     return low;
 }
 
+enum {
+    LEAST_SEARCHED = 64, /* numbers that are worth a grid */
+    CELLS_A_NUMBER = 4,
+    MOST_CELLS = 1 << 20,
+    WORTH = 4 /* a grid saves so many of all steps, that is, of 2^WORTH numbers
+               * it leaves one */
+};
+
+/* The grid of what is searched so often; none where one cell has many numbers,
+ * or there are infinities. */
+static gpu_status make_grid(searching *s, int64_t searches)
+{
+    int64_t n = s->numbers, cells = 1, filled = 0;
+    void *room;
+    s->g = (grid){.widest = n};
+    if (n < LEAST_SEARCHED || n > INT32_MAX || searches < 2 * n)
+        return GPU_OK;
+    while (cells < CELLS_A_NUMBER * n && cells < MOST_CELLS)
+        cells *= 2;
+    double low = element(s->sorted, s->type, 0);
+    double scale = (double)cells / (element(s->sorted, s->type, n - 1) - low);
+    if (!(scale > 0) || !isfinite(scale))
+        return GPU_OK;
+    size_t bytes = (size_t)cells * sizeof *s->g.first;
+    if (gpu_cpu_alloc(NULL, bytes, &room) != GPU_OK)
+        return GPU_MEMORY;
+    grid g = {cells, 0, low, scale, room};
+    for (int64_t i = 0, first = 0; i < n; i++) {
+        int64_t cell = cell_of(&g, element(s->sorted, s->type, i));
+        first = cell >= filled ? i : first;
+        while (filled <= cell)
+            g.first[filled++] = (int32_t)i;
+        g.widest = i + 1 - first > g.widest ? i + 1 - first : g.widest;
+    }
+    while (filled < cells)
+        g.first[filled++] = (int32_t)n;
+    if (g.widest << WORTH > n)
+        gpu_cpu_free(NULL, room, bytes);
+    else
+        s->g = g;
+    return GPU_OK;
+}
+
 gpu_status gpu_cpu_search(void *device, const gpu_view *sorted,
                           const gpu_view *values, int is_after,
                           const gpu_view *to)
@@ -108,12 +194,16 @@ gpu_status gpu_cpu_search(void *device, const gpu_view *sorted,
     (void)device;
     if (sorted->row_stride != 1 && sorted->rows > 1)
         status = gpu_cpu_make_dense(&dense, 1, &room);
-    searching s = {dense.data, 0, sorted->rows, sorted->dtype, is_after,
-                   values,     to};
+    searching s = {dense.data, 0,      sorted->rows, sorted->dtype,
+                   is_after,   values, to,           {0}};
     if (status == GPU_OK) {
         s.numbers = count_numbers(s.sorted, s.type, s.length);
-        status = gpu_cpu_parallel(n, 8 * n, search_range, &s);
+        status = make_grid(&s, n);
     }
+    if (status == GPU_OK)
+        status = gpu_cpu_parallel(n, 8 * n, search_range, &s);
+    if (s.g.cells > 0)
+        gpu_cpu_free(NULL, s.g.first, (size_t)s.g.cells * sizeof *s.g.first);
     if (room)
         gpu_cpu_free(NULL, room, gpu_cpu_view_bytes(sorted));
     return gpu_cpu_stop(status);
@@ -568,6 +658,17 @@ static void load_rows(const start_fold *s, int64_t first, int64_t n,
     }
 }
 
+static double about_of(const gpu_folding *f, int64_t group, int64_t col)
+{
+    double about = 0;
+    if (f->kind == GPU_FOLD_SPREAD) {
+        gpu_view one = gpu_cpu_part(&f->about, group, col, 1, 1);
+        gpu_view there = {&about, GPU_F64, 1, 1, 1, 1};
+        gpu_cpu_convert(&one, &there);
+    }
+    return about;
+}
+
 /* The ordered rows first .. last - 1 of a group, each column to one of `to`. */
 static gpu_status fold_ordered(const start_fold *s, int64_t group,
                                int64_t first, int64_t last, double *to)
@@ -583,12 +684,7 @@ static gpu_status fold_ordered(const start_fold *s, int64_t group,
         load_rows(s, i, n, row);
         for (int64_t j = 0; j < cols; j++) {
             gpu_view column = gpu_cpu_part(&f->from, 0, j, f->from.rows, 1);
-            double about = 0;
-            if (f->kind == GPU_FOLD_SPREAD) {
-                gpu_view one = gpu_cpu_part(&f->about, group, j, 1, 1);
-                gpu_view there = {&about, GPU_F64, 1, 1, 1, 1};
-                gpu_cpu_convert(&one, &there);
-            }
+            double about = about_of(f, group, j);
             FOR_KIND(f, fold_list_into, &to[j], &column, row, n, about)
         }
     }
@@ -602,21 +698,84 @@ static void store_group(const start_fold *s, int64_t group, double *result)
         gpu_cpu_store_one(&s->f->to, group, j, finished(result[j]));
 }
 
+/* Some of the ordered rows, those of several groups: all columns of so many
+ * from the first-th on, row by row. */
+typedef struct row_window {
+    int64_t first, rows, most;
+    double x[PIECE];
+} row_window;
+
+/* Rows from the first-th on, up to the last-th at most: they are far apart, and
+ * on their way side by side. */
+static void load_window(const start_fold *s, int64_t first, int64_t last,
+                        row_window *w)
+{
+    const gpu_view *from = &s->f->from;
+    int64_t row[PIECE], cols = from->cols;
+    const double *wide = from->data;
+    const float *narrow = from->data;
+    w->first = first;
+    w->rows = gpu_cpu_smaller(last - first, w->most);
+    load_rows(s, first, w->rows, row);
+    for (int64_t i = 0; i < w->rows; i++)
+        for (int64_t j = 0; j < cols; j++) {
+            int64_t at = row[i] * from->row_stride + j * from->col_stride;
+            w->x[i * cols + j] =
+                from->dtype == GPU_F64 ? wide[at] : (double)narrow[at];
+        }
+}
+
+/* For macros that hand on a loop: n numbers `step` apart, into *result. */
+INLINE void fold_near_into(double *result, const double *x, int64_t step,
+                           int64_t n, double about, gpu_fold_kind kind,
+                           int skips)
+{
+    double so_far = *result;
+    for (int64_t i = 0; i < n; i++)
+        so_far = with(so_far, x[i * step], about, kind, skips);
+    *result = so_far;
+}
+
+/* A group of the rows begin .. end - 1; others follow up to the last-th. */
+static void fold_near(const start_fold *s, int64_t group, int64_t begin,
+                      int64_t end, int64_t last, row_window *w, double *to)
+{
+    const gpu_folding *f = s->f;
+    int64_t cols = f->from.cols;
+    for (int64_t j = 0; j < cols; j++)
+        to[j] = neutral(f->kind);
+    for (int64_t i = begin, n; i < end; i += n) {
+        if (i < w->first || i >= w->first + w->rows)
+            load_window(s, i, last, w);
+        n = gpu_cpu_smaller(end, w->first + w->rows) - i;
+        for (int64_t j = 0; j < cols; j++) {
+            const double *x = w->x + (i - w->first) * cols + j;
+            double about = about_of(f, group, j);
+            FOR_KIND(f, fold_near_into, &to[j], x, cols, n, about)
+        }
+    }
+}
+
 static gpu_status fold_groups(void *context, int64_t first, int64_t last)
 {
     const start_fold *s = context;
+    int64_t cols = s->f->from.cols;
+    row_window w = {.most = cols > 0 ? PIECE / cols : 0};
     void *room;
-    size_t bytes = (size_t)s->f->from.cols * sizeof(double);
+    size_t bytes = (size_t)cols * sizeof(double);
     if (gpu_cpu_alloc(NULL, bytes, &room) != GPU_OK)
         return GPU_MEMORY;
     gpu_status status = GPU_OK;
-    int64_t begin = start_of(s, first);
+    int64_t begin = start_of(s, first), rows = start_of(s, last);
     for (int64_t g = first; g < last && status == GPU_OK; g++) {
         int64_t end = start_of(s, g + 1);
         if (g % PIECE == 0 && gpu_cpu_interrupted())
             status = GPU_INTERRUPTED;
         if (status == GPU_OK && end - begin <= CUT) {
-            status = fold_ordered(s, g, begin, end, room);
+            if (w.most > 0)
+                fold_near(s, g, begin, end, rows, &w, room);
+            else
+                status = fold_ordered(s, g, begin, end, room);
             store_group(s, g, room);
         }
         begin = end;

@@ -346,10 +346,15 @@ typedef struct naming {
 /* The places, from 0, that elements first .. first + n - 1 of a list name. */
 static void name_places(const naming *l, int64_t first, int64_t n, int64_t *to)
 {
-    double x[PIECE];
+    double room[PIECE];
+    const double *list = l->list.data, *x = room;
+    int is_plain = l->list.dtype == GPU_F64 && l->list.col_stride == 1;
     for (int64_t i = 0; i < n; i += PIECE) {
         int64_t count = gpu_cpu_smaller(n - i, PIECE);
-        gpu_cpu_load(&l->list, first + i, count, GPU_F64, x);
+        if (is_plain)
+            x = list + first + i;
+        else
+            gpu_cpu_load(&l->list, first + i, count, GPU_F64, room);
         for (int64_t k = 0; k < count; k++) {
             int64_t place = (int64_t)x[k];
             to[i + k] = place < 0 ? place + l->size : place - 1;

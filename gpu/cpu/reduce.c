@@ -69,6 +69,12 @@ static int wants_place(gpu_reduction kind)
     return kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax;
 }
 
+/* That of no numbers, where NaN is left out: all others are beyond it. */
+static double extreme_of_none(gpu_reduction kind)
+{
+    return wants_smallest(kind) ? (double)INFINITY : -(double)INFINITY;
+}
+
 /* What merging changes nothing with. */
 static partial nothing(gpu_reduction kind)
 {
@@ -197,6 +203,7 @@ typedef struct reduction_down {
     int64_t rows_a_part, parts;
     partial *partials; /* columns x parts; NULL when parts is 1 */
     int is_direct;     /* the elements are folded where they lie */
+    int skips_nan;     /* of extremes */
     int64_t band;      /* rows folded at a time */
 } reduction_down;
 
@@ -231,7 +238,17 @@ static double element(gpu_dtype t, const void *x, int64_t i)
     return t == GPU_F64 ? ((const double *)x)[i] : ((const float *)x)[i];
 }
 
-/* The first row is what the extremes of rows begin with. */
+static void fill(gpu_dtype t, void *x, int64_t n, double value)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (t == GPU_F64)
+            ((double *)x)[i] = value;
+        else
+            ((float *)x)[i] = (float)value;
+}
+
+/* The first row is what the extremes of rows begin with, if NaN among them
+ * counts. */
 static void begin_rows(const reduction_down *r, row_results *to, const void *x,
                        int64_t row, int64_t cols)
 {
@@ -247,7 +264,10 @@ static void begin_rows(const reduction_down *r, row_results *to, const void *x,
             to->origin[j] = element(t, x, j);
         return;
     }
-    memcpy(to->value, x, (size_t)cols * gpu_cpu_size(t));
+    if (r->skips_nan)
+        fill(t, to->value, cols, extreme_of_none(r->kind));
+    else
+        memcpy(to->value, x, (size_t)cols * gpu_cpu_size(t));
     for (int64_t j = 0; wants_place(r->kind) && j < cols; j++)
         if (t == GPU_F64)
             to->place[j] = row;
@@ -299,6 +319,10 @@ static void fold_rows(const reduction_down *r, row_results *to, const void *x,
     else if (wants_place(r->kind))
         (wants_smallest(r->kind) ? v->smallest_places : v->largest_places)[t](
             to->value, to->place, x, step, (size_t)row, m, n);
+    else if (r->skips_nan)
+        (wants_smallest(r->kind)
+             ? v->smallest_number_rows
+             : v->largest_number_rows)[t](to->value, x, step, m, n);
     else
         (wants_smallest(r->kind) ? v->smallest_rows : v->largest_rows)[t](
             to->value, x, step, m, n);
@@ -464,9 +488,11 @@ static void cut_rows(reduction_down *r)
 /* Sums and extremes down the columns of a grid whose rows run along memory.
  * axis 1 or 2. */
 static gpu_status reduce_down(const gpu_program *p, const gpu_view *in,
-                              int axis, const gpu_view *out)
+                              int axis, int skips_nan, const gpu_view *out)
 {
-    reduction_down r = {.kind = (gpu_reduction)p->reduction, .out = out};
+    reduction_down r = {.kind = (gpu_reduction)p->reduction,
+                        .out = out,
+                        .skips_nan = skips_nan};
     gpu_cpu_plan_make(&r.plan, p, in, NULL, in->rows, in->cols,
                       axis == 1 ? GPU_CPU_KEEP : GPU_CPU_TURN);
     r.is_direct = is_direct(&r.plan);
@@ -502,6 +528,7 @@ typedef struct reduction {
     gpu_cpu_plan plan;
     gpu_reduction kind;
     int whole;           /* to one value */
+    int skips_nan;       /* of extremes */
     int is_decidable;    /* of truth values: one of them can decide */
     atomic_int *decided; /* whether one has */
     const gpu_view *out; /* 1 x 1, 1 x n or m x 1 */
@@ -545,6 +572,10 @@ static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
         p = fold_spread(t, x, n);
     } else if (r->kind == GPU_REDUCE_prod) {
         p = fold_product(t, x, n);
+    } else if (r->skips_nan) {
+        p.value = wants_smallest(r->kind)
+                      ? gpu_cpu_vectors->smallest_number[t](x, (size_t)n)
+                      : gpu_cpu_vectors->largest_number[t](x, (size_t)n);
     } else {
         p.value = wants_smallest(r->kind)
                       ? gpu_cpu_vectors->smallest[t](x, (size_t)n)
@@ -788,6 +819,22 @@ static int is_down(const gpu_view *in, int axis)
            llabs(v.row_stride) > 1;
 }
 
+/* Whether a program puts in the place of NaN what loses against every number:
+ * where(isnan(x), infinity, x) and its smallest value, or the other way round.
+ * The folds leave NaN out by themselves, without a pass for each operation. */
+static int leaves_nan_out(const gpu_program *p, const gpu_view *in)
+{
+    const gpu_instruction *is_nan = &p->code[0], *chosen = &p->code[1];
+    gpu_reduction kind = (gpu_reduction)p->reduction;
+    return (kind == GPU_REDUCE_min || kind == GPU_REDUCE_max) &&
+           p->inputs == 1 && p->constants == 1 && p->length == 2 &&
+           p->draw == NULL && in[0].dtype != GPU_BOOL &&
+           p->constant[0] == extreme_of_none(kind) &&
+           is_nan->op == GPU_OP_isnan && is_nan->x == 0 &&
+           chosen->op == GPU_OP_where && chosen->x == 2 && chosen->y == 1 &&
+           chosen->z == 0;
+}
+
 #define OP(...)
 #define TEST(name, ...) [GPU_OP_##name] = 1,
 #define REDUCTION(...)
@@ -800,7 +847,13 @@ gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
 {
     (void)device;
     gpu_cpu_order order = axis == 1 ? GPU_CPU_TURN : GPU_CPU_KEEP;
-    reduction r;
+    reduction r = {.skips_nan = leaves_nan_out(p, in)};
+    gpu_program plain;
+    if (r.skips_nan) {
+        plain = *p;
+        plain.length = plain.constants = 0;
+        p = &plain;
+    }
     r.kind = (gpu_reduction)p->reduction;
     r.whole = axis == 0;
     r.is_decidable = (r.kind == GPU_REDUCE_max || r.kind == GPU_REDUCE_min) &&
@@ -822,7 +875,7 @@ gpu_status gpu_cpu_reduce(void *device, const gpu_program *p,
         return reduce_mask(r.kind, in, out);
     if (axis != 0 && is_down(in, axis) && r.kind != GPU_REDUCE_prod &&
         (!is_placed || (axis == 1 ? rows : cols) <= INT32_MAX))
-        return reduce_down(p, in, axis, out);
+        return reduce_down(p, in, axis, r.skips_nan, out);
     gpu_cpu_plan_make(&r.plan, p, in, NULL, rows, cols, order);
     return r.whole ? reduce_whole(&r) : reduce_lines(&r);
 }

@@ -52,6 +52,9 @@ typedef struct gpu_cpu_vector {
     double (*prod[2])(const void *x, size_t n);
     double (*smallest[2])(const void *x, size_t n);
     double (*largest[2])(const void *x, size_t n);
+    /* The same of what is not NaN; of nothing infinity, or less than all. */
+    double (*smallest_number[2])(const void *x, size_t n);
+    double (*largest_number[2])(const void *x, size_t n);
     /* The sums of the distances from `origin` and of their squares; n >= 1. */
     void (*moments[2])(const void *x, size_t n, double origin, double *sum,
                        double *squares);
@@ -69,6 +72,10 @@ typedef struct gpu_cpu_vector {
                              size_t cols);
     void (*largest_rows[2])(void *r, const void *x, int64_t step, size_t rows,
                             size_t cols);
+    void (*smallest_number_rows[2])(void *r, const void *x, int64_t step,
+                                    size_t rows, size_t cols);
+    void (*largest_number_rows[2])(void *r, const void *x, int64_t step,
+                                   size_t rows, size_t cols);
     /* so_far, of n, takes x element by element, and r what it is then; r may be
      * x. */
     void (*scan_row[2])(double *so_far, void *r, const void *x, size_t n,

@@ -464,46 +464,53 @@ static double TYPED(prod)(const void *xv, size_t n)
     return lane[0];
 }
 
-/* The lanes ignore NaN, which a mark is kept of. The last 32 elements overlap
- * those before. */
-#define EXTREME(name, CHOOSE, IS_BETTER)                                  \
-    static double TYPED(name)(const void *xv, size_t n)                   \
-    {                                                                     \
-        enum { PARTS = FOLD_LANES * sizeof(T) / REGISTER };               \
-        const T *x = xv;                                                  \
-        if (n < FOLD_LANES) {                                             \
-            T few = x[0];                                                 \
-            for (size_t i = 1; i < n; i++)                                \
-                few = CHOOSE(x[i], few);                                  \
-            return (double)few;                                           \
-        }                                                                 \
-        WIDE best[PARTS];                                                 \
-        WIDE_BITS unordered = {0}, lane = {0};                            \
-        for (int h = 0; h < PARTS; h++) {                                 \
-            best[h] = TYPED(load_wide)(x + h * WIDTH);                    \
-            unordered |= best[h] != best[h];                              \
-        }                                                                 \
-        for (size_t i = FOLD_LANES; i < n; i += FOLD_LANES) {             \
-            size_t from = i < n - FOLD_LANES ? i : n - FOLD_LANES;        \
-            for (int h = 0; h < PARTS; h++) {                             \
-                WIDE next = TYPED(load_wide)(x + from + h * WIDTH);       \
-                unordered |= next != next;                                \
-                best[h] = BEST(IS_BETTER, next, best[h]);                 \
-            }                                                             \
-        }                                                                 \
-        if (TYPED(bits_of)(unordered))                                    \
-            return (double)NAN;                                           \
-        for (int half = PARTS / 2; half > 0; half /= 2)                   \
-            for (int h = 0; h < half; h++)                                \
-                best[h] = BEST(IS_BETTER, best[h + half], best[h]);       \
-        for (int l = 0; l < WIDTH; l++)                                   \
-            lane[l] = l;                                                  \
-        for (int half = WIDTH / 2; half > 0; half /= 2)                   \
-            best[0] = BEST(IS_BETTER, EXCHANGED(best[0], half), best[0]); \
-        return (double)best[0][0];                                        \
+/* The lanes ignore NaN, which a mark is kept of unless it is to be left out:
+ * then they begin with NONE. The last 32 elements overlap those before. */
+#define EXTREME(name, CHOOSE, IS_BETTER, SKIPS, NONE)                      \
+    static double TYPED(name)(const void *xv, size_t n)                    \
+    {                                                                      \
+        enum { PARTS = FOLD_LANES * sizeof(T) / REGISTER };                \
+        const T *x = xv;                                                   \
+        if (n < FOLD_LANES) {                                              \
+            T few = SKIPS ? (T)(NONE) : x[0];                              \
+            for (size_t i = 0; i < n; i++)                                 \
+                few = SKIPS ? (x[i] IS_BETTER few ? x[i] : few)            \
+                            : CHOOSE(x[i], few);                           \
+            return (double)few;                                            \
+        }                                                                  \
+        WIDE best[PARTS];                                                  \
+        WIDE_BITS unordered = {0}, lane = {0};                             \
+        for (int h = 0; h < PARTS; h++) {                                  \
+            best[h] = TYPED(load_wide)(x + h * WIDTH);                     \
+            if (SKIPS)                                                     \
+                best[h] = BEST(IS_BETTER, best[h], (WIDE){0} + (T)(NONE)); \
+            else                                                           \
+                unordered |= best[h] != best[h];                           \
+        }                                                                  \
+        for (size_t i = FOLD_LANES; i < n; i += FOLD_LANES) {              \
+            size_t from = i < n - FOLD_LANES ? i : n - FOLD_LANES;         \
+            for (int h = 0; h < PARTS; h++) {                              \
+                WIDE next = TYPED(load_wide)(x + from + h * WIDTH);        \
+                if (!SKIPS)                                                \
+                    unordered |= next != next;                             \
+                best[h] = BEST(IS_BETTER, next, best[h]);                  \
+            }                                                              \
+        }                                                                  \
+        if (!SKIPS && TYPED(bits_of)(unordered))                           \
+            return (double)NAN;                                            \
+        for (int half = PARTS / 2; half > 0; half /= 2)                    \
+            for (int h = 0; h < half; h++)                                 \
+                best[h] = BEST(IS_BETTER, best[h + half], best[h]);        \
+        for (int l = 0; l < WIDTH; l++)                                    \
+            lane[l] = l;                                                   \
+        for (int half = WIDTH / 2; half > 0; half /= 2)                    \
+            best[0] = BEST(IS_BETTER, EXCHANGED(best[0], half), best[0]);  \
+        return (double)best[0][0];                                         \
     }
-EXTREME(smallest, SMALLER, <)
-EXTREME(largest, LARGER, >)
+EXTREME(smallest, SMALLER, <, 0, 0)
+EXTREME(largest, LARGER, >, 0, 0)
+EXTREME(smallest_number, SMALLER, <, 1, INFINITY)
+EXTREME(largest_number, LARGER, >, 1, -INFINITY)
 
 /* The first place of `value`, or of NaN when it is that; n when there is none.
  * 32 elements are looked through as a whole; the last ones overlap those
@@ -625,36 +632,38 @@ static void TYPED(scan_row)(double *so_far, void *rv, const void *xv, size_t n,
 }
 #undef SCAN_ROW
 
-/* One of the two, or NaN; what is NaN stays, as nothing is better than it. Of
- * four rows NaN is asked for in pairs. */
-#define EXTREME_ROWS(name, IS_BETTER)                                 \
-    static void TYPED(name)(void *rv, const void *xv, int64_t step,   \
-                            size_t rows, size_t cols)                 \
-    {                                                                 \
-        const T *x = xv;                                              \
-        T *r = rv;                                                    \
-        size_t i = 0;                                                 \
-        for (; i + 4 <= rows; i += 4, x += 4 * step) {                \
-            const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step; \
-            for (size_t j = 0; j < cols; j++) {                       \
-                T best = x[j] IS_BETTER r[j] ? x[j] : r[j];           \
-                best = x1[j] IS_BETTER best ? x1[j] : best;           \
-                best = x2[j] IS_BETTER best ? x2[j] : best;           \
-                best = x3[j] IS_BETTER best ? x3[j] : best;           \
-                r[j] = __builtin_isunordered(x[j], x1[j]) |           \
-                               __builtin_isunordered(x2[j], x3[j])    \
-                           ? (T)NAN                                   \
-                           : best;                                    \
-            }                                                         \
-        }                                                             \
-        for (; i < rows; i++, x += step)                              \
-            for (size_t j = 0; j < cols; j++) {                       \
-                T best = x[j] IS_BETTER r[j] ? x[j] : r[j];           \
-                r[j] = x[j] != x[j] ? x[j] : best;                    \
-            }                                                         \
+/* One of the two, or NaN, unless it is left out; what is NaN stays, as nothing
+ * is better than it. Of four rows NaN is asked for in pairs. */
+#define EXTREME_ROWS(name, IS_BETTER, SKIPS)                             \
+    static void TYPED(name)(void *rv, const void *xv, int64_t step,      \
+                            size_t rows, size_t cols)                    \
+    {                                                                    \
+        const T *x = xv;                                                 \
+        T *r = rv;                                                       \
+        size_t i = 0;                                                    \
+        for (; i + 4 <= rows; i += 4, x += 4 * step) {                   \
+            const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;    \
+            for (size_t j = 0; j < cols; j++) {                          \
+                T best = x[j] IS_BETTER r[j] ? x[j] : r[j];              \
+                best = x1[j] IS_BETTER best ? x1[j] : best;              \
+                best = x2[j] IS_BETTER best ? x2[j] : best;              \
+                best = x3[j] IS_BETTER best ? x3[j] : best;              \
+                r[j] = !(SKIPS) && (__builtin_isunordered(x[j], x1[j]) | \
+                                    __builtin_isunordered(x2[j], x3[j])) \
+                           ? (T)NAN                                      \
+                           : best;                                       \
+            }                                                            \
+        }                                                                \
+        for (; i < rows; i++, x += step)                                 \
+            for (size_t j = 0; j < cols; j++) {                          \
+                T best = x[j] IS_BETTER r[j] ? x[j] : r[j];              \
+                r[j] = !(SKIPS) && (x[j] != x[j]) ? x[j] : best;         \
+            }                                                            \
     }
-EXTREME_ROWS(smallest_rows, <)
-EXTREME_ROWS(largest_rows, >)
+EXTREME_ROWS(smallest_rows, <, 0)
+EXTREME_ROWS(largest_rows, >, 0)
+EXTREME_ROWS(smallest_number_rows, <, 1)
+EXTREME_ROWS(largest_number_rows, >, 1)
 
 /* The same with the row of each extreme, counted from `row`; of several equal
  * ones the first. */

@@ -237,6 +237,32 @@ local function interval_of(what, y, wanted)
     return y - list[1], y + list[2]
 end
 
+-- By key those elements of the vector `v`, which is called `name`, that have
+-- it: {name =, mask =}, at most so many, each of which would be a `thing`.
+local function masks_by(what, keys, v, name, most, thing)
+    local g = require "lumat.groups".by(keys)
+    local group, counts, names = g.group, g.count:totable(), g.keys
+    if not is_matrix(names) and type(names[1]) ~= "string" then
+        fail(what, "by is a list of several keys: take one of them")
+    elseif group.rows ~= v.rows then
+        fail(what, "by has %s, %s has %d", checks.plural(group.rows, "element"),
+            name, v.rows)
+    end
+    local parts = {}
+    group = group:to(v.device)
+    for k, key in ipairs(is_matrix(names) and names:totable() or names) do
+        if counts[k] > 0 and #parts == most then
+            fail(what, "by has more than %d different keys, each of which " ..
+                "would be a %s", most, thing)
+        elseif counts[k] > 0 then
+            parts[#parts + 1] = {mask = group:eq(k), name = type(key) ==
+                "string" and key or checks.figure("%.5g", key)}
+        end
+    end
+    if #parts == 0 then fail(what, "by has no keys but NaN") end
+    return parts
+end
+
 -- In place of one series one for each key, of the elements that have it.
 local function split_by(what, keys, x, named)
     if #named > 1 then
@@ -244,28 +270,10 @@ local function split_by(what, keys, x, named)
             "series", #named)
     end
     local y = named[1].y
-    local g = require "lumat.groups".by(keys)
-    local group, counts = g.group, g.count:totable()
-    if not is_matrix(g.keys) and type(g.keys[1]) ~= "string" then
-        fail(what, "by is a list of several keys: take one of them")
-    elseif group.rows ~= y.rows then
-        fail(what, "by has %s, y has %d", checks.plural(group.rows, "element"),
-            y.rows)
-    end
-    x, group = x or thinning.places(y), group:to(y.device)
-    local parts = {}
-    for k, key in ipairs(is_matrix(g.keys) and g.keys:totable() or g.keys) do
-        if counts[k] > 0 and #parts == MOST_SERIES then
-            fail(what, "by has more than %d different keys, each of which " ..
-                "would be a series", MOST_SERIES)
-        elseif counts[k] > 0 then
-            local mask = group:eq(k)
-            parts[#parts + 1] = {x = x[mask], y = y[mask],
-                name = type(key) == "string" and key or checks.figure("%.5g", key)}
-        end
-    end
-    if #parts == 0 then fail(what, "by has no keys but NaN") end
+    x = x or thinning.places(y)
+    local parts = masks_by(what, keys, y, "y", MOST_SERIES, "series")
     for _, s in ipairs(parts) do
+        s.x, s.y, s.mask = x[s.mask], y[s.mask], nil
         s.x_survey, s.survey = thinning.survey(s.x), thinning.survey(s.y)
     end
     return parts
@@ -503,6 +511,7 @@ function plotting.scatter(...) return draw("scatter", "points", ...) end
 -- --- boxes ----------------------------------------------------------------------
 
 local MOST_OUTLIERS = 500 -- of a box that are drawn, the farthest first
+local MOST_BOXES = 200
 local REACH = 1.5 -- of the box's height: what lies farther is an outlier
 
 -- Those of a sorted vector from place i to j, {x …}.
@@ -535,40 +544,69 @@ local function box_of(v)
         larger(0, below - half) + larger(0, above - half)
 end
 
+-- The vectors that have a box each: the arguments, and columns of matrices.
+local function lines_of_boxes(list)
+    local lines = {}
+    for i, A in ipairs(list) do
+        A = matrix_of("boxplot", #list == 1 and "A" or "argument " .. i, A)
+        if A.ndim == 2 and A.rows > 1 and A.cols > MOST_BOXES then
+            fail("boxplot", "%d boxes cannot be told apart: take at most %d " ..
+                "columns", A.cols, MOST_BOXES)
+        end
+        local turned = A.T
+        for j = 1, (A.ndim == 1 or A.rows == 1) and 1 or A.cols do
+            lines[#lines + 1] = A.ndim == 1 and A or A.rows == 1 and A[1] or
+                turned[j]
+        end
+    end
+    return lines
+end
+
+-- In place of one vector one for each key, of the elements that have it, and
+-- the keys as texts.
+local function boxes_by(keys, lines)
+    if #lines > 1 then
+        fail("boxplot", "by tells the elements of one vector apart, and there " ..
+            "are %d", #lines)
+    end
+    local parts, names = {}, {}
+    for i, s in ipairs(masks_by("boxplot", keys, lines[1], "A", MOST_BOXES,
+        "box")) do
+        parts[i], names[i] = lines[1][s.mask], s.name
+    end
+    return parts, names
+end
+
 row{
     name = "boxplot", method = true,
-    takes = "A: matrix|table [, …] {names, title, xlabel, ylabel, ylim, logy, " ..
+    takes = "A: matrix|table [, …] {by, names, title, xlabel, ylabel, ylim, logy, " ..
         "width, height, size, dark, file}",
     gives = "chart",
     group = "pictures",
     help = "A box for each vector or column, from its lower to its upper " ..
         "quartile with the median inside; the whiskers reach to the last " ..
         "elements within 1.5 times its height, the others are points. NaN " ..
-        "is left out.",
+        "is left out. With {by=keys} a box for each key.",
     example = "boxplot(vec{1, 2, 3, 4, 20}).boxes[1].middle",
     result = "3",
+    options = {
+        {"by", "vector|table", false, "a key for each element of a vector, as " ..
+            "groupby takes them: each different one has a box"},
+    },
 }
 function plotting.boxplot(...)
     local list, o = taken("boxplot", ...)
     local chart, boxes, labels = {}, {}, {}
     local hidden, without, infinite = 0, 0, 0
-    for i, A in ipairs(list) do
-        A = matrix_of("boxplot", #list == 1 and "A" or "argument " .. i, A)
-        if A.ndim == 2 and A.rows > 1 and A.cols > 200 then
-            fail("boxplot", "%d boxes cannot be told apart: take at most 200 " ..
-                "columns", A.cols)
-        end
-        local turned = A.T
-        for j = 1, (A.ndim == 1 or A.rows == 1) and 1 or A.cols do
-            local v = A.ndim == 1 and A or A.rows == 1 and A[1] or turned[j]
-            local finite = v:isfinite()
-            infinite = infinite + v:isinf():sum()
-            without = without + v:isnan():sum()
-            local box, more = box_of(library.where(finite, v, 0 / 0))
-            boxes[#boxes + 1] = box or {}
-            labels[#labels + 1] = tostring(#boxes)
-            hidden = hidden + (more or 0)
-        end
+    local lines, names = lines_of_boxes(list), nil
+    if o.by ~= nil then lines, names = boxes_by(o.by, lines) end
+    for i, v in ipairs(lines) do
+        local finite = v:isfinite()
+        infinite = infinite + v:isinf():sum()
+        without = without + v:isnan():sum()
+        local box, more = box_of(library.where(finite, v, 0 / 0))
+        boxes[i], labels[i] = box or {}, names and names[i] or tostring(i)
+        hidden = hidden + (more or 0)
     end
     local any = false
     for _, box in ipairs(boxes) do any = any or box.low end

@@ -228,7 +228,7 @@ local counted = methods.count
 function methods.count(G, wanted)
     if wanted ~= nil then return counted(G, wanted) end
     local g = state[G]
-    return result(g, {{"count", g.count}})
+    return result(g, {{"count", checks.handed_out(g.count)}})
 end
 
 function methods.agg(G, wanted)

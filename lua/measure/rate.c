@@ -4,6 +4,12 @@
 
 #include <string.h>
 
+/* Complex numbers are computed with as pairs of one of the two. */
+static int is_wide(gpu_dtype dtype)
+{
+    return dtype == GPU_F64 || dtype == GPU_C128;
+}
+
 /* One unit a device, so that the kernels of a race can be compared at a
  * glance. */
 static lumat_rate flops_rate(double flops, gpu_dtype dtype, double peak)
@@ -11,13 +17,13 @@ static lumat_rate flops_rate(double flops, gpu_dtype dtype, double peak)
     int tera = peak >= 1e12;
     return (lumat_rate){flops / (tera ? 1e12 : 1e9),
                         tera ? "TFLOP/s" : "GFLOP/s", flops / peak,
-                        dtype == GPU_F64 ? "f64" : "f32"};
+                        is_wide(dtype) ? "f64" : "f32"};
 }
 
 static lumat_rate rate_of(double flops, double bytes, double seconds,
                           gpu_dtype dtype, const gpu_peak *peak)
 {
-    double most = dtype == GPU_F64 ? peak->f64_flops : peak->f32_flops;
+    double most = is_wide(dtype) ? peak->f64_flops : peak->f32_flops;
     flops /= seconds;
     bytes /= seconds;
     if (flops / most > bytes / peak->bytes)

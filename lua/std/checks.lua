@@ -19,6 +19,16 @@ function checks.copied(t)
     return c
 end
 
+-- What an object hands out of what it keeps: a matrix, or a list with matrices
+-- in it, is a copy, so that nobody who writes to it changes the object.
+function checks.handed_out(x)
+    if type(x) == "userdata" then return x:clone() end
+    if type(x) ~= "table" or getmetatable(x) then return x end
+    local c = {}
+    for key, value in next, x do c[key] = checks.handed_out(value) end
+    return c
+end
+
 -- Is what a pcall caught the end of a call that the user stopped? It is passed
 -- on then.
 function checks.is_interrupt(message)

@@ -1,8 +1,8 @@
 -- Factorisations as objects, and what is made of them: least squares, rank,
 -- condition, null spaces. The steps are LAPACK's; see lua/math/factor_steps.c.
 --
--- An object holds a copy of its matrix, which nobody can write to, and works
--- out its parts when they are asked for.
+-- An object holds a copy of its matrix, which nobody can write to, works out
+-- its parts when they are asked for, and hands out copies of them.
 local library, _, _, private = ...
 local checks = require "lumat.checks"
 local steps = require "lumat.factor_steps"
@@ -147,7 +147,7 @@ function meta.__index(F, name)
     local kind = kinds[state[F].kind]
     if kind.methods[name] then return kind.methods[name] end
     for _, known in ipairs(kind.order(state[F])) do
-        if known == name then return part(F, name) end
+        if known == name then return checks.handed_out(part(F, name)) end
     end
     local names = {}
     for method in next, kind.methods do names[#names + 1] = method end
@@ -199,7 +199,9 @@ end
 local function unpack_parts(F)
     local list, s = {}, state[F]
     local order = kinds[s.kind].order(s)
-    for i, name in ipairs(order) do list[i] = part(F, name) end
+    for i, name in ipairs(order) do
+        list[i] = checks.handed_out(part(F, name))
+    end
     return unpack(list, 1, #order)
 end
 

@@ -69,7 +69,7 @@ local SLOTS_A_ROW, LEAST_SLOTS, MOST_SLOTS = 2, 4096, 2 ^ 31 - 8
 local MOST_COUNTED, MOST_MARKED = 2 ^ 22, 2 ^ 25
 -- A look at so many rows tells how many values there are; up to one in SPREAD of
 -- them, values are looked up.
-local SAMPLE, SPREAD, ROUNDS = 16384, 4, 3
+local SAMPLE, SPREAD, MOST_KNOWN = 16384, 4, 65536
 local LOOK = 256 -- rows that tell whether they are of whole numbers
 
 -- Whole numbers close together, and no more than `most` on a GPU: the least of
@@ -135,31 +135,32 @@ local function in_order(v, wants_places)
 end
 
 -- The different values in order, NaN aside, where a look says that there are
--- few, and each one's place among them: NaN has the place behind. nil: many.
-local function few_values(v)
+-- few, and, where it is wanted, each one's place among them: NaN has the place
+-- behind. nil: many. What the look did not see is put in order by itself.
+local function few_values(v, wants_places)
     local n = v.rows
     if n < 4 * SAMPLE then return nil end
     local known = values_of((in_order(v[{{1, n, n // SAMPLE}}]:clone())))
-    for _ = 1, ROUNDS do
-        if #known == 0 or #known * SPREAD > SAMPLE then return nil end
-        local place = steps.search(known, v, false)
-        -- what is behind all of them, NaN too, is not the last one again
-        local there = library.hcat(known, known[{{#known, #known}}]):take(place)
-        local missing = ~(there:eq(v) | v:isnan())
-        local count = count_true(missing)
-        if count == 0 then return known, place end
-        if count * SPREAD > n then return nil end
-        local more = values_of((in_order(v[missing])))
-        known = values_of(library.sort(library.hcat(known, more)))
-    end
-    return nil
+    if #known == 0 or #known * SPREAD > SAMPLE then return nil end
+    local place = steps.search(known, v, false)
+    -- what is behind all of them, NaN too, is not the last one again
+    local there = library.hcat(known, known[{{#known, #known}}]):take(place)
+    local missing = there:ne(v) & ~v:isnan()
+    local count = count_true(missing)
+    if count == 0 then return known, place end
+    if count * SPREAD > n then return nil end
+    local more = values_of((in_order(v[missing])))
+    if #known + #more > MOST_KNOWN then return nil end
+    known = library.sort(library.hcat(known, more))
+    return known, wants_places and steps.search(known, v, false)
 end
 
 -- How the rows of v, a vector of numbers, are told apart. Either by codes: code,
 -- first, slots, as steps.group takes them, and present, the slots that have
 -- rows, as places, where not all of them do; or by starts and order, which is
 -- found when it is asked for where only counts are wanted. And values, one a
--- group, and whether there are NaN, which are in none.
+-- group, and whether there are NaN, which are in none. Nothing of it is v
+-- itself, which others may write to.
 local function told_apart(v, wants_counts)
     local low, slots, has_nan = whole_range(v, MOST_COUNTED)
     if low then
@@ -168,12 +169,12 @@ local function told_apart(v, wants_counts)
         local n = count_true(has)
         local places = counted(1, slots, v)
         if n < slots then places = places[has] end
-        return {code = v, first = low, slots = slots, rows = v.rows,
+        return {code = v:clone(), first = low, slots = slots, rows = v.rows,
             present = n < slots and places or nil,
             slot_counts = counts, has_nan = has_nan,
             values = as_type(places + (low - 1), v.dtype)}
     end
-    local known, place = few_values(v)
+    local known, place = few_values(v, true)
     if known then
         local least = v:min()
         return {code = place, first = 1, slots = #known, rows = v.rows,
@@ -264,7 +265,7 @@ local state = setmetatable({}, {__mode = "k"}) -- of each object
 
 -- kind: name, order (the fields, in the order of unpack), parts (functions of
 -- the state that make fields), methods, says (the text). What it makes has
--- these fields, which nobody assigns.
+-- these fields, of which it hands out copies, and which nobody assigns.
 local function class(kind)
     local meta = {__name = kind.name, __metatable = kind.name, __members = {}}
     for _, name in ipairs(kind.order) do meta.__members[name] = true end
@@ -274,8 +275,10 @@ local function class(kind)
     end
     meta.__index = checks.placed(function(self, name)
         local s = state[self]
-        if s[name] ~= nil and meta.__members[name] then return s[name] end
         if kind.methods[name] then return kind.methods[name] end
+        if s[name] ~= nil and meta.__members[name] then
+            return checks.handed_out(s[name])
+        end
         if not kind.parts[name] then
             local names = {}
             for member in next, meta.__members do
@@ -286,7 +289,7 @@ local function class(kind)
                 tostring(name), concat(names, " "))
         end
         s[name] = kind.parts[name](s)
-        return s[name]
+        return checks.handed_out(s[name])
     end)
     meta.__newindex = checks.placed(function(_, name)
         fail(kind.name, "'%s' cannot be assigned: it is what was found",
@@ -643,7 +646,7 @@ end
 
 -- Of texts each label is a group, also one that no row has.
 local function by_labels(c)
-    return {code = c.values, first = 1, slots = #c.labels, rows = #c.values}
+    return {code = c.values:clone(), first = 1, slots = #c.labels, rows = #c.values}
 end
 
 -- Several keys: the numbers of their groups are the digits of one.

@@ -357,6 +357,9 @@ local function quantile(what, A, q, options, one)
     axis, options = axis_and_options(what, A, nil, options)
     local qs = shares_of(what, q, one)
     if #qs == 0 then fail(what, "q is an empty list") end
+    if type(q) ~= "number" and options.keepdims ~= nil then
+        fail(what, "keepdims is of one q: of a list there is a line for each")
+    end
     local R = quantiles(what, A, qs, axis, options)
     if type(q) ~= "number" then return R end
     if not axis or A.ndim == 1 and options.keepdims == false then return R[1] end

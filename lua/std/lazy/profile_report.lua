@@ -35,7 +35,7 @@ local function rate_of(r)
     local is_product = r.operation == "matmul" or r.operation == "solve" or
         r.operation == "det" or r.operation == "rcond"
     local value, unit, share = library.rate(is_product and r.flops or 0,
-        r.bytes, r.seconds, r.dtype == "f64" and "f64" or "f32", r.device)
+        r.bytes, r.seconds, r.dtype ~= "bool" and r.dtype or "f32", r.device)
     return format("%.4g %s", value, unit), format("%.0f %%", 100 * share),
         share
 end

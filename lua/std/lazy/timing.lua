@@ -40,7 +40,8 @@ local function add_rate(found, event)
     if not event then return {} end
     found.operation, found.kernel = event.operation, event.kernel
     found.rate, found.unit, found.share, found.peak = library.rate(event.flops,
-        event.bytes, found.median, event.dtype, event.device)
+        event.bytes, found.median, event.dtype ~= "bool" and event.dtype or "f32",
+        event.device)
     local above = private.above_peak(found.share)
     return {event.operation .. " " .. event.kernel,
         format("%.4g %s", found.rate, found.unit),

@@ -325,6 +325,20 @@ function TestKinds:test_boxes()
     w[{{1, 1000}}] = range(1, 1000)
     has(boxplot(w), "750 outliers are not drawn")
     lu.assertEquals(#boxplot(w).boxes[1].outliers, 250)
+    local by = boxplot(vec{1, 9, 2, 8, 3, 7, 50}, {by = {"x", "y", "x", "y", "x", "y",
+        "y"}})
+    lu.assertEquals(#by.boxes, 2)
+    lu.assertEquals(by.boxes[1].middle, 2)
+    lu.assertEquals(by.boxes[2].middle, 8.5)
+    has(by, "x", "y")
+    lu.assertEquals(#boxplot(range(1, 20), {by = range(1, 20)}).boxes, 20)
+    has(boxplot(vec{1, 2}, {by = vec{2.5, 1}, names = {"low", "high"}}), "low", "high")
+    raises(function() boxplot(vec{1, 2}, {by = vec{1}}) end,
+        "boxplot: by has 1 element, A has 2")
+    raises(function() boxplot(rand(2, 2), {by = vec{1, 2}}) end,
+        "elements of one vector apart, and there are 2")
+    raises(function() boxplot(range(1, 201), {by = range(1, 201)}) end,
+        "more than 200 different keys, each of which would be a box")
     raises(function() boxplot(vec{nan}) end, "boxplot: there is no finite")
     raises(function() boxplot(ones(2, 201)) end, "201 boxes cannot be told")
 end

@@ -275,6 +275,29 @@ function TestFactors:test_eigh()
     equals(eigh(mat{{0, -im}, {im, 0}}).values, {-1, 1}, "values", 2)
 end
 
+-- Who writes to a part that he was given changes no factors.
+function TestFactors:test_parts_are_copies()
+    local A, b = mat{{4, 1}, {1, 3}}, vec{1, 2}
+    for _, kind in ipairs{lu, chol, qr, svd, eigh, eig, ldl, schur} do
+        local F = kind(A)
+        for _, part in ipairs{F:unpack()} do part:add_(100) end
+        for _, name in ipairs{"L", "U", "p", "Q", "R", "S", "V", "values", "vectors"} do
+            local is_there, part = pcall(function() return F[name] end)
+            if is_there then
+                lu_.assertTrue(part:abs():max() < 100, name)
+                part:add_(100)
+            end
+        end
+        if pcall(function() return F.solve end) then
+            lu_.assertTrue(norm(A * F:solve(b) - b) < 1e-6)
+        end
+        local parts = {kind(A):unpack()}
+        for i, part in ipairs{F:unpack()} do
+            lu_.assertTrue(part == parts[i])
+        end
+    end
+end
+
 -- What was factored is a copy, and parts are worked out when they are read.
 function TestFactors:test_objects()
     local A = mat{{3, 0}, {0, 2}}

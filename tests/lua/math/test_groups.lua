@@ -3,6 +3,7 @@ local lu = require "luaunit"
 local t = require "common"
 local equals, raises, nan = t.equals, t.raises, t.nan
 local inf = 1 / 0
+local there = {device = t.device}
 
 local function f64(list) return vec(list, {dtype = "f64"}) end
 
@@ -41,6 +42,49 @@ function TestSearch:test_a_step_of_it_by_hand()
         lu.assertTrue(behind - place == counts[maximum(x, 1)] % x:gt(0))
         lu.assertTrue(searchsorted(v["::-1"]["::-1"], x) == place)
     end
+end
+
+-- What is searched very often is looked up by cells of one width, unless they
+-- are filled too unevenly: the place is the one that a count of what comes
+-- before gives.
+function TestSearch:test_many_searches()
+    local lists = {range(1, 100), randn(300, {seed = 1}),
+        floor(randn(500, {seed = 2}) * 3), exp(randn(200, {seed = 3}) * 20),
+        hcat(range(1, 99), vec{1e30}), hcat(vec{-inf}, range(1, 99), vec{inf}),
+        full(70, 2), hcat(range(1, 80) * 1e-3, full(20, nan)),
+        hcat(vec{-1.5e308}, range(1, 70), vec{1.5e308})}
+    for _, list in ipairs(lists) do
+        for _, dtype in ipairs{"f32", "f64"} do
+            local v = sort(list:to(t.device)[dtype](list:to(t.device)))
+            local x = hcat(v, v + 0.5, v - 1e-3, v * 3, vec({nan, inf, -inf, 0}, there),
+                randn(400, there))
+            for _, side in ipairs{"left", "right"} do
+                local before = side == "left" and v:row():lt(x:col()) or
+                    v:row():le(x:col())
+                local nans = v:isnan():sum()
+                local want = before:sum(2):flatten() + 1
+                want = where(x:isnan(), side == "left" and #v - nans + 1 or #v + 1, want)
+                lu.assertTrue(searchsorted(v, x, {side = side}):eq(want):all())
+                lu.assertTrue(searchsorted(v, x:col(), {side = side}):eq(want:col()):all())
+            end
+        end
+    end
+end
+
+-- Few values, of which a look misses some.
+function TestSearch:test_values_that_a_look_misses()
+    local n = 200000
+    local v = floor(rand(n, {seed = 5, device = t.device}) * 50) + 0.25
+    v[{{1001, 1300}}] = range(1, 300, 1, there) * 1.1e-3
+    v[77], v[78] = nan, 1e9
+    local u = unique(v)
+    lu.assertEquals(#u, 50 + 300 + 2)
+    lu.assertTrue(u[-1] ~= u[-1] and u[-2] == 1e9)
+    local g = groupby(v)
+    lu.assertTrue(g.keys:eq(u["1:end-1"]):all())
+    lu.assertTrue(g.keys[g.group[{{1001, 1300}}]]:eq(v[{{1001, 1300}}]):all())
+    lu.assertEquals(g.count:sum(), n - 1)
+    lu.assertTrue((g:mean(v) - g.keys):abs():max() < 100) -- of 1e9 in f32
 end
 
 function TestSearch:test_errors()
@@ -245,6 +289,40 @@ function TestGroups:test_matrices()
         lu.assertEquals(g[name](g, zeros(0, 3)).shape, {0, 3})
         lu.assertEquals(g[name](g, zeros(0, 3)).dtype, "f32")
     end
+end
+
+-- Neither the keys that were given, nor what was handed out, is the groups' own.
+function TestGroups:test_nobody_else_changes_them()
+    for _, list in ipairs{{2, 1, 2}, {2.5, 1.5, 2.5}} do
+        local keys, X = vec(list), vec{1, 10, 100}
+        local g = groupby(keys)
+        keys[1] = list[2]
+        for _, name in ipairs{"keys", "count", "group"} do g[name][1] = 100 end
+        equals(g.keys, {list[2], list[1]})
+        equals(g:mean(X), {10, 50.5})
+        equals(g.count, {1, 2})
+        equals(g.group, {2, 1, 2})
+        local u = unique(vec(list), {counts = true, places = true})
+        for _, part in ipairs{u:unpack()} do part[1] = 100 end
+        equals(u.values, {list[2], list[1]})
+        equals(u.places, {2, 1})
+        equals(u.counts, {1, 2})
+    end
+    local g = groupby{"b", "a", "b"}
+    g.keys[1] = "z"
+    lu.assertEquals(g.keys, {"a", "b"})
+    local several = groupby{vec{1, 1, 2}, vec{3, 4, 3}}
+    several.keys[1][1] = 7
+    several.keys[2] = nil
+    equals(several.keys[1], {1, 1, 2})
+    equals(several.keys[2], {3, 4, 3})
+    local h = histogram(vec{1, 2, 2}, {bins = 2})
+    h.counts[1], h.edges[1] = 100, 100
+    equals(h.counts, {1, 2})
+    equals(h.edges, {1, 1.5, 2})
+    local counts = frame{k = {1, 2, 1}}:groupby "k"
+    counts:count().count[1] = 100
+    equals(counts:count().count, {2, 1})
 end
 
 function TestGroups:test_nan()

@@ -139,6 +139,33 @@ function TestSkip:test_extremes_know_infinities_from_nan()
     warn "@on"
 end
 
+-- Of all lengths, layouts and types; what takes the place of NaN is composed.
+function TestSkip:test_extremes_of_many_shapes()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local options = {dtype = dtype, device = t.device, seed = 7}
+        for _, size in ipairs{{1, 1}, {1, 70}, {70, 1}, {5, 33}, {33, 64}, {300, 129},
+            {2, 5000}} do
+            local A = randn(size[1], size[2], options)
+            A[rand(size[1], size[2], options):lt(0.4)] = nan
+            if size[1] > 2 then A[2] = nan end
+            for _, X in ipairs{A, A.T, A["1:end:2, end:1:-1"], A:flip(1)} do
+                for _, name in ipairs{"max", "min"} do
+                    local worst = name == "max" and -inf or inf
+                    local filled = where(X:isnan(), worst, X)
+                    for axis = 1, 2 do
+                        local want = filled[name](filled, axis)
+                        want = where(want:eq(worst), nan, want)
+                        local got = X[name](X, {axis = axis, nan = "skip"})
+                        lu.assertTrue((got:eq(want) | got:isnan() & want:isnan()):all())
+                    end
+                    local want, got = filled[name](filled), X[name](X, {nan = "skip"})
+                    lu.assertTrue(got == want or want == worst and got ~= got)
+                end
+            end
+        end
+    end
+end
+
 function TestSkip:test_nothing_but_nan()
     local A = mat({{nan, 1}, {nan, nan}}, device)
     equals(A:sum(1, {nan = "skip"}), {{0, 1}})

@@ -155,6 +155,11 @@ function TestQuantiles:test_mistakes()
         '"inverted_cdf"')
     raises(function() median(zeros(0, device)) end, "median: of no elements")
     raises(function() median(v, {keepdims = false}) end, "keepdims")
+    for _, keeps in ipairs{true, false} do
+        raises(function()
+            quantile(eye(3), {0.2, 0.4}, {axis = 1, keepdims = keeps})
+        end, "quantile: keepdims is of one q")
+    end
     raises(function() median(v, 2) end, "no axis 2")
     raises(function() median(v, 1, {axis = 1}) end, "given twice")
     raises(function() median(complex(v, 1)) end, "no order")

@@ -135,6 +135,14 @@ function TestTiming:test_bench_knows_a_single_operation()
     lu.assertEquals(b.runs, 3)
     lu.assertTrue(b.rate > 0 and b.share > 0)
     lu.assertTrue(b.low <= b.median and b.median <= b.high)
+    local C = complex(A, A)
+    for _, X in ipairs{C, C:c128(), A:gt(0)} do
+        local one = bench(X.dtype == "bool" and function() return ~X end or
+            function() return exp(X) end, {runs = 3})
+        lu.assertEquals(one.unit, "GB/s")
+        lu.assertTrue(one.share > 0)
+    end
+    lu.assertEquals(select(4, rate(1e15, 1, 1, "c128", "cpu")), "f64")
     lu.assertNil(bench(function() return A * A + A end, {runs = 1}).operation)
     lu.assertNil(bench(function() end, {runs = 1}).rate)
 end
