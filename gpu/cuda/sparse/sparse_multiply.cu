@@ -22,6 +22,7 @@
 enum { BLOCK = 512, EACH = 8, TILE = BLOCK * EACH, TILE_BITS = 12 };
 /* Products of a row that shares a tile; a tile begins each PACE products. */
 enum { LITTLE = 1024, PACE = TILE - LITTLE };
+enum { DIGIT = 5 };             /* bits that a pass of a tile's sort looks at */
 enum { LISTED_EACH = 8 };       /* products that a thread lists in memory */
 enum { MOST_LISTED = 1 << 26 }; /* at a time, but for a row alone */
 
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(THREADS)
  */
 
 template <class K> struct tile_memory {
-    typedef cub::BlockRadixSort<K, BLOCK, EACH, uint16_t> sorter;
+    typedef cub::BlockRadixSort<K, BLOCK, EACH, uint16_t, 1, DIGIT> sorter;
     typedef cub::BlockScan<int, BLOCK> scan;
     union {
         typename sorter::TempStorage sorting;
@@ -128,6 +129,28 @@ template <class K> struct tile_memory {
     uint8_t heads[BLOCK + 1]; /* bits: a place's first product */
     int before[BLOCK + 1];    /* heads before each thread's */
 };
+
+/* What a product's row adds to its key: its number among those of the tile, or,
+ * where rows without products would make these too large, its first product's
+ * number. */
+struct row_keys {
+    int64_t row, first;
+    int bits;
+};
+
+__device__ __forceinline__ row_keys row_keys_of(int64_t row, int64_t end,
+                                                int64_t first)
+{
+    int bits = 64 - __clzll(end - 1 - row);
+    return {row, first, min(bits, (int)TILE_BITS)};
+}
+
+template <class V>
+__device__ __forceinline__ int64_t key_of_row(const factors<V> &f,
+                                              const row_keys &r, int64_t row)
+{
+    return r.bits < TILE_BITS ? row - r.row : products_before(f, row) - r.first;
+}
 
 /* Heads before a place of the sorted products. */
 template <class K>
@@ -159,6 +182,7 @@ do_rows(const factors<V> &f, int64_t row, int64_t end, tile_memory<K> &m,
     int64_t first = products_before(f, row);
     int count = (int)(products_before(f, end) - first);
     int mine = threadIdx.x * EACH;
+    row_keys rows = row_keys_of(row, end, first);
     K keys[EACH];
     uint16_t order[EACH];
 #pragma unroll
@@ -168,20 +192,20 @@ do_rows(const factors<V> &f, int64_t row, int64_t end, tile_memory<K> &m,
     }
     if (mine < count) {
         walker<V> w(f, row, end - 1, first + mine);
-        K above = (K)(products_before(f, w.row) - first) << f.column_bits;
+        K above = (K)key_of_row(f, rows, w.row) << f.column_bits;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             if (mine + k >= count)
                 continue;
             if (k > 0 && w.step())
-                above = (K)(products_before(f, w.row) - first) << f.column_bits;
+                above = (K)key_of_row(f, rows, w.row) << f.column_bits;
             keys[k] = above | (K)f.b_columns[w.at];
             if (FILLS)
                 products[mine + k] = w.product();
         }
     }
     typedef typename tile_memory<K>::sorter sorter;
-    sorter(m.sorting).Sort(keys, order, 0, TILE_BITS + f.column_bits);
+    sorter(m.sorting).Sort(keys, order, 0, rows.bits + f.column_bits);
     __syncthreads(); /* what was for sorting is free */
     m.last_keys[threadIdx.x] = keys[EACH - 1];
     __syncthreads(); /* neighbours' keys are there */
