@@ -125,6 +125,7 @@ __device__ __forceinline__ void find_digit(const line_keys<T, K> &keys,
             upto += thread >= step ? before : 0;
         }
         unsigned below = upto - sum;
+        __syncwarp(); /* all have the rank, which one writes now */
         if (rank >= below && rank < upto)
             for (int k = 0; k < EACH; k++) {
                 if (rank >= below && rank < below + own[k]) {

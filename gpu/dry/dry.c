@@ -758,6 +758,7 @@ static dry_device *make_device(const gpu_device *device)
     d->backend.name = d->real->name;
     d->backend.kernels = kernels[place];
     d->backend.draws = d->real->draws;
+    d->backend.pick_checks = d->real->pick_checks;
     omit_missing(&d->backend, d->real);
     devices[device_count++] = d;
     return d;
