@@ -96,6 +96,34 @@ static void repeat(void *to, size_t size, int64_t n)
             d[i] = d[0];
 }
 
+enum { FEW_TIMES = 32 };
+
+/* Each of n elements at steps fs fills a short row, so many times; rows begin
+ * ts apart. What is so often 2, 3 or 4 is known where loops are put together.
+ */
+#define STRETCH(name, type)                                                 \
+    INLINE void name##_rows(type *r, int64_t ts, const type *x, int64_t fs, \
+                            int64_t n, int64_t times)                       \
+    {                                                                       \
+        for (int64_t i = 0; i < n; i++)                                     \
+            for (int64_t k = 0; k < times; k++)                             \
+                r[i * ts + k] = x[i * fs];                                  \
+    }                                                                       \
+    static void name(void *to, int64_t ts, const void *from, int64_t fs,    \
+                     int64_t n, int64_t times)                              \
+    {                                                                       \
+        if (times == 2)                                                     \
+            name##_rows(to, ts, from, fs, n, 2);                            \
+        else if (times == 3)                                                \
+            name##_rows(to, ts, from, fs, n, 3);                            \
+        else if (times == 4)                                                \
+            name##_rows(to, ts, from, fs, n, 4);                            \
+        else                                                                \
+            name##_rows(to, ts, from, fs, n, times);                        \
+    }
+STRETCH(stretch_f32, float)
+STRETCH(stretch_f64, double)
+
 /* The inner loop runs along the source's shorter step: what is read is read
  * once, and the pieces written fit the first cache. */
 void gpu_cpu_convert(const gpu_view *from, const gpu_view *to)
@@ -124,6 +152,12 @@ void gpu_cpu_convert(const gpu_view *from, const gpu_view *to)
     }
     strided_copy *copy = strided[f.dtype][t.dtype];
     int is_one = f.col_stride == 0 && t.col_stride == 1 && t.cols > 0;
+    if (is_one && t.cols <= FEW_TIMES && f.dtype == t.dtype &&
+        f.dtype != GPU_BOOL) {
+        (f.dtype == GPU_F64 ? stretch_f64 : stretch_f32)(
+            r, t.row_stride, x, f.row_stride, t.rows, t.cols);
+        return;
+    }
     for (int64_t i = 0; i < t.rows; i++) {
         copy(r + i * r_step, t.col_stride, x + i * x_step, f.col_stride,
              is_one ? 1 : t.cols);

@@ -105,34 +105,20 @@ static int repeated(lua_State *L)
     return 1;
 }
 
-/* Every times-th element of out from the k-th on becomes one of m, a column:
- * part by part, so that out stays in the cache on a CPU. */
+/* Every times-th element of out from the k-th on becomes one of m, a column, on
+ * a GPU. */
 static gpu_status interleave(const gpu_matrix *m, const gpu_matrix *out)
 {
-    enum { PART = 1 << 18 };
-    int64_t step = m->rows, times = out->cols;
-    if (gpu_size(out) == 0)
-        return GPU_OK;
-    if (gpu_device_is_cpu(gpu_matrix_device(m)))
-        step = PART / times + 1;
-    for (int64_t i = 0; i < m->rows; i += step) {
-        int64_t n = step < m->rows - i ? step : m->rows - i;
-        for (int64_t k = 0; k < times; k++) {
-            gpu_matrix from = {.storage = NULL}, to = {.storage = NULL};
-            gpu_slice rows = {i, 1, n};
-            gpu_status status =
-                gpu_view_block(m, rows, (gpu_slice){0, 1, 1}, &from);
-            if (status == GPU_OK)
-                status = gpu_view_block(out, rows, (gpu_slice){k, 1, 1}, &to);
-            if (status == GPU_OK)
-                status = gpu_copy(&from, &to);
-            gpu_release(&from);
-            gpu_release(&to);
-            if (status != GPU_OK)
-                return status;
-        }
+    gpu_slice rows = {0, 1, m->rows};
+    gpu_status status = GPU_OK;
+    for (int64_t k = 0; k < out->cols && status == GPU_OK; k++) {
+        gpu_matrix to = {.storage = NULL};
+        status = gpu_view_block(out, rows, (gpu_slice){k, 1, 1}, &to);
+        if (status == GPU_OK)
+            status = gpu_copy(m, &to);
+        gpu_release(&to);
     }
-    return GPU_OK;
+    return status;
 }
 
 /* spread(A, times), of an mx1 matrix: m x times, each row one element. */
@@ -142,7 +128,9 @@ static int spread(lua_State *L)
     const gpu_matrix *m = lumat_check_matrix(L, 1);
     int64_t times = lumat_check_size(L, 2);
     gpu_matrix *out = lumat_push_like(L, m, 2, m->rows, times);
-    lumat_try(L, times > MOST ? gpu_copy(m, out) : interleave(m, out));
+    int is_copied = times > MOST || gpu_size(out) == 0 ||
+                    gpu_device_is_cpu(gpu_matrix_device(m));
+    lumat_try(L, is_copied ? gpu_copy(m, out) : interleave(m, out));
     return 1;
 }
 

@@ -1,6 +1,7 @@
 /* The steps of matrix_statistics.lua and random_variates.lua that are not
  * composed of functions of the library. */
 #include "arguments.h"
+#include "cancellation.h"
 #include "math_functions.h"
 #include "value.h"
 
@@ -66,11 +67,38 @@ static int draw(lua_State *L)
     return 1;
 }
 
+/* first_drawn(places, n, k): of a vector of whole numbers from 1 to n, f64,
+ * those that are not there before, up to the k-th of them; nothing where its
+ * elements do not lie in the host's memory. */
+static int first_drawn(lua_State *L)
+{
+    gpu_matrix *places = lumat_check_matrix(L, 1);
+    int64_t n = lumat_check_size(L, 2), k = lumat_check_size(L, 3), found = 0;
+    double *x = gpu_own_bytes(places);
+    if (!x)
+        return 0;
+    uint64_t *seen = lua_newuserdatauv(L, (size_t)(n / 64 + 1) * 8, 0);
+    memset(seen, 0, (size_t)(n / 64 + 1) * 8);
+    for (int64_t i = 0; i < places->rows && found < k; i++) {
+        int64_t place = (int64_t)x[i] - 1;
+        uint64_t bit = (uint64_t)1 << (place & 63), *word = &seen[place >> 6];
+        lumat_poll(L, i);
+        x[found] = x[i];
+        found += (*word & bit) == 0;
+        *word |= bit;
+    }
+    gpu_matrix *out = lumat_new_matrix(L);
+    gpu_slice first = {0, 1, found}, all = {0, 1, 1};
+    lumat_try(L, gpu_view_block(places, first, all, out));
+    return 1;
+}
+
 void lumat_open_statistics_steps(lua_State *L)
 {
     static const luaL_Reg steps[] = {{"select", select_places},
                                      {"next_draw", next_draw},
                                      {"draw", draw},
+                                     {"first_drawn", first_drawn},
                                      {NULL, NULL}};
     luaL_newlib(L, steps);
     lumat_set_required(L, "statistics_steps");

@@ -673,12 +673,18 @@ local function first_places(keys, k)
     return library.argsort(keys)[{{1, k}}]
 end
 
--- k different ones of 1 … n in random order, k being much less than n: so many
+-- k different ones of 1 … n in random order, k being less than n: so many
 -- are drawn that k of them are different, all but surely, and those go that were
 -- drawn before.
+local MARKS_A_DRAW = 256 -- bits that are looked after, of those drawn, at most
 local function few_of_many(r, n, k, stream)
     local count = ceil(-1.05 * n * library.log1p(-k / n) + 8 * sqrt(k) + 16)
     local drawn_ones = library.floor(drawn_list(r, "uniform", stream, count) * n) + 1
+    local first = n <= MARKS_A_DRAW * count and
+        steps.first_drawn(drawn_ones, n, k)
+    if first then
+        return first.size == k and first or few_of_many(r, n, k, stream + 1)
+    end
     local values, order = library.sort(drawn_ones, {places = true})
     local again = values["2:end"]:eq(values["1:end-1"])
     local is_new = library.ones(count, {dtype = "f64", device = r.device})
@@ -688,11 +694,13 @@ local function few_of_many(r, n, k, stream)
     return few_of_many(r, n, k, stream + 1)
 end
 
+local DRAWN = 0.7 -- of n, up to which drawing is faster than sorting n keys
+
 -- k places of n, all different, as likely as their weights say, one after the
 -- other. Source: Efraimidis and Spirakis, Weighted random sampling with a
 -- reservoir, 2006.
 local function different_places(r, n, k, weights)
-    if not weights and k <= n / 4 then return few_of_many(r, n, k, 0) end
+    if not weights and k <= DRAWN * n then return few_of_many(r, n, k, 0) end
     local u = drawn_list(r, "uniform", 0, n)
     if not weights then return first_places(u, k) end
     return first_places(library.where(weights:gt(0),

@@ -256,6 +256,10 @@ function rearranging.repelem(A, rows, columns)
     rows = counts_of("rows", rows, A.rows)
     columns = counts_of("columns", columns, A.cols)
     if columns == 1 then return repeated(A, 1, rows, "rows") end
+    if type(rows) == "number" and type(columns) == "number" and
+        rows <= columns then -- what lies between the two is smaller
+        return repeated(repeated(A, 1, rows), 2, columns)
+    end
     local wide = repeated(A, 2, columns, "columns")
     return rows == 1 and wide or repeated(wide, 1, rows, "rows")
 end

@@ -229,7 +229,8 @@ function TestVerify:test_rates_and_shares()
     lu.assertEquals({unit, share, whose}, {"GB/s", 0.5, "memory"})
     t.near(value, limit.bytes / 2e9, 1e-12)
     raises(function() rate(1, 1, 0) end, "above 0")
-    raises(function() rate(1, 1, 1, "f8") end, 'dtype is "f8", expected "f32" or "f64"')
+    raises(function() rate(1, 1, 1, "f8") end, 'dtype is "f8", expected "f32", "f64",' ..
+        ' "c64" or "c128"')
 end
 
 function TestVerify:test_the_ladder_for_a_product()
