@@ -717,12 +717,15 @@ static void load_window(const start_fold *s, int64_t first, int64_t last,
     w->first = first;
     w->rows = gpu_cpu_smaller(last - first, w->most);
     load_rows(s, first, w->rows, row);
-    for (int64_t i = 0; i < w->rows; i++)
-        for (int64_t j = 0; j < cols; j++) {
-            int64_t at = row[i] * from->row_stride + j * from->col_stride;
-            w->x[i * cols + j] =
-                from->dtype == GPU_F64 ? wide[at] : (double)narrow[at];
-        }
+    int64_t down = from->row_stride, across = from->col_stride;
+    if (from->dtype == GPU_F64)
+        for (int64_t j = 0; j < cols; j++)
+            for (int64_t i = 0; i < w->rows; i++)
+                w->x[i * cols + j] = wide[row[i] * down + j * across];
+    else
+        for (int64_t j = 0; j < cols; j++)
+            for (int64_t i = 0; i < w->rows; i++)
+                w->x[i * cols + j] = (double)narrow[row[i] * down + j * across];
 }
 
 /* For macros that hand on a loop: n numbers `step` apart, into *result. */
