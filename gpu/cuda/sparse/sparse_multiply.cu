@@ -7,8 +7,8 @@
  * and in f64, so that bits are a CPU's. Rows follow each other through the list
  * in tiles; one that is too long for its part of a tile has a block to itself,
  * and those that are longer still are listed and sorted in memory. What rows
- * have is counted first, and the order kept for when it is put in its place.
- * Limited by the sorts, which are in shared memory.
+ * have is counted first and put in its place then. Limited by the sorts, which
+ * are in shared memory.
  *
  * Source of expanding, sorting and adding up: Bell, Dalton and Olson, Exposing
  * fine-grained parallelism in algebraic multigrid methods, 2012. */
@@ -22,7 +22,6 @@
 enum { BLOCK = 512, EACH = 8, TILE = BLOCK * EACH, TILE_BITS = 12 };
 /* Products of a row that shares a tile; a tile begins each PACE products. */
 enum { LITTLE = 1024, PACE = TILE - LITTLE };
-enum { DIGIT = 4 };             /* bits that a pass of a tile's sort looks at */
 enum { LISTED_EACH = 8 };       /* products that a thread lists in memory */
 enum { MOST_LISTED = 1 << 26 }; /* at a time, but for a row alone */
 
@@ -117,91 +116,49 @@ __global__ void __launch_bounds__(THREADS)
 /* --- rows that fit a tile ---------------------------------------------------
  */
 
-typedef cub::BlockScan<int, BLOCK> scan_heads;
-
-template <class K> struct sort_memory {
-    typedef cub::BlockRadixSort<K, BLOCK, EACH, uint16_t, 1, DIGIT> sorter;
+template <class K> struct tile_memory {
+    typedef cub::BlockRadixSort<K, BLOCK, EACH, uint16_t> sorter;
+    typedef cub::BlockScan<int, BLOCK> scan;
     union {
         typename sorter::TempStorage sorting;
-        typename scan_heads::TempStorage scanning;
+        typename scan::TempStorage scanning;
+        uint16_t order[TILE]; /* of products, by row and column */
     };
     K last_keys[BLOCK];       /* of each thread's */
     uint8_t heads[BLOCK + 1]; /* bits: a place's first product */
     int before[BLOCK + 1];    /* heads before each thread's */
 };
 
-/* What a block found when it counted: the order of its products by row and
- * column, and which of these are the first of a place. */
-typedef struct found_order {
-    uint16_t *order; /* TILE a block */
-    uint8_t *heads;  /* BLOCK a block */
-} found_order;
-
-/* As many as a thread has, which move as one. */
-struct alignas(16) eight_places {
-    uint16_t at[EACH];
-};
-
-/* What a product's row adds to its key: its number among those of the tile, or,
- * where rows without products would make these too large, its first product's
- * number. */
-struct row_keys {
-    int64_t row, first;
-    int bits;
-};
-
-__device__ __forceinline__ row_keys row_keys_of(int64_t row, int64_t end,
-                                                int64_t first)
-{
-    int bits = 64 - __clzll(end - 1 - row);
-    return {row, first, min(bits, (int)TILE_BITS)};
-}
-
-template <class V>
-__device__ __forceinline__ int64_t key_of_row(const factors<V> &f,
-                                              const row_keys &r, int64_t row)
-{
-    return r.bits < TILE_BITS ? row - r.row : products_before(f, row) - r.first;
-}
-
 /* Heads before a place of the sorted products. */
 template <class K>
-__device__ __forceinline__ int heads_before(const sort_memory<K> &m, int64_t at)
+__device__ __forceinline__ int heads_before(const tile_memory<K> &m, int at)
 {
     unsigned below = m.heads[at / EACH] & ((1u << at % EACH) - 1);
     return m.before[at / EACH] + __popc(below);
 }
 
-/* The rows of a block, or none: the tile's, or that of a list. */
-template <class V>
-__device__ __forceinline__ bool rows_of_block(const factors<V> &f,
-                                              const int32_t *rows, bool is_list,
-                                              int64_t *row, int64_t *end)
+template <class K>
+__device__ __forceinline__ bool is_head(const tile_memory<K> &m, int at)
 {
-    *row = rows[blockIdx.x];
-    *end = is_list ? *row + 1 : rows[blockIdx.x + 1];
-    /* The last one alone may be too long. */
-    if (!is_list && *end > *row &&
-        products_before(f, *end) - products_before(f, *end - 1) > LITTLE)
-        --*end;
-    return *end > *row && products_before(f, *end) > products_before(f, *row);
+    return m.heads[at / EACH] >> at % EACH & 1;
 }
 
-/* counts[i]: how many entries row i has. rows: where each tile's begin, and the
- * last one's end; or, of lists, a row for each block. */
-template <class V, class K>
-__global__ void __launch_bounds__(BLOCK, 2)
-    count_rows_kernel(const __grid_constant__ factors<V> f, const int32_t *rows,
-                      bool is_list, found_order found, int32_t *counts)
+/* What rows have: counts, in starts; or entries, from starts on. */
+template <class V> struct row_results {
+    int32_t *starts, *columns;
+    V *values; /* NULL: they are counted */
+};
+
+/* Rows from `row` to before `end`, which have products and no more than TILE.
+ * products: room for TILE where sums are wanted. */
+template <class V, class K, bool FILLS>
+__device__ __forceinline__ void
+do_rows(const factors<V> &f, int64_t row, int64_t end, tile_memory<K> &m,
+        sum_of<V> *products, const row_results<V> &to)
 {
-    __shared__ sort_memory<K> m;
-    int64_t row, end;
-    if (!rows_of_block(f, rows, is_list, &row, &end))
-        return;
     int64_t first = products_before(f, row);
     int count = (int)(products_before(f, end) - first);
     int mine = threadIdx.x * EACH;
-    row_keys above = row_keys_of(row, end, first);
     K keys[EACH];
     uint16_t order[EACH];
 #pragma unroll
@@ -211,110 +168,102 @@ __global__ void __launch_bounds__(BLOCK, 2)
     }
     if (mine < count) {
         walker<V> w(f, row, end - 1, first + mine);
-        K high = (K)key_of_row(f, above, w.row) << f.column_bits;
+        K above = (K)(products_before(f, w.row) - first) << f.column_bits;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             if (mine + k >= count)
                 continue;
             if (k > 0 && w.step())
-                high = (K)key_of_row(f, above, w.row) << f.column_bits;
-            keys[k] = high | (K)f.b_columns[w.at];
+                above = (K)(products_before(f, w.row) - first) << f.column_bits;
+            keys[k] = above | (K)f.b_columns[w.at];
+            if (FILLS)
+                products[mine + k] = w.product();
         }
     }
-    typedef typename sort_memory<K>::sorter sorter;
-    sorter(m.sorting).Sort(keys, order, 0, above.bits + f.column_bits);
+    typedef typename tile_memory<K>::sorter sorter;
+    sorter(m.sorting).Sort(keys, order, 0, TILE_BITS + f.column_bits);
     __syncthreads(); /* what was for sorting is free */
     m.last_keys[threadIdx.x] = keys[EACH - 1];
     __syncthreads(); /* neighbours' keys are there */
-    K before_first = threadIdx.x > 0 ? m.last_keys[threadIdx.x - 1] : 0;
     unsigned heads = 0;
-    eight_places places;
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
         bool is_new =
-            mine + k == 0 || keys[k] != (k > 0 ? keys[k - 1] : before_first);
+            mine + k == 0 ||
+            keys[k] !=
+                (k > 0 ? keys[k - 1] : m.last_keys[max(threadIdx.x, 1u) - 1]);
         heads |= (unsigned)(is_new && mine + k < count) << k;
-        places.at[k] = order[k];
     }
-    int64_t block = blockIdx.x;
-    *(eight_places *)(found.order + block * TILE + mine) = places;
-    found.heads[block * BLOCK + threadIdx.x] = (uint8_t)heads;
     int before, total;
-    scan_heads(m.scanning).ExclusiveSum(__popc(heads), before, total);
+    typedef typename tile_memory<K>::scan scan;
+    scan(m.scanning).ExclusiveSum(__popc(heads), before, total);
     m.heads[threadIdx.x] = (uint8_t)heads;
     m.before[threadIdx.x] = before;
     if (threadIdx.x == 0) {
         m.heads[BLOCK] = 0;
         m.before[BLOCK] = total;
     }
-    __syncthreads(); /* heads are there */
-    for (int64_t i = row + threadIdx.x; i < end; i += BLOCK)
-        counts[i] = heads_before(m, products_before(f, i + 1) - first) -
-                    heads_before(m, products_before(f, i) - first);
-}
-
-/* Where rows begin, and room for their entries. */
-template <class V> struct row_results {
-    const int32_t *starts;
-    int32_t *columns;
-    V *values;
-};
-
-/* A block's products, their columns, and their order. */
-template <class V> struct sum_memory {
-    sum_of<V> products[TILE];
-    int32_t columns[TILE];
-    uint16_t order[TILE];
-    uint8_t heads[BLOCK];
-    typename scan_heads::TempStorage scanning;
-};
-
-template <class V>
-__global__ void __launch_bounds__(BLOCK, 2)
-    fill_rows_kernel(const __grid_constant__ factors<V> f, const int32_t *rows,
-                     bool is_list, found_order found,
-                     const __grid_constant__ row_results<V> to)
-{
-    extern __shared__ __align__(16) unsigned char shared[];
-    sum_memory<V> &m = *(sum_memory<V> *)shared;
-    int64_t row, end;
-    if (!rows_of_block(f, rows, is_list, &row, &end))
-        return;
-    int64_t first = products_before(f, row), block = blockIdx.x;
-    int count = (int)(products_before(f, end) - first);
-    int mine = threadIdx.x * EACH;
-    if (mine < count) {
-        walker<V> w(f, row, end - 1, first + mine);
+    __syncthreads(); /* so are heads, and what was for the sum is free */
+    if constexpr (FILLS) {
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            m.order[mine + k] = order[k];
+        __syncthreads(); /* the order is there */
+        int64_t at = to.starts[row] + before;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
-            if (mine + k >= count)
+            if ((heads >> k & 1) == 0)
                 continue;
-            if (k > 0)
-                w.step();
-            m.products[mine + k] = w.product();
-            m.columns[mine + k] = f.b_columns[w.at];
+            sum_of<V> sum = products[order[k]];
+            for (int p = mine + k + 1; p < count && !is_head(m, p); p++)
+                add(&sum, products[m.order[p]]);
+            to.columns[at] = (int32_t)(keys[k] & (((K)1 << f.column_bits) - 1));
+            to.values[at++] = narrowed<V>(sum);
         }
+    } else {
+        for (int64_t i = row + threadIdx.x; i < end; i += BLOCK)
+            to.starts[i] =
+                heads_before(m, (int)(products_before(f, i + 1) - first)) -
+                heads_before(m, (int)(products_before(f, i) - first));
     }
-    eight_places places =
-        *(const eight_places *)(found.order + block * TILE + mine);
-    unsigned heads = found.heads[block * BLOCK + threadIdx.x];
-    *(eight_places *)(m.order + mine) = places;
-    m.heads[threadIdx.x] = (uint8_t)heads;
-    int before;
-    scan_heads(m.scanning).ExclusiveSum(__popc(heads), before);
-    __syncthreads(); /* products, their order and heads are there */
-    int64_t at = to.starts[row] + before;
-#pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        if ((heads >> k & 1) == 0)
-            continue;
-        sum_of<V> sum = m.products[places.at[k]];
-        for (int p = mine + k + 1;
-             p < count && (m.heads[p / EACH] >> p % EACH & 1) == 0; p++)
-            add(&sum, m.products[m.order[p]]);
-        to.columns[at] = m.columns[places.at[k]];
-        to.values[at++] = narrowed<V>(sum);
-    }
+}
+
+/* rows: where each tile's begin, and the last one's end; or, of lists, a row
+ * for each block. */
+template <class V, class K, bool FILLS>
+__global__ void __launch_bounds__(BLOCK, 2)
+    rows_kernel(const __grid_constant__ factors<V> f, const int32_t *rows,
+                bool is_list, const __grid_constant__ row_results<V> to)
+{
+    __shared__ tile_memory<K> memory;
+    extern __shared__ __align__(16) unsigned char room[];
+    int64_t row = rows[blockIdx.x];
+    int64_t end = is_list ? row + 1 : rows[blockIdx.x + 1];
+    /* The last one alone may be too long. */
+    if (!is_list && end > row &&
+        products_before(f, end) - products_before(f, end - 1) > LITTLE)
+        end--;
+    if (end > row && products_before(f, end) > products_before(f, row))
+        do_rows<V, K, FILLS>(f, row, end, memory, (sum_of<V> *)room, to);
+}
+
+template <class V, class K, bool FILLS>
+static gpu_status do_blocks(cuda_device *d, const factors<V> &f,
+                            const int32_t *rows, int64_t blocks, bool is_list,
+                            const row_results<V> &to)
+{
+    static int done;
+    const int bytes = FILLS ? TILE * (int)sizeof(sum_of<V>) : 0;
+    auto kernel = rows_kernel<V, K, FILLS>;
+    if (blocks == 0)
+        return GPU_OK;
+    if (FILLS)
+        TRY(set_once(d, (const void *)kernel,
+                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes,
+                     &done));
+    kernel<<<(unsigned)blocks, BLOCK, bytes, d->stream>>>(f, rows, is_list, to);
+    LAUNCHED(d);
+    return GPU_OK;
 }
 
 /* --- which rows are where ---------------------------------------------------
@@ -491,8 +440,6 @@ template <class V> struct multiplication {
     int64_t products, tiles;
     const int32_t *tile_rows, *list;
     long_rows counts;
-    found_order found; /* of tiles, and behind them of single rows */
-    char *room;        /* beside it in scratch memory, for make_starts */
     group *groups;
     int group_count;
 };
@@ -653,57 +600,21 @@ static gpu_status do_longest(cuda_device *d, multiplication<V> *m)
     return status;
 }
 
-/* What was found of single rows. */
-template <class V> static found_order found_of_list(const multiplication<V> *m)
+template <class V, class K, bool FILLS>
+static gpu_status do_all(cuda_device *d, multiplication<V> *m,
+                         const row_results<V> &to)
 {
-    return {m->found.order + m->tiles * TILE,
-            m->found.heads + m->tiles * BLOCK};
-}
-
-template <class V, class K>
-static gpu_status count_rows(cuda_device *d, multiplication<V> *m,
-                             int32_t *counts)
-{
-    unsigned middle = m->counts.middle;
     TRY(go_on(d, 64.0 * (double)m->products));
-    count_rows_kernel<V, K><<<(unsigned)m->tiles, BLOCK, 0, d->stream>>>(
-        m->f, m->tile_rows, false, m->found, counts);
-    LAUNCHED(d);
-    if (middle > 0)
-        count_rows_kernel<V, K><<<middle, BLOCK, 0, d->stream>>>(
-            m->f, m->list, true, found_of_list(m), counts);
-    LAUNCHED(d);
-    for (int k = 0; k < m->group_count; k++) {
-        const group &g = m->groups[k];
-        group_counts_kernel<V>
-            <<<blocks_of(g.rows), THREADS, 0, d->stream>>>(g, counts);
-        LAUNCHED(d);
-    }
-    return GPU_OK;
-}
-
-template <class V>
-static gpu_status fill_rows(cuda_device *d, multiplication<V> *m,
-                            const row_results<V> &to)
-{
-    static int done;
-    const int bytes = (int)sizeof(sum_memory<V>);
-    unsigned middle = m->counts.middle;
-    auto kernel = fill_rows_kernel<V>;
-    TRY(go_on(d, 64.0 * (double)m->products));
-    TRY(set_once(d, (const void *)kernel,
-                 cudaFuncAttributeMaxDynamicSharedMemorySize, bytes, &done));
-    kernel<<<(unsigned)m->tiles, BLOCK, bytes, d->stream>>>(
-        m->f, m->tile_rows, false, m->found, to);
-    LAUNCHED(d);
-    if (middle > 0)
-        kernel<<<middle, BLOCK, bytes, d->stream>>>(m->f, m->list, true,
-                                                    found_of_list(m), to);
-    LAUNCHED(d);
+    TRY((do_blocks<V, K, FILLS>(d, m->f, m->tile_rows, m->tiles, false, to)));
+    TRY((do_blocks<V, K, FILLS>(d, m->f, m->list, m->counts.middle, true, to)));
     for (int k = 0; k < m->group_count; k++) {
         const group &g = m->groups[k];
         unsigned blocks = (unsigned)smaller(g.rows, 1 << 16);
-        group_put_kernel<V><<<blocks, THREADS, 0, d->stream>>>(g, to);
+        if (FILLS)
+            group_put_kernel<V><<<blocks, THREADS, 0, d->stream>>>(g, to);
+        else
+            group_counts_kernel<V>
+                <<<blocks_of(g.rows), THREADS, 0, d->stream>>>(g, to.starts);
         LAUNCHED(d);
     }
     return GPU_OK;
@@ -729,9 +640,11 @@ static gpu_status make_starts(cuda_device *d, const multiplication<V> *m,
 {
     int64_t rows = m->f.rows;
     unsigned long long *sum, total;
-    char *room = m->room;
     size_t scanning;
+    char *room;
     TRY(gpu_cuda_count_room(d, rows, &scanning));
+    TRY(gpu_cuda_scratch(d, rounded_room(sizeof *sum) + scanning,
+                         (void **)&room));
     sum = take_part<unsigned long long>(&room, 1);
     CHECK(d, cudaMemsetAsync(sum, 0, sizeof *sum, d->stream));
     sum_kernel<<<(unsigned)smaller(blocks_of(rows), 1024), THREADS, 0,
@@ -743,40 +656,29 @@ static gpu_status make_starts(cuda_device *d, const multiplication<V> *m,
     return out->make_room(out, out->count);
 }
 
-/* Scratch memory that lasts: nothing else asks for it from here on. */
-template <class V>
-static gpu_status make_room(cuda_device *d, multiplication<V> *m)
+template <class V, class K>
+static gpu_status multiply(cuda_device *d, multiplication<V> *m,
+                           gpu_csr_result *out)
 {
-    int64_t blocks = m->tiles + m->counts.middle;
-    size_t scanning;
-    char *room;
-    TRY(gpu_cuda_count_room(d, m->f.rows, &scanning));
-    TRY(gpu_cuda_scratch(
-        d,
-        rounded_room((size_t)blocks * TILE * sizeof *m->found.order) +
-            rounded_room((size_t)blocks * BLOCK) + rounded_room(8) + scanning,
-        (void **)&room));
-    m->found.order = take_part<uint16_t>(&room, blocks * TILE);
-    m->found.heads = take_part<uint8_t>(&room, blocks * BLOCK);
-    m->room = room;
-    return GPU_OK;
+    row_results<V> counts = {out->starts, NULL, NULL};
+    TRY((do_all<V, K, false>(d, m, counts)));
+    TRY(make_starts(d, m, out));
+    row_results<V> entries = {out->starts, out->columns, (V *)out->values};
+    return do_all<V, K, true>(d, m, entries);
 }
 
 template <class V>
-static gpu_status multiply(cuda_device *d, multiplication<V> *m,
-                           gpu_csr_result *out)
+static gpu_status multiply_all(cuda_device *d, multiplication<V> *m,
+                               gpu_csr_result *out)
 {
     TRY(count_products(d, m));
     if (m->products == 0)
         return GPU_OK;
     TRY(share_out(d, m));
     TRY(do_longest(d, m));
-    TRY(make_room(d, m));
-    TRY((TILE_BITS + m->f.column_bits <= 32
-             ? count_rows<V, uint32_t>(d, m, out->starts)
-             : count_rows<V, uint64_t>(d, m, out->starts)));
-    TRY(make_starts(d, m, out));
-    return fill_rows<V>(d, m, {out->starts, out->columns, (V *)out->values});
+    return TILE_BITS + m->f.column_bits <= 32
+               ? multiply<V, uint32_t>(d, m, out)
+               : multiply<V, uint64_t>(d, m, out);
 }
 
 gpu_status gpu_cuda_multiply_sparse(cuda_device *d, const gpu_csr *a,
@@ -801,7 +703,7 @@ gpu_status gpu_cuda_multiply_sparse(cuda_device *d, const gpu_csr *a,
                bits_for(b->cols)};
         m.held = {d, 0, (held *)calloc(MOST_BLOCKS, sizeof(held))};
         gpu_status status = m.held.blocks
-                                ? multiply<V>(d, &m, out)
+                                ? multiply_all(d, &m, out)
                                 : FAIL(GPU_MEMORY, "no host memory for lists");
         let_go(&m.held);
         free(m.groups);
