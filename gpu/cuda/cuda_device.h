@@ -122,6 +122,10 @@ gpu_status gpu_cuda_wait_for(cuda_device *d, cudaEvent_t event);
 typedef gpu_status gpu_cuda_work(cuda_device *d, int *did);
 gpu_status gpu_cuda_work_until(cuda_device *d, cudaEvent_t event,
                                gpu_cuda_work *work);
+/* Before a part of an operation that moves so many bytes: paces what was
+ * issued, as it cannot be stopped. GPU_INTERRUPTED: the rest is not to be done.
+ */
+gpu_status gpu_cuda_go_on(cuda_device *d, double bytes);
 /* CUB remembers for good what it asks of a device at first, and an error that
  * it got, too: so it asks while the device is opened. */
 gpu_status gpu_cuda_prepare_sort(cuda_device *d);
@@ -256,6 +260,25 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
+/* Four elements from a place on 16 bytes. */
+__device__ __forceinline__ void read_four(const float *from, float *to)
+{
+    float4 v = *(const float4 *)from;
+    to[0] = v.x;
+    to[1] = v.y;
+    to[2] = v.z;
+    to[3] = v.w;
+}
+
+__device__ __forceinline__ void read_four(const double *from, double *to)
+{
+    double2 v = *(const double2 *)from, w = *(const double2 *)(from + 2);
+    to[0] = v.x;
+    to[1] = v.y;
+    to[2] = w.x;
+    to[3] = w.y;
+}
+
 /* A stored element's value. */
 template <class S> __device__ __forceinline__ double widened(S x)
 {
@@ -347,6 +370,13 @@ static inline int64_t stride_size(int64_t stride)
 __host__ __device__ static inline size_t dtype_bytes(gpu_dtype t)
 {
     return t == GPU_F64 ? 8 : t == GPU_F32 ? 4 : 1;
+}
+
+/* Is it one row, or one column, whose elements lie side by side? */
+static inline bool is_gapless(const gpu_view *v)
+{
+    return v->rows == 1 ? v->cols == 1 || v->col_stride == 1
+                        : v->cols == 1 && v->row_stride == 1;
 }
 
 /* On 16 bytes? */

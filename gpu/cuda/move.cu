@@ -349,11 +349,6 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static bool is_gapless(const gpu_view *v)
-{
-    return v->cols == 1 && (v->rows == 1 || v->row_stride == 1);
-}
-
 template <class T, class L>
 static gpu_status pick_vector(cuda_device *d, const gpu_picking *p,
                               unsigned *wrong)

@@ -225,6 +225,14 @@ void gpu_cuda_pace(void *device, const gpu_kernel *k, const gpu_gemm *p,
             return;
 }
 
+gpu_status gpu_cuda_go_on(cuda_device *d, double bytes)
+{
+    gpu_cuda_pace(d, NULL, NULL, bytes);
+    if (*gpu_cuda_host->interrupted)
+        return FAIL(GPU_INTERRUPTED, "interrupted");
+    return GPU_OK;
+}
+
 void gpu_cuda_forget_pace(cuda_device *d)
 {
     for (int i = 0; i < MOST_MARKS; i++)

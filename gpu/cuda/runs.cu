@@ -22,24 +22,6 @@ template <class T> struct run_job {
     double *starts;
 };
 
-__device__ __forceinline__ void read_four(const float *from, float *to)
-{
-    float4 v = *(const float4 *)from;
-    to[0] = v.x;
-    to[1] = v.y;
-    to[2] = v.z;
-    to[3] = v.w;
-}
-
-__device__ __forceinline__ void read_four(const double *from, double *to)
-{
-    double2 v = *(const double2 *)from, w = *(const double2 *)(from + 2);
-    to[0] = v.x;
-    to[1] = v.y;
-    to[2] = w.x;
-    to[3] = w.y;
-}
-
 /* Four bits for the elements from e on, all lanes' behind each other, that
  * begin a run. *before: the element before the first lane's, and then before
  * the next ones. */

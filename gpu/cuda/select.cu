@@ -341,25 +341,6 @@ __global__ void bounds_kernel(const __grid_constant__ long_job<K> job,
         job.told->nans = job.told->kept = 0;
 }
 
-__device__ __forceinline__ void read_wide(const float *from, float *to)
-{
-    float4 v = __ldcs((const float4 *)from);
-    to[0] = v.x;
-    to[1] = v.y;
-    to[2] = v.z;
-    to[3] = v.w;
-}
-
-__device__ __forceinline__ void read_wide(const double *from, double *to)
-{
-    double2 v = __ldcs((const double2 *)from);
-    double2 w = __ldcs((const double2 *)from + 1);
-    to[0] = v.x;
-    to[1] = v.y;
-    to[2] = w.x;
-    to[3] = w.y;
-}
-
 __device__ __forceinline__ unsigned sum_of_warp(unsigned x)
 {
     return __reduce_add_sync(~0u, x);
@@ -390,7 +371,7 @@ __global__ void __launch_bounds__(THREADS)
         for (int q = 0; q < EACH / TOGETHER; q++) {
             int64_t e = first + (q * THREADS + threadIdx.x) * TOGETHER;
             if (job.is_wide && e + TOGETHER <= job.size) {
-                read_wide((const T *)job.line.data + e, x + q * TOGETHER);
+                read_four((const T *)job.line.data + e, x + q * TOGETHER);
                 continue;
             }
 #pragma unroll

@@ -330,15 +330,11 @@ template gpu_status gpu_cuda_sort_keys(cuda_device *, sort_keys<uint32_t> *,
 template gpu_status gpu_cuda_sort_keys(cuda_device *, sort_keys<uint64_t> *,
                                        int, void *, size_t);
 
-/* Between two sorts of all elements, each of which takes long: what is issued
- * cannot be stopped. */
+/* Before a sort of all elements, which takes long. */
 static gpu_status go_on(cuda_device *d, int64_t size)
 {
     const double bytes_an_element = 128; /* some passes over keys and places */
-    gpu_cuda_pace(d, NULL, NULL, bytes_an_element * (double)size);
-    if (*gpu_cuda_host->interrupted)
-        return FAIL(GPU_INTERRUPTED, "interrupted");
-    return GPU_OK;
+    return gpu_cuda_go_on(d, bytes_an_element * (double)size);
 }
 
 static unsigned blocks_for(cuda_device *d, int64_t n)
@@ -394,16 +390,19 @@ template <class T> struct line_job {
     int64_t size, *front;
 };
 
+/* How many elements come before the NaN of a line, or before what is none where
+ * the first is. */
 template <class T>
-__device__ __forceinline__ int64_t leading_nans(const T *line, int64_t n)
+__device__ __forceinline__ int64_t first_kind(const T *line, int64_t n)
 {
-    int64_t low = 0, high = n;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (line[middle] != line[middle])
+    bool is_nan = line[0] != line[0];
+    int64_t low = 0;
+    while (low < n) {
+        int64_t middle = low + (n - low) / 2;
+        if ((line[middle] != line[middle]) == is_nan)
             low = middle + 1;
         else
-            high = middle;
+            n = middle;
     }
     return low;
 }
@@ -416,7 +415,7 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ int64_t front;
     if (threadIdx.x == 0) {
         bool has_nan = job.line[0] != job.line[0];
-        front = has_nan ? leading_nans(job.line, job.size) : 0;
+        front = has_nan ? first_kind(job.line, job.size) : 0;
         if (blockIdx.x == 0)
             *job.front = front;
     }
@@ -457,25 +456,12 @@ __global__ void __launch_bounds__(THREADS)
     if (line[n - 1] == line[n - 1])
         return;
     if (threadIdx.x == 0) {
-        int64_t low = 0, high = n;
-        while (low < high) {
-            int64_t middle = low + (high - low) / 2;
-            if (line[middle] == line[middle])
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        bool has_codes = low < n && bits_of(line[low]) != bits_of(line[n - 1]);
-        nans = has_codes ? low : -1;
+        int64_t first = line[0] != line[0] ? 0 : first_kind(line, n);
+        nans = bits_of(line[first]) != bits_of(line[n - 1]) ? first : -1;
     }
     __syncthreads(); /* nans is there */
     if (nans >= 0)
         mend_line<T>(job, 0, {-1, nans});
-}
-
-static bool is_gapless(const gpu_view *v)
-{
-    return v->rows == 1 && (v->cols == 1 || v->col_stride == 1);
 }
 
 template <class T>
@@ -525,7 +511,8 @@ static gpu_status sort_any(cuda_device *d, sort_job *job)
 {
     bool has_lines = job->from.rows > 1;
     job->has_places = job->has_order || (job->is_f64 && has_lines);
-    if (!job->has_places && is_gapless(&job->from) && is_gapless(&job->to))
+    if (!job->has_places && !has_lines && is_gapless(&job->from) &&
+        is_gapless(&job->to))
         return job->is_f64 ? sort_line<double>(d, job)
                            : sort_line<float>(d, job);
     if (!job->has_places)

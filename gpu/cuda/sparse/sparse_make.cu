@@ -12,10 +12,7 @@ enum { CHUNK = 2048, MOST_SHORT = 32 };
 static gpu_status go_on(cuda_device *d, int64_t count)
 {
     const double bytes_an_entry = 150;
-    gpu_cuda_pace(d, NULL, NULL, bytes_an_entry * (double)count);
-    if (*gpu_cuda_host->interrupted)
-        return FAIL(GPU_INTERRUPTED, "interrupted");
-    return GPU_OK;
+    return gpu_cuda_go_on(d, bytes_an_entry * (double)count);
 }
 
 /* --- places --------------------------------------------------------------- */

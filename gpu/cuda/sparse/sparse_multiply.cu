@@ -444,15 +444,6 @@ template <class V> struct multiplication {
     int group_count;
 };
 
-/* What has been begun cannot be stopped: so it gets little at a time. */
-static gpu_status go_on(cuda_device *d, double bytes)
-{
-    gpu_cuda_pace(d, NULL, NULL, bytes);
-    if (*gpu_cuda_host->interrupted)
-        return FAIL(GPU_INTERRUPTED, "interrupted");
-    return GPU_OK;
-}
-
 /* Products before each entry of a. */
 template <class V>
 static gpu_status count_products(cuda_device *d, multiplication<V> *m)
@@ -503,7 +494,7 @@ static gpu_status do_group(cuda_device *d, multiplication<V> *m, group *g)
     size_t sorting, scanning;
     char *room;
     S *sums;
-    TRY(go_on(d, 200.0 * (double)n));
+    TRY(gpu_cuda_go_on(d, 200.0 * (double)n));
     TRY(gpu_cuda_sort_room<K>(d, n, 1, &sorting));
     TRY(gpu_cuda_count_room(d, n, &scanning));
     size_t work = sorting > scanning ? sorting : scanning;
@@ -604,7 +595,7 @@ template <class V, class K, bool FILLS>
 static gpu_status do_all(cuda_device *d, multiplication<V> *m,
                          const row_results<V> &to)
 {
-    TRY(go_on(d, 64.0 * (double)m->products));
+    TRY(gpu_cuda_go_on(d, 64.0 * (double)m->products));
     TRY((do_blocks<V, K, FILLS>(d, m->f, m->tile_rows, m->tiles, false, to)));
     TRY((do_blocks<V, K, FILLS>(d, m->f, m->list, m->counts.middle, true, to)));
     for (int k = 0; k < m->group_count; k++) {

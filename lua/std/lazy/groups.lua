@@ -159,7 +159,7 @@ end
 -- first, slots, as steps.group takes them, and present, the slots that have
 -- rows, as places, where not all of them do; or by starts and order, which is
 -- found when it is asked for where only counts are wanted. And values, one a
--- group, and whether there are NaN, which are in none. Nothing of it is v
+-- group, and where it is known whether there are NaN, which are in none. Nothing of it is v
 -- itself, which others may write to.
 local function told_apart(v, wants_counts)
     local low, slots, has_nan = whole_range(v, MOST_COUNTED)
@@ -176,9 +176,8 @@ local function told_apart(v, wants_counts)
     end
     local known, place = few_values(v, true)
     if known then
-        local least = v:min()
         return {code = place, first = 1, slots = #known, rows = v.rows,
-            has_nan = least ~= least, values = known}
+            values = known}
     end
     local sorted, order, has_nans = in_order(v, not wants_counts)
     local values, starts = runs_of(sorted)
@@ -407,7 +406,12 @@ function groups.unique(A, options)
     end
     local told = told_apart(v, not options.places)
     local s = {told = told, values = told.values}
-    if told.has_nan then
+    local has_nan = told.has_nan
+    if has_nan == nil and v.size > 0 then
+        local least = v:min()
+        has_nan = least ~= least
+    end
+    if has_nan then
         local nans = v:isnan()
         s.values = library.hcat(s.values, nan())
         s.nan = {count = library.full(1, count_true(nans), wide(v)),
